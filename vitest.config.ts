@@ -1,0 +1,28 @@
+import { defineConfig } from 'vitest/config';
+
+// `fast` opens no socket; `servers` runs grantry over real HTTP; `redis` starts redis-server; `browser` drives the
+// system's Chromium.
+const servers = ['http', 'clients', 'processes', 'webhook'].map((folder) => `test/${folder}/**/*.test.ts`);
+const redis = ['test/redis/**/*.test.ts'];
+const browser = ['test/browser/**/*.test.ts'];
+
+export default defineConfig({
+  test: {
+    projects: [
+      { test: { name: 'fast', include: ['test/**/*.test.ts'], exclude: [...servers, ...redis, ...browser] } },
+      { test: { name: 'servers', include: servers, testTimeout: 20_000 } },
+      // Most of their time is waiting for servers: more files at once than there are cores.
+      {
+        test: {
+          name: 'redis',
+          include: redis,
+          testTimeout: 20_000,
+          hookTimeout: 30_000,
+          maxWorkers: 4,
+          sequence: { groupOrder: 1 },
+        },
+      },
+      { test: { name: 'browser', include: browser, testTimeout: 60_000, hookTimeout: 60_000 } },
+    ],
+  },
+});
