@@ -1,0 +1,51 @@
+// client_secret_basic: id and secret, each form-encoded, in HTTP Basic (RFC 6749 §2.3.1, Appendix B).
+// Many clients send the secret raw: the decoded form is tried and, where it differs, the raw one.
+
+import { secretMatches } from '../client-secret.ts';
+import type { Attempt, ClientAuthMethod } from './method.ts';
+
+const BASIC = /^basic(?: +|$)(.*)$/i;
+const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3}=?)?$/;
+
+export const clientSecretBasic: ClientAuthMethod = {
+  confidential: true,
+  usesHeader: true,
+  usesSecret: true,
+  parameters: [],
+  attempt({ authorization }) {
+    const encoded = authorization === undefined ? undefined : BASIC.exec(authorization)?.[1];
+    return encoded === undefined ? undefined : read(encoded);
+  },
+};
+
+function read(encoded: string): Attempt {
+  const pair = decodeBase64(encoded.trim());
+  const colon = pair?.indexOf(':') ?? -1;
+  const clientId = pair === undefined || colon < 0 ? undefined : formDecode(pair.slice(0, colon));
+  if (pair === undefined || clientId === undefined) {
+    return { clientId: undefined, malformed: 'basic_malformed', verify: () => secretMatches(undefined, ['']) };
+  }
+  const raw = pair.slice(colon + 1);
+  const decoded = formDecode(raw);
+  const presented = decoded === undefined || decoded === raw ? [raw] : [decoded, raw];
+  return { clientId, verify: (client) => secretMatches(client, presented) };
+}
+
+const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+function decodeBase64(text: string): string | undefined {
+  if (!BASE64.test(text)) return undefined;
+  try {
+    return strictUtf8.decode(Buffer.from(text, 'base64'));
+  } catch {
+    return undefined;
+  }
+}
+
+function formDecode(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '));
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,25 @@
+// THE TABLE of client authentication methods. A new method is one file and one line here; metadata, admission and the
+// token endpoint read it.
+
+import type { Client } from '../client.ts';
+import { clientSecretBasic } from './client-secret-basic.ts';
+import { clientSecretPost } from './client-secret-post.ts';
+import type { ClientAuthMethod } from './method.ts';
+import { none } from './none.ts';
+
+/** By wire name (RFC 7591 §2, `token_endpoint_auth_method`). */
+export const CLIENT_AUTH_METHODS: ReadonlyMap<string, ClientAuthMethod> = new Map([
+  ['client_secret_basic', clientSecretBasic],
+  ['client_secret_post', clientSecretPost],
+  ['none', none],
+]);
+
+/** Whether a client with this method proves nothing about itself (RFC 6749 §2.1). */
+export function isPublic({ authMethod }: Pick<Client, 'authMethod'>): boolean {
+  return CLIENT_AUTH_METHODS.get(authMethod)?.confidential === false;
+}
+
+/** The wire names of the methods that need a client secret. */
+export const SECRET_METHODS: readonly string[] = [...CLIENT_AUTH_METHODS]
+  .filter(([, { usesSecret }]) => usesSecret)
+  .map(([name]) => name);

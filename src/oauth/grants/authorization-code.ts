@@ -1,0 +1,86 @@
+// authorization_code (RFC 6749 §4.1.3) with PKCE for every client (RFC 7636 §4.5): a person has consented, the client
+// redeems the code, once. A valid replay kills all that the code had issued; anything less than valid kills nothing.
+
+import { CODE_LIFETIME } from '../authorization-endpoint.ts';
+import type { Client } from '../client.ts';
+import type { CodeHandle } from '../handles.ts';
+import { isVerifier, s256 } from '../pkce.ts';
+import type { RedeemAnswer } from '../ports.ts';
+import { randomId } from '../random-id.ts';
+import { matchRedirectUri } from '../redirect-uri.ts';
+import { accessRequest, exceeded } from './access-request.ts';
+import { alertEvent } from './alert-event.ts';
+import type { GrantContext, GrantRequest, GrantType } from './grant.ts';
+import { invalidGrant, requireLiving } from './living-grant.ts';
+
+type Refusal = Exclude<RedeemAnswer, { outcome: 'redeemed' }>;
+
+export const authorizationCode: GrantType = {
+  parameters: ['code', 'redirect_uri', 'code_verifier', 'resource'],
+  async exchange(request, context) {
+    const { client, parameters } = request;
+    const code = parameters.require('code');
+    const redirectUri = parameters.require('redirect_uri');
+    const handle = context.handles.parseCode(code);
+    if (handle === undefined) throw invalidGrant('code_unknown');
+    // RFC 9700 §4.1.3 at both ends: an address that left the manifest since is no address of the client.
+    if (!matchRedirectUri(redirectUri, client.redirectUris)) throw invalidGrant('redirect_uri_not_registered');
+
+    const answer = await redeem(request, handle, redirectUri, context);
+    if (answer.outcome !== 'redeemed') throw refusal(answer, request, context);
+    const { grant, scope, audience } = answer;
+    await requireLiving(client, grant, context);
+
+    const { subject, grantId, authTime } = grant;
+    const refreshToken = mayRefresh(client) ? context.handles.refreshToken(handle, 0) : undefined;
+    return { subject, scope, audience, grantId, authTime, refreshToken };
+  },
+};
+
+function redeem(
+  { client, parameters, address, accessToken }: GrantRequest,
+  { grantId, secretHash }: CodeHandle,
+  redirectUri: string,
+  { issuer, random, stores }: GrantContext,
+): Promise<RedeemAnswer> {
+  const verifier = parameters.get('code_verifier');
+  const { accessTokenLifetimeSeconds, refreshTokenLifetimeSeconds } = client.tokens;
+  return stores.grants.redeem({
+    grantId,
+    secretHash,
+    clientUid: client.uid,
+    redirectUri,
+    // RFC 7636 §4.1: one outside the syntax is no verifier at all; it must not cost a guess.
+    verifierChallenge: verifier !== undefined && isVerifier(verifier) ? s256(verifier) : undefined,
+    attemptId: randomId(random, 16),
+    // The last access token may be made at the very end of the code's or of the refresh family's life.
+    retention:
+      CODE_LIFETIME + 1000 * (accessTokenLifetimeSeconds + (mayRefresh(client) ? refreshTokenLifetimeSeconds : 0)),
+    access: accessRequest(client, parameters, undefined, issuer),
+    accessToken: accessToken.opaque(grantId),
+    address,
+  });
+}
+
+function refusal(answer: Refusal, { address }: GrantRequest, { audit }: GrantContext): Error {
+  switch (answer.outcome) {
+    case 'replayed':
+      if (answer.alert) audit.record(alertEvent('authorization_code.replayed', answer.alert, address));
+      return invalidGrant('code_replayed');
+    case 'scope_exceeded':
+    case 'target_exceeded':
+      return exceeded(answer.outcome);
+    case 'gone':
+      return invalidGrant('code_gone');
+    case 'no_match':
+      return invalidGrant('code_mismatch');
+    case 'bad_proof':
+      return invalidGrant('code_proof_mismatch');
+    case 'wrong_verifier':
+      return invalidGrant('verifier_mismatch');
+  }
+}
+
+function mayRefresh(client: Client): boolean {
+  return client.grantTypes.includes('refresh_token');
+}

@@ -1,0 +1,21 @@
+// client_credentials (RFC 6749 §4.4): a confidential client acts for itself. It never gets a refresh token.
+
+import { resolveResource } from '../resource-indicator.ts';
+import { resolveScope } from '../scope.ts';
+import type { GrantType } from './grant.ts';
+
+export const clientCredentials: GrantType = {
+  parameters: ['scope', 'resource'],
+  async exchange({ client, parameters, accessToken }, { issuer, stores }) {
+    const scope = resolveScope(parameters.get('scope'), client);
+    const audience = resolveResource(parameters.all('resource'), client, issuer);
+    const subject = client.clientId;
+    const written = accessToken.opaque(undefined);
+    if (written) {
+      const { uid: clientUid, clientId } = client;
+      const person = { grantId: undefined, authTime: undefined };
+      await stores.accessTokens.write({ ...written, clientUid, clientId, subject, scope, audience, ...person });
+    }
+    return { subject, scope, audience, grantId: undefined, authTime: undefined, refreshToken: undefined };
+  },
+};

@@ -1,0 +1,45 @@
+// What must still hold for a grant whenever it is used, beside its own state: its client's and its person's kill switches.
+
+import type { Client } from '../client.ts';
+import { OAuthError } from '../error.ts';
+import type { ResourceOwners, StoredGrant, Stores } from '../ports.ts';
+
+export interface KillSwitches {
+  readonly stores: Pick<Stores, 'watermarks'>;
+  readonly owners: ResourceOwners;
+}
+
+/**
+ * Why a grant is dead although its record lives: `grant_before_watermark` (global, client, user or withdrawn consent),
+ * `subject_inactive`; undefined when it is alive (security rows T4, RF11).
+ * @param seen the watermark, where the caller has just read it
+ */
+export async function deathOf(
+  client: Client,
+  grant: Pick<StoredGrant, 'subject' | 'createdAt'>,
+  { stores, owners }: KillSwitches,
+  seen?: number,
+): Promise<string | undefined> {
+  const [watermark, active] = await Promise.all([
+    seen ?? stores.watermarks.read(client.uid, grant.subject),
+    owners.isActive(grant.subject),
+  ]);
+  if (grant.createdAt <= Math.max(watermark, client.revokeTokensBefore)) return 'grant_before_watermark';
+  return active ? undefined : 'subject_inactive';
+}
+
+/** @throws OAuthError invalid_grant when {@link deathOf} names a reason */
+export async function requireLiving(
+  client: Client,
+  grant: StoredGrant,
+  switches: KillSwitches,
+  seen?: number,
+): Promise<void> {
+  const reason = await deathOf(client, grant, switches, seen);
+  if (reason !== undefined) throw invalidGrant(reason);
+}
+
+/** The one wire answer to every code or refresh token that is not good (RFC 6749 §5.2). */
+export function invalidGrant(reason: string): OAuthError {
+  return new OAuthError('invalid_grant', 'The grant is invalid, expired or revoked.', { reason });
+}

@@ -1,0 +1,93 @@
+// refresh_token (RFC 6749 §6): the client renews its access. Each use rotates the token; the successor is derived, so a lost
+// response is answered again with the same one, and anything older kills the family and raises one alert.
+
+import { OAuthError } from '../error.ts';
+import type { RefreshHandle } from '../handles.ts';
+import type { RotateAnswer } from '../ports.ts';
+import { randomId } from '../random-id.ts';
+import { parseScope } from '../scope.ts';
+import { accessRequest, exceeded } from './access-request.ts';
+import { alertEvent } from './alert-event.ts';
+import type { GrantContext, GrantRequest, GrantType } from './grant.ts';
+import { invalidGrant, requireLiving } from './living-grant.ts';
+
+type Renewal = Extract<RotateAnswer, { generation: number }>;
+type Refusal = Exclude<RotateAnswer, Renewal>;
+
+export const refreshToken: GrantType = {
+  parameters: ['refresh_token', 'scope', 'resource'],
+  async exchange(request, context) {
+    const { client, parameters } = request;
+    const presented = parameters.require('refresh_token');
+    const handle = context.handles.parseRefreshToken(presented);
+    if (handle === undefined) throw invalidGrant('refresh_token_unknown');
+
+    // A grant that a kill switch ended must neither move nor raise an alert; a switch thrown meanwhile still counts.
+    const state = await context.stores.grants.read(handle.grantId);
+    if (state === undefined) throw invalidGrant('refresh_token_gone');
+    if (state.grant.clientUid !== client.uid) throw invalidGrant('refresh_token_mismatch');
+    await requireLiving(client, state.grant, context);
+    const answer = await rotate(request, handle, state.grant.subject, context);
+    if (!('generation' in answer)) throw refusal(answer, request, context);
+    await requireLiving(client, answer.grant, context, answer.watermark);
+
+    note(answer, request, context);
+    const { subject, grantId, authTime } = answer.grant;
+    const successor = context.handles.refreshToken(handle, answer.generation);
+    return { subject, scope: answer.scope, audience: answer.audience, grantId, authTime, refreshToken: successor };
+  },
+};
+
+function rotate(
+  { client, parameters, address, accessToken }: GrantRequest,
+  { grantId, generation }: RefreshHandle,
+  subject: string,
+  { issuer, random, stores }: GrantContext,
+): Promise<RotateAnswer> {
+  const { tokens } = client;
+  return stores.grants.rotate({
+    grantId,
+    clientUid: client.uid,
+    generation,
+    rotation: tokens.refreshTokenRotation,
+    reuseGrace: 1000 * tokens.refreshTokenReuseGraceSeconds,
+    idleLifetime: 1000 * tokens.refreshTokenIdleLifetimeSeconds,
+    absoluteLifetime: 1000 * tokens.refreshTokenLifetimeSeconds,
+    attemptId: randomId(random, 16),
+    access: accessRequest(client, parameters, requestedScope(parameters.get('scope')), issuer),
+    accessToken: accessToken.opaque(grantId),
+    ...{ address, subject },
+  });
+}
+
+function requestedScope(value: string | undefined): readonly string[] | undefined {
+  if (value === undefined) return undefined;
+  const scope = parseScope(value);
+  if (scope === undefined) {
+    throw new OAuthError('invalid_scope', 'The scope is malformed.', { reason: 'scope_malformed' });
+  }
+  return scope;
+}
+
+function refusal(answer: Refusal, { address }: GrantRequest, { audit }: GrantContext): Error {
+  switch (answer.outcome) {
+    case 'reused':
+      if (answer.alert) audit.record(alertEvent('refresh_token.reuse_detected', answer.alert, address));
+      return invalidGrant('refresh_token_reused');
+    case 'scope_exceeded':
+    case 'target_exceeded':
+      return exceeded(answer.outcome);
+    case 'gone':
+      return invalidGrant('refresh_token_gone');
+    case 'no_match':
+      return invalidGrant('refresh_token_mismatch');
+  }
+}
+
+function note(answer: Renewal, { client, address }: GrantRequest, { audit }: GrantContext): void {
+  if (answer.alert) audit.record(alertEvent('state_lost', answer.alert, address));
+  if (answer.outcome === 'benign_retry') {
+    const { subject, grantId } = answer.grant;
+    audit.record({ type: 'refresh_token.retried', clientId: client.clientId, subject, grantId, address });
+  }
+}

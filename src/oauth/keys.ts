@@ -1,0 +1,102 @@
+// Signing keys: one immutable ring per registry snapshot, with the lifecycle publish → sign → retire.
+// Who decides on a key's state is not here: `admission/` and the controller do.
+
+import {
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPair,
+  type KeyObject,
+  type KeyPairKeyObjectResult,
+} from 'node:crypto';
+import { promisify } from 'node:util';
+import { calculateJwkThumbprint, exportJWK, type JWK } from 'jose';
+
+/** JWS algorithms access tokens are signed with; ES256 is the default. */
+export type SigningAlgorithm = 'ES256' | 'ES384' | 'RS256' | 'PS256' | 'EdDSA';
+
+/** `Published`: in the JWKS, not signing yet. `Active`: signs. `Retiring`: verifies until its last token has died. */
+export type SigningKeyState = 'Published' | 'Active' | 'Retiring';
+
+export interface SigningKey {
+  /** RFC 7638 thumbprint. */
+  readonly kid: string;
+  readonly algorithm: SigningAlgorithm;
+  readonly state: SigningKeyState;
+  readonly privateKey: KeyObject;
+  readonly publicKey: KeyObject;
+  /** Public members only, with kid, alg and use. */
+  readonly publicJwk: JWK;
+}
+
+/** What `generateKeyPair` needs for each algorithm, and how a key of it is recognised. */
+const KEY_SHAPES: Record<SigningAlgorithm, { readonly type: string; readonly curve?: string }> = {
+  ES256: { type: 'ec', curve: 'prime256v1' },
+  ES384: { type: 'ec', curve: 'secp384r1' },
+  RS256: { type: 'rsa' },
+  PS256: { type: 'rsa' },
+  EdDSA: { type: 'ed25519' },
+};
+
+const MINIMUM_RSA_BITS = 2048;
+
+/**
+ * A new private key in PKCS #8 PEM.
+ * @param rsaModulusBits used by RS256 and PS256 only
+ */
+export async function generateSigningKeyPem(algorithm: SigningAlgorithm, rsaModulusBits = 3072): Promise<string> {
+  const generate = promisify(generateKeyPair) as unknown as (
+    type: string,
+    options: object,
+  ) => Promise<KeyPairKeyObjectResult>;
+  const shape = KEY_SHAPES[algorithm];
+  const { privateKey } = await generate(shape.type, { namedCurve: shape.curve, modulusLength: rsaModulusBits });
+  return privateKey.export({ format: 'pem', type: 'pkcs8' }) as string;
+}
+
+/**
+ * Reads a private key and names it by its RFC 7638 thumbprint.
+ * @throws TypeError when the PEM is not a private key that fits the algorithm (RSA: at least 2048 bits)
+ */
+export async function importSigningKey(
+  pem: string,
+  algorithm: SigningAlgorithm,
+  state: SigningKeyState,
+): Promise<SigningKey> {
+  const privateKey = createPrivateKey(pem);
+  const shape = KEY_SHAPES[algorithm];
+  const details = privateKey.asymmetricKeyDetails;
+  if (privateKey.asymmetricKeyType !== shape.type || (shape.curve && details?.namedCurve !== shape.curve)) {
+    throw new TypeError(`the key does not fit ${algorithm}`);
+  }
+  if (shape.type === 'rsa' && (details?.modulusLength ?? 0) < MINIMUM_RSA_BITS) {
+    throw new TypeError(`an RSA key needs at least ${MINIMUM_RSA_BITS} bits`);
+  }
+  const publicKey = createPublicKey(privateKey);
+  const jwk = await exportJWK(publicKey);
+  const kid = await calculateJwkThumbprint(jwk);
+  return { kid, algorithm, state, privateKey, publicKey, publicJwk: { ...jwk, kid, alg: algorithm, use: 'sig' } };
+}
+
+/** The keys of one snapshot. */
+export class KeyRing {
+  /** The key that signs: the first Active one; undefined means no token can be made. */
+  readonly signing: SigningKey | undefined;
+  /** What `/.well-known/jwks.json` answers (RFC 7517 §5). */
+  readonly jwks: { readonly keys: readonly JWK[] };
+  readonly #byKid: ReadonlyMap<string, SigningKey>;
+
+  /** @param keys in order of preference: of several Active keys the first signs */
+  constructor(keys: readonly SigningKey[]) {
+    this.#byKid = new Map(keys.map((key) => [key.kid, key]));
+    this.signing = keys.find((key) => key.state === 'Active');
+    this.jwks = { keys: [...this.#byKid.values()].map((key) => key.publicJwk) };
+  }
+
+  find(kid: string): SigningKey | undefined {
+    return this.#byKid.get(kid);
+  }
+
+  get algorithms(): readonly SigningAlgorithm[] {
+    return [...new Set([...this.#byKid.values()].map((key) => key.algorithm))];
+  }
+}

@@ -1,0 +1,219 @@
+// Access tokens: what is in one, how a JWT (RFC 9068) is made and read, and how an opaque one is prepared before the store
+// action that writes it. Which scope and audience a token gets was decided by the grant.
+
+import { hash } from 'node:crypto';
+import { decodeProtectedHeader, errors, jwtVerify } from 'jose';
+import type { Client } from './client.ts';
+import { OAuthError } from './error.ts';
+import type { Handles } from './handles.ts';
+import type { KeyRing, SigningKey } from './keys.ts';
+import type { Clock, EndOfTurn, NewAccessToken, Random } from './ports.ts';
+import { randomId } from './random-id.ts';
+import { formatScope } from './scope.ts';
+import { SigningTurns } from './signing-turns.ts';
+import { VerifiedTokens } from './verified-tokens.ts';
+
+/** What a grant came to: everything a token says, and nothing a grant could forge in it. */
+export interface Authorization {
+  readonly subject: string;
+  readonly scope: readonly string[];
+  readonly audience: string;
+  /** Undefined for client_credentials. */
+  readonly grantId: string | undefined;
+  /** Epoch milliseconds of the person's login; undefined where no person was involved. */
+  readonly authTime: number | undefined;
+  /** The refresh token that goes with the access token, if any. */
+  readonly refreshToken: string | undefined;
+}
+
+/** Time and name of one access token, fixed before the grant is exchanged so that a store action can write it. */
+export interface PreparedAccessToken {
+  readonly issuedAtSeconds: number;
+  readonly expiresAtSeconds: number;
+  /** Set for opaque tokens: its name in the store, once it is known which grant it belongs to. */
+  opaque(grantId: string | undefined): NewAccessToken | undefined;
+  /** The token itself. Call after the exchange. */
+  issue(authorization: Authorization): Promise<string>;
+}
+
+/** The claims of a JWT access token of ours (RFC 9068 §2.2). */
+export interface AccessTokenClaims {
+  readonly iss: string;
+  readonly sub: string;
+  readonly aud: string;
+  readonly client_id: string;
+  readonly iat: number;
+  readonly exp: number;
+  /** `<tag of the client object>.<160 random bits>`: see {@link isIssuedTo}. */
+  readonly jti: string;
+  readonly scope: string;
+  readonly auth_time?: number;
+  readonly grant_id?: string;
+}
+
+/** Makes and reads access tokens. */
+export class AccessTokens {
+  readonly #issuer: string;
+  readonly #clock: Clock;
+  readonly #random: Random;
+  readonly #handles: Handles;
+  readonly #headers = new WeakMap<SigningKey, string>();
+  readonly #verified: VerifiedTokens;
+  readonly #signingTurns: SigningTurns;
+
+  constructor({
+    issuer,
+    clock,
+    random,
+    handles,
+    endOfTurn,
+  }: {
+    readonly issuer: string;
+    readonly clock: Clock;
+    readonly random: Random;
+    readonly handles: Handles;
+    readonly endOfTurn: EndOfTurn;
+  }) {
+    this.#issuer = issuer;
+    this.#clock = clock;
+    this.#random = random;
+    this.#handles = handles;
+    this.#signingTurns = new SigningTurns({ endOfTurn });
+    this.#verified = new VerifiedTokens({ clock });
+  }
+
+  /**
+   * Begins a token for this client. All that can fail fails here, before a grant is used up.
+   * @throws OAuthError temporarily_unavailable when a JWT is wanted and no key signs
+   */
+  prepare(client: Client, keys: KeyRing): PreparedAccessToken {
+    const issuedAtSeconds = Math.floor(this.#clock.now() / 1000);
+    const times = { issuedAtSeconds, expiresAtSeconds: issuedAtSeconds + client.tokens.accessTokenLifetimeSeconds };
+    if (client.tokens.accessTokenFormat === 'opaque') return this.#prepareOpaque(times);
+    const key = keys.signing;
+    if (key === undefined) {
+      throw new OAuthError('temporarily_unavailable', 'The service cannot issue tokens right now.', {
+        reason: 'no_signing_key',
+        retryAfterSeconds: 5,
+      });
+    }
+    return {
+      ...times,
+      opaque: () => undefined,
+      issue: (authorization) => this.#sign(this.#claims(client, authorization, times), key),
+    };
+  }
+
+  /**
+   * The claims of a JWT access token this issuer made with a key of the ring and that has not expired; undefined for
+   * anything else. Whether it was revoked is not looked at here.
+   */
+  async verify(token: string, keys: KeyRing): Promise<AccessTokenClaims | undefined> {
+    const known = this.#verified.find(token, keys);
+    if (known !== undefined) return known;
+    const claims = await this.#verifySignature(token, keys);
+    if (claims !== undefined) this.#verified.add(token, keys, claims);
+    return claims;
+  }
+
+  async #verifySignature(token: string, keys: KeyRing): Promise<AccessTokenClaims | undefined> {
+    const key = keys.find(kidOf(token) ?? '');
+    if (key === undefined || !hasOneSpelling(token)) return undefined;
+    try {
+      const { payload } = await jwtVerify<AccessTokenClaims>(token, key.publicKey, {
+        algorithms: [key.algorithm],
+        typ: 'at+jwt',
+        issuer: this.#issuer,
+        requiredClaims: ['sub', 'aud', 'client_id', 'iat', 'exp', 'jti', 'scope'],
+        currentDate: new Date(this.#clock.now()),
+      });
+      return payload;
+    } catch (error) {
+      if (error instanceof errors.JOSEError) return undefined;
+      throw error;
+    }
+  }
+
+  #prepareOpaque(times: { issuedAtSeconds: number; expiresAtSeconds: number }): PreparedAccessToken {
+    let made: { readonly token: string; readonly tokenId: string } | undefined;
+    return {
+      ...times,
+      opaque: (grantId) => {
+        made = this.#handles.newAccessToken(grantId);
+        return { ...times, tokenId: made.tokenId };
+      },
+      issue: async () => {
+        if (made === undefined) throw new TypeError('an opaque token must be written before it is issued');
+        return made.token;
+      },
+    };
+  }
+
+  #claims(
+    client: Client,
+    authorization: Authorization,
+    { issuedAtSeconds, expiresAtSeconds }: { issuedAtSeconds: number; expiresAtSeconds: number },
+  ): AccessTokenClaims {
+    const { authTime, grantId } = authorization;
+    return {
+      iss: this.#issuer,
+      sub: authorization.subject,
+      aud: authorization.audience,
+      client_id: client.clientId,
+      iat: issuedAtSeconds,
+      exp: expiresAtSeconds,
+      jti: `${tagOf(client)}.${randomId(this.#random, 20)}`,
+      scope: formatScope(authorization.scope),
+      ...(authTime !== undefined && { auth_time: Math.floor(authTime / 1000) }),
+      ...(grantId !== undefined && { grant_id: grantId }),
+    };
+  }
+
+  async #sign(claims: AccessTokenClaims, key: SigningKey): Promise<string> {
+    const payload = Buffer.from(JSON.stringify(claims)).toString('base64url');
+    const signingInput = `${this.#header(key)}.${payload}`;
+    return `${signingInput}.${await this.#signingTurns.sign(signingInput, key)}`;
+  }
+
+  #header(key: SigningKey): string {
+    const known = this.#headers.get(key);
+    if (known !== undefined) return known;
+    const json = JSON.stringify({ typ: 'at+jwt', alg: key.algorithm, kid: key.kid });
+    const header = Buffer.from(json).toString('base64url');
+    this.#headers.set(key, header);
+    return header;
+  }
+}
+
+/**
+ * Whether a token was issued to this very client object. Its client id alone does not say so: an id can be given to another
+ * object, which must not inherit, see or revoke the tokens of the one before.
+ */
+export function isIssuedTo(client: Client, { client_id, jti }: AccessTokenClaims): boolean {
+  return client_id === client.clientId && jti.startsWith(`${tagOf(client)}.`);
+}
+
+const TAGS = new WeakMap<Client, string>();
+
+/** 66 bits of the uid's hash: enough to tell objects apart, and no uid for whoever reads a token. */
+function tagOf(client: Client): string {
+  const known = TAGS.get(client);
+  if (known !== undefined) return known;
+  const tag = hash('sha256', `grantry-client-tag-v1\0${client.uid}`, 'base64url').slice(0, 11);
+  TAGS.set(client, tag);
+  return tag;
+}
+
+/** Whether the signature is spelled as we spell it: the last character of base64url has spare bits that decoding skips. */
+function hasOneSpelling(token: string): boolean {
+  const signature = token.slice(token.lastIndexOf('.') + 1);
+  return Buffer.from(signature, 'base64url').toString('base64url') === signature;
+}
+
+function kidOf(token: string): string | undefined {
+  try {
+    return decodeProtectedHeader(token).kid;
+  } catch {
+    return undefined;
+  }
+}

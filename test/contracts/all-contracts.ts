@@ -1,0 +1,27 @@
+// Every store contract there is. An implementation is one call more in a runner file: `contracts.test.ts` for what needs no
+// socket, `test/redis/contracts.test.ts` for Redis.
+
+import { rateLimitStoreContract, replayStoreContract } from './counting-stores.ts';
+import { grantRedemptionContract } from './grant-redemption.ts';
+import { grantRotationContract } from './grant-rotation.ts';
+import { consentStoreContract, interactionStoreContract, sessionStoreContract } from './login-stores.ts';
+import type { MakeStores } from './store-world.ts';
+import { accessTokenStoreContract, revokedTokenStoreContract, watermarkStoreContract } from './token-stores.ts';
+
+const CONTRACTS = [
+  grantRedemptionContract,
+  grantRotationContract,
+  accessTokenStoreContract,
+  revokedTokenStoreContract,
+  watermarkStoreContract,
+  sessionStoreContract,
+  interactionStoreContract,
+  consentStoreContract,
+  replayStoreContract,
+  rateLimitStoreContract,
+];
+
+/** Runs all contracts on one implementation. */
+export function allContracts(name: string, makeStores: MakeStores): void {
+  for (const contract of CONTRACTS) contract(name, makeStores);
+}

@@ -1,0 +1,349 @@
+// The contracts of SessionStore, InteractionStore and ConsentStore: who is signed in and what they have decided.
+
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type Interaction, OPEN_INTERACTIONS_PER_SESSION, type Session } from '../../src/oauth/ports.ts';
+import { DAY, digest, MINUTE, uniqueId } from './sample-grants.ts';
+import type { MakeStores, StoreWorld } from './store-world.ts';
+
+const HOUR = 60 * MINUTE;
+
+/** Runs the contract of sessions on one implementation. */
+export function sessionStoreContract(name: string, makeStores: MakeStores): void {
+  describe(`${name}: a session`, () => {
+    let world: StoreWorld;
+    beforeEach(async () => {
+      world = await makeStores();
+    });
+    afterEach(() => world.dispose());
+
+    async function signedIn(different: Partial<Session> = {}): Promise<Session> {
+      const session: Session = {
+        sessionId: digest(uniqueId()),
+        subject: 'usr_alice',
+        username: 'alice',
+        displayName: 'Alice Example',
+        authTime: world.now(),
+        idleLifetime: HOUR,
+        absoluteLifetime: 12 * HOUR,
+        ...different,
+      };
+      await world.stores.sessions.create(session);
+      return session;
+    }
+
+    it('is found by its id and no other', async () => {
+      const session = await signedIn();
+      expect(await world.stores.sessions.use(session.sessionId)).toEqual(session);
+      expect(await world.stores.sessions.use(digest('unknown'))).toBeUndefined();
+    });
+
+    it('lives until just before it has been idle too long', async () => {
+      const session = await signedIn();
+      world.advance(HOUR - world.tick);
+      expect(await world.stores.sessions.use(session.sessionId)).toEqual(session);
+    });
+
+    it('is over once it has been idle too long, and stays over', async () => {
+      const session = await signedIn();
+      world.advance(HOUR);
+      expect(await world.stores.sessions.use(session.sessionId)).toBeUndefined();
+      expect(await world.stores.sessions.use(session.sessionId)).toBeUndefined();
+    });
+
+    it('is renewed by each use, but not past its absolute lifetime', async () => {
+      const session = await signedIn({ absoluteLifetime: 2 * HOUR });
+      world.advance(HOUR - world.tick);
+      expect(await world.stores.sessions.use(session.sessionId)).toEqual(session);
+      world.advance(HOUR - world.tick);
+      expect(await world.stores.sessions.use(session.sessionId)).toEqual(session);
+      world.advance(2 * world.tick);
+      expect(await world.stores.sessions.use(session.sessionId)).toBeUndefined();
+    });
+
+    it('ends when it is ended, alone', async () => {
+      const [one, other] = [await signedIn(), await signedIn()];
+      await world.stores.sessions.end(one.sessionId);
+      await world.stores.sessions.end(one.sessionId);
+      expect(await world.stores.sessions.use(one.sessionId)).toBeUndefined();
+      expect(await world.stores.sessions.use(other.sessionId)).toEqual(other);
+    });
+
+    it('ends with all of its person’s sessions, and nobody else’s', async () => {
+      const ofAlice = [await signedIn(), await signedIn(), await signedIn()];
+      const ofBob = await signedIn({ subject: 'usr_bob', username: 'bob' });
+      await world.stores.sessions.endAll('usr_alice');
+      for (const session of ofAlice) expect(await world.stores.sessions.use(session.sessionId)).toBeUndefined();
+      expect(await world.stores.sessions.use(ofBob.sessionId)).toEqual(ofBob);
+    });
+
+    describe('in the list of its person', () => {
+      const listed = async (subject = 'usr_alice') => {
+        const sessions = await world.stores.sessions.list(subject);
+        return [...sessions].sort((one, other) => one.sessionId.localeCompare(other.sessionId));
+      };
+      const sorted = (...sessions: Session[]) =>
+        sessions.sort((one, other) => one.sessionId.localeCompare(other.sessionId));
+
+      it('is there while it lives, with all of theirs and nobody else’s', async () => {
+        const [one, other] = [await signedIn(), await signedIn({ idleLifetime: 2 * HOUR })];
+        await signedIn({ subject: 'usr_bob', username: 'bob' });
+        expect(await listed()).toEqual(sorted(one, other));
+        expect(await listed('usr_carol')).toEqual([]);
+        world.advance(HOUR);
+        expect(await listed()).toEqual([other]);
+      });
+
+      it('is not there once ended', async () => {
+        const [one, other] = [await signedIn(), await signedIn()];
+        await world.stores.sessions.end(one.sessionId);
+        expect(await listed()).toEqual([other]);
+        await world.stores.sessions.endAll('usr_alice');
+        expect(await listed()).toEqual([]);
+        const later = await signedIn();
+        expect(await listed()).toEqual([later]);
+      });
+
+      it('is not renewed by being looked at', async () => {
+        const session = await signedIn();
+        world.advance(HOUR - world.tick);
+        expect(await listed()).toEqual([session]);
+        world.advance(world.tick);
+        expect(await world.stores.sessions.use(session.sessionId)).toBeUndefined();
+      });
+    });
+  });
+}
+
+/** Runs the contract of interactions on one implementation. */
+export function interactionStoreContract(name: string, makeStores: MakeStores): void {
+  describe(`${name}: an interaction`, () => {
+    let world: StoreWorld;
+    beforeEach(async () => {
+      world = await makeStores();
+    });
+    afterEach(() => world.dispose());
+
+    const LIFETIME = 10 * MINUTE;
+
+    async function opened(changes: Partial<Interaction> = {}): Promise<Omit<Interaction, 'decision'>> {
+      const interaction: Omit<Interaction, 'decision'> = {
+        interactionId: digest(uniqueId()),
+        sessionId: digest('session of alice'),
+        subject: 'usr_alice',
+        authTime: 1_700_000_000_000,
+        request: {
+          clientUid: 'uid-of-shop',
+          clientId: 'default.shop',
+          redirectUri: 'https://shop.example/cb?x=%20+',
+          scope: ['read', 'write'],
+          audiences: ['https://api.example'],
+          codeChallenge: digest('verifier'),
+          state: 'as sent: \u00e4 "\\\u2028',
+        },
+        ...changes,
+      };
+      await world.stores.interactions.create(interaction, LIFETIME);
+      return interaction;
+    }
+
+    it('is read as it was opened, undecided', async () => {
+      const interaction = await opened();
+      const read = await world.stores.interactions.read(interaction.interactionId, interaction.sessionId);
+      expect(read).toEqual({ ...interaction, decision: undefined });
+    });
+
+    it('keeps a request without state as one without state', async () => {
+      const interaction = await opened();
+      const without = { ...interaction, interactionId: digest(uniqueId()) };
+      const request = { ...interaction.request, state: undefined };
+      await world.stores.interactions.create({ ...without, request }, LIFETIME);
+      const read = await world.stores.interactions.read(without.interactionId, without.sessionId);
+      expect(read).toBeDefined();
+      expect(read?.request.state).toBeUndefined();
+    });
+
+    it('is hidden from every other session: not read, not decided, not taken', async () => {
+      const { interactionId, sessionId } = await opened();
+      const { interactions } = world.stores;
+      const stranger = digest('another session');
+      expect(await interactions.read(interactionId, stranger)).toBeUndefined();
+      expect(await interactions.decide(interactionId, stranger, 'allow')).toBe('gone');
+      expect(await interactions.decide(interactionId, sessionId, 'allow')).toBe('decided');
+      expect(await interactions.take(interactionId, stranger)).toBeUndefined();
+      expect(await interactions.take(interactionId, sessionId)).toMatchObject({ decision: 'allow' });
+    });
+
+    for (const decision of ['allow', 'deny'] as const) {
+      const contrary = decision === 'allow' ? 'deny' : 'allow';
+      it(`decided ${decision} stays so: the same again is fine, the contrary is a conflict`, async () => {
+        const { interactionId, sessionId } = await opened();
+        const { interactions } = world.stores;
+        expect(await interactions.decide(interactionId, sessionId, decision)).toBe('decided');
+        expect(await interactions.decide(interactionId, sessionId, decision)).toBe('decided');
+        expect(await interactions.decide(interactionId, sessionId, contrary)).toBe('conflict');
+        expect(await interactions.read(interactionId, sessionId)).toMatchObject({ decision });
+        expect(await interactions.take(interactionId, sessionId)).toMatchObject({ decision });
+      });
+    }
+
+    it('has one decision out of many parallel contrary ones', async () => {
+      const { interactionId, sessionId } = await opened();
+      const tries = Array.from({ length: 100 }, (_, index) =>
+        world.stores.interactions.decide(interactionId, sessionId, index % 2 === 0 ? 'allow' : 'deny'),
+      );
+      const answers = await Promise.all(tries);
+      expect(answers.filter((answer) => answer === 'decided')).toHaveLength(50);
+      expect(answers.filter((answer) => answer === 'conflict')).toHaveLength(50);
+    });
+
+    it('cannot be taken undecided, and survives the try', async () => {
+      const { interactionId, sessionId } = await opened();
+      const { interactions } = world.stores;
+      expect(await interactions.take(interactionId, sessionId)).toBeUndefined();
+      expect(await interactions.decide(interactionId, sessionId, 'deny')).toBe('decided');
+      expect(await interactions.take(interactionId, sessionId)).toMatchObject({ decision: 'deny' });
+    });
+
+    it('is taken once, with all it holds', async () => {
+      const interaction = await opened();
+      const { interactionId, sessionId } = interaction;
+      const { interactions } = world.stores;
+      await interactions.decide(interactionId, sessionId, 'allow');
+      expect(await interactions.take(interactionId, sessionId)).toEqual({ ...interaction, decision: 'allow' });
+      expect(await interactions.take(interactionId, sessionId)).toBeUndefined();
+      expect(await interactions.read(interactionId, sessionId)).toBeUndefined();
+      expect(await interactions.decide(interactionId, sessionId, 'allow')).toBe('gone');
+    });
+
+    it('is taken once in 100 parallel tries', async () => {
+      const { interactionId, sessionId } = await opened();
+      await world.stores.interactions.decide(interactionId, sessionId, 'allow');
+      const tries = Array.from({ length: 100 }, () => world.stores.interactions.take(interactionId, sessionId));
+      expect((await Promise.all(tries)).filter((taken) => taken !== undefined)).toHaveLength(1);
+    });
+
+    it('lives until just before its time is over', async () => {
+      const { interactionId, sessionId } = await opened();
+      world.advance(LIFETIME - world.tick);
+      expect(await world.stores.interactions.read(interactionId, sessionId)).toBeDefined();
+      expect(await world.stores.interactions.decide(interactionId, sessionId, 'allow')).toBe('decided');
+    });
+
+    it('is gone when its time is over, decided or not: a decision prolongs nothing', async () => {
+      const [one, other] = [await opened(), await opened()];
+      const { interactions } = world.stores;
+      world.advance(LIFETIME - MINUTE);
+      await interactions.decide(one.interactionId, one.sessionId, 'allow');
+      world.advance(MINUTE);
+      expect(await interactions.take(one.interactionId, one.sessionId)).toBeUndefined();
+      expect(await interactions.read(other.interactionId, other.sessionId)).toBeUndefined();
+      expect(await interactions.decide(other.interactionId, other.sessionId, 'allow')).toBe('gone');
+    });
+
+    it('is one of a bounded number of its session: the oldest goes', async () => {
+      const first = await opened();
+      const elsewhere = await opened({ sessionId: 'another session' });
+      const { sessionId } = first;
+      const later = [];
+      for (let count = 0; count < OPEN_INTERACTIONS_PER_SESSION; count++) later.push(await opened({ sessionId }));
+      const { interactions } = world.stores;
+      expect(await interactions.read(first.interactionId, sessionId)).toBeUndefined();
+      for (const { interactionId } of later) expect(await interactions.read(interactionId, sessionId)).toBeDefined();
+      expect(await interactions.read(elsewhere.interactionId, elsewhere.sessionId)).toBeDefined();
+    });
+
+    it('is unknown when nobody opened it', async () => {
+      const { interactions } = world.stores;
+      expect(await interactions.read('unknown', 'session')).toBeUndefined();
+      expect(await interactions.decide('unknown', 'session', 'allow')).toBe('gone');
+      expect(await interactions.take('unknown', 'session')).toBeUndefined();
+    });
+  });
+}
+
+/** Runs the contract of consents on one implementation. */
+export function consentStoreContract(name: string, makeStores: MakeStores): void {
+  describe(`${name}: a consent`, () => {
+    let world: StoreWorld;
+    beforeEach(async () => {
+      world = await makeStores();
+    });
+    afterEach(() => world.dispose());
+
+    const YEAR = 365 * DAY;
+    const API = 'https://api.example';
+    const FILES = 'https://files.example';
+
+    async function read(subject = 'alice', clientUid = 'shop') {
+      const consent = await world.stores.consents.read(subject, clientUid);
+      return consent && Object.fromEntries([...consent].map(([audience, scope]) => [audience, [...scope].sort()]));
+    }
+
+    it('is what was given, to that client, by that person', async () => {
+      await world.stores.consents.give('alice', 'shop', { scope: ['read'], audiences: [API] }, YEAR);
+      expect(await read()).toEqual({ [API]: ['read'] });
+      expect(await read('bob')).toBeUndefined();
+      expect(await read('alice', 'other')).toBeUndefined();
+      expect(await read('shop', 'alice')).toBeUndefined();
+    });
+
+    it('widens at each resource by itself, each entry once', async () => {
+      await world.stores.consents.give('alice', 'shop', { scope: ['read', 'write'], audiences: [API] }, YEAR);
+      await world.stores.consents.give('alice', 'shop', { scope: ['read', 'admin'], audiences: [FILES] }, YEAR);
+      await world.stores.consents.give('alice', 'shop', { scope: ['read'], audiences: [API] }, YEAR);
+      expect(await read()).toEqual({ [API]: ['read', 'write'], [FILES]: ['admin', 'read'] });
+    });
+
+    it('loses nothing to parallel ones', async () => {
+      const names = Array.from({ length: 50 }, (_, index) => `scope-${String(index).padStart(2, '0')}`);
+      await Promise.all(
+        names.map((scope) => world.stores.consents.give('alice', 'shop', { scope: [scope], audiences: [API] }, YEAR)),
+      );
+      expect(await read()).toEqual({ [API]: names });
+    });
+
+    it('is forgotten when its time is over, and giving again starts the time anew', async () => {
+      await world.stores.consents.give('alice', 'shop', { scope: ['read'], audiences: [API] }, YEAR);
+      world.advance(YEAR - world.tick);
+      expect(await read()).toBeDefined();
+      await world.stores.consents.give('alice', 'shop', { scope: ['write'], audiences: [API] }, YEAR);
+      world.advance(YEAR - world.tick);
+      expect(await read()).toEqual({ [API]: ['read', 'write'] });
+      world.advance(world.tick);
+      expect(await read()).toBeUndefined();
+      await world.stores.consents.give('alice', 'shop', { scope: ['other'], audiences: [API] }, YEAR);
+      expect(await read()).toEqual({ [API]: ['other'] });
+    });
+
+    it('withdrawn is gone, and what is given later does not bring it back', async () => {
+      await world.stores.consents.give('alice', 'shop', { scope: ['read'], audiences: [API] }, YEAR);
+      await world.stores.consents.give('bob', 'shop', { scope: ['read'], audiences: [API] }, YEAR);
+      await world.stores.consents.withdraw('alice', 'shop');
+      await world.stores.consents.withdraw('alice', 'shop');
+      expect(await read()).toBeUndefined();
+      expect(await read('bob')).toBeDefined();
+      await world.stores.consents.give('alice', 'shop', { scope: ['write'], audiences: [FILES] }, YEAR);
+      expect(await read()).toEqual({ [FILES]: ['write'] });
+    });
+
+    it('is in the list of its person until withdrawn or forgotten', async () => {
+      const { consents } = world.stores;
+      const listed = async (subject = 'alice') => {
+        const given = await consents.list(subject);
+        const plain = given.map(({ clientUid, access }) => ({ clientUid, access: Object.fromEntries(access) }));
+        return plain.sort((one, other) => one.clientUid.localeCompare(other.clientUid));
+      };
+      expect(await listed()).toEqual([]);
+      await consents.give('alice', 'shop', { scope: ['read'], audiences: [API] }, YEAR);
+      await consents.give('alice', 'mail', { scope: ['send'], audiences: [FILES] }, DAY);
+      await consents.give('alice', 'blog', { scope: ['post'], audiences: [API] }, YEAR);
+      await consents.give('bob', 'shop', { scope: ['read'], audiences: [API] }, YEAR);
+      await consents.withdraw('alice', 'blog');
+      const shop = { clientUid: 'shop', access: { [API]: ['read'] } };
+      expect(await listed()).toEqual([{ clientUid: 'mail', access: { [FILES]: ['send'] } }, shop]);
+      expect(await listed('bob')).toEqual([shop]);
+      world.advance(DAY);
+      expect(await listed()).toEqual([shop]);
+    });
+  });
+}

@@ -1,0 +1,16 @@
+// What a store contract runs against: fresh stores, and a clock that only the test moves.
+
+import type { Stores } from '../../src/oauth/ports.ts';
+
+export interface StoreWorld {
+  readonly stores: Stores;
+  /** Epoch milliseconds, as the stores see them. */
+  now(): number;
+  advance(milliseconds: number): void;
+  /** The smallest step that surely shows: 1 where the clock stands still by itself, more where real time runs under it. */
+  readonly tick: number;
+  dispose(): Promise<void>;
+}
+
+/** A world nobody else uses. */
+export type MakeStores = () => Promise<StoreWorld>;

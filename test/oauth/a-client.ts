@@ -1,0 +1,37 @@
+// A registered client for tests: a confidential web application that may do all three grants, unless told otherwise.
+
+import type { Client } from '../../src/oauth/client.ts';
+
+/** The client with these fields replaced. It has no secret verifiers: add them where a secret is judged. */
+export function aClient(overrides: Partial<Client> = {}): Client {
+  return {
+    uid: '6a0c4d1e-3c5b-5f43-9d0a-0f6f1f6f0001',
+    clientId: 'shop.web',
+    displayName: 'Shop',
+    clientUri: undefined,
+    policyUri: undefined,
+    tosUri: undefined,
+    revokeTokensBefore: 0,
+    authMethod: 'client_secret_basic',
+    secretVerifiers: [],
+    grantTypes: ['authorization_code', 'refresh_token', 'client_credentials'],
+    redirectUris: ['https://shop.example/callback'],
+    allowedCorsOrigins: [],
+    scopes: ['shop/read', 'shop/write'],
+    defaultScopes: ['shop/read'],
+    audiences: ['https://api.shop.example/'],
+    defaultAudience: undefined,
+    resourceServerAudiences: [],
+    consent: 'Required',
+    requireState: false,
+    tokens: {
+      accessTokenFormat: 'jwt',
+      accessTokenLifetimeSeconds: 600,
+      refreshTokenIdleLifetimeSeconds: 1_209_600,
+      refreshTokenLifetimeSeconds: 7_776_000,
+      refreshTokenRotation: 'Always',
+      refreshTokenReuseGraceSeconds: 10,
+    },
+    ...overrides,
+  };
+}
