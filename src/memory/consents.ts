@@ -1,0 +1,50 @@
+// What people have let clients do, over a Map. A client is named by its uid: a re-created one starts without consent.
+
+import type { Clock, Consent, ConsentStore, GivenConsent, Grant } from '../oauth/ports.ts';
+import type { ExpiringMap } from './expiring-map.ts';
+
+interface ConsentRecord extends GivenConsent {
+  readonly subject: string;
+}
+
+/** {@link ConsentStore} in this process. */
+export class MemoryConsents implements ConsentStore {
+  readonly #clock: Clock;
+  readonly #consents: ExpiringMap<ConsentRecord>;
+
+  constructor({ clock, consents }: { clock: Clock; consents: ExpiringMap<ConsentRecord> }) {
+    this.#clock = clock;
+    this.#consents = consents;
+  }
+
+  async read(subject: string, clientUid: string): Promise<Consent | undefined> {
+    return this.#consents.get(keyOf(subject, clientUid))?.access;
+  }
+
+  async give(
+    subject: string,
+    clientUid: string,
+    allowed: Pick<Grant, 'scope' | 'audiences'>,
+    lifetime: number,
+  ): Promise<void> {
+    const key = keyOf(subject, clientUid);
+    const wider = new Map(this.#consents.get(key)?.access);
+    for (const audience of allowed.audiences) {
+      wider.set(audience, [...new Set([...(wider.get(audience) ?? []), ...allowed.scope])]);
+    }
+    this.#consents.set(key, { subject, clientUid, access: wider }, this.#clock.now() + lifetime);
+  }
+
+  async withdraw(subject: string, clientUid: string): Promise<void> {
+    this.#consents.delete(keyOf(subject, clientUid));
+  }
+
+  async list(subject: string): Promise<readonly GivenConsent[]> {
+    const records = this.#consents.valuesWhere((record) => record.subject === subject);
+    return records.map(({ clientUid, access }) => ({ clientUid, access }));
+  }
+}
+
+function keyOf(subject: string, clientUid: string): string {
+  return JSON.stringify([subject, clientUid]);
+}

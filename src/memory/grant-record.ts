@@ -1,0 +1,90 @@
+// A grant as the memory store keeps it: its code, its refresh family and what has become of them. Immutable: `grants.ts`
+// replaces a record in one step, so that a request sees all of a change or none.
+
+import type {
+  Alert,
+  Grant,
+  RedeemAnswer,
+  RedeemRequest,
+  RotateAnswer,
+  RotateRequest,
+  StoredGrant,
+} from '../oauth/ports.ts';
+
+/** A grant with what has become of its code and of its refresh tokens. */
+export interface GrantRecord {
+  readonly grant: StoredGrant;
+  readonly secretHash: string;
+  /** The end of the code's lifetime; from redemption on of the grant's: so long its tombstone tells a replay. */
+  readonly keepUntil: number;
+  readonly wrongVerifiers: number;
+  readonly revoked: boolean;
+  /** The current refresh generation; undefined while the code is unredeemed. */
+  readonly generation: number | undefined;
+  readonly refreshedAt: number;
+  /** When the current generation replaced its predecessor; undefined when no predecessor can be retried. */
+  readonly replacedAt: number | undefined;
+  /** The address of the last good use. */
+  readonly lastAddress: string | undefined;
+  readonly alerted: readonly Alert['type'][];
+  /** The tries that last moved this record, with what they are told when they come again. */
+  readonly lastRedeem: { readonly attemptId: string; readonly answer: RedeemAnswer } | undefined;
+  readonly lastRotate: { readonly attemptId: string; readonly answer: RotateAnswer } | undefined;
+}
+
+/** A record whose code has been redeemed. */
+export type Redeemed = GrantRecord & { readonly generation: number };
+
+export function isRedeemed(record: GrantRecord): record is Redeemed {
+  return record.generation !== undefined;
+}
+
+/** A grant whose code nobody has presented yet. */
+export function issuedRecord(
+  grant: Grant,
+  { secretHash, now, codeLifetime }: { secretHash: string; now: number; codeLifetime: number },
+): GrantRecord {
+  return {
+    grant: { ...grant, createdAt: now },
+    secretHash,
+    keepUntil: now + codeLifetime,
+    wrongVerifiers: 0,
+    revoked: false,
+    generation: undefined,
+    refreshedAt: now,
+    replacedAt: undefined,
+    lastAddress: undefined,
+    alerted: [],
+    lastRedeem: undefined,
+    lastRotate: undefined,
+  };
+}
+
+/** The alert about a request; undefined when this grant has raised the type before: the type is an alert's only name. */
+export function alertOf(
+  record: Redeemed,
+  request: RedeemRequest | RotateRequest,
+  { type, now }: { type: Alert['type']; now: number },
+): Alert | undefined {
+  if (record.alerted.includes(type)) return undefined;
+  const { grantId, clientUid, clientId, subject } = record.grant;
+  return {
+    id: `${grantId}.${type}`,
+    type,
+    time: now,
+    clientUid,
+    clientId,
+    subject,
+    grantId,
+    presentedGeneration: 'generation' in request ? request.generation : undefined,
+    currentGeneration: record.generation,
+    address: request.address,
+    lastAddress: record.lastAddress,
+    action: type === 'state_lost' ? 'healed_forward' : 'grant_revoked',
+  };
+}
+
+/** What a record remembers of an alert that was raised just now. */
+export function withAlert(record: Redeemed, alert: Alert | undefined): readonly Alert['type'][] {
+  return alert === undefined ? record.alerted : [...record.alerted, alert.type];
+}

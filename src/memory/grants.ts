@@ -1,0 +1,196 @@
+// Codes and refresh families over a Map: the readable form of the state tables in `oauth/ports.ts`.
+// One record per grant: issued, then redeemed, then replayed; its generation only grows and `revoked` never turns back.
+// Nothing here waits, so every method is one atomic action.
+
+import { timingSafeEqual } from 'node:crypto';
+import { narrowAccess } from '../oauth/access.ts';
+import type {
+  Alert,
+  Clock,
+  Grant,
+  GrantState,
+  GrantStore,
+  NewAccessToken,
+  RedeemAnswer,
+  RedeemRequest,
+  RotateAnswer,
+  RotateRequest,
+  StoredAccessToken,
+  StoredGrant,
+} from '../oauth/ports.ts';
+import { keepAccessToken } from './access-tokens.ts';
+import type { ExpiringMap } from './expiring-map.ts';
+import { alertOf, type GrantRecord, isRedeemed, issuedRecord, type Redeemed, withAlert } from './grant-record.ts';
+
+/** Wrong verifiers that kill a code (OAuth 2.1 §7.5.2). */
+const MAX_WRONG_VERIFIERS = 5;
+
+/** {@link GrantStore} in this process. */
+export class MemoryGrants implements GrantStore {
+  readonly #clock: Clock;
+  readonly #records: ExpiringMap<GrantRecord>;
+  readonly #accessTokens: ExpiringMap<StoredAccessToken>;
+
+  /** @param accessTokens the map of the opaque tokens: redeem and rotate write theirs in the same action. */
+  constructor(fields: {
+    clock: Clock;
+    records: ExpiringMap<GrantRecord>;
+    accessTokens: ExpiringMap<StoredAccessToken>;
+  }) {
+    this.#clock = fields.clock;
+    this.#records = fields.records;
+    this.#accessTokens = fields.accessTokens;
+  }
+
+  async issue(grant: Grant, secretHash: string, codeLifetime: number): Promise<void> {
+    // Written twice, a grant stays what it has become.
+    if (this.#records.get(grant.grantId) !== undefined) return;
+    this.#keep(issuedRecord(grant, { secretHash, now: this.#clock.now(), codeLifetime }));
+  }
+
+  async redeem(request: RedeemRequest): Promise<RedeemAnswer> {
+    // An expired code is missing: the record of an unredeemed one ends with it.
+    const record = this.#records.get(request.grantId);
+    if (record === undefined || record.revoked || record.wrongVerifiers >= MAX_WRONG_VERIFIERS) {
+      return { outcome: 'gone' };
+    }
+    if (!sameDigest(record.secretHash, request.secretHash) || record.grant.clientUid !== request.clientUid) {
+      return { outcome: 'no_match' };
+    }
+    const proof = judgeProof(record.grant, request);
+    if (proof === 'bad_proof' || (proof === 'wrong_verifier' && isRedeemed(record))) return { outcome: 'bad_proof' };
+    if (record.lastRedeem?.attemptId === request.attemptId) return record.lastRedeem.answer;
+    if (proof === 'wrong_verifier') return this.#countWrongVerifier(record, request.attemptId);
+    if (isRedeemed(record)) {
+      return { outcome: 'replayed', alert: this.#revokeWith(record, request, 'authorization_code.replayed') };
+    }
+    return this.#redeemFirst(record, request);
+  }
+
+  async rotate(request: RotateRequest): Promise<RotateAnswer> {
+    const record = this.#records.get(request.grantId);
+    if (record === undefined || record.revoked || !isRedeemed(record) || this.#isPast(record, request)) {
+      return { outcome: 'gone' };
+    }
+    if (record.grant.clientUid !== request.clientUid) return { outcome: 'no_match' };
+    if (record.lastRotate?.attemptId === request.attemptId) return record.lastRotate.answer;
+    if (request.generation === record.generation) return this.#advance(record, request, 'rotated');
+    if (request.generation === record.generation - 1 && this.#withinGrace(record, request.reuseGrace)) {
+      return this.#retry(record, request);
+    }
+    if (request.generation > record.generation) return this.#advance(record, request, 'healed');
+    return { outcome: 'reused', alert: this.#revokeWith(record, request, 'refresh_token.reuse_detected') };
+  }
+
+  async revoke(grantId: string): Promise<void> {
+    const record = this.#records.get(grantId);
+    if (record !== undefined) this.#keep({ ...record, revoked: true });
+  }
+
+  async read(grantId: string): Promise<GrantState | undefined> {
+    const record = this.#records.get(grantId);
+    if (record === undefined) return undefined;
+    const { grant, revoked, generation, refreshedAt } = record;
+    return { grant, revoked, generation, refreshedAt };
+  }
+
+  #countWrongVerifier(record: GrantRecord, attemptId: string): RedeemAnswer {
+    const answer: RedeemAnswer = { outcome: 'wrong_verifier' };
+    this.#keep({ ...record, wrongVerifiers: record.wrongVerifiers + 1, lastRedeem: { attemptId, answer } });
+    return answer;
+  }
+
+  #redeemFirst(record: GrantRecord, request: RedeemRequest): RedeemAnswer {
+    const access = narrowAccess(record.grant, request.access);
+    if (access.outcome !== 'granted') return access;
+    this.#writeAccessToken(record.grant, request.accessToken, access);
+    const answer: RedeemAnswer = { ...access, outcome: 'redeemed', grant: record.grant };
+    this.#keep({
+      ...record,
+      keepUntil: Math.max(record.keepUntil, record.grant.createdAt + request.retention),
+      generation: 0,
+      refreshedAt: this.#clock.now(),
+      lastAddress: request.address,
+      lastRedeem: { attemptId: request.attemptId, answer },
+    });
+    return answer;
+  }
+
+  /** The presented generation is good and new: its successor becomes current. `Never` keeps the presented one current. */
+  #advance(record: Redeemed, request: RotateRequest, outcome: 'rotated' | 'healed'): RotateAnswer {
+    const access = narrowAccess(record.grant, request.access);
+    if (access.outcome !== 'granted') return access;
+    this.#writeAccessToken(record.grant, request.accessToken, access);
+    const now = this.#clock.now();
+    const rotates = request.rotation === 'Always';
+    const generation = rotates ? request.generation + 1 : request.generation;
+    const alert = outcome === 'healed' ? alertOf(record, request, { type: 'state_lost', now }) : undefined;
+    const answer: RotateAnswer = { ...access, outcome, grant: record.grant, generation, alert: undefined };
+    this.#keep({
+      ...record,
+      keepUntil: Math.max(record.keepUntil, record.grant.createdAt + request.absoluteLifetime),
+      generation,
+      refreshedAt: now,
+      replacedAt: rotates ? now : undefined,
+      lastAddress: request.address,
+      alerted: withAlert(record, alert),
+      lastRotate: { attemptId: request.attemptId, answer },
+    });
+    return { ...answer, alert };
+  }
+
+  /** The predecessor again: the same successor, so that a lost response forks nothing. The grace does not start anew. */
+  #retry(record: Redeemed, request: RotateRequest): RotateAnswer {
+    const access = narrowAccess(record.grant, request.access);
+    if (access.outcome !== 'granted') return access;
+    this.#writeAccessToken(record.grant, request.accessToken, access);
+    const { grant, generation } = record;
+    return { ...access, outcome: 'benign_retry', grant, generation, alert: undefined };
+  }
+
+  #revokeWith(record: Redeemed, request: RedeemRequest | RotateRequest, type: Alert['type']): Alert | undefined {
+    const alert = alertOf(record, request, { type, now: this.#clock.now() });
+    this.#keep({ ...record, revoked: true, alerted: withAlert(record, alert) });
+    return alert;
+  }
+
+  #isPast(record: Redeemed, request: RotateRequest): boolean {
+    const now = this.#clock.now();
+    const idleUntil = record.refreshedAt + request.idleLifetime;
+    const livesUntil = record.grant.createdAt + request.absoluteLifetime;
+    return now >= idleUntil || now >= livesUntil;
+  }
+
+  #withinGrace(record: Redeemed, reuseGrace: number): boolean {
+    if (reuseGrace === 0 || record.replacedAt === undefined) return false;
+    return this.#clock.now() - record.replacedAt <= reuseGrace;
+  }
+
+  // Called before the record moves: a full map then refuses the request and nothing was consumed.
+  #writeAccessToken(
+    grant: StoredGrant,
+    token: NewAccessToken | undefined,
+    access: { scope: readonly string[]; audience: string },
+  ): void {
+    if (token === undefined) return;
+    const { clientUid, clientId, subject, grantId, authTime } = grant;
+    const { scope, audience } = access;
+    keepAccessToken(this.#accessTokens, { ...token, clientUid, clientId, subject, scope, audience, grantId, authTime });
+  }
+
+  #keep(record: GrantRecord): void {
+    this.#records.set(record.grant.grantId, record, record.keepUntil);
+  }
+}
+
+/** RFC 6749 §4.1.3 and RFC 7636 §4.6; a code without challenge can be redeemed by nobody (PKCE downgrade). */
+function judgeProof(grant: Grant, request: RedeemRequest): 'right' | 'bad_proof' | 'wrong_verifier' {
+  if (grant.redirectUri !== request.redirectUri) return 'bad_proof';
+  if (grant.codeChallenge === undefined || request.verifierChallenge === undefined) return 'bad_proof';
+  return sameDigest(grant.codeChallenge, request.verifierChallenge) ? 'right' : 'wrong_verifier';
+}
+
+function sameDigest(one: string, other: string): boolean {
+  const [left, right] = [Buffer.from(one), Buffer.from(other)];
+  return left.length === right.length && timingSafeEqual(left, right);
+}

@@ -1,0 +1,72 @@
+// One person's one decision about one request, over a Map of sessions. Only the session that opened an interaction sees it.
+
+import { type Clock, type Interaction, type InteractionStore, OPEN_INTERACTIONS_PER_SESSION } from '../oauth/ports.ts';
+import type { ExpiringMap } from './expiring-map.ts';
+
+/** An interaction as kept, with the moment it ends: a decision does not prolong it. */
+interface InteractionRecord {
+  readonly interaction: Interaction;
+  readonly endsAt: number;
+}
+
+/** {@link InteractionStore} in this process. */
+export class MemoryInteractions implements InteractionStore {
+  readonly #clock: Clock;
+  readonly #bySession: ExpiringMap<readonly InteractionRecord[]>;
+
+  constructor({ clock, bySession }: { clock: Clock; bySession: ExpiringMap<readonly InteractionRecord[]> }) {
+    this.#clock = clock;
+    this.#bySession = bySession;
+  }
+
+  async create(interaction: Omit<Interaction, 'decision'>, lifetime: number): Promise<void> {
+    const { sessionId } = interaction;
+    const opened = { interaction: { ...interaction, decision: undefined }, endsAt: this.#clock.now() + lifetime };
+    this.#keep(sessionId, [...this.#open(sessionId), opened].slice(-OPEN_INTERACTIONS_PER_SESSION));
+  }
+
+  async read(interactionId: string, sessionId: string): Promise<Interaction | undefined> {
+    return this.#find(interactionId, sessionId)?.interaction;
+  }
+
+  async decide(
+    interactionId: string,
+    sessionId: string,
+    decision: 'allow' | 'deny',
+  ): Promise<'decided' | 'conflict' | 'gone'> {
+    const record = this.#find(interactionId, sessionId);
+    if (record === undefined) return 'gone';
+    const { interaction, endsAt } = record;
+    if (interaction.decision !== undefined) return interaction.decision === decision ? 'decided' : 'conflict';
+    const decided = { interaction: { ...interaction, decision }, endsAt };
+    this.#keep(
+      sessionId,
+      this.#open(sessionId).map((other) => (other === record ? decided : other)),
+    );
+    return 'decided';
+  }
+
+  async take(interactionId: string, sessionId: string): Promise<Interaction | undefined> {
+    const record = this.#find(interactionId, sessionId);
+    if (record?.interaction.decision === undefined) return undefined;
+    this.#keep(
+      sessionId,
+      this.#open(sessionId).filter((other) => other !== record),
+    );
+    return record.interaction;
+  }
+
+  #find(interactionId: string, sessionId: string): InteractionRecord | undefined {
+    return this.#open(sessionId).find(({ interaction }) => interaction.interactionId === interactionId);
+  }
+
+  #open(sessionId: string): readonly InteractionRecord[] {
+    const now = this.#clock.now();
+    return (this.#bySession.get(sessionId) ?? []).filter(({ endsAt }) => endsAt > now);
+  }
+
+  #keep(sessionId: string, records: readonly InteractionRecord[]): void {
+    if (records.length === 0) this.#bySession.delete(sessionId);
+    else this.#bySession.set(sessionId, records, Math.max(...records.map(({ endsAt }) => endsAt)));
+  }
+}

@@ -1,0 +1,48 @@
+// All stores of one process, over maps. Everything is gone when the process ends; `redis/` is for more than one replica.
+
+import type { Clock, StoredAccessToken, Stores } from '../oauth/ports.ts';
+import { MemoryAccessTokens } from './access-tokens.ts';
+import { MemoryConsents } from './consents.ts';
+import { ExpiringMap } from './expiring-map.ts';
+import { MemoryGrants } from './grants.ts';
+import { MemoryInteractions } from './interactions.ts';
+import { MemoryRateLimits } from './rate-limits.ts';
+import { MemoryReplays } from './replays.ts';
+import { MemoryRevokedTokens } from './revoked-tokens.ts';
+import { MemorySessions } from './sessions.ts';
+import { MemoryWatermarks } from './watermarks.ts';
+
+/** The most entries each store may hold. A full store throws StoreUnavailableError; nothing living is dropped but windows of attempts. */
+type MemoryLimits = Readonly<Record<keyof Stores, number>>;
+
+const DEFAULT_LIMITS: MemoryLimits = {
+  grants: 200_000,
+  accessTokens: 200_000,
+  revokedTokens: 200_000,
+  watermarks: 200_000,
+  sessions: 100_000,
+  interactions: 100_000,
+  consents: 100_000,
+  replays: 500_000,
+  rateLimits: 200_000,
+};
+
+/** Empty stores. @param limits replaces single defaults. */
+export function memoryStores({ clock, limits }: { clock: Clock; limits?: Partial<MemoryLimits> }): Stores {
+  const capacities = { ...DEFAULT_LIMITS, ...limits };
+  function map<Value>(name: keyof Stores, whenFull: 'refuse' | 'forget-oldest' = 'refuse'): ExpiringMap<Value> {
+    return new ExpiringMap<Value>({ clock, capacity: capacities[name], name, whenFull });
+  }
+  const accessTokens = map<StoredAccessToken>('accessTokens');
+  return {
+    grants: new MemoryGrants({ clock, records: map('grants'), accessTokens }),
+    accessTokens: new MemoryAccessTokens({ tokens: accessTokens }),
+    revokedTokens: new MemoryRevokedTokens({ marks: map('revokedTokens') }),
+    watermarks: new MemoryWatermarks({ times: map('watermarks') }),
+    sessions: new MemorySessions({ clock, sessions: map('sessions') }),
+    interactions: new MemoryInteractions({ clock, bySession: map('interactions') }),
+    consents: new MemoryConsents({ clock, consents: map('consents') }),
+    replays: new MemoryReplays({ clock, marks: map('replays') }),
+    rateLimits: new MemoryRateLimits({ clock, windows: map('rateLimits', 'forget-oldest') }),
+  };
+}

@@ -1,0 +1,42 @@
+// Not-before watermarks over a Map. They only rise, and they do not expire: how long a grant may live is its client's
+// setting, and a watermark that went first would bring dead grants back.
+
+import type { WatermarkStore, WatermarkSubject } from '../oauth/ports.ts';
+import type { ExpiringMap } from './expiring-map.ts';
+
+/** {@link WatermarkStore} in this process. */
+export class MemoryWatermarks implements WatermarkStore {
+  readonly #times: ExpiringMap<number>;
+
+  constructor({ times }: { times: ExpiringMap<number> }) {
+    this.#times = times;
+  }
+
+  async raise(subject: WatermarkSubject, time: number): Promise<void> {
+    const key = keyOf(subject);
+    if (time > this.#time(key)) this.#times.set(key, time, Number.POSITIVE_INFINITY);
+  }
+
+  async read(clientUid: string, subject: string | undefined): Promise<number> {
+    const all: WatermarkSubject[] = [{ kind: 'global' }, { kind: 'client', clientUid }];
+    if (subject !== undefined) all.push({ kind: 'user', subject }, { kind: 'consent', clientUid, subject });
+    return Math.max(...all.map((each) => this.#time(keyOf(each))));
+  }
+
+  #time(key: string): number {
+    return this.#times.get(key) ?? 0;
+  }
+}
+
+function keyOf(subject: WatermarkSubject): string {
+  switch (subject.kind) {
+    case 'global':
+      return 'global';
+    case 'client':
+      return JSON.stringify(['client', subject.clientUid]);
+    case 'user':
+      return JSON.stringify(['user', subject.subject]);
+    case 'consent':
+      return JSON.stringify(['consent', subject.clientUid, subject.subject]);
+  }
+}
