@@ -1,0 +1,187 @@
+// THE judge of one OAuthClient: from the manifest, the policies and what it refers to, to a client or to conditions with
+// reason and message. Whoever has a whole set (`dev`, `check`, later the controller and the token servers) calls it through
+// admit-clients.ts, which adds what only the set can tell: two clients with one id or one Secret, too many clients.
+
+import type { Client } from '../oauth/client.ts';
+import { acceptedCondition, referenceConditions, unjudgedConditions } from './client-conditions.ts';
+import type { DefaultPolicy } from './client-policy.ts';
+import { clientFaults } from './client-rules.ts';
+import { type Condition, type Fault, type Programmed, pending, readyCondition } from './conditions.ts';
+import { type Credentials, resolveCredentials } from './credentials.ts';
+import type { FieldPath } from './field-path.ts';
+import { readManifest, type SourceObject, type UnknownFields } from './manifest.ts';
+import { OAUTH_CLIENT, type OAuthClientManifest } from './oauth-client.ts';
+import { judgeByPolicy } from './policy.ts';
+import type { Policy } from './policy-violations.ts';
+import type { References } from './references.ts';
+
+/** What one install is and has: everything a client is judged by beside itself. */
+export interface AdmissionContext {
+  readonly unknownFields: UnknownFields;
+  /** Where grantry itself lives. OAuthClients there are refused unless `releaseNamespaceReserved` is false (`dev`). */
+  readonly releaseNamespace: string;
+  readonly releaseNamespaceReserved: boolean;
+  /** The policies of this install's class. */
+  readonly policies: readonly Policy[];
+  readonly defaultPolicy: DefaultPolicy;
+  readonly references: References;
+  /** The keys of the protocol's tables. */
+  readonly supportedGrantTypes: readonly string[];
+  readonly supportedAuthMethods: readonly string[];
+  /** Whether the replicas serve the present generation of this object. */
+  readonly programmed: (uid: string) => Programmed;
+}
+
+/** What a manifest came to. */
+export interface ClientVerdict<Source extends SourceObject = SourceObject> {
+  readonly object: Source;
+  /** The id it has or would have; the derived one where the manifest cannot be read. */
+  readonly clientId: string;
+  /** Undefined when it is not a well-shaped OAuthClient. */
+  readonly manifest: OAuthClientManifest | undefined;
+  /** The policy it was judged by; `(baseline)` and `(allow-all)` are built in. */
+  readonly policy: string | undefined;
+  /** What is served; undefined unless accepted, resolved and with its credentials at hand. */
+  readonly client: Client | undefined;
+  /** Accepted, ResolvedRefs, CredentialsReady, Programmed, Ready, in this order. */
+  readonly conditions: readonly Condition[];
+  /** Everything that is wrong with it, not only what the conditions name. */
+  readonly faults: readonly Fault[];
+  /** Whether all that is missing is a generated secret: make one, keep its verifier, and admit again. */
+  readonly wantsSecret: boolean;
+}
+
+/** What judging one manifest found, before the set has its say. */
+export interface ClientFindings<Source extends SourceObject = SourceObject> {
+  readonly object: Source;
+  readonly clientId: string;
+  /** Whether the id is the derived one. */
+  readonly derived: boolean;
+  readonly manifest: OAuthClientManifest | undefined;
+  readonly policy: string | undefined;
+  readonly maxClientsPerNamespace: number;
+  readonly faults: readonly Fault[];
+  readonly credentials: Credentials;
+  readonly programmed: Programmed;
+}
+
+/** Judges one manifest as if it were alone. Never throws, whatever the manifest is. */
+export function admitClient<Source extends SourceObject>(
+  object: Source,
+  context: AdmissionContext,
+): ClientVerdict<Source> {
+  return clientVerdict(findClient(object, context));
+}
+
+/** The findings about one manifest. */
+export function findClient<Source extends SourceObject>(
+  object: Source,
+  context: AdmissionContext,
+): ClientFindings<Source> {
+  const programmed = context.programmed(object.uid);
+  const derivedId = `${object.namespace}.${object.name}`;
+  const { manifest, faults } = readManifest(OAUTH_CLIENT[context.unknownFields], object.manifest);
+  if (manifest === undefined) {
+    const nothing = { object, derived: true, manifest, policy: undefined, maxClientsPerNamespace: 0, programmed };
+    return { ...nothing, clientId: derivedId, faults, credentials: { state: 'pending', faults: [] } };
+  }
+  const clientId = manifest.spec.clientId ?? derivedId;
+  const derived = clientId === derivedId;
+  const verdict = judgeByPolicy(
+    {
+      namespace: object.namespace,
+      namespaceLabels: context.references.namespaceLabels(object.namespace),
+      explicitClientId: derived ? undefined : clientId,
+      spec: manifest.spec,
+    },
+    context.policies,
+    context.defaultPolicy,
+  );
+  const ruleFaults = [...namespaceFaults(object, context), ...clientFaults(manifest.spec, context)];
+  const credentials = resolveCredentials(object, manifest.spec, context.references);
+  return {
+    object,
+    clientId,
+    derived,
+    manifest,
+    policy: verdict.policy,
+    maxClientsPerNamespace: verdict.maxClientsPerNamespace,
+    faults: [
+      ...ruleFaults,
+      // No policy could permit what the protocol itself refuses: one field, one message.
+      ...verdict.faults.filter((fault) => !ruleFaults.some((other) => isSamePath(other.path, fault.path))),
+      ...credentials.faults,
+    ],
+    credentials,
+    programmed,
+  };
+}
+
+function namespaceFaults(object: SourceObject, context: AdmissionContext): readonly Fault[] {
+  if (!context.releaseNamespaceReserved || object.namespace !== context.releaseNamespace) return [];
+  const message = 'Clients cannot live in the namespace that grantry itself runs in.';
+  return [{ path: ['metadata', 'namespace'], reason: 'NamespaceReserved', message }];
+}
+
+function isSamePath(a: FieldPath, b: FieldPath): boolean {
+  return a.length === b.length && a.every((step, index) => step === b[index]);
+}
+
+/** The verdict that findings come to. */
+export function clientVerdict<Source extends SourceObject>(findings: ClientFindings<Source>): ClientVerdict<Source> {
+  const { object, clientId, manifest, policy, faults } = findings;
+  const accepted = acceptedCondition(findings);
+  const others =
+    manifest === undefined ? unjudgedConditions(object.generation) : referenceConditions(findings, accepted);
+  const programmed: Condition = { type: 'Programmed', ...findings.programmed, observedGeneration: object.generation };
+  const judged = [accepted, ...others];
+  const isReady = judged.every((condition) => condition.status === 'True');
+  const { credentials } = findings;
+  const conditions = [
+    ...judged,
+    isReady ? programmed : pending('Programmed', 'There is nothing to serve yet.', object.generation),
+  ];
+  return {
+    object,
+    clientId,
+    manifest,
+    policy,
+    faults,
+    conditions: [...conditions, readyCondition(conditions, object.generation)],
+    client:
+      isReady && manifest !== undefined && credentials.state === 'ready'
+        ? clientOf(object, clientId, manifest, credentials.verifiers)
+        : undefined,
+    wantsSecret: accepted.status === 'True' && credentials.state === 'wanted',
+  };
+}
+
+function clientOf(
+  object: SourceObject,
+  clientId: string,
+  { spec }: OAuthClientManifest,
+  secretVerifiers: readonly Uint8Array[],
+): Client {
+  return {
+    uid: object.uid,
+    clientId,
+    displayName: spec.displayName ?? clientId,
+    clientUri: spec.clientUri,
+    policyUri: spec.policyUri,
+    tosUri: spec.tosUri,
+    revokeTokensBefore: spec.revokeTokensBefore ?? 0,
+    authMethod: spec.auth.method,
+    secretVerifiers,
+    grantTypes: spec.grantTypes,
+    redirectUris: spec.redirectUris,
+    allowedCorsOrigins: spec.allowedCorsOrigins,
+    scopes: spec.scopes,
+    defaultScopes: spec.defaultScopes,
+    audiences: spec.audiences,
+    defaultAudience: spec.defaultAudience,
+    resourceServerAudiences: spec.resourceServer.audiences,
+    consent: spec.consent,
+    requireState: spec.requireState,
+    tokens: spec.tokens,
+  };
+}

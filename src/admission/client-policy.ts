@@ -1,0 +1,160 @@
+// The ClientPolicy resource: shape, bounds, and the policies that are built in. What they permit is decided in policy.ts.
+
+import { z } from 'zod';
+import { NAMESPACE_VARIABLE } from './glob.ts';
+import {
+  API_VERSION,
+  className,
+  duration,
+  listOf,
+  type MakeObject,
+  mapOf,
+  metadata,
+  objectsWith,
+  setOf,
+  text,
+  type UnknownFields,
+} from './manifest.ts';
+
+const PATTERNS_MAX = 100;
+
+const globs = () =>
+  setOf(
+    text(512, /^[!-~]+$/, 'is empty or holds more than visible ASCII').refine(
+      (pattern) => !pattern.replaceAll(NAMESPACE_VARIABLE, '').includes('${'),
+      { error: `holds a variable other than ${NAMESPACE_VARIABLE}` },
+    ),
+    PATTERNS_MAX,
+  ).optional();
+
+function namespaceSelector(object: MakeObject) {
+  const requirement = object({
+    key: text(317),
+    operator: z.enum(['In', 'NotIn', 'Exists', 'DoesNotExist']),
+    values: setOf(text(63), 64).default([]),
+  }).refine(({ operator, values }) => (operator === 'In' || operator === 'NotIn') === values.length > 0, {
+    error: 'needs values for In and NotIn, and none for Exists and DoesNotExist',
+  });
+  return object({
+    matchLabels: mapOf(text(63), 32).default({}),
+    matchExpressions: listOf(requirement, 32).default([]),
+  });
+}
+
+function clientPolicy(unknownFields: UnknownFields) {
+  const object = objectsWith(unknownFields);
+  const allow = object({
+    clientIds: globs(),
+    grantTypes: globs(),
+    authMethods: globs(),
+    scopes: globs(),
+    audiences: globs(),
+    redirectHosts: globs(),
+    redirectSchemes: globs(),
+    corsOrigins: globs(),
+    loopbackRedirects: z.boolean().default(false),
+    consentSkip: z.boolean().default(false),
+  });
+  const limits = object({
+    maxAccessTokenLifetime: duration().optional(),
+    maxRefreshTokenLifetime: duration().optional(),
+    maxClientsPerNamespace: z
+      .int()
+      .min(0, { error: 'is negative' })
+      .max(100_000, { error: 'is above 100000' })
+      .optional(),
+    requireSenderConstraint: z.boolean().default(false),
+    requirePushedAuthorizationRequests: z.boolean().default(false),
+  });
+  return object({
+    apiVersion: z.literal(API_VERSION),
+    kind: z.literal('ClientPolicy'),
+    metadata: metadata(object),
+    spec: object({
+      className: className(),
+      namespaceSelector: namespaceSelector(object),
+      allow: allow.prefault({}),
+      limits: limits.prefault({}),
+    }),
+    status: z.unknown().optional(),
+  });
+}
+
+/** One schema for each treatment of unknown fields. */
+export const CLIENT_POLICY = { refuse: clientPolicy('refuse'), ignore: clientPolicy('ignore') } as const;
+
+/** A well-shaped ClientPolicy. Durations are seconds; an absent list or limit is the baseline's. */
+export type ClientPolicyManifest = z.output<(typeof CLIENT_POLICY)['ignore']>;
+export type ClientPolicySpec = ClientPolicyManifest['spec'];
+
+/** What applies to a namespace that no policy matches. */
+export type DefaultPolicy = 'Baseline' | 'Deny' | 'AllowAll';
+
+/** A ClientPolicy with nothing left open. */
+export interface Permissions {
+  readonly allow: Required<{
+    readonly [Field in keyof ClientPolicySpec['allow']]: NonNullable<ClientPolicySpec['allow'][Field]>;
+  }>;
+  readonly limits: Required<{
+    readonly [Field in keyof ClientPolicySpec['limits']]: NonNullable<ClientPolicySpec['limits'][Field]>;
+  }>;
+}
+
+/** The built-in baseline: what a namespace may do by itself, inside its own names. */
+export const BASELINE: Permissions = {
+  allow: {
+    clientIds: [],
+    grantTypes: ['authorization_code', 'client_credentials', 'refresh_token'],
+    authMethods: ['**'],
+    scopes: [`${NAMESPACE_VARIABLE}/*`, 'openid', 'profile', 'email', 'offline_access'],
+    audiences: [`urn:grantry:ns:${NAMESPACE_VARIABLE}:*`],
+    redirectHosts: ['**'],
+    redirectSchemes: [],
+    corsOrigins: [],
+    loopbackRedirects: false,
+    consentSkip: false,
+  },
+  limits: {
+    maxAccessTokenLifetime: 3600,
+    maxRefreshTokenLifetime: 2160 * 3600,
+    maxClientsPerNamespace: 200,
+    requireSenderConstraint: false,
+    requirePushedAuthorizationRequests: false,
+  },
+};
+
+const EVERYTHING = ['**'];
+
+/** For a cluster of one tenant: everything that admission itself does not refuse. */
+export const ALLOW_ALL: Permissions = {
+  allow: {
+    clientIds: EVERYTHING,
+    grantTypes: EVERYTHING,
+    authMethods: EVERYTHING,
+    scopes: EVERYTHING,
+    audiences: EVERYTHING,
+    redirectHosts: EVERYTHING,
+    redirectSchemes: EVERYTHING,
+    corsOrigins: EVERYTHING,
+    loopbackRedirects: true,
+    consentSkip: true,
+  },
+  limits: BASELINE.limits,
+};
+
+/** What a policy permits, the baseline standing in for every list and limit it leaves open; `[]` permits nothing. */
+export function permissionsOf(spec: ClientPolicySpec): Permissions {
+  return {
+    allow: { ...BASELINE.allow, ...defined(spec.allow) } as Permissions['allow'],
+    limits: { ...BASELINE.limits, ...defined(spec.limits) } as Permissions['limits'],
+  };
+}
+
+/** Whether a policy says nothing of a list, so that the baseline's stands in; so it is for the baseline itself. */
+export function isLeftOpen({ allow }: Permissions, field: keyof Permissions['allow']): boolean {
+  return allow[field] === BASELINE.allow[field];
+}
+
+function defined<Fields extends object>(fields: Fields): Partial<Fields> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Partial<Fields>;
+}

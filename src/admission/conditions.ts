@@ -1,0 +1,114 @@
+// What is said about an object: metav1.Condition, the reasons each type may have, and Ready computed from the others.
+// `lastTransitionTime` is left to whoever writes status: it depends on what status said before.
+
+import { type FieldPath, formatPath } from './field-path.ts';
+
+/** A metav1.Condition without `lastTransitionTime`. */
+export interface Condition {
+  readonly type: string;
+  readonly status: 'True' | 'False' | 'Unknown';
+  /** A stable CamelCase word. */
+  readonly reason: string;
+  /** A sentence for people; never a secret and nothing about another namespace. */
+  readonly message: string;
+  readonly observedGeneration: number;
+}
+
+/**
+ * Why `Accepted` is False: what the manifest itself says may not be. In the order in which the first one is named.
+ * Beside these it is False with `Suspended`, Unknown with `Pending`, True with `Accepted`.
+ */
+export const ACCEPTED_FAULTS = [
+  'InvalidManifest',
+  'NamespaceReserved',
+  'UnsupportedAuthMethod',
+  'UnsupportedPreset',
+  'UnsupportedGrantType',
+  'GrantNotAllowedForMethod',
+  'MissingRedirectUri',
+  'InvalidRedirectUri',
+  'InvalidScope',
+  'InvalidAudience',
+  'InvalidTokenSettings',
+  'ClientIdNotPermitted',
+  'NoMatchingPolicy',
+  'PolicyViolation',
+  'ClientIdConflict',
+  'ClientLimitExceeded',
+] as const;
+
+/** Why `ResolvedRefs` is False: something the manifest names is missing or cannot be used. True with `ResolvedRefs`. */
+export const RESOLVED_REFS_FAULTS = [
+  'SecretNotFound',
+  'SecretKeyMissing',
+  'ConfigMapNotFound',
+  'InvalidJwks',
+  'ServiceAccountNotFound',
+  'SubjectConflict',
+] as const;
+
+/**
+ * Why `CredentialsReady` is False. True with `SecretGenerated`, `SecretAdopted` (a Secret of the owner's is used) or
+ * `NotRequired`; Unknown with `Pending` while a secret is still to be generated or found.
+ */
+export const CREDENTIALS_FAULTS = [
+  'InvalidSecretTemplate',
+  'WeakSecret',
+  'SecretNotOwned',
+  'SecretWriteForbidden',
+  'RotationFailed',
+] as const;
+
+export type FaultReason =
+  | (typeof ACCEPTED_FAULTS)[number]
+  | (typeof RESOLVED_REFS_FAULTS)[number]
+  | (typeof CREDENTIALS_FAULTS)[number];
+
+/** One thing that keeps an object from being used, and the field to look at. */
+export interface Fault<Reason extends string = FaultReason> {
+  readonly path: FieldPath;
+  readonly reason: Reason;
+  /** A sentence for people; see {@link Condition.message}. */
+  readonly message: string;
+}
+
+/** Whether the replicas serve an object's present generation; the caller knows (`dev`: always, with `Programmed`). */
+export interface Programmed {
+  readonly status: Condition['status'];
+  /** `Programmed`, `NotObserved` (nobody asks the replicas), `NoReplicas`, `Pending`. */
+  readonly reason: 'Programmed' | 'NotObserved' | 'NoReplicas' | 'Pending';
+  readonly message: string;
+}
+
+/** What is not known yet, because something before it failed or has not happened. */
+export function pending(type: string, message: string, observedGeneration: number): Condition {
+  return { type, status: 'Unknown', reason: 'Pending', message, observedGeneration };
+}
+
+/** The first fault whose reason is in `reasons`, by the order of `reasons`, as a False condition of that type. */
+export function failing<Reason extends string>(
+  type: string,
+  faults: readonly Fault<Reason>[],
+  reasons: readonly string[],
+  observedGeneration: number,
+): Condition | undefined {
+  for (const reason of reasons) {
+    const fault = faults.find((candidate) => candidate.reason === reason);
+    if (fault === undefined) continue;
+    return { type, status: 'False', reason, message: sentenceOf(fault), observedGeneration };
+  }
+  return undefined;
+}
+
+/** `Ready`: True when all others are, else the first of them that is not. */
+export function readyCondition(others: readonly Condition[], observedGeneration: number): Condition {
+  const first = others.find((condition) => condition.status !== 'True');
+  if (first !== undefined) return { ...first, type: 'Ready', observedGeneration };
+  return { type: 'Ready', status: 'True', reason: 'Ready', message: 'Ready.', observedGeneration };
+}
+
+/** `spec.redirectUris[0]: Must be …`: what a condition says of a fault. */
+function sentenceOf(fault: Fault<string>): string {
+  const path = formatPath(fault.path);
+  return path === '' ? fault.message : `${path}: ${fault.message}`;
+}

@@ -1,0 +1,210 @@
+// The bricks that the three kinds' schemas are made of: bounded strings and lists, durations, objects that drop nulls as
+// the API server does, and the reading of one manifest into a typed object or its faults.
+
+import { distance } from 'fastest-levenshtein';
+import { z } from 'zod';
+import type { Fault } from './conditions.ts';
+import { parseDuration } from './duration.ts';
+import type { FieldPath } from './field-path.ts';
+
+export const API_VERSION = 'grantry.dev/v1alpha1';
+
+/** The class of objects that name none, and of an install that is given none. */
+export const DEFAULT_CLASS = 'default';
+
+/** `refuse`: an unknown field is a fault (`check`, kubectl). `ignore`: it is dropped (servers; a newer CRD may have it). */
+export type UnknownFields = 'refuse' | 'ignore';
+
+/** An object as its source found it. The source knows its namespace, uid and age where the manifest does not say. */
+export interface SourceObject {
+  /** Empty for a cluster-scoped kind. */
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  /** Only compared, so that the older of two is found: epoch milliseconds, or any other order of the source's. */
+  readonly createdAt: number;
+  /** `metadata.generation`, or 1 where nobody counts. */
+  readonly generation: number;
+  /** The whole manifest, parsed and not judged: anything at all. */
+  readonly manifest: unknown;
+}
+
+/** The fields of a value that may be anything; none when it is no object. */
+export function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
+}
+
+/**
+ * The class of install that an OAuthClient or ClientPolicy is for. A manifest that cannot be read has one too (the default
+ * one where it names none): an install must not report on another's objects, and none may be overlooked by all.
+ */
+export function classOf(manifest: unknown): string {
+  const { className } = fieldsOf(fieldsOf(manifest).spec);
+  return typeof className === 'string' ? className : DEFAULT_CLASS;
+}
+
+/** Makes object schemas for one treatment of unknown fields. A null field counts as absent, as in the API server. */
+export function objectsWith(unknownFields: UnknownFields) {
+  return <Shape extends z.ZodRawShape>(shape: Shape) =>
+    z.preprocess(
+      withoutNulls,
+      unknownFields === 'refuse' ? z.strictObject(shape, { error: unknownFieldError(shape) }) : z.object(shape),
+    );
+}
+
+export type MakeObject = ReturnType<typeof objectsWith>;
+
+function withoutNulls(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== null));
+}
+
+// One line for each unknown key, in the order of the issue's keys: `readManifest` makes a fault of each.
+function unknownFieldError(shape: z.ZodRawShape) {
+  const known = Object.keys(shape);
+  return (issue: z.core.$ZodRawIssue): string | undefined =>
+    issue.code === 'unrecognized_keys'
+      ? issue.keys.map((key) => unknownFieldMessage(key, known)).join('\n')
+      : undefined;
+}
+
+const MAX_MISSPELLING = 3;
+
+function unknownFieldMessage(key: string, known: readonly string[]): string {
+  const near = known
+    .map((name) => ({ name, steps: key.length > 64 ? Infinity : distance(key.toLowerCase(), name.toLowerCase()) }))
+    .filter(({ name, steps }) => steps <= Math.min(MAX_MISSPELLING, name.length / 2))
+    .sort((a, b) => a.steps - b.steps)[0];
+  return near === undefined ? 'There is no such field here.' : `There is no such field; did you mean ${near.name}?`;
+}
+
+/** A well-formed string of at most `max` code points (as the API server's maxLength counts) that matches `pattern`. */
+export function text(max: number, pattern?: RegExp, description = 'is not written as it must be') {
+  return z
+    .string()
+    .refine((value) => value.isWellFormed(), { error: 'is not well-formed Unicode', abort: true })
+    .refine((value) => isWithin(value, max), { error: `is longer than ${max} characters`, abort: true })
+    .refine((value) => pattern === undefined || pattern.test(value), { error: description });
+}
+
+function isWithin(value: string, max: number): boolean {
+  if (value.length <= max) return true;
+  return value.length <= 2 * max && [...value].length <= max;
+}
+
+/** At most `max` different values. */
+export function setOf<Item extends z.ZodType<string>>(item: Item, max: number) {
+  return z
+    .array(item)
+    .max(max, { error: `has more than ${max} members`, abort: true })
+    .refine((values) => new Set(values).size === values.length, { error: 'names the same value twice' });
+}
+
+/** At most `max` objects. */
+export function listOf<Item extends z.ZodType>(item: Item, max: number) {
+  return z.array(item).max(max, { error: `has more than ${max} members`, abort: true });
+}
+
+/** A map of bounded keys and values with at most `max` members. */
+export function mapOf<Value extends z.ZodType<string>>(value: Value, max: number) {
+  return z
+    .preprocess(withoutNulls, z.record(text(317), value))
+    .refine((map) => Object.keys(map).length <= max, { error: `has more than ${max} members` });
+}
+
+/** A Go duration string of whole seconds, read to seconds. Whether it is within the limits is judged later. */
+export function duration() {
+  return text(32).transform((value, context) => {
+    const seconds = parseDuration(value);
+    if (seconds !== undefined && Number.isSafeInteger(seconds)) return seconds;
+    context.addIssue({ code: 'custom', message: 'is not a duration of whole seconds such as 15m or 1h30m' });
+    return z.NEVER;
+  });
+}
+
+/** An RFC 3339 time, read to epoch milliseconds. */
+export function time() {
+  return z.iso
+    .datetime({ offset: true, error: 'is not an RFC 3339 time such as 2026-01-31T12:00:00Z' })
+    .transform((value) => Date.parse(value));
+}
+
+const DNS_LABEL = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/;
+const DNS_SUBDOMAIN = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/;
+
+/** The name of a Secret, ConfigMap or ServiceAccount. */
+export function objectName() {
+  return text(253, DNS_SUBDOMAIN, 'is not the name of an object: lower-case letters, digits, - and . only');
+}
+
+/** What a key inside a Secret or ConfigMap may be; it becomes a file name where it is mounted. */
+export const DATA_KEY = /^\.?[A-Za-z0-9_-][A-Za-z0-9._-]*$/;
+
+/** A key inside a Secret or ConfigMap. */
+export function dataKey() {
+  return text(253, DATA_KEY, 'is not a key of a Secret: letters, digits, -, _ and . only, and not two dots first');
+}
+
+/** The class of an install (`spec.className`). */
+export function className() {
+  return text(63, DNS_LABEL, 'is not a class: lower-case letters, digits and - only').default(DEFAULT_CLASS);
+}
+
+/** `metadata`; names are bounded because they become labels and parts of other names. */
+export function metadata(object: MakeObject) {
+  return object({
+    name: text(63, DNS_SUBDOMAIN, 'is not a name: lower-case letters, digits, - and . only, 63 at most'),
+    namespace: text(63, DNS_LABEL, 'is not a namespace: lower-case letters, digits and - only').optional(),
+    uid: text(128, /^[A-Za-z0-9][A-Za-z0-9._-]*$/, 'is not a uid').optional(),
+    labels: z.preprocess(withoutNulls, z.record(z.string(), z.string())).optional(),
+    annotations: z.preprocess(withoutNulls, z.record(z.string(), z.string())).optional(),
+    creationTimestamp: z.string().optional(),
+    deletionTimestamp: z.string().optional(),
+    deletionGracePeriodSeconds: z.number().optional(),
+    generation: z.number().optional(),
+    resourceVersion: z.string().optional(),
+    generateName: z.string().optional(),
+    selfLink: z.string().optional(),
+    finalizers: z.array(z.string()).optional(),
+    ownerReferences: z.array(z.unknown()).optional(),
+    managedFields: z.array(z.unknown()).optional(),
+  });
+}
+
+const MAX_FAULTS = 50;
+
+/** The typed manifest, or every place where it is not one; never throws, whatever the value is. */
+export function readManifest<Output>(
+  schema: z.ZodType<Output>,
+  value: unknown,
+):
+  | { readonly manifest: Output; readonly faults: readonly [] }
+  | { readonly manifest: undefined; readonly faults: readonly Fault<'InvalidManifest'>[] } {
+  const result = schema.safeParse(value);
+  if (result.success) return { manifest: result.data, faults: [] };
+  return { manifest: undefined, faults: result.error.issues.flatMap(faultsOf).slice(0, MAX_FAULTS) };
+}
+
+function faultsOf(issue: z.core.$ZodIssue): readonly Fault<'InvalidManifest'>[] {
+  const path: FieldPath = issue.path.map((step) => (typeof step === 'number' ? step : String(step)));
+  if (issue.code === 'unrecognized_keys') {
+    const messages = issue.message.split('\n');
+    return issue.keys.map((key, index) => invalid([...path, key], messages[index] ?? 'There is no such field here.'));
+  }
+  if (issue.code === 'invalid_type') {
+    // zod tells absent and wrong apart in its message only.
+    const absent = issue.message.endsWith('received undefined');
+    return [invalid(path, absent ? 'This field is required.' : `This must be of type ${issue.expected}.`)];
+  }
+  if (issue.code === 'invalid_value') {
+    return [invalid(path, `This must be ${issue.values.map(String).join(' or ')}.`)];
+  }
+  if (issue.code === 'custom' || issue.code === 'too_big' || issue.code === 'too_small') {
+    return [invalid(path, `This ${issue.message}.`)];
+  }
+  return [invalid(path, `This ${/^[a-z]/.test(issue.message) ? issue.message : 'is not what it must be'}.`)];
+}
+
+function invalid(path: FieldPath, message: string): Fault<'InvalidManifest'> {
+  return { path, reason: 'InvalidManifest', message };
+}

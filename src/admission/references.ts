@@ -1,0 +1,80 @@
+// What a manifest may refer to, as a lookup that the source of manifests provides, and how one value is read from a Secret.
+
+import { quoted } from './quoted.ts';
+
+/** A Secret as `kubectl` takes it; `stringData` wins over `data`, as in the API server. */
+export interface ReferencedSecret {
+  readonly metadata?: unknown;
+  readonly data?: unknown;
+  readonly stringData?: unknown;
+}
+
+/** The objects around a manifest. A tenant's manifest is only ever looked up in its own namespace. */
+export interface References {
+  /** Undefined when there is none; `assumed` where nobody can tell (an offline check without the cluster). */
+  secret(namespace: string, name: string): ReferencedSecret | 'assumed' | undefined;
+  /** Whether it exists, or is assumed to. */
+  hasConfigMap(namespace: string, name: string): boolean;
+  /** Whether it exists, or is assumed to. */
+  hasServiceAccount(namespace: string, name: string): boolean;
+  /** All labels of the Namespace, `kubernetes.io/metadata.name` included. */
+  namespaceLabels(namespace: string): Readonly<Record<string, string>>;
+  /**
+   * The verifiers of the secrets generated for this object, newest first. Empty while there is none: generate one and
+   * admit again. `assumed` where nothing is ever generated (an offline check).
+   */
+  verifiersOf(uid: string): readonly Uint8Array[] | 'assumed';
+}
+
+/** One value of a Secret. */
+export type SecretValue =
+  | { readonly outcome: 'found'; readonly value: string }
+  | { readonly outcome: 'missing' }
+  /** Not a string, not base64 or not UTF-8. */
+  | { readonly outcome: 'not_text' }
+  /** With control characters: a line break at the end is the usual one. */
+  | { readonly outcome: 'not_one_line' };
+
+/**
+ * The text under one key of a Secret.
+ * @param multiline whether line breaks belong to the value (PEM) or spoil it (a client secret)
+ */
+export function readSecretValue(secret: ReferencedSecret, key: string, multiline = false): SecretValue {
+  const plain = own(secret.stringData, key);
+  const encoded = own(secret.data, key);
+  const value = plain ?? (encoded === undefined ? undefined : decodeBase64(encoded));
+  if (value === undefined) return { outcome: plain === undefined && encoded === undefined ? 'missing' : 'not_text' };
+  if (typeof value !== 'string' || !value.isWellFormed()) return { outcome: 'not_text' };
+  return !multiline && /\p{Cc}/u.test(value) ? { outcome: 'not_one_line' } : { outcome: 'found', value };
+}
+
+const KEYS_NAMED = 10;
+
+/** Which keys a Secret has, for a message that misses one: `it has "a", "b"`. Never a value. */
+export function presentKeys({ data, stringData }: ReferencedSecret): string {
+  const keys = [...new Set([data, stringData].flatMap((map) => Object.keys(isMap(map) ? map : {})))];
+  if (keys.length === 0) return 'it has none at all';
+  const more = keys.length > KEYS_NAMED ? ` and ${keys.length - KEYS_NAMED} more` : '';
+  return `it has ${keys.slice(0, KEYS_NAMED).map(quoted).join(', ')}${more}`;
+}
+
+function isMap(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function own(map: unknown, key: string): unknown {
+  if (typeof map !== 'object' || map === null || !Object.hasOwn(map, key)) return undefined;
+  return (map as Readonly<Record<string, unknown>>)[key] ?? undefined;
+}
+
+function decodeBase64(encoded: unknown): string | undefined {
+  if (typeof encoded !== 'string') return undefined;
+  // YAML folds long values over lines; the API server reads through the breaks.
+  const compact = encoded.replace(/[\r\n]/g, '');
+  if (compact.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(compact)) return undefined;
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Buffer.from(compact, 'base64'));
+  } catch {
+    return undefined;
+  }
+}

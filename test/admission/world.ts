@@ -1,0 +1,151 @@
+// A small cluster for admission tests: parsed documents in, verdicts out, with the protocol's real tables.
+
+import { parseAllDocuments } from 'yaml';
+import { type AdmissionContext, admitClient, type ClientVerdict } from '../../src/admission/admit-client.ts';
+import { admitClients } from '../../src/admission/admit-clients.ts';
+import { admitKey, type KeyVerdict } from '../../src/admission/admit-key.ts';
+import { admitPolicies, type PolicyVerdict } from '../../src/admission/admit-policies.ts';
+import type { Condition } from '../../src/admission/conditions.ts';
+import type { SourceObject } from '../../src/admission/manifest.ts';
+import type { ReferencedSecret, References } from '../../src/admission/references.ts';
+import { CLIENT_AUTH_METHODS } from '../../src/oauth/client-auth/index.ts';
+import { GRANT_TYPES } from '../../src/oauth/grants/index.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const RELEASE_NAMESPACE = 'default';
+const GENERATED_VERIFIER = new Uint8Array(32).fill(7);
+
+/** What a test may set beside the documents. */
+export interface WorldSettings
+  extends Partial<
+    Pick<AdmissionContext, 'unknownFields' | 'defaultPolicy' | 'releaseNamespaceReserved' | 'programmed'>
+  > {
+  readonly verifiersOf?: References['verifiersOf'];
+  /** What a Secret that is in no document is. */
+  readonly otherSecrets?: 'assumed' | undefined;
+}
+
+/** Every document of a YAML text as plain values. */
+export function documentsOf(yaml: string): readonly unknown[] {
+  return parseAllDocuments(yaml).map((document) => document.toJS() as unknown);
+}
+
+function fieldsOf(value: unknown): Fields {
+  return typeof value === 'object' && value !== null ? (value as Fields) : {};
+}
+
+/** A document as its source would hand it over: namespace `default`, a made-up uid, age by `creationTimestamp` or order. */
+export function sourceObject(manifest: unknown, order = 0): SourceObject {
+  const metadata = fieldsOf(fieldsOf(manifest).metadata);
+  const { namespace, name, uid, creationTimestamp } = metadata;
+  return {
+    namespace: typeof namespace === 'string' ? namespace : 'default',
+    name: typeof name === 'string' ? name : '',
+    uid: typeof uid === 'string' ? uid : `uid-${order}`,
+    createdAt: typeof creationTimestamp === 'string' ? Date.parse(creationTimestamp) : 8.64e15 + order,
+    generation: 3,
+    manifest,
+  };
+}
+
+function referencesOf(documents: readonly unknown[], settings: WorldSettings): References {
+  const find = (kind: string, namespace: string, name: string) =>
+    documents.find((document) => {
+      const source = sourceObject(document);
+      return fieldsOf(document).kind === kind && source.namespace === namespace && source.name === name;
+    });
+  return {
+    secret: (namespace, name) =>
+      (find('Secret', namespace, name) as ReferencedSecret | undefined) ?? settings.otherSecrets,
+    hasConfigMap: (namespace, name) => find('ConfigMap', namespace, name) !== undefined,
+    hasServiceAccount: (namespace, name) => find('ServiceAccount', namespace, name) !== undefined,
+    namespaceLabels: (namespace) => ({
+      ...(fieldsOf(fieldsOf(find('Namespace', 'default', namespace)).metadata).labels as
+        | Record<string, string>
+        | undefined),
+      'kubernetes.io/metadata.name': namespace,
+    }),
+    verifiersOf: settings.verifiersOf ?? (() => [GENERATED_VERIFIER]),
+  };
+}
+
+/** Everything the judge says about a set of documents. */
+export interface WorldVerdicts {
+  readonly clients: readonly ClientVerdict[];
+  readonly policies: readonly PolicyVerdict[];
+  readonly keys: readonly KeyVerdict[];
+}
+
+function objectsOf(documents: readonly unknown[], kind: string): readonly SourceObject[] {
+  return documents.flatMap((document, order) =>
+    fieldsOf(document).kind === kind ? [sourceObject(document, order)] : [],
+  );
+}
+
+function admitPoliciesOf(documents: readonly unknown[], settings: WorldSettings): readonly PolicyVerdict[] {
+  const unknownFields = settings.unknownFields ?? 'refuse';
+  return admitPolicies({ className: 'default', unknownFields, policies: objectsOf(documents, 'ClientPolicy') });
+}
+
+function contextOf(documents: readonly unknown[], settings: WorldSettings): AdmissionContext {
+  return {
+    unknownFields: settings.unknownFields ?? 'refuse',
+    releaseNamespace: RELEASE_NAMESPACE,
+    releaseNamespaceReserved: settings.releaseNamespaceReserved ?? false,
+    policies: admitPoliciesOf(documents, settings).flatMap(({ policy }) => (policy === undefined ? [] : [policy])),
+    defaultPolicy: settings.defaultPolicy ?? 'Baseline',
+    references: referencesOf(documents, settings),
+    supportedGrantTypes: [...GRANT_TYPES.keys()],
+    supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()],
+    programmed: settings.programmed ?? (() => ({ status: 'True', reason: 'Programmed', message: 'Served.' })),
+  };
+}
+
+/** Judges all documents together, unknown fields refused unless the settings say otherwise. */
+export async function judge(documents: readonly unknown[], settings: WorldSettings = {}): Promise<WorldVerdicts> {
+  const context = contextOf(documents, settings);
+  return {
+    clients: admitClients({ ...context, className: 'default', clients: objectsOf(documents, 'OAuthClient') }),
+    policies: admitPoliciesOf(documents, settings),
+    keys: await Promise.all(objectsOf(documents, 'SigningKey').map((object) => admitKey(object, context))),
+  };
+}
+
+/** The verdict on the only client among the documents, by itself. */
+export function judgeOne(documents: readonly unknown[], settings: WorldSettings = {}): ClientVerdict {
+  const [client, ...others] = objectsOf(documents, 'OAuthClient');
+  if (client === undefined || others.length > 0) throw new Error('expected one client');
+  return admitClient(client, contextOf(documents, settings));
+}
+
+/** An OAuthClient document in namespace `team`. */
+export function clientDocument(spec: Fields, metadata: Fields = {}): Fields {
+  return {
+    apiVersion: 'grantry.dev/v1alpha1',
+    kind: 'OAuthClient',
+    metadata: { name: 'app', namespace: 'team', ...metadata },
+    spec,
+  };
+}
+
+/** A ClientPolicy document for namespace `team`. */
+export function policyDocument(spec: Fields, name = 'team-policy'): Fields {
+  const namespaceSelector = { matchLabels: { 'kubernetes.io/metadata.name': 'team' } };
+  return {
+    apiVersion: 'grantry.dev/v1alpha1',
+    kind: 'ClientPolicy',
+    metadata: { name },
+    spec: { namespaceSelector, ...spec },
+  };
+}
+
+/** The smallest client that needs no person. */
+export const MACHINE = { grantTypes: ['client_credentials'], scopes: ['team/read'], defaultScopes: ['team/read'] };
+/** The smallest client that signs people in. */
+export const WEB = { redirectUris: ['https://app.example.com/callback'], scopes: ['team/read'] };
+
+/** `Type=Status/Reason` of each condition. */
+export function summaryOf(conditions: readonly Condition[]): readonly string[] {
+  return conditions.map(({ type, status, reason }) => `${type}=${status}/${reason}`);
+}
