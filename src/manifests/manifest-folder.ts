@@ -1,0 +1,149 @@
+// What a folder of manifests says over time: every object once, the last good state of a file that is broken now, and the
+// faults to show. Reading and watching the disk are folder.ts and folder-watch.ts; the judge is `admission/`.
+
+import { join } from 'node:path';
+import { CLIENT_POLICY } from '../admission/client-policy.ts';
+import { readManifest } from '../admission/manifest.ts';
+import { OAUTH_CLIENT } from '../admission/oauth-client.ts';
+import { SIGNING_KEY } from '../admission/signing-key.ts';
+import { FileReader } from './file-reader.ts';
+import type { FolderContents } from './folder.ts';
+import { type FileObjects, type ManifestObject, readObjects } from './objects.ts';
+import { formatPlace, type ManifestFault } from './place.ts';
+
+const SCHEMAS = { OAuthClient: OAUTH_CLIENT, SigningKey: SIGNING_KEY, ClientPolicy: CLIENT_POLICY } as const;
+
+/** Everything in a folder at one moment. */
+export interface ManifestSet {
+  /** In path order, each kind, namespace and name once; `createdAt` orders them by age. */
+  readonly objects: readonly ManifestObject[];
+  /** What cannot be used. Objects of the files named here may be those of an earlier, good state. */
+  readonly faults: readonly ManifestFault[];
+  /** Fields that no schema knows: ignored here as by a server, though kubectl would refuse them. */
+  readonly warnings: readonly ManifestFault[];
+  /** `apiVersion/Kind` of objects that were passed over, each once. */
+  readonly ignoredKinds: readonly string[];
+  /** Every file that is there. */
+  readonly files: readonly string[];
+  /** Those that are broken now and count as they were when they last were good. */
+  readonly staleFiles: readonly string[];
+}
+
+interface FileState {
+  /** Undefined while it cannot be read. */
+  readonly bytes: Buffer | undefined;
+  readonly read: FileObjects;
+  readonly warnings: readonly ManifestFault[];
+  /** The objects that count: those of the file as it was when it last had no fault, or the sound ones of a file never good. */
+  readonly kept: readonly ManifestObject[];
+  readonly good: boolean;
+}
+
+const NOTHING: FileObjects = { objects: [], faults: [], ignoredKinds: [] };
+
+/** Of one file; past that nobody reads on, and a list of thousands would cost all who compare it. */
+const MAX_FAULTS = 100;
+const MAX_IGNORED_KINDS = 100;
+
+// Objects without a creationTimestamp are younger than any with one, in path order.
+const AFTER_ALL_TIMES = 8.64e15;
+
+/** Remembers the files of one folder from reading to reading. */
+export class ManifestFolder {
+  readonly #reader = new FileReader();
+  #files = new Map<string, FileState>();
+
+  /** Takes in a reading of the folder and answers what it means now. One call at a time; never rejects. */
+  async update(contents: FolderContents): Promise<ManifestSet> {
+    const files = new Map<string, FileState>();
+    for (const [file, bytes] of contents.files) files.set(file, await this.#file(file, bytes));
+    await this.#reader.close();
+    // What is there and cannot be read, or lies in such a folder, is broken and not deleted.
+    for (const [file, before] of this.#files) {
+      const isUnreadable = contents.faults.some(
+        ({ place }) => file === place.file || file.startsWith(join(place.file, '/')),
+      );
+      if (isUnreadable && !files.has(file)) files.set(file, { ...before, read: NOTHING, bytes: undefined });
+    }
+    this.#files = files;
+    const states = [...files.values()];
+    const { objects, faults } = distinct(states.flatMap((state) => state.kept));
+    return {
+      objects,
+      faults: [...contents.faults, ...states.flatMap((state) => state.read.faults), ...faults],
+      warnings: states.flatMap((state) => state.warnings),
+      ignoredKinds: [...new Set(states.flatMap((state) => state.read.ignoredKinds))],
+      files: [...files.keys()],
+      staleFiles: [...files].flatMap(([file, state]) => (state.kept === state.read.objects ? [] : [file])),
+    };
+  }
+
+  async #file(file: string, bytes: Buffer): Promise<FileState> {
+    const before = this.#files.get(file);
+    if (before?.bytes?.equals(bytes)) return before;
+    const parsed = readObjects(await this.#reader.read(file, bytes));
+    const shapeFaults = parsed.objects.flatMap((object) => shapeFaultsOf(object, 'ignore'));
+    const read: FileObjects = {
+      objects: parsed.objects,
+      faults: bounded(file, [...parsed.faults, ...shapeFaults]),
+      ignoredKinds: parsed.ignoredKinds.slice(0, MAX_IGNORED_KINDS),
+    };
+    const good = read.faults.length === 0;
+    if (!good && before?.good) return { ...before, bytes, read };
+    // A misshapen object that never was good stays in the set: the judge refuses it by name.
+    const unknown = good ? read.objects.flatMap((object) => shapeFaultsOf(object, 'refuse')) : [];
+    const warnings = bounded(file, unknown);
+    return { bytes, read, warnings, kept: read.objects, good };
+  }
+}
+
+/** Where an object of a grantry kind is not shaped as its schema says. `refuse` also names fields nobody knows. */
+function shapeFaultsOf(object: ManifestObject, unknownFields: 'refuse' | 'ignore'): readonly ManifestFault[] {
+  const { kind } = object;
+  if (kind !== 'OAuthClient' && kind !== 'SigningKey' && kind !== 'ClientPolicy') return [];
+  return readManifest<unknown>(SCHEMAS[kind][unknownFields], object.manifest).faults.map((fault) => ({
+    place: object.locate(fault.path),
+    reason: fault.reason,
+    message: fault.message,
+  }));
+}
+
+/** The first of many faults, and how many more there are. */
+function bounded(file: string, faults: readonly ManifestFault[]): readonly ManifestFault[] {
+  if (faults.length <= MAX_FAULTS) return faults;
+  const place = { file, document: undefined, line: undefined, field: undefined };
+  const message = `There are ${faults.length - MAX_FAULTS} more in this file.`;
+  return [...faults.slice(0, MAX_FAULTS), { place, reason: 'TooManyFaults', message }];
+}
+
+/**
+ * The same kind, namespace and name twice, or the same uid: the first stays, and both places are named. A uid that is
+ * derived from a name belongs to that name alone, wherever the file lies in which another object claims it.
+ */
+function distinct(candidates: readonly ManifestObject[]): Pick<ManifestSet, 'objects' | 'faults'> {
+  const owners = new Map(candidates.map((object) => [object.derivedUid, object]));
+  const seen = new Map<string, ManifestObject>();
+  const objects: ManifestObject[] = [];
+  const faults: ManifestFault[] = [];
+  for (const object of candidates) {
+    const name = nameOf(object);
+    const owner = owners.get(object.uid);
+    const claimed = owner === undefined || nameOf(owner) === name ? undefined : owner;
+    const first = seen.get(name) ?? claimed ?? seen.get(object.uid);
+    if (first !== undefined) {
+      const isName = seen.has(name);
+      const what = isName ? `${object.kind} ${object.name}` : `The uid of ${object.kind} ${object.name}`;
+      const message = `${what} is given twice; the one at ${formatPlace(first.place)} counts.`;
+      const place = isName ? object.place : object.locate(['metadata', 'uid']);
+      faults.push({ place, reason: 'DuplicateObject', message });
+      continue;
+    }
+    seen.set(name, object).set(object.uid, object);
+    objects.push({ ...object, createdAt: object.creationTime ?? AFTER_ALL_TIMES + objects.length });
+  }
+  return { objects, faults };
+}
+
+function nameOf({ kind, namespace, name }: ManifestObject): string {
+  return `${kind}/${namespace}/${name}`;
+}

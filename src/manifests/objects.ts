@@ -1,0 +1,179 @@
+// From documents to Kubernetes objects, with the defaults that the API server would give them: namespace, uid, age.
+// What the spec of a grantry kind means is judged in `admission/`; this file knows only names.
+
+import { closest } from 'fastest-levenshtein';
+import { v5 as uuidv5 } from 'uuid';
+import type { FieldPath } from '../admission/field-path.ts';
+import type { SourceObject } from '../admission/manifest.ts';
+import type { ManifestDocument, ParsedFile } from './documents.ts';
+import { placeIn } from './outline.ts';
+import type { ManifestFault, Place } from './place.ts';
+
+const GROUP = 'grantry.dev';
+
+/** The kinds that count, each with its one apiVersion and whether it lives in a namespace. */
+const KINDS = {
+  OAuthClient: { apiVersion: `${GROUP}/v1alpha1`, namespaced: true },
+  SigningKey: { apiVersion: `${GROUP}/v1alpha1`, namespaced: true },
+  ClientPolicy: { apiVersion: `${GROUP}/v1alpha1`, namespaced: false },
+  Secret: { apiVersion: 'v1', namespaced: true },
+  ConfigMap: { apiVersion: 'v1', namespaced: true },
+  ServiceAccount: { apiVersion: 'v1', namespaced: true },
+  Namespace: { apiVersion: 'v1', namespaced: false },
+} as const;
+
+export type ManifestKind = keyof typeof KINDS;
+
+/** One object as the folder has it. */
+export interface ManifestObject extends SourceObject {
+  readonly kind: ManifestKind;
+  /** The `uid` that the object has unless its manifest gives another. */
+  readonly derivedUid: string;
+  /** Undefined when the manifest gives no `creationTimestamp`; its place in the folder then decides about age. */
+  readonly creationTime: number | undefined;
+  readonly manifest: Readonly<Record<string, unknown>>;
+  readonly place: Place;
+  locate(path: FieldPath): Place;
+}
+
+/** What one file comes to. */
+export interface FileObjects {
+  readonly objects: readonly ManifestObject[];
+  readonly faults: readonly ManifestFault[];
+  /** `apiVersion/Kind` of objects that are none of ours, each once. */
+  readonly ignoredKinds: readonly string[];
+}
+
+// A random UUID of grantry's own, so that the uids of manifests collide with nothing else.
+const UID_NAMESPACE = 'f1f4b4b0-6a3a-4c57-9b62-0d8f5c6f2e11';
+const UID = /^[A-Za-z0-9][A-Za-z0-9-]{0,127}$/;
+const LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
+const SUBDOMAIN = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/;
+const MAX_LIST_DEPTH = 4;
+/** Of a kind, in characters: comparing takes time with its length. */
+const LONGEST_COMPARED = 64;
+
+/** The objects of a parsed file, `List`s unpacked as kubectl unpacks them. */
+export function readObjects({ documents, faults }: ParsedFile): FileObjects {
+  const objects: ManifestObject[] = [];
+  const found: ManifestFault[] = [...faults];
+  const ignored = new Set<string>();
+  for (const document of documents) {
+    // A file may begin or end with `---`, and comments alone are a document too.
+    if (document.value === null || document.value === undefined) continue;
+    for (const item of unpack(document.value, [], document, found)) {
+      const read = readObject(item);
+      if (read === undefined) ignored.add(`${String(item.value.apiVersion)} ${String(item.value.kind)}`.slice(0, 120));
+      else if ('reason' in read) found.push(read);
+      else objects.push(read);
+    }
+  }
+  return { objects, faults: found, ignoredKinds: [...ignored] };
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+interface Item {
+  readonly value: Fields;
+  readonly locate: (path: FieldPath) => Place;
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function* unpack(
+  value: unknown,
+  path: FieldPath,
+  document: ManifestDocument,
+  faults: ManifestFault[],
+  inherited: Fields = {},
+): Generator<Item> {
+  // The path of an item stays visible: `items[3].spec.scopes`.
+  const locate = (below: FieldPath) => placeIn(document, [...path, ...below]);
+  if (!isFields(value)) {
+    faults.push({ place: locate([]), reason: 'InvalidManifest', message: 'This is not a Kubernetes object.' });
+    return;
+  }
+  const { kind, items } = value;
+  if (typeof kind !== 'string' || !kind.endsWith('List') || !Array.isArray(items)) {
+    yield { value: { ...inherited, ...value }, locate };
+    return;
+  }
+  if (path.length / 2 >= MAX_LIST_DEPTH) {
+    faults.push({ place: locate([]), reason: 'InvalidManifest', message: 'Lists stand inside lists too deeply.' });
+    return;
+  }
+  // The items of a typed list (SecretList) need not repeat what they are.
+  const typed = kind === 'List' ? {} : { apiVersion: value.apiVersion, kind: kind.slice(0, -'List'.length) };
+  for (const [index, item] of items.entries()) yield* unpack(item, [...path, 'items', index], document, faults, typed);
+}
+
+/** The object; its first fault; or undefined when its kind is none of ours. */
+function readObject({ value, locate }: Item): ManifestObject | ManifestFault | undefined {
+  const invalid = (path: FieldPath, message: string): ManifestFault => ({
+    place: locate(path),
+    reason: 'InvalidManifest',
+    message,
+  });
+  const { apiVersion, kind } = value;
+  if (typeof kind !== 'string' || kind === '') return invalid(['kind'], 'There is no kind.');
+  if (typeof apiVersion !== 'string' || apiVersion === '') return invalid(['apiVersion'], 'There is no apiVersion.');
+  if (!isKnown(kind, apiVersion)) {
+    const wrong = misspelt(kind, apiVersion);
+    return wrong && invalid([wrong.field], wrong.message);
+  }
+  const metadata = value.metadata;
+  if (!isFields(metadata)) return invalid(['metadata'], 'There is no metadata.');
+  const { namespaced } = KINDS[kind];
+  const name = metadata.name;
+  if (typeof name !== 'string' || name === '') return invalid(['metadata', 'name'], 'There is no name.');
+  if (name.length > 253 || !(kind === 'Namespace' ? LABEL : SUBDOMAIN).test(name)) {
+    return invalid(['metadata', 'name'], 'The name must be lower-case letters, digits, - and . only.');
+  }
+  const namespace = namespaced ? (metadata.namespace ?? 'default') : '';
+  if (typeof namespace !== 'string' || (namespaced && !LABEL.test(namespace))) {
+    return invalid(['metadata', 'namespace'], 'The namespace must be lower-case letters, digits and - only.');
+  }
+  const derivedUid = uuidv5(`${kind}/${namespace}/${name}`, UID_NAMESPACE);
+  const uid = metadata.uid ?? derivedUid;
+  if (typeof uid !== 'string' || !UID.test(uid)) {
+    return invalid(['metadata', 'uid'], 'The uid must be letters, digits and - only.');
+  }
+  const time = metadata.creationTimestamp;
+  const creationTime = typeof time === 'string' ? Date.parse(time) : undefined;
+  if (creationTime !== undefined && Number.isNaN(creationTime)) {
+    return invalid(['metadata', 'creationTimestamp'], 'The time must be written as 2026-01-31T12:00:00Z.');
+  }
+  const { generation } = metadata;
+  return {
+    kind,
+    namespace,
+    name,
+    uid,
+    derivedUid,
+    creationTime,
+    createdAt: creationTime ?? 0,
+    generation: typeof generation === 'number' && Number.isSafeInteger(generation) ? generation : 1,
+    manifest: value,
+    place: locate([]),
+    locate,
+  };
+}
+
+/** What is wrong with a kind and version of our group; undefined for other groups, which are not ours to judge. */
+function misspelt(kind: string, apiVersion: string): { field: string; message: string } | undefined {
+  if (!apiVersion.startsWith(`${GROUP}/`)) return undefined;
+  const own = Object.entries(KINDS).filter(([, known]) => known.apiVersion.startsWith(`${GROUP}/`));
+  const known = own.find(([name]) => name === kind)?.[1];
+  if (known !== undefined)
+    return { field: 'apiVersion', message: `There is no such version; write ${known.apiVersion}.` };
+  const names = own.map(([name]) => name);
+  const nearest = closest(kind.slice(0, LONGEST_COMPARED), names);
+  const message = `${GROUP} has no such kind; did you mean ${nearest}? There are ${names.join(', ')}.`;
+  return { field: 'kind', message };
+}
+
+function isKnown(kind: string, apiVersion: string): kind is ManifestKind {
+  return Object.hasOwn(KINDS, kind) && KINDS[kind as ManifestKind].apiVersion === apiVersion;
+}

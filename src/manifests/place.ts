@@ -1,0 +1,30 @@
+// Where in a folder of manifests something stands, and what is wrong there. Every fault a person reads names its place.
+
+/** A spot in a manifest file. */
+export interface Place {
+  /** The path as the person gave it, joined with the path below it. */
+  readonly file: string;
+  /** Counted from 1; undefined when the whole file is meant. */
+  readonly document: number | undefined;
+  /** Counted from 1; undefined when the whole file is meant. */
+  readonly line: number | undefined;
+  /** For example `spec.redirectUris[0]`; undefined when the whole object is meant. */
+  readonly field: string | undefined;
+}
+
+/** Something in a file that cannot be used. `reason` is a CamelCase word as conditions have them. */
+export interface ManifestFault {
+  readonly place: Place;
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** `clients/web.yaml:14 (document 2, spec.scopes[0])`: begins as compilers write it, so that terminals can jump there. */
+export function formatPlace(place: Place): string {
+  const details = [
+    place.document === undefined ? undefined : `document ${place.document}`,
+    place.field === undefined ? undefined : place.field,
+  ].filter((detail) => detail !== undefined);
+  const line = place.line === undefined ? '' : `:${place.line}`;
+  return `${place.file}${line}${details.length === 0 ? '' : ` (${details.join(', ')})`}`;
+}

@@ -1,0 +1,45 @@
+// The lookup that the judge asks about everything around a manifest, answered from the objects of a folder.
+
+import type { ReferencedSecret, References } from '../admission/references.ts';
+import type { ManifestKind, ManifestObject } from './objects.ts';
+
+export interface ReferenceOptions {
+  readonly objects: readonly ManifestObject[];
+  /** See {@link References.verifiersOf}. */
+  readonly verifiersOf: References['verifiersOf'];
+  /** Whether what is not in the folder is taken to exist elsewhere (an offline check). */
+  readonly assumeMissing: boolean;
+}
+
+const NAME_LABEL = 'kubernetes.io/metadata.name';
+
+/** The references that a folder can tell. */
+export function manifestReferences({ objects, verifiersOf, assumeMissing }: ReferenceOptions): References {
+  const index = new Map(objects.map((object) => [keyOf(object.kind, object.namespace, object.name), object.manifest]));
+  const find = (kind: ManifestKind, namespace: string, name: string) => index.get(keyOf(kind, namespace, name));
+  return {
+    secret: (namespace, name) => {
+      const secret: ReferencedSecret | undefined = find('Secret', namespace, name);
+      return secret ?? (assumeMissing ? 'assumed' : undefined);
+    },
+    hasConfigMap: (namespace, name) => assumeMissing || find('ConfigMap', namespace, name) !== undefined,
+    hasServiceAccount: (namespace, name) => assumeMissing || find('ServiceAccount', namespace, name) !== undefined,
+    namespaceLabels: (namespace) => ({
+      ...labelsOf(find('Namespace', '', namespace)),
+      // The API server sets it on every Namespace, whatever the manifest says.
+      [NAME_LABEL]: namespace,
+    }),
+    verifiersOf,
+  };
+}
+
+function keyOf(kind: ManifestKind, namespace: string, name: string): string {
+  return `${kind}/${namespace}/${name}`;
+}
+
+function labelsOf(manifest: Readonly<Record<string, unknown>> | undefined): Readonly<Record<string, string>> {
+  const { labels } = (manifest?.metadata ?? {}) as { readonly labels?: unknown };
+  if (typeof labels !== 'object' || labels === null) return {};
+  const entries = Object.entries(labels).filter((entry): entry is [string, string] => typeof entry[1] === 'string');
+  return Object.fromEntries(entries);
+}
