@@ -1,0 +1,204 @@
+import { describe, expect, it } from 'vitest';
+import { hashPassword, LocalUsers, parseUsers, UsersFileError } from '../../src/login/local-users.ts';
+import { OAuthError } from '../../src/oauth/error.ts';
+
+const aliceHash = await hashPassword('correct horse');
+const bobHash = await hashPassword('battery staple');
+const alice = { username: 'alice', passwordHash: aliceHash, displayName: 'Alice Ang' };
+const bob = { username: 'bob', passwordHash: bobHash };
+
+describe('a users file', () => {
+  it('names people with all fields of an entry', () => {
+    const users = parseUsers(`
+- username: alice
+  passwordHash: ${aliceHash}
+  displayName: Alice Ang
+  email: alice@example.com
+  groups: [staff, on-call]
+- username: bob
+  passwordHash: ${bobHash}
+  disabled: true
+`);
+    expect(users.map((user) => user.username)).toEqual(['alice', 'bob']);
+    expect(users[0]).toMatchObject({ email: 'alice@example.com', groups: ['staff', 'on-call'] });
+    expect(users[1]?.disabled).toBe(true);
+  });
+
+  it('may be empty', () => {
+    expect(parseUsers('')).toEqual([]);
+    expect(parseUsers('[]')).toEqual([]);
+  });
+
+  it.each([
+    ['is a mapping', 'alice: x', 'users'],
+    ['has an unknown field', [{ ...alice, passwort: 'x' }], 'users[0]'],
+    ['has no hash', [alice, { username: 'bob' }], 'users[1].passwordHash'],
+    ['has a bcrypt hash', [{ ...alice, passwordHash: '$2b$12$abcdefghijklmnopqrstuv' }], 'users[0].passwordHash'],
+    ['has an argon2i hash', [{ ...alice, passwordHash: aliceHash.replace('2id', '2i') }], 'users[0].passwordHash'],
+    ['has a clear password', [{ ...alice, passwordHash: 'correct horse' }], 'users[0].passwordHash'],
+    ['asks for 4 TiB', [{ ...alice, passwordHash: aliceHash.replace('19456', '4294967295') }], 'users[0].passwordHash'],
+    ['asks for 2 GiB', [{ ...alice, passwordHash: aliceHash.replace('19456', '2097152') }], 'users[0].passwordHash'],
+    ['asks for 99 passes', [{ ...alice, passwordHash: aliceHash.replace('t=2', 't=99') }], 'users[0].passwordHash'],
+    ['has a weak hash', [{ ...alice, passwordHash: aliceHash.replace('19456', '64') }], 'users[0].passwordHash'],
+    ['has a hash of impossible length', [{ ...alice, passwordHash: oddHash(13, 25) }], 'users[0].passwordHash'],
+    ['has a salt of impossible length', [{ ...alice, passwordHash: oddHash(13, 43) }], 'users[0].passwordHash'],
+    ['has a hash with bits left over', [{ ...alice, passwordHash: oddHash(22, 43, 'B') }], 'users[0].passwordHash'],
+    ['names somebody twice', [alice, bob, alice], 'users[2].username'],
+    ['names somebody twice in two Unicode spellings', [named('é'), named('e\u0301')], 'users[1].username'],
+    ['has a name with white space around it', [named(' alice')], 'users[0].username'],
+    ['has a field twice', `- username: a\n  username: b\n  passwordHash: ${aliceHash}`, 'users'],
+    ['is huge', '#'.repeat(256 * 1024 + 1), 'users'],
+    ['nests brackets', '['.repeat(100_000), 'users'],
+    ['nests blocks', '- '.repeat(100_000), 'users'],
+    ['has directives', '%A\n'.repeat(50_000), 'users'],
+    ['has many documents', '---\n- a\n'.repeat(20_000), 'users'],
+    ['is all commas', `[${','.repeat(100_000)}`, 'users'],
+    ['is all anchors', '&a '.repeat(50_000), 'users'],
+    ['is broken YAML', '- username: "alice\n  passwordHash: [', 'users'],
+    ['is a YAML bomb', '- &a [x]\n- *a\n- *a', 'users'],
+  ])('that %s is refused and the place is named', (_fault, source, place) => {
+    expect(() => parseUsers(source)).toThrow(UsersFileError);
+    expect(() => parseUsers(source)).toThrow(new RegExp(`^${place.replace(/[[\].]/g, '\\$&')}:`));
+  });
+
+  it('with a password instead of its hash says which field is missing, which is not known, and no value', () => {
+    const messageOf = (source: unknown) => {
+      try {
+        parseUsers(source);
+      } catch (error) {
+        return String(error);
+      }
+      return undefined;
+    };
+    const message = messageOf('- username: ann\n  password: hunter2\n');
+    expect(message).toMatch(/users\[0\]\.passwordHash: is missing; .*users\[0\]: .*: password$/);
+    expect(message).not.toContain('hunter2');
+    expect(messageOf([{ ...alice, [aliceHash]: 1, 'correct horse': 1 }])).not.toMatch(/argon2id|horse/);
+    for (const wrong of [{ ...alice, username: 5 }, { ...alice, username: '' }, { ...alice, disabled: 'no' }, 'ann']) {
+      expect(messageOf([wrong])).not.toMatch(/Invalid|expected|Too/);
+    }
+  });
+
+  it('with many keys in one map costs no more than its length', () => {
+    const keys = (count: number) => Array.from({ length: count }, (_, index) => `k${index}: v`).join('\n');
+    const timeOf = (source: string) => {
+      const begin = performance.now();
+      expect(() => parseUsers(source)).toThrow(UsersFileError);
+      return performance.now() - begin;
+    };
+    timeOf(keys(2_000));
+    const [one, eight] = [timeOf(keys(2_500)), timeOf(keys(20_000))];
+    // Each key compared with each other key would make it 64.
+    expect(eight / one).toBeLessThan(32);
+  });
+
+  it('never shows a hash in its error', () => {
+    try {
+      parseUsers([{ ...alice, passwordHash: `${aliceHash}!` }]);
+      expect.unreachable();
+    } catch (error) {
+      expect(String(error)).not.toContain(aliceHash.slice(-20));
+    }
+  });
+});
+
+function oddHash(salt: number, digest: number, letter = 'A'): string {
+  return `$argon2id$v=19$m=19456,t=2,p=1$${letter.repeat(salt)}$${letter.repeat(digest)}`;
+}
+
+function named(username: string) {
+  return { ...alice, username };
+}
+
+describe('local users', () => {
+  it('come in with their password and have a stable subject that is no client id', async () => {
+    const users = new LocalUsers({ users: [alice, bob] });
+    expect(await users.authenticate('alice', 'correct horse')).toEqual({
+      subject: 'usr__opn0Ky1LrfMdvbK8-HI2s',
+      username: 'alice',
+      displayName: 'Alice Ang',
+    });
+    expect(await users.authenticate('bob', 'battery staple')).toMatchObject({ displayName: 'bob' });
+  });
+
+  it.each([
+    ['another user’s password', 'alice', 'battery staple'],
+    ['an empty password', 'alice', ''],
+    ['the password in another case', 'alice', 'Correct horse'],
+    ['an unknown name', 'mallory', 'correct horse'],
+    ['a name in another case', 'Alice', 'correct horse'],
+    ['a name that is a property of objects', '__proto__', 'correct horse'],
+  ])('do not come in with %s', async (_what, username, password) => {
+    expect(await new LocalUsers({ users: [alice, bob] }).authenticate(username, password)).toBeUndefined();
+  });
+
+  it('are not known by anybody’s password when there are none', async () => {
+    expect(await new LocalUsers({ users: [] }).authenticate('alice', 'correct horse')).toBeUndefined();
+  });
+
+  it('who are disabled neither come in nor stay', async () => {
+    const users = new LocalUsers({ users: [{ ...alice, disabled: true }, bob] });
+    expect(await users.authenticate('alice', 'correct horse')).toBeUndefined();
+    expect(await users.isActive('usr__opn0Ky1LrfMdvbK8-HI2s')).toBe(false);
+  });
+
+  it('are replaced as a whole', async () => {
+    const users = new LocalUsers({ users: [alice] });
+    expect(await users.isActive('usr__opn0Ky1LrfMdvbK8-HI2s')).toBe(true);
+    users.replace([bob]);
+    expect(await users.isActive('usr__opn0Ky1LrfMdvbK8-HI2s')).toBe(false);
+    expect(await users.authenticate('bob', 'battery staple')).toBeDefined();
+  });
+
+  it('who are removed while their password is being judged do not come in', async () => {
+    const users = new LocalUsers({ users: [alice] });
+    const attempt = users.authenticate('alice', 'correct horse');
+    users.replace([]);
+    expect(await attempt).toBeUndefined();
+  });
+
+  it('are judged a few at a time, and a flood beyond the line is turned away unjudged', async () => {
+    const users = new LocalUsers({ users: [alice], hashing: { concurrent: 1, waiting: 2 } });
+    const attempts = await Promise.allSettled(
+      Array.from({ length: 6 }, () => users.authenticate('alice', 'correct horse')),
+    );
+    expect(attempts.map((attempt) => attempt.status)).toEqual([
+      'fulfilled',
+      'fulfilled',
+      'fulfilled',
+      'rejected',
+      'rejected',
+      'rejected',
+    ]);
+    const refused = attempts.find((attempt) => attempt.status === 'rejected')?.reason;
+    expect(refused).toBeInstanceOf(OAuthError);
+    expect(refused).toMatchObject({ code: 'temporarily_unavailable', reason: 'login_busy' });
+    expect(await users.authenticate('alice', 'correct horse')).toBeDefined();
+  });
+
+  it('whose name is unknown make the line as long as known ones do', async () => {
+    const users = new LocalUsers({ users: [alice], hashing: { concurrent: 1, waiting: 1 } });
+    const attempts = await Promise.allSettled(
+      Array.from({ length: 3 }, () => users.authenticate('mallory', 'correct horse')),
+    );
+    expect(attempts.map((attempt) => attempt.status)).toEqual(['fulfilled', 'fulfilled', 'rejected']);
+  });
+
+  it('whose hash cannot be judged do not come in, nor does anybody else', async () => {
+    const users = new LocalUsers({ users: [{ ...alice, passwordHash: oddHash(13, 25) }] });
+    expect(await users.authenticate('alice', 'correct horse')).toBeUndefined();
+    expect(await users.authenticate('mallory', 'correct horse')).toBeUndefined();
+  });
+
+  it('may type their password in either Unicode spelling', async () => {
+    const users = new LocalUsers({ users: [{ username: 'zoë', passwordHash: await hashPassword('caf\u00e9') }] });
+    expect(await users.authenticate('zoe\u0308', 'cafe\u0301')).toBeDefined();
+  });
+});
+
+describe('a password hash', () => {
+  it('is argon2id with 19 MiB, two passes, one lane and a fresh salt', async () => {
+    expect(aliceHash).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
+    expect(await hashPassword('correct horse')).not.toBe(aliceHash);
+  });
+});
