@@ -1,0 +1,54 @@
+// The admin port: liveness, readiness with one line for each check, and metrics. Never on the public port.
+
+import type { Endpoint } from './endpoint.ts';
+import type { Metrics } from './metrics.ts';
+
+/** One line of readiness. */
+export interface ReadinessCheck {
+  readonly name: string;
+  /** Undefined when all is well, else what is not, for a person. */
+  readonly fault: () => string | undefined;
+  /** Whether a fault makes the process not ready; default true. */
+  readonly required?: boolean;
+}
+
+export function adminEndpoints({
+  checks,
+  metrics,
+}: {
+  readonly checks: readonly ReadinessCheck[];
+  readonly metrics: Metrics;
+}): readonly Endpoint[] {
+  const shared = { answers: 'json', cors: 'none', head: true } as const;
+  return [
+    {
+      ...{ route: 'livez', path: '/livez', ...shared },
+      handlers: {
+        GET: async ({ reply }) => {
+          reply.type('text/plain; charset=utf-8').send('ok\n');
+        },
+      },
+    },
+    {
+      ...{ route: 'readyz', path: '/readyz', ...shared },
+      handlers: {
+        GET: async ({ reply }) => {
+          const faults = checks.map(({ name, fault, required = true }) => ({ name, fault: fault(), required }));
+          const lines = faults.map(({ name, fault }) => `${name}: ${fault ?? 'ok'}\n`);
+          reply
+            .code(faults.some(({ fault, required }) => required && fault !== undefined) ? 503 : 200)
+            .type('text/plain; charset=utf-8')
+            .send(lines.join(''));
+        },
+      },
+    },
+    {
+      ...{ route: 'metrics', path: '/metrics', ...shared },
+      handlers: {
+        GET: async ({ reply }) => {
+          reply.type(metrics.contentType).send(await metrics.text());
+        },
+      },
+    },
+  ];
+}

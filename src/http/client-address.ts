@@ -1,0 +1,59 @@
+// Who is calling: the peer's address or, behind proxies that configuration names, what they say in X-Forwarded-For.
+// No other forwarding header is ever read.
+
+import { BlockList, isIP, isIPv4 } from 'node:net';
+
+/** Decides whose X-Forwarded-For counts. */
+export class TrustedProxies {
+  readonly #networks = new BlockList();
+
+  /** @param networks addresses or CIDR blocks, e.g. `10.0.0.0/8`, `::1`. @throws Error when one is neither. */
+  constructor(networks: readonly string[]) {
+    for (const network of networks) {
+      const [address = '', bits] = network.split('/');
+      const family = isIPv4(address) ? 'ipv4' : 'ipv6';
+      if (bits === undefined) this.#networks.addAddress(address, family);
+      else this.#networks.addSubnet(address, Number(bits), family);
+    }
+  }
+
+  /**
+   * The nearest address that no trusted proxy answers for, read from the right: what stands further left was written by
+   * somebody we do not trust. Without trusted proxies, or with a malformed header, the peer itself.
+   */
+  clientAddress(peer: string | undefined, forwardedFor: string | undefined): string {
+    let address = plainAddress(peer ?? '') ?? '0.0.0.0';
+    if (forwardedFor === undefined || !this.#trusts(address)) return address;
+    for (const hop of forwardedFor.split(',').reverse()) {
+      const next = plainAddress(hop.trim());
+      if (next === undefined) return address;
+      address = next;
+      if (!this.#trusts(address)) return address;
+    }
+    return address;
+  }
+
+  #trusts(address: string): boolean {
+    return this.#networks.check(address, isIPv4(address) ? 'ipv4' : 'ipv6');
+  }
+}
+
+/** The address without zone, port and IPv4-in-IPv6 wrapping; undefined when it is none. */
+function plainAddress(text: string): string | undefined {
+  const unwrapped = text.replace(/^::ffff:(?=\d+\.)/i, '').replace(/%.*$/, '');
+  return isIP(unwrapped) === 0 ? undefined : unwrapped;
+}
+
+/** What attempts from an address are counted under: an IPv4 address, or the /64 of an IPv6 one. */
+export function addressNetwork(address: string): string {
+  if (!address.includes(':')) return address;
+  const [head = '', tail] = address.toLowerCase().split('::');
+  const left = head === '' ? [] : head.split(':');
+  const right = tail === undefined || tail === '' ? [] : tail.split(':');
+  const zeros = tail === undefined ? 0 : Math.max(0, 8 - left.length - right.length);
+  const groups = [...left, ...Array<string>(zeros).fill('0'), ...right];
+  return `${groups
+    .slice(0, 4)
+    .map((group) => Number.parseInt(group, 16).toString(16))
+    .join(':')}::/64`;
+}

@@ -1,0 +1,84 @@
+// What happens on a connection outside a request: bytes that are no HTTP, peers that stall, and `Expect`. Node would
+// answer these itself, past every hook; the answers here carry the same headers and the same error body as all others.
+
+import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
+import { describeError, errorBody } from './errors.ts';
+import { announcesTooMuch } from './raw-request.ts';
+import type { FinishedRequest } from './request-log.ts';
+import { commonHeaders, PAGE_HEADERS } from './security-headers.ts';
+
+export interface ConnectionOptions {
+  readonly issuer: string;
+  /** Notes an answer that belongs to no request. */
+  readonly finished: (request: FinishedRequest) => void;
+}
+
+export class Connections {
+  readonly #options: ConnectionOptions;
+  readonly #latest = new WeakMap<Socket, Exchanged>();
+
+  constructor(options: ConnectionOptions) {
+    this.#options = options;
+  }
+
+  /** Follows the requests of a server, and decides about `100 Continue` (RFC 9110 §10.1.1). */
+  follow(server: Server): void {
+    server.on('request', (request, response) => this.#latest.set(request.socket, { request, response }));
+    server.on('checkContinue', (request, response) => {
+      if (!announcesTooMuch(request)) response.writeContinue();
+      server.emit('request', request, response);
+    });
+    // An expectation we do not know may be ignored; Node's own 417 would lack every header of ours.
+    server.on('checkExpectation', (request, response) => server.emit('request', request, response));
+  }
+
+  /** Answers a connection on which no request, or only half of one, could be read, and ends it. */
+  answer(error: Error, socket: Socket): void {
+    if (socket.destroyed || !socket.writable) return;
+    const { issuer, finished } = this.#options;
+    const answer = describeError(error, issuer);
+    const place = placeOf(this.#latest.get(socket));
+    if (place === 'behind an answer') {
+      socket.destroySoon();
+      return;
+    }
+    if (place === 'behind a request' || answer.reason === 'unexpected') {
+      socket.destroy();
+      return;
+    }
+    const body = errorBody(answer);
+    const headers = {
+      ...commonHeaders(issuer),
+      ...PAGE_HEADERS,
+      'content-type': 'application/json; charset=utf-8',
+      'content-length': String(Buffer.byteLength(body)),
+      connection: 'close',
+    };
+    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+    socket.end(`HTTP/1.1 ${answer.status} ${STATUS_CODES[answer.status]}\r\n${lines.join('')}\r\n${body}`);
+    finished({
+      ...{ requestId: undefined, route: 'unreadable', method: 'OTHER', status: answer.status },
+      durationMilliseconds: 0,
+      facts: { outcome: 'refused', reason: answer.reason },
+    });
+  }
+}
+
+interface Exchanged {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+}
+
+/** Where in the stream of a connection the unreadable bytes are. */
+function placeOf(
+  latest: Exchanged | undefined,
+): 'between requests' | 'in a request' | 'behind a request' | 'behind an answer' {
+  if (latest === undefined) return 'between requests';
+  const { request, response } = latest;
+  // The rest of what was refused by its head, or data after the last answer of a connection: nobody waits for another.
+  if (response.writableEnded)
+    return request.complete && response.shouldKeepAlive ? 'between requests' : 'behind an answer';
+  // A second answer while the first is still to come would be taken for the first.
+  return request.complete || response.headersSent ? 'behind a request' : 'in a request';
+}

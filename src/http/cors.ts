@@ -1,0 +1,35 @@
+// Cross-origin access (Fetch §3.2) for the JSON endpoints: never with credentials, never on /authorize and pages.
+// A preflight names no client, so the registered origins are those of all clients together.
+
+import type { Endpoint } from './endpoint.ts';
+
+const EXPOSED = 'WWW-Authenticate, DPoP-Nonce, Retry-After';
+
+/** The CORS headers of every answer of an endpoint, errors included. */
+export function corsHeaders(
+  endpoint: Endpoint,
+  origin: string | undefined,
+  registered: ReadonlySet<string>,
+): Readonly<Record<string, string>> {
+  if (endpoint.cors === 'any') {
+    return { 'access-control-allow-origin': '*', 'access-control-expose-headers': EXPOSED };
+  }
+  if (endpoint.cors === 'none') return {};
+  if (origin === undefined || !registered.has(origin)) return { vary: 'Origin' };
+  return { vary: 'Origin', 'access-control-allow-origin': origin, 'access-control-expose-headers': EXPOSED };
+}
+
+/** What the answer to a preflight adds to {@link corsHeaders}; nothing for an origin that is not allowed. */
+export function preflightHeaders(
+  endpoint: Endpoint,
+  origin: string | undefined,
+  registered: ReadonlySet<string>,
+): Readonly<Record<string, string>> {
+  const allowed = endpoint.cors === 'any' || (origin !== undefined && registered.has(origin));
+  if (!allowed) return {};
+  return {
+    'access-control-allow-methods': Object.keys(endpoint.handlers).join(', '),
+    'access-control-allow-headers': 'Authorization, Content-Type, DPoP',
+    'access-control-max-age': '600',
+  };
+}

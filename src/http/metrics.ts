@@ -1,0 +1,131 @@
+// The metrics of a process, prefix `grantry_`. Labels come from closed sets: routes, methods, slugs. A client id, a
+// subject or text from a request is never one.
+
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+
+const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
+
+/** A store outside the process, as metrics and readiness see it. */
+export interface StoreProbe {
+  readonly isUp: boolean;
+  /** Slugs of what should be otherwise there. */
+  warnings(): readonly string[];
+}
+
+export interface MetricSources {
+  readonly clients: () => number;
+  /** Undefined where nobody judges manifests. */
+  readonly refusedClients?: (() => number) | undefined;
+  readonly logDropped: () => number;
+  readonly processMetrics: boolean;
+  /** Undefined where state is in the memory of the process. */
+  readonly store?: StoreProbe | undefined;
+}
+
+export class Metrics {
+  readonly #registry = new Registry();
+  readonly #requests = new Histogram({
+    name: 'grantry_http_request_duration_seconds',
+    help: 'Time from the end of the headers to the end of the answer.',
+    labelNames: ['route', 'method', 'status'] as const,
+    buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+    registers: [this.#registry],
+  });
+  readonly #requestSeries = new Map<string, Histogram.Internal<'route' | 'method' | 'status'>>();
+
+  readonly tokensIssued = this.#counter('tokens_issued_total', 'Access tokens issued.', ['grant', 'format']);
+  readonly tokenErrors = this.#counter(
+    'token_errors_total',
+    'Refused requests of token, revocation and introspection.',
+    ['endpoint', 'error', 'reason'],
+  );
+  readonly clientAuthentications = this.#counter('client_authentication_total', 'Client authentications.', [
+    'method',
+    'outcome',
+  ]);
+  readonly refreshReuse = this.#counter('refresh_reuse_detected_total', 'Rotated refresh tokens presented again.', []);
+  readonly codeReplays = this.#counter('code_replayed_total', 'Redeemed authorization codes presented again.', []);
+  readonly rateLimited = this.#counter('rate_limited_total', 'Requests answered 429.', ['limit']);
+  readonly alertDeliveries = this.#counter('alert_deliveries_total', 'Tries to hand an alert to the webhook.', [
+    'outcome',
+  ]);
+  readonly storeErrors = this.#counter('store_errors_total', 'Store actions that did not succeed.', [
+    'operation',
+    'reason',
+  ]);
+  readonly storeDuration = new Histogram({
+    name: 'grantry_store_duration_seconds',
+    help: 'Time of one store action, failed ones too.',
+    labelNames: ['operation'] as const,
+    buckets: [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5],
+    registers: [this.#registry],
+  });
+
+  /** Judging all manifests and building the registry that is served then. */
+  readonly registrySwap = new Histogram({
+    name: 'grantry_registry_swap_duration_seconds',
+    help: 'Time from a change of the manifests to the registry that serves it.',
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
+    registers: [this.#registry],
+  });
+
+  /** @param sources read at each scrape */
+  constructor(sources: MetricSources) {
+    new Gauge({
+      ...{ name: 'grantry_store_up', help: 'Whether the stores take requests now.', registers: [this.#registry] },
+      collect() {
+        this.set((sources.store?.isUp ?? true) ? 1 : 0);
+      },
+    });
+    new Gauge({
+      ...{ name: 'grantry_store_warnings', help: 'What is not as it should be at the store.', labelNames: ['check'] },
+      registers: [this.#registry],
+      collect() {
+        this.reset();
+        for (const check of sources.store?.warnings() ?? []) this.set({ check }, 1);
+      },
+    });
+    new Gauge({
+      ...{ name: 'grantry_registry_clients', help: 'Clients by state.', labelNames: ['state'] },
+      registers: [this.#registry],
+      collect() {
+        this.set({ state: 'admitted' }, sources.clients());
+        if (sources.refusedClients !== undefined) this.set({ state: 'refused' }, sources.refusedClients());
+      },
+    });
+    new Counter({
+      name: 'grantry_audit_dropped_total',
+      help: 'Log and audit lines dropped because the output could not keep up.',
+      registers: [this.#registry],
+      collect() {
+        this.reset();
+        this.inc(sources.logDropped());
+      },
+    });
+    if (sources.processMetrics) collectDefaultMetrics({ register: this.#registry, prefix: 'grantry_' });
+  }
+
+  requestFinished(route: string, method: string, status: number, seconds: number): void {
+    const label = METHODS.has(method) ? method : 'OTHER';
+    const key = `${route} ${label} ${status}`;
+    let series = this.#requestSeries.get(key);
+    if (series === undefined) {
+      series = this.#requests.labels({ route, method: label, status: String(status) });
+      this.#requestSeries.set(key, series);
+    }
+    series.observe(seconds);
+  }
+
+  get contentType(): string {
+    return this.#registry.contentType;
+  }
+
+  /** Everything in the text form that Prometheus reads. */
+  text(): Promise<string> {
+    return this.#registry.metrics();
+  }
+
+  #counter<Label extends string>(name: string, help: string, labelNames: readonly Label[]): Counter<Label> {
+    return new Counter({ name: `grantry_${name}`, help, labelNames: [...labelNames], registers: [this.#registry] });
+  }
+}

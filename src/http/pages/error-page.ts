@@ -1,0 +1,53 @@
+// The page for everything that has no other page: what happened, what the person can do, and the number to quote.
+// It never shows internals, nor any text from the request, and links nowhere: no link in it could come from input.
+
+import { html } from './html.ts';
+import { layout } from './layout.ts';
+import { type ErrorText, pageTexts, type Texts } from './texts.ts';
+
+/** What an error page needs to know. */
+export interface ErrorPageFacts {
+  /** The HTTP status it is sent with. */
+  readonly status: number;
+  /** The slug of the error; chooses the wording. */
+  readonly reason: string;
+  readonly requestId: string;
+  /** The path of the issuer, '' or '/…' without a slash at its end: where the style sheet lies. */
+  readonly basePath: string;
+}
+
+/** Reasons of an authorization request that only the application can mend. */
+const APPLICATION_REASONS: ReadonlySet<string> = new Set([
+  'client_unknown',
+  'client_gone',
+  'client_id_missing',
+  'client_id_duplicate',
+  'redirect_uri_missing',
+  'redirect_uri_duplicate',
+]);
+
+/** The whole document. */
+export function errorPage({ status, reason, requestId, basePath }: ErrorPageFacts): string {
+  const texts = pageTexts();
+  const { title, message, advice } = wording(texts.error, status, reason);
+  return layout({
+    texts,
+    basePath,
+    title,
+    body: html`
+      <h1>${title}</h1>
+      <p>${message}</p>
+      <p>${advice}</p>
+      <p class="request-id">${texts.error.requestId} <code>${requestId}</code></p>`,
+  });
+}
+
+function wording(errors: Texts['error'], status: number, reason: string): ErrorText {
+  if (reason === 'redirect_uri_mismatch' || reason === 'redirect_uri_gone') return errors.redirectUri;
+  if (APPLICATION_REASONS.has(reason)) return errors.application;
+  if (reason.startsWith('interaction_')) return errors.startAgain;
+  if (status === 429) return errors.tooMany;
+  if (status === 503) return errors.unavailable;
+  if (status === 404) return errors.notFound;
+  return status >= 500 ? errors.internal : errors.badRequest;
+}

@@ -1,0 +1,34 @@
+// HTML by tagged template. Every value is escaped unless it is itself made by the tag, so a page cannot forget to.
+
+/** A piece of finished HTML; only the tag {@link html} makes one. */
+export class Html {
+  readonly #markup: string;
+
+  private constructor(markup: string) {
+    this.#markup = markup;
+  }
+
+  /** Joins the literal parts with the values, escaped. Callers write the tag {@link html} instead. */
+  static fromTemplate(literals: readonly string[], values: readonly HtmlValue[]): Html {
+    return new Html(literals.reduce((markup, literal, index) => `${markup}${render(values[index - 1])}${literal}`));
+  }
+
+  toString(): string {
+    return this.#markup;
+  }
+}
+
+/** What may stand in a template; `undefined` and `false` leave nothing. Strings are text or quoted attribute values. */
+export type HtmlValue = string | number | Html | undefined | false | readonly HtmlValue[];
+
+/** The template tag: `` html`<p>${text}</p>` ``. Attribute values in templates are always quoted. */
+export function html(literals: TemplateStringsArray, ...values: readonly HtmlValue[]): Html {
+  return Html.fromTemplate(literals, values);
+}
+
+function render(value: HtmlValue): string {
+  if (value === undefined || value === false) return '';
+  if (value instanceof Html) return value.toString();
+  if (typeof value === 'object') return value.map(render).join('');
+  return String(value).replace(/[&<>"'`]/g, (character) => `&#${character.charCodeAt(0)};`);
+}

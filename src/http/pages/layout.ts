@@ -1,0 +1,47 @@
+// The frame of every page: head, wordmark, one card, footer. No script, nothing from elsewhere.
+
+import { type Html, html } from './html.ts';
+import { ICON, STYLESHEET } from './page-assets.ts';
+import type { Texts } from './texts.ts';
+
+/** One page inside the frame. */
+export interface PageContent {
+  readonly texts: Texts;
+  /** The path of the issuer, '' or '/…' without a slash at its end. */
+  readonly basePath: string;
+  readonly title: string;
+  readonly body: Html;
+}
+
+/** The whole document, from `<!doctype html>` on. */
+export function layout({ texts, basePath, title, body }: PageContent): string {
+  return html`<!doctype html>
+<html lang="${texts.language}">
+  <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <meta name="color-scheme" content="light dark">
+    <meta name="robots" content="noindex">
+    <title>${title} · grantry</title>
+    <link rel="stylesheet" href="${basePath}${STYLESHEET.path}">
+    <link rel="icon" type="image/svg+xml" href="${basePath}${ICON.path}">
+  </head>
+  <body>
+    <header>${wordmark()}</header>
+    <main>${body}
+    </main>
+    <footer>${texts.footer}</footer>
+  </body>
+</html>
+`.toString();
+}
+
+/** A gate with a key's bow in it, and the name. */
+function wordmark(): Html {
+  return html`<span class="wordmark"><svg viewBox="0 0 32 32" width="28" height="28" aria-hidden="true" focusable="false">
+      <rect class="mark" width="32" height="32" rx="9"></rect>
+      <path class="mark-line" d="M9.5 23V14.5a6.5 6.5 0 0 1 13 0V23"></path>
+      <circle class="mark-dot" cx="16" cy="16.5" r="2.4"></circle>
+      <path class="mark-line" d="M16 18.5V23"></path>
+    </svg><span>grantry</span></span>`;
+}

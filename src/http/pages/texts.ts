@@ -1,0 +1,163 @@
+// Every word a person reads, by language. Another language is one more object of the same type.
+
+/** What an error page says: what happened, and what the person can do. */
+export interface ErrorText {
+  readonly title: string;
+  readonly message: string;
+  readonly advice: string;
+}
+
+/** The catalogue of one language. */
+export interface Texts {
+  /** The BCP 47 tag for `lang`. */
+  readonly language: string;
+  readonly login: {
+    readonly title: string;
+    readonly lead: (client: string) => string;
+    readonly username: string;
+    readonly password: string;
+    readonly submit: string;
+    readonly errorTitle: string;
+    readonly wrong: string;
+    readonly usernameMissing: string;
+    readonly passwordMissing: string;
+    readonly tooMany: (seconds: number) => string;
+    readonly busy: string;
+    readonly note: (host: string) => string;
+  };
+  readonly consent: {
+    readonly title: (client: string) => string;
+    readonly signedInAs: string;
+    readonly otherAccount: string;
+    readonly wants: string;
+    readonly wantsMore: string;
+    readonly alreadyHas: string;
+    readonly at: string;
+    readonly goesTo: string;
+    readonly thisComputer: (host: string) => string;
+    readonly appOnDevice: (scheme: string) => string;
+    readonly startedByYou: string;
+    readonly howLong: string;
+    readonly untilRevoked: string;
+    readonly untilRevokedDetail: string;
+    readonly allow: string;
+    readonly deny: string;
+    readonly website: string;
+    readonly privacy: string;
+    readonly terms: string;
+    /** Scopes that mean the same everywhere (OpenID Connect Core §5.4, §11). */
+    readonly scopes: Readonly<Record<string, string>>;
+  };
+  readonly error: {
+    readonly requestId: string;
+    readonly application: ErrorText;
+    readonly redirectUri: ErrorText;
+    readonly startAgain: ErrorText;
+    readonly tooMany: ErrorText;
+    readonly unavailable: ErrorText;
+    readonly notFound: ErrorText;
+    readonly badRequest: ErrorText;
+    readonly internal: ErrorText;
+  };
+  readonly footer: string;
+}
+
+const en: Texts = {
+  language: 'en',
+  login: {
+    title: 'Sign in',
+    lead: (client) => `to continue to ${client}`,
+    username: 'Username',
+    password: 'Password',
+    submit: 'Sign in',
+    errorTitle: 'You are not signed in yet',
+    wrong: 'The username or the password is not right.',
+    usernameMissing: 'Enter your username.',
+    passwordMissing: 'Enter your password.',
+    tooMany: (seconds) => `There were too many attempts. Wait ${duration(seconds)}, then try again.`,
+    busy: 'Many people are signing in right now. Wait a few seconds, then try again.',
+    note: (host) => `Enter your password only on ${host}. The application never sees it.`,
+  },
+  consent: {
+    title: (client) => `Let ${client} use your account?`,
+    signedInAs: 'Signed in as',
+    otherAccount: 'Use another account',
+    wants: 'It asks for',
+    wantsMore: 'It asks for more than before',
+    alreadyHas: 'You already allowed',
+    at: 'Where this works',
+    goesTo: 'Your answer is sent to',
+    thisComputer: (host) => `a program on this computer (${host})`,
+    appOnDevice: (scheme) => `an app on this device (${scheme})`,
+    startedByYou: 'Allow it only if you have just started it yourself.',
+    howLong: 'How long',
+    untilRevoked: 'Until access is revoked',
+    untilRevokedDetail: 'The application keeps it without asking you again, also while you are signed out.',
+    allow: 'Allow',
+    deny: 'Deny',
+    website: 'Website',
+    privacy: 'Privacy policy',
+    terms: 'Terms of service',
+    scopes: {
+      openid: 'Know which account is yours',
+      profile: 'See your name and profile',
+      email: 'See your email address',
+      offline_access: 'Keep access while you are away',
+    },
+  },
+  error: {
+    requestId: 'Request id',
+    application: {
+      title: 'This request cannot be answered',
+      message: 'The application that sent you here is not known, or its request is incomplete.',
+      advice:
+        'Go back to the application and try once more. If it happens again, tell the people who run the application and give them the request id below.',
+    },
+    redirectUri: {
+      title: 'This request cannot be answered',
+      message: 'The application asked us to send you to an address that is not registered for it, so we stopped here.',
+      advice:
+        'Go back to the application and try once more. If it happens again, tell the people who run the application and give them the request id below.',
+    },
+    startAgain: {
+      title: 'Please start again',
+      message: 'This page is too old, was used already, or belongs to another browser.',
+      advice: 'Go back to the application and sign in from there. You can close this page.',
+    },
+    tooMany: {
+      title: 'Too many requests',
+      message: 'There were too many requests from your network within a short time.',
+      advice: 'Wait a minute, then try again.',
+    },
+    unavailable: {
+      title: 'Not available right now',
+      message: 'We cannot finish this at the moment.',
+      advice: 'Wait a few seconds and reload this page, or go back to the application and sign in from there.',
+    },
+    notFound: {
+      title: 'There is nothing here',
+      message: 'No page has this address.',
+      advice: 'Check the address, or go back to the application you came from.',
+    },
+    badRequest: {
+      title: 'This request cannot be answered',
+      message: 'The request has a form that we do not accept.',
+      advice: 'Go back to the application and try once more.',
+    },
+    internal: {
+      title: 'Something went wrong',
+      message: 'The fault is ours, not yours.',
+      advice: 'Try again in a moment. If it happens again, tell an administrator and give them the request id below.',
+    },
+  },
+  footer: 'Authorization by grantry',
+};
+
+function duration(seconds: number): string {
+  return seconds === 1 ? 'one second' : `${seconds} seconds`;
+}
+
+/** The texts for a page. There is one language so far. */
+export function pageTexts(): Texts {
+  return en;
+}

@@ -1,0 +1,348 @@
+import { type AxeResults, source as axeSource } from 'axe-core';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { hashPassword, LocalUsers, parseUsers } from '../../src/login/local-users.ts';
+import { type Grantry, PKCE, startGrantry } from '../grantry.ts';
+import { aClient } from '../oauth/a-client.ts';
+import { launchChromium, NO_CHROMIUM, SCREENSHOTS } from './chromium.ts';
+import { type ClientSite, startClientSite } from './client-site.ts';
+
+const PASSWORD = 'correct horse battery';
+
+const NATIVE = aClient({
+  uid: '6a0c4d1e-3c5b-5f43-9d0a-0f6f1f6f0002',
+  clientId: 'shop.native',
+  displayName: 'Shop for the desk',
+  authMethod: 'none',
+  grantTypes: ['authorization_code', 'refresh_token'],
+  redirectUris: ['http://127.0.0.1/callback', 'http://[::1]/callback', 'com.example.app:/callback'],
+});
+
+function web(port: number) {
+  return aClient({
+    displayName: 'Shop & Sons',
+    redirectUris: ['callback', 'hop'].map((path) => `http://localhost:${port}/${path}`),
+    clientUri: 'https://shop.example/',
+    policyUri: 'https://shop.example/privacy',
+    tosUri: 'https://shop.example/terms',
+    scopes: ['openid', 'email', 'shop/read', 'shop/write'],
+  });
+}
+
+describe.skipIf(NO_CHROMIUM)('a sign-in in Chromium', () => {
+  let browser: Browser;
+  let site: ClientSite;
+  let grantry: Grantry;
+  let passwordHash: string;
+  const contexts: BrowserContext[] = [];
+
+  beforeAll(async () => {
+    [browser, site] = await Promise.all([launchChromium(), startClientSite()]);
+    passwordHash = await hashPassword(PASSWORD);
+  });
+
+  // A server for each test: consent that one person gave would let the next test through. It ends after the oracle spoke.
+  beforeEach(async ({ onTestFinished }) => {
+    onTestFinished(() => grantry.stop());
+    grantry = await startGrantry({
+      owners: new LocalUsers({ users: parseUsers([{ username: 'demo', displayName: 'Demo Person', passwordHash }]) }),
+      rateLimits: true,
+      clients: [web(site.port), NATIVE],
+    });
+  });
+
+  afterAll(async () => {
+    await browser?.close();
+    await site?.close();
+  });
+
+  afterEach(async () => {
+    await Promise.all(contexts.splice(0).map((context) => context.close()));
+  });
+
+  /** A fresh browser profile; without scripts unless told otherwise. Collects what Chromium complains about. */
+  async function newPage(
+    options: Parameters<Browser['newContext']>[0] = {},
+  ): Promise<{ page: Page; complaints: string[] }> {
+    const context = await browser.newContext({ javaScriptEnabled: false, ...options });
+    contexts.push(context);
+    context.setDefaultTimeout(5000);
+    const page = await context.newPage();
+    const complaints: string[] = [];
+    page.on('console', (message) => complaints.push(message.text()));
+    return { page, complaints };
+  }
+
+  function authorizeUrl(changes: Readonly<Record<string, string>> = {}): string {
+    const query = new URLSearchParams({
+      response_type: 'code',
+      client_id: 'shop.web',
+      redirect_uri: `http://localhost:${site.port}/callback`,
+      scope: 'shop/read',
+      state: 'some-state',
+      code_challenge: PKCE.challenge,
+      code_challenge_method: 'S256',
+      ...changes,
+    });
+    return `${grantry.issuer}/authorize?${query}`;
+  }
+
+  async function signIn(page: Page, password = PASSWORD): Promise<void> {
+    await page.getByLabel('Username').fill('demo');
+    await page.getByLabel('Password').fill(password);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+  }
+
+  async function atConsent(page: Page, changes: Readonly<Record<string, string>> = {}): Promise<void> {
+    await page.goto(authorizeUrl(changes));
+    await signIn(page);
+    await page.getByRole('button', { name: 'Allow' }).waitFor();
+  }
+
+  it('goes from the login over the consent page to the client, without scripts', async () => {
+    const { page, complaints } = await newPage();
+    await atConsent(page);
+    await page.getByRole('button', { name: 'Allow' }).click();
+    await page.waitForURL(`http://localhost:${site.port}/callback?**`);
+    const said = new URL(page.url()).searchParams;
+    expect(said.get('code')).toMatch(/^ac1\./);
+    expect(said.get('state')).toBe('some-state');
+    expect(said.get('iss')).toBe(grantry.issuer);
+    expect(complaints).toEqual([]);
+  });
+
+  it('says what is wrong with a wrong password, in focus, and lets the person try again', async () => {
+    const { page } = await newPage();
+    await page.goto(authorizeUrl());
+    await signIn(page, 'wrong');
+    const alert = page.getByRole('alert');
+    await alert.waitFor();
+    expect(await page.locator(':focus').getAttribute('role')).toBe('alert');
+    expect(await page.getByLabel('Username').inputValue()).toBe('demo');
+    expect(await page.getByLabel('Password').inputValue()).toBe('');
+    await signIn(page);
+    await page.getByRole('button', { name: 'Allow' }).waitFor();
+  });
+
+  it('works by keyboard alone', async () => {
+    const { page } = await newPage();
+    await page.goto(authorizeUrl());
+    expect(await page.locator(':focus').getAttribute('name')).toBe('username');
+    await page.keyboard.type('demo');
+    await page.keyboard.press('Tab');
+    await page.keyboard.type(PASSWORD);
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Allow' }).waitFor();
+    const reached: (string | null)[] = [];
+    for (let presses = 0; presses < 3; presses += 1) {
+      await page.keyboard.press('Tab');
+      reached.push(await page.locator(':focus').getAttribute('value'));
+    }
+    expect(reached).toEqual(['other_account', 'deny', 'allow']);
+    await page.keyboard.press('Enter');
+    await page.waitForURL(`http://localhost:${site.port}/callback?**`);
+  });
+
+  it('comes back with access_denied after Deny', async () => {
+    const { page } = await newPage();
+    await atConsent(page);
+    await page.getByRole('button', { name: 'Deny' }).click();
+    await page.waitForURL(`http://localhost:${site.port}/callback?**`);
+    const said = new URL(page.url()).searchParams;
+    expect([said.get('error'), said.get('state'), said.has('code')]).toEqual(['access_denied', 'some-state', false]);
+  });
+
+  it('starts over with another account, for the same request', async () => {
+    const { page } = await newPage();
+    await atConsent(page);
+    await page.getByRole('button', { name: 'Use another account' }).click();
+    await page.getByLabel('Password').waitFor();
+    await signIn(page);
+    await page.getByRole('button', { name: 'Allow' }).click();
+    await page.waitForURL(`http://localhost:${site.port}/callback?**`);
+    expect(new URL(page.url()).searchParams.get('state')).toBe('some-state');
+  });
+
+  it('gives no second code for the way back', async () => {
+    const { page } = await newPage();
+    await atConsent(page);
+    const consent = page.url();
+    await page.getByRole('button', { name: 'Allow' }).click();
+    await page.waitForURL(`http://localhost:${site.port}/callback?**`);
+    const repeat = await page.goto(consent.replace('/consent/', '/authorize/resume/'));
+    expect(repeat?.status()).toBe(400);
+    await page.getByRole('heading', { name: 'Please start again' }).waitFor();
+  });
+
+  describe('is not decided from elsewhere', () => {
+    /** A page elsewhere whose one button posts the decision with the right csrf value, as if that had leaked. */
+    async function attack(page: Page, host: string, policy: string): Promise<number | undefined> {
+      const consent = page.url();
+      const csrf = await page.locator('form.choices input[name=csrf]').getAttribute('value');
+      const target = `<form method="post" action="${consent}"><input type="hidden" name="csrf" value="${csrf}">`;
+      const button = '<button name="decision" value="allow">You have won</button></form>';
+      site.serve('/attack', `<meta name="referrer" content="${policy}">${target}${button}`);
+      await page.goto(`http://${host}:${site.port}/attack`);
+      const [answer] = await Promise.all([
+        page.waitForResponse((response) => response.request().method() === 'POST'),
+        page.getByRole('button').click(),
+      ]);
+      await page.goto(consent.replace('/consent/', '/authorize/resume/'));
+      expect(page.url()).not.toContain('code=');
+      return answer.status();
+    }
+
+    it.each([
+      ['another site', 'localhost', 'unsafe-url'],
+      ['another site that hides its origin', 'localhost', 'no-referrer'],
+      ['another origin of the same site', '127.0.0.1', 'unsafe-url'],
+      ['another origin of the same site that hides it', '127.0.0.1', 'no-referrer'],
+    ])('%s', async (_what, host, policy) => {
+      const { page } = await newPage();
+      await atConsent(page);
+      expect(await attack(page, host, policy)).toBe(400);
+    });
+  });
+
+  describe('reaches the redirect address through the content security policy', () => {
+    const native = (redirectUri: string) => ({ client_id: 'shop.native', redirect_uri: redirectUri });
+
+    it.each(['127.0.0.1', '[::1]'])('http at %s', async (host) => {
+      const { page, complaints } = await newPage();
+      await atConsent(page, native(`http://${host}:${site.port}/callback`));
+      await page.getByRole('button', { name: 'Allow' }).click();
+      await page.waitForURL(`http://${host}:${site.port}/callback?code=**`);
+      expect(complaints).toEqual([]);
+    });
+
+    it('a callback that redirects on to another host', async () => {
+      site.sendOn('/hop', `http://[::1]:${site.port}/landed`);
+      const { page, complaints } = await newPage();
+      await atConsent(page, { redirect_uri: `http://localhost:${site.port}/hop` });
+      await page.getByRole('button', { name: 'Allow' }).click();
+      await page.waitForURL(`http://[::1]:${site.port}/landed?code=**`);
+      expect(complaints).toEqual([]);
+    });
+
+    it('straight from the login form, when consent was given before', async () => {
+      const { page, complaints } = await newPage();
+      await atConsent(page);
+      await page.getByRole('button', { name: 'Allow' }).click();
+      await page.waitForURL(`http://localhost:${site.port}/callback?**`);
+      await page.context().clearCookies();
+      await page.goto(authorizeUrl());
+      await signIn(page);
+      await page.waitForURL(`http://localhost:${site.port}/callback?code=**`);
+      expect(complaints).toEqual([]);
+    });
+
+    /** Allows; answers the address outside of ours that Chromium then tried, if it tried one. */
+    async function allowToApp(page: Page): Promise<string | undefined> {
+      const [tried] = await Promise.all([
+        page
+          .waitForEvent('requestfailed', { predicate: (request) => request.url().startsWith('com.'), timeout: 2000 })
+          .catch(() => undefined),
+        page.getByRole('button', { name: 'Allow' }).click(),
+      ]);
+      expect(grantry.logs().findLast(({ route }) => route === 'resume')).toMatchObject({ status: 302 });
+      return tried?.url();
+    }
+
+    it('the private-use scheme of an app', async () => {
+      const { page } = await newPage();
+      await atConsent(page, native('com.example.app:/callback'));
+      expect(await allowToApp(page)).toMatch(/^com\.example\.app:\/callback\?code=ac1\./);
+    });
+
+    it('which Chromium would not leave for if the policy lacked its scheme', async () => {
+      const { page } = await newPage();
+      await page.route('**/consent/*', async (route) => {
+        if (route.request().method() !== 'GET') return route.fallback();
+        const response = await route.fetch();
+        const policy = response.headers()['content-security-policy']?.replace(' com.example.app:', '');
+        await route.fulfill({ response, headers: { ...response.headers(), 'content-security-policy': policy ?? '' } });
+      });
+      await atConsent(page, native('com.example.app:/callback'));
+      expect(await allowToApp(page)).toBeUndefined();
+    });
+  });
+
+  describe('looks like a product', () => {
+    const scopes = { scope: 'openid email shop/read shop/write' };
+    const views: Readonly<Record<string, (page: Page) => Promise<void>>> = {
+      login: async (page) => {
+        await page.goto(authorizeUrl());
+      },
+      'login-wrong-password': async (page) => {
+        await page.goto(authorizeUrl());
+        await signIn(page, 'wrong');
+        await page.getByRole('alert').waitFor();
+      },
+      'login-empty': async (page) => {
+        await page.goto(authorizeUrl());
+        await page.getByRole('button', { name: 'Sign in' }).click();
+        await page.getByRole('alert').waitFor();
+      },
+      'login-too-many': async (page) => {
+        await page.goto(authorizeUrl());
+        for (let attempt = 0; attempt < 6; attempt += 1) await signIn(page, 'wrong');
+        await page.getByText('too many attempts').waitFor();
+      },
+      consent: (page) => atConsent(page, scopes),
+      'consent-native': (page) =>
+        atConsent(page, { client_id: 'shop.native', redirect_uri: 'com.example.app:/callback' }),
+      'consent-wider': async (page) => {
+        await atConsent(page, { scope: 'openid shop/read' });
+        await page.getByRole('button', { name: 'Allow' }).click();
+        await page.waitForURL(`http://localhost:${site.port}/callback?**`);
+        await page.goto(authorizeUrl(scopes));
+      },
+      'error-redirect-address': async (page) => {
+        await page.goto(authorizeUrl({ redirect_uri: 'https://evil.example/' }));
+      },
+      'error-start-again': async (page) => {
+        await page.goto(`${grantry.issuer}/consent/${'A'.repeat(43)}`);
+      },
+      'error-not-found': async (page) => {
+        await page.goto(`${grantry.issuer}/nowhere`);
+      },
+    };
+    const looks = [
+      ['light', 'light', { width: 1280, height: 860 }],
+      ['dark', 'dark', { width: 1280, height: 860 }],
+      ['narrow', 'light', { width: 320, height: 640 }],
+    ] as const;
+
+    async function axeFindings(page: Page): Promise<readonly unknown[]> {
+      const { violations, passes } = (await page.evaluate(`${axeSource}; axe.run()`)) as AxeResults;
+      expect(passes.map(({ id }) => id)).toContain('color-contrast');
+      return violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]);
+    }
+
+    it.each(Object.keys(views))(
+      '%s: axe finds nothing in light and dark, and nothing is cut off at 320 px',
+      async (view) => {
+        // axe itself is a script, so this one context has them; the page has none.
+        const { page, complaints } = await newPage({ javaScriptEnabled: true });
+        await views[view]?.(page);
+        for (const [look, colorScheme, viewport] of looks) {
+          await page.emulateMedia({ colorScheme });
+          await page.setViewportSize(viewport);
+          await page.screenshot({ path: `${SCREENSHOTS}${view}-${look}.png`, fullPage: true });
+          if (look !== 'narrow') expect(await axeFindings(page)).toEqual([]);
+          const size: unknown = await page.evaluate('[document.documentElement.scrollWidth, innerWidth]');
+          expect(size).toEqual([viewport.width, viewport.width]);
+        }
+        expect(complaints.filter((complaint) => !/status of (400|404|422|429)/.test(complaint))).toEqual([]);
+      },
+    );
+
+    it('loads nothing from elsewhere', async () => {
+      const { page } = await newPage();
+      const requested: string[] = [];
+      page.on('request', (request) => requested.push(new URL(request.url()).origin));
+      await atConsent(page, scopes);
+      expect(new Set(requested)).toEqual(new Set([grantry.issuer]));
+    });
+  });
+});

@@ -1,0 +1,317 @@
+// grantry as tests see it: the real wiring over real HTTP on free ports, with memory stores, real keys and a clock that only
+// moves when told to. Every response and every log line goes past the oracle; what it finds fails the running test.
+
+import { createHash, randomBytes } from 'node:crypto';
+import { createServer } from 'node:net';
+import { Writable } from 'node:stream';
+import type { FastifyInstance } from 'fastify';
+import { afterAll, afterEach, expect } from 'vitest';
+import type { HttpTimeouts } from '../src/http/strict-fastify.ts';
+import { hashPassword, LocalUsers } from '../src/login/local-users.ts';
+import { memoryStores } from '../src/memory/stores.ts';
+import type { Client } from '../src/oauth/client.ts';
+import { secretVerifier } from '../src/oauth/client-secret.ts';
+import { Handles } from '../src/oauth/handles.ts';
+import { generateSigningKeyPem, importSigningKey, KeyRing, type SigningKey } from '../src/oauth/keys.ts';
+import type { Clock, Grant, ResourceOwners, Stores } from '../src/oauth/ports.ts';
+import { Registry } from '../src/oauth/registry.ts';
+import { createLog } from '../src/processes/log.ts';
+import { assembleTokenServer, type TokenServer } from '../src/processes/token-server.ts';
+import { Oracle } from './oracle.ts';
+import { tapResponses } from './wire-tap.ts';
+
+/** A clock that stands still until it is moved. */
+export class TestClock implements Clock {
+  #now = Date.UTC(2026, 0, 1, 12);
+
+  now(): number {
+    return this.#now;
+  }
+
+  advance(milliseconds: number): void {
+    this.#now += milliseconds;
+  }
+}
+
+/** A client of a test; what is left out is that of a confidential client with every grant. */
+export type TestClient = Partial<Client> & {
+  readonly clientId: string;
+  /** Its accepted secret; absent for public clients. */
+  readonly secret?: string;
+};
+
+export interface GrantryOptions {
+  readonly clients: readonly TestClient[];
+  /** Password by user name. */
+  readonly users?: Readonly<Record<string, string>>;
+  /** Instead of `users`. */
+  readonly owners?: ResourceOwners;
+  /** Default: `http://127.0.0.1:<port>`. An https issuer is still served over plain http, as behind a proxy. */
+  readonly issuer?: string;
+  /** `/…` behind the default issuer. */
+  readonly issuerPath?: string;
+  /** Default false: tests that fail often on purpose would run into each other. */
+  readonly rateLimits?: boolean;
+  readonly trustedProxies?: readonly string[];
+  readonly timeouts?: Partial<HttpTimeouts>;
+  readonly keys?: readonly SigningKey[];
+  /** Wraps the memory stores, to make them fail. */
+  readonly wrapStores?: (stores: Stores) => Stores;
+  readonly auditSubjects?: 'hashed' | 'plain';
+}
+
+/** A log line, parsed. */
+export type LogLine = Readonly<Record<string, unknown>>;
+
+/** One running grantry. */
+export interface Grantry {
+  readonly issuer: string;
+  readonly port: number;
+  readonly adminPort: number;
+  /** The address of a path below the issuer's own, wherever the issuer claims to be. */
+  url(path: string): string;
+  adminUrl(path: string): string;
+  /** POSTs a form; pairs where a parameter repeats. Redirects are not followed. */
+  post(
+    path: string,
+    form: Record<string, string> | readonly (readonly [string, string])[],
+    init?: RequestInit,
+  ): Promise<Response>;
+  readonly clock: TestClock;
+  readonly stores: Stores;
+  readonly server: TokenServer;
+  /** Replaces all clients, as an edited manifest would. */
+  setClients(clients: readonly TestClient[]): void;
+  client(clientId: string): Client;
+  /** An authorization code as it is after a person has consented. */
+  issueCode(clientId: string, grant?: Partial<Grant>): Promise<string>;
+  /** All lines so far. */
+  logs(): readonly LogLine[];
+  /** The audit lines so far. */
+  audits(): readonly LogLine[];
+  /** The next 503 of the token endpoint is about a code that is void. */
+  expectVoidedCode(): void;
+  stop(): Promise<void>;
+}
+
+/** The pair of RFC 7636 appendix B. */
+export const PKCE = {
+  verifier: 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk',
+  challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM',
+} as const;
+
+/** Somebody who is always there, has no password that anybody knows, and to whom {@link Grantry.issueCode} belongs. */
+const PERSON = {
+  username: 'person',
+  passwordHash: '$argon2id$v=19$m=19456,t=2,p=1$Z3JhbnRyeS1ub2JvZHktMQ$VVYLuSTgGzfULLjdglR/WQtPZDjO9Wlf3DPJHqetDk4',
+} as const;
+const PERSON_SUBJECT = `usr_${createHash('sha256').update('local\0person').digest('base64url').slice(0, 22)}`;
+
+/** What a JSON endpoint answered; a member that was not sent is undefined at run time. */
+export interface JsonBody {
+  readonly error: string;
+  readonly access_token: string;
+  readonly token_type: string;
+  readonly expires_in: number;
+  readonly refresh_token: string;
+  readonly scope: string;
+  readonly active: boolean;
+}
+
+/** The body of an answer of a JSON endpoint. */
+export async function readJson(response: Response): Promise<JsonBody> {
+  return (await response.json()) as JsonBody;
+}
+
+/** A complete client from what a test cares about. */
+function testClient({ secret, ...given }: TestClient): Client {
+  const uid = given.uid ?? `uid-of-${given.clientId}`;
+  return {
+    uid,
+    displayName: given.clientId,
+    clientUri: undefined,
+    policyUri: undefined,
+    tosUri: undefined,
+    revokeTokensBefore: 0,
+    authMethod: secret === undefined ? 'none' : 'client_secret_basic',
+    secretVerifiers: secret === undefined ? [] : [secretVerifier(uid, secret)],
+    grantTypes: ['authorization_code', 'refresh_token', ...(secret === undefined ? [] : ['client_credentials'])],
+    redirectUris: ['https://app.example/cb'],
+    allowedCorsOrigins: [],
+    scopes: ['read', 'write'],
+    defaultScopes: ['read'],
+    audiences: [],
+    defaultAudience: undefined,
+    resourceServerAudiences: [],
+    consent: 'Required',
+    requireState: false,
+    ...given,
+    tokens: {
+      accessTokenFormat: 'jwt',
+      accessTokenLifetimeSeconds: 600,
+      refreshTokenIdleLifetimeSeconds: 14 * 86_400,
+      refreshTokenLifetimeSeconds: 90 * 86_400,
+      refreshTokenRotation: 'Always',
+      refreshTokenReuseGraceSeconds: 10,
+      ...given.tokens,
+    },
+  };
+}
+
+/** The value of an Authorization header, both parts form-encoded (RFC 6749 §2.3.1). */
+export function basic(clientId: string, secret: string): string {
+  const encode = (text: string) => new URLSearchParams([[text, '']]).toString().slice(0, -1);
+  return `Basic ${Buffer.from(`${encode(clientId)}:${encode(secret)}`).toString('base64')}`;
+}
+
+let sharedKey: Promise<SigningKey> | undefined;
+const running = new Set<Grantry & { readonly oracle: Oracle; inspectAdmin(): Promise<void> }>();
+
+afterEach(async () => {
+  for (const grantry of running) {
+    await grantry.inspectAdmin();
+    expect(grantry.oracle.takeFaults()).toEqual([]);
+  }
+});
+
+afterAll(async () => {
+  for (const grantry of running) await grantry.stop();
+});
+
+/** Starts grantry; it ends by itself after the tests of the file. */
+export async function startGrantry(options: GrantryOptions): Promise<Grantry> {
+  const [port, adminPort] = await freePorts();
+  const issuer = options.issuer ?? `http://127.0.0.1:${port}${options.issuerPath ?? ''}`;
+  const clock = new TestClock();
+  const memory = memoryStores({ clock });
+  const stores = options.wrapStores?.(memory) ?? memory;
+  sharedKey ??= generateSigningKeyPem('ES256').then((pem) => importSigningKey(pem, 'ES256', 'Active'));
+  const keys = new KeyRing(options.keys ?? [await sharedKey]);
+  const registry = { current: new Registry(options.clients.map(testClient), keys) };
+  const oracle = new Oracle(() => issuer);
+  const lines: string[] = [];
+  const stream = new Writable({
+    decodeStrings: false,
+    write(line: string, _encoding, done) {
+      lines.push(line);
+      oracle.inspectText('log line', line);
+      done();
+    },
+  });
+  const pepper = randomBytes(32);
+  oracle.secret(pepper.toString('base64url'));
+  const users = await Promise.all(
+    Object.entries(options.users ?? {}).map(async ([username, password]) => {
+      oracle.secret(password);
+      return { username, passwordHash: await hashPassword(password) };
+    }),
+  );
+  const random = { bytes: (count: number) => randomBytes(count) };
+  const server = assembleTokenServer({
+    settings: {
+      issuer,
+      trustedProxies: options.trustedProxies ?? [],
+      rateLimits: options.rateLimits ?? false,
+      auditSubjects: options.auditSubjects ?? 'hashed',
+      logOneTokenIn: 1,
+    },
+    ...{ registry, stores, clock, random },
+    owners: options.owners ?? new LocalUsers({ users: [PERSON, ...users] }),
+    peppers: [pepper],
+    log: createLog('debug', stream),
+    timeouts: { check: 50, ...options.timeouts },
+  });
+  for (const side of [server.public, server.admin]) {
+    tapResponses(side.server, (response) => oracle.inspect(response));
+    learnSecrets(side, oracle);
+  }
+  await server.public.listen({ host: '127.0.0.1', port });
+  await server.admin.listen({ host: '127.0.0.1', port: adminPort });
+
+  const adminUrl = (path: string) => `http://127.0.0.1:${adminPort}${path}`;
+  const url = (path: string) => `http://127.0.0.1:${port}${new URL(issuer).pathname.replace(/\/$/, '')}${path}`;
+  const handles = new Handles({ issuer, peppers: [pepper], random });
+  for (const { secret } of options.clients) oracle.secret(secret);
+  const grantry = {
+    ...{ issuer, port, adminPort, url, adminUrl, clock, stores, server, oracle },
+    post(path: string, form: Record<string, string> | readonly (readonly [string, string])[], init: RequestInit = {}) {
+      const pairs = (Array.isArray(form) ? form : Object.entries(form)) as [string, string][];
+      return fetch(url(path), { method: 'POST', redirect: 'manual', body: new URLSearchParams(pairs), ...init });
+    },
+    setClients(clients: readonly TestClient[]) {
+      for (const { secret } of clients) oracle.secret(secret);
+      registry.current = new Registry(clients.map(testClient), keys);
+    },
+    client(clientId: string): Client {
+      const found = registry.current.find(clientId);
+      if (found === undefined) throw new Error(`no client ${clientId}`);
+      return found;
+    },
+    async issueCode(clientId: string, grant: Partial<Grant> = {}) {
+      const { uid, redirectUris, audiences } = grantry.client(clientId);
+      const { code, grantId, secretHash } = handles.newCode();
+      oracle.secret(code);
+      const defaults = {
+        ...{ grantId, clientUid: uid, clientId, subject: PERSON_SUBJECT, sessionId: undefined },
+        ...{ authTime: clock.now(), scope: ['read', 'write'], audiences: audiences.length > 0 ? audiences : [issuer] },
+        ...{ redirectUri: redirectUris[0] ?? '', codeChallenge: PKCE.challenge },
+      };
+      await stores.grants.issue({ ...defaults, ...grant }, secretHash, 60_000);
+      return code;
+    },
+    logs: () => lines.map((line) => JSON.parse(line) as LogLine),
+    audits: () => grantry.logs().filter(({ stream }) => stream === 'audit'),
+    expectVoidedCode: () => oracle.expectVoidedCode(),
+    async inspectAdmin() {
+      oracle.inspectText('metric', await (await fetch(adminUrl('/metrics'))).text());
+    },
+    async stop() {
+      if (!running.delete(grantry)) return;
+      await Promise.all([server.public.close(), server.admin.close()]);
+    },
+  };
+  running.add(grantry);
+  return grantry;
+}
+
+/** Secrets of requests; whatever a request calls by one of these names is one. */
+const SECRET_PARAMETERS = [
+  'client_secret',
+  'code',
+  'code_verifier',
+  'refresh_token',
+  'token',
+  'password',
+  'state',
+  'client_assertion',
+];
+
+function learnSecrets(server: FastifyInstance, oracle: Oracle): void {
+  server.addHook('preHandler', (request, _reply, done) => {
+    const [, credentials = ''] = request.headers.authorization?.split(' ') ?? [];
+    oracle.secret(credentials);
+    oracle.secret(Buffer.from(credentials, 'base64').toString().split(':')[1]);
+    for (const cookie of request.headers.cookie?.split('; ') ?? []) oracle.secret(cookie.split('=')[1]);
+    const body = request.body instanceof Uint8Array ? Buffer.from(request.body).toString() : '';
+    for (const parameters of [new URLSearchParams(body), new URLSearchParams(request.url.split('?')[1])]) {
+      for (const name of SECRET_PARAMETERS) oracle.secret(parameters.get(name));
+    }
+    done();
+  });
+}
+
+/** Two ports nobody listens on. The issuer holds one of them, so it must be known before the server is made. */
+async function freePorts(): Promise<[number, number]> {
+  const probes = await Promise.all(
+    [0, 0].map(
+      () =>
+        new Promise<ReturnType<typeof createServer>>((resolve) => {
+          const probe = createServer();
+          probe.listen(0, '127.0.0.1', () => resolve(probe));
+        }),
+    ),
+  );
+  const ports = probes.map((probe) => (probe.address() as { port: number }).port);
+  await Promise.all(probes.map((probe) => new Promise((resolve) => probe.close(resolve))));
+  return ports as [number, number];
+}
