@@ -1,0 +1,56 @@
+// Opaque access tokens in Redis, one JSON string each. Those of a grant are written by `grant-scripts.ts`, in the action
+// that redeems or rotates.
+
+import type { AccessTokenStore, StoredAccessToken } from '../oauth/ports.ts';
+import type { RedisConnection, Script } from './connection.ts';
+import type { RedisKeys } from './keys.ts';
+import { CLOCK } from './script-clock.ts';
+import { unacknowledged } from './unanswered.ts';
+
+const WRITE: Script = {
+  name: 'accessTokenWrite',
+  keys: 1,
+  lua: `${CLOCK}redis.call('SET', KEYS[1], ARGV[2], 'PX', lifetime(ARGV[3] * 1000))`,
+};
+
+const READ: Script = {
+  name: 'accessTokenRead',
+  keys: 1,
+  lua: `${CLOCK}
+local token = redis.call('GET', KEYS[1])
+return token and now < cjson.decode(token).expiresAtSeconds * 1000 and token
+`,
+};
+
+const REVOKE: Script = { name: 'accessTokenRevoke', keys: 1, lua: "redis.call('DEL', KEYS[1])" };
+
+/** {@link AccessTokenStore} in Redis. */
+export class RedisAccessTokens implements AccessTokenStore {
+  readonly #connection: RedisConnection;
+  readonly #keys: RedisKeys;
+
+  constructor({ connection, keys }: { connection: RedisConnection; keys: RedisKeys }) {
+    this.#connection = connection;
+    this.#keys = keys;
+  }
+
+  async write(token: StoredAccessToken): Promise<void> {
+    const key = this.#keys.accessToken(token.tokenId);
+    await this.#connection.run(WRITE, [key], [JSON.stringify(token), token.expiresAtSeconds]);
+  }
+
+  async read(tokenId: string): Promise<StoredAccessToken | undefined> {
+    const json = (await this.#connection.run(READ, [this.#keys.accessToken(tokenId)], [])) as string | null;
+    if (json === null) return undefined;
+    const token = JSON.parse(json) as StoredAccessToken;
+    return { ...token, grantId: token.grantId, authTime: token.authTime };
+  }
+
+  /** @throws StoreUnavailableError also when too few replicas have it: repeat it */
+  async revoke(tokenId: string): Promise<void> {
+    const key = this.#keys.accessToken(tokenId);
+    const { acknowledged } = await this.#connection.runDurably(REVOKE, [key], []);
+    this.#connection.remember(REVOKE, [key], []);
+    if (!acknowledged) throw unacknowledged(REVOKE);
+  }
+}

@@ -1,0 +1,110 @@
+// How ioredis is set up: it never keeps, repeats or queues a request by itself, gives up on a silent socket within a
+// second, and comes back with full jitter. Credentials are asked for again at every connection.
+
+import type { ConnectionOptions as TlsOptions } from 'node:tls';
+import { Redis, type RedisOptions } from 'ioredis';
+import type { RedisAddress, RedisTarget } from './redis-url.ts';
+
+/** Who we are to Redis, and whom we trust. Certificates and keys are PEM texts. */
+export interface RedisCredentials {
+  readonly username?: string | undefined;
+  readonly password?: string | undefined;
+  /** What the Sentinels themselves ask for. */
+  readonly sentinelPassword?: string | undefined;
+  readonly ca?: string | undefined;
+  readonly certificate?: string | undefined;
+  readonly key?: string | undefined;
+}
+
+type Options = RedisOptions & { replyMapping?: 'legacy' };
+
+export interface ClientMaker {
+  /** A connection to one address that comes back by itself (`lasting`), or one that is made by `connect()` and does not. */
+  to(address: RedisAddress, lasting: boolean): Redis;
+  /** The same, to whatever the Sentinels call the primary. */
+  toPrimary(target: Extract<RedisTarget, { form: 'sentinel' }>, lasting: boolean): Redis;
+}
+
+/** Makes connections. @param credentials may throw: then those of before are used again */
+export function clientMaker(
+  { tls, database }: { readonly tls: boolean; readonly database: number },
+  credentials: () => RedisCredentials,
+): ClientMaker {
+  let last = credentials();
+  const current = () => {
+    try {
+      last = credentials();
+    } catch {
+      // A file is being replaced; the next connection reads it again.
+    }
+    return last;
+  };
+  const make = (lasting: boolean, where: Options): Redis => {
+    const redis: Redis = new Redis({
+      ...BEHAVIOUR,
+      ...identity(current(), tls),
+      ...where,
+      db: database,
+      lazyConnect: !lasting,
+      retryStrategy: lasting
+        ? (attempt) => {
+            Object.assign(redis.options, identity(current(), tls));
+            return reconnectDelay(attempt);
+          }
+        : null,
+    } satisfies Options);
+    return redis;
+  };
+  return {
+    to: ({ host, port }, lasting) => make(lasting, { host, port }),
+    toPrimary: ({ sentinels, primary }, lasting) =>
+      make(lasting, {
+        sentinels: sentinels.map(({ host, port }) => ({ host, port })),
+        name: primary,
+        enableTLSForSentinelMode: tls,
+        sentinelRetryStrategy: lasting ? reconnectDelay : () => null,
+        // A primary that lost its replicas may have lost its office too: ask the Sentinels.
+        reconnectOnError: (error) => /^(READONLY|MASTERDOWN|NOREPLICAS) /.test(error.message),
+      }),
+  };
+}
+
+const BEHAVIOUR = {
+  protocol: 2,
+  enableOfflineQueue: false,
+  autoResendUnfulfilledCommands: false,
+  maxRetriesPerRequest: 0,
+  connectTimeout: 500,
+  sentinelCommandTimeout: 500,
+  // A socket that owes an answer for so long is given up, in the handshake too.
+  socketTimeout: 1000,
+  disconnectTimeout: 100,
+  maxLoadingRetryTime: 100,
+  connectionName: 'grantry',
+  disableClientInfo: true,
+  // Redis became a replica: find the primary. The request is refused, not repeated.
+  reconnectOnError: (error) => /^(READONLY|MASTERDOWN) /.test(error.message),
+} as const satisfies Options;
+
+/** Full jitter: anything up to 50 ms at first, up to 400 ms in the end. */
+function reconnectDelay(attempt: number): number {
+  return Math.random() * Math.min(400, 25 * 2 ** Math.min(attempt, 10));
+}
+
+function identity(credentials: RedisCredentials, tls: boolean): Options {
+  return {
+    ...(credentials.username === undefined ? {} : { username: credentials.username }),
+    ...(credentials.password === undefined ? {} : { password: credentials.password }),
+    ...(credentials.sentinelPassword === undefined ? {} : { sentinelPassword: credentials.sentinelPassword }),
+    ...(tls ? { tls: tlsOptions(credentials), sentinelTLS: tlsOptions(credentials) } : {}),
+  };
+}
+
+function tlsOptions({ ca, certificate, key }: RedisCredentials): TlsOptions {
+  return {
+    minVersion: 'TLSv1.2',
+    ...(ca === undefined ? {} : { ca }),
+    ...(certificate === undefined ? {} : { cert: certificate }),
+    ...(key === undefined ? {} : { key }),
+  };
+}

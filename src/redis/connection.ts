@@ -1,0 +1,262 @@
+// The one way to Redis: atomic actions, each a script, never sent again by us once it may have run. What the actions are
+// is in the files of the stores.
+
+import type { Redis } from 'ioredis';
+import { StoreUnavailableError } from '../oauth/error.ts';
+import type { Clock } from '../oauth/ports.ts';
+import { clientMaker, type RedisCredentials } from './clients.ts';
+import { primaryOnly } from './primary-only.ts';
+import { Reassertions } from './reassertions.ts';
+import type { RedisTarget } from './redis-url.ts';
+import type { ServerLink } from './server-link.ts';
+import { openServers, type Servers } from './servers.ts';
+import { redirectionOf, UnansweredError, unavailableReason } from './unanswered.ts';
+
+/** One atomic action: its Lua and a name for logs. Every key it touches is declared. */
+export interface Script {
+  readonly name: string;
+  readonly lua: string;
+  readonly keys: number;
+}
+
+type Arguments = readonly (string | number)[];
+
+/** Where actions run. The keys of one action share a slot; the first ARGV is always the clock offset in ms (0 in production). */
+export interface RedisConnection {
+  /** Whether the keys of one script may be in different slots: not in a Cluster. */
+  readonly crossesSlots: boolean;
+  /**
+   * Runs a script once.
+   * @throws StoreUnavailableError within a second whenever Redis cannot answer; the script may have run then
+   */
+  run(script: Script, keys: readonly string[], args: Arguments): Promise<unknown>;
+  /**
+   * The same for what must not be lost: where replicas have to acknowledge, `acknowledged` says whether enough did in time.
+   * @throws StoreUnavailableError as `run`
+   */
+  runDurably(
+    script: Script,
+    keys: readonly string[],
+    args: Arguments,
+  ): Promise<{ reply: unknown; acknowledged: boolean }>;
+  /** Notes a revocation: it is applied again when another server takes over within the next minute. */
+  remember(script: Script, keys: readonly string[], args: Arguments): void;
+  close(): Promise<void>;
+}
+
+/** INFO of one primary. */
+export interface ServerInfo {
+  readonly server: string;
+  readonly text: string;
+}
+
+/** The connection as its process sees it. It is made once and comes back by itself after every loss. */
+export interface ManagedConnection extends RedisConnection {
+  /** Whether every primary takes requests now: for `/readyz` and the metric. */
+  readonly isUp: boolean;
+  /** Resolves when every primary takes requests. @throws StoreUnavailableError after `limit` ms; its cause is the last fault */
+  ready(limit: number): Promise<void>;
+  /** Asks every primary for its INFO. @throws StoreUnavailableError */
+  info(): Promise<readonly ServerInfo[]>;
+  /** Applies every remembered revocation again. @returns how many there were. @throws StoreUnavailableError: repeat it */
+  reassert(): Promise<number>;
+  /** Forgets revocations older than a minute; for times when all is well. */
+  forgetOld(): void;
+  /** Called after every connect of a primary from now on, in no particular order. */
+  onReconnect(listener: () => void): void;
+}
+
+/** What GRANTRY_REDIS_WAIT asks for: so many replicas have a write within so many milliseconds. */
+export interface Acknowledgement {
+  readonly replicas: number;
+  readonly timeout: number;
+}
+
+export interface ConnectionOptions {
+  readonly target: RedisTarget;
+  /** Asked at every connect, so that a replaced file counts. */
+  readonly credentials?: () => RedisCredentials;
+  /** Undefined: the primary alone is enough. */
+  readonly acknowledgement?: Acknowledgement | undefined;
+  /** The distance of the test clock in milliseconds; absent in production. */
+  readonly clockOffset?: () => number;
+}
+
+/** How long a request may take, everything included; milliseconds. */
+const LIMIT = 800;
+
+/** What a script may take beside the wait for replicas, before there is no point in beginning; milliseconds. */
+const SCRIPT_TIME = 150;
+
+/** How often a request follows a redirection of a Cluster before it gives up. */
+const MOST_REDIRECTIONS = 3;
+
+/** Revocations applied again at a time. */
+const BATCH = 100;
+
+/** Monotonic: only distances count here. */
+const STOPWATCH: Clock = { now: () => performance.now() };
+
+/** Starts to connect. */
+export function connectRedis(options: ConnectionOptions): ManagedConnection {
+  return new Connection(options);
+}
+
+class Connection implements ManagedConnection {
+  readonly crossesSlots: boolean;
+  readonly #servers: Servers;
+  readonly #acknowledgement: Acknowledgement | undefined;
+  readonly #clockOffset: () => number;
+  readonly #reassertions = new Reassertions({ clock: STOPWATCH });
+  readonly #listeners = new Set<() => void>();
+
+  constructor({ target, credentials = () => ({}), acknowledgement, clockOffset = () => 0 }: ConnectionOptions) {
+    this.crossesSlots = target.form !== 'cluster';
+    this.#acknowledgement = acknowledgement;
+    this.#clockOffset = clockOffset;
+    const database = target.form === 'cluster' ? 0 : target.database;
+    this.#servers = openServers({
+      target,
+      clients: clientMaker({ tls: target.tls, database }, credentials),
+      clock: STOPWATCH,
+      onReady: () => {
+        for (const listener of this.#listeners) listener();
+      },
+    });
+  }
+
+  get isUp(): boolean {
+    const primaries = this.#servers.primaries();
+    return primaries.length > 0 && primaries.every((link) => link.isUp);
+  }
+
+  async run(script: Script, keys: readonly string[], args: Arguments): Promise<unknown> {
+    const words = [...keys, this.#clockOffset(), ...args];
+    return await this.#ask(script, keys, ({ link, deadline, asking }) =>
+      link.send(async (redis) => {
+        if (asking) redis.asking().catch(() => {});
+        return await evaluate(redis, script, words);
+      }, deadline),
+    );
+  }
+
+  async runDurably(
+    script: Script,
+    keys: readonly string[],
+    args: Arguments,
+  ): Promise<{ reply: unknown; acknowledged: boolean }> {
+    const wanted = this.#acknowledgement;
+    if (wanted === undefined) return { reply: await this.run(script, keys, args), acknowledged: true };
+    const words = [...keys, this.#clockOffset(), ...args];
+    return await this.#ask(script, keys, ({ link, deadline, asking }) =>
+      link.sendLeased(
+        async (redis) => {
+          if (asking) redis.asking().catch(() => {});
+          // Both go out at once. EVAL, because the resend of an unknown EVALSHA would come after the WAIT.
+          const reply = redis.eval(primaryOnly(script.lua), script.keys, ...words);
+          const acknowledging = redis.wait(wanted.replicas, wanted.timeout).catch(() => 0);
+          return { reply: await reply, acknowledged: (await acknowledging) >= wanted.replicas };
+        },
+        { deadline, needed: wanted.timeout + SCRIPT_TIME },
+      ),
+    );
+  }
+
+  async ready(limit: number): Promise<void> {
+    for (const end = STOPWATCH.now() + limit; !this.isUp; await new Promise((resolve) => setTimeout(resolve, 5))) {
+      if (STOPWATCH.now() >= end) throw new StoreUnavailableError('connect', this.#servers.lastError());
+    }
+  }
+
+  async info(): Promise<readonly ServerInfo[]> {
+    try {
+      return await Promise.all(
+        this.#servers.primaries().map(async (link) => ({
+          server: link.name,
+          text: await link.send((redis) => redis.info(), STOPWATCH.now() + LIMIT),
+        })),
+      );
+    } catch (error) {
+      throw new StoreUnavailableError('info', error);
+    }
+  }
+
+  remember(script: Script, keys: readonly string[], args: Arguments): void {
+    this.#reassertions.remember({ script, keys, args });
+  }
+
+  async reassert(): Promise<number> {
+    const writes = this.#reassertions.all();
+    for (let from = 0; from < writes.length; from += BATCH) {
+      const batch = writes.slice(from, from + BATCH);
+      await Promise.all(batch.map(({ script, keys, args }) => this.run(script, keys, args)));
+    }
+    return writes.length;
+  }
+
+  forgetOld(): void {
+    this.#reassertions.forgetOld();
+  }
+
+  onReconnect(listener: () => void): void {
+    this.#listeners.add(listener);
+  }
+
+  async close(): Promise<void> {
+    this.#listeners.clear();
+    this.#servers.close();
+  }
+
+  /** Asks the owner of the keys, and whomever a Cluster redirects to: a redirected request has not run. */
+  async #ask<Reply>(
+    script: Script,
+    keys: readonly string[],
+    send: (attempt: Attempt) => Promise<Reply>,
+  ): Promise<Reply> {
+    if (keys.length !== script.keys) throw new TypeError(`${script.name} takes ${script.keys} keys`);
+    try {
+      return await this.#follow(keys[0] ?? '', STOPWATCH.now() + LIMIT, send);
+    } catch (error) {
+      const reason = unavailableReason(error);
+      if (reason === undefined) throw new Error(`${script.name} failed in Redis`, { cause: error });
+      this.#servers.doubt();
+      throw new StoreUnavailableError(script.name, error, { reason });
+    }
+  }
+
+  async #follow<Reply>(key: string, deadline: number, send: (attempt: Attempt) => Promise<Reply>): Promise<Reply> {
+    let link = this.#servers.ownerOf(key);
+    let asking = false;
+    for (let redirections = 0; link !== undefined; redirections++) {
+      try {
+        return await send({ link, deadline, asking });
+      } catch (error) {
+        const redirection = redirectionOf(error);
+        if (redirection === undefined || redirections === MOST_REDIRECTIONS) throw error;
+        link = this.#servers.redirected(redirection, link);
+        asking = redirection.kind === 'ASK';
+      }
+    }
+    throw new UnansweredError('no_owner', this.#servers.lastError());
+  }
+}
+
+/** One sending of a request to one server. */
+interface Attempt {
+  readonly link: ServerLink;
+  readonly deadline: number;
+  /** The slot is moving here: say so first, or the server refuses. */
+  readonly asking: boolean;
+}
+
+type Command = (...words: Arguments) => Promise<unknown>;
+
+/** EVALSHA; the text itself goes only where the server does not know it yet. */
+async function evaluate(redis: Redis, { name, lua, keys }: Script, words: Arguments): Promise<unknown> {
+  const command = `grantry:${name}`;
+  const commands = redis as unknown as Record<string, Command>;
+  if (!Object.hasOwn(commands, command)) {
+    redis.defineCommand(command, { lua: primaryOnly(lua), numberOfKeys: keys });
+  }
+  return await commands[command]?.(...words);
+}

@@ -1,0 +1,211 @@
+// Codes and refresh families in Redis, one hash per grant. What each action does is the Lua of `grant-scripts.ts`; here it
+// is called and its reply read, and what replicas did not acknowledge is refused.
+
+import { StoreUnavailableError } from '../oauth/error.ts';
+import type {
+  Alert,
+  Grant,
+  GrantState,
+  GrantStore,
+  RedeemAnswer,
+  RedeemRequest,
+  RotateAnswer,
+  RotateRequest,
+  StoredGrant,
+} from '../oauth/ports.ts';
+import type { RedisConnection } from './connection.ts';
+import { ISSUE, READ, REDEEM, REVOKE, ROTATE, ROTATE_AND_LOOK, VOID } from './grant-scripts.ts';
+import { type RedisKeys, shardOf } from './keys.ts';
+import { joined, split } from './spaced-list.ts';
+import { mayHaveRun, unacknowledged } from './unanswered.ts';
+import { watermarkKeys } from './watermarks.ts';
+
+/** A grant as the scripts give it: the fields in the order of `described()`. */
+type GrantReply = readonly [
+  clientUid: string,
+  clientId: string,
+  subject: string,
+  sessionId: string | null,
+  authTime: number,
+  scope: string,
+  audiences: string,
+  redirectUri: string,
+  codeChallenge: string | null,
+  createdAt: number,
+];
+
+type RedeemReply =
+  | readonly ['redeemed', GrantReply, readonly string[], string]
+  | readonly ['replayed', string | null]
+  | readonly ['gone' | 'no_match' | 'bad_proof' | 'wrong_verifier' | 'scope_exceeded' | 'target_exceeded'];
+
+type RotateReply =
+  | readonly [
+      'rotated' | 'benign_retry' | 'healed',
+      GrantReply,
+      number,
+      readonly string[],
+      string,
+      string | null,
+      number | null,
+    ]
+  | readonly ['reused', string | null]
+  | readonly ['gone' | 'no_match' | 'scope_exceeded' | 'target_exceeded'];
+
+type ReadReply = readonly [GrantReply, revoked: string | null, generation: string | null, refreshedAt: number] | null;
+
+/** {@link GrantStore} in Redis. */
+export class RedisGrants implements GrantStore {
+  readonly #connection: RedisConnection;
+  readonly #keys: RedisKeys;
+
+  constructor({ connection, keys }: { connection: RedisConnection; keys: RedisKeys }) {
+    this.#connection = connection;
+    this.#keys = keys;
+  }
+
+  async issue(grant: Grant, secretHash: string, codeLifetime: number): Promise<void> {
+    const { clientUid, clientId, subject, sessionId, authTime, scope, audiences, redirectUri, codeChallenge } = grant;
+    const fields = {
+      ...{ u: clientUid, c: clientId, s: subject, i: sessionId, o: joined(scope), d: joined(audiences) },
+      ...{ r: redirectUri, h: codeChallenge },
+    };
+    const written = Object.entries(fields).flatMap(([name, value]) => (value === undefined ? [] : [name, value]));
+    await this.#connection.run(
+      ISSUE,
+      [this.#keys.grant(grant.grantId)],
+      [codeLifetime, authTime, secretHash, ...written],
+    );
+  }
+
+  /**
+   * @throws StoreUnavailableError, not retriable, when too few replicas have the redemption: the code is void then. When no
+   *   answer came, a repeat may find it void, too: what that try redeemed is ended as soon as Redis can be reached.
+   */
+  async redeem(request: RedeemRequest): Promise<RedeemAnswer> {
+    const { reply, acknowledged } = await this.#redeem(request);
+    const answer = redeemAnswer(request.grantId, reply as RedeemReply);
+    if (answer.outcome === 'replayed') this.#rememberRevoked(request.grantId);
+    if (answer.outcome !== 'redeemed' || acknowledged) return answer;
+    await this.#void(request);
+    throw unacknowledged(REDEEM, { retriable: false });
+  }
+
+  /** @throws StoreUnavailableError also when too few replicas have the rotation: the grace answers it again */
+  async rotate(request: RotateRequest): Promise<RotateAnswer> {
+    const { clientUid, subject } = request;
+    const canLook = subject !== undefined && this.#connection.crossesSlots;
+    const { reply, acknowledged } = await this.#connection.runDurably(
+      canLook ? ROTATE_AND_LOOK : ROTATE,
+      [...this.#keysOf(request), ...(canLook ? watermarkKeys(this.#keys, clientUid, subject) : [])],
+      [JSON.stringify(request)],
+    );
+    const answer = rotateAnswer(request.grantId, reply as RotateReply);
+    if (answer.outcome === 'reused') this.#rememberRevoked(request.grantId);
+    if ('generation' in answer && !acknowledged) throw unacknowledged(ROTATE);
+    return answer;
+  }
+
+  async revoke(grantId: string): Promise<void> {
+    const { acknowledged } = await this.#connection.runDurably(REVOKE, [this.#keys.grant(grantId)], []);
+    this.#rememberRevoked(grantId);
+    if (!acknowledged) throw unacknowledged(REVOKE);
+  }
+
+  async read(grantId: string): Promise<GrantState | undefined> {
+    const reply = (await this.#connection.run(READ, [this.#keys.grant(grantId)], [])) as ReadReply;
+    if (reply === null) return undefined;
+    const [grant, revoked, generation, refreshedAt] = reply;
+    return {
+      grant: storedGrant(grantId, grant),
+      revoked: revoked !== null,
+      generation: generation === null ? undefined : Number(generation),
+      refreshedAt,
+    };
+  }
+
+  async #redeem(request: RedeemRequest): Promise<{ reply: unknown; acknowledged: boolean }> {
+    try {
+      return await this.#connection.runDurably(REDEEM, this.#keysOf(request), [JSON.stringify(request)]);
+    } catch (error) {
+      // Nobody waits for it: sent now it is right behind the try, wherever that one is held up.
+      if (error instanceof StoreUnavailableError && mayHaveRun(error.cause)) this.#void(request).catch(() => {});
+      throw error;
+    }
+  }
+
+  // Nobody was given anything under this grant. Now, and again after a reconnect.
+  async #void({ grantId, attemptId }: RedeemRequest): Promise<void> {
+    const keys = [this.#keys.grant(grantId)];
+    this.#connection.remember(VOID, keys, [attemptId]);
+    try {
+      await this.#connection.run(VOID, keys, [attemptId]);
+    } catch (error) {
+      if (!(error instanceof StoreUnavailableError)) throw error;
+    }
+  }
+
+  #rememberRevoked(grantId: string): void {
+    this.#connection.remember(REVOKE, [this.#keys.grant(grantId)], []);
+  }
+
+  // A script's keys are fixed: without an access token the third names one that is never written.
+  #keysOf({ grantId, accessToken }: RedeemRequest | RotateRequest): readonly string[] {
+    const tokenId = accessToken?.tokenId ?? grantId;
+    return [this.#keys.grant(grantId), this.#keys.outbox(shardOf(grantId)), this.#keys.accessToken(tokenId)];
+  }
+}
+
+/** An alert as the scripts write it. */
+export function parseAlert(json: string): Alert {
+  const alert = JSON.parse(json) as Alert;
+  const { presentedGeneration, currentGeneration, lastAddress } = alert;
+  return { ...alert, presentedGeneration, currentGeneration, lastAddress };
+}
+
+function redeemAnswer(grantId: string, reply: RedeemReply): RedeemAnswer {
+  switch (reply[0]) {
+    case 'redeemed': {
+      const [outcome, grant, scope, audience] = reply;
+      return { outcome, grant: storedGrant(grantId, grant), scope, audience };
+    }
+    case 'replayed':
+      return { outcome: reply[0], alert: alertIn(reply[1]) };
+    default:
+      return { outcome: reply[0] };
+  }
+}
+
+function rotateAnswer(grantId: string, reply: RotateReply): RotateAnswer {
+  switch (reply[0]) {
+    case 'rotated':
+    case 'benign_retry':
+    case 'healed': {
+      const [outcome, grant, generation, scope, audience, alert, watermark] = reply;
+      return {
+        ...{ outcome, grant: storedGrant(grantId, grant), generation, scope, audience, alert: alertIn(alert) },
+        watermark: watermark ?? undefined,
+      };
+    }
+    case 'reused':
+      return { outcome: reply[0], alert: alertIn(reply[1]) };
+    default:
+      return { outcome: reply[0] };
+  }
+}
+
+function alertIn(json: string | null): Alert | undefined {
+  return json === null ? undefined : parseAlert(json);
+}
+
+function storedGrant(grantId: string, reply: GrantReply): StoredGrant {
+  const [clientUid, clientId, subject, sessionId, authTime, scope, audiences, redirectUri, challenge, createdAt] =
+    reply;
+  return {
+    ...{ grantId, clientUid, clientId, subject, authTime, redirectUri, createdAt },
+    sessionId: sessionId ?? undefined,
+    scope: split(scope),
+    audiences: split(audiences),
+    codeChallenge: challenge ?? undefined,
+  };
+}

@@ -1,0 +1,151 @@
+// The name of every key in Redis. All keys carry the hash tag of a virtual shard, `{s000}` to `{s255}`, so that what one
+// script touches shares a slot of a Cluster: a grant's shard is in its id, everything else's is the first byte of the
+// SHA-256 of its name. Types and lifetimes are in docs/reference/redis-keys.md.
+
+import { hash } from 'node:crypto';
+
+/** Every pattern of a key below the prefix; `<…>` stands for a digest or an id, `NNN` for a shard. */
+export const KEY_PATTERNS = {
+  grant: '{sNNN}:g:<SHA-256 of the family>',
+  accessToken: '{sNNN}:token:<SHA-256 of the token>',
+  outbox: '{sNNN}:outbox',
+  alertTurns: '{sNNN}:turns',
+  globalWatermark: '{sNNN}:nbf:global',
+  clientWatermark: '{sNNN}:nbf:client:<client uid>',
+  userWatermark: '{sNNN}:nbf:user:<SHA-256 of the subject>',
+  consentWatermark: '{sNNN}:nbf:consent:<SHA-256 of subject and client uid>',
+  revokedToken: '{sNNN}:jti:<SHA-256 of the jti>',
+  session: '{sNNN}:session:<SHA-256 of the session id>',
+  sessionsOfUser: '{sNNN}:sessions:<SHA-256 of the subject>',
+  consentsOfUser: '{sNNN}:consents:<SHA-256 of the subject>',
+  interactionsOfSession: '{sNNN}:interactions:<SHA-256 of the session id>',
+  replay: '{sNNN}:seen:<SHA-256 of purpose and value>',
+  rateLimit: '{sNNN}:rate:<SHA-256 of what is counted>',
+  marker: '{sNNN}:marker',
+  issuer: '{sNNN}:issuer',
+} as const;
+
+type KeyName = keyof typeof KEY_PATTERNS;
+
+/** What each key has between its shard and its id. */
+const KINDS = Object.fromEntries(
+  Object.entries(KEY_PATTERNS).map(([name, pattern]) => [name, pattern.slice('{sNNN}'.length).split('<')[0]]),
+) as Record<KeyName, string>;
+
+/** The virtual shards, `000` to `255`. */
+export const SHARDS: readonly string[] = Array.from({ length: 256 }, (_, shard) => shardOfByte(shard));
+
+/** What Redis keys are called in one deployment. */
+export class RedisKeys {
+  readonly #prefix: string;
+
+  /** @param prefix of every key; without braces, which would move the hash tag. */
+  constructor(prefix: string) {
+    if (/[{}]/.test(prefix)) throw new TypeError('a key prefix has no braces');
+    this.#prefix = prefix;
+  }
+
+  /** @param grantId `<shard>.<SHA-256(family)>` */
+  grant(grantId: string): string {
+    return this.#key('grant', shardOf(grantId), grantId.slice(4));
+  }
+
+  /** @param tokenId `<shard>.<SHA-256(token)>`, with the shard of its grant */
+  accessToken(tokenId: string): string {
+    return this.#key('accessToken', shardOf(tokenId), tokenId.slice(4));
+  }
+
+  outbox(shard: string): string {
+    return this.#key('outbox', shard, '');
+  }
+
+  alertTurns(shard: string): string {
+    return this.#key('alertTurns', shard, '');
+  }
+
+  /** The copy of the global watermark that one shard holds. */
+  globalWatermark(shard: string): string {
+    return this.#key('globalWatermark', shard, '');
+  }
+
+  clientWatermark(clientUid: string): string {
+    return this.#key('clientWatermark', this.shardOfClient(clientUid), clientUid);
+  }
+
+  userWatermark(subject: string): string {
+    return this.#digestKey('userWatermark', subject);
+  }
+
+  /** In the shard of the person, so that one script reads it together with theirs. */
+  consentWatermark(clientUid: string, subject: string): string {
+    const { digest } = digestOf(JSON.stringify([subject, clientUid]));
+    return this.#key('consentWatermark', digestOf(subject).shard, digest);
+  }
+
+  shardOfClient(clientUid: string): string {
+    return digestOf(clientUid).shard;
+  }
+
+  revokedToken(jti: string): string {
+    return this.#digestKey('revokedToken', jti);
+  }
+
+  session(sessionId: string): string {
+    return this.#digestKey('session', sessionId);
+  }
+
+  sessionsOfUser(subject: string): string {
+    return this.#digestKey('sessionsOfUser', subject);
+  }
+
+  consentsOfUser(subject: string): string {
+    return this.#digestKey('consentsOfUser', subject);
+  }
+
+  interactionsOfSession(sessionId: string): string {
+    return this.#digestKey('interactionsOfSession', sessionId);
+  }
+
+  replay(purpose: string, value: string): string {
+    return this.#digestKey('replay', JSON.stringify([purpose, value]));
+  }
+
+  rateLimit(name: string): string {
+    return this.#digestKey('rateLimit', name);
+  }
+
+  /** What is gone when the shard has been emptied. */
+  marker(shard: string): string {
+    return this.#key('marker', shard, '');
+  }
+
+  /** In the first shard; there is one. */
+  issuer(): string {
+    return this.#key('issuer', '000', '');
+  }
+
+  #digestKey(key: KeyName, name: string): string {
+    const { shard, digest } = digestOf(name);
+    return this.#key(key, shard, digest);
+  }
+
+  #key(key: KeyName, shard: string, id: string): string {
+    return `${this.#prefix}{s${shard}}${KINDS[key]}${id}`;
+  }
+}
+
+/** The shard that a grant's, an opaque token's or an alert's id begins with. */
+export function shardOf(id: string): string {
+  const shard = /^(\d{3})\./.exec(id)?.[1];
+  if (shard === undefined || Number(shard) >= SHARDS.length) throw new TypeError('the id has no shard');
+  return shard;
+}
+
+function digestOf(name: string): { readonly shard: string; readonly digest: string } {
+  const bytes = hash('sha256', name, 'buffer');
+  return { shard: shardOfByte(bytes.readUInt8(0)), digest: bytes.toString('base64url') };
+}
+
+function shardOfByte(byte: number): string {
+  return String(byte).padStart(3, '0');
+}

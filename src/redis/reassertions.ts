@@ -1,0 +1,54 @@
+// The revocations of the last minute, to be applied again after a fail-over: the server that took over may not have them.
+// They only ever make things deader, so that applying them again, late or in any order, is right.
+
+import type { Clock } from '../oauth/ports.ts';
+import type { Script } from './connection.ts';
+
+/** A write that may be applied again at any time. */
+export interface Reassertion {
+  readonly script: Script;
+  readonly keys: readonly string[];
+  readonly args: readonly (string | number)[];
+}
+
+/** How long a write is remembered while all is well, in milliseconds. */
+const WINDOW = 60_000;
+
+/** The most that is remembered; the oldest goes first. */
+const CAPACITY = 10_000;
+
+export class Reassertions {
+  readonly #clock: Clock;
+  /** By what they write, oldest first. */
+  readonly #remembered = new Map<string, { readonly write: Reassertion; readonly time: number }>();
+
+  constructor({ clock }: { clock: Clock }) {
+    this.#clock = clock;
+  }
+
+  remember(write: Reassertion): void {
+    const name = JSON.stringify([write.script.name, write.keys, write.args]);
+    this.#remembered.delete(name);
+    this.#remembered.set(name, { write, time: this.#clock.now() });
+    if (this.#remembered.size > CAPACITY) this.#forgetOldest();
+  }
+
+  /** Oldest first. */
+  all(): readonly Reassertion[] {
+    return [...this.#remembered.values()].map(({ write }) => write);
+  }
+
+  /** Forgets what is older than a minute. Only for times when all is well: an outage makes nothing old. */
+  forgetOld(): void {
+    const limit = this.#clock.now() - WINDOW;
+    for (const { time } of this.#remembered.values()) {
+      if (time > limit) return;
+      this.#forgetOldest();
+    }
+  }
+
+  #forgetOldest(): void {
+    const [oldest] = this.#remembered.keys();
+    if (oldest !== undefined) this.#remembered.delete(oldest);
+  }
+}

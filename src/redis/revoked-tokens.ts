@@ -1,0 +1,49 @@
+// Marks on the ids of revoked JWT access tokens in Redis. A mark's value is when it ends; the later end of two stays.
+
+import type { RevokedTokenStore } from '../oauth/ports.ts';
+import type { RedisConnection, Script } from './connection.ts';
+import type { RedisKeys } from './keys.ts';
+import { CLOCK } from './script-clock.ts';
+import { unacknowledged } from './unanswered.ts';
+
+/** Seconds a mark outlives its token: whoever checks it may have a slow clock. */
+const MARGIN_SECONDS = 60;
+
+const MARK: Script = {
+  name: 'revokedTokenMark',
+  keys: 1,
+  lua: `${CLOCK}
+local ends = math.max(redis.call('GET', KEYS[1]) or 0, ARGV[2] * 1000)
+redis.call('SET', KEYS[1], ends, 'PX', lifetime(ends))
+`,
+};
+
+const HAS: Script = {
+  name: 'revokedTokenHas',
+  keys: 1,
+  lua: `${CLOCK}return now < tonumber(redis.call('GET', KEYS[1]) or 0) and 1 or 0`,
+};
+
+/** {@link RevokedTokenStore} in Redis. */
+export class RedisRevokedTokens implements RevokedTokenStore {
+  readonly #connection: RedisConnection;
+  readonly #keys: RedisKeys;
+
+  constructor({ connection, keys }: { connection: RedisConnection; keys: RedisKeys }) {
+    this.#connection = connection;
+    this.#keys = keys;
+  }
+
+  /** @throws StoreUnavailableError also when too few replicas have it: repeat it */
+  async mark(jti: string, expiresAtSeconds: number): Promise<void> {
+    const ends = expiresAtSeconds + MARGIN_SECONDS;
+    const key = this.#keys.revokedToken(jti);
+    const { acknowledged } = await this.#connection.runDurably(MARK, [key], [ends]);
+    this.#connection.remember(MARK, [key], [ends]);
+    if (!acknowledged) throw unacknowledged(MARK);
+  }
+
+  async has(jti: string): Promise<boolean> {
+    return (await this.#connection.run(HAS, [this.#keys.revokedToken(jti)], [])) === 1;
+  }
+}

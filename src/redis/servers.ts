@@ -1,0 +1,205 @@
+// Which servers there are and which of them has a key: one primary, wherever it is, or the primaries of a Cluster. The
+// Cluster's map is our own: the client's one sends a request again by itself and keeps requests it has reported as failed.
+
+import type { Clock } from '../oauth/ports.ts';
+import type { ClientMaker } from './clients.ts';
+import type { RedisAddress, RedisTarget } from './redis-url.ts';
+import { ServerLink } from './server-link.ts';
+import { slotOf } from './slot.ts';
+import { type Redirection, within } from './unanswered.ts';
+
+/** The servers behind one Redis address. */
+export interface Servers {
+  /** The primary that has this key; undefined while nobody is known to. */
+  ownerOf(key: string): ServerLink | undefined;
+  /** Where a redirected request is to be sent next. */
+  redirected(redirection: Redirection, from: ServerLink): ServerLink | undefined;
+  /** Every primary that is known; empty while none is. */
+  primaries(): readonly ServerLink[];
+  /** Something did not answer: the map may be old. */
+  doubt(): void;
+  /** The last thing that went wrong while connecting. */
+  lastError(): unknown;
+  close(): void;
+}
+
+export interface ServersParts {
+  readonly target: RedisTarget;
+  readonly clients: ClientMaker;
+  readonly clock: Clock;
+  /** Called whenever a primary is reached, the first time included. */
+  readonly onReady: () => void;
+}
+
+/** Starts to connect. */
+export function openServers({ target, clients, clock, onReady }: ServersParts): Servers {
+  if (target.form === 'cluster') return new ClusterServers({ seeds: target.seeds, clients, clock, onReady });
+  const link = new ServerLink({
+    name: target.form === 'sentinel' ? target.primary : nameOf(target.address),
+    connect: (lasting) =>
+      target.form === 'sentinel' ? clients.toPrimary(target, lasting) : clients.to(target.address, lasting),
+    clock,
+    onReady,
+  });
+  return {
+    ownerOf: () => link,
+    redirected: () => undefined,
+    primaries: () => [link],
+    doubt() {},
+    lastError: () => link.lastError,
+    close: () => link.close(),
+  };
+}
+
+/** How often the map is read when all is well, and at most when it is not; milliseconds. */
+const REFRESH = 2000;
+const SHORTEST_REFRESH = 100;
+
+class ClusterServers implements Servers {
+  readonly #seeds: readonly RedisAddress[];
+  readonly #clients: ClientMaker;
+  readonly #clock: Clock;
+  readonly #onReady: () => void;
+  readonly #links = new Map<string, ServerLink>();
+  /** The name of the primary that has each slot. */
+  #owners: readonly (string | undefined)[] = [];
+  #lastRefresh = 0;
+  #isRefreshing = false;
+  #isClosed = false;
+  #lastError: unknown;
+  readonly #timer: NodeJS.Timeout;
+
+  constructor({ seeds, clients, clock, onReady }: Omit<ServersParts, 'target'> & { seeds: readonly RedisAddress[] }) {
+    this.#seeds = seeds;
+    this.#clients = clients;
+    this.#clock = clock;
+    this.#onReady = onReady;
+    this.#timer = setInterval(() => {
+      const wait = this.primaries().length > 0 && this.primaries().every((link) => link.isUp) ? REFRESH : 0;
+      if (this.#clock.now() - this.#lastRefresh >= wait) this.#refresh();
+    }, 200);
+    this.#refresh();
+  }
+
+  ownerOf(key: string): ServerLink | undefined {
+    const owner = this.#owners[slotOf(key)];
+    return owner === undefined ? undefined : this.#links.get(owner);
+  }
+
+  redirected({ kind, slot, address }: Redirection, from: ServerLink): ServerLink | undefined {
+    this.doubt();
+    const target = readAddress(address, from.name);
+    if (target === undefined) return undefined;
+    if (kind === 'MOVED') this.#owners = this.#owners.with(slot, nameOf(target));
+    return this.#linkTo(target);
+  }
+
+  primaries(): readonly ServerLink[] {
+    return [...new Set(this.#owners)].flatMap((name) => (name === undefined ? [] : (this.#links.get(name) ?? [])));
+  }
+
+  doubt(): void {
+    if (this.#clock.now() - this.#lastRefresh >= SHORTEST_REFRESH) this.#refresh();
+  }
+
+  lastError(): unknown {
+    return this.primaries().find((link) => !link.isUp)?.lastError ?? this.#lastError;
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+    this.#isClosed = true;
+    for (const link of this.#links.values()) link.close();
+  }
+
+  #linkTo(address: RedisAddress): ServerLink {
+    const name = nameOf(address);
+    const known = this.#links.get(name);
+    if (known !== undefined) return known;
+    const link = new ServerLink({
+      name,
+      connect: (lasting) => this.#clients.to(address, lasting),
+      clock: this.#clock,
+      onReady: this.#onReady,
+    });
+    this.#links.set(name, link);
+    return link;
+  }
+
+  /** Asks one server after the other for the map; the first that has one is believed until the next time. */
+  async #refresh(): Promise<void> {
+    if (this.#isRefreshing || this.#isClosed) return;
+    this.#isRefreshing = true;
+    try {
+      const up = [...this.#links.values()].filter((link) => link.isUp).sort(() => Math.random() - 0.5);
+      for (const link of up) {
+        const map = await link.send((redis) => redis.cluster('SLOTS'), this.#clock.now() + 300).catch(() => undefined);
+        if (this.#adopt(map, link.name)) return;
+      }
+      for (const seed of this.#seeds) {
+        const redis = this.#clients.to(seed, false);
+        redis.on('error', (error) => {
+          this.#lastError = error;
+        });
+        try {
+          await within(700, redis.connect());
+          if (this.#adopt(await within(300, redis.cluster('SLOTS')), nameOf(seed))) return;
+        } catch (error) {
+          this.#lastError ??= error;
+        } finally {
+          redis.disconnect();
+        }
+      }
+    } finally {
+      this.#lastRefresh = this.#clock.now();
+      this.#isRefreshing = false;
+    }
+  }
+
+  /** Takes over a map; false when there is nothing in it. Servers without slots are let go. */
+  #adopt(map: unknown, answeredBy: string): boolean {
+    const ranges = readSlots(map, answeredBy);
+    if (ranges.length === 0 || this.#isClosed) return false;
+    this.#lastError = undefined;
+    const owners = new Array<string | undefined>(16_384).fill(undefined);
+    for (const { first, last, owner } of ranges) {
+      owners.fill(nameOf(owner), first, last + 1);
+      this.#linkTo(owner);
+    }
+    this.#owners = owners;
+    const named = new Set(owners);
+    for (const [name, link] of this.#links) {
+      if (named.has(name)) continue;
+      this.#links.delete(name);
+      link.close();
+    }
+    return true;
+  }
+}
+
+interface SlotRange {
+  readonly first: number;
+  readonly last: number;
+  readonly owner: RedisAddress;
+}
+
+/** The primaries of a CLUSTER SLOTS reply. */
+function readSlots(reply: unknown, answeredBy: string): readonly SlotRange[] {
+  if (!Array.isArray(reply)) return [];
+  return reply.flatMap(([first, last, primary]: [number, number, [string | null, number]]) => {
+    const owner = readAddress(`${primary[0] ?? ''}:${primary[1]}`, answeredBy);
+    return owner === undefined ? [] : { first, last, owner };
+  });
+}
+
+/** `host:port`; an empty or unknown host is that of the server that said so. */
+function readAddress(address: string, answeredBy: string): RedisAddress | undefined {
+  const [, host = '', port] = /^(.*):(\d{1,5})$/.exec(address) ?? [];
+  if (port === undefined) return undefined;
+  const own = /^(.*):\d+$/.exec(answeredBy)?.[1] ?? '';
+  return { host: host === '' || host === '?' ? own : host, port: Number(port) };
+}
+
+function nameOf({ host, port }: RedisAddress): string {
+  return `${host}:${port}`;
+}

@@ -1,0 +1,121 @@
+// Signed-in browsers in Redis, one hash each: `v` the session as JSON, `s` its person, `e` its end whatever its use, `u` its
+// end if it is not used. The sorted set of a person's session ids lies in another slot and is a hint: what it names may
+// have ended.
+
+import type { Session, SessionStore } from '../oauth/ports.ts';
+import type { RedisConnection, Script } from './connection.ts';
+import type { RedisKeys } from './keys.ts';
+import { CLOCK } from './script-clock.ts';
+
+/** ARGV offset, session, subject, absolute and idle lifetime. */
+const CREATE: Script = {
+  name: 'sessionCreate',
+  keys: 1,
+  lua: `${CLOCK}
+local ends = now + ARGV[4]
+local idle = math.min(now + ARGV[5], ends)
+redis.call('HSET', KEYS[1], 'v', ARGV[2], 's', ARGV[3], 'e', ends, 'u', idle)
+expire(KEYS[1], idle)
+`,
+};
+
+const LIVING = `
+local session, ends, idle = unpack(redis.call('HMGET', KEYS[1], 'v', 'e', 'u'))
+if not session or now >= tonumber(idle) then return false end
+`;
+
+const USE: Script = {
+  name: 'sessionUse',
+  keys: 1,
+  lua: `${CLOCK}${LIVING}
+local renewed = math.min(now + cjson.decode(session).idleLifetime, ends)
+redis.call('HSET', KEYS[1], 'u', renewed)
+expire(KEYS[1], renewed)
+return session
+`,
+};
+
+const LOOK: Script = { name: 'sessionLook', keys: 1, lua: `${CLOCK}${LIVING}return session` };
+
+const END: Script = {
+  name: 'sessionEnd',
+  keys: 1,
+  lua: `
+local subject = redis.call('HGET', KEYS[1], 's')
+redis.call('DEL', KEYS[1])
+return subject
+`,
+};
+
+/** ARGV offset, session id, absolute lifetime. */
+const INDEX: Script = {
+  name: 'sessionIndex',
+  keys: 1,
+  lua: `${CLOCK}
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
+redis.call('ZADD', KEYS[1], now + ARGV[3], ARGV[2])
+expire(KEYS[1], redis.call('ZRANGE', KEYS[1], -1, -1, 'WITHSCORES')[2])
+`,
+};
+
+const INDEXED: Script = {
+  name: 'sessionIndexed',
+  keys: 1,
+  lua: `${CLOCK}return redis.call('ZRANGE', KEYS[1], '(' .. now, '+inf', 'BYSCORE')`,
+};
+
+const FORGET: Script = { name: 'sessionForget', keys: 1, lua: "redis.call('ZREM', KEYS[1], unpack(ARGV, 2))" };
+
+/** {@link SessionStore} in Redis. */
+export class RedisSessions implements SessionStore {
+  readonly #connection: RedisConnection;
+  readonly #keys: RedisKeys;
+
+  constructor({ connection, keys }: { connection: RedisConnection; keys: RedisKeys }) {
+    this.#connection = connection;
+    this.#keys = keys;
+  }
+
+  // Indexed first: a session that its person could not find would outlive "end all".
+  async create(session: Session): Promise<void> {
+    const { sessionId, subject, idleLifetime, absoluteLifetime } = session;
+    await this.#connection.run(INDEX, [this.#keys.sessionsOfUser(subject)], [sessionId, absoluteLifetime]);
+    const args = [JSON.stringify(session), subject, absoluteLifetime, idleLifetime];
+    await this.#connection.run(CREATE, [this.#keys.session(sessionId)], args);
+  }
+
+  use(sessionId: string): Promise<Session | undefined> {
+    return this.#session(USE, sessionId);
+  }
+
+  async end(sessionId: string): Promise<void> {
+    const subject = (await this.#connection.run(END, [this.#keys.session(sessionId)], [])) as string | null;
+    if (subject !== null) await this.#forget(subject, [sessionId]);
+  }
+
+  async endAll(subject: string): Promise<void> {
+    const ids = await this.#indexed(subject);
+    await Promise.all(ids.map((sessionId) => this.#connection.run(END, [this.#keys.session(sessionId)], [])));
+    await this.#forget(subject, ids);
+  }
+
+  async list(subject: string): Promise<readonly Session[]> {
+    const ids = await this.#indexed(subject);
+    const sessions = await Promise.all(ids.map((sessionId) => this.#session(LOOK, sessionId)));
+    return sessions.filter((session) => session !== undefined);
+  }
+
+  async #session(script: Script, sessionId: string): Promise<Session | undefined> {
+    const json = (await this.#connection.run(script, [this.#keys.session(sessionId)], [])) as string | null;
+    return json === null ? undefined : (JSON.parse(json) as Session);
+  }
+
+  async #indexed(subject: string): Promise<readonly string[]> {
+    return (await this.#connection.run(INDEXED, [this.#keys.sessionsOfUser(subject)], [])) as string[];
+  }
+
+  async #forget(subject: string, sessionIds: readonly string[]): Promise<void> {
+    if (sessionIds.length === 0) return;
+    await this.#connection.run(FORGET, [this.#keys.sessionsOfUser(subject)], sessionIds);
+  }
+}

@@ -1,0 +1,29 @@
+// All stores over one Redis, shared by every replica of a deployment. `memory/` has the same for one process.
+
+import type { Stores } from '../oauth/ports.ts';
+import { RedisAccessTokens } from './access-tokens.ts';
+import type { RedisConnection } from './connection.ts';
+import { RedisConsents } from './consents.ts';
+import { RedisGrants } from './grants.ts';
+import { RedisInteractions } from './interactions.ts';
+import type { RedisKeys } from './keys.ts';
+import { RedisRateLimits } from './rate-limits.ts';
+import { RedisReplays } from './replays.ts';
+import { RedisRevokedTokens } from './revoked-tokens.ts';
+import { RedisSessions } from './sessions.ts';
+import { RedisWatermarks } from './watermarks.ts';
+
+/** The stores of the deployment whose keys these are. */
+export function redisStores(redis: { connection: RedisConnection; keys: RedisKeys }): Stores {
+  return {
+    grants: new RedisGrants(redis),
+    accessTokens: new RedisAccessTokens(redis),
+    revokedTokens: new RedisRevokedTokens(redis),
+    watermarks: new RedisWatermarks(redis),
+    sessions: new RedisSessions(redis),
+    interactions: new RedisInteractions(redis),
+    consents: new RedisConsents(redis),
+    replays: new RedisReplays(redis),
+    rateLimits: new RedisRateLimits(redis),
+  };
+}

@@ -1,0 +1,134 @@
+// Who we are to Redis: TLS on both sides, passwords that change, and the rights that the guide asks for.
+
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { StoreUnavailableError } from '../../src/oauth/error.ts';
+import type { RedisCredentials } from '../../src/redis/clients.ts';
+import type { Script } from '../../src/redis/connection.ts';
+import { agreeOnIssuer } from '../../src/redis/deployment.ts';
+import { RedisKeys } from '../../src/redis/keys.ts';
+import { parseRedisUrl } from '../../src/redis/redis-url.ts';
+import { ShardWatch } from '../../src/redis/shard-watch.ts';
+import { checkRedis } from '../../src/redis/start-checks.ts';
+import { redisStores } from '../../src/redis/stores.ts';
+import { connectTo } from './connect.ts';
+import { describeRedis, type RedisServer, startRedis, until } from './servers.ts';
+
+const PING: Script = { name: 'testPing', keys: 1, lua: "return redis.call('EXISTS', KEYS[1])" };
+
+/** A certificate authority that nobody knows, and a certificate it signed. PEM files in a folder. */
+function makeCertificates(folder: string) {
+  const openssl = (...words: readonly string[]) => execFileSync('openssl', words, { cwd: folder, stdio: 'pipe' });
+  const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'];
+  openssl('req', '-x509', ...key, '-keyout', 'ca.key', '-out', 'ca.crt', '-subj', '/CN=test authority', '-days', '2');
+  openssl('req', ...key, '-keyout', 'redis.key', '-out', 'redis.csr', '-subj', '/CN=redis');
+  writeFileSync(join(folder, 'names'), 'subjectAltName=IP:127.0.0.1\n');
+  openssl(
+    ...['x509', '-req', '-in', 'redis.csr', '-CA', 'ca.crt', '-CAkey', 'ca.key', '-CAcreateserial'],
+    ...['-out', 'redis.crt', '-days', '2', '-extfile', 'names'],
+  );
+  const read = (name: string) => readFileSync(join(folder, name), 'utf8');
+  return { ca: read('ca.crt'), certificate: read('redis.crt'), key: read('redis.key') };
+}
+
+/** What the last try to connect failed with. */
+async function failure(server: RedisServer, credentials: RedisCredentials): Promise<string> {
+  const error = await connectTo(server, { credentials: () => credentials }, 400).catch((thrown: unknown) => thrown);
+  expect(error).toBeInstanceOf(StoreUnavailableError);
+  return String((error as StoreUnavailableError).cause);
+}
+
+describeRedis('a Redis with TLS and a password', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'grantry-tls-'));
+  let server: RedisServer;
+  let tls: ReturnType<typeof makeCertificates>;
+  beforeAll(async () => {
+    tls = makeCertificates(folder);
+    const password = 'first';
+    const { ca, certificate: cert, key } = tls;
+    server = await startRedis({
+      settings: {
+        ...{ 'tls-cert-file': join(folder, 'redis.crt'), 'tls-key-file': join(folder, 'redis.key') },
+        ...{ 'tls-ca-cert-file': join(folder, 'ca.crt'), 'tls-auth-clients': 'yes', requirepass: password },
+      },
+      client: { tls: { ca, cert, key }, password },
+    });
+  });
+  afterAll(async () => {
+    await server.stop();
+    rmSync(folder, { recursive: true });
+  });
+
+  it('is used with our certificate, its authority and the password', async () => {
+    const connection = await connectTo(server, { credentials: () => ({ ...tls, password: 'first' }) });
+    expect(await connection.run(PING, ['{s000}:x'], [])).toBe(0);
+    await connection.close();
+  });
+
+  it('says what is wrong: no password, the wrong one, an unknown authority, no certificate', async () => {
+    expect(await failure(server, tls)).toContain('NOAUTH');
+    expect(await failure(server, { ...tls, password: 'wrong' })).toContain('WRONGPASS');
+    expect(await failure(server, { ...tls, ca: undefined, password: 'first' })).toContain('certificate');
+    expect(await failure(server, { ca: tls.ca, password: 'first' })).toMatch(/certificate|closed|reset|disconnected/i);
+  });
+
+  it('is still reached when the password was changed on both sides', async () => {
+    let password = 'first';
+    const connection = await connectTo(server, { credentials: () => ({ ...tls, password }) });
+    await server.command('CONFIG', 'SET', 'requirepass', 'second');
+    password = 'second';
+    await server.command('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+    await until(
+      'it answers',
+      () =>
+        connection.run(PING, ['{s000}:x'], []).then(
+          () => true,
+          () => false,
+        ),
+      2000,
+    );
+    await connection.close();
+    await server.command('CONFIG', 'SET', 'requirepass', 'first');
+  });
+});
+
+describeRedis('the rights that the guide asks for', () => {
+  const guide = readFileSync(new URL('../../docs/guides/redis.md', import.meta.url), 'utf8');
+  const [, rules = ''] = /^ACL SETUSER grantry on >\S+ (.*)$/m.exec(guide) ?? [];
+  const keys = new RedisKeys('grantry:');
+  let server: RedisServer;
+  beforeAll(async () => {
+    server = await startRedis();
+  });
+  afterAll(async () => await server.stop());
+  const asUser = async (name: string, rights: readonly string[]) => {
+    await server.command('ACL', 'SETUSER', name, 'on', '>secret', ...rights);
+    return await connectTo(server, { credentials: () => ({ username: name, password: 'secret' }) });
+  };
+
+  it('are enough to start and to serve', async () => {
+    expect(rules).not.toBe('');
+    const connection = await asUser('grantry', rules.split(' '));
+    const stores = redisStores({ connection, keys });
+    const issuer = await agreeOnIssuer({ connection, keys }, { explicit: undefined, fallback: 'https://id.example' });
+    const watch = new ShardWatch({ connection, keys, watermarks: stores.watermarks, issuer, observe: () => {} });
+    await watch.start();
+    watch.stop();
+    const target = parseRedisUrl(server.url);
+    expect(await checkRedis(connection, { target, acknowledgement: undefined })).toHaveLength(1);
+    await connection.close();
+  });
+
+  it('are needed: without +info it is said which one is missing', async () => {
+    const connection = await asUser('blind', [...rules.split(' '), '-info']);
+    const refused = await agreeOnIssuer({ connection, keys }, { explicit: undefined, fallback: '' })
+      .then(() => checkRedis(connection, { target: parseRedisUrl(server.url), acknowledgement: undefined }))
+      .catch((error: unknown) => error);
+    expect(refused).toBeInstanceOf(StoreUnavailableError);
+    expect(String((refused as StoreUnavailableError).cause)).toContain("'info'");
+    await connection.close();
+  });
+});

@@ -1,0 +1,68 @@
+// Real replicas that have to acknowledge, and one that stands still.
+
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { StoreUnavailableError } from '../../src/oauth/error.ts';
+import type { Stores } from '../../src/oauth/ports.ts';
+import type { RedisConnection } from '../../src/redis/connection.ts';
+import { RedisKeys } from '../../src/redis/keys.ts';
+import { redisStores } from '../../src/redis/stores.ts';
+import { issued, redeemed, redeemRequest, rotateRequest } from '../contracts/sample-grants.ts';
+import { connectTo } from './connect.ts';
+import { describeRedis, type ReplicatedRedis, startReplicated } from './servers.ts';
+
+describeRedis('stores whose replicas have to acknowledge', () => {
+  let redis: ReplicatedRedis;
+  let connection: RedisConnection;
+  let stores: Stores;
+  beforeAll(async () => {
+    // Nobody must take the paused server for dead.
+    redis = await startReplicated({ downAfter: 60_000 });
+    connection = await connectTo(redis, { acknowledgement: { replicas: 2, timeout: 200 } });
+    stores = redisStores({ connection, keys: new RedisKeys('grantry:') });
+  }, 30_000);
+  afterEach(() => redis.servers[2].resume());
+  afterAll(async () => {
+    await connection.close();
+    await redis.stop();
+  });
+
+  it('work as ever while all do', async () => {
+    const grant = await redeemed(stores.grants);
+    expect(await stores.grants.rotate(rotateRequest(grant, 0))).toMatchObject({ outcome: 'rotated' });
+    await stores.grants.revoke(grant.grantId);
+    await stores.watermarks.raise({ kind: 'global' }, 1);
+    expect(await stores.watermarks.read('uid', undefined)).toBe(1);
+  });
+
+  it('void a code that one replica may not know to be redeemed', async () => {
+    const grant = await issued(stores.grants);
+    redis.servers[2].pause();
+    const error = await stores.grants.redeem(redeemRequest(grant)).catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(StoreUnavailableError);
+    expect(error).toMatchObject({ retriable: false });
+    redis.servers[2].resume();
+    expect(await stores.grants.redeem(redeemRequest(grant))).toEqual({ outcome: 'gone' });
+    expect(await stores.grants.read(grant.grantId)).toMatchObject({ revoked: true });
+  });
+
+  it('refuse a refresh for now, and give the same successor afterwards', async () => {
+    const grant = await redeemed(stores.grants);
+    redis.servers[2].pause();
+    const error = await stores.grants.rotate(rotateRequest(grant, 0)).catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(StoreUnavailableError);
+    expect(error).toMatchObject({ retriable: true });
+    redis.servers[2].resume();
+    const again = await stores.grants.rotate(rotateRequest(grant, 0));
+    expect(again).toMatchObject({ outcome: 'benign_retry', generation: 1 });
+  });
+
+  it('do not call a revocation done, also not the kill switch of everybody', async () => {
+    const grant = await redeemed(stores.grants);
+    redis.servers[2].pause();
+    await expect(stores.grants.revoke(grant.grantId)).rejects.toThrow(StoreUnavailableError);
+    await expect(stores.watermarks.raise({ kind: 'global' }, 2)).rejects.toThrow(StoreUnavailableError);
+    redis.servers[2].resume();
+    await stores.watermarks.raise({ kind: 'global' }, 2);
+    expect(await stores.watermarks.read('any', undefined)).toBe(2);
+  });
+});

@@ -1,0 +1,246 @@
+// Alerts from the outbox to the sinks, by replicas of the delivery over one Redis and a real receiver.
+
+import { randomBytes } from 'node:crypto';
+import { Writable } from 'node:stream';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
+import { Metrics } from '../../src/http/metrics.ts';
+import type { Stores } from '../../src/oauth/ports.ts';
+import { AlertDelivery, type DeliveryPace } from '../../src/processes/alert-delivery.ts';
+import { AuditLog } from '../../src/processes/audit-log.ts';
+import { createLog } from '../../src/processes/log.ts';
+import { AlertTurns } from '../../src/redis/alert-turns.ts';
+import type { ManagedConnection } from '../../src/redis/connection.ts';
+import { RedisKeys, SHARDS } from '../../src/redis/keys.ts';
+import { Outbox } from '../../src/redis/outbox.ts';
+import { redisStores } from '../../src/redis/stores.ts';
+import { Webhook } from '../../src/webhook/webhook.ts';
+import { redeemed, rotatedTo, rotateRequest } from '../contracts/sample-grants.ts';
+import { type Receiver, startReceiver } from '../webhook/receiver.ts';
+import { connectTo } from './connect.ts';
+import { describeRedis, type RedisServer, startRedis, until } from './servers.ts';
+
+const FAST: DeliveryPace = { sweep: 50, leftBehind: 100, lease: 2000, backOff: 20, longestBackOff: 40, tries: 4 };
+/** Never by itself. */
+const QUIET: DeliveryPace = { ...FAST, sweep: 3_600_000 };
+
+describeRedis('the delivery of alerts', () => {
+  let server: RedisServer;
+  let connection: ManagedConnection;
+  let stores: Stores;
+  let outbox: Outbox;
+  let receiver: Receiver;
+  const keys = new RedisKeys('grantry:');
+  const replicas = new Set<Replica>();
+
+  beforeAll(async () => {
+    server = await startRedis({ persistent: true });
+    connection = await connectTo(server);
+    stores = redisStores({ connection, keys });
+    outbox = new Outbox({ connection, keys });
+  });
+  beforeEach(async () => {
+    await server.command('FLUSHALL');
+    receiver = await startReceiver();
+  });
+  afterEach(async () => {
+    await Promise.all([...replicas].map(({ delivery }) => delivery.stop()));
+    replicas.clear();
+    receiver.stop();
+  });
+  afterAll(async () => {
+    await connection.close();
+    await server.stop();
+  });
+
+  class Replica {
+    readonly lines: Record<string, unknown>[] = [];
+    readonly metrics = new Metrics({ clients: () => 0, logDropped: () => 0, processMetrics: false });
+    readonly audit: AuditLog;
+    readonly delivery: AlertDelivery;
+
+    constructor({ pace = FAST, webhook = true }: { readonly pace?: DeliveryPace; readonly webhook?: boolean } = {}) {
+      const stream = new Writable({
+        decodeStrings: false,
+        write: (line: string, _encoding, done) => {
+          this.lines.push(JSON.parse(line));
+          done();
+        },
+      });
+      const log = createLog('info', stream);
+      const { metrics } = this;
+      this.audit = new AuditLog({ log, metrics, subjects: 'hashed', pepper: randomBytes(32) });
+      const clock = { now: () => Date.now() };
+      this.delivery = new AlertDelivery({
+        ...{ outbox, log, metrics, pace, audit: this.audit, issuer: 'https://id.example' },
+        onReconnect: (listener) => connection.onReconnect(listener),
+        turns: new AlertTurns({ connection, keys }),
+        webhook: webhook
+          ? new Webhook({ url: receiver.url, secrets: () => ['x'.repeat(32)], clock, limit: 1000 })
+          : undefined,
+      });
+      replicas.add(this);
+    }
+
+    start(): this {
+      this.delivery.start();
+      return this;
+    }
+
+    audits(): readonly unknown[] {
+      return this.lines.filter(({ stream }) => stream === 'audit').map(({ event }) => event);
+    }
+
+    async deliveries(outcome: string): Promise<number> {
+      const pattern = new RegExp(`^grantry_alert_deliveries_total\\{outcome="${outcome}"\\} (\\d+)$`, 'm');
+      return Number((await this.metrics.text()).match(pattern)?.[1] ?? 0);
+    }
+  }
+
+  /** A family whose first refresh token came again. @param by the replica that got the reply; nobody when it died */
+  async function reuse(by?: Replica): Promise<string> {
+    const grant = await rotatedTo(stores.grants, 2);
+    const answer = await stores.grants.rotate(rotateRequest(grant, 0, { address: '198.51.100.9' }));
+    const alert = answer.outcome === 'reused' ? answer.alert : undefined;
+    if (alert === undefined) throw new Error('nothing was raised');
+    const { clientId, subject, grantId, address } = alert;
+    by?.audit.record({ type: alert.type, clientId, subject, grantId, address, alert });
+    return alert.id;
+  }
+
+  async function waitingAlerts(): Promise<readonly string[]> {
+    const lists = await Promise.all(SHARDS.map((shard) => outbox.list(shard)));
+    return lists.flat().map(({ alert }) => alert.id);
+  }
+
+  const emptied = () => until('the outbox is empty', async () => (await waitingAlerts()).length === 0);
+  const ids = () => receiver.received.map(({ body }) => (JSON.parse(body) as { id: string }).id);
+
+  it('is at once, by the replica that raised one; audit line and webhook name the same alert', async () => {
+    const replica = new Replica({ pace: QUIET }).start();
+    const id = await reuse(replica);
+    await emptied();
+    expect(ids()).toEqual([id]);
+    const [line] = replica.lines as [{ subject: string; alert: Record<string, unknown> }];
+    const posted = JSON.parse(receiver.received[0]?.body ?? '') as Record<string, unknown>;
+    expect(posted).toMatchObject({
+      ...{ id, type: 'refresh_token.reuse_detected', issuer: 'https://id.example', subject: line.subject },
+      ...{ presentedGeneration: 0, currentGeneration: 2, address: '198.51.100.9', action: 'grant_revoked' },
+    });
+    expect(line.alert.id).toBe(id);
+    expect(await replica.deliveries('delivered')).toBe(1);
+  });
+
+  it('empties the outbox where no webhook is configured', async () => {
+    const replica = new Replica({ pace: QUIET, webhook: false }).start();
+    await reuse(replica);
+    await emptied();
+    expect(replica.audits()).toEqual(['refresh_token.reuse_detected']);
+  });
+
+  it('is by another replica when the one that raised it is gone, with audit line and counter', async () => {
+    const [first, second] = [new Replica().start(), new Replica().start()];
+    const id = await reuse();
+    await emptied();
+    expect(ids()).toEqual([id]);
+    expect([...first.audits(), ...second.audits()]).toEqual(['refresh_token.reuse_detected']);
+    const counts = await Promise.all([first, second].map(({ metrics }) => metrics.text()));
+    expect(counts.join('\n').match(/^grantry_refresh_reuse_detected_total 1$/gm)).toHaveLength(1);
+  });
+
+  it('leaves a fresh alert to the replica that raised it', async () => {
+    const sweeping = new Replica({ pace: { ...QUIET, leftBehind: 60_000 } });
+    await reuse();
+    await sweeping.delivery.sweep();
+    expect([ids(), sweeping.audits()]).toEqual([[], []]);
+    expect(await waitingAlerts()).toHaveLength(1);
+  });
+
+  it('never sends one alert from two replicas at once, however many sweep', async () => {
+    const all = Array.from({ length: 5 }, () => new Replica({ pace: { ...QUIET, leftBehind: 0 } }));
+    const raised = [await reuse(), await reuse(), await reuse()];
+    await Promise.all(all.flatMap(({ delivery }) => [delivery.sweep(), delivery.sweep()]));
+    await emptied();
+    expect([...ids()].sort()).toEqual([...raised].sort());
+    expect(all.flatMap((replica) => replica.audits())).toHaveLength(3);
+  });
+
+  it('is tried again after a pause, and the audit line stays one', async () => {
+    receiver.answer = { status: 500 };
+    const replica = new Replica().start();
+    const id = await reuse(replica);
+    await until('it was tried twice', () => receiver.received.length >= 2);
+    receiver.answer = { status: 204 };
+    await emptied();
+    expect(new Set(ids())).toEqual(new Set([id]));
+    expect(replica.audits()).toEqual(['refresh_token.reuse_detected']);
+    expect(await replica.deliveries('delivered')).toBe(1);
+    expect(await replica.deliveries('failed')).toBeGreaterThanOrEqual(2);
+  });
+
+  it('is given up after the last try, said in the log and counted', async () => {
+    receiver.answer = { status: 500 };
+    const replica = new Replica().start();
+    const id = await reuse(replica);
+    await emptied();
+    expect(receiver.received).toHaveLength(FAST.tries);
+    expect(await replica.deliveries('dead_letter')).toBe(1);
+    expect(replica.lines.filter(({ level }) => level === 'error')).toEqual([
+      expect.objectContaining({ alert: id, fault: 'status_500', tries: FAST.tries }),
+    ]);
+  });
+
+  it('is by the next replica when one ends in the middle of a try', async () => {
+    receiver.answer = undefined;
+    const dying = new Replica({ pace: { ...QUIET, lease: 200 } }).start();
+    const id = await reuse(dying);
+    await until('the try is under way', () => receiver.received.length === 1);
+    receiver.answer = { status: 204 };
+    new Replica().start();
+    await emptied();
+    expect(ids()).toEqual([id, id]);
+  });
+
+  it('ends only after the try under way', async () => {
+    receiver.answer = undefined;
+    const replica = new Replica({ pace: QUIET }).start();
+    await reuse(replica);
+    await until('the try is under way', () => receiver.received.length === 1);
+    await replica.delivery.stop();
+    expect(await replica.deliveries('failed')).toBe(1);
+  });
+
+  it('waits for Redis to come back, and no other replica writes a second audit line', async () => {
+    const [raising, other] = [
+      new Replica({ pace: QUIET }).start(),
+      new Replica({ pace: { ...FAST, leftBehind: 1500 } }).start(),
+    ];
+    const grant = await rotatedTo(stores.grants, 2);
+    const answer = await stores.grants.rotate(rotateRequest(grant, 0));
+    await server.kill();
+    const alert = answer.outcome === 'reused' ? answer.alert : undefined;
+    raising.audit.record({ type: 'refresh_token.reuse_detected', alert });
+    await server.start();
+    await connection.ready(5000);
+    await emptied();
+    expect(ids()).toEqual([alert?.id]);
+    expect([...raising.audits(), ...other.audits()]).toEqual(['refresh_token.reuse_detected']);
+  });
+
+  it('tells an alert once, though a store that lost writes raises it again', async () => {
+    const replica = new Replica({ pace: QUIET }).start();
+    const id = await reuse(replica);
+    await emptied();
+    await server.command('FLUSHALL');
+    const grantId = id.replace(/\.refresh_token\.reuse_detected$/, '');
+    const grant = await redeemed(stores.grants, { grantId });
+    await stores.grants.rotate(rotateRequest(grant, 0));
+    await stores.grants.rotate(rotateRequest(grant, 1));
+    const answer = await stores.grants.rotate(rotateRequest(grant, 0));
+    expect(answer).toMatchObject({ outcome: 'reused', alert: { id } });
+    replica.audit.record({
+      type: 'refresh_token.reuse_detected',
+      alert: answer.outcome === 'reused' ? answer.alert : undefined,
+    });
+    expect(replica.audits()).toHaveLength(1);
+  });
+});

@@ -1,0 +1,268 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { StoreUnavailableError } from '../../src/oauth/error.ts';
+import type { ManagedConnection, Script } from '../../src/redis/connection.ts';
+import { unavailableReason } from '../../src/redis/unanswered.ts';
+import { connectTo, timed } from './connect.ts';
+import {
+  describeRedis,
+  type RedisCluster,
+  type RedisServer,
+  type ReplicatedRedis,
+  startCluster,
+  startRedis,
+  startReplicated,
+  until,
+} from './servers.ts';
+
+const SET: Script = { name: 'testSet', keys: 1, lua: "return redis.call('SET', KEYS[1], ARGV[2])" };
+const ADD: Script = { name: 'testAdd', keys: 1, lua: "return redis.call('INCR', KEYS[1])" };
+const COUNT: Script = { name: 'testCount', keys: 1, lua: "return redis.call('HINCRBY', KEYS[1], ARGV[2], 1)" };
+const OFFSET: Script = { name: 'testOffset', keys: 0, lua: 'return ARGV[1]' };
+const FAULTY: Script = { name: 'testFaulty', keys: 0, lua: "return redis.call('NOSUCHCOMMAND')" };
+
+/** A key of each of the 256 shards. */
+const KEYS = Array.from({ length: 256 }, (_, i) => `{s${String(i).padStart(3, '0')}}:x`);
+
+let open: ManagedConnection[] = [];
+afterEach(async () => {
+  for (const connection of open) await connection.close();
+  open = [];
+});
+const connect: typeof connectTo = async (...options) => {
+  const connection = await connectTo(...options);
+  open.push(connection);
+  return connection;
+};
+
+/** Why Redis was not available. */
+function reasonOf({ error }: { readonly error?: unknown }): string | undefined {
+  return error instanceof StoreUnavailableError ? unavailableReason(error.cause) : undefined;
+}
+
+/** Asks every 10 ms until an answer comes. @returns the milliseconds that took; every refusal in between was right and in time */
+async function untilAnswered(connection: ManagedConnection, limit: number): Promise<number> {
+  const start = performance.now();
+  for (;;) {
+    const { error, milliseconds } = await timed(() => connection.run(SET, [KEYS[0] ?? ''], [1]));
+    if (error === undefined) return performance.now() - start;
+    expect(error).toBeInstanceOf(StoreUnavailableError);
+    expect(milliseconds).toBeLessThan(1000);
+    if (performance.now() - start > limit) throw new Error(`no answer within ${limit} ms`, { cause: error });
+    await sleep(10);
+  }
+}
+
+describeRedis('a connection to one Redis server', () => {
+  let server: RedisServer;
+  beforeAll(async () => {
+    server = await startRedis();
+  });
+  afterAll(async () => await server.stop());
+
+  it('runs a script with the clock offset before its own arguments', async () => {
+    const connection = await connect(server, { clockOffset: () => 1234 });
+    await connection.run(SET, ['{s000}:x'], ['value']);
+    expect(await server.command('GET', '{s000}:x')).toBe('value');
+    expect(await connection.run(OFFSET, [], [])).toBe('1234');
+  });
+
+  it('sends the text again where Redis has forgotten it', async () => {
+    const connection = await connect(server);
+    await connection.run(OFFSET, [], []);
+    await server.command('SCRIPT', 'FLUSH');
+    expect(await connection.run(OFFSET, [], [])).toBe('0');
+  });
+
+  it('sends what many ask for at the same time in one piece', async () => {
+    const connection = await connect(server);
+    await connection.run(ADD, ['x'], []);
+    const reads = async () =>
+      Number(/total_reads_processed:(\d+)/.exec(String(await server.command('INFO', 'stats')))?.[1]);
+    const before = await reads();
+    await Promise.all(Array.from({ length: 100 }, () => connection.run(ADD, ['x'], [])));
+    // The INFO itself is one of them.
+    expect((await reads()) - before).toBeLessThan(10);
+  });
+
+  it('does not call a defect of a script an outage', async () => {
+    const connection = await connect(server);
+    await expect(connection.run(FAULTY, [], [])).rejects.not.toBeInstanceOf(StoreUnavailableError);
+    expect(connection.isUp).toBe(true);
+  });
+
+  it('answers a full memory with an outage, not with a defect, and goes on when there is room', async () => {
+    const connection = await connect(server);
+    await server.command('CONFIG', 'SET', 'maxmemory', '1');
+    const { error } = await timed(() => connection.run(SET, ['{s000}:y'], ['value']));
+    await server.command('CONFIG', 'SET', 'maxmemory', '0');
+    expect(error).toBeInstanceOf(StoreUnavailableError);
+    expect(await connection.run(SET, ['{s000}:y'], ['value'])).toBe('OK');
+  });
+
+  it('comes back after its connection was cut', async () => {
+    const connection = await connect(server);
+    await server.command('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+    expect(await untilAnswered(connection, 1000)).toBeLessThan(1000);
+  });
+
+  it('refuses in time while the server is dead and answers within a second once it is back', async () => {
+    const connection = await connect(server);
+    await server.kill();
+    for (let i = 0; i < 50; i++) {
+      const { error, milliseconds } = await timed(() => connection.run(ADD, ['{s000}:n'], []));
+      expect(error).toBeInstanceOf(StoreUnavailableError);
+      expect(milliseconds).toBeLessThan(1000);
+      await sleep(10);
+    }
+    expect(connection.isUp).toBe(false);
+    await server.start();
+    expect(await untilAnswered(connection, 1000)).toBeLessThan(1000);
+  });
+
+  it('refuses in time while the server is paused, fails fast soon, and answers within a second after', async () => {
+    const connection = await connect(server);
+    server.pause();
+    const first = await Promise.all(
+      Array.from({ length: 100 }, () => timed(() => connection.run(ADD, ['{s000}:n'], []))),
+    );
+    for (const { error, milliseconds } of first) {
+      expect(error).toBeInstanceOf(StoreUnavailableError);
+      expect(milliseconds).toBeLessThan(1000);
+    }
+    const later = await Promise.all(
+      Array.from({ length: 100 }, () => timed(() => connection.run(ADD, ['{s000}:n'], []))),
+    );
+    const atOnce = later.map(reasonOf).filter((reason) => reason === 'circuit_open' || reason === 'disconnected');
+    expect(atOnce.length).toBeGreaterThanOrEqual(99);
+    await sleep(1500);
+    server.resume();
+    expect(await untilAnswered(connection, 1000)).toBeLessThan(1000);
+  });
+
+  it('never runs a script twice, whatever happens to the connection', async () => {
+    const connection = await connect(server);
+    let answered = 0;
+    let sent = 0;
+    for (let round = 0; round < 20; round++) {
+      const requests = Array.from({ length: 20 }, async () => {
+        sent += 1;
+        const { error } = await timed(() => connection.run(COUNT, ['{s000}:once'], [sent]));
+        if (error === undefined) answered += 1;
+      });
+      await server.command('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+      await Promise.all(requests);
+      await untilAnswered(connection, 1000);
+    }
+    const runs = ((await server.command('HVALS', '{s000}:once')) as string[]).map(Number);
+    expect(new Set(runs)).toEqual(new Set([1]));
+    expect(runs.length).toBeGreaterThanOrEqual(answered);
+    expect(answered).toBeLessThan(sent);
+  });
+
+  it('keeps no more than a bounded number of requests for a silent server', async () => {
+    const connection = await connect(server);
+    server.pause();
+    const refused = await Promise.all(
+      Array.from({ length: 3000 }, () => timed(() => connection.run(ADD, ['{s000}:n'], []))),
+    );
+    server.resume();
+    const atOnce = refused.map(reasonOf).filter((reason) => reason === 'too_many_in_flight');
+    expect(atOnce).toHaveLength(2000);
+    await untilAnswered(connection, 1000);
+  });
+
+  it('does not wait for a server that is not there', async () => {
+    await expect(connectTo({ url: 'redis://127.0.0.1:1' }, {}, 300)).rejects.toBeInstanceOf(StoreUnavailableError);
+  });
+});
+
+describeRedis('a connection to a primary that Sentinels watch', () => {
+  let redis: ReplicatedRedis;
+  beforeAll(async () => {
+    redis = await startReplicated();
+  });
+  afterAll(async () => await redis.stop());
+
+  it('does not report a write as acknowledged that a stopped replica has not got', async () => {
+    const connection = await connect(redis, { acknowledgement: { replicas: 2, timeout: 200 } });
+    expect(await connection.runDurably(SET, ['{s000}:x'], [1])).toEqual({ reply: 'OK', acknowledged: true });
+    redis.servers[1].pause();
+    const { value, milliseconds } = await timed(() => connection.runDurably(SET, ['{s000}:x'], [2]));
+    expect(value).toEqual({ reply: 'OK', acknowledged: false });
+    expect(milliseconds).toBeLessThan(1000);
+    const many = await Promise.all(
+      Array.from({ length: 50 }, () => timed(() => connection.runDurably(SET, ['{s000}:x'], [3]))),
+    );
+    expect(many.filter(({ milliseconds }) => milliseconds >= 1000)).toEqual([]);
+    expect(await connection.run(SET, ['{s000}:x'], [4])).toBe('OK');
+    redis.servers[1].resume();
+    await until(
+      'the replica has caught up',
+      async () => (await connection.runDurably(SET, ['{s000}:x'], [5])).acknowledged,
+    );
+  });
+
+  it('follows a fail-over after the primary fell silent, and a dead Sentinel does not matter', async () => {
+    const connection = await connect(redis);
+    const before = await redis.primary();
+    await redis.sentinels[0]?.kill();
+    before.pause();
+    await untilAnswered(connection, 8000);
+    before.resume();
+    await redis.sentinels[0]?.start();
+    await until('every Sentinel knows', async () => (await redis.primary()) !== before);
+    await connection.run(SET, ['{s000}:after'], [1]);
+    expect(await (await redis.primary()).command('GET', '{s000}:after')).toBe('1');
+  });
+
+  it('follows a fail-over after the primary died', async () => {
+    const connection = await connect(redis, { acknowledgement: { replicas: 1, timeout: 200 } });
+    await connection.runDurably(SET, ['{s000}:x'], [1]);
+    const before = await redis.primary();
+    await before.kill();
+    await untilAnswered(connection, 8000);
+    await until('every Sentinel knows', async () => (await redis.primary()) !== before);
+    expect((await connection.runDurably(SET, ['{s000}:x'], [1])).reply).toBe('OK');
+  });
+});
+
+describeRedis('a connection to a Cluster', () => {
+  let cluster: RedisCluster;
+  beforeAll(async () => {
+    cluster = await startCluster({ replicated: true });
+  });
+  afterAll(async () => await cluster.stop());
+
+  it('runs each script where its keys are', async () => {
+    const connection = await connect(cluster);
+    for (const key of KEYS) expect(await connection.run(SET, [key], [1])).toBe('OK');
+    const sizes = await Promise.all(cluster.primaries.map((node) => node.command('DBSIZE')));
+    expect(sizes.reduce<number>((sum, size) => sum + Number(size), 0)).toBe(KEYS.length);
+    expect(sizes.every((size) => Number(size) > 0)).toBe(true);
+  });
+
+  it('waits for the replica of the owner', async () => {
+    const connection = await connect(cluster, { acknowledgement: { replicas: 1, timeout: 300 } });
+    // No more at a time than there are leased connections: this is about who acknowledges, not about the queue.
+    for (let from = 0; from < KEYS.length; from += 8) {
+      const some = KEYS.slice(from, from + 8).map((key) => connection.runDurably(SET, [key], [1]));
+      expect((await Promise.all(some)).filter(({ acknowledged }) => !acknowledged)).toEqual([]);
+    }
+  });
+
+  it('follows slots that move, and takes the other primaries for as good as ever while one is dead', async () => {
+    const connection = await connect(cluster);
+    await cluster.primaries[0]?.kill();
+    const results = await Promise.all(KEYS.map((key) => timed(() => connection.run(SET, [key], [1]))));
+    expect(results.filter(({ milliseconds }) => milliseconds >= 1000)).toEqual([]);
+    const refused = results.filter(({ error }) => error !== undefined);
+    expect(refused.length).toBeGreaterThan(50);
+    expect(refused.length).toBeLessThan(120);
+    expect(refused.every(({ error }) => error instanceof StoreUnavailableError)).toBe(true);
+    await until('the replica has taken over', async () => {
+      const again = await Promise.all(KEYS.map((key) => timed(() => connection.run(SET, [key], [1]))));
+      return again.every(({ error }) => error === undefined);
+    });
+  });
+});

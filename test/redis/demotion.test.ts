@@ -1,0 +1,49 @@
+// A server that has become a replica knows nothing that can be relied on: it may be behind, or empty, until it is in step.
+
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { StoreUnavailableError } from '../../src/oauth/error.ts';
+import type { ManagedConnection } from '../../src/redis/connection.ts';
+import { RedisKeys } from '../../src/redis/keys.ts';
+import { redisStores } from '../../src/redis/stores.ts';
+import { redeemed, redeemRequest, rotateRequest } from '../contracts/sample-grants.ts';
+import { connectTo } from './connect.ts';
+import { describeRedis, type RedisServer, startRedis, until } from './servers.ts';
+
+describeRedis('a primary that was made a replica of another server', () => {
+  let server: RedisServer;
+  let connection: ManagedConnection;
+  beforeAll(async () => {
+    server = await startRedis();
+    connection = await connectTo(server);
+  });
+  afterAll(async () => {
+    await connection.close();
+    await server.stop();
+  });
+
+  it('is asked nothing: what it still holds, or does not hold, is no answer', async () => {
+    const stores = redisStores({ connection, keys: new RedisKeys('grantry:') });
+    const { grants, watermarks, revokedTokens } = stores;
+    const grant = await redeemed(grants);
+    // Nobody is there, so that it keeps what it has; a replica in Redis' own eyes it is all the same.
+    await server.command('REPLICAOF', '127.0.0.1', 1);
+    const asked = [
+      () => grants.read(grant.grantId),
+      () => grants.read('000.unknown'),
+      () => grants.revoke('000.unknown'),
+      () => grants.redeem(redeemRequest({ ...grant, grantId: '000.unknown' })),
+      () => grants.rotate(rotateRequest({ ...grant, grantId: '000.unknown' }, 0)),
+      () => watermarks.read('uid', 'usr_alice'),
+      () => revokedTokens.has('jti'),
+    ];
+    for (const ask of asked) await expect(ask()).rejects.toBeInstanceOf(StoreUnavailableError);
+    await server.command('REPLICAOF', 'NO', 'ONE');
+    const isAnswered = () =>
+      grants.read(grant.grantId).then(
+        () => true,
+        () => false,
+      );
+    await until('a primary answers', isAnswered);
+    expect(await grants.rotate(rotateRequest(grant, 0))).toMatchObject({ outcome: 'rotated' });
+  });
+});

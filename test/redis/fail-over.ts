@@ -1,0 +1,33 @@
+// An orderly fail-over: nothing is lost, but another server is the primary.
+
+import type { RedisConnection } from '../../src/redis/connection.ts';
+import { type RedisServer, type ReplicatedRedis, until } from './servers.ts';
+
+const WRITE = { name: 'testWrite', keys: 1, lua: "redis.call('SET', KEYS[1], 1)" };
+
+/** Promotes a replica that has everything; answers once these connections can write again. */
+export async function failOver(redis: ReplicatedRedis, connections: readonly RedisConnection[]): Promise<void> {
+  const before = await redis.primary();
+  await until('both replicas have everything', () => isFollowed(before));
+  await until('a fail-over begins', () => succeeds(redis.sentinels[0]?.command('SENTINEL', 'FAILOVER', 'grantry')));
+  await until('the others follow another primary', async () => {
+    const primary = await redis.primary();
+    return primary !== before && (await isFollowed(primary));
+  });
+  const writable = (connection: RedisConnection) => succeeds(connection.run(WRITE, ['{s000}:test'], []));
+  for (const connection of connections) await until('it can be written again', () => writable(connection));
+}
+
+/** Whether this server is a primary and both others have all it wrote. */
+async function isFollowed(server: RedisServer): Promise<boolean> {
+  const info = String(await server.command('INFO', 'replication'));
+  const offset = /^master_repl_offset:(\d+)/m.exec(info)?.[1];
+  return info.startsWith('# Replication\r\nrole:master') && info.split(`state=online,offset=${offset},`).length === 3;
+}
+
+function succeeds(tried: Promise<unknown> | undefined): Promise<boolean> {
+  return Promise.resolve(tried).then(
+    () => true,
+    () => false,
+  );
+}

@@ -1,0 +1,294 @@
+// What grants in Redis do beyond the contract of every store: fail-over, replicas that do not acknowledge, long values, a full
+// memory.
+
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { StoreUnavailableError } from '../../src/oauth/error.ts';
+import type { Stores } from '../../src/oauth/ports.ts';
+import type { ManagedConnection, RedisConnection } from '../../src/redis/connection.ts';
+import { RedisKeys } from '../../src/redis/keys.ts';
+import { Outbox } from '../../src/redis/outbox.ts';
+import { redisStores } from '../../src/redis/stores.ts';
+import { UnansweredError } from '../../src/redis/unanswered.ts';
+import {
+  digest,
+  issued,
+  MINUTE,
+  redeemed,
+  redeemRequest,
+  rotatedTo,
+  rotateRequest,
+  sampleGrant,
+} from '../contracts/sample-grants.ts';
+import { connectTo } from './connect.ts';
+import { describeRedis, type RedisServer, startRedis } from './servers.ts';
+
+const PREFIX = 'grantry:';
+const keys = new RedisKeys(PREFIX);
+
+describeRedis('grants in Redis', () => {
+  let server: RedisServer;
+  let connection: ManagedConnection;
+  let stores: Stores;
+  beforeAll(async () => {
+    server = await startRedis();
+    connection = await connectTo(server);
+    stores = redisStores({ connection, keys });
+  });
+  afterAll(async () => {
+    await connection.close();
+    await server.stop();
+  });
+
+  describe('after the server has begun another history', () => {
+    const failOver = () => server.command('DEBUG', 'CHANGE-REPL-ID');
+
+    it('answers gone for a code issued before', async () => {
+      const grant = await issued(stores.grants);
+      await failOver();
+      expect(await stores.grants.redeem(redeemRequest(grant))).toEqual({ outcome: 'gone' });
+    });
+
+    it('redeems a code issued since', async () => {
+      await failOver();
+      const grant = await issued(stores.grants);
+      expect(await stores.grants.redeem(redeemRequest(grant))).toMatchObject({ outcome: 'redeemed' });
+    });
+
+    it('still refreshes, and still knows the replay of a code redeemed before', async () => {
+      const grant = await redeemed(stores.grants);
+      await failOver();
+      expect(await stores.grants.rotate(rotateRequest(grant, 0))).toMatchObject({ outcome: 'rotated' });
+      expect(await stores.grants.redeem(redeemRequest(grant))).toMatchObject({ outcome: 'replayed' });
+    });
+
+    it('ends what a code has given whose redemption was lost with the old history, when it is sent again', async () => {
+      const grant = await issued(stores.grants);
+      await failOver();
+      const wrong = redeemRequest(grant, { verifierChallenge: digest('another verifier') });
+      expect(await stores.grants.redeem(wrong)).toEqual({ outcome: 'gone' });
+      expect(await stores.grants.read(grant.grantId)).toMatchObject({ revoked: false });
+      expect(await stores.grants.redeem(redeemRequest(grant))).toEqual({ outcome: 'gone' });
+      expect(await stores.grants.read(grant.grantId)).toMatchObject({ revoked: true });
+    });
+  });
+
+  describe('a rotation that is told whose the grant is', () => {
+    it('sees every watermark as it is then, where the slots of keys do not matter', async () => {
+      const grant = await redeemed(stores.grants);
+      const { clientUid, subject } = grant;
+      const kinds = [
+        { kind: 'user', subject },
+        { kind: 'consent', clientUid, subject },
+        { kind: 'client', clientUid },
+        { kind: 'global' },
+      ] as const;
+      for (const [generation, kind] of kinds.entries()) {
+        await stores.watermarks.raise(kind, generation + 1);
+        const answer = await stores.grants.rotate({ ...rotateRequest(grant, generation), subject });
+        expect(answer).toMatchObject({ outcome: 'rotated', watermark: generation + 1 });
+        const again = await stores.grants.rotate({ ...rotateRequest(grant, generation), subject });
+        expect(again).toMatchObject({ outcome: 'benign_retry', watermark: generation + 1 });
+      }
+    });
+
+    it('leaves them to be read elsewhere where slots matter', async () => {
+      const pinned: RedisConnection = {
+        crossesSlots: false,
+        run: (script, of, args) => connection.run(script, of, args),
+        runDurably: (script, of, args) => connection.runDurably(script, of, args),
+        remember: (script, of, args) => connection.remember(script, of, args),
+        close: async () => {},
+      };
+      const cluster = redisStores({ connection: pinned, keys });
+      const grant = await redeemed(cluster.grants);
+      const answer = await cluster.grants.rotate({ ...rotateRequest(grant, 0), subject: grant.subject });
+      expect(answer).toMatchObject({ outcome: 'rotated', watermark: undefined });
+    });
+  });
+
+  describe('when too few replicas acknowledge', () => {
+    let acknowledged: boolean;
+    let careful: Stores;
+    beforeEach(() => {
+      acknowledged = false;
+      const unacknowledged: RedisConnection = {
+        crossesSlots: connection.crossesSlots,
+        run: (script, of, args) => connection.run(script, of, args),
+        runDurably: async (script, of, args) => ({ reply: await connection.run(script, of, args), acknowledged }),
+        remember: (script, of, args) => connection.remember(script, of, args),
+        close: async () => {},
+      };
+      careful = redisStores({ connection: unacknowledged, keys });
+    });
+
+    const refusal = async (asked: Promise<unknown>) => {
+      const error = await asked.then(
+        () => undefined,
+        (thrown: unknown) => thrown,
+      );
+      return error instanceof StoreUnavailableError ? { retriable: error.retriable } : error;
+    };
+
+    it('voids the code: no retry can succeed, and nothing is raised', async () => {
+      const grant = await issued(careful.grants);
+      expect(await refusal(careful.grants.redeem(redeemRequest(grant)))).toEqual({ retriable: false });
+      acknowledged = true;
+      expect(await careful.grants.redeem(redeemRequest(grant))).toEqual({ outcome: 'gone' });
+      expect(await careful.grants.rotate(rotateRequest(grant, 0))).toEqual({ outcome: 'gone' });
+    });
+
+    it('refuses a refresh, which the grace then answers with the same successor', async () => {
+      acknowledged = true;
+      const grant = await redeemed(careful.grants);
+      acknowledged = false;
+      expect(await refusal(careful.grants.rotate(rotateRequest(grant, 0)))).toEqual({ retriable: true });
+      acknowledged = true;
+      expect(await careful.grants.rotate(rotateRequest(grant, 0))).toMatchObject({
+        outcome: 'benign_retry',
+        generation: 1,
+      });
+    });
+
+    it('tells what is refused anyway', async () => {
+      expect(await careful.grants.redeem(redeemRequest(sampleGrant()))).toEqual({ outcome: 'gone' });
+      expect(await careful.grants.rotate(rotateRequest(sampleGrant(), 0))).toEqual({ outcome: 'gone' });
+    });
+
+    it('does not call a kill switch thrown', async () => {
+      const { grants, accessTokens, revokedTokens, watermarks } = careful;
+      const grant = await issued(grants);
+      const switches = [
+        grants.revoke(grant.grantId),
+        accessTokens.revoke(grant.grantId),
+        revokedTokens.mark('jti', Date.now() / 1000 + 60),
+        watermarks.raise({ kind: 'user', subject: 'usr_alice' }, Date.now()),
+        watermarks.raise({ kind: 'global' }, 1),
+      ];
+      for (const thrown of switches) expect(await refusal(thrown)).toEqual({ retriable: true });
+    });
+  });
+
+  describe('when the answer to a redemption is lost', () => {
+    /** Loses the answer of the next redemption, which has run or not. */
+    function losing({ runs, cause }: { runs: boolean; cause: unknown }): Stores {
+      let lost = false;
+      return redisStores({
+        keys,
+        connection: {
+          crossesSlots: connection.crossesSlots,
+          run: (script, of, args) => connection.run(script, of, args),
+          async runDurably(script, of, args) {
+            if (lost) return connection.runDurably(script, of, args);
+            lost = true;
+            if (runs) await connection.run(script, of, args);
+            throw new StoreUnavailableError(script.name, cause);
+          },
+          remember: (script, of, args) => connection.remember(script, of, args),
+          close: async () => {},
+        },
+      });
+    }
+    const dropped = new Error('Connection is closed.');
+
+    it.each([
+      ['the connection broke', dropped],
+      ['it took too long', new UnansweredError('timeout')],
+    ])('ends what was redeemed, so that the code is gone and no replay is raised: %s', async (_how, cause) => {
+      const { grants } = losing({ runs: true, cause });
+      const grant = await issued(grants);
+      await expect(grants.redeem(redeemRequest(grant))).rejects.toThrow(StoreUnavailableError);
+      expect(await grants.redeem(redeemRequest(grant))).toEqual({ outcome: 'gone' });
+      expect(await grants.rotate(rotateRequest(grant, 0))).toEqual({ outcome: 'gone' });
+      const alerts = await new Outbox({ connection, keys }).list(grant.grantId.slice(0, 3));
+      expect(alerts.filter(({ alert }) => alert.grantId === grant.grantId)).toEqual([]);
+    });
+
+    it('leaves a code that was not redeemed as it was: now and when revocations are applied again', async () => {
+      const { grants } = losing({ runs: false, cause: dropped });
+      const grant = await issued(grants);
+      await expect(grants.redeem(redeemRequest(grant))).rejects.toThrow(StoreUnavailableError);
+      expect(await grants.redeem(redeemRequest(grant))).toMatchObject({ outcome: 'redeemed' });
+      await connection.reassert();
+      expect(await grants.rotate(rotateRequest(grant, 0))).toMatchObject({ outcome: 'rotated' });
+    });
+  });
+
+  it('keeps values of any length and any letters as they were', async () => {
+    const grant = sampleGrant({
+      clientUid: `uid-${'ü'.repeat(100)}`,
+      clientId: 'c'.repeat(63),
+      subject: 's'.repeat(64),
+      sessionId: '',
+      scope: Array.from({ length: 40 }, (_, index) => `https://shop.example/scope/${index}`),
+      audiences: ['https://api.example/ä"\\', `https://api.example/${'x'.repeat(2000)}`],
+      redirectUri: `https://shop.example/cb?${'r'.repeat(126 - 24)}`,
+    });
+    await stores.grants.issue(grant, digest('secret'), MINUTE);
+    expect((await stores.grants.read(grant.grantId))?.grant).toMatchObject(grant);
+    const { scope: allowedScopes, audiences: allowedAudiences } = grant;
+    const access = {
+      scope: undefined,
+      resource: undefined,
+      allowedScopes,
+      allowedAudiences,
+      defaultAudience: undefined,
+    };
+    expect(await stores.grants.redeem(redeemRequest(grant, { access }))).toMatchObject({
+      outcome: 'redeemed',
+      grant,
+      scope: grant.scope,
+    });
+  });
+
+  it('keeps a grant in the compact encoding, with long addresses too', async () => {
+    const grant = await rotatedTo(stores.grants, 1);
+    expect(await server.command('OBJECT', 'ENCODING', keys.grant(grant.grantId))).toBe('listpack');
+    const long = await issued(stores.grants, { redirectUri: `https://shop.example/${'x'.repeat(500)}` });
+    expect(await server.command('OBJECT', 'ENCODING', keys.grant(long.grantId))).toBe('listpack');
+  });
+
+  it('lets Redis drop a grant once nothing issued under it can be alive, and not before', async () => {
+    const timeToLive = async (grantId: string) => Number(await server.command('PTTL', keys.grant(grantId)));
+    const grant = await issued(stores.grants);
+    expect(await timeToLive(grant.grantId)).toBeGreaterThan(MINUTE - 5000);
+    expect(await timeToLive(grant.grantId)).toBeLessThanOrEqual(MINUTE);
+    const request = redeemRequest(grant);
+    await stores.grants.redeem(request);
+    expect(await timeToLive(grant.grantId)).toBeGreaterThan(request.retention - 5000);
+    const longer = rotateRequest(grant, 0, { absoluteLifetime: 2 * request.retention });
+    await stores.grants.rotate(longer);
+    expect(await timeToLive(grant.grantId)).toBeGreaterThan(longer.absoluteLifetime - 5000);
+    await stores.grants.revoke(grant.grantId);
+    expect(await timeToLive(grant.grantId)).toBeGreaterThan(longer.absoluteLifetime - 5000);
+  });
+
+  describe('when the memory is full', () => {
+    const fill = () => server.command('CONFIG', 'SET', 'maxmemory', '1');
+    const empty = () => server.command('CONFIG', 'SET', 'maxmemory', '0');
+
+    it('refuses what would need more, forgets nothing and consumes nothing', async () => {
+      const [code, family] = [await issued(stores.grants), await redeemed(stores.grants)];
+      const until = Date.now() + MINUTE;
+      expect(await stores.replays.claim('assertion', 'one', until)).toBe('fresh');
+      await fill();
+      try {
+        const tokenId = `007.${digest('token')}`;
+        const seconds = Math.floor(Date.now() / 1000);
+        const accessToken = { tokenId, issuedAtSeconds: seconds, expiresAtSeconds: seconds + 60 };
+        await expect(issued(stores.grants)).rejects.toThrow(StoreUnavailableError);
+        await expect(stores.grants.redeem(redeemRequest(code, { accessToken }))).rejects.toThrow(StoreUnavailableError);
+        const rotation = rotateRequest(family, 0, { accessToken });
+        await expect(stores.grants.rotate(rotation)).rejects.toThrow(StoreUnavailableError);
+        await expect(stores.replays.claim('assertion', 'two', until)).rejects.toThrow(StoreUnavailableError);
+        expect(await stores.replays.claim('assertion', 'one', until)).toBe('seen');
+      } finally {
+        await empty();
+      }
+      expect(await stores.grants.redeem(redeemRequest(code))).toMatchObject({ outcome: 'redeemed' });
+      expect(await stores.grants.rotate(rotateRequest(family, 0, { reuseGrace: 0 }))).toMatchObject({
+        outcome: 'rotated',
+        generation: 1,
+      });
+    });
+  });
+});

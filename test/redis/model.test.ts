@@ -1,0 +1,94 @@
+// Random histories over Redis, with two replicas of the server, and with crashes, fail-overs and an emptied Redis among what
+// happens.
+
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { RedisConnection } from '../../src/redis/connection.ts';
+import { RedisKeys } from '../../src/redis/keys.ts';
+import { redisStores } from '../../src/redis/stores.ts';
+import { type ModelStores, runModel } from '../oauth/model-run.ts';
+import { connectTo } from './connect.ts';
+import { dump, secretsIn } from './dump.ts';
+import { failOver } from './fail-over.ts';
+import { frozen } from './frozen-time.ts';
+import { describeRedis, type RedisServer, type ReplicatedRedis, startRedis, startReplicated } from './servers.ts';
+
+let histories = 0;
+
+interface Befalling {
+  failOver(connections: readonly RedisConnection[]): Promise<void>;
+  empty(): Promise<unknown>;
+}
+
+/** The stores of one history, by way of two connections. @param primary the server that holds everything now */
+async function replicasOver(
+  { url, primary }: { readonly url: string; primary(): Promise<RedisServer> },
+  clock: { now(): number },
+  befalling: Befalling,
+): Promise<ModelStores> {
+  histories += 1;
+  const prefix = `history-${histories}:`;
+  const keys = new RedisKeys(prefix);
+  const connections: RedisConnection[] = [];
+  async function replica() {
+    const connection = await connectTo({ url }, { clockOffset: () => clock.now() });
+    connections.push(connection);
+    return redisStores({ connection: frozen(connection), keys });
+  }
+  return {
+    replicas: await Promise.all([replica(), replica()]),
+    faults: {
+      crash: replica,
+      failOver: () => befalling.failOver(connections),
+      async empty() {
+        await befalling.empty();
+      },
+    },
+    async inspect(model) {
+      const held = await dump(await primary(), prefix);
+      const secrets = model.grants.flatMap(({ code, verifier, accessTokens, refreshTokens }) => [
+        ...[code, verifier],
+        ...[...accessTokens, ...refreshTokens].map(({ token }) => token),
+      ]);
+      expect(secretsIn(held, secrets)).toEqual([]);
+    },
+    async close() {
+      await Promise.all(connections.map((connection) => connection.close()));
+    },
+  };
+}
+
+const KEEPS = 'keeps one redemption, dead families dead, scopes from growing, tokens with their client, one alert each';
+
+describeRedis('any history of grants over one Redis server', () => {
+  let server: RedisServer;
+  beforeAll(async () => {
+    server = await startRedis();
+  });
+  afterAll(() => server.stop());
+
+  it(KEEPS, async () => {
+    const deployment = { url: server.url, primary: async () => server };
+    const befalling: Befalling = {
+      // What a promotion does to the one server there is: its history gets another name.
+      failOver: async () => void (await server.command('DEBUG', 'CHANGE-REPL-ID')),
+      empty: () => server.command('FLUSHALL'),
+    };
+    await runModel('one Redis server', (clock) => replicasOver(deployment, clock, befalling), { runs: 15 });
+  }, 120_000);
+});
+
+describeRedis('any history of grants over Redis under Sentinels', () => {
+  let redis: ReplicatedRedis;
+  beforeAll(async () => {
+    redis = await startReplicated();
+  }, 30_000);
+  afterAll(() => redis.stop());
+
+  it(KEEPS, async () => {
+    const befalling: Befalling = {
+      failOver: (connections) => failOver(redis, connections),
+      empty: async () => (await redis.primary()).command('FLUSHALL'),
+    };
+    await runModel('Redis under Sentinels', (clock) => replicasOver(redis, clock, befalling), { runs: 2 });
+  }, 120_000);
+});

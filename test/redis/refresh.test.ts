@@ -1,0 +1,104 @@
+// A refresh over Redis: how many scripts it takes, and that a kill switch thrown in the middle of it counts.
+
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Stores } from '../../src/oauth/ports.ts';
+import type { ManagedConnection, RedisConnection, Script } from '../../src/redis/connection.ts';
+import { RedisKeys } from '../../src/redis/keys.ts';
+import { redisStores } from '../../src/redis/stores.ts';
+import { PERSON, type ProtocolWorld, protocolWorld, redirectUriOf } from '../oauth/protocol-world.ts';
+import { connectTo } from './connect.ts';
+import { describeRedis, startCluster, startRedis } from './servers.ts';
+
+const LOOK_AND_ROTATE = ['grantRead', 'watermarkReadAll', 'grantRotateAndLook'];
+const IN_A_CLUSTER = [
+  ...['grantRead', 'watermarkReadPair', 'watermarkReadPair', 'grantRotate'],
+  ...['watermarkReadPair', 'watermarkReadPair'],
+];
+
+const DEPLOYMENTS = [
+  ['one Redis server', startRedis, LOOK_AND_ROTATE],
+  ['a Redis Cluster', startCluster, IN_A_CLUSTER],
+] as const;
+
+for (const [name, start, scripts] of DEPLOYMENTS) {
+  describeRedis(`a refresh over ${name}`, () => {
+    let server: { readonly url: string; stop(): Promise<void> };
+    let connection: ManagedConnection;
+    let stores: Stores;
+    let world: ProtocolWorld;
+    let tests = 0;
+    let ran: string[];
+    /** Called before each script. */
+    let before: (script: Script) => Promise<void>;
+    beforeAll(async () => {
+      server = await start();
+      connection = await connectTo(server);
+    });
+    // Keys of its own for each test: what one shuts out, the others must not find shut out.
+    beforeEach(async () => {
+      ran = [];
+      before = async () => {};
+      const watched: RedisConnection = {
+        crossesSlots: connection.crossesSlots,
+        async run(script, keys, args) {
+          ran.push(script.name);
+          await before(script);
+          return await connection.run(script, keys, args);
+        },
+        async runDurably(script, keys, args) {
+          ran.push(script.name);
+          await before(script);
+          return await connection.runDurably(script, keys, args);
+        },
+        remember: (script, keys, args) => connection.remember(script, keys, args),
+        close: async () => {},
+      };
+      const keys = new RedisKeys(`test-${++tests}:`);
+      stores = redisStores({ connection: watched, keys });
+      const clock = { now: () => Date.now() };
+      world = await protocolWorld({ stores, clock, pepper: randomBytes(32), events: [] });
+    });
+    afterAll(async () => {
+      await connection.close();
+      await server.stop();
+    });
+
+    async function refreshToken(): Promise<string> {
+      const verifier = 'a-verifier-of-a-client-that-is-long-enough-for-pkce';
+      const code = await world.authorize('web', { scope: ['read'], verifier });
+      const form = {
+        grant_type: 'authorization_code',
+        code,
+        redirect_uri: redirectUriOf('web'),
+        code_verifier: verifier,
+      };
+      const answer = await world.token('web', form);
+      return 'refresh_token' in answer ? `${answer.refresh_token}` : '';
+    }
+
+    it('takes no more scripts than the guide says', async () => {
+      const token = await refreshToken();
+      ran = [];
+      expect(await world.token('web', { grant_type: 'refresh_token', refresh_token: token })).toHaveProperty(
+        'access_token',
+      );
+      expect(ran).toEqual(scripts);
+    });
+
+    describe('whose person is shut out', () => {
+      it.each(['grantRotate', 'watermarkRead'])('before %s answers invalid_grant', async (moment) => {
+        const token = await refreshToken();
+        let thrown = false;
+        before = async ({ name: script }) => {
+          if (thrown || !script.startsWith(moment)) return;
+          thrown = true;
+          await stores.watermarks.raise({ kind: 'user', subject: PERSON }, Date.now() + 1000);
+        };
+        const answer = await world.token('web', { grant_type: 'refresh_token', refresh_token: token });
+        expect(thrown).toBe(true);
+        expect(answer).toEqual({ error: 'invalid_grant', reason: 'grant_before_watermark' });
+      });
+    });
+  });
+}

@@ -1,0 +1,226 @@
+// Replicas of the real program: `grantry dev` several times on one folder of manifests and one Redis, a person who is signed
+// in at all of them, and what a client can ask of each.
+
+import { hash } from 'node:crypto';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { s256 } from '../../src/oauth/pkce.ts';
+import { answerIn } from '../clients/person.ts';
+import { TestBrowser } from '../http/sign-in-browser.ts';
+import { GrantryProcess } from '../processes/grantry-process.ts';
+import { freePort } from './servers.ts';
+
+const VERIFIER = 'verifier'.repeat(6);
+const CALLBACK = 'https://shop.example/cb';
+const PERSON = { username: 'person', password: 'the password of a person', decision: 'allow' } as const;
+
+/** Clients: all confidential, allowed to skip the consent page; they differ in their tokens and in the grace. */
+export type ClientName = 'jwt' | 'opaque' | 'graceless' | 'shortgrace';
+
+const TOKENS: Readonly<Record<ClientName, string>> = {
+  jwt: '{}',
+  opaque: '{accessTokenFormat: opaque}',
+  graceless: '{refreshTokenReuseGrace: 0s}',
+  shortgrace: '{refreshTokenReuseGrace: 1s}',
+};
+
+/** Every client there is. */
+const CLIENT_NAMES = Object.keys(TOKENS) as readonly ClientName[];
+
+const POLICY = `apiVersion: grantry.dev/v1alpha1
+kind: ClientPolicy
+metadata: {name: of-tests}
+spec:
+  namespaceSelector: {}
+  allow: {consentSkip: true}
+`;
+
+function manifest(name: ClientName): string {
+  return `---
+apiVersion: grantry.dev/v1alpha1
+kind: OAuthClient
+metadata: {name: ${name}}
+spec:
+  grantTypes: [authorization_code, refresh_token]
+  auth: {method: client_secret_basic, clientSecret: {source: Generate}}
+  redirectUris: ['${CALLBACK}']
+  scopes: [default/read]
+  defaultScopes: [default/read]
+  consent: Skip
+  tokens: ${TOKENS[name]}
+`;
+}
+
+/** What came back: the status is 0 when nothing did. */
+export interface ClientAnswer {
+  readonly status: number;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+/** One line of the audit stream. */
+export interface AuditLine {
+  readonly event: string;
+  readonly grantId?: string;
+}
+
+/** One replica; a client asks it with {@link Replica.post}. */
+export interface Replica {
+  readonly name: string;
+  post(client: ClientName, path: string, form: Readonly<Record<string, string>>): Promise<ClientAnswer>;
+  /** Has the person ask for a code; undefined when the replica could not give one. */
+  issueCode(client: ClientName): Promise<string | undefined>;
+  /** All that this replica has said to the audit stream, in its former lives too. */
+  audits(): readonly AuditLine[];
+  /** SIGSTOP and SIGCONT. */
+  pause(): void;
+  resume(): void;
+  /** SIGKILL; `start()` brings it back on the same port. */
+  kill(): Promise<void>;
+  start(): Promise<void>;
+}
+
+export interface Replicas {
+  readonly all: readonly Replica[];
+  stop(): Promise<void>;
+}
+
+/** The form that redeems a code. */
+export function redemption(code: string): Readonly<Record<string, string>> {
+  return { grant_type: 'authorization_code', code, redirect_uri: CALLBACK, code_verifier: VERIFIER };
+}
+
+/** The form that refreshes. */
+export function refreshing(token: unknown): Readonly<Record<string, string>> {
+  return { grant_type: 'refresh_token', refresh_token: String(token) };
+}
+
+/** The name that audit lines have for the grant of a code or a refresh token. */
+export function grantIdOf(handle: unknown): string {
+  const [, shard = '', family = ''] = String(handle).split('.');
+  return `${shard}.${hash('sha256', family, 'base64url')}`;
+}
+
+/** Starts so many replicas, one after the other. @param environment variables of all of them, where Redis is among them */
+export async function startReplicas(
+  count: number,
+  environment: Readonly<Record<string, string>>,
+  requestLimit = 10_000,
+): Promise<Replicas> {
+  const folder = await mkdtemp(join(tmpdir(), 'grantry-replicas-'));
+  await writeFile(join(folder, 'all.yaml'), POLICY + CLIENT_NAMES.map(manifest).join(''));
+  const all: ReplicaProcess[] = [];
+  const stop = async () => {
+    await Promise.all(all.map((replica) => replica.kill()));
+    await rm(folder, { recursive: true, force: true });
+  };
+  try {
+    const shared = { folder, environment, requestLimit, cookies: new Map<string, string>() };
+    const ports = await freePorts(count);
+    for (const [index, port] of ports.entries()) {
+      const issuer = `http://localhost:${ports[0]}`;
+      const replica = new ReplicaProcess({ ...shared, name: `replica ${index + 1}`, port, issuer });
+      all.push(replica);
+      await replica.start();
+    }
+    return { all, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+async function freePorts(count: number): Promise<readonly number[]> {
+  const ports = new Set<number>();
+  while (ports.size < count) ports.add(await freePort());
+  return [...ports];
+}
+
+interface ReplicaOptions {
+  readonly name: string;
+  readonly folder: string;
+  readonly port: number;
+  readonly issuer: string;
+  readonly environment: Readonly<Record<string, string>>;
+  /** The person's, shared by their browsers: a session is good at every replica. */
+  readonly cookies: Map<string, string>;
+  /** How long a client waits for an answer, in milliseconds. */
+  readonly requestLimit: number;
+}
+
+class ReplicaProcess implements Replica {
+  readonly name: string;
+  readonly #options: ReplicaOptions;
+  readonly #formerOutputs: string[] = [];
+  readonly #secrets = new Map<ClientName, string>();
+  #process: GrantryProcess | undefined;
+
+  constructor(options: ReplicaOptions) {
+    this.name = options.name;
+    this.#options = options;
+  }
+
+  async start(): Promise<void> {
+    const { folder, environment, port, issuer } = this.#options;
+    if (this.#process !== undefined) this.#formerOutputs.push(this.#process.output);
+    const settings = { GRANTRY_LOG_FORMAT: 'json', GRANTRY_RATE_LIMITS: 'off', GRANTRY_LOG_LEVEL: 'error' };
+    const flags = ['--port', `${port}`, '--issuer', issuer, '--user', `${PERSON.username}:${PERSON.password}`];
+    this.#process = new GrantryProcess(['dev', folder, ...flags], { environment: { ...settings, ...environment } });
+    await this.#process.printed(/Admin +http:/);
+    for (const name of CLIENT_NAMES) {
+      const file = join(folder, `.grantry/secrets/default.${name}.secret`);
+      this.#secrets.set(name, (await readFile(file, 'utf8')).trimEnd());
+    }
+  }
+
+  async post(client: ClientName, path: string, form: Readonly<Record<string, string>>): Promise<ClientAnswer> {
+    const credentials = Buffer.from(`default.${client}:${this.#secrets.get(client)}`).toString('base64');
+    try {
+      const response = await fetch(`${this.#address}${path}`, {
+        method: 'POST',
+        body: new URLSearchParams(form),
+        headers: { authorization: `Basic ${credentials}` },
+        signal: AbortSignal.timeout(this.#options.requestLimit),
+      });
+      const text = await response.text();
+      return { status: response.status, body: text === '' ? {} : (JSON.parse(text) as ClientAnswer['body']) };
+    } catch {
+      return { status: 0, body: {} };
+    }
+  }
+
+  async issueCode(client: ClientName): Promise<string | undefined> {
+    const { issuer, cookies } = this.#options;
+    const url = new URL(`${issuer}/authorize`);
+    url.search = new URLSearchParams({
+      ...{ response_type: 'code', client_id: `default.${client}`, redirect_uri: CALLBACK },
+      ...{ code_challenge: s256(VERIFIER), code_challenge_method: 'S256' },
+    }).toString();
+    const browser = new TestBrowser(this.#address, issuer);
+    for (const [name, value] of cookies) browser.cookies.set(name, value);
+    const back = await answerIn(browser, url, PERSON).catch(() => undefined);
+    for (const [name, value] of browser.cookies) cookies.set(name, value);
+    return back?.searchParams.get('code') ?? undefined;
+  }
+
+  audits(): readonly AuditLine[] {
+    const lines = [...this.#formerOutputs, this.#process?.output ?? ''].flatMap((output) => output.split('\n'));
+    return lines.filter((line) => line.includes('"stream":"audit"')).map((line) => JSON.parse(line) as AuditLine);
+  }
+
+  pause(): void {
+    this.#process?.signal('SIGSTOP');
+  }
+
+  resume(): void {
+    this.#process?.signal('SIGCONT');
+  }
+
+  async kill(): Promise<void> {
+    await this.#process?.end('SIGKILL');
+  }
+
+  get #address(): string {
+    return `http://127.0.0.1:${this.#options.port}`;
+  }
+}
