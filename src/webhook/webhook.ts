@@ -1,0 +1,59 @@
+// One POST to somebody else's server: signed, bounded in time, no redirect followed, nothing of the answer but its status
+// looked at. When to try again is decided by who sends.
+
+import type { Clock } from '../oauth/ports.ts';
+import { SIGNATURE_HEADER, signatureHeader } from './signature.ts';
+
+/** How long a receiver may take to answer, in milliseconds. */
+const LIMIT = 5000;
+
+export interface WebhookOptions {
+  readonly url: string;
+  /** Asked at every try, so that a replaced file counts; at least one. May throw. */
+  readonly secrets: () => readonly string[];
+  readonly clock: Clock;
+  /** Milliseconds; default 5000. */
+  readonly limit?: number;
+}
+
+/** What became of one try; the fault is a slug. */
+export type WebhookAnswer = { readonly accepted: true } | { readonly accepted: false; readonly fault: string };
+
+export class Webhook {
+  readonly #options: WebhookOptions;
+
+  constructor(options: WebhookOptions) {
+    this.#options = options;
+  }
+
+  /** Posts JSON once. Accepted is what the receiver answered with 2xx. Never rejects. */
+  async post(body: string): Promise<WebhookAnswer> {
+    const { url, secrets, clock, limit = LIMIT } = this.#options;
+    try {
+      const timestamp = Math.floor(clock.now() / 1000);
+      const response = await fetch(url, {
+        method: 'POST',
+        headers: {
+          'content-type': 'application/json',
+          'user-agent': 'grantry',
+          [SIGNATURE_HEADER]: signatureHeader(secrets(), timestamp, body),
+        },
+        body,
+        redirect: 'manual',
+        signal: AbortSignal.timeout(limit),
+      });
+      // The answer is not read: it may be endless.
+      await response.body?.cancel().catch(() => {});
+      return response.ok ? { accepted: true } : { accepted: false, fault: `status_${response.status}` };
+    } catch (error) {
+      return { accepted: false, fault: faultOf(error) };
+    }
+  }
+}
+
+function faultOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'failed';
+  if (error.name === 'TimeoutError') return 'timeout';
+  const { code } = (error.cause ?? error) as NodeJS.ErrnoException;
+  return typeof code === 'string' ? code.toLowerCase() : 'failed';
+}
