@@ -1,0 +1,106 @@
+#!/usr/bin/env node
+// The commands of grantry and their flags. What a command does is in `processes/`, loaded only when it is called for, so
+// that `grantry check` in a pipeline starts fast. This file alone ends the process.
+
+import { readFileSync } from 'node:fs';
+import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import type { CheckFormat } from './processes/check.ts';
+
+const USAGE = 2;
+const CHECK_FORMATS: readonly CheckFormat[] = ['text', 'json', 'github'];
+
+interface DevFlags {
+  readonly port?: number;
+  readonly host?: string;
+  readonly adminPort?: number;
+  readonly issuer?: string;
+  readonly user?: readonly string[];
+  readonly redis?: string;
+  readonly strictRedis?: boolean;
+}
+
+interface CheckFlags {
+  readonly format: CheckFormat;
+  readonly policies?: string;
+}
+
+function program(end: (code: number) => void): Command {
+  const { stdin, stdout, stderr } = process;
+  const root = new Command('grantry')
+    .description('OAuth 2.0 for Kubernetes: clients and signing keys are manifests.')
+    .version(version(), '--version', 'print the version')
+    .helpOption('--help', 'print this help')
+    .showHelpAfterError('(grantry --help tells more)')
+    .exitOverride();
+
+  root
+    .command('dev')
+    .description('serve a folder of manifests on this machine, and follow its changes')
+    .argument('[DIR]', 'the folder with the manifests', '.')
+    .option('--port <number>', 'port of the OAuth endpoints (default: 9400; 0: any free one)', portNumber)
+    .option('--host <address>', 'address to listen on (default: 127.0.0.1)')
+    .option('--admin-port <number>', 'port of health and metrics (default: the first free one from 9401)', portNumber)
+    .option('--issuer <url>', 'issuer identifier (default: http://localhost:PORT)')
+    .option('--user <name:password>', 'a user who can sign in; repeatable (default: demo:demo on loopback)', collect)
+    .option('--redis <url>', 'keep state in this Redis, and share it with every grantry dev that does')
+    .option('--strict-redis', 'refuse to start on a Redis that is not set up to keep state')
+    .action(async (directory: string, flags: DevFlags) => {
+      const { dev } = await import('./processes/dev.ts');
+      end(await dev({ ...flags, directory, stdout, stderr }));
+    });
+
+  root
+    .command('check')
+    .description('check manifests without a cluster')
+    .addHelpText('after', '\nexit code 0: no faults, 1: faults, 2: wrong usage')
+    .argument('<PATH...>', 'files and folders; - for standard input')
+    .addOption(new Option('--format <format>', 'how to print').choices(CHECK_FORMATS).default('text'))
+    .option('--policies <DIR>', 'a folder with the ClientPolicies of the cluster')
+    .action(async (paths: string[], { format, policies }: CheckFlags) => {
+      const { check } = await import('./processes/check.ts');
+      end(await check({ paths, format, policies, stdin, stdout, stderr }));
+    });
+
+  root
+    .command('hash-password')
+    .description('read a password and print its hash for a users.yaml')
+    .action(async () => {
+      const { printPasswordHash } = await import('./processes/hash-password.ts');
+      end(await printPasswordHash({ stdin, stdout, stderr }));
+    });
+
+  for (const command of root.commands) {
+    command.helpOption('--help', 'print this help');
+    command.showHelpAfterError(`(grantry ${command.name()} --help tells more)`);
+  }
+  return root;
+}
+
+function version(): string {
+  const file = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
+  return (JSON.parse(file) as { readonly version: string }).version;
+}
+
+function portNumber(value: string): number {
+  const port = Number(value);
+  if (!/^\d{1,5}$/.test(value) || port > 65_535) throw new InvalidArgumentError('A port is a number up to 65535.');
+  return port;
+}
+
+function collect(value: string, before: readonly string[] = []): readonly string[] {
+  return [...before, value];
+}
+
+/** Runs one command line. @param end called with the code once the command is done, or with 2 for wrong usage */
+async function run(end: (code: number) => void): Promise<void> {
+  try {
+    await program(end).parseAsync();
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    end(error.exitCode === 0 ? 0 : USAGE);
+  }
+}
+
+// Whoever read our output has gone (`grantry check | head`).
+process.stdout.on('error', () => process.exit(1));
+await run((code) => process.exit(code));

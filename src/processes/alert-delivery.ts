@@ -1,0 +1,200 @@
+// Brings every alert of the outbox to every sink. The replica that raised one has written its audit line and tries the
+// webhook at once; a sweep of all shards finds what was left behind, by this replica or by one that is gone.
+
+import type { Logger } from 'pino';
+import type { Metrics } from '../http/metrics.ts';
+import { StoreUnavailableError } from '../oauth/error.ts';
+import type { Alert } from '../oauth/ports.ts';
+import type { AlertTurns } from '../redis/alert-turns.ts';
+import { SHARDS } from '../redis/keys.ts';
+import type { Outbox } from '../redis/outbox.ts';
+import type { Webhook } from '../webhook/webhook.ts';
+import type { AuditLog } from './audit-log.ts';
+
+/** All in milliseconds, but for the numbers of tries and alerts. */
+export interface DeliveryPace {
+  /** Between two sweeps, up to half of it more. */
+  readonly sweep: number;
+  /** How old an alert is before a sweep takes it: whoever raised it comes first. */
+  readonly leftBehind: number;
+  /** How long a replica has an alert for itself. Longer than a try takes. */
+  readonly lease: number;
+  /** The longest pause after the first failed try; it doubles each time. The pause is anything up to that. */
+  readonly backOff: number;
+  readonly longestBackOff: number;
+  /** Tries until an alert is a dead letter. */
+  readonly tries: number;
+}
+
+/** A webhook that is away for some hours loses nothing. */
+const DELIVERY_PACE: DeliveryPace = {
+  sweep: 10_000,
+  leftBehind: 5000,
+  lease: 15_000,
+  backOff: 10_000,
+  longestBackOff: 3_600_000,
+  tries: 15,
+};
+
+/** Tries under way at once in one replica. */
+const MOST_AT_ONCE = 16;
+
+/** Alerts of this replica that wait for Redis to come back. More are left to the sweep. */
+const MOST_WAITING = 1000;
+
+/** How often those try, in milliseconds. */
+const WAITING_PAUSE = 250;
+
+export interface AlertDeliveryOptions {
+  readonly outbox: Outbox;
+  readonly turns: AlertTurns;
+  /** Undefined: audit stream and metrics are the only sinks. */
+  readonly webhook: Webhook | undefined;
+  /** Calls the listener whenever Redis was reached again. */
+  readonly onReconnect: (listener: () => void) => void;
+  readonly issuer: string;
+  readonly audit: AuditLog;
+  readonly metrics: Metrics;
+  readonly log: Logger;
+  readonly pace?: DeliveryPace;
+}
+
+export class AlertDelivery {
+  readonly #options: AlertDeliveryOptions;
+  readonly #pace: DeliveryPace;
+  /** By alert id. */
+  readonly #underWay = new Map<string, Promise<void>>();
+  readonly #waiting = new Map<string, Alert>();
+  readonly #timers = new Set<NodeJS.Timeout>();
+  #reconnectedAt = Number.NEGATIVE_INFINITY;
+  #isStopped = false;
+
+  constructor(options: AlertDeliveryOptions) {
+    this.#options = options;
+    this.#pace = options.pace ?? DELIVERY_PACE;
+  }
+
+  /** Delivers what is raised here, and sweeps, until `stop`. */
+  start(): void {
+    this.#options.audit.onAlert((alert) => this.#raised(alert));
+    this.#options.onReconnect(() => {
+      this.#reconnectedAt = performance.now();
+    });
+    this.#sweepLater();
+  }
+
+  /** Ends after the tries under way; what they did not deliver stays in the outbox. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    for (const timer of this.#timers) clearTimeout(timer);
+    await Promise.all(this.#underWay.values());
+  }
+
+  /** Takes what was left behind in every shard. @throws StoreUnavailableError */
+  async sweep(): Promise<void> {
+    for (const shard of SHARDS) {
+      for (const { alert, age } of await this.#options.outbox.list(shard)) {
+        if (this.#isStopped) return;
+        if (age < this.#pace.leftBehind || this.#underWay.has(alert.id)) continue;
+        while (this.#underWay.size >= MOST_AT_ONCE) await Promise.race(this.#underWay.values());
+        this.#begin(alert, () => this.#deliver(alert, false));
+      }
+    }
+  }
+
+  #sweepLater(): void {
+    const pause = this.#pace.sweep * (1 + Math.random() / 2);
+    this.#after(pause, async () => {
+      // Whoever raised an alert while Redis was away has not been able to say so yet.
+      const isTooSoon = performance.now() - this.#reconnectedAt < this.#pace.leftBehind;
+      if (!isTooSoon) await this.sweep().catch((error) => this.#noteFault(error));
+      if (!this.#isStopped) this.#sweepLater();
+    });
+  }
+
+  /** Its line is in the audit stream. Redis has to hear of that before the sweep of another replica writes one more. */
+  #raised(alert: Alert): void {
+    if (this.#isStopped || this.#underWay.has(alert.id) || this.#waiting.size >= MOST_WAITING) return;
+    if (this.#underWay.size >= MOST_AT_ONCE) this.#wait(alert);
+    else {
+      this.#begin(alert, async () => {
+        await this.#deliver(alert, true).catch((error) => {
+          this.#noteFault(error);
+          this.#wait(alert);
+        });
+      });
+    }
+  }
+
+  #wait(alert: Alert): void {
+    this.#waiting.set(alert.id, alert);
+    this.#after(WAITING_PAUSE, async () => {
+      if (this.#waiting.delete(alert.id)) this.#raised(alert);
+    });
+  }
+
+  #begin(alert: Alert, work: () => Promise<void>): void {
+    const done = work()
+      .catch((error) => this.#noteFault(error))
+      .finally(() => this.#underWay.delete(alert.id));
+    this.#underWay.set(alert.id, done);
+  }
+
+  async #deliver(alert: Alert, isAudited: boolean): Promise<void> {
+    const { turns, webhook, audit } = this.#options;
+    const turn = await turns.take(alert.id, this.#pace.lease);
+    if (turn === undefined) return;
+    if (turn.isFirst && !isAudited) audit.record(eventOf(alert));
+    if (webhook === undefined) await turns.settle(alert.id);
+    else await this.#post(webhook, alert, turn.tries);
+  }
+
+  async #post(webhook: Webhook, alert: Alert, tries: number): Promise<void> {
+    const { turns, metrics, log } = this.#options;
+    const { backOff, longestBackOff, tries: most } = this.#pace;
+    const answer = await webhook.post(this.#bodyOf(alert));
+    const facts = { alert: alert.id, type: alert.type, tries };
+    if (answer.accepted) {
+      metrics.alertDeliveries.inc({ outcome: 'delivered' });
+      await turns.settle(alert.id);
+    } else if (tries >= most) {
+      metrics.alertDeliveries.inc({ outcome: 'dead_letter' });
+      log.error({ ...facts, fault: answer.fault }, 'alert webhook: given up');
+      await turns.settle(alert.id);
+    } else {
+      metrics.alertDeliveries.inc({ outcome: 'failed' });
+      log.warn({ ...facts, fault: answer.fault }, 'alert webhook: not accepted');
+      const ceiling = Math.min(longestBackOff, backOff * 2 ** (tries - 1));
+      await turns.postpone(alert.id, Math.random() * ceiling);
+    }
+  }
+
+  #bodyOf(alert: Alert): string {
+    const { id, type, time, clientId, subject, grantId, address, lastAddress, action } = alert;
+    const { presentedGeneration, currentGeneration } = alert;
+    return JSON.stringify({
+      ...{ id, type, time: new Date(time).toISOString(), issuer: this.#options.issuer, clientId },
+      subject: this.#options.audit.nameOf(subject),
+      ...{ grantId, presentedGeneration, currentGeneration, address, lastAddress, action },
+    });
+  }
+
+  /** What Redis did not take or tell now, a sweep will find. */
+  #noteFault(error: unknown): void {
+    if (error instanceof StoreUnavailableError) return;
+    this.#options.log.error({ cause: error instanceof Error ? error.stack : String(error) }, 'alert delivery failed');
+  }
+
+  #after(pause: number, work: () => Promise<void>): void {
+    const timer = setTimeout(() => {
+      this.#timers.delete(timer);
+      void work();
+    }, pause);
+    this.#timers.add(timer);
+  }
+}
+
+function eventOf(alert: Alert) {
+  const { type, clientId, subject, grantId, address } = alert;
+  return { type, clientId, subject, grantId, address, alert } as const;
+}

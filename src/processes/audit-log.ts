@@ -1,0 +1,84 @@
+// What happened, as lines of the stream `audit` and as counters. Fields by allow-list; people by a keyed hash of their
+// subject unless configuration asks for plain ones. The log level does not silence it.
+
+import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
+import type { Logger } from 'pino';
+import type { Metrics } from '../http/metrics.ts';
+import type { Alert, Audit, AuditEvent } from '../oauth/ports.ts';
+
+export interface AuditLogOptions {
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly subjects: 'hashed' | 'plain';
+  /** The key of the hash: without it a list of names would be enough to undo it. */
+  readonly pepper: Uint8Array;
+}
+
+/** How many alerts are known to have been told. */
+const MOST_TOLD = 10_000;
+
+export class AuditLog implements Audit {
+  readonly #log: Logger;
+  readonly #metrics: Metrics;
+  readonly #subjects: 'hashed' | 'plain';
+  readonly #pepper: KeyObject;
+  readonly #told = new Set<string>();
+  #onAlert: (alert: Alert) => void = () => {};
+
+  constructor({ log, metrics, subjects, pepper }: AuditLogOptions) {
+    this.#log = log.child({ stream: 'audit' }, { level: 'info' });
+    this.#metrics = metrics;
+    this.#subjects = subjects;
+    this.#pepper = createSecretKey(pepper);
+  }
+
+  record(event: AuditEvent): void {
+    // A store that lost writes may raise an alert again.
+    if (event.alert !== undefined && this.#wasTold(event.alert)) return;
+    this.#count(event);
+    const { type, clientId, subject, grantId, grantType, tokenFormat, scope, audience, reason, address, keyId } = event;
+    this.#log[event.alert === undefined ? 'info' : 'warn']({
+      event: type,
+      ...{ clientId, subject: this.nameOf(subject), grantId, grantType, tokenFormat, scope, audience, reason, address },
+      keyId,
+      ...(event.alert && { alert: this.#describe(event.alert) }),
+    });
+    if (event.alert !== undefined) this.#onAlert(event.alert);
+  }
+
+  /** Calls the listener with every alert from now on, once its line is written. It must not throw. */
+  onAlert(listener: (alert: Alert) => void): void {
+    this.#onAlert = listener;
+  }
+
+  #wasTold({ id }: Alert): boolean {
+    if (this.#told.has(id)) return true;
+    const [oldest] = this.#told;
+    if (this.#told.size >= MOST_TOLD && oldest !== undefined) this.#told.delete(oldest);
+    this.#told.add(id);
+    return false;
+  }
+
+  #count({ type, grantType = 'unknown', tokenFormat = 'unknown' }: AuditEvent): void {
+    if (type === 'token.issued' || type === 'token.refreshed') {
+      this.#metrics.tokensIssued.inc({ grant: grantType, format: tokenFormat });
+    }
+    if (type === 'refresh_token.reuse_detected') this.#metrics.refreshReuse.inc();
+    if (type === 'authorization_code.replayed') this.#metrics.codeReplays.inc();
+  }
+
+  #describe(alert: Alert) {
+    const { id, type, time, presentedGeneration, currentGeneration, address, lastAddress, action } = alert;
+    return { id, type, time, presentedGeneration, currentGeneration, address, lastAddress, action };
+  }
+
+  /** What a subject is called outside. A client that acts for itself is its own subject, and no person. */
+  nameOf(subject: string | undefined): string | undefined {
+    if (subject === undefined || this.#subjects === 'plain' || !subject.startsWith('usr_')) return subject;
+    return createHmac('sha256', this.#pepper)
+      .update('audit-subject\0')
+      .update(subject)
+      .digest('base64url')
+      .slice(0, 22);
+  }
+}

@@ -1,0 +1,61 @@
+// The log of a process: pino over a bounded asynchronous destination, so that a slow reader of the output slows no
+// request; what does not fit is dropped and counted. On a terminal the lines are made for people.
+
+import { type DestinationStream, destination, type Logger, pino } from 'pino';
+import pretty from 'pino-pretty';
+import { isForPeople, readableLine } from './log-line.ts';
+
+const BUFFER_BYTES = 4 * 1024 * 1024;
+/** What waits for the next flush; sonic-boom writes 16 KiB at a time. */
+const WRITE_BYTES = 12 * 1024;
+const FLUSH_MILLISECONDS = 200;
+
+export interface ProcessLog {
+  readonly log: Logger;
+  /** How many lines were dropped since the start. */
+  readonly dropped: () => number;
+  /** Writes out what is buffered; for the end of the process. */
+  readonly flush: () => void;
+}
+
+/** @param options.format `auto`: for people when standard output is a terminal, else JSON */
+export function openLog(options: { level: string; format: 'auto' | 'json' | 'pretty' }): ProcessLog {
+  const readable = options.format === 'pretty' || (options.format === 'auto' && process.stdout.isTTY);
+  if (readable) {
+    return { log: createLog(options.level, readableStream()), dropped: () => 0, flush: () => {} };
+  }
+  let dropped = 0;
+  const stream = destination({
+    ...{ dest: 1, sync: false, minLength: WRITE_BYTES, maxLength: BUFFER_BYTES, periodicFlush: FLUSH_MILLISECONDS },
+  });
+  stream.on('drop', () => {
+    dropped += 1;
+  });
+  return { log: createLog(options.level, stream), dropped: () => dropped, flush: () => stream.flushSync() };
+}
+
+function readableStream(): DestinationStream {
+  const stream = pretty({
+    ...{ translateTime: 'SYS:HH:MM:ss', hideObject: true, sync: true },
+    messageFormat: (fields) => readableLine(fields),
+  });
+  return { write: (line) => isForPeople(JSON.parse(line)) && stream.write(line) };
+}
+
+/** A logger in the format of grantry over any stream. */
+export function createLog(level: string, stream: DestinationStream): Logger {
+  const formatters = { level: (label: string) => ({ level: label }) };
+  return pino({ level, base: null, timestamp: isoTime(), formatters }, stream);
+}
+
+/** The time of a line, in ISO 8601. Lines of one millisecond share the text: a busy process writes dozens. */
+function isoTime(): () => string {
+  let milliseconds = 0;
+  let text = '';
+  return () => {
+    const now = Date.now();
+    if (now !== milliseconds) text = `,"time":"${new Date(now).toISOString()}"`;
+    milliseconds = now;
+    return text;
+  };
+}

@@ -1,0 +1,14 @@
+// The pepper: what handles and sealed fields are made with. One value a line; the first makes, all are accepted.
+
+const MINIMUM_CHARACTERS = 32;
+
+/** The peppers a file's text holds. @throws RangeError when there is none or one is too short to be secret */
+export function parsePeppers(text: string): readonly [Uint8Array, ...Uint8Array[]] {
+  const [first, ...others] = text.split('\n').flatMap((line) => line.trim() || []);
+  if (first === undefined) throw new RangeError('there is no pepper');
+  const values = [first, ...others] as const;
+  if (values.some((value) => value.length < MINIMUM_CHARACTERS)) {
+    throw new RangeError(`a pepper has at least ${MINIMUM_CHARACTERS} characters`);
+  }
+  return [Buffer.from(first), ...others.map((value) => Buffer.from(value))];
+}

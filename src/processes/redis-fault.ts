@@ -1,0 +1,53 @@
+// What a person is told when Redis cannot be used at the start: the variable, what is wrong, and how to mend it.
+
+import type { RedisTarget } from '../redis/redis-url.ts';
+import type { RedisSettings } from './redis-config.ts';
+import { StartError } from './start-error.ts';
+
+/** Where Redis is, for people. */
+export function describeTarget(target: RedisTarget): string {
+  const list = (addresses: readonly { readonly host: string; readonly port: number }[]) =>
+    addresses.map(({ host, port }) => `${host.includes(':') ? `[${host}]` : host}:${port}`).join(', ');
+  switch (target.form) {
+    case 'standalone':
+      return list([target.address]);
+    case 'sentinel':
+      return `the primary ${target.primary} of the Sentinels ${list(target.sentinels)}`;
+    case 'cluster':
+      return `the Cluster at ${list(target.seeds)}`;
+  }
+}
+
+/** Why Redis could not be reached. @param cause what the connection last failed with */
+export function unreachable(redis: RedisSettings, cause: unknown): StartError {
+  const place = describeTarget(redis.target);
+  return new StartError(sentence(redis, place, reasons(cause)), 1);
+}
+
+function sentence({ target, username }: RedisSettings, place: string, reason: string): string {
+  const user = username === undefined ? '' : ' and GRANTRY_REDIS_USERNAME';
+  if (reason.includes('NOAUTH')) {
+    return `GRANTRY_REDIS_PASSWORD_FILE is not set, but Redis at ${place} asks for a password: put it into a file and name it there`;
+  }
+  if (/WRONGPASS|invalid username-password|invalid password/i.test(reason)) {
+    return `GRANTRY_REDIS_PASSWORD_FILE: Redis at ${place} refuses this password: correct the file${user}`;
+  }
+  if (reason.includes('NOPERM')) {
+    return `GRANTRY_REDIS_USERNAME: the user may not do at ${place} what grantry needs: correct its ACL (${reason})`;
+  }
+  if (/certificate|SSL|TLS|wrong version number|CERT_/i.test(reason)) {
+    return `GRANTRY_REDIS_URL: the TLS handshake with ${place} failed (${reason}): correct GRANTRY_REDIS_CA_FILE, or the scheme`;
+  }
+  const tls = target.tls ? '; one without TLS needs redis for rediss' : '; one with TLS needs rediss for redis';
+  return `GRANTRY_REDIS_URL: no Redis answers at ${place} (${reason}): start it or correct the address${tls}`;
+}
+
+/** The innermost words of an error and of what caused it. */
+function reasons(cause: unknown): string {
+  const words: string[] = [];
+  for (let error = cause; error instanceof Error && words.length < 4; error = error.cause) {
+    const { code } = error as NodeJS.ErrnoException;
+    words.unshift(error.message || (code ?? error.name));
+  }
+  return words[0] ?? 'no answer in time';
+}

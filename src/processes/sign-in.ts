@@ -1,0 +1,47 @@
+// The wiring of everything a sign-in needs: cookies, sealed requests, form tokens and limits, over the stores. What the
+// endpoints do with it is in `http/sign-in-flow.ts` and beside.
+
+import { BrowserSessions } from '../http/browser-session.ts';
+import { FormTokens } from '../http/form-origin.ts';
+import { LoginLimit, UNLIMITED_LOGINS } from '../http/login-limit.ts';
+import type { Metrics } from '../http/metrics.ts';
+import { SealedRequests } from '../http/sealed-request.ts';
+import type { SignInFlow } from '../http/sign-in-flow.ts';
+import type { AuthorizationEndpoint } from '../oauth/authorization-endpoint.ts';
+import { issuerPath } from '../oauth/issuer.ts';
+import type { Audit, Clock, Random, ResourceOwners, Stores } from '../oauth/ports.ts';
+import type { RegistryRef } from '../oauth/registry.ts';
+
+export interface SignInOptions {
+  readonly issuer: string;
+  /** The first makes, all are accepted; at least one. */
+  readonly peppers: readonly Uint8Array[];
+  /** False turns the limits on sign-in off. */
+  readonly rateLimits: boolean;
+  readonly authorization: AuthorizationEndpoint;
+  readonly registry: RegistryRef;
+  readonly stores: Stores;
+  readonly owners: ResourceOwners;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly audit: Audit;
+  readonly metrics: Metrics;
+}
+
+/** The parts of a sign-in, made once. */
+export function assembleSignIn(options: SignInOptions): SignInFlow {
+  const { issuer, peppers, rateLimits, authorization, registry, stores, owners, clock, random, audit, metrics } =
+    options;
+  return {
+    issuer,
+    basePath: issuerPath(issuer),
+    ...{ authorization, registry, owners, clock, random, audit, metrics },
+    sessions: new BrowserSessions({ issuer, sessions: stores.sessions, owners, random, audit }),
+    sealedRequests: new SealedRequests({ issuer, peppers, clock, random }),
+    formTokens: new FormTokens({ issuer, peppers }),
+    loginLimit: rateLimits ? new LoginLimit(stores.rateLimits) : UNLIMITED_LOGINS,
+    interactions: stores.interactions,
+    consents: stores.consents,
+    watermarks: stores.watermarks,
+  };
+}

@@ -1,0 +1,153 @@
+// The one wiring of the token server: protocol, endpoints, and the two listening sides. `dev` and `server` differ only
+// in where registry, stores and people come from. Nothing listens yet when this returns.
+
+import type { FastifyInstance } from 'fastify';
+import type { Logger } from 'pino';
+import { adminEndpoints, type ReadinessCheck } from '../http/admin.ts';
+import { AuthenticationLimit, UNLIMITED_AUTHENTICATION } from '../http/authentication-limit.ts';
+import { TrustedProxies } from '../http/client-address.ts';
+import type { Endpoint } from '../http/endpoint.ts';
+import { introspectEndpoint } from '../http/introspect.ts';
+import { jwksEndpoint } from '../http/jwks.ts';
+import { metadataEndpoints } from '../http/metadata.ts';
+import { Metrics, type StoreProbe } from '../http/metrics.ts';
+import { pageEndpoints } from '../http/page-endpoints.ts';
+import { RequestLog } from '../http/request-log.ts';
+import { revokeEndpoint } from '../http/revoke.ts';
+import { createHttpServer } from '../http/server.ts';
+import { HTTP_TIMEOUTS, type HttpTimeouts } from '../http/strict-fastify.ts';
+import { tokenEndpoint } from '../http/token.ts';
+import { AuthorizationEndpoint } from '../oauth/authorization-endpoint.ts';
+import { CLIENT_AUTH_METHODS } from '../oauth/client-auth/index.ts';
+import { GRANT_TYPES } from '../oauth/grants/index.ts';
+import { Handles } from '../oauth/handles.ts';
+import { IntrospectionEndpoint } from '../oauth/introspection.ts';
+import { issuerPath } from '../oauth/issuer.ts';
+import { authorizationServerMetadata, metadataPaths } from '../oauth/metadata.ts';
+import type { Clock, Random, ResourceOwners, Stores } from '../oauth/ports.ts';
+import type { RegistryRef } from '../oauth/registry.ts';
+import { RevocationEndpoint } from '../oauth/revocation.ts';
+import { TokenEndpoint } from '../oauth/token-endpoint.ts';
+import { AccessTokens } from '../oauth/tokens.ts';
+import { AuditLog } from './audit-log.ts';
+import { measuredStores } from './measured-stores.ts';
+import { Draining } from './shutdown.ts';
+import { assembleSignIn } from './sign-in.ts';
+
+/** What configuration decides about the token server; `config.ts` reads it. */
+export interface TokenServerSettings {
+  readonly issuer: string;
+  /** Addresses and CIDR blocks whose X-Forwarded-For counts. */
+  readonly trustedProxies: readonly string[];
+  /** False turns every limit on attempts off. */
+  readonly rateLimits: boolean;
+  readonly auditSubjects: 'hashed' | 'plain';
+  /** One of how many successful token requests gets a log line. */
+  readonly logOneTokenIn: number;
+}
+
+export interface TokenServerOptions {
+  readonly settings: TokenServerSettings;
+  readonly registry: RegistryRef;
+  readonly stores: Stores;
+  readonly owners: ResourceOwners;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** The first makes handles, all are accepted; at least one. */
+  readonly peppers: readonly [Uint8Array, ...Uint8Array[]];
+  readonly log: Logger;
+  /** The server behind `stores`; undefined where they are in memory. */
+  readonly store?: StoreProbe;
+  /** How many clients the last judgement of the manifests refused. */
+  readonly refusedClients?: () => number;
+  /** Log lines dropped since the start. */
+  readonly logDropped?: () => number;
+  /** Conditions of readiness beside a signing key and not draining. */
+  readonly readiness?: readonly ReadinessCheck[];
+  readonly timeouts?: Partial<HttpTimeouts>;
+  /** Metrics of the process itself: once a process. */
+  readonly processMetrics?: boolean;
+}
+
+export interface TokenServer {
+  readonly public: FastifyInstance;
+  readonly admin: FastifyInstance;
+  readonly draining: Draining;
+  readonly audit: AuditLog;
+  readonly metrics: Metrics;
+  /** To be called at each swap of the registry. @param seconds from the change of the manifests until it was served */
+  readonly registrySwapped: (seconds: number) => void;
+}
+
+/** Puts a token server together. @throws Error when a trusted proxy is neither an address nor a CIDR block */
+export function assembleTokenServer(options: TokenServerOptions): TokenServer {
+  const { settings, registry, log, peppers } = options;
+  const { issuer } = settings;
+  const draining = new Draining();
+  const metrics = new Metrics({
+    clients: () => registry.current.size,
+    refusedClients: options.refusedClients,
+    logDropped: options.logDropped ?? (() => 0),
+    processMetrics: options.processMetrics ?? false,
+    store: options.store,
+  });
+  const audit = new AuditLog({ log, metrics, subjects: settings.auditSubjects, pepper: peppers[0] });
+  const shared = {
+    ...{ issuer, log, metrics },
+    proxies: new TrustedProxies(settings.trustedProxies),
+    timeouts: { ...HTTP_TIMEOUTS, ...options.timeouts },
+    requestLog: new RequestLog({ log, oneTokenIn: settings.logOneTokenIn }),
+    corsOrigins: () => registry.current.corsOrigins,
+    newRequestId: requestIds(options.random),
+  };
+  const checks: readonly ReadinessCheck[] = [
+    { name: 'serving', fault: () => (draining.begun ? 'draining' : undefined) },
+    { name: 'signing key', fault: () => (registry.current.keys.signing ? undefined : 'no active key') },
+    ...(options.readiness ?? []),
+  ];
+  return {
+    public: createHttpServer({ ...shared, endpoints: publicEndpoints(options, audit, metrics) }),
+    admin: createHttpServer({ ...shared, endpoints: adminEndpoints({ checks, metrics }) }),
+    ...{ draining, audit, metrics },
+    registrySwapped: (seconds) => metrics.registrySwap.observe(seconds),
+  };
+}
+
+/** Every endpoint of the public port, with its absolute path. */
+function publicEndpoints(options: TokenServerOptions, audit: AuditLog, metrics: Metrics): readonly Endpoint[] {
+  const { settings, registry, owners, clock, random, peppers } = options;
+  const stores = measuredStores(options.stores, metrics);
+  const { issuer, rateLimits } = settings;
+  const handles = new Handles({ issuer, peppers, random });
+  const tokens = new AccessTokens({ issuer, clock, random, handles, endOfTurn: setImmediate });
+  const limiter = rateLimits ? new AuthenticationLimit({ clock }) : UNLIMITED_AUTHENTICATION;
+  const protocol = { issuer, registry, stores, owners, clock, random, handles, tokens, limiter, audit };
+  const { grants, replays } = stores;
+  const authorization = new AuthorizationEndpoint({ issuer, clock, grants, replays, handles, audit });
+  const signIn = assembleSignIn({
+    ...{ issuer, peppers, rateLimits, authorization, registry, stores, owners, clock, random, audit, metrics },
+  });
+  const document = authorizationServerMetadata({
+    issuer,
+    grantTypes: [...GRANT_TYPES.keys()],
+    authMethods: CLIENT_AUTH_METHODS,
+  });
+  const below: readonly Endpoint[] = [
+    ...pageEndpoints(signIn),
+    tokenEndpoint({ token: new TokenEndpoint(protocol), metrics, audit }),
+    revokeEndpoint({ revocation: new RevocationEndpoint(protocol), metrics }),
+    introspectEndpoint({ introspection: new IntrospectionEndpoint(protocol), metrics }),
+    jwksEndpoint({ registry }),
+  ];
+  return [
+    ...below.map((endpoint) => ({ ...endpoint, path: `${issuerPath(issuer)}${endpoint.path}` })),
+    ...metadataEndpoints({ document, paths: metadataPaths(issuer) }),
+  ];
+}
+
+/** Ids that tell two requests apart in the logs of many replicas, without a call for randomness each. */
+function requestIds(random: Random): () => string {
+  const replica = Buffer.from(random.bytes(6)).toString('base64url');
+  let count = 0;
+  return () => `${replica}-${(count++).toString(36)}`;
+}

@@ -1,0 +1,93 @@
+// The log of a process: bounded, asynchronous, and made for people on a terminal.
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { describe, expect, it } from 'vitest';
+
+function run(source: string) {
+  const log = JSON.stringify(new URL('../../src/processes/log.ts', import.meta.url).href);
+  return spawn(process.execPath, ['--input-type=module', '-e', `import { openLog } from ${log};${source}`]);
+}
+
+async function outputOf(source: string): Promise<string> {
+  const child = run(source);
+  let output = '';
+  child.stdout.on('data', (chunk) => {
+    output += chunk;
+  });
+  await once(child, 'close');
+  return output;
+}
+
+describe('the log of a process', () => {
+  it('waits for nobody: what a stalled reader leaves no room for is dropped and counted', async () => {
+    const child = run(`
+      const { log, dropped } = openLog({ level: 'info', format: 'json' });
+      const started = performance.now();
+      for (let count = 0; count < 20_000; count += 1) log.info({ filling: 'x'.repeat(1000) });
+      const milliseconds = performance.now() - started;
+      process.stderr.write(JSON.stringify({ dropped: dropped(), milliseconds }), () => process.exit(0));
+    `);
+    // Standard output is never read.
+    const [report] = await once(child.stderr, 'data');
+    expect(JSON.parse(String(report)).dropped).toBeGreaterThan(10_000);
+    child.kill('SIGKILL');
+  });
+
+  it('is complete after a flush', async () => {
+    const output = await outputOf(`
+      const { log, flush } = openLog({ level: 'info', format: 'json' });
+      for (let count = 0; count < 1000; count += 1) log.info({ count });
+      flush();
+      process.exit(0);
+    `);
+    const lines = output
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(lines.map(({ count }) => count)).toEqual(Array.from({ length: 1000 }, (_, index) => index));
+    expect(lines[0]).toEqual({ level: 'info', time: expect.stringMatching(/^\d{4}-.*Z$/), count: 0 });
+  });
+
+  it('is JSON where nobody looks, and made for people when asked', async () => {
+    const line = (format: string) => `
+      const { log, flush } = openLog({ level: 'info', format: '${format}' });
+      log.info({ route: 'token' }, 'hello');
+      flush();
+    `;
+    expect(JSON.parse(await outputOf(line('auto')))).toMatchObject({ msg: 'hello', route: 'token' });
+    const readable = await outputOf(line('pretty'));
+    expect(readable).toContain('hello');
+    expect(readable).not.toContain('{"level"');
+  });
+
+  it('tells people each request in one line of words, and of the audit stream the alerts', async () => {
+    const output = await outputOf(`
+      const { log } = openLog({ level: 'info', format: 'pretty' });
+      const facts = { clientId: 'default.job', grantType: 'client_credentials' };
+      log.info({ requestId: 'r1', route: 'token', method: 'POST', status: 200, durationMs: 1.5, ...facts, outcome: 'issued' });
+      const audit = log.child({ stream: 'audit' });
+      audit.info({ event: 'token.issued', clientId: 'default.job' });
+      audit.warn({ event: 'refresh_token.reuse_detected', clientId: 'default.web', alert: { id: 'a1', action: 'family_revoked' } });
+      log.info({ drainDelaySeconds: 5 }, 'draining');
+      log.info({ route: 'token', status: 401, durationMs: 2, clientId: 'x\\n\\u001b[31m', requestId: 'r2' });
+    `);
+    const lines = output.trimEnd().split('\n');
+    expect(lines.map((line) => line.replace(/^\[[\d:]+\] /, ''))).toEqual([
+      'INFO: token 200 issued default.job client_credentials (1.5 ms)',
+      'WARN: audit refresh_token.reuse_detected default.web family_revoked a1',
+      'INFO: draining drainDelaySeconds=5',
+      'INFO: token 401 x\\u{a}\\u{1b}[31m (2 ms) r2',
+    ]);
+  });
+
+  it('keeps the audit stream whatever its level', async () => {
+    const output = await outputOf(`
+      const { log, flush } = openLog({ level: 'error', format: 'json' });
+      log.info('not this');
+      log.child({ stream: 'audit' }, { level: 'info' }).info({ event: 'token.issued' });
+      flush();
+    `);
+    expect(JSON.parse(output)).toMatchObject({ stream: 'audit', event: 'token.issued' });
+  });
+});

@@ -1,0 +1,127 @@
+// The end of a process (operations: red at once, drain delay, finish what is in flight, exit 0).
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { createLog } from '../../src/processes/log.ts';
+import { drain } from '../../src/processes/shutdown.ts';
+import { basic, startGrantry } from '../grantry.ts';
+
+const SECRET = 'kSiQ0yY8Jh1x4nV7wB2dR5tG9mC3fL6p';
+
+describe('draining', () => {
+  it('is red at once, still serves during the delay, then takes no more and is over', async () => {
+    const grantry = await startGrantry({ clients: [{ clientId: 'team.machine', secret: SECRET }] });
+    const { server } = grantry;
+    const log = createLog('silent', process.stderr);
+    const over = drain({
+      draining: server.draining,
+      drainDelaySeconds: 0.5,
+      servers: [server.public, server.admin],
+      log,
+    });
+    expect((await fetch(grantry.adminUrl('/readyz'))).status).toBe(503);
+    const response = await grantry.post(
+      '/token',
+      { grant_type: 'client_credentials' },
+      { headers: { authorization: basic('team.machine', SECRET) } },
+    );
+    expect(response.status).toBe(200);
+    expect(await over).toBe(0);
+    await expect(fetch(grantry.url('/token'))).rejects.toThrow();
+    await grantry.stop();
+  });
+});
+
+describe('a request in flight', () => {
+  it('is finished while the process drains, and its connection ends with it', async () => {
+    const grantry = await startGrantry({ clients: [{ clientId: 'team.machine', secret: SECRET }] });
+    const { server } = grantry;
+    const body = 'grant_type=client_credentials';
+    const head = [
+      'POST /token HTTP/1.1',
+      'Host: a',
+      'Content-Type: application/x-www-form-urlencoded',
+      `Authorization: ${basic('team.machine', SECRET)}`,
+      `Content-Length: ${body.length}`,
+    ];
+    const socket = connect({ host: '127.0.0.1', port: grantry.port });
+    socket.write(`${head.join('\r\n')}\r\n\r\n`);
+    await once(socket, 'connect');
+    await setTimeout(100);
+    const log = createLog('silent', process.stderr);
+    const over = drain({
+      draining: server.draining,
+      drainDelaySeconds: 0,
+      servers: [server.public, server.admin],
+      log,
+    });
+    await setTimeout(100);
+    socket.write(body);
+    const [answer] = await once(socket, 'data');
+    expect(String(answer)).toMatch(/^HTTP\/1\.1 200 /);
+    expect(await over).toBe(0);
+    await grantry.stop();
+  });
+});
+
+/** Runs a process that ends on signals and holds itself open. */
+function processThat(does: string) {
+  const source = `
+    import { fastify } from 'fastify';
+    import { createLog } from ${JSON.stringify(new URL('../../src/processes/log.ts', import.meta.url).href)};
+    import { Draining, endOnSignals } from ${JSON.stringify(new URL('../../src/processes/shutdown.ts', import.meta.url).href)};
+    const server = fastify({ forceCloseConnections: true });
+    await server.listen({ port: 0 });
+    const log = createLog('info', process.stdout);
+    const flush = () => process.stdout.write('flushed');
+    endOnSignals({ draining: new Draining(), drainDelaySeconds: DELAY, servers: [server], log, flush, exit: (code) => process.exit(code) });
+    process.stdout.write('ready');
+    ${does}
+  `;
+  return source;
+}
+
+async function run(source: string, onReady: (kill: (signal: NodeJS.Signals) => void) => void) {
+  const child = spawn(process.execPath, ['--input-type=module', '-e', source], {
+    cwd: new URL('../..', import.meta.url),
+  });
+  let output = '';
+  child.stderr.on('data', (chunk) => {
+    output += chunk;
+  });
+  child.stdout.on('data', (chunk) => {
+    if (`${output}${chunk}`.includes('ready') && !output.includes('ready')) onReady((signal) => child.kill(signal));
+    output += chunk;
+  });
+  const [code] = await once(child, 'exit');
+  return { code, output };
+}
+
+describe('a process', () => {
+  it('ends with 0 on SIGTERM and on SIGINT, its log written out', async () => {
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+      const { code, output } = await run(processThat('').replace('DELAY', '0'), (kill) => kill(signal));
+      expect([code, output.includes('flushed')]).toEqual([0, true]);
+    }
+  });
+
+  it('ends at once on the second signal', async () => {
+    const { code } = await run(processThat('').replace('DELAY', '60'), (kill) => {
+      kill('SIGTERM');
+      setTimeout(200).then(() => kill('SIGTERM'));
+    });
+    expect(code).toBe(1);
+  });
+
+  it.each(['Promise.reject(new Error("nobody looks"));', 'setTimeout(() => { throw new Error("nobody looks"); });'])(
+    'logs what nobody handled and ends with 1: %s',
+    async (fault) => {
+      const { code, output } = await run(processThat(fault).replace('DELAY', '0'), () => {});
+      expect(code).toBe(1);
+      expect(output).toContain('nobody looks');
+    },
+  );
+});
