@@ -1,0 +1,201 @@
+// Histories that break one promise each, and their nearest neighbours that break none.
+
+import { describe, expect, it } from 'vitest';
+import { checkHistory, NOTICED } from './checker.ts';
+import type { AlertSeen, Fault, Operation, Seen } from './history.ts';
+
+/** An operation that takes from `begin` to 10 ms later, about a family whose code was redeemed at 20. */
+function operation(begin: number, kind: Operation['kind'], seen: Seen, more: Partial<Operation> = {}): Operation {
+  const shared = { grantId: '007.family', replica: 'replica 1', generation: undefined, intent: 'honest' } as const;
+  return { ...shared, kind, begin, end: begin + 10, given: kind === 'redeem' ? 5 : 20, seen, ...more };
+}
+
+function fault(from: number, to: number, more: Partial<Fault> = {}): Fault {
+  const harmless = { lostSince: undefined, breaksLogins: false, blind: undefined, killsReplica: false };
+  return { name: 'a fault', from, to, ...harmless, ...more };
+}
+
+const granted = (generation: number): Seen => ({ kind: 'granted', generation });
+const refused: Seen = { kind: 'refused' };
+const active: Seen = { kind: 'active' };
+const inactive: Seen = { kind: 'inactive' };
+const unavailable: Seen = { kind: 'unavailable' };
+const revoked: Seen = { kind: 'revoked' };
+const misuse = { intent: 'misuse' } as const;
+const REDEEMED = operation(10, 'redeem', granted(0));
+const EMPTIED = { lostSince: Number.NEGATIVE_INFINITY, breaksLogins: true };
+
+function promises(operations: readonly Operation[], faults: readonly Fault[] = [], alerts?: readonly AlertSeen[]) {
+  return checkHistory({ operations, faults, alerts }).map(({ promise }) => promise);
+}
+
+describe('an ordinary history', () => {
+  it('breaks nothing', () => {
+    const history = [
+      REDEEMED,
+      operation(30, 'refresh', granted(1), { generation: 0 }),
+      operation(31, 'refresh', granted(1), { generation: 0 }),
+      operation(50, 'introspect', active),
+      operation(60, 'refresh', unavailable, { generation: 1 }),
+      operation(80, 'revoke', revoked, { generation: 1 }),
+      operation(100, 'introspect', inactive),
+      operation(120, 'refresh', refused, { generation: 1 }),
+    ];
+    expect(promises(history, [], [])).toEqual([]);
+  });
+});
+
+describe('a code', () => {
+  it('may not be redeemed twice, whatever happened', () => {
+    const twice = [REDEEMED, operation(90, 'redeem', granted(0), misuse)];
+    const broken = promises(twice, [fault(30, 80, EMPTIED)]);
+    expect(broken).toContain('a code is redeemed once');
+  });
+
+  it('may be refused only when another history has begun', () => {
+    const refusal = [operation(100, 'redeem', refused)];
+    expect(promises(refusal)).toEqual(['a code in flight is kept']);
+    expect(promises(refusal, [fault(30, 60)])).toEqual(['a code in flight is kept']);
+    expect(promises(refusal, [fault(30, 60, { breaksLogins: true })])).toEqual([]);
+    expect(
+      promises([operation(100, 'redeem', refused, { given: 70 })], [fault(30, 60, { breaksLogins: true })]),
+    ).toEqual(['a code in flight is kept']);
+  });
+});
+
+describe('a refresh token', () => {
+  it('has one successor', () => {
+    const fork = [REDEEMED, operation(30, 'refresh', granted(2), { generation: 0 })];
+    expect(promises(fork)).toEqual(['a token has one successor']);
+  });
+});
+
+describe('a dead family', () => {
+  const reuse = operation(40, 'refresh', refused, { generation: 0, ...misuse });
+  const replay = operation(40, 'redeem', refused, misuse);
+
+  it.each([
+    ['revoked', operation(40, 'revoke', revoked, { generation: 0 })],
+    ['reused', reuse],
+    ['replayed', replay],
+  ])('(%s) may not refresh or be active', (_, death) => {
+    expect(promises([REDEEMED, death, operation(60, 'introspect', active)])).toEqual(['a dead family stays dead']);
+    const refresh = operation(60, 'refresh', granted(3), { generation: 2 });
+    expect(promises([REDEEMED, death, refresh])).toEqual(['a dead family stays dead']);
+  });
+
+  it('is not known to be dead before its death was answered, or by an answer that did not come', () => {
+    const revocation = operation(40, 'revoke', revoked);
+    expect(promises([REDEEMED, revocation, operation(45, 'introspect', active)])).toEqual([]);
+    const unanswered = operation(40, 'revoke', unavailable);
+    expect(promises([REDEEMED, unanswered, operation(60, 'introspect', active)])).toEqual([]);
+  });
+
+  it('may live again for a moment where the fail-over lost its death, and not after it was noticed', () => {
+    const revocation = operation(40, 'revoke', revoked);
+    const failOver = fault(60, 100, { lostSince: 35, breaksLogins: true });
+    expect(promises([REDEEMED, revocation, operation(110, 'introspect', active)], [failOver])).toEqual([]);
+    const late = operation(101 + NOTICED, 'introspect', active);
+    expect(promises([REDEEMED, revocation, late], [failOver])).toEqual(['a dead family stays dead']);
+    const kept = fault(60, 100, { lostSince: 55, breaksLogins: true });
+    const soon = operation(110, 'introspect', active);
+    expect(promises([REDEEMED, revocation, soon], [kept])).toEqual(['a dead family stays dead']);
+  });
+
+  it('may not be taken for dead by a server that never saw its code redeemed', () => {
+    const concurrent = { ...replay, begin: 12, end: 25 };
+    const failOver = fault(11, 24, { breaksLogins: true });
+    const later = operation(60, 'introspect', active);
+    expect(promises([{ ...REDEEMED, ...misuse }, concurrent, later], [failOver])).toEqual([]);
+    expect(promises([{ ...REDEEMED, ...misuse }, concurrent, later])).toEqual(['a dead family stays dead']);
+  });
+});
+
+describe('a living family', () => {
+  const refusal = operation(200, 'refresh', refused, { generation: 0 });
+  const inactivity = operation(200, 'introspect', inactive);
+
+  it('may not be refused, nor be called inactive', () => {
+    expect(promises([REDEEMED, refusal])).toEqual(['a living family is kept']);
+    expect(promises([REDEEMED, inactivity], [fault(30, 60, { breaksLogins: true })])).toEqual([
+      'a living family is kept',
+    ]);
+  });
+
+  it('may be lost with all of Redis, and what was made until that was noticed too', () => {
+    expect(promises([REDEEMED, refusal], [fault(30, 60, EMPTIED)])).toEqual([]);
+    expect(promises([REDEEMED, inactivity], [fault(5, 15, EMPTIED)])).toEqual([]);
+    const young = { given: 70 + NOTICED, begin: 80 + NOTICED, end: 90 + NOTICED };
+    expect(promises([{ ...refusal, ...young }], [fault(30, 60, EMPTIED)])).toEqual(['a living family is kept']);
+  });
+
+  it('may be lost in a fail-over only where the replica did not have it', () => {
+    expect(promises([REDEEMED, refusal], [fault(30, 60, { lostSince: 15 })])).toEqual([]);
+    expect(promises([REDEEMED, refusal], [fault(30, 60, { lostSince: 25 })])).toEqual(['a living family is kept']);
+  });
+
+  it('may be refused once it was revoked or misused, also where no answer came', () => {
+    expect(promises([REDEEMED, operation(150, 'revoke', unavailable), refusal])).toEqual([]);
+    expect(promises([REDEEMED, operation(150, 'redeem', { kind: 'lost' }, misuse), refusal])).toEqual([]);
+    expect(promises([REDEEMED, operation(250, 'revoke', unavailable), refusal])).toEqual(['a living family is kept']);
+  });
+});
+
+describe('what was lost with all of Redis', () => {
+  it('may not come back', () => {
+    const later = operation(100 + NOTICED, 'introspect', active);
+    expect(promises([REDEEMED, later], [fault(30, 60, EMPTIED)])).toEqual(['what was lost with Redis stays lost']);
+    expect(promises([REDEEMED, { ...later, given: 70 }], [fault(30, 60, EMPTIED)])).toEqual([]);
+  });
+});
+
+describe('a blind replica', () => {
+  it('may not call anything active', () => {
+    const blind = [fault(30, 100, { blind: { from: 30, to: 90 } })];
+    expect(promises([REDEEMED, operation(40, 'introspect', active)], blind)).toEqual(['nothing is active while blind']);
+    expect(promises([REDEEMED, operation(40, 'introspect', unavailable)], blind)).toEqual([]);
+    expect(promises([REDEEMED, operation(25, 'introspect', active)], blind)).toEqual([]);
+    expect(promises([REDEEMED, operation(85, 'introspect', active)], blind)).toEqual([]);
+  });
+});
+
+describe('alerts', () => {
+  const grantId = '007.family';
+  const reuse = operation(40, 'refresh', refused, { generation: 0, ...misuse });
+  const detected = { type: 'refresh_token.reuse_detected', grantId };
+
+  it('are raised once for a family', () => {
+    expect(promises([REDEEMED, reuse], [], [detected])).toEqual([]);
+    expect(promises([REDEEMED, reuse], [], [detected, detected])).toEqual(['one alert for each family']);
+    const faults = [fault(45, 60, { killsReplica: true })];
+    expect(promises([REDEEMED, reuse], faults, [detected, detected])).toEqual([]);
+  });
+
+  it('are raised for every reuse that killed a family', () => {
+    expect(promises([REDEEMED, reuse], [], [])).toEqual(['an alert for each cause']);
+    expect(promises([REDEEMED, operation(30, 'revoke', revoked), reuse], [], [])).toEqual([]);
+    expect(promises([REDEEMED, reuse], [fault(60, 90, { lostSince: 45 })], [])).toEqual([]);
+    expect(promises([REDEEMED, reuse], [fault(60, 90, { lostSince: 55 })], [])).toEqual(['an alert for each cause']);
+  });
+
+  it.each([
+    ['refresh_token.reuse_detected', 'nobody reused anything'],
+    ['authorization_code.replayed', 'nobody sent a code twice'],
+    ['state_lost', 'nothing was lost'],
+  ])('are not raised (%s) where %s', (type) => {
+    expect(promises([REDEEMED], [], [{ type, grantId }])).toEqual(['no alert without a cause']);
+  });
+
+  it('are not raised about families that nobody has', () => {
+    expect(promises([REDEEMED], [], [{ type: 'state_lost', grantId: '001.other' }])).toEqual([
+      'no alert without a cause',
+    ]);
+  });
+});
+
+describe('an answer', () => {
+  it('may not be one that no fault excuses', () => {
+    const broken = operation(30, 'refresh', { kind: 'unexpected', what: '500' });
+    expect(promises([REDEEMED, broken])).toEqual(['an answer is one of those documented']);
+  });
+});

@@ -1,0 +1,182 @@
+// Judges a history by the promises of the state in Redis: no code is redeemed twice, no dead family lives again, no living
+// one is lost unless the fault that happened may cost it, nothing is called active while blind, one alert for each family.
+
+import type { AlertSeen, Fault, History, Operation } from './history.ts';
+
+/** A promise that was broken, and what shows it. */
+export interface Violation {
+  readonly promise:
+    | 'a code is redeemed once'
+    | 'a token has one successor'
+    | 'a dead family stays dead'
+    | 'what was lost with Redis stays lost'
+    | 'a living family is kept'
+    | 'a code in flight is kept'
+    | 'nothing is active while blind'
+    | 'one alert for each family'
+    | 'no alert without a cause'
+    | 'an alert for each cause'
+    | 'an answer is one of those documented';
+  readonly grantId: string;
+  readonly operations: readonly Operation[];
+}
+
+/** By when a replica has noticed what happened to Redis and done its part, after it answers again; milliseconds. */
+export const NOTICED = 2000;
+
+/** By when an alert that its replica did not tell is told by another one, in milliseconds. */
+export const SWEPT = 20_000;
+
+/** Every broken promise; empty when all were kept. */
+export function checkHistory(history: History): readonly Violation[] {
+  const grants = Map.groupBy(history.operations, ({ grantId }) => grantId);
+  const alerts = Map.groupBy(history.alerts ?? [], ({ grantId }) => grantId);
+  const ofGrants = [...grants].flatMap(([grantId, operations]) => {
+    const grant = new GrantHistory(operations, history.faults);
+    const own = history.alerts === undefined ? [] : grant.alertViolations(alerts.get(grantId) ?? []);
+    return [...grant.violations(), ...own].map((each) => ({ ...each, grantId }));
+  });
+  const strangers = [...alerts.keys()].filter((grantId) => !grants.has(grantId));
+  return [
+    ...ofGrants,
+    ...strangers.map((grantId) => ({ promise: 'no alert without a cause' as const, grantId, operations: [] })),
+  ];
+}
+
+type Found = Omit<Violation, 'grantId'>;
+
+class GrantHistory {
+  readonly #operations: readonly Operation[];
+  readonly #faults: readonly Fault[];
+
+  constructor(operations: readonly Operation[], faults: readonly Fault[]) {
+    this.#operations = operations;
+    this.#faults = faults;
+  }
+
+  violations(): readonly Found[] {
+    const redemptions = this.#operations.filter(({ kind, seen }) => kind === 'redeem' && seen.kind === 'granted');
+    return [
+      ...(redemptions.length > 1 ? [{ promise: 'a code is redeemed once' as const, operations: redemptions }] : []),
+      ...this.#operations.flatMap((operation) => this.#faultOf(operation)),
+    ];
+  }
+
+  #faultOf(operation: Operation): readonly Found[] {
+    const { kind, seen, generation } = operation;
+    if (seen.kind === 'unexpected')
+      return [{ promise: 'an answer is one of those documented', operations: [operation] }];
+    if (kind === 'refresh' && seen.kind === 'granted' && seen.generation !== (generation ?? 0) + 1) {
+      return [{ promise: 'a token has one successor', operations: [operation] }];
+    }
+    if (isAlive(operation)) return this.#aliveWrongly(operation);
+    if (isDead(operation)) return this.#deadWrongly(operation);
+    return [];
+  }
+
+  #aliveWrongly(operation: Operation): readonly Found[] {
+    const found: Found[] = [];
+    const isBlind = this.#faults.some(
+      ({ blind }) => blind !== undefined && blind.from <= operation.begin && operation.end <= blind.to,
+    );
+    if (isBlind) found.push({ promise: 'nothing is active while blind', operations: [operation] });
+    const death = this.#operations.find(
+      (other) => other.end < operation.begin && this.#isDeath(other) && !this.#mayBeUndone(other, operation),
+    );
+    if (death !== undefined) found.push({ promise: 'a dead family stays dead', operations: [death, operation] });
+    const survives = this.#faults.some(
+      ({ lostSince, from, to }) =>
+        lostSince === Number.NEGATIVE_INFINITY && operation.given < from && to + NOTICED < operation.begin,
+    );
+    if (survives) found.push({ promise: 'what was lost with Redis stays lost', operations: [operation] });
+    return found;
+  }
+
+  /** Whether this left the family dead for sure: a revocation called done, or a misuse refused. */
+  #isDeath({ kind, intent, given, end, begin, seen }: Operation): boolean {
+    if (seen.kind === 'revoked') return true;
+    if (kind === 'introspect' || intent !== 'misuse' || seen.kind !== 'refused') return false;
+    if (kind === 'refresh') return true;
+    // A code is also refused by a server that has never seen its redemption.
+    const isReplay = this.#operations.some(
+      (other) => other.kind === 'redeem' && other.seen.kind === 'granted' && other.end < begin,
+    );
+    return isReplay || !this.#breaksLogin(given, end);
+  }
+
+  #breaksLogin(issued: number, end: number): boolean {
+    return this.#faults.some(({ breaksLogins, from, to }) => breaksLogins && issued <= to && from <= end);
+  }
+
+  /** Whether a death may be unknown to who answers now: lost in a fail-over, and not yet applied again. */
+  #mayBeUndone(death: Operation, alive: Operation): boolean {
+    return this.#faults.some(
+      (fault) => mayLose(fault, death.end) && fault.from <= alive.end && alive.begin <= fault.to + NOTICED,
+    );
+  }
+
+  #deadWrongly(operation: Operation): readonly Found[] {
+    const { kind, intent, given, end } = operation;
+    if (intent === 'misuse') return [];
+    const isKilled = this.#operations.some((other) => other !== operation && mayKill(other) && other.begin < end);
+    const isLost = this.#faults.some((fault) => mayLose(fault, given) && fault.from <= end);
+    if (isKilled || isLost) return [];
+    if (kind !== 'redeem') return [{ promise: 'a living family is kept', operations: [operation] }];
+    return this.#breaksLogin(given, end) ? [] : [{ promise: 'a code in flight is kept', operations: [operation] }];
+  }
+
+  alertViolations(alerts: readonly AlertSeen[]): readonly Found[] {
+    const operations = this.#operations;
+    const first = Math.min(...operations.map(({ begin }) => begin));
+    const last = Math.max(...operations.map(({ end }) => end)) + SWEPT;
+    const faults = this.#faults.filter(({ from, to }) => first <= to && from <= last);
+    const lossy = faults.filter(({ lostSince }) => lostSince !== undefined);
+    const tellsTwice = lossy.length > 0 || faults.some(({ killsReplica }) => killsReplica);
+    const misuses = (kind: Operation['kind']) =>
+      operations.filter((operation) => operation.kind === kind && operation.intent === 'misuse');
+    const causes: Readonly<Record<string, boolean>> = {
+      'refresh_token.reuse_detected': misuses('refresh').length > 0,
+      'authorization_code.replayed': misuses('redeem').length > 0,
+      state_lost: lossy.length > 0,
+    };
+    const found: Found[] = [];
+    for (const [type, those] of Map.groupBy(alerts, (alert) => alert.type)) {
+      if (causes[type] !== true) found.push({ promise: 'no alert without a cause', operations });
+      if (those.length > 1 && !tellsTwice) found.push({ promise: 'one alert for each family', operations });
+    }
+    const detected = misuses('refresh').find((operation) => this.#mustHaveAlerted(operation));
+    if (detected !== undefined && !alerts.some(({ type }) => type === 'refresh_token.reuse_detected')) {
+      found.push({ promise: 'an alert for each cause', operations: [detected] });
+    }
+    return found;
+  }
+
+  /** A reuse that was refused while nothing else had killed the family, and that no fault can have undone. */
+  #mustHaveAlerted(reuse: Operation): boolean {
+    if (reuse.seen.kind !== 'refused') return false;
+    const others = this.#operations.filter((other) => other !== reuse && mayKill(other) && other.begin < reuse.end);
+    const isLost = this.#faults.some((fault) => mayLose(fault, reuse.given) || mayLose(fault, reuse.end));
+    return !isLost && others.every(({ kind, seen }) => kind === 'refresh' && seen.kind === 'refused');
+  }
+}
+
+/** Whether a write that was answered then may be gone after the fault. */
+function mayLose({ lostSince, to }: Fault, answered: number): boolean {
+  if (lostSince === undefined || answered < lostSince) return false;
+  // Who finds Redis empty voids what is made until then.
+  return answered <= to + (lostSince === Number.NEGATIVE_INFINITY ? NOTICED : 0);
+}
+
+/** What only a living family, or a good code, answers. */
+function isAlive({ seen }: Operation): boolean {
+  return seen.kind === 'active' || seen.kind === 'granted';
+}
+
+function isDead({ seen }: Operation): boolean {
+  return seen.kind === 'refused' || seen.kind === 'inactive';
+}
+
+/** What may leave the family dead, whatever the client saw. */
+function mayKill({ kind, intent }: Operation): boolean {
+  return kind === 'revoke' || (kind !== 'introspect' && intent === 'misuse');
+}

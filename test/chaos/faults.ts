@@ -1,0 +1,65 @@
+// What a fault is: it strikes, is mended, and says what it may have cost by the table in docs/guides/redis.md. What happens to
+// Redis depends on its form and is in a file for each; what happens to grantry itself is here.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Replica } from '../redis/replicas.ts';
+import type { Fault } from './history.ts';
+import type { SeededRandom } from './seeded-random.ts';
+
+/** What a fault may have cost; what is left out is nothing. */
+export interface Cost extends Partial<Omit<Fault, 'name' | 'from' | 'to'>> {
+  /** When a primary took requests again; when `strike` resolved, if left out. */
+  readonly mended?: number;
+}
+
+/** One kind of fault. `strike` resolves once everything is as it was, though not yet noticed by the replicas. */
+export interface FaultKind {
+  readonly name: string;
+  strike(random: SeededRandom): Promise<Cost>;
+}
+
+/** What was answered before may be lost as well. */
+export const EVERYTHING = Number.NEGATIVE_INFINITY;
+
+/** Runs `work`; nobody can know anything from when `begin` has resolved until it ends. */
+export async function blindly(
+  begin: () => Promise<void> | void,
+  work: () => Promise<unknown>,
+): Promise<Fault['blind']> {
+  await begin();
+  // What was on its way may still arrive.
+  const from = performance.now() + 20;
+  await work();
+  return { from, to: performance.now() };
+}
+
+/** What happens to the replicas of grantry themselves. */
+export function faultsOfReplicas(replicas: readonly Replica[]): readonly FaultKind[] {
+  return [
+    {
+      name: 'a replica of grantry is killed',
+      async strike(random) {
+        const replica = random.pick(replicas);
+        await replica.kill();
+        await sleep(random.between(0, 300));
+        await replica.start();
+        return { killsReplica: true };
+      },
+    },
+    {
+      name: 'a replica of grantry is stopped for a while',
+      async strike(random) {
+        const replica = random.pick(replicas);
+        replica.pause();
+        await sleep(random.between(100, 1500));
+        replica.resume();
+        return {};
+      },
+    },
+  ];
+}
+
+/** The replication offset in an INFO. */
+export function offsetIn(info: unknown): number {
+  return Number(/^master_repl_offset:(\d+)/m.exec(String(info))?.[1]);
+}

@@ -1,0 +1,67 @@
+// What clients of all replicas asked and saw, what happened to Redis meanwhile, and what the audit streams said. All times
+// are milliseconds of one clock, that of the process the clients run in.
+
+/** What came of one request: the words are the client's, not the server's. */
+export type Seen =
+  /** Tokens; `generation` is that of the new refresh token. */
+  | { readonly kind: 'granted'; readonly generation: number }
+  /** `invalid_grant`. */
+  | { readonly kind: 'refused' }
+  /** A revocation was called done. */
+  | { readonly kind: 'revoked' }
+  | { readonly kind: 'active' }
+  | { readonly kind: 'inactive' }
+  /** 503. */
+  | { readonly kind: 'unavailable' }
+  /** No answer. */
+  | { readonly kind: 'lost' }
+  /** Anything that no fault excuses. */
+  | { readonly kind: 'unexpected'; readonly what: string };
+
+/** One request and its answer. */
+export interface Operation {
+  readonly kind: 'redeem' | 'refresh' | 'revoke' | 'introspect';
+  readonly grantId: string;
+  readonly replica: string;
+  /** Of the presented refresh token; undefined for codes and access tokens. */
+  readonly generation: number | undefined;
+  /**
+   * `misuse`: a code that was sent before, or a token that is neither the newest nor the one before it: what it is done
+   * to kills the family. `honest`: everything else, retries of a refresh included.
+   */
+  readonly intent: 'honest' | 'misuse';
+  /** When what is presented had been given to the client. */
+  readonly given: number;
+  readonly begin: number;
+  readonly end: number;
+  readonly seen: Seen;
+}
+
+/** Something that was done to Redis or to a replica. */
+export interface Fault {
+  readonly name: string;
+  readonly from: number;
+  /** When every replica had answered again. */
+  readonly to: number;
+  /** What was answered from then on may be lost; minus infinity when everything is, undefined when nothing. */
+  readonly lostSince: number | undefined;
+  /** Codes issued before or meanwhile may be gone: another history has begun. */
+  readonly breaksLogins: boolean;
+  /** While nobody could know whether a token is alive. */
+  readonly blind: { readonly from: number; readonly to: number } | undefined;
+  /** A replica died: what it had raised may be told again by another one. */
+  readonly killsReplica: boolean;
+}
+
+/** One alert in the audit stream of a replica. */
+export interface AlertSeen {
+  readonly type: string;
+  readonly grantId: string;
+}
+
+export interface History {
+  readonly operations: readonly Operation[];
+  readonly faults: readonly Fault[];
+  /** All there are at the end; undefined while more may come. */
+  readonly alerts: readonly AlertSeen[] | undefined;
+}

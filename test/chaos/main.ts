@@ -1,0 +1,112 @@
+// `npm run test:chaos`: the long form. Acts of 25 rounds over every form of Redis until so many rounds were run; prints the
+// seed, each round, and what happened how often. `--seed` chooses the same faults and the same clients again.
+
+import { randomInt } from 'node:crypto';
+import { parseArgs } from 'node:util';
+import { endProcesses } from '../processes/grantry-process.ts';
+import type { Fault, Operation } from './history.ts';
+import { narrate } from './narration.ts';
+import { type ActReport, GROUNDS, type RoundReport, runAct } from './rounds.ts';
+import { SeededRandom } from './seeded-random.ts';
+
+const ROUNDS_OF_AN_ACT = 25;
+
+const USAGE = `npm run test:chaos -- [options]
+  --seed N        repeat the faults and the clients of a run
+  --rounds N      how many faults (200)
+  --replicas N    of grantry (3)
+  --ground NAME   only this form of Redis: ${Object.keys(GROUNDS).join(' | ')}
+  --fault NAME    only this fault, as a round calls it`;
+
+const { values } = parseArgs({
+  options: {
+    help: { type: 'boolean', default: false },
+    seed: { type: 'string' },
+    rounds: { type: 'string', default: '200' },
+    replicas: { type: 'string', default: '3' },
+    ground: { type: 'string' },
+    fault: { type: 'string' },
+  },
+});
+if (values.help) {
+  console.log(USAGE);
+  process.exit(0);
+}
+const seed = values.seed === undefined ? randomInt(2 ** 31) : Number(values.seed);
+const rounds = Number(values.rounds);
+const grounds = (Object.keys(GROUNDS) as (keyof typeof GROUNDS)[]).filter(
+  (name) => values.ground === undefined || name === values.ground,
+);
+
+console.log(`seed ${seed}, ${rounds} rounds, ${values.replicas} replicas of grantry`);
+const random = new SeededRandom(seed);
+const reports: ActReport[] = [];
+let done = 0;
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(130));
+try {
+  for (let act = 0; done < rounds; act++) {
+    const ground = grounds[act % grounds.length];
+    if (ground === undefined) throw new Error(`there is no ground called ${values.ground}`);
+    const ofAct = Math.min(ROUNDS_OF_AN_ACT, rounds - done);
+    console.log(`\n${ground}: ${ofAct} rounds`);
+    const report = await runAct({
+      ...{ ground, rounds: ofAct, seed: Math.floor(random.next() * 2 ** 32), replicas: Number(values.replicas) },
+      ...(values.fault !== undefined && { faults: [values.fault] }),
+      observe: printRound,
+    });
+    reports.push(report);
+    done += report.rounds.length;
+    if (report.violations.length > 0) {
+      console.log(narrate(report));
+      process.exitCode = 1;
+      break;
+    }
+  }
+  printTable(reports);
+} finally {
+  await endProcesses();
+}
+console.log(process.exitCode === 1 ? `\nBROKEN; again with --seed ${seed}` : `\nevery promise kept; seed ${seed}`);
+
+function printRound({ round, fault, recovery, operations, violations }: RoundReport): void {
+  const verdict = violations.length === 0 ? 'ok' : `${violations.length} BROKEN`;
+  console.log(
+    `  ${round}. ${fault}: ${operations} requests, all serve again ${Math.round(recovery)} ms after Redis, ${verdict}`,
+  );
+}
+
+function printTable(all: readonly ActReport[]): void {
+  const ofRounds = Map.groupBy(
+    all.flatMap((report) => report.rounds),
+    ({ fault }) => fault,
+  );
+  console.log(
+    '\n| fault | rounds | requests | all serve again after Redis does: median, most (ms) |\n| --- | --- | --- | --- |',
+  );
+  for (const [fault, list] of [...ofRounds].sort()) {
+    const times = list.map(({ recovery }) => recovery).sort((a, b) => a - b);
+    const requests = list.reduce((sum, { operations }) => sum + operations, 0);
+    const [median = 0, most = 0] = [times[times.length >> 1], times.at(-1)];
+    console.log(`| ${fault} | ${list.length} | ${requests} | ${Math.round(median)}, ${Math.round(most)} |`);
+  }
+  const operations = all.flatMap((report) => report.operations);
+  console.log('\n| request | answer | times | slowest (ms) |\n| --- | --- | --- | --- |');
+  for (const [what, those] of [...Map.groupBy(operations, wordsOf)].sort()) {
+    const slowest = Math.max(...those.map(({ begin, end }) => end - begin));
+    console.log(`| ${what} | ${those.length} | ${Math.round(slowest)} |`);
+  }
+  const outside = all.flatMap((report) => unexplained(report.operations, report.faults));
+  const alerts = all.reduce((sum, report) => sum + report.alerts, 0);
+  const grants = new Set(operations.map(({ grantId }) => grantId)).size;
+  console.log(`\n${operations.length} requests about ${grants} grants, ${alerts} alerts`);
+  console.log(`unavailable outside of any fault: ${outside.length}`);
+}
+
+function wordsOf({ kind, intent, seen }: Operation): string {
+  return `${kind}${intent === 'misuse' ? ' (misuse)' : ''} | ${seen.kind}`;
+}
+
+function unexplained(operations: readonly Operation[], faults: readonly Fault[]): readonly Operation[] {
+  const isDuring = ({ begin, end }: Operation) => faults.some(({ from, to }) => from <= end && begin <= to);
+  return operations.filter((each) => ['unavailable', 'lost'].includes(each.seen.kind) && !isDuring(each));
+}

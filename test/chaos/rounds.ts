@@ -1,0 +1,231 @@
+// One act of chaos: a Redis of one form, replicas of grantry on it, clients at work, and round after round one fault. After
+// each round everything is asked about in the calm, and the history so far is judged.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type AuditLine, type Replicas, redemption, refreshing, startReplicas } from '../redis/replicas.ts';
+import { freePort, startCluster, startRedis, startReplicated } from '../redis/servers.ts';
+import { checkHistory, SWEPT, type Violation } from './checker.ts';
+import { faultsOfCluster } from './cluster-faults.ts';
+import { type FaultKind, faultsOfReplicas } from './faults.ts';
+import type { Fault, Operation } from './history.ts';
+import { SeededRandom } from './seeded-random.ts';
+import { calmed, faultsOfReplicated } from './sentinel-faults.ts';
+import { faultsOfServer } from './server-faults.ts';
+import { startProxy } from './tcp-proxy.ts';
+import { Traffic } from './traffic.ts';
+
+/** Redis in one form, with what can happen to it. */
+interface Ground {
+  readonly environment: Readonly<Record<string, string>>;
+  readonly faults: readonly FaultKind[];
+  stop(): Promise<void>;
+}
+
+/** The forms of Redis there are. */
+export const GROUNDS = {
+  standalone: async (random: SeededRandom): Promise<Ground> => {
+    const server = await startRedis({ persistent: true });
+    const proxy = await startProxy(await freePort(), server.port, () => random.happens(0.1));
+    return {
+      environment: { GRANTRY_REDIS_URL: `redis://127.0.0.1:${proxy.port}` },
+      faults: faultsOfServer(server, proxy),
+      async stop() {
+        await proxy.stop();
+        await server.stop();
+      },
+    };
+  },
+  sentinel: async (): Promise<Ground> => {
+    const redis = await startReplicated();
+    await calmed(redis);
+    return {
+      environment: { GRANTRY_REDIS_URL: redis.url },
+      faults: faultsOfReplicated(redis),
+      stop: () => redis.stop(),
+    };
+  },
+  'sentinel, acknowledged by one replica': async (): Promise<Ground> => {
+    const redis = await startReplicated();
+    await calmed(redis);
+    return {
+      environment: { GRANTRY_REDIS_URL: redis.url, GRANTRY_REDIS_WAIT: '1:100' },
+      faults: faultsOfReplicated(redis),
+      stop: () => redis.stop(),
+    };
+  },
+  cluster: async (): Promise<Ground> => {
+    const cluster = await startCluster({ replicated: true });
+    return {
+      environment: { GRANTRY_REDIS_URL: cluster.url },
+      faults: faultsOfCluster(cluster),
+      stop: () => cluster.stop(),
+    };
+  },
+} as const;
+
+export interface ActOptions {
+  readonly ground: keyof typeof GROUNDS;
+  readonly seed: number;
+  readonly rounds: number;
+  readonly replicas: number;
+  /** The names of the faults in this order, instead of a choice by the seed. */
+  readonly faults?: readonly string[];
+  /** Told after each round. */
+  readonly observe?: (round: RoundReport) => void;
+}
+
+export interface RoundReport {
+  readonly round: number;
+  readonly fault: string;
+  /** From when there was a primary again until every replica had given a client a good answer, in milliseconds. */
+  readonly recovery: number;
+  readonly operations: number;
+  readonly violations: readonly Violation[];
+}
+
+export interface ActReport {
+  readonly rounds: readonly RoundReport[];
+  readonly operations: readonly Operation[];
+  readonly faults: readonly Fault[];
+  readonly alerts: number;
+  readonly violations: readonly Violation[];
+}
+
+/** What a replica that can reach Redis says. */
+const ANSWERS: readonly string[] = ['granted', 'refused', 'revoked', 'active', 'inactive'];
+
+const ALERTS = ['authorization_code.replayed', 'refresh_token.reuse_detected', 'state_lost'];
+
+/** How long before a fault a code was redeemed that is sent again after it, in milliseconds. */
+const RECENT = 200;
+
+/** How long the replicas may take to serve again; far more than they should, so that the history is judged. */
+const PATIENCE = 15_000;
+
+/** Runs an act to its end, or to the first broken promise. Leaves no process behind. */
+export async function runAct(options: ActOptions): Promise<ActReport> {
+  const random = new SeededRandom(options.seed);
+  const ground = await GROUNDS[options.ground](random.fork());
+  let replicas: Replicas | undefined;
+  try {
+    replicas = await startReplicas(options.replicas, ground.environment);
+    return await new Act(options, random, ground, replicas).run();
+  } finally {
+    await replicas?.stop();
+    await ground.stop();
+  }
+}
+
+class Act {
+  readonly #options: ActOptions;
+  readonly #random: SeededRandom;
+  readonly #replicas: Replicas;
+  readonly #kinds: readonly FaultKind[];
+  readonly #operations: Operation[] = [];
+  readonly #faults: Fault[] = [];
+  readonly #grants = new Set<string>();
+  readonly #traffic: Traffic;
+
+  constructor(options: ActOptions, random: SeededRandom, ground: Ground, replicas: Replicas) {
+    this.#options = options;
+    this.#random = random;
+    this.#replicas = replicas;
+    this.#kinds = [...ground.faults, ...faultsOfReplicas(replicas.all)];
+    this.#traffic = new Traffic({
+      replicas: replicas.all,
+      random: random.fork(),
+      record: (operation) => {
+        this.#operations.push(operation);
+        this.#grants.add(operation.grantId);
+      },
+    });
+  }
+
+  async run(): Promise<ActReport> {
+    const rounds: RoundReport[] = [];
+    try {
+      for (let round = 1; round <= this.#options.rounds; round++) {
+        const report = await this.#round(round);
+        rounds.push(report);
+        this.#options.observe?.(report);
+        if (report.violations.length > 0) break;
+      }
+    } finally {
+      await this.#traffic.stop();
+    }
+    const last = rounds.at(-1)?.violations ?? [];
+    const violations = last.length > 0 ? last : await this.#judgedWithAlerts();
+    const alerts = this.#alerts().length;
+    return { rounds, operations: this.#operations, faults: this.#faults, alerts, violations };
+  }
+
+  async #round(round: number): Promise<RoundReport> {
+    const before = this.#operations.length;
+    const random = this.#random.fork();
+    const kind = this.#kindOf(round, random);
+    this.#traffic.start();
+    await sleep(random.between(150, 400));
+    const from = performance.now();
+    const { mended = performance.now(), ...cost } = await kind.strike(random);
+    await this.#served();
+    const to = performance.now();
+    const harmless = { lostSince: undefined, breaksLogins: false, blind: undefined, killsReplica: false };
+    this.#faults.push({ name: kind.name, from, to, ...harmless, ...cost });
+    await this.#traffic.replay(from - RECENT);
+    await sleep(random.between(100, 300));
+    await this.#traffic.stop();
+    await this.#traffic.verify();
+    const violations = checkHistory({ operations: this.#operations, faults: this.#faults, alerts: undefined });
+    const operations = this.#operations.length - before;
+    return { round, fault: kind.name, recovery: this.#recovery(mended), operations, violations };
+  }
+
+  #recovery(mended: number): number {
+    const good = this.#operations.filter(({ begin, seen }) => begin >= mended && ANSWERS.includes(seen.kind));
+    const firsts = this.#replicas.all.map(({ name }) => good.find(({ replica }) => replica === name)?.end ?? mended);
+    return Math.max(...firsts) - mended;
+  }
+
+  #kindOf(round: number, random: SeededRandom): FaultKind {
+    const { faults } = this.#options;
+    if (faults === undefined) return random.pick(this.#kinds);
+    const name = faults[(round - 1) % faults.length];
+    const kind = this.#kinds.find((each) => each.name === name);
+    if (kind === undefined) throw new Error(`there is no fault called ${name}`);
+    return kind;
+  }
+
+  /** Waits until every replica signs in, redeems and refreshes. */
+  async #served(): Promise<void> {
+    const end = performance.now() + PATIENCE;
+    for (const replica of this.#replicas.all) {
+      for (;;) {
+        const code = await replica.issueCode('jwt');
+        const tokens = code === undefined ? undefined : await replica.post('jwt', '/token', redemption(code));
+        const again =
+          tokens?.status === 200
+            ? await replica.post('jwt', '/token', refreshing(tokens.body.refresh_token))
+            : undefined;
+        if (again?.status === 200) break;
+        if (performance.now() > end) throw new Error(`${replica.name} does not serve again: ${JSON.stringify(tokens)}`);
+        await sleep(20);
+      }
+    }
+  }
+
+  #alerts(): readonly (AuditLine & { readonly grantId: string })[] {
+    const lines = this.#replicas.all.flatMap((replica) => replica.audits());
+    return lines.flatMap(({ event, grantId }) =>
+      grantId !== undefined && ALERTS.includes(event) && this.#grants.has(grantId) ? [{ event, grantId }] : [],
+    );
+  }
+
+  /** Judges with the alerts, once those that had to wait have come. */
+  async #judgedWithAlerts(): Promise<readonly Violation[]> {
+    for (const end = performance.now() + SWEPT; ; await sleep(500)) {
+      const alerts = this.#alerts().map(({ event: type, grantId }) => ({ type, grantId }));
+      const violations = checkHistory({ operations: this.#operations, faults: this.#faults, alerts });
+      if (violations.length === 0 || performance.now() > end) return violations;
+    }
+  }
+}

@@ -1,0 +1,248 @@
+// What can happen to a primary, its two replicas and their Sentinels.
+
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type RedisServer, type ReplicatedRedis, until } from '../redis/servers.ts';
+import { blindly, EVERYTHING, type FaultKind, offsetIn } from './faults.ts';
+
+/** What happens to a primary, its two replicas and their Sentinels. */
+export function faultsOfReplicated(redis: ReplicatedRedis): readonly FaultKind[] {
+  return [
+    {
+      name: 'the primary is killed, its replicas in step',
+      async strike() {
+        const primary = await redis.primary();
+        const lostSince = await inStep(redis, primary);
+        const blind = await blindly(
+          () => primary.kill(),
+          () => sleep(300),
+        );
+        const mended = await replaced(redis, primary);
+        await primary.start();
+        await rejoined(redis);
+        return { lostSince, breaksLogins: true, blind, mended };
+      },
+    },
+    {
+      name: 'the primary is stopped, replaced, and wakes up',
+      async strike(random) {
+        const primary = await redis.primary();
+        const lostSince = await inStep(redis, primary);
+        const blind = await blindly(
+          () => primary.pause(),
+          () => sleep(300),
+        );
+        const mended = await replaced(redis, primary);
+        await sleep(random.between(0, 400));
+        primary.resume();
+        await sleep(random.between(50, 400));
+        await rejoined(redis);
+        return { lostSince, breaksLogins: true, blind, mended };
+      },
+    },
+    {
+      name: 'the primary is stopped for less than a fail-over takes',
+      async strike(random) {
+        const primary = await redis.primary();
+        const blind = await blindly(
+          () => primary.pause(),
+          () => sleep(random.between(50, 250)),
+        );
+        primary.resume();
+        return { blind };
+      },
+    },
+    {
+      name: 'fail-over to a lagging replica',
+      async strike(random) {
+        const primary = await redis.primary();
+        const others = redis.servers.filter((server) => server !== primary);
+        const lostSince = await inStep(redis, primary);
+        // What is in a stopped server's socket would still arrive: its link is cut, and it cannot make a new one.
+        for (const server of others) server.pause();
+        await primary.command('CLIENT', 'KILL', 'TYPE', 'replica');
+        await sleep(random.between(50, 400));
+        const blind = await blindly(
+          () => primary.kill(),
+          () => sleep(20),
+        );
+        for (const server of others) server.resume();
+        const mended = await replaced(redis, primary);
+        await primary.start();
+        await rejoined(redis);
+        return { lostSince, breaksLogins: true, blind, mended };
+      },
+    },
+    {
+      name: 'the primary restarts empty and empties its replicas',
+      async strike() {
+        const primary = await redis.primary();
+        // It comes back as a primary, whatever it was begun as.
+        await primary.command('CONFIG', 'REWRITE');
+        const file = await snapshotOf(primary);
+        const blind = await blindly(
+          () => primary.kill(),
+          () => sleep(20),
+        );
+        rmSync(file, { force: true });
+        await primary.start();
+        const mended = performance.now();
+        await rejoined(redis);
+        return { lostSince: EVERYTHING, breaksLogins: true, blind, mended };
+      },
+    },
+    {
+      name: 'the primary restarts with what it had a moment ago',
+      async strike(random) {
+        const primary = await redis.primary();
+        await primary.command('CONFIG', 'REWRITE');
+        const lostSince = performance.now();
+        await primary.command('SAVE');
+        await sleep(random.between(50, 1000));
+        const blind = await blindly(
+          () => primary.kill(),
+          () => sleep(20),
+        );
+        await primary.start();
+        const mended = performance.now();
+        rmSync(await snapshotOf(primary), { force: true });
+        await rejoined(redis);
+        return { lostSince, breaksLogins: true, blind, mended };
+      },
+    },
+    {
+      name: 'the primary restarts empty and is replaced by a replica that has everything',
+      async strike(random) {
+        const primary = await redis.primary();
+        const others = redis.servers.filter((server) => server !== primary);
+        // It comes back as a primary, whatever it was begun as.
+        await primary.command('CONFIG', 'REWRITE');
+        await inStep(redis, primary);
+        for (const server of others) server.pause();
+        await primary.command('CLIENT', 'KILL', 'TYPE', 'replica');
+        const file = await snapshotOf(primary);
+        const blind = await blindly(
+          () => primary.kill(),
+          () => sleep(20),
+        );
+        rmSync(file, { force: true });
+        await primary.start();
+        // Long enough for every replica of grantry to have seen the empty server.
+        await sleep(random.between(1500, 2000));
+        await primary.kill();
+        for (const server of others) server.resume();
+        const mended = await replaced(redis, primary);
+        await primary.start();
+        await rejoined(redis);
+        return { lostSince: EVERYTHING, breaksLogins: true, blind, mended };
+      },
+    },
+    {
+      name: 'a replica of Redis is stopped for a while',
+      async strike(random) {
+        const primary = await redis.primary();
+        const others = redis.servers.filter((server) => server !== primary);
+        const stopped = random.happens(0.5) ? others : [random.pick(others)];
+        for (const server of stopped) server.pause();
+        await sleep(random.between(100, 450));
+        for (const server of stopped) server.resume();
+        return {};
+      },
+    },
+    {
+      name: 'a fail-over on command',
+      async strike() {
+        const primary = await redis.primary();
+        const lostSince = await inStep(redis, primary);
+        await until('a fail-over begins', () =>
+          redis.sentinels[0] === undefined
+            ? false
+            : redis.sentinels[0].command('SENTINEL', 'FAILOVER', 'grantry').then(
+                () => true,
+                () => false,
+              ),
+        );
+        const mended = await replaced(redis, primary);
+        await rejoined(redis);
+        return { lostSince, breaksLogins: true, mended };
+      },
+    },
+  ];
+}
+
+/** So that no machine is too slow: a fail-over happens when it is meant to. */
+const LONG = 30_000;
+
+/** How long the primary may be silent until the Sentinels replace it. */
+async function patience(redis: ReplicatedRedis, milliseconds: number): Promise<void> {
+  const setting = ['SENTINEL', 'SET', 'grantry', 'down-after-milliseconds', milliseconds] as const;
+  await Promise.all(redis.sentinels.map((sentinel) => sentinel.command(...setting)));
+}
+
+/** The file a server would read at its start. */
+async function snapshotOf(server: RedisServer): Promise<string> {
+  const [, folder] = (await server.command('CONFIG', 'GET', 'dir')) as [string, string];
+  return join(folder, 'dump.rdb');
+}
+
+/** Waits until both replicas have what the primary had when this was called. @returns that moment */
+async function inStep(redis: ReplicatedRedis, primary: RedisServer): Promise<number> {
+  const moment = performance.now();
+  const wanted = offsetIn(await primary.command('INFO', 'replication'));
+  const others = redis.servers.filter((server) => server !== primary);
+  for (const server of others) {
+    await until('a replica is in step', async () => {
+      const info = String(await server.command('INFO', 'replication'));
+      return info.includes('master_link_status:up') && offsetIn(info) >= wanted;
+    });
+  }
+  return moment;
+}
+
+/** Lets the Sentinels replace a silent primary, and waits until they have. @returns when that was */
+async function replaced(redis: ReplicatedRedis, primary: RedisServer): Promise<number> {
+  await patience(redis, 500);
+  await until('another server is the primary', async () => {
+    const found = await redis.primary().catch(() => primary);
+    if (found === primary) return false;
+    return String(await found.command('INFO', 'replication')).includes('role:master');
+  });
+  const moment = performance.now();
+  await patience(redis, LONG);
+  return moment;
+}
+
+/** Readies a set for faults, and after them: whole, and not replaced for being slow. */
+export async function calmed(redis: ReplicatedRedis): Promise<void> {
+  await patience(redis, LONG);
+  await rejoined(redis);
+}
+
+/** Makes every server that is not the primary its replica, and waits until all Sentinels see it so. */
+async function rejoined(redis: ReplicatedRedis): Promise<void> {
+  await until('the primary has two replicas, and every Sentinel agrees', () => isWhole(redis), 60_000);
+}
+
+async function isWhole(redis: ReplicatedRedis): Promise<boolean> {
+  const views = await Promise.all(redis.sentinels.map((each) => each.command('INFO', 'sentinel')));
+  // While a fail-over goes on, a Sentinel names the old primary in one place and the new one in the other.
+  const named = await Promise.all(
+    redis.sentinels.map((each) => each.command('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', 'grantry')),
+  );
+  const address = String((named[0] as [string, string])[1]);
+  const agrees = views.every((view) => String(view).includes(`status=ok,address=127.0.0.1:${address},`));
+  if (!agrees || named.some((each) => (each as [string, string])[1] !== address)) return false;
+  const infos = redis.servers.map(async (server) => ({
+    server,
+    info: String(await server.command('INFO', 'replication')),
+  }));
+  const isReady = (await Promise.all(infos)).map(async ({ server, info }) => {
+    if (String(server.port) === address) return info.match(/state=online/g)?.length === 2;
+    if (info.includes(`master_port:${address}\r`)) return info.includes('master_link_status:up');
+    await server.command('REPLICAOF', '127.0.0.1', address);
+    return false;
+  });
+  if ((await Promise.all(isReady)).includes(false)) return false;
+  return views.every((view) => String(view).includes('slaves=2,sentinels=3'));
+}

@@ -1,0 +1,86 @@
+// What can happen to a Redis server that stands alone, and to what it answers.
+
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { RedisServer } from '../redis/servers.ts';
+import { blindly, EVERYTHING, type FaultKind } from './faults.ts';
+import type { ProxyMode, TcpProxy } from './tcp-proxy.ts';
+
+/** What happens to a server that stands alone and keeps its file, behind a proxy. */
+export function faultsOfServer(server: RedisServer, proxy: TcpProxy): readonly FaultKind[] {
+  const proxied = (name: string, mode: ProxyMode): FaultKind => ({
+    name,
+    async strike(random) {
+      proxy.setMode(mode);
+      await sleep(random.between(100, 900));
+      proxy.setMode('pass');
+      return {};
+    },
+  });
+  return [
+    {
+      name: 'Redis is killed and comes back with its file',
+      async strike(random) {
+        const blind = await blindly(
+          () => server.kill(),
+          () => sleep(random.between(50, 800)),
+        );
+        await server.start();
+        return { breaksLogins: true, blind };
+      },
+    },
+    {
+      name: 'Redis is killed and comes back empty',
+      async strike(random) {
+        const [, folder] = (await server.command('CONFIG', 'GET', 'dir')) as [string, string];
+        const blind = await blindly(
+          () => server.kill(),
+          () => sleep(random.between(0, 500)),
+        );
+        rmSync(join(folder, 'appendonlydir'), { recursive: true });
+        await server.start();
+        return { lostSince: EVERYTHING, breaksLogins: true, blind };
+      },
+    },
+    {
+      name: 'Redis is emptied',
+      async strike() {
+        await server.command('FLUSHALL');
+        return { lostSince: EVERYTHING, breaksLogins: true };
+      },
+    },
+    {
+      name: 'Redis is stopped for a while',
+      async strike(random) {
+        const blind = await blindly(
+          () => server.pause(),
+          () => sleep(random.between(100, 2500)),
+        );
+        server.resume();
+        return { blind };
+      },
+    },
+    {
+      name: 'Redis drops its clients',
+      async strike(random) {
+        for (let times = random.between(1, 8); times > 0; times--) {
+          await server.command('CLIENT', 'KILL', 'TYPE', 'normal');
+          await sleep(random.between(5, 100));
+        }
+        return {};
+      },
+    },
+    {
+      name: 'the memory of Redis is full',
+      async strike(random) {
+        await server.command('CONFIG', 'SET', 'maxmemory', 1);
+        await sleep(random.between(100, 900));
+        await server.command('CONFIG', 'SET', 'maxmemory', 0);
+        return {};
+      },
+    },
+    proxied('replies are swallowed', 'swallow'),
+    proxied('replies are cut off', 'cut'),
+  ];
+}

@@ -1,0 +1,58 @@
+// A proxy between the replicas and Redis that loses replies: what was asked has been done then, and nobody knows.
+
+import { once } from 'node:events';
+import { createServer, connect as dial, type Server, type Socket } from 'node:net';
+
+/** `swallow`: no reply comes back. `cut`: now and then a connection ends instead of, or in the middle of, a reply. */
+export type ProxyMode = 'pass' | 'swallow' | 'cut';
+
+export interface TcpProxy {
+  readonly port: number;
+  /** Connections that have lost a reply end with the next change. */
+  setMode(mode: ProxyMode): void;
+  stop(): Promise<void>;
+}
+
+/** @param chance whether this reply is cut off, when the mode is `cut` */
+export async function startProxy(listenPort: number, targetPort: number, chance: () => boolean): Promise<TcpProxy> {
+  let mode: ProxyMode = 'pass';
+  const open = new Set<Socket>();
+  const damaged = new Set<Socket>();
+  const end = (...sockets: readonly Socket[]) => {
+    for (const socket of sockets) socket.destroy();
+  };
+  const server: Server = createServer({ noDelay: true }, (client) => {
+    const upstream = dial({ host: '127.0.0.1', port: targetPort, noDelay: true });
+    for (const [socket, other] of [[client, upstream] as const, [upstream, client] as const]) {
+      open.add(socket);
+      socket.on('error', () => end(other));
+      socket.on('close', () => {
+        open.delete(socket);
+        damaged.delete(socket);
+        end(other);
+      });
+    }
+    client.on('data', (request) => upstream.write(request));
+    upstream.on('data', (reply) => {
+      if (mode === 'swallow') damaged.add(client);
+      else if (mode === 'cut' && chance()) {
+        if (reply.length > 1 && chance()) client.write(reply.subarray(0, reply.length >> 1));
+        client.destroySoon();
+      } else if (!damaged.has(client)) client.write(reply);
+    });
+  });
+  server.listen(listenPort, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    port: listenPort,
+    setMode(next) {
+      mode = next;
+      end(...damaged);
+    },
+    async stop() {
+      end(...open);
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
