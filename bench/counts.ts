@@ -1,0 +1,136 @@
+// What is counted once and not divided by anything: the scripts of a refresh, and what a refresh family takes in Redis.
+
+import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { KEY_PATTERNS } from '../src/redis/keys.ts';
+import { type GivenGrant, inBatches, openGrantryState } from './grantry-state.ts';
+import {
+  AUDIENCE,
+  CLIENT_UID,
+  CODE_CHALLENGE,
+  CODE_SECONDS,
+  REDIRECT_URI,
+  refresh,
+  requestTokens,
+  SCOPE,
+} from './load-client.ts';
+import { LOAD_CORE } from './pinned-process.ts';
+import { commandCounts, type RedisServer, startRedis } from './redis-server.ts';
+import { isAsked, type Verdict, verdictOn } from './rows.ts';
+import type { Workload } from './workloads.ts';
+
+/** A figure of the result that is no ratio. */
+export interface Count {
+  readonly name: string;
+  readonly value: number;
+  /** Smaller is better. */
+  readonly goal?: number;
+  readonly verdict?: Verdict;
+  /** What it is made of. */
+  readonly parts?: Readonly<Record<string, number>>;
+}
+
+const SCRIPTS = 'refresh: script calls';
+const FAMILIES = 'families: bytes of a live one';
+const REFRESHES = 1000;
+const IDLE_SECONDS = 3;
+const CHUNK = 5000;
+/** What only the key of a grant has in it. */
+const GRANT = `}${KEY_PATTERNS.grant.split('}')[1]?.split('<')[0]}`;
+const DAY = 24 * 3_600_000;
+
+/** Counts what is asked for. @param options.families how many live at the same time */
+export async function countAll(
+  texts: readonly string[],
+  { families, startRefresh }: { readonly families: number; readonly startRefresh: () => Promise<Workload> },
+): Promise<readonly Count[]> {
+  const counts: Count[] = [];
+  if (isAsked(SCRIPTS, texts)) counts.push(await scriptCalls(await startRefresh()));
+  if (isAsked(FAMILIES, texts)) counts.push(...(await familyBytes(families)));
+  return counts;
+}
+
+/** Commands in Redis for one refresh, those that are sent and those inside scripts; what runs all the time is taken off. */
+async function scriptCalls({ targets: [target], redis }: Workload): Promise<Count> {
+  if (target === undefined || redis === undefined) throw new TypeError('no refresh on Redis');
+  const bodies = await target.bodies(1, REFRESHES);
+  if (bodies.kind !== 'refreshes') throw new TypeError('no refresh');
+  const idle = await countsDuring(redis, () => sleep(1000 * IDLE_SECONDS));
+  const start = performance.now();
+  const busy = await countsDuring(redis, async () => {
+    await inBatches(bodies.tokens.slice(0, REFRESHES), (token) => requestTokens(target.url, refresh(token)));
+  });
+  const idleTimes = (performance.now() - start) / (1000 * IDLE_SECONDS);
+  const perRefresh = [...busy].map(([command, calls]) => {
+    const each = (calls - idleTimes * (idle.get(command) ?? 0)) / bodies.tokens.length;
+    return [command, Math.max(0, Math.round(100 * each) / 100)] as const;
+  });
+  const parts = Object.fromEntries(perRefresh.filter(([, calls]) => calls > 0));
+  return judged({ name: SCRIPTS, value: (parts.evalsha ?? 0) + (parts.eval ?? 0), parts }, 1);
+}
+
+async function countsDuring(redis: RedisServer, work: () => Promise<unknown>): Promise<ReadonlyMap<string, number>> {
+  const before = await commandCounts(redis);
+  await work();
+  const after = await commandCounts(redis);
+  return new Map([...after].map(([command, calls]) => [command, calls - (before.get(command) ?? 0)]));
+}
+
+/** The memory of refresh families, each with the tombstone of its code; what is found by user or client counts apart. */
+async function familyBytes(families: number): Promise<readonly Count[]> {
+  const redis = await startRedis(LOAD_CORE, { appendOnly: false });
+  const state = await openGrantryState(redis.url);
+  const redeemAll = async (grants: readonly GivenGrant[]) => {
+    const answers = await inBatches(grants, (given) => state.stores.grants.redeem(redeemRequest(given)));
+    if (answers.some(({ outcome }) => outcome !== 'redeemed')) throw new Error('a code was not redeemed');
+  };
+  // The first one loads the scripts.
+  await redeemAll(await state.give(1));
+  const before = await usedBytes(redis);
+  for (let made = 0; made < families; made += CHUNK) {
+    await redeemAll(await state.give(Math.min(CHUNK, families - made)));
+  }
+  const indexes = await bytesOfOtherKeys(redis);
+  const all = (await usedBytes(redis)) - before;
+  await state.close();
+  return [
+    judged({ name: FAMILIES, value: Math.round((all - indexes) / families), parts: { families } }, 600),
+    { name: 'families: bytes of the indexes of a live one', value: Math.round(indexes / families) },
+  ];
+}
+
+function redeemRequest({ grant, secretHash }: GivenGrant) {
+  return {
+    ...{ grantId: grant.grantId, secretHash, clientUid: CLIENT_UID, redirectUri: REDIRECT_URI },
+    verifierChallenge: CODE_CHALLENGE,
+    attemptId: randomBytes(16).toString('base64url'),
+    retention: 1000 * CODE_SECONDS + 90 * DAY,
+    access: {
+      ...{ scope: undefined, resource: undefined, defaultAudience: undefined },
+      ...{ allowedScopes: [SCOPE], allowedAudiences: [AUDIENCE] },
+    },
+    accessToken: undefined,
+    address: '192.0.2.117',
+  };
+}
+
+async function usedBytes({ commands }: RedisServer): Promise<number> {
+  return Number(/^used_memory:(\d+)/m.exec(await commands.info('memory'))?.[1]);
+}
+
+async function bytesOfOtherKeys({ commands }: RedisServer): Promise<number> {
+  let bytes = 0;
+  let cursor = '0';
+  do {
+    const [next, keys] = await commands.scan(cursor, 'COUNT', 1000);
+    for (const key of keys.filter((name) => !name.includes(GRANT))) {
+      bytes += (await commands.memory('USAGE', key)) ?? 0;
+    }
+    cursor = next;
+  } while (cursor !== '0');
+  return bytes;
+}
+
+function judged(count: Count, goal: number): Count {
+  return { ...count, goal, verdict: verdictOn(count.value, { floor: goal, goal }) };
+}

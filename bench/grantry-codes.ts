@@ -1,0 +1,11 @@
+// Runs on the load's core: makes codes of grantry as it does itself once a person has agreed, and prints them as JSON.
+
+import { json } from 'node:stream/consumers';
+import { openGrantryState } from './grantry-state.ts';
+import type { CodeOrder } from './load-client.ts';
+
+const { redisUrl, count } = (await json(process.stdin)) as CodeOrder;
+const state = await openGrantryState(redisUrl);
+const given = await state.give(count);
+await state.close();
+process.stdout.write(JSON.stringify(given.map(({ code }) => code)));

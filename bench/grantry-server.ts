@@ -1,0 +1,62 @@
+// The grantry under test: `grantry dev` as it is shipped, with the client that the load comes from.
+
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { AUDIENCE, CLIENT_SECRET, CLIENT_UID, REDIRECT_URI, SCOPE, USERNAME } from './load-client.ts';
+import { freePort, type PinnedServer, startServer } from './pinned-process.ts';
+
+const MANIFESTS = `
+apiVersion: v1
+kind: Secret
+metadata: { name: load, namespace: bench }
+stringData: { client-secret: ${CLIENT_SECRET} }
+---
+apiVersion: grantry.dev/v1alpha1
+kind: ClientPolicy
+metadata: { name: bench }
+spec:
+  namespaceSelector: {}
+  allow: { scopes: ['**'], audiences: ['**'] }
+---
+apiVersion: grantry.dev/v1alpha1
+kind: OAuthClient
+metadata: { name: load, namespace: bench, uid: ${CLIENT_UID} }
+spec:
+  auth:
+    method: client_secret_basic
+    clientSecret: { source: Existing, secretName: load }
+  grantTypes: [client_credentials, authorization_code, refresh_token]
+  redirectUris: ['${REDIRECT_URI}']
+  scopes: [${SCOPE}]
+  audiences: ['${AUDIENCE}']
+`;
+
+/** A folder with the manifests, gone after the run; the processes that share it are replicas of one server. */
+export function manifestFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'grantry-bench-'));
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
+  writeFileSync(join(folder, 'load.yaml'), MANIFESTS);
+  return folder;
+}
+
+/** Starts one process. @param options.redisUrl where its state is; without it, in memory */
+export async function startGrantry({
+  folder,
+  redisUrl,
+  cores,
+}: {
+  readonly folder: string;
+  readonly redisUrl?: string;
+  readonly cores?: string;
+}): Promise<PinnedServer> {
+  const adminPort = String(await freePort());
+  const redis = redisUrl === undefined ? [] : ['--redis', redisUrl];
+  const person = ['--user', `${USERNAME}:never-used-to-sign-in`];
+  const dev = ['src/main.ts', 'dev', folder, '--admin-port', adminPort, ...person, ...redis, '--port'];
+  return await startServer({
+    args: (port) => [...dev, String(port)],
+    probe: '/.well-known/jwks.json',
+    ...(cores !== undefined && { cores }),
+  });
+}

@@ -1,0 +1,148 @@
+// What is measured under load: the kinds of requests, and who answers them. Servers start when the first workload needs
+// them; each has to show, before it is measured, that it really does the work.
+
+import { manifestFolder, startGrantry } from './grantry-server.ts';
+import { inBatches } from './grantry-state.ts';
+import { answerOf, CLIENT_CREDENTIALS, type CodeOrder, redemption, requestTokens } from './load-client.ts';
+import type { Bodies } from './load-generator.ts';
+import { BOTH_CORES, LOAD_CORE, type PinnedServer, runPinned, SERVER_CORE, startServer } from './pinned-process.ts';
+import { type RedisServer, startRedis } from './redis-server.ts';
+
+/** One kind of request. */
+export interface Workload {
+  /** Each gets a load of its own, all at the same time; the CPU time of all their servers counts. */
+  readonly targets: readonly Target[];
+  /** Where the load comes from. */
+  readonly loadCores: string;
+  /** Where the state is, unless it is in memory. */
+  readonly redis?: RedisServer;
+}
+
+/** Where one load goes. */
+export interface Target {
+  readonly server: PinnedServer;
+  readonly url: string;
+  /**
+   * What the next load sends; made outside the measured time.
+   * @param seconds how long it should last
+   * @param expected how many requests that is, by what was seen before
+   */
+  bodies(seconds: number, expected: number): Promise<Bodies>;
+}
+
+/** A token endpoint and its way to codes. */
+interface TokenService {
+  readonly server: PinnedServer;
+  readonly redis: RedisServer;
+  readonly codes: (count: number) => Promise<readonly string[]>;
+}
+
+/** Families that one load refreshes in turn. */
+const FAMILIES = 1000;
+
+/** How every workload is started, by its name. */
+export function workloads(): Readonly<Record<string, () => Promise<Workload>>> {
+  const grantry = once(() => startGrantry({ folder: manifestFolder() }));
+  const peer = once(() => startPeer());
+  const redis = once(() => startRedis(LOAD_CORE, { appendOnly: true }));
+  const grantryOnRedis = once(async () => startGrantryService(await redis(), manifestFolder(), SERVER_CORE));
+  const peerOnRedis = once(async () => startPeerService(await redis()));
+  const replicas = once(() => startReplicas());
+  return {
+    'client credentials': async () => clientCredentials(await grantry()),
+    'client credentials of the peer': async () => clientCredentials(await peer()),
+    introspection: async () => introspection(await grantry()),
+    'empty POST': async () => emptyPost(),
+    redeem: async () => redeem(await grantryOnRedis()),
+    'redeem of the peer': async () => redeem(await peerOnRedis()),
+    refresh: async () => refresh([await grantryOnRedis()], LOAD_CORE),
+    'refresh of the peer': async () => refresh([await peerOnRedis()], LOAD_CORE),
+    'refresh by one replica': async () => refresh((await replicas()).slice(0, 1), BOTH_CORES),
+    'refresh by two replicas': async () => refresh(await replicas(), BOTH_CORES),
+  };
+}
+
+async function clientCredentials(server: PinnedServer): Promise<Workload> {
+  const url = `${server.origin}/token`;
+  await requestTokens(url, CLIENT_CREDENTIALS);
+  return { targets: [repeating(server, url, CLIENT_CREDENTIALS)], loadCores: LOAD_CORE };
+}
+
+async function introspection(server: PinnedServer): Promise<Workload> {
+  const { access_token: token } = await requestTokens(`${server.origin}/token`, CLIENT_CREDENTIALS);
+  const url = `${server.origin}/introspect`;
+  const body = new URLSearchParams({ token }).toString();
+  if ((await answerOf(url, body)).active !== true) throw new Error('the token under test is not active');
+  return { targets: [repeating(server, url, body)], loadCores: LOAD_CORE };
+}
+
+async function emptyPost(): Promise<Workload> {
+  const server = await startServer({ args: (port) => ['bench/empty-post-server.ts', String(port)], probe: '/' });
+  return { targets: [repeating(server, server.origin, CLIENT_CREDENTIALS)], loadCores: LOAD_CORE };
+}
+
+function repeating(server: PinnedServer, url: string, body: string): Target {
+  return { server, url, bodies: async (seconds) => ({ kind: 'repeated', body, seconds }) };
+}
+
+function redeem({ server, redis, codes }: TokenService): Workload {
+  const url = `${server.origin}/token`;
+  const bodies = async (_seconds: number, expected: number): Promise<Bodies> => ({
+    kind: 'single',
+    bodies: (await codes(expected)).map(redemption),
+  });
+  return { targets: [{ server, url, bodies }], loadCores: LOAD_CORE, redis };
+}
+
+function refresh(services: readonly TokenService[], loadCores: string): Workload {
+  const targets = services.map(({ server, codes }) => {
+    const url = `${server.origin}/token`;
+    const bodies = async (seconds: number): Promise<Bodies> => {
+      const answers = await inBatches(await codes(FAMILIES), (code) => requestTokens(url, redemption(code)));
+      const tokens = answers.flatMap(({ refresh_token: token }) => token ?? []);
+      return { kind: 'refreshes', tokens, seconds };
+    };
+    return { server, url, bodies };
+  });
+  const [redis] = services.map((service) => service.redis);
+  return { targets, loadCores, ...(redis && { redis }) };
+}
+
+async function startGrantryService(redis: RedisServer, folder: string, cores: string): Promise<TokenService> {
+  const server = await startGrantry({ folder, redisUrl: redis.url, cores });
+  return { server, redis, codes: codesMadeBy('bench/grantry-codes.ts', server, redis) };
+}
+
+/** Two processes of one server, a core each; Redis is where there is room. */
+async function startReplicas(): Promise<readonly TokenService[]> {
+  const redis = await startRedis(BOTH_CORES, { appendOnly: true });
+  const folder = manifestFolder();
+  const first = await startGrantryService(redis, folder, SERVER_CORE);
+  return [first, await startGrantryService(redis, folder, LOAD_CORE)];
+}
+
+async function startPeer(...redisUrl: readonly string[]): Promise<PinnedServer> {
+  const args = (port: number) => ['bench/peer-server.ts', String(port), ...redisUrl];
+  return await startServer({ args, probe: '/jwks' });
+}
+
+async function startPeerService(redis: RedisServer): Promise<TokenService> {
+  const server = await startPeer(redis.url);
+  return { server, redis, codes: codesMadeBy('bench/peer-codes.ts', server, redis) };
+}
+
+function codesMadeBy(file: string, { origin: issuer }: PinnedServer, { url: redisUrl }: RedisServer) {
+  return async (count: number): Promise<readonly string[]> => {
+    const order: CodeOrder = { redisUrl, issuer, count };
+    return (await runPinned(LOAD_CORE, file, order)) as readonly string[];
+  };
+}
+
+/** Starts at the first call; every other one gets the same. */
+function once<Started>(start: () => Promise<Started>): () => Promise<Started> {
+  let started: Promise<Started> | undefined;
+  return () => {
+    started ??= start();
+    return started;
+  };
+}
