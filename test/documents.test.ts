@@ -1,0 +1,115 @@
+// The documents point at things that exist (every relative link, and every path of ours that is named in backticks), and
+// the manifests they show are accepted.
+
+import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, relative } from 'node:path';
+import { PassThrough } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { expect, it } from 'vitest';
+import { hashPassword } from '../src/login/local-users.ts';
+import { check } from '../src/processes/check.ts';
+
+const root = join(import.meta.dirname, '..');
+const documents = globSync(['*.md', 'docs/**/*.md', 'bench/*.md'], { cwd: root });
+
+/** `text` of every match in every document that names nothing which exists. */
+function missing(pattern: RegExp, resolve: (document: string, target: string) => string): readonly string[] {
+  return documents.flatMap((document) =>
+    [...readFileSync(join(root, document), 'utf8').matchAll(pattern)]
+      .map(([, target = '']) => target)
+      .filter((target) => !existsSync(resolve(join(root, document), target)))
+      .map((target) => `${relative(root, join(root, document))}: ${target}`),
+  );
+}
+
+it('links lead somewhere', () => {
+  const link = /\]\((?!https?:|mailto:|#)([^)#]+)(?:#[^)]*)?\)/g;
+  expect(documents).toContain('README.md');
+  expect(missing(link, (document, target) => join(dirname(document), target))).toEqual([]);
+});
+
+it('anchors exist in the document they lead to', () => {
+  const slugs = (file: string) =>
+    [...readFileSync(file, 'utf8').matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) =>
+      heading
+        .toLowerCase()
+        .replaceAll(/[^\w\- ]/g, '')
+        .replaceAll(' ', '-'),
+    );
+  const broken = documents.flatMap((document) => {
+    const file = join(root, document);
+    return [...readFileSync(file, 'utf8').matchAll(/\]\((?!https?:)([^)#]*)#([^)]+)\)/g)]
+      .filter(
+        ([, target = '', anchor = '']) => !slugs(target === '' ? file : join(dirname(file), target)).includes(anchor),
+      )
+      .map(([link]) => `${document}: ${link}`);
+  });
+  expect(broken).toEqual([]);
+});
+
+it('paths named in the text exist', () => {
+  // Files, and folders with their slash; a name with a star or an ellipsis stands for several.
+  const path = /`((?:src|test|docs|scripts|bench|crds|examples)\/[\w./-]*(?:\/|\.\w+))`/g;
+  expect(missing(path, (_, target) => join(root, target))).toEqual([]);
+});
+
+const manifests = documents.flatMap((document) =>
+  [...readFileSync(join(root, document), 'utf8').matchAll(/```yaml\n(apiVersion:.*?)```/gs)].map(
+    ([, yaml = ''], index) => [`${document}, manifest ${index + 1}`, document, yaml] as const,
+  ),
+);
+
+it('there are manifests to hold to account', () => {
+  expect(manifests.length).toBeGreaterThanOrEqual(4);
+});
+
+// What a page leaves to the reader is refused as it stands, and accepted with what the page says to put there.
+const placeholders: readonly (readonly [string, string])[] = [
+  ['REPLACE-ME', Buffer.alloc(32, 'secret').toString('base64')],
+  ['PASTE-A-HASH-HERE', await hashPassword('a password of the test')],
+];
+
+function filledIn(yaml: string): string {
+  return placeholders.reduce((text, [placeholder, value]) => text.replaceAll(placeholder, () => value), yaml);
+}
+
+it.each(manifests)('the judge accepts %s', async (_, _document, yaml) => {
+  const { code, output } = await judge([filledIn(yaml)]);
+  expect(output).toContain('no faults');
+  expect(code).toBe(0);
+});
+
+it('the manifests of one page can stand in one folder', async () => {
+  for (const document of new Set(manifests.map(([, name]) => name))) {
+    const ofPage = manifests.filter(([, name]) => name === document);
+    const { output } = await judge(ofPage.map(([, , yaml]) => filledIn(yaml)));
+    expect(output, document).toContain('no faults');
+  }
+});
+
+it.each(placeholders)('%s stands in a manifest and is refused there', async (placeholder) => {
+  const holding = manifests.filter(([, , yaml]) => yaml.includes(placeholder));
+  expect(holding).not.toEqual([]);
+  for (const [, , yaml] of holding) expect((await judge([yaml])).code).toBe(1);
+});
+
+/** What `grantry check` says to a folder of these files. */
+async function judge(files: readonly string[]): Promise<{ readonly code: number; readonly output: string }> {
+  const folder = mkdtempSync(join(tmpdir(), 'grantry-documents-'));
+  try {
+    for (const [index, yaml] of files.entries()) writeFileSync(join(folder, `shown-${index}.yaml`), yaml);
+    const [stdout, stderr] = [new PassThrough(), new PassThrough()];
+    const code = await check({
+      paths: [folder],
+      format: 'text',
+      policies: undefined,
+      stdin: process.stdin,
+      stdout,
+      stderr,
+    });
+    return { code, output: await text(stdout.end()) };
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
