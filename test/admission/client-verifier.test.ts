@@ -1,0 +1,75 @@
+import { describe, expect, it } from 'vitest';
+import {
+  type ClientVerifiers,
+  livingVerifiers,
+  PART_LABEL,
+  readVerifierSecret,
+  VERIFIER_PART,
+  VERIFIER_SECRET_TYPE,
+  verifierSecretData,
+  verifierSecretName,
+} from '../../src/admission/client-verifier.ts';
+import { secretVerifier } from '../../src/oauth/client-secret.ts';
+
+const UID = '6b8f6a52-5a0e-4b0e-9d5c-0f6a0f3f4c11';
+const NOW = Date.parse('2026-03-01T12:00:00Z');
+
+const VERIFIERS: ClientVerifiers = {
+  revision: 7,
+  verifiers: [
+    { verifier: secretVerifier(UID, 'new'), revision: 3 },
+    { verifier: secretVerifier(UID, 'old'), revision: 2, expiresAt: NOW + 1000 },
+  ],
+};
+
+const SECRET = {
+  apiVersion: 'v1',
+  kind: 'Secret',
+  metadata: { name: verifierSecretName(UID), namespace: 'grantry', labels: { [PART_LABEL]: VERIFIER_PART } },
+  type: VERIFIER_SECRET_TYPE,
+  data: verifierSecretData(VERIFIERS),
+};
+
+const base64 = (text: string) => Buffer.from(text).toString('base64');
+const withVerifiers = (verifiers: unknown) => ({
+  ...SECRET,
+  data: { ...SECRET.data, verifiers: base64(JSON.stringify(verifiers)) },
+});
+const [entry] = JSON.parse(Buffer.from(String(SECRET.data.verifiers), 'base64').toString()) as Record<
+  string,
+  unknown
+>[];
+
+describe('a verifier Secret', () => {
+  it('says what was written into it', () => {
+    expect(readVerifierSecret(SECRET)).toEqual({ uid: UID, ...VERIFIERS });
+  });
+
+  it('holds no secret', () => {
+    const text = Object.values(SECRET.data).map((value) => Buffer.from(value, 'base64').toString());
+    expect(text.join()).not.toMatch(/new|old/);
+  });
+
+  it.each([
+    ['of another type', { ...SECRET, type: 'Opaque' }],
+    ['of another name', { ...SECRET, metadata: { name: `client-${UID}` } }],
+    ['without data', { ...SECRET, data: undefined }],
+    ['without verifiers', { ...SECRET, data: { revision: SECRET.data.revision } }],
+    ['without revision', { ...SECRET, data: { verifiers: SECRET.data.verifiers } }],
+    ['with a revision that is no number', { ...SECRET, data: { ...SECRET.data, revision: base64('x') } }],
+    ['with verifiers that are not JSON', { ...SECRET, data: { ...SECRET.data, verifiers: base64('[') } }],
+    ['with an empty list', withVerifiers([])],
+    ['with a short verifier', withVerifiers([{ ...entry, verifier: 'AAAA' }])],
+    ['with a time that is none', withVerifiers([{ ...entry, expiresAt: 'tomorrow' }])],
+    ['with one good verifier and one bad', withVerifiers([entry, {}])],
+    ['that is no object', 'text'],
+  ])('%s does not count', (_, secret) => {
+    expect(readVerifierSecret(secret)).toBeUndefined();
+  });
+
+  it('counts each verifier until its own time', () => {
+    const [current, previous] = VERIFIERS.verifiers.map(({ verifier }) => verifier);
+    expect(livingVerifiers(VERIFIERS, NOW + 999)).toEqual([current, previous]);
+    expect(livingVerifiers(VERIFIERS, NOW + 1000)).toEqual([current]);
+  });
+});
