@@ -54,7 +54,7 @@ describe('a resource', () => {
 });
 
 describe('an error of the API server', () => {
-  it('says which verb, which resource, where, who asked and what came back', () => {
+  it('says which verb, which resource, where, who asked and what came back', async () => {
     const who = { verb: 'list', resource: OAUTH_CLIENTS, user: 'system:serviceaccount:auth:grantry-server' };
     const error = new KubernetesError({ ...who, status: 403, reason: 'Forbidden', namespace: 'team-a' });
     expect(error.message).toBe(
@@ -62,7 +62,7 @@ describe('an error of the API server', () => {
     );
     expect(error).toMatchObject({ status: 403, reason: 'Forbidden', verb: 'list', namespace: 'team-a' });
     const api: Pick<KubernetesApi, 'get'> = { get: () => Promise.reject(error) };
-    void expect(api.get(OAUTH_CLIENTS, { name: 'a' })).rejects.toBe(error);
+    await expect(api.get(OAUTH_CLIENTS, { name: 'a' })).rejects.toBe(error);
     const silent = new KubernetesError({ ...who, status: 0, reason: 'NoAnswer', detail: 'ECONNREFUSED' });
     expect(silent.message).toContain('as system:serviceaccount:auth:grantry-server: NoAnswer (ECONNREFUSED)');
   });
