@@ -127,8 +127,15 @@ function isSamePath(a: FieldPath, b: FieldPath): boolean {
   return a.length === b.length && a.every((step, index) => step === b[index]);
 }
 
-/** The verdict that findings come to. */
-export function clientVerdict<Source extends SourceObject>(findings: ClientFindings<Source>): ClientVerdict<Source> {
+/**
+ * The verdict that findings come to.
+ * @param amongAll what only the whole set of clients could tell of this one (client-claims.ts)
+ */
+export function clientVerdict<Source extends SourceObject>(
+  alone: ClientFindings<Source>,
+  amongAll: readonly Fault[] = [],
+): ClientVerdict<Source> {
+  const findings = amongAll.length === 0 ? alone : withFaults(alone, amongAll);
   const { object, clientId, manifest, policy, faults } = findings;
   const accepted = acceptedCondition(findings);
   const others =
@@ -154,6 +161,16 @@ export function clientVerdict<Source extends SourceObject>(findings: ClientFindi
         : undefined,
     wantsSecret: accepted.status === 'True' && credentials.state === 'wanted',
   };
+}
+
+function withFaults<Source extends SourceObject>(
+  findings: ClientFindings<Source>,
+  amongAll: readonly Fault[],
+): ClientFindings<Source> {
+  const faults = [...findings.faults, ...amongAll];
+  // Whose Secret another one writes has no secret.
+  const lostSecret = amongAll.some(({ reason }) => reason === 'SecretNotOwned');
+  return { ...findings, faults, ...(lostSecret && { credentials: { state: 'pending', faults: [] } }) };
 }
 
 function clientOf(

@@ -78,7 +78,7 @@ function generatedSecret(object: SourceObject, spec: OAuthClientSpec, references
   if (faults.length > 0) return { state: 'pending', faults };
   const name = clientSecretName(object.name, spec);
   const present = references.secret(object.namespace, name);
-  if (present !== undefined && present !== 'assumed' && !isSecretOf(object.uid, present)) {
+  if (typeof present === 'object' && !isSecretOf(object.uid, present)) {
     const message = `The Secret ${quoted(name)} exists and was not written for this client; it is never overwritten. Name another, or use it with source: Existing.`;
     return waiting(secretNotOwned(message));
   }
@@ -100,6 +100,7 @@ function existingSecret(object: SourceObject, spec: OAuthClientSpec, references:
   }
   const reason = 'SecretAdopted';
   if (secret === 'assumed') return { state: 'assumed', reason, message: 'The Secret is taken to exist.', faults: [] };
+  if (secret === 'withheld') return withheldSecret(object, references);
   const keys = clientSecretKeys(spec);
   const current = { key: keys.clientSecret, optional: false };
   const previous = { key: keys.previousClientSecret, optional: true };
@@ -119,6 +120,13 @@ function existingSecret(object: SourceObject, spec: OAuthClientSpec, references:
     verifiers.push(secretVerifier(object.uid, found.value));
   }
   return { state: 'ready', verifiers, reason, message: 'The existing Secret is used.', faults: [] };
+}
+
+/** Whoever may read the Secret has left its verifiers, or not yet. */
+function withheldSecret({ uid }: SourceObject, references: References): Credentials {
+  const verifiers = references.verifiersOf(uid);
+  if (verifiers === 'assumed' || verifiers.length === 0) return { state: 'pending', faults: [] };
+  return { state: 'ready', verifiers, reason: 'SecretAdopted', message: 'The existing Secret is used.', faults: [] };
 }
 
 /** The Secret this client names is somebody else's. */

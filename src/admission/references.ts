@@ -11,8 +11,11 @@ export interface ReferencedSecret {
 
 /** The objects around a manifest. A tenant's manifest is only ever looked up in its own namespace. */
 export interface References {
-  /** Undefined when there is none; `assumed` where nobody can tell (an offline check without the cluster). */
-  secret(namespace: string, name: string): ReferencedSecret | 'assumed' | undefined;
+  /**
+   * Undefined when there is none; `assumed` where nobody can tell (an offline check without the cluster); `withheld` where
+   * tenants' Secrets are not read (a token server): the verifiers of every secret come from `verifiersOf` then.
+   */
+  secret(namespace: string, name: string): ReferencedSecret | 'assumed' | 'withheld' | undefined;
   /** Whether it exists, or is assumed to. */
   hasConfigMap(namespace: string, name: string): boolean;
   /** Whether it exists, or is assumed to. */
@@ -20,8 +23,8 @@ export interface References {
   /** All labels of the Namespace, `kubernetes.io/metadata.name` included. */
   namespaceLabels(namespace: string): Readonly<Record<string, string>>;
   /**
-   * The verifiers of the secrets generated for this object, newest first. Empty while there is none: generate one and
-   * admit again. `assumed` where nothing is ever generated (an offline check).
+   * The verifiers of the secrets generated for this object, newest first; where Secrets are `withheld`, of the owner's too.
+   * Empty while there is none: generate one and admit again. `assumed` where nothing is ever generated (an offline check).
    */
   verifiersOf(uid: string): readonly Uint8Array[] | 'assumed';
 }

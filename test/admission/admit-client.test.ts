@@ -243,6 +243,26 @@ describe('a generated secret', () => {
   });
 });
 
+describe('where the Secrets of tenants are not read', () => {
+  const verifier = new Uint8Array(32).fill(9);
+  const judged = (clientSecret: object, verifiers: readonly Uint8Array[]) =>
+    judgeOne([clientDocument({ ...MACHINE, auth: { clientSecret } })], {
+      ...{ otherSecrets: 'withheld', verifiersOf: () => verifiers },
+    });
+
+  it.each(['Generate', 'Existing'])('a secret with source %s counts by the verifiers kept for it', (source) => {
+    expect(judged({ source }, [verifier]).client?.secretVerifiers).toEqual([verifier]);
+  });
+
+  it('a client is waited for whose secret nobody has read yet', () => {
+    const verdict = judged({ source: 'Existing' }, []);
+    expect(verdict.client).toBeUndefined();
+    expect(verdict.faults).toEqual([]);
+    expect(verdict.wantsSecret).toBe(false);
+    expect(summaryOf(verdict.conditions).at(-1)).toBe('Ready=Unknown/Pending');
+  });
+});
+
 describe('an existing secret', () => {
   const auth = { clientSecret: { source: 'Existing', keys: { clientSecret: 'secret', previousClientSecret: 'old' } } };
   const client = clientDocument({ ...MACHINE, auth }, { uid: 'u-1' });

@@ -23,7 +23,7 @@ export interface WorldSettings
   > {
   readonly verifiersOf?: References['verifiersOf'];
   /** What a Secret that is in no document is. */
-  readonly otherSecrets?: 'assumed' | undefined;
+  readonly otherSecrets?: 'assumed' | 'withheld' | undefined;
 }
 
 /** Every document of a YAML text as plain values. */

@@ -1,0 +1,83 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { type ClientClaim, ClientClaims } from '../../src/admission/client-claims.ts';
+
+const KEYS = ['a', 'b', 'c', 'd', 'e', 'f'];
+
+/** Few values, so that claims meet; no two clients are of one age. */
+const claim = (key: string) =>
+  fc.record<ClientClaim>({
+    namespace: fc.constantFrom('team', 'other'),
+    createdAt: fc.constant(KEYS.indexOf(key) % 2 === 0 ? KEYS.indexOf(key) : 100 - KEYS.indexOf(key)),
+    uid: fc.option(fc.constantFrom('uid-1', 'uid-2', `uid-${key}`), { nil: undefined }),
+    clientId: fc.option(fc.constantFrom('web', 'app', `own-${key}`), { nil: undefined }),
+    derived: fc.boolean(),
+    secret: fc.option(fc.constantFrom('team/web', `team/${key}`), { nil: undefined }),
+    isAccepted: fc.boolean(),
+    maxClientsPerNamespace: fc.constantFrom(0, 1, 2, 200),
+  });
+
+const change = fc
+  .constantFrom(...KEYS)
+  .chain((key) => fc.record({ key: fc.constant(key), claim: fc.option(claim(key), { nil: undefined }) }));
+
+function faultsIn(claims: ClientClaims<string>): Readonly<Record<string, readonly string[]>> {
+  return Object.fromEntries(KEYS.map((key) => [key, claims.faultsOf(key).map(({ reason }) => reason)]));
+}
+
+describe('the claims of all clients', () => {
+  it('come to the same whether they are judged change by change or all at once', () => {
+    fc.assert(
+      fc.property(fc.array(fc.array(change, { maxLength: 4 }), { maxLength: 12 }), (rounds) => {
+        const followed = new ClientClaims<string>();
+        const present = new Map<string, ClientClaim>();
+        for (const changes of rounds) {
+          const before = faultsIn(followed);
+          for (const { key, claim } of changes) {
+            if (claim === undefined) {
+              followed.delete(key);
+              present.delete(key);
+            } else {
+              followed.put(key, claim);
+              present.set(key, claim);
+            }
+          }
+          const told = new Set([...followed.settle(), ...changes.map(({ key }) => key)]);
+          const atOnce = new ClientClaims<string>();
+          for (const [key, claim] of present) atOnce.put(key, claim);
+          atOnce.settle();
+          const after = faultsIn(followed);
+          expect(after).toEqual(faultsIn(atOnce));
+          for (const key of KEYS) if (!told.has(key)) expect(after[key]).toEqual(before[key]);
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  const web: ClientClaim = {
+    ...{ namespace: 'team', createdAt: 1, uid: 'uid-1', clientId: 'web', derived: false, secret: undefined },
+    ...{ isAccepted: true, maxClientsPerNamespace: 1 },
+  };
+
+  it('give an id and a place to the next in line when its holder goes', () => {
+    const claims = new ClientClaims<string>();
+    claims.put('older', web);
+    claims.put('younger', { ...web, uid: 'uid-2', createdAt: 2 });
+    claims.settle();
+    expect(claims.faultsOf('younger').map(({ reason }) => reason)).toEqual(['ClientIdConflict']);
+    claims.delete('older');
+    expect(claims.settle()).toEqual(['younger']);
+    expect(claims.faultsOf('younger')).toEqual([]);
+  });
+
+  it('name nobody but those whom a change concerns', () => {
+    const claims = new ClientClaims<string>();
+    claims.put('one', web);
+    claims.put('other', { ...web, namespace: 'other', uid: 'uid-2', clientId: 'other' });
+    claims.settle();
+    claims.put('third', { ...web, uid: 'uid-3', clientId: 'third', createdAt: 0 });
+    expect(claims.settle()).toEqual(['one']);
+    expect(claims.faultsOf('one').map(({ reason }) => reason)).toEqual(['ClientLimitExceeded']);
+  });
+});
