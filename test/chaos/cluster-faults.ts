@@ -3,7 +3,8 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type RedisCluster, type RedisServer, until } from '../redis/servers.ts';
+import type { RedisCluster, RedisServer } from '../redis/servers.ts';
+import { until } from '../until.ts';
 import { EVERYTHING, type FaultKind, offsetIn } from './faults.ts';
 import type { SeededRandom } from './seeded-random.ts';
 

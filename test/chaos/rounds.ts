@@ -2,8 +2,9 @@
 // each round everything is asked about in the calm, and the history so far is judged.
 
 import { setTimeout as sleep } from 'node:timers/promises';
+import { freePort } from '../free-port.ts';
 import { type AuditLine, type Replicas, redemption, refreshing, startReplicas } from '../redis/replicas.ts';
-import { freePort, startCluster, startRedis, startReplicated } from '../redis/servers.ts';
+import { startCluster, startRedis, startReplicated } from '../redis/servers.ts';
 import { checkHistory, SWEPT, type Violation } from './checker.ts';
 import { faultsOfCluster } from './cluster-faults.ts';
 import { type FaultKind, faultsOfReplicas } from './faults.ts';

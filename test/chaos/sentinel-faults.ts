@@ -3,7 +3,8 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type RedisServer, type ReplicatedRedis, until } from '../redis/servers.ts';
+import type { RedisServer, ReplicatedRedis } from '../redis/servers.ts';
+import { until } from '../until.ts';
 import { blindly, EVERYTHING, type FaultKind, offsetIn } from './faults.ts';
 
 /** What happens to a primary, its two replicas and their Sentinels. */

@@ -14,8 +14,9 @@ import { parseRedisUrl } from '../../src/redis/redis-url.ts';
 import { ShardWatch } from '../../src/redis/shard-watch.ts';
 import { checkRedis } from '../../src/redis/start-checks.ts';
 import { redisStores } from '../../src/redis/stores.ts';
+import { until } from '../until.ts';
 import { connectTo } from './connect.ts';
-import { describeRedis, type RedisServer, startRedis, until } from './servers.ts';
+import { describeRedis, type RedisServer, startRedis } from './servers.ts';
 
 const PING: Script = { name: 'testPing', keys: 1, lua: "return redis.call('EXISTS', KEYS[1])" };
 

@@ -4,24 +4,33 @@ import { randomBytes } from 'node:crypto';
 import { Writable } from 'node:stream';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { Metrics } from '../../src/http/metrics.ts';
+import { StoreUnavailableError } from '../../src/oauth/error.ts';
 import type { Stores } from '../../src/oauth/ports.ts';
 import { AlertDelivery, type DeliveryPace } from '../../src/processes/alert-delivery.ts';
 import { AuditLog } from '../../src/processes/audit-log.ts';
 import { createLog } from '../../src/processes/log.ts';
 import { AlertTurns } from '../../src/redis/alert-turns.ts';
-import type { ManagedConnection } from '../../src/redis/connection.ts';
+import type { ManagedConnection, RedisConnection } from '../../src/redis/connection.ts';
 import { RedisKeys, SHARDS } from '../../src/redis/keys.ts';
 import { Outbox } from '../../src/redis/outbox.ts';
 import { redisStores } from '../../src/redis/stores.ts';
 import { Webhook } from '../../src/webhook/webhook.ts';
 import { redeemed, rotatedTo, rotateRequest } from '../contracts/sample-grants.ts';
+import { until } from '../until.ts';
 import { type Receiver, startReceiver } from '../webhook/receiver.ts';
 import { connectTo } from './connect.ts';
-import { describeRedis, type RedisServer, startRedis, until } from './servers.ts';
+import { describeRedis, type RedisServer, startRedis } from './servers.ts';
 
 const FAST: DeliveryPace = { sweep: 50, leftBehind: 100, lease: 2000, backOff: 20, longestBackOff: 40, tries: 4 };
 /** Never by itself. */
 const QUIET: DeliveryPace = { ...FAST, sweep: 3_600_000 };
+
+interface ReplicaOptions {
+  readonly pace?: DeliveryPace;
+  readonly webhook?: boolean;
+  /** How it reaches Redis. */
+  readonly over?: RedisConnection;
+}
 
 describeRedis('the delivery of alerts', () => {
   let server: RedisServer;
@@ -58,7 +67,7 @@ describeRedis('the delivery of alerts', () => {
     readonly audit: AuditLog;
     readonly delivery: AlertDelivery;
 
-    constructor({ pace = FAST, webhook = true }: { readonly pace?: DeliveryPace; readonly webhook?: boolean } = {}) {
+    constructor({ pace = FAST, webhook = true, over = connection }: ReplicaOptions = {}) {
       const stream = new Writable({
         decodeStrings: false,
         write: (line: string, _encoding, done) => {
@@ -71,9 +80,10 @@ describeRedis('the delivery of alerts', () => {
       this.audit = new AuditLog({ log, metrics, subjects: 'hashed', pepper: randomBytes(32) });
       const clock = { now: () => Date.now() };
       this.delivery = new AlertDelivery({
-        ...{ outbox, log, metrics, pace, audit: this.audit, issuer: 'https://id.example' },
+        ...{ log, metrics, pace, audit: this.audit, issuer: 'https://id.example' },
         onReconnect: (listener) => connection.onReconnect(listener),
-        turns: new AlertTurns({ connection, keys }),
+        outbox: new Outbox({ connection: over, keys }),
+        turns: new AlertTurns({ connection: over, keys }),
         webhook: webhook
           ? new Webhook({ url: receiver.url, secrets: () => ['x'.repeat(32)], clock, limit: 1000 })
           : undefined,
@@ -96,6 +106,18 @@ describeRedis('the delivery of alerts', () => {
     }
   }
 
+  /** Redis, but for what a test keeps from it. */
+  function exceptFor(isLost: (key: string) => boolean): RedisConnection {
+    return {
+      ...{ crossesSlots: true, close: async () => {}, remember: () => {} },
+      runDurably: (...request) => connection.runDurably(...request),
+      async run(script, redisKeys, args) {
+        if (redisKeys.some(isLost)) throw new StoreUnavailableError(script.name);
+        return await connection.run(script, redisKeys, args);
+      },
+    };
+  }
+
   /** A family whose first refresh token came again. @param by the replica that got the reply; nobody when it died */
   async function reuse(by?: Replica): Promise<string> {
     const grant = await rotatedTo(stores.grants, 2);
@@ -109,7 +131,7 @@ describeRedis('the delivery of alerts', () => {
 
   async function waitingAlerts(): Promise<readonly string[]> {
     const lists = await Promise.all(SHARDS.map((shard) => outbox.list(shard)));
-    return lists.flat().map(({ alert }) => alert.id);
+    return lists.flatMap(({ entries, unreadable }) => [...entries.map(({ alert }) => alert.id), ...unreadable]);
   }
 
   const emptied = () => until('the outbox is empty', async () => (await waitingAlerts()).length === 0);
@@ -145,6 +167,77 @@ describeRedis('the delivery of alerts', () => {
     expect([...first.audits(), ...second.audits()]).toEqual(['refresh_token.reuse_detected']);
     const counts = await Promise.all([first, second].map(({ metrics }) => metrics.text()));
     expect(counts.join('\n').match(/^grantry_refresh_reuse_detected_total 1$/gm)).toHaveLength(1);
+  });
+
+  it('is by another replica when one ends with the turn and has told nobody, with audit line and counter', async () => {
+    const id = await reuse();
+    const dead = new AlertTurns({ connection, keys });
+    expect(await dead.take(id, { lease: 200, isTold: false })).toEqual({ isTold: false, tries: 1 });
+    const next = new Replica().start();
+    await emptied();
+    expect(ids()).toEqual([id]);
+    expect(next.audits()).toEqual(['refresh_token.reuse_detected']);
+    expect(await next.metrics.text()).toMatch(/^grantry_refresh_reuse_detected_total 1$/m);
+  });
+
+  it('is told once, however many replicas find it and cannot post it', async () => {
+    receiver.answer = { status: 500 };
+    const all = Array.from({ length: 3 }, () => new Replica().start());
+    await reuse();
+    await emptied();
+    expect(receiver.received).toHaveLength(FAST.tries);
+    expect(all.flatMap((replica) => replica.audits())).toEqual(['refresh_token.reuse_detected']);
+  });
+
+  it('goes on with the other shards where one cannot be reached, and where one holds something else', async () => {
+    await server.command('SET', keys.outbox('001'), 'not a hash');
+    const over = exceptFor((key) => key.includes('{s000}'));
+    const replica = new Replica({ pace: { ...QUIET, leftBehind: 0 }, over });
+    const id = await reuse();
+    await replica.delivery.sweep();
+    await server.command('DEL', keys.outbox('001'));
+    await emptied();
+    expect(ids()).toEqual([id]);
+  });
+
+  it('takes what is no alert out of the outbox, says so in the log, counts it, and goes on', async () => {
+    const id = await reuse();
+    const shard = id.slice(0, 3);
+    for (const [name, json] of [
+      [`${shard}.broken`, '{"id":'],
+      ['no shard', '{}'],
+    ] as const) {
+      await server.command('HSET', keys.outbox(shard), name, json);
+    }
+    const replicas = [1, 2].map(() => new Replica({ pace: { ...QUIET, leftBehind: 0 } }));
+    await Promise.all(replicas.map(({ delivery }) => delivery.sweep()));
+    await emptied();
+    expect(ids()).toEqual([id]);
+    const errors = replicas.flatMap(({ lines }) => lines.filter(({ level }) => level === 'error'));
+    expect(errors.map(({ alert, fault }) => [alert, fault]).sort()).toEqual([
+      [`${shard}.broken`, 'unreadable'],
+      ['no shard', 'unreadable'],
+    ]);
+    const counts = await Promise.all(replicas.map((replica) => replica.deliveries('dead_letter')));
+    expect(counts.reduce((sum, count) => sum + count, 0)).toBe(2);
+  });
+
+  it('hears of every alert, also of those for which no replica has room', async () => {
+    let isAway = false;
+    const replica = new Replica({ pace: QUIET, over: exceptFor(() => isAway) }).start();
+    const grant = await rotatedTo(stores.grants, 2);
+    const answer = await stores.grants.rotate(rotateRequest(grant, 0));
+    const alert = answer.outcome === 'reused' ? answer.alert : undefined;
+    if (alert === undefined) throw new Error('nothing was raised');
+    isAway = true;
+    for (let index = 0; index < 1000; index++) {
+      replica.audit.record({ type: alert.type, alert: { ...alert, id: `${alert.id}-${index}` } });
+    }
+    await new Promise(setImmediate);
+    isAway = false;
+    replica.audit.record({ type: alert.type, alert });
+    await emptied();
+    expect(ids()).toEqual([alert.id]);
   });
 
   it('leaves a fresh alert to the replica that raised it', async () => {
@@ -195,9 +288,10 @@ describeRedis('the delivery of alerts', () => {
     const id = await reuse(dying);
     await until('the try is under way', () => receiver.received.length === 1);
     receiver.answer = { status: 204 };
-    new Replica().start();
+    const next = new Replica().start();
     await emptied();
     expect(ids()).toEqual([id, id]);
+    expect([...dying.audits(), ...next.audits()]).toEqual(['refresh_token.reuse_detected']);
   });
 
   it('ends only after the try under way', async () => {

@@ -5,9 +5,10 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { until } from '../until.ts';
 import { type Received, type Receiver, startReceiver } from '../webhook/receiver.ts';
 import { type Replicas, redemption, refreshing, startReplicas } from './replicas.ts';
-import { describeRedis, type RedisServer, startRedis, until } from './servers.ts';
+import { describeRedis, type RedisServer, startRedis } from './servers.ts';
 
 const SECRET = 'the secret of the receiver, 32 or more';
 

@@ -3,6 +3,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { until } from '../until.ts';
 import {
   type AuditLine,
   type ClientAnswer,
@@ -14,7 +15,7 @@ import {
   refreshing,
   startReplicas,
 } from './replicas.ts';
-import { describeRedis, type RedisServer, startRedis, until } from './servers.ts';
+import { describeRedis, type RedisServer, startRedis } from './servers.ts';
 
 describeRedis('three replicas on one Redis', () => {
   let redis: RedisServer;

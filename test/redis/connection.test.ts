@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { StoreUnavailableError } from '../../src/oauth/error.ts';
 import type { ManagedConnection, Script } from '../../src/redis/connection.ts';
 import { unavailableReason } from '../../src/redis/unanswered.ts';
+import { until } from '../until.ts';
 import { connectTo, timed } from './connect.ts';
 import {
   describeRedis,
@@ -12,7 +13,6 @@ import {
   startCluster,
   startRedis,
   startReplicated,
-  until,
 } from './servers.ts';
 
 const SET: Script = { name: 'testSet', keys: 1, lua: "return redis.call('SET', KEYS[1], ARGV[2])" };

@@ -6,8 +6,9 @@ import type { ManagedConnection } from '../../src/redis/connection.ts';
 import { RedisKeys } from '../../src/redis/keys.ts';
 import { redisStores } from '../../src/redis/stores.ts';
 import { redeemed, redeemRequest, rotateRequest } from '../contracts/sample-grants.ts';
+import { until } from '../until.ts';
 import { connectTo } from './connect.ts';
-import { describeRedis, type RedisServer, startRedis, until } from './servers.ts';
+import { describeRedis, type RedisServer, startRedis } from './servers.ts';
 
 describeRedis('a primary that was made a replica of another server', () => {
   let server: RedisServer;

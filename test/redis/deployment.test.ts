@@ -5,8 +5,9 @@ import { agreeOnIssuer, IssuerConflictError } from '../../src/redis/deployment.t
 import { RedisKeys, SHARDS } from '../../src/redis/keys.ts';
 import { type ShardEvent, ShardWatch } from '../../src/redis/shard-watch.ts';
 import { redisStores } from '../../src/redis/stores.ts';
+import { until } from '../until.ts';
 import { connectTo } from './connect.ts';
-import { describeRedis, type RedisCluster, type RedisServer, startCluster, startRedis, until } from './servers.ts';
+import { describeRedis, type RedisCluster, type RedisServer, startCluster, startRedis } from './servers.ts';
 
 const ISSUER = 'https://id.example';
 const keys = new RedisKeys('grantry:');

@@ -1,7 +1,8 @@
 // An orderly fail-over: nothing is lost, but another server is the primary.
 
 import type { RedisConnection } from '../../src/redis/connection.ts';
-import { type RedisServer, type ReplicatedRedis, until } from './servers.ts';
+import { until } from '../until.ts';
+import type { RedisServer, ReplicatedRedis } from './servers.ts';
 
 const WRITE = { name: 'testWrite', keys: 1, lua: "redis.call('SET', KEYS[1], 1)" };
 

@@ -8,8 +8,9 @@ import { PKCE } from '../grantry.ts';
 import { TestBrowser } from '../http/sign-in-browser.ts';
 import { folderOf, machineClient, removeFolder } from '../manifests/a-folder.ts';
 import { endProcesses, post, startDev } from '../processes/grantry-process.ts';
+import { until } from '../until.ts';
 import { timed } from './connect.ts';
-import { describeRedis, type RedisServer, startRedis, until } from './servers.ts';
+import { describeRedis, type RedisServer, startRedis } from './servers.ts';
 
 const PERSON = { username: 'ann', password: 'a long password', decision: 'allow' } as const;
 const CALLBACK = 'https://shop.example/cb';

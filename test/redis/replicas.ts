@@ -7,9 +7,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { s256 } from '../../src/oauth/pkce.ts';
 import { answerIn } from '../clients/person.ts';
+import { freePort } from '../free-port.ts';
 import { TestBrowser } from '../http/sign-in-browser.ts';
 import { GrantryProcess } from '../processes/grantry-process.ts';
-import { freePort } from './servers.ts';
 
 const VERIFIER = 'verifier'.repeat(6);
 const CALLBACK = 'https://shop.example/cb';

@@ -4,12 +4,12 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis, type RedisOptions } from 'ioredis';
 import { describe, it } from 'vitest';
+import { freePort } from '../free-port.ts';
+import { until } from '../until.ts';
 
 const AVAILABLE = spawnSync('redis-server', ['--version']).status === 0;
 
@@ -165,14 +165,6 @@ export async function startCluster({ replicated = false } = {}): Promise<RedisCl
   };
 }
 
-/** Polls every 20 ms. @throws after `limit` ms (default 15 s), naming what was waited for */
-export async function until(what: string, holds: () => Promise<boolean> | boolean, limit = 15_000): Promise<void> {
-  for (const end = performance.now() + limit; performance.now() < end; await sleep(20)) {
-    if (await holds()) return;
-  }
-  throw new Error(`waited ${limit} ms in vain: ${what}`);
-}
-
 async function every(nodes: readonly RedisServer[], line: string): Promise<boolean> {
   const views = await Promise.all(nodes.map((node) => node.command('CLUSTER', 'INFO')));
   return views.every((view) => String(view).includes(line));
@@ -189,21 +181,6 @@ async function startClusterNode(settings: Readonly<Record<string, string | numbe
   const server = new ServerProcess({ settings: { ...settings, 'cluster-port': port + 1 } }, port, []);
   await server.start();
   return server;
-}
-
-/** Below the ports that the system hands out by itself; this many in a row are free just now. */
-export async function freePort(count = 1): Promise<number> {
-  const first = 20_000 + 2 * Math.floor(Math.random() * 6000);
-  for (let i = 0; i < count; i++) {
-    const probe = createServer();
-    const taken = await new Promise<boolean>((resolve) => {
-      probe.once('error', () => resolve(true));
-      probe.listen(first + i, '127.0.0.1', () => resolve(false));
-    });
-    if (taken) return await freePort(count);
-    await new Promise((resolve) => probe.close(resolve));
-  }
-  return first;
 }
 
 class ServerProcess implements RedisServer {
