@@ -9,10 +9,6 @@ import { readSecretValue } from './references.ts';
 /** Only a Secret of exactly this type counts: what else stands in the namespace cannot pass for one by its name. */
 export const VERIFIER_SECRET_TYPE = 'grantry.dev/client-verifier';
 
-/** The label by which Secrets of the release namespace are listed, and its value for verifiers. */
-export const PART_LABEL = 'grantry.dev/part';
-export const VERIFIER_PART = 'verifier';
-
 const NAME_PREFIX = 'grantry-client-';
 const VERIFIER_BYTES = 32;
 const VERIFIERS_MAX = 8;

@@ -2,9 +2,7 @@ import { describe, expect, it } from 'vitest';
 import {
   type ClientVerifiers,
   livingVerifiers,
-  PART_LABEL,
   readVerifierSecret,
-  VERIFIER_PART,
   VERIFIER_SECRET_TYPE,
   verifierSecretData,
   verifierSecretName,
@@ -25,7 +23,7 @@ const VERIFIERS: ClientVerifiers = {
 const SECRET = {
   apiVersion: 'v1',
   kind: 'Secret',
-  metadata: { name: verifierSecretName(UID), namespace: 'grantry', labels: { [PART_LABEL]: VERIFIER_PART } },
+  metadata: { name: verifierSecretName(UID), namespace: 'grantry' },
   type: VERIFIER_SECRET_TYPE,
   data: verifierSecretData(VERIFIERS),
 };

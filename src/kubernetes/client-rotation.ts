@@ -1,0 +1,230 @@
+// When a client's secret is made, taken over, replaced and forgotten: one step from what is to what should be. Pure; the
+// steps are carried out by reconcile-clients.ts, in this order: `store` into the verifier Secret, `value` into the owner's
+// Secret, `settle` into the verifier Secret. After a crash between two of them the next step goes on from what is there.
+//
+// Of the verifiers the first is the newest. A second one that does not expire means a rotation on its way: the newest is to
+// be accepted by all replicas before its secret is handed out. The secret itself is kept nowhere but in this process until
+// then: whoever takes over makes another one.
+
+import type { AcceptedVerifier } from '../admission/client-verifier.ts';
+import { generateClientSecret, secretVerifier } from '../oauth/client-secret.ts';
+import type { Random } from '../oauth/ports.ts';
+import type { CredentialState, RotationRequests } from './credential-state.ts';
+
+/** So many secrets of one client count at a time, however often its owner asks for a new one. */
+const VERIFIERS_KEPT = 4;
+
+/** What is, and what the owner wants. Times are epoch milliseconds. */
+export interface RotationInput {
+  readonly uid: string;
+  readonly now: number;
+  readonly random: Random;
+  /** Undefined: only on request. */
+  readonly intervalSeconds: number | undefined;
+  readonly gracePeriodSeconds: number;
+  readonly requests: RotationRequests;
+  readonly stored: CredentialState | undefined;
+  /** The secret in the owner's Secret that this client may be known by; undefined when there is none. */
+  readonly present: string | undefined;
+  /** The newest secret while only this process knows it. */
+  readonly undelivered: string | undefined;
+  /** Whether every replica accepts what is stored. */
+  readonly isServed: boolean;
+}
+
+/** What came about. */
+export type RotationOutcome =
+  /** Nothing. */
+  | 'kept'
+  | 'created'
+  /** A Secret that was there before this object keeps its value. */
+  | 'adopted'
+  /** The secret was missing or another one; it is replaced, since nobody knows it here. */
+  | 'repaired'
+  /** A rotation begins: nobody has the new secret yet. */
+  | 'begun'
+  /** The new secret is handed out; the old one works until the end of its grace. */
+  | 'rotated'
+  /** The old one stopped working at once. */
+  | 'cut'
+  /** The grace of an old one is over. */
+  | 'expired';
+
+export interface RotationStep {
+  readonly outcome: RotationOutcome;
+  /** To be stored first; undefined: what is stored stays. */
+  readonly store: CredentialState | undefined;
+  /** The secret the owner's Secret holds after this step. */
+  readonly value: string;
+  /** To be stored once the owner's Secret holds `value`. */
+  readonly settle: CredentialState | undefined;
+  /** A secret to be remembered until it is handed out. */
+  readonly undelivered: string | undefined;
+  /** When there is something to do again; undefined: when something changes. */
+  readonly again: number | undefined;
+}
+
+/** The next step. */
+export function rotationStep(input: RotationInput): RotationStep {
+  const { stored, present, requests, now } = input;
+  if (stored === undefined) return firstStep(input);
+  const state = withoutExpired(stored, now);
+  if (isNew(requests.rotateNow, stored.handled.rotateNow)) return cut(input, state);
+  const held = present === undefined ? undefined : indexOf(input.uid, present, state.verifiers);
+  const isOnItsWay = state.verifiers[1] !== undefined && state.verifiers[1].expiresAt === undefined;
+  if (isOnItsWay) return stepOnTheWay(input, state, held);
+  if (present === undefined || held !== 0) return repair(input, state, state.verifiers);
+  if (isNew(requests.rotateAt, stored.handled.rotateAt) || isDue(input, state)) return begin(input, state, present);
+  const isChanged = state.verifiers.length !== stored.verifiers.length;
+  return step(input, { outcome: isChanged ? 'expired' : 'kept', value: present, store: isChanged ? state : undefined });
+}
+
+function firstStep(input: RotationInput): RotationStep {
+  const { uid, now, present, random, requests } = input;
+  const value = present ?? generateClientSecret(random);
+  const store: CredentialState = {
+    revision: 1,
+    verifiers: [{ verifier: secretVerifier(uid, value), revision: 1 }],
+    rotatedAt: now,
+    // What was asked for before this object was known is no request.
+    handled: requests,
+    writtenFields: undefined,
+  };
+  return step(input, { outcome: present === undefined ? 'created' : 'adopted', value, store });
+}
+
+/** A rotation has begun: hand out the new secret, wait, or begin again with another one. */
+function stepOnTheWay(input: RotationInput, state: CredentialState, held: number | undefined): RotationStep {
+  const { present, undelivered, now, gracePeriodSeconds } = input;
+  const [newest, ...older] = state.verifiers;
+  const settled = kept(newest, expiring(older, now, gracePeriodSeconds));
+  const settle = { ...changed(state, settled, input.requests), rotatedAt: now };
+  // It was handed out, and then somebody died.
+  if (present !== undefined && held === 0) return step(input, { outcome: 'rotated', value: present, settle });
+  if (present === undefined || held !== 1) return repair(input, state, older);
+  if (undelivered === undefined || indexOf(input.uid, undelivered, state.verifiers) !== 0) {
+    return begin(input, { ...state, verifiers: older }, present);
+  }
+  if (!input.isServed) return { ...step(input, { outcome: 'kept', value: present }), undelivered };
+  return step(input, { outcome: 'rotated', value: undelivered, settle });
+}
+
+/** Everything that is stored for the new secret; nobody gets it yet. */
+function begin(input: RotationInput, state: CredentialState, present: string): RotationStep {
+  const { made, entry } = newSecret(input, state);
+  const store = changed(state, kept(entry, state.verifiers), input.requests);
+  return { ...step(input, { outcome: 'begun', value: present, store }), undelivered: made };
+}
+
+function repair(input: RotationInput, state: CredentialState, older: readonly AcceptedVerifier[]): RotationStep {
+  const { made, entry } = newSecret(input, state);
+  const verifiers = kept(entry, expiring(older, input.now, input.gracePeriodSeconds));
+  const store = { ...changed(state, verifiers, input.requests), rotatedAt: input.now };
+  return step(input, { outcome: 'repaired', value: made, store });
+}
+
+function cut(input: RotationInput, state: CredentialState): RotationStep {
+  const { made, entry } = newSecret(input, state);
+  const store = { ...changed(state, [entry], input.requests), rotatedAt: input.now };
+  return step(input, { outcome: 'cut', value: made, store });
+}
+
+function step(
+  input: RotationInput,
+  { store, settle, ...done }: Pick<RotationStep, 'outcome' | 'value'> & Partial<Pick<RotationStep, 'store' | 'settle'>>,
+): RotationStep {
+  const last = settle ?? store ?? input.stored;
+  const times =
+    last === undefined ? [] : [nextRotation(input, last), ...last.verifiers.map(({ expiresAt }) => expiresAt)];
+  const due = times.filter((time) => time !== undefined);
+  return { ...done, store, settle, undelivered: undefined, again: due.length > 0 ? Math.min(...due) : undefined };
+}
+
+/** When a rotation is due by its interval; undefined when there is none. Epoch milliseconds. */
+export function nextRotation(
+  { intervalSeconds }: Pick<RotationInput, 'intervalSeconds'>,
+  { rotatedAt }: Pick<CredentialState, 'rotatedAt'>,
+): number | undefined {
+  return intervalSeconds === undefined ? undefined : rotatedAt + intervalSeconds * 1000;
+}
+
+function isDue(input: RotationInput, state: CredentialState): boolean {
+  const due = nextRotation(input, state);
+  return due !== undefined && due <= input.now;
+}
+
+/** An annotation that was taken away asks for nothing. */
+function isNew(request: string | undefined, handled: string | undefined): boolean {
+  return request !== undefined && request !== handled;
+}
+
+function newSecret({ uid, random }: RotationInput, { verifiers }: CredentialState) {
+  const made = generateClientSecret(random);
+  const revision = Math.max(0, ...verifiers.map((verifier) => verifier.revision)) + 1;
+  return { made, entry: { verifier: secretVerifier(uid, made), revision } };
+}
+
+function changed(
+  state: CredentialState,
+  verifiers: readonly AcceptedVerifier[],
+  { rotateAt, rotateNow }: RotationRequests,
+): CredentialState {
+  const handled = { rotateAt: rotateAt ?? state.handled.rotateAt, rotateNow: rotateNow ?? state.handled.rotateNow };
+  return { ...state, revision: state.revision + 1, verifiers, handled };
+}
+
+function withoutExpired(state: CredentialState, now: number): CredentialState {
+  const verifiers = state.verifiers.filter(({ expiresAt }) => expiresAt === undefined || expiresAt > now);
+  return verifiers.length === state.verifiers.length ? state : { ...state, revision: state.revision + 1, verifiers };
+}
+
+/** All end with the grace at the latest. */
+function expiring(
+  verifiers: readonly AcceptedVerifier[],
+  now: number,
+  gracePeriodSeconds: number,
+): readonly AcceptedVerifier[] {
+  const end = now + gracePeriodSeconds * 1000;
+  const ending = verifiers.map((accepted) => ({ ...accepted, expiresAt: Math.min(accepted.expiresAt ?? end, end) }));
+  return ending.filter(({ expiresAt }) => expiresAt > now);
+}
+
+function kept(newest: AcceptedVerifier | undefined, older: readonly AcceptedVerifier[]): readonly AcceptedVerifier[] {
+  return [...(newest === undefined ? [] : [newest]), ...older].slice(0, VERIFIERS_KEPT);
+}
+
+/**
+ * What is stored for a Secret of the owner's own: its verifiers, newest first, as they are.
+ * @returns undefined when that is what is stored
+ */
+export function existingCredentials(
+  stored: CredentialState | undefined,
+  verifiers: readonly Uint8Array[],
+  { now, requests }: Pick<RotationInput, 'now' | 'requests'>,
+): CredentialState | undefined {
+  const known = stored?.verifiers ?? [];
+  const isKnown = (accepted: AcceptedVerifier | undefined, verifier: Uint8Array) =>
+    accepted !== undefined && Buffer.from(verifier).equals(accepted.verifier);
+  const isSame = known.length === verifiers.length && verifiers.every((each, index) => isKnown(known[index], each));
+  if (isSame && known.every(({ expiresAt }) => expiresAt === undefined)) return undefined;
+  const next = Math.max(0, ...known.map(({ revision }) => revision)) + 1;
+  const accepted = verifiers.map((verifier) => ({
+    verifier,
+    revision: known.find((each) => isKnown(each, verifier))?.revision ?? next,
+  }));
+  const isNewest = isKnown(known[0], verifiers[0] ?? new Uint8Array());
+  return {
+    revision: (stored?.revision ?? 0) + 1,
+    verifiers: accepted,
+    rotatedAt: isNewest && stored !== undefined ? stored.rotatedAt : now,
+    // Nothing of it is ours to rotate.
+    handled: requests,
+    writtenFields: undefined,
+  };
+}
+
+function indexOf(uid: string, secret: string, verifiers: readonly AcceptedVerifier[]): number | undefined {
+  const wanted = Buffer.from(secretVerifier(uid, secret));
+  const index = verifiers.findIndex(({ verifier }) => wanted.equals(verifier));
+  return index === -1 ? undefined : index;
+}

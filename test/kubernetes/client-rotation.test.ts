@@ -1,0 +1,280 @@
+import { describe, expect, it } from 'vitest';
+import { livingVerifiers } from '../../src/admission/client-verifier.ts';
+import {
+  existingCredentials,
+  nextRotation,
+  type RotationInput,
+  rotationStep,
+} from '../../src/kubernetes/client-rotation.ts';
+import { type CredentialState, readCredentialState, verifierSecret } from '../../src/kubernetes/credential-state.ts';
+import { secretVerifier } from '../../src/oauth/client-secret.ts';
+
+const UID = 'a3f1c2d4-0000-4000-8000-000000000001';
+const HOUR = 3_600_000;
+const START = Date.parse('2026-03-01T12:00:00Z');
+
+/** One client whose steps are carried out as the reconciler does it. */
+class Owner {
+  now = START;
+  settings = { intervalSeconds: undefined as number | undefined, gracePeriodSeconds: 24 * 3600 };
+  requests: RotationInput['requests'] = { rotateAt: undefined, rotateNow: undefined };
+  stored: CredentialState | undefined;
+  present: string | undefined;
+  undelivered: string | undefined;
+  isServed = true;
+  #bytes = 0;
+
+  step(options: { diesBeforeWriting?: boolean; diesBeforeSettling?: boolean } = {}) {
+    const done = rotationStep({
+      ...{ uid: UID, now: this.now, requests: this.requests, ...this.settings },
+      ...{ stored: this.stored, present: this.present, undelivered: this.undelivered, isServed: this.isServed },
+      random: { bytes: (count) => Buffer.alloc(count, ++this.#bytes) },
+    });
+    if (done.store !== undefined) this.stored = done.store;
+    if (options.diesBeforeWriting) return this.#died(done);
+    this.present = done.value;
+    if (options.diesBeforeSettling) return this.#died(done);
+    if (done.settle !== undefined) this.stored = done.settle;
+    this.undelivered = done.undelivered;
+    return done;
+  }
+
+  #died<Done>(done: Done): Done {
+    this.undelivered = undefined;
+    return done;
+  }
+
+  /** Whether replicas accept this secret now. */
+  accepts(secret: string | undefined): boolean {
+    if (secret === undefined || this.stored === undefined) return false;
+    const wanted = Buffer.from(secretVerifier(UID, secret));
+    return livingVerifiers(this.stored, this.now).some((verifier) => wanted.equals(verifier));
+  }
+
+  get count(): number {
+    return this.stored?.verifiers.length ?? 0;
+  }
+}
+
+function ownerWithSecret(): Owner & { present: string } {
+  const owner = new Owner();
+  owner.step();
+  return owner as Owner & { present: string };
+}
+
+describe('a first secret', () => {
+  it('is made and accepted', () => {
+    const owner = new Owner();
+    expect(owner.step()).toMatchObject({ outcome: 'created', undelivered: undefined, again: undefined });
+    expect(owner.accepts(owner.present)).toBe(true);
+    expect(owner.step()).toMatchObject({ outcome: 'kept', store: undefined, settle: undefined });
+  });
+
+  it('is the one that is there, where it may be taken over', () => {
+    const owner = new Owner();
+    owner.present = 'a secret that was restored from a backup';
+    expect(owner.step().outcome).toBe('adopted');
+    expect(owner.present).toBe('a secret that was restored from a backup');
+    expect(owner.accepts(owner.present)).toBe(true);
+  });
+
+  it('is not rotated for a request that is as old as the object', () => {
+    const owner = new Owner();
+    owner.requests = { rotateAt: 'monday', rotateNow: 'monday' };
+    owner.step();
+    expect(owner.step().outcome).toBe('kept');
+  });
+
+  it('is repaired when whoever made it died before its owner had it', () => {
+    const owner = new Owner();
+    owner.step({ diesBeforeWriting: true });
+    expect(owner.step().outcome).toBe('repaired');
+    expect(owner.accepts(owner.present)).toBe(true);
+  });
+});
+
+describe('a rotation', () => {
+  it.each([
+    [
+      'by interval',
+      (owner: Owner) => {
+        owner.now += 48 * HOUR;
+      },
+    ],
+    [
+      'by annotation',
+      (owner: Owner) => {
+        owner.requests = { ...owner.requests, rotateAt: 'now please' };
+      },
+    ],
+  ])('%s hands the new secret out once all replicas accept it, and lets the old one work for its grace', (_, ask) => {
+    const owner = new Owner();
+    owner.settings.intervalSeconds = 48 * 3600;
+    owner.step();
+    const old = owner.present;
+    owner.isServed = false;
+    ask(owner);
+    expect(owner.step().outcome).toBe('begun');
+    expect(owner.step().outcome).toBe('kept');
+    expect(owner.present).toBe(old);
+    owner.isServed = true;
+    expect(owner.step().outcome).toBe('rotated');
+    expect(owner.present).not.toBe(old);
+    const handedOut = owner.now;
+    expect([owner.accepts(owner.present), owner.accepts(old)]).toEqual([true, true]);
+    expect(owner.step()).toMatchObject({ outcome: 'kept', again: handedOut + 24 * HOUR });
+    owner.now = handedOut + 24 * HOUR;
+    expect([owner.accepts(owner.present), owner.accepts(old)]).toEqual([true, false]);
+    expect(owner.step().outcome).toBe('expired');
+    expect(owner.count).toBe(1);
+  });
+
+  it('is due again an interval after the new secret was handed out', () => {
+    const owner = ownerWithSecret();
+    owner.settings.intervalSeconds = 48 * 3600;
+    expect(owner.step().again).toBe(START + 48 * HOUR);
+    expect(nextRotation(owner.settings, { rotatedAt: START })).toBe(START + 48 * HOUR);
+  });
+
+  it('is asked for once by one annotation, and not by its removal', () => {
+    const owner = ownerWithSecret();
+    owner.requests = { rotateAt: 'one', rotateNow: undefined };
+    expect([owner.step().outcome, owner.step().outcome, owner.step().outcome]).toEqual(['begun', 'rotated', 'kept']);
+    owner.requests = { rotateAt: undefined, rotateNow: undefined };
+    expect(owner.step().outcome).toBe('kept');
+    owner.requests = { rotateAt: 'one', rotateNow: undefined };
+    expect(owner.step().outcome).toBe('kept');
+  });
+
+  it('begins again with another secret when the only process that knew it died', () => {
+    const owner = ownerWithSecret();
+    const old = owner.present;
+    owner.requests = { rotateAt: 'one', rotateNow: undefined };
+    owner.step({ diesBeforeWriting: true });
+    const lost = owner.stored?.verifiers[0];
+    expect(owner.step().outcome).toBe('begun');
+    expect(owner.count).toBe(2);
+    expect(owner.stored?.verifiers[0]?.verifier).not.toEqual(lost?.verifier);
+    expect(owner.step().outcome).toBe('rotated');
+    expect([owner.accepts(owner.present), owner.accepts(old)]).toEqual([true, true]);
+  });
+
+  it('goes on where somebody died after handing the secret out', () => {
+    const owner = ownerWithSecret();
+    const old = owner.present;
+    owner.requests = { rotateAt: 'one', rotateNow: undefined };
+    owner.step();
+    owner.step({ diesBeforeSettling: true });
+    const handedOut = owner.present;
+    expect(owner.step().outcome).toBe('rotated');
+    expect(owner.present).toBe(handedOut);
+    owner.now += 24 * HOUR;
+    expect([owner.accepts(handedOut), owner.accepts(old)]).toEqual([true, false]);
+  });
+
+  it('keeps a bounded number of secrets, however often it is asked for', () => {
+    const owner = ownerWithSecret();
+    for (let request = 0; request < 20; request += 1) {
+      owner.requests = { rotateAt: String(request), rotateNow: undefined };
+      owner.step();
+      owner.step();
+      expect(owner.accepts(owner.present)).toBe(true);
+      expect(owner.count).toBeLessThanOrEqual(4);
+    }
+  });
+
+  it('tells replicas of every change by a higher revision', () => {
+    const owner = ownerWithSecret();
+    const revisions = [owner.stored?.revision];
+    owner.requests = { rotateAt: 'one', rotateNow: undefined };
+    for (const _ of ['begin', 'rotate']) {
+      owner.step();
+      revisions.push(owner.stored?.revision);
+    }
+    owner.now += 24 * HOUR;
+    owner.step();
+    expect([...revisions, owner.stored?.revision]).toEqual([1, 2, 3, 4]);
+  });
+});
+
+describe('an immediate cut', () => {
+  it('lets no older secret work any more, also in the middle of a rotation', () => {
+    const owner = ownerWithSecret();
+    const old = owner.present;
+    owner.isServed = false;
+    owner.requests = { rotateAt: 'one', rotateNow: undefined };
+    owner.step();
+    owner.requests = { rotateAt: 'one', rotateNow: 'leaked' };
+    expect(owner.step().outcome).toBe('cut');
+    expect(owner.count).toBe(1);
+    expect([owner.accepts(owner.present), owner.accepts(old)]).toEqual([true, false]);
+    expect(owner.step().outcome).toBe('kept');
+  });
+});
+
+describe('drift', () => {
+  it.each([
+    ['missing', undefined],
+    ['another one', 'something that somebody typed in by hand'],
+  ])('of a secret that is %s makes a new one, and the old one works for its grace', (_, present) => {
+    const owner = ownerWithSecret();
+    const old = owner.present;
+    (owner as Owner).present = present;
+    expect(owner.step()).toMatchObject({ outcome: 'repaired', again: START + 24 * HOUR });
+    expect([owner.accepts(owner.present), owner.accepts(old), owner.accepts(present)]).toEqual([true, true, false]);
+  });
+
+  it('in the middle of a rotation forgets the secret that nobody has', () => {
+    const owner = ownerWithSecret();
+    const old = owner.present;
+    owner.isServed = false;
+    owner.requests = { rotateAt: 'one', rotateNow: undefined };
+    owner.step();
+    (owner as Owner).present = undefined;
+    expect(owner.step().outcome).toBe('repaired');
+    expect(owner.count).toBe(2);
+    expect([owner.accepts(owner.present), owner.accepts(old)]).toEqual([true, true]);
+  });
+
+  it('back to an older secret in its grace is repaired, and does not lengthen the grace', () => {
+    const owner = ownerWithSecret();
+    const old = owner.present;
+    owner.requests = { rotateAt: 'one', rotateNow: undefined };
+    owner.step();
+    owner.step();
+    owner.now += 23 * HOUR;
+    owner.present = old;
+    expect(owner.step().outcome).toBe('repaired');
+    owner.now += 2 * HOUR;
+    expect([owner.accepts(owner.present), owner.accepts(old)]).toEqual([true, false]);
+  });
+});
+
+describe("a Secret of the owner's own", () => {
+  const [one, two] = ['first', 'second'].map((secret) => secretVerifier(UID, secret)) as [Uint8Array, Uint8Array];
+  const at = { now: START, requests: { rotateAt: undefined, rotateNow: undefined } };
+
+  it('is stored as it is, and only when it changes', () => {
+    const stored = existingCredentials(undefined, [one], at);
+    expect(stored).toMatchObject({ revision: 1, verifiers: [{ revision: 1 }], rotatedAt: START });
+    expect(existingCredentials(stored, [one], at)).toBeUndefined();
+    const both = existingCredentials(stored, [two, one], { ...at, now: START + HOUR });
+    expect(both).toMatchObject({ revision: 2, verifiers: [{ revision: 2 }, { revision: 1 }], rotatedAt: START + HOUR });
+    const alone = existingCredentials(both, [two], { ...at, now: START + 2 * HOUR });
+    expect(alone).toMatchObject({ revision: 3, verifiers: [{ revision: 2 }], rotatedAt: START + HOUR });
+  });
+});
+
+describe('the state of credentials', () => {
+  it('is read from the Secret as it was written', () => {
+    const owner = ownerWithSecret();
+    owner.requests = { rotateAt: 'one', rotateNow: undefined };
+    owner.step();
+    owner.step();
+    const state: CredentialState = { ...(owner.stored as CredentialState), writtenFields: 'fields' };
+    const secret = verifierSecret({ namespace: 'shop', name: 'web', uid: UID }, state, {
+      ...{ releaseNamespace: 'grantry', className: 'default' },
+    });
+    expect(readCredentialState(secret)).toEqual({ uid: UID, ...state });
+  });
+});
