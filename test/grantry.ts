@@ -6,6 +6,7 @@ import { createServer } from 'node:net';
 import { Writable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import { afterAll, afterEach, expect } from 'vitest';
+import type { ReplicaAnswers } from '../src/http/registry-endpoints.ts';
 import type { HttpTimeouts } from '../src/http/strict-fastify.ts';
 import { hashPassword, LocalUsers } from '../src/login/local-users.ts';
 import { memoryStores } from '../src/memory/stores.ts';
@@ -14,7 +15,8 @@ import { secretVerifier } from '../src/oauth/client-secret.ts';
 import { Handles } from '../src/oauth/handles.ts';
 import { generateSigningKeyPem, importSigningKey, KeyRing, type SigningKey } from '../src/oauth/keys.ts';
 import type { Clock, Grant, ResourceOwners, Stores } from '../src/oauth/ports.ts';
-import { Registry } from '../src/oauth/registry.ts';
+import { Registry, type RegistryRef } from '../src/oauth/registry.ts';
+import type { ClientUsage } from '../src/processes/client-usage.ts';
 import { createLog } from '../src/processes/log.ts';
 import { assembleTokenServer, type TokenServer } from '../src/processes/token-server.ts';
 import { Oracle } from './oracle.ts';
@@ -58,6 +60,10 @@ export interface GrantryOptions {
   /** Wraps the memory stores, to make them fail. */
   readonly wrapStores?: (stores: Stores) => Stores;
   readonly auditSubjects?: 'hashed' | 'plain';
+  /** Answers to a controller. */
+  readonly replica?: ReplicaAnswers;
+  /** Made over the registry of this grantry. */
+  readonly usage?: (registry: RegistryRef, clock: Clock) => ClientUsage;
 }
 
 /** A log line, parsed. */
@@ -220,6 +226,8 @@ export async function startGrantry(options: GrantryOptions): Promise<Grantry> {
     peppers: [pepper],
     log: createLog('debug', stream),
     timeouts: { check: 50, ...options.timeouts },
+    ...(options.replica && { replica: options.replica }),
+    ...(options.usage && { usage: options.usage(registry, clock) }),
   });
   for (const side of [server.public, server.admin]) {
     tapResponses(side.server, (response) => oracle.inspect(response));

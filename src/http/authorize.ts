@@ -26,7 +26,11 @@ export function authorizeEndpoint(flow: SignInFlow): Endpoint {
 
 async function authorize(flow: SignInFlow, exchange: Exchange): Promise<void> {
   const { request, reply, parameters, log } = exchange;
-  const check = accepted(flow.authorization.check(parameters, flow.registry.current), exchange, 302);
+  const judged = flow.authorization.check(parameters, flow.registry.current);
+  if (judged.kind === 'refused' && judged.reason === 'redirect_uri_mismatch' && judged.clientId !== undefined) {
+    flow.onRedirectMismatch(judged.clientId);
+  }
+  const check = accepted(judged, exchange, 302);
   if (!check) return;
   answerFaultsAtClient(flow, exchange, check);
 

@@ -36,12 +36,17 @@ export interface Exchange {
  */
 export type Handler = (exchange: Exchange) => Promise<void>;
 
+/** What a POST of {@link Endpoint.body} `json` says it is; no parameter, no other spelling. */
+export const JSON_MEDIA_TYPE = 'application/json';
+
 export interface Endpoint {
   /** A stable label for logs and metrics, e.g. `token`. */
   readonly route: string;
   /** Below the issuer's path, e.g. `/token`, `/consent/:interaction`. Matched exactly. */
   readonly path: string;
   readonly handlers: { readonly GET?: Handler; readonly POST?: Handler };
+  /** What a POST carries; a form unless it says `json`, which its handler then reads from `request.body`. */
+  readonly body?: 'json';
   /** How its errors look. */
   readonly answers: 'json' | 'html';
   /** `registered`: the union of the clients' origins; `any`: everybody (metadata); `none`: no CORS and no preflight. */

@@ -73,7 +73,7 @@ export class ErrorWriter {
     if (answer.reason === 'unexpected') {
       log.error({ requestId: request.id, route: endpoint?.route, cause: describeCause(error) }, 'unexpected error');
     }
-    if (endpoint?.answers === 'json' && endpoint.handlers.POST !== undefined) {
+    if (endpoint?.answers === 'json' && endpoint.handlers.POST !== undefined && endpoint.body !== 'json') {
       metrics.tokenErrors.inc({ endpoint: endpoint.route, error: answer.error, reason: answer.reason });
     }
   }

@@ -7,7 +7,7 @@ import { INTROSPECTION_PARAMETERS } from '../oauth/introspection.ts';
 import { Parameters, type RawParameters } from '../oauth/parameters.ts';
 import { REVOCATION_PARAMETERS } from '../oauth/revocation.ts';
 import { TOKEN_PARAMETERS } from '../oauth/token-endpoint.ts';
-import type { Endpoint } from './endpoint.ts';
+import { type Endpoint, JSON_MEDIA_TYPE } from './endpoint.ts';
 import { TransportError } from './errors.ts';
 import { type FormFault, isFormMediaType, parseForm } from './form.ts';
 import { announcesTooMuch, headerFault, queryOf } from './raw-request.ts';
@@ -47,6 +47,12 @@ export function requireForm(request: FastifyRequest): void {
   if (!isFormMediaType(contentType) || (encoding !== undefined && encoding.toLowerCase() !== 'identity')) {
     throw new TransportError('unsupported_media_type');
   }
+}
+
+/** The same for what is asked in JSON, on the admin port only. */
+export function requireJson(request: FastifyRequest): void {
+  const { 'content-type': contentType, 'content-encoding': encoding } = request.headers;
+  if (contentType !== JSON_MEDIA_TYPE || encoding !== undefined) throw new TransportError('unsupported_media_type');
 }
 
 /** RFC 9110 §15.5.14: refused by its announced length, before a byte of it is read. */

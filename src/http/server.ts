@@ -117,7 +117,8 @@ function admit(request: FastifyRequest, reply: FastifyReply, options: HttpServer
   }
   checks.requireMethod(endpoint, request.method);
   if (request.method === 'POST') {
-    checks.requireForm(request);
+    if (endpoint.body === 'json') checks.requireJson(request);
+    else checks.requireForm(request);
     checks.rejectTooMuch(request);
   }
   return true;
@@ -143,7 +144,10 @@ function addEndpoint(server: FastifyInstance, endpoint: Endpoint, options: HttpS
     const handler = exchangeWith(GET, checks.queryParameters, options);
     server.route({ method: endpoint.head ? ['GET', 'HEAD'] : 'GET', url, handler });
   }
-  if (POST) server.route({ method: 'POST', url, handler: exchangeWith(POST, checks.formParameters, options) });
+  if (POST) {
+    const parametersOf = endpoint.body === 'json' ? checks.queryParameters : checks.formParameters;
+    server.route({ method: 'POST', url, handler: exchangeWith(POST, parametersOf, options) });
+  }
 }
 
 function exchangeWith(

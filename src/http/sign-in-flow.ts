@@ -51,6 +51,8 @@ export interface SignInFlow {
   readonly random: Random;
   readonly audit: Audit;
   readonly metrics: Metrics;
+  /** Told when a registered client was named with an address that is not its own. */
+  readonly onRedirectMismatch: (clientId: string) => void;
 }
 
 /** The way back is at the application only: a 400 page that says so (docs/scope.md, R11). */

@@ -3,6 +3,7 @@
 
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import type { Connections } from './connections.ts';
+import { JSON_MEDIA_TYPE } from './endpoint.ts';
 import { FORM_BYTE_LIMIT, FORM_MEDIA_TYPE } from './form.ts';
 import { routedTarget } from './raw-request.ts';
 
@@ -37,7 +38,7 @@ export interface StrictFastifyOptions {
   readonly refuse: (error: Error, request: FastifyRequest, reply: FastifyReply) => void;
 }
 
-/** An instance without routes and hooks. It reads form bodies as bytes and nothing else. */
+/** An instance without routes and hooks. It reads forms and JSON as bytes and nothing else. */
 export function strictFastify({ timeouts, connections, newRequestId, refuse }: StrictFastifyOptions): FastifyInstance {
   const server = fastify({
     exposeHeadRoutes: false,
@@ -66,6 +67,8 @@ export function strictFastify({ timeouts, connections, newRequestId, refuse }: S
   server.removeAllContentTypeParsers();
   // By its name, not for `*`: Fastify remembers which parser a named type has, and parses the type anew for `*`.
   server.addContentTypeParser(FORM_MEDIA_TYPE, { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+  // Only where an endpoint asks for it does such a body get this far; what it says is the endpoint's to read.
+  server.addContentTypeParser(JSON_MEDIA_TYPE, { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
   endConnectionsWhileClosing(server);
   return server;
 }

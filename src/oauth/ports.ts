@@ -3,6 +3,8 @@
 // form. All times are epoch milliseconds of the store's clock, all durations milliseconds unless named `…Seconds`.
 // Any method may throw StoreUnavailableError; it then changed nothing that a repeat could not undo.
 
+import type { ErrorCode } from './error.ts';
+
 export interface Clock {
   /** Epoch milliseconds. */
   now(): number;
@@ -402,6 +404,8 @@ export interface AuditEvent {
   readonly scope?: string | undefined;
   readonly audience?: string | undefined;
   readonly reason?: string | undefined;
+  /** The code that {@link reason} is of; counted, never written. */
+  readonly error?: ErrorCode | undefined;
   readonly address?: string | undefined;
   readonly keyId?: string | undefined;
   readonly alert?: Alert | undefined;

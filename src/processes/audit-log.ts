@@ -12,6 +12,8 @@ export interface AuditLogOptions {
   readonly subjects: 'hashed' | 'plain';
   /** The key of the hash: without it a list of names would be enough to undo it. */
   readonly pepper: Uint8Array;
+  /** Is told every event too. It must not throw. */
+  readonly observe?: (event: AuditEvent) => void;
 }
 
 /** How many alerts are known to have been told. */
@@ -23,9 +25,11 @@ export class AuditLog implements Audit {
   readonly #subjects: 'hashed' | 'plain';
   readonly #pepper: KeyObject;
   readonly #told = new Set<string>();
+  readonly #observe: (event: AuditEvent) => void;
   #onAlert: (alert: Alert) => void = () => {};
 
-  constructor({ log, metrics, subjects, pepper }: AuditLogOptions) {
+  constructor({ log, metrics, subjects, pepper, observe = () => {} }: AuditLogOptions) {
+    this.#observe = observe;
     this.#log = log.child({ stream: 'audit' }, { level: 'info' });
     this.#metrics = metrics;
     this.#subjects = subjects;
@@ -36,6 +40,7 @@ export class AuditLog implements Audit {
     // A store that lost writes may raise an alert again.
     if (event.alert !== undefined && this.#wasTold(event.alert)) return;
     this.#count(event);
+    this.#observe(event);
     const { type, clientId, subject, grantId, grantType, tokenFormat, scope, audience, reason, address, keyId } = event;
     this.#log[event.alert === undefined ? 'info' : 'warn']({
       event: type,

@@ -26,16 +26,18 @@ export interface SignInOptions {
   readonly random: Random;
   readonly audit: Audit;
   readonly metrics: Metrics;
+  readonly onRedirectMismatch: SignInFlow['onRedirectMismatch'];
 }
 
 /** The parts of a sign-in, made once. */
 export function assembleSignIn(options: SignInOptions): SignInFlow {
   const { issuer, peppers, rateLimits, authorization, registry, stores, owners, clock, random, audit, metrics } =
     options;
+  const { onRedirectMismatch } = options;
   return {
     issuer,
     basePath: issuerPath(issuer),
-    ...{ authorization, registry, owners, clock, random, audit, metrics },
+    ...{ authorization, registry, owners, clock, random, audit, metrics, onRedirectMismatch },
     sessions: new BrowserSessions({ issuer, sessions: stores.sessions, owners, random, audit }),
     sealedRequests: new SealedRequests({ issuer, peppers, clock, random }),
     formTokens: new FormTokens({ issuer, peppers }),

@@ -1,5 +1,6 @@
 // The one wiring of the token server: protocol, endpoints, and the two listening sides. `dev` and `server` differ only
-// in where registry, stores and people come from. Nothing listens yet when this returns.
+// in where registry, stores and people come from. Nothing listens yet when this returns. The admin side can be had first:
+// it says what the other one still waits for.
 
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
@@ -12,6 +13,7 @@ import { jwksEndpoint } from '../http/jwks.ts';
 import { metadataEndpoints } from '../http/metadata.ts';
 import { Metrics, type StoreProbe } from '../http/metrics.ts';
 import { pageEndpoints } from '../http/page-endpoints.ts';
+import { type ReplicaAnswers, registryEndpoints } from '../http/registry-endpoints.ts';
 import { RequestLog } from '../http/request-log.ts';
 import { revokeEndpoint } from '../http/revoke.ts';
 import { createHttpServer } from '../http/server.ts';
@@ -30,6 +32,7 @@ import { RevocationEndpoint } from '../oauth/revocation.ts';
 import { TokenEndpoint } from '../oauth/token-endpoint.ts';
 import { AccessTokens } from '../oauth/tokens.ts';
 import { AuditLog } from './audit-log.ts';
+import type { ClientUsage } from './client-usage.ts';
 import { measuredStores } from './measured-stores.ts';
 import { Draining } from './shutdown.ts';
 import { assembleSignIn } from './sign-in.ts';
@@ -46,15 +49,11 @@ export interface TokenServerSettings {
   readonly logOneTokenIn: number;
 }
 
-export interface TokenServerOptions {
+/** What the admin side is made of. */
+interface AdminSideOptions {
   readonly settings: TokenServerSettings;
   readonly registry: RegistryRef;
-  readonly stores: Stores;
-  readonly owners: ResourceOwners;
-  readonly clock: Clock;
   readonly random: Random;
-  /** The first makes handles, all are accepted; at least one. */
-  readonly peppers: readonly [Uint8Array, ...Uint8Array[]];
   readonly log: Logger;
   /** The server behind `stores`; undefined where they are in memory. */
   readonly store?: StoreProbe;
@@ -67,22 +66,36 @@ export interface TokenServerOptions {
   readonly timeouts?: Partial<HttpTimeouts>;
   /** Metrics of the process itself: once a process. */
   readonly processMetrics?: boolean;
+  /** What a controller may ask; undefined where there is none. */
+  readonly replica?: ReplicaAnswers;
 }
 
-export interface TokenServer {
-  readonly public: FastifyInstance;
+interface AdminSide {
   readonly admin: FastifyInstance;
   readonly draining: Draining;
-  readonly audit: AuditLog;
   readonly metrics: Metrics;
+}
+
+export interface TokenServerOptions extends AdminSideOptions {
+  readonly stores: Stores;
+  readonly owners: ResourceOwners;
+  readonly clock: Clock;
+  /** The first makes handles, all are accepted; at least one. */
+  readonly peppers: readonly [Uint8Array, ...Uint8Array[]];
+  /** Told who got tokens and who was refused; undefined where no controller asks. */
+  readonly usage?: ClientUsage;
+}
+
+export interface TokenServer extends AdminSide {
+  readonly public: FastifyInstance;
+  readonly audit: AuditLog;
   /** To be called at each swap of the registry. @param seconds from the change of the manifests until it was served */
   readonly registrySwapped: (seconds: number) => void;
 }
 
-/** Puts a token server together. @throws Error when a trusted proxy is neither an address nor a CIDR block */
-export function assembleTokenServer(options: TokenServerOptions): TokenServer {
-  const { settings, registry, log, peppers } = options;
-  const { issuer } = settings;
+/** Health, metrics and what a controller asks. @throws Error when a trusted proxy is neither an address nor a CIDR block */
+function assembleAdminSide(options: AdminSideOptions): AdminSide {
+  const { registry, replica } = options;
   const draining = new Draining();
   const metrics = new Metrics({
     clients: () => registry.current.size,
@@ -91,25 +104,43 @@ export function assembleTokenServer(options: TokenServerOptions): TokenServer {
     processMetrics: options.processMetrics ?? false,
     store: options.store,
   });
-  const audit = new AuditLog({ log, metrics, subjects: settings.auditSubjects, pepper: peppers[0] });
-  const shared = {
-    ...{ issuer, log, metrics },
-    proxies: new TrustedProxies(settings.trustedProxies),
-    timeouts: { ...HTTP_TIMEOUTS, ...options.timeouts },
-    requestLog: new RequestLog({ log, oneTokenIn: settings.logOneTokenIn }),
-    corsOrigins: () => registry.current.corsOrigins,
-    newRequestId: requestIds(options.random),
-  };
   const checks: readonly ReadinessCheck[] = [
     { name: 'serving', fault: () => (draining.begun ? 'draining' : undefined) },
     { name: 'signing key', fault: () => (registry.current.keys.signing ? undefined : 'no active key') },
     ...(options.readiness ?? []),
   ];
+  const endpoints = [...adminEndpoints({ checks, metrics }), ...(replica ? registryEndpoints(replica) : [])];
+  return { admin: createHttpServer({ ...whatSidesShare(options, metrics), endpoints }), draining, metrics };
+}
+
+/**
+ * Puts a token server together.
+ * @param side the admin side, where it was needed before the rest could be had
+ * @throws Error when a trusted proxy is neither an address nor a CIDR block
+ */
+export function assembleTokenServer(options: TokenServerOptions, side = assembleAdminSide(options)): TokenServer {
+  const { settings, log, peppers, usage } = options;
+  const { metrics } = side;
+  const audit = new AuditLog({
+    ...{ log, metrics, subjects: settings.auditSubjects, pepper: peppers[0] },
+    observe: (event) => usage?.note(event),
+  });
+  const endpoints = publicEndpoints(options, audit, metrics);
   return {
-    public: createHttpServer({ ...shared, endpoints: publicEndpoints(options, audit, metrics) }),
-    admin: createHttpServer({ ...shared, endpoints: adminEndpoints({ checks, metrics }) }),
-    ...{ draining, audit, metrics },
+    ...{ ...side, audit },
+    public: createHttpServer({ ...whatSidesShare(options, metrics), endpoints }),
     registrySwapped: (seconds) => metrics.registrySwap.observe(seconds),
+  };
+}
+
+function whatSidesShare({ settings, registry, log, random, timeouts }: AdminSideOptions, metrics: Metrics) {
+  return {
+    ...{ issuer: settings.issuer, log, metrics },
+    proxies: new TrustedProxies(settings.trustedProxies),
+    timeouts: { ...HTTP_TIMEOUTS, ...timeouts },
+    requestLog: new RequestLog({ log, oneTokenIn: settings.logOneTokenIn }),
+    corsOrigins: () => registry.current.corsOrigins,
+    newRequestId: requestIds(random),
   };
 }
 
@@ -126,6 +157,7 @@ function publicEndpoints(options: TokenServerOptions, audit: AuditLog, metrics: 
   const authorization = new AuthorizationEndpoint({ issuer, clock, grants, replays, handles, audit });
   const signIn = assembleSignIn({
     ...{ issuer, peppers, rateLimits, authorization, registry, stores, owners, clock, random, audit, metrics },
+    onRedirectMismatch: (clientId) => options.usage?.redirectMismatch(clientId),
   });
   const document = authorizationServerMetadata({
     issuer,

@@ -1,0 +1,109 @@
+// The two questions of the controller to a replica, on the admin port: what it serves, and what its clients met with. The
+// answers are read without credentials, so they hold no name of a person, no address, and no text from any request.
+
+import { z } from 'zod';
+import { OAuthError } from '../oauth/error.ts';
+import type { Alert } from '../oauth/ports.ts';
+import type { Endpoint, Exchange } from './endpoint.ts';
+
+/** So many uids, or ids of alerts, are taken in one request: they fit into the largest body. */
+export const IDS_PER_REQUEST = 1000;
+
+const ids = z.array(z.string().max(128)).max(IDS_PER_REQUEST);
+
+const OBSERVED_REQUEST = z.strictObject({ uids: ids });
+const REPORT_REQUEST = z.strictObject({ after: z.string().max(128).optional(), acknowledged: ids.optional() });
+
+/** `POST /registry/observed`: the OAuthClients, by uid, that the controller asks about. */
+export type ObservedRequest = z.infer<typeof OBSERVED_REQUEST>;
+
+/** What a replica serves at this moment. */
+export interface ObservedAnswer {
+  /** By uid, without those it has not judged: absent or of another class. */
+  readonly clients: Readonly<Record<string, ObservedClient>>;
+  /** Every key in its JWKS. */
+  readonly keyIds: readonly string[];
+}
+
+export interface ObservedClient {
+  /** `metadata.generation` that it has judged, whether it serves the client or refuses it. */
+  readonly generation: number;
+  /** `revision` of the verifier Secret whose verifiers it accepts; absent while it has none. */
+  readonly secretRevision?: number;
+}
+
+/**
+ * `POST /registry/report`. `after`: the cursor of this replica's last answer; absent, or one of a process that is gone:
+ * everything. `acknowledged`: ids of alerts that need not be told again by anybody.
+ */
+export type ReportRequest = z.infer<typeof REPORT_REQUEST>;
+
+/** What is new since the cursor. Repeatable: nothing is forgotten by being told. */
+export interface ReportAnswer {
+  /** To be sent as `after` next time. */
+  readonly cursor: string;
+  /** By uid: the day (`2026-01-31`, UTC) on which a client last got a token. */
+  readonly lastUsed: Readonly<Record<string, string>>;
+  /** By uid: each reason why requests of a client were refused. */
+  readonly denied: Readonly<Record<string, readonly Denial[]>>;
+  /** Alerts that no controller has acknowledged, of all replicas; empty while Redis does not answer. */
+  readonly alerts: readonly ReportedAlert[];
+}
+
+export interface Denial {
+  /**
+   * The first two come from a client that proved who it is; `redirect_uri_mismatch` from anybody at all, so it may cost
+   * no status write.
+   */
+  readonly reason: DenialReason;
+  /** Since this replica started or, if later, since a pause of a day without any. Never falls otherwise. */
+  readonly count: number;
+  /** RFC 3339. */
+  readonly lastTime: string;
+}
+
+export type DenialReason = 'unauthorized_client' | 'invalid_scope' | 'redirect_uri_mismatch';
+
+export interface ReportedAlert extends Pick<Alert, 'id' | 'type' | 'clientUid' | 'clientId' | 'action'> {
+  /** RFC 3339. */
+  readonly time: string;
+}
+
+/** Who answers. Neither throws for a well-formed request. */
+export interface ReplicaAnswers {
+  observed(request: ObservedRequest): ObservedAnswer;
+  report(request: ReportRequest): Promise<ReportAnswer>;
+}
+
+/** Both endpoints; JSON in and out. */
+export function registryEndpoints(answers: ReplicaAnswers): readonly Endpoint[] {
+  const shared = { answers: 'json', body: 'json', cors: 'none', head: false } as const;
+  return [
+    {
+      ...{ route: 'registry_observed', path: '/registry/observed', ...shared },
+      handlers: { POST: async (exchange) => send(exchange, answers.observed(bodyOf(exchange, OBSERVED_REQUEST))) },
+    },
+    {
+      ...{ route: 'registry_report', path: '/registry/report', ...shared },
+      handlers: { POST: async (exchange) => send(exchange, await answers.report(bodyOf(exchange, REPORT_REQUEST))) },
+    },
+  ];
+}
+
+function bodyOf<Body>({ request }: Exchange, schema: z.ZodType<Body>): Body {
+  const parsed = schema.safeParse(parsedJson(request.body));
+  if (parsed.success) return parsed.data;
+  throw new OAuthError('invalid_request', 'The request is malformed.', { reason: 'malformed_json' });
+}
+
+function parsedJson(body: unknown): unknown {
+  try {
+    return body instanceof Uint8Array ? JSON.parse(Buffer.from(body).toString()) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function send({ reply }: Exchange, answer: object): void {
+  reply.type('application/json; charset=utf-8').send(JSON.stringify(answer));
+}

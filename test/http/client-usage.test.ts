@@ -1,0 +1,95 @@
+// What a replica remembers of its clients for the controller, over real requests.
+
+import { describe, expect, it } from 'vitest';
+import { ClientUsage } from '../../src/processes/client-usage.ts';
+import { basic, type Grantry, startGrantry } from '../grantry.ts';
+
+const SECRET = 'kSiQ0yY8Jh1x4nV7wB2dR5tG9mC3fL6p';
+const DAY = 86_400_000;
+const MACHINE = { clientId: 'team.machine', uid: 'u-machine', secret: SECRET, grantTypes: ['client_credentials'] };
+
+async function start() {
+  let usage: ClientUsage | undefined;
+  const clients = [MACHINE, { clientId: 'team.app', uid: 'u-app' }];
+  const grantry = await startGrantry({
+    clients,
+    usage: (registry, clock) => {
+      usage = new ClientUsage({ registry, clock, instance: 'one' });
+      return usage;
+    },
+  });
+  if (usage === undefined) throw new Error('no usage was asked for');
+  return { grantry, usage };
+}
+
+function ask(grantry: Grantry, form: Record<string, string> = {}, secret = SECRET) {
+  const headers = { authorization: basic('team.machine', secret) };
+  return grantry.post('/token', { grant_type: 'client_credentials', ...form }, { headers });
+}
+
+describe('what a replica tells of its clients', () => {
+  it('is the day of the last token, once a day', async () => {
+    const { grantry, usage } = await start();
+    await ask(grantry);
+    const first = usage.since(undefined);
+    expect(first.lastUsed).toEqual({ 'u-machine': '2026-01-01' });
+    await ask(grantry);
+    expect(usage.since(first.cursor).lastUsed).toEqual({});
+    grantry.clock.advance(DAY);
+    await ask(grantry);
+    expect(usage.since(first.cursor).lastUsed).toEqual({ 'u-machine': '2026-01-02' });
+  });
+
+  it('is every refusal that its owner can mend, counted', async () => {
+    const { grantry, usage } = await start();
+    await ask(grantry, { scope: 'admin' });
+    await ask(grantry, { scope: 'admin' });
+    await ask(grantry, { grant_type: 'refresh_token', refresh_token: 'x' });
+    await ask(grantry, { grant_type: 'nonsense' });
+    await ask(grantry, {}, 'wrong');
+    const lastTime = '2026-01-01T12:00:00.000Z';
+    expect(usage.since(undefined).denied).toEqual({
+      'u-machine': [
+        { reason: 'invalid_scope', count: 2, lastTime },
+        { reason: 'unauthorized_client', count: 1, lastTime },
+      ],
+    });
+  });
+
+  it('is nothing that somebody did who only named a public client, but an address that is not its own', async () => {
+    const { grantry, usage } = await start();
+    await grantry.post('/token', { grant_type: 'client_credentials', client_id: 'team.app' });
+    expect(usage.since(undefined).denied).toEqual({});
+    const query = new URLSearchParams({ client_id: 'team.app', redirect_uri: 'https://evil.example/cb' });
+    await fetch(grantry.url(`/authorize?${query}`));
+    query.set('client_id', 'nobody');
+    await fetch(grantry.url(`/authorize?${query}`));
+    expect(usage.since(undefined).denied).toMatchObject({ 'u-app': [{ reason: 'redirect_uri_mismatch', count: 1 }] });
+  });
+
+  it('is told again as often as it is asked with the same cursor, and whole to whoever asks another process', async () => {
+    const { grantry, usage } = await start();
+    await ask(grantry, { scope: 'admin' });
+    const all = usage.since(undefined);
+    expect(usage.since(undefined)).toEqual(all);
+    expect(usage.since('another.7')).toEqual(all);
+    expect(usage.since(all.cursor)).toEqual({ cursor: all.cursor, lastUsed: {}, denied: {} });
+  });
+
+  it('begins to count anew after a day without refusals', async () => {
+    const { grantry, usage } = await start();
+    await ask(grantry, { scope: 'admin' });
+    grantry.clock.advance(DAY + 1);
+    expect(usage.since(undefined).denied).toEqual({});
+    await ask(grantry, { scope: 'admin' });
+    expect(usage.since(undefined).denied).toMatchObject({ 'u-machine': [{ count: 1 }] });
+  });
+
+  it('holds nothing of a client that is gone', async () => {
+    const { grantry, usage } = await start();
+    await ask(grantry);
+    await ask(grantry, { scope: 'admin' });
+    grantry.setClients([]);
+    expect(usage.since(undefined)).toMatchObject({ lastUsed: {}, denied: {} });
+  });
+});
