@@ -1,0 +1,30 @@
+// Replicas as the controller meets them on their admin port, made to answer what a test says.
+
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { onTestFinished } from 'vitest';
+
+/** What a made-up replica does with a question; undefined: it never answers. */
+export type Answering = (path: string, question: unknown) => { status?: number; body: unknown } | undefined;
+
+/** Starts a replica for the rest of the test. @returns its address */
+export async function startReplica(answering: Answering): Promise<string> {
+  const server = createServer((request, response) => {
+    let text = '';
+    request.setEncoding('utf8').on('data', (chunk: string) => {
+      text += chunk;
+    });
+    request.on('end', () => {
+      const answer = answering(request.url ?? '', JSON.parse(text));
+      if (answer === undefined) return;
+      const body = typeof answer.body === 'string' ? answer.body : JSON.stringify(answer.body);
+      response.writeHead(answer.status ?? 200, { 'content-type': 'application/json' }).end(body);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
