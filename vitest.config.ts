@@ -1,15 +1,18 @@
 import { defineConfig } from 'vitest/config';
 
-// `fast` opens no socket; `servers` runs grantry over real HTTP; `redis` starts redis-server; `browser` drives the
-// system's Chromium.
+// `fast` opens no socket; `servers` runs grantry over real HTTP; `redis` starts redis-server; `cluster` starts a
+// Kubernetes API server; `browser` drives the system's Chromium.
 const servers = ['http', 'clients', 'processes', 'webhook'].map((folder) => `test/${folder}/**/*.test.ts`);
 const redis = ['test/redis/**/*.test.ts'];
+const cluster = ['test/cluster/**/*.test.ts'];
 const browser = ['test/browser/**/*.test.ts'];
 
 export default defineConfig({
   test: {
     projects: [
-      { test: { name: 'fast', include: ['test/**/*.test.ts'], exclude: [...servers, ...redis, ...browser] } },
+      {
+        test: { name: 'fast', include: ['test/**/*.test.ts'], exclude: [...servers, ...redis, ...cluster, ...browser] },
+      },
       { test: { name: 'servers', include: servers, testTimeout: 20_000 } },
       // Most of their time is waiting for servers: more files at once than there are cores.
       {
@@ -20,6 +23,18 @@ export default defineConfig({
           hookTimeout: 30_000,
           maxWorkers: 4,
           sequence: { groupOrder: 1 },
+        },
+      },
+      // One API server for all files; a test waits for processes that start and reconcile.
+      {
+        test: {
+          name: 'cluster',
+          include: cluster,
+          globalSetup: 'test/cluster/global-setup.ts',
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+          maxWorkers: 3,
+          sequence: { groupOrder: 2 },
         },
       },
       { test: { name: 'browser', include: browser, testTimeout: 60_000, hookTimeout: 60_000 } },

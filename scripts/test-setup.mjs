@@ -1,10 +1,12 @@
-// The programs that tests need from outside npm: installs what it can (apt, as root, on Debian and its kin) and names
-// what stays missing with the way to get it. By itself: `node scripts/test-setup.mjs`.
+// The programs that tests need from outside npm: installs what it can (apt, as root, on Debian and its kin), builds the
+// API server (kubernetes-assets.mjs), and names what stays missing with the way to get it. By itself: `node
+// scripts/test-setup.mjs`.
 
 import { spawnSync } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { kubernetesAssets } from './kubernetes-assets.mjs';
 
 /** One program: the names it goes by, its Debian package, how else to get it, and the vitest project that cannot run without. */
 const PROGRAMS = [
@@ -28,8 +30,19 @@ const PROGRAMS = [
   },
 ];
 
-/** Installs what is missing and can be installed; answers the programs still missing. */
-export function installPrograms() {
+/**
+ * Installs or builds what is missing, where that can be done. Answers what the tests find in their environment, and what
+ * stays missing: a sentence each, with the vitest project that cannot run without it.
+ */
+export async function setUpPrograms() {
+  const programs = installPrograms().map((program) => ({ project: program.project, sentence: explain(program) }));
+  const { folder, missing } = await kubernetesAssets();
+  if (missing !== undefined) programs.push({ project: 'cluster', sentence: missing });
+  return { missing: programs, environment: folder === undefined ? {} : { KUBEBUILDER_ASSETS: folder } };
+}
+
+/** Answers the programs still missing. */
+function installPrograms() {
   const missing = PROGRAMS.filter((program) => !isInstalled(program));
   if (missing.length > 0 && canInstall()) {
     const packages = missing.map((program) => program.debian);
@@ -42,7 +55,7 @@ export function installPrograms() {
 }
 
 /** What is missing and how to get it, as one sentence. */
-export function explain(program) {
+function explain(program) {
   const debian = `on Debian and Ubuntu: apt-get install ${program.debian}`;
   return `${program.names[0]} is missing; ${debian}; elsewhere: ${program.elsewhere}`;
 }
@@ -71,8 +84,8 @@ function apt(args) {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const missing = installPrograms();
-  for (const program of missing) console.error(`grantry: ${explain(program)}`);
+  const { missing } = await setUpPrograms();
+  for (const { sentence } of missing) console.error(`grantry: ${sentence}`);
   if (missing.length === 0) console.log('grantry: every program that the tests need is installed');
   process.exitCode = missing.length === 0 ? 0 : 1;
 }

@@ -4,7 +4,7 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync, rmSync } from 'node:fs';
 import { join, relative } from 'node:path';
-import { explain, installPrograms } from './test-setup.mjs';
+import { setUpPrograms } from './test-setup.mjs';
 import { fail, installPackages, modernNode, root, run } from './toolchain.mjs';
 
 const VITEST = join('node_modules', 'vitest', 'vitest.mjs');
@@ -13,16 +13,16 @@ const REPORT = join('test-results', 'vitest.json');
 installPackages();
 const node = modernNode();
 
-const missing = installPrograms();
-for (const program of missing) console.error(`grantry: ${explain(program)}`);
+const { missing, environment } = await setUpPrograms();
+for (const { sentence } of missing) console.error(`grantry: ${sentence}`);
 if (missing.length > 0 && process.env.CI === 'true') fail('with CI=true a missing program is a failure');
-const left = missing.map((program) => program.project).filter((project) => project !== undefined);
+const left = missing.map(({ project }) => project).filter((project) => project !== undefined);
 
 const filters = process.argv.slice(2);
 rmSync(join(root, REPORT), { force: true });
 const without = left.map((project) => `--project=!${project}`);
 const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${REPORT}`];
-const exitCode = run(node, [VITEST, 'run', ...without, ...reporters, ...filters]);
+const exitCode = run(node, [VITEST, 'run', ...without, ...reporters, ...filters], environment);
 
 const report = readReport();
 const notRun = left.flatMap((project) => testsOf(project));
