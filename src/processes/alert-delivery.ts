@@ -39,7 +39,7 @@ const DELIVERY_PACE: DeliveryPace = {
 /** Tries under way at once in one replica. */
 const MOST_AT_ONCE = 16;
 
-/** Alerts of this replica that wait for Redis to come back. More are left to the sweep. */
+/** Alerts of this replica that wait for Redis to come back. More are left to the sweep, which may tell them again. */
 const MOST_WAITING = 1000;
 
 /** How often those try, in milliseconds. */
@@ -90,16 +90,30 @@ export class AlertDelivery {
     await Promise.all(this.#underWay.values());
   }
 
-  /** Takes what was left behind in every shard. @throws StoreUnavailableError */
+  /** Takes what was left behind in every shard; one that cannot be asked now is left to the next sweep. */
   async sweep(): Promise<void> {
     for (const shard of SHARDS) {
-      for (const { alert, age } of await this.#options.outbox.list(shard)) {
-        if (this.#isStopped) return;
-        if (age < this.#pace.leftBehind || this.#underWay.has(alert.id)) continue;
-        while (this.#underWay.size >= MOST_AT_ONCE) await Promise.race(this.#underWay.values());
-        this.#begin(alert, () => this.#deliver(alert, false));
-      }
+      if (this.#isStopped) return;
+      await this.#sweepShard(shard).catch((error) => this.#noteFault(error));
     }
+  }
+
+  async #sweepShard(shard: string): Promise<void> {
+    const { entries, unreadable } = await this.#options.outbox.list(shard);
+    for (const id of unreadable) await this.#discard(shard, id);
+    for (const { alert, age } of entries) {
+      if (this.#isStopped) return;
+      if (age < this.#pace.leftBehind || this.#underWay.has(alert.id)) continue;
+      while (this.#underWay.size >= MOST_AT_ONCE) await Promise.race(this.#underWay.values());
+      this.#begin(alert, () => this.#deliver(alert, false));
+    }
+  }
+
+  /** Nobody could ever deliver it. */
+  async #discard(shard: string, id: string): Promise<void> {
+    if (!(await this.#options.outbox.discard(shard, id))) return;
+    this.#options.metrics.alertDeliveries.inc({ outcome: 'dead_letter' });
+    this.#options.log.error({ shard, alert: id, fault: 'unreadable' }, 'alert: cannot be read, given up');
   }
 
   #sweepLater(): void {
@@ -114,19 +128,21 @@ export class AlertDelivery {
 
   /** Its line is in the audit stream. Redis has to hear of that before the sweep of another replica writes one more. */
   #raised(alert: Alert): void {
-    if (this.#isStopped || this.#underWay.has(alert.id) || this.#waiting.size >= MOST_WAITING) return;
-    if (this.#underWay.size >= MOST_AT_ONCE) this.#wait(alert);
-    else {
-      this.#begin(alert, async () => {
-        await this.#deliver(alert, true).catch((error) => {
-          this.#noteFault(error);
-          this.#wait(alert);
-        });
-      });
-    }
+    if (this.#isStopped || this.#underWay.has(alert.id)) return;
+    // With so many under way, whoever sweeps next has time for its webhook before this replica does.
+    const hasTime = this.#underWay.size < MOST_AT_ONCE;
+    this.#begin(alert, async () => {
+      try {
+        await (hasTime ? this.#deliver(alert, true) : this.#options.turns.tell(alert.id));
+      } catch (error) {
+        this.#noteFault(error);
+        this.#wait(alert);
+      }
+    });
   }
 
   #wait(alert: Alert): void {
+    if (this.#waiting.size >= MOST_WAITING) return;
     this.#waiting.set(alert.id, alert);
     this.#after(WAITING_PAUSE, async () => {
       if (this.#waiting.delete(alert.id)) this.#raised(alert);
@@ -140,13 +156,15 @@ export class AlertDelivery {
     this.#underWay.set(alert.id, done);
   }
 
-  async #deliver(alert: Alert, isAudited: boolean): Promise<void> {
+  async #deliver(alert: Alert, isTold: boolean): Promise<void> {
     const { turns, webhook, audit } = this.#options;
-    const turn = await turns.take(alert.id, this.#pace.lease);
+    const turn = await turns.take(alert.id, { lease: this.#pace.lease, isTold });
     if (turn === undefined) return;
-    if (turn.isFirst && !isAudited) audit.record(eventOf(alert));
-    if (webhook === undefined) await turns.settle(alert.id);
-    else await this.#post(webhook, alert, turn.tries);
+    if (!turn.isTold) audit.record(eventOf(alert));
+    if (webhook === undefined) return await turns.settle(alert.id);
+    // Only now: of a replica that ended before its line was written nobody has heard.
+    if (!turn.isTold) await turns.tell(alert.id);
+    await this.#post(webhook, alert, turn.tries);
   }
 
   async #post(webhook: Webhook, alert: Alert, tries: number): Promise<void> {

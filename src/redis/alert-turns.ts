@@ -1,5 +1,6 @@
-// Whose turn it is to deliver an alert of the outbox: one hash per shard with a turn for each alert, so that two replicas
-// do not send the same one at once and a failed try waits before the next.
+// Whose turn it is to deliver an alert of the outbox, and whether it was told: one hash per shard with an entry for each
+// alert, so that two replicas do not send the same one at once, a failed try waits before the next, and the audit stream
+// has one line of it.
 
 import type { RedisConnection, Script } from './connection.ts';
 import { type RedisKeys, shardOf } from './keys.ts';
@@ -7,8 +8,8 @@ import { CLOCK } from './script-clock.ts';
 
 /** A turn that was taken. */
 export interface AlertTurn {
-  /** Whether nobody had one before: nobody has told of this alert yet. */
-  readonly isFirst: boolean;
+  /** Whether somebody has written its audit line. */
+  readonly isTold: boolean;
   /** How many turns were taken, this one included. */
   readonly tries: number;
 }
@@ -16,35 +17,44 @@ export interface AlertTurn {
 /** Milliseconds after which the turns of a shard go when nobody takes one: longer than any alert is tried. */
 const KEPT = 7 * 24 * 3_600_000;
 
-/** KEYS outbox, turns; ARGV offset, alert id, milliseconds. The value is `<due>:<tries>`. */
+/** Lua over KEYS outbox, turns and ARGV offset, alert id: the entry `<due>:<tries>:<told>`. One that cannot be read is none. */
+const TURN = `${CLOCK}
+local is_waiting = redis.call('HEXISTS', KEYS[1], ARGV[2]) == 1
+local due, tries, told = string.match(redis.call('HGET', KEYS[2], ARGV[2]) or '', '^(%d+):(%d+):([01])$')
+due, tries, told = tonumber(due or 0), tonumber(tries or 0), told or '0'
+local function keep()
+  redis.call('HSET', KEYS[2], ARGV[2], string.format('%.0f:%d:%s', due, tries, told))
+  redis.call('PEXPIRE', KEYS[2], ${KEPT})
+end
+`;
+
+/** ARGV as TURN, milliseconds, `1` when it is told. */
 const TAKE: Script = {
   name: 'alertTake',
   keys: 2,
-  lua: `${CLOCK}
-if redis.call('HEXISTS', KEYS[1], ARGV[2]) == 0 then
+  lua: `${TURN}
+if not is_waiting then
   redis.call('HDEL', KEYS[2], ARGV[2])
   return false
 end
-local due, tries = string.match(redis.call('HGET', KEYS[2], ARGV[2]) or '0:0', '(%d+):(%d+)')
-if now < tonumber(due) then return false end
-tries = tonumber(tries) + 1
-redis.call('HSET', KEYS[2], ARGV[2], string.format('%.0f:%d', now + ARGV[3], tries))
-redis.call('PEXPIRE', KEYS[2], ${KEPT})
-return tries
+local is_due = now >= due
+if is_due then due, tries = now + ARGV[3], tries + 1 end
+if ARGV[4] == '1' then told = '1' end
+keep()
+return is_due and { tries, told }
 `,
 };
 
-/** Arguments as TAKE: nobody gets a turn for so many milliseconds. */
+const TELL: Script = { name: 'alertTell', keys: 2, lua: `${TURN}told = '1' if is_waiting then keep() end` };
+
+/** ARGV as TURN, milliseconds: nobody gets a turn for so long. */
 const POSTPONE: Script = {
   name: 'alertPostpone',
   keys: 2,
-  lua: `${CLOCK}
-local tries = string.match(redis.call('HGET', KEYS[2], ARGV[2]) or '', ':(%d+)')
-if tries then redis.call('HSET', KEYS[2], ARGV[2], string.format('%.0f:%d', now + ARGV[3], tries)) end
-`,
+  lua: `${TURN}due = now + ARGV[3] if is_waiting then keep() end`,
 };
 
-/** KEYS and id as TAKE: every sink has it. */
+/** KEYS and id as TURN: every sink has it. */
 const SETTLE: Script = {
   name: 'alertSettle',
   keys: 2,
@@ -63,11 +73,18 @@ export class AlertTurns {
 
   /**
    * Takes the turn for an alert; undefined when it is delivered, or somebody else's for now.
-   * @param lease milliseconds until somebody else may take it
+   * @param options.lease milliseconds until somebody else may take it
+   * @param options.isTold the caller has written its audit line, which is noted whosever turn it is
    */
-  async take(alertId: string, lease: number): Promise<AlertTurn | undefined> {
-    const tries = (await this.#connection.run(TAKE, this.#keysOf(alertId), [alertId, lease])) as number | null;
-    return tries === null ? undefined : { isFirst: tries === 1, tries };
+  async take(alertId: string, { lease, isTold }: { lease: number; isTold: boolean }): Promise<AlertTurn | undefined> {
+    const args = [alertId, lease, isTold ? 1 : 0];
+    const turn = (await this.#connection.run(TAKE, this.#keysOf(alertId), args)) as [number, string] | null;
+    return turn === null ? undefined : { tries: turn[0], isTold: turn[1] === '1' };
+  }
+
+  /** Notes that the audit line of an alert is written. */
+  async tell(alertId: string): Promise<void> {
+    await this.#connection.run(TELL, this.#keysOf(alertId), [alertId]);
   }
 
   /** Ends a turn that failed: nobody gets the next one before `delay` milliseconds are over. */

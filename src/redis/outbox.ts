@@ -1,10 +1,11 @@
 // Alerts that wait to be delivered: one hash per shard, written in the action that revokes (`grant-scripts.ts`). An alert's
-// grant and type are its only name, so each is in here once. Who delivers lists a shard and deletes what every sink has.
+// grant and type are its only name, so each is in here once. Who delivers lists a shard; `alert-turns.ts` deletes what every
+// sink has.
 
 import type { Alert } from '../oauth/ports.ts';
 import type { RedisConnection, Script } from './connection.ts';
 import { parseAlert } from './grants.ts';
-import { type RedisKeys, shardOf } from './keys.ts';
+import type { RedisKeys } from './keys.ts';
 import { CLOCK } from './script-clock.ts';
 
 /** An alert not yet delivered to every sink. */
@@ -14,6 +15,13 @@ export interface OutboxEntry {
   readonly age: number;
 }
 
+/** What is in the outbox of a shard. */
+export interface OutboxContent {
+  readonly entries: readonly OutboxEntry[];
+  /** The names of entries that are no alerts. */
+  readonly unreadable: readonly string[];
+}
+
 /** ARGV offset, the most entries: drawn at random, so that those which cannot be delivered hide no others. */
 const LIST: Script = {
   name: 'outboxList',
@@ -21,7 +29,10 @@ const LIST: Script = {
   lua: `${CLOCK}return { now, redis.call('HRANDFIELD', KEYS[1], ARGV[2], 'WITHVALUES') }`,
 };
 
-const DELETE: Script = { name: 'outboxDelete', keys: 1, lua: "redis.call('HDEL', KEYS[1], ARGV[2])" };
+const DISCARD: Script = { name: 'outboxDiscard', keys: 1, lua: "return redis.call('HDEL', KEYS[1], ARGV[2])" };
+
+/** What every version writes into an alert as text. */
+const TEXTS = ['type', 'clientUid', 'clientId', 'subject', 'grantId', 'address', 'action'] as const;
 
 /** The outboxes of all shards. */
 export class Outbox {
@@ -33,16 +44,38 @@ export class Outbox {
     this.#keys = keys;
   }
 
-  /** Up to `limit` alerts of one shard, in no order. */
-  async list(shard: string, limit = 100): Promise<readonly OutboxEntry[]> {
+  /** Up to `limit` entries of one shard, in no order. */
+  async list(shard: string, limit = 100): Promise<OutboxContent> {
     const reply = await this.#connection.run(LIST, [this.#keys.outbox(shard)], [limit]);
     const [now, flat] = reply as [number, string[]];
-    const alerts = flat.filter((_, index) => index % 2 === 1).map(parseAlert);
-    return alerts.map((alert) => ({ alert, age: now - alert.time }));
+    const entries: OutboxEntry[] = [];
+    const unreadable: string[] = [];
+    for (let at = 0; at < flat.length; at += 2) {
+      const [id = '', json = ''] = flat.slice(at, at + 2);
+      const alert = readAlert(id, json);
+      if (alert === undefined || !id.startsWith(`${shard}.`)) unreadable.push(id);
+      else entries.push({ alert, age: now - alert.time });
+    }
+    return { entries, unreadable };
   }
 
-  /** Forgets an alert by its id. Idempotent; its grant remembers that it was raised. */
-  async delete(alertId: string): Promise<void> {
-    await this.#connection.run(DELETE, [this.#keys.outbox(shardOf(alertId))], [alertId]);
+  /** Deletes an entry, whatever it is. @returns whether there was one */
+  async discard(shard: string, id: string): Promise<boolean> {
+    return (await this.#connection.run(DISCARD, [this.#keys.outbox(shard)], [id])) === 1;
   }
+}
+
+/** Undefined for what no version has written. */
+function readAlert(id: string, json: string): Alert | undefined {
+  try {
+    const alert = parseAlert(json);
+    const isAlert = alert.id === id && Number.isFinite(alert.time) && TEXTS.every((name) => isText(alert[name]));
+    return isAlert ? alert : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isText(value: unknown): boolean {
+  return typeof value === 'string';
 }

@@ -199,8 +199,8 @@ describeRedis('grants in Redis', () => {
       await expect(grants.redeem(redeemRequest(grant))).rejects.toThrow(StoreUnavailableError);
       expect(await grants.redeem(redeemRequest(grant))).toEqual({ outcome: 'gone' });
       expect(await grants.rotate(rotateRequest(grant, 0))).toEqual({ outcome: 'gone' });
-      const alerts = await new Outbox({ connection, keys }).list(grant.grantId.slice(0, 3));
-      expect(alerts.filter(({ alert }) => alert.grantId === grant.grantId)).toEqual([]);
+      const { entries } = await new Outbox({ connection, keys }).list(grant.grantId.slice(0, 3));
+      expect(entries.filter(({ alert }) => alert.grantId === grant.grantId)).toEqual([]);
     });
 
     it('leaves a code that was not redeemed as it was: now and when revocations are applied again', async () => {

@@ -17,10 +17,10 @@ describeRedis('the outbox of a shard', () => {
   let stores: Stores;
   let outbox: Outbox;
   let offset = 0;
+  const keys = new RedisKeys('grantry:');
   beforeAll(async () => {
     server = await startRedis();
     connection = await connectTo(server, { clockOffset: () => offset });
-    const keys = new RedisKeys('grantry:');
     stores = redisStores({ connection, keys });
     outbox = new Outbox({ connection, keys });
   });
@@ -30,7 +30,7 @@ describeRedis('the outbox of a shard', () => {
     await server.stop();
   });
 
-  const alertsIn = async (shard = SHARD) => (await outbox.list(shard)).map(({ alert }) => alert);
+  const alertsIn = async (shard = SHARD) => (await outbox.list(shard)).entries.map(({ alert }) => alert);
 
   it('holds the very alert that the revoking request was told', async () => {
     const grant = await rotatedTo(stores.grants, 2);
@@ -57,7 +57,7 @@ describeRedis('the outbox of a shard', () => {
   it('tells how long an alert has waited', async () => {
     await stores.grants.redeem(redeemRequest(await redeemed(stores.grants)));
     offset += 7000;
-    const [entry] = await outbox.list(SHARD);
+    const [entry] = (await outbox.list(SHARD)).entries;
     expect(entry?.age).toBeGreaterThanOrEqual(7000);
     expect(entry?.age).toBeLessThan(12_000);
   });
@@ -67,8 +67,8 @@ describeRedis('the outbox of a shard', () => {
     await stores.grants.rotate(rotateRequest(grant, 5));
     const [alert] = await alertsIn();
     expect(alert).toMatchObject({ type: 'state_lost', presentedGeneration: 5, currentGeneration: 0 });
-    await outbox.delete(`${alert?.id}`);
-    await outbox.delete(`${alert?.id}`);
+    expect(await outbox.discard(SHARD, `${alert?.id}`)).toBe(true);
+    expect(await outbox.discard(SHARD, `${alert?.id}`)).toBe(false);
     expect(await alertsIn()).toEqual([]);
     expect(await stores.grants.rotate(rotateRequest(grant, 9))).toMatchObject({ outcome: 'healed', alert: undefined });
     expect(await alertsIn()).toEqual([]);
@@ -78,7 +78,24 @@ describeRedis('the outbox of a shard', () => {
     for (let count = 0; count < 5; count++) {
       await stores.grants.redeem(redeemRequest(await redeemed(stores.grants)));
     }
-    expect(await outbox.list(SHARD, 3)).toHaveLength(3);
-    expect(await outbox.list(SHARD, 9)).toHaveLength(5);
+    expect((await outbox.list(SHARD, 3)).entries).toHaveLength(3);
+    expect((await outbox.list(SHARD, 9)).entries).toHaveLength(5);
+  });
+
+  it('tells apart what nobody can deliver', async () => {
+    await stores.grants.redeem(redeemRequest(await redeemed(stores.grants)));
+    const [alert] = await alertsIn();
+    const bad: Readonly<Record<string, string>> = {
+      [`${SHARD}.not-json`]: '{',
+      [`${SHARD}.null`]: 'null',
+      [`${SHARD}.another-name`]: JSON.stringify(alert),
+      [`${SHARD}.no-time`]: JSON.stringify({ ...alert, id: `${SHARD}.no-time`, time: 'noon' }),
+      [`${SHARD}.no-subject`]: JSON.stringify({ ...alert, id: `${SHARD}.no-subject`, subject: 7 }),
+      '008.of-another-shard': JSON.stringify({ ...alert, id: '008.of-another-shard' }),
+    };
+    for (const [name, json] of Object.entries(bad)) await server.command('HSET', keys.outbox(SHARD), name, json);
+    const { entries, unreadable } = await outbox.list(SHARD);
+    expect(entries.map((entry) => entry.alert)).toEqual([alert]);
+    expect([...unreadable].sort()).toEqual(Object.keys(bad).sort());
   });
 });
