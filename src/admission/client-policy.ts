@@ -18,11 +18,14 @@ import {
 
 const PATTERNS_MAX = 100;
 
+// Visible ASCII in which ${ begins nothing but ${namespace}.
+const GLOB = /^(\{|\$*[!-#%-z|}~]|\$+\{namespace\})*\$*$/;
+
 const globs = () =>
   setOf(
-    text(512, /^[!-~]+$/, 'is empty or holds more than visible ASCII').refine(
-      (pattern) => !pattern.replaceAll(NAMESPACE_VARIABLE, '').includes('${'),
-      { error: `holds a variable other than ${NAMESPACE_VARIABLE}` },
+    text(512, GLOB, `holds more than visible ASCII, or a variable other than ${NAMESPACE_VARIABLE}`).refine(
+      (pattern) => pattern !== '',
+      { error: 'is empty' },
     ),
     PATTERNS_MAX,
   ).optional();

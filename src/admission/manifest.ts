@@ -112,20 +112,24 @@ export function mapOf<Value extends z.ZodType<string>>(value: Value, max: number
     .refine((map) => Object.keys(map).length <= max, { error: `has more than ${max} members` });
 }
 
+// Hours, minutes, seconds, in this order and few enough that Go can hold them.
+const DURATION = /^([0-9]{1,5}h([0-9]{1,7}m)?([0-9]{1,9}s)?|[0-9]{1,7}m([0-9]{1,9}s)?|[0-9]{1,9}s)$/;
+
 /** A Go duration string of whole seconds, read to seconds. Whether it is within the limits is judged later. */
 export function duration() {
-  return text(32).transform((value, context) => {
-    const seconds = parseDuration(value);
-    if (seconds !== undefined && Number.isSafeInteger(seconds)) return seconds;
-    context.addIssue({ code: 'custom', message: 'is not a duration of whole seconds such as 15m or 1h30m' });
-    return z.NEVER;
-  });
+  return text(32, DURATION, 'is not a duration of whole seconds such as 15m or 1h30m').transform(
+    (value) => parseDuration(value) ?? 0,
+  );
 }
+
+const TIME =
+  /^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$/;
+const TIME_EXPECTED = 'is not an RFC 3339 time such as 2026-01-31T12:00:00Z';
 
 /** An RFC 3339 time, read to epoch milliseconds. */
 export function time() {
-  return z.iso
-    .datetime({ offset: true, error: 'is not an RFC 3339 time such as 2026-01-31T12:00:00Z' })
+  return text(35, TIME, TIME_EXPECTED)
+    .pipe(z.iso.datetime({ offset: true, error: TIME_EXPECTED }))
     .transform((value) => Date.parse(value));
 }
 
