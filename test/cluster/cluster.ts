@@ -197,7 +197,7 @@ export class Cluster {
 }
 
 /** A name nobody else of the run has. */
-export function uniqueName(prefix: string): string {
+function uniqueName(prefix: string): string {
   return `${prefix}-${randomBytes(5).toString('hex')}`;
 }
 
