@@ -45,6 +45,8 @@ export class Metrics {
   ]);
   readonly refreshReuse = this.#counter('refresh_reuse_detected_total', 'Rotated refresh tokens presented again.', []);
   readonly codeReplays = this.#counter('code_replayed_total', 'Redeemed authorization codes presented again.', []);
+  readonly refreshRetries = this.#counter('refresh_retried_total', 'Refreshes answered again within the grace.', []);
+  readonly statesLost = this.#counter('state_lost_total', 'Refresh tokens newer than what the store knows.', []);
   readonly rateLimited = this.#counter('rate_limited_total', 'Requests answered 429.', ['limit']);
   readonly alertDeliveries = this.#counter('alert_deliveries_total', 'Tries to hand an alert to the webhook.', [
     'outcome',

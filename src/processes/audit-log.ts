@@ -22,6 +22,8 @@ const MOST_TOLD = 10_000;
 export class AuditLog implements Audit {
   readonly #log: Logger;
   readonly #metrics: Metrics;
+  /** The events that are counted by themselves. */
+  readonly #counters: Partial<Record<AuditEvent['type'], Metrics['statesLost']>>;
   readonly #subjects: 'hashed' | 'plain';
   readonly #pepper: KeyObject;
   readonly #told = new Set<string>();
@@ -32,6 +34,12 @@ export class AuditLog implements Audit {
     this.#observe = observe;
     this.#log = log.child({ stream: 'audit' }, { level: 'info' });
     this.#metrics = metrics;
+    this.#counters = {
+      'refresh_token.reuse_detected': metrics.refreshReuse,
+      'refresh_token.retried': metrics.refreshRetries,
+      'authorization_code.replayed': metrics.codeReplays,
+      state_lost: metrics.statesLost,
+    };
     this.#subjects = subjects;
     this.#pepper = createSecretKey(pepper);
   }
@@ -68,8 +76,7 @@ export class AuditLog implements Audit {
     if (type === 'token.issued' || type === 'token.refreshed') {
       this.#metrics.tokensIssued.inc({ grant: grantType, format: tokenFormat });
     }
-    if (type === 'refresh_token.reuse_detected') this.#metrics.refreshReuse.inc();
-    if (type === 'authorization_code.replayed') this.#metrics.codeReplays.inc();
+    this.#counters[type]?.inc();
   }
 
   #describe(alert: Alert) {
