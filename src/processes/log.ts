@@ -1,14 +1,9 @@
-// The log of a process: pino over a bounded asynchronous destination, so that a slow reader of the output slows no
-// request; what does not fit is dropped and counted. On a terminal the lines are made for people.
+// The log of a process: pino over standard output (`log-output.ts`). On a terminal the lines are made for people.
 
-import { type DestinationStream, destination, type Logger, pino } from 'pino';
+import { type DestinationStream, type Logger, pino } from 'pino';
 import pretty from 'pino-pretty';
 import { isForPeople, readableLine } from './log-line.ts';
-
-const BUFFER_BYTES = 4 * 1024 * 1024;
-/** What waits for the next flush; sonic-boom writes 16 KiB at a time. */
-const WRITE_BYTES = 12 * 1024;
-const FLUSH_MILLISECONDS = 200;
+import { LogOutput } from './log-output.ts';
 
 export interface ProcessLog {
   readonly log: Logger;
@@ -24,14 +19,8 @@ export function openLog(options: { level: string; format: 'auto' | 'json' | 'pre
   if (readable) {
     return { log: createLog(options.level, readableStream()), dropped: () => 0, flush: () => {} };
   }
-  let dropped = 0;
-  const stream = destination({
-    ...{ dest: 1, sync: false, minLength: WRITE_BYTES, maxLength: BUFFER_BYTES, periodicFlush: FLUSH_MILLISECONDS },
-  });
-  stream.on('drop', () => {
-    dropped += 1;
-  });
-  return { log: createLog(options.level, stream), dropped: () => dropped, flush: () => stream.flushSync() };
+  const output = new LogOutput();
+  return { log: createLog(options.level, output), dropped: () => output.dropped, flush: () => output.flush() };
 }
 
 function readableStream(): DestinationStream {
