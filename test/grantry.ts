@@ -57,6 +57,8 @@ export interface GrantryOptions {
   readonly trustedProxies?: readonly string[];
   readonly timeouts?: Partial<HttpTimeouts>;
   readonly keys?: readonly SigningKey[];
+  /** Default: one of its own. */
+  readonly pepper?: Uint8Array;
   /** Wraps the memory stores, to make them fail. */
   readonly wrapStores?: (stores: Stores) => Stores;
   readonly auditSubjects?: 'hashed' | 'plain';
@@ -204,8 +206,8 @@ export async function startGrantry(options: GrantryOptions): Promise<Grantry> {
       done();
     },
   });
-  const pepper = randomBytes(32);
-  oracle.secret(pepper.toString('base64url'));
+  const pepper = options.pepper ?? randomBytes(32);
+  oracle.secret(Buffer.from(pepper).toString('base64url'));
   const users = await Promise.all(
     Object.entries(options.users ?? {}).map(async ([username, password]) => {
       oracle.secret(password);
