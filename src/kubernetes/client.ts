@@ -47,8 +47,9 @@ export interface KubernetesApi {
   ): Promise<ListPage>;
 
   /**
-   * Frames until the API server ends the watch, which is no error. Throws KubernetesError when the request is refused, the
-   * connection breaks, or with reason `UndecodableFrame`; aborting the signal ends it too, with reason `Aborted`.
+   * Resolves once the API server watches; then frames until it ends the watch, which is no error. The iteration throws
+   * KubernetesError when the connection breaks, or with reason `UndecodableFrame`; aborting the signal ends it too, with
+   * reason `Aborted`.
    */
   watch(
     resource: Resource,
@@ -57,7 +58,7 @@ export interface KubernetesApi {
       readonly timeoutSeconds: number;
       readonly signal: AbortSignal;
     },
-  ): AsyncIterable<WatchFrame>;
+  ): Promise<AsyncIterable<WatchFrame>>;
 
   /** Undefined when there is none. */
   get(resource: Resource, at: ObjectPlace): Promise<KubernetesObject | undefined>;
@@ -70,7 +71,7 @@ export interface KubernetesApi {
 
   /**
    * Server-side apply as field manager `grantry-controller`, with force. Creates what is not there. With `metadata.uid` or
-   * `resourceVersion` in the body it throws with reason `Conflict` for any other object or state than that.
+   * `resourceVersion` in the body it throws with reason `Conflict` (its status may be 422) for any other object or state than that.
    */
   apply(
     resource: Resource,
@@ -91,6 +92,8 @@ export class KubernetesError extends Error {
   readonly status: number;
   /** `reason` of the API server's Status (`Forbidden`, `Conflict`, `AlreadyExists`, `Expired` …), or a word of our own. */
   readonly reason: string;
+  /** What the Status names as causes, such as `NamespaceTerminating`. */
+  readonly causes: readonly string[];
   readonly verb: string;
   readonly resource: Resource;
   readonly namespace?: string;
@@ -105,6 +108,7 @@ export class KubernetesError extends Error {
     readonly user: string;
     /** What the API server said, or the fault of the connection; nothing secret. */
     readonly detail?: string | undefined;
+    readonly causes?: readonly string[];
   }) {
     const { status, reason, verb, resource, namespace, user, detail } = options;
     const where = namespace === undefined ? '' : ` in namespace ${namespace}`;
@@ -115,6 +119,7 @@ export class KubernetesError extends Error {
     this.name = 'KubernetesError';
     this.status = status;
     this.reason = reason;
+    this.causes = options.causes ?? [];
     this.verb = verb;
     this.resource = resource;
     if (namespace !== undefined) this.namespace = namespace;
