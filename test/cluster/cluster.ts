@@ -17,6 +17,7 @@ import { randomBytes } from 'node:crypto';
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:https';
 import { join } from 'node:path';
+import { until } from '../until.ts';
 import type { ApiServerAddress } from './api-server.ts';
 
 const CRDS = join(import.meta.dirname, '../../crds');
@@ -129,6 +130,14 @@ export class Cluster {
     if (files.length === 0) return;
     await this.#mustKubectl(['apply', '--server-side', ...files.flatMap((file) => ['-f', join(CRDS, file)])]);
     await this.#mustKubectl(['wait', '--for=condition=Established', '--timeout=60s', 'crd', '--all']);
+    const { body } = await this.call('GET', '/apis/grantry.dev/v1alpha1');
+    const kinds = (body.resources as { name: string }[]).filter(({ name }) => !name.includes('/'));
+    // An established kind answers 429 until its cache is filled.
+    for (const { name } of kinds) {
+      await until(`${name} are served`, async () => {
+        return (await this.call('GET', `/apis/grantry.dev/v1alpha1/${name}`)).status === 200;
+      });
+    }
   }
 
   /** kubectl run to its end. */

@@ -1,0 +1,85 @@
+// An install of grantry in a test's cluster: its release namespace, and its two ServiceAccounts with the rights that
+// charts/grantry/rbac/ gives them. Several installs share an API server, so each has a class of its own.
+
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseAllDocuments } from 'yaml';
+import type { Cluster, Manifest } from './cluster.ts';
+
+const RBAC = join(import.meta.dirname, '../../charts/grantry/rbac');
+/** Where the files install to. */
+const WRITTEN_FOR = 'grantry-system';
+const ROLES = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole' } as const;
+
+export interface Installation {
+  /** The release namespace. */
+  readonly namespace: string;
+  /** `spec.className` of what it serves, unless its suite runs with another. */
+  readonly className: string;
+  readonly serverToken: string;
+  readonly controllerToken: string;
+}
+
+/** Somebody who works in a namespace of their own. */
+export interface Tenant {
+  readonly namespace: string;
+  readonly token: string;
+}
+
+/** Makes a release namespace with the ServiceAccounts and rights of a fresh install. */
+export async function install(cluster: Cluster): Promise<Installation> {
+  const namespace = await cluster.namespace();
+  await cluster.apply(
+    ...['server.yaml', 'controller.yaml', 'tenants.yaml'].flatMap((file) => manifests(file, namespace)),
+  );
+  return {
+    ...{ namespace, className: namespace },
+    serverToken: await cluster.token({ namespace, name: 'grantry-server' }),
+    controllerToken: await cluster.token({ namespace, name: 'grantry-controller' }),
+  };
+}
+
+/**
+ * A namespace with somebody who has the role admin in it. Built-in roles get their parts from a controller that does not
+ * run here, so the parts are bound instead.
+ */
+export async function createTenant(cluster: Cluster, { namespace: release }: Installation): Promise<Tenant> {
+  const namespace = await cluster.namespace();
+  const token = await cluster.token({ namespace, name: 'tenant' });
+  const parts = ['view', 'edit'].map((role) => clusterName(release, `grantry-oauthclients-${role}`));
+  for (const role of ['view', 'edit', 'admin']) parts.push(`system:aggregate-to-${role}`);
+  await cluster.apply(
+    ...parts.map((name) => ({
+      apiVersion: `${ROLES.apiGroup}/v1`,
+      kind: 'RoleBinding',
+      metadata: { namespace, name },
+      roleRef: { ...ROLES, name },
+      subjects: [{ kind: 'ServiceAccount', namespace, name: 'tenant' }],
+    })),
+  );
+  return { namespace, token };
+}
+
+/** A file of charts/grantry/rbac/ for an install in `namespace`, as the chart would render it. */
+function manifests(file: string, namespace: string): readonly Manifest[] {
+  const documents = parseAllDocuments(readFileSync(join(RBAC, file), 'utf8'));
+  return documents.map((document) => {
+    const manifest = document.toJS() as Manifest & { roleRef?: { kind: string; name: string }; subjects?: object[] };
+    const { metadata, roleRef, subjects } = manifest;
+    const isNamespaced = metadata.namespace !== undefined;
+    if (isNamespaced && metadata.namespace !== WRITTEN_FOR) throw new Error(`${file}: namespace ${metadata.namespace}`);
+    return {
+      ...manifest,
+      metadata: isNamespaced
+        ? { ...metadata, namespace }
+        : { ...metadata, name: clusterName(namespace, metadata.name) },
+      ...(roleRef?.kind === 'ClusterRole' && { roleRef: { ...roleRef, name: clusterName(namespace, roleRef.name) } }),
+      ...(subjects && { subjects: subjects.map((subject) => ({ ...subject, namespace })) }),
+    };
+  });
+}
+
+/** The name of something cluster-scoped that belongs to one install. */
+function clusterName(namespace: string, name: string): string {
+  return `${namespace}-${name}`;
+}
