@@ -9,13 +9,16 @@ import { DEFAULT_SECRET_KEYS, type OAuthClientManifest, type OAuthClientSpec } f
 /** The least a client secret may have, whoever made it. */
 export const MINIMUM_SECRET_BYTES = 32;
 
-const CLIENT_LABEL = 'grantry.dev/client';
-const CLIENT_UID_LABEL = 'grantry.dev/client-uid';
+/** The labels of a generated Secret: the name and the uid of the OAuthClient it belongs to. */
+export const CLIENT_LABEL = 'grantry.dev/client';
+export const CLIENT_UID_LABEL = 'grantry.dev/client-uid';
 
 /** What goes into a Secret beside what the manifest says. */
-interface SecretFacts {
+export interface SecretFacts {
   readonly clientId: string;
   readonly clientSecret: string;
+  /** The one before, while it still works; written where the manifest names a key for it. */
+  readonly previousClientSecret?: string | undefined;
   readonly issuer: string;
 }
 
@@ -101,6 +104,8 @@ export function clientSecretManifest({
       [keys.clientId]: facts.clientId,
       [keys.clientSecret]: facts.clientSecret,
       [keys.issuer]: facts.issuer,
+      ...(keys.previousClientSecret !== undefined &&
+        facts.previousClientSecret !== undefined && { [keys.previousClientSecret]: facts.previousClientSecret }),
       ...Object.fromEntries(literals),
       ...randomValues,
     },

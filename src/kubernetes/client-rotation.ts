@@ -223,6 +223,18 @@ export function existingCredentials(
   };
 }
 
+/**
+ * The secret before the present one, while it still works.
+ * @param candidates secrets that are known, the likeliest first
+ */
+export function previousSecret(
+  uid: string,
+  state: Pick<CredentialState, 'verifiers'>,
+  candidates: readonly (string | undefined)[],
+): string | undefined {
+  return candidates.find((secret) => secret !== undefined && (indexOf(uid, secret, state.verifiers) ?? 0) > 0);
+}
+
 function indexOf(uid: string, secret: string, verifiers: readonly AcceptedVerifier[]): number | undefined {
   const wanted = Buffer.from(secretVerifier(uid, secret));
   const index = verifiers.findIndex(({ verifier }) => wanted.equals(verifier));

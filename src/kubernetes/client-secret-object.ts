@@ -1,0 +1,153 @@
+// The Secret in the owner's namespace as it is applied: the manifest of admission/client-secret-manifest.ts with what the
+// cluster needs beside it, how to tell that the one that is there is not it, and what an earlier one had more. Pure.
+
+import {
+  CLIENT_LABEL,
+  CLIENT_UID_LABEL,
+  clientSecretManifest,
+  type SecretFacts,
+} from '../admission/client-secret-manifest.ts';
+import { fieldsOf, type SourceObject } from '../admission/manifest.ts';
+import type { OAuthClientManifest } from '../admission/oauth-client.ts';
+import { readSecretValue } from '../admission/references.ts';
+import type { Random } from '../oauth/ports.ts';
+import { randomId } from '../oauth/random-id.ts';
+import {
+  apiVersionOf,
+  type KubernetesObject,
+  OAUTH_CLIENTS,
+  type ObjectMeta,
+  type OwnerReference,
+} from './resources.ts';
+
+const RANDOM_VALUE_BYTES = 32;
+
+type Texts = Readonly<Record<string, string>>;
+
+/** A Secret of an owner as it should be. */
+export interface ClientSecretObject {
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace: string;
+    readonly labels: Texts;
+    readonly annotations: Texts;
+    /** None where the Secret is to outlive the client. */
+    readonly ownerReferences: readonly OwnerReference[];
+  };
+  readonly type: 'Opaque';
+  /** In base64. */
+  readonly data: Texts;
+}
+
+/** The Secret of a client. @param present the one that is there; its random values are kept */
+export function clientSecretObject({
+  object,
+  manifest,
+  facts,
+  present,
+  random,
+}: {
+  readonly object: SourceObject;
+  readonly manifest: OAuthClientManifest;
+  readonly facts: SecretFacts;
+  readonly present: KubernetesObject | undefined;
+  readonly random: Random;
+}): ClientSecretObject {
+  const { randomKeys = [], deletionPolicy = 'Delete' } = manifest.spec.auth.clientSecret ?? {};
+  const randomValues = Object.fromEntries(
+    randomKeys.map((key) => [key, secretText(present, key) || randomId(random, RANDOM_VALUE_BYTES)]),
+  );
+  const { metadata, type, stringData } = clientSecretManifest({ object, manifest, facts, randomValues });
+  const owner = {
+    ...{ apiVersion: apiVersionOf(OAUTH_CLIENTS), kind: OAUTH_CLIENTS.kind, name: object.name, uid: object.uid },
+    controller: true,
+  };
+  return {
+    metadata: {
+      ...metadata,
+      annotations: metadata.annotations ?? {},
+      ownerReferences: deletionPolicy === 'Delete' ? [owner] : [],
+    },
+    type,
+    data: Object.fromEntries(
+      Object.entries(stringData).map(([key, value]) => [key, Buffer.from(value).toString('base64')]),
+    ),
+  };
+}
+
+/** The text under a key of a Secret; undefined when there is none. */
+export function secretText(secret: KubernetesObject | undefined, key: string): string | undefined {
+  const found = secret === undefined ? undefined : readSecretValue(secret, key);
+  return found?.outcome === 'found' ? found.value : undefined;
+}
+
+/** Whether something of ours in the Secret that is there is not as it should be. What others added counts for nothing. */
+export function hasDrifted({ metadata, data }: ClientSecretObject, present: KubernetesObject): boolean {
+  const { labels, annotations, ownerReferences = [] } = present.metadata;
+  const [wanted] = metadata.ownerReferences;
+  const owned = ownerReferences.some(({ uid }) => uid === metadata.labels[CLIENT_UID_LABEL]);
+  return (
+    owned !== (wanted !== undefined) ||
+    !contains(labels, metadata.labels) ||
+    !contains(annotations, metadata.annotations) ||
+    !contains(present.data, data)
+  );
+}
+
+function contains(present: unknown, wanted: Texts): boolean {
+  const fields = fieldsOf(present);
+  return Object.entries(wanted).every(([key, value]) => fields[key] === value);
+}
+
+/** The names of what is written into a Secret, to be remembered until it is written again. */
+export function fieldsWritten({ metadata, data }: ClientSecretObject): string {
+  const names = (texts: Texts) => Object.keys(texts).sort();
+  const { labels, annotations } = metadata;
+  return JSON.stringify({ data: names(data), labels: names(labels), annotations: names(annotations) });
+}
+
+/**
+ * The Secret with everything that an earlier one had more, emptied; undefined when that is nothing. The API server drops a
+ * field that we no longer apply only if nobody else ever wrote it, our own first POST included: applied with another value
+ * it is ours alone, and gone when it is left out afterwards.
+ * @param before what `fieldsWritten` said then
+ */
+export function withEarlierFields(
+  secret: ClientSecretObject,
+  before: string | undefined,
+): ClientSecretObject | undefined {
+  if (before === undefined || before === fieldsWritten(secret)) return undefined;
+  const earlier = fieldsOf(parsed(before));
+  const { labels, annotations } = secret.metadata;
+  const whole = {
+    data: withEmpty(secret.data, earlier.data),
+    labels: withEmpty(labels, earlier.labels),
+    annotations: withEmpty(annotations, earlier.annotations),
+  };
+  const isMore = [whole.data !== secret.data, whole.labels !== labels, whole.annotations !== annotations].some(Boolean);
+  if (!isMore) return undefined;
+  const metadata = { ...secret.metadata, labels: whole.labels, annotations: whole.annotations };
+  return { ...secret, metadata, data: whole.data };
+}
+
+function withEmpty(texts: Texts, earlier: unknown): Texts {
+  const names = Array.isArray(earlier) ? earlier.filter((name) => typeof name === 'string') : [];
+  const gone = names.filter((name) => !Object.hasOwn(texts, name));
+  return gone.length === 0 ? texts : { ...texts, ...Object.fromEntries(gone.map((name) => [name, ''])) };
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whose Secret it says it is; undefined when it does not say. */
+export function ownerOf({
+  labels,
+}: Pick<ObjectMeta, 'labels'>): { readonly name: string; readonly uid: string } | undefined {
+  const [name, uid] = [labels?.[CLIENT_LABEL], labels?.[CLIENT_UID_LABEL]];
+  return name === undefined || uid === undefined ? undefined : { name, uid };
+}
