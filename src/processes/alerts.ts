@@ -6,7 +6,7 @@ import { AlertTurns } from '../redis/alert-turns.ts';
 import { Outbox } from '../redis/outbox.ts';
 import { Webhook } from '../webhook/webhook.ts';
 import { AlertDelivery } from './alert-delivery.ts';
-import type { Settings } from './config.ts';
+import type { Settings, WebhookSettings } from './config.ts';
 import { systemClock } from './machine.ts';
 import type { RedisState } from './redis-state.ts';
 import { StartError } from './start-error.ts';
@@ -19,40 +19,47 @@ export interface AlertDeliveryParts {
   readonly server: TokenServer;
   readonly settings: Pick<Settings, 'issuer' | 'alertWebhook'>;
   readonly log: Logger;
+  /** The text of the secret where no file has it; undefined while there is none. */
+  readonly webhookSecret?: () => string | undefined;
 }
 
 /** The delivery of a server's alerts; it rests until it is started. @throws StartError for a secret that cannot be used */
-export function alertDelivery({ redis, server, settings, log }: AlertDeliveryParts): AlertDelivery {
+export function alertDelivery({ redis, server, settings, log, webhookSecret }: AlertDeliveryParts): AlertDelivery {
   const { audit, metrics } = server;
   return new AlertDelivery({
     outbox: new Outbox(redis),
     turns: new AlertTurns(redis),
-    webhook: settings.alertWebhook && webhookTo(settings.alertWebhook),
+    webhook: settings.alertWebhook && webhookTo(settings.alertWebhook, webhookSecret),
     onReconnect: (listener) => redis.connection.onReconnect(listener),
     issuer: settings.issuer,
     ...{ audit, metrics, log },
   });
 }
 
-function webhookTo({ url, secretFile }: NonNullable<Settings['alertWebhook']>): Webhook {
-  const secrets = () => readSecrets(secretFile);
-  secrets();
-  return new Webhook({ url, secrets, clock: systemClock });
+function webhookTo({ url, secretFile }: WebhookSettings, textElsewhere?: () => string | undefined): Webhook {
+  const inFile = () =>
+    parseSecrets(readSecretFile(secretFile ?? ''), `GRANTRY_ALERT_WEBHOOK_SECRET_FILE: ${secretFile}`);
+  // One that is not there yet is a try that fails, and the next may find it.
+  const inCluster = () => parseSecrets(textElsewhere?.() ?? '', 'the Secret grantry-webhook');
+  if (secretFile !== undefined) inFile();
+  return new Webhook({ url, secrets: secretFile === undefined ? inCluster : inFile, clock: systemClock });
 }
 
-/** One secret a line; all of them sign. */
-function readSecrets(file: string): readonly string[] {
-  const refuse = (fault: string) => new StartError(`GRANTRY_ALERT_WEBHOOK_SECRET_FILE: ${file} ${fault}`, 2);
-  let text: string;
+function readSecretFile(file: string): string {
   try {
-    text = readFileSync(file, 'utf8');
+    return readFileSync(file, 'utf8');
   } catch (error) {
-    throw refuse(`cannot be read (${(error as NodeJS.ErrnoException).code})`);
+    const { code } = error as NodeJS.ErrnoException;
+    throw new StartError(`GRANTRY_ALERT_WEBHOOK_SECRET_FILE: ${file} cannot be read (${code})`, 2);
   }
+}
+
+/** One secret a line; all of them sign. @param place where the text stands */
+function parseSecrets(text: string, place: string): readonly string[] {
   const secrets = text.split('\n').flatMap((line) => line.trim() || []);
-  if (secrets.length === 0) throw refuse('is empty');
+  if (secrets.length === 0) throw new StartError(`${place} is empty`, 2);
   if (secrets.some((secret) => secret.length < MINIMUM_CHARACTERS)) {
-    throw refuse(`holds a secret of less than ${MINIMUM_CHARACTERS} characters`);
+    throw new StartError(`${place} holds a secret of less than ${MINIMUM_CHARACTERS} characters`, 2);
   }
   return secrets;
 }

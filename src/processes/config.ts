@@ -6,6 +6,7 @@ import { closest } from 'fastest-levenshtein';
 import { z } from 'zod';
 import { parseDuration } from '../admission/duration.ts';
 import { issuerFault } from '../oauth/issuer.ts';
+import { CLUSTER_VARIABLES, type ClusterPlace, clusterPlace } from './cluster-config.ts';
 import { REDIS_VARIABLES, type RedisSettings, redisFaults, redisSettings } from './redis-config.ts';
 
 /** A configuration that cannot be used; one line for each fault, each naming its variable or flag. */
@@ -93,8 +94,9 @@ const VARIABLES = z.object({
     .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, 'is not the name of a namespace')
     .prefault('default')
     .describe(
-      'The release namespace: signing keys count only there. (`grantry dev` takes users from Secrets of any namespace.)',
+      'The release namespace: signing keys count only there. (`grantry dev` takes users from Secrets of any namespace.) In a cluster it must be set.',
     ),
+  ...CLUSTER_VARIABLES,
   GRANTRY_DEFAULT_POLICY: z
     .enum(['Baseline', 'Deny', 'AllowAll'], 'is none of Baseline, Deny and AllowAll')
     .prefault('Baseline')
@@ -104,7 +106,7 @@ const VARIABLES = z.object({
     .min(1)
     .optional()
     .describe(
-      'A file with the pepper that handles and sealed fields are made with, one value a line: the first makes, all are accepted. Unset: made at the first start and kept.',
+      'A file with the pepper that handles and sealed fields are made with, one value a line: the first makes, all are accepted. Unset: `grantry dev` makes one and keeps it; in a cluster it is that of the Secret `grantry-pepper`.',
     ),
   ...REDIS_VARIABLES,
   GRANTRY_ALERT_WEBHOOK_URL: z
@@ -119,7 +121,9 @@ const VARIABLES = z.object({
     .string()
     .min(1)
     .optional()
-    .describe('A file with the secret that alerts are signed with, at least 32 characters. Read again at every try.'),
+    .describe(
+      'A file with the secret that alerts are signed with, at least 32 characters. Read again at every try. Unset in a cluster: that of the Secret `grantry-webhook`.',
+    ),
 });
 
 type Variable = keyof typeof VARIABLES.shape;
@@ -127,6 +131,12 @@ const NAMES = Object.keys(VARIABLES.shape) as readonly Variable[];
 
 /** Texts by variable, as an environment has them. */
 export type VariableTexts = Readonly<Partial<Record<Variable, string>>>;
+
+export interface WebhookSettings {
+  readonly url: string;
+  /** Undefined only in a cluster, where a Secret holds it. */
+  readonly secretFile: string | undefined;
+}
 
 /** What the processes are configured with. */
 export interface Settings {
@@ -144,12 +154,17 @@ export interface Settings {
   readonly auditSubjects: 'hashed' | 'plain';
   readonly drainDelaySeconds: number;
   readonly namespace: string;
+  readonly className: string;
+  /** None: all of them. */
+  readonly watchNamespaces: readonly string[];
+  readonly usersFile: string | undefined;
+  readonly cluster: ClusterPlace;
   readonly defaultPolicy: 'Baseline' | 'Deny' | 'AllowAll';
   readonly pepperFile: string | undefined;
   /** Undefined: state is in the memory of the process. */
   readonly redis: RedisSettings | undefined;
   /** Undefined: alerts go to the audit stream and the metrics only. */
-  readonly alertWebhook: { readonly url: string; readonly secretFile: string } | undefined;
+  readonly alertWebhook: WebhookSettings | undefined;
 }
 
 /** One variable, for help texts and the reference. */
@@ -177,15 +192,26 @@ export interface SettingsSources {
   readonly defaults?: VariableTexts;
   /** Default: that of the process. */
   readonly environment?: Readonly<Record<string, string | undefined>>;
+  /** What the command cannot do without. */
+  readonly required?: readonly Variable[];
+  /** Whether what no file says may be in a Secret of the cluster. */
+  readonly hasSecrets?: boolean;
 }
 
 /** Reads, completes and judges the configuration. @throws ConfigurationError with every fault there is */
-export function readSettings({ flags, defaults, environment = process.env }: SettingsSources = {}): Settings {
+export function readSettings({
+  flags,
+  defaults,
+  environment = process.env,
+  required = [],
+  hasSecrets = false,
+}: SettingsSources = {}): Settings {
   const { texts, faults } = ownVariables(environment);
   const given = { ...defaults, ...texts, ...flags };
   const isSet = (name: Variable) => given[name] !== undefined;
   const parsed = VARIABLES.safeParse(given);
-  const all = [...faults, ...redisFaults(isSet), ...webhookFaults(isSet)];
+  const missing = required.filter((name) => !isSet(name)).map((name) => `${name} is not set: ${NEEDED[name] ?? ''}`);
+  const all = [...faults, ...missing, ...redisFaults(isSet), ...webhookFaults(isSet, hasSecrets)];
   if (!parsed.success || all.length > 0) {
     const issues = parsed.error?.issues ?? [];
     const said = issues.map(({ path, message }) => `${givenAs(String(path[0]) as Variable, flags)} ${message}`);
@@ -207,18 +233,30 @@ export function readSettings({ flags, defaults, environment = process.env }: Set
     auditSubjects: values.GRANTRY_AUDIT_SUBJECTS,
     drainDelaySeconds: values.GRANTRY_DRAIN_DELAY,
     namespace: values.GRANTRY_NAMESPACE,
+    className: values.GRANTRY_CLASS,
+    watchNamespaces: values.GRANTRY_WATCH_NAMESPACES,
+    usersFile: values.GRANTRY_USERS_FILE,
+    cluster: clusterPlace(environment),
     defaultPolicy: values.GRANTRY_DEFAULT_POLICY,
     pepperFile: values.GRANTRY_PEPPER_FILE,
     redis: redisSettings(values),
-    alertWebhook: url === undefined || secretFile === undefined ? undefined : { url, secretFile },
+    alertWebhook: url === undefined ? undefined : { url, secretFile },
   });
 }
 
+/** What a command that needs a variable needs it for. */
+const NEEDED: Partial<Record<Variable, string>> = {
+  GRANTRY_ISSUER: 'the address clients know this server by, such as https://id.example.com',
+  GRANTRY_NAMESPACE: 'the namespace that grantry itself runs in',
+  GRANTRY_REDIS_URL: 'where the replicas keep what they share, such as redis://redis:6379',
+};
+
 /** What does not go together about the webhook. */
-function webhookFaults(isSet: (name: Variable) => boolean): readonly string[] {
+function webhookFaults(isSet: (name: Variable) => boolean, hasSecrets: boolean): readonly string[] {
   const [url, secret] = [isSet('GRANTRY_ALERT_WEBHOOK_URL'), isSet('GRANTRY_ALERT_WEBHOOK_SECRET_FILE')];
   const faults: string[] = [];
-  if (url !== secret) faults.push('GRANTRY_ALERT_WEBHOOK_URL and GRANTRY_ALERT_WEBHOOK_SECRET_FILE need each other');
+  if (url !== secret && !(url && hasSecrets))
+    faults.push('GRANTRY_ALERT_WEBHOOK_URL and GRANTRY_ALERT_WEBHOOK_SECRET_FILE need each other');
   if (url && !isSet('GRANTRY_REDIS_URL')) {
     faults.push('GRANTRY_ALERT_WEBHOOK_URL needs GRANTRY_REDIS_URL: alerts wait in Redis until they arrived');
   }
