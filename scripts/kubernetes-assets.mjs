@@ -3,9 +3,19 @@
 // By itself: `node scripts/kubernetes-assets.mjs` prints the folder on stdout, and everything else on stderr.
 
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, linkSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
-import { delimiter, dirname, join } from 'node:path';
+import { basename, delimiter, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
@@ -84,7 +94,9 @@ async function build(target) {
   try {
     // Another run may have built them while we waited for it.
     if (lackingIn(target) === undefined) return took(target, 'the cache');
-    rmSync(folder, { recursive: true, force: true });
+    // What runs left behind that were killed.
+    const left = readdirSync(dirname(target)).filter((name) => name.startsWith(`${basename(target)}.building-`));
+    for (const name of left) rmSync(join(dirname(target), name), { recursive: true, force: true });
     mkdirSync(folder);
     console.error(`grantry: building Kubernetes ${VERSION} from Go modules, once, into ${target}`);
     const failure = await buildPrograms(go, folder);
