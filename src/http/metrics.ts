@@ -2,6 +2,7 @@
 // subject or text from a request is never one.
 
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { type DurationSeries, Durations } from './durations.ts';
 
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 
@@ -24,14 +25,13 @@ export interface MetricSources {
 
 export class Metrics {
   readonly #registry = new Registry();
-  readonly #requests = new Histogram({
+  readonly #requests = new Durations({
     name: 'grantry_http_request_duration_seconds',
     help: 'Time from the end of the headers to the end of the answer.',
-    labelNames: ['route', 'method', 'status'] as const,
     buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
-    registers: [this.#registry],
+    registry: this.#registry,
   });
-  readonly #requestSeries = new Map<string, Histogram.Internal<'route' | 'method' | 'status'>>();
+  readonly #requestSeries = new Map<string, DurationSeries>();
 
   readonly tokensIssued = this.#counter('tokens_issued_total', 'Access tokens issued.', ['grant', 'format']);
   readonly tokenErrors = this.#counter(
@@ -55,12 +55,11 @@ export class Metrics {
     'operation',
     'reason',
   ]);
-  readonly storeDuration = new Histogram({
+  readonly storeDuration = new Durations({
     name: 'grantry_store_duration_seconds',
     help: 'Time of one store action, failed ones too.',
-    labelNames: ['operation'] as const,
     buckets: [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5],
-    registers: [this.#registry],
+    registry: this.#registry,
   });
 
   /** Judging all manifests and building the registry that is served then. */
@@ -112,7 +111,7 @@ export class Metrics {
     const key = `${route} ${label} ${status}`;
     let series = this.#requestSeries.get(key);
     if (series === undefined) {
-      series = this.#requests.labels({ route, method: label, status: String(status) });
+      series = this.#requests.series({ route, method: label, status: String(status) });
       this.#requestSeries.set(key, series);
     }
     series.observe(seconds);

@@ -38,7 +38,7 @@ function measuredStore(
   return Object.fromEntries(
     actions.map((action) => {
       const operation = `${name}.${action}`;
-      const duration = metrics.storeDuration.labels({ operation });
+      const duration = metrics.storeDuration.series({ operation });
       async function measuredAction(...given: readonly unknown[]): Promise<unknown> {
         const startedAt = performance.now();
         try {
