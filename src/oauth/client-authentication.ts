@@ -96,10 +96,11 @@ interface Try {
 
 /** RFC 6749 §2.3: a client must not use more than one method in a request. Only to name itself is no second one. */
 function onlyTry(request: ClientRequest): Try {
-  const tries = [...CLIENT_AUTH_METHODS].flatMap(([name, method]) => {
+  const tries: Try[] = [];
+  for (const [name, method] of CLIENT_AUTH_METHODS) {
     const attempt = method.attempt(request);
-    return attempt ? [{ name, method, attempt }] : [];
-  });
+    if (attempt) tries.push({ name, method, attempt });
+  }
   const proofs = tries.filter(({ method }) => method.confidential);
   const unread = unreadCredentials(request, proofs);
   if (proofs.length + unread > 1) {

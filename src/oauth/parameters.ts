@@ -31,10 +31,16 @@ export class Parameters {
 
   /** The first of `known` that was sent more than once, also when a value is empty or repeated. */
   firstDuplicate(known: Iterable<string>): string | undefined {
+    if (!this.#hasDuplicates()) return undefined;
     for (const name of known) {
       if (name !== 'resource' && (this.#values.get(name)?.length ?? 0) > 1) return name;
     }
     return undefined;
+  }
+
+  #hasDuplicates(): boolean {
+    for (const values of this.#values.values()) if (values.length > 1) return true;
+    return false;
   }
 
   /** @throws OAuthError invalid_request when one of `known` was sent more than once. */

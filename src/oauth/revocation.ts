@@ -35,10 +35,19 @@ export class RevocationEndpoint {
    */
   handle(request: ClientRequest): Promise<Authenticated> {
     return answerClient(request, REVOCATION_PARAMETERS, this.#options, async (client, registry) => {
-      const presented = await this.#status.recognise(request.parameters.require('token'), registry);
+      const token = request.parameters.require('token');
+      const presented = await this.#status.recognise(token, registry);
       if (presented !== undefined) await this.#revoke(presented, client, request.address);
+      else await this.#revokeAgain(token);
       return {};
     });
+  }
+
+  /** An opaque token that is gone may be so by an earlier try, which could not be called done yet. */
+  async #revokeAgain(token: string): Promise<void> {
+    const { handles, stores } = this.#options;
+    const tokenId = handles.accessTokenId(token);
+    if (tokenId !== undefined) await stores.accessTokens.revoke(tokenId);
   }
 
   async #revoke(presented: PresentedToken, client: Client, address: string): Promise<void> {

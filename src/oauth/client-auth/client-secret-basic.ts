@@ -43,6 +43,7 @@ function decodeBase64(text: string): string | undefined {
 }
 
 function formDecode(text: string): string | undefined {
+  if (!text.includes('%') && !text.includes('+')) return text;
   try {
     return decodeURIComponent(text.replaceAll('+', ' '));
   } catch {
