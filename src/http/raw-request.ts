@@ -52,15 +52,7 @@ const HOST = /^(?:\[[0-9A-Fa-f:.]+\]|(?:[A-Za-z0-9._~!$&'()*+,;=-]|%[0-9A-Fa-f]{
 export function headerFault(message: IncomingMessage): HeaderFault | undefined {
   // The parser lets 0.9 and 2.0 through and answers them as if they were 1.1.
   if (message.httpVersion !== '1.1' && message.httpVersion !== '1.0') return 'unsupported_http_version';
-  const lines = message.rawHeaders;
-  let seen: Set<string> | undefined;
-  for (let index = 0; index < lines.length; index += 2) {
-    const name = (lines[index] ?? '').toLowerCase();
-    if (!SINGLE.has(name)) continue;
-    seen ??= new Set();
-    if (seen.has(name)) return 'repeated_header';
-    seen.add(name);
-  }
+  if (hasRepeatedHeader(message)) return 'repeated_header';
   const { host } = message.headers;
   if (host === undefined && message.httpVersion !== '1.0') return 'missing_host';
   if (host !== undefined && !HOST.test(host)) return 'malformed_host';
@@ -69,6 +61,19 @@ export function headerFault(message: IncomingMessage): HeaderFault | undefined {
     return 'unknown_transfer_encoding';
   }
   return undefined;
+}
+
+function hasRepeatedHeader({ rawHeaders, headers }: IncomingMessage): boolean {
+  // Node joins or drops what is repeated: with as many names as lines, nothing is.
+  if (2 * Object.keys(headers).length === rawHeaders.length) return false;
+  const seen = new Set<string>();
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = (rawHeaders[index] ?? '').toLowerCase();
+    if (!SINGLE.has(name)) continue;
+    if (seen.has(name)) return true;
+    seen.add(name);
+  }
+  return false;
 }
 
 /** Whether the announced body is larger than any form may be; a body without a length is measured while it is read. */
