@@ -18,9 +18,10 @@ export class MemoryWatermarks implements WatermarkStore {
   }
 
   async read(clientUid: string, subject: string | undefined): Promise<number> {
-    const all: WatermarkSubject[] = [{ kind: 'global' }, { kind: 'client', clientUid }];
-    if (subject !== undefined) all.push({ kind: 'user', subject }, { kind: 'consent', clientUid, subject });
-    return Math.max(...all.map((each) => this.#time(keyOf(each))));
+    const ofClient = Math.max(this.#time('global'), this.#time(keyOf({ kind: 'client', clientUid })));
+    if (subject === undefined) return ofClient;
+    const ofPerson = this.#time(keyOf({ kind: 'user', subject }));
+    return Math.max(ofClient, ofPerson, this.#time(keyOf({ kind: 'consent', clientUid, subject })));
   }
 
   #time(key: string): number {
@@ -33,9 +34,9 @@ function keyOf(subject: WatermarkSubject): string {
     case 'global':
       return 'global';
     case 'client':
-      return JSON.stringify(['client', subject.clientUid]);
+      return `client ${subject.clientUid}`;
     case 'user':
-      return JSON.stringify(['user', subject.subject]);
+      return `user ${subject.subject}`;
     case 'consent':
       return JSON.stringify(['consent', subject.clientUid, subject.subject]);
   }
