@@ -20,6 +20,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 const VERSION = '1.34.4';
+/** What this Kubernetes is built with, or a newer one. */
+export const GO_VERSION = '1.24';
 /** Staging modules (k8s.io/api …) carry Kubernetes' version with a leading 0. */
 const STAGING_VERSION = VERSION.replace(/^1\./, '0.');
 
@@ -31,11 +33,14 @@ const PROGRAMS = [
 ];
 
 const HOW_TO_GET_IT =
-  'install Go 1.24 or newer (they are then built from Go modules, once, in about 5 minutes), or install setup-envtest, ' +
+  `install Go ${GO_VERSION} or newer (they are then built from Go modules, once, in about 5 minutes), or install setup-envtest, ` +
   `or point KUBEBUILDER_ASSETS at a folder with ${PROGRAMS.map(({ name }) => name).join(', ')}`;
 
-/** Finds or builds the programs. Answers `{ folder }`, or `{ missing }`: a sentence that names what is missing. */
-export async function kubernetesAssets() {
+/**
+ * Finds or builds the programs. Answers `{ folder }`, or `{ missing }`: a sentence that names what is missing.
+ * `installGo` is called when they have to be built and there is no Go.
+ */
+export async function kubernetesAssets({ installGo } = {}) {
   const given = process.env.KUBEBUILDER_ASSETS;
   if (given !== undefined && given !== '') {
     const lacking = lackingIn(given);
@@ -46,7 +51,7 @@ export async function kubernetesAssets() {
   if (lackingIn(cached) === undefined) return took(cached, 'the cache');
   const envtest = setupEnvtest();
   if (envtest !== undefined) return took(envtest, 'setup-envtest');
-  return await build(cached);
+  return await build(cached, installGo);
 }
 
 function took(folder, from) {
@@ -86,7 +91,8 @@ function setupEnvtest() {
 }
 
 /** Builds into a folder of our own and renames it to `target` when it is whole: nobody ever sees a part of it. */
-async function build(target) {
+async function build(target, installGo) {
+  if (goProgram() === undefined) installGo?.();
   const go = goProgram();
   if (go === undefined) return { missing: `etcd, kube-apiserver and kubectl are missing; ${HOW_TO_GET_IT}` };
   const unlock = await lock(`${target}.lock`);

@@ -6,7 +6,7 @@ import { spawnSync } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { kubernetesAssets } from './kubernetes-assets.mjs';
+import { GO_VERSION, kubernetesAssets } from './kubernetes-assets.mjs';
 
 /** One program: the names it goes by, its Debian package, how else to get it, and the vitest project that cannot run without. */
 const PROGRAMS = [
@@ -36,7 +36,7 @@ const PROGRAMS = [
  */
 export async function setUpPrograms() {
   const programs = installPrograms().map((program) => ({ project: program.project, sentence: explain(program) }));
-  const { folder, missing } = await kubernetesAssets();
+  const { folder, missing } = await kubernetesAssets({ installGo });
   if (missing !== undefined) programs.push({ project: 'cluster', sentence: missing });
   return { missing: programs, environment: folder === undefined ? {} : { KUBEBUILDER_ASSETS: folder } };
 }
@@ -47,9 +47,9 @@ function installPrograms() {
   if (missing.length > 0 && canInstall()) {
     const packages = missing.map((program) => program.debian);
     console.log(`grantry: installing ${packages.join(', ')} with apt-get`);
-    // A package list may be old or empty, so it is fetched first. Recommended packages are not needed by tests.
+    // A package list may be old or empty, so it is fetched first.
     apt(['update', '-q']);
-    apt(['install', '-q', '-y', '--no-install-recommends', ...packages]);
+    aptInstall(packages);
   }
   return missing.filter((program) => !isInstalled(program));
 }
@@ -76,6 +76,20 @@ function isExecutable(path) {
 
 function canInstall() {
   return process.getuid?.() === 0 && isInstalled({ names: ['apt-get'] });
+}
+
+/** Go as the system offers it, unless that is too old for Kubernetes (Debian 12's is). */
+function installGo() {
+  if (!canInstall()) return;
+  apt(['update', '-q']);
+  const { stdout } = spawnSync('apt-cache', ['policy', 'golang-go'], { encoding: 'utf8' });
+  const offered = Number(stdout?.match(/Candidate: (?:\d+:)?1\.(\d+)/)?.[1] ?? 0);
+  if (offered >= Number(GO_VERSION.split('.')[1])) aptInstall(['golang-go']);
+}
+
+/** Recommended packages are not needed by tests. */
+function aptInstall(packages) {
+  apt(['install', '-q', '-y', '--no-install-recommends', ...packages]);
 }
 
 // A failure is not fatal here: whether the program is there afterwards decides.
