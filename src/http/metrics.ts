@@ -3,6 +3,7 @@
 
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { type DurationSeries, Durations } from './durations.ts';
+import { type Followed, type WatchCounters, watchMetrics } from './watch-metrics.ts';
 
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 
@@ -21,6 +22,8 @@ export interface MetricSources {
   readonly processMetrics: boolean;
   /** Undefined where state is in the memory of the process. */
   readonly store?: StoreProbe | undefined;
+  /** Undefined where no cluster is followed. */
+  readonly followed?: Followed | undefined;
 }
 
 export class Metrics {
@@ -70,8 +73,11 @@ export class Metrics {
     registers: [this.#registry],
   });
 
+  readonly watches: WatchCounters;
+
   /** @param sources read at each scrape */
   constructor(sources: MetricSources) {
+    this.watches = watchMetrics(this.#registry, sources.followed);
     new Gauge({
       ...{ name: 'grantry_store_up', help: 'Whether the stores take requests now.', registers: [this.#registry] },
       collect() {

@@ -19,6 +19,7 @@ import { revokeEndpoint } from '../http/revoke.ts';
 import { createHttpServer } from '../http/server.ts';
 import { HTTP_TIMEOUTS, type HttpTimeouts } from '../http/strict-fastify.ts';
 import { tokenEndpoint } from '../http/token.ts';
+import type { Followed } from '../http/watch-metrics.ts';
 import { AuthorizationEndpoint } from '../oauth/authorization-endpoint.ts';
 import { CLIENT_AUTH_METHODS } from '../oauth/client-auth/index.ts';
 import { GRANT_TYPES } from '../oauth/grants/index.ts';
@@ -66,6 +67,8 @@ interface AdminSideOptions {
   readonly timeouts?: Partial<HttpTimeouts>;
   /** Metrics of the process itself: once a process. */
   readonly processMetrics?: boolean;
+  /** The cluster that the registry follows; undefined where there is none. */
+  readonly followed?: Followed;
   /** What a controller may ask; undefined where there is none. */
   readonly replica?: ReplicaAnswers;
 }
@@ -103,6 +106,7 @@ function assembleAdminSide(options: AdminSideOptions): AdminSide {
     logDropped: options.logDropped ?? (() => 0),
     processMetrics: options.processMetrics ?? false,
     store: options.store,
+    followed: options.followed,
   });
   const checks: readonly ReadinessCheck[] = [
     { name: 'serving', fault: () => (draining.begun ? 'draining' : undefined) },
