@@ -2,7 +2,9 @@ import { defineConfig } from 'vitest/config';
 
 // `fast` opens no socket; `servers` runs grantry over real HTTP; `redis` starts redis-server; `cluster` starts a
 // Kubernetes API server; `browser` drives the system's Chromium.
-const servers = ['http', 'clients', 'processes', 'webhook'].map((folder) => `test/${folder}/**/*.test.ts`);
+const servers = ['http', 'clients', 'kubernetes', 'processes', 'webhook'].map(
+  (folder) => `test/${folder}/**/*.test.ts`,
+);
 const redis = ['test/redis/**/*.test.ts'];
 const cluster = ['test/cluster/**/*.test.ts'];
 const browser = ['test/browser/**/*.test.ts'];

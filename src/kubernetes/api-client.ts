@@ -2,7 +2,6 @@
 // process share connections and one limit on their rate.
 
 import type { IncomingMessage } from 'node:http';
-import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type KubernetesApi,
   KubernetesError,
@@ -14,6 +13,7 @@ import {
 } from './client.ts';
 import type { ClusterAccess } from './cluster-access.ts';
 import { Connection, NoAnswerError, noAnswer, type Request } from './connection.ts';
+import { pause } from './pause.ts';
 import { apiVersionOf, type KubernetesObject, type Resource, resourcePath } from './resources.ts';
 import { TokenBucket } from './token-bucket.ts';
 import { watchLines } from './watch-lines.ts';
@@ -244,11 +244,8 @@ export class ApiClient implements KubernetesApi {
   async #pause(call: Call, milliseconds: number): Promise<void> {
     if (milliseconds <= 0) return;
     const { signal } = call.request;
-    try {
-      await sleep(milliseconds, undefined, signal === undefined ? {} : { signal });
-    } catch (error) {
-      throw this.#silence(call, error, signal);
-    }
+    await pause(milliseconds, signal);
+    if (signal?.aborted) throw this.#silence(call, signal.reason, signal);
   }
 
   #refusal(call: Call, status: number, body: string): KubernetesError {
