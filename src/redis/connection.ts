@@ -4,9 +4,10 @@
 import type { Redis } from 'ioredis';
 import { StoreUnavailableError } from '../oauth/error.ts';
 import type { Clock } from '../oauth/ports.ts';
+import { attemptEach } from './attempt-each.ts';
 import { clientMaker, type RedisCredentials } from './clients.ts';
 import { primaryOnly } from './primary-only.ts';
-import { Reassertions } from './reassertions.ts';
+import { type Reassertion, Reassertions } from './reassertions.ts';
 import type { RedisTarget } from './redis-url.ts';
 import type { ServerLink } from './server-link.ts';
 import { openServers, type Servers } from './servers.ts';
@@ -50,6 +51,13 @@ export interface ServerInfo {
   readonly text: string;
 }
 
+/** What came of applying revocations again. */
+export interface Reassertment {
+  readonly applied: number;
+  /** Why the others could not be; they are `missed` the next time. */
+  readonly errors: readonly unknown[];
+}
+
 /** The connection as its process sees it. It is made once and comes back by itself after every loss. */
 export interface ManagedConnection extends RedisConnection {
   /** Whether every primary takes requests now: for `/readyz` and the metric. */
@@ -58,8 +66,8 @@ export interface ManagedConnection extends RedisConnection {
   ready(limit: number): Promise<void>;
   /** Asks every primary for its INFO. @throws StoreUnavailableError */
   info(): Promise<readonly ServerInfo[]>;
-  /** Applies every remembered revocation again. @returns how many there were. @throws StoreUnavailableError: repeat it */
-  reassert(): Promise<number>;
+  /** Applies remembered revocations again: all of them, or those that the call before could not. Never throws. */
+  reassert(which?: 'all' | 'missed'): Promise<Reassertment>;
   /** Forgets revocations older than a minute; for times when all is well. */
   forgetOld(): void;
   /** Called after every connect of a primary from now on, in no particular order. */
@@ -108,6 +116,7 @@ class Connection implements ManagedConnection {
   readonly #acknowledgement: Acknowledgement | undefined;
   readonly #clockOffset: () => number;
   readonly #reassertions = new Reassertions({ clock: STOPWATCH });
+  #missed: readonly Reassertion[] = [];
   readonly #listeners = new Set<() => void>();
 
   constructor({ target, credentials = () => ({}), acknowledgement, clockOffset = () => 0 }: ConnectionOptions) {
@@ -185,13 +194,13 @@ class Connection implements ManagedConnection {
     this.#reassertions.remember({ script, keys, args });
   }
 
-  async reassert(): Promise<number> {
-    const writes = this.#reassertions.all();
-    for (let from = 0; from < writes.length; from += BATCH) {
-      const batch = writes.slice(from, from + BATCH);
-      await Promise.all(batch.map(({ script, keys, args }) => this.run(script, keys, args)));
-    }
-    return writes.length;
+  async reassert(which: 'all' | 'missed' = 'all'): Promise<Reassertment> {
+    const writes = which === 'all' ? this.#reassertions.all() : this.#missed;
+    const { values, failed } = await attemptEach(writes, BATCH, ({ script, keys, args }) =>
+      this.run(script, keys, args),
+    );
+    this.#missed = failed.map(({ item }) => item);
+    return { applied: values.length, errors: failed.map(({ error }) => error) };
   }
 
   forgetOld(): void {

@@ -1,28 +1,27 @@
-// Notices what Redis does not tell: that shards were emptied, or that another server took over. Each shard holds a marker.
-// A missing one means that revocations may be lost too, so everything made until then dies with the global watermark.
+// Notices what Redis does not tell: that shards were emptied or came back old, or that another server took over. Each shard
+// holds a marker with a heartbeat. Where it is missing, or older than what revocations are remembered for, some may be lost,
+// so everything made until then dies with the global watermark. What can be reached is seen to, whatever cannot.
 
 import type { WatermarkStore } from '../oauth/ports.ts';
-import type { ManagedConnection, Script } from './connection.ts';
+import { attemptEach } from './attempt-each.ts';
+import type { ManagedConnection } from './connection.ts';
 import { agreeOnIssuer, IssuerConflictError } from './deployment.ts';
 import { type RedisKeys, SHARDS } from './keys.ts';
-import { CLOCK } from './script-clock.ts';
+import { ShardMarkers, type ShardSeen } from './shard-markers.ts';
 
 /** Milliseconds between two looks. */
 const INTERVAL = 1000;
 
-const LOOK = `${CLOCK}
-local missing = {}
-for index, key in ipairs(KEYS) do
-  if redis.call('EXISTS', key) == 0 then missing[#missing + 1] = index end
-end
-return { string.format('%.0f', now), redis.call('INFO', 'replication'):match('master_replid:(%w+)'), missing }
-`;
+/** Milliseconds after which a heartbeat is due: for the most eager replica, and how much later for the least. */
+const BEAT_DUE = 10_000;
+const BEAT_SPREAD = 10_000;
 
-const MARK: Script = { name: 'markerWrite', keys: 1, lua: "redis.call('SET', KEYS[1], 1)" };
+/** Milliseconds that a heartbeat may have gone back: for so long revocations are remembered, to be applied again. */
+const MOST_LOST = 60_000;
 
 /** What a look found, for logs and metrics. */
 export type ShardEvent =
-  /** Shards without marker; the watermark was raised. `isFirstLook`: a new Redis looks the same. */
+  /** Shards without marker, or with an old one; the watermark was raised. `isFirstLook`: a new Redis looks the same. */
   | { readonly kind: 'found_empty'; readonly shards: number; readonly isFirstLook: boolean }
   /** Another server answers, or the same again: so many revocations were applied again. */
   | { readonly kind: 'reasserted'; readonly writes: number }
@@ -38,23 +37,36 @@ export interface ShardWatchParts {
   readonly observe: (event: ShardEvent) => void;
 }
 
+/** What is remembered of a shard: the history of its server as last seen, and its latest heartbeat. */
+interface ShardKnown {
+  readonly history: string;
+  readonly beat: number;
+}
+
+/** What one look found. */
+interface Look {
+  readonly seen: readonly ShardSeen[];
+  /** Those of them that lack what they once had. */
+  readonly lost: ReadonlySet<ShardSeen>;
+  /** Why others were not seen, or not seen to. */
+  readonly errors: unknown[];
+}
+
 export class ShardWatch {
   readonly #parts: ShardWatchParts;
-  /** Markers that one script may look at together. */
-  readonly #groups: readonly (readonly string[])[];
-  readonly #look: Script;
-  /** The `master_replid` of each group's server as last seen. */
-  #replids: readonly string[] = [];
+  readonly #markers: ShardMarkers;
+  readonly #known = new Map<string, ShardKnown>();
+  readonly #beatDue = BEAT_DUE + Math.random() * BEAT_SPREAD;
   #isFirstLook = true;
-  #mustReassert = false;
+  /** How often revocations may have been lost by now, and how often that was when all of them were last applied again. */
+  #doubts = 0;
+  #doubtsSettled = 0;
   #looking: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(parts: ShardWatchParts) {
     this.#parts = parts;
-    const markers = SHARDS.map((shard) => parts.keys.marker(shard));
-    this.#groups = parts.connection.crossesSlots ? [markers] : markers.map((marker) => [marker]);
-    this.#look = { name: 'markerLook', keys: this.#groups[0]?.length ?? 0, lua: LOOK };
+    this.#markers = new ShardMarkers(parts);
   }
 
   /**
@@ -64,7 +76,7 @@ export class ShardWatch {
    */
   async start(): Promise<void> {
     this.#parts.connection.onReconnect(() => {
-      this.#mustReassert = true;
+      this.#doubts += 1;
       this.#lookSoon();
     });
     this.#timer = setInterval(() => this.#lookSoon(), INTERVAL);
@@ -76,38 +88,119 @@ export class ShardWatch {
     clearInterval(this.#timer);
   }
 
-  /** Looks now. @returns what the watermark was raised to, if it was. @throws StoreUnavailableError: look again */
+  /**
+   * Looks now, and does what is to be done wherever it can be.
+   * @returns what the watermark was raised to, if shards were lost
+   * @throws StoreUnavailableError when something could not be looked at or done: look again
+   */
   async look(): Promise<number | undefined> {
-    const { connection, watermarks, observe } = this.#parts;
-    const seen = await Promise.all(this.#groups.map((markers) => this.#lookAt(markers)));
-    const missing = seen.flatMap((group) => group.missing);
-    const replids = seen.map(({ replid }) => replid);
-    const hasMoved = this.#replids.length > 0 && replids.some((replid, i) => replid !== this.#replids[i]);
-    if (hasMoved || this.#mustReassert || missing.length > 0) {
-      // Stays due when it fails half-way.
-      this.#mustReassert = true;
-      const writes = await connection.reassert();
-      this.#mustReassert = false;
-      if (writes > 0) observe({ kind: 'reasserted', writes });
-    } else connection.forgetOld();
-    let raisedTo: number | undefined;
-    if (missing.length > 0) {
-      raisedTo = Math.max(...seen.filter((group) => group.missing.length > 0).map(({ now }) => now));
-      // The markers last: whoever dies in between leaves the work to the next look.
-      await watermarks.raise({ kind: 'global' }, raisedTo);
-      await Promise.all(missing.map((marker) => connection.run(MARK, [marker], [])));
-      await this.#storeIssuer();
-      observe({ kind: 'found_empty', shards: missing.length, isFirstLook: this.#isFirstLook });
-    }
-    this.#replids = replids;
-    this.#isFirstLook = false;
+    const { values, failed } = await attemptEach(this.#markers.groups, SHARDS.length, (group) =>
+      this.#markers.look(group),
+    );
+    const seen = values.flat();
+    const lost = new Set(seen.filter((shard) => this.#isLost(shard)));
+    const look = { seen, lost, errors: failed.map(({ error }) => error) };
+    await this.#reassert(look);
+    const raisedTo = lost.size > 0 ? this.#latest(seen) : undefined;
+    await this.#raise(look, raisedTo);
+    if (raisedTo !== undefined) await this.#restore(look, raisedTo);
+    await this.#beat(look);
+    for (const shard of seen) if (!lost.has(shard)) this.#learn(shard);
+    if (look.errors.length > 0) throw look.errors[0];
     return raisedTo;
   }
 
-  async #lookAt(markers: readonly string[]): Promise<{ now: number; replid: string; missing: readonly string[] }> {
-    const reply = await this.#parts.connection.run(this.#look, markers, []);
-    const [now, replid, missing] = reply as [string, string, number[]];
-    return { now: Number(now), replid, missing: missing.flatMap((index) => markers[index - 1] ?? []) };
+  /**
+   * Whether a shard lacks what it once had. Where nothing is known of it yet, an old heartbeat of another history may also
+   * mean that nobody was there for a while: it counts unless there is a file that keeps what was written.
+   */
+  #isLost({ shard, now, history, hasFile, marker }: ShardSeen): boolean {
+    if (marker === undefined) return true;
+    const known = this.#known.get(shard);
+    if (known !== undefined) return marker.beat < known.beat - MOST_LOST;
+    return marker.history !== history && now - marker.beat > MOST_LOST && !hasFile;
+  }
+
+  async #reassert({ seen, lost, errors }: Look): Promise<void> {
+    const { connection, observe } = this.#parts;
+    const hasMoved = seen.some(({ shard, history }) => (this.#known.get(shard)?.history ?? history) !== history);
+    if (hasMoved || lost.size > 0) this.#doubts += 1;
+    // What comes up while they are applied is not settled by that.
+    const doubts = this.#doubts;
+    const isDoubtful = doubts !== this.#doubtsSettled;
+    const again = await connection.reassert(isDoubtful ? 'all' : 'missed');
+    this.#doubtsSettled = doubts;
+    errors.push(...again.errors);
+    if (again.applied > 0) observe({ kind: 'reasserted', writes: again.applied });
+    if (!isDoubtful && errors.length === 0) connection.forgetOld();
+  }
+
+  /** The latest time that any server has or had: whatever was made until then has that time or an earlier one. */
+  #latest(seen: readonly ShardSeen[]): number {
+    const beats = [...this.#known.values()].map(({ beat }) => beat);
+    return Math.max(...seen.map(({ now }) => now), ...beats);
+  }
+
+  /** Raises the copies of all shards; also when a raise reached some only, or did not outlive its server everywhere. */
+  async #raise({ seen, errors }: Look, raisedTo = 0): Promise<void> {
+    const highest = Math.max(raisedTo, ...seen.map(({ watermark }) => watermark));
+    if (seen.every(({ watermark }) => watermark === highest)) return;
+    try {
+      await this.#parts.watermarks.raise({ kind: 'global' }, highest);
+    } catch (error) {
+      errors.push(error);
+    }
+  }
+
+  /** The markers last: whoever dies before leaves the work to the next look. */
+  async #restore({ lost, errors }: Look, watermark: number): Promise<void> {
+    const isNew = this.#isFirstLook && [...lost].every(({ marker }) => marker === undefined);
+    const restored: ShardSeen[] = [];
+    errors.push(
+      ...(await this.#eachGroupOf(lost, async (group) => {
+        const least = Math.max(...group.map((shard) => this.#known.get(shard)?.beat ?? 0));
+        await this.#markers.restore(group, { watermark, least });
+        restored.push(...[...lost].filter(({ shard }) => group.includes(shard)));
+      })),
+    );
+    for (const shard of restored) this.#learn(shard, shard.now);
+    await this.#storeIssuer().catch((error) => errors.push(error));
+    if (restored.length > 0) this.#parts.observe({ kind: 'found_empty', shards: restored.length, isFirstLook: isNew });
+  }
+
+  /**
+   * Renews heartbeats that are due, where nothing is lost. Not at the first sight of a shard: another replica may know that
+   * it is old, and has to see it as it is.
+   */
+  async #beat({ seen, lost, errors }: Look): Promise<void> {
+    if (lost.size > 0) return;
+    const due = seen.filter(
+      ({ shard, now, marker }) => this.#known.has(shard) && now - (marker?.beat ?? now) >= this.#beatDue,
+    );
+    errors.push(
+      ...(await this.#eachGroupOf(due, async (group) => {
+        await this.#markers.beat(group);
+        for (const shard of seen) if (group.includes(shard.shard)) this.#learn(shard, shard.now);
+      })),
+    );
+  }
+
+  /** Works on the groups that these shards are in. @returns what failed */
+  async #eachGroupOf(
+    shards: Iterable<ShardSeen>,
+    work: (group: readonly string[]) => Promise<void>,
+  ): Promise<readonly unknown[]> {
+    const names = new Set(Array.from(shards, ({ shard }) => shard));
+    const groups = this.#markers.groups.filter((group) => group.some((shard) => names.has(shard)));
+    const { failed } = await attemptEach(groups, SHARDS.length, work);
+    return failed.map(({ error }) => error);
+  }
+
+  /** @param written the heartbeat it was given since */
+  #learn({ shard, history, marker }: ShardSeen, written = 0): void {
+    this.#isFirstLook = false;
+    const beat = Math.max(marker?.beat ?? 0, this.#known.get(shard)?.beat ?? 0, written);
+    this.#known.set(shard, { history, beat });
   }
 
   /** One look at a time; a failed one is repeated by the timer. */

@@ -3,6 +3,7 @@
 // everybody.
 
 import type { WatermarkStore, WatermarkSubject } from '../oauth/ports.ts';
+import { attemptEach } from './attempt-each.ts';
 import type { RedisConnection, Script } from './connection.ts';
 import { type RedisKeys, SHARDS } from './keys.ts';
 import { unacknowledged } from './unanswered.ts';
@@ -10,13 +11,18 @@ import { unacknowledged } from './unanswered.ts';
 /** Copies of the global watermark written at a time. */
 const BATCH = 32;
 
-const RAISE: Script = {
-  name: 'watermarkRaise',
-  keys: 1,
-  lua: `
-if tonumber(ARGV[2]) > tonumber(redis.call('GET', KEYS[1]) or 0) then redis.call('SET', KEYS[1], ARGV[2]) end
-`,
-};
+/** ARGV offset, time. Written even where it is as high already: WAIT waits for what its own connection wrote. */
+const RAISING = `
+for _, key in ipairs(KEYS) do
+  local time = redis.call('GET', key)
+  redis.call('SET', key, tonumber(ARGV[2]) > tonumber(time or 0) and ARGV[2] or time)
+end
+`;
+
+const RAISE: Script = { name: 'watermarkRaise', keys: 1, lua: RAISING };
+
+/** Every copy of the global one at once, where slots do not matter. */
+const RAISE_ALL: Script = { name: 'watermarkRaiseAll', keys: SHARDS.length, lua: RAISING };
 
 /** Lua: `highest_watermark(first)` of those whose keys are KEYS from there on. */
 export const HIGHEST_WATERMARK = `
@@ -45,6 +51,11 @@ function personWatermarks(keys: RedisKeys, clientUid: string, subject: string): 
   return [keys.userWatermark(subject), keys.consentWatermark(clientUid, subject)];
 }
 
+interface Action {
+  readonly script: Script;
+  readonly keys: readonly string[];
+}
+
 /** {@link WatermarkStore} in Redis. */
 export class RedisWatermarks implements WatermarkStore {
   readonly #connection: RedisConnection;
@@ -55,14 +66,13 @@ export class RedisWatermarks implements WatermarkStore {
     this.#keys = keys;
   }
 
-  /** @throws StoreUnavailableError also when too few replicas have it: repeat it */
+  /** @throws StoreUnavailableError also when too few replicas have it: repeat it. Each copy that can be raised is raised then */
   async raise(subject: WatermarkSubject, time: number): Promise<void> {
-    const keys = this.#keysOf(subject);
+    const actions = this.#actions(this.#keysOf(subject));
     // All of them before the first fails: another server may have taken over when it is tried again.
-    for (const key of keys) this.#connection.remember(RAISE, [key], [time]);
-    for (let from = 0; from < keys.length; from += BATCH) {
-      await Promise.all(keys.slice(from, from + BATCH).map((key) => this.#raise(key, time)));
-    }
+    for (const { script, keys } of actions) this.#connection.remember(script, keys, [time]);
+    const { failed } = await attemptEach(actions, BATCH, (action) => this.#raise(action, time));
+    if (failed[0] !== undefined) throw failed[0].error;
   }
 
   async read(clientUid: string, subject: string | undefined): Promise<number> {
@@ -77,9 +87,14 @@ export class RedisWatermarks implements WatermarkStore {
     return (await this.#connection.run(script, keys, [])) as number;
   }
 
-  async #raise(key: string, time: number): Promise<void> {
-    const { acknowledged } = await this.#connection.runDurably(RAISE, [key], [time]);
-    if (!acknowledged) throw unacknowledged(RAISE);
+  #actions(keys: readonly string[]): readonly Action[] {
+    if (keys.length === RAISE_ALL.keys && this.#connection.crossesSlots) return [{ script: RAISE_ALL, keys }];
+    return keys.map((key) => ({ script: RAISE, keys: [key] }));
+  }
+
+  async #raise({ script, keys }: Action, time: number): Promise<void> {
+    const { acknowledged } = await this.#connection.runDurably(script, keys, [time]);
+    if (!acknowledged) throw unacknowledged(script);
   }
 
   #keysOf(subject: WatermarkSubject): readonly string[] {

@@ -1,0 +1,28 @@
+// Many actions of which some may fail, where the others must be done all the same: one primary of a Cluster that is away is no
+// reason to leave the rest undone.
+
+/** What came of many actions. */
+export interface Attempts<Item, Value> {
+  /** What those answered that succeeded, in the order of the items. */
+  readonly values: readonly Value[];
+  readonly failed: readonly { readonly item: Item; readonly error: unknown }[];
+}
+
+/** Works on every item, so many at once, and never throws. */
+export async function attemptEach<Item, Value>(
+  items: readonly Item[],
+  atOnce: number,
+  work: (item: Item) => Promise<Value>,
+): Promise<Attempts<Item, Value>> {
+  const values: Value[] = [];
+  const failed: { item: Item; error: unknown }[] = [];
+  for (let from = 0; from < items.length; from += atOnce) {
+    const batch = items.slice(from, from + atOnce);
+    const outcomes = await Promise.allSettled(batch.map(work));
+    for (const [index, outcome] of outcomes.entries()) {
+      if (outcome.status === 'fulfilled') values.push(outcome.value);
+      else failed.push({ item: batch[index] as Item, error: outcome.reason });
+    }
+  }
+  return { values, failed };
+}

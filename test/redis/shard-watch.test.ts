@@ -1,0 +1,305 @@
+// What the watch over the shards makes of a Redis of which a part is away, empty or old.
+
+import { afterEach, describe, expect, it } from 'vitest';
+import type { ConnectionOptions, ManagedConnection } from '../../src/redis/connection.ts';
+import { RedisKeys, SHARDS } from '../../src/redis/keys.ts';
+import { type ShardEvent, ShardWatch } from '../../src/redis/shard-watch.ts';
+import { slotOf } from '../../src/redis/slot.ts';
+import { redisStores } from '../../src/redis/stores.ts';
+import { until } from '../until.ts';
+import { connectTo } from './connect.ts';
+import { describeRedis, type RedisCluster, type RedisServer, startCluster, startRedis } from './servers.ts';
+
+const ISSUER = 'https://id.example';
+const keys = new RedisKeys('grantry:');
+const MINUTE = 60_000;
+
+const ended: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const end of ended.splice(0).reverse()) await end();
+});
+
+async function oneServer(persistent = false): Promise<RedisServer> {
+  const server = await startRedis({ persistent });
+  ended.push(() => server.stop());
+  return server;
+}
+
+async function connected(server: { readonly url: string }, options: Omit<ConnectionOptions, 'target'> = {}) {
+  const connection = await connectTo(server, options);
+  ended.push(() => connection.close());
+  return connection;
+}
+
+/** A watch that looks when it is told to, or by itself once it is started. */
+function watchOver(connection: ManagedConnection) {
+  const events: ShardEvent[] = [];
+  const { watermarks } = redisStores({ connection, keys });
+  const watch = new ShardWatch({
+    connection,
+    keys,
+    watermarks,
+    issuer: ISSUER,
+    observe: (event) => events.push(event),
+  });
+  ended.push(async () => watch.stop());
+  return { watch, watermarks, losses: () => events.filter(({ kind }) => kind === 'found_empty').length };
+}
+
+/** A Redis whose time the test moves, and a watch that has started on it. */
+async function watched(server: RedisServer) {
+  let offset = 0;
+  const connection = await connected(server, { clockOffset: () => offset });
+  const watch = watchOver(connection);
+  await watch.watch.start();
+  return {
+    ...watch,
+    now: () => Date.now() + offset,
+    pass(milliseconds: number) {
+      offset += milliseconds;
+    },
+  };
+}
+
+const heartbeats = async (server: RedisServer): Promise<readonly number[]> => {
+  const values = (await server.command('MGET', ...SHARDS.map((shard) => keys.marker(shard)))) as (string | null)[];
+  return values.map((value) => Number(value?.split(' ')[0] ?? Number.NaN));
+};
+
+/** The lowest of the copies of the global watermark that there are in these shards. */
+async function lowestWatermark(server: RedisServer, shards = SHARDS): Promise<number> {
+  const times = await Promise.all(shards.map((shard) => server.command('GET', keys.globalWatermark(shard))));
+  return Math.min(...times.map(Number));
+}
+
+describeRedis('the heartbeat of the shards', () => {
+  it('is renewed after ten to twenty seconds, and not by every look', async () => {
+    const server = await oneServer();
+    const { pass, now } = await watched(server);
+    const first = await heartbeats(server);
+    await new Promise((resolve) => setTimeout(resolve, 1500));
+    expect(await heartbeats(server)).toEqual(first);
+    const before = now();
+    pass(20_000);
+    await until('it is renewed', async () => Math.min(...(await heartbeats(server))) > before, 5000);
+  });
+
+  it('tells a Redis that came back from an old file: everything made until then is dead', async () => {
+    const server = await oneServer();
+    const { pass, now, losses } = await watched(server);
+    await server.command('SAVE');
+    pass(2 * MINUTE);
+    const renewed = now();
+    await until('it is renewed', async () => Math.min(...(await heartbeats(server))) >= renewed, 5000);
+    await server.kill();
+    await server.start();
+    await until('the watermark is raised', async () => (await lowestWatermark(server)) >= renewed, 5000);
+    await until('it is told', () => losses() === 2, 5000);
+    await new Promise((resolve) => setTimeout(resolve, 2500));
+    expect(losses()).toBe(2);
+  });
+
+  it('takes nothing for lost that came back with its file, however long that took', async () => {
+    const server = await oneServer(true);
+    const { pass, losses, watermarks } = await watched(server);
+    const before = await watermarks.read('uid', undefined);
+    await server.kill();
+    pass(10 * MINUTE);
+    await server.start();
+    await until('it is renewed', async () => Math.min(...(await heartbeats(server))) > Date.now() + 9 * MINUTE, 5000);
+    expect(losses()).toBe(1);
+    expect(await watermarks.read('uid', undefined)).toBe(before);
+  });
+
+  it('leaves the last minute to the revocations that are applied again', async () => {
+    const server = await oneServer();
+    const { pass, now, losses } = await watched(server);
+    await server.command('SAVE');
+    pass(MINUTE / 2);
+    const renewed = now();
+    await until('it is renewed', async () => Math.min(...(await heartbeats(server))) >= renewed, 5000);
+    await server.kill();
+    await server.start();
+    await until('it is renewed again', async () => Math.min(...(await heartbeats(server))) >= renewed, 5000);
+    expect(losses()).toBe(1);
+  });
+
+  describe('seen for the first time by a replica of grantry that has just begun, older than a minute', () => {
+    async function begunLater(server: RedisServer, restart: boolean) {
+      const before = await connected(server);
+      await watchOver(before).watch.look();
+      if (restart) {
+        if (!(await hasFile(server))) await server.command('SAVE');
+        await server.kill();
+        await server.start();
+      }
+      const { watch, losses } = watchOver(await connected(server, { clockOffset: () => 2 * MINUTE }));
+      await watch.look();
+      return losses();
+    }
+    const hasFile = async (server: RedisServer) =>
+      String(await server.command('INFO', 'persistence')).includes('aof_enabled:1');
+
+    it('counts as lost after a restart without an append-only file', async () => {
+      expect(await begunLater(await oneServer(), true)).toBe(1);
+    });
+
+    it('does not after a restart with one, and not where the server has been there all the time', async () => {
+      expect(await begunLater(await oneServer(true), true)).toBe(0);
+      expect(await begunLater(await oneServer(), false)).toBe(0);
+    });
+  });
+
+  it('does not go back with the clock of another server, which would make it old for good', async () => {
+    const server = await oneServer();
+    const { pass, now, losses } = await watched(server);
+    const before = now();
+    pass(-5 * MINUTE);
+    await server.command('FLUSHALL');
+    await until('it is told', () => losses() === 2, 5000);
+    expect(Math.min(...(await heartbeats(server)))).toBeGreaterThan(before - MINUTE);
+    await new Promise((resolve) => setTimeout(resolve, 2500));
+    expect(losses()).toBe(2);
+  });
+});
+
+describeRedis('the watch over the shards', () => {
+  it('brings a copy of the global watermark that is behind to where the others are', async () => {
+    const server = await oneServer();
+    const { watch, watermarks } = watchOver(await connected(server));
+    await watch.look();
+    await watermarks.raise({ kind: 'global' }, Date.now());
+    const highest = await lowestWatermark(server);
+    await server.command('SET', keys.globalWatermark('007'), 1);
+    await server.command('DEL', keys.globalWatermark('255'));
+    expect(await watch.look()).toBeUndefined();
+    expect(await lowestWatermark(server)).toBe(highest);
+  });
+
+  it('applies revocations once more when a connection was made while they were', async () => {
+    const real = await connected(await oneServer());
+    const asked: string[] = [];
+    let reconnected = () => {};
+    const connection: ManagedConnection = {
+      ...methodsOf(real),
+      onReconnect(listener) {
+        reconnected = listener;
+      },
+      async reassert(which = 'all') {
+        asked.push(which);
+        const outcome = await real.reassert(which);
+        if (asked.length === 2) reconnected();
+        return outcome;
+      },
+    };
+    const { watch } = watchOver(connection);
+    await watch.start();
+    watch.stop();
+    reconnected();
+    await until('they are applied again', () => asked.length >= 2, 5000);
+    await watch.look();
+    await watch.look();
+    // The first look is on an empty Redis.
+    expect(asked.filter((which) => which === 'all')).toHaveLength(3);
+  });
+});
+
+describeRedis('the watch over the shards of a Cluster', () => {
+  const shardsOf = (from: number, to: number) =>
+    SHARDS.filter((shard) => {
+      const slot = slotOf(keys.marker(shard));
+      return from <= slot && slot <= to;
+    });
+  const [DEAD, EMPTIED, WHOLE] = [shardsOf(0, 5460), shardsOf(5461, 10_922), shardsOf(10_923, 16_383)];
+
+  async function aCluster(): Promise<
+    RedisCluster & { readonly nodes: readonly [RedisServer, RedisServer, RedisServer] }
+  > {
+    const cluster = await startCluster();
+    ended.push(() => cluster.stop());
+    const [first, second, third] = cluster.primaries;
+    if (first === undefined || second === undefined || third === undefined) throw new Error('no three primaries');
+    return { ...cluster, nodes: [first, second, third] };
+  }
+
+  it('raises the watermark and restores the markers of an emptied primary while another one is dead', async () => {
+    const cluster = await aCluster();
+    const [dead, emptied, whole] = cluster.nodes;
+    const { watch, watermarks, losses } = watchOver(await connected(cluster));
+    await watch.start();
+    await watermarks.raise({ kind: 'user', subject: 'usr_alice' }, 123);
+    await dead.kill();
+    const flushed = Date.now();
+    await emptied.command('FLUSHALL');
+    await until('it is told', () => losses() === 2, 10_000);
+    const markers = await Promise.all(EMPTIED.map((shard) => emptied.command('EXISTS', keys.marker(shard))));
+    expect(new Set(markers)).toEqual(new Set([1]));
+    expect(await lowestWatermark(emptied, EMPTIED)).toBeGreaterThanOrEqual(flushed);
+    expect(await lowestWatermark(whole, WHOLE)).toBeGreaterThanOrEqual(flushed);
+    const raisedTo = await lowestWatermark(whole, WHOLE);
+    await new Promise((resolve) => setTimeout(resolve, 2500));
+    expect(await lowestWatermark(whole, WHOLE)).toBe(raisedTo);
+    await dead.start();
+    await until(
+      'it is raised there too',
+      async () => (await lowestWatermark(dead, DEAD).catch(() => 0)) >= raisedTo,
+      10_000,
+    );
+  });
+
+  it('applies the revocations again that it can, and the others once their primary is back', async () => {
+    const cluster = await aCluster();
+    const [dead] = cluster.nodes;
+    const connection = await connected(cluster);
+    const set = { name: 'testSet', keys: 1, lua: "redis.call('SET', KEYS[1], 1)" };
+    const all = SHARDS.map((shard) => `{s${shard}}:test`);
+    for (const key of all) connection.remember(set, [key], []);
+    await dead.kill();
+    const first = await connection.reassert();
+    expect(first.applied).toBe(EMPTIED.length + WHOLE.length);
+    expect(first.errors).toHaveLength(DEAD.length);
+    await dead.start();
+    await connection.ready(10_000);
+    await until('the rest is applied', async () => (await connection.reassert('missed')).errors.length === 0, 10_000);
+    expect(await dead.command('DBSIZE')).toBe(DEAD.length);
+    expect(await connection.reassert('missed')).toEqual({ applied: 0, errors: [] });
+  });
+
+  it('raises the watermark to the latest time of any primary', async () => {
+    const cluster = await aCluster();
+    const [, emptied] = cluster.nodes;
+    const real = await connected(cluster);
+    // The clock of one primary, which loses nothing, is ahead.
+    const connection: ManagedConnection = {
+      ...methodsOf(real),
+      async run(script, of, args) {
+        const reply = await real.run(script, of, args);
+        const isAhead = script.name === 'markerLook' && WHOLE.some((shard) => of[0] === keys.marker(shard));
+        return isAhead && Array.isArray(reply) ? [String(Number(reply[0]) + 5000), ...reply.slice(1)] : reply;
+      },
+    };
+    const { watch } = watchOver(connection);
+    await watch.look();
+    const flushed = Date.now();
+    await emptied.command('FLUSHALL');
+    expect(await watch.look()).toBeGreaterThanOrEqual(flushed + 5000);
+    expect(await lowestWatermark(emptied, EMPTIED)).toBeGreaterThanOrEqual(flushed + 5000);
+  });
+});
+
+/** A connection whose methods can be replaced one by one. */
+function methodsOf(real: ManagedConnection): ManagedConnection {
+  return {
+    crossesSlots: real.crossesSlots,
+    isUp: real.isUp,
+    run: (script, of, args) => real.run(script, of, args),
+    runDurably: (script, of, args) => real.runDurably(script, of, args),
+    remember: (script, of, args) => real.remember(script, of, args),
+    ready: (limit) => real.ready(limit),
+    info: () => real.info(),
+    reassert: (which) => real.reassert(which),
+    forgetOld: () => real.forgetOld(),
+    onReconnect: (listener) => real.onReconnect(listener),
+    close: () => real.close(),
+  };
+}
