@@ -22,7 +22,17 @@ return token and now < cjson.decode(token).expiresAtSeconds * 1000 and token
 `,
 };
 
-const REVOKE: Script = { name: 'accessTokenRevoke', keys: 1, lua: "redis.call('DEL', KEYS[1])" };
+/** Writes also where there is nothing: WAIT waits for what its own connection wrote, and replicas may still have the token. */
+const REVOKE: Script = {
+  name: 'accessTokenRevoke',
+  keys: 1,
+  lua: `
+if redis.call('DEL', KEYS[1]) == 0 then
+  redis.call('SET', KEYS[1], '')
+  redis.call('DEL', KEYS[1])
+end
+`,
+};
 
 /** {@link AccessTokenStore} in Redis. */
 export class RedisAccessTokens implements AccessTokenStore {

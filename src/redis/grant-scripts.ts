@@ -12,6 +12,7 @@
 //   n 1 when it was only renewed (no rotation): its predecessor is not answered again
 //   l address of the last good use                      z 1 once revoked
 //   a the try that last moved the record: w wrong verifier, c redeemed, r rotated or h healed, then its id
+//   v and the id of a try: it was given up before it redeemed the code, and must not do so any more
 //   e alerts raised: c code replayed, r refresh token reused, s state lost
 //
 // Of the SHA-256 of the secret `x` has the first 162 bits, no fewer than the secret itself has (160).
@@ -89,8 +90,15 @@ local function narrow(access)
 end
 `;
 
+/** Lua: what a grant remembers an alert by. */
+const LETTERS = `
+local LETTERS = {
+  ['authorization_code.replayed'] = 'c', ['refresh_token.reuse_detected'] = 'r', ['state_lost'] = 's',
+}
+`;
+
 /** Lua: what redeem and rotate write besides the grant: the opaque access token (KEYS[3]) and alerts (KEYS[2]). */
-const EFFECTS = `
+const EFFECTS = `${LETTERS}
 local function write_access_token(scope, audience)
   local token = request.accessToken
   if not token then return end
@@ -99,8 +107,12 @@ local function write_access_token(scope, audience)
   token.grantId, token.authTime = request.grantId, created - record.t
   redis.call('SET', KEYS[3], cjson.encode(token), 'PX', lifetime(token.expiresAtSeconds * 1000))
 end
-local function raise(letter, type, action)
-  local raised = record.e or ''
+-- What was done before is written again where it is answered again: WAIT waits for what its own connection wrote.
+local function write_again()
+  redis.call('HSET', KEYS[1], 'g', record.g)
+end
+local function raise(type, action)
+  local raised, letter = record.e or '', LETTERS[type]
   if string.find(raised, letter, 1, true) then return false end
   local alert = cjson.encode({
     id = request.grantId .. '.' .. type, type = type, action = action, time = now, grantId = request.grantId,
@@ -112,9 +124,9 @@ local function raise(letter, type, action)
   redis.call('HSET', KEYS[1], 'e', raised .. letter)
   return alert
 end
-local function revoke_with(letter, type)
+local function revoke_with(type)
   redis.call('HSET', KEYS[1], 'z', 1)
-  return raise(letter, type, 'grant_revoked')
+  return raise(type, 'grant_revoked')
 end
 `;
 
@@ -145,6 +157,7 @@ export const REDEEM: Script = {
   lua: `${CLOCK}${RECORD}${HISTORY}local request = cjson.decode(ARGV[2])
 ${NARROW}${EFFECTS}
 if not record or record.z or tonumber(record.w or 0) >= 5 then return { 'gone' } end
+if record['v' .. request.attemptId] then return { 'gone' } end
 local is_match = record.x == string.sub(request.secretHash, 1, 27) and text('u') == request.clientUid
 local is_here = text('r') == request.redirectUri
 local right = record.h and record.h == request.verifierChallenge
@@ -164,11 +177,13 @@ if not right then
   return { 'wrong_verifier' }
 end
 local again = record.a == 'c' .. request.attemptId
-if record.g and not again then return { 'replayed', revoke_with('c', 'authorization_code.replayed') } end
+if record.g and not again then return { 'replayed', revoke_with('authorization_code.replayed') } end
 
 local outcome, scope, audience = narrow(request.access)
 if outcome ~= 'granted' then return { outcome } end
-if not again then
+if again then
+  write_again()
+else
   write_access_token(scope, audience)
   local kept = needed(request.retention)
   redis.call('HSET', KEYS[1], 'g', 0, 'f', now - created, 'k', kept, 'l', request.address, 'a', 'c' .. request.attemptId)
@@ -193,17 +208,20 @@ elseif record.a == 'h' .. request.attemptId then outcome = 'healed'
 elseif presented == current then outcome = 'rotated'
 elseif presented == current - 1 and in_grace then outcome = 'benign_retry'
 elseif presented > current then outcome = 'healed'
-else return { 'reused', revoke_with('r', 'refresh_token.reuse_detected') } end
+else return { 'reused', revoke_with('refresh_token.reuse_detected') } end
 
 local covered, scope, audience = narrow(request.access)
 if covered ~= 'granted' then return { covered } end
 local watermark = #KEYS > 3 and highest_watermark(4)
 local attempt = string.sub(outcome, 1, 1) .. request.attemptId
-if record.a == attempt then return { outcome, described(), current, scope, audience, false, watermark } end
-write_access_token(scope, audience)
-if outcome == 'benign_retry' then return { outcome, described(), current, scope, audience, false, watermark } end
+local again = record.a == attempt
+if not again then write_access_token(scope, audience) end
+if again or outcome == 'benign_retry' then
+  write_again()
+  return { outcome, described(), current, scope, audience, false, watermark }
+end
 
-local alert = outcome == 'healed' and raise('s', 'state_lost', 'healed_forward')
+local alert = outcome == 'healed' and raise('state_lost', 'healed_forward')
 local rotates = request.rotation == 'Always'
 local generation = rotates and presented + 1 or presented
 local kept = needed(request.absoluteLifetime)
@@ -221,15 +239,41 @@ export const ROTATE_AND_LOOK: Script = { name: 'grantRotateAndLook', keys: 7, lu
 
 /**
  * KEYS grant; ARGV offset, attempt id. Ends what this try redeemed and nobody was told of: the code is `gone` then, and a
- * client that presents it again raises nothing. Any other record stays as it is, so it may be applied late or again.
+ * client that presents it again raises nothing. A try that has not redeemed it, it may be on its way still, never will;
+ * to all others the record stays what it is, so this may be applied late or again.
  */
 export const VOID: Script = {
   name: 'grantVoid',
   keys: 1,
-  lua: "if redis.call('HGET', KEYS[1], 'a') == 'c' .. ARGV[2] then redis.call('HSET', KEYS[1], 'z', 1) end",
+  lua: `
+if redis.call('EXISTS', KEYS[1]) == 0 then return end
+if redis.call('HGET', KEYS[1], 'a') == 'c' .. ARGV[2] then
+  redis.call('HSET', KEYS[1], 'z', 1)
+else
+  redis.call('HSET', KEYS[1], 'v' .. ARGV[2], '')
+end
+`,
 };
 
-/** KEYS grant; ARGV offset. */
+/**
+ * KEYS grant, outbox; ARGV offset, an alert. Does again what raised it, where a fail-over has lost that. A grant that
+ * remembers the alert has lost nothing: it waits in the outbox, or is delivered.
+ */
+export const RAISE_AGAIN: Script = {
+  name: 'grantRaiseAgain',
+  keys: 2,
+  lua: `${LETTERS}
+if redis.call('EXISTS', KEYS[1]) == 0 then return end
+local alert = cjson.decode(ARGV[2])
+if alert.action == 'grant_revoked' then redis.call('HSET', KEYS[1], 'z', 1) end
+local raised, letter = redis.call('HGET', KEYS[1], 'e') or '', LETTERS[alert.type]
+if string.find(raised, letter, 1, true) then return end
+redis.call('HSETNX', KEYS[2], alert.id, ARGV[2])
+redis.call('HSET', KEYS[1], 'e', raised .. letter)
+`,
+};
+
+/** KEYS grant; ARGV offset. A grant that is not there was never issued, or is past every lifetime: nothing to wait for. */
 export const REVOKE: Script = {
   name: 'grantRevoke',
   keys: 1,

@@ -14,7 +14,7 @@ import type {
   StoredGrant,
 } from '../oauth/ports.ts';
 import type { RedisConnection } from './connection.ts';
-import { ISSUE, READ, REDEEM, REVOKE, ROTATE, ROTATE_AND_LOOK, VOID } from './grant-scripts.ts';
+import { ISSUE, RAISE_AGAIN, READ, REDEEM, REVOKE, ROTATE, ROTATE_AND_LOOK, VOID } from './grant-scripts.ts';
 import { type RedisKeys, shardOf } from './keys.ts';
 import { joined, split } from './spaced-list.ts';
 import { mayHaveRun, unacknowledged } from './unanswered.ts';
@@ -85,7 +85,7 @@ export class RedisGrants implements GrantStore {
   async redeem(request: RedeemRequest): Promise<RedeemAnswer> {
     const { reply, acknowledged } = await this.#redeem(request);
     const answer = redeemAnswer(request.grantId, reply as RedeemReply);
-    if (answer.outcome === 'replayed') this.#rememberRevoked(request.grantId);
+    this.#rememberAlert(request.grantId, answer);
     if (answer.outcome !== 'redeemed' || acknowledged) return answer;
     await this.#void(request);
     throw unacknowledged(REDEEM, { retriable: false });
@@ -101,14 +101,15 @@ export class RedisGrants implements GrantStore {
       [JSON.stringify(request)],
     );
     const answer = rotateAnswer(request.grantId, reply as RotateReply);
-    if (answer.outcome === 'reused') this.#rememberRevoked(request.grantId);
+    this.#rememberAlert(request.grantId, answer);
     if ('generation' in answer && !acknowledged) throw unacknowledged(ROTATE);
     return answer;
   }
 
   async revoke(grantId: string): Promise<void> {
-    const { acknowledged } = await this.#connection.runDurably(REVOKE, [this.#keys.grant(grantId)], []);
-    this.#rememberRevoked(grantId);
+    const keys = [this.#keys.grant(grantId)];
+    const { acknowledged } = await this.#connection.runDurably(REVOKE, keys, []);
+    this.#connection.remember(REVOKE, keys, []);
     if (!acknowledged) throw unacknowledged(REVOKE);
   }
 
@@ -145,8 +146,11 @@ export class RedisGrants implements GrantStore {
     }
   }
 
-  #rememberRevoked(grantId: string): void {
-    this.#connection.remember(REVOKE, [this.#keys.grant(grantId)], []);
+  // What raised it and its entry in the outbox have the same fate in a fail-over.
+  #rememberAlert(grantId: string, answer: RedeemAnswer | RotateAnswer): void {
+    if (!('alert' in answer) || answer.alert === undefined) return;
+    const keys = [this.#keys.grant(grantId), this.#keys.outbox(shardOf(grantId))];
+    this.#connection.remember(RAISE_AGAIN, keys, [JSON.stringify(answer.alert)]);
   }
 
   // A script's keys are fixed: without an access token the third names one that is never written.

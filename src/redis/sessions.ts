@@ -89,13 +89,13 @@ export class RedisSessions implements SessionStore {
   }
 
   async end(sessionId: string): Promise<void> {
-    const subject = (await this.#connection.run(END, [this.#keys.session(sessionId)], [])) as string | null;
+    const subject = await this.#end(sessionId);
     if (subject !== null) await this.#forget(subject, [sessionId]);
   }
 
   async endAll(subject: string): Promise<void> {
     const ids = await this.#indexed(subject);
-    await Promise.all(ids.map((sessionId) => this.#connection.run(END, [this.#keys.session(sessionId)], [])));
+    await Promise.all(ids.map((sessionId) => this.#end(sessionId)));
     await this.#forget(subject, ids);
   }
 
@@ -103,6 +103,14 @@ export class RedisSessions implements SessionStore {
     const ids = await this.#indexed(subject);
     const sessions = await Promise.all(ids.map((sessionId) => this.#session(LOOK, sessionId)));
     return sessions.filter((session) => session !== undefined);
+  }
+
+  /** @returns whose it was */
+  async #end(sessionId: string): Promise<string | null> {
+    const keys = [this.#keys.session(sessionId)];
+    const subject = await this.#connection.run(END, keys, []);
+    this.#connection.remember(END, keys, []);
+    return subject as string | null;
   }
 
   async #session(script: Script, sessionId: string): Promise<Session | undefined> {

@@ -203,6 +203,34 @@ describeRedis('grants in Redis', () => {
       expect(entries.filter(({ alert }) => alert.grantId === grant.grantId)).toEqual([]);
     });
 
+    it.each([
+      ['before the next try', 0],
+      ['after the next try', 1],
+    ])('answers gone to the try that was given up and arrives only then: %s', async (_when, tries) => {
+      let arrive = async (): Promise<unknown> => undefined;
+      const late: RedisConnection = {
+        crossesSlots: connection.crossesSlots,
+        run: (script, of, args) => connection.run(script, of, args),
+        async runDurably(script, of, args) {
+          arrive = () => connection.run(script, of, args);
+          throw new StoreUnavailableError(script.name, new UnansweredError('timeout'));
+        },
+        remember: (script, of, args) => connection.remember(script, of, args),
+        close: async () => {},
+      };
+      const grant = await issued(stores.grants);
+      await expect(redisStores({ connection: late, keys }).grants.redeem(redeemRequest(grant))).rejects.toThrow();
+      const next = () => stores.grants.redeem(redeemRequest(grant));
+      const answers = [];
+      if (tries > 0) answers.push(await next());
+      expect(await arrive()).toEqual(['gone']);
+      if (tries === 0) answers.push(await next());
+      expect(answers).toMatchObject([{ outcome: 'redeemed' }]);
+      expect(await stores.grants.rotate(rotateRequest(grant, 0))).toMatchObject({ outcome: 'rotated' });
+      const { entries } = await new Outbox({ connection, keys }).list(grant.grantId.slice(0, 3));
+      expect(entries.filter(({ alert }) => alert.grantId === grant.grantId)).toEqual([]);
+    });
+
     it('leaves a code that was not redeemed as it was: now and when revocations are applied again', async () => {
       const { grants } = losing({ runs: false, cause: dropped });
       const grant = await issued(grants);
