@@ -40,7 +40,13 @@ export class LeasedConnections {
     await this.#lease(deadline - needed);
     let redis: Redis | undefined;
     try {
-      redis = await this.#connection(deadline);
+      const connected = await this.#connection(deadline);
+      // Waiting for a turn, or connecting, may have taken the time that the work needs.
+      if (this.#clock.now() > deadline - needed) {
+        this.#idle.push(connected);
+        throw new UnansweredError('too_many_in_flight');
+      }
+      redis = connected;
       this.#lent.add(redis);
       const value = await within(deadline - this.#clock.now(), work(redis));
       if (this.#lent.delete(redis)) this.#idle.push(redis);

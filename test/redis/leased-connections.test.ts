@@ -1,0 +1,73 @@
+// Leases over a real server; the clock of the test tells how much time a request has left.
+
+import { Redis } from 'ioredis';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
+import { LeasedConnections } from '../../src/redis/leased-connections.ts';
+import { describeRedis, type RedisServer, startRedis } from './servers.ts';
+
+/** How many connections are lent at a time. */
+const SIZE = 8;
+
+describeRedis('a leased connection', () => {
+  let server: RedisServer;
+  let now: number;
+  let connects: number;
+  let onConnect: () => void;
+  let leases: LeasedConnections;
+  beforeAll(async () => {
+    server = await startRedis();
+  });
+  beforeEach(() => {
+    now = 0;
+    connects = 0;
+    onConnect = () => {};
+    leases = new LeasedConnections({
+      clock: { now: () => now },
+      connect() {
+        connects += 1;
+        const redis = new Redis({ port: server.port, lazyConnect: true, retryStrategy: null });
+        redis.once('connect', () => onConnect());
+        return redis;
+      },
+    });
+  });
+  afterEach(() => leases.clear());
+  afterAll(() => server.stop());
+
+  const LIMITS = { deadline: 10_000, needed: 3000 };
+  const ping = (redis: Redis) => redis.ping();
+
+  it('is given to work that has the time it needs', async () => {
+    now = 7000;
+    expect(await leases.use(LIMITS, ping)).toBe('PONG');
+  });
+
+  it('is not used when waiting for a turn has taken the time that the work needs', async () => {
+    const ends: (() => void)[] = [];
+    const turns = Array.from({ length: SIZE }, () =>
+      leases.use(LIMITS, async () => {
+        await new Promise<void>((resolve) => ends.push(resolve));
+      }),
+    );
+    let begun = false;
+    const waiting = leases.use(LIMITS, async () => {
+      begun = true;
+    });
+    while (ends.length < SIZE) await new Promise((resolve) => setTimeout(resolve, 5));
+    now = 7001;
+    for (const end of ends) end();
+    await expect(waiting).rejects.toMatchObject({ reason: 'too_many_in_flight' });
+    expect(begun).toBe(false);
+    await Promise.all(turns);
+  });
+
+  it('is kept for the next when making it has taken that time', async () => {
+    onConnect = () => {
+      now = 7001;
+    };
+    await expect(leases.use(LIMITS, ping)).rejects.toMatchObject({ reason: 'too_many_in_flight' });
+    now = 0;
+    expect(await leases.use(LIMITS, ping)).toBe('PONG');
+    expect(connects).toBe(1);
+  });
+});
