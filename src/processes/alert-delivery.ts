@@ -9,6 +9,7 @@ import type { AlertTurns } from '../redis/alert-turns.ts';
 import { SHARDS } from '../redis/keys.ts';
 import type { Outbox } from '../redis/outbox.ts';
 import type { Webhook } from '../webhook/webhook.ts';
+import type { AlertReports } from './alert-reports.ts';
 import type { AuditLog } from './audit-log.ts';
 
 /** All in milliseconds, but for the numbers of tries and alerts. */
@@ -42,6 +43,9 @@ const MOST_AT_ONCE = 16;
 /** Alerts of this replica that wait for Redis to come back. More are left to the sweep, which may tell them again. */
 const MOST_WAITING = 1000;
 
+/** How long a controller may be away, in milliseconds. */
+const LONGEST_WAIT = 7 * 24 * 3_600_000;
+
 /** How often those try, in milliseconds. */
 const WAITING_PAUSE = 250;
 
@@ -56,6 +60,8 @@ export interface AlertDeliveryOptions {
   readonly audit: AuditLog;
   readonly metrics: Metrics;
   readonly log: Logger;
+  /** Told every alert that is in the outbox, where a controller asks for them. */
+  readonly reports?: Pick<AlertReports, 'note'> | undefined;
   readonly pace?: DeliveryPace;
 }
 
@@ -103,10 +109,19 @@ export class AlertDelivery {
     for (const id of unreadable) await this.#discard(shard, id);
     for (const { alert, age } of entries) {
       if (this.#isStopped) return;
+      this.#options.reports?.note(alert);
+      if (age > LONGEST_WAIT) await this.#giveUp(alert);
       if (age < this.#pace.leftBehind || this.#underWay.has(alert.id)) continue;
       while (this.#underWay.size >= MOST_AT_ONCE) await Promise.race(this.#underWay.values());
       this.#begin(alert, () => this.#deliver(alert, false));
     }
+  }
+
+  /** The controller has been away for longer than anybody looks at an alert. */
+  async #giveUp(alert: Alert): Promise<void> {
+    const { turns, log } = this.#options;
+    log.error({ alert: alert.id, type: alert.type }, 'alert: no controller has taken it, given up');
+    await turns.settle(alert.id, 'controller');
   }
 
   /** Nobody could ever deliver it. */
@@ -129,6 +144,7 @@ export class AlertDelivery {
   /** Its line is in the audit stream. Redis has to hear of that before the sweep of another replica writes one more. */
   #raised(alert: Alert): void {
     if (this.#isStopped || this.#underWay.has(alert.id)) return;
+    this.#options.reports?.note(alert);
     // With so many under way, whoever sweeps next has time for its webhook before this replica does.
     const hasTime = this.#underWay.size < MOST_AT_ONCE;
     this.#begin(alert, async () => {
@@ -161,7 +177,7 @@ export class AlertDelivery {
     const turn = await turns.take(alert.id, { lease: this.#pace.lease, isTold });
     if (turn === undefined) return;
     if (!turn.isTold) audit.record(eventOf(alert));
-    if (webhook === undefined) return await turns.settle(alert.id);
+    if (webhook === undefined) return await turns.settle(alert.id, 'delivery');
     // Only now: of a replica that ended before its line was written nobody has heard.
     if (!turn.isTold) await turns.tell(alert.id);
     await this.#post(webhook, alert, turn.tries);
@@ -174,11 +190,11 @@ export class AlertDelivery {
     const facts = { alert: alert.id, type: alert.type, tries };
     if (answer.accepted) {
       metrics.alertDeliveries.inc({ outcome: 'delivered' });
-      await turns.settle(alert.id);
+      await turns.settle(alert.id, 'delivery');
     } else if (tries >= most) {
       metrics.alertDeliveries.inc({ outcome: 'dead_letter' });
       log.error({ ...facts, fault: answer.fault }, 'alert webhook: given up');
-      await turns.settle(alert.id);
+      await turns.settle(alert.id, 'delivery');
     } else {
       metrics.alertDeliveries.inc({ outcome: 'failed' });
       log.warn({ ...facts, fault: answer.fault }, 'alert webhook: not accepted');

@@ -6,6 +6,7 @@ import { AlertTurns } from '../redis/alert-turns.ts';
 import { Outbox } from '../redis/outbox.ts';
 import { Webhook } from '../webhook/webhook.ts';
 import { AlertDelivery } from './alert-delivery.ts';
+import type { AlertReports } from './alert-reports.ts';
 import type { Settings, WebhookSettings } from './config.ts';
 import { systemClock } from './machine.ts';
 import type { RedisState } from './redis-state.ts';
@@ -21,18 +22,21 @@ export interface AlertDeliveryParts {
   readonly log: Logger;
   /** The text of the secret where no file has it; undefined while there is none. */
   readonly webhookSecret?: () => string | undefined;
+  /** Where a controller asks for them. */
+  readonly reports?: AlertReports;
 }
 
 /** The delivery of a server's alerts; it rests until it is started. @throws StartError for a secret that cannot be used */
-export function alertDelivery({ redis, server, settings, log, webhookSecret }: AlertDeliveryParts): AlertDelivery {
+export function alertDelivery(parts: AlertDeliveryParts): AlertDelivery {
+  const { redis, server, settings, log, webhookSecret, reports } = parts;
   const { audit, metrics } = server;
   return new AlertDelivery({
     outbox: new Outbox(redis),
-    turns: new AlertTurns(redis),
+    turns: new AlertTurns({ ...redis, hasController: reports !== undefined }),
     webhook: settings.alertWebhook && webhookTo(settings.alertWebhook, webhookSecret),
     onReconnect: (listener) => redis.connection.onReconnect(listener),
     issuer: settings.issuer,
-    ...{ audit, metrics, log },
+    ...{ audit, metrics, log, reports },
   });
 }
 

@@ -14,16 +14,24 @@ export interface AlertTurn {
   readonly tries: number;
 }
 
+/** Who has to have an alert before it leaves the outbox: audit stream and webhook, and in a cluster the controller. */
+export type AlertSink = 'delivery' | 'controller';
+
+const SINK_BITS: Readonly<Record<AlertSink, number>> = { delivery: 1, controller: 2 };
+
 /** Milliseconds after which the turns of a shard go when nobody takes one: longer than any alert is tried. */
 const KEPT = 7 * 24 * 3_600_000;
 
-/** Lua over KEYS outbox, turns and ARGV offset, alert id: the entry `<due>:<tries>:<told>`. One that cannot be read is none. */
+/**
+ * Lua over KEYS outbox, turns and ARGV offset, alert id: the entry `<due>:<tries>:<told>:<bits of the sinks that have it>`,
+ * the last of which an earlier version left out. One that cannot be read is none.
+ */
 const TURN = `${CLOCK}
 local is_waiting = redis.call('HEXISTS', KEYS[1], ARGV[2]) == 1
-local due, tries, told = string.match(redis.call('HGET', KEYS[2], ARGV[2]) or '', '^(%d+):(%d+):([01])$')
-due, tries, told = tonumber(due or 0), tonumber(tries or 0), told or '0'
+local due, tries, told, sinks = string.match(redis.call('HGET', KEYS[2], ARGV[2]) or '', '^(%d+):(%d+):([01]):?([0-3]?)$')
+due, tries, told, sinks = tonumber(due or 0), tonumber(tries or 0), told or '0', tonumber(sinks) or 0
 local function keep()
-  redis.call('HSET', KEYS[2], ARGV[2], string.format('%.0f:%d:%s', due, tries, told))
+  redis.call('HSET', KEYS[2], ARGV[2], string.format('%.0f:%d:%s:%d', due, tries, told, sinks))
   redis.call('PEXPIRE', KEYS[2], ${KEPT})
 end
 `;
@@ -37,7 +45,7 @@ if not is_waiting then
   redis.call('HDEL', KEYS[2], ARGV[2])
   return false
 end
-local is_due = now >= due
+local is_due = now >= due and bit.band(sinks, ${SINK_BITS.delivery}) == 0
 if is_due then due, tries = now + ARGV[3], tries + 1 end
 if ARGV[4] == '1' then told = '1' end
 keep()
@@ -54,21 +62,44 @@ const POSTPONE: Script = {
   lua: `${TURN}due = now + ARGV[3] if is_waiting then keep() end`,
 };
 
-/** KEYS and id as TURN: every sink has it. */
+/** ARGV as TURN, the bit of a sink that has it, the bits of all. */
 const SETTLE: Script = {
   name: 'alertSettle',
   keys: 2,
-  lua: "redis.call('HDEL', KEYS[1], ARGV[2]) redis.call('HDEL', KEYS[2], ARGV[2])",
+  lua: `${TURN}
+sinks = bit.bor(sinks, ARGV[3])
+if is_waiting and sinks < tonumber(ARGV[4]) then return keep() end
+redis.call('HDEL', KEYS[1], ARGV[2])
+redis.call('HDEL', KEYS[2], ARGV[2])
+`,
+};
+
+/** ARGV as TURN, the bit of a sink. */
+const AWAITS: Script = {
+  name: 'alertAwaits',
+  keys: 2,
+  lua: `${TURN}return is_waiting and bit.band(sinks, ARGV[3]) == 0 and 1`,
 };
 
 /** The turns of all shards. */
 export class AlertTurns {
   readonly #connection: RedisConnection;
   readonly #keys: RedisKeys;
+  readonly #allBits: number;
 
-  constructor({ connection, keys }: { connection: RedisConnection; keys: RedisKeys }) {
+  /** @param parts.hasController whether a controller is one of the sinks */
+  constructor({
+    connection,
+    keys,
+    hasController = false,
+  }: {
+    connection: RedisConnection;
+    keys: RedisKeys;
+    hasController?: boolean;
+  }) {
     this.#connection = connection;
     this.#keys = keys;
+    this.#allBits = hasController ? SINK_BITS.delivery + SINK_BITS.controller : SINK_BITS.delivery;
   }
 
   /**
@@ -92,9 +123,14 @@ export class AlertTurns {
     await this.#connection.run(POSTPONE, this.#keysOf(alertId), [alertId, Math.ceil(delay)]);
   }
 
-  /** Forgets an alert that every sink has. Idempotent; its grant remembers that it was raised. */
-  async settle(alertId: string): Promise<void> {
-    await this.#connection.run(SETTLE, this.#keysOf(alertId), [alertId]);
+  /** Notes that a sink has an alert, and forgets one that all have. Idempotent; its grant remembers that it was raised. */
+  async settle(alertId: string, sink: AlertSink): Promise<void> {
+    await this.#connection.run(SETTLE, this.#keysOf(alertId), [alertId, SINK_BITS[sink], this.#allBits]);
+  }
+
+  /** Whether an alert is in the outbox and this sink has not had it. */
+  async awaits(alertId: string, sink: AlertSink): Promise<boolean> {
+    return (await this.#connection.run(AWAITS, this.#keysOf(alertId), [alertId, SINK_BITS[sink]])) === 1;
   }
 
   #keysOf(alertId: string): readonly string[] {

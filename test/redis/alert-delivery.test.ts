@@ -7,6 +7,7 @@ import { Metrics } from '../../src/http/metrics.ts';
 import { StoreUnavailableError } from '../../src/oauth/error.ts';
 import type { Stores } from '../../src/oauth/ports.ts';
 import { AlertDelivery, type DeliveryPace } from '../../src/processes/alert-delivery.ts';
+import { AlertReports } from '../../src/processes/alert-reports.ts';
 import { AuditLog } from '../../src/processes/audit-log.ts';
 import { createLog } from '../../src/processes/log.ts';
 import { AlertTurns } from '../../src/redis/alert-turns.ts';
@@ -30,6 +31,8 @@ interface ReplicaOptions {
   readonly webhook?: boolean;
   /** How it reaches Redis. */
   readonly over?: RedisConnection;
+  /** Whether a controller is one of the sinks. */
+  readonly hasController?: boolean;
 }
 
 describeRedis('the delivery of alerts', () => {
@@ -66,8 +69,9 @@ describeRedis('the delivery of alerts', () => {
     readonly metrics = new Metrics({ clients: () => 0, logDropped: () => 0, processMetrics: false });
     readonly audit: AuditLog;
     readonly delivery: AlertDelivery;
+    readonly reports: AlertReports;
 
-    constructor({ pace = FAST, webhook = true, over = connection }: ReplicaOptions = {}) {
+    constructor({ pace = FAST, webhook = true, over = connection, hasController = false }: ReplicaOptions = {}) {
       const stream = new Writable({
         decodeStrings: false,
         write: (line: string, _encoding, done) => {
@@ -79,11 +83,13 @@ describeRedis('the delivery of alerts', () => {
       const { metrics } = this;
       this.audit = new AuditLog({ log, metrics, subjects: 'hashed', pepper: randomBytes(32) });
       const clock = { now: () => Date.now() };
+      const turns = new AlertTurns({ connection: over, keys, hasController });
+      this.reports = new AlertReports(turns);
       this.delivery = new AlertDelivery({
         ...{ log, metrics, pace, audit: this.audit, issuer: 'https://id.example' },
         onReconnect: (listener) => connection.onReconnect(listener),
         outbox: new Outbox({ connection: over, keys }),
-        turns: new AlertTurns({ connection: over, keys }),
+        ...{ turns, ...(hasController && { reports: this.reports }) },
         webhook: webhook
           ? new Webhook({ url: receiver.url, secrets: () => ['x'.repeat(32)], clock, limit: 1000 })
           : undefined,
@@ -157,6 +163,33 @@ describeRedis('the delivery of alerts', () => {
     await reuse(replica);
     await emptied();
     expect(replica.audits()).toEqual(['refresh_token.reuse_detected']);
+  });
+
+  it('is to the controller too, by any replica, until it has acknowledged it', async () => {
+    const first = new Replica({ pace: QUIET, hasController: true }).start();
+    const second = new Replica({ hasController: true }).start();
+    const id = await reuse(first);
+    await until('it is posted', async () => ids().length === 1);
+    await until('the other replica knows of it', async () => (await second.reports.exchange([])).length === 1);
+    const [told] = await first.reports.exchange([]);
+    expect(told).toMatchObject({ id, type: 'refresh_token.reuse_detected', action: 'grant_revoked' });
+    expect(Object.keys(told ?? {}).sort()).toEqual(['action', 'clientId', 'clientUid', 'id', 'time', 'type']);
+    expect(await first.reports.exchange([])).toEqual([told]);
+    expect(await second.reports.exchange([id])).toEqual([]);
+    expect(await first.reports.exchange([])).toEqual([]);
+    expect(await waitingAlerts()).toEqual([]);
+    expect([...first.audits(), ...second.audits(), ...ids()]).toEqual(['refresh_token.reuse_detected', id]);
+  });
+
+  it('goes on to the webhook when the controller has it first', async () => {
+    receiver.answer = { status: 503 };
+    const replica = new Replica({ pace: { ...FAST, backOff: 500, longestBackOff: 500 }, hasController: true }).start();
+    const id = await reuse(replica);
+    await until('a try has failed', async () => ids().length > 0);
+    expect(await replica.reports.exchange([id])).toEqual([]);
+    expect(await waitingAlerts()).toEqual([id]);
+    receiver.answer = { status: 200 };
+    await emptied();
   });
 
   it('is by another replica when the one that raised it is gone, with audit line and counter', async () => {
