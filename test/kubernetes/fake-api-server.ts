@@ -32,8 +32,10 @@ export type Fault =
   | 'garbage'
   /** An ERROR frame with this code. */
   | { readonly frame: number }
-  /** A watch that ends as soon as it is open. */
-  | 'end';
+  /** A watch that ends as soon as it is open; a list that fares well. */
+  | 'end'
+  /** Called before the answer, which is as it should be. */
+  | (() => void);
 
 export interface SeenRequest {
   readonly kind: 'list' | 'watch';
@@ -163,6 +165,7 @@ export class FakeApiServer {
     this.requests.push({ kind, query, authorization, userAgent });
     const fault = (kind === 'list' ? this.listFaults : this.watchFaults).shift();
     if (kind === 'list' && this.listDelay > 0) await new Promise((resolve) => setTimeout(resolve, this.listDelay));
+    if (typeof fault === 'function') fault();
     if (typeof fault === 'number') refuse(response, fault);
     else if (fault === 'cut') request.socket.destroy();
     else if (fault === 'garbage') response.end('{"this is": not JSON}\n');

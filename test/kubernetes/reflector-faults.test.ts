@@ -140,8 +140,10 @@ describe('a reflector', () => {
 
   it('takes the whole list at once when a page is gone before it came', async () => {
     for (let index = 0; index < 600; index++) server.put(`object-${index}`, '1');
-    // For the second page.
-    server.listFaults.push('end', 410);
+    server.listFaults.push('end', () => {
+      server.delete('object-0');
+      server.compact();
+    });
     await synced();
     await agreed();
     const lists = server.requests.filter(({ kind }) => kind === 'list');
