@@ -68,7 +68,7 @@ export interface ManagedConnection extends RedisConnection {
   info(): Promise<readonly ServerInfo[]>;
   /** Applies remembered revocations again: all of them, or those that the call before could not. Never throws. */
   reassert(which?: 'all' | 'missed'): Promise<Reassertment>;
-  /** Forgets revocations older than a minute; for times when all is well. */
+  /** Forgets revocations older than a minute and a half; for times when all is well. */
   forgetOld(): void;
   /** Called after every connect of a primary from now on, in no particular order. */
   onReconnect(listener: () => void): void;

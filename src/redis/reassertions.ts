@@ -1,5 +1,5 @@
-// The revocations of the last minute, to be applied again after a fail-over: the server that took over may not have them.
-// They only ever make things deader, so that applying them again, late or in any order, is right.
+// The revocations of the last minute and a half, to be applied again after a fail-over: the server that took over may not
+// have them. They only ever make things deader, so that applying them again, late or in any order, is right.
 
 import type { Clock } from '../oauth/ports.ts';
 import type { Script } from './connection.ts';
@@ -11,8 +11,8 @@ export interface Reassertion {
   readonly args: readonly (string | number)[];
 }
 
-/** How long a write is remembered while all is well, in milliseconds. */
-const WINDOW = 60_000;
+/** How long a write is remembered while all is well, in milliseconds: until the watch over the shards tells a loss by itself. */
+const WINDOW = 90_000;
 
 /** The most that is remembered; the oldest goes first. */
 const CAPACITY = 10_000;
@@ -38,7 +38,7 @@ export class Reassertions {
     return [...this.#remembered.values()].map(({ write }) => write);
   }
 
-  /** Forgets what is older than a minute. Only for times when all is well: an outage makes nothing old. */
+  /** Forgets what is older than that. Only for times when all is well: an outage makes nothing old. */
   forgetOld(): void {
     const limit = this.#clock.now() - WINDOW;
     for (const { time } of this.#remembered.values()) {

@@ -16,7 +16,10 @@ const INTERVAL = 1000;
 const BEAT_DUE = 10_000;
 const BEAT_SPREAD = 10_000;
 
-/** Milliseconds that a heartbeat may have gone back: for so long revocations are remembered, to be applied again. */
+/**
+ * Milliseconds that a heartbeat may have gone back. What is lost then is no older than that and a heartbeat, for which
+ * revocations are remembered, to be applied again (`reassertions.ts`).
+ */
 const MOST_LOST = 60_000;
 
 /** What a look found, for logs and metrics. */
