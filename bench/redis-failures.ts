@@ -103,6 +103,7 @@ await redis.stop();
 
 for (const wait of [undefined, '1:100']) {
   const replicated = await startReplicated();
+  await replicated.setPatience(500);
   const name = wait === undefined ? 'Sentinel' : `Sentinel, GRANTRY_REDIS_WAIT=${wait}`;
   const environment = { GRANTRY_REDIS_URL: replicated.url, ...(wait !== undefined && { GRANTRY_REDIS_WAIT: wait }) };
   await withClient(environment, async (client) => {

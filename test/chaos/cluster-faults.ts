@@ -3,7 +3,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { RedisCluster, RedisServer } from '../redis/servers.ts';
+import { LONG, type RedisCluster, type RedisServer } from '../redis/servers.ts';
 import { until } from '../until.ts';
 import { EVERYTHING, type FaultKind, offsetIn } from './faults.ts';
 import type { SeededRandom } from './seeded-random.ts';
@@ -14,6 +14,9 @@ interface Pair {
   readonly replica: RedisServer;
 }
 
+/** How long a dead primary is waited for, in milliseconds; a busy machine may look dead for less. */
+const SHORT = 1000;
+
 /** The faults of a Cluster with replicas. */
 export function faultsOfCluster(cluster: RedisCluster): readonly FaultKind[] {
   const nodes = [...cluster.primaries, ...cluster.replicas];
@@ -23,10 +26,12 @@ export function faultsOfCluster(cluster: RedisCluster): readonly FaultKind[] {
       async strike(random) {
         const { primary, replica } = await aPair(nodes, random);
         const lostSince = await inStep({ primary, replica });
+        await cluster.setPatience(SHORT);
         await primary.kill();
-        await until('its replica is promoted', () => isPrimary(replica));
+        await until('its replica is promoted', () => isPrimary(replica), LONG);
         const mended = performance.now();
         await primary.start();
+        await cluster.setPatience(LONG);
         await whole(nodes);
         return { lostSince, breaksLogins: true, mended };
       },
@@ -36,14 +41,16 @@ export function faultsOfCluster(cluster: RedisCluster): readonly FaultKind[] {
       async strike(random) {
         const { primary, replica } = await aPair(nodes, random);
         const lostSince = await inStep({ primary, replica });
+        await cluster.setPatience(SHORT);
         replica.pause();
         await primary.command('CLIENT', 'KILL', 'TYPE', 'replica');
         await sleep(random.between(50, 400));
         await primary.kill();
         replica.resume();
-        await until('its replica is promoted', () => isPrimary(replica));
+        await until('its replica is promoted', () => isPrimary(replica), LONG);
         const mended = performance.now();
         await primary.start();
+        await cluster.setPatience(LONG);
         await whole(nodes);
         return { lostSince, breaksLogins: true, mended };
       },
@@ -67,6 +74,7 @@ export function faultsOfCluster(cluster: RedisCluster): readonly FaultKind[] {
         // What it was sent when it was a replica itself would be an old state, not none.
         rmSync(join(folder, 'dump.rdb'), { force: true });
         await primary.start();
+        await cluster.setPatience(LONG);
         await whole(nodes);
         return { lostSince: EVERYTHING, breaksLogins: true };
       },

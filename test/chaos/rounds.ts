@@ -10,7 +10,7 @@ import { faultsOfCluster } from './cluster-faults.ts';
 import { type FaultKind, faultsOfReplicas } from './faults.ts';
 import type { Fault, Operation } from './history.ts';
 import { SeededRandom } from './seeded-random.ts';
-import { calmed, faultsOfReplicated } from './sentinel-faults.ts';
+import { faultsOfReplicated } from './sentinel-faults.ts';
 import { faultsOfServer } from './server-faults.ts';
 import { startProxy } from './tcp-proxy.ts';
 import { Traffic } from './traffic.ts';
@@ -38,7 +38,6 @@ export const GROUNDS = {
   },
   sentinel: async (): Promise<Ground> => {
     const redis = await startReplicated();
-    await calmed(redis);
     return {
       environment: { GRANTRY_REDIS_URL: redis.url },
       faults: faultsOfReplicated(redis),
@@ -47,7 +46,6 @@ export const GROUNDS = {
   },
   'sentinel, acknowledged by one replica': async (): Promise<Ground> => {
     const redis = await startReplicated();
-    await calmed(redis);
     return {
       environment: { GRANTRY_REDIS_URL: redis.url, GRANTRY_REDIS_WAIT: '1:100' },
       faults: faultsOfReplicated(redis),

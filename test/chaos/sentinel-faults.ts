@@ -3,7 +3,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { RedisServer, ReplicatedRedis } from '../redis/servers.ts';
+import { LONG, type RedisServer, type ReplicatedRedis } from '../redis/servers.ts';
 import { until } from '../until.ts';
 import { blindly, EVERYTHING, type FaultKind, offsetIn } from './faults.ts';
 
@@ -152,6 +152,46 @@ export function faultsOfReplicated(redis: ReplicatedRedis): readonly FaultKind[]
       },
     },
     {
+      name: 'a replica of Redis is cut off for long, and copies everything anew',
+      async strike(random) {
+        const primary = await redis.primary();
+        const cut = random.pick(redis.servers.filter((server) => server !== primary));
+        const [, backlog] = (await primary.command('CONFIG', 'GET', 'repl-backlog-size')) as [string, string];
+        await primary.command('CONFIG', 'SET', 'repl-backlog-size', SMALLEST_BACKLOG);
+        await cutOff(cut, primary);
+        await sleep(random.between(1500, 3500));
+        // More than the primary keeps for replicas that come back.
+        await primary.command('SET', 'filler', 'x'.repeat(2 * SMALLEST_BACKLOG));
+        await primary.command('DEL', 'filler');
+        await letBack(cut);
+        await rejoined(redis);
+        await primary.command('CONFIG', 'SET', 'repl-backlog-size', backlog);
+        return {};
+      },
+    },
+    {
+      name: 'fail-over to a replica that was cut off for long',
+      async strike(random) {
+        const primary = await redis.primary();
+        const cut = random.pick(redis.servers.filter((server) => server !== primary));
+        const rest = redis.servers.filter((server) => server !== primary && server !== cut);
+        const lostSince = await inStep(redis, primary);
+        await cutOff(cut, primary);
+        await sleep(random.between(1000, 3000));
+        // Also the one that has everything, and may have acknowledged it.
+        for (const server of rest) await server.kill();
+        const blind = await blindly(
+          () => primary.kill(),
+          () => sleep(20),
+        );
+        const mended = await replaced(redis, primary);
+        await letBack(cut);
+        for (const server of [primary, ...rest]) await server.start();
+        await rejoined(redis);
+        return { lostSince, breaksLogins: true, blind, mended };
+      },
+    },
+    {
       name: 'a fail-over on command',
       async strike() {
         const primary = await redis.primary();
@@ -172,13 +212,23 @@ export function faultsOfReplicated(redis: ReplicatedRedis): readonly FaultKind[]
   ];
 }
 
-/** So that no machine is too slow: a fail-over happens when it is meant to. */
-const LONG = 30_000;
+/** What Redis allows, in bytes. */
+const SMALLEST_BACKLOG = 16_384;
 
-/** How long the primary may be silent until the Sentinels replace it. */
-async function patience(redis: ReplicatedRedis, milliseconds: number): Promise<void> {
-  const setting = ['SENTINEL', 'SET', 'grantry', 'down-after-milliseconds', milliseconds] as const;
-  await Promise.all(redis.sentinels.map((sentinel) => sentinel.command(...setting)));
+/** Ends the replication of one replica, as if the network between the two were gone: it cannot sign in to its primary. */
+async function cutOff(replica: RedisServer, primary: RedisServer): Promise<void> {
+  await replica.command('CONFIG', 'SET', 'masteruser', 'nobody', 'masterauth', 'nothing');
+  await primary.command('CLIENT', 'KILL', 'TYPE', 'replica');
+  await until('the replica is cut off', async () => {
+    return String(await replica.command('INFO', 'replication')).includes('master_link_status:down');
+  });
+}
+
+/** Lets a replica that was cut off come back. */
+async function letBack(replica: RedisServer): Promise<void> {
+  await replica.command('CONFIG', 'SET', 'masteruser', '', 'masterauth', '');
+  // Sentinels have servers write down what they are told, and all else with it.
+  await replica.command('CONFIG', 'REWRITE');
 }
 
 /** The file a server would read at its start. */
@@ -203,21 +253,15 @@ async function inStep(redis: ReplicatedRedis, primary: RedisServer): Promise<num
 
 /** Lets the Sentinels replace a silent primary, and waits until they have. @returns when that was */
 async function replaced(redis: ReplicatedRedis, primary: RedisServer): Promise<number> {
-  await patience(redis, 500);
+  await redis.setPatience(500);
   await until('another server is the primary', async () => {
     const found = await redis.primary().catch(() => primary);
     if (found === primary) return false;
     return String(await found.command('INFO', 'replication')).includes('role:master');
   });
   const moment = performance.now();
-  await patience(redis, LONG);
+  await redis.setPatience(LONG);
   return moment;
-}
-
-/** Readies a set for faults, and after them: whole, and not replaced for being slow. */
-export async function calmed(redis: ReplicatedRedis): Promise<void> {
-  await patience(redis, LONG);
-  await rejoined(redis);
 }
 
 /** Makes every server that is not the primary its replica, and waits until all Sentinels see it so. */

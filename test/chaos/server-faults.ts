@@ -1,9 +1,10 @@
 // What can happen to a Redis server that stands alone, and to what it answers.
 
-import { rmSync } from 'node:fs';
+import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RedisServer } from '../redis/servers.ts';
+import { until } from '../until.ts';
 import { blindly, EVERYTHING, type FaultKind } from './faults.ts';
 import type { ProxyMode, TcpProxy } from './tcp-proxy.ts';
 
@@ -80,7 +81,34 @@ export function faultsOfServer(server: RedisServer, proxy: TcpProxy): readonly F
         return {};
       },
     },
+    {
+      name: 'the disk of Redis is full',
+      async strike(random) {
+        const [, folder] = (await server.command('CONFIG', 'GET', 'dir')) as [string, string];
+        const obstacle = join(folder, 'dump.rdb');
+        // A snapshot cannot be put where a folder is, not even by root; the server refuses writes then (MISCONF).
+        rmSync(obstacle, { recursive: true, force: true });
+        mkdirSync(obstacle);
+        await server.command('CONFIG', 'SET', 'save', '3600 1');
+        await snapshot(server, 'err');
+        await sleep(random.between(100, 900));
+        rmSync(obstacle, { recursive: true });
+        await snapshot(server, 'ok');
+        await server.command('CONFIG', 'SET', 'save', '');
+        rmSync(obstacle);
+        return {};
+      },
+    },
     proxied('replies are swallowed', 'swallow'),
     proxied('replies are cut off', 'cut'),
   ];
+}
+
+/** Has the server write a snapshot, and waits until it has found out that it can, or cannot. */
+async function snapshot(server: RedisServer, status: 'ok' | 'err'): Promise<void> {
+  await server.command('BGSAVE');
+  await until('the snapshot has ended', async () => {
+    const info = String(await server.command('INFO', 'persistence'));
+    return info.includes('rdb_bgsave_in_progress:0') && info.includes(`rdb_last_bgsave_status:${status}`);
+  });
 }

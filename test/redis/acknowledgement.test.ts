@@ -7,24 +7,33 @@ import type { RedisConnection } from '../../src/redis/connection.ts';
 import { RedisKeys } from '../../src/redis/keys.ts';
 import { redisStores } from '../../src/redis/stores.ts';
 import { issued, redeemed, redeemRequest, rotateRequest } from '../contracts/sample-grants.ts';
+import { until } from '../until.ts';
 import { connectTo } from './connect.ts';
 import { describeRedis, type ReplicatedRedis, startReplicated } from './servers.ts';
+
+const WRITE = { name: 'testWrite', keys: 1, lua: "redis.call('SET', KEYS[1], 1)" };
 
 describeRedis('stores whose replicas have to acknowledge', () => {
   let redis: ReplicatedRedis;
   let connection: RedisConnection;
   let stores: Stores;
   beforeAll(async () => {
-    // Nobody must take the paused server for dead.
-    redis = await startReplicated({ downAfter: 60_000 });
-    connection = await connectTo(redis, { acknowledgement: { replicas: 2, timeout: 200 } });
+    redis = await startReplicated();
+    connection = await connectTo(redis, { acknowledgement: { replicas: 2, timeout: 500 } });
     stores = redisStores({ connection, keys: new RedisKeys('grantry:') });
   }, 30_000);
-  afterEach(() => redis.servers[2].resume());
+  afterEach(() => resumed());
   afterAll(async () => {
     await connection.close();
     await redis.stop();
   });
+
+  /** Lets the replica go on, and waits until it has what it missed. */
+  async function resumed(): Promise<void> {
+    redis.servers[2].resume();
+    const isAcknowledged = async () => (await connection.runDurably(WRITE, ['{s000}:test'], [])).acknowledged;
+    await until('both replicas acknowledge', isAcknowledged);
+  }
 
   it('work as ever while all do', async () => {
     const grant = await redeemed(stores.grants);
@@ -40,7 +49,7 @@ describeRedis('stores whose replicas have to acknowledge', () => {
     const error = await stores.grants.redeem(redeemRequest(grant)).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(StoreUnavailableError);
     expect(error).toMatchObject({ retriable: false });
-    redis.servers[2].resume();
+    await resumed();
     expect(await stores.grants.redeem(redeemRequest(grant))).toEqual({ outcome: 'gone' });
     expect(await stores.grants.read(grant.grantId)).toMatchObject({ revoked: true });
   });
@@ -51,7 +60,7 @@ describeRedis('stores whose replicas have to acknowledge', () => {
     const error = await stores.grants.rotate(rotateRequest(grant, 0)).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(StoreUnavailableError);
     expect(error).toMatchObject({ retriable: true });
-    redis.servers[2].resume();
+    await resumed();
     const again = await stores.grants.rotate(rotateRequest(grant, 0));
     expect(again).toMatchObject({ outcome: 'benign_retry', generation: 1 });
   });
@@ -61,7 +70,7 @@ describeRedis('stores whose replicas have to acknowledge', () => {
     redis.servers[2].pause();
     await expect(stores.grants.revoke(grant.grantId)).rejects.toThrow(StoreUnavailableError);
     await expect(stores.watermarks.raise({ kind: 'global' }, 2)).rejects.toThrow(StoreUnavailableError);
-    redis.servers[2].resume();
+    await resumed();
     await stores.watermarks.raise({ kind: 'global' }, 2);
     expect(await stores.watermarks.read('any', undefined)).toBe(2);
   });

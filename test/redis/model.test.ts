@@ -90,5 +90,5 @@ describeRedis('any history of grants over Redis under Sentinels', () => {
       empty: async () => (await redis.primary()).command('FLUSHALL'),
     };
     await runModel('Redis under Sentinels', (clock) => replicasOver(redis, clock, befalling), { runs: 2 });
-  }, 120_000);
+  }, 240_000);
 });

@@ -57,9 +57,7 @@ export interface RedisServer {
 
 /** Starts one server and waits until it takes commands. */
 export async function startRedis(options: RedisServerOptions = {}): Promise<RedisServer> {
-  const server = new ServerProcess(options, await freePort(), []);
-  await server.start();
-  return server;
+  return await startOn(1, (port) => new ServerProcess(options, port, []));
 }
 
 /** A primary with two replicas, watched by three Sentinels. */
@@ -70,13 +68,18 @@ export interface ReplicatedRedis {
   readonly sentinels: readonly RedisServer[];
   /** The server that the Sentinels call the primary now. */
   primary(): Promise<RedisServer>;
+  /** How long a primary may be silent from now on until it is replaced, in milliseconds. */
+  setPatience(milliseconds: number): Promise<void>;
   stop(): Promise<void>;
 }
 
 const PRIMARY_NAME = 'grantry';
 
-/** Starts a replicated set; a primary that is silent for `downAfter` ms (default 500) is replaced. */
-export async function startReplicated({ downAfter = 500 } = {}): Promise<ReplicatedRedis> {
+/** For how long no server is taken for dead unless a test asks for it, however busy the machine; milliseconds. */
+export const LONG = 60_000;
+
+/** Starts a replicated set whose primary is replaced only when a test asks for it. */
+export async function startReplicated(): Promise<ReplicatedRedis> {
   // Whoever restarts is empty: what a replica was sent as a file must not come back as an old state.
   const shared = { 'repl-diskless-sync-delay': 0, 'rdb-del-sync-files': 'yes' };
   const first = await startRedis({ settings: shared });
@@ -88,7 +91,7 @@ export async function startReplicated({ downAfter = 500 } = {}): Promise<Replica
   });
   const watch = {
     'sentinel monitor': `${PRIMARY_NAME} 127.0.0.1 ${first.port} 2`,
-    'sentinel down-after-milliseconds': `${PRIMARY_NAME} ${downAfter}`,
+    'sentinel down-after-milliseconds': `${PRIMARY_NAME} ${LONG}`,
     'sentinel failover-timeout': `${PRIMARY_NAME} 1000`,
   };
   const sentinels = await Promise.all([0, 1, 2].map(() => startSentinel(watch)));
@@ -109,6 +112,10 @@ export async function startReplicated({ downAfter = 500 } = {}): Promise<Replica
       if (found === undefined) throw new Error(`no server of ours listens on ${port}`);
       return found;
     },
+    async setPatience(milliseconds) {
+      const setting = ['SENTINEL', 'SET', PRIMARY_NAME, 'down-after-milliseconds', milliseconds] as const;
+      await Promise.all(sentinels.map((sentinel) => sentinel.command(...setting)));
+    },
     async stop() {
       await Promise.all([...sentinels, ...servers].map((server) => server.stop()));
     },
@@ -121,6 +128,8 @@ export interface RedisCluster {
   readonly primaries: readonly RedisServer[];
   /** The replica of each primary, in the same order; empty without replicas. */
   readonly replicas: readonly RedisServer[];
+  /** How long a node may be silent from now on until it is replaced, in milliseconds. Every node must run. */
+  setPatience(milliseconds: number): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -130,7 +139,7 @@ const SLOT_RANGES = [
   [10_923, 16_383],
 ] as const;
 
-/** Starts a Cluster and waits until it covers every slot. */
+/** Starts a Cluster, waits until it covers every slot, and lets no node replace another until a test asks for it. */
 export async function startCluster({ replicated = false } = {}): Promise<RedisCluster> {
   const settings = {
     'cluster-enabled': 'yes',
@@ -155,10 +164,15 @@ export async function startCluster({ replicated = false } = {}): Promise<RedisCl
     const views = await Promise.all(replicas.map((node) => node.command('INFO', 'replication')));
     return views.every((view) => String(view).includes('master_link_status:up'));
   });
+  const setPatience = async (milliseconds: number) => {
+    await Promise.all(nodes.map((node) => node.command('CONFIG', 'SET', 'cluster-node-timeout', milliseconds)));
+  };
+  await setPatience(LONG);
   return {
     url: `redis+cluster://${primaries.map(({ port }) => `127.0.0.1:${port}`).join(',')}`,
     primaries,
     replicas,
+    setPatience,
     async stop() {
       await Promise.all(nodes.map((node) => node.stop()));
     },
@@ -170,17 +184,41 @@ async function every(nodes: readonly RedisServer[], line: string): Promise<boole
   return views.every((view) => String(view).includes(line));
 }
 
+/** Often enough that a test need not wait for it; and a busy machine does not stop them for half a minute (TILT mode). */
+const SENTINEL_PACE = {
+  'info-period': 500,
+  'publish-period': 500,
+  'ask-period': 200,
+  'tilt-trigger': LONG,
+  'tilt-period': 1000,
+} as const;
+
 async function startSentinel(watch: Readonly<Record<string, string>>): Promise<RedisServer> {
-  const server = new ServerProcess({ settings: watch }, await freePort(), ['--sentinel']);
-  await server.start();
+  const server = await startOn(1, (port) => new ServerProcess({ settings: watch }, port, ['--sentinel']));
+  await server.command('SENTINEL', 'DEBUG', ...Object.entries(SENTINEL_PACE).flat());
   return server;
 }
 
 async function startClusterNode(settings: Readonly<Record<string, string | number>>): Promise<RedisServer> {
-  const port = await freePort(2);
-  const server = new ServerProcess({ settings: { ...settings, 'cluster-port': port + 1 } }, port, []);
-  await server.start();
-  return server;
+  return await startOn(2, (port) => {
+    return new ServerProcess({ settings: { ...settings, 'cluster-port': port + 1 } }, port, []);
+  });
+}
+
+const MOST_STARTS = 5;
+
+/** Starts a server on free ports in a row; those that somebody takes before it does are left to them. */
+async function startOn(ports: number, serverOn: (port: number) => ServerProcess): Promise<RedisServer> {
+  for (let starts = 1; ; starts++) {
+    const server = serverOn(await freePort(ports));
+    try {
+      await server.start();
+      return server;
+    } catch (error) {
+      await server.stop();
+      if (starts === MOST_STARTS || !/Address already in use/.test(String(error))) throw error;
+    }
+  }
 }
 
 class ServerProcess implements RedisServer {
