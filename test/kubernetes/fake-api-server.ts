@@ -134,7 +134,7 @@ export class FakeApiServer {
   }
 
   /** Into every open watch. */
-  write(text: string): void {
+  write(text: string | Buffer): void {
     for (const watch of this.#watches) watch.write(text);
   }
 
