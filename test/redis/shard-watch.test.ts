@@ -81,7 +81,7 @@ describeRedis('the heartbeat of the shards', () => {
     expect(await heartbeats(server)).toEqual(first);
     const before = now();
     pass(20_000);
-    await until('it is renewed', async () => Math.min(...(await heartbeats(server))) > before, 5000);
+    await until('it is renewed', async () => Math.min(...(await heartbeats(server))) > before);
   });
 
   it('tells a Redis that came back from an old file: everything made until then is dead', async () => {
@@ -90,11 +90,11 @@ describeRedis('the heartbeat of the shards', () => {
     await server.command('SAVE');
     pass(2 * MINUTE);
     const renewed = now();
-    await until('it is renewed', async () => Math.min(...(await heartbeats(server))) >= renewed, 5000);
+    await until('it is renewed', async () => Math.min(...(await heartbeats(server))) >= renewed);
     await server.kill();
     await server.start();
-    await until('the watermark is raised', async () => (await lowestWatermark(server)) >= renewed, 5000);
-    await until('it is told', () => losses() === 2, 5000);
+    await until('the watermark is raised', async () => (await lowestWatermark(server)) >= renewed);
+    await until('it is told', () => losses() === 2);
     await new Promise((resolve) => setTimeout(resolve, 2500));
     expect(losses()).toBe(2);
   });
@@ -106,7 +106,7 @@ describeRedis('the heartbeat of the shards', () => {
     await server.kill();
     pass(10 * MINUTE);
     await server.start();
-    await until('it is renewed', async () => Math.min(...(await heartbeats(server))) > Date.now() + 9 * MINUTE, 5000);
+    await until('it is renewed', async () => Math.min(...(await heartbeats(server))) > Date.now() + 9 * MINUTE);
     expect(losses()).toBe(1);
     expect(await watermarks.read('uid', undefined)).toBe(before);
   });
@@ -117,10 +117,10 @@ describeRedis('the heartbeat of the shards', () => {
     await server.command('SAVE');
     pass(MINUTE / 2);
     const renewed = now();
-    await until('it is renewed', async () => Math.min(...(await heartbeats(server))) >= renewed, 5000);
+    await until('it is renewed', async () => Math.min(...(await heartbeats(server))) >= renewed);
     await server.kill();
     await server.start();
-    await until('it is renewed again', async () => Math.min(...(await heartbeats(server))) >= renewed, 5000);
+    await until('it is renewed again', async () => Math.min(...(await heartbeats(server))) >= renewed);
     expect(losses()).toBe(1);
   });
 
@@ -156,7 +156,7 @@ describeRedis('the heartbeat of the shards', () => {
     const before = now();
     pass(-5 * MINUTE);
     await server.command('FLUSHALL');
-    await until('it is told', () => losses() === 2, 5000);
+    await until('it is told', () => losses() === 2);
     expect(Math.min(...(await heartbeats(server)))).toBeGreaterThan(before - MINUTE);
     await new Promise((resolve) => setTimeout(resolve, 2500));
     expect(losses()).toBe(2);
@@ -196,7 +196,7 @@ describeRedis('the watch over the shards', () => {
     await watch.start();
     watch.stop();
     reconnected();
-    await until('they are applied again', () => asked.length >= 2, 5000);
+    await until('they are applied again', () => asked.length >= 2);
     await watch.look();
     await watch.look();
     // The first look is on an empty Redis.
@@ -231,7 +231,7 @@ describeRedis('the watch over the shards of a Cluster', () => {
     await dead.kill();
     const flushed = Date.now();
     await emptied.command('FLUSHALL');
-    await until('it is told', () => losses() === 2, 10_000);
+    await until('it is told', () => losses() === 2);
     const markers = await Promise.all(EMPTIED.map((shard) => emptied.command('EXISTS', keys.marker(shard))));
     expect(new Set(markers)).toEqual(new Set([1]));
     expect(await lowestWatermark(emptied, EMPTIED)).toBeGreaterThanOrEqual(flushed);
@@ -240,11 +240,7 @@ describeRedis('the watch over the shards of a Cluster', () => {
     await new Promise((resolve) => setTimeout(resolve, 2500));
     expect(await lowestWatermark(whole, WHOLE)).toBe(raisedTo);
     await dead.start();
-    await until(
-      'it is raised there too',
-      async () => (await lowestWatermark(dead, DEAD).catch(() => 0)) >= raisedTo,
-      10_000,
-    );
+    await until('it is raised there too', async () => (await lowestWatermark(dead, DEAD).catch(() => 0)) >= raisedTo);
   });
 
   it('applies the revocations again that it can, and the others once their primary is back', async () => {
@@ -260,7 +256,7 @@ describeRedis('the watch over the shards of a Cluster', () => {
     expect(first.errors).toHaveLength(DEAD.length);
     await dead.start();
     await connection.ready(10_000);
-    await until('the rest is applied', async () => (await connection.reassert('missed')).errors.length === 0, 10_000);
+    await until('the rest is applied', async () => (await connection.reassert('missed')).errors.length === 0);
     expect(await dead.command('DBSIZE')).toBe(DEAD.length);
     expect(await connection.reassert('missed')).toEqual({ applied: 0, errors: [] });
   });
