@@ -9,7 +9,7 @@ import { TestBrowser } from '../http/sign-in-browser.ts';
 import { folderOf, machineClient, removeFolder } from '../manifests/a-folder.ts';
 import { endProcesses, post, startDev } from '../processes/grantry-process.ts';
 import { until } from '../until.ts';
-import { timed } from './connect.ts';
+import { expectWithin, timed } from './connect.ts';
 import { describeRedis, type RedisServer, startRedis } from './servers.ts';
 
 const PERSON = { username: 'ann', password: 'a long password', decision: 'allow' } as const;
@@ -31,10 +31,8 @@ const MANIFESTS = {
   'opaque.yaml': machineClient('opaque', `${scopes}  tokens: {accessTokenFormat: opaque}\n`),
 };
 
-/** One that a busy machine delayed does not count. */
-function median(times: readonly number[]): number {
-  return [...times].sort((a, b) => a - b)[Math.floor(times.length / 2)] ?? Number.NaN;
-}
+/** By when a server on a busy machine has answered, in milliseconds; how long a request waits for Redis, connection.test.ts holds. */
+const IN_TIME = 5000;
 
 describeRedis('while Redis is away', () => {
   let redis: RedisServer;
@@ -94,14 +92,22 @@ describeRedis('while Redis is away', () => {
     return post(`${dev.issuer}/token`, { grant_type: 'client_credentials' }, credentials[client]);
   }
 
-  it('a machine gets its JWT at once; metadata and keys are served', async () => {
-    const times: number[] = [];
-    while (times.length < 20) {
-      const { value, milliseconds } = await timed(() => clientCredentials('job'));
-      expect(value).toMatchObject({ status: 200, body: { token_type: 'Bearer' } });
-      times.push(milliseconds);
+  const isBack = async () => {
+    return (await post(`${dev.issuer}/introspect`, { token: tokens.machine }, credentials.job)).status === 200;
+  };
+
+  /** What a machine gets without anybody asking Redis, however Redis is. */
+  async function expectTokensWithoutRedis(): Promise<void> {
+    const before = await metric('grantry_store_duration_seconds_count');
+    for (let count = 0; count < 20; count++) {
+      const answer = await clientCredentials('job');
+      expect(answer).toMatchObject({ status: 200, body: { token_type: 'Bearer' } });
     }
-    expect(median(times)).toBeLessThan(100);
+    expect(await metric('grantry_store_duration_seconds_count')).toEqual(before);
+  }
+
+  it('a machine gets its JWT without a look at Redis; metadata and keys are served', async () => {
+    await expectTokensWithoutRedis();
     for (const path of ['/.well-known/jwks.json', '/.well-known/oauth-authorization-server']) {
       expect((await fetch(`${dev.issuer}${path}`)).status).toBe(200);
     }
@@ -113,7 +119,7 @@ describeRedis('while Redis is away', () => {
     ['an opaque token for a machine', '/token', () => ({ grant_type: 'client_credentials' }), 'opaque'],
     ['a revocation', '/revoke', () => ({ token: tokens.refresh, client_id: 'default.web' })],
     ['an introspection', '/introspect', () => ({ token: tokens.machine }), 'job'],
-  ])('%s is answered 503 with Retry-After, within a second', async (_, path, form, client) => {
+  ])('%s is answered 503 with Retry-After, in time', async (_, path, form, client) => {
     const authorization = client && `Basic ${Buffer.from(credentials[client]).toString('base64')}`;
     const { value: response, milliseconds } = await timed(() =>
       fetch(`${dev.issuer}${path}`, {
@@ -125,7 +131,7 @@ describeRedis('while Redis is away', () => {
     expect(response?.status).toBe(503);
     expect(response?.headers.get('retry-after')).toBe('1');
     expect(await response?.json()).toMatchObject({ error: 'temporarily_unavailable' });
-    expect(milliseconds).toBeLessThan(1000);
+    expect(milliseconds).toBeLessThan(IN_TIME);
   });
 
   it('the application is told of a person who is signed in; everybody else sees a page that says so', async () => {
@@ -152,16 +158,12 @@ describeRedis('while Redis is away', () => {
   });
 
   it('back again, all is answered within a second, nothing was used up and nobody restarted', async () => {
-    await redis.start();
-    const back = await timed(() =>
-      until(
-        'a refresh is answered',
-        async () => (await post(`${dev.issuer}/token`, refreshing())).status === 200,
-        5000,
-      ),
-    );
-    expect(back.error).toBeUndefined();
-    expect(back.milliseconds).toBeLessThan(1000);
+    await expectWithin(1000, async () => {
+      await redis.kill();
+      await redis.start();
+      return (await timed(() => until('Redis is back', isBack))).milliseconds;
+    });
+    expect((await post(`${dev.issuer}/token`, refreshing())).status).toBe(200);
     const { body } = await post(`${dev.issuer}/introspect`, { token: tokens.machine }, credentials.job);
     expect(body.active).toBe(true);
     expect(await newCode()).not.toBe('');
@@ -176,26 +178,19 @@ describeRedis('while Redis is away', () => {
     redis.pause();
     try {
       const many = Array.from({ length: 20 }, () => timed(() => post(`${dev.issuer}/token`, refreshing())));
-      const times: number[] = [];
-      while (times.length < 20) {
-        const { value, milliseconds } = await timed(() => clientCredentials('job'));
-        expect(value?.status).toBe(200);
-        times.push(milliseconds);
-      }
-      expect(median(times)).toBeLessThan(100);
       for (const { value, milliseconds } of await Promise.all(many)) {
         expect(value?.status).toBe(503);
-        expect(milliseconds).toBeLessThan(1100);
+        expect(milliseconds).toBeLessThan(IN_TIME);
       }
+      await expectTokensWithoutRedis();
     } finally {
       redis.resume();
     }
-    const back = await timed(() =>
-      until('an introspection is answered', async () => {
-        const { status } = await post(`${dev.issuer}/introspect`, { token: tokens.machine }, credentials.job);
-        return status === 200;
-      }),
-    );
-    expect(back.milliseconds).toBeLessThan(1000);
+    await expectWithin(1000, async () => {
+      redis.pause();
+      await until('Redis is missed', async () => !(await isBack()));
+      redis.resume();
+      return (await timed(() => until('Redis is back', isBack))).milliseconds;
+    });
   });
 });
