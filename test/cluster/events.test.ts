@@ -1,0 +1,63 @@
+// Events on a real API server: that it takes what the recorder writes, also the count of what repeats, and that
+// `kubectl describe` and `kubectl events` show it.
+
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { ApiClient } from '../../src/kubernetes/api-client.ts';
+import { EventRecorder } from '../../src/kubernetes/events.ts';
+import { kubeconfigAccess } from '../../src/kubernetes/kubeconfig.ts';
+import { CONFIG_MAPS, EVENTS, resourcePath } from '../../src/kubernetes/resources.ts';
+import { systemClock } from '../../src/processes/machine.ts';
+import { until } from '../until.ts';
+import { sharedCluster } from './shared-cluster.ts';
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+describe('events on a real API server', () => {
+  const cluster = sharedCluster();
+
+  it('are written with the right to create and patch, counted, and shown by kubectl', async () => {
+    const namespace = await cluster.namespace();
+    const metadata = { namespace, name: 'recorder' };
+    const token = await cluster.token(metadata);
+    await cluster.apply(
+      {
+        ...{ apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'Role', metadata },
+        rules: [
+          { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] },
+          { apiGroups: [''], resources: ['configmaps'], verbs: ['create'] },
+        ],
+      },
+      {
+        ...{ apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'RoleBinding', metadata },
+        roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'recorder' },
+        subjects: [{ kind: 'ServiceAccount', ...metadata }],
+      },
+    );
+    const access = kubeconfigAccess({ files: [cluster.kubeconfig({ token })], clock: systemClock });
+    const api = new ApiClient({ access, userAgent: 'grantry/test' });
+    const faults: unknown[] = [];
+    const log = { debug: (...line: unknown[]) => void faults.push(line[0]) };
+    const recorder = new EventRecorder({ api, instance: 'grantry-0', clock: systemClock, log });
+    const regarding = await api.create(CONFIG_MAPS, { metadata: { namespace, name: 'web' } });
+    const events = async () => (await cluster.call('GET', resourcePath(EVENTS, { namespace }))).body.items;
+
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const facts = { regarding, type: 'Warning', reason: 'SecretNotOwned', action: 'CreateSecret' } as const;
+    for (let index = 0; index < 3; index++) recorder.record({ ...facts, note: 'It belongs to somebody else.' });
+    recorder.record({ ...facts, type: 'Normal', note: 'ü'.repeat(2000) });
+    await until('both are there', async () => (await events()).length === 2);
+    vi.advanceTimersByTime(60_000);
+    vi.useRealTimers();
+    const counted = async () => (await events()).find((event: { series?: unknown }) => event.series !== undefined);
+    await until('they are counted', async () => (await counted()) !== undefined);
+    expect(await counted()).toMatchObject({ reason: 'SecretNotOwned', series: { count: 3 } });
+    expect(faults).toEqual([]);
+
+    const { output } = await cluster.kubectl(['describe', 'configmap', 'web', '-n', namespace]);
+    expect(output).toMatch(/Warning +SecretNotOwned .* It belongs to somebody else\./);
+    recorder.stop();
+    api.close();
+  });
+});

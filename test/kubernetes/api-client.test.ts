@@ -1,0 +1,191 @@
+// The client when the way to the API server is bad: limits on time and rate, connections, and answers of others. What a
+// real API server answers is tested in test/cluster/.
+
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ApiClient, type ApiClientOptions } from '../../src/kubernetes/api-client.ts';
+import { CONFIG_MAPS } from '../../src/kubernetes/resources.ts';
+
+const OBJECT = { metadata: { name: 'a', namespace: 'n', uid: 'u', resourceVersion: '1' } };
+const at = { namespace: 'n', name: 'a' };
+
+let server: Server;
+let client: ApiClient;
+let requests: { readonly method: string | undefined; readonly body: string; readonly authorization: string }[];
+let sockets: Set<Socket>;
+let connections: number;
+/** What a request gets; by default the object. */
+let answer: (request: IncomingMessage, response: ServerResponse) => void;
+
+beforeEach(async () => {
+  [requests, sockets, connections] = [[], new Set(), 0];
+  answer = (_, response) => response.end(JSON.stringify(OBJECT));
+  server = createServer(async (request, response) => {
+    let body = '';
+    for await (const chunk of request) body += chunk;
+    requests.push({ method: request.method, body, authorization: request.headers.authorization ?? '' });
+    answer(request, response);
+  });
+  server.on('connection', (socket) => {
+    connections++;
+    sockets.add(socket);
+    socket.on('close', () => sockets.delete(socket));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  client = clientWith({});
+});
+afterEach(() => {
+  client.close();
+  server.closeAllConnections();
+  server.close();
+});
+
+function clientWith(options: Partial<ApiClientOptions>): ApiClient {
+  const access = {
+    server: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    namespace: () => Promise.resolve(undefined),
+    credentials: () => Promise.resolve({ headers: { authorization: 'Bearer t' }, tls: {}, user: 'somebody' }),
+    renew: () => {},
+  };
+  return new ApiClient({ access, userAgent: 'grantry/test', ...options });
+}
+
+const get = () => client.get(CONFIG_MAPS, at);
+
+describe('a call', () => {
+  it('shares at most 32 connections with the calls beside it', async () => {
+    answer = (_, response) => setTimeout(() => response.end(JSON.stringify(OBJECT)), 5);
+    await Promise.all(Array.from({ length: 200 }, get));
+    expect(requests.length).toBe(200);
+    expect(connections).toBeLessThanOrEqual(32);
+    await get();
+    expect(connections).toBeLessThanOrEqual(32);
+  });
+
+  it('is made once more when the kept connection was closed at that moment', async () => {
+    await get();
+    let cuts = 1;
+    answer = (request, response) => {
+      if (cuts-- > 0) request.socket.resetAndDestroy();
+      else response.end(JSON.stringify(OBJECT));
+    };
+    expect(await get()).toMatchObject(OBJECT);
+    expect(connections).toBe(2);
+  });
+
+  it('is not made again when a new connection breaks', async () => {
+    answer = (request) => request.socket.resetAndDestroy();
+    await expect(get()).rejects.toMatchObject({ status: 0, reason: 'NoAnswer', verb: 'get' });
+    expect(requests.length).toBe(1);
+  });
+
+  it('ends in time when nothing is answered, or only half', async () => {
+    client.close();
+    client = clientWith({ callLimit: 100 });
+    answer = () => {};
+    await expect(get()).rejects.toMatchObject({ status: 0, reason: 'Timeout' });
+    answer = (_, response) => {
+      response.writeHead(200).write('{"metadata":');
+    };
+    await expect(get()).rejects.toMatchObject({ status: 0, reason: 'Timeout' });
+  });
+
+  it('fails with a word when the answer breaks off or is no JSON', async () => {
+    answer = (_, response) => {
+      response.writeHead(200, { 'content-length': 1000 }).write('{', () => response.destroy());
+    };
+    await expect(get()).rejects.toMatchObject({ status: 0, reason: 'NoAnswer' });
+    answer = (_, response) => response.end('<html>');
+    await expect(get()).rejects.toMatchObject({ status: 200, reason: 'UnreadableAnswer' });
+    answer = (_, response) => response.writeHead(502).end('<html>');
+    await expect(get()).rejects.toMatchObject({ status: 502, reason: 'Refused' });
+  });
+
+  it('waits as long as it is told when it was one too many', async () => {
+    const times: number[] = [];
+    answer = (_, response) => {
+      times.push(performance.now());
+      if (times.length > 1) response.end(JSON.stringify(OBJECT));
+      else response.writeHead(429, { 'retry-after': '1' }).end();
+    };
+    expect(await get()).toMatchObject(OBJECT);
+    // A timer may be a little early.
+    expect((times[1] ?? 0) - (times[0] ?? 0)).toBeGreaterThan(990);
+  });
+
+  it('is held back when 400 were made at once, and 200 a second after that', async () => {
+    const begun = performance.now();
+    await Promise.all(Array.from({ length: 500 }, get));
+    expect(performance.now() - begun).toBeGreaterThan(450);
+  });
+
+  it('says that there are no credentials', async () => {
+    const access = {
+      server: 'https://127.0.0.1:1',
+      namespace: () => Promise.resolve(undefined),
+      credentials: () => Promise.reject(new Error('/a/token cannot be read: ENOENT')),
+      renew: () => {},
+    };
+    const error = await new ApiClient({ access, userAgent: 'x' })
+      .get(CONFIG_MAPS, at)
+      .catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ status: 0, reason: 'NoCredentials' });
+    expect(String(error)).toContain(
+      'get configmaps in namespace n as nobody yet: NoCredentials (/a/token cannot be read',
+    );
+  });
+
+  it('says what is wrong with the address', async () => {
+    server.close();
+    server.closeAllConnections();
+    const error = await get().catch((reason: unknown) => reason);
+    expect(String(error)).toContain('get configmaps in namespace n as somebody: NoAnswer (ECONNREFUSED)');
+  });
+
+  it('sends what a deletion depends on', async () => {
+    await client.delete(CONFIG_MAPS, { ...at, uid: 'u', resourceVersion: '7' });
+    expect(requests[0]?.method).toBe('DELETE');
+    expect(JSON.parse(requests[0]?.body ?? '')).toMatchObject({ preconditions: { uid: 'u', resourceVersion: '7' } });
+  });
+});
+
+describe('a watch', () => {
+  const watch = (signal: AbortSignal) =>
+    client.watch(CONFIG_MAPS, { resourceVersion: '1', timeoutSeconds: 300, signal });
+
+  it('that nobody reads any more takes no connection with it', async () => {
+    answer = (_, response) => {
+      response.writeHead(200).write(`${JSON.stringify({ type: 'ADDED', object: OBJECT })}\n`);
+    };
+    const stop = new AbortController();
+    for await (const frame of await watch(stop.signal)) {
+      expect(frame.type).toBe('ADDED');
+      break;
+    }
+    await expect.poll(() => sockets.size).toBe(0);
+  });
+
+  it('ends when it is told to, with a word', async () => {
+    answer = (_, response) => void response.writeHead(200).flushHeaders();
+    const stop = new AbortController();
+    const frames = await watch(stop.signal);
+    const read = (async () => {
+      for await (const _ of frames) return;
+    })();
+    stop.abort();
+    await expect(read).rejects.toMatchObject({ status: 0, reason: 'Aborted' });
+    await expect(watch(stop.signal)).rejects.toMatchObject({ reason: 'Aborted' });
+  });
+
+  it('that is open takes nothing from the calls', async () => {
+    answer = (request, response) => {
+      if (request.url?.includes('watch=1')) response.writeHead(200).flushHeaders();
+      else response.end(JSON.stringify(OBJECT));
+    };
+    const stop = new AbortController();
+    await Promise.all(Array.from({ length: 40 }, () => watch(stop.signal)));
+    expect(await get()).toMatchObject(OBJECT);
+    stop.abort();
+  });
+});
