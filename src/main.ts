@@ -49,6 +49,34 @@ function program(end: (code: number) => void): Command {
       end(await dev({ ...flags, directory, stdout, stderr }));
     });
 
+  const server = root
+    .command('server')
+    .description('serve the clients of a cluster; configured by the environment')
+    .option('--help', 'print this help')
+    .action(async ({ help }: { readonly help?: boolean }) => {
+      if (help === true) {
+        const { variableHelp } = await import('./processes/variable-help.ts');
+        stdout.write(`${server.helpInformation()}\n${variableHelp()}`);
+        return end(0);
+      }
+      const { server: serve } = await import('./processes/server.ts');
+      end(await serve({ stderr }));
+    });
+
+  const controller = root
+    .command('controller')
+    .description('keep what follows from the objects of a cluster; configured by the environment')
+    .option('--help', 'print this help')
+    .action(async ({ help }: { readonly help?: boolean }) => {
+      if (help === true) {
+        const { variableHelp } = await import('./processes/variable-help.ts');
+        stdout.write(`${controller.helpInformation()}\n${variableHelp()}`);
+        return end(0);
+      }
+      const { controller: control } = await import('./processes/controller.ts');
+      end(await control({ stderr }));
+    });
+
   root
     .command('check')
     .description('check manifests without a cluster')
@@ -70,7 +98,8 @@ function program(end: (code: number) => void): Command {
     });
 
   for (const command of root.commands) {
-    command.helpOption('--help', 'print this help');
+    // What the variables mean is read only where somebody asks for it.
+    command.helpOption(command === server || command === controller ? false : '--help', 'print this help');
     command.showHelpAfterError(`(grantry ${command.name()} --help tells more)`);
   }
   return root;

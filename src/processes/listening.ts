@@ -31,6 +31,15 @@ export async function listen(server: TokenServer, { host, port, adminPort }: Set
   );
 }
 
+/** Listens on one port. @throws StartError, naming the variable, when it is taken or the host is not of this machine */
+export async function listenOn(
+  server: FastifyInstance,
+  { host, port, variable }: { readonly host: string; readonly port: number; readonly variable: string },
+): Promise<void> {
+  if (await tryListen(server, host, port)) return;
+  throw new StartError(`port ${port} on ${host} is in use; choose another one with ${variable}`, 1);
+}
+
 async function tryListen(server: FastifyInstance, host: string, port: number): Promise<boolean> {
   try {
     await server.listen({ host, port });

@@ -2,8 +2,11 @@
 
 const MINIMUM_CHARACTERS = 32;
 
+/** The first makes, all are accepted. */
+export type Peppers = readonly [Uint8Array, ...Uint8Array[]];
+
 /** The peppers a file's text holds. @throws RangeError when there is none or one is too short to be secret */
-export function parsePeppers(text: string): readonly [Uint8Array, ...Uint8Array[]] {
+export function parsePeppers(text: string): Peppers {
   const [first, ...others] = text.split('\n').flatMap((line) => line.trim() || []);
   if (first === undefined) throw new RangeError('there is no pepper');
   const values = [first, ...others] as const;

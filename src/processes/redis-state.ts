@@ -2,6 +2,7 @@
 // and the stores. Used by whatever serves tokens; `memory/` takes its place where no Redis is configured.
 
 import { readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { ReadinessCheck } from '../http/admin.ts';
 import type { StoreProbe } from '../http/metrics.ts';
@@ -20,15 +21,22 @@ import { StartError } from './start-error.ts';
 
 /** How long a start waits for Redis, in milliseconds. */
 const PATIENCE = 2000;
+/** Between two tries of a server that serves meanwhile, in milliseconds. */
+const PAUSE = 1000;
 
 export interface RedisStateOptions {
   readonly redis: RedisSettings;
   /** What GRANTRY_ISSUER or its flag says, and what is taken where neither they nor Redis say anything. */
   readonly issuer: { readonly explicit: string | undefined; readonly fallback: string };
   readonly log: Logger;
+  /**
+   * Set where others must be served although Redis is away at the start: it is tried again for as long as it takes, and this
+   * is told what no waiting would mend. The issuer must be an explicit one.
+   */
+  readonly onFatal?: (error: StartError) => void;
 }
 
-/** State in a Redis that was reached. */
+/** State in a Redis. */
 export interface RedisState {
   readonly stores: Stores;
   /** The one that all replicas on this Redis have. */
@@ -44,7 +52,7 @@ export interface RedisState {
 }
 
 /** Connects, agrees on the issuer, and looks at every shard. @throws StartError with what is wrong and how to mend it */
-export async function openRedisState({ redis, issuer, log }: RedisStateOptions): Promise<RedisState> {
+export async function openRedisState({ redis, issuer, log, onFatal }: RedisStateOptions): Promise<RedisState> {
   const connection = connectRedis({
     target: redis.target,
     credentials: credentialsOf(redis),
@@ -52,39 +60,81 @@ export async function openRedisState({ redis, issuer, log }: RedisStateOptions):
   });
   const keys = new RedisKeys(redis.prefix);
   const stores = redisStores({ connection, keys });
-  try {
+  let findings: readonly string[] = [];
+  let watch: ShardWatch | undefined;
+  let isClosed = false;
+  async function join(): Promise<string> {
     await connection.ready(PATIENCE);
-    const findings = await checked(connection, redis, log);
+    findings = await checked(connection, redis, log);
     const agreed = await agreeOnIssuer({ connection, keys }, issuer);
     const observe = (event: ShardEvent) => logEvent(log, event);
-    const watch = new ShardWatch({ connection, keys, watermarks: stores.watermarks, issuer: agreed, observe });
-    await watch.start();
-    return {
-      ...{ stores, connection, keys },
-      issuer: agreed,
-      place: describeTarget(redis.target),
-      probe: {
-        get isUp() {
-          return connection.isUp;
-        },
-        warnings: () => findings,
-      },
-      readiness: {
-        name: 'redis',
-        fault: () => (connection.isUp ? undefined : 'away: what needs state is answered 503, all else is served'),
-        required: false,
-      },
-      close: async () => {
-        watch.stop();
-        await connection.close();
-      },
-    };
-  } catch (error) {
-    await connection.close();
-    if (error instanceof IssuerConflictError) throw new StartError(error.message, 2);
-    if (error instanceof StoreUnavailableError) throw unreachable(redis, error.cause);
-    throw error;
+    watch = new ShardWatch({ connection, keys, watermarks: stores.watermarks, issuer: agreed, observe });
+    if (!isClosed) await watch.start();
+    return agreed;
   }
+  async function close(): Promise<void> {
+    isClosed = true;
+    watch?.stop();
+    await connection.close();
+  }
+  async function joinLater(fatal: (error: StartError) => void): Promise<void> {
+    while (!isClosed) {
+      await sleep(PAUSE, undefined, { ref: false });
+      try {
+        await join();
+        log.info('redis: reached');
+        return;
+      } catch (error) {
+        watch?.stop();
+        const fault = startError(redis, error);
+        if (!mayPass(error)) return fatal(fault);
+      }
+    }
+  }
+  async function firstJoin(): Promise<string> {
+    try {
+      return await join();
+    } catch (error) {
+      const fault = startError(redis, error);
+      if (onFatal === undefined || !mayPass(error)) {
+        await close();
+        throw fault;
+      }
+      log.warn(`redis: ${fault.message}`);
+      watch?.stop();
+      void joinLater(onFatal);
+      return issuer.explicit ?? issuer.fallback;
+    }
+  }
+  return {
+    ...{ stores, connection, keys, close },
+    issuer: await firstJoin(),
+    place: describeTarget(redis.target),
+    probe: {
+      get isUp() {
+        return connection.isUp;
+      },
+      warnings: () => findings,
+    },
+    readiness: {
+      name: 'redis',
+      fault: () => (connection.isUp ? undefined : 'away: what needs state is answered 503, all else is served'),
+      required: false,
+    },
+  };
+}
+
+/** Whether waiting can help: a Redis that is away comes back. */
+function mayPass(error: unknown): boolean {
+  return error instanceof StoreUnavailableError;
+}
+
+/** What a person is told. @throws what is nobody's fault but ours */
+function startError(redis: RedisSettings, error: unknown): StartError {
+  if (error instanceof StartError) return error;
+  if (error instanceof IssuerConflictError) return new StartError(error.message, 2);
+  if (error instanceof StoreUnavailableError) return unreachable(redis, error.cause);
+  throw error;
 }
 
 /** Says what is wrong with the servers. @returns the reasons. @throws StartError where it cannot be or, strictly, must not */

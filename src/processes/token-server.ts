@@ -73,7 +73,7 @@ interface AdminSideOptions {
   readonly replica?: ReplicaAnswers;
 }
 
-interface AdminSide {
+export interface AdminSide {
   readonly admin: FastifyInstance;
   readonly draining: Draining;
   readonly metrics: Metrics;
@@ -97,7 +97,7 @@ export interface TokenServer extends AdminSide {
 }
 
 /** Health, metrics and what a controller asks. @throws Error when a trusted proxy is neither an address nor a CIDR block */
-function assembleAdminSide(options: AdminSideOptions): AdminSide {
+export function assembleAdminSide(options: AdminSideOptions): AdminSide {
   const { registry, replica } = options;
   const draining = new Draining();
   const metrics = new Metrics({

@@ -1,0 +1,274 @@
+// The OAuthClients of this install as a token server has judged them: what each came to by itself, what the set of all says
+// of it, and the registry that follows. A change is judged alone; whatever else it touches is found by the claims. Nothing
+// here waits: when what is judged is decided in registry-sync.ts.
+
+import { type AdmissionContext, type ClientVerdict, clientVerdict, findClient } from '../admission/admit-client.ts';
+import { isServed } from '../admission/admit-clients.ts';
+import { ClientClaims, claimOf } from '../admission/client-claims.ts';
+import type { DefaultPolicy } from '../admission/client-policy.ts';
+import { type ClientVerifiers, livingVerifiers } from '../admission/client-verifier.ts';
+import { selects } from '../admission/label-selector.ts';
+import type { Policy } from '../admission/policy-violations.ts';
+import type { References } from '../admission/references.ts';
+import type { Client } from '../oauth/client.ts';
+import { CLIENT_AUTH_METHODS } from '../oauth/client-auth/index.ts';
+import { GRANT_TYPES } from '../oauth/grants/index.ts';
+import { KeyRing } from '../oauth/keys.ts';
+import type { Clock } from '../oauth/ports.ts';
+import { Registry, type RegistryDraft } from '../oauth/registry.ts';
+import type { KubernetesObject } from './resources.ts';
+import { sourceOf } from './source-object.ts';
+
+export interface AdmittedClientsOptions {
+  readonly className: string;
+  readonly releaseNamespace: string;
+  readonly defaultPolicy: DefaultPolicy;
+  readonly labelsOf: (namespace: string) => Readonly<Record<string, string>>;
+  /** What the verifier Secret of a client says. */
+  readonly verifiersOf: (uid: string) => ClientVerifiers | undefined;
+  readonly clock: Clock;
+}
+
+/** What became of a client, for the audit stream. */
+export interface ClientChange {
+  readonly clientId: string;
+  readonly kind: 'accepted' | 'refused' | 'removed';
+  /** Why it is refused. */
+  readonly reason?: string;
+}
+
+/** What of a client is served. */
+export interface ServedState {
+  readonly generation: number;
+  readonly secretRevision: number | undefined;
+}
+
+interface Entry {
+  object: KubernetesObject;
+  /** What it came to by itself; undefined until it was judged. */
+  alone: Judged | undefined;
+  /** Undefined when it is refused. */
+  served: Client | undefined;
+  /** As of the latest {@link AdmittedClients.publish}. */
+  published: ServedState | undefined;
+}
+
+interface Judged {
+  /** What it was judged by: with the same two the same client comes of it, whatever the policies say. */
+  readonly object: KubernetesObject;
+  readonly verifiers: ClientVerifiers | undefined;
+  readonly clientId: string;
+  readonly client: Client | undefined;
+  /** Of its `Ready`. */
+  readonly reason: string;
+}
+
+export class AdmittedClients {
+  readonly #options: AdmittedClientsOptions;
+  readonly #context: AdmissionContext;
+  readonly #entries = new Map<string, Entry>();
+  readonly #claims = new ClientClaims<string>();
+  /** By namespace: those that are about it. */
+  readonly #matching = new Map<string, readonly Policy[]>();
+  #policies: readonly Policy[] = [];
+  #registry = new Registry([], new KeyRing([]));
+  #draft: RegistryDraft | undefined;
+  /** Judged since the latest {@link publish}. */
+  readonly #unpublished = new Set<string>();
+  readonly #changes: ClientChange[] = [];
+  #refused = 0;
+
+  constructor(options: AdmittedClientsOptions) {
+    this.#options = options;
+    this.#context = {
+      unknownFields: 'ignore',
+      releaseNamespace: options.releaseNamespace,
+      releaseNamespaceReserved: true,
+      policies: [],
+      defaultPolicy: options.defaultPolicy,
+      references: this.#references(),
+      supportedGrantTypes: [...GRANT_TYPES.keys()],
+      supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()],
+      programmed: () => PROGRAMMED,
+    };
+  }
+
+  /** How many clients the last judgement refused. */
+  get refused(): number {
+    return this.#refused;
+  }
+
+  uids(): Iterable<string> {
+    return this.#entries.keys();
+  }
+
+  /** Takes an object in; it is for the caller to have it judged. Whatever must not be served is as good as gone. */
+  put(object: KubernetesObject): void {
+    const { uid } = object.metadata;
+    if (!isServed({ manifest: object }, this.#options.className)) {
+      this.delete(uid);
+      return;
+    }
+    const entry = this.#entries.get(uid);
+    if (entry === undefined) {
+      this.#entries.set(uid, { object, alone: undefined, served: undefined, published: undefined });
+    } else entry.object = object;
+  }
+
+  delete(uid: string): void {
+    const entry = this.#entries.get(uid);
+    if (entry === undefined) return;
+    this.#entries.delete(uid);
+    this.#claims.delete(uid);
+    this.#unpublished.delete(uid);
+    this.#count(entry, -1);
+    if (entry.alone !== undefined) this.#changes.push({ clientId: entry.alone.clientId, kind: 'removed' });
+    if (entry.served !== undefined) this.#drafted().remove(uid);
+  }
+
+  /** @returns the clients that have to be judged anew */
+  setPolicies(policies: readonly Policy[]): readonly string[] {
+    const before = new Map(this.#policies.map((policy) => [policy.name, policy]));
+    const after = new Map(policies.map((policy) => [policy.name, policy]));
+    const changed = [...this.#policies, ...policies].filter(
+      ({ name }) => JSON.stringify(before.get(name)) !== JSON.stringify(after.get(name)),
+    );
+    this.#policies = policies;
+    if (changed.length === 0) return [];
+    this.#matching.clear();
+    return this.#inNamespaces((namespace) => {
+      const labels = this.#options.labelsOf(namespace);
+      return changed.some(({ namespaceSelector }) => selects(namespaceSelector, labels));
+    });
+  }
+
+  /** The labels of a namespace are not what they were. @returns the clients that have to be judged anew */
+  relabelled(namespace: string): readonly string[] {
+    this.#matching.delete(namespace);
+    return this.#inNamespaces((candidate) => candidate === namespace);
+  }
+
+  /** Judges a client by itself; {@link settle} completes it. Does nothing for one that is gone. */
+  judge(uid: string): void {
+    const entry = this.#entries.get(uid);
+    if (entry === undefined) return;
+    const verifiers = this.#options.verifiersOf(uid);
+    const verdict = this.#findings(entry.object);
+    this.#claims.put(uid, claimOf(verdict));
+    const before = entry.alone;
+    const isSame = before?.object === entry.object && before.verifiers === verifiers && before.client !== undefined;
+    const { client, clientId, conditions } = clientVerdict(verdict);
+    entry.alone = {
+      ...{ object: entry.object, verifiers, clientId, reason: reasonOf({ conditions }) },
+      // The same object serves on: the registry then need not change.
+      client: isSame && client !== undefined && !hasExpiry(verifiers) ? before.client : client,
+    };
+    this.#unpublished.add(uid);
+  }
+
+  /** Lets the set of all say what it makes of those that were judged. */
+  settle(): void {
+    for (const uid of this.#claims.settle()) this.#unpublished.add(uid);
+  }
+
+  /** Serves what was settled. @returns the registry, and what became of whom since the one before */
+  publish(keys: KeyRing): { readonly registry: Registry; readonly changes: readonly ClientChange[] } {
+    for (const uid of this.#unpublished) this.#serve(uid);
+    this.#unpublished.clear();
+    if (this.#draft !== undefined || keys !== this.#registry.keys) this.#registry = this.#drafted().finish(keys);
+    this.#draft = undefined;
+    return { registry: this.#registry, changes: this.#changes.splice(0) };
+  }
+
+  /** What of a client the present registry serves, or refuses. */
+  servedState(uid: string): ServedState | undefined {
+    return this.#entries.get(uid)?.published;
+  }
+
+  #serve(uid: string): void {
+    const entry = this.#entries.get(uid);
+    if (entry?.alone === undefined) return;
+    const { object, verifiers, clientId, client: alone } = entry.alone;
+    const amongAll = this.#claims.faultsOf(uid);
+    const client = amongAll.length === 0 ? alone : undefined;
+    const isFirst = entry.published === undefined;
+    if (!isFirst) this.#count(entry, -1);
+    const wasServed = entry.served;
+    entry.published = { generation: object.metadata.generation ?? 1, secretRevision: verifiers?.revision };
+    entry.served = client;
+    this.#count(entry, 1);
+    if (client !== wasServed) {
+      if (client === undefined) this.#drafted().remove(uid);
+      else this.#drafted().put(client);
+    }
+    if (client === undefined && (wasServed !== undefined || isFirst)) {
+      const reason =
+        amongAll.length === 0 ? entry.alone.reason : reasonOf(clientVerdict(this.#findings(object), amongAll));
+      this.#changes.push({ clientId, kind: 'refused', reason });
+    } else if (client !== undefined && wasServed === undefined) this.#changes.push({ clientId, kind: 'accepted' });
+  }
+
+  #count({ published, served }: Entry, by: 1 | -1): void {
+    if (published !== undefined && served === undefined) this.#refused += by;
+  }
+
+  #drafted(): RegistryDraft {
+    this.#draft ??= this.#registry.draft();
+    return this.#draft;
+  }
+
+  #findings(object: KubernetesObject) {
+    const source = sourceOf(object);
+    return findClient(source, { ...this.#context, policies: this.#policiesOf(source.namespace) });
+  }
+
+  #policiesOf(namespace: string): readonly Policy[] {
+    const known = this.#matching.get(namespace);
+    if (known !== undefined) return known;
+    const labels = this.#options.labelsOf(namespace);
+    const matching = this.#policies.filter(({ namespaceSelector }) => selects(namespaceSelector, labels));
+    this.#matching.set(namespace, matching);
+    return matching;
+  }
+
+  #inNamespaces(isMeant: (namespace: string) => boolean): readonly string[] {
+    const answers = new Map<string, boolean>();
+    const uids: string[] = [];
+    for (const [uid, { object }] of this.#entries) {
+      const { namespace = '' } = object.metadata;
+      let answer = answers.get(namespace);
+      if (answer === undefined) {
+        answer = isMeant(namespace);
+        answers.set(namespace, answer);
+      }
+      if (answer) uids.push(uid);
+    }
+    return uids;
+  }
+
+  #references(): References {
+    const { labelsOf, verifiersOf, clock } = this.#options;
+    return {
+      secret: () => 'withheld',
+      // The controller looks them up and refuses to make a credential of what is not there.
+      hasConfigMap: () => true,
+      hasServiceAccount: () => true,
+      namespaceLabels: labelsOf,
+      verifiersOf: (uid) => {
+        const verifiers = verifiersOf(uid);
+        return verifiers === undefined ? [] : livingVerifiers(verifiers, clock.now());
+      },
+    };
+  }
+}
+
+const PROGRAMMED = { status: 'True', reason: 'Programmed', message: 'Served by this process.' } as const;
+
+function reasonOf({ conditions }: Pick<ClientVerdict, 'conditions'>): string {
+  return conditions.at(-1)?.reason ?? 'Pending';
+}
+
+/** Whether the very same verifiers may come to another client later. */
+function hasExpiry(verifiers: ClientVerifiers | undefined): boolean {
+  return verifiers?.verifiers.some(({ expiresAt }) => expiresAt !== undefined) ?? false;
+}

@@ -1,0 +1,395 @@
+// From the objects of a cluster to the registry that requests read: follow them, judge what changed and nothing else, build
+// the next registry, swap one reference. It serves on with what it knows while the API server is away. What is judged by
+// what is admitted-clients.ts; Secrets are release-secrets.ts.
+
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import { admitPolicies } from '../admission/admit-policies.ts';
+import type { DefaultPolicy } from '../admission/client-policy.ts';
+import type { StoredKey } from '../admission/key-secret.ts';
+import { classOf, readManifest } from '../admission/manifest.ts';
+import type { SingleSecret } from '../admission/secret-parts.ts';
+import { SIGNING_KEY } from '../admission/signing-key.ts';
+import { KeyRing } from '../oauth/keys.ts';
+import type { Clock, Random } from '../oauth/ports.ts';
+import { Registry, type RegistryRef } from '../oauth/registry.ts';
+import { AdmittedClients, type ClientChange, type ServedState } from './admitted-clients.ts';
+import type { KubernetesApi } from './client.ts';
+import type { ObjectChange } from './object-store.ts';
+import { Reflector, type ReflectorOptions, type WatchMetrics } from './reflector.ts';
+import { keptOfSecret, PARTS_SELECTOR, ReleaseSecrets } from './release-secrets.ts';
+import {
+  CLIENT_POLICIES,
+  type KubernetesObject,
+  NAMESPACES,
+  OAUTH_CLIENTS,
+  type Resource,
+  resourceName,
+  SECRETS,
+  SIGNING_KEYS,
+} from './resources.ts';
+import { sourceOf } from './source-object.ts';
+
+/** Changes that come together are judged together. */
+const COALESCE_MILLISECONDS = 10;
+/** How long clients are judged before others get their turn. */
+const SLICE_MILLISECONDS = 8;
+/** While much is to be judged anew, what is judged is served so often. */
+const PUBLISH_MILLISECONDS = 250;
+/** The longest that a timer can wait. */
+const LONGEST_TIMER = 2 ** 31 - 1;
+
+const NAME_LABEL = 'kubernetes.io/metadata.name';
+
+export interface RegistrySyncOptions {
+  readonly api: Pick<KubernetesApi, 'list' | 'watch'>;
+  readonly className: string;
+  readonly releaseNamespace: string;
+  readonly defaultPolicy: DefaultPolicy;
+  /** The namespaces whose OAuthClients are served; none: every one. */
+  readonly watchNamespaces: readonly string[];
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Pick<Logger, 'info' | 'warn' | 'error'>;
+  readonly metrics: WatchMetrics;
+  /** Called after each swap. Must not throw. */
+  readonly onSwap: (swap: RegistrySwap) => void;
+  /** Called when the text of a Secret of which there is one may be another. Must not throw. */
+  readonly onSecret: () => void;
+}
+
+export interface RegistrySwap {
+  /** Whether nothing was served before. */
+  readonly isFirst: boolean;
+  /** From the first of the changes that were taken together until they were served. */
+  readonly seconds: number;
+  /** What became of whom. */
+  readonly changes: readonly ClientChange[];
+}
+
+/** The key that signs. Times are epoch milliseconds. */
+export interface SigningKeyAge {
+  readonly activatedAt: number | undefined;
+  /** When the next one takes over; undefined where nobody has planned it. */
+  readonly nextRotation: number | undefined;
+}
+
+export class RegistrySync implements RegistryRef {
+  readonly #options: RegistrySyncOptions;
+  readonly #clients: AdmittedClients;
+  readonly #secrets = new ReleaseSecrets();
+  readonly #clientReflectors: readonly Reflector[];
+  readonly #policies: Reflector;
+  readonly #namespaces: Reflector;
+  readonly #signingKeys: Reflector;
+  readonly #reflectors: readonly (readonly [Resource, Reflector])[];
+  /** What somebody changed: judged first. */
+  readonly #urgent = new Set<string>();
+  /** What follows from a change of something else. */
+  readonly #later = new Set<string>();
+  readonly #firstSwap = Promise.withResolvers<void>();
+  #current = new Registry([], new KeyRing([]));
+  #ring = new KeyRing([]);
+  #signing: SigningKeyAge | undefined;
+  #policiesChanged = true;
+  #keysChanged = true;
+  #served = false;
+  /** Of `performance.now()`: the oldest change that is not served yet. */
+  #changedAt: number | undefined;
+  #publishedAt = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #expiry: NodeJS.Timeout | undefined;
+  #working: Promise<void> | undefined;
+  #stopped = false;
+
+  constructor(options: RegistrySyncOptions) {
+    this.#options = options;
+    const { className, releaseNamespace, defaultPolicy, clock, watchNamespaces } = options;
+    this.#clients = new AdmittedClients({
+      ...{ className, releaseNamespace, defaultPolicy, clock },
+      labelsOf: (namespace) => this.#labelsOf(namespace),
+      verifiersOf: (uid) => this.#secrets.verifiersOf(uid),
+    });
+    const everywhere = watchNamespaces.length === 0 ? [undefined] : watchNamespaces;
+    this.#clientReflectors = everywhere.map((namespace) =>
+      this.#reflector(OAUTH_CLIENTS, (change) => this.#clientChanged(change), {
+        ...(namespace !== undefined && { namespace }),
+        keep: (object) => keptOfClient(object, className),
+      }),
+    );
+    this.#policies = this.#reflector(CLIENT_POLICIES, (change) => this.#policyChanged(change), { keep: withoutStatus });
+    this.#namespaces = this.#reflector(NAMESPACES, (change) => this.#namespaceChanged(change), {
+      keep: keptOfNamespace,
+    });
+    this.#signingKeys = this.#reflector(SIGNING_KEYS, (change) => this.#signingKeyChanged(change), {
+      ...{ namespace: releaseNamespace, keep: withoutStatus },
+    });
+    const secrets = this.#reflector(SECRETS, (change) => this.#secretChanged(change), {
+      ...{ namespace: releaseNamespace, labelSelector: PARTS_SELECTOR, keep: keptOfSecret },
+    });
+    this.#reflectors = [
+      ...this.#clientReflectors.map((reflector) => [OAUTH_CLIENTS, reflector] as const),
+      [CLIENT_POLICIES, this.#policies],
+      [NAMESPACES, this.#namespaces],
+      [SIGNING_KEYS, this.#signingKeys],
+      [SECRETS, secrets],
+    ];
+  }
+
+  get current(): Registry {
+    return this.#current;
+  }
+
+  get refusedClients(): number {
+    return this.#clients.refused;
+  }
+
+  /** The key that signs, for metrics; undefined while there is none. */
+  get signingKey(): SigningKeyAge | undefined {
+    return this.#signing;
+  }
+
+  /** Why nothing is served yet; undefined once something is, whatever happens to the API server then. */
+  get startFault(): string | undefined {
+    if (this.#served) return undefined;
+    const waiting = this.#reflectors.filter(([, { synced }]) => !synced);
+    if (waiting.length === 0) return 'judging the clients';
+    const faults = waiting.flatMap(([, { fault }]) => fault ?? []);
+    if (faults.length > 0) return [...new Set(faults)].join('; ');
+    return `waiting for the first list of ${[...new Set(waiting.map(([resource]) => resourceName(resource)))].join(', ')}`;
+  }
+
+  /** What keeps it from hearing of changes; undefined when all is well. */
+  get watchFault(): string | undefined {
+    const faults = this.#reflectors.flatMap(([, { fault }]) => fault ?? []);
+    return faults.length === 0 ? undefined : [...new Set(faults)].join('; ');
+  }
+
+  /** Epoch milliseconds up to which nothing was missed. */
+  get lastProgress(): number {
+    return Math.min(...this.#reflectors.map(([, { lastProgress }]) => lastProgress));
+  }
+
+  /** What of a client is served or refused, by uid. */
+  servedState(uid: string): ServedState | undefined {
+    return this.#served ? this.#clients.servedState(uid) : undefined;
+  }
+
+  /** The text of a Secret of which there is one; undefined while it is not there. */
+  textOf(secret: SingleSecret): string | undefined {
+    return this.#secrets.textOf(secret);
+  }
+
+  start(): void {
+    for (const [, reflector] of this.#reflectors) reflector.start();
+  }
+
+  /** Once something is served. */
+  whenServing(): Promise<void> {
+    return this.#firstSwap.promise;
+  }
+
+  /** Nothing changes after the promise is fulfilled. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    clearTimeout(this.#timer);
+    clearTimeout(this.#expiry);
+    await Promise.all(this.#reflectors.map(([, reflector]) => reflector.stop()));
+    await this.#working;
+  }
+
+  #reflector(
+    resource: Resource,
+    onChange: (change: ObjectChange) => void,
+    selection: Pick<ReflectorOptions, 'namespace' | 'labelSelector' | 'keep'>,
+  ): Reflector {
+    const { api, clock, random, log, metrics } = this.#options;
+    const onSynced = () => this.#workSoon();
+    return new Reflector({ api, resource, onChange, onSynced, clock, random, log, metrics, ...selection });
+  }
+
+  #clientChanged({ type, object, before }: ObjectChange): void {
+    const { uid, generation } = object.metadata;
+    if (type === 'delete') this.#clients.delete(uid);
+    else {
+      // Somebody wrote its status or its labels.
+      if (before !== undefined && before.metadata.generation === generation && !isDeleted(object)) return;
+      this.#clients.put(object);
+      this.#urgent.add(uid);
+    }
+    this.#workSoon();
+  }
+
+  #policyChanged({ object, before }: ObjectChange): void {
+    if (before !== undefined && before.metadata.generation === object.metadata.generation) return;
+    this.#policiesChanged = true;
+    this.#workSoon();
+  }
+
+  #namespaceChanged({ type, object, before }: ObjectChange): void {
+    if (before !== undefined && JSON.stringify(before.metadata.labels) === JSON.stringify(object.metadata.labels))
+      return;
+    // One that goes takes its clients along, each of which is told by itself.
+    if (type === 'delete') return;
+    for (const uid of this.#clients.relabelled(object.metadata.name)) this.#later.add(uid);
+    this.#workSoon();
+  }
+
+  #signingKeyChanged({ object, before }: ObjectChange): void {
+    if (before !== undefined && before.metadata.generation === object.metadata.generation) return;
+    this.#keysChanged = true;
+    this.#workSoon();
+  }
+
+  #secretChanged(change: ObjectChange): void {
+    const taken = this.#secrets.take(change);
+    if (taken.part === 'none') return;
+    if (taken.part === 'verifier') this.#urgent.add(taken.uid);
+    else if (taken.part === 'signing-key') this.#keysChanged = true;
+    else this.#options.onSecret();
+    this.#workSoon();
+  }
+
+  /** A verifier counts no longer when its time has come, whether anybody writes that or not. */
+  #awaitExpiry(): void {
+    clearTimeout(this.#expiry);
+    const { clock } = this.#options;
+    const next = this.#secrets.nextExpiry;
+    if (next === undefined || this.#stopped) return;
+    this.#expiry = setTimeout(
+      () => {
+        for (const uid of this.#secrets.takeExpired(clock.now())) this.#urgent.add(uid);
+        this.#awaitExpiry();
+        this.#workSoon();
+      },
+      Math.min(Math.max(0, next - clock.now()), LONGEST_TIMER),
+    );
+  }
+
+  #workSoon(): void {
+    this.#changedAt ??= performance.now();
+    if (this.#timer !== undefined || this.#working !== undefined || this.#stopped) return;
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      this.#working = this.#work()
+        .catch((error: unknown) => this.#options.log.error({ err: error }, 'changes could not be served'))
+        .finally(() => {
+          this.#working = undefined;
+          if (this.#changedAt !== undefined && this.#isSynced) this.#workSoon();
+        });
+    }, COALESCE_MILLISECONDS);
+  }
+
+  get #isSynced(): boolean {
+    return this.#reflectors.every(([, { synced }]) => synced);
+  }
+
+  async #work(): Promise<void> {
+    // What is half known would be refused first and accepted a moment later.
+    if (!this.#isSynced) return;
+    for (;;) {
+      if (this.#policiesChanged) this.#takePolicies();
+      if (this.#keysChanged) await this.#takeKeys();
+      this.#judgeSlice();
+      const isDone = this.#urgent.size === 0 && this.#later.size === 0;
+      const isDue = this.#served && performance.now() - this.#publishedAt > PUBLISH_MILLISECONDS;
+      if (isDone || (isDue && this.#urgent.size === 0)) this.#publish(isDone);
+      if (isDone || this.#stopped) return;
+      await nextTurn();
+    }
+  }
+
+  #judgeSlice(): void {
+    const end = performance.now() + SLICE_MILLISECONDS;
+    for (const lane of [this.#urgent, this.#later]) {
+      for (const uid of lane) {
+        if (performance.now() > end) break;
+        lane.delete(uid);
+        this.#judge(uid);
+      }
+    }
+    this.#clients.settle();
+  }
+
+  /** The judge throws for no manifest; should it all the same, that is one client's misfortune and nobody else's. */
+  #judge(uid: string): void {
+    try {
+      this.#clients.judge(uid);
+    } catch (error) {
+      this.#options.log.error({ uid, err: error }, 'a client could not be judged and is not served');
+      this.#clients.delete(uid);
+    }
+  }
+
+  #takePolicies(): void {
+    this.#policiesChanged = false;
+    const verdicts = admitPolicies({
+      ...{ className: this.#options.className, unknownFields: 'ignore' },
+      policies: [...this.#policies.objects()].map(sourceOf),
+    });
+    const policies = verdicts.flatMap(({ policy }) => policy ?? []);
+    for (const uid of this.#clients.setPolicies(policies)) this.#later.add(uid);
+  }
+
+  async #takeKeys(): Promise<void> {
+    this.#keysChanged = false;
+    const { log } = this.#options;
+    const { ring, signing } = await this.#secrets.ringOf(this.#signingKeys.objects(), (secret, fault) =>
+      log.error({ secret }, `a signing key cannot be used: ${fault}`),
+    );
+    this.#ring = ring;
+    this.#signing = signing && this.#ageOf(signing);
+  }
+
+  #ageOf({ signingKey, activatedAt }: StoredKey): SigningKeyAge {
+    const object = this.#signingKeys.get(`${this.#options.releaseNamespace}/${signingKey}`);
+    const rotation = readManifest(SIGNING_KEY.ignore, object).manifest?.spec.rotation;
+    const isPlanned = activatedAt !== undefined && rotation?.policy === 'Scheduled';
+    return { activatedAt, nextRotation: isPlanned ? activatedAt + rotation.interval * 1000 : undefined };
+  }
+
+  #publish(isDone: boolean): void {
+    const { registry, changes } = this.#clients.publish(this.#ring);
+    this.#current = registry;
+    this.#publishedAt = performance.now();
+    const isFirst = !this.#served;
+    const seconds = (this.#publishedAt - (this.#changedAt ?? this.#publishedAt)) / 1000;
+    if (isDone) this.#changedAt = undefined;
+    this.#served = true;
+    this.#firstSwap.resolve();
+    this.#awaitExpiry();
+    this.#options.onSwap({ isFirst, seconds, changes });
+  }
+
+  #labelsOf(namespace: string): Readonly<Record<string, string>> {
+    const labels = this.#namespaces.get(namespace)?.metadata.labels;
+    // The API server puts it on every namespace; one that is not known yet has it too.
+    return labels?.[NAME_LABEL] === namespace ? labels : { ...labels, [NAME_LABEL]: namespace };
+  }
+}
+
+function isDeleted({ metadata }: KubernetesObject): boolean {
+  return metadata.deletionTimestamp !== undefined;
+}
+
+/** Of another class only what says so, and where it is. */
+function keptOfClient(object: KubernetesObject, className: string): KubernetesObject {
+  const { apiVersion, kind, metadata, spec } = object;
+  const { name, namespace = '', uid, resourceVersion, generation = 1, creationTimestamp, deletionTimestamp } = metadata;
+  const kept = { name, namespace, uid, resourceVersion, generation, creationTimestamp };
+  const ownClass = classOf(object);
+  return {
+    ...{ apiVersion, kind },
+    metadata: deletionTimestamp === undefined ? kept : { ...kept, deletionTimestamp },
+    spec: ownClass === className ? spec : { className: ownClass },
+  };
+}
+
+function withoutStatus({ status: _, ...object }: KubernetesObject & { readonly status?: unknown }): KubernetesObject {
+  return object as KubernetesObject;
+}
+
+function keptOfNamespace({ apiVersion, kind, metadata }: KubernetesObject): KubernetesObject {
+  const { name, uid, resourceVersion, creationTimestamp, labels = {} } = metadata;
+  return { apiVersion, kind, metadata: { name, uid, resourceVersion, creationTimestamp, labels } };
+}

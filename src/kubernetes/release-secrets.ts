@@ -1,0 +1,141 @@
+// The Secrets of the release namespace as a token server reads them: who may say what is decided by their exact type and
+// name, never by a label alone. Verifiers by client, keys with their material, and the two of which there is one.
+
+import { type ClientVerifiers, readVerifierSecret, VERIFIER_SECRET_TYPE } from '../admission/client-verifier.ts';
+import { importKeySecret, readKeySecret, type StoredKey } from '../admission/key-secret.ts';
+import { readSecretValue } from '../admission/references.ts';
+import { PART_LABEL, type SingleSecret } from '../admission/secret-parts.ts';
+import { servedKeys } from '../admission/served-keys.ts';
+import { KeyRing, type SigningKey } from '../oauth/keys.ts';
+import type { ObjectChange } from './object-store.ts';
+import { type KubernetesObject, objectKey } from './resources.ts';
+import { sourceOf } from './source-object.ts';
+
+/** The selector of the only Secrets a token server lists. */
+export const PARTS_SELECTOR = `${PART_LABEL} in (verifier,signing-key,pepper,webhook)`;
+
+/** A stored key and the Secret its material is in. */
+type KeyInSecret = StoredKey & { readonly secret: KubernetesObject };
+
+/** What a change of a Secret is about. */
+export type SecretChange =
+  | { readonly part: 'verifier'; readonly uid: string }
+  | { readonly part: 'signing-key' | 'pepper' | 'webhook' | 'none' };
+
+/** What is kept of a Secret: of a verifier Secret what it says, because there are as many as clients. */
+export function keptOfSecret(object: KubernetesObject): KubernetesObject {
+  if (object.type !== VERIFIER_SECRET_TYPE) return object;
+  const { apiVersion, kind, metadata } = object;
+  const { name, namespace, uid, resourceVersion, creationTimestamp } = metadata;
+  const kept = { name, ...(namespace !== undefined && { namespace }), uid, resourceVersion, creationTimestamp };
+  return { apiVersion, kind, metadata: kept, verifiers: readVerifierSecret(object) };
+}
+
+type ReadVerifiers = ReturnType<typeof readVerifierSecret>;
+
+function verifiersIn(object: KubernetesObject | undefined): ReadVerifiers {
+  return (object as { readonly verifiers?: ReadVerifiers } | undefined)?.verifiers;
+}
+
+export class ReleaseSecrets {
+  readonly #verifiers = new Map<string, ClientVerifiers>();
+  /** When verifiers end, of those clients that are between two secrets. */
+  readonly #expiries = new Map<string, readonly number[]>();
+  readonly #keys = new Map<string, KeyInSecret>();
+  readonly #singles = new Map<string, KubernetesObject>();
+  /** Material that was read, by uid of the Secret: immutable Secrets are read once for each state. */
+  readonly #imported = new Map<string, SigningKey>();
+
+  /** Takes a change in. */
+  take({ type, object, before }: ObjectChange): SecretChange {
+    const verifiers = verifiersIn(object);
+    const lost = verifiers === undefined ? verifiersIn(before)?.uid : undefined;
+    if (lost !== undefined) {
+      // What cannot be read any more says nothing, and least of all what it said before.
+      this.#verifiers.delete(lost);
+      this.#expiries.delete(lost);
+      return { part: 'verifier', uid: lost };
+    }
+    if (verifiers !== undefined) {
+      const times = type === 'delete' ? [] : verifiers.verifiers.flatMap(({ expiresAt }) => expiresAt ?? []);
+      if (type === 'delete') this.#verifiers.delete(verifiers.uid);
+      else this.#verifiers.set(verifiers.uid, verifiers);
+      if (times.length === 0) this.#expiries.delete(verifiers.uid);
+      else this.#expiries.set(verifiers.uid, times);
+      return { part: 'verifier', uid: verifiers.uid };
+    }
+    const key = objectKey(object.metadata);
+    const wasKey = this.#keys.delete(key);
+    const stored = type === 'delete' ? undefined : readKeySecret(object);
+    if (stored !== undefined) this.#keys.set(key, { ...stored, secret: object });
+    if (wasKey || stored !== undefined) return { part: 'signing-key' };
+    const part = object.metadata.labels?.[PART_LABEL];
+    if (part !== 'pepper' && part !== 'webhook') return { part: 'none' };
+    if (type === 'delete') this.#singles.delete(object.metadata.name);
+    else this.#singles.set(object.metadata.name, object);
+    return { part };
+  }
+
+  /** What is accepted from a client; undefined while nobody has said. */
+  verifiersOf(uid: string): ClientVerifiers | undefined {
+    return this.#verifiers.get(uid);
+  }
+
+  /** When the next verifier ends, in epoch milliseconds; undefined while none will. */
+  get nextExpiry(): number | undefined {
+    let next: number | undefined;
+    for (const times of this.#expiries.values()) {
+      for (const time of times) if (next === undefined || time < next) next = time;
+    }
+    return next;
+  }
+
+  /** The clients with a verifier that ended since this was asked before. @param now epoch milliseconds */
+  takeExpired(now: number): readonly string[] {
+    const expired: string[] = [];
+    for (const [uid, times] of this.#expiries) {
+      const ahead = times.filter((time) => time > now);
+      if (ahead.length === times.length) continue;
+      expired.push(uid);
+      if (ahead.length === 0) this.#expiries.delete(uid);
+      else this.#expiries.set(uid, ahead);
+    }
+    return expired;
+  }
+
+  /** The text of a Secret of which there is one; undefined while it is not there or holds none. */
+  textOf({ name, part, key }: SingleSecret): string | undefined {
+    const secret = this.#singles.get(name);
+    if (secret?.metadata.labels?.[PART_LABEL] !== part) return undefined;
+    const value = readSecretValue(secret, key, true);
+    return value.outcome === 'found' ? value.value : undefined;
+  }
+
+  /**
+   * The ring that the keys come to. A key that cannot be read is left out.
+   * @param signingKeys the SigningKeys of the release namespace
+   * @param onFault told each key that was left out, and why
+   */
+  async ringOf(
+    signingKeys: Iterable<KubernetesObject>,
+    onFault: (secret: string, message: string) => void,
+  ): Promise<{ readonly ring: KeyRing; readonly signing: StoredKey | undefined }> {
+    const served = servedKeys([...signingKeys].map(sourceOf), [...this.#keys.values()]);
+    const material = new Map<string, SigningKey>();
+    const keys: SigningKey[] = [];
+    for (const stored of served) {
+      const id = `${stored.secret.metadata.uid} ${stored.state}`;
+      try {
+        const key = this.#imported.get(id) ?? (await importKeySecret(stored.secret, stored));
+        material.set(id, key);
+        keys.push(key);
+      } catch (error) {
+        onFault(stored.secret.metadata.name, error instanceof Error ? error.message : String(error));
+      }
+    }
+    this.#imported.clear();
+    for (const [id, key] of material) this.#imported.set(id, key);
+    const ring = new KeyRing(keys);
+    return { ring, signing: served.find(({ keyId }) => keyId === ring.signing?.kid) };
+  }
+}

@@ -1,0 +1,29 @@
+// The API server as the processes of a cluster reach it.
+
+import { readFileSync } from 'node:fs';
+import { ApiClient } from '../kubernetes/api-client.ts';
+import { type ClusterAccess, inClusterAccess } from '../kubernetes/cluster-access.ts';
+import { kubeconfigAccess } from '../kubernetes/kubeconfig.ts';
+import type { ClusterPlace } from './cluster-config.ts';
+import { systemClock } from './machine.ts';
+import { StartError } from './start-error.ts';
+
+/** Nothing is asked yet. @throws StartError for a kubeconfig that cannot be used */
+export function connectCluster(place: ClusterPlace): ApiClient {
+  return new ApiClient({ access: accessOf(place), userAgent: `grantry/${version()}` });
+}
+
+function accessOf(place: ClusterPlace): ClusterAccess {
+  if (place.kind === 'pod') return inClusterAccess({ ...place, clock: systemClock });
+  try {
+    return kubeconfigAccess({ files: place.files, clock: systemClock });
+  } catch (error) {
+    const fault = error instanceof Error ? error.message : String(error);
+    throw new StartError(`no cluster: ${fault}; name a kubeconfig with KUBECONFIG, or run in a pod`, 2);
+  }
+}
+
+function version(): string {
+  const file = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
+  return (JSON.parse(file) as { readonly version: string }).version;
+}

@@ -1,0 +1,46 @@
+// What a token server tells its controller: what it serves, what its clients met with, and the alerts that wait.
+
+import type {
+  ObservedAnswer,
+  ObservedClient,
+  ObservedRequest,
+  ReplicaAnswers,
+  ReportAnswer,
+  ReportRequest,
+} from '../http/registry-endpoints.ts';
+import type { RegistrySync } from '../kubernetes/registry-sync.ts';
+import type { AlertReports } from './alert-reports.ts';
+import type { ClientUsage } from './client-usage.ts';
+
+export interface ReplicaOptions {
+  readonly registry: Pick<RegistrySync, 'current' | 'servedState'>;
+  readonly usage: ClientUsage;
+  /** Undefined until Redis was reached. */
+  readonly alerts: () => AlertReports | undefined;
+}
+
+export class Replica implements ReplicaAnswers {
+  readonly #options: ReplicaOptions;
+
+  constructor(options: ReplicaOptions) {
+    this.#options = options;
+  }
+
+  observed({ uids }: ObservedRequest): ObservedAnswer {
+    const { registry } = this.#options;
+    const clients: Record<string, ObservedClient> = {};
+    for (const uid of uids) {
+      const state = registry.servedState(uid);
+      if (state === undefined) continue;
+      const { generation, secretRevision } = state;
+      clients[uid] = { generation, ...(secretRevision !== undefined && { secretRevision }) };
+    }
+    return { clients, keyIds: registry.current.keys.jwks.keys.flatMap(({ kid }) => kid ?? []) };
+  }
+
+  async report({ after, acknowledged = [] }: ReportRequest): Promise<ReportAnswer> {
+    const { usage, alerts } = this.#options;
+    const waiting = (await alerts()?.exchange(acknowledged)) ?? [];
+    return { ...usage.since(after), alerts: waiting };
+  }
+}

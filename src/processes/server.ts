@@ -1,0 +1,290 @@
+// `grantry server`: one replica of the token server in a cluster. Its clients and keys are objects that it follows, its
+// state is in Redis, and nothing of its own outlives it. The admin port answers first and says what the rest waits for.
+
+import { readFile } from 'node:fs/promises';
+import { PEPPER_SECRET, WEBHOOK_SECRET } from '../admission/secret-parts.ts';
+import type { ReadinessCheck } from '../http/admin.ts';
+import type { ApiClient } from '../kubernetes/api-client.ts';
+import { type RegistrySwap, RegistrySync } from '../kubernetes/registry-sync.ts';
+import { randomId } from '../oauth/random-id.ts';
+import { AlertTurns } from '../redis/alert-turns.ts';
+import type { AlertDelivery } from './alert-delivery.ts';
+import { AlertReports } from './alert-reports.ts';
+import { alertDelivery } from './alerts.ts';
+import { ClientUsage } from './client-usage.ts';
+import { connectCluster } from './cluster-connection.ts';
+import { ConfigurationError, readSettings, type Settings } from './config.ts';
+import { listenOn } from './listening.ts';
+import { openLog, type ProcessLog } from './log.ts';
+import { systemClock, systemRandom } from './machine.ts';
+import { type Peppers, parsePeppers } from './pepper.ts';
+import type { RedisSettings } from './redis-config.ts';
+import { openRedisState, type RedisState } from './redis-state.ts';
+import { Replica } from './replica.ts';
+import { endOnSignals } from './shutdown.ts';
+import { StartError } from './start-error.ts';
+import { type AdminSide, assembleAdminSide, assembleTokenServer, type TokenServer } from './token-server.ts';
+import { UsersFile } from './users-file.ts';
+
+export interface ServerOptions {
+  readonly stderr: NodeJS.WritableStream;
+}
+
+/** Serves until a signal ends it. @returns 0; 1 when a port is taken or requests were cut off; 2 for wrong configuration */
+export async function server({ stderr }: ServerOptions): Promise<number> {
+  try {
+    const settings = readSettings({
+      defaults: { GRANTRY_HOST: '0.0.0.0' },
+      required: ['GRANTRY_ISSUER', 'GRANTRY_NAMESPACE', 'GRANTRY_REDIS_URL'],
+      hasSecrets: true,
+    });
+    if (settings.redis === undefined) throw new StartError('GRANTRY_REDIS_URL is not set', 2);
+    return await new ServerProcess({ ...settings, redis: settings.redis }).run();
+  } catch (error) {
+    if (error instanceof ConfigurationError) {
+      for (const fault of error.faults) stderr.write(`grantry server: ${fault}\n`);
+      return 2;
+    }
+    if (!(error instanceof StartError)) throw error;
+    stderr.write(`grantry server: ${error.message}\n`);
+    return error.code;
+  }
+}
+
+type ServerSettings = Settings & { readonly redis: RedisSettings };
+
+/** One replica from its start to its end. */
+class ServerProcess {
+  readonly #settings: ServerSettings;
+  readonly #processLog: ProcessLog;
+  readonly #api: ApiClient;
+  readonly #registry: RegistrySync;
+  readonly #usage: ClientUsage;
+  readonly #users: UsersFile;
+  readonly #admin: AdminSide;
+  readonly #pepperSeen = Promise.withResolvers<void>();
+  readonly #ended = Promise.withResolvers<number>();
+  /** What is served with; the first thing a pepper is needed for. */
+  #peppers: Peppers | undefined;
+  #pepperFault: string | undefined = 'not read yet';
+  #redis: RedisState | undefined;
+  #alertReports: AlertReports | undefined;
+  #alerts: AlertDelivery | undefined;
+  #tokens: TokenServer | undefined;
+  #signingKeyId: string | undefined;
+
+  /** @throws StartError for what configuration names and cannot be used */
+  constructor(settings: ServerSettings) {
+    this.#settings = settings;
+    this.#processLog = openLog({ level: settings.logLevel, format: settings.logFormat });
+    const { log } = this.#processLog;
+    const [clock, random] = [systemClock, systemRandom];
+    this.#api = connectCluster(settings.cluster);
+    this.#users = new UsersFile({ file: settings.usersFile, log });
+    const registry = {
+      get current() {
+        return sync.current;
+      },
+      servedState: (uid: string) => sync.servedState(uid),
+    };
+    this.#usage = new ClientUsage({ registry, clock, instance: randomId(random, 9) });
+    this.#admin = assembleAdminSide({
+      ...{ settings, registry, random, log },
+      store: this.#storeProbe(),
+      refusedClients: () => sync.refusedClients,
+      logDropped: this.#processLog.dropped,
+      readiness: this.#readiness(),
+      processMetrics: true,
+      followed: {
+        now: () => clock.now(),
+        lastProgress: () => sync.lastProgress,
+        signingKey: () => sync.signingKey,
+      },
+      replica: new Replica({
+        ...{ registry, usage: this.#usage },
+        alerts: () => this.#alertReports,
+      }),
+    });
+    const sync = new RegistrySync({
+      ...{ api: this.#api, clock, random, log, metrics: this.#admin.metrics.watches },
+      ...{ className: settings.className, releaseNamespace: settings.namespace },
+      ...{ defaultPolicy: settings.defaultPolicy, watchNamespaces: settings.watchNamespaces },
+      onSwap: (swap) => this.#swapped(swap),
+      onSecret: () => void this.#lookForPepper(),
+    });
+    this.#registry = sync;
+  }
+
+  /** Until the end. @throws StartError when it cannot listen, or Redis cannot be used whatever is waited for */
+  async run(): Promise<number> {
+    const { host, adminPort } = this.#settings;
+    this.#endOnSignals();
+    try {
+      await listenOn(this.#admin.admin, { host, port: adminPort, variable: 'GRANTRY_ADMIN_PORT' });
+      this.#registry.start();
+      const failed = this.#serve().then(() => this.#ended.promise);
+      return await Promise.race([this.#ended.promise, failed]);
+    } finally {
+      await this.#close();
+    }
+  }
+
+  async #serve(): Promise<void> {
+    const { host, port } = this.#settings;
+    await this.#lookForPepper();
+    const [redis] = await Promise.all([this.#openRedis(), this.#pepperSeen.promise, this.#registry.whenServing()]);
+    if (this.#admin.draining.begun || this.#peppers === undefined) return;
+    const tokens = this.#assemble(redis, this.#peppers);
+    this.#tokens = tokens;
+    this.#users.start();
+    await listenOn(tokens.public, { host, port, variable: 'GRANTRY_PORT' });
+    this.#alerts?.start();
+    this.#noteSigningKey();
+    this.#processLog.log.info({ issuer: this.#settings.issuer, clients: this.#registry.current.size }, 'serving');
+  }
+
+  #assemble(redis: RedisState, peppers: Peppers): TokenServer {
+    const { log } = this.#processLog;
+    const tokens = assembleTokenServer(
+      {
+        ...{ settings: this.#settings, registry: this.#registry, stores: redis.stores, owners: this.#users.users },
+        ...{ clock: systemClock, random: systemRandom, peppers, log, usage: this.#usage },
+      },
+      this.#admin,
+    );
+    const reports = new AlertReports(new AlertTurns({ ...redis, hasController: true }));
+    this.#alertReports = reports;
+    this.#alerts = alertDelivery({
+      ...{ redis, server: tokens, settings: this.#settings, log, reports },
+      webhookSecret: () => this.#registry.textOf(WEBHOOK_SECRET),
+    });
+    return tokens;
+  }
+
+  async #openRedis(): Promise<RedisState> {
+    const { redis, issuer } = this.#settings;
+    const { log } = this.#processLog;
+    this.#redis = await openRedisState({
+      ...{ redis, log, issuer: { explicit: issuer, fallback: issuer } },
+      onFatal: (error) => {
+        log.fatal(`redis: ${error.message}`);
+        this.#ended.resolve(error.code);
+      },
+    });
+    return this.#redis;
+  }
+
+  /** Reads the pepper from its file or its Secret. What is served with stays until the end: handles are made with it. */
+  async #lookForPepper(): Promise<void> {
+    const { pepperFile } = this.#settings;
+    try {
+      const text = await this.#pepperText();
+      if (text === undefined) return;
+      const peppers = parsePeppers(text);
+      this.#pepperFault = undefined;
+      if (this.#peppers === undefined) this.#peppers = peppers;
+      else if (!isSame(peppers, this.#peppers)) this.#pepperFault = 'it is another one now; restart to take it over';
+      this.#pepperSeen.resolve();
+    } catch (error) {
+      const fault = error instanceof Error ? error.message : String(error);
+      this.#pepperFault = `${pepperFile ?? `the Secret ${PEPPER_SECRET.name}`}: ${fault}`;
+      // A file that cannot be used is looked at again, as a Secret is by itself.
+      if (pepperFile !== undefined) setTimeout(() => void this.#lookForPepper(), 1000).unref();
+    }
+  }
+
+  async #pepperText(): Promise<string | undefined> {
+    const { pepperFile, namespace } = this.#settings;
+    if (pepperFile !== undefined) return await readFile(pepperFile, 'utf8');
+    const text = this.#registry.textOf(PEPPER_SECRET);
+    if (text === undefined) {
+      this.#pepperFault = `waiting for the Secret ${PEPPER_SECRET.name} in ${namespace}, which the controller makes`;
+    }
+    return text;
+  }
+
+  #readiness(): readonly ReadinessCheck[] {
+    return [
+      { name: 'registry', fault: () => this.#registry.startFault },
+      { name: 'pepper', fault: () => (this.#peppers === undefined ? this.#pepperFault : undefined) },
+      { name: 'public port', fault: () => (this.#tokens?.public.server.listening ? undefined : 'not listening yet') },
+      { name: 'kubernetes', fault: () => this.#registry.watchFault && this.#staleness(), required: false },
+      { name: 'pepper change', fault: () => this.#peppers && this.#pepperFault, required: false },
+      {
+        name: 'redis',
+        fault: () => (this.#redis ? this.#redis.readiness.fault() : 'not reached yet'),
+        required: false,
+      },
+    ];
+  }
+
+  #staleness(): string {
+    const { watchFault, lastProgress } = this.#registry;
+    return `nothing heard since ${new Date(lastProgress).toISOString()}, serving what was known: ${watchFault}`;
+  }
+
+  #storeProbe() {
+    const redis = () => this.#redis;
+    return {
+      get isUp() {
+        return redis()?.probe.isUp ?? false;
+      },
+      warnings: () => redis()?.probe.warnings() ?? [],
+    };
+  }
+
+  #swapped({ isFirst, seconds, changes }: RegistrySwap): void {
+    this.#admin.metrics.registrySwap.observe(seconds);
+    const { log } = this.#processLog;
+    if (isFirst) {
+      const { size } = this.#registry.current;
+      log.info({ clients: size, refused: this.#registry.refusedClients, seconds }, 'the cluster is known');
+      return;
+    }
+    // What was there at the start is no event: every replica would repeat all of it at every start.
+    for (const { kind, clientId, reason } of changes) {
+      this.#tokens?.audit.record({ type: `client.${kind}`, clientId, reason });
+    }
+    this.#noteSigningKey();
+  }
+
+  #noteSigningKey(): void {
+    const keyId = this.#registry.current.keys.signing?.kid;
+    if (keyId === undefined || keyId === this.#signingKeyId || this.#tokens === undefined) return;
+    this.#signingKeyId = keyId;
+    this.#tokens.audit.record({ type: 'key.activated', keyId });
+  }
+
+  #endOnSignals(): void {
+    const parts = () => ({ settings: this.#settings, tokens: this.#tokens, admin: this.#admin.admin });
+    endOnSignals({
+      draining: this.#admin.draining,
+      // Nobody was sent here before the public port listened.
+      get drainDelaySeconds() {
+        return parts().tokens === undefined ? 0 : parts().settings.drainDelaySeconds;
+      },
+      get servers() {
+        return [parts().tokens?.public ?? [], parts().admin].flat();
+      },
+      log: this.#processLog.log,
+      afterwards: async () => await this.#alerts?.stop(),
+      flush: this.#processLog.flush,
+      exit: (code) => this.#ended.resolve(code),
+    });
+  }
+
+  async #close(): Promise<void> {
+    this.#users.stop();
+    await this.#registry.stop();
+    this.#api.close();
+    await this.#redis?.close();
+    this.#processLog.flush();
+  }
+}
+
+function isSame(some: Peppers, others: Peppers): boolean {
+  return (
+    some.length === others.length &&
+    some.every((pepper, index) => Buffer.compare(pepper, others[index] ?? pepper) === 0)
+  );
+}

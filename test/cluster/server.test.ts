@@ -1,0 +1,211 @@
+// `grantry server` against a real API server, as the ServiceAccount it has in a cluster.
+
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { until } from '../until.ts';
+import { sharedCluster } from './shared-cluster.ts';
+import { type AClient, type TokenServerProcess, TokenServers } from './token-servers.ts';
+
+const cluster = sharedCluster();
+
+describe('three token servers', () => {
+  let install: TokenServers;
+  let servers: readonly TokenServerProcess[];
+  let tenant: string;
+
+  beforeAll(async () => {
+    install = await TokenServers.install(cluster);
+    servers = await install.startReady(3);
+    tenant = await cluster.namespace();
+  });
+  afterAll(() => install.stop());
+
+  const statuses = async (client: AClient) =>
+    await Promise.all(servers.map(async (server) => (await server.token(client)).status));
+  const everywhere = async (client: AClient, status: number) =>
+    await until(`${client.clientId} gets ${status}`, async () =>
+      (await statuses(client)).every((each) => each === status),
+    );
+  const patch = async ({ namespace, name }: AClient, spec: object) =>
+    await cluster.apply(install.manifest(namespace, name, spec));
+
+  it('serve a client as soon as it is applied and its secret is known', async () => {
+    const client = await install.client(tenant, 'first');
+    await everywhere(client, 200);
+    const [first] = servers;
+    const { body } = (await first?.token(client)) ?? {};
+    const [, payload = ''] = body?.access_token?.split('.') ?? [];
+    expect(JSON.parse(Buffer.from(payload, 'base64url').toString())).toMatchObject({ client_id: `${tenant}.first` });
+  });
+
+  it('serve no client any more that is suspended or deleted', async () => {
+    const client = await install.client(tenant, 'stopped');
+    await everywhere(client, 200);
+    await patch(client, { suspended: true });
+    await everywhere(client, 401);
+    await patch(client, { suspended: false });
+    await everywhere(client, 200);
+    await cluster.call('DELETE', await cluster.pathOf(install.manifest(tenant, 'stopped')));
+    await everywhere(client, 401);
+  });
+
+  it('take over a new secret, and drop the old one when its time has come', async () => {
+    const client = await install.client(tenant, 'rotated');
+    await everywhere(client, 200);
+    const next = { ...client, secret: randomBytes(32).toString('base64url') };
+    const expiresAt = Math.ceil(Date.now() / 1000) * 1000 + 3000;
+    const both = [{ secret: next.secret }, { secret: client.secret, expiresAt }];
+    await install.writeVerifiers(client, both, { revision: 2 });
+    await everywhere(next, 200);
+    if (Date.now() < expiresAt - 1000) expect(await statuses(client)).toEqual([200, 200, 200]);
+    await everywhere(client, 401);
+    expect(Date.now()).toBeGreaterThanOrEqual(expiresAt);
+    expect(await statuses(next)).toEqual([200, 200, 200]);
+  });
+
+  it('believe no verifier of another type, under another name, or that cannot be read', async () => {
+    const client = await install.client(tenant, 'guarded');
+    await everywhere(client, 200);
+    const forged = { ...client, secret: randomBytes(32).toString('base64url') };
+    const secrets = [{ secret: forged.secret }];
+    await install.writeVerifiers(client, secrets, { type: 'Opaque', name: `grantry-client-${client.uid}-2` });
+    await install.writeVerifiers(client, secrets, { name: `other-${client.uid}` });
+    const marker = await install.client(tenant, 'marker');
+    await everywhere(marker, 200);
+    expect(await statuses(forged)).toEqual([401, 401, 401]);
+    expect(await statuses(client)).toEqual([200, 200, 200]);
+    const path = `/api/v1/namespaces/${install.namespace}/secrets/grantry-client-${client.uid}`;
+    await cluster.call('PATCH', path, { body: { data: { verifiers: 'bm8ganNvbg==' } } });
+    await everywhere(client, 401);
+  });
+
+  it('are as strict as a policy has become', async () => {
+    const own = await cluster.namespace();
+    const policy = (scopes: readonly string[]) => ({
+      ...{ apiVersion: 'grantry.dev/v1alpha1', kind: 'ClientPolicy', metadata: { name: `${own}-policy` } },
+      spec: {
+        className: install.installation.className,
+        namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': own } },
+        allow: { scopes },
+      },
+    });
+    const shop = await install.client(own, 'shop', { scopes: ['shop:write'] });
+    const other = await install.client(tenant, 'unconcerned');
+    await everywhere(other, 200);
+    expect(await statuses(shop)).toEqual([401, 401, 401]);
+    await cluster.apply(policy(['shop:*']));
+    await everywhere(shop, 200);
+    await cluster.apply(policy(['shop:read']));
+    await everywhere(shop, 401);
+    expect(await statuses(other)).toEqual([200, 200, 200]);
+    await cluster.call('DELETE', await cluster.pathOf(policy([])));
+  });
+
+  it('judge by the labels that a namespace has now', async () => {
+    const own = await cluster.namespace({ tier: 'none' });
+    await cluster.apply({
+      ...{ apiVersion: 'grantry.dev/v1alpha1', kind: 'ClientPolicy', metadata: { name: `${own}-tier` } },
+      spec: {
+        className: install.installation.className,
+        namespaceSelector: { matchLabels: { tier: own } },
+        allow: { scopes: ['gold'] },
+      },
+    });
+    const gold = await install.client(own, 'gold', { scopes: ['gold'] });
+    const marker = await install.client(own, 'marker');
+    await everywhere(marker, 200);
+    expect(await statuses(gold)).toEqual([401, 401, 401]);
+    await cluster.call('PATCH', `/api/v1/namespaces/${own}`, { body: { metadata: { labels: { tier: own } } } });
+    await everywhere(gold, 200);
+  });
+
+  it('give an id to whom it belongs, and to the next when that one is gone', async () => {
+    const own = await cluster.namespace();
+    await cluster.apply({
+      ...{ apiVersion: 'grantry.dev/v1alpha1', kind: 'ClientPolicy', metadata: { name: `${own}-ids` } },
+      spec: {
+        className: install.installation.className,
+        namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': own } },
+        allow: { clientIds: ['shared-*'] },
+      },
+    });
+    const older = await install.client(own, 'older', { clientId: `shared-${own}` });
+    await everywhere(older, 200);
+    const younger = await install.client(own, 'younger', { clientId: `shared-${own}` });
+    const marker = await install.client(own, 'marker');
+    await everywhere(marker, 200);
+    expect([await statuses(older), await statuses(younger)]).toEqual([
+      [200, 200, 200],
+      [401, 401, 401],
+    ]);
+    await cluster.call('DELETE', await cluster.pathOf(install.manifest(own, 'older')));
+    await everywhere(younger, 200);
+    expect(await statuses(older)).toEqual([401, 401, 401]);
+  });
+
+  it('are not harmed by an object that is broken, and serve nothing of it', async () => {
+    const broken = await install.client(tenant, 'broken', { redirectUris: ['not an address'], grantTypes: ['magic'] });
+    const sound = await install.client(tenant, 'sound');
+    await everywhere(sound, 200);
+    expect(await statuses(broken)).toEqual([401, 401, 401]);
+  });
+
+  it('pass over objects of another class and of the release namespace', async () => {
+    const other = await install.client(tenant, 'other-class', { className: 'somebody-else' });
+    const inside = await install.client(install.namespace, 'inside');
+    const marker = await install.client(tenant, 'class-marker');
+    await everywhere(marker, 200);
+    expect([await statuses(other), await statuses(inside)]).toEqual([
+      [401, 401, 401],
+      [401, 401, 401],
+    ]);
+  });
+
+  it('publish a key, sign with the active one, and drop a revoked one', async () => {
+    const keyIds = async () =>
+      await Promise.all(
+        servers.map(async ({ url }) => {
+          const { keys } = (await (await fetch(`${url}/.well-known/jwks.json`)).json()) as { keys: { kid: string }[] };
+          return keys.map(({ kid }) => kid);
+        }),
+      );
+    const published = await install.writeKey('Published');
+    await until('it is published', async () => (await keyIds()).every((ids) => ids.includes(published)));
+    await cluster.apply({
+      ...{ apiVersion: 'grantry.dev/v1alpha1', kind: 'SigningKey' },
+      metadata: { namespace: install.namespace, name: 'default' },
+      spec: { revokedKeyIds: [published] },
+    });
+    await until('it is gone', async () => (await keyIds()).every((ids) => !ids.includes(published)));
+    expect((await keyIds()).every((ids) => ids.length === 1)).toBe(true);
+  });
+
+  it('say what they serve, and what their clients met with', async () => {
+    const client = await install.client(tenant, 'reported');
+    await everywhere(client, 200);
+    const [server] = servers;
+    const ask = async (path: string, body: object) => {
+      const headers = { 'content-type': 'application/json' };
+      return await (
+        await fetch(`${server?.admin}${path}`, { method: 'POST', headers, body: JSON.stringify(body) })
+      ).json();
+    };
+    await server?.token(client, { scope: 'nobody/gave-it' });
+    expect(await ask('/registry/observed', { uids: [client.uid, 'unknown'] })).toMatchObject({
+      clients: { [client.uid]: { generation: 1, secretRevision: 1 } },
+      keyIds: [expect.stringMatching(/^[\w-]{43}$/)],
+    });
+    await patch(client, { displayName: 'Reported' });
+    await until('the next generation is served', async () => {
+      const { clients } = (await ask('/registry/observed', { uids: [client.uid] })) as {
+        clients: Record<string, { generation: number }>;
+      };
+      return clients[client.uid]?.generation === 2;
+    });
+    expect(await ask('/registry/report', {})).toMatchObject({
+      lastUsed: { [client.uid]: new Date().toISOString().slice(0, 10) },
+      denied: { [client.uid]: [{ reason: 'invalid_scope', count: 1 }] },
+      alerts: [],
+    });
+  });
+});
