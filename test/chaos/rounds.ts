@@ -2,7 +2,6 @@
 // each round everything is asked about in the calm, and the history so far is judged.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { freePort } from '../free-port.ts';
 import { type AuditLine, type Replicas, redemption, refreshing, startReplicas } from '../redis/replicas.ts';
 import { startCluster, startRedis, startReplicated } from '../redis/servers.ts';
 import { checkHistory, SWEPT, type Violation } from './checker.ts';
@@ -26,7 +25,7 @@ interface Ground {
 export const GROUNDS = {
   standalone: async (random: SeededRandom): Promise<Ground> => {
     const server = await startRedis({ persistent: true });
-    const proxy = await startProxy(await freePort(), server.port, () => random.happens(0.1));
+    const proxy = await startProxy(server.port, () => random.happens(0.1));
     return {
       environment: { GRANTRY_REDIS_URL: `redis://127.0.0.1:${proxy.port}` },
       faults: faultsOfServer(server, proxy),

@@ -1,7 +1,7 @@
 // A proxy between the replicas and Redis that loses replies: what was asked has been done then, and nobody knows.
 
 import { once } from 'node:events';
-import { createServer, connect as dial, type Server, type Socket } from 'node:net';
+import { type AddressInfo, createServer, connect as dial, type Server, type Socket } from 'node:net';
 
 /** `swallow`: no reply comes back. `cut`: now and then a connection ends instead of, or in the middle of, a reply. */
 export type ProxyMode = 'pass' | 'swallow' | 'cut';
@@ -14,7 +14,7 @@ export interface TcpProxy {
 }
 
 /** @param chance whether this reply is cut off, when the mode is `cut` */
-export async function startProxy(listenPort: number, targetPort: number, chance: () => boolean): Promise<TcpProxy> {
+export async function startProxy(targetPort: number, chance: () => boolean): Promise<TcpProxy> {
   let mode: ProxyMode = 'pass';
   const open = new Set<Socket>();
   const damaged = new Set<Socket>();
@@ -41,10 +41,10 @@ export async function startProxy(listenPort: number, targetPort: number, chance:
       } else if (!damaged.has(client)) client.write(reply);
     });
   });
-  server.listen(listenPort, '127.0.0.1');
+  server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   return {
-    port: listenPort,
+    port: (server.address() as AddressInfo).port,
     setMode(next) {
       mode = next;
       end(...damaged);

@@ -16,13 +16,14 @@ const CALLBACK = 'https://shop.example/cb';
 const PERSON = { username: 'person', password: 'the password of a person', decision: 'allow' } as const;
 
 /** Clients: all confidential, allowed to skip the consent page; they differ in their tokens and in the grace. */
-export type ClientName = 'jwt' | 'opaque' | 'graceless' | 'shortgrace';
+export type ClientName = 'jwt' | 'opaque' | 'graceless' | 'shortgrace' | 'longgrace';
 
 const TOKENS: Readonly<Record<ClientName, string>> = {
   jwt: '{}',
   opaque: '{accessTokenFormat: opaque}',
   graceless: '{refreshTokenReuseGrace: 0s}',
   shortgrace: '{refreshTokenReuseGrace: 1s}',
+  longgrace: '{refreshTokenReuseGrace: 60s}',
 };
 
 /** Every client there is. */
@@ -75,7 +76,7 @@ export interface Replica {
   /** SIGSTOP and SIGCONT. */
   pause(): void;
   resume(): void;
-  /** SIGKILL; `start()` brings it back on the same port. */
+  /** SIGKILL; `start()` brings it back. */
   kill(): Promise<void>;
   start(): Promise<void>;
 }
@@ -116,10 +117,9 @@ export async function startReplicas(
   };
   try {
     const shared = { folder, environment, requestLimit, cookies: new Map<string, string>() };
-    const ports = await freePorts(count);
-    for (const [index, port] of ports.entries()) {
-      const issuer = `http://localhost:${ports[0]}`;
-      const replica = new ReplicaProcess({ ...shared, name: `replica ${index + 1}`, port, issuer });
+    const issuer = `http://localhost:${await freePort()}`;
+    while (all.length < count) {
+      const replica = new ReplicaProcess({ ...shared, name: `replica ${all.length + 1}`, issuer });
       all.push(replica);
       await replica.start();
     }
@@ -130,16 +130,12 @@ export async function startReplicas(
   }
 }
 
-async function freePorts(count: number): Promise<readonly number[]> {
-  const ports = new Set<number>();
-  while (ports.size < count) ports.add(await freePort());
-  return [...ports];
-}
+const MOST_STARTS = 5;
 
 interface ReplicaOptions {
   readonly name: string;
   readonly folder: string;
-  readonly port: number;
+  /** Its port is nobody's: browsers go to the replica they mean. */
   readonly issuer: string;
   readonly environment: Readonly<Record<string, string>>;
   /** The person's, shared by their browsers: a session is good at every replica. */
@@ -154,6 +150,7 @@ class ReplicaProcess implements Replica {
   readonly #formerOutputs: string[] = [];
   readonly #secrets = new Map<ClientName, string>();
   #process: GrantryProcess | undefined;
+  #port: number | undefined;
 
   constructor(options: ReplicaOptions) {
     this.name = options.name;
@@ -161,7 +158,20 @@ class ReplicaProcess implements Replica {
   }
 
   async start(): Promise<void> {
-    const { folder, environment, port, issuer } = this.#options;
+    for (let starts = 1; ; starts++) {
+      this.#port ??= await freePort();
+      try {
+        return await this.#startOn(this.#port);
+      } catch (error) {
+        // Somebody else took it in between.
+        if (starts === MOST_STARTS || !/port \d+ on \S+ is in use/.test(String(error))) throw error;
+        this.#port = undefined;
+      }
+    }
+  }
+
+  async #startOn(port: number): Promise<void> {
+    const { folder, environment, issuer } = this.#options;
     if (this.#process !== undefined) this.#formerOutputs.push(this.#process.output);
     const settings = { GRANTRY_LOG_FORMAT: 'json', GRANTRY_RATE_LIMITS: 'off', GRANTRY_LOG_LEVEL: 'error' };
     const flags = ['--port', `${port}`, '--issuer', issuer, '--user', `${PERSON.username}:${PERSON.password}`];
@@ -221,6 +231,6 @@ class ReplicaProcess implements Replica {
   }
 
   get #address(): string {
-    return `http://127.0.0.1:${this.#options.port}`;
+    return `http://127.0.0.1:${this.#port}`;
   }
 }
