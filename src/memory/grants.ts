@@ -21,6 +21,7 @@ import type {
 import { keepAccessToken } from './access-tokens.ts';
 import type { ExpiringMap } from './expiring-map.ts';
 import { alertOf, type GrantRecord, isRedeemed, issuedRecord, type Redeemed, withAlert } from './grant-record.ts';
+import type { MemoryWatermarks } from './watermarks.ts';
 
 /** Wrong verifiers that kill a code (OAuth 2.1 §7.5.2). */
 const MAX_WRONG_VERIFIERS = 5;
@@ -30,16 +31,19 @@ export class MemoryGrants implements GrantStore {
   readonly #clock: Clock;
   readonly #records: ExpiringMap<GrantRecord>;
   readonly #accessTokens: ExpiringMap<StoredAccessToken>;
+  readonly #watermarks: MemoryWatermarks;
 
   /** @param accessTokens the map of the opaque tokens: redeem and rotate write theirs in the same action. */
   constructor(fields: {
     clock: Clock;
     records: ExpiringMap<GrantRecord>;
     accessTokens: ExpiringMap<StoredAccessToken>;
+    watermarks: MemoryWatermarks;
   }) {
     this.#clock = fields.clock;
     this.#records = fields.records;
     this.#accessTokens = fields.accessTokens;
+    this.#watermarks = fields.watermarks;
   }
 
   async issue(grant: Grant, secretHash: string, codeLifetime: number): Promise<void> {
@@ -64,15 +68,16 @@ export class MemoryGrants implements GrantStore {
     if (isRedeemed(record)) {
       return { outcome: 'replayed', alert: this.#revokeWith(record, request, 'authorization_code.replayed') };
     }
-    return this.#redeemFirst(record, request);
+    const answer = this.#redeemFirst(record, request);
+    return answer.outcome === 'redeemed' && this.#isEnded(record, request) ? { outcome: 'ended' } : answer;
   }
 
   async rotate(request: RotateRequest): Promise<RotateAnswer> {
     const record = this.#records.get(request.grantId);
-    if (record === undefined || record.revoked || !isRedeemed(record) || this.#isPast(record, request)) {
-      return { outcome: 'gone' };
-    }
+    if (record === undefined) return { outcome: 'gone' };
     if (record.grant.clientUid !== request.clientUid) return { outcome: 'no_match' };
+    if (this.#isEnded(record, request)) return { outcome: 'ended' };
+    if (record.revoked || !isRedeemed(record) || this.#isPast(record, request)) return { outcome: 'gone' };
     if (record.lastRotate?.attemptId === request.attemptId) return record.lastRotate.answer;
     if (request.generation === record.generation) return this.#advance(record, request, 'rotated');
     if (request.generation === record.generation - 1 && this.#withinGrace(record, request.reuseGrace)) {
@@ -80,6 +85,10 @@ export class MemoryGrants implements GrantStore {
     }
     if (request.generation > record.generation) return this.#advance(record, request, 'healed');
     return { outcome: 'reused', alert: this.#revokeWith(record, request, 'refresh_token.reuse_detected') };
+  }
+
+  async subjectOf(grantId: string): Promise<string | undefined> {
+    return this.#records.get(grantId)?.grant.subject;
   }
 
   async revoke(grantId: string): Promise<void> {
@@ -152,6 +161,11 @@ export class MemoryGrants implements GrantStore {
     const alert = alertOf(record, request, { type, now: this.#clock.now() });
     this.#keep({ ...record, revoked: true, alerted: withAlert(record, alert) });
     return alert;
+  }
+
+  #isEnded({ grant }: GrantRecord, { revokedBefore }: RedeemRequest | RotateRequest): boolean {
+    if (revokedBefore === undefined) return false;
+    return grant.createdAt <= Math.max(revokedBefore, this.#watermarks.highest(grant.clientUid, grant.subject));
   }
 
   #isPast(record: Redeemed, request: RotateRequest): boolean {

@@ -34,11 +34,12 @@ export function memoryStores({ clock, limits }: { clock: Clock; limits?: Partial
     return new ExpiringMap<Value>({ clock, capacity: capacities[name], name, whenFull });
   }
   const accessTokens = map<StoredAccessToken>('accessTokens');
+  const watermarks = new MemoryWatermarks({ times: map('watermarks') });
   return {
-    grants: new MemoryGrants({ clock, records: map('grants'), accessTokens }),
+    grants: new MemoryGrants({ clock, records: map('grants'), accessTokens, watermarks }),
     accessTokens: new MemoryAccessTokens({ tokens: accessTokens }),
     revokedTokens: new MemoryRevokedTokens({ marks: map('revokedTokens') }),
-    watermarks: new MemoryWatermarks({ times: map('watermarks') }),
+    watermarks,
     sessions: new MemorySessions({ clock, sessions: map('sessions') }),
     interactions: new MemoryInteractions({ clock, bySession: map('interactions') }),
     consents: new MemoryConsents({ clock, consents: map('consents') }),

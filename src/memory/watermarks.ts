@@ -18,6 +18,11 @@ export class MemoryWatermarks implements WatermarkStore {
   }
 
   async read(clientUid: string, subject: string | undefined): Promise<number> {
+    return this.highest(clientUid, subject);
+  }
+
+  /** What `read` answers, at once. */
+  highest(clientUid: string, subject: string | undefined): number {
     const ofClient = Math.max(this.#time('global'), this.#time(keyOf({ kind: 'client', clientUid })));
     if (subject === undefined) return ofClient;
     const ofPerson = this.#time(keyOf({ kind: 'user', subject }));

@@ -106,6 +106,8 @@ export interface RedeemRequest {
   /** How long from the grant's creation its record is needed: nothing issued under it lives longer. */
   readonly retention: number;
   readonly access: AccessRequest;
+  /** See {@link RotateRequest}. */
+  readonly revokedBefore?: number;
   /** Set for clients with opaque access tokens: written if and only if the code is redeemed. */
   readonly accessToken: NewAccessToken | undefined;
   readonly address: string;
@@ -126,6 +128,8 @@ export type RedeemAnswer =
   | { readonly outcome: 'no_match' }
   /** Wrong redirect_uri, no or malformed verifier, a verifier for a code without challenge; nothing changed. */
   | { readonly outcome: 'bad_proof' }
+  /** Redeemed, but a kill switch had ended the grant: nothing may be issued. */
+  | { readonly outcome: 'ended' }
   /** A well-formed wrong verifier; counted, the fifth kills the code (never a revocation). */
   | { readonly outcome: 'wrong_verifier' }
   | { readonly outcome: 'scope_exceeded' | 'target_exceeded' };
@@ -143,8 +147,13 @@ export interface RotateRequest {
   readonly access: AccessRequest;
   readonly accessToken: NewAccessToken | undefined;
   readonly address: string;
-  /** Whose the grant is, where the caller knows: asks for {@link RotateAnswer} `watermark`. */
+  /** What {@link GrantStore} `subjectOf` said; a store that needs it and is not told asks itself. */
   readonly subject?: string;
+  /**
+   * Epoch milliseconds. Where it is given, kill switches count: a grant made at or before this, or at or before a watermark
+   * that `watermarks.read` would answer in the same moment, is `ended`.
+   */
+  readonly revokedBefore?: number;
 }
 
 export type RotateAnswer =
@@ -158,9 +167,9 @@ export type RotateAnswer =
       readonly audience: string;
       /** Set for `healed`: the store had lost writes. */
       readonly alert: Alert | undefined;
-      /** What `watermarks.read` would have answered in the moment of the rotation; undefined where that is to be asked by itself. */
-      readonly watermark?: number | undefined;
     }
+  /** A kill switch has ended the grant. It did not move, unless the switch was thrown in that very moment. */
+  | { readonly outcome: 'ended' }
   /** An already rotated token: the grant is revoked now. `alert` is undefined if it had been raised before. */
   | { readonly outcome: 'reused'; readonly alert: Alert | undefined }
   /** Missing, revoked, never redeemed, idle- or absolute-expired. */
@@ -188,16 +197,18 @@ export interface GrantStore {
    * malformed verifier, verifier without challenge, anything else wrong on a redeemed code → bad_proof · well-formed
    * wrong verifier while issued → wrong_verifier (the fifth kills the code) · already redeemed → replayed, grant revoked
    * (same attempt id: the first answer) · expired → gone · access not covered → scope_exceeded, target_exceeded ·
-   * else redeemed at generation 0.
+   * else redeemed at generation 0, which is `ended` if a kill switch says so.
    */
   redeem(request: RedeemRequest): Promise<RedeemAnswer>;
   /**
-   * Judges in this order: missing, revoked, not redeemed, idle- or absolute-expired → gone · client differs → no_match ·
-   * same attempt id → the first answer · generation current → rotated (`Never`: same generation, idle time renewed) ·
+   * Judges in this order: missing → gone · client differs → no_match · kill switches → ended · revoked, not redeemed,
+   * idle- or absolute-expired → gone · same attempt id → the first answer · generation current → rotated (`Never`: same generation, idle time renewed) ·
    * current − 1 within the grace → benign_retry · above current → healed · else reused, grant revoked. In each of the
    * three good cases access that is not covered answers scope_exceeded or target_exceeded and changes nothing.
    */
   rotate(request: RotateRequest): Promise<RotateAnswer>;
+  /** Whose the grant is; undefined when it is not known. It never changes. */
+  subjectOf(grantId: string): Promise<string | undefined>;
   /** Kills a grant without an alert: `voided` codes, revocation, withdrawn consent. Idempotent. */
   revoke(grantId: string): Promise<void>;
   /** The grant if it is known and not past every lifetime; undefined otherwise. */

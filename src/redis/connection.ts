@@ -20,6 +20,16 @@ export interface Script {
   readonly keys: number;
 }
 
+/**
+ * A command that only reads, without the guard that scripts have: its server may be a replica by now, and behind. For what
+ * never changes once it is there.
+ */
+export interface PlainRead {
+  readonly name: string;
+  readonly command: 'HMGET';
+  readonly keys: number;
+}
+
 type Arguments = readonly (string | number)[];
 
 /** Where actions run. The keys of one action share a slot; the first ARGV is always the clock offset in ms (0 in production). */
@@ -27,10 +37,10 @@ export interface RedisConnection {
   /** Whether the keys of one script may be in different slots: not in a Cluster. */
   readonly crossesSlots: boolean;
   /**
-   * Runs a script once.
-   * @throws StoreUnavailableError within a second whenever Redis cannot answer; the script may have run then
+   * Runs a script or a command once.
+   * @throws StoreUnavailableError within a second whenever Redis cannot answer; it may have run then
    */
-  run(script: Script, keys: readonly string[], args: Arguments): Promise<unknown>;
+  run(action: Script | PlainRead, keys: readonly string[], args: Arguments): Promise<unknown>;
   /**
    * The same for what must not be lost: where replicas have to acknowledge, `acknowledged` says whether enough did in time.
    * @throws StoreUnavailableError as `run`
@@ -139,12 +149,12 @@ class Connection implements ManagedConnection {
     return primaries.length > 0 && primaries.every((link) => link.isUp);
   }
 
-  async run(script: Script, keys: readonly string[], args: Arguments): Promise<unknown> {
-    const words = [...keys, this.#clockOffset(), ...args];
-    return await this.#ask(script, keys, ({ link, deadline, asking }) =>
-      link.send(async (redis) => {
+  async run(action: Script | PlainRead, keys: readonly string[], args: Arguments): Promise<unknown> {
+    return await this.#ask(action, keys, ({ link, deadline, asking }) =>
+      link.send((redis) => {
         if (asking) redis.asking().catch(() => {});
-        return await evaluate(redis, script, words);
+        if ('command' in action) return redis.call(action.command, ...keys, ...args);
+        return evaluate(redis, action, [...keys, this.#clockOffset(), ...args]);
       }, deadline),
     );
   }
@@ -218,18 +228,18 @@ class Connection implements ManagedConnection {
 
   /** Asks the owner of the keys, and whomever a Cluster redirects to: a redirected request has not run. */
   async #ask<Reply>(
-    script: Script,
+    { name, keys: count }: Script | PlainRead,
     keys: readonly string[],
     send: (attempt: Attempt) => Promise<Reply>,
   ): Promise<Reply> {
-    if (keys.length !== script.keys) throw new TypeError(`${script.name} takes ${script.keys} keys`);
+    if (keys.length !== count) throw new TypeError(`${name} takes ${count} keys`);
     try {
       return await this.#follow(keys[0] ?? '', STOPWATCH.now() + LIMIT, send);
     } catch (error) {
       const reason = unavailableReason(error);
-      if (reason === undefined) throw new Error(`${script.name} failed in Redis`, { cause: error });
+      if (reason === undefined) throw new Error(`${name} failed in Redis`, { cause: error });
       this.#servers.doubt();
-      throw new StoreUnavailableError(script.name, error, { reason });
+      throw new StoreUnavailableError(name, error, { reason });
     }
   }
 
@@ -261,11 +271,11 @@ interface Attempt {
 type Command = (...words: Arguments) => Promise<unknown>;
 
 /** EVALSHA; the text itself goes only where the server does not know it yet. */
-async function evaluate(redis: Redis, { name, lua, keys }: Script, words: Arguments): Promise<unknown> {
+function evaluate(redis: Redis, { name, lua, keys }: Script, words: Arguments): Promise<unknown> {
   const command = `grantry:${name}`;
   const commands = redis as unknown as Record<string, Command>;
   if (!Object.hasOwn(commands, command)) {
     redis.defineCommand(command, { lua: primaryOnly(lua), numberOfKeys: keys });
   }
-  return await commands[command]?.(...words);
+  return commands[command]?.(...words) ?? Promise.reject(new TypeError(`${command} is not defined`));
 }

@@ -97,6 +97,15 @@ local LETTERS = {
 }
 `;
 
+/** Lua: `is_ended()`, whether a kill switch ends the grant, where the request wants that judged; `watermarks` are KEYS from 4 on. */
+const KILL_SWITCHES = `${HIGHEST_WATERMARK}
+local function is_ended()
+  if not request.revokedBefore then return false end
+  local seen = #KEYS > 3 and highest_watermark(4) or request.watermark or 0
+  return created <= math.max(request.revokedBefore, seen)
+end
+`;
+
 /** Lua: what redeem and rotate write besides the grant: the opaque access token (KEYS[3]) and alerts (KEYS[2]). */
 const EFFECTS = `${LETTERS}
 local function write_access_token(scope, audience)
@@ -150,12 +159,8 @@ expire(KEYS[1], now + ARGV[2])
 `,
 };
 
-/** KEYS grant, outbox, access token; ARGV offset, the RedeemRequest as JSON. */
-export const REDEEM: Script = {
-  name: 'grantRedeem',
-  keys: 3,
-  lua: `${CLOCK}${RECORD}${HISTORY}local request = cjson.decode(ARGV[2])
-${NARROW}${EFFECTS}
+const REDEMPTION = `${CLOCK}${RECORD}${HISTORY}local request = cjson.decode(ARGV[2])
+${KILL_SWITCHES}${NARROW}${EFFECTS}
 if not record or record.z or tonumber(record.w or 0) >= 5 then return { 'gone' } end
 if record['v' .. request.attemptId] then return { 'gone' } end
 local is_match = record.x == string.sub(request.secretHash, 1, 27) and text('u') == request.clientUid
@@ -190,16 +195,24 @@ else
   redis.call('HDEL', KEYS[1], 'm', 'w')
   expire(KEYS[1], created + kept * 1000)
 end
+if is_ended() then return { 'ended' } end
 return { 'redeemed', described(), scope, audience }
-`,
-};
+`;
 
-const ROTATION = `${CLOCK}${RECORD}${HIGHEST_WATERMARK}local request = cjson.decode(ARGV[2])
-${NARROW}${EFFECTS}
-if not record or record.z or not record.g then return { 'gone' } end
+/** KEYS grant, outbox, access token; ARGV offset, the RedeemRequest as JSON. */
+export const REDEEM: Script = { name: 'grantRedeem', keys: 3, lua: REDEMPTION };
+
+/** The same and, after those keys, the four watermarks of the grant, read in the moment of the redemption. */
+export const REDEEM_AND_LOOK: Script = { name: 'grantRedeemAndLook', keys: 7, lua: REDEMPTION };
+
+const ROTATION = `${CLOCK}${RECORD}local request = cjson.decode(ARGV[2])
+${KILL_SWITCHES}${NARROW}${EFFECTS}
+if not record then return { 'gone' } end
+if text('u') ~= request.clientUid then return { 'no_match' } end
+if is_ended() then return { 'ended' } end
+if record.z or not record.g then return { 'gone' } end
 local current = tonumber(record.g)
 if now >= refreshed + request.idleLifetime or now >= created + request.absoluteLifetime then return { 'gone' } end
-if text('u') ~= request.clientUid then return { 'no_match' } end
 
 local presented, outcome = request.generation, nil
 local in_grace = request.reuseGrace > 0 and not record.n and now - refreshed <= request.reuseGrace
@@ -212,13 +225,12 @@ else return { 'reused', revoke_with('refresh_token.reuse_detected') } end
 
 local covered, scope, audience = narrow(request.access)
 if covered ~= 'granted' then return { covered } end
-local watermark = #KEYS > 3 and highest_watermark(4)
 local attempt = string.sub(outcome, 1, 1) .. request.attemptId
 local again = record.a == attempt
 if not again then write_access_token(scope, audience) end
 if again or outcome == 'benign_retry' then
   write_again()
-  return { outcome, described(), current, scope, audience, false, watermark }
+  return { outcome, described(), current, scope, audience, false }
 end
 
 local alert = outcome == 'healed' and raise('state_lost', 'healed_forward')
@@ -228,10 +240,10 @@ local kept = needed(request.absoluteLifetime)
 redis.call('HSET', KEYS[1], 'g', generation, 'f', now - created, 'k', kept, 'l', request.address, 'a', attempt)
 if not rotates then redis.call('HSET', KEYS[1], 'n', 1) elseif record.n then redis.call('HDEL', KEYS[1], 'n') end
 if kept > tonumber(record.k) then expire(KEYS[1], created + kept * 1000) end
-return { outcome, described(), generation, scope, audience, alert, watermark }
+return { outcome, described(), generation, scope, audience, alert }
 `;
 
-/** KEYS grant, outbox, access token; ARGV offset, the RotateRequest as JSON. */
+/** KEYS grant, outbox, access token; ARGV offset, the RotateRequest as JSON, with `watermark` where no key says it. */
 export const ROTATE: Script = { name: 'grantRotate', keys: 3, lua: ROTATION };
 
 /** The same and, after those keys, the four watermarks of the grant, read in the moment of the rotation. */

@@ -13,12 +13,22 @@ import type {
   RotateRequest,
   StoredGrant,
 } from '../oauth/ports.ts';
-import type { RedisConnection } from './connection.ts';
-import { ISSUE, RAISE_AGAIN, READ, REDEEM, REVOKE, ROTATE, ROTATE_AND_LOOK, VOID } from './grant-scripts.ts';
+import type { PlainRead, RedisConnection } from './connection.ts';
+import {
+  ISSUE,
+  RAISE_AGAIN,
+  READ,
+  REDEEM,
+  REDEEM_AND_LOOK,
+  REVOKE,
+  ROTATE,
+  ROTATE_AND_LOOK,
+  VOID,
+} from './grant-scripts.ts';
 import { type RedisKeys, shardOf } from './keys.ts';
 import { joined, split } from './spaced-list.ts';
 import { mayHaveRun, unacknowledged } from './unanswered.ts';
-import { watermarkKeys } from './watermarks.ts';
+import { type RedisWatermarks, watermarkKeys } from './watermarks.ts';
 
 /** A grant as the scripts give it: the fields in the order of `described()`. */
 type GrantReply = readonly [
@@ -37,31 +47,30 @@ type GrantReply = readonly [
 type RedeemReply =
   | readonly ['redeemed', GrantReply, readonly string[], string]
   | readonly ['replayed', string | null]
-  | readonly ['gone' | 'no_match' | 'bad_proof' | 'wrong_verifier' | 'scope_exceeded' | 'target_exceeded'];
+  | readonly ['gone' | 'no_match' | 'bad_proof' | 'wrong_verifier' | 'scope_exceeded' | 'target_exceeded' | 'ended'];
 
 type RotateReply =
-  | readonly [
-      'rotated' | 'benign_retry' | 'healed',
-      GrantReply,
-      number,
-      readonly string[],
-      string,
-      string | null,
-      number | null,
-    ]
+  | readonly ['rotated' | 'benign_retry' | 'healed', GrantReply, number, readonly string[], string, string | null]
   | readonly ['reused', string | null]
-  | readonly ['gone' | 'no_match' | 'scope_exceeded' | 'target_exceeded'];
+  | readonly ['gone' | 'no_match' | 'scope_exceeded' | 'target_exceeded' | 'ended'];
 
 type ReadReply = readonly [GrantReply, revoked: string | null, generation: string | null, refreshedAt: number] | null;
+
+const PEEK: PlainRead = { name: 'grantPeek', command: 'HMGET', keys: 1 };
+
+/** The fields of a record that hold its subject; a longer one than that is read with all the rest. */
+const SUBJECT_FIELDS = ['s', 's1', 's2', 's3', 's4'];
 
 /** {@link GrantStore} in Redis. */
 export class RedisGrants implements GrantStore {
   readonly #connection: RedisConnection;
   readonly #keys: RedisKeys;
+  readonly #watermarks: RedisWatermarks;
 
-  constructor({ connection, keys }: { connection: RedisConnection; keys: RedisKeys }) {
-    this.#connection = connection;
-    this.#keys = keys;
+  constructor(parts: { connection: RedisConnection; keys: RedisKeys; watermarks: RedisWatermarks }) {
+    this.#connection = parts.connection;
+    this.#keys = parts.keys;
+    this.#watermarks = parts.watermarks;
   }
 
   async issue(grant: Grant, secretHash: string, codeLifetime: number): Promise<void> {
@@ -86,24 +95,36 @@ export class RedisGrants implements GrantStore {
     const { reply, acknowledged } = await this.#redeem(request);
     const answer = redeemAnswer(request.grantId, reply as RedeemReply);
     this.#rememberAlert(request.grantId, answer);
-    if (answer.outcome !== 'redeemed' || acknowledged) return answer;
+    if (answer.outcome !== 'redeemed') return answer;
+    if (acknowledged) return (await this.#isEndedElsewhere(request, answer)) ? { outcome: 'ended' } : answer;
     await this.#void(request);
     throw unacknowledged(REDEEM, { retriable: false });
   }
 
   /** @throws StoreUnavailableError also when too few replicas have the rotation: the grace answers it again */
   async rotate(request: RotateRequest): Promise<RotateAnswer> {
-    const { clientUid, subject } = request;
+    const { grantId, clientUid } = request;
+    const subject = await this.#judgedSubject(request);
     const canLook = subject !== undefined && this.#connection.crossesSlots;
+    const watermark = subject === undefined || canLook ? undefined : await this.#watermarks.read(clientUid, subject);
     const { reply, acknowledged } = await this.#connection.runDurably(
       canLook ? ROTATE_AND_LOOK : ROTATE,
       [...this.#keysOf(request), ...(canLook ? watermarkKeys(this.#keys, clientUid, subject) : [])],
-      [JSON.stringify(request)],
+      [JSON.stringify({ ...request, watermark })],
     );
-    const answer = rotateAnswer(request.grantId, reply as RotateReply);
-    this.#rememberAlert(request.grantId, answer);
-    if ('generation' in answer && !acknowledged) throw unacknowledged(ROTATE);
-    return answer;
+    const answer = rotateAnswer(grantId, reply as RotateReply);
+    this.#rememberAlert(grantId, answer);
+    if (!('generation' in answer)) return answer;
+    if (!acknowledged) throw unacknowledged(ROTATE);
+    return (await this.#isEndedElsewhere(request, answer)) ? { outcome: 'ended' } : answer;
+  }
+
+  /** A replica may be asked: it knows no other subject, and at worst none. */
+  async subjectOf(grantId: string): Promise<string | undefined> {
+    const reply = await this.#connection.run(PEEK, [this.#keys.grant(grantId)], SUBJECT_FIELDS);
+    const pieces = reply as readonly (string | null)[];
+    if (pieces[0] !== null && pieces.at(-1) === null) return pieces.join('');
+    return (await this.read(grantId))?.grant.subject;
   }
 
   async revoke(grantId: string): Promise<void> {
@@ -126,13 +147,32 @@ export class RedisGrants implements GrantStore {
   }
 
   async #redeem(request: RedeemRequest): Promise<{ reply: unknown; acknowledged: boolean }> {
+    const subject = this.#connection.crossesSlots ? await this.#judgedSubject(request) : undefined;
+    const canLook = subject !== undefined;
+    const keys = [...this.#keysOf(request), ...(canLook ? watermarkKeys(this.#keys, request.clientUid, subject) : [])];
     try {
-      return await this.#connection.runDurably(REDEEM, this.#keysOf(request), [JSON.stringify(request)]);
+      return await this.#connection.runDurably(canLook ? REDEEM_AND_LOOK : REDEEM, keys, [JSON.stringify(request)]);
     } catch (error) {
       // Nobody waits for it: sent now it is right behind the try, wherever that one is held up.
       if (error instanceof StoreUnavailableError && mayHaveRun(error.cause)) this.#void(request).catch(() => {});
       throw error;
     }
+  }
+
+  /** Whose watermarks a script needs to know; undefined where it is to judge none, or there is nothing to be judged. */
+  async #judgedSubject(request: RedeemRequest | RotateRequest): Promise<string | undefined> {
+    if (request.revokedBefore === undefined) return undefined;
+    const told = 'subject' in request ? request.subject : undefined;
+    return told ?? (await this.subjectOf(request.grantId));
+  }
+
+  /** Watermarks in other slots than the grant's: no script that moves it can read them. */
+  async #isEndedElsewhere(
+    { revokedBefore, clientUid }: RedeemRequest | RotateRequest,
+    { grant: { subject, createdAt } }: { readonly grant: StoredGrant },
+  ): Promise<boolean> {
+    if (revokedBefore === undefined || this.#connection.crossesSlots) return false;
+    return createdAt <= (await this.#watermarks.read(clientUid, subject));
   }
 
   // Nobody was given anything under this grant. Now, and again after a reconnect.
@@ -185,11 +225,8 @@ function rotateAnswer(grantId: string, reply: RotateReply): RotateAnswer {
     case 'rotated':
     case 'benign_retry':
     case 'healed': {
-      const [outcome, grant, generation, scope, audience, alert, watermark] = reply;
-      return {
-        ...{ outcome, grant: storedGrant(grantId, grant), generation, scope, audience, alert: alertIn(alert) },
-        watermark: watermark ?? undefined,
-      };
+      const [outcome, grant, generation, scope, audience, alert] = reply;
+      return { outcome, grant: storedGrant(grantId, grant), generation, scope, audience, alert: alertIn(alert) };
     }
     case 'reused':
       return { outcome: reply[0], alert: alertIn(reply[1]) };

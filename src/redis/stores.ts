@@ -15,11 +15,12 @@ import { RedisWatermarks } from './watermarks.ts';
 
 /** The stores of the deployment whose keys these are. */
 export function redisStores(redis: { connection: RedisConnection; keys: RedisKeys }): Stores {
+  const watermarks = new RedisWatermarks(redis);
   return {
-    grants: new RedisGrants(redis),
+    grants: new RedisGrants({ ...redis, watermarks }),
     accessTokens: new RedisAccessTokens(redis),
     revokedTokens: new RedisRevokedTokens(redis),
-    watermarks: new RedisWatermarks(redis),
+    watermarks,
     sessions: new RedisSessions(redis),
     interactions: new RedisInteractions(redis),
     consents: new RedisConsents(redis),

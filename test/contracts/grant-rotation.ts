@@ -1,7 +1,7 @@
 // The contract of GrantStore.rotate: one successor per refresh token, a short grace for a lost answer, and death for reuse.
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { GrantStore } from '../../src/oauth/ports.ts';
+import type { Grant, GrantStore } from '../../src/oauth/ports.ts';
 import {
   accessRequest,
   DAY,
@@ -515,6 +515,69 @@ export function grantRotationContract(name: string, makeStores: MakeStores): voi
       const [one, other] = [await redeemed(grants), await redeemed(grants)];
       await grants.revoke(one.grantId);
       expect(await grants.rotate(rotateRequest(other, 0))).toMatchObject({ outcome: 'rotated' });
+    });
+
+    describe('while kill switches count', () => {
+      const { clientUid, subject } = sampleGrant();
+      const kinds = [
+        { kind: 'user', subject },
+        { kind: 'consent', clientUid, subject },
+        { kind: 'client', clientUid },
+        { kind: 'global' },
+      ] as const;
+      const createdAt = async ({ grantId }: Grant) => (await grants.read(grantId))?.grant.createdAt ?? 0;
+
+      it.each(kinds)('is ended by one of the kind $kind before it moves anything or raises an alert', async (kind) => {
+        const grant = await redeemed(grants);
+        const made = await createdAt(grant);
+        await world.stores.watermarks.raise(kind, made - 1);
+        const first = await grants.rotate(rotateRequest(grant, 0, { revokedBefore: 0 }));
+        expect(first).toMatchObject({ outcome: 'rotated' });
+        await world.stores.watermarks.raise(kind, made);
+        world.advance(GRACE + world.tick);
+        for (const generation of [0, 1, 2]) {
+          const request = rotateRequest(grant, generation, { revokedBefore: 0 });
+          expect(await grants.rotate(request)).toEqual({ outcome: 'ended' });
+          expect(await grants.rotate({ ...request, subject })).toEqual({ outcome: 'ended' });
+        }
+        expect(await grants.read(grant.grantId)).toMatchObject({ generation: 1, revoked: false });
+      });
+
+      it('is ended by that of the manifest', async () => {
+        const grant = await redeemed(grants);
+        const made = await createdAt(grant);
+        const before = rotateRequest(grant, 0, { revokedBefore: made - 1 });
+        expect(await grants.rotate(before)).toMatchObject({ outcome: 'rotated' });
+        const at = rotateRequest(grant, 1, { revokedBefore: made });
+        expect(await grants.rotate(at)).toEqual({ outcome: 'ended' });
+      });
+
+      it('is ended even where the grant is revoked, and another client learns nothing of it', async () => {
+        const grant = await redeemed(grants);
+        const made = await createdAt(grant);
+        await grants.revoke(grant.grantId);
+        expect(await grants.rotate(rotateRequest(grant, 0, { revokedBefore: made }))).toEqual({ outcome: 'ended' });
+        const strange = rotateRequest(grant, 0, { ...STRANGER, revokedBefore: made });
+        expect(await grants.rotate(strange)).toEqual({ outcome: 'no_match' });
+      });
+
+      it.each(kinds)('leaves nothing to be issued for a code when it is of the kind $kind', async (kind) => {
+        const grant = await issued(grants);
+        await world.stores.watermarks.raise(kind, await createdAt(grant));
+        expect(await grants.redeem(redeemRequest(grant, { revokedBefore: 0 }))).toEqual({ outcome: 'ended' });
+      });
+
+      it('leaves nothing to be issued for a code when it is that of the manifest', async () => {
+        const grant = await issued(grants);
+        const revokedBefore = await createdAt(grant);
+        expect(await grants.redeem(redeemRequest(grant, { revokedBefore }))).toEqual({ outcome: 'ended' });
+      });
+    });
+
+    it('knows whose the grant is', async () => {
+      const grant = await issued(grants, { subject: 'usr_bob' });
+      expect(await grants.subjectOf(grant.grantId)).toBe('usr_bob');
+      expect(await grants.subjectOf(sampleGrant().grantId)).toBeUndefined();
     });
   });
 }

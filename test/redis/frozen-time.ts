@@ -2,13 +2,16 @@
 // the server's clock is replaced; the time travels where else the clock's offset does.
 
 import { expect } from 'vitest';
-import type { RedisConnection, Script } from '../../src/redis/connection.ts';
+import type { PlainRead, RedisConnection, Script } from '../../src/redis/connection.ts';
 
 const READS_CLOCK = /^local now = .*$/m;
 
 /** A connection whose scripts take the offset they are given for the time itself. */
 export function frozen(connection: RedisConnection): RedisConnection {
   const scripts = new Map<Script, Script>();
+  function stillAction(action: Script | PlainRead): Script | PlainRead {
+    return 'lua' in action ? still(action) : action;
+  }
   function still(script: Script): Script {
     const known = scripts.get(script);
     if (known !== undefined) return known;
@@ -19,7 +22,7 @@ export function frozen(connection: RedisConnection): RedisConnection {
   }
   return {
     crossesSlots: connection.crossesSlots,
-    run: (script, keys, args) => connection.run(still(script), keys, args),
+    run: (action, keys, args) => connection.run(stillAction(action), keys, args),
     runDurably: (script, keys, args) => connection.runDurably(still(script), keys, args),
     remember: (script, keys, args) => connection.remember(still(script), keys, args),
     close: () => connection.close(),

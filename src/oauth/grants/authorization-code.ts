@@ -11,7 +11,7 @@ import { matchRedirectUri } from '../redirect-uri.ts';
 import { accessRequest, exceeded } from './access-request.ts';
 import { alertEvent } from './alert-event.ts';
 import type { GrantContext, GrantRequest, GrantType } from './grant.ts';
-import { invalidGrant, requireLiving } from './living-grant.ts';
+import { invalidGrant, requireActive } from './living-grant.ts';
 
 type Refusal = Exclude<RedeemAnswer, { outcome: 'redeemed' }>;
 
@@ -29,7 +29,7 @@ export const authorizationCode: GrantType = {
     const answer = await redeem(request, handle, redirectUri, context);
     if (answer.outcome !== 'redeemed') throw refusal(answer, request, context);
     const { grant, scope, audience } = answer;
-    await requireLiving(client, grant, context);
+    await requireActive(grant.subject, context);
 
     const { subject, grantId, authTime } = grant;
     const refreshToken = mayRefresh(client) ? context.handles.refreshToken(handle, 0) : undefined;
@@ -58,6 +58,7 @@ function redeem(
       CODE_LIFETIME + 1000 * (accessTokenLifetimeSeconds + (mayRefresh(client) ? refreshTokenLifetimeSeconds : 0)),
     access: accessRequest(client, parameters, undefined, issuer),
     accessToken: accessToken.opaque(grantId),
+    revokedBefore: client.revokeTokensBefore,
     address,
   });
 }
@@ -78,6 +79,8 @@ function refusal(answer: Refusal, { address }: GrantRequest, { audit }: GrantCon
       return invalidGrant('code_proof_mismatch');
     case 'wrong_verifier':
       return invalidGrant('verifier_mismatch');
+    case 'ended':
+      return invalidGrant('grant_before_watermark');
   }
 }
 

@@ -12,31 +12,23 @@ export interface KillSwitches {
 /**
  * Why a grant is dead although its record lives: `grant_before_watermark` (global, client, user or withdrawn consent),
  * `subject_inactive`; undefined when it is alive (security rows T4, RF11).
- * @param seen the watermark, where the caller has just read it
  */
 export async function deathOf(
   client: Client,
   grant: Pick<StoredGrant, 'subject' | 'createdAt'>,
   { stores, owners }: KillSwitches,
-  seen?: number,
 ): Promise<string | undefined> {
   const [watermark, active] = await Promise.all([
-    seen ?? stores.watermarks.read(client.uid, grant.subject),
+    stores.watermarks.read(client.uid, grant.subject),
     owners.isActive(grant.subject),
   ]);
   if (grant.createdAt <= Math.max(watermark, client.revokeTokensBefore)) return 'grant_before_watermark';
   return active ? undefined : 'subject_inactive';
 }
 
-/** @throws OAuthError invalid_grant when {@link deathOf} names a reason */
-export async function requireLiving(
-  client: Client,
-  grant: StoredGrant,
-  switches: KillSwitches,
-  seen?: number,
-): Promise<void> {
-  const reason = await deathOf(client, grant, switches, seen);
-  if (reason !== undefined) throw invalidGrant(reason);
+/** The half of {@link deathOf} that no store can judge. @throws OAuthError invalid_grant, unless the person is active */
+export async function requireActive(subject: string, { owners }: Pick<KillSwitches, 'owners'>): Promise<void> {
+  if (!(await owners.isActive(subject))) throw invalidGrant('subject_inactive');
 }
 
 /** The one wire answer to every code or refresh token that is not good (RFC 6749 §5.2). */

@@ -9,7 +9,7 @@ import { parseScope } from '../scope.ts';
 import { accessRequest, exceeded } from './access-request.ts';
 import { alertEvent } from './alert-event.ts';
 import type { GrantContext, GrantRequest, GrantType } from './grant.ts';
-import { invalidGrant, requireLiving } from './living-grant.ts';
+import { invalidGrant, requireActive } from './living-grant.ts';
 
 type Renewal = Extract<RotateAnswer, { generation: number }>;
 type Refusal = Exclude<RotateAnswer, Renewal>;
@@ -17,19 +17,17 @@ type Refusal = Exclude<RotateAnswer, Renewal>;
 export const refreshToken: GrantType = {
   parameters: ['refresh_token', 'scope', 'resource'],
   async exchange(request, context) {
-    const { client, parameters } = request;
-    const presented = parameters.require('refresh_token');
+    const presented = request.parameters.require('refresh_token');
     const handle = context.handles.parseRefreshToken(presented);
     if (handle === undefined) throw invalidGrant('refresh_token_unknown');
 
     // A grant that a kill switch ended must neither move nor raise an alert; a switch thrown meanwhile still counts.
-    const state = await context.stores.grants.read(handle.grantId);
-    if (state === undefined) throw invalidGrant('refresh_token_gone');
-    if (state.grant.clientUid !== client.uid) throw invalidGrant('refresh_token_mismatch');
-    await requireLiving(client, state.grant, context);
-    const answer = await rotate(request, handle, state.grant.subject, context);
+    const owner = await context.stores.grants.subjectOf(handle.grantId);
+    if (owner === undefined) throw invalidGrant('refresh_token_gone');
+    await requireActive(owner, context);
+    const answer = await rotate(request, handle, owner, context);
     if (!('generation' in answer)) throw refusal(answer, request, context);
-    await requireLiving(client, answer.grant, context, answer.watermark);
+    await requireActive(owner, context);
 
     note(answer, request, context);
     const { subject, grantId, authTime } = answer.grant;
@@ -56,6 +54,7 @@ function rotate(
     attemptId: randomId(random, 16),
     access: accessRequest(client, parameters, requestedScope(parameters.get('scope')), issuer),
     accessToken: accessToken.opaque(grantId),
+    revokedBefore: client.revokeTokensBefore,
     ...{ address, subject },
   });
 }
@@ -81,6 +80,8 @@ function refusal(answer: Refusal, { address }: GrantRequest, { audit }: GrantCon
       return invalidGrant('refresh_token_gone');
     case 'no_match':
       return invalidGrant('refresh_token_mismatch');
+    case 'ended':
+      return invalidGrant('grant_before_watermark');
   }
 }
 
