@@ -7,7 +7,7 @@ import type { Clock } from '../oauth/ports.ts';
 import { attemptEach } from './attempt-each.ts';
 import { clientMaker, type RedisCredentials } from './clients.ts';
 import { primaryOnly } from './primary-only.ts';
-import { type Reassertion, Reassertions } from './reassertions.ts';
+import { Reassertions } from './reassertions.ts';
 import type { RedisTarget } from './redis-url.ts';
 import type { ServerLink } from './server-link.ts';
 import { openServers, type Servers } from './servers.ts';
@@ -50,7 +50,7 @@ export interface RedisConnection {
     keys: readonly string[],
     args: Arguments,
   ): Promise<{ reply: unknown; acknowledged: boolean }>;
-  /** Notes a revocation: it is applied again when another server takes over within the next minute. */
+  /** Notes a revocation: it is applied again soon, and when another server takes over within the next minute. */
   remember(script: Script, keys: readonly string[], args: Arguments): void;
   close(): Promise<void>;
 }
@@ -64,7 +64,7 @@ export interface ServerInfo {
 /** What came of applying revocations again. */
 export interface Reassertment {
   readonly applied: number;
-  /** Why the others could not be; they are `missed` the next time. */
+  /** Why the others could not be; they stay due. */
   readonly errors: readonly unknown[];
 }
 
@@ -76,8 +76,8 @@ export interface ManagedConnection extends RedisConnection {
   ready(limit: number): Promise<void>;
   /** Asks every primary for its INFO. @throws StoreUnavailableError */
   info(): Promise<readonly ServerInfo[]>;
-  /** Applies remembered revocations again: all of them, or those that the call before could not. Never throws. */
-  reassert(which?: 'all' | 'missed'): Promise<Reassertment>;
+  /** Applies remembered revocations again: all of them, or those that were not since they were made. Never throws. */
+  reassert(which: 'all' | 'due'): Promise<Reassertment>;
   /** Forgets revocations older than a minute and a half; for times when all is well. */
   forgetOld(): void;
   /** Called after every connect of a primary from now on, in no particular order. */
@@ -126,7 +126,6 @@ class Connection implements ManagedConnection {
   readonly #acknowledgement: Acknowledgement | undefined;
   readonly #clockOffset: () => number;
   readonly #reassertions = new Reassertions({ clock: STOPWATCH });
-  #missed: readonly Reassertion[] = [];
   readonly #listeners = new Set<() => void>();
 
   constructor({ target, credentials = () => ({}), acknowledgement, clockOffset = () => 0 }: ConnectionOptions) {
@@ -204,12 +203,11 @@ class Connection implements ManagedConnection {
     this.#reassertions.remember({ script, keys, args });
   }
 
-  async reassert(which: 'all' | 'missed' = 'all'): Promise<Reassertment> {
-    const writes = which === 'all' ? this.#reassertions.all() : this.#missed;
-    const { values, failed } = await attemptEach(writes, BATCH, ({ script, keys, args }) =>
+  async reassert(which: 'all' | 'due'): Promise<Reassertment> {
+    const { values, failed } = await attemptEach(this.#reassertions.take(which), BATCH, ({ script, keys, args }) =>
       this.run(script, keys, args),
     );
-    this.#missed = failed.map(({ item }) => item);
+    for (const { item } of failed) this.#reassertions.failed(item);
     return { applied: values.length, errors: failed.map(({ error }) => error) };
   }
 

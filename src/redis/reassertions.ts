@@ -21,21 +21,33 @@ export class Reassertions {
   readonly #clock: Clock;
   /** By what they write, oldest first. */
   readonly #remembered = new Map<string, { readonly write: Reassertion; readonly time: number }>();
+  /** Those not yet applied again. */
+  readonly #due = new Set<string>();
 
   constructor({ clock }: { clock: Clock }) {
     this.#clock = clock;
   }
 
+  /** Due at once: the server it was written to may have been replaced already, without any connection telling. */
   remember(write: Reassertion): void {
-    const name = JSON.stringify([write.script.name, write.keys, write.args]);
+    const name = nameOf(write);
     this.#remembered.delete(name);
     this.#remembered.set(name, { write, time: this.#clock.now() });
+    this.#due.add(name);
     if (this.#remembered.size > CAPACITY) this.#forgetOldest();
   }
 
-  /** Oldest first. */
-  all(): readonly Reassertion[] {
-    return [...this.#remembered.values()].map(({ write }) => write);
+  /** Takes out what is due, or everything: it is due no longer. Oldest first. */
+  take(which: 'all' | 'due'): readonly Reassertion[] {
+    const taken = [...this.#remembered].filter(([name]) => which === 'all' || this.#due.has(name));
+    this.#due.clear();
+    return taken.map(([, { write }]) => write);
+  }
+
+  /** It could not be applied: it is due again. */
+  failed(write: Reassertion): void {
+    const name = nameOf(write);
+    if (this.#remembered.has(name)) this.#due.add(name);
   }
 
   /** Forgets what is older than that. Only for times when all is well: an outage makes nothing old. */
@@ -49,6 +61,12 @@ export class Reassertions {
 
   #forgetOldest(): void {
     const [oldest] = this.#remembered.keys();
-    if (oldest !== undefined) this.#remembered.delete(oldest);
+    if (oldest === undefined) return;
+    this.#remembered.delete(oldest);
+    this.#due.delete(oldest);
   }
+}
+
+function nameOf({ script, keys, args }: Reassertion): string {
+  return JSON.stringify([script.name, keys, args]);
 }

@@ -103,6 +103,7 @@ export class ShardWatch {
     const seen = values.flat();
     const lost = new Set(seen.filter((shard) => this.#isLost(shard)));
     const look = { seen, lost, errors: failed.map(({ error }) => error) };
+    if (seen.length === 0) throw look.errors[0];
     await this.#reassert(look);
     const raisedTo = lost.size > 0 ? this.#latest(seen) : undefined;
     await this.#raise(look, raisedTo);
@@ -131,10 +132,10 @@ export class ShardWatch {
     // What comes up while they are applied is not settled by that.
     const doubts = this.#doubts;
     const isDoubtful = doubts !== this.#doubtsSettled;
-    const again = await connection.reassert(isDoubtful ? 'all' : 'missed');
+    const again = await connection.reassert(isDoubtful ? 'all' : 'due');
     this.#doubtsSettled = doubts;
     errors.push(...again.errors);
-    if (again.applied > 0) observe({ kind: 'reasserted', writes: again.applied });
+    if (isDoubtful && again.applied > 0) observe({ kind: 'reasserted', writes: again.applied });
     if (!isDoubtful && errors.length === 0) connection.forgetOld();
   }
 

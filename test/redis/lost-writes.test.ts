@@ -67,7 +67,7 @@ describeRedis('what a fail-over has lost', () => {
       expect(alert).toBeDefined();
       expect(await waiting(grantId)).toEqual([]);
       for (let again = 0; again < 2; again++) {
-        await connection.reassert();
+        await connection.reassert('all');
         expect(await stores.grants.read(grantId)).toMatchObject({ revoked: true });
         expect(await waiting(grantId)).toEqual([alert]);
       }
@@ -79,7 +79,7 @@ describeRedis('what a fail-over has lost', () => {
     await misuse();
     const [alert] = await waiting(grantId);
     await new Outbox({ connection, keys }).discard(shardOf(grantId), alert?.id ?? '');
-    await connection.reassert();
+    await connection.reassert('all');
     expect(await waiting(grantId)).toEqual([]);
   });
 
@@ -87,7 +87,7 @@ describeRedis('what a fail-over has lost', () => {
     const grant = await redeemed(stores.grants);
     const answer = await losing(() => stores.grants.rotate(rotateRequest(grant, 5)));
     expect(answer).toMatchObject({ outcome: 'healed' });
-    await connection.reassert();
+    await connection.reassert('all');
     expect(await waiting(grant.grantId)).toMatchObject([{ type: 'state_lost' }]);
     expect(await stores.grants.read(grant.grantId)).toMatchObject({ revoked: false });
     expect(await stores.grants.rotate(rotateRequest(grant, 6))).toMatchObject({ outcome: 'healed', alert: undefined });
@@ -97,7 +97,7 @@ describeRedis('what a fail-over has lost', () => {
     const { grantId, misuse } = await MISUSES['a refresh token used twice']();
     await misuse();
     await server.command('FLUSHALL');
-    await connection.reassert();
+    await connection.reassert('all');
     expect(await server.command('DBSIZE')).toBe(0);
     expect(await stores.grants.read(grantId)).toBeUndefined();
   });
@@ -110,7 +110,7 @@ describeRedis('what a fail-over has lost', () => {
       await stores.sessions.endAll('usr_bob');
     });
     expect(await stores.sessions.use(one)).toBeDefined();
-    await connection.reassert();
+    await connection.reassert('all');
     for (const ended of [one, other, third]) expect(await stores.sessions.use(ended)).toBeUndefined();
     expect(await stores.sessions.use(bystander)).toBeDefined();
   });

@@ -12,39 +12,51 @@ function remembering() {
     pass(milliseconds: number) {
       now += milliseconds;
     },
-    keys: () => reassertions.all().flatMap(({ keys }) => keys),
+    take: (which: 'all' | 'due') => reassertions.take(which).flatMap(({ keys }) => keys),
   };
 }
 
 describe('remembered revocations', () => {
   it('come oldest first, each once', () => {
-    const { remember, keys } = remembering();
+    const { remember, take } = remembering();
     for (const key of ['a', 'b', 'a']) remember(key);
-    expect(keys()).toEqual(['b', 'a']);
+    expect(take('all')).toEqual(['b', 'a']);
   });
 
   it('are forgotten after a minute and a half in which all was well', () => {
-    const { reassertions, remember, keys, pass } = remembering();
+    const { reassertions, remember, take, pass } = remembering();
     remember('a');
     pass(30_000);
     remember('b');
     pass(60_000);
     reassertions.forgetOld();
-    expect(keys()).toEqual(['b']);
+    expect(take('all')).toEqual(['b']);
   });
 
   it('are kept through an outage, however long', () => {
-    const { remember, keys, pass } = remembering();
+    const { remember, take, pass } = remembering();
     remember('a');
     pass(600_000);
     remember('b');
-    expect(keys()).toEqual(['a', 'b']);
+    expect(take('all')).toEqual(['a', 'b']);
+  });
+
+  it('are due once, and again where they could not be applied', () => {
+    const { reassertions, remember, take } = remembering();
+    for (const key of ['a', 'b']) remember(key);
+    expect(take('due')).toEqual(['a', 'b']);
+    expect(take('due')).toEqual([]);
+    reassertions.failed({ script: SCRIPT, keys: ['a'], args: [] });
+    remember('c');
+    expect(take('due')).toEqual(['a', 'c']);
+    expect(take('all')).toEqual(['a', 'b', 'c']);
+    expect(take('due')).toEqual([]);
   });
 
   it('are at most 10 000, the latest', () => {
-    const { remember, keys } = remembering();
+    const { remember, take } = remembering();
     for (let i = 0; i < 10_001; i++) remember(String(i));
-    expect(keys()).toHaveLength(10_000);
-    expect(keys()[0]).toBe('1');
+    expect(take('all')).toHaveLength(10_000);
+    expect(take('all')[0]).toBe('1');
   });
 });

@@ -28,7 +28,7 @@ describeRedis('the global watermark', () => {
     const watermarks = new RedisWatermarks({ connection, keys: new RedisKeys('grantry:') });
     await expect(watermarks.raise({ kind: 'global' }, 1234)).rejects.toBeInstanceOf(StoreUnavailableError);
     await server.command('FLUSHALL');
-    await connection.reassert();
+    await connection.reassert('all');
     for (const uid of CLIENTS) expect(await watermarks.read(uid, undefined)).toBe(1234);
   });
 });
