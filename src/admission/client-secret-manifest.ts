@@ -38,7 +38,12 @@ export function hasGeneratedSecret({ auth }: OAuthClientSpec): boolean {
 
 /** The name of the Secret a client's id and secret stand in. */
 export function clientSecretName(name: string, { auth }: OAuthClientSpec): string {
-  return auth.clientSecret?.secretName ?? `${name}-oauth`;
+  return auth.clientSecret?.secretName ?? defaultSecretName(name);
+}
+
+/** That name where the manifest gives none. @param name of the OAuthClient */
+export function defaultSecretName(name: string): string {
+  return `${name}-oauth`;
 }
 
 /** The keys of that Secret by what stands under them. */

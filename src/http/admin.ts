@@ -17,7 +17,7 @@ export function adminEndpoints({
   metrics,
 }: {
   readonly checks: readonly ReadinessCheck[];
-  readonly metrics: Metrics;
+  readonly metrics: Pick<Metrics, 'contentType' | 'text'>;
 }): readonly Endpoint[] {
   const shared = { answers: 'json', cors: 'none', head: true } as const;
   return [

@@ -15,10 +15,13 @@ import { PAGE_HEADERS } from './security-headers.ts';
 /** What a client is told of a fault of ours by redirect (RFC 6749 §4.1.2.1). */
 export type FaultCode = 'server_error' | 'temporarily_unavailable';
 
+/** What is counted of requests; the last two only where token requests are answered. */
+export type RequestMetrics = Pick<Metrics, 'requestFinished'> & Partial<Pick<Metrics, 'rateLimited' | 'tokenErrors'>>;
+
 export interface ErrorWriterOptions {
   readonly issuer: string;
   readonly log: Logger;
-  readonly metrics: Metrics;
+  readonly metrics: RequestMetrics;
 }
 
 export class ErrorWriter {
@@ -63,7 +66,7 @@ export class ErrorWriter {
     facts.outcome = 'refused';
     facts.reason = answer.reason;
     if (error instanceof OAuthError && error.clientId !== undefined) facts.clientId = error.clientId;
-    if (answer.status === 429) metrics.rateLimited.inc({ limit: answer.reason });
+    if (answer.status === 429) metrics.rateLimited?.inc({ limit: answer.reason });
     if (error instanceof StoreUnavailableError) {
       log.warn(
         { requestId: request.id, operation: error.operation, cause: describeCause(error.cause) },
@@ -74,7 +77,7 @@ export class ErrorWriter {
       log.error({ requestId: request.id, route: endpoint?.route, cause: describeCause(error) }, 'unexpected error');
     }
     if (endpoint?.answers === 'json' && endpoint.handlers.POST !== undefined && endpoint.body !== 'json') {
-      metrics.tokenErrors.inc({ endpoint: endpoint.route, error: answer.error, reason: answer.reason });
+      metrics.tokenErrors?.inc({ endpoint: endpoint.route, error: answer.error, reason: answer.reason });
     }
   }
 }

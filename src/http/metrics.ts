@@ -2,10 +2,9 @@
 // subject or text from a request is never one.
 
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import { type DurationSeries, Durations } from './durations.ts';
+import { Durations } from './durations.ts';
+import { RequestDurations } from './request-durations.ts';
 import { type Followed, type WatchCounters, watchMetrics } from './watch-metrics.ts';
-
-const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 
 /** A store outside the process, as metrics and readiness see it. */
 export interface StoreProbe {
@@ -28,13 +27,7 @@ export interface MetricSources {
 
 export class Metrics {
   readonly #registry = new Registry();
-  readonly #requests = new Durations({
-    name: 'grantry_http_request_duration_seconds',
-    help: 'Time from the end of the headers to the end of the answer.',
-    buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
-    registry: this.#registry,
-  });
-  readonly #requestSeries = new Map<string, DurationSeries>();
+  readonly #requests = new RequestDurations(this.#registry);
 
   readonly tokensIssued = this.#counter('tokens_issued_total', 'Access tokens issued.', ['grant', 'format']);
   readonly tokenErrors = this.#counter(
@@ -113,14 +106,7 @@ export class Metrics {
   }
 
   requestFinished(route: string, method: string, status: number, seconds: number): void {
-    const label = METHODS.has(method) ? method : 'OTHER';
-    const key = `${route} ${label} ${status}`;
-    let series = this.#requestSeries.get(key);
-    if (series === undefined) {
-      series = this.#requests.series({ route, method: label, status: String(status) });
-      this.#requestSeries.set(key, series);
-    }
-    series.observe(seconds);
+    this.#requests.observe(route, method, status, seconds);
   }
 
   get contentType(): string {

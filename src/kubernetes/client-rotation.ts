@@ -26,7 +26,7 @@ export interface RotationInput {
   readonly stored: CredentialState | undefined;
   /** The secret in the owner's Secret that this client may be known by; undefined when there is none. */
   readonly present: string | undefined;
-  /** The newest secret while only this process knows it. */
+  /** A secret that this process stored the verifier of and did not get into the owner's Secret yet. */
   readonly undelivered: string | undefined;
   /** Whether every replica accepts what is stored. */
   readonly isServed: boolean;
@@ -58,7 +58,7 @@ export interface RotationStep {
   readonly value: string;
   /** To be stored once the owner's Secret holds `value`. */
   readonly settle: CredentialState | undefined;
-  /** A secret to be remembered until it is handed out. */
+  /** A secret that waits for the replicas: to be remembered until it is handed out. */
   readonly undelivered: string | undefined;
   /** When there is something to do again; undefined: when something changes. */
   readonly again: number | undefined;
@@ -73,7 +73,7 @@ export function rotationStep(input: RotationInput): RotationStep {
   const held = present === undefined ? undefined : indexOf(input.uid, present, state.verifiers);
   const isOnItsWay = state.verifiers[1] !== undefined && state.verifiers[1].expiresAt === undefined;
   if (isOnItsWay) return stepOnTheWay(input, state, held);
-  if (present === undefined || held !== 0) return repair(input, state, state.verifiers);
+  if (present === undefined || held !== 0) return handOut(input, state) ?? repair(input, state, state.verifiers);
   if (isNew(requests.rotateAt, stored.handled.rotateAt) || isDue(input, state)) return begin(input, state, present);
   const isChanged = state.verifiers.length !== stored.verifiers.length;
   return step(input, { outcome: isChanged ? 'expired' : 'kept', value: present, store: isChanged ? state : undefined });
@@ -121,6 +121,13 @@ function repair(input: RotationInput, state: CredentialState, older: readonly Ac
   const verifiers = kept(entry, expiring(older, input.now, input.gracePeriodSeconds));
   const store = { ...changed(state, verifiers, input.requests), rotatedAt: input.now };
   return step(input, { outcome: 'repaired', value: made, store });
+}
+
+/** A secret that is stored already and could not be written before. */
+function handOut(input: RotationInput, { verifiers }: CredentialState): RotationStep | undefined {
+  const { uid, undelivered } = input;
+  if (undelivered === undefined || indexOf(uid, undelivered, verifiers) !== 0) return undefined;
+  return step(input, { outcome: 'repaired', value: undelivered });
 }
 
 function cut(input: RotationInput, state: CredentialState): RotationStep {

@@ -106,6 +106,12 @@ export function fieldsWritten({ metadata, data }: ClientSecretObject): string {
   return JSON.stringify({ data: names(data), labels: names(labels), annotations: names(annotations) });
 }
 
+/** The keys of the data among what `fieldsWritten` said. */
+export function writtenKeys(written: string | undefined): readonly string[] {
+  const { data } = fieldsOf(written === undefined ? undefined : parsed(written));
+  return Array.isArray(data) ? data.filter((key) => typeof key === 'string') : [];
+}
+
 /**
  * The Secret with everything that an earlier one had more, emptied; undefined when that is nothing. The API server drops a
  * field that we no longer apply only if nobody else ever wrote it, our own first POST included: applied with another value

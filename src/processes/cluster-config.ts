@@ -16,6 +16,17 @@ const namespaces = z.string().transform((text, context) => {
   return [...new Set(list)];
 });
 
+const adminUrls = z.string().transform((text, context) => {
+  const list = text.split(',').flatMap((entry) => entry.trim() || []);
+  for (const entry of list) {
+    const url = URL.parse(entry);
+    const isAddress =
+      url !== null && /^https?:$/.test(url.protocol) && url.pathname === '/' && url.search + url.hash === '';
+    if (!isAddress) context.addIssue({ code: 'custom', message: `holds ${entry}, which is not an http address` });
+  }
+  return list;
+});
+
 /** Each variable: how its text is read, and what it means. */
 export const CLUSTER_VARIABLES = {
   GRANTRY_CLASS: z
@@ -26,6 +37,18 @@ export const CLUSTER_VARIABLES = {
   GRANTRY_WATCH_NAMESPACES: namespaces
     .prefault('')
     .describe('In a cluster: the namespaces, separated by commas, whose OAuthClients count. Empty: all.'),
+  GRANTRY_SERVER_SERVICE: z
+    .string()
+    .regex(LABEL, 'is not the name of a Service')
+    .optional()
+    .describe(
+      '`grantry controller`: the Service of the release namespace behind which the replicas of the token server are, with a port named `admin`. A change counts as programmed when all of them serve it.',
+    ),
+  GRANTRY_SERVER_ADMIN_URLS: adminUrls
+    .prefault('')
+    .describe(
+      '`grantry controller`: the admin addresses of the replicas, separated by commas, where no Service has them. Empty, and no Service named: nobody is asked.',
+    ),
   GRANTRY_USERS_FILE: z
     .string()
     .min(1)

@@ -157,6 +157,9 @@ export interface Settings {
   readonly className: string;
   /** None: all of them. */
   readonly watchNamespaces: readonly string[];
+  /** Where the controller finds the replicas; both unset: it asks nobody. */
+  readonly serverService: string | undefined;
+  readonly serverAdminUrls: readonly string[];
   readonly usersFile: string | undefined;
   readonly cluster: ClusterPlace;
   readonly defaultPolicy: 'Baseline' | 'Deny' | 'AllowAll';
@@ -235,6 +238,8 @@ export function readSettings({
     namespace: values.GRANTRY_NAMESPACE,
     className: values.GRANTRY_CLASS,
     watchNamespaces: values.GRANTRY_WATCH_NAMESPACES,
+    serverService: values.GRANTRY_SERVER_SERVICE,
+    serverAdminUrls: values.GRANTRY_SERVER_ADMIN_URLS,
     usersFile: values.GRANTRY_USERS_FILE,
     cluster: clusterPlace(environment),
     defaultPolicy: values.GRANTRY_DEFAULT_POLICY,

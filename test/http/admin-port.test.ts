@@ -2,6 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { ControllerMetrics } from '../../src/http/controller-metrics.ts';
 import { basic, type Grantry, startGrantry } from '../grantry.ts';
 
 const SECRET = 'kSiQ0yY8Jh1x4nV7wB2dR5tG9mC3fL6p';
@@ -116,7 +117,13 @@ describe('the metrics', () => {
   it('are those of the reference', async () => {
     const page = readFileSync(new URL('../../docs/reference/logs-metrics-audit.md', import.meta.url), 'utf8');
     const documented = [...page.matchAll(/^\| `(grantry_\w+)` \|/gm)].map(([, name]) => name);
-    const served = (await metric('# TYPE ')).map((line) => line.split(' ')[2]);
+    const followed = { now: () => 0, lastProgress: () => 0, signingKey: () => undefined };
+    const controller = new ControllerMetrics({ isLeading: () => true, queued: () => 0, followed });
+    const lines = [...(await metric('# TYPE ')), ...(await controller.text()).split('\n')];
+    const served = lines
+      .filter((line) => line.startsWith('# TYPE '))
+      .map((line) => line.split(' ')[2])
+      .filter((name) => !/^grantry_(process|nodejs)_/.test(name ?? ''));
     expect(new Set(served)).toEqual(new Set(documented));
   });
 });

@@ -224,6 +224,18 @@ describe('drift', () => {
     expect([owner.accepts(owner.present), owner.accepts(old), owner.accepts(present)]).toEqual([true, true, false]);
   });
 
+  it('is repaired with the same secret as long as it cannot be written, and the old one outlasts that', () => {
+    const owner = ownerWithSecret();
+    const old = owner.present;
+    (owner as Owner).present = undefined;
+    const first = owner.step({ diesBeforeWriting: true });
+    for (let round = 0; round < 10; round += 1) {
+      owner.undelivered = first.value;
+      expect(owner.step({ diesBeforeWriting: true })).toMatchObject({ value: first.value, store: undefined });
+    }
+    expect([owner.accepts(first.value), owner.accepts(old)]).toEqual([true, true]);
+  });
+
   it('in the middle of a rotation forgets the secret that nobody has', () => {
     const owner = ownerWithSecret();
     const old = owner.present;

@@ -1,0 +1,125 @@
+// The OAuthClients of this install as the controller judges them: the same judge and the same claims as in the token
+// servers (admitted-clients.ts), with the Secrets that only the controller may look at.
+
+import { type AdmissionContext, type ClientVerdict, clientVerdict, findClient } from '../admission/admit-client.ts';
+import { isServed } from '../admission/admit-clients.ts';
+import { admitPolicies } from '../admission/admit-policies.ts';
+import { ClientClaims, claimOf } from '../admission/client-claims.ts';
+import type { DefaultPolicy } from '../admission/client-policy.ts';
+import type { Fault, Programmed } from '../admission/conditions.ts';
+import type { Policy } from '../admission/policy-violations.ts';
+import type { References } from '../admission/references.ts';
+import { CLIENT_AUTH_METHODS } from '../oauth/client-auth/index.ts';
+import { GRANT_TYPES } from '../oauth/grants/index.ts';
+import { type KubernetesObject, objectKey } from './resources.ts';
+import { sourceOf } from './source-object.ts';
+import type { ObjectView } from './watched.ts';
+
+export interface JudgedClientsOptions {
+  readonly className: string;
+  readonly releaseNamespace: string;
+  readonly defaultPolicy: DefaultPolicy;
+  readonly policies: ObjectView;
+  readonly namespaces: ObjectView;
+}
+
+/** What one client is judged by beside all others. */
+export interface OwnFacts {
+  readonly secret: References['secret'];
+  readonly verifiers: readonly Uint8Array[];
+  readonly programmed: Programmed;
+  /** What went wrong with its credentials outside of any manifest. */
+  readonly faults?: readonly Fault[];
+}
+
+/** Nothing of it counts before it was asked for. */
+const NOT_YET: OwnFacts = {
+  secret: () => 'withheld',
+  verifiers: [],
+  programmed: { status: 'Unknown', reason: 'Pending', message: '' },
+};
+
+export class JudgedClients {
+  readonly #options: JudgedClientsOptions;
+  readonly #objects = new Map<string, KubernetesObject>();
+  readonly #claims = new ClientClaims<string>();
+  #policies: readonly Policy[] | undefined;
+
+  constructor(options: JudgedClientsOptions) {
+    this.#options = options;
+  }
+
+  /** Takes a client in as it is now, and what it claims; also to be called when policies or namespaces changed. */
+  put(object: KubernetesObject): void {
+    const key = objectKey(object.metadata);
+    if (!isServed({ manifest: object }, this.#options.className)) {
+      this.delete(key);
+      return;
+    }
+    this.#objects.set(key, object);
+    this.#claims.put(key, claimOf(this.#findings(object, NOT_YET)));
+  }
+
+  delete(key: string): void {
+    this.#objects.delete(key);
+    this.#claims.delete(key);
+  }
+
+  /** The policies are not what they were. */
+  policiesChanged(): void {
+    this.#policies = undefined;
+  }
+
+  /** @returns the clients of which the set of all thinks otherwise than before */
+  settle(): readonly string[] {
+    return this.#claims.settle();
+  }
+
+  /** Undefined when it is not a client of this install. */
+  get(key: string): KubernetesObject | undefined {
+    return this.#objects.get(key);
+  }
+
+  keys(): Iterable<string> {
+    return this.#objects.keys();
+  }
+
+  /** The verdict on a client that is here. @throws Error for any other */
+  verdict(key: string, facts: OwnFacts): ClientVerdict {
+    const object = this.#objects.get(key);
+    if (object === undefined) throw new Error(`${key} is no client of this install`);
+    return clientVerdict(this.#findings(object, facts), [...this.#claims.faultsOf(key), ...(facts.faults ?? [])]);
+  }
+
+  #findings(object: KubernetesObject, { secret, verifiers, programmed }: OwnFacts) {
+    const { releaseNamespace, defaultPolicy } = this.#options;
+    const context: AdmissionContext = {
+      unknownFields: 'ignore',
+      releaseNamespace,
+      releaseNamespaceReserved: true,
+      policies: this.#currentPolicies(),
+      defaultPolicy,
+      references: {
+        secret,
+        // No method of this version reads either; whoever names one is refused for the method.
+        hasConfigMap: () => true,
+        hasServiceAccount: () => true,
+        namespaceLabels: (namespace) => this.#options.namespaces.get(namespace)?.metadata.labels ?? {},
+        verifiersOf: () => verifiers,
+      },
+      supportedGrantTypes: [...GRANT_TYPES.keys()],
+      supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()],
+      programmed: () => programmed,
+    };
+    return findClient(sourceOf(object), context);
+  }
+
+  #currentPolicies(): readonly Policy[] {
+    const { className, policies } = this.#options;
+    this.#policies ??= admitPolicies({
+      ...{ className, unknownFields: 'ignore' },
+      policies: [...policies.objects()].map(sourceOf),
+    }).flatMap(({ policy }) => policy ?? []);
+    return this.#policies;
+  }
+}

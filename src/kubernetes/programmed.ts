@@ -1,0 +1,88 @@
+// Whether the replicas serve what is stored of a client: the condition `Programmed`, and the gate before a new secret is
+// handed out. What all replicas were once seen to serve is not asked again.
+
+import type { Programmed } from '../admission/conditions.ts';
+import type { Clock } from '../oauth/ports.ts';
+import type { CredentialState } from './credential-state.ts';
+import { type ObservedReplicas, replicasBehind, type ServedState } from './observed-replicas.ts';
+import type { KubernetesObject } from './resources.ts';
+
+/** How long a new secret waits where nobody can be asked: replicas follow within a second. */
+const UNOBSERVED_MILLISECONDS = 5000;
+const REPLICAS_NAMED = 3;
+
+/** What is to be said of it. */
+export interface ProgrammedOutcome {
+  readonly programmed: Programmed;
+  /** Whether it may be otherwise soon. */
+  readonly isPassing: boolean;
+}
+
+export class ProgrammedClients {
+  readonly #replicas: ObservedReplicas;
+  readonly #clock: Clock;
+  /** What all replicas serve, by uid. */
+  readonly #served = new Map<string, string>();
+
+  constructor(replicas: ObservedReplicas, clock: Clock) {
+    this.#replicas = replicas;
+    this.#clock = clock;
+  }
+
+  forget(uid: string): void {
+    this.#served.delete(uid);
+  }
+
+  /** @param state the credentials as they are stored; undefined for a client that has none */
+  async of(object: KubernetesObject, state: CredentialState | undefined): Promise<ProgrammedOutcome> {
+    const { uid } = object.metadata;
+    const wanted = wantedOf(object, state);
+    if (this.#served.get(uid) === wanted) return SERVED;
+    const observation = await this.#replicas.observe([uid]);
+    if (observation.outcome === 'NotObserved') return NOT_OBSERVED;
+    if (observation.outcome === 'NoReplicas') return NO_REPLICAS;
+    const behind = replicasBehind(observation, (served) => serves(served, object, state));
+    if (behind.length > 0) return waitingFor(behind);
+    this.#served.set(uid, wanted);
+    return SERVED;
+  }
+
+  /** Whether a new secret may be handed out. @param since when it was stored, epoch milliseconds */
+  async isServed(object: KubernetesObject, state: CredentialState, since: number): Promise<boolean> {
+    const { programmed } = await this.of(object, state);
+    if (programmed.reason === 'NotObserved') return this.#clock.now() - since >= UNOBSERVED_MILLISECONDS;
+    // Who starts now begins with what is stored.
+    return programmed.status === 'True' || programmed.reason === 'NoReplicas';
+  }
+}
+
+function wantedOf({ metadata }: KubernetesObject, state: CredentialState | undefined): string {
+  return `${metadata.generation ?? 1}/${state?.revision ?? ''}`;
+}
+
+function serves(served: ServedState, { metadata }: KubernetesObject, state: CredentialState | undefined): boolean {
+  const client = served.clients.get(metadata.uid);
+  if (client?.generation !== (metadata.generation ?? 1)) return false;
+  return state === undefined || client.secretRevision === state.revision;
+}
+
+const SERVED: ProgrammedOutcome = {
+  programmed: { status: 'True', reason: 'Programmed', message: 'Every replica serves it.' },
+  isPassing: false,
+};
+
+const NOT_OBSERVED: ProgrammedOutcome = {
+  programmed: { status: 'True', reason: 'NotObserved', message: 'The controller is not told where the replicas are.' },
+  isPassing: false,
+};
+
+const NO_REPLICAS: ProgrammedOutcome = {
+  programmed: { status: 'Unknown', reason: 'NoReplicas', message: 'No replica takes requests.' },
+  isPassing: true,
+};
+
+function waitingFor(behind: readonly string[]): ProgrammedOutcome {
+  const more = behind.length > REPLICAS_NAMED ? ` and ${behind.length - REPLICAS_NAMED} more` : '';
+  const message = `Not served yet by ${behind.slice(0, REPLICAS_NAMED).join(', ')}${more}.`;
+  return { programmed: { status: 'False', reason: 'Pending', message }, isPassing: true };
+}

@@ -1,0 +1,206 @@
+// One OAuthClient reconciled: its credentials brought in order (client-credentials.ts), the replicas asked whether they serve
+// it (programmed.ts), and all of it told in status and Events (client-status.ts). The verdict is that of the judge which
+// the token servers ask as well.
+
+import type { ClientVerdict } from '../admission/admit-client.ts';
+import type { Condition, Programmed } from '../admission/conditions.ts';
+import { fieldsOf } from '../admission/manifest.ts';
+import type { Clock } from '../oauth/ports.ts';
+import { type KubernetesApi, KubernetesError } from './client.ts';
+import { type ClientCredentials, type CredentialOutcome, isTerminating, livingOf } from './client-credentials.ts';
+import { clientStatus, conditionIn, isSameStatus } from './client-status.ts';
+import type { EventFacts } from './events.ts';
+import type { JudgedClients } from './judged-clients.ts';
+import { untilTold } from './last-used.ts';
+import { OwnWrites } from './own-writes.ts';
+import type { ProgrammedClients } from './programmed.ts';
+import type { ReplicaReports } from './replica-reports.ts';
+import { type KubernetesObject, OAUTH_CLIENTS } from './resources.ts';
+import type { TokenBucket } from './token-bucket.ts';
+import type { VerifierSecrets } from './verifier-secrets.ts';
+import type { ObjectView } from './watched.ts';
+
+export interface ClientReconcilerOptions {
+  readonly api: Pick<KubernetesApi, 'apply'>;
+  /** Every OAuthClient there is, with its status. */
+  readonly view: ObjectView;
+  readonly clients: JudgedClients;
+  readonly credentials: ClientCredentials;
+  readonly verifiers: VerifierSecrets;
+  readonly programmed: ProgrammedClients;
+  readonly reports: Pick<ReplicaReports, 'lastUsed' | 'notices'>;
+  /** Status writes that tell of nothing but the last use. */
+  readonly lastUsedRate: Pick<TokenBucket, 'tryTake'>;
+  readonly record: (event: EventFacts) => void;
+  readonly clock: Clock;
+  /** Throws unless this process may write. */
+  readonly assertMayWrite: () => void;
+}
+
+/** How often it is asked whether replicas serve a change, and for how long that is not worth telling. */
+const ASK_MILLISECONDS = 100;
+const PATIENCE_MILLISECONDS = 1000;
+/** How often they are asked after that. */
+const SLOW_ASK_MILLISECONDS = 2000;
+/** What is being changed by somebody else is looked at again when the watch has told of it. */
+const CONFLICT_MILLISECONDS = 50;
+const LAST_USED_MILLISECONDS = 1000;
+
+export class ClientReconciler {
+  readonly #options: ClientReconcilerOptions;
+  readonly #written: OwnWrites;
+  /** Since when the replicas are behind, by uid. */
+  readonly #behindSince = new Map<string, number>();
+  /** Clients whose namespace takes nothing any more: it goes, and they with it. */
+  readonly #ending = new Set<string>();
+
+  constructor(options: ClientReconcilerOptions) {
+    this.#options = options;
+    this.#written = new OwnWrites(options.view);
+  }
+
+  /** To be called when a client is gone. */
+  forget(key: string, uid: string): void {
+    this.#written.gone(key);
+    this.#behindSince.delete(uid);
+    this.#ending.delete(uid);
+    this.#options.credentials.forget(uid);
+    this.#options.programmed.forget(uid);
+  }
+
+  /** @returns milliseconds until it is looked at again even if nothing happens */
+  async reconcile(key: string): Promise<number | undefined> {
+    const object = this.#options.clients.get(key);
+    if (object === undefined || this.#ending.has(object.metadata.uid)) return undefined;
+    try {
+      const outcome = await this.#options.credentials.bring(key, object);
+      this.#recordOutcome(object, outcome);
+      return await this.#tell(key, object, outcome);
+    } catch (error) {
+      if (isTerminating(error)) {
+        this.#ending.add(object.metadata.uid);
+        return undefined;
+      }
+      if (isConflict(error)) return CONFLICT_MILLISECONDS;
+      throw error;
+    }
+  }
+
+  async #tell(key: string, object: KubernetesObject, { facts, again }: CredentialOutcome): Promise<number | undefined> {
+    const { clients, verifiers, programmed, clock } = this.#options;
+    const { uid } = object.metadata;
+    const state = verifiers.get(uid);
+    const judge = (told: Programmed) =>
+      clients.verdict(key, { ...facts, verifiers: livingOf(state, clock.now()), programmed: told });
+    const alone = judge(UNKNOWN);
+    // There is something to serve.
+    if (alone.client === undefined) return earliest(again, await this.#write(key, object, alone));
+    const served = await programmed.of(object, state);
+    const verdict = judge(served.programmed);
+    if (!served.isPassing) {
+      this.#behindSince.delete(uid);
+      return earliest(again, await this.#write(key, object, verdict));
+    }
+    const since = this.#behindSince.get(uid) ?? clock.now();
+    this.#behindSince.set(uid, since);
+    if (clock.now() - since < PATIENCE_MILLISECONDS) return ASK_MILLISECONDS;
+    return earliest(SLOW_ASK_MILLISECONDS, earliest(again, await this.#write(key, object, verdict)));
+  }
+
+  /** @returns milliseconds until there will be something else to write */
+  async #write(key: string, object: KubernetesObject, verdict: ClientVerdict): Promise<number | undefined> {
+    const { clock, reports, verifiers } = this.#options;
+    const { uid, generation = 1 } = object.metadata;
+    const now = clock.now();
+    const before = fieldsOf(this.#written.get(key)).status;
+    const notices = reports.notices(uid, generation, before);
+    const report = {
+      verdict,
+      credentials: verdict.manifest === undefined ? undefined : verifiers.get(uid),
+      notices: notices.flatMap(({ condition }) => condition ?? []),
+    };
+    const told = String(fieldsOf(before).lastUsedTime ?? '').slice(0, 10) || undefined;
+    const lastUsed = later(told, reports.lastUsed(uid));
+    const times = notices.flatMap(({ again }) => (again === undefined ? [] : Math.max(0, again - now)));
+    const again = times.length === 0 ? undefined : Math.min(...times);
+    const status = clientStatus({ ...report, lastUsed }, before, now);
+    if (isSameStatus(status, before)) return again;
+    if (told !== lastUsed && isSameStatus(clientStatus({ ...report, lastUsed: told }, before, now), before)) {
+      const wait = untilTold(uid, now);
+      if (wait > 0) return earliest(again, wait);
+      if (!this.#options.lastUsedRate.tryTake()) return earliest(again, LAST_USED_MILLISECONDS);
+    }
+    await this.#apply(key, object, status);
+    this.#recordFaults(object, verdict.conditions, before);
+    return again;
+  }
+
+  async #apply(key: string, { metadata }: KubernetesObject, status: object): Promise<void> {
+    const { api, assertMayWrite } = this.#options;
+    const { namespace, name, uid } = metadata;
+    assertMayWrite();
+    try {
+      const at = { name, uid, ...(namespace !== undefined && { namespace }) };
+      this.#written.wrote(key, await api.apply(OAUTH_CLIENTS, { metadata: at, status }, { subresource: 'status' }));
+    } catch (error) {
+      // Gone, or made anew: the watch tells.
+      if (!(error instanceof KubernetesError && error.status === 404)) throw error;
+    }
+  }
+
+  #recordOutcome(object: KubernetesObject, { done }: CredentialOutcome): void {
+    const event = CREDENTIAL_EVENTS[done];
+    if (event !== undefined) this.#options.record({ regarding: object, type: 'Normal', ...event });
+  }
+
+  /** A Warning for everything that is False now and was not so before. */
+  #recordFaults(object: KubernetesObject, conditions: readonly Condition[], before: unknown): void {
+    for (const { type, status, reason, message } of conditions) {
+      const known = conditionIn(before, type);
+      if (status !== 'False' || type === 'Ready' || reason === 'Pending') continue;
+      if (known?.status === status && known.reason === reason) continue;
+      this.#options.record({ regarding: object, type: 'Warning', reason, action: 'Reconcile', note: message });
+    }
+  }
+}
+
+const UNKNOWN: Programmed = { status: 'Unknown', reason: 'Pending', message: '' };
+
+const CREDENTIAL_EVENTS: Partial<
+  Readonly<Record<CredentialOutcome['done'], Pick<EventFacts, 'reason' | 'action' | 'note'>>>
+> = {
+  created: { reason: 'SecretCreated', action: 'Create', note: 'A client secret was made.' },
+  adopted: { reason: 'SecretAdopted', action: 'Adopt', note: 'The Secret of this name and its value are used on.' },
+  rotated: {
+    ...{ reason: 'SecretRotated', action: 'Rotate' },
+    note: 'There is a new client secret; the one before works until its grace is over.',
+  },
+  cut: {
+    reason: 'SecretRotated',
+    action: 'Rotate',
+    note: 'There is a new client secret; none before it works any more.',
+  },
+  repaired: {
+    ...{ reason: 'DriftRepaired', action: 'Repair' },
+    note: 'The client secret was missing or changed; there is a new one.',
+  },
+  drift_repaired: { reason: 'DriftRepaired', action: 'Repair', note: 'The Secret was put back in order.' },
+  expired: {
+    reason: 'PreviousSecretExpired',
+    action: 'Expire',
+    note: 'The client secret before the present one ended.',
+  },
+};
+
+function isConflict(error: unknown): boolean {
+  return error instanceof KubernetesError && error.status === 409;
+}
+
+function earliest(one: number | undefined, other: number | undefined): number | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  return Math.min(one, other);
+}
+
+function later(one: string | undefined, other: string | undefined): string | undefined {
+  return one === undefined || (other !== undefined && other > one) ? other : one;
+}

@@ -1,0 +1,229 @@
+// What happened at the replicas, fetched from each of them every few seconds: when clients were last used, what they were
+// denied and the alerts about them. It is the only way from a replica into the cluster; a replica itself writes nothing.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import { z } from 'zod';
+import type { Clock } from '../oauth/ports.ts';
+import { ClientNotices, type Happening, type Notice } from './client-notices.ts';
+import type { EventFacts } from './events.ts';
+import { askReplica, type FindReplicas, type Replica } from './replicas.ts';
+import type { KubernetesObject } from './resources.ts';
+
+const PERIOD_MILLISECONDS = 5000;
+const HOUR = 3_600_000;
+/** So many ids are acknowledged in one request. */
+const IDS_PER_REQUEST = 1000;
+/** Alerts are told by every replica until one was told that they arrived. */
+const ALERTS_REMEMBERED = 10_000;
+
+const DAY = /^\d{4}-\d{2}-\d{2}$/;
+const time = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text));
+
+const REPORT = z.object({
+  cursor: z.string(),
+  lastUsed: z.record(z.string(), z.string().regex(DAY)),
+  denied: z.record(z.string(), z.array(z.object({ reason: z.string(), count: z.int(), lastTime: time }))),
+  alerts: z.array(z.object({ id: z.string(), type: z.string(), clientUid: z.string(), time })),
+});
+
+type Report = z.output<typeof REPORT>;
+type Denial = Report['denied'][string][number];
+
+/** Refusals that only a client that proved who it is can bring about, as the word in its condition. */
+const DENIED: ReadonlyMap<string, string> = new Map([
+  ['unauthorized_client', 'UnauthorizedClient'],
+  ['invalid_scope', 'InvalidScope'],
+]);
+/** Anybody can bring this about: it is worth an Event and no status write. */
+const REDIRECT_MISMATCH = 'redirect_uri_mismatch';
+
+/** What an alert is called, and what it says. */
+const ALERTS: ReadonlyMap<string, { readonly reason: string; readonly sentence: string }> = new Map([
+  [
+    'refresh_token.reuse_detected',
+    {
+      reason: 'RefreshTokenReuse',
+      sentence: 'A refresh token that had been replaced was used again; its grant is revoked.',
+    },
+  ],
+  [
+    'authorization_code.replayed',
+    { reason: 'AuthorizationCodeReplayed', sentence: 'An authorization code was used twice; its grant is revoked.' },
+  ],
+]);
+
+export interface ReplicaReportsOptions {
+  readonly find: FindReplicas;
+  /** The living client of a uid; undefined for one that is not of this install. */
+  readonly clientOf: (uid: string) => KubernetesObject | undefined;
+  readonly record: (event: EventFacts) => void;
+  /** Called for each client about which there is something new. */
+  readonly onNews: (client: KubernetesObject) => void;
+  readonly clock: Clock;
+}
+
+export class ReplicaReports {
+  readonly #options: ReplicaReportsOptions;
+  readonly #denied = new ClientNotices('Denied', (happening) => deniedSentence(happening));
+  readonly #alerts = new ClientNotices('Alert', ({ reason }) => alertSentence(reason));
+  readonly #lastUsed = new Map<string, string>();
+  readonly #cursors = new Map<string, string>();
+  /** By uid, then replica: what each of them counted. */
+  readonly #counts = new Map<string, Map<string, readonly Denial[]>>();
+  readonly #redirectEvents = new Map<string, number>();
+  readonly #seenAlerts = new Set<string>();
+  #acknowledge: readonly string[] = [];
+  readonly #stopping = new AbortController();
+  readonly #begun: number;
+  #running: Promise<void> | undefined;
+
+  constructor(options: ReplicaReportsOptions) {
+    this.#options = options;
+    this.#begun = options.clock.now();
+  }
+
+  /** Asks again and again, until `stop`. */
+  start(): void {
+    this.#running ??= this.#run();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#running;
+  }
+
+  /** The day on which a client last got a token, `2026-01-31`; undefined when nobody told. */
+  lastUsed(uid: string): string | undefined {
+    return this.#lastUsed.get(uid);
+  }
+
+  /** What status has to say of what a client met with. */
+  notices(uid: string, generation: number, before: unknown): readonly Notice[] {
+    const now = this.#options.clock.now();
+    return [this.#denied, this.#alerts].map((notices) => notices.of(uid, generation, before, now));
+  }
+
+  /** Of a client that is gone. */
+  forget(uid: string): void {
+    for (const map of [this.#lastUsed, this.#counts, this.#redirectEvents]) map.delete(uid);
+    this.#denied.forget(uid);
+    this.#alerts.forget(uid);
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      await this.ask();
+      await sleep(PERIOD_MILLISECONDS, undefined, { signal }).catch(() => {});
+    }
+  }
+
+  /** Asks every replica once. Never throws. */
+  async ask(): Promise<void> {
+    const replicas = this.#options.find() ?? [];
+    for (const url of this.#cursors.keys()) {
+      if (!replicas.some((replica) => replica.url === url)) this.#cursors.delete(url);
+    }
+    const acknowledged = this.#acknowledge.slice(0, IDS_PER_REQUEST);
+    const answers = await Promise.all(replicas.map((replica) => this.#askOne(replica, acknowledged)));
+    if (answers.some((answer) => answer !== undefined))
+      this.#acknowledge = this.#acknowledge.slice(acknowledged.length);
+    for (const [index, { url }] of replicas.entries()) {
+      const report = answers[index];
+      if (report !== undefined) this.#take(url, report);
+    }
+  }
+
+  async #askOne(replica: Replica, acknowledged: readonly string[]): Promise<Report | undefined> {
+    const after = this.#cursors.get(replica.url);
+    const question = { ...(after !== undefined && { after }), ...(acknowledged.length > 0 && { acknowledged }) };
+    const report = await askReplica(replica, '/registry/report', question, REPORT);
+    if (report !== undefined) this.#cursors.set(replica.url, report.cursor);
+    return report;
+  }
+
+  #take(replica: string, { lastUsed, denied, alerts }: Report): void {
+    const news = new Set<KubernetesObject>();
+    for (const [uid, day] of Object.entries(lastUsed)) {
+      const client = this.#options.clientOf(uid);
+      if (client === undefined || day <= (this.#lastUsed.get(uid) ?? '')) continue;
+      this.#lastUsed.set(uid, day);
+      news.add(client);
+    }
+    for (const [uid, denials] of Object.entries(denied)) {
+      const client = this.#options.clientOf(uid);
+      if (client !== undefined && this.#takeDenials(client, replica, denials)) news.add(client);
+    }
+    for (const alert of alerts) {
+      const client = this.#takeAlert(alert);
+      if (client !== undefined) news.add(client);
+    }
+    for (const client of news) this.#options.onNews(client);
+  }
+
+  /** @returns whether status has to say something else */
+  #takeDenials(client: KubernetesObject, replica: string, denials: readonly Denial[]): boolean {
+    const { uid, generation = 1 } = client.metadata;
+    const counts = this.#counts.get(uid) ?? new Map<string, readonly Denial[]>();
+    this.#counts.set(uid, counts);
+    counts.set(replica, denials);
+    const all = [...counts.values()].flat();
+    let isNews = false;
+    for (const { reason, lastTime } of denials) {
+      const word = DENIED.get(reason);
+      if (reason === REDIRECT_MISMATCH) this.#redirectMismatch(client, lastTime);
+      if (word === undefined) continue;
+      const count = all.filter((denial) => denial.reason === reason).reduce((sum, denial) => sum + denial.count, 0);
+      if (!this.#denied.note(uid, { reason: word, count, lastTime }, generation)) continue;
+      isNews = true;
+      this.#record(client, lastTime, word, `Requests of this client are refused: ${reason}.`);
+    }
+    return isNews;
+  }
+
+  #redirectMismatch(client: KubernetesObject, lastTime: number): void {
+    const { uid } = client.metadata;
+    if (lastTime - (this.#redirectEvents.get(uid) ?? -HOUR) < HOUR) return;
+    this.#redirectEvents.set(uid, lastTime);
+    const note = 'A sign-in was asked for with a redirect address that is not among spec.redirectUris.';
+    this.#record(client, lastTime, 'RedirectUriMismatch', note);
+  }
+
+  #takeAlert({ id, type, clientUid, time: lastTime }: Report['alerts'][number]): KubernetesObject | undefined {
+    this.#acknowledge = [...new Set([...this.#acknowledge, id])];
+    const kind = ALERTS.get(type);
+    const client = this.#options.clientOf(clientUid);
+    if (this.#seenAlerts.has(id) || kind === undefined || client === undefined) return undefined;
+    this.#seenAlerts.add(id);
+    if (this.#seenAlerts.size > ALERTS_REMEMBERED) {
+      for (const oldest of this.#seenAlerts) {
+        this.#seenAlerts.delete(oldest);
+        break;
+      }
+    }
+    const { generation = 1 } = client.metadata;
+    this.#options.record({
+      regarding: client,
+      type: 'Warning',
+      reason: kind.reason,
+      action: 'Revoke',
+      note: kind.sentence,
+    });
+    return this.#alerts.note(clientUid, { reason: kind.reason, count: 1, lastTime }, generation) ? client : undefined;
+  }
+
+  /** An Event, unless another leader saw to it: a replica tells a new one everything from its start. */
+  #record(client: KubernetesObject, lastTime: number, reason: string, note: string): void {
+    if (lastTime < this.#begun) return;
+    this.#options.record({ regarding: client, type: 'Warning', reason, action: 'Refuse', note });
+  }
+}
+
+function deniedSentence({ reason, count }: Happening): string {
+  const slug = [...DENIED].find(([, word]) => word === reason)?.[0] ?? reason;
+  return `${count === 1 ? 'A request' : `${count} requests`} of this client ${count === 1 ? 'was' : 'were'} refused with ${slug}.`;
+}
+
+function alertSentence(reason: string): string {
+  return [...ALERTS.values()].find((kind) => kind.reason === reason)?.sentence ?? '';
+}

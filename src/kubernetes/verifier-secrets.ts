@@ -1,0 +1,108 @@
+// The verifier Secrets of the release namespace, read and written by the controller: one for each client with a secret.
+// What was just written is known at once. Those of clients that are gone are removed.
+
+import { VERIFIER_SECRET_TYPE, verifierSecretName } from '../admission/client-verifier.ts';
+import type { KubernetesApi } from './client.ts';
+import {
+  CLASS_LABEL,
+  CLIENT_NAMESPACE_LABEL,
+  type CredentialOwner,
+  type CredentialState,
+  readCredentialState,
+  verifierSecret,
+} from './credential-state.ts';
+import { OwnWrites } from './own-writes.ts';
+import { type KubernetesObject, SECRETS } from './resources.ts';
+import type { ObjectView } from './watched.ts';
+
+export interface VerifierSecretsOptions {
+  readonly api: Pick<KubernetesApi, 'create' | 'apply' | 'delete'>;
+  /** Secrets of the release namespace. */
+  readonly view: ObjectView;
+  readonly releaseNamespace: string;
+  readonly className: string;
+  /** Throws unless this process may write. */
+  readonly assertMayWrite: () => void;
+}
+
+export class VerifierSecrets {
+  readonly #options: VerifierSecretsOptions;
+  readonly #own: OwnWrites;
+
+  constructor(options: VerifierSecretsOptions) {
+    this.#options = options;
+    this.#own = new OwnWrites(options.view);
+  }
+
+  /** What is kept of a client; undefined when there is nothing, or nothing that can be read. */
+  get(uid: string): CredentialState | undefined {
+    return readCredentialState(this.#own.get(this.#key(uid)));
+  }
+
+  /** @throws KubernetesError `Conflict` when it is not what `get` knew: look again */
+  async put(owner: CredentialOwner, state: CredentialState): Promise<void> {
+    const { api, releaseNamespace, className, assertMayWrite } = this.#options;
+    const key = this.#key(owner.uid);
+    const present = this.#own.get(key);
+    const secret = verifierSecret(owner, state, { releaseNamespace, className });
+    assertMayWrite();
+    // Its type cannot be changed, and only of this type it counts.
+    if (present !== undefined && present.type !== VERIFIER_SECRET_TYPE) await this.#delete(key, present);
+    const known = this.#own.get(key);
+    if (known === undefined) {
+      this.#own.wrote(key, await api.create(SECRETS, secret));
+      return;
+    }
+    const { uid, resourceVersion } = known.metadata;
+    const metadata = { ...secret.metadata, uid, resourceVersion };
+    this.#own.wrote(key, await api.apply(SECRETS, { ...secret, metadata }));
+  }
+
+  /** Nothing is accepted of this client any more. */
+  async remove(uid: string): Promise<void> {
+    const key = this.#key(uid);
+    const present = this.#own.get(key);
+    if (present === undefined) return;
+    this.#options.assertMayWrite();
+    await this.#delete(key, present);
+  }
+
+  /** To be called when the watch tells that one is gone. */
+  gone(key: string): void {
+    this.#own.gone(key);
+  }
+
+  /**
+   * The uids of clients of this class that are gone.
+   * @param isLiving whether there is an OAuthClient of a uid
+   * @param isWatched whether anything is known of a namespace; of others nothing is removed
+   */
+  abandoned(isLiving: (uid: string) => boolean, isWatched: (namespace: string) => boolean): readonly string[] {
+    const uids: string[] = [];
+    for (const object of this.#options.view.objects()) {
+      const uid = object.type === VERIFIER_SECRET_TYPE ? uidOfVerifierSecret(object) : undefined;
+      const { labels = {} } = object.metadata;
+      if (uid === undefined || labels[CLASS_LABEL] !== this.#options.className) continue;
+      if (isWatched(labels[CLIENT_NAMESPACE_LABEL] ?? '') && !isLiving(uid)) uids.push(uid);
+    }
+    return uids;
+  }
+
+  async #delete(key: string, { metadata }: KubernetesObject): Promise<void> {
+    const { name, uid, resourceVersion } = metadata;
+    const namespace = this.#options.releaseNamespace;
+    const outcome = await this.#options.api.delete(SECRETS, { namespace, name, uid, resourceVersion });
+    if (outcome !== 'changed') this.#own.wrote(key, undefined);
+    else throw new Error(`${key} changed while it was to be deleted`);
+  }
+
+  #key(uid: string): string {
+    return `${this.#options.releaseNamespace}/${verifierSecretName(uid)}`;
+  }
+}
+
+/** The uid of the client that a verifier Secret is about, by its name. */
+export function uidOfVerifierSecret({ metadata }: KubernetesObject): string | undefined {
+  const prefix = verifierSecretName('');
+  return metadata.name.startsWith(prefix) ? metadata.name.slice(prefix.length) : undefined;
+}

@@ -1,0 +1,214 @@
+// `grantry controller`: of several processes one leads and writes what follows from the objects of a cluster: status,
+// Secrets, Events. All of them watch, so that another can take over at once. The admin port answers first and says what the
+// rest waits for.
+
+import { hostname } from 'node:os';
+import { DEFAULT_CLASS } from '../admission/manifest.ts';
+import { adminEndpoints, type ReadinessCheck } from '../http/admin.ts';
+import { TrustedProxies } from '../http/client-address.ts';
+import { ControllerMetrics } from '../http/controller-metrics.ts';
+import { RequestLog } from '../http/request-log.ts';
+import { createHttpServer } from '../http/server.ts';
+import { HTTP_TIMEOUTS } from '../http/strict-fastify.ts';
+import type { ApiClient } from '../kubernetes/api-client.ts';
+import { ClientController } from '../kubernetes/client-controller.ts';
+import { EventRecorder } from '../kubernetes/events.ts';
+import { type Leadership, LeaseElector } from '../kubernetes/lease.ts';
+import { AskedReplicas } from '../kubernetes/observed-replicas.ts';
+import { type FindReplicas, replicasAt, replicasIn } from '../kubernetes/replicas.ts';
+import { randomId } from '../oauth/random-id.ts';
+import { connectCluster } from './cluster-connection.ts';
+import { ConfigurationError, readSettings, type Settings } from './config.ts';
+import { ControllerSources } from './controller-sources.ts';
+import { listenOn } from './listening.ts';
+import { openLog, type ProcessLog } from './log.ts';
+import { systemClock, systemRandom } from './machine.ts';
+import { Draining, endOnSignals } from './shutdown.ts';
+import { StartError } from './start-error.ts';
+
+export interface ControllerOptions {
+  readonly stderr: NodeJS.WritableStream;
+}
+
+/** Runs until a signal ends it. @returns 0; 1 when its port is taken; 2 for wrong configuration */
+export async function controller({ stderr }: ControllerOptions): Promise<number> {
+  try {
+    const settings = readSettings({
+      defaults: { GRANTRY_HOST: '0.0.0.0' },
+      required: ['GRANTRY_ISSUER', 'GRANTRY_NAMESPACE'],
+      hasSecrets: true,
+    });
+    return await new ControllerProcess(settings).run();
+  } catch (error) {
+    if (error instanceof ConfigurationError) {
+      for (const fault of error.faults) stderr.write(`grantry controller: ${fault}\n`);
+      return 2;
+    }
+    if (!(error instanceof StartError)) throw error;
+    stderr.write(`grantry controller: ${error.message}\n`);
+    return error.code;
+  }
+}
+
+/** What runs while this process leads. */
+interface Led {
+  readonly queued: number;
+  start(): void;
+  stop(): Promise<void>;
+}
+
+class ControllerProcess {
+  readonly #settings: Settings;
+  readonly #processLog: ProcessLog;
+  readonly #api: ApiClient;
+  readonly #sources: ControllerSources;
+  readonly #metrics: ControllerMetrics;
+  readonly #events: EventRecorder;
+  readonly #elector: LeaseElector;
+  readonly #draining = new Draining();
+  readonly #ended = Promise.withResolvers<number>();
+  #led: readonly Led[] = [];
+  /** What begins and ends leading, one after the other. */
+  #turn: Promise<void> = Promise.resolve();
+
+  /** @throws StartError for what configuration names and cannot be used */
+  constructor(settings: Settings) {
+    this.#settings = settings;
+    this.#processLog = openLog({ level: settings.logLevel, format: settings.logFormat });
+    const { log } = this.#processLog;
+    const [clock, random] = [systemClock, systemRandom];
+    this.#api = connectCluster(settings.cluster);
+    this.#metrics = new ControllerMetrics({
+      isLeading: () => this.#elector.isLeading,
+      queued: () => this.#led.reduce((sum, { queued }) => sum + queued, 0),
+      followed: {
+        now: () => clock.now(),
+        lastProgress: () => this.#sources.lastProgress,
+        signingKey: () => undefined,
+      },
+    });
+    this.#sources = new ControllerSources({
+      ...{ api: this.#api, clock, random, log, metrics: this.#metrics.watches },
+      ...{ className: settings.className, releaseNamespace: settings.namespace },
+      ...{ watchNamespaces: namespacesOf(settings), serverService: settings.serverService },
+    });
+    const identity = `${hostname()}_${randomId(random, 6)}`;
+    this.#events = new EventRecorder({ api: this.#api, instance: identity, clock, log });
+    this.#elector = new LeaseElector({
+      ...{ api: this.#api, namespace: settings.namespace, name: leaseName(settings), identity, clock, random, log },
+      onStartedLeading: (leadership) => this.#next(() => this.#lead(leadership)),
+      onStoppedLeading: () => this.#next(() => this.#stopLeading()),
+    });
+  }
+
+  /** Until the end. @throws StartError when it cannot listen */
+  async run(): Promise<number> {
+    const { host, adminPort } = this.#settings;
+    const admin = this.#adminServer();
+    endOnSignals({
+      // Nobody is sent here: there is nothing to wait for.
+      ...{ draining: this.#draining, drainDelaySeconds: 0, servers: [admin], log: this.#processLog.log },
+      afterwards: () => this.#stop(),
+      flush: this.#processLog.flush,
+      exit: (code) => this.#ended.resolve(code),
+    });
+    await listenOn(admin, { host, port: adminPort, variable: 'GRANTRY_ADMIN_PORT' });
+    this.#sources.start();
+    this.#elector.start();
+    return await this.#ended.promise;
+  }
+
+  async #lead(leadership: Leadership): Promise<void> {
+    // Nothing is judged, and least of all removed, before everything is known.
+    await Promise.race([this.#sources.whenSynced(), aborted(leadership.signal)]);
+    if (leadership.signal.aborted) return;
+    const { issuer, className, namespace, defaultPolicy } = this.#settings;
+    const find = this.#findReplicas();
+    const clients = new ClientController({
+      ...{ api: this.#api, leadership, sources: this.#sources, findReplicas: find, observed: new AskedReplicas(find) },
+      install: {
+        ...{ issuer, className, releaseNamespace: namespace, defaultPolicy },
+        watchNamespaces: namespacesOf(this.#settings),
+      },
+      record: (event) => this.#events.record(event),
+      ...{ clock: systemClock, random: systemRandom, log: this.#processLog.log, metrics: this.#metrics },
+    });
+    this.#led = [clients];
+    for (const each of this.#led) each.start();
+  }
+
+  async #stopLeading(): Promise<void> {
+    const led = this.#led;
+    this.#led = [];
+    await Promise.all(led.map((each) => each.stop()));
+  }
+
+  /** Everything that writes ends before the lease is given up. */
+  async #stop(): Promise<void> {
+    this.#next(() => this.#stopLeading());
+    await this.#turn;
+    await this.#elector.stop();
+    await this.#turn;
+    this.#events.stop();
+    await this.#sources.stop();
+    this.#api.close();
+  }
+
+  #next(task: () => Promise<void>): void {
+    this.#turn = this.#turn.then(task).catch((error: unknown) => {
+      this.#processLog.log.error({ err: error }, 'leading failed');
+    });
+  }
+
+  #findReplicas(): FindReplicas {
+    const { serverAdminUrls, serverService } = this.#settings;
+    const { endpointSlices } = this.#sources;
+    if (endpointSlices !== undefined) return () => replicasIn(endpointSlices.objects());
+    if (serverService === undefined && serverAdminUrls.length === 0) return () => undefined;
+    const replicas = replicasAt(serverAdminUrls);
+    return () => replicas;
+  }
+
+  #adminServer() {
+    const { issuer, logOneTokenIn: oneTokenIn } = this.#settings;
+    const { log } = this.#processLog;
+    let requests = 0;
+    return createHttpServer({
+      ...{ issuer, log, metrics: this.#metrics, timeouts: HTTP_TIMEOUTS, proxies: new TrustedProxies([]) },
+      requestLog: new RequestLog({ log, oneTokenIn }),
+      corsOrigins: () => new Set(),
+      newRequestId: () => (requests++).toString(36),
+      endpoints: adminEndpoints({ checks: this.#checks(), metrics: this.#metrics }),
+    });
+  }
+
+  #checks(): readonly ReadinessCheck[] {
+    return [
+      { name: 'serving', fault: () => (this.#draining.begun ? 'draining' : undefined) },
+      { name: 'watches', fault: () => this.#sources.startFault },
+      // Whoever leads: as long as one is known, this process has nothing to be blamed for.
+      {
+        name: 'lease',
+        fault: () => (this.#elector.holder === undefined ? (this.#elector.fault ?? 'not known yet') : undefined),
+      },
+      { name: 'kubernetes', fault: () => this.#sources.fault ?? this.#elector.fault, required: false },
+    ];
+  }
+}
+
+/** Undefined: all. */
+function namespacesOf({ watchNamespaces }: Settings): readonly string[] | undefined {
+  return watchNamespaces.length === 0 ? undefined : watchNamespaces;
+}
+
+/** Installs of several classes may share a namespace, and each has a leader of its own. */
+function leaseName({ className }: Settings): string {
+  return className === DEFAULT_CLASS ? 'grantry-controller' : `grantry-controller-${className}`;
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}

@@ -1,0 +1,212 @@
+// A controller of one install inside the test's own process, over the real API server: with a clock that can be moved, and
+// with replicas that say what a test wants them to.
+
+import { onTestFinished } from 'vitest';
+import { readVerifierSecret, verifierSecretName } from '../../src/admission/client-verifier.ts';
+import type { KubernetesApi } from '../../src/kubernetes/client.ts';
+import { ClientController } from '../../src/kubernetes/client-controller.ts';
+import type { EventFacts } from '../../src/kubernetes/events.ts';
+import { LeadershipLostError } from '../../src/kubernetes/lease.ts';
+import { AskedReplicas } from '../../src/kubernetes/observed-replicas.ts';
+import { type FindReplicas, replicasAt } from '../../src/kubernetes/replicas.ts';
+import { secretVerifier } from '../../src/oauth/client-secret.ts';
+import { connectCluster } from '../../src/processes/cluster-connection.ts';
+import { ControllerSources } from '../../src/processes/controller-sources.ts';
+import { systemRandom } from '../../src/processes/machine.ts';
+import { until } from '../until.ts';
+import type { ApiAnswer, Cluster, Manifest } from './cluster.ts';
+import { type Installation, install } from './installation.ts';
+
+const ISSUER = 'https://id.example';
+
+/** One write of a controller, in the order in which they were asked for. */
+export interface Write {
+  readonly verb: 'create' | 'apply' | 'delete';
+  readonly kind: string;
+  readonly name: string;
+}
+
+interface StartOptions {
+  /** Admin addresses of replicas; undefined: nobody is asked. */
+  readonly replicas?: readonly string[];
+  /** Dies right before the write that this picks: nothing is written any more. */
+  readonly diesBefore?: (write: Write) => boolean;
+}
+
+/** A running controller. */
+export interface RunningController {
+  /** The reasons of the Events about a client. */
+  eventsOf(name: string): readonly string[];
+  readonly writes: readonly Write[];
+  stop(): Promise<void>;
+}
+
+/** An install in a cluster, and what tests look at. */
+export class ClientInstall {
+  readonly cluster: Cluster;
+  readonly installation: Installation;
+  /** How far the controllers' clock is ahead. Milliseconds. */
+  ahead = 0;
+
+  private constructor(cluster: Cluster, installation: Installation) {
+    this.cluster = cluster;
+    this.installation = installation;
+  }
+
+  static async make(cluster: Cluster): Promise<ClientInstall> {
+    return new ClientInstall(cluster, await install(cluster));
+  }
+
+  readonly clock = { now: () => Date.now() + this.ahead };
+
+  /** Starts a controller with the rights of a real one; it ends with the test. */
+  async start({ replicas, diesBefore = () => false }: StartOptions = {}): Promise<RunningController> {
+    const { namespace: releaseNamespace, className, controllerToken } = this.installation;
+    const files = [this.cluster.kubeconfig({ token: controllerToken })];
+    const connection = connectCluster({ kind: 'kubeconfig', files });
+    const log = { info: () => {}, warn: () => {}, error: () => {} };
+    const sources = new ControllerSources({
+      ...{ api: connection, clock: this.clock, random: systemRandom, log },
+      ...{ metrics: { watchEvent: () => {}, watchRestarted: () => {} } },
+      ...{ className, releaseNamespace, watchNamespaces: undefined, serverService: undefined },
+    });
+    const [events, writes]: [EventFacts[], Write[]] = [[], []];
+    const leading = new AbortController();
+    const note = (write: Write) => {
+      if (diesBefore(write)) leading.abort();
+      if (leading.signal.aborted) throw new LeadershipLostError();
+      writes.push(write);
+    };
+    const api: Pick<KubernetesApi, 'get' | 'create' | 'apply' | 'delete'> = {
+      get: (resource, at) => connection.get(resource, at),
+      create: async (resource, object) => {
+        note({ verb: 'create', kind: resource.kind, name: object.metadata.name });
+        return await connection.create(resource, object);
+      },
+      apply: async (resource, object, options) => {
+        note({ verb: 'apply', kind: resource.kind, name: object.metadata.name });
+        return await connection.apply(resource, object, options);
+      },
+      delete: async (resource, at) => {
+        note({ verb: 'delete', kind: resource.kind, name: at.name });
+        return await connection.delete(resource, at);
+      },
+    };
+    const findReplicas: FindReplicas = () => (replicas === undefined ? undefined : replicasAt(replicas));
+    const assertHeld = () => {
+      if (leading.signal.aborted) throw new LeadershipLostError();
+    };
+    sources.start();
+    await sources.whenSynced();
+    const controller = new ClientController({
+      ...{ api, sources, findReplicas, observed: new AskedReplicas(findReplicas), clock: this.clock, log },
+      leadership: { signal: leading.signal, assertHeld },
+      install: { issuer: ISSUER, className, releaseNamespace, defaultPolicy: 'Baseline', watchNamespaces: undefined },
+      record: (event) => events.push(event),
+      ...{ random: systemRandom, metrics: { reconciled: () => {} } },
+    });
+    controller.start();
+    let stopped: Promise<void> | undefined;
+    const stop = () => {
+      leading.abort();
+      stopped ??= controller.stop().then(async () => {
+        await sources.stop();
+        connection.close();
+      });
+      return stopped;
+    };
+    onTestFinished(stop);
+    const eventsOf = (name: string) =>
+      events.filter(({ regarding }) => regarding.metadata.name === name).map(({ reason }) => reason);
+    return { eventsOf, writes, stop };
+  }
+
+  /** A machine client of this install. */
+  manifest(namespace: string, name: string, spec: object = {}, metadata: object = {}): Manifest {
+    const machine = { grantTypes: ['client_credentials'], scopes: [`${namespace}/read`] };
+    return {
+      ...{ apiVersion: 'grantry.dev/v1alpha1', kind: 'OAuthClient', metadata: { namespace, name, ...metadata } },
+      spec: { className: this.installation.className, ...machine, ...spec },
+    };
+  }
+
+  /** Applies a client. */
+  async apply(namespace: string, name: string, spec: object = {}, metadata: object = {}): Promise<void> {
+    await this.cluster.apply(this.manifest(namespace, name, spec, metadata));
+  }
+
+  // biome-ignore lint/suspicious/noExplicitAny: tests read what they know the object to hold
+  async client(namespace: string, name: string): Promise<any> {
+    return (await this.#get('/apis/grantry.dev/v1alpha1', namespace, 'oauthclients', name)).body;
+  }
+
+  /** The Secret, its data as texts; undefined when there is none. */
+  async secret(namespace: string, name: string) {
+    const { status, body } = await this.#get('/api/v1', namespace, 'secrets', name);
+    if (status !== 200) return undefined;
+    const texts = Object.entries((body.data ?? {}) as Record<string, string>).map(([key, value]) => [
+      key,
+      Buffer.from(value, 'base64').toString(),
+    ]);
+    return { metadata: body.metadata, type: body.type, data: Object.fromEntries(texts) as Record<string, string> };
+  }
+
+  /** What replicas are told of a client. */
+  async verifiers(uid: string) {
+    const { namespace } = this.installation;
+    const { body } = await this.#get('/api/v1', namespace, 'secrets', verifierSecretName(uid));
+    return readVerifierSecret(body);
+  }
+
+  /** Whether replicas accept this secret now. */
+  async accepts(uid: string, secret: string | undefined): Promise<boolean> {
+    const { verifiers = [] } = (await this.verifiers(uid)) ?? {};
+    const wanted = Buffer.from(secretVerifier(uid, secret ?? ''));
+    const now = this.clock.now();
+    return verifiers.some(
+      ({ verifier, expiresAt }) => wanted.equals(verifier) && (expiresAt === undefined || expiresAt > now),
+    );
+  }
+
+  /** Waits until a condition of the client is as said; the client then. */
+  async whenCondition(namespace: string, name: string, type: string, reason: string) {
+    // biome-ignore lint/suspicious/noExplicitAny: tests read what they know the object to hold
+    let found: any;
+    await until(
+      `${name} is ${type}/${reason}`,
+      async () => {
+        found = await this.client(namespace, name);
+        const { status, metadata } = found;
+        const condition = status?.conditions?.find((each: { type: string }) => each.type === type);
+        return condition?.reason === reason && status.observedGeneration === metadata.generation;
+      },
+      20_000,
+    ).catch((error: Error) => {
+      throw new Error(`${error.message}: ${JSON.stringify(found?.status)}`);
+    });
+    return found;
+  }
+
+  whenReady(namespace: string, name: string) {
+    return this.whenCondition(namespace, name, 'Ready', 'Ready');
+  }
+
+  /** Makes the watch tell of a client again, as nothing else does when only the clock has moved. */
+  async poke(namespace: string, name: string): Promise<void> {
+    const annotations = { 'example.com/poked': String(Math.random()) };
+    await this.patch(`/apis/grantry.dev/v1alpha1/namespaces/${namespace}/oauthclients/${name}`, {
+      metadata: { annotations },
+    });
+  }
+
+  /** A merge patch as the cluster's admin. */
+  async patch(path: string, body: object): Promise<ApiAnswer> {
+    const answer = await this.cluster.call('PATCH', path, { body });
+    if (answer.status >= 300) throw new Error(`${path}: ${answer.status} ${answer.body.message}`);
+    return answer;
+  }
+
+  #get(root: string, namespace: string, plural: string, name: string): Promise<ApiAnswer> {
+    return this.cluster.call('GET', `${root}/namespaces/${namespace}/${plural}/${name}`);
+  }
+}
