@@ -110,7 +110,7 @@ export class AlertDelivery {
     for (const { alert, age } of entries) {
       if (this.#isStopped) return;
       this.#options.reports?.note(alert);
-      if (age > LONGEST_WAIT) await this.#giveUp(alert);
+      if (age > LONGEST_WAIT && this.#options.reports !== undefined) await this.#giveUp(alert);
       if (age < this.#pace.leftBehind || this.#underWay.has(alert.id)) continue;
       while (this.#underWay.size >= MOST_AT_ONCE) await Promise.race(this.#underWay.values());
       this.#begin(alert, () => this.#deliver(alert, false));

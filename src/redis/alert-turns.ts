@@ -68,7 +68,7 @@ const SETTLE: Script = {
   keys: 2,
   lua: `${TURN}
 sinks = bit.bor(sinks, ARGV[3])
-if is_waiting and sinks < tonumber(ARGV[4]) then return keep() end
+if is_waiting and bit.band(sinks, ARGV[4]) < tonumber(ARGV[4]) then return keep() end
 redis.call('HDEL', KEYS[1], ARGV[2])
 redis.call('HDEL', KEYS[2], ARGV[2])
 `,

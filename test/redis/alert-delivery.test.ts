@@ -213,6 +213,17 @@ describeRedis('the delivery of alerts', () => {
     expect(await next.metrics.text()).toMatch(/^grantry_refresh_reuse_detected_total 1$/m);
   });
 
+  it('is told and posted also where nobody was there for a week, and no controller is waited for', async () => {
+    const id = await reuse();
+    const place = [keys.outbox(id.slice(0, 3)), id] as const;
+    const alert = JSON.parse(String(await server.command('HGET', ...place))) as { time: number };
+    await server.command('HSET', ...place, JSON.stringify({ ...alert, time: alert.time - 8 * 24 * 3_600_000 }));
+    const replica = new Replica({ pace: QUIET });
+    await replica.delivery.sweep();
+    await emptied();
+    expect([ids(), replica.audits()]).toEqual([[id], ['refresh_token.reuse_detected']]);
+  });
+
   it('is told once, however many replicas find it and cannot post it', async () => {
     receiver.answer = { status: 500 };
     const all = Array.from({ length: 3 }, () => new Replica().start());
