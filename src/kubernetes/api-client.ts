@@ -336,9 +336,11 @@ function collection(
   return `${resourcePath(resource, { namespace })}${query.size === 0 ? '' : `?${query}`}`;
 }
 
-/** Items of a list name no kind, and metadata-only ones a kind that is not theirs. */
+/** Items of most lists name no kind, and metadata-only objects one that is not theirs. */
 function typed(resource: Resource, object: KubernetesObject): KubernetesObject {
-  return { ...object, apiVersion: apiVersionOf(resource), kind: resource.kind };
+  const apiVersion = apiVersionOf(resource);
+  if (object.kind === resource.kind && object.apiVersion === apiVersion) return object;
+  return { ...object, apiVersion, kind: resource.kind };
 }
 
 function whole(resource: Resource, object: NewObject): object {

@@ -39,22 +39,21 @@ export class ObjectStore {
   }
 
   /** The object as it will be kept: the very one that is already here, if it is the same. */
-  pruned(object: KubernetesObject): KubernetesObject {
-    const known = this.#objects.get(objectKey(object.metadata));
+  pruned(key: string, object: KubernetesObject): KubernetesObject {
+    const known = this.#objects.get(key);
     return known !== undefined && isSame(known, object) ? known : this.#prune(object);
   }
 
   put(object: KubernetesObject): void {
-    this.#put(this.pruned(object));
+    const key = objectKey(object.metadata);
+    this.#put(key, this.pruned(key, object));
   }
 
   /** Does nothing when another object than this has the name by now. */
   delete({ metadata }: KubernetesObject): void {
     const key = objectKey(metadata);
     const object = this.#objects.get(key);
-    if (object === undefined || object.metadata.uid !== metadata.uid) return;
-    this.#objects.delete(key);
-    this.#tell({ type: 'delete', key, object });
+    if (object?.metadata.uid === metadata.uid) this.#delete(key, object);
   }
 
   /**
@@ -67,25 +66,29 @@ export class ObjectStore {
     { nextTurn, signal }: { readonly nextTurn: () => Promise<unknown>; readonly signal: AbortSignal },
   ): Promise<void> {
     const isGone = ([key, { metadata }]: [string, KubernetesObject]) => objects.get(key)?.metadata.uid !== metadata.uid;
-    const gone = [...this.#objects].filter(isGone).map(([, object]) => object);
+    const gone = [...this.#objects].filter(isGone);
     let done = 0;
     for (const [list, take] of [
-      [gone, this.delete.bind(this)],
-      [objects.values(), this.#put.bind(this)],
+      [gone, this.#delete.bind(this)],
+      [objects, this.#put.bind(this)],
     ] as const) {
-      for (const object of list) {
+      for (const [key, object] of list) {
         if (++done % SLICE === 0) await nextTurn();
         if (signal.aborted) return;
-        take(object);
+        take(key, object);
       }
     }
   }
 
-  #put(object: KubernetesObject): void {
-    const key = objectKey(object.metadata);
+  #delete(key: string, object: KubernetesObject): void {
+    this.#objects.delete(key);
+    this.#tell({ type: 'delete', key, object });
+  }
+
+  #put(key: string, object: KubernetesObject): void {
     const before = this.#objects.get(key);
     if (before === undefined || before.metadata.uid !== object.metadata.uid) {
-      if (before !== undefined) this.delete(before);
+      if (before !== undefined) this.#delete(key, before);
       this.#objects.set(key, object);
       this.#tell({ type: 'put', key, object });
     } else if (!isSame(before, object)) {

@@ -168,7 +168,10 @@ export class Reflector {
       try {
         const page = await api.list(resource, { ...this.#selection(), ...limit, signal });
         // Page by page: of what is not kept only one page is ever held.
-        for (const item of page.items) objects.set(objectKey(item.metadata), this.#store.pruned(item));
+        for (const item of page.items) {
+          const key = objectKey(item.metadata);
+          objects.set(key, this.#store.pruned(key, item));
+        }
         if (page.continue === undefined) {
           await this.#store.replace(objects, { nextTurn, signal });
           this.#listed();
