@@ -10,12 +10,14 @@ import { PART_LABEL } from './secret-parts.ts';
 export const KEY_SECRET_TYPE = 'grantry.dev/signing-key';
 
 const STATE_LABEL = 'grantry.dev/key-state';
-const SIGNING_KEY_LABEL = 'grantry.dev/signing-key';
+/** The label whose value is the SigningKey that a key belongs to. */
+export const SIGNING_KEY_LABEL = 'grantry.dev/signing-key';
 const KEY_ID_ANNOTATION = 'grantry.dev/key-id';
 const ALGORITHM_ANNOTATION = 'grantry.dev/algorithm';
 const PUBLISHED_AT_ANNOTATION = 'grantry.dev/published-at';
 const ACTIVATED_AT_ANNOTATION = 'grantry.dev/activated-at';
 const REMOVE_AFTER_ANNOTATION = 'grantry.dev/remove-after';
+const HANDLED_ANNOTATION = 'grantry.dev/handled-rotate-at';
 const PRIVATE_KEY = 'private-key.pem';
 
 const STATES = ['Published', 'Active', 'Retiring', 'Revoked'] as const;
@@ -38,6 +40,8 @@ export interface StoredKey {
   readonly activatedAt: number | undefined;
   /** When the last token it signed has died; undefined until it retires or is revoked. */
   readonly removeAfter: number | undefined;
+  /** The latest request for rotation that this key is the answer to; undefined when there was none. */
+  readonly handledRotateAt?: string | undefined;
 }
 
 /** A Secret as the API server gives it. */
@@ -68,7 +72,9 @@ export function readKeySecret({ metadata, type }: Secret): StoredKey | undefined
   if (label[PART_LABEL] !== 'signing-key' || name !== keySecretName({ signingKey, keyId })) return undefined;
   const activatedAt = timeOf(annotation[ACTIVATED_AT_ANNOTATION]);
   const removeAfter = timeOf(annotation[REMOVE_AFTER_ANNOTATION]);
-  return { signingKey, keyId, algorithm, state, publishedAt, activatedAt, removeAfter };
+  const handled = annotation[HANDLED_ANNOTATION];
+  const handledRotateAt = typeof handled === 'string' ? handled : undefined;
+  return { signingKey, keyId, algorithm, state, publishedAt, activatedAt, removeAfter, handledRotateAt };
 }
 
 function timeOf(text: unknown): number | undefined {
@@ -96,7 +102,7 @@ export function keySecretMetadata(key: StoredKey): {
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
 } {
-  const { signingKey, keyId, algorithm, state, publishedAt, activatedAt, removeAfter } = key;
+  const { signingKey, keyId, algorithm, state, publishedAt, activatedAt, removeAfter, handledRotateAt } = key;
   return {
     labels: { [PART_LABEL]: 'signing-key', [SIGNING_KEY_LABEL]: signingKey, [STATE_LABEL]: state },
     annotations: {
@@ -105,6 +111,7 @@ export function keySecretMetadata(key: StoredKey): {
       [PUBLISHED_AT_ANNOTATION]: new Date(publishedAt).toISOString(),
       ...(activatedAt !== undefined && { [ACTIVATED_AT_ANNOTATION]: new Date(activatedAt).toISOString() }),
       ...(removeAfter !== undefined && { [REMOVE_AFTER_ANNOTATION]: new Date(removeAfter).toISOString() }),
+      ...(handledRotateAt !== undefined && { [HANDLED_ANNOTATION]: handledRotateAt }),
     },
   };
 }

@@ -81,7 +81,7 @@ function progressConditions(conditions: readonly Condition[]): readonly Conditio
   return [{ type, status: 'True', reason, message, observedGeneration }];
 }
 
-function withTime(condition: Condition, before: unknown, now: number): Condition & Fields {
+export function withTime(condition: Condition, before: unknown, now: number): Condition & Fields {
   const known = conditionIn(before, condition.type);
   const isSame = known?.status === condition.status && typeof known.lastTransitionTime === 'string';
   return { ...condition, lastTransitionTime: isSame ? known.lastTransitionTime : seconds(now) };
@@ -94,11 +94,11 @@ export function conditionIn(status: unknown, type: string): Fields | undefined {
   return list.map(fieldsOf).find((condition) => condition.type === type);
 }
 
-function seconds(time: number | undefined): string | undefined {
+export function seconds(time: number | undefined): string | undefined {
   return time === undefined ? undefined : new Date(time).toISOString().replace(/\.\d+Z$/, 'Z');
 }
 
-function withoutUndefined(fields: Fields): Fields {
+export function withoutUndefined(fields: Fields): Fields {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }
 

@@ -25,6 +25,7 @@ const key: StoredKey = {
   publishedAt: 1_800_000_000_000,
   activatedAt: 1_800_000_360_000,
   removeAfter: undefined,
+  handledRotateAt: 'monday',
 };
 
 function keySecret(stored: StoredKey, material = pem) {

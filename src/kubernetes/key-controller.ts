@@ -1,0 +1,97 @@
+// All SigningKeys of the release namespace reconciled while this process leads: which change has which ring looked at.
+
+import type { Logger } from 'pino';
+import { SIGNING_KEY_LABEL } from '../admission/key-secret.ts';
+import type { Clock } from '../oauth/ports.ts';
+import type { KubernetesApi } from './client.ts';
+import type { EventFacts } from './events.ts';
+import type { Leadership } from './lease.ts';
+import type { ObjectChange } from './object-store.ts';
+import type { ObservedReplicas } from './observed-replicas.ts';
+import { KeyReconciler } from './reconcile-keys.ts';
+import { objectKey } from './resources.ts';
+import type { Watched } from './watched.ts';
+import { type ReconcileMetrics, WorkQueue } from './work-queue.ts';
+
+export interface KeyControllerOptions {
+  readonly api: Pick<KubernetesApi, 'get' | 'create' | 'apply' | 'delete'>;
+  readonly leadership: Leadership;
+  /** What is watched; all of it has been listed once. */
+  readonly sources: {
+    /** SigningKeys of the release namespace. */
+    readonly signingKeys: Watched;
+    /** Those Secrets of the release namespace that are parts of grantry. */
+    readonly releaseSecrets: Watched;
+  };
+  readonly releaseNamespace: string;
+  readonly observed: ObservedReplicas;
+  readonly record: (event: EventFacts) => void;
+  readonly clock: Clock;
+  readonly log: Pick<Logger, 'error'>;
+  readonly metrics: ReconcileMetrics;
+}
+
+export class KeyController {
+  readonly #options: KeyControllerOptions;
+  readonly #reconciler: KeyReconciler;
+  readonly #queue: WorkQueue;
+  #endListening: readonly (() => void)[] = [];
+
+  constructor(options: KeyControllerOptions) {
+    this.#options = options;
+    const { api, leadership, sources, releaseNamespace, observed: replicas, record, clock, log, metrics } = options;
+    const { signingKeys, releaseSecrets: secrets } = sources;
+    this.#reconciler = new KeyReconciler({
+      ...{ api, signingKeys, secrets, releaseNamespace, replicas, record, clock },
+      assertMayWrite: leadership.assertHeld,
+    });
+    this.#queue = new WorkQueue({
+      ...{ kind: 'SigningKey', log, metrics },
+      reconcile: (key) => this.#reconciler.reconcile(key),
+    });
+  }
+
+  /** How many rings wait or are looked at now. */
+  get queued(): number {
+    return this.#queue.size;
+  }
+
+  /** Begins with everything there is, and with a ring of its own where there is none. */
+  start(): void {
+    const { signingKeys, releaseSecrets } = this.#options.sources;
+    this.#endListening = [
+      signingKeys.listen((change) => this.#signingKeyChanged(change)),
+      releaseSecrets.listen((change) => this.#secretChanged(change)),
+    ];
+    this.#queue.add(this.#reconciler.defaultRing);
+    for (const { metadata } of signingKeys.objects()) this.#queue.add(objectKey(metadata));
+    for (const object of releaseSecrets.objects()) this.#addRingOf(object);
+    this.#queue.start();
+  }
+
+  /** Nothing is written any more after the promise is fulfilled. */
+  async stop(): Promise<void> {
+    for (const end of this.#endListening) end();
+    await this.#queue.stop();
+  }
+
+  #signingKeyChanged({ type, key }: ObjectChange): void {
+    if (type === 'delete') {
+      this.#reconciler.forget(key);
+      // It may have been the last.
+      this.#queue.add(this.#reconciler.defaultRing);
+    }
+    this.#queue.add(key);
+  }
+
+  #secretChanged({ type, key, object, before }: ObjectChange): void {
+    if (type === 'delete') this.#reconciler.forgetSecret(key);
+    this.#addRingOf(object);
+    if (before !== undefined) this.#addRingOf(before);
+  }
+
+  #addRingOf({ metadata }: ObjectChange['object']): void {
+    const name = metadata.labels?.[SIGNING_KEY_LABEL];
+    if (name !== undefined) this.#queue.add(objectKey({ namespace: this.#options.releaseNamespace, name }));
+  }
+}

@@ -1,0 +1,293 @@
+// One SigningKey reconciled: its keys made, published, activated, retired and removed as planned (key-plan.ts), and all of it
+// told in status and Events (key-status.ts). The truth is in the key Secrets; the token servers read the same ones.
+
+import { admitKey, type KeyVerdict } from '../admission/admit-key.ts';
+import type { Condition } from '../admission/conditions.ts';
+import type { StoredKey } from '../admission/key-secret.ts';
+import { fieldsOf } from '../admission/manifest.ts';
+import { readSecretValue } from '../admission/references.ts';
+import { servedKeys } from '../admission/served-keys.ts';
+import { generateSigningKeyPem, importSigningKey } from '../oauth/keys.ts';
+import type { Clock } from '../oauth/ports.ts';
+import { type KubernetesApi, KubernetesError } from './client.ts';
+import { conditionIn, isSameStatus } from './client-status.ts';
+import type { EventFacts } from './events.ts';
+import { activationTime, type KeyStep, nextKey, planKeys, planOrphans, type RingWishes } from './key-plan.ts';
+import { KeySecrets, type KeySecretTemplate } from './key-secrets.ts';
+import { keyStatus } from './key-status.ts';
+import { type ObservedReplicas, replicasBehind } from './observed-replicas.ts';
+import { OwnWrites } from './own-writes.ts';
+import { type KubernetesObject, objectKey, SECRETS, SIGNING_KEYS } from './resources.ts';
+import { rotationRequests } from './rotation-requests.ts';
+import { sourceOf } from './source-object.ts';
+import type { ObjectView } from './watched.ts';
+
+export interface KeyReconcilerOptions {
+  readonly api: Pick<KubernetesApi, 'get' | 'create' | 'apply' | 'delete'>;
+  /** The SigningKeys of the release namespace. */
+  readonly signingKeys: ObjectView;
+  /** The Secrets of the release namespace, those of keys at least. */
+  readonly secrets: ObjectView;
+  readonly releaseNamespace: string;
+  readonly replicas: ObservedReplicas;
+  readonly record: (event: EventFacts) => void;
+  readonly clock: Clock;
+  /** Throws unless this process may write. */
+  readonly assertMayWrite: () => void;
+}
+
+/** The ring there is when nobody asked for one. */
+const DEFAULT_RING = 'default';
+/** A plan is carried out and made again until nothing is left to do; this often at most in one look. */
+const ROUNDS = 3;
+const CONFLICT_MILLISECONDS = 50;
+/** How soon an imported key is looked for again, there being no watch on its Secret, and how often one that is there. */
+const IMPORT_MISSING_MILLISECONDS = 1000;
+const IMPORT_MILLISECONDS = 60_000;
+/** How soon it is looked again whether others sign in place of a ring that is gone. */
+const ORPHANS_MILLISECONDS = 1000;
+/** How long the keys of a ring that is gone go on verifying: the default of `spec.rotation.retain`. */
+const ORPHANS_RETAIN_MILLISECONDS = 48 * 3_600_000;
+
+/** What is known of a ring in one look. */
+interface Ring {
+  readonly object: KubernetesObject;
+  readonly verdict: KeyVerdict;
+  readonly wishes: RingWishes;
+  readonly template: KeySecretTemplate;
+  /** The imported key as it stands in its Secret. */
+  readonly importedPem: string | undefined;
+}
+
+export class KeyReconciler {
+  readonly #options: KeyReconcilerOptions;
+  readonly #secrets: KeySecrets;
+  readonly #objects: OwnWrites;
+
+  constructor(options: KeyReconcilerOptions) {
+    this.#options = options;
+    const { api, secrets: view, releaseNamespace, assertMayWrite } = options;
+    this.#secrets = new KeySecrets({ api, view, releaseNamespace, assertMayWrite });
+    this.#objects = new OwnWrites(options.signingKeys);
+  }
+
+  /** To be looked at when this process begins to lead, whatever there is. */
+  get defaultRing(): string {
+    return objectKey({ namespace: this.#options.releaseNamespace, name: DEFAULT_RING });
+  }
+
+  /** To be called when the watch tells that a SigningKey is gone. */
+  forget(key: string): void {
+    this.#objects.gone(key);
+  }
+
+  /** To be called when the watch tells that a Secret is gone. */
+  forgetSecret(key: string): void {
+    this.#secrets.gone(key);
+  }
+
+  /**
+   * @param key `<release namespace>/<name>`
+   * @returns milliseconds until it is looked at again even if nothing happens
+   */
+  async reconcile(key: string): Promise<number | undefined> {
+    try {
+      const object = this.#objects.get(key);
+      return object === undefined ? await this.#withoutObject(key) : await this.#withObject(key, object);
+    } catch (error) {
+      if (error instanceof KubernetesError && error.status === 409) return CONFLICT_MILLISECONDS;
+      throw error;
+    }
+  }
+
+  async #withoutObject(key: string): Promise<number | undefined> {
+    const { signingKeys, clock, releaseNamespace: namespace, api, assertMayWrite } = this.#options;
+    const objects = [...signingKeys.objects()];
+    if (objects.length === 0 && this.#objects.get(this.defaultRing) === undefined) {
+      assertMayWrite();
+      const made = await api.create(SIGNING_KEYS, { metadata: { name: DEFAULT_RING, namespace }, spec: {} });
+      this.#objects.wrote(this.defaultRing, made);
+      if (key === this.defaultRing) return await this.#withObject(key, made);
+    }
+    const name = key.slice(key.indexOf('/') + 1);
+    const served = servedKeys(objects.map(sourceOf), this.#secrets.keys());
+    const otherSigns = served.some(
+      ({ state, signingKey }) => state === 'Active' && objects.some(({ metadata }) => metadata.name === signingKey),
+    );
+    const facts = { now: clock.now(), retain: ORPHANS_RETAIN_MILLISECONDS, otherSigns };
+    const { steps, again } = planOrphans(this.#secrets.keys(name), facts);
+    for (const step of steps) {
+      if (step.do === 'put') await this.#secrets.put(step.key);
+      if (step.do === 'remove') await this.#secrets.remove(step.key);
+    }
+    const isLeft = this.#secrets.keys(name).some(({ state }) => state === 'Active');
+    return isLeft ? ORPHANS_MILLISECONDS : this.#untilTime(again);
+  }
+
+  async #withObject(key: string, object: KubernetesObject): Promise<number | undefined> {
+    const { name } = object.metadata;
+    const imported = await this.#importedSecret(object);
+    const verdict = await this.#judge(object, imported);
+    const ring = ringOf(object, verdict, imported);
+    if (ring === undefined) {
+      await this.#writeStatus(key, object, { verdict, wishes: undefined, behind: [] });
+      return undefined;
+    }
+    const behind = await this.#replicasBehind(ring);
+    let again: number | undefined;
+    for (let round = 0; round < ROUNDS; round++) {
+      const now = this.#options.clock.now();
+      const isEverywhere = () => behind.length === 0;
+      const plan = planKeys({ wishes: ring.wishes, keys: this.#secrets.keys(name), now, isEverywhere });
+      again = plan.again;
+      if (plan.steps.length === 0) break;
+      for (const step of plan.steps) await this.#take(step, ring);
+    }
+    const stale = this.#secrets.withOtherTemplate(this.#secrets.keys(name), ring.template);
+    if (verdict.accepted) for (const stored of stale) await this.#secrets.put(stored, ring.template);
+    await this.#writeStatus(key, object, { verdict, wishes: ring.wishes, behind });
+    return earliest(this.#untilTime(again), untilImport(verdict));
+  }
+
+  async #importedSecret({ spec }: KubernetesObject): Promise<KubernetesObject | undefined> {
+    const { name } = fieldsOf(fieldsOf(spec).importSecretRef);
+    if (typeof name !== 'string') return undefined;
+    return await this.#options.api.get(SECRETS, { namespace: this.#options.releaseNamespace, name });
+  }
+
+  async #judge(object: KubernetesObject, imported: KubernetesObject | undefined): Promise<KeyVerdict> {
+    const { releaseNamespace } = this.#options;
+    const references = { secret: () => imported };
+    return await admitKey(sourceOf(object), { unknownFields: 'ignore', releaseNamespace, references });
+  }
+
+  /** The replicas that the next key waits for; none are asked before it is its time. */
+  async #replicasBehind({ object, wishes }: Ring): Promise<readonly string[]> {
+    const next = wishes.mayBegin ? nextKey(wishes, this.#secrets.keys(object.metadata.name)) : undefined;
+    if (next === undefined || this.#options.clock.now() < activationTime(wishes, next)) return [];
+    const observation = await this.#options.replicas.observe([]);
+    return replicasBehind(observation, ({ keyIds }) => keyIds.has(next.keyId));
+  }
+
+  async #take(step: KeyStep, ring: Ring): Promise<void> {
+    const { object, wishes, template } = ring;
+    if (step.do === 'make') {
+      const key = await this.#make(step, ring);
+      const note = wishes.importedKeyId === undefined ? 'made' : 'imported';
+      this.#tell(object, key, `The key ${key.keyId} was ${note}${key.state === 'Active' ? ' and signs' : ''}.`);
+    } else if (step.do === 'put') {
+      await this.#secrets.put(step.key, template);
+      this.#tell(object, step.key, `The key ${step.key.keyId} ${WHAT_IT_DOES[step.key.state]}.`);
+    } else {
+      await this.#secrets.remove(step.key);
+      const note = `The key ${step.key.keyId} was removed.`;
+      this.#options.record({ regarding: object, type: 'Normal', reason: 'KeyRemoved', action: 'Remove', note });
+    }
+  }
+
+  async #make({ state, handledRotateAt }: KeyStep & { readonly do: 'make' }, ring: Ring): Promise<StoredKey> {
+    const { object, verdict, wishes, template } = ring;
+    const bits = verdict.manifest?.spec.rsaModulusBits;
+    const pem = ring.importedPem ?? (await generateSigningKeyPem(wishes.algorithm, bits));
+    const { kid: keyId } = await importSigningKey(pem, wishes.algorithm, 'Published');
+    const now = this.#options.clock.now();
+    const key: StoredKey = {
+      ...{ signingKey: object.metadata.name, keyId, algorithm: wishes.algorithm, state, publishedAt: now },
+      ...{ activatedAt: state === 'Active' ? now : undefined, removeAfter: undefined, handledRotateAt },
+    };
+    await this.#secrets.make(key, pem, template);
+    return key;
+  }
+
+  #tell(object: KubernetesObject, { state }: StoredKey, note: string): void {
+    const action = state === 'Revoked' ? 'Revoke' : 'Rotate';
+    this.#options.record({ regarding: object, type: 'Normal', reason: EVENT_REASONS[state], action, note });
+  }
+
+  async #writeStatus(
+    key: string,
+    object: KubernetesObject,
+    report: {
+      readonly verdict: KeyVerdict;
+      readonly wishes: RingWishes | undefined;
+      readonly behind: readonly string[];
+    },
+  ): Promise<void> {
+    const { api, clock, assertMayWrite } = this.#options;
+    const { name, namespace, uid } = object.metadata;
+    const before = fieldsOf(this.#objects.get(key)).status;
+    const status = keyStatus({ ...report, keys: this.#secrets.keys(name) }, before, clock.now());
+    if (isSameStatus(status, before)) return;
+    assertMayWrite();
+    try {
+      const metadata = { name, uid, ...(namespace !== undefined && { namespace }) };
+      this.#objects.wrote(key, await api.apply(SIGNING_KEYS, { metadata, status }, { subresource: 'status' }));
+    } catch (error) {
+      // Gone, or made anew: the watch tells.
+      if (!(error instanceof KubernetesError && error.status === 404)) throw error;
+      return;
+    }
+    this.#recordFault(object, report.verdict.conditions, before);
+  }
+
+  /** A Warning for what is False now and was not so before. */
+  #recordFault(object: KubernetesObject, conditions: readonly Condition[], before: unknown): void {
+    for (const { type, status, reason, message } of conditions) {
+      if (status !== 'False' || type === 'Ready') continue;
+      const known = conditionIn(before, type);
+      if (known?.status === status && known.reason === reason) continue;
+      this.#options.record({ regarding: object, type: 'Warning', reason, action: 'Reconcile', note: message });
+    }
+  }
+
+  #untilTime(time: number | undefined): number | undefined {
+    return time === undefined ? undefined : Math.max(0, time - this.#options.clock.now());
+  }
+}
+
+const WHAT_IT_DOES = {
+  Published: 'is published',
+  Active: 'signs from now on',
+  Retiring: 'signs no more and verifies until its last token has died',
+  Revoked: 'was revoked',
+} as const;
+
+const EVENT_REASONS = {
+  Published: 'KeyPublished',
+  Active: 'KeyActivated',
+  Retiring: 'KeyRetired',
+  Revoked: 'KeyRevoked',
+} as const;
+
+function ringOf(
+  object: KubernetesObject,
+  verdict: KeyVerdict,
+  imported: KubernetesObject | undefined,
+): Ring | undefined {
+  const { manifest } = verdict;
+  if (manifest === undefined) return undefined;
+  const { algorithm, rotation, revokedKeyIds, importSecretRef, secretTemplate: template } = manifest.spec;
+  const pem = imported && importSecretRef && readSecretValue(imported, importSecretRef.key, true);
+  const wishes: RingWishes = {
+    algorithm,
+    scheduled: rotation.policy === 'Scheduled',
+    interval: rotation.interval * 1000,
+    prePublish: rotation.prePublish * 1000,
+    retain: rotation.retain * 1000,
+    revokedKeyIds,
+    importedKeyId: verdict.imported?.kid,
+    mayBegin: verdict.accepted,
+    rotateAt: rotationRequests(object).rotateAt,
+  };
+  return { object, verdict, wishes, template, importedPem: pem?.outcome === 'found' ? pem.value : undefined };
+}
+
+function untilImport({ manifest, accepted }: KeyVerdict): number | undefined {
+  if (manifest?.spec.importSecretRef === undefined) return undefined;
+  return accepted ? IMPORT_MILLISECONDS : IMPORT_MISSING_MILLISECONDS;
+}
+
+function earliest(one: number | undefined, other: number | undefined): number | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  return Math.min(one, other);
+}
