@@ -1,0 +1,85 @@
+// The Secrets of which an install has one: the pepper, and what alerts are signed with. Made where there are none, and never
+// touched again: nobody owns them, so that neither an upgrade nor an uninstall takes them away.
+
+import type { Logger } from 'pino';
+import { PART_LABEL, type SingleSecret } from '../admission/secret-parts.ts';
+import type { Random } from '../oauth/ports.ts';
+import { type KubernetesApi, KubernetesError } from './client.ts';
+import type { Leadership } from './lease.ts';
+import { objectKey, SECRETS } from './resources.ts';
+import type { Watched } from './watched.ts';
+import { type ReconcileMetrics, WorkQueue } from './work-queue.ts';
+
+export interface InstallSecretsOptions {
+  readonly api: Pick<KubernetesApi, 'get' | 'create'>;
+  readonly leadership: Leadership;
+  readonly sources: {
+    /** Those Secrets of the release namespace that are parts of grantry; listed once. */
+    readonly releaseSecrets: Watched;
+  };
+  readonly releaseNamespace: string;
+  /** Those that nobody else provides. */
+  readonly wanted: readonly SingleSecret[];
+  readonly random: Random;
+  readonly log: Pick<Logger, 'error'>;
+  readonly metrics: ReconcileMetrics;
+}
+
+const SECRET_BYTES = 32;
+
+export class InstallSecrets {
+  readonly #options: InstallSecretsOptions;
+  readonly #queue: WorkQueue;
+  #endListening: (() => void) | undefined;
+
+  constructor(options: InstallSecretsOptions) {
+    this.#options = options;
+    const { log, metrics } = options;
+    this.#queue = new WorkQueue({ kind: 'install secret', log, metrics, reconcile: (name) => this.#reconcile(name) });
+  }
+
+  get queued(): number {
+    return this.#queue.size;
+  }
+
+  start(): void {
+    const { sources, wanted } = this.#options;
+    this.#endListening = sources.releaseSecrets.listen(({ type, object }) => {
+      if (type === 'delete' && wanted.some(({ name }) => name === object.metadata.name)) {
+        this.#queue.add(object.metadata.name);
+      }
+    });
+    for (const { name } of wanted) this.#queue.add(name);
+    this.#queue.start();
+  }
+
+  /** Nothing is written any more after the promise is fulfilled. */
+  async stop(): Promise<void> {
+    this.#endListening?.();
+    await this.#queue.stop();
+  }
+
+  async #reconcile(name: string): Promise<undefined> {
+    const { api, leadership, sources, releaseNamespace: namespace, wanted, random } = this.#options;
+    const secret = wanted.find((each) => each.name === name);
+    if (secret === undefined || sources.releaseSecrets.get(objectKey({ namespace, name })) !== undefined)
+      return undefined;
+    const value = Buffer.from(random.bytes(SECRET_BYTES)).toString('base64url');
+    leadership.assertHeld();
+    try {
+      await api.create(SECRETS, {
+        metadata: { name, namespace, labels: { [PART_LABEL]: secret.part } },
+        type: 'Opaque',
+        data: { [secret.key]: Buffer.from(value).toString('base64') },
+      });
+    } catch (error) {
+      if (!(error instanceof KubernetesError && error.reason === 'AlreadyExists')) throw error;
+      // Another leader's that the watch has not told yet, or somebody else's, which no token server reads.
+      const present = await api.get(SECRETS, { namespace, name });
+      if (present !== undefined && present.metadata.labels?.[PART_LABEL] !== secret.part) {
+        throw new Error(`the Secret ${name} has no label ${PART_LABEL}: ${secret.part}; add it, or remove the Secret`);
+      }
+    }
+    return undefined;
+  }
+}

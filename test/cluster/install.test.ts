@@ -1,0 +1,155 @@
+// What an install has without being asked, and what its policies say of themselves, against a real API server.
+
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { PEPPER_SECRET, WEBHOOK_SECRET } from '../../src/admission/secret-parts.ts';
+import { ApiClient } from '../../src/kubernetes/api-client.ts';
+import type { EventFacts } from '../../src/kubernetes/events.ts';
+import { InstallSecrets } from '../../src/kubernetes/install-secrets.ts';
+import { kubeconfigAccess } from '../../src/kubernetes/kubeconfig.ts';
+import { PolicyController } from '../../src/kubernetes/reconcile-policies.ts';
+import { CLIENT_POLICIES, NAMESPACES, OAUTH_CLIENTS, type Resource, SECRETS } from '../../src/kubernetes/resources.ts';
+import { Watched, type WatchedOptions } from '../../src/kubernetes/watched.ts';
+import { systemClock, systemRandom } from '../../src/processes/machine.ts';
+import { parsePeppers } from '../../src/processes/pepper.ts';
+import { until } from '../until.ts';
+import { type Installation, install } from './installation.ts';
+import { sharedCluster } from './shared-cluster.ts';
+
+const cluster = sharedCluster();
+const leadership = { signal: new AbortController().signal, assertHeld: () => {} };
+const metrics = { watchEvent: () => {}, watchRestarted: () => {}, reconciled: () => {} };
+
+describe('an install', () => {
+  let installation: Installation;
+  let client: ApiClient;
+  let errors: string[];
+  const events: EventFacts[] = [];
+  const ends: (() => Promise<void>)[] = [];
+
+  beforeEach(async () => {
+    installation = await install(cluster);
+    const kubeconfig = cluster.kubeconfig({ token: installation.controllerToken });
+    client = new ApiClient({
+      access: kubeconfigAccess({ files: [kubeconfig], clock: systemClock }),
+      userAgent: 'grantry/test',
+    });
+    errors = [];
+  });
+  afterEach(async () => {
+    for (const end of ends.splice(0)) await end();
+    client.close();
+  });
+
+  const log = {
+    error: (line: { err?: Error; fault?: string }) => void errors.push(line.err?.message ?? line.fault ?? ''),
+  };
+
+  async function watch(resource: Resource, more: Partial<WatchedOptions> = {}): Promise<Watched> {
+    const quiet = { info: () => {}, warn: () => {}, error: () => {} };
+    const watched = new Watched({
+      ...{ api: client, resource, clock: systemClock, random: systemRandom, log: quiet, metrics },
+      ...more,
+    });
+    watched.start();
+    await watched.whenSynced();
+    ends.push(() => watched.stop());
+    return watched;
+  }
+
+  async function startSecrets(wanted = [PEPPER_SECRET, WEBHOOK_SECRET]): Promise<void> {
+    const labelSelector = 'grantry.dev/part';
+    const releaseSecrets = await watch(SECRETS, { namespaces: [installation.namespace], labelSelector });
+    const secrets = new InstallSecrets({
+      ...{
+        api: client,
+        leadership,
+        releaseNamespace: installation.namespace,
+        wanted,
+        random: systemRandom,
+        log,
+        metrics,
+      },
+      sources: { releaseSecrets },
+    });
+    secrets.start();
+    ends.unshift(() => secrets.stop());
+  }
+
+  const secret = async (name: string) =>
+    (await cluster.call('GET', `/api/v1/namespaces/${installation.namespace}/secrets/${name}`)).body;
+
+  it('has a pepper and a webhook secret of its own, which the next leader leaves as they are', async () => {
+    await startSecrets();
+    await until(
+      'they are made',
+      async () => (await secret('grantry-webhook')).data && (await secret('grantry-pepper')).data,
+    );
+    const [pepper, webhook] = [await secret('grantry-pepper'), await secret('grantry-webhook')];
+    expect(pepper.metadata.labels).toEqual({ 'grantry.dev/part': 'pepper' });
+    expect(pepper.metadata.ownerReferences).toBeUndefined();
+    expect(parsePeppers(Buffer.from(pepper.data.pepper, 'base64').toString())).toHaveLength(1);
+    expect(Buffer.from(webhook.data.secret, 'base64').length).toBeGreaterThanOrEqual(32);
+    for (const end of ends.splice(0)) await end();
+    await startSecrets();
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect((await secret('grantry-pepper')).metadata.resourceVersion).toBe(pepper.metadata.resourceVersion);
+    expect(errors).toEqual([]);
+  });
+
+  it('makes none that is provided otherwise, and says whose it cannot use', async () => {
+    const metadata = { name: 'grantry-webhook', namespace: installation.namespace };
+    await cluster.apply({ apiVersion: 'v1', kind: 'Secret', metadata, stringData: { secret: 'theirs' } });
+    await startSecrets([WEBHOOK_SECRET]);
+    await until('it is told', () => errors.some((line) => line.includes('has no label grantry.dev/part: webhook')));
+    expect((await secret('grantry-pepper')).code).toBe(404);
+    expect(Buffer.from((await secret('grantry-webhook')).data.secret, 'base64').toString()).toBe('theirs');
+  });
+
+  it('says of its policies what they select, as that changes, and of others nothing', async () => {
+    const { className } = installation;
+    const team = className;
+    const sources = {
+      policies: await watch(CLIENT_POLICIES),
+      namespaces: await watch(NAMESPACES),
+      clients: await watch(OAUTH_CLIENTS),
+    };
+    const record = (event: EventFacts) => void events.push(event);
+    const controller = new PolicyController({
+      ...{ api: client, leadership, sources, className, record, clock: systemClock, log, metrics },
+    });
+    controller.start();
+    ends.unshift(() => controller.stop());
+    const api = { apiVersion: 'grantry.dev/v1alpha1' };
+    const policy = (name: string, spec: object) => ({ ...api, kind: 'ClientPolicy', metadata: { name }, spec });
+    const namespaceSelector = { matchLabels: { team } };
+    await cluster.apply(
+      policy(`${team}-ours`, { className, namespaceSelector }),
+      policy(`${team}-theirs`, { className: `${team}-other`, namespaceSelector }),
+    );
+    const status = async (name: string) =>
+      (await cluster.call('GET', `/apis/grantry.dev/v1alpha1/clientpolicies/${team}-${name}`)).body.status;
+    const counts = async () => {
+      const { matchedNamespaces, matchedClients } = await status('ours');
+      return `${matchedNamespaces} ${matchedClients}`;
+    };
+    await until('none is selected', async () => (await counts()) === '0 0');
+    const namespaces = [await cluster.namespace({ team }), await cluster.namespace({ team })];
+    await cluster.namespace();
+    const oauthClient = (namespace: string | undefined, name: string, other = className) => ({
+      ...{ ...api, kind: 'OAuthClient', metadata: { name, namespace: namespace ?? '' }, spec: { className: other } },
+    });
+    await cluster.apply(oauthClient(namespaces[0], 'a'), oauthClient(namespaces[1], 'b'));
+    await cluster.apply(oauthClient(namespaces[1], 'c'), oauthClient(namespaces[1], 'd', `${team}-other`));
+    await until('all are counted', async () => (await counts()) === '2 3');
+    await cluster.call('DELETE', `/apis/grantry.dev/v1alpha1/namespaces/${namespaces[0]}/oauthclients/a`);
+    await until('what is gone is not counted', async () => (await counts()) === '2 2');
+    const { conditions, observedGeneration } = await status('ours');
+    expect(observedGeneration).toBe(1);
+    expect(conditions.map(({ type, status: value }: Record<string, string>) => `${type}=${value}`)).toEqual([
+      'Accepted=True',
+      'Ready=True',
+    ]);
+    expect((await status('theirs')).conditions[0].reason).toBe('Pending');
+    expect(errors).toEqual([]);
+  });
+});
