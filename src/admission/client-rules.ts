@@ -3,7 +3,7 @@
 import { isPublic, SECRET_METHODS } from '../oauth/client-auth/index.ts';
 import { type RedirectUriFault, redirectUriFault } from '../oauth/redirect-uri.ts';
 import { isResourceIndicator } from '../oauth/resource-indicator.ts';
-import { parseScope } from '../oauth/scope.ts';
+import { isScopeToken } from '../oauth/scope.ts';
 import type { Fault, FaultReason } from './conditions.ts';
 import { formatDuration } from './duration.ts';
 import type { FieldPath } from './field-path.ts';
@@ -123,7 +123,7 @@ function redirectFaults(spec: OAuthClientSpec): readonly Fault[] {
 
 function scopeFaults({ scopes, defaultScopes }: OAuthClientSpec): readonly Fault[] {
   const malformed = scopes.flatMap((scope, index) => {
-    if (parseScope(scope)?.length === 1 && parseScope(scope)?.[0] === scope) return [];
+    if (isScopeToken(scope)) return [];
     const message = `${quoted(scope)} is not one scope token: visible ASCII without space, " and \\ (RFC 6749 section 3.3).`;
     return [fault('InvalidScope', ['scopes', index], message)];
   });

@@ -23,7 +23,15 @@ export function expandNamespace(pattern: string, namespace: string): string {
  * @param segmentEnds characters that `*` does not match
  */
 export function globMatches(pattern: string, value: string, segmentEnds: string): boolean {
-  if (!pattern.includes('*')) return pattern === value;
+  const first = pattern.indexOf('*');
+  if (first < 0) return pattern === value;
+  const last = pattern.lastIndexOf('*');
+  const tail = pattern.length - last - 1;
+  const isFramed = value.length >= first + tail && value.startsWith(pattern.slice(0, first));
+  if (!isFramed || !value.endsWith(pattern.slice(last + 1))) return false;
+  // Most patterns have one star, or two together: what they stand for is what is left.
+  if (last === first + 1) return true;
+  if (last === first) return !hasAny(value, segmentEnds, first, value.length - tail);
   const tokens = pattern.match(/\*+|[^*]/g) ?? [];
   // The set of tokens that may come next, as flags: no backtracking, so no pattern is slow.
   let next = reach(tokens, new Set([0]));
@@ -42,6 +50,14 @@ export function globMatches(pattern: string, value: string, segmentEnds: string)
     if (next.size === 0) return false;
   }
   return next.has(tokens.length);
+}
+
+/** Whether one of the characters is between two places of a value. */
+function hasAny(value: string, characters: string, from: number, to: number): boolean {
+  for (let index = from; index < to; index++) {
+    if (characters.includes(value.charAt(index))) return true;
+  }
+  return false;
 }
 
 /** The same set, with everything that comes after a star that matches nothing. */

@@ -66,12 +66,21 @@ export function policyViolations(claim: Claim, { name, permissions }: Policy): r
   ];
 }
 
-function allowIn(namespace: string, { allow }: Permissions): Permissions['allow'] {
-  const filled = Object.entries(allow).map(([field, value]) => [
+type Allow = Permissions['allow'];
+
+/** What a policy allows in the namespace it was last read for: clients come namespace by namespace. */
+const lastRead = new WeakMap<Permissions, { readonly namespace: string; readonly allow: Allow }>();
+
+function allowIn(namespace: string, permissions: Permissions): Allow {
+  const known = lastRead.get(permissions);
+  if (known?.namespace === namespace) return known.allow;
+  const filled = Object.entries(permissions.allow).map(([field, value]) => [
     field,
     typeof value === 'boolean' ? value : value.map((pattern) => expandNamespace(pattern, namespace)),
   ]);
-  return Object.fromEntries(filled) as Permissions['allow'];
+  const allow = Object.fromEntries(filled) as Allow;
+  lastRead.set(permissions, { namespace, allow });
+  return allow;
 }
 
 function violation(path: FieldPath, message: string): PolicyFault {

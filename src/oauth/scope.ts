@@ -15,6 +15,13 @@ export function parseScope(value: string): readonly string[] | undefined {
   return [...new Set(value.split(' '))];
 }
 
+const SCOPE_TOKEN = /^[\x21\x23-\x5B\x5D-\x7E]+$/;
+
+/** Whether a value is one scope token. */
+export function isScopeToken(value: string): boolean {
+  return SCOPE_TOKEN.test(value);
+}
+
 /** The wire form of scope tokens; {@link parseScope} reads it back. */
 export function formatScope(scope: readonly string[]): string {
   return scope.join(' ');
