@@ -1,0 +1,176 @@
+// `grantry server` when the API server is away or says no: what it serves on with, and what it says.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { until } from '../until.ts';
+import { ApiServer } from './api-server.ts';
+import { Cluster } from './cluster.ts';
+import { FaultProxy } from './fault-proxy.ts';
+import { sharedCluster } from './shared-cluster.ts';
+import { type AClient, type TokenServerProcess, TokenServers } from './token-servers.ts';
+
+/** How long the API server is away under load, in milliseconds. */
+const AWAY = 10_000;
+
+/** Token requests one after the other until it is told to stop; the status of each. */
+function load(server: TokenServerProcess, client: AClient) {
+  const statuses: number[] = [];
+  let isOver = false;
+  const done = (async () => {
+    while (!isOver)
+      statuses.push(
+        await server.token(client).then(
+          ({ status }) => status,
+          () => 0,
+        ),
+      );
+  })();
+  return {
+    async end() {
+      isOver = true;
+      await done;
+      return statuses;
+    },
+  };
+}
+
+describe('a token server whose API server goes away', () => {
+  let server: ApiServer;
+  let cluster: Cluster;
+  let install: TokenServers;
+
+  beforeAll(async () => {
+    server = await ApiServer.start(sharedCluster().address.assets);
+    cluster = new Cluster(server.address);
+    await cluster.applyCrds();
+    install = await TokenServers.install(cluster);
+  });
+  afterAll(async () => {
+    await install.stop();
+    await server.stop();
+  });
+
+  it('answers every request, and follows again when it is back; one that starts meanwhile waits', async () => {
+    const tenant = await cluster.namespace();
+    const client = await install.client(tenant, 'steady');
+    const [first] = await install.startReady(1);
+    if (first === undefined) throw new Error('nothing was started');
+    const requests = load(first, client);
+    await server.kill();
+    const late = await install.start();
+    await until('the late one says what it waits for', async () => {
+      const { status, text } = await late.readiness();
+      return status === 503 && /^registry: .*oauthclients.*$/m.test(text) && !/^registry: waiting/m.test(text);
+    });
+    await sleep(AWAY);
+    await until('it says that it hears nothing', async () =>
+      /^kubernetes: nothing/m.test((await first.readiness()).text),
+    );
+    expect((await first.readiness()).status).toBe(200);
+    expect((await late.readiness()).status).toBe(503);
+    await server.start();
+    await late.ready();
+    const statuses = await requests.end();
+    expect(statuses.length).toBeGreaterThan(100);
+    expect(new Set(statuses)).toEqual(new Set([200]));
+    const next = await install.client(tenant, 'next');
+    for (const each of [first, late]) {
+      await until('the next client is served', async () => (await each.token(next)).status === 200, 45_000);
+    }
+    await until('it is well again', async () => /^kubernetes: ok$/m.test((await first.readiness()).text), 45_000);
+  }, 150_000);
+});
+
+describe('a token server that is refused', () => {
+  const cluster = sharedCluster();
+  const made: { stop(): Promise<void> }[] = [];
+  afterEach(async () => {
+    for (const each of made.splice(0)) await each.stop();
+  });
+
+  async function installed(options: { complete?: boolean } = {}): Promise<TokenServers> {
+    const install = await TokenServers.install(cluster, options);
+    made.push(install);
+    return install;
+  }
+  const saysUnready = async (server: TokenServerProcess, line: RegExp) =>
+    await until(`/readyz says ${line}`, async () => {
+      const { status, text } = await server.readiness();
+      return status === 503 && line.test(text);
+    });
+
+  it('names verb, resource and ServiceAccount of a right it lacks, and is ready once it has it', async () => {
+    const install = await installed();
+    const { namespace } = install;
+    const path = `/apis/rbac.authorization.k8s.io/v1/namespaces/${namespace}/roles/grantry-server`;
+    const { body } = await cluster.call('GET', path);
+    const without = body.rules.filter((rule: { resources: string[] }) => !rule.resources.includes('signingkeys'));
+    await cluster.call('PATCH', path, { body: { rules: without } });
+    const server = await install.start();
+    const account = `system:serviceaccount:${namespace}:grantry-server`;
+    const line = `list signingkeys.grantry.dev in namespace ${namespace} as ${account}: 403 Forbidden`;
+    await saysUnready(server, new RegExp(`^registry: .*${line}`, 'm'));
+    await server.process.printed(new RegExp(line));
+    await cluster.call('PATCH', path, { body: { rules: body.rules } });
+    await server.ready(60_000);
+  }, 120_000);
+
+  it('says that its credentials are not believed', async () => {
+    const install = await installed();
+    const server = await install.start({ token: 'expired' });
+    await saysUnready(server, /^registry: .*401 Unauthorized/m);
+    await server.process.printed(/401 Unauthorized/);
+  });
+
+  it('says that nobody answers', async () => {
+    const install = await installed();
+    const proxy = await FaultProxy.start(cluster.address);
+    made.push(proxy);
+    proxy.refuse();
+    const server = await install.start({ url: proxy.url });
+    await saysUnready(server, /^registry: list oauthclients\.grantry\.dev .*(refused|reset)/im);
+    proxy.clear();
+    await proxy.stop();
+  });
+
+  it('waits for the pepper and for a key, and says so', async () => {
+    const install = await installed({ complete: false });
+    const server = await install.start();
+    await saysUnready(server, /^pepper: waiting for the Secret grantry-pepper/m);
+    await install.writePepper();
+    await saysUnready(server, /^pepper: ok$[\s\S]*^public port: ok$/m);
+    expect((await server.readiness()).text).toMatch(/^signing key: no active key$/m);
+    await install.writeKey();
+    await server.ready();
+  });
+
+  it('ends at once when it is told to before it serves', async () => {
+    const install = await installed({ complete: false });
+    const server = await install.start();
+    await saysUnready(server, /^pepper: waiting/m);
+    expect(await server.process.end('SIGTERM')).toBe(0);
+  });
+});
+
+describe('a token server on an API server without the CRDs', () => {
+  it('names what is missing, and is ready once it is there', async () => {
+    const server = await ApiServer.start(sharedCluster().address.assets);
+    const cluster = new Cluster(server.address);
+    let install: TokenServers | undefined;
+    try {
+      install = await TokenServers.install(cluster, { complete: false });
+      const started = await install.start();
+      await until('it names them', async () => {
+        const { text } = await started.readiness();
+        return /^registry: .*oauthclients\.grantry\.dev.*CRDs/m.test(text);
+      });
+      await cluster.applyCrds();
+      await install.writePepper();
+      await install.writeKey();
+      await started.ready(60_000);
+    } finally {
+      await install?.stop();
+      await server.stop();
+    }
+  }, 120_000);
+});
