@@ -1,0 +1,173 @@
+import { describe, expect, it } from 'vitest';
+import { ReplicaReports } from '../../src/kubernetes/replica-reports.ts';
+import { replicasAt } from '../../src/kubernetes/replicas.ts';
+import type { KubernetesObject } from '../../src/kubernetes/resources.ts';
+import { startReplica } from './replica-servers.ts';
+
+const HOUR = 3_600_000;
+const START = Date.parse('2026-03-01T12:00:00Z');
+
+function clientObject(uid: string, generation = 1): KubernetesObject {
+  const metadata = { name: uid, namespace: 'shop', uid, generation, resourceVersion: '1', creationTimestamp: '' };
+  return { apiVersion: 'grantry.dev/v1alpha1', kind: 'OAuthClient', metadata };
+}
+
+interface Told {
+  lastUsed?: object;
+  denied?: Record<string, { reason: string; count: number; lastTime: string }[]>;
+  alerts?: { id: string; type: string; clientUid: string; time: string }[];
+}
+
+/** Reports of two replicas that tell what the test says. */
+async function world() {
+  const told: Told[] = [{}, {}];
+  const questions: Record<string, unknown>[] = [];
+  const urls = await Promise.all(
+    told.map((_, index) =>
+      startReplica((_path, question) => {
+        questions.push(question as Record<string, unknown>);
+        return { body: { cursor: `c-${index}`, lastUsed: {}, denied: {}, alerts: [], ...told[index] } };
+      }),
+    ),
+  );
+  const clients = new Map(['a', 'b'].map((uid) => [uid, clientObject(uid)]));
+  const news: string[] = [];
+  const events: string[] = [];
+  const clock = { at: START, now: () => clock.at };
+  const make = () =>
+    new ReplicaReports({
+      find: () => replicasAt(urls),
+      clientOf: (uid) => clients.get(uid),
+      record: ({ regarding, reason }) => events.push(`${regarding.metadata.uid} ${reason}`),
+      onNews: ({ metadata }) => news.push(metadata.uid),
+      clock,
+    });
+  return { told, questions, clients, news, events, clock, make, reports: make() };
+}
+
+const denied = (at: number, { count = 1, reason = 'invalid_scope' } = {}) => [
+  { reason, count, lastTime: new Date(at).toISOString() },
+];
+
+function conditionsOf(reports: ReplicaReports, uid: string, generation = 1, before?: unknown) {
+  return reports.notices(uid, generation, before).flatMap(({ condition }) => condition ?? []);
+}
+
+describe('the reports of replicas', () => {
+  it('tell the latest day on which a client was used, of clients that are here', async () => {
+    const { told, reports, news } = await world();
+    told[0] = { lastUsed: { a: '2026-03-01', stranger: '2026-03-01' } };
+    told[1] = { lastUsed: { a: '2026-02-28', b: '2026-02-27' } };
+    await reports.ask();
+    expect([reports.lastUsed('a'), reports.lastUsed('b'), reports.lastUsed('stranger')]).toEqual([
+      ...['2026-03-01', '2026-02-27'],
+      undefined,
+    ]);
+    expect(news.sort()).toEqual(['a', 'b']);
+    await reports.ask();
+    expect(news).toHaveLength(2);
+  });
+
+  it('are asked for from where the last one ended', async () => {
+    const { reports, questions } = await world();
+    await reports.ask();
+    await reports.ask();
+    expect(questions.map(({ after }) => after).sort()).toEqual(['c-0', 'c-1', undefined, undefined]);
+  });
+
+  it('make refusals an Event and a condition, with what all replicas counted', async () => {
+    const { told, reports, events, clock } = await world();
+    told[0] = { denied: { a: denied(START + 1000, { count: 3 }) } };
+    told[1] = { denied: { a: denied(START + 2000, { count: 4 }) } };
+    clock.at = START + 5000;
+    await reports.ask();
+    const [condition] = conditionsOf(reports, 'a');
+    expect(condition).toMatchObject({ type: 'Denied', status: 'True', reason: 'InvalidScope', observedGeneration: 1 });
+    expect(condition?.message).toContain('7 requests');
+    expect(condition?.message).toContain('2026-03-01T12:00:02.000Z');
+    expect(new Set(events)).toEqual(new Set(['a InvalidScope']));
+    expect(conditionsOf(reports, 'b')).toEqual([]);
+  });
+
+  it('change a condition at most once an hour, and drop it a day after the last refusal', async () => {
+    const { told, reports, clock } = await world();
+    const refuse = async (at: number, count: number) => {
+      clock.at = at;
+      told[0] = { denied: { a: denied(at, { count }) } };
+      await reports.ask();
+      return conditionsOf(reports, 'a')[0]?.message;
+    };
+    const first = await refuse(START + 1000, 1);
+    expect(await refuse(START + 0.5 * HOUR, 2)).toBe(first);
+    const later = await refuse(START + 1.1 * HOUR, 3);
+    expect(later).not.toBe(first);
+    clock.at = START + 25 * HOUR;
+    expect(conditionsOf(reports, 'a')).toHaveLength(1);
+    clock.at = START + 25.2 * HOUR;
+    expect(conditionsOf(reports, 'a')).toEqual([]);
+  });
+
+  it('drop it with a new generation', async () => {
+    const { told, reports, clock } = await world();
+    told[0] = { denied: { a: denied(START + 1000) } };
+    clock.at = START + 5000;
+    await reports.ask();
+    expect(conditionsOf(reports, 'a', 1)).toHaveLength(1);
+    expect(conditionsOf(reports, 'a', 2)).toEqual([]);
+  });
+
+  it('leave what another leader said until it fades', async () => {
+    const { told, reports, make, clock } = await world();
+    told[0] = { denied: { a: denied(START + 1000) } };
+    clock.at = START + 5000;
+    await reports.ask();
+    const before = { conditions: conditionsOf(reports, 'a') };
+    const next = make();
+    clock.at = START + 2 * HOUR;
+    expect(conditionsOf(next, 'a', 1, before)).toEqual(before.conditions);
+    clock.at = START + 25 * HOUR;
+    expect(conditionsOf(next, 'a', 1, before)).toEqual([]);
+  });
+
+  it('are no Event again for a new leader, whom a replica tells everything from its start', async () => {
+    const { told, make, events, clock } = await world();
+    told[0] = { denied: { a: denied(START - HOUR) } };
+    clock.at = START;
+    await make().ask();
+    expect(events).toEqual([]);
+  });
+
+  it('make a redirect mismatch, which anybody can bring about, one Event an hour and nothing in status', async () => {
+    const { told, reports, events, news, clock } = await world();
+    for (const minutes of [1, 2, 30, 70]) {
+      clock.at = START + minutes * 60_000;
+      told[0] = { denied: { a: denied(clock.at, { reason: 'redirect_uri_mismatch' }) } };
+      await reports.ask();
+    }
+    expect(events).toEqual(['a RedirectUriMismatch', 'a RedirectUriMismatch']);
+    expect([news, conditionsOf(reports, 'a')]).toEqual([[], []]);
+  });
+
+  it('make an alert one Event and a condition, and acknowledge it', async () => {
+    const { told, reports, events, questions, clock } = await world();
+    const alert = { id: 'al-1', type: 'refresh_token.reuse_detected', clientUid: 'a', time: '2026-03-01T12:00:01Z' };
+    told[0] = { alerts: [alert] };
+    told[1] = { alerts: [alert, { ...alert, id: 'al-2', clientUid: 'stranger' }] };
+    clock.at = START + 5000;
+    await reports.ask();
+    expect(events).toEqual(['a RefreshTokenReuse']);
+    expect(conditionsOf(reports, 'a')).toMatchObject([{ type: 'Alert', status: 'True', reason: 'RefreshTokenReuse' }]);
+    questions.splice(0);
+    await reports.ask();
+    expect(questions[0]?.acknowledged).toEqual(['al-1', 'al-2']);
+    expect(events).toHaveLength(1);
+  });
+
+  it('that make no sense change nothing', async () => {
+    const { told, reports, events, news } = await world();
+    told[0] = { lastUsed: { a: 'today' } };
+    told[1] = { denied: { a: [{ reason: 'invalid_scope', count: 1, lastTime: 'now' }] } };
+    await reports.ask();
+    expect([events, news, reports.lastUsed('a')]).toEqual([[], [], undefined]);
+  });
+});
