@@ -25,8 +25,6 @@ export interface Credentials {
 export interface ClusterAccess {
   /** `https://host:port`, perhaps with a path; no slash at its end. */
   readonly server: string;
-  /** The namespace that requests are for unless told otherwise; undefined where nobody says. */
-  readonly namespace: () => Promise<string | undefined>;
   /** What the next request is sent with. Throws an Error whose message says what is missing; try again. */
   readonly credentials: () => Promise<Credentials>;
   /** Called when the API server did not believe them: the next `credentials` are read anew. */
@@ -57,7 +55,6 @@ export function inClusterAccess(options: {
   });
   return {
     server: `https://${isIPv6(host) ? `[${host}]` : host}:${port}`,
-    namespace: () => readText(join(folder, 'namespace')).catch(() => undefined),
     ...cached,
   };
 }

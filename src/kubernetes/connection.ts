@@ -4,9 +4,12 @@
 import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from 'node:http';
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
 import type { ClusterAccess, TlsFiles } from './cluster-access.ts';
+import { inTime } from './in-time.ts';
 
 /** How often the kernel asks whether the other side is still there. */
 const KEEP_ALIVE_MILLISECONDS = 30_000;
+/** A plugin may wait for somebody who is not there. */
+const CREDENTIALS_MILLISECONDS = 30_000;
 /** Connections for calls; watches have each their own. */
 const CALL_CONNECTIONS = 32;
 
@@ -55,7 +58,8 @@ export class Connection {
 
   /** The answer, its body still unread. Throws NoAnswerError. */
   async send(request: Request): Promise<IncomingMessage> {
-    const credentials = await this.#options.access.credentials().catch((error: Error) => {
+    const reading = inTime(this.#options.access.credentials(), CREDENTIALS_MILLISECONDS, 'they take too long');
+    const credentials = await reading.catch((error: Error) => {
       throw new NoAnswerError('NoCredentials', error.message);
     });
     this.#user = credentials.user;

@@ -27,7 +27,7 @@ type KubeconfigUser = User & { readonly tokenFile: string | undefined };
  * Throws an Error that names the fault.
  */
 export function kubeconfigAccess(options: { readonly files: readonly string[]; readonly clock: Clock }): ClusterAccess {
-  const { cluster, user, namespace } = currentContext(options.files);
+  const { cluster, user } = currentContext(options.files);
   if (!cluster.server.startsWith('https://') && !LOOPBACK.test(cluster.server)) {
     throw new Error(`cluster ${cluster.name} of the kubeconfig is not served over https`);
   }
@@ -38,7 +38,6 @@ export function kubeconfigAccess(options: { readonly files: readonly string[]; r
   const cached = reread(options.clock, () => read(cluster, user, plugin));
   return {
     server: cluster.server,
-    namespace: () => Promise.resolve(namespace),
     credentials: cached.credentials,
     renew: () => {
       // A plugin's answer is kept until it says it ends; the API server knows better.
@@ -62,7 +61,6 @@ function currentContext(files: readonly string[]) {
   return {
     cluster: find('cluster', context.cluster, (config) => config.clusters),
     user: find('user', context.user, (config) => config.users),
-    namespace: context.namespace,
   };
 
   function find<Entry extends { readonly name: string }>(

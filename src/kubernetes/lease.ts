@@ -5,6 +5,7 @@ import type { Logger } from 'pino';
 import type { Clock, Random } from '../oauth/ports.ts';
 import { fraction } from './backoff.ts';
 import { type KubernetesApi, KubernetesError, type NewObject } from './client.ts';
+import { inTime } from './in-time.ts';
 import { microTime } from './micro-time.ts';
 import { pause } from './pause.ts';
 import { type KubernetesObject, LEASES } from './resources.ts';
@@ -137,7 +138,7 @@ export class LeaseElector {
 
   async #look(): Promise<void> {
     const { api, namespace, name } = this.#options;
-    this.#see(await inTime(api.get(LEASES, { namespace, name })));
+    this.#see(await answered(api.get(LEASES, { namespace, name })));
   }
 
   #see(lease: KubernetesObject | undefined): void {
@@ -159,7 +160,7 @@ export class LeaseElector {
     }
     try {
       const body = this.#lease(lease);
-      return await inTime(lease === undefined ? api.create(LEASES, body) : api.update(LEASES, body));
+      return await answered(lease === undefined ? api.create(LEASES, body) : api.update(LEASES, body));
     } catch (error) {
       if (!(error instanceof KubernetesError) || ![404, 409].includes(error.status)) throw error;
       // Another was faster, or somebody removed it, or an answer to us was lost: what it is now decides.
@@ -225,7 +226,7 @@ export class LeaseElector {
     if (this.#seen?.lease === undefined) return;
     const { metadata, spec: held } = this.#lease(this.#seen.lease);
     const released = { ...(held as LeaseSpec), holderIdentity: '', leaseDurationSeconds: 1 };
-    await inTime(this.#options.api.update(LEASES, { metadata, spec: released }));
+    await answered(this.#options.api.update(LEASES, { metadata, spec: released }));
   }
 
   #report(error: unknown): void {
@@ -240,14 +241,8 @@ export class LeaseElector {
   }
 }
 
-async function inTime<Answer>(answer: Promise<Answer>): Promise<Answer> {
-  const late = Promise.withResolvers<never>();
-  const timer = setTimeout(() => late.reject(new Error('the API server takes too long')), CALL_MILLISECONDS);
-  try {
-    return await Promise.race([answer, late.promise]);
-  } finally {
-    clearTimeout(timer);
-  }
+function answered<Answer>(answer: Promise<Answer>): Promise<Answer> {
+  return inTime(answer, CALL_MILLISECONDS, 'the API server takes too long');
 }
 
 function spec(lease: KubernetesObject | undefined): LeaseSpec {

@@ -252,7 +252,8 @@ export class Reflector {
     }
     // A version that grew too old is nothing wrong; one that is too old again right after the list is.
     if (reason === 'expired' && wasSettled) return 0;
-    this.#report(error instanceof WatchFault ? `watch ${this.#name}: ${error.message}` : (error as Error).message);
+    // Nor is a connection that somebody in between closed, unless the next one fails too.
+    if (reason !== 'disconnected' || !wasSettled) this.#report(error);
     return this.#backoff.next();
   }
 
@@ -260,7 +261,9 @@ export class Reflector {
     this.#options.metrics.watchRestarted(this.#name, reason);
   }
 
-  #report(fault: string): void {
+  #report(error: unknown): void {
+    const { message } = error as Error;
+    const fault = error instanceof WatchFault ? `watch ${this.#name}: ${message}` : message;
     if (this.#fault === fault) return;
     this.#fault = fault;
     this.#options.log.warn({ resource: this.#name }, fault);

@@ -3,7 +3,7 @@
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { ApiClient, type ApiClientOptions } from '../../src/kubernetes/api-client.ts';
 import { CONFIG_MAPS } from '../../src/kubernetes/resources.ts';
 
@@ -44,7 +44,6 @@ afterEach(() => {
 function clientWith(options: Partial<ApiClientOptions>): ApiClient {
   const access = {
     server: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    namespace: () => Promise.resolve(undefined),
     credentials: () => Promise.resolve({ headers: { authorization: 'Bearer t' }, tls: {}, user: 'somebody' }),
     renew: () => {},
   };
@@ -123,7 +122,6 @@ describe('a call', () => {
   it('says that there are no credentials', async () => {
     const access = {
       server: 'https://127.0.0.1:1',
-      namespace: () => Promise.resolve(undefined),
       credentials: () => Promise.reject(new Error('/a/token cannot be read: ENOENT')),
       renew: () => {},
     };
@@ -134,6 +132,16 @@ describe('a call', () => {
     expect(String(error)).toContain(
       'get configmaps in namespace n as nobody yet: NoCredentials (/a/token cannot be read',
     );
+  });
+
+  it('does not wait for credentials that nobody gives', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const access = { server: 'https://127.0.0.1:1', credentials: () => new Promise<never>(() => {}), renew: () => {} };
+    const answer = new ApiClient({ access, userAgent: 'x' }).list(CONFIG_MAPS);
+    const refused = expect(answer).rejects.toMatchObject({ status: 0, reason: 'NoCredentials' });
+    await vi.advanceTimersByTimeAsync(30_000);
+    vi.useRealTimers();
+    await refused;
   });
 
   it('says what is wrong with the address', async () => {

@@ -20,17 +20,16 @@ const clock = { now: () => now };
 interface Parts {
   readonly cluster?: object;
   readonly user?: object;
-  readonly namespace?: string;
   readonly current?: string;
 }
 
 function write(parts: Parts = {}, name = 'config'): string {
-  const { cluster = {}, user = {}, namespace, current = 'here' } = parts;
+  const { cluster = {}, user = {}, current = 'here' } = parts;
   const config = {
     ...{ apiVersion: 'v1', kind: 'Config', 'current-context': current },
     clusters: [{ name: 'here', cluster: { server: 'https://api.example:6443', ...cluster } }],
     users: [{ name: 'me', user }],
-    contexts: [{ name: 'here', context: { cluster: 'here', user: 'me', ...(namespace && { namespace }) } }],
+    contexts: [{ name: 'here', context: { cluster: 'here', user: 'me' } }],
   };
   writeFileSync(join(folder, name), JSON.stringify(config));
   return join(folder, name);
@@ -40,12 +39,12 @@ const access = (parts: Parts) => kubeconfigAccess({ files: [write(parts)], clock
 const tokenOf = (claims: object) => `e30.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.c2ln`;
 
 describe('a kubeconfig', () => {
-  it('says where the API server is, by which CA, in which namespace, and with which token', async () => {
+  it('says where the API server is, by which CA, and with which token', async () => {
     const token = tokenOf({ sub: 'system:serviceaccount:auth:grantry' });
     const ca = Buffer.from('the CA').toString('base64');
     const cluster = { 'certificate-authority-data': ca, 'tls-server-name': 'kubernetes' };
-    const made = access({ cluster, user: { token }, namespace: 'auth' });
-    expect([made.server, await made.namespace()]).toEqual(['https://api.example:6443', 'auth']);
+    const made = access({ cluster, user: { token } });
+    expect(made.server).toBe('https://api.example:6443');
     expect(await made.credentials()).toEqual({
       headers: { authorization: `Bearer ${token}` },
       tls: { ca: Buffer.from('the CA'), servername: 'kubernetes' },
@@ -108,10 +107,9 @@ describe('a kubeconfig', () => {
   it('is merged from several files: whoever names something first wins', async () => {
     mkdirSync(join(folder, 'second'));
     const one = write({ current: '', user: { token: 'first' } }, 'one');
-    const two = write({ user: { token: 'second' }, namespace: 'there' }, 'second/two');
+    const two = write({ user: { token: 'second' } }, 'second/two');
     const made = kubeconfigAccess({ files: [one, two], clock });
     expect((await made.credentials()).headers.authorization).toBe('Bearer first');
-    expect(await made.namespace()).toBeUndefined();
   });
 
   it.each<[string, Parts, RegExp]>([

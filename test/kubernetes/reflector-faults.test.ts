@@ -30,7 +30,6 @@ class Follower {
   constructor(server: FakeApiServer) {
     const access = {
       server: server.url,
-      namespace: () => Promise.resolve(undefined),
       credentials: () =>
         Promise.resolve({ headers: { authorization: `Bearer ${this.renewals}` }, tls: {}, user: 'somebody' }),
       renew: () => {

@@ -12,7 +12,7 @@ class PlayedWatch {
   readonly signal: AbortSignal;
   readonly openedAt = Date.now();
   readonly timeoutSeconds: number;
-  readonly #frames: (WatchFrame | 'end')[] = [];
+  readonly #frames: (WatchFrame | KubernetesError | 'end')[] = [];
   #wake = () => {};
 
   constructor({ signal, timeoutSeconds }: { readonly signal: AbortSignal; readonly timeoutSeconds: number }) {
@@ -25,10 +25,16 @@ class PlayedWatch {
     this.#wake();
   }
 
+  fail(error: KubernetesError): void {
+    this.#frames.push(error);
+    this.#wake();
+  }
+
   async *frames(): AsyncGenerator<WatchFrame> {
     for (;;) {
       const frame = this.#frames.shift();
       if (frame === 'end') return;
+      if (frame instanceof KubernetesError) throw frame;
       if (frame !== undefined) yield frame;
       else if (this.signal.aborted) throw refusal(0, 'Aborted');
       else {
@@ -192,6 +198,18 @@ describe('what failed', () => {
     follow();
     await seconds(20);
     expect(lists.length).toBeLessThan(10);
+  });
+
+  it('is not worth a word when a watch that lasted is cut, unless the next one fails too', async () => {
+    follow();
+    const watch = await opened();
+    watch.fail(refusal(0, 'NoAnswer'));
+    await seconds(1);
+    expect([watches.length, restarts, reflector.fault]).toEqual([2, ['disconnected'], undefined]);
+    refusals = Array.from({ length: 3 }, () => refusal(0, 'NoAnswer'));
+    (await opened()).fail(refusal(0, 'NoAnswer'));
+    await seconds(1);
+    expect(reflector.fault).toContain('NoAnswer');
   });
 
   it('is no list of the whole when nobody answered', async () => {
