@@ -14,6 +14,7 @@ import {
   setOf,
   text,
   type UnknownFields,
+  wholeManifest,
 } from './manifest.ts';
 
 const PATTERNS_MAX = 100;
@@ -69,18 +70,20 @@ function clientPolicy(unknownFields: UnknownFields) {
     requireSenderConstraint: z.boolean().default(false),
     requirePushedAuthorizationRequests: z.boolean().default(false),
   });
-  return object({
-    apiVersion: z.literal(API_VERSION),
-    kind: z.literal('ClientPolicy'),
-    metadata: metadata(object),
-    spec: object({
-      className: className(),
-      namespaceSelector: namespaceSelector(object),
-      allow: allow.prefault({}),
-      limits: limits.prefault({}),
+  return wholeManifest(
+    object({
+      apiVersion: z.literal(API_VERSION),
+      kind: z.literal('ClientPolicy'),
+      metadata: metadata(object),
+      spec: object({
+        className: className(),
+        namespaceSelector: namespaceSelector(object),
+        allow: allow.prefault({}),
+        limits: limits.prefault({}),
+      }),
+      status: z.unknown().optional(),
     }),
-    status: z.unknown().optional(),
-  });
+  );
 }
 
 /** One schema for each treatment of unknown fields. */

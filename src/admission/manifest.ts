@@ -43,21 +43,38 @@ export function classOf(manifest: unknown): string {
   return typeof className === 'string' ? className : DEFAULT_CLASS;
 }
 
-/** Makes object schemas for one treatment of unknown fields. A null field counts as absent, as in the API server. */
+/** Makes object schemas for one treatment of unknown fields. */
 export function objectsWith(unknownFields: UnknownFields) {
   return <Shape extends z.ZodRawShape>(shape: Shape) =>
-    z.preprocess(
-      withoutNulls,
-      unknownFields === 'refuse' ? z.strictObject(shape, { error: unknownFieldError(shape) }) : z.object(shape),
-    );
+    unknownFields === 'refuse' ? z.strictObject(shape, { error: unknownFieldError(shape) }) : z.object(shape);
 }
 
 export type MakeObject = ReturnType<typeof objectsWith>;
 
-function withoutNulls(value: unknown): unknown {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
-  if (!Object.values(value).includes(null)) return value;
-  return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== null));
+/** The schema of a whole manifest, in which a null field counts as absent, as in the API server. */
+export function wholeManifest<Schema extends z.ZodType>(schema: Schema) {
+  return z.preprocess((value) => withoutNulls(value), schema);
+}
+
+/** No field of ours lies deeper; what does is nobody's. */
+const DEEPEST = 16;
+
+/** The very same value where there is no null: most have none. */
+function withoutNulls(value: unknown, depth = 0): unknown {
+  if (typeof value !== 'object' || value === null || depth > DEEPEST) return value;
+  if (Array.isArray(value)) {
+    const members = value.map((member) => withoutNulls(member, depth + 1));
+    return members.some((member, index) => member !== value[index]) ? members : value;
+  }
+  let copy: Record<string, unknown> | undefined;
+  for (const [name, member] of Object.entries(value)) {
+    const kept = member === null ? undefined : withoutNulls(member, depth + 1);
+    if (kept === member) continue;
+    copy ??= { ...value };
+    if (member === null) delete copy[name];
+    else copy[name] = kept;
+  }
+  return copy ?? value;
 }
 
 // One line for each unknown key, in the order of the issue's keys: `readManifest` makes a fault of each.
@@ -109,7 +126,7 @@ export function listOf<Item extends z.ZodType>(item: Item, max: number) {
 /** A map of bounded keys and values with at most `max` members. */
 export function mapOf<Value extends z.ZodType<string>>(value: Value, max: number) {
   return z
-    .preprocess(withoutNulls, z.record(text(317), value))
+    .record(text(317), value)
     .refine((map) => Object.keys(map).length <= max, { error: `has more than ${max} members` });
 }
 
@@ -162,8 +179,8 @@ export function metadata(object: MakeObject) {
     name: text(63, DNS_SUBDOMAIN, 'is not a name: lower-case letters, digits, - and . only, 63 at most'),
     namespace: text(63, DNS_LABEL, 'is not a namespace: lower-case letters, digits and - only').optional(),
     uid: text(128, /^[A-Za-z0-9][A-Za-z0-9._-]*$/, 'is not a uid').optional(),
-    labels: z.preprocess(withoutNulls, z.record(z.string(), z.string())).optional(),
-    annotations: z.preprocess(withoutNulls, z.record(z.string(), z.string())).optional(),
+    labels: z.record(z.string(), z.string()).optional(),
+    annotations: z.record(z.string(), z.string()).optional(),
     creationTimestamp: z.string().optional(),
     deletionTimestamp: z.string().optional(),
     deletionGracePeriodSeconds: z.number().optional(),

@@ -17,6 +17,7 @@ import {
   text,
   time,
   type UnknownFields,
+  wholeManifest,
 } from './manifest.ts';
 
 const CLIENT_ID = /^[A-Za-z0-9][A-Za-z0-9._~-]*$/;
@@ -192,14 +193,16 @@ function oauthClient(unknownFields: UnknownFields) {
     senderConstraint: z.enum(['None', 'DPoP', 'MutualTLS']).default('None'),
     tokens: tokens(object).prefault({}),
   });
-  return object({
-    apiVersion: z.literal(API_VERSION),
-    kind: z.literal('OAuthClient'),
-    metadata: metadata(object),
-    spec,
-    // Whoever may write the object could have written it: never read.
-    status: z.unknown().optional(),
-  });
+  return wholeManifest(
+    object({
+      apiVersion: z.literal(API_VERSION),
+      kind: z.literal('OAuthClient'),
+      metadata: metadata(object),
+      spec,
+      // Whoever may write the object could have written it: never read.
+      status: z.unknown().optional(),
+    }),
+  );
 }
 
 /** One schema for each treatment of unknown fields. */
