@@ -4,6 +4,7 @@
 
 import { hostname } from 'node:os';
 import { DEFAULT_CLASS } from '../admission/manifest.ts';
+import { PEPPER_SECRET, type SingleSecret, WEBHOOK_SECRET } from '../admission/secret-parts.ts';
 import { adminEndpoints, type ReadinessCheck } from '../http/admin.ts';
 import { TrustedProxies } from '../http/client-address.ts';
 import { ControllerMetrics } from '../http/controller-metrics.ts';
@@ -12,9 +13,12 @@ import { createHttpServer } from '../http/server.ts';
 import { HTTP_TIMEOUTS } from '../http/strict-fastify.ts';
 import type { ApiClient } from '../kubernetes/api-client.ts';
 import { ClientController } from '../kubernetes/client-controller.ts';
-import { EventRecorder } from '../kubernetes/events.ts';
+import { type EventFacts, EventRecorder } from '../kubernetes/events.ts';
+import { InstallSecrets } from '../kubernetes/install-secrets.ts';
+import { KeyController } from '../kubernetes/key-controller.ts';
 import { type Leadership, LeaseElector } from '../kubernetes/lease.ts';
 import { AskedReplicas } from '../kubernetes/observed-replicas.ts';
+import { PolicyController } from '../kubernetes/reconcile-policies.ts';
 import { type FindReplicas, replicasAt, replicasIn } from '../kubernetes/replicas.ts';
 import { randomId } from '../oauth/random-id.ts';
 import { connectCluster } from './cluster-connection.ts';
@@ -124,17 +128,31 @@ class ControllerProcess {
     if (leadership.signal.aborted) return;
     const { issuer, className, namespace, defaultPolicy } = this.#settings;
     const find = this.#findReplicas();
-    const clients = new ClientController({
-      ...{ api: this.#api, leadership, sources: this.#sources, findReplicas: find, observed: new AskedReplicas(find) },
-      install: {
-        ...{ issuer, className, releaseNamespace: namespace, defaultPolicy },
-        watchNamespaces: namespacesOf(this.#settings),
-      },
-      record: (event) => this.#events.record(event),
+    const shared = {
+      ...{ api: this.#api, leadership, sources: this.#sources, observed: new AskedReplicas(find), className },
+      ...{ releaseNamespace: namespace, record: (event: EventFacts) => this.#events.record(event) },
       ...{ clock: systemClock, random: systemRandom, log: this.#processLog.log, metrics: this.#metrics },
-    });
-    this.#led = [clients];
+    };
+    const install = { issuer, className, releaseNamespace: namespace, defaultPolicy };
+    this.#led = [
+      new InstallSecrets({ ...shared, wanted: this.#wantedSecrets() }),
+      new KeyController(shared),
+      new PolicyController(shared),
+      new ClientController({
+        ...{ ...shared, findReplicas: find },
+        install: { ...install, watchNamespaces: namespacesOf(this.#settings) },
+      }),
+    ];
     for (const each of this.#led) each.start();
+  }
+
+  /** What is in a file is provided by somebody else. */
+  #wantedSecrets(): readonly SingleSecret[] {
+    const { pepperFile, alertWebhook } = this.#settings;
+    return [
+      ...(pepperFile === undefined ? [PEPPER_SECRET] : []),
+      ...(alertWebhook?.secretFile === undefined ? [WEBHOOK_SECRET] : []),
+    ];
   }
 
   async #stopLeading(): Promise<void> {
