@@ -1,0 +1,200 @@
+// Every example of crds/examples, applied to a cluster in which a controller and a replica run: the valid ones become
+// Ready, the invalid ones are refused by the API server or told, in a condition, the reason that stands in their first line.
+
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { parseAllDocuments } from 'yaml';
+import { describeRedis } from '../redis/servers.ts';
+import { until } from '../until.ts';
+import { ApiServer } from './api-server.ts';
+import { type ApiAnswer, Cluster, type Manifest } from './cluster.ts';
+import { type ControllerProcess, startController } from './controllers.ts';
+import { sharedCluster } from './shared-cluster.ts';
+import { TokenServers } from './token-servers.ts';
+
+const EXAMPLES = join(import.meta.dirname, '../../crds/examples');
+const KINDS = ['OAuthClient', 'ClientPolicy', 'SigningKey'];
+/** Policies and what clients refer to come first, so that no client is judged without them. */
+const ORDER = ['Namespace', 'Secret', 'ConfigMap', 'ClientPolicy', 'SigningKey', 'OAuthClient'];
+const PATIENCE = 60_000;
+
+/** Examples that say something about a server which is configured otherwise, or about what no cluster lets one write. */
+const ELSEWHERE: Readonly<Record<string, string>> = {
+  'no-matching-policy.yaml': 'its server denies what no policy permits',
+  'uid-twice.yaml': 'the API server gives each object a uid of its own',
+  'signing-key-in-another-namespace.yaml': 'the controller may not even read it: hostile-tenant.test.ts',
+};
+
+interface Example {
+  readonly file: string;
+  readonly reason: string | undefined;
+  readonly documents: readonly Manifest[];
+}
+
+function examplesIn(folder: 'valid' | 'invalid', rewrite: (text: string, index: number) => string): readonly Example[] {
+  return readdirSync(join(EXAMPLES, folder)).map((file, index) => {
+    const text = readFileSync(join(EXAMPLES, folder, file), 'utf8');
+    const documents = parseAllDocuments(rewrite(text, index)).map((document) => document.toJS() as Manifest);
+    return { file, reason: /^# reason: (\w+)$/m.exec(text)?.[1], documents };
+  });
+}
+
+interface Condition {
+  readonly type: string;
+  readonly status: string;
+  readonly reason: string;
+  readonly observedGeneration: number;
+}
+
+describeRedis('the examples in a cluster', () => {
+  // Clients and policies have the class `default` here, as in a cluster that is installed as the guide says.
+  const { assets } = sharedCluster().address;
+  let apiServer: ApiServer;
+  let cluster: Cluster;
+  let servers: TokenServers;
+  let controller: ControllerProcess;
+
+  beforeAll(async () => {
+    apiServer = await ApiServer.start(assets);
+    cluster = new Cluster(apiServer.address);
+    await cluster.applyCrds();
+    servers = await TokenServers.install(cluster, { complete: false });
+    const environment = { GRANTRY_CLASS: 'default' };
+    const replica = await servers.start({ environment });
+    controller = await startController(servers, { replicas: [replica], environment });
+    await Promise.all([controller.ready(), replica.ready()]);
+  });
+
+  afterAll(async () => {
+    await controller?.process.end('SIGKILL');
+    await servers?.stop();
+    await apiServer?.stop();
+  });
+
+  /** As a manifest stands in the release namespace's own repository, or in the tenant's. */
+  function placed(document: Manifest): Manifest {
+    const isClusterScoped = ['Namespace', 'ClientPolicy'].includes(document.kind);
+    const { name, namespace = servers.namespace, labels, annotations } = document.metadata;
+    // What else the metadata of an example says, only the API server may.
+    const metadata = { name, ...(!isClusterScoped && { namespace }), ...(labels ? { labels } : {}) };
+    return { ...document, metadata: { ...metadata, ...(annotations ? { annotations } : {}) } };
+  }
+
+  /** Creates an object as kubectl does: what the schema does not know is refused. */
+  async function create(document: Manifest): Promise<ApiAnswer> {
+    const { namespace } = document.metadata;
+    if (document.kind === 'Namespace') return { status: 200, body: (await cluster.apply(document))[0] };
+    if (namespace !== undefined) {
+      const body = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } };
+      await cluster.call('POST', '/api/v1/namespaces', { body });
+    }
+    const path = await pathOf(document);
+    if (path === undefined) return { status: 404, body: {} };
+    const collection = path.slice(0, path.lastIndexOf('/'));
+    return await cluster.call('POST', `${collection}?fieldManager=test&fieldValidation=Strict`, { body: document });
+  }
+
+  /** Undefined where the API server does not have that version of a kind. */
+  async function pathOf(document: Manifest): Promise<string | undefined> {
+    return await cluster.pathOf(document).catch(() => undefined);
+  }
+
+  async function conditionsOf(document: Manifest): Promise<readonly Condition[]> {
+    const path = await pathOf(document);
+    if (path === undefined) return [];
+    const { body } = await cluster.call('GET', path);
+    const conditions: readonly Condition[] = body.status?.conditions ?? [];
+    return conditions.filter(({ observedGeneration }) => observedGeneration === body.metadata.generation);
+  }
+
+  function inOrder(documents: readonly Manifest[]): readonly Manifest[] {
+    return documents.toSorted((one, other) => ORDER.indexOf(one.kind) - ORDER.indexOf(other.kind));
+  }
+
+  it('that are valid become Ready, half of them within two seconds, and suspended ones say so', async () => {
+    const documents = examplesIn('valid', (text) => text).flatMap(({ documents }) => documents);
+    const ours = inOrder(documents.map(placed));
+    const took: number[] = [];
+    for (const document of ours) {
+      const { status, body } = await create(document);
+      expect([document.metadata.name, status, body.message]).toEqual([
+        document.metadata.name,
+        expect.toSatisfy(isDone),
+        undefined,
+      ]);
+      const spec = document.spec as { suspended?: boolean; className?: string } | undefined;
+      if (!KINDS.includes(document.kind) || (spec?.className ?? 'default') !== 'default') continue;
+      const began = performance.now();
+      const expected = spec?.suspended === true && document.kind === 'OAuthClient' ? 'Suspended' : 'Ready';
+      await until(`${document.kind} ${document.metadata.name} says ${expected}`, async () => {
+        return (await conditionsOf(document)).some(({ type, reason }) => type === 'Ready' && reason === expected);
+      });
+      took.push(performance.now() - began);
+    }
+    took.sort((one, other) => one - other);
+    expect(took[Math.floor(took.length / 2)]).toBeLessThan(2000);
+  });
+
+  it('that are valid are what `kubectl wait --for=condition=Ready` waits for', async () => {
+    const wait = ['wait', '--for=condition=Ready', '--timeout=30s', '-n', 'orders', 'oauthclient/reporting'];
+    expect((await cluster.kubectl(wait)).code).toBe(0);
+  });
+
+  it('of another class are left alone', async () => {
+    const [preview] = examplesIn('valid', (text) => text).flatMap(({ documents }) =>
+      documents.filter(({ spec }) => (spec as { className?: string } | undefined)?.className === 'staging'),
+    );
+    if (preview === undefined) throw new Error('no example has another class');
+    const { body } = await cluster.call('GET', await cluster.pathOf(preview));
+    expect(body.metadata.managedFields.map(({ manager }: { manager: string }) => manager)).toEqual(['test']);
+  });
+
+  it('that are invalid are refused, or told the reason that they are examples of', { timeout: 180_000 }, async () => {
+    // Each is a world of its own: its namespaces and policies get names that no other example has.
+    const rewrite = (text: string, index: number) =>
+      text
+        .replaceAll(/\b(team|other)\b/g, `$1-${index}`)
+        .replaceAll(/\bdefault\b/g, text.includes('releaseNamespaceReserved') ? servers.namespace : 'default');
+    const examples = examplesIn('invalid', rewrite).filter(({ file }) => ELSEWHERE[file] === undefined);
+    const open = new Map<Example, readonly Manifest[]>();
+    for (const example of examples) {
+      const created = inOrder(example.documents);
+      let refused = false;
+      for (const document of created) {
+        const { status } = await create(placed(document));
+        if (status >= 500) throw new Error(`${example.file}: ${status}`);
+        refused ||= status >= 400;
+        // What of two is the older one counts in seconds.
+        if (document.metadata.creationTimestamp !== undefined) await sleep(1100);
+      }
+      if (!refused)
+        open.set(
+          example,
+          created.map(placed).filter(({ kind }) => KINDS.includes(kind)),
+        );
+    }
+    const told = async ([{ reason }, documents]: [Example, readonly Manifest[]]) => {
+      const conditions = (await Promise.all(documents.map(conditionsOf))).flat();
+      return conditions.some((condition) => condition.status === 'False' && condition.reason === reason);
+    };
+    const untold = new Set(open);
+    await until(
+      'every example was told',
+      async () => {
+        for (const each of untold) if (await told(each)) untold.delete(each);
+        return untold.size === 0;
+      },
+      PATIENCE,
+    ).catch(() => {});
+    // Not only for a moment, while something else was still to come.
+    const notTold: string[] = [];
+    for (const each of open) if (!(await told(each))) notTold.push(each[0].file);
+    expect(notTold).toEqual([]);
+  });
+});
+
+function isDone(status: number): boolean {
+  return status === 200 || status === 201;
+}
