@@ -1,7 +1,9 @@
-// Keys waiting to be looked at: each at most once, never two looks at one key at a time, and what failed comes again.
+// Keys waiting to be looked at: each at most once, never two looks at one key at a time, and what failed comes again. Whose
+// turn it is among many, waiting-keys.ts knows.
 
 import type { Logger } from 'pino';
 import { KubernetesError } from './client.ts';
+import { WaitingKeys } from './waiting-keys.ts';
 
 const FIRST_RETRY_MILLISECONDS = 5;
 const LONGEST_RETRY_MILLISECONDS = 5 * 60_000;
@@ -30,7 +32,7 @@ export interface WorkQueueOptions {
 
 export class WorkQueue {
   readonly #options: WorkQueueOptions;
-  readonly #waiting = new Set<string>();
+  readonly #waiting = new WaitingKeys();
   readonly #active = new Map<string, Promise<void>>();
   readonly #later = new Map<string, { readonly at: number; readonly timer: NodeJS.Timeout }>();
   readonly #failures = new Map<string, number>();
@@ -92,10 +94,9 @@ export class WorkQueue {
   #pump(): void {
     this.#pumping = false;
     if (!this.#running) return;
-    for (const key of this.#waiting) {
-      if (this.#active.size >= (this.#options.workers ?? WORKERS)) return;
-      if (this.#active.has(key)) continue;
-      this.#waiting.delete(key);
+    while (this.#active.size < (this.#options.workers ?? WORKERS)) {
+      const key = this.#waiting.take((candidate) => !this.#active.has(candidate));
+      if (key === undefined) return;
       // Not before it stands in the list: the look may add its own key.
       this.#active.set(
         key,

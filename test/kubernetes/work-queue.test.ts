@@ -53,6 +53,13 @@ describe('a work queue', () => {
     expect(queue.size).toBe(0);
   });
 
+  it('lets the namespaces take turns, however many keys one of them has', async () => {
+    start(async () => undefined, { workers: 1 });
+    for (const key of ['flood/1', 'flood/2', 'flood/3', 'team/1', 'cluster-wide', 'team/2']) queue.add(key);
+    await wait(0);
+    expect(keys()).toEqual(['flood/1', 'team/1', 'cluster-wide', 'flood/2', 'team/2', 'flood/3']);
+  });
+
   it('looks once more at what was added while it was looked at, and never twice at a time', async () => {
     const { reconcile, next } = gate();
     start(reconcile);

@@ -1,0 +1,41 @@
+// Keys that wait for their turn: the namespaces take turns, so that whoever applies thousands of objects at once keeps
+// nobody else waiting. Within a namespace, and among what is cluster-scoped, the one that came first is first.
+
+export class WaitingKeys {
+  /** In the order in which the namespaces have their turn; none is empty. */
+  readonly #byNamespace = new Map<string, Set<string>>();
+  #size = 0;
+
+  get size(): number {
+    return this.#size;
+  }
+
+  /** Adds a key, unless it waits already. @param key `<namespace>/<name>`, or `<name>` */
+  add(key: string): void {
+    const namespace = key.slice(0, Math.max(0, key.indexOf('/')));
+    const keys = this.#byNamespace.get(namespace) ?? new Set();
+    if (keys.has(key)) return;
+    this.#byNamespace.set(namespace, keys.add(key));
+    this.#size += 1;
+  }
+
+  /** Takes the next key that may be taken; undefined when there is none. */
+  take(mayBeTaken: (key: string) => boolean): string | undefined {
+    for (const [namespace, keys] of this.#byNamespace) {
+      for (const key of keys) {
+        if (!mayBeTaken(key)) continue;
+        keys.delete(key);
+        this.#size -= 1;
+        this.#byNamespace.delete(namespace);
+        if (keys.size > 0) this.#byNamespace.set(namespace, keys);
+        return key;
+      }
+    }
+    return undefined;
+  }
+
+  clear(): void {
+    this.#byNamespace.clear();
+    this.#size = 0;
+  }
+}
