@@ -147,9 +147,11 @@ export class ClientCredentials {
   /** A generated Secret: one step of its life. */
   async #rotate(subject: Subject): Promise<CredentialOutcome> {
     const { object, owner, manifest, state } = subject;
-    const { api, verifiers, isLiving } = this.#options;
+    const { api, secrets, verifiers, isLiving } = this.#options;
     const name = clientSecretName(owner.name, manifest.spec);
-    const present = await api.get(SECRETS, { namespace: owner.namespace, name });
+    // The first time it is most likely that there is none. If there is, creating one fails and this is done again.
+    const isNew = state === undefined && secrets.get(`${owner.namespace}/${name}`) === undefined;
+    const present = isNew ? undefined : await api.get(SECRETS, { namespace: owner.namespace, name });
     const ownership = present && ownershipOf(present.metadata, owner, isLiving);
     // The watch is behind: somebody else's Secret is there, and the judge says so.
     if (ownership === 'foreign') return { facts: { secret: () => present }, done: 'kept', again: undefined };
