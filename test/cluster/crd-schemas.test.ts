@@ -255,3 +255,63 @@ describe('the rules of the CRDs', () => {
     expect(await change('named', { displayName: 'Named' })).toBeUndefined();
   });
 });
+
+describe('a new object', () => {
+  const CONDITIONS = {
+    OAuthClient: ['Accepted', 'ResolvedRefs', 'CredentialsReady', 'Programmed', 'Ready'],
+    SigningKey: ['KeyMaterialReady', 'Ready'],
+    ClientPolicy: ['Accepted', 'Ready'],
+  };
+
+  it.each(Object.keys(CONDITIONS) as Kind[])(
+    'of kind %s looks as if nobody has seen it, whatever its author says',
+    async (kind) => {
+      const spec = kind === 'ClientPolicy' ? { namespaceSelector: {}, className: namespace } : {};
+      const status = { conditions: [{ type: 'Ready', status: 'True', reason: 'Ready', message: '' }] };
+      const name = `new-${namespace}`;
+      const metadata = kind === 'ClientPolicy' ? { name } : { name, namespace };
+      const [object] = await cluster.apply({ apiVersion: 'grantry.dev/v1alpha1', kind, metadata, spec, status });
+      const { conditions } = fieldsOf(object?.status) as { conditions: Record<string, string>[] };
+      expect(conditions.map(({ type }) => type)).toEqual(CONDITIONS[kind]);
+      for (const condition of conditions) expect(condition).toMatchObject({ status: 'Unknown', reason: 'Pending' });
+    },
+  );
+
+  it('has its defaults filled in, also below blocks that are not there', async () => {
+    const manifest = {
+      apiVersion: 'grantry.dev/v1alpha1',
+      kind: 'OAuthClient',
+      metadata: { name: 'plain', namespace },
+      spec: {},
+    };
+    const [object] = await cluster.apply(manifest);
+    expect(object?.spec).toMatchObject({
+      ...{ className: 'default', grantTypes: ['authorization_code'], consent: 'Required' },
+      auth: { method: 'client_secret_basic' },
+      tokens: { accessTokenLifetime: '10m', refreshTokenRotation: 'Always' },
+    });
+  });
+
+  it('is listed by its short name and its category, in columns that read well', async () => {
+    const columns = async (...args: string[]) => {
+      const { output, errors } = await cluster.kubectl(['get', '-n', namespace, ...args]);
+      expect(errors).toBe('');
+      return output
+        .split('\n', 1)[0]
+        ?.trim()
+        .split(/\s{2,}/);
+    };
+    expect(await columns('oac')).toEqual(['NAME', 'CLIENT-ID', 'AUTH', 'READY', 'REASON', 'AGE']);
+    const wide = ['SECRET', 'NEXT-ROTATION', 'GRANTS', 'POLICY', 'LAST-USED'];
+    expect(await columns('oac', '-o', 'wide')).toEqual(expect.arrayContaining(wide));
+    expect(await columns('skey')).toEqual(['NAME', 'ALGORITHM', 'ACTIVE-KEY', 'READY', 'NEXT-ROTATION', 'AGE']);
+    expect(await columns('oacp')).toEqual(['NAME', 'READY', 'NAMESPACES', 'CLIENTS', 'AGE']);
+    const { output } = await cluster.kubectl(['get', 'grantry', '-n', namespace, '-o', 'name']);
+    expect(output).toContain('oauthclient.grantry.dev/plain');
+  });
+
+  it('is explained by kubectl', async () => {
+    const { output } = await cluster.kubectl(['explain', 'oauthclient.spec.auth.clientSecret.rotation.interval']);
+    expect(output.replaceAll(/\s+/g, ' ')).toContain('How often the secret is replaced, 24h at least.');
+  });
+});
