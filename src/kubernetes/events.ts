@@ -39,8 +39,7 @@ interface Series {
   readonly event: NewObject;
   count: number;
   lastAt: number;
-  /** The count as last written. */
-  written: number;
+  /** Until the count is written. */
   timer: NodeJS.Timeout | undefined;
 }
 
@@ -66,9 +65,8 @@ export class EventRecorder {
       return;
     }
     if (!this.#mayWrite(facts.regarding.metadata.uid)) return;
-    const begun: Series = { event: this.#event(facts, now), count: 1, lastAt: now, written: 1, timer: undefined };
+    const begun: Series = { event: this.#event(facts, now), count: 1, lastAt: now, timer: undefined };
     // The youngest last: the oldest is forgotten first.
-    clearTimeout(series?.timer);
     this.#series.delete(key);
     this.#series.set(key, begun);
     this.#forget();
@@ -104,8 +102,6 @@ export class EventRecorder {
 
   #writeCount(series: Series): void {
     series.timer = undefined;
-    if (series.count === series.written) return;
-    series.written = series.count;
     this.#write({ ...series.event, series: { count: series.count, lastObservedTime: microTime(series.lastAt) } });
   }
 

@@ -159,6 +159,16 @@ describe('a call', () => {
 });
 
 describe('a watch', () => {
+  it('that is not accepted within 30 seconds has failed', async () => {
+    answer = () => {};
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const refused = expect(watch(new AbortController().signal)).rejects.toMatchObject({ status: 0, reason: 'Timeout' });
+    await expect.poll(() => requests.length).toBe(1);
+    await vi.advanceTimersByTimeAsync(30_000);
+    vi.useRealTimers();
+    await refused;
+  });
+
   const watch = (signal: AbortSignal) =>
     client.watch(CONFIG_MAPS, { resourceVersion: '1', timeoutSeconds: 300, signal });
 

@@ -98,10 +98,11 @@ describe('a kubeconfig', () => {
     await expect(credentials()).rejects.toThrow(/failed/);
   });
 
-  it('says which file is missing', async () => {
-    await expect(access({ user: { tokenFile: 'gone' } }).credentials()).rejects.toThrow(
-      `${join(folder, 'gone')} cannot be read: ENOENT`,
-    );
+  it('says which file is missing, and reads it as soon as it is there', async () => {
+    const { credentials } = access({ user: { tokenFile: 'gone' } });
+    await expect(credentials()).rejects.toThrow(`${join(folder, 'gone')} cannot be read: ENOENT`);
+    writeFileSync(join(folder, 'gone'), 'here');
+    expect((await credentials()).headers.authorization).toBe('Bearer here');
   });
 
   it('is merged from several files: whoever names something first wins', async () => {

@@ -38,8 +38,8 @@ function refusal(status: number): KubernetesError {
 
 /** A process that takes part. */
 class Candidate {
-  /** How its calls fare: as they should, refused, never answered, or written and the answer lost. */
-  link: 'up' | 'down' | 'silent' | 'deaf' = 'up';
+  /** How its calls fare: as they should, refused, never answered, written and the answer lost, or answered after 3 s. */
+  link: 'up' | 'down' | 'silent' | 'deaf' | 'slow' = 'up';
   /** How far its clock is off, in milliseconds. */
   skew = 0;
   readonly log: string[] = [];
@@ -52,6 +52,7 @@ class Candidate {
       if (this.link === 'silent') return new Promise(() => {});
       const answer = run();
       if (this.link === 'deaf') throw refusal(0);
+      if (this.link === 'slow') await new Promise((resolve) => setTimeout(resolve, 3000));
       return answer;
     };
     this.elector = new LeaseElector({
@@ -241,8 +242,23 @@ describe('a leader', () => {
     expect(one.mayWrite).toBe(false);
   });
 
+  it('counts a renewal from when it was asked for', async () => {
+    await bothStarted();
+    one.link = 'slow';
+    await pass(20);
+    expect(one.elector.isLeading).toBe(true);
+    one.link = 'down';
+    // The latest renewal was written at least 3 s before its answer came, and the next one is 2 s after that.
+    const renewedAt = Date.parse(lease.spec?.renewTime ?? '');
+    await vi.advanceTimersByTimeAsync(renewedAt + 9900 - Date.now());
+    expect(one.mayWrite).toBe(true);
+    await vi.advanceTimersByTimeAsync(200);
+    expect(one.mayWrite).toBe(false);
+  });
+
   it('can lead again', async () => {
     await bothStarted();
+    const before = one.leadership;
     one.link = 'down';
     other.link = 'down';
     await pass(12);
@@ -251,6 +267,8 @@ describe('a leader', () => {
     await pass(5);
     expect(one.log).toEqual(['started', 'stopped', 'started']);
     expect(one.mayWrite).toBe(true);
+    // What was begun before the break is not a leader's any more.
+    expect(() => before?.assertHeld()).toThrow(LeadershipLostError);
   });
 
   it('keeps nobody waiting who stops in the middle of a call', async () => {

@@ -140,9 +140,11 @@ describe('a watch', () => {
     expect(watch.signal.aborted).toBe(true);
   });
 
-  it('that is silent from the start is waited for until its time is over', async () => {
+  it('that never had a bookmark is waited for until its time is over', async () => {
     follow();
     const watch = await opened();
+    const metadata = { name: 'a', uid: 'a', resourceVersion: '2', creationTimestamp: '' };
+    watch.send({ type: 'ADDED', object: { apiVersion: 'v1', kind: 'ConfigMap', metadata } });
     await seconds(200);
     expect(watch.signal.aborted).toBe(false);
   });
