@@ -26,6 +26,7 @@ import {
   VOID,
 } from './grant-scripts.ts';
 import { type RedisKeys, shardOf } from './keys.ts';
+import { KnownSubjects } from './known-subjects.ts';
 import { joined, split } from './spaced-list.ts';
 import { mayHaveRun, unacknowledged } from './unanswered.ts';
 import { type RedisWatermarks, watermarkKeys } from './watermarks.ts';
@@ -66,6 +67,7 @@ export class RedisGrants implements GrantStore {
   readonly #connection: RedisConnection;
   readonly #keys: RedisKeys;
   readonly #watermarks: RedisWatermarks;
+  readonly #subjects = new KnownSubjects();
 
   constructor(parts: { connection: RedisConnection; keys: RedisKeys; watermarks: RedisWatermarks }) {
     this.#connection = parts.connection;
@@ -96,6 +98,7 @@ export class RedisGrants implements GrantStore {
     const answer = redeemAnswer(request.grantId, reply as RedeemReply);
     this.#rememberAlert(request.grantId, answer);
     if (answer.outcome !== 'redeemed') return answer;
+    this.#subjects.learn(request.grantId, answer.grant.subject);
     if (acknowledged) return (await this.#isEndedElsewhere(request, answer)) ? { outcome: 'ended' } : answer;
     await this.#void(request);
     throw unacknowledged(REDEEM, { retriable: false });
@@ -121,10 +124,14 @@ export class RedisGrants implements GrantStore {
 
   /** A replica may be asked: it knows no other subject, and at worst none. */
   async subjectOf(grantId: string): Promise<string | undefined> {
+    const known = this.#subjects.of(grantId);
+    if (known !== undefined) return known;
     const reply = await this.#connection.run(PEEK, [this.#keys.grant(grantId)], SUBJECT_FIELDS);
     const pieces = reply as readonly (string | null)[];
-    if (pieces[0] !== null && pieces.at(-1) === null) return pieces.join('');
-    return (await this.read(grantId))?.grant.subject;
+    const isShort = pieces[0] !== null && pieces.at(-1) === null;
+    const subject = isShort ? pieces.join('') : (await this.read(grantId))?.grant.subject;
+    if (subject !== undefined) this.#subjects.learn(grantId, subject);
+    return subject;
   }
 
   async revoke(grantId: string): Promise<void> {

@@ -44,7 +44,8 @@ export function watermarkKeys(keys: RedisKeys, clientUid: string, subject: strin
 }
 
 function clientWatermarks(keys: RedisKeys, clientUid: string): readonly string[] {
-  return [keys.clientWatermark(clientUid), keys.globalWatermark(keys.shardOfClient(clientUid))];
+  const shard = keys.shardOfClient(clientUid);
+  return [keys.clientWatermark(clientUid, shard), keys.globalWatermark(shard)];
 }
 
 function personWatermarks(keys: RedisKeys, clientUid: string, subject: string): readonly string[] {
