@@ -106,7 +106,7 @@ const VARIABLES = z.object({
     .min(1)
     .optional()
     .describe(
-      'A file with the pepper that handles and sealed fields are made with, one value a line: the first makes, all are accepted. Unset: `grantry dev` makes one and keeps it; in a cluster it is that of the Secret `grantry-pepper`.',
+      'A file with the pepper that handles and sealed fields are made with, one value a line: the first makes, all are accepted. Unset: `grantry dev` makes one and keeps it; in a cluster it is that of the Secret `grantry-pepper`, which the controller makes unless this is set for it too.',
     ),
   ...REDIS_VARIABLES,
   GRANTRY_ALERT_WEBHOOK_URL: z
@@ -122,7 +122,7 @@ const VARIABLES = z.object({
     .min(1)
     .optional()
     .describe(
-      'A file with the secret that alerts are signed with, at least 32 characters. Read again at every try. Unset in a cluster: that of the Secret `grantry-webhook`.',
+      'A file with the secret that alerts are signed with, at least 32 characters. Read again at every try. Unset in a cluster: that of the Secret `grantry-webhook`, which the controller makes unless this is set for it too.',
     ),
 });
 
