@@ -118,6 +118,7 @@ export class ClientCredentials {
       await this.#removeOthers(subject);
       return nothing;
     }
+    if (state !== undefined && !verifiers.isListed(owner.uid)) await verifiers.put(owner, state);
     const holds = this.#holds(subject);
     if (holds !== undefined) return { ...nothing, again: holds };
     if (!hasGeneratedSecret(manifest.spec)) return await this.#read(subject);

@@ -83,7 +83,9 @@ function progressConditions(conditions: readonly Condition[]): readonly Conditio
 
 export function withTime(condition: Condition, before: unknown, now: number): Condition & Fields {
   const known = conditionIn(before, condition.type);
-  const isSame = known?.status === condition.status && typeof known.lastTransitionTime === 'string';
+  // What the schema puts there was observed of no generation.
+  const isObserved = typeof known?.observedGeneration === 'number' && typeof known.lastTransitionTime === 'string';
+  const isSame = isObserved && known.status === condition.status;
   return { ...condition, lastTransitionTime: isSame ? known.lastTransitionTime : seconds(now) };
 }
 

@@ -2,7 +2,8 @@
 // What was just written is known at once. Those of clients that are gone are removed.
 
 import { VERIFIER_SECRET_TYPE, verifierSecretName } from '../admission/client-verifier.ts';
-import type { KubernetesApi } from './client.ts';
+import { PART_LABEL } from '../admission/secret-parts.ts';
+import { type KubernetesApi, KubernetesError, type NewObject } from './client.ts';
 import {
   CLASS_LABEL,
   CLIENT_NAMESPACE_LABEL,
@@ -16,7 +17,7 @@ import { type KubernetesObject, SECRETS } from './resources.ts';
 import type { ObjectView } from './watched.ts';
 
 export interface VerifierSecretsOptions {
-  readonly api: Pick<KubernetesApi, 'create' | 'apply' | 'delete'>;
+  readonly api: Pick<KubernetesApi, 'get' | 'create' | 'apply' | 'delete'>;
   /** Secrets of the release namespace. */
   readonly view: ObjectView;
   readonly releaseNamespace: string;
@@ -39,6 +40,12 @@ export class VerifierSecrets {
     return readCredentialState(this.#own.get(this.#key(uid)));
   }
 
+  /** Whether replicas find what is kept of a client: they list by label, and a backup may have lost it. */
+  isListed(uid: string): boolean {
+    const { labels = {} } = this.#own.get(this.#key(uid))?.metadata ?? {};
+    return labels[PART_LABEL] === 'verifier' && labels[CLASS_LABEL] === this.#options.className;
+  }
+
   /** @throws KubernetesError `Conflict` when it is not what `get` knew: look again */
   async put(owner: CredentialOwner, state: CredentialState): Promise<void> {
     const { api, releaseNamespace, className, assertMayWrite } = this.#options;
@@ -50,7 +57,7 @@ export class VerifierSecrets {
     if (present !== undefined && present.type !== VERIFIER_SECRET_TYPE) await this.#delete(key, present);
     const known = this.#own.get(key);
     if (known === undefined) {
-      this.#own.wrote(key, await api.create(SECRETS, secret));
+      await this.#create(key, secret);
       return;
     }
     const { uid, resourceVersion } = known.metadata;
@@ -86,6 +93,18 @@ export class VerifierSecrets {
       if (isWatched(labels[CLIENT_NAMESPACE_LABEL] ?? '') && !isLiving(uid)) uids.push(uid);
     }
     return uids;
+  }
+
+  async #create(key: string, secret: NewObject): Promise<void> {
+    const { api, releaseNamespace: namespace } = this.#options;
+    try {
+      this.#own.wrote(key, await api.create(SECRETS, secret));
+    } catch (error) {
+      // One without our label, which the watch never tells of: from a backup, or of a human hand.
+      const isThere = error instanceof KubernetesError && error.reason === 'AlreadyExists';
+      if (isThere) this.#own.wrote(key, await api.get(SECRETS, { namespace, name: secret.metadata.name }));
+      throw error;
+    }
   }
 
   async #delete(key: string, { metadata }: KubernetesObject): Promise<void> {

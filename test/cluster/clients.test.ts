@@ -419,6 +419,30 @@ describe('a client that is refused', () => {
   });
 });
 
+describe('the verifiers of a client', () => {
+  it.each([
+    ['were deleted', undefined],
+    ['came back from a backup without their labels', { labels: null }],
+    ['cannot be read any more', { data: { verifiers: Buffer.from('[').toString('base64') } }],
+  ])('that %s are made again, and its secret stays', async (how, damage) => {
+    const name = `verified-${how.length}`;
+    const own = await ClientInstall.make(cluster);
+    const first = await own.start();
+    await own.apply(team, name);
+    const { metadata } = await own.whenReady(team, name);
+    const secret = (await own.secret(team, `${name}-oauth`))?.data['client-secret'];
+    await first.stop();
+    const path = `/api/v1/namespaces/${own.installation.namespace}/secrets/grantry-client-${metadata.uid}`;
+    if (damage === undefined) await cluster.call('DELETE', path);
+    else await own.patch(path, 'labels' in damage ? { metadata: damage } : damage);
+    await own.start();
+    const isLabelled = async () =>
+      (await cluster.call('GET', path)).body.metadata?.labels?.['grantry.dev/part'] === 'verifier';
+    await until('they are there', async () => (await own.accepts(metadata.uid, secret)) && (await isLabelled()));
+    expect((await own.secret(team, `${name}-oauth`))?.data['client-secret']).toBe(secret);
+  });
+});
+
 describe('a client that is gone', () => {
   it('leaves no verifier behind, also when nobody was there to see it go', async () => {
     const first = await install.start();

@@ -103,6 +103,15 @@ describe('the status of a client', () => {
     expect(conditionIn(third, 'Accepted')).toMatchObject({ lastTransitionTime: '2026-03-01T13:00:00Z' });
   });
 
+  it('takes no time from a condition that only the schema put there', () => {
+    const pending = { type: 'Programmed', status: 'Unknown', reason: 'Pending', message: 'Waiting.' };
+    const before = { conditions: [{ ...pending, lastTransitionTime: '1970-01-01T00:00:00Z' }] };
+    const status = clientStatus(report({ verdict: verdictOf({ suspended: true }) }), before, NOW);
+    expect(conditionIn(status, 'Programmed')).toMatchObject({
+      ...{ status: 'Unknown', lastTransitionTime: '2026-03-01T12:00:00Z' },
+    });
+  });
+
   it('is the same in any order, and another one with any other word', () => {
     const status = clientStatus(report(), undefined, NOW);
     const { conditions, ...others } = status as { conditions: unknown[] };
