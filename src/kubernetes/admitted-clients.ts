@@ -3,7 +3,6 @@
 // here waits: when what is judged is decided in registry-sync.ts.
 
 import { type AdmissionContext, type ClientVerdict, clientVerdict, findClient } from '../admission/admit-client.ts';
-import { isServed } from '../admission/admit-clients.ts';
 import { ClientClaims, claimOf } from '../admission/client-claims.ts';
 import type { DefaultPolicy } from '../admission/client-policy.ts';
 import { type ClientVerifiers, livingVerifiers } from '../admission/client-verifier.ts';
@@ -16,11 +15,11 @@ import { GRANT_TYPES } from '../oauth/grants/index.ts';
 import { KeyRing } from '../oauth/keys.ts';
 import type { Clock } from '../oauth/ports.ts';
 import { Registry, type RegistryDraft } from '../oauth/registry.ts';
+import { isOurs, type KeptClient, sourceOfKept } from './kept-client.ts';
 import type { KubernetesObject } from './resources.ts';
-import { sourceOf } from './source-object.ts';
+import { SharedValues } from './shared-values.ts';
 
 export interface AdmittedClientsOptions {
-  readonly className: string;
   readonly releaseNamespace: string;
   readonly defaultPolicy: DefaultPolicy;
   readonly labelsOf: (namespace: string) => Readonly<Record<string, string>>;
@@ -44,7 +43,7 @@ export interface ServedState {
 }
 
 interface Entry {
-  object: KubernetesObject;
+  object: KeptClient;
   /** What it came to by itself; undefined until it was judged. */
   alone: Judged | undefined;
   /** Undefined when it is refused. */
@@ -55,7 +54,7 @@ interface Entry {
 
 interface Judged {
   /** What it was judged by: with the same two the same client comes of it, whatever the policies say. */
-  readonly object: KubernetesObject;
+  readonly object: KeptClient;
   readonly verifiers: ClientVerifiers | undefined;
   readonly clientId: string;
   readonly client: Client | undefined;
@@ -68,6 +67,7 @@ export class AdmittedClients {
   readonly #context: AdmissionContext;
   readonly #entries = new Map<string, Entry>();
   readonly #claims = new ClientClaims<string>();
+  readonly #shared = new SharedValues();
   /** By namespace: those that are about it. */
   readonly #matching = new Map<string, readonly Policy[]>();
   #policies: readonly Policy[] = [];
@@ -105,7 +105,7 @@ export class AdmittedClients {
   /** Takes an object in; it is for the caller to have it judged. Whatever must not be served is as good as gone. */
   put(object: KubernetesObject): void {
     const { uid } = object.metadata;
-    if (!isServed({ manifest: object }, this.#options.className)) {
+    if (!isOurs(object)) {
       this.delete(uid);
       return;
     }
@@ -161,7 +161,10 @@ export class AdmittedClients {
     entry.alone = {
       ...{ object: entry.object, verifiers, clientId, reason: reasonOf({ conditions }) },
       // The same object serves on: the registry then need not change.
-      client: isSame && client !== undefined && !hasExpiry(verifiers) ? before.client : client,
+      client:
+        isSame && client !== undefined && !hasExpiry(verifiers)
+          ? before.client
+          : client && this.#shared.sharing(client),
     };
     this.#unpublished.add(uid);
   }
@@ -217,8 +220,8 @@ export class AdmittedClients {
     return this.#draft;
   }
 
-  #findings(object: KubernetesObject) {
-    const source = sourceOf(object);
+  #findings(object: KeptClient) {
+    const source = sourceOfKept(object);
     return findClient(source, { ...this.#context, policies: this.#policiesOf(source.namespace) });
   }
 

@@ -7,7 +7,7 @@ import type { Logger } from 'pino';
 import { admitPolicies } from '../admission/admit-policies.ts';
 import type { DefaultPolicy } from '../admission/client-policy.ts';
 import type { StoredKey } from '../admission/key-secret.ts';
-import { classOf, readManifest } from '../admission/manifest.ts';
+import { readManifest } from '../admission/manifest.ts';
 import type { SingleSecret } from '../admission/secret-parts.ts';
 import { SIGNING_KEY } from '../admission/signing-key.ts';
 import { KeyRing } from '../oauth/keys.ts';
@@ -15,6 +15,7 @@ import type { Clock, Random } from '../oauth/ports.ts';
 import { Registry, type RegistryRef } from '../oauth/registry.ts';
 import { AdmittedClients, type ClientChange, type ServedState } from './admitted-clients.ts';
 import type { KubernetesApi } from './client.ts';
+import { clientKeeper } from './kept-client.ts';
 import type { ObjectChange } from './object-store.ts';
 import { Reflector, type ReflectorOptions, type WatchMetrics } from './reflector.ts';
 import { keptOfSecret, PARTS_SELECTOR, ReleaseSecrets } from './release-secrets.ts';
@@ -106,15 +107,16 @@ export class RegistrySync implements RegistryRef {
     this.#options = options;
     const { className, releaseNamespace, defaultPolicy, clock, watchNamespaces } = options;
     this.#clients = new AdmittedClients({
-      ...{ className, releaseNamespace, defaultPolicy, clock },
+      ...{ releaseNamespace, defaultPolicy, clock },
       labelsOf: (namespace) => this.#labelsOf(namespace),
       verifiersOf: (uid) => this.#secrets.verifiersOf(uid),
     });
+    const keep = clientKeeper(className);
     const everywhere = watchNamespaces.length === 0 ? [undefined] : watchNamespaces;
     this.#clientReflectors = everywhere.map((namespace) =>
       this.#reflector(OAUTH_CLIENTS, (change) => this.#clientChanged(change), {
         ...(namespace !== undefined && { namespace }),
-        keep: (object) => keptOfClient(object, className),
+        keep,
       }),
     );
     this.#policies = this.#reflector(CLIENT_POLICIES, (change) => this.#policyChanged(change), { keep: withoutStatus });
@@ -370,19 +372,6 @@ export class RegistrySync implements RegistryRef {
 
 function isDeleted({ metadata }: KubernetesObject): boolean {
   return metadata.deletionTimestamp !== undefined;
-}
-
-/** Of another class only what says so, and where it is. */
-function keptOfClient(object: KubernetesObject, className: string): KubernetesObject {
-  const { apiVersion, kind, metadata, spec } = object;
-  const { name, namespace = '', uid, resourceVersion, generation = 1, creationTimestamp, deletionTimestamp } = metadata;
-  const kept = { name, namespace, uid, resourceVersion, generation, creationTimestamp };
-  const ownClass = classOf(object);
-  return {
-    ...{ apiVersion, kind },
-    metadata: deletionTimestamp === undefined ? kept : { ...kept, deletionTimestamp },
-    spec: ownClass === className ? spec : { className: ownClass },
-  };
 }
 
 function withoutStatus({ status: _, ...object }: KubernetesObject & { readonly status?: unknown }): KubernetesObject {

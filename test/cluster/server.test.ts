@@ -1,6 +1,7 @@
 // `grantry server` against a real API server, as the ServiceAccount it has in a cluster.
 
 import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { until } from '../until.ts';
 import { sharedCluster } from './shared-cluster.ts';
@@ -131,6 +132,8 @@ describe('three token servers', () => {
     });
     const older = await install.client(own, 'older', { clientId: `shared-${own}` });
     await everywhere(older, 200);
+    // The API server counts ages in seconds.
+    await sleep(1100);
     const younger = await install.client(own, 'younger', { clientId: `shared-${own}` });
     const marker = await install.client(own, 'marker');
     await everywhere(marker, 200);
