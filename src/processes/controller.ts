@@ -70,6 +70,7 @@ class ControllerProcess {
   readonly #events: EventRecorder;
   readonly #elector: LeaseElector;
   readonly #draining = new Draining();
+  readonly #stopping = new AbortController();
   readonly #ended = Promise.withResolvers<number>();
   #led: readonly Led[] = [];
   /** What begins and ends leading, one after the other. */
@@ -124,8 +125,9 @@ class ControllerProcess {
 
   async #lead(leadership: Leadership): Promise<void> {
     // Nothing is judged, and least of all removed, before everything is known.
-    await Promise.race([this.#sources.whenSynced(), aborted(leadership.signal)]);
-    if (leadership.signal.aborted) return;
+    const end = AbortSignal.any([leadership.signal, this.#stopping.signal]);
+    await Promise.race([this.#sources.whenSynced(), aborted(end)]);
+    if (end.aborted) return;
     const { issuer, className, namespace, defaultPolicy } = this.#settings;
     const find = this.#findReplicas();
     const shared = {
@@ -163,6 +165,7 @@ class ControllerProcess {
 
   /** Everything that writes ends before the lease is given up. */
   async #stop(): Promise<void> {
+    this.#stopping.abort();
     this.#next(() => this.#stopLeading());
     await this.#turn;
     await this.#elector.stop();

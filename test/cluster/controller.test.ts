@@ -107,8 +107,12 @@ describe('a controller', () => {
       await until('it says so', async () => {
         return /^503.*are its CRDs installed/s.test(await readiness(controller));
       });
+      const impatient = await startController(install);
+      await until('it answers', async () => (await readiness(impatient)).startsWith('503'));
+      expect(await impatient.process.end('SIGTERM')).toBe(0);
       await own.applyCrds();
       await controller.ready();
+      expect(await controller.process.end('SIGTERM')).toBe(0);
     } finally {
       await endProcesses();
       await server.stop();
@@ -123,6 +127,7 @@ describe('a controller', () => {
       return /^503.*ECONNREFUSED/s.test(await readiness(controller));
     });
     expect((await fetch(`${controller.admin}/livez`)).status).toBe(200);
+    expect(await controller.process.end('SIGTERM')).toBe(0);
   });
 
   it.each(['GRANTRY_ISSUER', 'GRANTRY_NAMESPACE'])('does not start without %s', async (name) => {

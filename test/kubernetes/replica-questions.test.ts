@@ -1,0 +1,60 @@
+// The controller's questions and the endpoints of a replica, made apart, understand each other.
+
+import { expect, it } from 'vitest';
+import { AskedReplicas, replicasBehind } from '../../src/kubernetes/observed-replicas.ts';
+import { ReplicaReports } from '../../src/kubernetes/replica-reports.ts';
+import { replicasAt } from '../../src/kubernetes/replicas.ts';
+import { startGrantry } from '../grantry.ts';
+
+const UID = '6b8f6a52-5a0e-4b0e-9d5c-0f6a0f3f4c11';
+const NOW = '2026-03-01T12:00:05.000Z';
+
+it('a controller learns from a replica what it serves and what its clients met with', async () => {
+  const asked: unknown[] = [];
+  const grantry = await startGrantry({
+    clients: [],
+    replica: {
+      observed: (question) => {
+        asked.push(question);
+        return { clients: { [UID]: { generation: 3, secretRevision: 2 } }, keyIds: ['k-1'] };
+      },
+      report: async (question) => {
+        asked.push(question);
+        const denied = { [UID]: [{ reason: 'invalid_scope', count: 2, lastTime: NOW } as const] };
+        const type = 'refresh_token.reuse_detected' as const;
+        const shared = { id: 'al-1', clientUid: UID, clientId: 'shop.web', action: 'grant_revoked' as const };
+        return { cursor: 'c-1', lastUsed: { [UID]: '2026-03-01' }, denied, alerts: [{ ...shared, type, time: NOW }] };
+      },
+    },
+  });
+  const find = () => replicasAt([grantry.adminUrl('')]);
+  const observation = await new AskedReplicas(find).observe([UID]);
+  expect(observation).toMatchObject({ outcome: 'Observed', replicas: [{ state: { keyIds: new Set(['k-1']) } }] });
+  const hasIt = (generation: number) =>
+    replicasBehind(observation, ({ clients }) => clients.get(UID)?.generation === generation).length === 0;
+  expect([hasIt(3), hasIt(4)]).toEqual([true, false]);
+
+  const metadata = {
+    name: 'web',
+    namespace: 'shop',
+    uid: UID,
+    generation: 3,
+    resourceVersion: '1',
+    creationTimestamp: '',
+  };
+  const events: string[] = [];
+  const reports = new ReplicaReports({
+    find,
+    clientOf: () => ({ apiVersion: 'grantry.dev/v1alpha1', kind: 'OAuthClient', metadata }),
+    record: ({ reason }) => events.push(reason),
+    onNews: () => {},
+    clock: { now: () => Date.parse('2026-03-01T12:00:00Z') },
+  });
+  await reports.ask();
+  await reports.ask();
+  expect(events).toEqual(['InvalidScope', 'RefreshTokenReuse']);
+  expect(reports.lastUsed(UID)).toBe('2026-03-01');
+  const reasons = reports.notices(UID, 3, undefined).map(({ condition }) => condition?.reason);
+  expect(reasons).toEqual(['InvalidScope', 'RefreshTokenReuse']);
+  expect(asked).toEqual([{ uids: [UID] }, {}, { after: 'c-1', acknowledged: ['al-1'] }]);
+});
