@@ -1,20 +1,19 @@
-// One SigningKey reconciled: its keys made, published, activated, retired and removed as planned (key-plan.ts), and all of it
-// told in status and Events (key-status.ts). The truth is in the key Secrets; the token servers read the same ones.
+// One SigningKey reconciled: its keys made, published, activated, retired and removed as planned (key-plan.ts, key-steps.ts),
+// and all of it told in status (key-status.ts). The truth is in the key Secrets; the token servers read the same ones.
 
 import { admitKey, type KeyVerdict } from '../admission/admit-key.ts';
 import type { Condition } from '../admission/conditions.ts';
-import type { StoredKey } from '../admission/key-secret.ts';
 import { fieldsOf } from '../admission/manifest.ts';
 import { readSecretValue } from '../admission/references.ts';
 import { servedKeys } from '../admission/served-keys.ts';
-import { generateSigningKeyPem, importSigningKey } from '../oauth/keys.ts';
 import type { Clock } from '../oauth/ports.ts';
 import { type KubernetesApi, KubernetesError } from './client.ts';
 import { conditionIn, isSameStatus } from './client-status.ts';
 import type { EventFacts } from './events.ts';
-import { activationTime, type KeyStep, nextKey, planKeys, planOrphans, type RingWishes } from './key-plan.ts';
-import { KeySecrets, type KeySecretTemplate } from './key-secrets.ts';
+import { activationTime, nextKey, planKeys, planOrphans, type RingWishes } from './key-plan.ts';
+import { KeySecrets } from './key-secrets.ts';
 import { keyStatus } from './key-status.ts';
+import { KeySteps, type Ring } from './key-steps.ts';
 import { type ObservedReplicas, replicasBehind } from './observed-replicas.ts';
 import { OwnWrites } from './own-writes.ts';
 import { type KubernetesObject, objectKey, SECRETS, SIGNING_KEYS } from './resources.ts';
@@ -49,25 +48,17 @@ const ORPHANS_MILLISECONDS = 1000;
 /** How long the keys of a ring that is gone go on verifying: the default of `spec.rotation.retain`. */
 const ORPHANS_RETAIN_MILLISECONDS = 48 * 3_600_000;
 
-/** What is known of a ring in one look. */
-interface Ring {
-  readonly object: KubernetesObject;
-  readonly verdict: KeyVerdict;
-  readonly wishes: RingWishes;
-  readonly template: KeySecretTemplate;
-  /** The imported key as it stands in its Secret. */
-  readonly importedPem: string | undefined;
-}
-
 export class KeyReconciler {
   readonly #options: KeyReconcilerOptions;
   readonly #secrets: KeySecrets;
+  readonly #steps: KeySteps;
   readonly #objects: OwnWrites;
 
   constructor(options: KeyReconcilerOptions) {
     this.#options = options;
     const { api, secrets: view, releaseNamespace, assertMayWrite } = options;
     this.#secrets = new KeySecrets({ api, view, releaseNamespace, assertMayWrite });
+    this.#steps = new KeySteps({ secrets: this.#secrets, record: options.record, clock: options.clock });
     this.#objects = new OwnWrites(options.signingKeys);
   }
 
@@ -141,7 +132,7 @@ export class KeyReconciler {
       const plan = planKeys({ wishes: ring.wishes, keys: this.#secrets.keys(name), now, isEverywhere });
       again = plan.again;
       if (plan.steps.length === 0) break;
-      for (const step of plan.steps) await this.#take(step, ring);
+      for (const step of plan.steps) await this.#steps.take(step, ring);
     }
     const stale = this.#secrets.withOtherTemplate(this.#secrets.keys(name), ring.template);
     if (verdict.accepted) for (const stored of stale) await this.#secrets.put(stored, ring.template);
@@ -167,41 +158,6 @@ export class KeyReconciler {
     if (next === undefined || this.#options.clock.now() < activationTime(wishes, next)) return [];
     const observation = await this.#options.replicas.observe([]);
     return replicasBehind(observation, ({ keyIds }) => keyIds.has(next.keyId));
-  }
-
-  async #take(step: KeyStep, ring: Ring): Promise<void> {
-    const { object, wishes, template } = ring;
-    if (step.do === 'make') {
-      const key = await this.#make(step, ring);
-      const note = wishes.importedKeyId === undefined ? 'made' : 'imported';
-      this.#tell(object, key, `The key ${key.keyId} was ${note}${key.state === 'Active' ? ' and signs' : ''}.`);
-    } else if (step.do === 'put') {
-      await this.#secrets.put(step.key, template);
-      this.#tell(object, step.key, `The key ${step.key.keyId} ${WHAT_IT_DOES[step.key.state]}.`);
-    } else {
-      await this.#secrets.remove(step.key);
-      const note = `The key ${step.key.keyId} was removed.`;
-      this.#options.record({ regarding: object, type: 'Normal', reason: 'KeyRemoved', action: 'Remove', note });
-    }
-  }
-
-  async #make({ state, handledRotateAt }: KeyStep & { readonly do: 'make' }, ring: Ring): Promise<StoredKey> {
-    const { object, verdict, wishes, template } = ring;
-    const bits = verdict.manifest?.spec.rsaModulusBits;
-    const pem = ring.importedPem ?? (await generateSigningKeyPem(wishes.algorithm, bits));
-    const { kid: keyId } = await importSigningKey(pem, wishes.algorithm, 'Published');
-    const now = this.#options.clock.now();
-    const key: StoredKey = {
-      ...{ signingKey: object.metadata.name, keyId, algorithm: wishes.algorithm, state, publishedAt: now },
-      ...{ activatedAt: state === 'Active' ? now : undefined, removeAfter: undefined, handledRotateAt },
-    };
-    await this.#secrets.make(key, pem, template);
-    return key;
-  }
-
-  #tell(object: KubernetesObject, { state }: StoredKey, note: string): void {
-    const action = state === 'Revoked' ? 'Revoke' : 'Rotate';
-    this.#options.record({ regarding: object, type: 'Normal', reason: EVENT_REASONS[state], action, note });
   }
 
   async #writeStatus(
@@ -244,20 +200,6 @@ export class KeyReconciler {
     return time === undefined ? undefined : Math.max(0, time - this.#options.clock.now());
   }
 }
-
-const WHAT_IT_DOES = {
-  Published: 'is published',
-  Active: 'signs from now on',
-  Retiring: 'signs no more and verifies until its last token has died',
-  Revoked: 'was revoked',
-} as const;
-
-const EVENT_REASONS = {
-  Published: 'KeyPublished',
-  Active: 'KeyActivated',
-  Retiring: 'KeyRetired',
-  Revoked: 'KeyRevoked',
-} as const;
 
 function ringOf(
   object: KubernetesObject,
