@@ -20,7 +20,7 @@ import {
 } from './load-client.ts';
 
 /** Writes made at a time. */
-const BATCH = 100;
+const BATCH = 50;
 
 /** A grant that a person has just given, and its code. */
 export interface GivenGrant {

@@ -17,6 +17,8 @@ const CONNECTIONS = 32;
 const WARM_UP_SECONDS = 3;
 /** Requests per second that a load is prepared for before anything was seen. */
 const FIRST_GUESS = 500;
+/** So often in a row one measurement may fail before the run does. */
+const MOST_FAILURES = 3;
 
 const { values: flags } = parseArgs({
   allowNegative: true,
@@ -55,13 +57,13 @@ async function measureRounds(count: number): Promise<readonly Round[]> {
   const running: [string, Workload][] = [];
   for (const name of names) running.push([name, await start(name)]);
   const rates = new Map<string, number>();
-  for (const [name, workload] of running) await measure(name, workload, Math.min(seconds, WARM_UP_SECONDS), rates);
+  for (const [name, workload] of running) await measureAgain(name, workload, Math.min(seconds, WARM_UP_SECONDS), rates);
   const rounds: Round[] = [];
   for (let index = 0; index < count; index += 1) {
     // A slow drift of the machine falls on both sides alike when every other round runs backwards.
     const order = index % 2 === 0 ? running : running.toReversed();
     const measured: Record<string, Measurement> = {};
-    for (const [name, workload] of order) measured[name] = await measure(name, workload, seconds, rates);
+    for (const [name, workload] of order) measured[name] = await measureAgain(name, workload, seconds, rates);
     const signatureMicroseconds = (await runPinned(SERVER_CORE, 'bench/signature-cost.ts', {})) as number;
     rounds.push({ workloads: measured, signatureMicroseconds });
     console.log(`round ${index + 1} of ${count} is done`);
@@ -73,6 +75,18 @@ async function start(name: string): Promise<Workload> {
   const workload = await table[name]?.();
   if (workload === undefined) throw new TypeError(`there is no workload "${name}"`);
   return workload;
+}
+
+/** As `measure`; what failed, because the machine stalled for a moment, is thrown away and made anew. */
+async function measureAgain(...what: Parameters<typeof measure>): Promise<Measurement> {
+  for (let failed = 1; ; failed += 1) {
+    try {
+      return await measure(...what);
+    } catch (error) {
+      if (failed === MOST_FAILURES) throw error;
+      console.log(`${what[0]} is measured again: ${error instanceof Error ? error.message : error}`);
+    }
+  }
 }
 
 /** @param rates requests per second as last seen, by workload; renewed */
