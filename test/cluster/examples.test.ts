@@ -20,9 +20,10 @@ const KINDS = ['OAuthClient', 'ClientPolicy', 'SigningKey'];
 const ORDER = ['Namespace', 'Secret', 'ConfigMap', 'ClientPolicy', 'SigningKey', 'OAuthClient'];
 const PATIENCE = 60_000;
 
-/** Examples that say something about a server which is configured otherwise, or about what no cluster lets one write. */
+const OF_A_STRICT_INSTALL = 'no-matching-policy.yaml';
+/** Examples that say something about an install which is configured otherwise, or about what no cluster lets one write. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
-  'no-matching-policy.yaml': 'its server denies what no policy permits',
+  [OF_A_STRICT_INSTALL]: 'has a test of its own',
   'uid-twice.yaml': 'the API server gives each object a uid of its own',
   'signing-key-in-another-namespace.yaml': 'the controller may not even read it: hostile-tenant.test.ts',
 };
@@ -192,6 +193,24 @@ describeRedis('the examples in a cluster', () => {
     const notTold: string[] = [];
     for (const each of open) if (!(await told(each))) notTold.push(each[0].file);
     expect(notTold).toEqual([]);
+  });
+
+  it('that no policy permits is told so where an install denies what no policy permits', async () => {
+    const strict = await TokenServers.install(cluster, { complete: false });
+    const strictController = await startController(strict, { environment: { GRANTRY_DEFAULT_POLICY: 'Deny' } });
+    try {
+      const examples = examplesIn('invalid', (text) => text).filter(({ file }) => file === OF_A_STRICT_INSTALL);
+      const [document] = examples.flatMap(({ documents }) => documents);
+      if (document === undefined) throw new Error('there is no such example');
+      const spec = { ...(document.spec as object), className: strict.installation.className };
+      expect((await create(placed({ ...document, spec }))).status).toBe(201);
+      await until('it was told', async () => {
+        return (await conditionsOf(document)).some(({ reason }) => reason === examples[0]?.reason);
+      });
+    } finally {
+      await strictController.process.end('SIGKILL');
+      await strict.stop();
+    }
   });
 });
 
