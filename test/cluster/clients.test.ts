@@ -419,6 +419,41 @@ describe('a client that is refused', () => {
   });
 });
 
+describe('what replicas tell of a client', () => {
+  it('is in its status: the day of its last use at its time of day or with other news, and what it was denied', async () => {
+    const own = await ClientInstall.make(cluster);
+    const DAY = 86_400_000;
+    // Right after midnight no client's time of day has come.
+    own.ahead = DAY - (Date.now() % DAY) + 1000;
+    const today = new Date(own.clock.now()).toISOString().slice(0, 10);
+    const report = { lastUsed: {}, denied: {} };
+    const replica = await startReplica((path, question) => {
+      if (path.endsWith('/report')) return { body: { cursor: '1', alerts: [], ...report } };
+      const { uids } = question as { uids: string[] };
+      const served = uids.map((uid) => [uid, { generation: 1, secretRevision: 1 }]);
+      return { body: { clients: Object.fromEntries(served), keyIds: [] } };
+    });
+    await own.start({ replicas: [replica] });
+    await own.apply(team, 'used');
+    const { metadata } = await own.whenReady(team, 'used');
+    report.lastUsed = { [metadata.uid]: today };
+    await sleep(6000);
+    expect((await own.client(team, 'used')).status.lastUsedTime).toBeUndefined();
+    const lastTime = new Date(own.clock.now()).toISOString();
+    report.denied = { [metadata.uid]: [{ reason: 'unauthorized_client', count: 1, lastTime }] };
+    const { status } = await own.whenCondition(team, 'used', 'Denied', 'UnauthorizedClient');
+    expect(status.lastUsedTime).toBe(`${today}T00:00:00Z`);
+    expect(status.conditions).toContainEqual(expect.objectContaining({ type: 'Ready', status: 'True' }));
+    const tomorrow = new Date(own.clock.now() + DAY).toISOString().slice(0, 10);
+    report.lastUsed = { [metadata.uid]: tomorrow };
+    own.ahead += DAY - 10_000;
+    await sleep(6000);
+    await own.poke(team, 'used');
+    const isTold = async () => (await own.client(team, 'used')).status.lastUsedTime === `${tomorrow}T00:00:00Z`;
+    await until('it is told at its time of day', isTold);
+  });
+});
+
 describe('the verifiers of a client', () => {
   it.each([
     ['were deleted', undefined],
