@@ -14,7 +14,6 @@ import { PART_LABEL, PEPPER_SECRET } from '../../src/admission/secret-parts.ts';
 import { secretVerifier } from '../../src/oauth/client-secret.ts';
 import { generateSigningKeyPem, importSigningKey } from '../../src/oauth/keys.ts';
 import { freePort } from '../free-port.ts';
-import { basic } from '../grantry.ts';
 import { GrantryProcess } from '../processes/grantry-process.ts';
 import { type RedisServer, startRedis } from '../redis/servers.ts';
 import { until } from '../until.ts';
@@ -207,7 +206,7 @@ function running(process: GrantryProcess, url: string, admin: string): TokenServ
     async token({ clientId, secret }, form = {}) {
       const response = await fetch(`${url}/token`, {
         method: 'POST',
-        headers: { authorization: basic(clientId, secret) },
+        headers: { authorization: `Basic ${Buffer.from(`${clientId}:${secret}`).toString('base64')}` },
         body: new URLSearchParams({ grant_type: 'client_credentials', ...form }),
       });
       return { status: response.status, body: (await response.json()) as TokenBody };

@@ -1,0 +1,111 @@
+// From a list of OAuthClients to serving them: CPU, the longest time nothing else got its turn, and memory for each client;
+// then one change among all of them. `node bench/registry.ts [clients]`; the other side is registry-api-server.ts.
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { ApiClient } from '../src/kubernetes/api-client.ts';
+import { kubeconfigAccess } from '../src/kubernetes/kubeconfig.ts';
+import { RegistrySync } from '../src/kubernetes/registry-sync.ts';
+
+const CLIENTS = Number(process.argv[2] ?? 100_000);
+const CHANGES = 50;
+
+setFlagsFromString('--expose-gc');
+const collect = runInNewContext('gc') as () => void;
+
+/** Longest time until a timer got its turn, in milliseconds. */
+const delays = monitorEventLoopDelay({ resolution: 1 });
+delays.enable();
+
+function takeLongestBlock(): number {
+  const longest = delays.max / 1e6;
+  delays.reset();
+  return longest;
+}
+
+function cpuSeconds(since?: NodeJS.CpuUsage): number {
+  const { user, system } = process.cpuUsage(since);
+  return (user + system) / 1e6;
+}
+
+const child = spawn(process.execPath, [join(import.meta.dirname, 'registry-api-server.ts'), String(CLIENTS)], {
+  stdio: ['pipe', 'pipe', 'inherit'],
+});
+process.on('exit', () => child.kill());
+const [address] = (await once(createInterface({ input: child.stdout }), 'line')) as [string];
+
+const folder = mkdtempSync(join(tmpdir(), 'grantry-bench-'));
+const kubeconfig = join(folder, 'kubeconfig');
+const entry = { name: 'bench' };
+writeFileSync(
+  kubeconfig,
+  JSON.stringify({
+    'current-context': 'bench',
+    clusters: [{ ...entry, cluster: { server: address } }],
+    users: [{ ...entry, user: {} }],
+    contexts: [{ ...entry, context: { cluster: 'bench', user: 'bench' } }],
+  }),
+);
+const clock = { now: () => Date.now() };
+const log = { info: () => {}, warn: console.error, error: console.error };
+const api = new ApiClient({ access: kubeconfigAccess({ files: [kubeconfig], clock }), userAgent: 'grantry/bench' });
+rmSync(folder, { recursive: true });
+
+let swapped = Promise.withResolvers<void>();
+collect();
+const heapBefore = process.memoryUsage().heapUsed;
+delays.reset();
+const cpuBefore = process.cpuUsage();
+const begin = performance.now();
+const registry = new RegistrySync({
+  ...{ api, clock, log, random: { bytes: (count) => crypto.getRandomValues(new Uint8Array(count)) } },
+  ...{ className: 'default', releaseNamespace: 'grantry', defaultPolicy: 'Baseline', watchNamespaces: [] },
+  metrics: { watchEvent: () => {}, watchRestarted: () => {} },
+  onSwap: () => swapped.resolve(),
+  onSecret: () => {},
+});
+registry.start();
+await registry.whenServing();
+const listing = { seconds: (performance.now() - begin) / 1000, cpu: cpuSeconds(cpuBefore), block: takeLongestBlock() };
+if (registry.current.size !== CLIENTS) throw new Error(`${registry.current.size} clients are served`);
+await sleep(1000);
+collect();
+const heap = (process.memoryUsage().heapUsed - heapBefore) / CLIENTS;
+
+takeLongestBlock();
+const milliseconds: number[] = [];
+const cpuAtChanges = process.cpuUsage();
+for (let change = 0; change < CHANGES; change++) {
+  swapped = Promise.withResolvers();
+  const from = performance.now();
+  child.stdin.write('\n');
+  await swapped.promise;
+  milliseconds.push(performance.now() - from);
+  await sleep(20);
+}
+const changing = { cpu: (cpuSeconds(cpuAtChanges) * 1000) / CHANGES, block: takeLongestBlock() };
+milliseconds.sort((a, b) => a - b);
+
+const rows = [
+  [`${CLIENTS} clients, list to serving: CPU`, `${listing.cpu.toFixed(2)} s`, 'floor 6 s, goal 3 s'],
+  ['the same by the clock', `${listing.seconds.toFixed(2)} s`, ''],
+  ['the same: longest block', `${listing.block.toFixed(0)} ms`, 'goal 60 ms'],
+  ['the same: heap for each client', `${heap.toFixed(0)} B`, 'goal 600 B'],
+  ['one change among them: until it is served', `${milliseconds[CHANGES / 2]?.toFixed(1)} ms`, ''],
+  ['the same: CPU', `${changing.cpu.toFixed(1)} ms`, ''],
+  ['the same: longest block', `${changing.block.toFixed(0)} ms`, ''],
+];
+for (const [name = '', figure = '', target = ''] of rows) {
+  process.stdout.write(`${name.padEnd(48)} ${figure.padStart(10)}  ${target}\n`);
+}
+await registry.stop();
+api.close();
+process.exit(0);
