@@ -90,8 +90,9 @@ export class RedisGrants implements GrantStore {
   }
 
   /**
-   * @throws StoreUnavailableError, not retriable, when too few replicas have the redemption: the code is void then. When no
-   *   answer came, a repeat may find it void, too: what that try redeemed is ended as soon as Redis can be reached.
+   * @throws StoreUnavailableError, not retriable, when too few replicas have the redemption, or a kill switch elsewhere cannot
+   *   be looked at: the code is void then. When no answer came, a repeat may find it void, too: what that try redeemed is
+   *   ended as soon as Redis can be reached.
    */
   async redeem(request: RedeemRequest): Promise<RedeemAnswer> {
     const { reply, acknowledged } = await this.#redeem(request);
@@ -99,9 +100,15 @@ export class RedisGrants implements GrantStore {
     this.#rememberAlert(request.grantId, answer);
     if (answer.outcome !== 'redeemed') return answer;
     this.#subjects.learn(request.grantId, answer.grant.subject);
-    if (acknowledged) return (await this.#isEndedElsewhere(request, answer)) ? { outcome: 'ended' } : answer;
-    await this.#void(request);
-    throw unacknowledged(REDEEM, { retriable: false });
+    try {
+      if (!acknowledged) throw unacknowledged(REDEEM);
+      return (await this.#isEndedElsewhere(request, answer)) ? { outcome: 'ended' } : answer;
+    } catch (error) {
+      // It is redeemed, and nobody is given anything: the same code again would pass for a replay.
+      await this.#void(request);
+      if (!(error instanceof StoreUnavailableError)) throw error;
+      throw new StoreUnavailableError(error.operation, error.cause, { reason: error.reason, retriable: false });
+    }
   }
 
   /** @throws StoreUnavailableError also when too few replicas have the rotation: the grace answers it again */

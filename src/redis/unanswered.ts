@@ -30,12 +30,9 @@ export class UnansweredError extends Error {
   }
 }
 
-/** A write that the primary has and too few replicas had in time. @param options `retriable` unless a repeat is of no use */
-export function unacknowledged(
-  { name }: { readonly name: string },
-  options?: { readonly retriable: boolean },
-): StoreUnavailableError {
-  return new StoreUnavailableError(name, undefined, { ...options, reason: 'not_acknowledged' });
+/** A write that the primary has and too few replicas had in time. */
+export function unacknowledged({ name }: { readonly name: string }): StoreUnavailableError {
+  return new StoreUnavailableError(name, undefined, { reason: 'not_acknowledged' });
 }
 
 /** The outcome, or `timeout` after that many milliseconds; what comes later is dropped. */

@@ -217,6 +217,32 @@ describeRedis('grants in Redis', () => {
     });
   });
 
+  describe('when the kill switches of a Cluster cannot be looked at after a redemption', () => {
+    it('voids the code: no retry can succeed, and no replay is raised', async () => {
+      let isAway = true;
+      const { grants } = redisStores({
+        keys,
+        connection: {
+          crossesSlots: false,
+          async run(script, of, args) {
+            if (isAway && script.name === 'watermarkReadPair') throw new StoreUnavailableError(script.name);
+            return await connection.run(script, of, args);
+          },
+          runDurably: (script, of, args) => connection.runDurably(script, of, args),
+          remember: (script, of, args) => connection.remember(script, of, args),
+          close: async () => {},
+        },
+      });
+      const grant = await issued(grants);
+      const request = () => redeemRequest(grant, { revokedBefore: 0 });
+      await expect(grants.redeem(request())).rejects.toMatchObject({ retriable: false });
+      isAway = false;
+      expect(await grants.redeem(request())).toEqual({ outcome: 'gone' });
+      const { entries } = await new Outbox({ connection, keys }).list(grant.grantId.slice(0, 3));
+      expect(entries.filter(({ alert }) => alert.grantId === grant.grantId)).toEqual([]);
+    });
+  });
+
   it('keeps values of any length and any letters as they were', async () => {
     const grant = sampleGrant({
       clientUid: `uid-${'ü'.repeat(100)}`,
