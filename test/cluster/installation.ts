@@ -40,6 +40,25 @@ export async function install(cluster: Cluster): Promise<Installation> {
 }
 
 /**
+ * Narrows an install's rights to namespaces: what it may do in the namespaces of others, it may only in these. The processes
+ * have to be told the same by `GRANTRY_WATCH_NAMESPACES`.
+ */
+export async function narrow(
+  cluster: Cluster,
+  { namespace: release }: Installation,
+  namespaces: readonly string[],
+): Promise<void> {
+  for (const account of ['grantry-server', 'grantry-controller']) {
+    const name = clusterName(release, `${account}-tenants`);
+    const metadata = { name };
+    const path = await cluster.pathOf({ apiVersion: `${ROLES.apiGroup}/v1`, kind: 'ClusterRoleBinding', metadata });
+    await cluster.call('DELETE', path);
+    const subject = { kind: 'ServiceAccount', namespace: release, name: account };
+    await cluster.apply(...namespaces.map((namespace) => roleBinding(namespace, name, subject)));
+  }
+}
+
+/**
  * A namespace with somebody who has the role admin in it. Built-in roles get their parts from a controller that does not
  * run here, so the parts are bound instead.
  */
@@ -49,15 +68,20 @@ export async function createTenant(cluster: Cluster, { namespace: release }: Ins
   const parts = ['view', 'edit'].map((role) => clusterName(release, `grantry-oauthclients-${role}`));
   for (const role of ['view', 'edit', 'admin']) parts.push(`system:aggregate-to-${role}`);
   await cluster.apply(
-    ...parts.map((name) => ({
-      apiVersion: `${ROLES.apiGroup}/v1`,
-      kind: 'RoleBinding',
-      metadata: { namespace, name },
-      roleRef: { ...ROLES, name },
-      subjects: [{ kind: 'ServiceAccount', namespace, name: 'tenant' }],
-    })),
+    ...parts.map((name) => roleBinding(namespace, name, { kind: 'ServiceAccount', namespace, name: 'tenant' })),
   );
   return { namespace, token };
+}
+
+/** What gives a subject the rights of a ClusterRole in one namespace. */
+function roleBinding(namespace: string, role: string, subject: object): Manifest {
+  return {
+    apiVersion: `${ROLES.apiGroup}/v1`,
+    kind: 'RoleBinding',
+    metadata: { namespace, name: role },
+    roleRef: { ...ROLES, name: role },
+    subjects: [subject],
+  };
 }
 
 /** A file of charts/grantry/rbac/ for an install in `namespace`, as the chart would render it. */
