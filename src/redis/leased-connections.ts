@@ -20,6 +20,7 @@ export class LeasedConnections {
   readonly #connect: () => Redis;
   readonly #clock: Clock;
   readonly #idle: Redis[] = [];
+  /** Those being made included. */
   readonly #lent = new Set<Redis>();
   readonly #waiting = new Set<() => void>();
   #leases = 0;
@@ -38,23 +39,14 @@ export class LeasedConnections {
    */
   async use<Value>({ deadline, needed }: LeaseLimits, work: (redis: Redis) => Promise<Value>): Promise<Value> {
     await this.#lease(deadline - needed);
-    let redis: Redis | undefined;
     try {
-      const connected = await this.#connection(deadline);
+      const redis = await this.#connection(deadline);
       // Waiting for a turn, or connecting, may have taken the time that the work needs.
       if (this.#clock.now() > deadline - needed) {
-        this.#idle.push(connected);
+        this.#takeBack(redis);
         throw new UnansweredError('too_many_in_flight');
       }
-      redis = connected;
-      this.#lent.add(redis);
-      const value = await within(deadline - this.#clock.now(), work(redis));
-      if (this.#lent.delete(redis)) this.#idle.push(redis);
-      return value;
-    } catch (error) {
-      redis?.disconnect();
-      if (redis !== undefined) this.#lent.delete(redis);
-      throw error;
+      return await this.#work(redis, deadline, work);
     } finally {
       this.#passOn();
     }
@@ -97,19 +89,42 @@ export class LeasedConnections {
     next();
   }
 
+  async #work<Value>(redis: Redis, deadline: number, work: (redis: Redis) => Promise<Value>): Promise<Value> {
+    try {
+      const value = await within(deadline - this.#clock.now(), work(redis));
+      this.#takeBack(redis);
+      return value;
+    } catch (error) {
+      this.#drop(redis);
+      throw error;
+    }
+  }
+
   async #connection(deadline: number): Promise<Redis> {
     for (let redis = this.#idle.pop(); redis !== undefined; redis = this.#idle.pop()) {
+      this.#lent.add(redis);
       if (redis.status === 'ready') return redis;
-      redis.disconnect();
+      this.#drop(redis);
     }
     const redis = this.#connect();
+    this.#lent.add(redis);
     redis.on('error', () => {});
     try {
       await within(deadline - this.#clock.now(), redis.connect());
       return redis;
     } catch (error) {
-      redis.disconnect();
+      this.#drop(redis);
       throw error instanceof UnansweredError ? error : new UnansweredError('disconnected', error);
     }
+  }
+
+  /** For the next use, unless it was closed meanwhile. */
+  #takeBack(redis: Redis): void {
+    if (this.#lent.delete(redis)) this.#idle.push(redis);
+  }
+
+  #drop(redis: Redis): void {
+    this.#lent.delete(redis);
+    redis.disconnect();
   }
 }

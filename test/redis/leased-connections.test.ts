@@ -3,6 +3,7 @@
 import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { LeasedConnections } from '../../src/redis/leased-connections.ts';
+import { until } from '../until.ts';
 import { describeRedis, type RedisServer, startRedis } from './servers.ts';
 
 /** How many connections are lent at a time. */
@@ -59,6 +60,20 @@ describeRedis('a leased connection', () => {
     await expect(waiting).rejects.toMatchObject({ reason: 'too_many_in_flight' });
     expect(begun).toBe(false);
     await Promise.all(turns);
+  });
+
+  it('is not kept when all are given up while it is made: its server may have been replaced', async () => {
+    onConnect = () => leases.clear();
+    await expect(leases.use(LIMITS, ping)).rejects.toMatchObject({ reason: 'disconnected' });
+    onConnect = () => {};
+    expect(await leases.use(LIMITS, ping)).toBe('PONG');
+    expect(connects).toBe(2);
+    leases.clear();
+    const others = async () =>
+      String(await server.command('CLIENT', 'LIST', 'TYPE', 'normal'))
+        .trim()
+        .split('\n').length;
+    await until('none but that of the test is left', async () => (await others()) === 1);
   });
 
   it('is kept for the next when making it has taken that time', async () => {
