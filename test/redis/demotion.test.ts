@@ -31,6 +31,7 @@ describeRedis('a primary that was made a replica of another server', () => {
     const asked = [
       () => grants.read(grant.grantId),
       () => grants.read('000.unknown'),
+      () => grants.subjectOf('000.unknown'),
       () => grants.revoke('000.unknown'),
       () => grants.redeem(redeemRequest({ ...grant, grantId: '000.unknown' })),
       () => grants.rotate(rotateRequest({ ...grant, grantId: '000.unknown' }, 0)),
