@@ -79,6 +79,12 @@ interface Subject {
   readonly state: CredentialState | undefined;
 }
 
+interface Settled {
+  readonly of: string;
+  readonly generation: number;
+  readonly until: number | undefined;
+}
+
 /** How often a rotation asks whether the replicas are there. */
 const WAITING_MILLISECONDS = 250;
 /** How long it is before what the API server refused is tried again. */
@@ -89,7 +95,7 @@ export class ClientCredentials {
   /** New secrets that their owners do not have yet, by uid. */
   readonly #undelivered = new Map<string, { readonly secret: string; readonly since: number }>();
   /** By uid: everything that the last look depended on, and until when it holds. */
-  readonly #settled = new Map<string, { readonly of: string; readonly generation: number; readonly until: number }>();
+  readonly #settled = new Map<string, Settled>();
 
   constructor(options: ClientCredentialsOptions) {
     this.#options = options;
@@ -120,7 +126,7 @@ export class ClientCredentials {
     }
     if (state !== undefined && !verifiers.isListed(owner.uid)) await verifiers.put(owner, state);
     const holds = this.#holds(subject);
-    if (holds !== undefined) return { ...nothing, again: holds };
+    if (holds !== undefined) return { ...nothing, again: holds.again };
     if (!hasGeneratedSecret(manifest.spec)) return await this.#read(subject);
     const isRefused = verdict.conditions.some(({ type, status }) => type === 'CredentialsReady' && status === 'False');
     return isRefused ? nothing : await this.#rotate(subject);
@@ -150,7 +156,7 @@ export class ClientCredentials {
     const { object, owner, manifest, state } = subject;
     const { api, secrets, verifiers, isLiving } = this.#options;
     const name = clientSecretName(owner.name, manifest.spec);
-    // The first time it is most likely that there is none. If there is, creating one fails and this is done again.
+    // The first time it is most likely that there is none, and the watch says so; if it is behind, creating one fails.
     const isNew = state === undefined && secrets.get(`${owner.namespace}/${name}`) === undefined;
     const present = isNew ? undefined : await api.get(SECRETS, { namespace: owner.namespace, name });
     const ownership = present && ownershipOf(present.metadata, owner, isLiving);
@@ -172,6 +178,7 @@ export class ClientCredentials {
       try {
         written = await writeSecret(this.#options, wanted, { present, writtenBefore: stored?.writtenFields });
       } catch (error) {
+        if (isNew && isTaken(error)) await this.#unmake(owner);
         return this.#refused(error, present !== undefined);
       }
     }
@@ -209,6 +216,12 @@ export class ClientCredentials {
       undelivered: undelivered?.secret,
       isServed: waits && (await this.#options.isServed(object, state, undelivered.since)),
     });
+  }
+
+  /** Somebody was faster: what is there now is judged as if nothing had been made. */
+  async #unmake({ uid }: CredentialOwner): Promise<void> {
+    this.#undelivered.delete(uid);
+    await this.#options.verifiers.remove(uid);
   }
 
   #remember({ uid }: CredentialOwner, secret: string): void {
@@ -275,18 +288,18 @@ export class ClientCredentials {
     const state = this.#options.verifiers.get(owner.uid);
     const of = fingerprint({ ...subject, state }, secret?.metadata.resourceVersion);
     const { generation = 1 } = object.metadata;
-    this.#settled.set(owner.uid, { of, generation, until: until ?? Number.POSITIVE_INFINITY });
+    this.#settled.set(owner.uid, { of, generation, until });
   }
 
-  /** Undefined when something changed since it was last settled, else milliseconds until it will. */
-  #holds(subject: Subject): number | undefined {
+  /** Whether nothing changed since it was last settled, and for how many milliseconds that holds; undefined when not. */
+  #holds(subject: Subject): Pick<CredentialOutcome, 'again'> | undefined {
     const { owner, manifest } = subject;
     const settled = this.#settled.get(owner.uid);
-    if (settled === undefined || this.#now >= settled.until) return undefined;
+    if (settled === undefined || this.#now >= (settled.until ?? Number.POSITIVE_INFINITY)) return undefined;
     const name = clientSecretName(owner.name, manifest.spec);
     const version = this.#options.secrets.get(`${owner.namespace}/${name}`)?.metadata.resourceVersion;
     if (settled.of !== fingerprint(subject, version)) return undefined;
-    return Math.min(settled.until - this.#now, LONGEST_WAIT_MILLISECONDS);
+    return { again: settled.until === undefined ? undefined : settled.until - this.#now };
   }
 
   get #now(): number {
@@ -295,7 +308,6 @@ export class ClientCredentials {
 }
 
 const GRACE_SECONDS = 86_400;
-const LONGEST_WAIT_MILLISECONDS = 24 * 3_600_000;
 
 const PENDING: Pick<OwnFacts, 'programmed'> = {
   programmed: { status: 'Unknown', reason: 'Pending', message: 'Not looked at yet.' },
@@ -321,6 +333,10 @@ export function livingOf(state: CredentialState | undefined, now: number): reado
 /** Whether the API server takes nothing more into a namespace that is on its way out. */
 export function isTerminating(error: unknown): boolean {
   return error instanceof KubernetesError && error.status === 403 && error.causes.includes('NamespaceTerminating');
+}
+
+function isTaken(error: unknown): boolean {
+  return error instanceof KubernetesError && error.reason === 'AlreadyExists';
 }
 
 function fingerprint({ object, owner, manifest, state }: Subject, secretVersion: string | undefined): string {

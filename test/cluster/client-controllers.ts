@@ -31,6 +31,8 @@ interface StartOptions {
   readonly replicas?: readonly string[];
   /** Dies right before the write that this picks: nothing is written any more. */
   readonly diesBefore?: (write: Write) => boolean;
+  /** What happens right before a write. */
+  readonly before?: (write: Write) => Promise<void>;
 }
 
 /** A running controller. */
@@ -60,7 +62,11 @@ export class ClientInstall {
   readonly clock = { now: () => Date.now() + this.ahead };
 
   /** Starts a controller with the rights of a real one; it ends with the test. */
-  async start({ replicas, diesBefore = () => false }: StartOptions = {}): Promise<RunningController> {
+  async start({
+    replicas,
+    diesBefore = () => false,
+    before = async () => {},
+  }: StartOptions = {}): Promise<RunningController> {
     const { namespace: releaseNamespace, className, controllerToken } = this.installation;
     const files = [this.cluster.kubeconfig({ token: controllerToken })];
     const connection = connectCluster({ kind: 'kubeconfig', files });
@@ -72,7 +78,8 @@ export class ClientInstall {
     });
     const [events, writes]: [EventFacts[], Write[]] = [[], []];
     const leading = new AbortController();
-    const note = (write: Write) => {
+    const note = async (write: Write) => {
+      await before(write);
       if (diesBefore(write)) leading.abort();
       if (leading.signal.aborted) throw new LeadershipLostError();
       writes.push(write);
@@ -80,15 +87,15 @@ export class ClientInstall {
     const api: Pick<KubernetesApi, 'get' | 'create' | 'apply' | 'delete'> = {
       get: (resource, at) => connection.get(resource, at),
       create: async (resource, object) => {
-        note({ verb: 'create', kind: resource.kind, name: object.metadata.name });
+        await note({ verb: 'create', kind: resource.kind, name: object.metadata.name });
         return await connection.create(resource, object);
       },
       apply: async (resource, object, options) => {
-        note({ verb: 'apply', kind: resource.kind, name: object.metadata.name });
+        await note({ verb: 'apply', kind: resource.kind, name: object.metadata.name });
         return await connection.apply(resource, object, options);
       },
       delete: async (resource, at) => {
-        note({ verb: 'delete', kind: resource.kind, name: at.name });
+        await note({ verb: 'delete', kind: resource.kind, name: at.name });
         return await connection.delete(resource, at);
       },
     };

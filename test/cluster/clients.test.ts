@@ -162,6 +162,24 @@ describe('a generated secret', () => {
     expect(controller.eventsOf('restored')).toEqual(['SecretAdopted']);
   });
 
+  it('that comes back in the very moment in which one is made keeps its value too', async () => {
+    const labels = { 'grantry.dev/client': 'raced', 'grantry.dev/client-uid': crypto.randomUUID() };
+    const restored = secretManifest('raced-oauth', { 'client-secret': OLD }, labels);
+    let isRestored = false;
+    const before = async ({ verb, name }: { verb: string; name: string }) => {
+      if (isRestored || verb !== 'create' || name !== 'raced-oauth') return;
+      isRestored = true;
+      await cluster.apply(restored);
+    };
+    const controller = await install.start({ before });
+    await install.apply(team, 'raced');
+    const { metadata } = await install.whenReady(team, 'raced');
+    expect(isRestored).toBe(true);
+    expect((await install.secret(team, 'raced-oauth'))?.data['client-secret']).toBe(OLD);
+    expect(await install.accepts(metadata.uid, OLD)).toBe(true);
+    expect(controller.eventsOf('raced')).toEqual(['SecretAdopted']);
+  });
+
   it.each(['deleted', 'changed'])('is replaced when it was %s, and the old one works on for its grace', async (how) => {
     const name = `drift-${how}`;
     const controller = await install.start();
