@@ -66,6 +66,7 @@ export class ShardWatch {
   #doubtsSettled = 0;
   #looking: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
+  #isStopped = false;
 
   constructor(parts: ShardWatchParts) {
     this.#parts = parts;
@@ -88,6 +89,7 @@ export class ShardWatch {
   }
 
   stop(): void {
+    this.#isStopped = true;
     clearInterval(this.#timer);
   }
 
@@ -209,6 +211,7 @@ export class ShardWatch {
 
   /** One look at a time; a failed one is repeated by the timer. */
   #lookSoon(): void {
+    if (this.#isStopped) return;
     this.#looking ??= this.look()
       .then(() => {})
       .catch(() => {})
