@@ -93,11 +93,6 @@ describe('a token server that is refused', () => {
     made.push(install);
     return install;
   }
-  const saysUnready = async (server: TokenServerProcess, line: RegExp) =>
-    await until(`/readyz says ${line}`, async () => {
-      const { status, text } = await server.readiness();
-      return status === 503 && line.test(text);
-    });
 
   it('names verb, resource and ServiceAccount of a right it lacks, and is ready once it has it', async () => {
     const install = await installed();
@@ -109,7 +104,7 @@ describe('a token server that is refused', () => {
     const server = await install.start();
     const account = `system:serviceaccount:${namespace}:grantry-server`;
     const line = `list signingkeys.grantry.dev in namespace ${namespace} as ${account}: 403 Forbidden`;
-    await saysUnready(server, new RegExp(`^registry: .*${line}`, 'm'));
+    await server.saysUnready(new RegExp(`^registry: .*${line}`, 'm'));
     await server.process.printed(new RegExp(line));
     await cluster.call('PATCH', path, { body: { rules: body.rules } });
     await server.ready(60_000);
@@ -118,7 +113,7 @@ describe('a token server that is refused', () => {
   it('says that its credentials are not believed', async () => {
     const install = await installed();
     const server = await install.start({ token: 'expired' });
-    await saysUnready(server, /^registry: .*401 Unauthorized/m);
+    await server.saysUnready(/^registry: .*401 Unauthorized/m);
     await server.process.printed(/401 Unauthorized/);
   });
 
@@ -128,7 +123,7 @@ describe('a token server that is refused', () => {
     made.push(proxy);
     proxy.refuse();
     const server = await install.start({ url: proxy.url });
-    await saysUnready(server, /^registry: list oauthclients\.grantry\.dev .*(refused|reset)/im);
+    await server.saysUnready(/^registry: list oauthclients\.grantry\.dev .*(refused|reset)/im);
     proxy.clear();
     await proxy.stop();
   });
@@ -136,9 +131,9 @@ describe('a token server that is refused', () => {
   it('waits for the pepper and for a key, and says so', async () => {
     const install = await installed({ complete: false });
     const server = await install.start();
-    await saysUnready(server, /^pepper: waiting for the Secret grantry-pepper/m);
+    await server.saysUnready(/^pepper: waiting for the Secret grantry-pepper/m);
     await install.writePepper();
-    await saysUnready(server, /^pepper: ok$[\s\S]*^public port: ok$/m);
+    await server.saysUnready(/^pepper: ok$[\s\S]*^public port: ok$/m);
     expect((await server.readiness()).text).toMatch(/^signing key: no active key$/m);
     await install.writeKey();
     await server.ready();
@@ -147,7 +142,7 @@ describe('a token server that is refused', () => {
   it('ends at once when it is told to before it serves', async () => {
     const install = await installed({ complete: false });
     const server = await install.start();
-    await saysUnready(server, /^pepper: waiting/m);
+    await server.saysUnready(/^pepper: waiting/m);
     expect(await server.process.end('SIGTERM')).toBe(0);
   });
 });

@@ -30,6 +30,8 @@ export interface TokenServerProcess {
   readonly admin: string;
   /** Status and lines of `/readyz`; status 0 while nobody answers. */
   readiness(): Promise<{ readonly status: number; readonly text: string }>;
+  /** Waits until it is not ready and says so in a line like this. */
+  saysUnready(line: RegExp): Promise<void>;
   /** Waits until it is ready. */
   ready(limit?: number): Promise<void>;
   /** A token request with client_credentials. @returns its status, and the token */
@@ -81,7 +83,8 @@ export class TokenServers {
   /** Starts one. @param options.url another way to the API server, such as a fault proxy */
   async start(options: StartOptions = {}): Promise<TokenServerProcess> {
     const token = options.token ?? this.installation.serverToken;
-    const [port, adminPort] = [await freePort(), await freePort()];
+    const port = await freePort(2);
+    const adminPort = port + 1;
     const kubeconfig = this.cluster.kubeconfig({ token, ...(options.url !== undefined && { url: options.url }) });
     const process = new GrantryProcess(['server'], {
       environment: {
@@ -192,17 +195,19 @@ function running(process: GrantryProcess, url: string, admin: string): TokenServ
       return { status: 0, text: '' };
     }
   };
+  const wait = async (what: string, holds: (now: { status: number; text: string }) => boolean, limit: number) => {
+    try {
+      await until(what, async () => holds(await readiness()), limit);
+    } catch (error) {
+      const { text } = await readiness();
+      throw new Error(`${(error as Error).message}\n${text}\n${process.output}\n${process.errors}`);
+    }
+  };
   return {
     ...{ process, url, admin, readiness },
-    async ready(limit = 30_000) {
-      try {
-        await until('it is ready', async () => (await readiness()).status === 200, limit);
-      } catch (error) {
-        throw new Error(
-          `${(error as Error).message}\n${(await readiness()).text}\n${process.output}\n${process.errors}`,
-        );
-      }
-    },
+    saysUnready: (line) =>
+      wait(`/readyz says ${line}`, ({ status, text }) => status === 503 && line.test(text), 30_000),
+    ready: (limit = 30_000) => wait('it is ready', ({ status }) => status === 200, limit),
     async token({ clientId, secret }, form = {}) {
       const response = await fetch(`${url}/token`, {
         method: 'POST',
