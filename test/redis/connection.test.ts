@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { StoreUnavailableError } from '../../src/oauth/error.ts';
 import type { ManagedConnection, Script } from '../../src/redis/connection.ts';
+import { slotOf } from '../../src/redis/slot.ts';
 import { unavailableReason } from '../../src/redis/unanswered.ts';
 import { until } from '../until.ts';
 import { connectTo, expectWithin, timed } from './connect.ts';
@@ -35,6 +36,9 @@ const connect: typeof connectTo = async (...options) => {
   open.push(connection);
   return connection;
 };
+
+/** The last slots of the three primaries. */
+const SLOT_ENDS = [5460, 10_922, 16_383];
 
 /** Why Redis was not available. */
 function reasonOf({ error }: { readonly error?: unknown }): string | undefined {
@@ -274,7 +278,26 @@ describeRedis('a connection to a Cluster', () => {
     }
   });
 
-  it('follows slots that move, and takes the other primaries for as good as ever while one is dead', async () => {
+  it('follows a slot from one primary to another, also while it is on its way', async () => {
+    const connection = await connect(cluster, { acknowledgement: { replicas: 1, timeout: 300 } });
+    const key = '{s000}:new';
+    const slot = slotOf(key);
+    const owner = SLOT_ENDS.findIndex((end) => slot <= end);
+    const [from, to] = [cluster.primaries[owner], cluster.primaries[(owner + 1) % 3]];
+    if (from === undefined || to === undefined) throw new Error('no three primaries');
+    const [fromId, toId] = [await from.command('CLUSTER', 'MYID'), await to.command('CLUSTER', 'MYID')].map(String);
+    await to.command('CLUSTER', 'SETSLOT', slot, 'IMPORTING', fromId ?? '');
+    await from.command('CLUSTER', 'SETSLOT', slot, 'MIGRATING', toId ?? '');
+    expect(await connection.run(ADD, [key], [])).toBe(1);
+    expect(await connection.runDurably(ADD, [key], [])).toMatchObject({ reply: 2 });
+    const left = (await from.command('CLUSTER', 'GETKEYSINSLOT', slot, 100)) as string[];
+    expect(left).not.toContain(key);
+    if (left.length > 0) await from.command('MIGRATE', '127.0.0.1', to.port, '', 0, 5000, 'KEYS', ...left);
+    for (const server of [to, from]) await server.command('CLUSTER', 'SETSLOT', slot, 'NODE', toId ?? '');
+    expect(await connection.run(ADD, [key], [])).toBe(3);
+  });
+
+  it('follows a fail-over, and takes the other primaries for as good as ever while one is dead', async () => {
     const connection = await connect(cluster);
     await cluster.setPatience(SHORT);
     await cluster.primaries[0]?.kill();
