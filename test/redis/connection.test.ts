@@ -19,6 +19,7 @@ import {
 
 const SET: Script = { name: 'testSet', keys: 1, lua: "return redis.call('SET', KEYS[1], ARGV[2])" };
 const ADD: Script = { name: 'testAdd', keys: 1, lua: "return redis.call('INCR', KEYS[1])" };
+const ADD_TO_ONE: Script = { ...ADD, name: 'testAddToOne', keys: 2 };
 const COUNT: Script = { name: 'testCount', keys: 1, lua: "return redis.call('HINCRBY', KEYS[1], ARGV[2], 1)" };
 const OFFSET: Script = { name: 'testOffset', keys: 0, lua: 'return ARGV[1]' };
 const FAULTY: Script = { name: 'testFaulty', keys: 0, lua: "return redis.call('NOSUCHCOMMAND')" };
@@ -290,11 +291,14 @@ describeRedis('a connection to a Cluster', () => {
     await from.command('CLUSTER', 'SETSLOT', slot, 'MIGRATING', toId ?? '');
     expect(await connection.run(ADD, [key], [])).toBe(1);
     expect(await connection.runDurably(ADD, [key], [])).toMatchObject({ reply: 2 });
+    // Of several keys, none may be on its way or missing.
+    const isMoving = await timed(() => connection.run(ADD_TO_ONE, [key, '{s000}:none'], []));
+    expect(reasonOf(isMoving)).toBe('moving');
     const left = (await from.command('CLUSTER', 'GETKEYSINSLOT', slot, 100)) as string[];
     expect(left).not.toContain(key);
     if (left.length > 0) await from.command('MIGRATE', '127.0.0.1', to.port, '', 0, 5000, 'KEYS', ...left);
     for (const server of [to, from]) await server.command('CLUSTER', 'SETSLOT', slot, 'NODE', toId ?? '');
-    expect(await connection.run(ADD, [key], [])).toBe(3);
+    expect(await connection.run(ADD_TO_ONE, [key, '{s000}:none'], [])).toBe(3);
   });
 
   it('follows a fail-over, and takes the other primaries for as good as ever while one is dead', async () => {
