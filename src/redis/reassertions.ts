@@ -14,14 +14,17 @@ export interface Reassertion {
 /** How long a write is remembered while all is well, in milliseconds: until the watch over the shards tells a loss by itself. */
 const WINDOW = 90_000;
 
-/** The most that is remembered; the oldest goes first. */
+/** The most that is remembered of each script; its oldest goes first: a flood of one kind must not displace the others. */
 const CAPACITY = 10_000;
+
+/** What one script wrote, by name, oldest first. */
+type Kind = Map<string, { readonly write: Reassertion; readonly time: number }>;
 
 export class Reassertions {
   readonly #clock: Clock;
-  /** By what they write, oldest first. */
-  readonly #remembered = new Map<string, { readonly write: Reassertion; readonly time: number }>();
-  /** Those not yet applied again. */
+  /** By the name of the script. */
+  readonly #kinds = new Map<string, Kind>();
+  /** The names of those not yet applied again. */
   readonly #due = new Set<string>();
 
   constructor({ clock }: { clock: Clock }) {
@@ -31,15 +34,18 @@ export class Reassertions {
   /** Due at once: the server it was written to may have been replaced already, without any connection telling. */
   remember(write: Reassertion): void {
     const name = nameOf(write);
-    this.#remembered.delete(name);
-    this.#remembered.set(name, { write, time: this.#clock.now() });
+    const kind = this.#kinds.get(write.script.name) ?? new Map();
+    this.#kinds.set(write.script.name, kind);
+    kind.delete(name);
+    kind.set(name, { write, time: this.#clock.now() });
     this.#due.add(name);
-    if (this.#remembered.size > CAPACITY) this.#forgetOldest();
+    if (kind.size > CAPACITY) this.#forgetOldest(kind);
   }
 
-  /** Takes out what is due, or everything: it is due no longer. Oldest first. */
+  /** Takes out what is due, or everything: it is due no longer. Oldest first within a script. */
   take(which: 'all' | 'due'): readonly Reassertion[] {
-    const taken = [...this.#remembered].filter(([name]) => which === 'all' || this.#due.has(name));
+    const remembered = [...this.#kinds.values()].flatMap((kind) => [...kind]);
+    const taken = remembered.filter(([name]) => which === 'all' || this.#due.has(name));
     this.#due.clear();
     return taken.map(([, { write }]) => write);
   }
@@ -47,22 +53,24 @@ export class Reassertions {
   /** It could not be applied: it is due again. */
   failed(write: Reassertion): void {
     const name = nameOf(write);
-    if (this.#remembered.has(name)) this.#due.add(name);
+    if (this.#kinds.get(write.script.name)?.has(name)) this.#due.add(name);
   }
 
   /** Forgets what is older than that. Only for times when all is well: an outage makes nothing old. */
   forgetOld(): void {
     const limit = this.#clock.now() - WINDOW;
-    for (const { time } of this.#remembered.values()) {
-      if (time > limit) return;
-      this.#forgetOldest();
+    for (const kind of this.#kinds.values()) {
+      for (const { time } of kind.values()) {
+        if (time > limit) break;
+        this.#forgetOldest(kind);
+      }
     }
   }
 
-  #forgetOldest(): void {
-    const [oldest] = this.#remembered.keys();
+  #forgetOldest(kind: Kind): void {
+    const [oldest] = kind.keys();
     if (oldest === undefined) return;
-    this.#remembered.delete(oldest);
+    kind.delete(oldest);
     this.#due.delete(oldest);
   }
 }

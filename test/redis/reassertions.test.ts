@@ -53,10 +53,19 @@ describe('remembered revocations', () => {
     expect(take('due')).toEqual([]);
   });
 
-  it('are at most 10 000, the latest', () => {
+  it('are at most 10 000 of a script, the latest', () => {
     const { remember, take } = remembering();
     for (let i = 0; i < 10_001; i++) remember(String(i));
     expect(take('all')).toHaveLength(10_000);
     expect(take('all')[0]).toBe('1');
+  });
+
+  it('are not displaced by a flood of another script', () => {
+    const { reassertions, remember, take } = remembering();
+    remember('a');
+    const flood = { name: 'revokeToken', keys: 1, lua: '' };
+    for (let i = 0; i < 10_001; i++) reassertions.remember({ script: flood, keys: [String(i)], args: [] });
+    expect(take('due')).toHaveLength(10_001);
+    expect(take('all')).toContain('a');
   });
 });
