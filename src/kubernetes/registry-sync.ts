@@ -37,6 +37,8 @@ const COALESCE_MILLISECONDS = 10;
 const SLICE_MILLISECONDS = 8;
 /** While much is to be judged anew, what is judged is served so often. */
 const PUBLISH_MILLISECONDS = 250;
+/** What failed is tried again after so long, whether or not anything changes. */
+const RETRY_MILLISECONDS = 1000;
 /** The longest that a timer can wait. */
 const LONGEST_TIMER = 2 ** 31 - 1;
 
@@ -268,18 +270,25 @@ export class RegistrySync implements RegistryRef {
     );
   }
 
-  #workSoon(): void {
+  #workSoon(wait = COALESCE_MILLISECONDS): void {
     this.#changedAt ??= performance.now();
     if (this.#timer !== undefined || this.#working !== undefined || this.#stopped) return;
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
-      this.#working = this.#work()
-        .catch((error: unknown) => this.#options.log.error({ err: error }, 'changes could not be served'))
-        .finally(() => {
-          this.#working = undefined;
-          if (this.#changedAt !== undefined && this.#isSynced) this.#workSoon();
-        });
-    }, COALESCE_MILLISECONDS);
+      this.#working = this.#attempt();
+    }, wait);
+  }
+
+  async #attempt(): Promise<void> {
+    let wait = COALESCE_MILLISECONDS;
+    try {
+      await this.#work();
+    } catch (error) {
+      this.#options.log.error({ err: error }, 'changes could not be served');
+      wait = RETRY_MILLISECONDS;
+    }
+    this.#working = undefined;
+    if (this.#changedAt !== undefined && this.#isSynced) this.#workSoon(wait);
   }
 
   get #isSynced(): boolean {
@@ -293,12 +302,17 @@ export class RegistrySync implements RegistryRef {
       if (this.#policiesChanged) this.#takePolicies();
       if (this.#keysChanged) await this.#takeKeys();
       this.#judgeSlice();
-      const isDone = this.#urgent.size === 0 && this.#later.size === 0;
+      const isDone = !this.#hasWork;
       const isDue = this.#served && performance.now() - this.#publishedAt > PUBLISH_MILLISECONDS;
       if (isDone || (isDue && this.#urgent.size === 0)) this.#publish(isDone);
       if (isDone || this.#stopped) return;
       await nextTurn();
     }
+  }
+
+  /** More may have changed while material of keys was read. */
+  get #hasWork(): boolean {
+    return this.#urgent.size > 0 || this.#later.size > 0 || this.#policiesChanged || this.#keysChanged;
   }
 
   #judgeSlice(): void {
@@ -324,23 +338,29 @@ export class RegistrySync implements RegistryRef {
   }
 
   #takePolicies(): void {
-    this.#policiesChanged = false;
     const verdicts = admitPolicies({
       ...{ className: this.#options.className, unknownFields: 'ignore' },
       policies: [...this.#policies.objects()].map(sourceOf),
     });
     const policies = verdicts.flatMap(({ policy }) => policy ?? []);
     for (const uid of this.#clients.setPolicies(policies)) this.#later.add(uid);
+    this.#policiesChanged = false;
   }
 
   async #takeKeys(): Promise<void> {
-    this.#keysChanged = false;
     const { log } = this.#options;
-    const { ring, signing } = await this.#secrets.ringOf(this.#signingKeys.objects(), (secret, fault) =>
-      log.error({ secret }, `a signing key cannot be used: ${fault}`),
-    );
-    this.#ring = ring;
-    this.#signing = signing && this.#ageOf(signing);
+    // A change while material is read is another one.
+    this.#keysChanged = false;
+    try {
+      const { ring, signing } = await this.#secrets.ringOf(this.#signingKeys.objects(), (secret, fault) =>
+        log.error({ secret }, `a signing key cannot be used: ${fault}`),
+      );
+      this.#ring = ring;
+      this.#signing = signing && this.#ageOf(signing);
+    } catch (error) {
+      this.#keysChanged = true;
+      throw error;
+    }
   }
 
   #ageOf({ signingKey, activatedAt }: StoredKey): SigningKeyAge {

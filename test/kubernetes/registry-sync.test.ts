@@ -1,0 +1,221 @@
+// What a token server makes of changes that come while it works on others: key material is read in the background, and the
+// test decides when that is done. What a real API server sends is tested in test/cluster/.
+
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import {
+  KEY_SECRET_TYPE,
+  keySecretData,
+  keySecretMetadata,
+  keySecretName,
+  type StoredKey,
+} from '../../src/admission/key-secret.ts';
+import type { ListPage, WatchFrame } from '../../src/kubernetes/client.ts';
+import { RegistrySync } from '../../src/kubernetes/registry-sync.ts';
+import type { KubernetesObject, Resource } from '../../src/kubernetes/resources.ts';
+import { generateSigningKeyPem, importSigningKey } from '../../src/oauth/keys.ts';
+import { systemClock, systemRandom } from '../../src/processes/machine.ts';
+import { until } from '../until.ts';
+
+const RELEASE = 'grantry-system';
+const CREATED = '2026-01-01T00:00:00Z';
+
+/** The objects of a cluster, and what is told of them to whoever watches. */
+class PlayedCluster {
+  readonly #objects = new Map<string, readonly KubernetesObject[]>();
+  readonly #frames = new Map<string, WatchFrame[]>();
+  #wake = Promise.withResolvers<void>();
+  #versions = 1;
+
+  object(kind: string, name: string, rest: { readonly metadata?: object; readonly [field: string]: unknown } = {}) {
+    const { metadata, ...fields } = rest;
+    return {
+      ...{ apiVersion: kind === 'Namespace' || kind === 'Secret' ? 'v1' : 'grantry.dev/v1alpha1', kind, ...fields },
+      metadata: {
+        ...{ name, uid: `uid-${kind}-${name}`, resourceVersion: String(++this.#versions), generation: 1 },
+        ...{ creationTimestamp: CREATED, ...metadata },
+      },
+    } satisfies KubernetesObject;
+  }
+
+  /** Is there from the start. */
+  has(plural: string, ...objects: readonly KubernetesObject[]): void {
+    this.#objects.set(plural, objects);
+  }
+
+  /** Tells of a new or changed object. */
+  put(plural: string, object: KubernetesObject): void {
+    this.#framesOf(plural).push({ type: 'MODIFIED', object });
+    this.#wake.resolve();
+    this.#wake = Promise.withResolvers();
+  }
+
+  /** Once everybody was told of everything. */
+  async told(): Promise<void> {
+    await until('all is told', () => [...this.#frames.values()].every(({ length }) => length === 0));
+  }
+
+  async list({ plural }: Resource): Promise<ListPage> {
+    return { items: this.#objects.get(plural) ?? [], resourceVersion: '1', continue: undefined };
+  }
+
+  async watch({ plural }: Resource, { signal }: { readonly signal: AbortSignal }): Promise<AsyncIterable<WatchFrame>> {
+    signal.addEventListener('abort', () => this.#wake.resolve());
+    return this.#follow(plural, signal);
+  }
+
+  async *#follow(plural: string, signal: AbortSignal): AsyncGenerator<WatchFrame> {
+    while (!signal.aborted) {
+      const frame = this.#framesOf(plural)[0];
+      if (frame === undefined) await this.#wake.promise;
+      else {
+        yield frame;
+        this.#framesOf(plural).shift();
+      }
+    }
+  }
+
+  #framesOf(plural: string): WatchFrame[] {
+    const frames = this.#frames.get(plural) ?? [];
+    this.#frames.set(plural, frames);
+    return frames;
+  }
+}
+
+/** Has whoever wants the material of a key wait for the test. */
+function heldMaterial() {
+  const { promise: released, resolve: release } = Promise.withResolvers<void>();
+  const digest = crypto.subtle.digest.bind(crypto.subtle);
+  const spy = vi.spyOn(crypto.subtle, 'digest').mockImplementation(async (...asked) => {
+    await released;
+    return await digest(...asked);
+  });
+  return {
+    wanted: () => until('material is read', () => spy.mock.calls.length > 0),
+    release: () => {
+      spy.mockRestore();
+      release();
+    },
+  };
+}
+
+describe('the registry of a token server', () => {
+  let cluster: PlayedCluster;
+  let sync: RegistrySync;
+  const log = { info: () => {}, warn: () => {}, error: vi.fn() };
+
+  beforeEach(() => {
+    log.error.mockReset();
+    cluster = new PlayedCluster();
+    cluster.has('namespaces', namespace('team'));
+    cluster.has('oauthclients', client('web'));
+    sync = new RegistrySync({
+      ...{ api: cluster, className: 'default', releaseNamespace: RELEASE, defaultPolicy: 'Baseline' },
+      ...{ watchNamespaces: [], clock: systemClock, random: systemRandom, log },
+      metrics: { watchEvent: () => {}, watchRestarted: () => {} },
+      ...{ onSwap: () => {}, onSecret: () => {} },
+    });
+  });
+  afterEach(async () => {
+    vi.restoreAllMocks();
+    await sync.stop();
+  });
+
+  function namespace(name: string, labels: Readonly<Record<string, string>> = {}) {
+    return cluster.object('Namespace', name, {
+      metadata: { labels: { 'kubernetes.io/metadata.name': name, ...labels } },
+    });
+  }
+  /** A public client, which is served as it is. */
+  function client(name: string) {
+    return cluster.object('OAuthClient', name, {
+      metadata: { namespace: 'team' },
+      spec: {
+        ...{ auth: { method: 'none' }, grantTypes: ['authorization_code'], scopes: ['openid'] },
+        redirectUris: ['https://app.example/cb'],
+      },
+    });
+  }
+  function policy(generation: number, grantTypes: readonly string[], namespaceSelector: object = {}) {
+    return cluster.object('ClientPolicy', 'tenants', {
+      metadata: { generation },
+      spec: { namespaceSelector, allow: { grantTypes, scopes: ['openid'], redirectHosts: ['*.example'] } },
+    });
+  }
+  function ring(generation: number, revokedKeyIds: readonly string[]) {
+    return cluster.object('SigningKey', 'default', {
+      metadata: { namespace: RELEASE, generation },
+      spec: { revokedKeyIds },
+    });
+  }
+  async function key(metadata: object = {}) {
+    const pem = await generateSigningKeyPem('ES256');
+    const { kid: keyId } = await importSigningKey(pem, 'ES256', 'Active');
+    const times = { publishedAt: Date.now(), activatedAt: Date.now(), removeAfter: undefined };
+    const stored: StoredKey = { signingKey: 'default', keyId, algorithm: 'ES256', state: 'Active', ...times };
+    const secret = cluster.object('Secret', keySecretName(stored), {
+      type: KEY_SECRET_TYPE,
+      metadata: { namespace: RELEASE, ...keySecretMetadata(stored), ...metadata },
+      data: keySecretData(pem),
+    });
+    return { keyId, secret };
+  }
+  async function serving() {
+    sync.start();
+    await sync.whenServing();
+  }
+  const keyIds = () => sync.current.keys.jwks.keys.map(({ kid }) => kid);
+  const isServed = () => sync.current.find('team.web') !== undefined;
+
+  it('loses no key that is revoked while another is read', async () => {
+    await serving();
+    const [one, other] = [await key(), await key()];
+    const material = heldMaterial();
+    cluster.put('secrets', one.secret);
+    await material.wanted();
+    cluster.put('signingkeys', ring(1, [one.keyId]));
+    await cluster.told();
+    material.release();
+    await until('it signs no more', () => keyIds().length === 0);
+    cluster.put('secrets', other.secret);
+    await until('the other signs', () => sync.current.keys.signing?.kid === other.keyId);
+  });
+
+  it('loses no key that arrives while another is read', async () => {
+    await serving();
+    const [one, other] = [await key(), await key()];
+    const material = heldMaterial();
+    cluster.put('secrets', one.secret);
+    await material.wanted();
+    cluster.put('secrets', other.secret);
+    await cluster.told();
+    material.release();
+    await until('both are there', () => keyIds().length === 2);
+  });
+
+  it('loses no policy that changes while a key is read', async () => {
+    await serving();
+    expect(isServed()).toBe(true);
+    const { secret } = await key();
+    const material = heldMaterial();
+    cluster.put('secrets', secret);
+    await material.wanted();
+    cluster.put('clientpolicies', policy(1, ['client_credentials']));
+    await cluster.told();
+    material.release();
+    await until('it permits nothing', () => !isServed());
+  });
+
+  it('takes a change again that could not be taken', async () => {
+    await serving();
+    const { secret } = await key();
+    const broken = { ...secret, data: {} };
+    log.error.mockImplementationOnce(() => {
+      throw new Error('nobody writes logs now');
+    });
+    cluster.put('secrets', broken);
+    await until('it is said', () => log.error.mock.calls.length > 1);
+    expect(log.error.mock.calls.map(([fields]) => Object.keys(fields))).toEqual([['secret'], ['err']]);
+    await until('it is tried again', () => log.error.mock.calls.length > 2);
+    expect(log.error.mock.lastCall?.[0]).toEqual({ secret: secret.metadata.name });
+  });
+});
