@@ -2,6 +2,7 @@
 // it is one too many in its namespace. Kept one client at a time, so that a change costs what it touches and not the set.
 
 import type { ClientFindings } from './admit-client.ts';
+import { ClaimLines, type ClaimLinesOptions, type Order } from './claim-lines.ts';
 import { clientSecretName, hasGeneratedSecret } from './client-secret-manifest.ts';
 import { ACCEPTED_FAULTS, type Fault, type FaultReason } from './conditions.ts';
 import { secretNotOwned } from './credentials.ts';
@@ -63,30 +64,31 @@ type Verdict = 'isTwin' | 'hasConflict' | 'sharesSecret' | 'isTooMany';
 /** The claims of all clients of one install. */
 export class ClientClaims<Key> {
   readonly #members = new Map<Key, Member<Key>>();
-  readonly #byUid = new Groups<Key>();
-  readonly #byClientId = new Groups<Key>();
-  readonly #bySecret = new Groups<Key>();
-  readonly #byNamespace = new Groups<Key>();
+  /** In this order: a twin claims nothing else, and who has no id of its own takes no place. */
+  readonly #lines: readonly ClaimLines<Member<Key>>[] = [
+    this.#linesOf('isTwin', { claimed: ({ claim }) => claim.uid }),
+    this.#linesOf('hasConflict', { claimed: ({ claim }) => claim.clientId, isInLine: isNoTwin, order: derivedFirst }),
+    this.#linesOf('sharesSecret', { claimed: ({ claim }) => claim.secret, isInLine: isNoTwin }),
+    this.#linesOf('isTooMany', {
+      ...{ claimed: ({ claim }) => claim.namespace, isInLine: takesAPlace },
+      placesFor: ({ claim }) => claim.maxClientsPerNamespace,
+    }),
+  ];
+  /** Those who may have to join a line, or to leave one. */
+  readonly #restless = new Set<Member<Key>>();
   readonly #changed = new Set<Key>();
   #count = 0;
 
   /** Takes a client in, or what it claims now; that it is judged anew is for the caller to know. */
   put(key: Key, claim: ClientClaim): void {
     const before = this.#members.get(key);
+    if (before !== undefined && isSame(before.claim, claim)) return;
     if (before !== undefined) this.#leave(before);
-    const member: Member<Key> = {
-      ...{ key, claim, order: before?.order ?? this.#count++ },
-      // What it no longer claims nobody will judge again.
-      isTwin: before?.isTwin === true && claim.uid !== undefined,
-      hasConflict: before?.hasConflict === true && claim.clientId !== undefined,
-      sharesSecret: before?.sharesSecret === true && claim.secret !== undefined,
-      isTooMany: before?.isTooMany === true,
-    };
+    const { isTwin = false, hasConflict = false, sharesSecret = false, isTooMany = false } = before ?? {};
+    const verdicts = { isTwin, hasConflict, sharesSecret, isTooMany };
+    const member: Member<Key> = { key, claim, order: before?.order ?? this.#count++, ...verdicts };
     this.#members.set(key, member);
-    this.#byUid.add(claim.uid, member);
-    this.#byClientId.add(claim.clientId, member);
-    this.#bySecret.add(claim.secret, member);
-    this.#byNamespace.add(claim.namespace, member);
+    this.#restless.add(member);
   }
 
   delete(key: Key): void {
@@ -99,23 +101,11 @@ export class ClientClaims<Key> {
 
   /** Judges what was put and deleted since. @returns the clients whose faults are not what they were */
   settle(): readonly Key[] {
-    // In this order: a twin claims nothing else, and who has no id of its own takes no place.
-    this.#byUid.settle((members) => {
-      const holder = first(members, byAge);
-      for (const member of members) this.#set(member, 'isTwin', member.claim.uid !== undefined && member !== holder);
-    });
-    this.#byClientId.settle((members) => {
-      const holder = first(members.filter(isNoTwin), derivedFirst);
-      for (const member of members) this.#set(member, 'hasConflict', isNoTwin(member) && member !== holder);
-    });
-    this.#bySecret.settle((members) => {
-      const holder = first(members.filter(isNoTwin), byAge);
-      for (const member of members) this.#set(member, 'sharesSecret', isNoTwin(member) && member !== holder);
-    });
-    this.#byNamespace.settle((members) => {
-      const late = latecomers(members.filter(takesAPlace));
-      for (const member of members) this.#set(member, 'isTooMany', late.has(member));
-    });
+    for (const lines of this.#lines) {
+      for (const member of this.#restless) lines.update(member);
+      lines.settle();
+    }
+    this.#restless.clear();
     const changed = [...this.#changed];
     this.#changed.clear();
     return changed;
@@ -133,24 +123,25 @@ export class ClientClaims<Key> {
     ];
   }
 
+  #linesOf(
+    verdict: Verdict,
+    options: Pick<ClaimLinesOptions<Member<Key>>, 'claimed'> & Partial<ClaimLinesOptions<Member<Key>>>,
+  ): ClaimLines<Member<Key>> {
+    const tell = (member: Member<Key>, isLate: boolean) => this.#set(member, verdict, isLate);
+    return new ClaimLines({ isInLine: () => true, order: byAge, placesFor: () => 1, tell, ...options });
+  }
+
   #leave(member: Member<Key>): void {
-    const { uid, clientId, secret, namespace } = member.claim;
-    this.#byUid.remove(uid, member);
-    this.#byClientId.remove(clientId, member);
-    this.#bySecret.remove(secret, member);
-    this.#byNamespace.remove(namespace, member);
+    for (const lines of this.#lines) lines.remove(member);
+    this.#restless.delete(member);
   }
 
   #set(member: Member<Key>, verdict: Verdict, value: boolean): void {
     if (member[verdict] === value) return;
     member[verdict] = value;
     this.#changed.add(member.key);
-    const { clientId, secret, namespace } = member.claim;
-    if (verdict === 'isTwin') {
-      this.#byClientId.touch(clientId);
-      this.#bySecret.touch(secret);
-    }
-    if (verdict === 'isTwin' || verdict === 'hasConflict') this.#byNamespace.touch(namespace);
+    // Both decide whether it stands in the other lines.
+    if (verdict === 'isTwin' || verdict === 'hasConflict') this.#restless.add(member);
   }
 }
 
@@ -189,63 +180,14 @@ function takesAPlace({ claim, isTwin, hasConflict }: Member<unknown>): boolean {
   return claim.isAccepted && !isTwin && !hasConflict;
 }
 
-type Order = (a: Member<unknown>, b: Member<unknown>) => number;
-
 /** Older first, then by uid. */
-const byAge: Order = (a, b) => {
+const byAge: Order<Member<unknown>> = (a, b) => {
   const [uidA, uidB] = [a.claim.uid ?? '', b.claim.uid ?? ''];
   return a.claim.createdAt - b.claim.createdAt || (uidA < uidB ? -1 : uidA > uidB ? 1 : a.order - b.order);
 };
 
-const derivedFirst: Order = (a, b) => Number(b.claim.derived) - Number(a.claim.derived) || byAge(a, b);
+const derivedFirst: Order<Member<unknown>> = (a, b) => Number(b.claim.derived) - Number(a.claim.derived) || byAge(a, b);
 
-function first<Key>(members: readonly Member<Key>[], order: Order): Member<Key> | undefined {
-  return members.reduce<Member<Key> | undefined>(
-    (holder, member) => (holder === undefined || order(member, holder) < 0 ? member : holder),
-    undefined,
-  );
-}
-
-/** Those who found all the places they may take taken by older ones. */
-function latecomers<Key>(members: readonly Member<Key>[]): ReadonlySet<Member<Key>> {
-  if (members.every(({ claim }) => members.length <= claim.maxClientsPerNamespace)) return new Set();
-  const sorted = [...members].sort(byAge);
-  return new Set(sorted.filter(({ claim }, index) => index >= claim.maxClientsPerNamespace));
-}
-
-/** Members by what they claim. Most claims have one claimant, who is then kept without a list of its own. */
-class Groups<Key> {
-  readonly #groups = new Map<string, Member<Key> | Set<Member<Key>>>();
-  readonly #touched = new Set<string>();
-
-  add(name: string | undefined, member: Member<Key>): void {
-    if (name === undefined) return;
-    this.#touched.add(name);
-    const group = this.#groups.get(name);
-    if (group === undefined) this.#groups.set(name, member);
-    else if (group instanceof Set) group.add(member);
-    else this.#groups.set(name, new Set([group, member]));
-  }
-
-  remove(name: string | undefined, member: Member<Key>): void {
-    if (name === undefined) return;
-    this.#touched.add(name);
-    const group = this.#groups.get(name);
-    if (!(group instanceof Set)) this.#groups.delete(name);
-    else if (group.delete(member) && group.size === 0) this.#groups.delete(name);
-  }
-
-  /** Has a group judged again at the next {@link settle}. */
-  touch(name: string | undefined): void {
-    if (name !== undefined) this.#touched.add(name);
-  }
-
-  /** Judges every group that is not what it was. */
-  settle(judge: (members: readonly Member<Key>[]) => void): void {
-    for (const name of this.#touched) {
-      const group = this.#groups.get(name);
-      if (group !== undefined) judge(group instanceof Set ? [...group] : [group]);
-    }
-    this.#touched.clear();
-  }
+function isSame(one: ClientClaim, other: ClientClaim): boolean {
+  return (Object.keys(one) as (keyof ClientClaim)[]).every((field) => one[field] === other[field]);
 }

@@ -80,4 +80,55 @@ describe('the claims of all clients', () => {
     expect(claims.settle()).toEqual(['one']);
     expect(claims.faultsOf('one').map(({ reason }) => reason)).toEqual(['ClientLimitExceeded']);
   });
+
+  it('cost little in a namespace that is crowded', () => {
+    let looks = 0;
+    const crowded = (index: number, rest: Partial<ClientClaim> = {}): ClientClaim => ({
+      ...{ ...web, uid: `uid-${index}`, clientId: `id-${index}`, maxClientsPerNamespace: 20, ...rest },
+      // Whoever compares two of them looks at their ages.
+      get createdAt() {
+        looks++;
+        return index;
+      },
+    });
+    const claims = new ClientClaims<number>();
+    for (let index = 0; index < 5000; index++) claims.put(index, crowded(index));
+    claims.settle();
+    const cost = (change: () => void) => {
+      looks = 0;
+      change();
+      const told = claims.settle();
+      return { looks, told };
+    };
+    // Looked at once more, as it is.
+    expect(cost(() => claims.put(3000, crowded(3000)))).toEqual({ looks: 2, told: [] });
+    const changes = [
+      cost(() => claims.delete(10)),
+      cost(() => claims.put(10, crowded(10))),
+      cost(() => claims.put(4000, crowded(4000, { isAccepted: false }))),
+      cost(() => claims.put(4000, crowded(4000, { clientId: 'id-0' }))),
+    ];
+    expect(changes.map(({ told }) => told)).toEqual([[20], [20], [4000], [4000]]);
+    expect(Math.max(...changes.map((change) => change.looks))).toBeLessThan(500);
+    expect(claims.faultsOf(19)).toEqual([]);
+    expect(claims.faultsOf(20).map(({ reason }) => reason)).toEqual(['ClientLimitExceeded']);
+  });
+
+  it('cost little where many want the same id', () => {
+    let looks = 0;
+    const same = (index: number): ClientClaim => ({
+      ...{ ...web, uid: `uid-${index}`, maxClientsPerNamespace: 5000 },
+      get createdAt() {
+        looks++;
+        return index;
+      },
+    });
+    const claims = new ClientClaims<number>();
+    for (let index = 1; index < 5000; index++) claims.put(index, same(index));
+    claims.settle();
+    looks = 0;
+    claims.put(0, same(0));
+    expect(claims.settle()).toEqual([1]);
+    expect(looks).toBeLessThan(500);
+  });
 });
