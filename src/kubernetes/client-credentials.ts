@@ -32,6 +32,7 @@ import {
   hasDrifted,
   ownerOf,
   secretText,
+  unwantedOwners,
   writtenKeys,
 } from './client-secret-object.ts';
 import type { CredentialOwner, CredentialState } from './credential-state.ts';
@@ -172,11 +173,13 @@ export class ClientCredentials {
       await verifiers.put(owner, stored);
     }
     this.#remember(owner, step.undelivered ?? step.value);
-    const isDue = present === undefined || ownership === 'orphan' || hasDrifted(wanted, present);
+    const owners = present === undefined ? [] : unwantedOwners(wanted, present, isLiving);
+    const hasChanged = present === undefined || hasDrifted(wanted, present) || owners.length > 0;
+    const isDue = hasChanged || ownership === 'orphan';
     let written = present;
     if (isDue || stored?.writtenFields !== writtenFields) {
       try {
-        written = await writeSecret(this.#options, wanted, { present, writtenBefore: stored?.writtenFields });
+        written = await writeSecret(this.#options, wanted, { present, writtenBefore: stored?.writtenFields, owners });
       } catch (error) {
         if (isNew && isTaken(error)) await this.#unmake(owner);
         return this.#refused(error, present !== undefined);

@@ -58,9 +58,12 @@ export function clientSecretObject({
     randomKeys.map((key) => [key, secretText(present, key) || randomId(random, RANDOM_VALUE_BYTES)]),
   );
   const { metadata, type, stringData } = clientSecretManifest({ object, manifest, facts, randomValues });
+  // Not its controller: a Secret has one at most, and may come with that of another.
   const owner = {
-    ...{ apiVersion: apiVersionOf(OAUTH_CLIENTS), kind: OAUTH_CLIENTS.kind, name: object.name, uid: object.uid },
-    controller: true,
+    apiVersion: apiVersionOf(OAUTH_CLIENTS),
+    kind: OAUTH_CLIENTS.kind,
+    name: object.name,
+    uid: object.uid,
   };
   return {
     metadata: {
@@ -81,13 +84,28 @@ export function secretText(secret: KubernetesObject | undefined, key: string): s
   return found?.outcome === 'found' ? found.value : undefined;
 }
 
-/** Whether something of ours in the Secret that is there is not as it should be. What others added counts for nothing. */
+/**
+ * The owners that a Secret has and is not to have: its own client when it is to outlive it, and OAuthClients that are gone.
+ * @param isLiving whether there is an OAuthClient of a uid, of any class
+ */
+export function unwantedOwners(
+  { metadata }: ClientSecretObject,
+  present: KubernetesObject,
+  isLiving: (uid: string) => boolean,
+): readonly OwnerReference[] {
+  const own = metadata.labels[CLIENT_UID_LABEL];
+  return (present.metadata.ownerReferences ?? []).filter(({ apiVersion, kind, uid }) => {
+    const isClient = kind === OAUTH_CLIENTS.kind && apiVersion.startsWith(`${OAUTH_CLIENTS.group}/`);
+    const isWanted = metadata.ownerReferences.some((wanted) => wanted.uid === uid);
+    return isClient && !isWanted && (uid === own || !isLiving(uid));
+  });
+}
+
+/** Whether something of ours in the Secret that is there is missing or another. What others added counts for nothing. */
 export function hasDrifted({ metadata, data }: ClientSecretObject, present: KubernetesObject): boolean {
   const { labels, annotations, ownerReferences = [] } = present.metadata;
-  const [wanted] = metadata.ownerReferences;
-  const owned = ownerReferences.some(({ uid }) => uid === metadata.labels[CLIENT_UID_LABEL]);
   return (
-    owned !== (wanted !== undefined) ||
+    !metadata.ownerReferences.every((wanted) => ownerReferences.some(({ uid }) => uid === wanted.uid)) ||
     !contains(labels, metadata.labels) ||
     !contains(annotations, metadata.annotations) ||
     !contains(present.data, data)
@@ -113,27 +131,36 @@ export function writtenKeys(written: string | undefined): readonly string[] {
 }
 
 /**
- * The Secret with everything that an earlier one had more, emptied; undefined when that is nothing. The API server drops a
+ * The Secret with everything that an earlier one had more, changed; undefined when that is nothing. The API server drops a
  * field that we no longer apply only if nobody else ever wrote it, our own first POST included: applied with another value
  * it is ours alone, and gone when it is left out afterwards.
- * @param before what `fieldsWritten` said then
+ * @param earlier.written what `fieldsWritten` said then
+ * @param earlier.owners what `unwantedOwners` found
  */
 export function withEarlierFields(
   secret: ClientSecretObject,
-  before: string | undefined,
+  earlier: { readonly written: string | undefined; readonly owners: readonly OwnerReference[] },
 ): ClientSecretObject | undefined {
-  if (before === undefined || before === fieldsWritten(secret)) return undefined;
-  const earlier = fieldsOf(parsed(before));
-  const { labels, annotations } = secret.metadata;
+  const { written, owners } = earlier;
+  const before = fieldsOf(written === undefined ? undefined : parsed(written));
+  const { labels, annotations, ownerReferences } = secret.metadata;
   const whole = {
-    data: withEmpty(secret.data, earlier.data),
-    labels: withEmpty(labels, earlier.labels),
-    annotations: withEmpty(annotations, earlier.annotations),
+    data: withEmpty(secret.data, before.data),
+    labels: withEmpty(labels, before.labels),
+    annotations: withEmpty(annotations, before.annotations),
   };
   const isMore = [whole.data !== secret.data, whole.labels !== labels, whole.annotations !== annotations].some(Boolean);
-  if (!isMore) return undefined;
-  const metadata = { ...secret.metadata, labels: whole.labels, annotations: whole.annotations };
+  if (!isMore && owners.length === 0) return undefined;
+  const metadata = {
+    ...{ ...secret.metadata, labels: whole.labels, annotations: whole.annotations },
+    ownerReferences: [...ownerReferences, ...owners.map(changedOwner)],
+  };
   return { ...secret, metadata, data: whole.data };
+}
+
+/** The same owner in other words, and not as the controller: of these there may be one. */
+function changedOwner({ controller: _, blockOwnerDeletion, ...owner }: OwnerReference): OwnerReference {
+  return blockOwnerDeletion === false ? owner : { ...owner, blockOwnerDeletion: false };
 }
 
 function withEmpty(texts: Texts, earlier: unknown): Texts {

@@ -5,7 +5,7 @@
 import type { KubernetesApi } from './client.ts';
 import { type ClientSecretObject, ownerOf, withEarlierFields } from './client-secret-object.ts';
 import type { CredentialOwner } from './credential-state.ts';
-import { type KubernetesObject, type ObjectMeta, SECRETS } from './resources.ts';
+import { type KubernetesObject, type ObjectMeta, type OwnerReference, SECRETS } from './resources.ts';
 
 /** Whose a Secret is, seen from one client. */
 export type SecretOwnership =
@@ -80,6 +80,7 @@ export interface SecretWriter {
  * Writes a Secret: a new one, or exactly the one that is there.
  * @param before.present as it was just read, `own` or `orphan`; undefined: there is none
  * @param before.writtenBefore what `fieldsWritten` said of the one before
+ * @param before.owners what `unwantedOwners` found
  * @throws KubernetesError `AlreadyExists` or `Conflict` when it is not what it was: look again
  */
 export async function writeSecret(
@@ -87,13 +88,18 @@ export async function writeSecret(
   secret: ClientSecretObject,
   {
     present,
-    writtenBefore,
-  }: { readonly present: KubernetesObject | undefined; readonly writtenBefore: string | undefined },
+    writtenBefore: written,
+    owners,
+  }: {
+    readonly present: KubernetesObject | undefined;
+    readonly writtenBefore: string | undefined;
+    readonly owners: readonly OwnerReference[];
+  },
 ): Promise<KubernetesObject> {
   assertMayWrite();
   if (present === undefined) return await api.create(SECRETS, { ...secret });
   let { uid, resourceVersion } = present.metadata;
-  const whole = withEarlierFields(secret, writtenBefore);
+  const whole = withEarlierFields(secret, { written, owners });
   if (whole !== undefined) {
     const metadata = { ...whole.metadata, uid, resourceVersion };
     ({ uid, resourceVersion } = (await api.apply(SECRETS, { ...whole, metadata })).metadata);

@@ -35,7 +35,7 @@ describe('a generated secret', () => {
     });
     expect(secret?.metadata.labels).toEqual({ 'grantry.dev/client': 'basic', 'grantry.dev/client-uid': metadata.uid });
     expect(secret?.metadata.ownerReferences).toEqual([
-      { apiVersion: 'grantry.dev/v1alpha1', kind: 'OAuthClient', name: 'basic', uid: metadata.uid, controller: true },
+      { apiVersion: 'grantry.dev/v1alpha1', kind: 'OAuthClient', name: 'basic', uid: metadata.uid },
     ]);
     expect(await install.accepts(metadata.uid, secret?.data['client-secret'])).toBe(true);
     expect(status.conditions.map(({ type, reason }: Record<string, string>) => `${type}=${reason}`).sort()).toEqual([
@@ -123,6 +123,28 @@ describe('a generated secret', () => {
     await until('it has none', async () => (await owners()) === 0);
   });
 
+  it('is let go when the owner wants that of a Secret that was to go with its client, and taken back', async () => {
+    const controller = await install.start();
+    await install.apply(team, 'let-go');
+    const { metadata } = await install.whenReady(team, 'let-go');
+    const first = await install.secret(team, 'let-go-oauth');
+    const owners = async () =>
+      (await install.secret(team, 'let-go-oauth'))?.metadata.ownerReferences?.map(({ uid }: { uid: string }) => uid);
+    expect(await owners()).toEqual([metadata.uid]);
+    for (const [deletionPolicy, wanted] of [
+      ['Retain', undefined],
+      ['Delete', [metadata.uid]],
+      ['Retain', undefined],
+    ] as const) {
+      await install.apply(team, 'let-go', { auth: { clientSecret: { deletionPolicy } } });
+      const isSo = async () => JSON.stringify((await owners()) ?? []) === JSON.stringify(wanted ?? []);
+      await until(`it is as ${deletionPolicy} says`, isSo);
+    }
+    await install.whenReady(team, 'let-go');
+    expect((await install.secret(team, 'let-go-oauth'))?.data).toEqual(first?.data);
+    expect(controller.eventsOf('let-go')).toEqual(['SecretCreated']);
+  });
+
   it('is never written into a Secret of somebody else', async () => {
     const controller = await install.start();
     await cluster.apply(secretManifest('foreign-oauth', { password: 'of somebody else' }));
@@ -161,6 +183,33 @@ describe('a generated secret', () => {
     expect(await install.accepts(metadata.uid, OLD)).toBe(true);
     expect(controller.eventsOf('restored')).toEqual(['SecretAdopted']);
   });
+
+  it.each([
+    ['', 'heir', {}],
+    [' and called it its controller', 'heir-controlled', { controller: true }],
+    [' and is to outlive its client', 'heir-kept', { deletionPolicy: 'Retain' }],
+  ])(
+    'of a client that was deleted%s is taken over by one of the same name, without the dead owner',
+    async (_, name, more) => {
+      const { deletionPolicy = 'Delete', controller } = more as { deletionPolicy?: string; controller?: boolean };
+      const running = await install.start();
+      await install.apply(team, name);
+      const dead = (await install.whenReady(team, name)).metadata;
+      const first = await install.secret(team, `${name}-oauth`);
+      const ownerReferences = first?.metadata.ownerReferences.map((owner: object) => ({ ...owner, controller }));
+      await install.patch(`/api/v1/namespaces/${team}/secrets/${name}-oauth`, { metadata: { ownerReferences } });
+      await cluster.call('DELETE', `/apis/grantry.dev/v1alpha1/namespaces/${team}/oauthclients/${name}`);
+      await until('its verifier is gone', async () => (await install.verifiers(dead.uid)) === undefined);
+      await install.apply(team, name, { auth: { clientSecret: { deletionPolicy } } });
+      const { metadata } = await install.whenReady(team, name);
+      expect(metadata.uid).not.toBe(dead.uid);
+      const secret = await install.secret(team, `${name}-oauth`);
+      expect(secret?.data).toEqual(first?.data);
+      const owners = secret?.metadata.ownerReferences?.map(({ uid }: { uid: string }) => uid) ?? [];
+      expect(owners).toEqual(deletionPolicy === 'Retain' ? [] : [metadata.uid]);
+      expect(running.eventsOf(name)).toEqual(['SecretCreated', 'SecretAdopted']);
+    },
+  );
 
   it('that comes back in the very moment in which one is made keeps its value too', async () => {
     const labels = { 'grantry.dev/client': 'raced', 'grantry.dev/client-uid': crypto.randomUUID() };
