@@ -62,12 +62,15 @@ export class KeySecrets {
     this.#made.delete(name);
   }
 
-  /** @throws KubernetesError `AlreadyExists` when there is a Secret of this name: look again */
-  async make(key: StoredKey, pem: string, template: KeySecretTemplate): Promise<void> {
+  /**
+   * Without a template, which `put` adds: what our own POST wrote no apply takes away again.
+   * @throws KubernetesError `AlreadyExists` when there is a Secret of this name: look again
+   */
+  async make(key: StoredKey, pem: string): Promise<void> {
     const { api, releaseNamespace: namespace, assertMayWrite } = this.#options;
     assertMayWrite();
     const object = await api.create(SECRETS, {
-      metadata: { name: keySecretName(key), namespace, ...metadataOf(key, template) },
+      metadata: { name: keySecretName(key), namespace, ...metadataOf(key, NO_TEMPLATE) },
       type: KEY_SECRET_TYPE,
       immutable: true,
       data: keySecretData(pem),

@@ -55,7 +55,7 @@ export class KeySteps {
   }
 
   async #make({ state, handledRotateAt }: KeyStep & { readonly do: 'make' }, ring: Ring): Promise<StoredKey> {
-    const { object, verdict, wishes, template } = ring;
+    const { object, verdict, wishes } = ring;
     const bits = verdict.manifest?.spec.rsaModulusBits;
     const pem = ring.importedPem ?? (await generateSigningKeyPem(wishes.algorithm, bits));
     const { kid: keyId } = await importSigningKey(pem, wishes.algorithm, 'Published');
@@ -64,7 +64,7 @@ export class KeySteps {
       ...{ signingKey: object.metadata.name, keyId, algorithm: wishes.algorithm, state, publishedAt: now },
       ...{ activatedAt: state === 'Active' ? now : undefined, removeAfter: undefined, handledRotateAt },
     };
-    await this.#options.secrets.make(key, pem, template);
+    await this.#options.secrets.make(key, pem);
     return key;
   }
 }

@@ -261,18 +261,24 @@ describe('the signing keys of an install', () => {
     );
   });
 
-  it('have the labels and annotations that are asked for, also later', async () => {
-    await cluster.apply(manifest('ring', { secretTemplate: { labels: { team: 'a' } } }));
+  it('have the labels and annotations that are asked for, also later, and none that were asked for before', async () => {
+    const template = (labels: object, annotations: object) => ({ secretTemplate: { labels, annotations } });
+    await cluster.apply(manifest('ring', template({ team: 'a', colour: 'red' }, { owner: 'them' })));
     await leaders.lead();
     await untilStates('ring', 'Active');
-    expect((await secrets())[0].metadata.labels.team).toBe('a');
-    await cluster.apply(
-      manifest('ring', { secretTemplate: { labels: { team: 'b' }, annotations: { backup: 'yes' } } }),
-    );
     const metadata = async () => (await secrets())[0].metadata;
+    const first = await metadata();
+    expect(first).toMatchObject({ labels: { team: 'a', colour: 'red' }, annotations: { owner: 'them' } });
+    await cluster.apply(manifest('ring', template({ team: 'b' }, { backup: 'yes' })));
     await until('the labels follow', async () => (await metadata()).labels.team === 'b');
-    expect((await metadata()).annotations.backup).toBe('yes');
-    expect((await metadata()).labels['grantry.dev/key-state']).toBe('Active');
+    const second = await metadata();
+    expect(second.annotations.backup).toBe('yes');
+    expect(second.labels['grantry.dev/key-state']).toBe('Active');
+    expect(second.labels).not.toHaveProperty('colour');
+    expect(second.annotations).not.toHaveProperty('owner');
+    await cluster.apply(manifest('ring', {}));
+    await until('nothing is left', async () => (await metadata()).labels.team === undefined);
+    expect((await metadata()).annotations).not.toHaveProperty('backup');
   });
 
   it('do nothing while suspended, and go on as they were', async () => {
