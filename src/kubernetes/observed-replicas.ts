@@ -59,14 +59,25 @@ const UIDS_PER_REQUEST = 1000;
 /** So long others' questions are waited for: all of that time go out as one. */
 const GATHERING_MILLISECONDS = 20;
 
+/** Who kept askers waiting this long and said nothing is silent: one that refuses at once keeps nobody waiting. */
+const SILENT_AFTER_MILLISECONDS = 1000;
+/** So long a silent replica counts as behind without being waited for. */
+const SILENT_MILLISECONDS = 5000;
+
 interface Round {
   readonly uids: Set<string>;
   readonly observation: Promise<Observation>;
 }
 
-/** The replicas over HTTP. Questions that come together are asked together. */
+/**
+ * The replicas over HTTP. Questions that come together are asked together, and one replica that is silent does not hold up
+ * every look at what the others serve.
+ */
 export class AskedReplicas implements ObservedReplicas {
   readonly #find: FindReplicas;
+  /** Until when a replica counts as silent, by address. Monotonic milliseconds. */
+  readonly #silent = new Map<string, number>();
+  readonly #probed = new Set<string>();
   #gathering: Round | undefined;
 
   constructor(find: FindReplicas) {
@@ -96,10 +107,36 @@ export class AskedReplicas implements ObservedReplicas {
     const found = this.#find();
     if (found === undefined) return { outcome: 'NotObserved' };
     if (found.length === 0) return { outcome: 'NoReplicas' };
+    for (const url of this.#silent.keys()) {
+      if (!found.some((replica) => replica.url === url)) this.#silent.delete(url);
+    }
     const replicas = await Promise.all(
-      found.map(async (replica) => ({ name: replica.name, state: await servedBy(replica, uids) })),
+      found.map(async (replica) => ({ name: replica.name, state: await this.#stateOf(replica, uids) })),
     );
     return { outcome: 'Observed', replicas };
+  }
+
+  #stateOf(replica: Replica, uids: readonly string[]): Promise<ServedState | undefined> | undefined {
+    const isSilent = performance.now() < (this.#silent.get(replica.url) ?? 0);
+    if (!isSilent) return this.#listenTo(replica, uids);
+    if (!this.#probed.has(replica.url)) void this.#probe(replica);
+    return undefined;
+  }
+
+  async #probe(replica: Replica): Promise<void> {
+    this.#probed.add(replica.url);
+    await this.#listenTo(replica, []);
+    this.#probed.delete(replica.url);
+  }
+
+  async #listenTo(replica: Replica, uids: readonly string[]): Promise<ServedState | undefined> {
+    const begun = performance.now();
+    const state = await servedBy(replica, uids);
+    const now = performance.now();
+    const isSilent = state === undefined && now - begun >= SILENT_AFTER_MILLISECONDS;
+    if (isSilent) this.#silent.set(replica.url, now + SILENT_MILLISECONDS);
+    else this.#silent.delete(replica.url);
+    return state;
   }
 }
 

@@ -3,6 +3,7 @@ import { AskedReplicas, replicasBehind, type ServedState } from '../../src/kuber
 import { replicasAt, replicasIn } from '../../src/kubernetes/replicas.ts';
 import type { KubernetesObject } from '../../src/kubernetes/resources.ts';
 import { freePort } from '../free-port.ts';
+import { until } from '../until.ts';
 import { startReplica } from './replica-servers.ts';
 
 function askedAt(...urls: string[]): AskedReplicas {
@@ -65,6 +66,24 @@ describe('what replicas serve', () => {
     const [good, bad] = [await serving({ a: 1 }), await start()];
     const observation = await askedAt(good, bad).observe(['a']);
     expect(replicasBehind(observation, serves('a', 1))).toEqual([bad]);
+  });
+
+  it('is not waited for again and again of one that is silent, which counts once it answers', async () => {
+    let isSilent = true;
+    let asked = 0;
+    const silent = await startReplica(() => {
+      asked += 1;
+      return isSilent ? undefined : { body: { clients: { a: { generation: 1 } }, keyIds: [] } };
+    });
+    const good = await serving({ a: 1 });
+    const replicas = askedAt(good, silent);
+    const behind = async () => replicasBehind(await replicas.observe(['a']), serves('a', 1));
+    expect(await behind()).toEqual([silent]);
+    for (let times = 0; times < 20; times++) expect(await behind()).toEqual([silent]);
+    // The first question, and one at a time that nobody waits for.
+    expect(asked).toBeLessThan(10);
+    isSilent = false;
+    await until('it counts', async () => (await behind()).length === 0);
   });
 
   it('keeps nobody waiting where there is none, or nobody knows where they are', async () => {
