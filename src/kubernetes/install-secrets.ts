@@ -1,12 +1,14 @@
 // The Secrets of which an install has one: the pepper, and what alerts are signed with. Made where there are none, and never
-// touched again: nobody owns them, so that neither an upgrade nor an uninstall takes them away.
+// touched again: nobody owns them, so that neither an upgrade nor an uninstall takes them away. One that somebody deletes is
+// made again with the value it had: another pepper would log everybody out.
 
 import type { Logger } from 'pino';
+import { readSecretValue } from '../admission/references.ts';
 import { PART_LABEL, type SingleSecret } from '../admission/secret-parts.ts';
 import type { Random } from '../oauth/ports.ts';
 import { type KubernetesApi, KubernetesError } from './client.ts';
 import type { Leadership } from './lease.ts';
-import { objectKey, SECRETS } from './resources.ts';
+import { type KubernetesObject, objectKey, SECRETS } from './resources.ts';
 import type { Watched } from './watched.ts';
 import { type ReconcileMetrics, WorkQueue } from './work-queue.ts';
 
@@ -30,6 +32,8 @@ const SECRET_BYTES = 32;
 export class InstallSecrets {
   readonly #options: InstallSecretsOptions;
   readonly #queue: WorkQueue;
+  /** As they last were, by name: those that were deleted. */
+  readonly #lost = new Map<string, KubernetesObject>();
   #endListening: (() => void) | undefined;
 
   constructor(options: InstallSecretsOptions) {
@@ -45,9 +49,10 @@ export class InstallSecrets {
   start(): void {
     const { sources, wanted } = this.#options;
     this.#endListening = sources.releaseSecrets.listen(({ type, object }) => {
-      if (type === 'delete' && wanted.some(({ name }) => name === object.metadata.name)) {
-        this.#queue.add(object.metadata.name);
-      }
+      const { name } = object.metadata;
+      if (type !== 'delete' || !wanted.some((secret) => secret.name === name)) return;
+      this.#lost.set(name, object);
+      this.#queue.add(name);
     });
     for (const { name } of wanted) this.#queue.add(name);
     this.#queue.start();
@@ -64,7 +69,7 @@ export class InstallSecrets {
     const secret = wanted.find((each) => each.name === name);
     if (secret === undefined || sources.releaseSecrets.get(objectKey({ namespace, name })) !== undefined)
       return undefined;
-    const value = Buffer.from(random.bytes(SECRET_BYTES)).toString('base64url');
+    const value = this.#lostValue(secret) ?? Buffer.from(random.bytes(SECRET_BYTES)).toString('base64url');
     leadership.assertHeld();
     try {
       await api.create(SECRETS, {
@@ -81,5 +86,12 @@ export class InstallSecrets {
       }
     }
     return undefined;
+  }
+
+  /** What a Secret held before it was deleted; undefined when that is not known, or was of no use. */
+  #lostValue({ name, key }: SingleSecret): string | undefined {
+    const lost = this.#lost.get(name);
+    const found = lost && readSecretValue(lost, key, true);
+    return found?.outcome === 'found' && found.value.trim().length >= SECRET_BYTES ? found.value : undefined;
   }
 }

@@ -96,6 +96,24 @@ describe('an install', () => {
     expect(errors).toEqual([]);
   });
 
+  it('has what is deleted of them back with the value it had', async () => {
+    await startSecrets();
+    for (const { name } of [PEPPER_SECRET, WEBHOOK_SECRET]) {
+      await until('it is made', async () => (await secret(name)).data !== undefined);
+      const values = {
+        [name === PEPPER_SECRET.name ? 'pepper' : 'secret']: 'a value of the owner, of 32 bytes and more',
+      };
+      const path = `/api/v1/namespaces/${installation.namespace}/secrets/${name}`;
+      const { body: before } = await cluster.call('PATCH', path, { body: { stringData: values } });
+      await cluster.call('DELETE', path);
+      await until('it is back', async () => (await secret(name)).data !== undefined);
+      const after = await secret(name);
+      expect(after.metadata.uid).not.toBe(before.metadata.uid);
+      expect([after.data, after.metadata.labels]).toEqual([before.data, before.metadata.labels]);
+    }
+    expect(errors).toEqual([]);
+  });
+
   it('makes none that is provided otherwise, and says whose it cannot use', async () => {
     const metadata = { name: 'grantry-webhook', namespace: installation.namespace };
     await cluster.apply({ apiVersion: 'v1', kind: 'Secret', metadata, stringData: { secret: 'theirs' } });
