@@ -16,17 +16,29 @@ const IDS_PER_REQUEST = 1000;
 /** Alerts are told by every replica until one was told that they arrived. */
 const ALERTS_REMEMBERED = 10_000;
 
-const DAY = /^\d{4}-\d{2}-\d{2}$/;
-const time = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text));
+const DAY = 24 * HOUR;
+/** What a replica tells in one answer; the rest comes with the next one. */
+const ALERTS_PER_REPORT = 1000;
+const LONGEST_ALERT_ID = 128;
 
-const REPORT = z.object({
-  cursor: z.string(),
-  lastUsed: z.record(z.string(), z.string().regex(DAY)),
-  denied: z.record(z.string(), z.array(z.object({ reason: z.string(), count: z.int(), lastTime: time }))),
-  alerts: z.array(z.object({ id: z.string(), type: z.string(), clientUid: z.string(), time })),
-});
+/** What a replica may say. @param now nothing can have happened more than a day after it, however clocks differ */
+function reportSchema(now: number) {
+  const hasCome = (text: string) => Date.parse(text) <= now + DAY;
+  const day = z.iso.date().refine(hasCome);
+  const time = z.iso
+    .datetime({ offset: true })
+    .refine(hasCome)
+    .transform((text) => Date.parse(text));
+  const id = z.string().max(LONGEST_ALERT_ID);
+  return z.object({
+    cursor: z.string(),
+    lastUsed: z.record(z.string(), day),
+    denied: z.record(z.string(), z.array(z.object({ reason: z.string(), count: z.int(), lastTime: time }))),
+    alerts: z.array(z.object({ id, type: z.string(), clientUid: z.string(), time })).max(ALERTS_PER_REPORT),
+  });
+}
 
-type Report = z.output<typeof REPORT>;
+type Report = z.output<ReturnType<typeof reportSchema>>;
 type Denial = Report['denied'][string][number];
 
 /** Refusals that only a client that proved who it is can bring about, as the word in its condition. */
@@ -72,7 +84,8 @@ export class ReplicaReports {
   readonly #counts = new Map<string, Map<string, readonly Denial[]>>();
   readonly #redirectEvents = new Map<string, number>();
   readonly #seenAlerts = new Set<string>();
-  #acknowledge: readonly string[] = [];
+  /** Ids of alerts to be acknowledged, oldest first. */
+  readonly #acknowledge = new Set<string>();
   readonly #stopping = new AbortController();
   readonly #begun: number;
   #running: Promise<void> | undefined;
@@ -124,10 +137,9 @@ export class ReplicaReports {
     for (const url of this.#cursors.keys()) {
       if (!replicas.some((replica) => replica.url === url)) this.#cursors.delete(url);
     }
-    const acknowledged = this.#acknowledge.slice(0, IDS_PER_REQUEST);
+    const acknowledged = [...this.#acknowledge].slice(0, IDS_PER_REQUEST);
     const answers = await Promise.all(replicas.map((replica) => this.#askOne(replica, acknowledged)));
-    if (answers.some((answer) => answer !== undefined))
-      this.#acknowledge = this.#acknowledge.slice(acknowledged.length);
+    if (answers.some((answer) => answer !== undefined)) for (const id of acknowledged) this.#acknowledge.delete(id);
     for (const [index, { url }] of replicas.entries()) {
       const report = answers[index];
       if (report !== undefined) this.#take(url, report);
@@ -135,9 +147,10 @@ export class ReplicaReports {
   }
 
   async #askOne(replica: Replica, acknowledged: readonly string[]): Promise<Report | undefined> {
+    const now = this.#options.clock.now();
     const after = this.#cursors.get(replica.url);
     const question = { ...(after !== undefined && { after }), ...(acknowledged.length > 0 && { acknowledged }) };
-    const report = await askReplica(replica, '/registry/report', question, REPORT);
+    const report = await askReplica(replica, '/registry/report', question, reportSchema(now));
     if (report !== undefined) this.#cursors.set(replica.url, report.cursor);
     return report;
   }
@@ -190,7 +203,8 @@ export class ReplicaReports {
   }
 
   #takeAlert({ id, type, clientUid, time: lastTime }: Report['alerts'][number]): KubernetesObject | undefined {
-    this.#acknowledge = [...new Set([...this.#acknowledge, id])];
+    // More come again with the next report.
+    if (this.#acknowledge.size < ALERTS_REMEMBERED) this.#acknowledge.add(id);
     const kind = ALERTS.get(type);
     const client = this.#options.clientOf(clientUid);
     if (this.#seenAlerts.has(id) || kind === undefined || client === undefined) return undefined;

@@ -163,11 +163,51 @@ describe('the reports of replicas', () => {
     expect(events).toHaveLength(1);
   });
 
-  it('that make no sense change nothing', async () => {
-    const { told, reports, events, news } = await world();
-    told[0] = { lastUsed: { a: 'today' } };
-    told[1] = { denied: { a: [{ reason: 'invalid_scope', count: 1, lastTime: 'now' }] } };
+  const alertOf = (id: string, time = '2026-03-01T12:00:01Z') => {
+    return { id, type: 'refresh_token.reuse_detected', clientUid: 'a', time };
+  };
+
+  it.each<[string, Told]>([
+    ['of a day that is a word', { lastUsed: { a: 'today' } }],
+    ['of a day that never was', { lastUsed: { a: '2026-02-30' } }],
+    ['of a day that is far ahead', { lastUsed: { a: '2026-03-03' } }],
+    ['of a day after all others', { lastUsed: { a: '9999-12-31' } }],
+    ['of a time that is a word', { denied: { a: [{ reason: 'invalid_scope', count: 1, lastTime: 'now' }] } }],
+    ['of a time that is far ahead', { denied: { a: denied(START + 25 * HOUR) } }],
+    ['of an alert that is far ahead', { alerts: [alertOf('al-1', '2026-03-02T12:00:01Z')] }],
+    ['of an alert with a long id', { alerts: [alertOf('x'.repeat(129))] }],
+    [
+      'of more alerts than there can be',
+      { alerts: Array.from({ length: 1001 }, (_, index) => alertOf(`al-${index}`)) },
+    ],
+  ])('%s change nothing', async (_, report) => {
+    const { told, reports, events, news, questions } = await world();
+    told[0] = report;
+    await reports.ask();
     await reports.ask();
     expect([events, news, reports.lastUsed('a')]).toEqual([[], [], undefined]);
+    expect(conditionsOf(reports, 'a')).toEqual([]);
+    expect(questions.filter(({ acknowledged }) => acknowledged !== undefined)).toEqual([]);
+  });
+
+  it('are believed where the clock of a replica is some hours ahead', async () => {
+    const { told, reports, events, clock } = await world();
+    clock.at = START + 11 * HOUR;
+    told[0] = { lastUsed: { a: '2026-03-02' }, alerts: [alertOf('al-1', '2026-03-02T03:00:00Z')] };
+    await reports.ask();
+    expect([events, reports.lastUsed('a')]).toEqual([['a RefreshTokenReuse'], '2026-03-02']);
+  });
+
+  it('have each of many alerts acknowledged once, a thousand at a time', async () => {
+    const { told, reports, questions } = await world();
+    const alerts = (from: number) => Array.from({ length: 1000 }, (_, index) => alertOf(`al-${from + index}`));
+    [told[0], told[1]] = [{ alerts: alerts(0) }, { alerts: alerts(500) }];
+    await reports.ask();
+    [told[0], told[1]] = [{}, {}];
+    for (let times = 0; times < 3; times++) await reports.ask();
+    const acknowledged = questions.map((question) => (question.acknowledged as string[] | undefined)?.length ?? 0);
+    expect(acknowledged.sort((a, b) => b - a)).toEqual([1000, 1000, 500, 500, 0, 0, 0, 0]);
+    const ids = new Set(questions.flatMap((question) => (question.acknowledged as string[] | undefined) ?? []));
+    expect(ids.size).toBe(1500);
   });
 });
