@@ -11,7 +11,7 @@ import { type Credentials, resolveCredentials } from './credentials.ts';
 import type { FieldPath } from './field-path.ts';
 import { readManifest, type SourceObject, type UnknownFields } from './manifest.ts';
 import { OAUTH_CLIENT, type OAuthClientManifest } from './oauth-client.ts';
-import { judgeByPolicy } from './policy.ts';
+import { type ClaimVerdict, judgeByPolicy } from './policy.ts';
 import type { Policy } from './policy-violations.ts';
 import type { References } from './references.ts';
 
@@ -58,6 +58,8 @@ export interface ClientFindings<Source extends SourceObject = SourceObject> {
   /** Whether the id is the derived one. */
   readonly derived: boolean;
   readonly manifest: OAuthClientManifest | undefined;
+  /** Whether no policy could be chosen yet. */
+  readonly awaitsNamespace: boolean;
   readonly policy: string | undefined;
   readonly maxClientsPerNamespace: number;
   readonly faults: readonly Fault[];
@@ -73,6 +75,9 @@ export function admitClient<Source extends SourceObject>(
   return clientVerdict(findClient(object, context));
 }
 
+/** What no policy was asked about. */
+const UNJUDGED: ClaimVerdict = { policy: undefined, faults: [], maxClientsPerNamespace: 0 };
+
 /** The findings about one manifest. */
 export function findClient<Source extends SourceObject>(
   object: Source,
@@ -82,21 +87,24 @@ export function findClient<Source extends SourceObject>(
   const derivedId = `${object.namespace}.${object.name}`;
   const { manifest, faults } = readManifest(OAUTH_CLIENT[context.unknownFields], object.manifest);
   if (manifest === undefined) {
-    const nothing = { object, derived: true, manifest, policy: undefined, maxClientsPerNamespace: 0, programmed };
-    return { ...nothing, clientId: derivedId, faults, credentials: { state: 'pending', faults: [] } };
+    const unread = { object, clientId: derivedId, derived: true, manifest, awaitsNamespace: false, programmed };
+    return {
+      ...unread,
+      policy: undefined,
+      maxClientsPerNamespace: 0,
+      faults,
+      credentials: { state: 'pending', faults: [] },
+    };
   }
   const clientId = manifest.spec.clientId ?? derivedId;
   const derived = clientId === derivedId;
-  const verdict = judgeByPolicy(
-    {
-      namespace: object.namespace,
-      namespaceLabels: context.references.namespaceLabels(object.namespace),
-      explicitClientId: derived ? undefined : clientId,
-      spec: manifest.spec,
-    },
-    context.policies,
-    context.defaultPolicy,
-  );
+  const namespaceLabels = context.references.namespaceLabels(object.namespace);
+  const explicitClientId = derived ? undefined : clientId;
+  const claim = { namespace: object.namespace, explicitClientId, spec: manifest.spec };
+  const verdict =
+    namespaceLabels === undefined
+      ? UNJUDGED
+      : judgeByPolicy({ ...claim, namespaceLabels }, context.policies, context.defaultPolicy);
   const ruleFaults = [...namespaceFaults(object, context), ...clientFaults(manifest.spec, context)];
   const credentials = resolveCredentials(object, manifest.spec, context.references);
   return {
@@ -104,6 +112,7 @@ export function findClient<Source extends SourceObject>(
     clientId,
     derived,
     manifest,
+    awaitsNamespace: namespaceLabels === undefined,
     policy: verdict.policy,
     maxClientsPerNamespace: verdict.maxClientsPerNamespace,
     faults: [

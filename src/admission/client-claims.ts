@@ -33,10 +33,10 @@ const WITHOUT_CLAIM: readonly FaultReason[] = [
 
 /** What a client claims by the findings about it alone. */
 export function claimOf(findings: ClientFindings): ClientClaim {
-  const { object, manifest, faults, clientId, derived, maxClientsPerNamespace } = findings;
+  const { object, manifest, awaitsNamespace, faults, clientId, derived, maxClientsPerNamespace } = findings;
   const has = (reasons: readonly FaultReason[]) => faults.some(({ reason }) => reasons.includes(reason));
   // A suspended or otherwise refused client keeps its id, and its Secret: else somebody could take them over meanwhile.
-  const claimsItsId = manifest !== undefined && !has(WITHOUT_CLAIM);
+  const claimsItsId = manifest !== undefined && !awaitsNamespace && !has(WITHOUT_CLAIM);
   const hasSecret = claimsItsId && hasGeneratedSecret(manifest.spec) && !has(['SecretNotOwned']);
   return {
     ...{ namespace: object.namespace, createdAt: object.createdAt, derived, maxClientsPerNamespace },
@@ -44,7 +44,7 @@ export function claimOf(findings: ClientFindings): ClientClaim {
     clientId: claimsItsId ? clientId : undefined,
     secret: hasSecret ? `${object.namespace}/${clientSecretName(object.name, manifest.spec)}` : undefined,
     // One whose Secret is still missing takes its place like any other, and so does a suspended one.
-    isAccepted: !has(ACCEPTED_FAULTS),
+    isAccepted: !awaitsNamespace && !has(ACCEPTED_FAULTS),
   };
 }
 

@@ -17,12 +17,13 @@ import type { OAuthClientManifest } from './oauth-client.ts';
 interface Found {
   readonly object: SourceObject;
   readonly manifest: OAuthClientManifest | undefined;
+  readonly awaitsNamespace: boolean;
   readonly faults: readonly Fault[];
   readonly credentials: Credentials;
 }
 
 /** `Accepted`: whether the manifest itself may say what it says. */
-export function acceptedCondition({ object, manifest, faults }: Found): Condition {
+export function acceptedCondition({ object, manifest, awaitsNamespace, faults }: Found): Condition {
   const observedGeneration = object.generation;
   if (manifest?.spec.suspended === true) {
     const message = 'spec.suspended is true: nothing works for this client.';
@@ -30,6 +31,7 @@ export function acceptedCondition({ object, manifest, faults }: Found): Conditio
   }
   const fault = failing('Accepted', faults, ACCEPTED_FAULTS, observedGeneration);
   if (fault !== undefined) return fault;
+  if (awaitsNamespace) return pending('Accepted', 'The labels of its namespace are not known yet.', observedGeneration);
   return { type: 'Accepted', status: 'True', reason: 'Accepted', message: 'Accepted.', observedGeneration };
 }
 

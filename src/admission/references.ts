@@ -20,8 +20,11 @@ export interface References {
   hasConfigMap(namespace: string, name: string): boolean;
   /** Whether it exists, or is assumed to. */
   hasServiceAccount(namespace: string, name: string): boolean;
-  /** All labels of the Namespace, `kubernetes.io/metadata.name` included. */
-  namespaceLabels(namespace: string): Readonly<Record<string, string>>;
+  /**
+   * All labels of the Namespace, `kubernetes.io/metadata.name` included; undefined while it is not known: no policy can be
+   * chosen then, and its clients wait.
+   */
+  namespaceLabels(namespace: string): Readonly<Record<string, string>> | undefined;
   /**
    * The verifiers of the secrets generated for this object, newest first; where Secrets are `withheld`, of the owner's too.
    * Empty while there is none: generate one and admit again. `assumed` where nothing is ever generated (an offline check).

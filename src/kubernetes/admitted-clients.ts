@@ -22,7 +22,8 @@ import { SharedValues } from './shared-values.ts';
 export interface AdmittedClientsOptions {
   readonly releaseNamespace: string;
   readonly defaultPolicy: DefaultPolicy;
-  readonly labelsOf: (namespace: string) => Readonly<Record<string, string>>;
+  /** See {@link References.namespaceLabels}. */
+  readonly labelsOf: References['namespaceLabels'];
   /** What the verifier Secret of a client says. */
   readonly verifiersOf: (uid: string) => ClientVerifiers | undefined;
   readonly clock: Clock;
@@ -138,7 +139,8 @@ export class AdmittedClients {
     this.#matching.clear();
     return this.#inNamespaces((namespace) => {
       const labels = this.#options.labelsOf(namespace);
-      return changed.some(({ namespaceSelector }) => selects(namespaceSelector, labels));
+      // Whoever waits for its namespace is judged when that is there.
+      return labels !== undefined && changed.some(({ namespaceSelector }) => selects(namespaceSelector, labels));
     });
   }
 
@@ -229,6 +231,7 @@ export class AdmittedClients {
     const known = this.#matching.get(namespace);
     if (known !== undefined) return known;
     const labels = this.#options.labelsOf(namespace);
+    if (labels === undefined) return [];
     const matching = this.#policies.filter(({ namespaceSelector }) => selects(namespaceSelector, labels));
     this.#matching.set(namespace, matching);
     return matching;

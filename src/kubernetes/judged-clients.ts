@@ -11,6 +11,7 @@ import type { Policy } from '../admission/policy-violations.ts';
 import type { References } from '../admission/references.ts';
 import { CLIENT_AUTH_METHODS } from '../oauth/client-auth/index.ts';
 import { GRANT_TYPES } from '../oauth/grants/index.ts';
+import { labelsOf } from './namespace-labels.ts';
 import { type KubernetesObject, objectKey } from './resources.ts';
 import { sourceOf } from './source-object.ts';
 import type { ObjectView } from './watched.ts';
@@ -104,7 +105,7 @@ export class JudgedClients {
         // No method of this version reads either; whoever names one is refused for the method.
         hasConfigMap: () => true,
         hasServiceAccount: () => true,
-        namespaceLabels: (namespace) => this.#options.namespaces.get(namespace)?.metadata.labels ?? {},
+        namespaceLabels: (namespace) => labelsOf(this.#options.namespaces, namespace),
         verifiersOf: () => verifiers,
       },
       supportedGrantTypes: [...GRANT_TYPES.keys()],

@@ -16,6 +16,7 @@ import { Registry, type RegistryRef } from '../oauth/registry.ts';
 import { AdmittedClients, type ClientChange, type ServedState } from './admitted-clients.ts';
 import type { KubernetesApi } from './client.ts';
 import { clientKeeper } from './kept-client.ts';
+import { labelsOf } from './namespace-labels.ts';
 import type { ObjectChange } from './object-store.ts';
 import { Reflector, type ReflectorOptions, type WatchMetrics } from './reflector.ts';
 import { keptOfSecret, PARTS_SELECTOR, ReleaseSecrets } from './release-secrets.ts';
@@ -41,8 +42,6 @@ const PUBLISH_MILLISECONDS = 250;
 const RETRY_MILLISECONDS = 1000;
 /** The longest that a timer can wait. */
 const LONGEST_TIMER = 2 ** 31 - 1;
-
-const NAME_LABEL = 'kubernetes.io/metadata.name';
 
 export interface RegistrySyncOptions {
   readonly api: Pick<KubernetesApi, 'list' | 'watch'>;
@@ -110,7 +109,7 @@ export class RegistrySync implements RegistryRef {
     const { className, releaseNamespace, defaultPolicy, clock, watchNamespaces } = options;
     this.#clients = new AdmittedClients({
       ...{ releaseNamespace, defaultPolicy, clock },
-      labelsOf: (namespace) => this.#labelsOf(namespace),
+      labelsOf: (namespace) => labelsOf(this.#namespaces, namespace),
       verifiersOf: (uid) => this.#secrets.verifiersOf(uid),
     });
     const keep = clientKeeper(className);
@@ -381,12 +380,6 @@ export class RegistrySync implements RegistryRef {
     this.#firstSwap.resolve();
     this.#awaitExpiry();
     this.#options.onSwap({ isFirst, seconds, changes });
-  }
-
-  #labelsOf(namespace: string): Readonly<Record<string, string>> {
-    const labels = this.#namespaces.get(namespace)?.metadata.labels;
-    // The API server puts it on every namespace; one that is not known yet has it too.
-    return labels?.[NAME_LABEL] === namespace ? labels : { ...labels, [NAME_LABEL]: namespace };
   }
 }
 

@@ -218,4 +218,17 @@ describe('the registry of a token server', () => {
     await until('it is tried again', () => log.error.mock.calls.length > 2);
     expect(log.error.mock.lastCall?.[0]).toEqual({ secret: secret.metadata.name });
   });
+
+  it('serves no client of a namespace that is not known yet, whatever a policy would make of its labels', async () => {
+    cluster.has('namespaces');
+    cluster.has(
+      'clientpolicies',
+      policy(1, ['authorization_code'], { matchExpressions: [{ key: 'restricted', operator: 'DoesNotExist' }] }),
+    );
+    await serving();
+    expect(isServed()).toBe(false);
+    expect(sync.servedState('uid-OAuthClient-web')).toEqual({ generation: 1 });
+    cluster.put('namespaces', namespace('team'));
+    await until('it is served', isServed);
+  });
 });
