@@ -9,10 +9,12 @@ import type { Endpoint, Exchange } from './endpoint.ts';
 /** So many uids, or ids of alerts, are taken in one request: they fit into the largest body. */
 export const IDS_PER_REQUEST = 1000;
 
-const ids = z.array(z.string().max(128)).max(IDS_PER_REQUEST);
+/** A uid, the id of an alert, or a cursor: of ours each is shorter by far. */
+const id = z.string().regex(/^[\x21-\x7e]{1,128}$/);
+const ids = z.array(id).max(IDS_PER_REQUEST);
 
 const OBSERVED_REQUEST = z.strictObject({ uids: ids });
-const REPORT_REQUEST = z.strictObject({ after: z.string().max(128).optional(), acknowledged: ids.optional() });
+const REPORT_REQUEST = z.strictObject({ after: id.optional(), acknowledged: ids.optional() });
 
 /** `POST /registry/observed`: the OAuthClients, by uid, that the controller asks about. */
 export type ObservedRequest = z.infer<typeof OBSERVED_REQUEST>;

@@ -56,6 +56,19 @@ describe('the questions of a controller', () => {
     expect([response.status, asked]).toEqual([400, []]);
   });
 
+  it.each([
+    ['a cursor that is too long', { after: 'c'.repeat(129) }],
+    ['an alert whose id is too long', { acknowledged: ['a'.repeat(129)] }],
+    ['an alert without an id', { acknowledged: [''] }],
+    ['an id that no alert has', { acknowledged: ['grant\r\nalert'] }],
+    ['too many alerts', { acknowledged: Array.from({ length: IDS_PER_REQUEST + 1 }, (_, index) => `a-${index}`) }],
+    ['a time of its own', { lastUsed: { 'u-1': '2026-02-30' } }],
+  ])('bring nothing about with %s', async (_, body) => {
+    const { asked, post } = await start();
+    const response = await post('/registry/report', JSON.stringify(body));
+    expect([response.status, asked]).toEqual([400, []]);
+  });
+
   it('are JSON, and nothing else is read', async () => {
     const { asked, post } = await start();
     for (const type of ['application/x-www-form-urlencoded', 'text/plain', 'application/json; charset=utf-8']) {
