@@ -12,7 +12,7 @@
 //   n 1 when it was only renewed (no rotation): its predecessor is not answered again
 //   l address of the last good use                      z 1 once revoked
 //   a the try that last moved the record: w wrong verifier, c redeemed, r rotated or h healed, then its id
-//   v and the id of a try: it was given up before it redeemed the code, and must not do so any more
+//   v and the id of a try: it was given up before it moved the record, and must not do so any more
 //   e alerts raised: c code replayed, r refresh token reused, s state lost
 //
 // Of the SHA-256 of the secret `x` has the first 162 bits, no fewer than the secret itself has (160).
@@ -210,7 +210,7 @@ ${KILL_SWITCHES}${NARROW}${EFFECTS}
 if not record then return { 'gone' } end
 if text('u') ~= request.clientUid then return { 'no_match' } end
 if is_ended() then return { 'ended' } end
-if record.z or not record.g then return { 'gone' } end
+if record.z or not record.g or record['v' .. request.attemptId] then return { 'gone' } end
 local current = tonumber(record.g)
 if now >= refreshed + request.idleLifetime or now >= created + request.absoluteLifetime then return { 'gone' } end
 
@@ -250,16 +250,17 @@ export const ROTATE: Script = { name: 'grantRotate', keys: 3, lua: ROTATION };
 export const ROTATE_AND_LOOK: Script = { name: 'grantRotateAndLook', keys: 7, lua: ROTATION };
 
 /**
- * KEYS grant; ARGV offset, attempt id. Ends what this try redeemed and nobody was told of: the code is `gone` then, and a
- * client that presents it again raises nothing. A try that has not redeemed it, it may be on its way still, never will;
- * to all others the record stays what it is, so this may be applied late or again.
+ * KEYS grant; ARGV offset, attempt id. Ends what this try redeemed or rotated and nobody was told of: the grant is `gone`
+ * then, and a client that presents the same again raises nothing. A try that has not moved it, it may be on its way still,
+ * never will; to all others the record stays what it is, so this may be applied late or again.
  */
 export const VOID: Script = {
   name: 'grantVoid',
   keys: 1,
   lua: `
 if redis.call('EXISTS', KEYS[1]) == 0 then return end
-if redis.call('HGET', KEYS[1], 'a') == 'c' .. ARGV[2] then
+local moved = redis.call('HGET', KEYS[1], 'a') or ''
+if string.find(moved, '^[crh]') and string.sub(moved, 2) == ARGV[2] then
   redis.call('HSET', KEYS[1], 'z', 1)
 else
   redis.call('HSET', KEYS[1], 'v' .. ARGV[2], '')

@@ -13,7 +13,7 @@ import type {
   RotateRequest,
   StoredGrant,
 } from '../oauth/ports.ts';
-import type { PlainRead, RedisConnection } from './connection.ts';
+import type { PlainRead, RedisConnection, Script } from './connection.ts';
 import {
   ISSUE,
   RAISE_AGAIN,
@@ -62,6 +62,12 @@ const PEEK: PlainRead = { name: 'grantPeek', command: 'HMGET', keys: 1 };
 /** The fields of a record that hold its subject; a longer one than that is read with all the rest. */
 const SUBJECT_FIELDS = ['s', 's1', 's2', 's3', 's4'];
 
+/**
+ * A client that is told to come back comes a second after it was refused, which is a second after the rotation at most; a
+ * shorter grace is over by then. Milliseconds.
+ */
+const SHORTEST_HEALING_GRACE = 2000;
+
 /** {@link GrantStore} in Redis. */
 export class RedisGrants implements GrantStore {
   readonly #connection: RedisConnection;
@@ -95,38 +101,39 @@ export class RedisGrants implements GrantStore {
    *   ended as soon as Redis can be reached.
    */
   async redeem(request: RedeemRequest): Promise<RedeemAnswer> {
-    const { reply, acknowledged } = await this.#redeem(request);
+    const subject = this.#connection.crossesSlots ? await this.#judgedSubject(request) : undefined;
+    const canLook = subject !== undefined;
+    const { reply, acknowledged } = await this.#move(
+      request,
+      canLook ? REDEEM_AND_LOOK : REDEEM,
+      [...this.#keysOf(request), ...(canLook ? watermarkKeys(this.#keys, request.clientUid, subject) : [])],
+      request,
+    );
     const answer = redeemAnswer(request.grantId, reply as RedeemReply);
     this.#rememberAlert(request.grantId, answer);
     if (answer.outcome !== 'redeemed') return answer;
     this.#subjects.learn(request.grantId, answer.grant.subject);
-    try {
-      if (!acknowledged) throw unacknowledged(REDEEM);
-      return (await this.#isEndedElsewhere(request, answer)) ? { outcome: 'ended' } : answer;
-    } catch (error) {
-      // It is redeemed, and nobody is given anything: the same code again would pass for a replay.
-      await this.#void(request);
-      if (!(error instanceof StoreUnavailableError)) throw error;
-      throw new StoreUnavailableError(error.operation, error.cause, { reason: error.reason, retriable: false });
-    }
+    return await this.#confirmed(request, answer, { acknowledged, script: REDEEM });
   }
 
-  /** @throws StoreUnavailableError also when too few replicas have the rotation: the grace answers it again */
+  /**
+   * @throws StoreUnavailableError also when too few replicas have the rotation, or a kill switch elsewhere cannot be looked at:
+   *   the grace answers it again. Where there is none long enough, the family is ended as `redeem` ends a code.
+   */
   async rotate(request: RotateRequest): Promise<RotateAnswer> {
     const { grantId, clientUid } = request;
     const subject = await this.#judgedSubject(request);
     const canLook = subject !== undefined && this.#connection.crossesSlots;
     const watermark = subject === undefined || canLook ? undefined : await this.#watermarks.read(clientUid, subject);
-    const { reply, acknowledged } = await this.#connection.runDurably(
+    const { reply, acknowledged } = await this.#move(
+      request,
       canLook ? ROTATE_AND_LOOK : ROTATE,
       [...this.#keysOf(request), ...(canLook ? watermarkKeys(this.#keys, clientUid, subject) : [])],
-      [JSON.stringify({ ...request, watermark })],
+      { ...request, watermark },
     );
     const answer = rotateAnswer(grantId, reply as RotateReply);
     this.#rememberAlert(grantId, answer);
-    if (!('generation' in answer)) return answer;
-    if (!acknowledged) throw unacknowledged(ROTATE);
-    return (await this.#isEndedElsewhere(request, answer)) ? { outcome: 'ended' } : answer;
+    return 'generation' in answer ? await this.#confirmed(request, answer, { acknowledged, script: ROTATE }) : answer;
   }
 
   /** A replica may be asked: it knows no other subject, and at worst none. */
@@ -160,16 +167,37 @@ export class RedisGrants implements GrantStore {
     };
   }
 
-  async #redeem(request: RedeemRequest): Promise<{ reply: unknown; acknowledged: boolean }> {
-    const subject = this.#connection.crossesSlots ? await this.#judgedSubject(request) : undefined;
-    const canLook = subject !== undefined;
-    const keys = [...this.#keysOf(request), ...(canLook ? watermarkKeys(this.#keys, request.clientUid, subject) : [])];
+  async #move(
+    request: RedeemRequest | RotateRequest,
+    script: Script,
+    keys: readonly string[],
+    told: object,
+  ): Promise<{ reply: unknown; acknowledged: boolean }> {
     try {
-      return await this.#connection.runDurably(canLook ? REDEEM_AND_LOOK : REDEEM, keys, [JSON.stringify(request)]);
+      return await this.#connection.runDurably(script, keys, [JSON.stringify(told)]);
     } catch (error) {
+      const isUnsure = error instanceof StoreUnavailableError && mayHaveRun(error.cause);
       // Nobody waits for it: sent now it is right behind the try, wherever that one is held up.
-      if (error instanceof StoreUnavailableError && mayHaveRun(error.cause)) this.#void(request).catch(() => {});
+      if (isUnsure && !isRepeatable(request)) this.#void(request).catch(() => {});
       throw error;
+    }
+  }
+
+  /** The answer to what has moved the grant, unless it may be lost, or a kill switch has ended it. @throws StoreUnavailableError */
+  async #confirmed<Answer extends { readonly grant: StoredGrant }>(
+    request: RedeemRequest | RotateRequest,
+    answer: Answer,
+    { acknowledged, script }: { acknowledged: boolean; script: Script },
+  ): Promise<Answer | { readonly outcome: 'ended' }> {
+    try {
+      if (!acknowledged) throw unacknowledged(script);
+      return (await this.#isEndedElsewhere(request, answer)) ? { outcome: 'ended' } : answer;
+    } catch (error) {
+      if (isRepeatable(request)) throw error;
+      // It has moved, and nobody is given anything: the same again would pass for a replay or for reuse.
+      await this.#void(request);
+      if (!(error instanceof StoreUnavailableError)) throw error;
+      throw new StoreUnavailableError(error.operation, error.cause, { reason: error.reason, retriable: false });
     }
   }
 
@@ -189,8 +217,8 @@ export class RedisGrants implements GrantStore {
     return createdAt <= (await this.#watermarks.read(clientUid, subject));
   }
 
-  // Nobody was given anything under this grant. Now, and again after a reconnect.
-  async #void({ grantId, attemptId }: RedeemRequest): Promise<void> {
+  // Nobody was given anything by this try. Now, and again after a reconnect.
+  async #void({ grantId, attemptId }: RedeemRequest | RotateRequest): Promise<void> {
     const keys = [this.#keys.grant(grantId)];
     this.#connection.remember(VOID, keys, [attemptId]);
     try {
@@ -219,6 +247,12 @@ export function parseAlert(json: string): Alert {
   const alert = JSON.parse(json) as Alert;
   const { presentedGeneration, currentGeneration, lastAddress } = alert;
   return { ...alert, presentedGeneration, currentGeneration, lastAddress };
+}
+
+/** Whether the same request is answered again, soon, without being taken for another's. */
+function isRepeatable(request: RedeemRequest | RotateRequest): boolean {
+  if (!('generation' in request)) return false;
+  return request.rotation === 'Never' || request.reuseGrace >= SHORTEST_HEALING_GRACE;
 }
 
 function redeemAnswer(grantId: string, reply: RedeemReply): RedeemAnswer {

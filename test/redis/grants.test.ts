@@ -3,9 +3,9 @@
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { StoreUnavailableError } from '../../src/oauth/error.ts';
-import type { Stores } from '../../src/oauth/ports.ts';
+import type { Alert, Grant, Stores } from '../../src/oauth/ports.ts';
 import type { ManagedConnection, RedisConnection } from '../../src/redis/connection.ts';
-import { RedisKeys } from '../../src/redis/keys.ts';
+import { RedisKeys, shardOf } from '../../src/redis/keys.ts';
 import { Outbox } from '../../src/redis/outbox.ts';
 import { redisStores } from '../../src/redis/stores.ts';
 import { UnansweredError } from '../../src/redis/unanswered.ts';
@@ -38,6 +38,11 @@ describeRedis('grants in Redis', () => {
     await connection.close();
     await server.stop();
   });
+
+  async function alertsAbout({ grantId }: Grant): Promise<readonly Alert[]> {
+    const { entries } = await new Outbox({ connection, keys }).list(shardOf(grantId));
+    return entries.map(({ alert }) => alert).filter((alert) => alert.grantId === grantId);
+  }
 
   describe('after the server has begun another history', () => {
     const failOver = () => server.command('DEBUG', 'CHANGE-REPL-ID');
@@ -125,6 +130,31 @@ describeRedis('grants in Redis', () => {
       });
     });
 
+    it.each([0, 1000])(
+      'ends the family silently where a grace of %i ms would be over before the retry',
+      async (reuseGrace) => {
+        acknowledged = true;
+        const grant = await redeemed(careful.grants);
+        const refreshed = () => careful.grants.rotate(rotateRequest(grant, 0, { reuseGrace }));
+        acknowledged = false;
+        expect(await refusal(refreshed())).toEqual({ retriable: false });
+        acknowledged = true;
+        expect(await refreshed()).toEqual({ outcome: 'gone' });
+        expect(await careful.grants.read(grant.grantId)).toMatchObject({ revoked: true });
+        expect(await alertsAbout(grant)).toEqual([]);
+      },
+    );
+
+    it('refuses a refresh that rotates nothing, which needs no grace to be answered again', async () => {
+      acknowledged = true;
+      const grant = await redeemed(careful.grants);
+      const refreshed = () => careful.grants.rotate(rotateRequest(grant, 0, { rotation: 'Never', reuseGrace: 0 }));
+      acknowledged = false;
+      expect(await refusal(refreshed())).toEqual({ retriable: true });
+      acknowledged = true;
+      expect(await refreshed()).toMatchObject({ outcome: 'rotated', generation: 0 });
+    });
+
     it('tells what is refused anyway', async () => {
       expect(await careful.grants.redeem(redeemRequest(sampleGrant()))).toEqual({ outcome: 'gone' });
       expect(await careful.grants.rotate(rotateRequest(sampleGrant(), 0))).toEqual({ outcome: 'gone' });
@@ -144,9 +174,15 @@ describeRedis('grants in Redis', () => {
     });
   });
 
-  describe('when the answer to a redemption is lost', () => {
-    /** Loses the answer of the next redemption, which has run or not. */
-    function losing({ runs, cause }: { runs: boolean; cause: unknown }): Stores {
+  describe('when an answer is lost', () => {
+    interface Losing {
+      readonly runs: boolean;
+      readonly cause: unknown;
+      /** Is given what has not run, to run it late. */
+      readonly late?: (run: () => Promise<unknown>) => void;
+    }
+    /** Loses the answer of the next redemption or rotation, which has run or not. */
+    function losing({ runs, cause, late = () => {} }: Losing): Stores {
       let lost = false;
       return redisStores({
         keys,
@@ -156,7 +192,9 @@ describeRedis('grants in Redis', () => {
           async runDurably(script, of, args) {
             if (lost) return connection.runDurably(script, of, args);
             lost = true;
-            if (runs) await connection.run(script, of, args);
+            const run = () => connection.run(script, of, args);
+            if (runs) await run();
+            else late(run);
             throw new StoreUnavailableError(script.name, cause);
           },
           remember: (script, of, args) => connection.remember(script, of, args),
@@ -175,8 +213,34 @@ describeRedis('grants in Redis', () => {
       await expect(grants.redeem(redeemRequest(grant))).rejects.toThrow(StoreUnavailableError);
       expect(await grants.redeem(redeemRequest(grant))).toEqual({ outcome: 'gone' });
       expect(await grants.rotate(rotateRequest(grant, 0))).toEqual({ outcome: 'gone' });
-      const { entries } = await new Outbox({ connection, keys }).list(grant.grantId.slice(0, 3));
-      expect(entries.filter(({ alert }) => alert.grantId === grant.grantId)).toEqual([]);
+      expect(await alertsAbout(grant)).toEqual([]);
+    });
+
+    it('ends a family that was rotated without a grace, so that no reuse is raised', async () => {
+      const { grants } = losing({ runs: true, cause: dropped });
+      const grant = await redeemed(stores.grants);
+      const refreshed = () => grants.rotate(rotateRequest(grant, 0, { reuseGrace: 0 }));
+      await expect(refreshed()).rejects.toThrow(StoreUnavailableError);
+      expect(await refreshed()).toEqual({ outcome: 'gone' });
+      expect(await alertsAbout(grant)).toEqual([]);
+    });
+
+    it('leaves a family that was not rotated as it was: the next try is good, and the one given up never', async () => {
+      const grant = await redeemed(stores.grants);
+      let arrive = async (): Promise<unknown> => undefined;
+      const { grants } = losing({
+        runs: false,
+        cause: dropped,
+        late: (run) => {
+          arrive = run;
+        },
+      });
+      const refreshed = (of: Stores['grants'], generation: number) =>
+        of.rotate(rotateRequest(grant, generation, { reuseGrace: 0 }));
+      await expect(refreshed(grants, 0)).rejects.toThrow(StoreUnavailableError);
+      expect(await refreshed(stores.grants, 0)).toMatchObject({ outcome: 'rotated', generation: 1 });
+      expect(await arrive()).toEqual(['gone']);
+      expect(await refreshed(stores.grants, 1)).toMatchObject({ outcome: 'rotated', generation: 2 });
     });
 
     it.each([
@@ -184,18 +248,15 @@ describeRedis('grants in Redis', () => {
       ['after the next try', 1],
     ])('answers gone to the try that was given up and arrives only then: %s', async (_when, tries) => {
       let arrive = async (): Promise<unknown> => undefined;
-      const late: RedisConnection = {
-        crossesSlots: connection.crossesSlots,
-        run: (script, of, args) => connection.run(script, of, args),
-        async runDurably(script, of, args) {
-          arrive = () => connection.run(script, of, args);
-          throw new StoreUnavailableError(script.name, new UnansweredError('timeout'));
+      const { grants } = losing({
+        runs: false,
+        cause: new UnansweredError('timeout'),
+        late: (run) => {
+          arrive = run;
         },
-        remember: (script, of, args) => connection.remember(script, of, args),
-        close: async () => {},
-      };
+      });
       const grant = await issued(stores.grants);
-      await expect(redisStores({ connection: late, keys }).grants.redeem(redeemRequest(grant))).rejects.toThrow();
+      await expect(grants.redeem(redeemRequest(grant))).rejects.toThrow();
       const next = () => stores.grants.redeem(redeemRequest(grant));
       const answers = [];
       if (tries > 0) answers.push(await next());
@@ -203,8 +264,7 @@ describeRedis('grants in Redis', () => {
       if (tries === 0) answers.push(await next());
       expect(answers).toMatchObject([{ outcome: 'redeemed' }]);
       expect(await stores.grants.rotate(rotateRequest(grant, 0))).toMatchObject({ outcome: 'rotated' });
-      const { entries } = await new Outbox({ connection, keys }).list(grant.grantId.slice(0, 3));
-      expect(entries.filter(({ alert }) => alert.grantId === grant.grantId)).toEqual([]);
+      expect(await alertsAbout(grant)).toEqual([]);
     });
 
     it('leaves a code that was not redeemed as it was: now and when revocations are applied again', async () => {
@@ -217,10 +277,12 @@ describeRedis('grants in Redis', () => {
     });
   });
 
-  describe('when the kill switches of a Cluster cannot be looked at after a redemption', () => {
-    it('voids the code: no retry can succeed, and no replay is raised', async () => {
-      let isAway = true;
-      const { grants } = redisStores({
+  describe('when the kill switches of a Cluster cannot be looked at afterwards', () => {
+    let isAway: boolean;
+    let grants: Stores['grants'];
+    beforeEach(() => {
+      isAway = false;
+      ({ grants } = redisStores({
         keys,
         connection: {
           crossesSlots: false,
@@ -228,18 +290,37 @@ describeRedis('grants in Redis', () => {
             if (isAway && script.name === 'watermarkReadPair') throw new StoreUnavailableError(script.name);
             return await connection.run(script, of, args);
           },
-          runDurably: (script, of, args) => connection.runDurably(script, of, args),
+          async runDurably(script, of, args) {
+            const answer = await connection.runDurably(script, of, args);
+            isAway = true;
+            return answer;
+          },
           remember: (script, of, args) => connection.remember(script, of, args),
           close: async () => {},
         },
-      });
+      }));
+    });
+
+    it('voids the code: no retry can succeed, and no replay is raised', async () => {
       const grant = await issued(grants);
       const request = () => redeemRequest(grant, { revokedBefore: 0 });
       await expect(grants.redeem(request())).rejects.toMatchObject({ retriable: false });
       isAway = false;
       expect(await grants.redeem(request())).toEqual({ outcome: 'gone' });
-      const { entries } = await new Outbox({ connection, keys }).list(grant.grantId.slice(0, 3));
-      expect(entries.filter(({ alert }) => alert.grantId === grant.grantId)).toEqual([]);
+      expect(await alertsAbout(grant)).toEqual([]);
+    });
+
+    it('refuses a refresh, which the grace answers again; without one it ends the family, and no reuse is raised', async () => {
+      const [healed, dead] = [await redeemed(stores.grants), await redeemed(stores.grants)];
+      const refreshed = (grant: Grant, reuseGrace: number) => {
+        isAway = false;
+        return grants.rotate(rotateRequest(grant, 0, { revokedBefore: 0, reuseGrace }));
+      };
+      await expect(refreshed(healed, 10_000)).rejects.toMatchObject({ retriable: true });
+      await expect(refreshed(dead, 0)).rejects.toMatchObject({ retriable: false });
+      expect(await stores.grants.rotate(rotateRequest(healed, 0))).toMatchObject({ outcome: 'benign_retry' });
+      expect(await stores.grants.rotate(rotateRequest(dead, 0, { reuseGrace: 0 }))).toEqual({ outcome: 'gone' });
+      expect(await alertsAbout(dead)).toEqual([]);
     });
   });
 
