@@ -57,6 +57,8 @@ spec:
 export interface ClientAnswer {
   readonly status: number;
   readonly body: Readonly<Record<string, unknown>>;
+  /** The header, where there is one. */
+  readonly retryAfter?: string | undefined;
 }
 
 /** One line of the audit stream. */
@@ -193,7 +195,8 @@ class ReplicaProcess implements Replica {
         signal: AbortSignal.timeout(this.#options.requestLimit),
       });
       const text = await response.text();
-      return { status: response.status, body: text === '' ? {} : (JSON.parse(text) as ClientAnswer['body']) };
+      const body = text === '' ? {} : (JSON.parse(text) as ClientAnswer['body']);
+      return { status: response.status, body, retryAfter: response.headers.get('retry-after') ?? undefined };
     } catch {
       return { status: 0, body: {} };
     }
