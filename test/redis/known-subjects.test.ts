@@ -16,6 +16,20 @@ it('the subjects of 10 000 grants are known, the first goes for the next', () =>
   expect([0, 1, 10_000].map((grant) => subjects.of(`grant-${grant}`))).toEqual([undefined, 'usr_1', 'usr_10000']);
 });
 
+it('the subject of a grant that is used stays known, however many others come', () => {
+  const subjects = new KnownSubjects();
+  subjects.learn('used', 'usr_alice');
+  subjects.learn('learned again', 'usr_bob');
+  for (let grant = 0; grant < 20_000; grant++) {
+    subjects.learn(`grant-${grant}`, `usr_${grant}`);
+    if (grant % 5000 !== 0) continue;
+    expect(subjects.of('used')).toBe('usr_alice');
+    subjects.learn('learned again', 'usr_bob');
+  }
+  const known = ['used', 'learned again', 'grant-0'].map((grant) => subjects.of(grant));
+  expect(known).toEqual(['usr_alice', 'usr_bob', undefined]);
+});
+
 describeRedis('a grant whose subject is known', () => {
   it('is gone all the same once Redis has it no more, or it was revoked by another replica', async () => {
     const server = await startRedis();
