@@ -5,6 +5,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { OAuthError, StoreUnavailableError } from '../oauth/error.ts';
+import { describeFault } from '../oauth/fault.ts';
 import { issuerPath } from '../oauth/issuer.ts';
 import type { Endpoint } from './endpoint.ts';
 import { describeError, type ErrorAnswer, errorBody } from './errors.ts';
@@ -68,13 +69,11 @@ export class ErrorWriter {
     if (error instanceof OAuthError && error.clientId !== undefined) facts.clientId = error.clientId;
     if (answer.status === 429) metrics.rateLimited?.inc({ limit: answer.reason });
     if (error instanceof StoreUnavailableError) {
-      log.warn(
-        { requestId: request.id, operation: error.operation, cause: describeCause(error.cause) },
-        'store unavailable',
-      );
+      const { operation, reason } = error;
+      log.warn({ requestId: request.id, operation, reason, cause: describeFault(error) }, 'store unavailable');
     }
     if (answer.reason === 'unexpected') {
-      log.error({ requestId: request.id, route: endpoint?.route, cause: describeCause(error) }, 'unexpected error');
+      log.error({ requestId: request.id, route: endpoint?.route, cause: describeFault(error) }, 'unexpected error');
     }
     if (endpoint?.answers === 'json' && endpoint.handlers.POST !== undefined && endpoint.body !== 'json') {
       metrics.tokenErrors?.inc({ endpoint: endpoint.route, error: answer.error, reason: answer.reason });
@@ -91,9 +90,4 @@ function looks(endpoint: Endpoint | undefined, request: FastifyRequest): 'json' 
 function faultCode({ status }: ErrorAnswer): FaultCode | undefined {
   if (status < 500) return undefined;
   return status === 503 ? 'temporarily_unavailable' : 'server_error';
-}
-
-function describeCause(cause: unknown): string | undefined {
-  if (cause === undefined) return undefined;
-  return cause instanceof Error ? (cause.stack ?? cause.message) : String(cause);
 }

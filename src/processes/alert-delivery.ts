@@ -4,6 +4,7 @@
 import type { Logger } from 'pino';
 import type { Metrics } from '../http/metrics.ts';
 import { StoreUnavailableError } from '../oauth/error.ts';
+import { describeFault } from '../oauth/fault.ts';
 import type { Alert } from '../oauth/ports.ts';
 import type { AlertTurns } from '../redis/alert-turns.ts';
 import { SHARDS } from '../redis/keys.ts';
@@ -216,7 +217,7 @@ export class AlertDelivery {
   /** What Redis did not take or tell now, a sweep will find. */
   #noteFault(error: unknown): void {
     if (error instanceof StoreUnavailableError) return;
-    this.#options.log.error({ cause: error instanceof Error ? error.stack : String(error) }, 'alert delivery failed');
+    this.#options.log.error({ cause: describeFault(error) }, 'alert delivery failed');
   }
 
   #after(pause: number, work: () => Promise<void>): void {

@@ -4,6 +4,7 @@
 import { setTimeout } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
+import { describeFault } from '../oauth/fault.ts';
 
 const FINISH_SECONDS = 25;
 
@@ -63,7 +64,7 @@ export function endOnSignals(options: ShutdownOptions): void {
     else drain(options).then(finish, onFault);
   }
   function onFault(error: unknown): void {
-    log.fatal({ cause: error instanceof Error ? error.stack : String(error) }, 'unhandled');
+    log.fatal({ cause: describeFault(error) }, 'unhandled');
     finish(1);
   }
   process.on('SIGTERM', onSignal);
