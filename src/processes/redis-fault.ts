@@ -24,13 +24,21 @@ export function unreachable(redis: RedisSettings, cause: unknown): StartError {
   return new StartError(sentence(redis, place, reasons(cause)), 1);
 }
 
+/** How ioredis begins what it says when no Sentinel tells where the primary is; the last error stands behind it. */
+const NO_SENTINEL = 'All sentinels are unreachable';
+
 function sentence({ target, username }: RedisSettings, place: string, reason: string): string {
-  const user = username === undefined ? '' : ' and GRANTRY_REDIS_USERNAME';
+  // The Sentinels have a password of their own, and no user.
+  const isOfSentinels = reason.startsWith(NO_SENTINEL);
+  const [file, asker] = isOfSentinels
+    ? ['GRANTRY_REDIS_SENTINEL_PASSWORD_FILE', `a Sentinel of ${place}`]
+    : ['GRANTRY_REDIS_PASSWORD_FILE', `Redis at ${place}`];
+  const user = username === undefined || isOfSentinels ? '' : ' and GRANTRY_REDIS_USERNAME';
   if (reason.includes('NOAUTH')) {
-    return `GRANTRY_REDIS_PASSWORD_FILE is not set, but Redis at ${place} asks for a password: put it into a file and name it there`;
+    return `${file} is not set, but ${asker} asks for a password: put it into a file and name it there`;
   }
   if (/WRONGPASS|invalid username-password|invalid password/i.test(reason)) {
-    return `GRANTRY_REDIS_PASSWORD_FILE: Redis at ${place} refuses this password: correct the file${user}`;
+    return `${file}: ${asker} refuses this password: correct the file${user}`;
   }
   if (reason.includes('NOPERM')) {
     return `GRANTRY_REDIS_USERNAME: the user may not do at ${place} what grantry needs: correct its ACL (${reason})`;

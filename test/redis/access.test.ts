@@ -6,6 +6,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { StoreUnavailableError } from '../../src/oauth/error.ts';
+import { readSettings } from '../../src/processes/config.ts';
+import { createLog } from '../../src/processes/log.ts';
+import { openRedisState } from '../../src/processes/redis-state.ts';
 import type { RedisCredentials } from '../../src/redis/clients.ts';
 import type { Script } from '../../src/redis/connection.ts';
 import { agreeOnIssuer } from '../../src/redis/deployment.ts';
@@ -16,7 +19,7 @@ import { checkRedis } from '../../src/redis/start-checks.ts';
 import { redisStores } from '../../src/redis/stores.ts';
 import { until } from '../until.ts';
 import { connectTo } from './connect.ts';
-import { describeRedis, type RedisServer, startRedis } from './servers.ts';
+import { describeRedis, type RedisServer, type ReplicatedRedis, startRedis, startReplicated } from './servers.ts';
 
 const PING: Script = { name: 'testPing', keys: 1, lua: "return redis.call('EXISTS', KEYS[1])" };
 
@@ -93,6 +96,36 @@ describeRedis('a Redis with TLS and a password', () => {
     );
     await connection.close();
     await server.command('CONFIG', 'SET', 'requirepass', 'first');
+  });
+});
+
+describeRedis('Sentinels with a password', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'grantry-sentinels-'));
+  const file = join(folder, 'password');
+  let redis: ReplicatedRedis;
+  beforeAll(async () => {
+    redis = await startReplicated({ sentinelPassword: 'sentinels' });
+  }, 30_000);
+  afterAll(async () => {
+    await redis?.stop();
+    rmSync(folder, { recursive: true });
+  });
+
+  async function open(password: string | undefined) {
+    writeFileSync(file, `${password}\n`);
+    const named = password === undefined ? {} : { GRANTRY_REDIS_SENTINEL_PASSWORD_FILE: file };
+    const { redis: settings } = readSettings({ environment: { GRANTRY_REDIS_URL: redis.url, ...named } });
+    if (settings === undefined) throw new Error('no Redis is configured');
+    const issuer = { explicit: 'https://id.example', fallback: 'https://id.example' };
+    return await openRedisState({ redis: settings, log: createLog('silent', process.stdout), issuer });
+  }
+
+  it('tell where the primary is to whoever has it in a file, and to nobody else', async () => {
+    const state = await open('sentinels');
+    expect(await state.stores.replays.claim('test', 'value', Date.now() + 60_000)).toBe('fresh');
+    await state.close();
+    await expect(open('another one')).rejects.toThrow(/^GRANTRY_REDIS_SENTINEL_PASSWORD_FILE: .* refuses/);
+    await expect(open(undefined)).rejects.toThrow(/^GRANTRY_REDIS_SENTINEL_PASSWORD_FILE is not set/);
   });
 });
 

@@ -78,8 +78,11 @@ const PRIMARY_NAME = 'grantry';
 /** For how long no server is taken for dead unless a test asks for it, however busy the machine; milliseconds. */
 export const LONG = 60_000;
 
-/** Starts a replicated set whose primary is replaced only when a test asks for it. */
-export async function startReplicated(): Promise<ReplicatedRedis> {
+/**
+ * Starts a replicated set whose primary is replaced only when a test asks for it.
+ * @param options.sentinelPassword what the Sentinels ask for, also of each other; none by default
+ */
+export async function startReplicated(options: { sentinelPassword?: string } = {}): Promise<ReplicatedRedis> {
   // Whoever restarts is empty: what a replica was sent as a file must not come back as an old state.
   const shared = { 'repl-diskless-sync-delay': 0, 'rdb-del-sync-files': 'yes' };
   const first = await startRedis({ settings: shared });
@@ -94,7 +97,7 @@ export async function startReplicated(): Promise<ReplicatedRedis> {
     'sentinel down-after-milliseconds': `${PRIMARY_NAME} ${LONG}`,
     'sentinel failover-timeout': `${PRIMARY_NAME} 1000`,
   };
-  const sentinels = await Promise.all([0, 1, 2].map(() => startSentinel(watch)));
+  const sentinels = await Promise.all([0, 1, 2].map(() => startSentinel(watch, options.sentinelPassword)));
   await until('the Sentinels know each other and the replicas', async () => {
     const views = await Promise.all(sentinels.map((each) => each.command('INFO', 'sentinel')));
     return views.every((view) => /status=ok,.*slaves=2,sentinels=3/.test(String(view)));
@@ -193,8 +196,12 @@ const SENTINEL_PACE = {
   'tilt-period': 1000,
 } as const;
 
-async function startSentinel(watch: Readonly<Record<string, string>>): Promise<RedisServer> {
-  const server = await startOn(1, (port) => new ServerProcess({ settings: watch }, port, ['--sentinel']));
+async function startSentinel(watch: Readonly<Record<string, string>>, password?: string): Promise<RedisServer> {
+  const guarded =
+    password === undefined
+      ? { settings: watch }
+      : { settings: { ...watch, requirepass: password }, client: { password } };
+  const server = await startOn(1, (port) => new ServerProcess(guarded, port, ['--sentinel']));
   await server.command('SENTINEL', 'DEBUG', ...Object.entries(SENTINEL_PACE).flat());
   return server;
 }
