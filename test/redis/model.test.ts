@@ -10,7 +10,15 @@ import { connectTo } from './connect.ts';
 import { dump, secretsIn } from './dump.ts';
 import { failOver } from './fail-over.ts';
 import { frozen } from './frozen-time.ts';
-import { describeRedis, type RedisServer, type ReplicatedRedis, startRedis, startReplicated } from './servers.ts';
+import {
+  describeRedis,
+  type RedisCluster,
+  type RedisServer,
+  type ReplicatedRedis,
+  startCluster,
+  startRedis,
+  startReplicated,
+} from './servers.ts';
 
 let histories = 0;
 
@@ -19,9 +27,9 @@ interface Befalling {
   empty(): Promise<unknown>;
 }
 
-/** The stores of one history, by way of two connections. @param primary the server that holds everything now */
+/** The stores of one history, by way of two connections. @param primaries the servers that hold everything now */
 async function replicasOver(
-  { url, primary }: { readonly url: string; primary(): Promise<RedisServer> },
+  { url, primaries }: { readonly url: string; primaries(): Promise<readonly RedisServer[]> },
   clock: { now(): number },
   befalling: Befalling,
 ): Promise<ModelStores> {
@@ -44,7 +52,7 @@ async function replicasOver(
       },
     },
     async inspect(model) {
-      const held = await dump(await primary(), prefix);
+      const held = (await Promise.all((await primaries()).map((server) => dump(server, prefix)))).join('\n');
       const secrets = model.grants.flatMap(({ code, verifier, accessTokens, refreshTokens }) => [
         ...[code, verifier],
         ...[...accessTokens, ...refreshTokens].map(({ token }) => token),
@@ -67,13 +75,32 @@ describeRedis('any history of grants over one Redis server', () => {
   afterAll(() => server.stop());
 
   it(KEEPS, async () => {
-    const deployment = { url: server.url, primary: async () => server };
+    const deployment = { url: server.url, primaries: async () => [server] };
     const befalling: Befalling = {
       // What a promotion does to the one server there is: its history gets another name.
       failOver: async () => void (await server.command('DEBUG', 'CHANGE-REPL-ID')),
       empty: () => server.command('FLUSHALL'),
     };
     await runModel('one Redis server', (clock) => replicasOver(deployment, clock, befalling), { runs: 15 });
+  }, 120_000);
+});
+
+describeRedis('any history of grants over a Redis Cluster', () => {
+  let cluster: RedisCluster;
+  beforeAll(async () => {
+    cluster = await startCluster();
+  }, 30_000);
+  afterAll(() => cluster.stop());
+
+  it(KEEPS, async () => {
+    const deployment = { url: cluster.url, primaries: async () => cluster.primaries };
+    const atAll = (...words: readonly string[]) =>
+      Promise.all(cluster.primaries.map((primary) => primary.command(...words)));
+    const befalling: Befalling = {
+      failOver: async () => void (await atAll('DEBUG', 'CHANGE-REPL-ID')),
+      empty: () => atAll('FLUSHALL'),
+    };
+    await runModel('a Redis Cluster', (clock) => replicasOver(deployment, clock, befalling), { runs: 8 });
   }, 120_000);
 });
 
@@ -89,6 +116,7 @@ describeRedis('any history of grants over Redis under Sentinels', () => {
       failOver: (connections) => failOver(redis, connections),
       empty: async () => (await redis.primary()).command('FLUSHALL'),
     };
-    await runModel('Redis under Sentinels', (clock) => replicasOver(redis, clock, befalling), { runs: 2 });
+    const deployment = { url: redis.url, primaries: async () => [await redis.primary()] };
+    await runModel('Redis under Sentinels', (clock) => replicasOver(deployment, clock, befalling), { runs: 2 });
   }, 240_000);
 });
