@@ -65,8 +65,6 @@ async function replicasOver(
   };
 }
 
-const KEEPS = 'keeps one redemption, dead families dead, scopes from growing, tokens with their client, one alert each';
-
 describeRedis('any history of grants over one Redis server', () => {
   let server: RedisServer;
   beforeAll(async () => {
@@ -74,7 +72,7 @@ describeRedis('any history of grants over one Redis server', () => {
   });
   afterAll(() => server.stop());
 
-  it(KEEPS, async () => {
+  it('keeps one redemption, dead families dead, scopes from growing, tokens with their client, one alert each', async () => {
     const deployment = { url: server.url, primaries: async () => [server] };
     const befalling: Befalling = {
       // What a promotion does to the one server there is: its history gets another name.
@@ -92,7 +90,7 @@ describeRedis('any history of grants over a Redis Cluster', () => {
   }, 30_000);
   afterAll(() => cluster.stop());
 
-  it(KEEPS, async () => {
+  it('keeps one redemption, dead families dead, scopes from growing, tokens with their client, one alert each', async () => {
     const deployment = { url: cluster.url, primaries: async () => cluster.primaries };
     const atAll = (...words: readonly string[]) =>
       Promise.all(cluster.primaries.map((primary) => primary.command(...words)));
@@ -111,7 +109,7 @@ describeRedis('any history of grants over Redis under Sentinels', () => {
   }, 30_000);
   afterAll(() => redis.stop());
 
-  it(KEEPS, async () => {
+  it('keeps one redemption, dead families dead, scopes from growing, tokens with their client, one alert each', async () => {
     const befalling: Befalling = {
       failOver: (connections) => failOver(redis, connections),
       empty: async () => (await redis.primary()).command('FLUSHALL'),
