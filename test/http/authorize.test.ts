@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { StoreUnavailableError } from '../../src/oauth/error.ts';
 import { answerOf, hidden, type TestBrowser } from './sign-in-browser.ts';
 import { aWorld, CALLBACK, NATIVE, PASSWORD, WEB, type World } from './sign-in-world.ts';
 
@@ -221,6 +222,18 @@ describe('a fault of ours', () => {
       expect(line?.cause).toContain(thrown instanceof Error ? thrown.message : thrown);
     },
   );
+
+  it('is logged with the first word of what the store said, which may quote what it was sent', async () => {
+    const world = await aWorld({ clients: [SKIP] });
+    const browser = await signedIn(world);
+    const said = new Error("MISCONF cannot write 'planted'");
+    world.breakStore('grants', new StoreUnavailableError('grantIssue', said, { reason: 'cannot_persist' }));
+    expect((await browser.get(world.authorizePath())).status).toBe(302);
+    const line = world.logs().findLast(({ msg }) => msg === 'store unavailable');
+    expect(line).toMatchObject({ level: 'warn', operation: 'grantIssue', reason: 'cannot_persist' });
+    expect(line?.cause).toMatch(/^caused by Error: MISCONF$/m);
+    expect(line?.cause).not.toContain('planted');
+  });
 
   it('redirects nowhere while client or redirect URI are not certain', async () => {
     const world = await aWorld({ clients: [SKIP] });
