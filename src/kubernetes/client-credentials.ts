@@ -9,7 +9,7 @@ import {
   hasGeneratedSecret,
   MINIMUM_SECRET_BYTES,
 } from '../admission/client-secret-manifest.ts';
-import { livingVerifiers } from '../admission/client-verifier.ts';
+import { type AcceptedVerifier, livingVerifiers } from '../admission/client-verifier.ts';
 import type { Fault } from '../admission/conditions.ts';
 import { fieldsOf } from '../admission/manifest.ts';
 import type { OAuthClientManifest } from '../admission/oauth-client.ts';
@@ -182,7 +182,7 @@ export class ClientCredentials {
         written = await writeSecret(this.#options, wanted, { present, writtenBefore: stored?.writtenFields, owners });
       } catch (error) {
         if (isNew && isTaken(error)) await this.#unmake(owner);
-        return this.#refused(error, present !== undefined);
+        return this.#refused(error, adviceOn({ ...subject, state: stored }, present));
       }
     }
     const settled = step.settle ?? stored;
@@ -258,14 +258,13 @@ export class ClientCredentials {
   }
 
   /** What the API server does not let us do is for the owner to know. @throws the error unless it is that */
-  #refused(error: unknown, isThere: boolean): CredentialOutcome {
-    if (!(error instanceof KubernetesError) || ![400, 403, 422].includes(error.status) || isTerminating(error))
-      throw error;
-    const mayNot = error.status === 403 || !isThere;
+  #refused(error: unknown, advice: string): CredentialOutcome {
+    if (!(error instanceof KubernetesError) || error.reason === 'Conflict' || isTerminating(error)) throw error;
+    if (![400, 403, 422].includes(error.status)) throw error;
     const fault: Fault = {
       path: ['spec', 'auth', 'clientSecret'],
-      reason: mayNot ? 'SecretWriteForbidden' : 'RotationFailed',
-      message: `The API server refuses the Secret (${error.status} ${error.reason}).`,
+      reason: error.status === 403 ? 'SecretWriteForbidden' : 'RotationFailed',
+      message: `The API server refuses the Secret (${error.status} ${error.reason}).${advice}`,
     };
     return { facts: { secret: () => 'withheld', faults: [fault] }, done: 'kept', again: REFUSED_MILLISECONDS };
   }
@@ -359,6 +358,18 @@ function presentSecret({ owner, manifest, state }: Subject, secret: KubernetesOb
   const isNewest = (text: string) =>
     newest !== undefined && Buffer.from(newest).equals(secretVerifier(owner.uid, text));
   return texts.find((text) => text !== undefined && isNewest(text)) ?? texts[0];
+}
+
+/** What an owner is to know of a Secret that cannot be written. */
+function adviceOn(subject: Subject, present: KubernetesObject | undefined): string {
+  const held = presentSecret(subject, present);
+  const isHeld = ({ verifier }: AcceptedVerifier) =>
+    held !== undefined && Buffer.from(verifier).equals(secretVerifier(subject.owner.uid, held));
+  const isDead = held !== undefined && subject.state?.verifiers.some(isHeld) === false;
+  return [
+    ...(isDead ? [' The client secret in it is not accepted any more.'] : []),
+    ...(present?.immutable === true ? [' It is immutable: delete it, and it is made anew.'] : []),
+  ].join('');
 }
 
 function previousOf(

@@ -23,7 +23,10 @@ export interface ClientReport {
 type Fields = Readonly<Record<string, unknown>>;
 
 /** Reasons beside those of `Accepted` that only the owner can do something about. */
-const FOR_THE_OWNER = ['WeakSecret', 'SecretNotOwned', 'InvalidSecretTemplate', 'InvalidJwks', 'SubjectConflict'];
+const FOR_THE_OWNER = [
+  ...['WeakSecret', 'SecretNotOwned', 'InvalidSecretTemplate', 'RotationFailed'],
+  ...['InvalidJwks', 'SubjectConflict'],
+];
 
 /**
  * The whole status.

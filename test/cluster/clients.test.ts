@@ -339,6 +339,31 @@ describe('a rotation', () => {
     expect(await install.accepts(metadata.uid, await secretOf('leaked'))).toBe(true);
   });
 
+  it.each([
+    ['rotate-now', true],
+    ['rotate-requested-at', false],
+  ])('by %s of a Secret that cannot be written says what still works and what to do', async (annotation, isCut) => {
+    await install.start();
+    const name = `sealed-${annotation}`;
+    await install.apply(team, name);
+    const { metadata } = await install.whenReady(team, name);
+    const old = await secretOf(name);
+    const path = `/api/v1/namespaces/${team}/secrets/${name}-oauth`;
+    await install.patch(path, { immutable: true });
+    await install.apply(team, name, {}, { annotations: { [`grantry.dev/${annotation}`]: 'it leaked' } });
+    const { status } = await install.whenCondition(team, name, 'CredentialsReady', 'RotationFailed');
+    const stalled = status.conditions.find(({ type }: { type: string }) => type === 'Stalled');
+    expect(stalled).toMatchObject({ status: 'True', reason: 'RotationFailed' });
+    expect(stalled.message).toContain('delete it');
+    expect(stalled.message.includes('not accepted any more')).toBe(isCut);
+    expect(await install.accepts(metadata.uid, old)).toBe(!isCut);
+    await cluster.call('DELETE', path);
+    const healed = await install.whenReady(team, name);
+    expect(healed.status.conditions.some(({ type }: { type: string }) => type === 'Stalled')).toBe(false);
+    expect(await secretOf(name)).not.toBe(old);
+    expect(await install.accepts(metadata.uid, await secretOf(name))).toBe(true);
+  });
+
   it('is carried through by another controller, wherever the first one died', async () => {
     for (const dying of ['create Secret', 'apply Secret']) {
       for (const nth of [1, 2]) {
