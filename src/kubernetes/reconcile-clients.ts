@@ -42,8 +42,6 @@ const ASK_MILLISECONDS = 100;
 const PATIENCE_MILLISECONDS = 1000;
 /** How often they are asked after that. */
 const SLOW_ASK_MILLISECONDS = 2000;
-/** What is being changed by somebody else is looked at again when the watch has told of it. */
-const CONFLICT_MILLISECONDS = 50;
 const LAST_USED_MILLISECONDS = 1000;
 
 export class ClientReconciler {
@@ -68,7 +66,10 @@ export class ClientReconciler {
     this.#options.programmed.forget(uid);
   }
 
-  /** @returns milliseconds until it is looked at again even if nothing happens */
+  /**
+   * @returns milliseconds until it is looked at again even if nothing happens
+   * @throws KubernetesError with reason `Conflict` or `AlreadyExists` when something changed meanwhile: look again
+   */
   async reconcile(key: string): Promise<number | undefined> {
     const object = this.#options.clients.get(key);
     if (object === undefined || this.#ending.has(object.metadata.uid)) return undefined;
@@ -81,7 +82,6 @@ export class ClientReconciler {
         this.#ending.add(object.metadata.uid);
         return undefined;
       }
-      if (isConflict(error)) return CONFLICT_MILLISECONDS;
       throw error;
     }
   }
@@ -191,10 +191,6 @@ const CREDENTIAL_EVENTS: Partial<
     note: 'The client secret before the present one ended.',
   },
 };
-
-function isConflict(error: unknown): boolean {
-  return error instanceof KubernetesError && error.status === 409;
-}
 
 function earliest(one: number | undefined, other: number | undefined): number | undefined {
   if (one === undefined || other === undefined) return one ?? other;

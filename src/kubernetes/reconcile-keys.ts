@@ -39,7 +39,6 @@ export interface KeyReconcilerOptions {
 const DEFAULT_RING = 'default';
 /** A plan is carried out and made again until nothing is left to do; this often at most in one look. */
 const ROUNDS = 3;
-const CONFLICT_MILLISECONDS = 50;
 /** How soon an imported key is looked for again, there being no watch on its Secret, and how often one that is there. */
 const IMPORT_MISSING_MILLISECONDS = 1000;
 const IMPORT_MILLISECONDS = 60_000;
@@ -80,15 +79,11 @@ export class KeyReconciler {
   /**
    * @param key `<release namespace>/<name>`
    * @returns milliseconds until it is looked at again even if nothing happens
+   * @throws KubernetesError with reason `Conflict` or `AlreadyExists` when something changed meanwhile: look again
    */
   async reconcile(key: string): Promise<number | undefined> {
-    try {
-      const object = this.#objects.get(key);
-      return object === undefined ? await this.#withoutObject(key) : await this.#withObject(key, object);
-    } catch (error) {
-      if (error instanceof KubernetesError && error.status === 409) return CONFLICT_MILLISECONDS;
-      throw error;
-    }
+    const object = this.#objects.get(key);
+    return object === undefined ? await this.#withoutObject(key) : await this.#withObject(key, object);
   }
 
   async #withoutObject(key: string): Promise<number | undefined> {

@@ -6,6 +6,8 @@ import { KubernetesError } from './client.ts';
 import { WaitingKeys } from './waiting-keys.ts';
 
 const FIRST_RETRY_MILLISECONDS = 5;
+/** What somebody else changes at the same time is no fault: it is looked at again when the watch may have told of it. */
+const FIRST_RETRY_AFTER_CONFLICT_MILLISECONDS = 50;
 const LONGEST_RETRY_MILLISECONDS = 5 * 60_000;
 /** Timers cannot wait longer than 24.8 days. An earlier look does no harm. */
 const LONGEST_WAIT_MILLISECONDS = 24 * 60 * 60_000;
@@ -115,18 +117,27 @@ export class WorkQueue {
       this.#failures.delete(key);
       if (again !== undefined && this.#running) this.addAfter(key, again);
     } catch (error) {
-      metrics.reconciled(kind, 'failed', seconds());
-      const fault = error instanceof KubernetesError ? { fault: error.message } : { err: error };
-      log.error({ kind, key, ...fault }, `${kind} ${key} could not be reconciled`);
-      if (this.#running) this.addAfter(key, this.#retryAfter(key));
+      const isExpected = isConflict(error);
+      metrics.reconciled(kind, isExpected ? 'done' : 'failed', seconds());
+      if (!isExpected) {
+        const fault = error instanceof KubernetesError ? { fault: error.message } : { err: error };
+        log.error({ kind, key, ...fault }, `${kind} ${key} could not be reconciled`);
+      }
+      const first = isExpected ? FIRST_RETRY_AFTER_CONFLICT_MILLISECONDS : FIRST_RETRY_MILLISECONDS;
+      if (this.#running) this.addAfter(key, this.#retryAfter(key, first));
     }
     this.#active.delete(key);
     this.#pumpSoon();
   }
 
-  #retryAfter(key: string): number {
+  #retryAfter(key: string, first: number): number {
     const failures = this.#failures.get(key) ?? 0;
     this.#failures.set(key, failures + 1);
-    return Math.min(LONGEST_RETRY_MILLISECONDS, FIRST_RETRY_MILLISECONDS * 2 ** failures);
+    return Math.min(LONGEST_RETRY_MILLISECONDS, first * 2 ** failures);
   }
+}
+
+/** `AlreadyExists` is one too. */
+function isConflict(error: unknown): boolean {
+  return error instanceof KubernetesError && (error.status === 409 || error.reason === 'Conflict');
 }

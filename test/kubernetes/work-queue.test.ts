@@ -1,6 +1,8 @@
 // The queue of keys, on timers that the test moves.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { KubernetesError } from '../../src/kubernetes/client.ts';
+import { SECRETS } from '../../src/kubernetes/resources.ts';
 import { WorkQueue, type WorkQueueOptions } from '../../src/kubernetes/work-queue.ts';
 
 const looks: { readonly key: string; readonly at: number }[] = [];
@@ -111,6 +113,24 @@ describe('a work queue', () => {
     expect(errors[0]).toMatchObject({ kind: 'OAuthClient', key: 'a' });
     expect(results[0]).toBe('OAuthClient failed');
   });
+
+  it.each([
+    ['Conflict', 409],
+    ['Conflict', 422],
+    ['AlreadyExists', 409],
+  ])(
+    'looks again ever later, and without a word, at what somebody else keeps changing (%s %i)',
+    async (reason, status) => {
+      const conflict = new KubernetesError({ status, reason, verb: 'patch', resource: SECRETS, user: 'somebody' });
+      start(async () => Promise.reject(conflict));
+      queue.add('a');
+      await wait(3_600_000);
+      const waits = looks.slice(1).map(({ at }, index) => at - (looks[index]?.at ?? 0));
+      expect(waits.slice(0, 5)).toEqual([50, 100, 200, 400, 800]);
+      expect(Math.max(...waits)).toBe(300_000);
+      expect([errors, new Set(results)]).toEqual([[], new Set(['OAuthClient done'])]);
+    },
+  );
 
   it('forgets failures after a success', async () => {
     let fails = 4;
