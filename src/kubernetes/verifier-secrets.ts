@@ -54,7 +54,10 @@ export class VerifierSecrets {
     const secret = verifierSecret(owner, state, { releaseNamespace, className });
     assertMayWrite();
     // Its type cannot be changed, and only of this type it counts.
-    if (present !== undefined && present.type !== VERIFIER_SECRET_TYPE) await this.#delete(key, present);
+    if (present !== undefined && present.type !== VERIFIER_SECRET_TYPE) {
+      await this.#delete(key, present);
+      assertMayWrite();
+    }
     const known = this.#own.get(key);
     if (known === undefined) {
       await this.#create(key, secret);

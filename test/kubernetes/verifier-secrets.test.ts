@@ -1,0 +1,57 @@
+import { expect, it } from 'vitest';
+import type { NewObject } from '../../src/kubernetes/client.ts';
+import { LeadershipLostError } from '../../src/kubernetes/lease.ts';
+import type { KubernetesObject } from '../../src/kubernetes/resources.ts';
+import { VerifierSecrets } from '../../src/kubernetes/verifier-secrets.ts';
+
+const OWNER = { namespace: 'shop', name: 'web', uid: 'u-1' };
+const STATE = {
+  ...{ revision: 1, verifiers: [], rotatedAt: 0, writtenFields: undefined },
+  handled: { rotateAt: undefined, rotateNow: undefined },
+};
+
+/** Verifiers of a client where a Secret of another type stands in their place. */
+function behindAnother({ leadsFor }: { leadsFor: number }) {
+  const writes: string[] = [];
+  let left = leadsFor;
+  const name = 'grantry-client-u-1';
+  const metadata = { name, namespace: 'auth', uid: 's-1', resourceVersion: '1', creationTimestamp: '' };
+  const other: KubernetesObject = { apiVersion: 'v1', kind: 'Secret', metadata, type: 'Opaque' };
+  const note = (verb: string) => {
+    writes.push(verb);
+    left -= 1;
+  };
+  const written = (verb: string, object: NewObject): KubernetesObject => {
+    note(verb);
+    return { ...other, ...object, metadata: { ...metadata, ...object.metadata, uid: 's-2', resourceVersion: '2' } };
+  };
+  const verifiers = new VerifierSecrets({
+    api: {
+      get: async () => undefined,
+      create: async (_, object) => written('create', object),
+      apply: async (_, object) => written('apply', object),
+      delete: async () => {
+        note('delete');
+        return 'deleted';
+      },
+    },
+    view: { get: () => other, objects: () => [other] },
+    ...{ releaseNamespace: 'auth', className: 'default' },
+    assertMayWrite: () => {
+      if (left <= 0) throw new LeadershipLostError();
+    },
+  });
+  return { verifiers, writes };
+}
+
+it('a Secret of another type is replaced by the verifiers of its client', async () => {
+  const { verifiers, writes } = behindAnother({ leadsFor: 2 });
+  await verifiers.put(OWNER, STATE);
+  expect(writes).toEqual(['delete', 'create']);
+});
+
+it('verifiers are not written by who stopped leading between removing what was in their place and writing them', async () => {
+  const { verifiers, writes } = behindAnother({ leadsFor: 1 });
+  await expect(verifiers.put(OWNER, STATE)).rejects.toBeInstanceOf(LeadershipLostError);
+  expect(writes).toEqual(['delete']);
+});
