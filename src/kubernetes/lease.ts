@@ -14,8 +14,11 @@ const LEASE_SECONDS = 15;
 /** After so long without a renewal the leader stops. What it began by then has 5 s to arrive. */
 const RENEW_MILLISECONDS = 10_000;
 const RETRY_MILLISECONDS = 2000;
-/** A call that takes longer is not waited for: the next one may still come in time. */
-const CALL_MILLISECONDS = 4000;
+/**
+ * How long a call of a leader may take: one that began while the lease still had time has ended before another leads. One
+ * for the lease itself that takes longer is not waited for: the next one may still come in time.
+ */
+export const LEADERS_CALL_MILLISECONDS = 4000;
 
 /** Thrown before a write by who may not be the leader any more. */
 export class LeadershipLostError extends Error {
@@ -242,7 +245,7 @@ export class LeaseElector {
 }
 
 function answered<Answer>(answer: Promise<Answer>): Promise<Answer> {
-  return inTime(answer, CALL_MILLISECONDS, 'the API server takes too long');
+  return inTime(answer, LEADERS_CALL_MILLISECONDS, 'the API server takes too long');
 }
 
 function spec(lease: KubernetesObject | undefined): LeaseSpec {

@@ -3,7 +3,6 @@
 // rest waits for.
 
 import { hostname } from 'node:os';
-import { DEFAULT_CLASS } from '../admission/manifest.ts';
 import { PEPPER_SECRET, type SingleSecret, WEBHOOK_SECRET } from '../admission/secret-parts.ts';
 import { adminEndpoints, type ReadinessCheck } from '../http/admin.ts';
 import { TrustedProxies } from '../http/client-address.ts';
@@ -16,7 +15,7 @@ import { ClientController } from '../kubernetes/client-controller.ts';
 import { type EventFacts, EventRecorder } from '../kubernetes/events.ts';
 import { InstallSecrets } from '../kubernetes/install-secrets.ts';
 import { KeyController } from '../kubernetes/key-controller.ts';
-import { type Leadership, LeaseElector } from '../kubernetes/lease.ts';
+import { LEADERS_CALL_MILLISECONDS, type Leadership, LeaseElector } from '../kubernetes/lease.ts';
 import { AskedReplicas } from '../kubernetes/observed-replicas.ts';
 import { PolicyController } from '../kubernetes/reconcile-policies.ts';
 import { type FindReplicas, replicasAt, replicasIn } from '../kubernetes/replicas.ts';
@@ -54,6 +53,9 @@ export async function controller({ stderr }: ControllerOptions): Promise<number>
   }
 }
 
+/** One of a namespace, whatever the class: keys, pepper and webhook secret are the namespace's. */
+const LEASE_NAME = 'grantry-controller';
+
 /** What runs while this process leads. */
 interface Led {
   readonly queued: number;
@@ -82,7 +84,7 @@ class ControllerProcess {
     this.#processLog = openLog({ level: settings.logLevel, format: settings.logFormat });
     const { log } = this.#processLog;
     const [clock, random] = [systemClock, systemRandom];
-    this.#api = connectCluster(settings.cluster);
+    this.#api = connectCluster(settings.cluster, { callLimit: LEADERS_CALL_MILLISECONDS });
     this.#metrics = new ControllerMetrics({
       isLeading: () => this.#elector.isLeading,
       queued: () => this.#led.reduce((sum, { queued }) => sum + queued, 0),
@@ -100,7 +102,7 @@ class ControllerProcess {
     const identity = `${hostname()}_${randomId(random, 6)}`;
     this.#events = new EventRecorder({ api: this.#api, instance: identity, clock, log });
     this.#elector = new LeaseElector({
-      ...{ api: this.#api, namespace: settings.namespace, name: leaseName(settings), identity, clock, random, log },
+      ...{ api: this.#api, namespace: settings.namespace, name: LEASE_NAME, identity, clock, random, log },
       onStartedLeading: (leadership) => this.#next(() => this.#lead(leadership)),
       onStoppedLeading: () => this.#next(() => this.#stopLeading()),
     });
@@ -220,11 +222,6 @@ class ControllerProcess {
 /** Undefined: all. */
 function namespacesOf({ watchNamespaces }: Settings): readonly string[] | undefined {
   return watchNamespaces.length === 0 ? undefined : watchNamespaces;
-}
-
-/** Installs of several classes may share a namespace, and each has a leader of its own. */
-function leaseName({ className }: Settings): string {
-  return className === DEFAULT_CLASS ? 'grantry-controller' : `grantry-controller-${className}`;
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

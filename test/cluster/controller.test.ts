@@ -9,6 +9,7 @@ import { ApiServer } from './api-server.ts';
 import { ClientInstall } from './client-controllers.ts';
 import { Cluster } from './cluster.ts';
 import { type ControllerProcess, startController } from './controllers.ts';
+import { FaultProxy, type Match } from './fault-proxy.ts';
 import { sharedCluster } from './shared-cluster.ts';
 
 const cluster = sharedCluster();
@@ -79,6 +80,22 @@ describe('two controllers', () => {
   });
 });
 
+it('controllers of two classes in one namespace have one leader: keys and pepper have no class', async () => {
+  const install = await ClientInstall.make(cluster);
+  const other = { GRANTRY_CLASS: `${install.installation.className}-2` };
+  const leader = await startController(install);
+  await leaderOf([leader]);
+  const waiting = await startController(install, { environment: other });
+  await waiting.ready();
+  await leader.process.end('SIGTERM');
+  await leaderOf([waiting]);
+  const path = `/apis/coordination.k8s.io/v1/namespaces/${install.installation.namespace}/leases`;
+  const { body } = await cluster.call('GET', path);
+  expect(body.items.map(({ metadata }: { metadata: { name: string } }) => metadata.name)).toEqual([
+    'grantry-controller',
+  ]);
+});
+
 describe('a controller', () => {
   it('says which right it lacks, and goes on by itself once it has it', async () => {
     const install = await ClientInstall.make(cluster);
@@ -128,6 +145,29 @@ describe('a controller', () => {
     });
     expect((await fetch(`${controller.admin}/livez`)).status).toBe(200);
     expect(await controller.process.end('SIGTERM')).toBe(0);
+  });
+
+  it('gives a write up that could arrive when another leads', async () => {
+    const install = await ClientInstall.make(cluster);
+    const team = await cluster.namespace();
+    const proxy = await FaultProxy.start(cluster.address);
+    try {
+      const controller = await startController(install, { url: proxy.url });
+      await leaderOf([controller]);
+      const isSecretMade: Match = ({ method, path }) => method === 'POST' && path.endsWith(`/${team}/secrets`);
+      proxy.stall(isSecretMade);
+      await install.apply(team, 'stalled');
+      const tries = () => proxy.requests.filter(isSecretMade).length;
+      await until('it is tried', () => tries() === 1);
+      // A lease has 5 s left when its holder stops beginning anything.
+      await until('it is given up and tried again', () => tries() > 1, 9000);
+      const timedOut = /create secrets in namespace \S+ as \S+ Timeout/;
+      await until('the log says so', () => timedOut.test(controller.process.output));
+    } finally {
+      await endProcesses();
+      proxy.clear();
+      await proxy.stop();
+    }
   });
 
   it.each(['GRANTRY_ISSUER', 'GRANTRY_NAMESPACE'])('does not start without %s', async (name) => {
