@@ -27,6 +27,23 @@ export interface ApiServerAddress {
   readonly keyFile: string;
 }
 
+/** A namespaced custom object, as kube-apiserver stores it. */
+export interface StoredObject {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace: string;
+    readonly uid: string;
+    readonly generation: number;
+    /** Without a fraction of a second. */
+    readonly creationTimestamp: string;
+  };
+  readonly spec: object;
+}
+
+const STORED_AT_ONCE = 16;
+
 /** The issuer of ServiceAccount tokens, which is also their default audience. */
 const SERVICE_ACCOUNT_ISSUER = 'https://kubernetes.default.svc.cluster.local';
 
@@ -39,6 +56,7 @@ function findAssets(): string {
 /** One API server with its etcd. */
 export class ApiServer {
   readonly address: ApiServerAddress;
+  readonly #etcdUrl: string;
   readonly #etcdArguments: readonly string[];
   readonly #arguments: readonly string[];
   #etcd: KeptProcess | undefined;
@@ -62,6 +80,7 @@ export class ApiServer {
     writeFileSync(file('tokens.csv'), `${adminToken},admin,admin,system:masters\n`, { mode: 0o600 });
     mkdirSync(file('certificates'));
     const etcd = `http://127.0.0.1:${ports.etcd}`;
+    this.#etcdUrl = etcd;
     const peer = `http://127.0.0.1:${ports.peer}`;
     this.#etcdArguments = [
       `--data-dir=${file('etcd')}`,
@@ -117,6 +136,30 @@ export class ApiServer {
       },
       60_000,
     );
+  }
+
+  /**
+   * Puts custom objects where kube-apiserver keeps them, without asking it, which takes a fraction of the time. It lists them and tells
+   * of them like any others, so they have to be what it would have stored, uid, age and generation included.
+   * @param kind where it keeps them, such as `grantry.dev/oauthclients`
+   */
+  async store(kind: string, objects: readonly StoredObject[]): Promise<void> {
+    const base64 = (text: string) => Buffer.from(text).toString('base64');
+    const waiting = objects.values();
+    const work = async () => {
+      for (const object of waiting) {
+        const { namespace, name } = object.metadata;
+        const body = JSON.stringify({
+          key: base64(`/registry/${kind}/${namespace}/${name}`),
+          value: base64(JSON.stringify(object)),
+        });
+        // Each by itself: several in one transaction would have one version, and a list could end in the middle of it.
+        const response = await fetch(`${this.#etcdUrl}/v3/kv/put`, { method: 'POST', body });
+        await response.arrayBuffer();
+        if (response.status !== 200) throw new Error(`etcd answered ${response.status}`);
+      }
+    };
+    await Promise.all(Array.from({ length: STORED_AT_ONCE }, work));
   }
 
   /** What kube-apiserver said. */
