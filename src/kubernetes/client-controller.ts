@@ -35,6 +35,8 @@ export interface ClientSources {
   readonly secrets: Watched;
   /** Those Secrets of the release namespace that are parts of grantry. */
   readonly releaseSecrets: Watched;
+  /** Of the replicas; undefined where nobody watches who they are. */
+  readonly endpointSlices?: Watched | undefined;
 }
 
 /** What an install is. */
@@ -100,7 +102,7 @@ export class ClientController {
       ...{ isLiving, random, isServed: (...asked) => programmed.isServed(...asked) },
     });
     this.#reconciler = new ClientReconciler({
-      ...{ ...shared, view: sources.clients, credentials, programmed, reports: this.#reports, record },
+      ...{ ...shared, view: sources.clients, credentials, programmed, reports: this.#reports, record, random },
       lastUsedRate: new TokenBucket({ perSecond: LAST_USED_PER_SECOND, burst: LAST_USED_PER_SECOND }),
     });
     const queues = { log, metrics };
@@ -124,13 +126,14 @@ export class ClientController {
 
   /** Begins with everything there is. */
   start(): void {
-    const { clients, policies, namespaces, secrets, releaseSecrets } = this.#options.sources;
+    const { clients, policies, namespaces, secrets, releaseSecrets, endpointSlices } = this.#options.sources;
     this.#endListening = [
       clients.listen((change) => this.#clientChanged(change)),
       policies.listen(() => this.#policiesChanged()),
       namespaces.listen((change) => this.#namespaceChanged(change)),
       secrets.listen((change) => this.#secretChanged(change)),
       releaseSecrets.listen((change) => this.#releaseSecretChanged(change)),
+      ...(endpointSlices === undefined ? [] : [endpointSlices.listen(() => this.#replicasChanged())]),
     ];
     for (const object of secrets.objects()) this.#ownedSecrets.put(object);
     // What each claims must be known before the first is judged.
@@ -224,6 +227,13 @@ export class ClientController {
     const uid = uidOfVerifierSecret(object);
     const client = uid === undefined ? undefined : this.#keys.get(uid);
     if (client !== undefined) this.#queue.add(client);
+  }
+
+  #replicasChanged(): void {
+    for (const uid of this.#reconciler.replicasChanged()) {
+      const client = this.#keys.get(uid);
+      if (client !== undefined) this.#queue.add(client);
+    }
   }
 
   #cleanUp(): void {

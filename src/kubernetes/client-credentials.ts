@@ -86,8 +86,9 @@ interface Settled {
   readonly until: number | undefined;
 }
 
-/** How often a rotation asks whether the replicas are there. */
+/** How often a rotation asks whether the replicas are there: at first, and the longer it takes the less often. */
 const WAITING_MILLISECONDS = 250;
+const LONGEST_WAITING_MILLISECONDS = 30_000;
 /** How long it is before what the API server refused is tried again. */
 const REFUSED_MILLISECONDS = 60_000;
 
@@ -193,7 +194,7 @@ export class ClientCredentials {
     const wasSettled = this.#settled.get(owner.uid)?.generation === object.metadata.generation;
     const done = step.outcome === 'kept' && isDue && wasSettled ? 'drift_repaired' : step.outcome;
     const facts = { secret: () => written };
-    if (step.undelivered !== undefined) return { facts, done, again: WAITING_MILLISECONDS };
+    if (step.undelivered !== undefined) return { facts, done, again: this.#untilServed(owner) };
     this.#undelivered.delete(owner.uid);
     this.#settle(subject, written, step.again);
     return { facts, done, again: step.again === undefined ? undefined : Math.max(0, step.again - this.#now) };
@@ -229,6 +230,11 @@ export class ClientCredentials {
 
   #remember({ uid }: CredentialOwner, secret: string): void {
     if (this.#undelivered.get(uid)?.secret !== secret) this.#undelivered.set(uid, { secret, since: this.#now });
+  }
+
+  #untilServed({ uid }: CredentialOwner): number {
+    const waited = this.#now - (this.#undelivered.get(uid)?.since ?? this.#now);
+    return Math.min(LONGEST_WAITING_MILLISECONDS, Math.max(WAITING_MILLISECONDS, waited / 4));
   }
 
   /** The Secret under another name that the client had before its owner renamed it. */

@@ -5,7 +5,8 @@
 import type { ClientVerdict } from '../admission/admit-client.ts';
 import type { Condition, Programmed } from '../admission/conditions.ts';
 import { fieldsOf } from '../admission/manifest.ts';
-import type { Clock } from '../oauth/ports.ts';
+import type { Clock, Random } from '../oauth/ports.ts';
+import { fraction } from './backoff.ts';
 import { type KubernetesApi, KubernetesError } from './client.ts';
 import { type ClientCredentials, type CredentialOutcome, isTerminating, livingOf } from './client-credentials.ts';
 import { clientStatus, conditionIn, isSameStatus } from './client-status.ts';
@@ -33,6 +34,7 @@ export interface ClientReconcilerOptions {
   readonly lastUsedRate: Pick<TokenBucket, 'tryTake'>;
   readonly record: (event: EventFacts) => void;
   readonly clock: Clock;
+  readonly random: Random;
   /** Throws unless this process may write. */
   readonly assertMayWrite: () => void;
 }
@@ -40,8 +42,9 @@ export interface ClientReconcilerOptions {
 /** How often it is asked whether replicas serve a change, and for how long that is not worth telling. */
 const ASK_MILLISECONDS = 100;
 const PATIENCE_MILLISECONDS = 1000;
-/** How often they are asked after that. */
+/** How often they are asked after that: at first, and the longer it takes the less often. */
 const SLOW_ASK_MILLISECONDS = 2000;
+const SLOWEST_ASK_MILLISECONDS = 30_000;
 const LAST_USED_MILLISECONDS = 1000;
 
 export class ClientReconciler {
@@ -103,8 +106,22 @@ export class ClientReconciler {
     }
     const since = this.#behindSince.get(uid) ?? clock.now();
     this.#behindSince.set(uid, since);
-    if (clock.now() - since < PATIENCE_MILLISECONDS) return ASK_MILLISECONDS;
-    return earliest(SLOW_ASK_MILLISECONDS, earliest(again, await this.#write(key, object, verdict)));
+    const waited = clock.now() - since;
+    if (waited < PATIENCE_MILLISECONDS) return ASK_MILLISECONDS;
+    return earliest(this.#untilAsked(waited), earliest(again, await this.#write(key, object, verdict)));
+  }
+
+  /** Many may wait for the same replica: they do not all ask at once. */
+  #untilAsked(waited: number): number {
+    const wait = Math.min(SLOWEST_ASK_MILLISECONDS, Math.max(SLOW_ASK_MILLISECONDS, waited / 2));
+    return wait * (1 - fraction(this.#options.random) / 4);
+  }
+
+  /** To be called when replicas come and go. @returns the uids of clients that waited for them, to be looked at now */
+  replicasChanged(): readonly string[] {
+    const uids = [...this.#behindSince.keys()];
+    this.#behindSince.clear();
+    return uids;
   }
 
   /** @returns milliseconds until there will be something else to write */

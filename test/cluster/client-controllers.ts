@@ -29,6 +29,8 @@ export interface Write {
 interface StartOptions {
   /** Admin addresses of replicas; undefined: nobody is asked. */
   readonly replicas?: readonly string[];
+  /** Whose EndpointSlices tell that replicas come and go. */
+  readonly serverService?: string;
   /** Dies right before the write that this picks: nothing is written any more. */
   readonly diesBefore?: (write: Write) => boolean;
   /** What happens right before a write. */
@@ -64,6 +66,7 @@ export class ClientInstall {
   /** Starts a controller with the rights of a real one; it ends with the test. */
   async start({
     replicas,
+    serverService,
     diesBefore = () => false,
     before = async () => {},
   }: StartOptions = {}): Promise<RunningController> {
@@ -74,7 +77,7 @@ export class ClientInstall {
     const sources = new ControllerSources({
       ...{ api: connection, clock: this.clock, random: systemRandom, log },
       ...{ metrics: { watchEvent: () => {}, watchRestarted: () => {} } },
-      ...{ className, releaseNamespace, watchNamespaces: undefined, serverService: undefined },
+      ...{ className, releaseNamespace, watchNamespaces: undefined, serverService },
     });
     const [events, writes]: [EventFacts[], Write[]] = [[], []];
     const leading = new AbortController();

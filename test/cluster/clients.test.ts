@@ -511,6 +511,38 @@ describe('a client that is refused', () => {
   });
 });
 
+describe('replicas that are waited for', () => {
+  it('are asked ever less often, and at once when they come and go', async () => {
+    const own = await ClientInstall.make(cluster);
+    const replicas: string[] = [];
+    let asked = 0;
+    const replica = await startReplica((path, question) => {
+      if (path.endsWith('/report')) return { body: { cursor: '1', lastUsed: {}, denied: {}, alerts: [] } };
+      asked += 1;
+      const { uids } = question as { uids: string[] };
+      const served = uids.map((uid) => [uid, { generation: 1, secretRevision: 1 }]);
+      return { body: { clients: Object.fromEntries(served), keyIds: [] } };
+    });
+    await own.start({ replicas, serverService: 'grantry-admin' });
+    await own.apply(team, 'patient');
+    await own.whenCondition(team, 'patient', 'Programmed', 'NoReplicas');
+    own.ahead = 600_000;
+    // The next question was planned for in 2 s at the latest; the one after that is not.
+    await sleep(3000);
+    replicas.push(replica);
+    await sleep(4000);
+    expect(asked).toBe(0);
+    const labels = { 'kubernetes.io/service-name': 'grantry-admin' };
+    await cluster.apply({
+      ...{ apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', addressType: 'IPv4' },
+      metadata: { name: 'grantry-admin-1', namespace: own.installation.namespace, labels },
+      ...{ endpoints: [{ addresses: ['10.0.0.1'] }], ports: [{ name: 'admin', port: 9401 }] },
+    });
+    await own.whenReady(team, 'patient');
+    expect(asked).toBeGreaterThan(0);
+  });
+});
+
 describe('what replicas tell of a client', () => {
   it('is in its status: the day of its last use at its time of day or with other news, and what it was denied', async () => {
     const own = await ClientInstall.make(cluster);
