@@ -1,9 +1,8 @@
-// From the objects of a cluster to the registry that requests read: follow them, judge what changed and nothing else, build
-// the next registry, swap one reference. It serves on with what it knows while the API server is away. What is judged by
-// what is admitted-clients.ts; Secrets are release-secrets.ts.
+// From the objects of a cluster to the registry that requests read: judge what changed and nothing else, build the next
+// registry, swap one reference. It serves on with what it knows while the API server is away. What is followed is
+// registry-sources.ts, what is judged by what admitted-clients.ts; Secrets are release-secrets.ts.
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Logger } from 'pino';
 import { admitPolicies } from '../admission/admit-policies.ts';
 import type { DefaultPolicy } from '../admission/client-policy.ts';
 import type { StoredKey } from '../admission/key-secret.ts';
@@ -11,25 +10,12 @@ import { readManifest } from '../admission/manifest.ts';
 import type { SingleSecret } from '../admission/secret-parts.ts';
 import { SIGNING_KEY } from '../admission/signing-key.ts';
 import { KeyRing } from '../oauth/keys.ts';
-import type { Clock, Random } from '../oauth/ports.ts';
 import { Registry, type RegistryRef } from '../oauth/registry.ts';
 import { AdmittedClients, type ClientChange, type ServedState } from './admitted-clients.ts';
-import type { KubernetesApi } from './client.ts';
-import { clientKeeper } from './kept-client.ts';
 import { labelsOf } from './namespace-labels.ts';
 import type { ObjectChange } from './object-store.ts';
-import { Reflector, type ReflectorOptions, type WatchMetrics } from './reflector.ts';
-import { keptOfSecret, PARTS_SELECTOR, ReleaseSecrets } from './release-secrets.ts';
-import {
-  CLIENT_POLICIES,
-  type KubernetesObject,
-  NAMESPACES,
-  OAUTH_CLIENTS,
-  type Resource,
-  resourceName,
-  SECRETS,
-  SIGNING_KEYS,
-} from './resources.ts';
+import { RegistrySources, type RegistrySourcesOptions } from './registry-sources.ts';
+import { ReleaseSecrets } from './release-secrets.ts';
 import { sourceOf } from './source-object.ts';
 
 /** Changes that come together are judged together. */
@@ -43,17 +29,8 @@ const RETRY_MILLISECONDS = 1000;
 /** The longest that a timer can wait. */
 const LONGEST_TIMER = 2 ** 31 - 1;
 
-export interface RegistrySyncOptions {
-  readonly api: Pick<KubernetesApi, 'list' | 'watch'>;
-  readonly className: string;
-  readonly releaseNamespace: string;
+export interface RegistrySyncOptions extends Omit<RegistrySourcesOptions, 'onChange' | 'onSynced'> {
   readonly defaultPolicy: DefaultPolicy;
-  /** The namespaces whose OAuthClients are served; none: every one. */
-  readonly watchNamespaces: readonly string[];
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Pick<Logger, 'info' | 'warn' | 'error'>;
-  readonly metrics: WatchMetrics;
   /** Called after each swap. Must not throw. */
   readonly onSwap: (swap: RegistrySwap) => void;
   /** Called when the text of a Secret of which there is one may be another. Must not throw. */
@@ -80,11 +57,7 @@ export class RegistrySync implements RegistryRef {
   readonly #options: RegistrySyncOptions;
   readonly #clients: AdmittedClients;
   readonly #secrets = new ReleaseSecrets();
-  readonly #clientReflectors: readonly Reflector[];
-  readonly #policies: Reflector;
-  readonly #namespaces: Reflector;
-  readonly #signingKeys: Reflector;
-  readonly #reflectors: readonly (readonly [Resource, Reflector])[];
+  readonly #sources: RegistrySources;
   /** What somebody changed: judged first. */
   readonly #urgent = new Set<string>();
   /** What follows from a change of something else. */
@@ -106,37 +79,23 @@ export class RegistrySync implements RegistryRef {
 
   constructor(options: RegistrySyncOptions) {
     this.#options = options;
-    const { className, releaseNamespace, defaultPolicy, clock, watchNamespaces } = options;
+    const { releaseNamespace, defaultPolicy, clock } = options;
     this.#clients = new AdmittedClients({
       ...{ releaseNamespace, defaultPolicy, clock },
-      labelsOf: (namespace) => labelsOf(this.#namespaces, namespace),
+      labelsOf: (namespace) => labelsOf(this.#sources.namespaces, namespace),
       verifiersOf: (uid) => this.#secrets.verifiersOf(uid),
     });
-    const keep = clientKeeper(className);
-    const everywhere = watchNamespaces.length === 0 ? [undefined] : watchNamespaces;
-    this.#clientReflectors = everywhere.map((namespace) =>
-      this.#reflector(OAUTH_CLIENTS, (change) => this.#clientChanged(change), {
-        ...(namespace !== undefined && { namespace }),
-        keep,
-      }),
-    );
-    this.#policies = this.#reflector(CLIENT_POLICIES, (change) => this.#policyChanged(change), { keep: withoutStatus });
-    this.#namespaces = this.#reflector(NAMESPACES, (change) => this.#namespaceChanged(change), {
-      keep: keptOfNamespace,
+    this.#sources = new RegistrySources({
+      ...options,
+      onChange: {
+        client: (change) => this.#clientChanged(change),
+        policy: () => this.#policyChanged(),
+        namespace: (change) => this.#namespaceChanged(change),
+        signingKey: () => this.#signingKeyChanged(),
+        secret: (change) => this.#secretChanged(change),
+      },
+      onSynced: () => this.#workSoon(),
     });
-    this.#signingKeys = this.#reflector(SIGNING_KEYS, (change) => this.#signingKeyChanged(change), {
-      ...{ namespace: releaseNamespace, keep: withoutStatus },
-    });
-    const secrets = this.#reflector(SECRETS, (change) => this.#secretChanged(change), {
-      ...{ namespace: releaseNamespace, labelSelector: PARTS_SELECTOR, keep: keptOfSecret },
-    });
-    this.#reflectors = [
-      ...this.#clientReflectors.map((reflector) => [OAUTH_CLIENTS, reflector] as const),
-      [CLIENT_POLICIES, this.#policies],
-      [NAMESPACES, this.#namespaces],
-      [SIGNING_KEYS, this.#signingKeys],
-      [SECRETS, secrets],
-    ];
   }
 
   get current(): Registry {
@@ -154,23 +113,17 @@ export class RegistrySync implements RegistryRef {
 
   /** Why nothing is served yet; undefined once something is, whatever happens to the API server then. */
   get startFault(): string | undefined {
-    if (this.#served) return undefined;
-    const waiting = this.#reflectors.filter(([, { synced }]) => !synced);
-    if (waiting.length === 0) return 'judging the clients';
-    const faults = waiting.flatMap(([, { fault }]) => fault ?? []);
-    if (faults.length > 0) return [...new Set(faults)].join('; ');
-    return `waiting for the first list of ${[...new Set(waiting.map(([resource]) => resourceName(resource)))].join(', ')}`;
+    return this.#served ? undefined : (this.#sources.startFault ?? 'judging the clients');
   }
 
   /** What keeps it from hearing of changes; undefined when all is well. */
   get watchFault(): string | undefined {
-    const faults = this.#reflectors.flatMap(([, { fault }]) => fault ?? []);
-    return faults.length === 0 ? undefined : [...new Set(faults)].join('; ');
+    return this.#sources.watchFault;
   }
 
   /** Epoch milliseconds up to which nothing was missed. */
   get lastProgress(): number {
-    return Math.min(...this.#reflectors.map(([, { lastProgress }]) => lastProgress));
+    return this.#sources.lastProgress;
   }
 
   /** What of a client is served or refused, by uid. */
@@ -184,7 +137,7 @@ export class RegistrySync implements RegistryRef {
   }
 
   start(): void {
-    for (const [, reflector] of this.#reflectors) reflector.start();
+    this.#sources.start();
   }
 
   /** Once something is served. */
@@ -197,49 +150,33 @@ export class RegistrySync implements RegistryRef {
     this.#stopped = true;
     clearTimeout(this.#timer);
     clearTimeout(this.#expiry);
-    await Promise.all(this.#reflectors.map(([, reflector]) => reflector.stop()));
+    await this.#sources.stop();
     await this.#working;
   }
 
-  #reflector(
-    resource: Resource,
-    onChange: (change: ObjectChange) => void,
-    selection: Pick<ReflectorOptions, 'namespace' | 'labelSelector' | 'keep'>,
-  ): Reflector {
-    const { api, clock, random, log, metrics } = this.#options;
-    const onSynced = () => this.#workSoon();
-    return new Reflector({ api, resource, onChange, onSynced, clock, random, log, metrics, ...selection });
-  }
-
-  #clientChanged({ type, object, before }: ObjectChange): void {
-    const { uid, generation } = object.metadata;
+  #clientChanged({ type, object }: ObjectChange): void {
+    const { uid } = object.metadata;
     if (type === 'delete') this.#clients.delete(uid);
     else {
-      // Somebody wrote its status or its labels.
-      if (before !== undefined && before.metadata.generation === generation && !isDeleted(object)) return;
       this.#clients.put(object);
       this.#urgent.add(uid);
     }
     this.#workSoon();
   }
 
-  #policyChanged({ object, before }: ObjectChange): void {
-    if (before !== undefined && before.metadata.generation === object.metadata.generation) return;
+  #policyChanged(): void {
     this.#policiesChanged = true;
     this.#workSoon();
   }
 
-  #namespaceChanged({ type, object, before }: ObjectChange): void {
-    if (before !== undefined && JSON.stringify(before.metadata.labels) === JSON.stringify(object.metadata.labels))
-      return;
+  #namespaceChanged({ type, object }: ObjectChange): void {
     // One that goes takes its clients along, each of which is told by itself.
     if (type === 'delete') return;
     for (const uid of this.#clients.relabelled(object.metadata.name)) this.#later.add(uid);
     this.#workSoon();
   }
 
-  #signingKeyChanged({ object, before }: ObjectChange): void {
-    if (before !== undefined && before.metadata.generation === object.metadata.generation) return;
+  #signingKeyChanged(): void {
     this.#keysChanged = true;
     this.#workSoon();
   }
@@ -287,16 +224,12 @@ export class RegistrySync implements RegistryRef {
       wait = RETRY_MILLISECONDS;
     }
     this.#working = undefined;
-    if (this.#changedAt !== undefined && this.#isSynced) this.#workSoon(wait);
-  }
-
-  get #isSynced(): boolean {
-    return this.#reflectors.every(([, { synced }]) => synced);
+    if (this.#changedAt !== undefined && this.#sources.synced) this.#workSoon(wait);
   }
 
   async #work(): Promise<void> {
     // What is half known would be refused first and accepted a moment later.
-    if (!this.#isSynced) return;
+    if (!this.#sources.synced) return;
     for (;;) {
       if (this.#policiesChanged) this.#takePolicies();
       if (this.#keysChanged) await this.#takeKeys();
@@ -339,7 +272,7 @@ export class RegistrySync implements RegistryRef {
   #takePolicies(): void {
     const verdicts = admitPolicies({
       ...{ className: this.#options.className, unknownFields: 'ignore' },
-      policies: [...this.#policies.objects()].map(sourceOf),
+      policies: [...this.#sources.policies.objects()].map(sourceOf),
     });
     const policies = verdicts.flatMap(({ policy }) => policy ?? []);
     for (const uid of this.#clients.setPolicies(policies)) this.#later.add(uid);
@@ -351,7 +284,7 @@ export class RegistrySync implements RegistryRef {
     // A change while material is read is another one.
     this.#keysChanged = false;
     try {
-      const { ring, signing } = await this.#secrets.ringOf(this.#signingKeys.objects(), (secret, fault) =>
+      const { ring, signing } = await this.#secrets.ringOf(this.#sources.signingKeys.objects(), (secret, fault) =>
         log.error({ secret }, `a signing key cannot be used: ${fault}`),
       );
       this.#ring = ring;
@@ -363,7 +296,7 @@ export class RegistrySync implements RegistryRef {
   }
 
   #ageOf({ signingKey, activatedAt }: StoredKey): SigningKeyAge {
-    const object = this.#signingKeys.get(`${this.#options.releaseNamespace}/${signingKey}`);
+    const object = this.#sources.signingKeys.get(`${this.#options.releaseNamespace}/${signingKey}`);
     const rotation = readManifest(SIGNING_KEY.ignore, object).manifest?.spec.rotation;
     const isPlanned = activatedAt !== undefined && rotation?.policy === 'Scheduled';
     return { activatedAt, nextRotation: isPlanned ? activatedAt + rotation.interval * 1000 : undefined };
@@ -381,17 +314,4 @@ export class RegistrySync implements RegistryRef {
     this.#awaitExpiry();
     this.#options.onSwap({ isFirst, seconds, changes });
   }
-}
-
-function isDeleted({ metadata }: KubernetesObject): boolean {
-  return metadata.deletionTimestamp !== undefined;
-}
-
-function withoutStatus({ status: _, ...object }: KubernetesObject & { readonly status?: unknown }): KubernetesObject {
-  return object as KubernetesObject;
-}
-
-function keptOfNamespace({ apiVersion, kind, metadata }: KubernetesObject): KubernetesObject {
-  const { name, uid, resourceVersion, creationTimestamp, labels = {} } = metadata;
-  return { apiVersion, kind, metadata: { name, uid, resourceVersion, creationTimestamp, labels } };
 }
