@@ -8,6 +8,8 @@ const BUFFER_BYTES = 4 * 1024 * 1024;
 /** What is written at a time. */
 const PIECE = 32 * 1024;
 const FLUSH_MILLISECONDS = 200;
+/** What a piece that another thread is writing gets to arrive before a flush overtakes it. */
+const ON_ITS_WAY_MILLISECONDS = 100;
 
 export class LogOutput {
   // By itself the stream looks through all that it has gathered at every line: that took 5 % of a token request.
@@ -44,6 +46,8 @@ export class LogOutput {
   /** Writes out everything before it returns; for the end of the process. */
   flush(): void {
     this.#handOver();
+    // Nothing says when that thread is done until the event loop goes on, and at the end of the process it does not.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ON_ITS_WAY_MILLISECONDS);
     this.#stream.flushSync();
   }
 
