@@ -1,6 +1,7 @@
 // The API server that the other suites stand on: that it authenticates, authorizes and admits as one in production does.
 
 import { describe, expect, it } from 'vitest';
+import { until } from '../until.ts';
 import { ApiServer } from './api-server.ts';
 import { Cluster } from './cluster.ts';
 import { sharedCluster } from './shared-cluster.ts';
@@ -23,7 +24,8 @@ describe('the API server of tests', () => {
         subjects: [{ kind: 'ServiceAccount', namespace, name: 'reader' }],
       },
     );
-    expect((await cluster.call('GET', configMaps, { token })).status).toBe(200);
+    // The authorizer learns of a RoleBinding by a watch of its own.
+    await until('the right is there', async () => (await cluster.call('GET', configMaps, { token })).status === 200);
     expect((await cluster.call('GET', `/api/v1/namespaces/${namespace}/secrets`, { token })).status).toBe(403);
   });
 

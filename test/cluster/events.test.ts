@@ -40,7 +40,15 @@ describe('events on a real API server', () => {
     const faults: unknown[] = [];
     const log = { debug: (...line: unknown[]) => void faults.push(line[0]) };
     const recorder = new EventRecorder({ api, instance: 'grantry-0', clock: systemClock, log });
-    const regarding = await api.create(CONFIG_MAPS, { metadata: { namespace, name: 'web' } });
+    // The authorizer learns of a RoleBinding by a watch of its own.
+    const create = (name: string) => api.create(CONFIG_MAPS, { metadata: { namespace, name } });
+    await until('the right is there', () =>
+      create('probe').then(
+        () => true,
+        () => false,
+      ),
+    );
+    const regarding = await create('web');
     const events = async () => (await cluster.call('GET', resourcePath(EVENTS, { namespace }))).body.items;
 
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });

@@ -4,6 +4,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
+import { until } from '../until.ts';
 import type { Cluster, Manifest } from './cluster.ts';
 
 const RBAC = join(import.meta.dirname, '../../charts/grantry/rbac');
@@ -70,6 +71,14 @@ export async function createTenant(cluster: Cluster, { namespace: release }: Ins
   await cluster.apply(
     ...parts.map((name) => roleBinding(namespace, name, { kind: 'ServiceAccount', namespace, name: 'tenant' })),
   );
+  // The authorizer learns of bindings by a watch of its own.
+  for (const [group, kind] of [
+    ['apis/grantry.dev/v1alpha1', 'oauthclients'],
+    ['api/v1', 'secrets'],
+  ]) {
+    const path = `/${group}/namespaces/${namespace}/${kind}`;
+    await until('the tenant has its rights', async () => (await cluster.call('GET', path, { token })).status === 200);
+  }
   return { namespace, token };
 }
 
