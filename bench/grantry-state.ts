@@ -2,8 +2,9 @@
 // real sign-in puts into a grant.
 
 import { createHash, randomBytes } from 'node:crypto';
+import type { Grant } from '../src/oauth/grant-store.ts';
 import { Handles } from '../src/oauth/handles.ts';
-import type { Grant, Stores } from '../src/oauth/ports.ts';
+import type { Stores } from '../src/oauth/ports.ts';
 import { connectRedis } from '../src/redis/connection.ts';
 import { RedisKeys } from '../src/redis/keys.ts';
 import { parseRedisUrl } from '../src/redis/redis-url.ts';

@@ -4,7 +4,9 @@
 import { createHash } from 'node:crypto';
 import type { CookieSerializeOptions } from '@fastify/cookie';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Audit, Random, ResourceOwner, ResourceOwners, Session, SessionStore } from '../oauth/ports.ts';
+import type { Audit } from '../oauth/audit.ts';
+import type { Session, SessionStore } from '../oauth/login-stores.ts';
+import type { Random, ResourceOwner, ResourceOwners } from '../oauth/ports.ts';
 
 const IDLE_LIFETIME = 3_600_000;
 const ABSOLUTE_LIFETIME = 12 * 3_600_000;

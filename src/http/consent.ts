@@ -2,7 +2,7 @@
 // (security row U9). Nothing in the form says what is being allowed, only whether.
 
 import { consentNeeded } from '../oauth/consent.ts';
-import type { AuthorizationSnapshot, Interaction } from '../oauth/ports.ts';
+import type { AuthorizationSnapshot, Interaction } from '../oauth/login-stores.ts';
 import type { SignedIn } from './browser-session.ts';
 import type { Endpoint, Exchange } from './endpoint.ts';
 import { consentPage } from './pages/consent-page.ts';

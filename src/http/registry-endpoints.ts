@@ -2,8 +2,8 @@
 // answers are read without credentials, so they hold no name of a person, no address, and no text from any request.
 
 import { z } from 'zod';
+import type { Alert } from '../oauth/audit.ts';
 import { OAuthError } from '../oauth/error.ts';
-import type { Alert } from '../oauth/ports.ts';
 import type { Endpoint, Exchange } from './endpoint.ts';
 
 /** So many uids, or ids of alerts, are taken in one request: they fit into the largest body. */

@@ -2,7 +2,8 @@
 // so that strangers leave nothing in any store. AES-256-GCM under a key made from the pepper for this one message.
 
 import { createCipheriv, createDecipheriv, createHash, hkdfSync } from 'node:crypto';
-import type { AuthorizationSnapshot, Clock, Random } from '../oauth/ports.ts';
+import type { AuthorizationSnapshot } from '../oauth/login-stores.ts';
+import type { Clock, Random } from '../oauth/ports.ts';
 
 const LIFETIME = 600_000;
 const SALT_BYTES = 16;

@@ -2,6 +2,7 @@
 // steps that more than one of them takes. Each endpoint's own order of steps is in its own file.
 
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Audit } from '../oauth/audit.ts';
 import type {
   AcceptedAuthorization,
   AuthorizationCheck,
@@ -9,17 +10,10 @@ import type {
 } from '../oauth/authorization-endpoint.ts';
 import { consentNeeded } from '../oauth/consent.ts';
 import { attributeTo, OAuthError } from '../oauth/error.ts';
-import type {
-  Audit,
-  Clock,
-  ConsentStore,
-  InteractionStore,
-  Random,
-  ResourceOwners,
-  Session,
-  WatermarkStore,
-} from '../oauth/ports.ts';
+import type { ConsentStore, InteractionStore, Session } from '../oauth/login-stores.ts';
+import type { Clock, Random, ResourceOwners } from '../oauth/ports.ts';
 import type { RegistryRef } from '../oauth/registry.ts';
+import type { WatermarkStore } from '../oauth/token-stores.ts';
 import type { BrowserSessions } from './browser-session.ts';
 import type { Exchange } from './endpoint.ts';
 import { type FormTokens, isOwnForm } from './form-origin.ts';

@@ -1,7 +1,7 @@
 // POST /token (RFC 6749 §3.2). What is judged there, and in which order, is `oauth/token-endpoint.ts`.
 
+import type { Audit } from '../oauth/audit.ts';
 import { OAuthError } from '../oauth/error.ts';
-import type { Audit } from '../oauth/ports.ts';
 import type { TokenResult } from '../oauth/token-endpoint.ts';
 import { type ClientEndpoint, type ClientExchangeOptions, exchangeWithClient } from './client-exchange.ts';
 import type { Endpoint, Exchange } from './endpoint.ts';

@@ -1,23 +1,22 @@
-// Codes and refresh families over a Map: the readable form of the state tables in `oauth/ports.ts`.
+// Codes and refresh families over a Map: the readable form of the state tables in `oauth/grant-store.ts`.
 // One record per grant: issued, then redeemed, then replayed; its generation only grows and `revoked` never turns back.
 // Nothing here waits, so every method is one atomic action.
 
 import { timingSafeEqual } from 'node:crypto';
 import { narrowAccess } from '../oauth/access.ts';
+import type { Alert } from '../oauth/audit.ts';
 import type {
-  Alert,
-  Clock,
   Grant,
   GrantState,
   GrantStore,
-  NewAccessToken,
   RedeemAnswer,
   RedeemRequest,
   RotateAnswer,
   RotateRequest,
-  StoredAccessToken,
   StoredGrant,
-} from '../oauth/ports.ts';
+} from '../oauth/grant-store.ts';
+import type { Clock } from '../oauth/ports.ts';
+import type { NewAccessToken, StoredAccessToken } from '../oauth/token-stores.ts';
 import { keepAccessToken } from './access-tokens.ts';
 import type { ExpiringMap } from './expiring-map.ts';
 import { alertOf, type GrantRecord, isRedeemed, issuedRecord, type Redeemed, withAlert } from './grant-record.ts';

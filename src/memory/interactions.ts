@@ -1,6 +1,7 @@
 // One person's one decision about one request, over a Map of sessions. Only the session that opened an interaction sees it.
 
-import { type Clock, type Interaction, type InteractionStore, OPEN_INTERACTIONS_PER_SESSION } from '../oauth/ports.ts';
+import { type Interaction, type InteractionStore, OPEN_INTERACTIONS_PER_SESSION } from '../oauth/login-stores.ts';
+import type { Clock } from '../oauth/ports.ts';
 import type { ExpiringMap } from './expiring-map.ts';
 
 /** An interaction as kept, with the moment it ends: a decision does not prolong it. */

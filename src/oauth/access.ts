@@ -1,7 +1,7 @@
 // Which part of a grant a token request gets: narrowed scope and one audience. Stores call it inside redeem and rotate,
 // so that a refused request consumes nothing.
 
-import type { AccessRequest, Grant } from './ports.ts';
+import type { AccessRequest, Grant } from './grant-store.ts';
 
 export type NarrowedAccess =
   | { readonly outcome: 'granted'; readonly scope: readonly string[]; readonly audience: string }

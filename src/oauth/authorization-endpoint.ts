@@ -2,6 +2,7 @@
 // login and consent, and makes the answer to the client. Who the person is and what they decide lives in `login/` and
 // `http/`; the single checks are in `authorization-checks.ts`.
 
+import type { Audit } from './audit.ts';
 import {
   readableState,
   rejectDuplicates,
@@ -15,9 +16,11 @@ import {
 } from './authorization-checks.ts';
 import type { Client } from './client.ts';
 import { type ErrorCode, OAuthError, StoreUnavailableError } from './error.ts';
+import type { GrantStore } from './grant-store.ts';
 import type { Handles } from './handles.ts';
+import type { AuthorizationSnapshot } from './login-stores.ts';
 import type { Parameters } from './parameters.ts';
-import type { Audit, AuthorizationSnapshot, Clock, GrantStore, ReplayStore } from './ports.ts';
+import type { Clock, ReplayStore } from './ports.ts';
 import { appendParameters, matchRedirectUri } from './redirect-uri.ts';
 import type { Registry } from './registry.ts';
 import { checkResources, resolveResources } from './resource-indicator.ts';

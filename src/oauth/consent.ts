@@ -3,7 +3,7 @@
 
 import type { Client } from './client.ts';
 import { isPublic } from './client-auth/index.ts';
-import type { AuthorizationSnapshot, Consent } from './ports.ts';
+import type { AuthorizationSnapshot, Consent } from './login-stores.ts';
 import { isLoopbackOrPrivateUse } from './redirect-uri.ts';
 
 /** What the consent page is for. */

@@ -2,10 +2,12 @@
 // A token is dead if any of these says so: its own mark, its grant, its client, its person, a watermark (security row T4).
 
 import type { Client } from './client.ts';
+import type { GrantState } from './grant-store.ts';
 import { deathOf } from './grants/living-grant.ts';
 import type { Handles, RefreshHandle } from './handles.ts';
-import type { Clock, GrantState, ResourceOwners, StoredAccessToken, Stores } from './ports.ts';
+import type { Clock, ResourceOwners, Stores } from './ports.ts';
 import type { Registry } from './registry.ts';
+import type { StoredAccessToken } from './token-stores.ts';
 import { type AccessTokenClaims, type AccessTokens, isIssuedTo } from './tokens.ts';
 
 /** A token this issuer made, by kind; it may be dead. */

@@ -7,10 +7,11 @@ import type { Client } from './client.ts';
 import { OAuthError } from './error.ts';
 import type { Handles } from './handles.ts';
 import type { KeyRing, SigningKey } from './keys.ts';
-import type { Clock, EndOfTurn, NewAccessToken, Random } from './ports.ts';
+import type { Clock, EndOfTurn, Random } from './ports.ts';
 import { randomId } from './random-id.ts';
 import { formatScope } from './scope.ts';
 import { SigningTurns } from './signing-turns.ts';
+import type { NewAccessToken } from './token-stores.ts';
 import { VerifiedTokens } from './verified-tokens.ts';
 
 /** What a grant came to: everything a token says, and nothing a grant could forge in it. */

@@ -3,9 +3,9 @@
 
 import type { Logger } from 'pino';
 import type { Metrics } from '../http/metrics.ts';
+import type { Alert } from '../oauth/audit.ts';
 import { StoreUnavailableError } from '../oauth/error.ts';
 import { describeFault } from '../oauth/fault.ts';
-import type { Alert } from '../oauth/ports.ts';
 import type { AlertTurns } from '../redis/alert-turns.ts';
 import { SHARDS } from '../redis/keys.ts';
 import type { Outbox } from '../redis/outbox.ts';

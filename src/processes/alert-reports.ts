@@ -1,8 +1,8 @@
 // The controller as a sink of alerts: it is handed what it has not acknowledged yet, by whichever replica it asks.
 
 import type { ReportedAlert } from '../http/registry-endpoints.ts';
+import type { Alert } from '../oauth/audit.ts';
 import { StoreUnavailableError } from '../oauth/error.ts';
-import type { Alert } from '../oauth/ports.ts';
 import type { AlertTurns } from '../redis/alert-turns.ts';
 
 /** Alerts a replica remembers. More are left in the outbox, where its next sweep finds them. */

@@ -4,7 +4,7 @@
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Metrics } from '../http/metrics.ts';
-import type { Alert, Audit, AuditEvent } from '../oauth/ports.ts';
+import type { Alert, Audit, AuditEvent } from '../oauth/audit.ts';
 
 export interface AuditLogOptions {
   readonly log: Logger;

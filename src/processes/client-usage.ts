@@ -2,8 +2,9 @@
 // for what is new since its last answer; nothing is forgotten by being told, so an answer that is lost costs nothing.
 
 import type { Denial, DenialReason, ReportAnswer } from '../http/registry-endpoints.ts';
+import type { AuditEvent } from '../oauth/audit.ts';
 import { isPublic } from '../oauth/client-auth/index.ts';
-import type { AuditEvent, Clock } from '../oauth/ports.ts';
+import type { Clock } from '../oauth/ports.ts';
 import type { RegistryRef } from '../oauth/registry.ts';
 
 const DAY = 86_400_000;

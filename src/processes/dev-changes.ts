@@ -2,7 +2,7 @@
 
 import type { FolderContents } from '../manifests/folder.ts';
 import type { ManifestFolder } from '../manifests/manifest-folder.ts';
-import type { Audit } from '../oauth/ports.ts';
+import type { Audit } from '../oauth/audit.ts';
 import { clientChanges } from './client-changes.ts';
 import type { DevPeople } from './dev-people.ts';
 import { changeReport } from './dev-report.ts';

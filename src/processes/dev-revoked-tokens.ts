@@ -2,7 +2,8 @@
 // restart, so what was revoked stays revoked. One line for each mark; lines of tokens that died by themselves go.
 
 import { StoreUnavailableError } from '../oauth/error.ts';
-import type { Clock, RevokedTokenStore } from '../oauth/ports.ts';
+import type { Clock } from '../oauth/ports.ts';
+import type { RevokedTokenStore } from '../oauth/token-stores.ts';
 import type { DevState } from './dev-state.ts';
 
 const NAME = 'revoked-tokens';

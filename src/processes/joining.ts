@@ -4,7 +4,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { StoreUnavailableError } from '../oauth/error.ts';
-import type { WatermarkStore } from '../oauth/ports.ts';
+import type { WatermarkStore } from '../oauth/token-stores.ts';
 import type { ManagedConnection } from '../redis/connection.ts';
 import { agreeOnIssuer, IssuerConflictError } from '../redis/deployment.ts';
 import type { RedisKeys } from '../redis/keys.ts';

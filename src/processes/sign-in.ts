@@ -7,9 +7,10 @@ import { LoginLimit, UNLIMITED_LOGINS } from '../http/login-limit.ts';
 import type { Metrics } from '../http/metrics.ts';
 import { SealedRequests } from '../http/sealed-request.ts';
 import type { SignInFlow } from '../http/sign-in-flow.ts';
+import type { Audit } from '../oauth/audit.ts';
 import type { AuthorizationEndpoint } from '../oauth/authorization-endpoint.ts';
 import { issuerPath } from '../oauth/issuer.ts';
-import type { Audit, Clock, Random, ResourceOwners, Stores } from '../oauth/ports.ts';
+import type { Clock, Random, ResourceOwners, Stores } from '../oauth/ports.ts';
 import type { RegistryRef } from '../oauth/registry.ts';
 
 export interface SignInOptions {

@@ -1,7 +1,7 @@
 // Opaque access tokens in Redis, one JSON string each. Those of a grant are written by `grant-scripts.ts`, in the action
 // that redeems or rotates.
 
-import type { AccessTokenStore, StoredAccessToken } from '../oauth/ports.ts';
+import type { AccessTokenStore, StoredAccessToken } from '../oauth/token-stores.ts';
 import type { RedisConnection, Script } from './connection.ts';
 import type { RedisKeys } from './keys.ts';
 import { CLOCK } from './script-clock.ts';

@@ -2,7 +2,8 @@
 // consents are found and changed in one action. A field is JSON: `access` has the scope at each audience, joined by
 // spaces, and `endsAt` says when the consent ends.
 
-import type { Consent, ConsentStore, GivenConsent, Grant } from '../oauth/ports.ts';
+import type { Grant } from '../oauth/grant-store.ts';
+import type { Consent, ConsentStore, GivenConsent } from '../oauth/login-stores.ts';
 import type { RedisConnection, Script } from './connection.ts';
 import type { RedisKeys } from './keys.ts';
 import { CLOCK } from './script-clock.ts';

@@ -1,4 +1,4 @@
-// The Lua of grants: the state tables of `oauth/ports.ts`, one script per action. `memory/grants.ts` is the same in
+// The Lua of grants: the state tables of `oauth/grant-store.ts`, one script per action. `memory/grants.ts` is the same in
 // TypeScript; the call and the answers are in `grants.ts`.
 //
 // A grant is one hash, small enough for the compact encoding of Redis (no value over 64 bytes: a long one continues

@@ -1,9 +1,9 @@
 // Codes and refresh families in Redis, one hash per grant. What each action does is the Lua of `grant-scripts.ts`; here it
 // is called and its reply read, and what replicas did not acknowledge is refused.
 
+import type { Alert } from '../oauth/audit.ts';
 import { StoreUnavailableError } from '../oauth/error.ts';
 import type {
-  Alert,
   Grant,
   GrantState,
   GrantStore,
@@ -12,7 +12,7 @@ import type {
   RotateAnswer,
   RotateRequest,
   StoredGrant,
-} from '../oauth/ports.ts';
+} from '../oauth/grant-store.ts';
 import type { PlainRead, RedisConnection, Script } from './connection.ts';
 import {
   ISSUE,

@@ -2,7 +2,7 @@
 // session's are counted where they are. A field is four words: when it ends, its place in the order of the session's, the
 // decision or `-`, and the interaction as JSON. A decision does not prolong it.
 
-import { type Interaction, type InteractionStore, OPEN_INTERACTIONS_PER_SESSION } from '../oauth/ports.ts';
+import { type Interaction, type InteractionStore, OPEN_INTERACTIONS_PER_SESSION } from '../oauth/login-stores.ts';
 import type { RedisConnection, Script } from './connection.ts';
 import type { RedisKeys } from './keys.ts';
 import { CLOCK } from './script-clock.ts';

@@ -2,7 +2,7 @@
 // grant and type are its only name, so each is in here once. Who delivers lists a shard; `alert-turns.ts` deletes what every
 // sink has.
 
-import type { Alert } from '../oauth/ports.ts';
+import type { Alert } from '../oauth/audit.ts';
 import type { RedisConnection, Script } from './connection.ts';
 import { parseAlert } from './grants.ts';
 import type { RedisKeys } from './keys.ts';

@@ -1,6 +1,6 @@
 // Marks on the ids of revoked JWT access tokens in Redis. A mark's value is when it ends; the later end of two stays.
 
-import type { RevokedTokenStore } from '../oauth/ports.ts';
+import type { RevokedTokenStore } from '../oauth/token-stores.ts';
 import type { RedisConnection, Script } from './connection.ts';
 import type { RedisKeys } from './keys.ts';
 import { CLOCK } from './script-clock.ts';

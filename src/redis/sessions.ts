@@ -2,7 +2,7 @@
 // end if it is not used. The sorted set of a person's session ids lies in another slot and is a hint: what it names may
 // have ended.
 
-import type { Session, SessionStore } from '../oauth/ports.ts';
+import type { Session, SessionStore } from '../oauth/login-stores.ts';
 import type { RedisConnection, Script } from './connection.ts';
 import type { RedisKeys } from './keys.ts';
 import { CLOCK } from './script-clock.ts';

@@ -2,7 +2,7 @@
 // holds a marker with a heartbeat. Where it is missing, or older than what revocations are remembered for, some may be lost,
 // so everything made until then dies with the global watermark. What can be reached is seen to, whatever cannot.
 
-import type { WatermarkStore } from '../oauth/ports.ts';
+import type { WatermarkStore } from '../oauth/token-stores.ts';
 import { attemptEach } from './attempt-each.ts';
 import type { ManagedConnection } from './connection.ts';
 import { agreeOnIssuer, IssuerConflictError } from './deployment.ts';

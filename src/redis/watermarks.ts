@@ -2,7 +2,7 @@
 // and a person's lies beside that of the pair, so that reading all four takes two scripts at most and no slot is asked by
 // everybody.
 
-import type { WatermarkStore, WatermarkSubject } from '../oauth/ports.ts';
+import type { WatermarkStore, WatermarkSubject } from '../oauth/token-stores.ts';
 import { attemptEach } from './attempt-each.ts';
 import type { RedisConnection, Script } from './connection.ts';
 import { type RedisKeys, SHARDS } from './keys.ts';

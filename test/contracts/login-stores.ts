@@ -1,7 +1,7 @@
 // The contracts of SessionStore, InteractionStore and ConsentStore: who is signed in and what they have decided.
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Interaction, OPEN_INTERACTIONS_PER_SESSION, type Session } from '../../src/oauth/ports.ts';
+import { type Interaction, OPEN_INTERACTIONS_PER_SESSION, type Session } from '../../src/oauth/login-stores.ts';
 import { DAY, digest, MINUTE, uniqueId } from './sample-grants.ts';
 import type { MakeStores, StoreWorld } from './store-world.ts';
 

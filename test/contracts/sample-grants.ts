@@ -1,7 +1,7 @@
 // Grants and the requests for them, right in every respect; a test names what it makes different.
 
 import { hash } from 'node:crypto';
-import type { AccessRequest, Grant, GrantStore, RedeemRequest, RotateRequest } from '../../src/oauth/ports.ts';
+import type { AccessRequest, Grant, GrantStore, RedeemRequest, RotateRequest } from '../../src/oauth/grant-store.ts';
 
 export const SECOND = 1000;
 export const MINUTE = 60 * SECOND;

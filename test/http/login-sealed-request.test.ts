@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { SealedRequests } from '../../src/http/sealed-request.ts';
-import type { AuthorizationSnapshot } from '../../src/oauth/ports.ts';
+import type { AuthorizationSnapshot } from '../../src/oauth/login-stores.ts';
 
 const request: AuthorizationSnapshot = {
   clientUid: '6f0f0b52-6f0e-5c6a-9d57-0f5d2a6f2b11',

@@ -3,10 +3,11 @@
 
 import { onTestFinished } from 'vitest';
 import { hashPassword, LocalUsers, type LocalUsersOptions, parseUsers } from '../../src/login/local-users.ts';
+import type { AuditEvent } from '../../src/oauth/audit.ts';
 import type { Client } from '../../src/oauth/client.ts';
 import { secretVerifier } from '../../src/oauth/client-secret.ts';
 import { StoreUnavailableError } from '../../src/oauth/error.ts';
-import type { AuditEvent, Stores } from '../../src/oauth/ports.ts';
+import type { Stores } from '../../src/oauth/ports.ts';
 import { type Grantry, type LogLine, PKCE, startGrantry } from '../grantry.ts';
 import { aClient } from '../oauth/a-client.ts';
 import { TestBrowser } from './sign-in-browser.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { narrowAccess } from '../../src/oauth/access.ts';
-import type { AccessRequest } from '../../src/oauth/ports.ts';
+import type { AccessRequest } from '../../src/oauth/grant-store.ts';
 
 const grant = { scope: ['a', 'b', 'c'], audiences: ['https://one.example', 'https://two.example'] };
 const all: AccessRequest = {

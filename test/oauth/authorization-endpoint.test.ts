@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { memoryStores } from '../../src/memory/stores.ts';
+import type { AuditEvent } from '../../src/oauth/audit.ts';
 import {
   type AcceptedAuthorization,
   type AuthorizationCheck,
@@ -12,7 +13,7 @@ import { StoreUnavailableError } from '../../src/oauth/error.ts';
 import { Handles } from '../../src/oauth/handles.ts';
 import { KeyRing } from '../../src/oauth/keys.ts';
 import { Parameters } from '../../src/oauth/parameters.ts';
-import type { AuditEvent, Stores } from '../../src/oauth/ports.ts';
+import type { Stores } from '../../src/oauth/ports.ts';
 import { Registry } from '../../src/oauth/registry.ts';
 import { aClient } from './a-client.ts';
 import { attacksOn, LOOPBACK_ATTACKS } from './redirect-attacks.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { consentNeeded } from '../../src/oauth/consent.ts';
-import type { AuthorizationSnapshot } from '../../src/oauth/ports.ts';
+import type { AuthorizationSnapshot } from '../../src/oauth/login-stores.ts';
 import { aClient } from './a-client.ts';
 
 const API = 'https://api.shop.example/';

@@ -3,7 +3,8 @@
 
 import { randomBytes, randomInt } from 'node:crypto';
 import fc from 'fast-check';
-import type { AuditEvent, Stores } from '../../src/oauth/ports.ts';
+import type { AuditEvent } from '../../src/oauth/audit.ts';
+import type { Stores } from '../../src/oauth/ports.ts';
 import { type Model, newModel } from './grant-model.ts';
 import { checkInvariants, FAULT, HAPPENING } from './model-commands.ts';
 import { protocolWorld } from './protocol-world.ts';

@@ -2,6 +2,7 @@
 // the test moves. What a client receives and what it is refused come back as plain values.
 
 import { randomBytes } from 'node:crypto';
+import type { AuditEvent } from '../../src/oauth/audit.ts';
 import { AuthorizationEndpoint } from '../../src/oauth/authorization-endpoint.ts';
 import type { Client } from '../../src/oauth/client.ts';
 import { secretVerifier } from '../../src/oauth/client-secret.ts';
@@ -11,7 +12,7 @@ import { IntrospectionEndpoint, type IntrospectionResponse } from '../../src/oau
 import { generateSigningKeyPem, importSigningKey, KeyRing } from '../../src/oauth/keys.ts';
 import { Parameters } from '../../src/oauth/parameters.ts';
 import { s256 } from '../../src/oauth/pkce.ts';
-import type { AuditEvent, Clock, Stores } from '../../src/oauth/ports.ts';
+import type { Clock, Stores } from '../../src/oauth/ports.ts';
 import { Registry } from '../../src/oauth/registry.ts';
 import { RevocationEndpoint } from '../../src/oauth/revocation.ts';
 import { TokenEndpoint, type TokenResponse } from '../../src/oauth/token-endpoint.ts';

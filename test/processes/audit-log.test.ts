@@ -3,7 +3,7 @@
 import { PassThrough } from 'node:stream';
 import { expect, it } from 'vitest';
 import { Metrics } from '../../src/http/metrics.ts';
-import type { AuditEvent } from '../../src/oauth/ports.ts';
+import type { AuditEvent } from '../../src/oauth/audit.ts';
 import { AuditLog } from '../../src/processes/audit-log.ts';
 import { createLog } from '../../src/processes/log.ts';
 

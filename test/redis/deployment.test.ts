@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { WatermarkStore } from '../../src/oauth/ports.ts';
+import type { WatermarkStore } from '../../src/oauth/token-stores.ts';
 import type { ManagedConnection } from '../../src/redis/connection.ts';
 import { agreeOnIssuer, IssuerConflictError } from '../../src/redis/deployment.ts';
 import { RedisKeys, SHARDS } from '../../src/redis/keys.ts';

@@ -2,8 +2,10 @@
 // memory.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Alert } from '../../src/oauth/audit.ts';
 import { StoreUnavailableError } from '../../src/oauth/error.ts';
-import type { Alert, Grant, Stores } from '../../src/oauth/ports.ts';
+import type { Grant } from '../../src/oauth/grant-store.ts';
+import type { Stores } from '../../src/oauth/ports.ts';
 import type { ManagedConnection, RedisConnection } from '../../src/redis/connection.ts';
 import { RedisKeys, shardOf } from '../../src/redis/keys.ts';
 import { Outbox } from '../../src/redis/outbox.ts';

@@ -1,7 +1,7 @@
 // What a replica remembers of grants, and that nothing but the round trip is saved by it.
 
 import { expect, it } from 'vitest';
-import type { Grant } from '../../src/oauth/ports.ts';
+import type { Grant } from '../../src/oauth/grant-store.ts';
 import { RedisKeys } from '../../src/redis/keys.ts';
 import { KnownSubjects } from '../../src/redis/known-subjects.ts';
 import { redisStores } from '../../src/redis/stores.ts';

@@ -2,7 +2,10 @@
 // meanwhile and remembers is done again.
 
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
-import type { Alert, RedeemAnswer, RotateAnswer, Session, Stores } from '../../src/oauth/ports.ts';
+import type { Alert } from '../../src/oauth/audit.ts';
+import type { RedeemAnswer, RotateAnswer } from '../../src/oauth/grant-store.ts';
+import type { Session } from '../../src/oauth/login-stores.ts';
+import type { Stores } from '../../src/oauth/ports.ts';
 import type { ManagedConnection } from '../../src/redis/connection.ts';
 import { RedisKeys, shardOf } from '../../src/redis/keys.ts';
 import { Outbox } from '../../src/redis/outbox.ts';

@@ -3,7 +3,8 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { narrowAccess } from '../../src/oauth/access.ts';
-import type { AccessRequest, RedeemAnswer, RotateAnswer, Stores } from '../../src/oauth/ports.ts';
+import type { AccessRequest, RedeemAnswer, RotateAnswer } from '../../src/oauth/grant-store.ts';
+import type { Stores } from '../../src/oauth/ports.ts';
 import { redeemed, redeemRequest, rotateRequest, SECRET_HASH, sampleGrant } from '../contracts/sample-grants.ts';
 import { redisWorlds } from './redis-world.ts';
 import { describeRedis, type RedisServer, startRedis } from './servers.ts';

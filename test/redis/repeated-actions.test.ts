@@ -3,7 +3,9 @@
 
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { StoreUnavailableError } from '../../src/oauth/error.ts';
-import type { Grant, Stores, WatermarkSubject } from '../../src/oauth/ports.ts';
+import type { Grant } from '../../src/oauth/grant-store.ts';
+import type { Stores } from '../../src/oauth/ports.ts';
+import type { WatermarkSubject } from '../../src/oauth/token-stores.ts';
 import type { ManagedConnection } from '../../src/redis/connection.ts';
 import { RedisKeys } from '../../src/redis/keys.ts';
 import { redisStores } from '../../src/redis/stores.ts';

@@ -2,8 +2,8 @@
 
 import type { Client } from '../client.ts';
 import { OAuthError } from '../error.ts';
+import type { AccessRequest } from '../grant-store.ts';
 import type { Parameters } from '../parameters.ts';
-import type { AccessRequest } from '../ports.ts';
 import { audiencesOf, isResourceIndicator } from '../resource-indicator.ts';
 
 /**

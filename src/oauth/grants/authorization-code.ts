@@ -3,9 +3,9 @@
 
 import { CODE_LIFETIME } from '../authorization-endpoint.ts';
 import type { Client } from '../client.ts';
+import type { RedeemAnswer } from '../grant-store.ts';
 import type { CodeHandle } from '../handles.ts';
 import { isVerifier, s256 } from '../pkce.ts';
-import type { RedeemAnswer } from '../ports.ts';
 import { randomId } from '../random-id.ts';
 import { matchRedirectUri } from '../redirect-uri.ts';
 import { accessRequest, exceeded } from './access-request.ts';

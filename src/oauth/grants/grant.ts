@@ -1,9 +1,10 @@
 // What a grant is. The table of those that exist is `index.ts`; the phases around them are `../token-endpoint.ts`.
 
+import type { Audit } from '../audit.ts';
 import type { Client } from '../client.ts';
 import type { Handles } from '../handles.ts';
 import type { Parameters } from '../parameters.ts';
-import type { Audit, Random, ResourceOwners, Stores } from '../ports.ts';
+import type { Random, ResourceOwners, Stores } from '../ports.ts';
 import type { Authorization, PreparedAccessToken } from '../tokens.ts';
 
 /** What grants are given at construction of the token endpoint. */

@@ -2,7 +2,8 @@
 
 import type { Client } from '../client.ts';
 import { OAuthError } from '../error.ts';
-import type { ResourceOwners, StoredGrant, Stores } from '../ports.ts';
+import type { StoredGrant } from '../grant-store.ts';
+import type { ResourceOwners, Stores } from '../ports.ts';
 
 export interface KillSwitches {
   readonly stores: Pick<Stores, 'watermarks'>;

@@ -2,8 +2,8 @@
 // response is answered again with the same one, and anything older kills the family and raises one alert.
 
 import { OAuthError } from '../error.ts';
+import type { RotateAnswer } from '../grant-store.ts';
 import type { RefreshHandle } from '../handles.ts';
-import type { RotateAnswer } from '../ports.ts';
 import { randomId } from '../random-id.ts';
 import { parseScope } from '../scope.ts';
 import { accessRequest, exceeded } from './access-request.ts';

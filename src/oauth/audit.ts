@@ -1,0 +1,63 @@
+// What happened, for the audit stream, the metrics and the alert sinks.
+
+import type { ErrorCode } from './error.ts';
+
+/** An alert written in the same action as the revocation it reports; one per grant for each type. Holds no token. */
+export interface Alert {
+  readonly id: string;
+  readonly type: 'refresh_token.reuse_detected' | 'authorization_code.replayed' | 'state_lost';
+  readonly time: number;
+  readonly clientUid: string;
+  readonly clientId: string;
+  readonly subject: string;
+  readonly grantId: string;
+  readonly presentedGeneration: number | undefined;
+  readonly currentGeneration: number | undefined;
+  /** Addresses of this and of the last good use. */
+  readonly address: string;
+  readonly lastAddress: string | undefined;
+  readonly action: 'grant_revoked' | 'healed_forward';
+}
+
+/** One thing worth an audit line. Only these fields ever leave; none of them is a credential. */
+export interface AuditEvent {
+  readonly type:
+    | 'token.issued'
+    | 'token.refreshed'
+    | 'token.refused'
+    | 'token.revoked'
+    | 'refresh_token.retried'
+    | 'refresh_token.reuse_detected'
+    | 'authorization_code.issued'
+    | 'authorization_code.replayed'
+    | 'state_lost'
+    | 'code_challenge.repeated'
+    | 'login.succeeded'
+    | 'login.failed'
+    | 'session.ended'
+    | 'consent.given'
+    | 'consent.denied'
+    | 'consent.withdrawn'
+    | 'key.activated'
+    | 'client.accepted'
+    | 'client.refused'
+    | 'client.removed';
+  readonly clientId?: string | undefined;
+  readonly subject?: string | undefined;
+  readonly grantId?: string | undefined;
+  readonly grantType?: string | undefined;
+  readonly tokenFormat?: string | undefined;
+  readonly scope?: string | undefined;
+  readonly audience?: string | undefined;
+  readonly reason?: string | undefined;
+  /** The code that {@link reason} is of; counted, never written. */
+  readonly error?: ErrorCode | undefined;
+  readonly address?: string | undefined;
+  readonly keyId?: string | undefined;
+  readonly alert?: Alert | undefined;
+}
+
+/** Where audit events go. Never throws, never waits. */
+export interface Audit {
+  record(event: AuditEvent): void;
+}

@@ -1,0 +1,162 @@
+// Grants: an authorization code and the refresh family it starts are one record. What is kept of it, what redeeming and
+// rotating ask of it, and the state tables of both. How handles name it is in handles.ts.
+
+import type { Alert } from './audit.ts';
+import type { NewAccessToken } from './token-stores.ts';
+
+/** Who consented to what for whom: everything a code is bound to (security row K4). */
+export interface Grant {
+  /** `<shard>.<SHA-256(family)>`: the only name of the grant outside its handles; `grant_id` in tokens. */
+  readonly grantId: string;
+  readonly clientUid: string;
+  readonly clientId: string;
+  readonly subject: string;
+  /** The session the person was signed in with; undefined when there was none. */
+  readonly sessionId: string | undefined;
+  /** When the person signed in. */
+  readonly authTime: number;
+  readonly scope: readonly string[];
+  /** The resources the grant covers; never empty. */
+  readonly audiences: readonly string[];
+  readonly redirectUri: string;
+  /** RFC 7636 S256 challenge; undefined only for records made by other means than our authorization endpoint. */
+  readonly codeChallenge: string | undefined;
+}
+
+/** A grant as stored. */
+export interface StoredGrant extends Grant {
+  readonly createdAt: number;
+}
+
+/** What a token request asks of a grant, and what its client may have today; judged by `narrowAccess`. */
+export interface AccessRequest {
+  /** The `scope` parameter; undefined when absent. */
+  readonly scope: readonly string[] | undefined;
+  /** The one `resource` parameter; undefined when absent. */
+  readonly resource: string | undefined;
+  readonly allowedScopes: readonly string[];
+  readonly allowedAudiences: readonly string[];
+  readonly defaultAudience: string | undefined;
+}
+
+export interface RedeemRequest {
+  readonly grantId: string;
+  /** SHA-256 of the code's secret part, base64url. */
+  readonly secretHash: string;
+  readonly clientUid: string;
+  readonly redirectUri: string;
+  /** S256 of a well-formed verifier; undefined when the verifier is absent or malformed. */
+  readonly verifierChallenge: string | undefined;
+  /** A random id of this try: the same id again is given the first answer, without an alert. */
+  readonly attemptId: string;
+  /** How long from the grant's creation its record is needed: nothing issued under it lives longer. */
+  readonly retention: number;
+  readonly access: AccessRequest;
+  /** See {@link RotateRequest}. */
+  readonly revokedBefore?: number;
+  /** Set for clients with opaque access tokens: written if and only if the code is redeemed. */
+  readonly accessToken: NewAccessToken | undefined;
+  readonly address: string;
+}
+
+export type RedeemAnswer =
+  | {
+      readonly outcome: 'redeemed';
+      readonly grant: StoredGrant;
+      readonly scope: readonly string[];
+      readonly audience: string;
+    }
+  /** Already redeemed and all else right: the grant is revoked now. `alert` is undefined if it had been raised before. */
+  | { readonly outcome: 'replayed'; readonly alert: Alert | undefined }
+  /** Missing, expired, revoked, or dead of wrong verifiers. */
+  | { readonly outcome: 'gone' }
+  /** Another secret or another client; nothing changed. */
+  | { readonly outcome: 'no_match' }
+  /** Wrong redirect_uri, no or malformed verifier, a verifier for a code without challenge; nothing changed. */
+  | { readonly outcome: 'bad_proof' }
+  /** Redeemed, but a kill switch had ended the grant: nothing may be issued. */
+  | { readonly outcome: 'ended' }
+  /** A well-formed wrong verifier; counted, the fifth kills the code (never a revocation). */
+  | { readonly outcome: 'wrong_verifier' }
+  | { readonly outcome: 'scope_exceeded' | 'target_exceeded' };
+
+export interface RotateRequest {
+  readonly grantId: string;
+  readonly clientUid: string;
+  /** The generation in the presented token; its MAC has been checked. */
+  readonly generation: number;
+  readonly rotation: 'Always' | 'Never';
+  readonly reuseGrace: number;
+  readonly idleLifetime: number;
+  readonly absoluteLifetime: number;
+  readonly attemptId: string;
+  readonly access: AccessRequest;
+  readonly accessToken: NewAccessToken | undefined;
+  readonly address: string;
+  /** What {@link GrantStore} `subjectOf` said; a store that needs it and is not told asks itself. */
+  readonly subject?: string;
+  /**
+   * Epoch milliseconds. Where it is given, kill switches count: a grant made at or before this, or at or before a watermark
+   * that `watermarks.read` would answer in the same moment, is `ended`.
+   */
+  readonly revokedBefore?: number;
+}
+
+export type RotateAnswer =
+  | {
+      /** `benign_retry`: the immediate predecessor within the grace, answered with the same successor. */
+      readonly outcome: 'rotated' | 'benign_retry' | 'healed';
+      readonly grant: StoredGrant;
+      /** The generation the client's next refresh token has. */
+      readonly generation: number;
+      readonly scope: readonly string[];
+      readonly audience: string;
+      /** Set for `healed`: the store had lost writes. */
+      readonly alert: Alert | undefined;
+    }
+  /** A kill switch has ended the grant. It did not move, unless the switch was thrown in that very moment. */
+  | { readonly outcome: 'ended' }
+  /** An already rotated token: the grant is revoked now. `alert` is undefined if it had been raised before. */
+  | { readonly outcome: 'reused'; readonly alert: Alert | undefined }
+  /** Missing, revoked, never redeemed, idle- or absolute-expired. */
+  | { readonly outcome: 'gone' }
+  /** Another client's; nothing changed. */
+  | { readonly outcome: 'no_match' }
+  | { readonly outcome: 'scope_exceeded' | 'target_exceeded' };
+
+/** What introspection and revocation see of a grant. */
+export interface GrantState {
+  readonly grant: StoredGrant;
+  readonly revoked: boolean;
+  /** The current refresh generation; undefined while the code has not been redeemed. */
+  readonly generation: number | undefined;
+  /** When the current generation was last used or made. */
+  readonly refreshedAt: number;
+}
+
+/** Codes and refresh families. Monotone: issued → redeemed → replayed; generations only grow; revoked is sticky. */
+export interface GrantStore {
+  /** Writes a grant whose code can be redeemed for `codeLifetime`. */
+  issue(grant: Grant, secretHash: string, codeLifetime: number): Promise<void>;
+  /**
+   * Judges in this order: revoked or missing → gone · other secret or client → no_match · wrong redirect_uri, absent or
+   * malformed verifier, verifier without challenge, anything else wrong on a redeemed code → bad_proof · well-formed
+   * wrong verifier while issued → wrong_verifier (the fifth kills the code) · already redeemed → replayed, grant revoked
+   * (same attempt id: the first answer) · expired → gone · access not covered → scope_exceeded, target_exceeded ·
+   * else redeemed at generation 0, which is `ended` if a kill switch says so.
+   */
+  redeem(request: RedeemRequest): Promise<RedeemAnswer>;
+  /**
+   * Judges in this order: missing → gone · client differs → no_match · kill switches → ended · revoked, not redeemed,
+   * idle- or absolute-expired → gone · same attempt id → the first answer · generation current → rotated (`Never`: same generation, idle time renewed) ·
+   * current − 1 within the grace → benign_retry · above current → healed · else reused, grant revoked. In each of the
+   * three good cases access that is not covered answers scope_exceeded or target_exceeded and changes nothing.
+   */
+  rotate(request: RotateRequest): Promise<RotateAnswer>;
+  /** Whose the grant is; undefined when it is not known. It never changes. */
+  subjectOf(grantId: string): Promise<string | undefined>;
+  /** Kills a grant without an alert: `voided` codes, revocation, withdrawn consent. Idempotent. */
+  revoke(grantId: string): Promise<void>;
+  /** The grant if it is known and not past every lifetime; undefined otherwise. */
+  read(grantId: string): Promise<GrantState | undefined>;
+}

@@ -1,0 +1,90 @@
+// What is kept of people who sign in: their sessions, the requests that wait for their decision, and what they have let
+// clients do.
+
+import type { Grant } from './grant-store.ts';
+
+/** A signed-in browser. `sessionId` is the SHA-256 of the cookie's value: the store cannot be used to sign in. */
+export interface Session {
+  readonly sessionId: string;
+  readonly subject: string;
+  readonly username: string;
+  readonly displayName: string;
+  readonly authTime: number;
+  readonly idleLifetime: number;
+  readonly absoluteLifetime: number;
+}
+
+export interface SessionStore {
+  create(session: Session): Promise<void>;
+  /** The living session, its idle time renewed; undefined once ended, idle- or absolute-expired. */
+  use(sessionId: string): Promise<Session | undefined>;
+  end(sessionId: string): Promise<void>;
+  endAll(subject: string): Promise<void>;
+  /** The person's living sessions, in no order; none is renewed. */
+  list(subject: string): Promise<readonly Session[]>;
+}
+
+/** The checked authorization request a decision is recorded against (security row U9). */
+export interface AuthorizationSnapshot {
+  readonly clientUid: string;
+  readonly clientId: string;
+  readonly redirectUri: string;
+  readonly scope: readonly string[];
+  readonly audiences: readonly string[];
+  readonly codeChallenge: string;
+  readonly state: string | undefined;
+}
+
+export interface Interaction {
+  readonly interactionId: string;
+  readonly sessionId: string;
+  readonly subject: string;
+  readonly authTime: number;
+  readonly request: AuthorizationSnapshot;
+  readonly decision: 'allow' | 'deny' | undefined;
+}
+
+/** So many requests of one session wait for a decision; one person must not fill the store for all others. */
+export const OPEN_INTERACTIONS_PER_SESSION = 20;
+
+/** One person's one decision about one request. */
+export interface InteractionStore {
+  /** Of more than {@link OPEN_INTERACTIONS_PER_SESSION} of a session the oldest goes. */
+  create(interaction: Omit<Interaction, 'decision'>, lifetime: number): Promise<void>;
+  /** The interaction if it is alive and was opened by this session. */
+  read(interactionId: string, sessionId: string): Promise<Interaction | undefined>;
+  /** The first decision stays: `decided` for it and for the same one again, `conflict` for another. */
+  decide(
+    interactionId: string,
+    sessionId: string,
+    decision: 'allow' | 'deny',
+  ): Promise<'decided' | 'conflict' | 'gone'>;
+  /** Takes a decided interaction, once; undefined if it is gone, taken, undecided or another session's. */
+  take(interactionId: string, sessionId: string): Promise<Interaction | undefined>;
+}
+
+/**
+ * What a person has let a client do: the scope allowed at each resource. By resource, because `read` at one and `write` at
+ * another is not `write` at both. Entries only widen until withdrawn.
+ */
+export type Consent = ReadonlyMap<string, readonly string[]>;
+
+/** A consent with the client it was given to. */
+export interface GivenConsent {
+  readonly clientUid: string;
+  readonly access: Consent;
+}
+
+export interface ConsentStore {
+  read(subject: string, clientUid: string): Promise<Consent | undefined>;
+  /** Adds the scope at each of the audiences to what was given before. `lifetime` runs anew. */
+  give(
+    subject: string,
+    clientUid: string,
+    allowed: Pick<Grant, 'scope' | 'audiences'>,
+    lifetime: number,
+  ): Promise<void>;
+  withdraw(subject: string, clientUid: string): Promise<void>;
+  /** All that the person has given and not withdrawn, in no order. */
+  list(subject: string): Promise<readonly GivenConsent[]>;
+}

@@ -1,0 +1,54 @@
+// What is kept about access tokens: the opaque ones, the marks on revoked JWTs, and the watermarks that end all tokens made
+// before a moment.
+
+/** An opaque access token about to be written by the same action that redeems or rotates. */
+export interface NewAccessToken {
+  /** `<shard>.<SHA-256(token)>`. */
+  readonly tokenId: string;
+  readonly issuedAtSeconds: number;
+  readonly expiresAtSeconds: number;
+}
+
+/** An opaque access token as stored. */
+export interface StoredAccessToken extends NewAccessToken {
+  readonly clientUid: string;
+  readonly clientId: string;
+  readonly subject: string;
+  readonly scope: readonly string[];
+  readonly audience: string;
+  /** Undefined for client_credentials. */
+  readonly grantId: string | undefined;
+  /** When the person signed in; undefined where no person was involved. */
+  readonly authTime: number | undefined;
+}
+
+/** Opaque access tokens, by `<shard>.<hash>`. Those of a grant are written by redeem and rotate. */
+export interface AccessTokenStore {
+  /** client_credentials only. */
+  write(token: StoredAccessToken): Promise<void>;
+  /** Undefined once expired or revoked. */
+  read(tokenId: string): Promise<StoredAccessToken | undefined>;
+  revoke(tokenId: string): Promise<void>;
+}
+
+/** Marks on the ids of revoked JWT access tokens, kept until the token would have died by itself. */
+export interface RevokedTokenStore {
+  mark(jti: string, expiresAtSeconds: number): Promise<void>;
+  has(jti: string): Promise<boolean>;
+}
+
+/** What a watermark is about. */
+export type WatermarkSubject =
+  | { readonly kind: 'global' }
+  | { readonly kind: 'client'; readonly clientUid: string }
+  | { readonly kind: 'user'; readonly subject: string }
+  /** One person's grants to one client: raised when the consent is withdrawn. */
+  | { readonly kind: 'consent'; readonly clientUid: string; readonly subject: string };
+
+/** Not-before watermarks: a grant or token made at or before one is dead. They only rise. */
+export interface WatermarkStore {
+  /** Sets the watermark to the maximum of what it is and `time`. */
+  raise(subject: WatermarkSubject, time: number): Promise<void>;
+  /** The highest of the global, the client's, the user's and the pair's watermark; 0 when none was raised. */
+  read(clientUid: string, subject: string | undefined): Promise<number>;
+}
