@@ -1,6 +1,7 @@
 // Token introspection (RFC 7662). A caller sees a token only if it was issued to it, or if it is the API the token is for;
 // to everybody else every token is inactive. While the store cannot answer, nothing is ever called active.
 
+import { isIssuedTo } from './access-token-claims.ts';
 import type { Client } from './client.ts';
 import { isPublic } from './client-auth/index.ts';
 import { type Authenticated, answerClient, type ClientRequest, knownParameters } from './client-authentication.ts';
@@ -9,7 +10,6 @@ import type { AuthenticationLimiter } from './ports.ts';
 import type { Registry, RegistryRef } from './registry.ts';
 import { formatScope } from './scope.ts';
 import { type PresentedToken, refreshExpiry, TokenStatus, type TokenStatusOptions } from './token-status.ts';
-import { isIssuedTo } from './tokens.ts';
 
 /** The answer (RFC 7662 §2.2): the claims of an active token, or `active: false` and nothing else. */
 export type IntrospectionResponse = { readonly active: false } | ({ readonly active: true } & Record<string, unknown>);

@@ -1,6 +1,7 @@
 // Token revocation (RFC 7009). A refresh token takes its whole family and every access token of it along; an access token
 // dies alone. An unknown token is a success; somebody else's is refused and stays alive.
 
+import { isIssuedTo } from './access-token-claims.ts';
 import type { Audit } from './audit.ts';
 import type { Client } from './client.ts';
 import { type Authenticated, answerClient, type ClientRequest, knownParameters } from './client-authentication.ts';
@@ -8,7 +9,6 @@ import { OAuthError } from './error.ts';
 import type { AuthenticationLimiter } from './ports.ts';
 import type { RegistryRef } from './registry.ts';
 import { type PresentedToken, TokenStatus, type TokenStatusOptions } from './token-status.ts';
-import { isIssuedTo } from './tokens.ts';
 
 export interface RevocationOptions extends TokenStatusOptions {
   readonly registry: RegistryRef;

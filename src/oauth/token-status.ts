@@ -1,6 +1,7 @@
 // Reads a presented token of any of our kinds and says whether it is alive, for introspection and revocation.
 // A token is dead if any of these says so: its own mark, its grant, its client, its person, a watermark (security row T4).
 
+import { type AccessTokenClaims, isIssuedTo } from './access-token-claims.ts';
 import type { Client } from './client.ts';
 import type { GrantState } from './grant-store.ts';
 import { deathOf } from './grants/living-grant.ts';
@@ -8,7 +9,7 @@ import type { Handles, RefreshHandle } from './handles.ts';
 import type { Clock, ResourceOwners, Stores } from './ports.ts';
 import type { Registry } from './registry.ts';
 import type { StoredAccessToken } from './token-stores.ts';
-import { type AccessTokenClaims, type AccessTokens, isIssuedTo } from './tokens.ts';
+import type { AccessTokens } from './tokens.ts';
 
 /** A token this issuer made, by kind; it may be dead. */
 export type PresentedToken =

@@ -1,14 +1,13 @@
-// Access tokens: what is in one, how a JWT (RFC 9068) is made and read, and how an opaque one is prepared before the store
+// Access tokens: how a JWT (RFC 9068) is made and read, and how an opaque one is prepared before the store
 // action that writes it. Which scope and audience a token gets was decided by the grant.
 
-import { hash } from 'node:crypto';
 import { decodeProtectedHeader, errors, jwtVerify } from 'jose';
+import { type AccessTokenClaims, newTokenId } from './access-token-claims.ts';
 import type { Client } from './client.ts';
 import { OAuthError } from './error.ts';
 import type { Handles } from './handles.ts';
 import type { KeyRing, SigningKey } from './keys.ts';
 import type { Clock, EndOfTurn, Random } from './ports.ts';
-import { randomId } from './random-id.ts';
 import { formatScope } from './scope.ts';
 import { SigningTurns } from './signing-turns.ts';
 import type { NewAccessToken } from './token-stores.ts';
@@ -35,21 +34,6 @@ export interface PreparedAccessToken {
   opaque(grantId: string | undefined): NewAccessToken | undefined;
   /** The token itself. Call after the exchange. */
   issue(authorization: Authorization): Promise<string>;
-}
-
-/** The claims of a JWT access token of ours (RFC 9068 §2.2). */
-export interface AccessTokenClaims {
-  readonly iss: string;
-  readonly sub: string;
-  readonly aud: string;
-  readonly client_id: string;
-  readonly iat: number;
-  readonly exp: number;
-  /** `<tag of the client object>.<160 random bits>`: see {@link isIssuedTo}. */
-  readonly jti: string;
-  readonly scope: string;
-  readonly auth_time?: number;
-  readonly grant_id?: string;
 }
 
 /** Makes and reads access tokens. */
@@ -163,7 +147,7 @@ export class AccessTokens {
       client_id: client.clientId,
       iat: issuedAtSeconds,
       exp: expiresAtSeconds,
-      jti: `${tagOf(client)}.${randomId(this.#random, 20)}`,
+      jti: newTokenId(client, this.#random),
       scope: formatScope(authorization.scope),
       ...(authTime !== undefined && { auth_time: Math.floor(authTime / 1000) }),
       ...(grantId !== undefined && { grant_id: grantId }),
@@ -184,25 +168,6 @@ export class AccessTokens {
     this.#headers.set(key, header);
     return header;
   }
-}
-
-/**
- * Whether a token was issued to this very client object. Its client id alone does not say so: an id can be given to another
- * object, which must not inherit, see or revoke the tokens of the one before.
- */
-export function isIssuedTo(client: Client, { client_id, jti }: AccessTokenClaims): boolean {
-  return client_id === client.clientId && jti.startsWith(`${tagOf(client)}.`);
-}
-
-const TAGS = new WeakMap<Client, string>();
-
-/** 66 bits of the uid's hash: enough to tell objects apart, and no uid for whoever reads a token. */
-function tagOf(client: Client): string {
-  const known = TAGS.get(client);
-  if (known !== undefined) return known;
-  const tag = hash('sha256', `grantry-client-tag-v1\0${client.uid}`, 'base64url').slice(0, 11);
-  TAGS.set(client, tag);
-  return tag;
 }
 
 /** Whether the signature is spelled as we spell it: the last character of base64url has spare bits that decoding skips. */

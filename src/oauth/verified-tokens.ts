@@ -2,9 +2,9 @@
 // costs one verification. Only what a signature proves is kept; whether a token is still alive is asked anew every time.
 
 import { hash } from 'node:crypto';
+import type { AccessTokenClaims } from './access-token-claims.ts';
 import type { KeyRing } from './keys.ts';
 import type { Clock } from './ports.ts';
-import type { AccessTokenClaims } from './tokens.ts';
 
 /** How many tokens are kept; the one that was verified first goes first. */
 export const VERIFIED_TOKENS = 4096;

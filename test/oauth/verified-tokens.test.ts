@@ -2,9 +2,10 @@
 
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import type { AccessTokenClaims } from '../../src/oauth/access-token-claims.ts';
 import { Handles } from '../../src/oauth/handles.ts';
 import { generateSigningKeyPem, importSigningKey, KeyRing } from '../../src/oauth/keys.ts';
-import { type AccessTokenClaims, AccessTokens } from '../../src/oauth/tokens.ts';
+import { AccessTokens } from '../../src/oauth/tokens.ts';
 import { VERIFIED_TOKENS, VerifiedTokens } from '../../src/oauth/verified-tokens.ts';
 import { aClient } from './a-client.ts';
 
