@@ -1,5 +1,5 @@
 // Requests to the API server over kept connections: credentials, TLS, TCP keep-alive and time limits. What a request
-// means, and what an answer does, is api-client.ts's.
+// means is api-client.ts's, and what an answer does is calls.ts's.
 
 import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from 'node:http';
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https';

@@ -83,3 +83,10 @@ export function resourcePath(
 export function objectKey({ namespace, name }: { readonly namespace?: string; readonly name: string }): string {
   return namespace === undefined ? name : `${namespace}/${name}`;
 }
+
+/** The object with its kind: items of most lists name none, and metadata-only objects one that is not theirs. */
+export function typed(resource: Resource, object: KubernetesObject): KubernetesObject {
+  const apiVersion = apiVersionOf(resource);
+  if (object.kind === resource.kind && object.apiVersion === apiVersion) return object;
+  return { ...object, apiVersion, kind: resource.kind };
+}

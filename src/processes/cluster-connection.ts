@@ -1,7 +1,8 @@
 // The API server as the processes of a cluster reach it.
 
 import { readFileSync } from 'node:fs';
-import { ApiClient, type ApiClientOptions } from '../kubernetes/api-client.ts';
+import { ApiClient } from '../kubernetes/api-client.ts';
+import type { CallsOptions } from '../kubernetes/calls.ts';
 import { type ClusterAccess, inClusterAccess } from '../kubernetes/cluster-access.ts';
 import { kubeconfigAccess } from '../kubernetes/kubeconfig.ts';
 import type { ClusterPlace } from './cluster-config.ts';
@@ -9,7 +10,7 @@ import { systemClock } from './machine.ts';
 import { StartError } from './start-error.ts';
 
 /** Nothing is asked yet. @throws StartError for a kubeconfig that cannot be used */
-export function connectCluster(place: ClusterPlace, limits: Pick<ApiClientOptions, 'callLimit'> = {}): ApiClient {
+export function connectCluster(place: ClusterPlace, limits: Pick<CallsOptions, 'callLimit'> = {}): ApiClient {
   return new ApiClient({ ...limits, access: accessOf(place), userAgent: `grantry/${version()}` });
 }
 

@@ -4,7 +4,8 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { ApiClient, type ApiClientOptions } from '../../src/kubernetes/api-client.ts';
+import { ApiClient } from '../../src/kubernetes/api-client.ts';
+import type { CallsOptions } from '../../src/kubernetes/calls.ts';
 import { CONFIG_MAPS } from '../../src/kubernetes/resources.ts';
 
 const OBJECT = { metadata: { name: 'a', namespace: 'n', uid: 'u', resourceVersion: '1' } };
@@ -41,7 +42,7 @@ afterEach(() => {
   server.close();
 });
 
-function clientWith(options: Partial<ApiClientOptions>): ApiClient {
+function clientWith(options: Partial<CallsOptions>): ApiClient {
   const access = {
     server: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     credentials: () => Promise.resolve({ headers: { authorization: 'Bearer t' }, tls: {}, user: 'somebody' }),
