@@ -1,0 +1,69 @@
+{{/* What the programs are told, as the data of a ConfigMap: both get the same, and each reads what is its own. */}}
+{{- define "grantry.environment" -}}
+{{- $env := dict "issuer" .Values.issuer "namespace" .Release.Namespace "class" .Values.className -}}
+{{- $_ := set $env "watchNamespaces" .Values.watchNamespaces -}}
+{{- $_ := set $env "serverService" (include "grantry.name" (list . "admin")) -}}
+{{- with .Values.redis -}}
+{{- $_ := set $env "redisUrl" (.dev.enabled | ternary (printf "redis://%s:6379" (include "grantry.name" (list $ "redis"))) .url) -}}
+{{- $_ := set $env "redisUsername" .username -}}
+{{- $_ := set $env "redisPrefix" .prefix -}}
+{{- $_ := set $env "redisWait" .wait -}}
+{{- $_ := set $env "redisStrict" .strict -}}
+{{- end -}}
+{{- $_ := set $env "alertWebhookUrl" .Values.webhook.url -}}
+{{- range $name, $file := fromYaml (include "grantry.files" .) -}}
+{{- $_ := set $env $name (printf "/etc/grantry/%s/%s" $file.folder $file.key) -}}
+{{- end -}}
+{{- range $name, $value := merge $env .Values.config -}}
+{{- if kindIs "slice" $value -}}
+{{- $value = join "," $value -}}
+{{- else if kindIs "bool" $value -}}
+{{- $value = $value | ternary "on" "off" -}}
+{{- else if kindIs "float64" $value -}}
+{{- $value = int64 $value -}}
+{{- end -}}
+{{- if not (or (kindIs "invalid" $value) (eq (toString $value) "")) }}
+GRANTRY_{{ snakecase $name | upper }}: {{ $value | quote }}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Settings that are files: the folder below /etc/grantry, and the Secret and key that are mounted there. */}}
+{{- define "grantry.files" -}}
+{{- $files := dict -}}
+{{- with .Values.users }}{{ if .existingSecret -}}
+{{- $_ := set $files "usersFile" (dict "folder" "users" "secret" .existingSecret "key" .key) -}}
+{{- end }}{{ end -}}
+{{- with .Values.pepper }}{{ if .existingSecret -}}
+{{- $_ := set $files "pepperFile" (dict "folder" "pepper" "secret" .existingSecret "key" .key) -}}
+{{- end }}{{ end -}}
+{{- with .Values.webhook }}{{ if .existingSecret -}}
+{{- $_ := set $files "alertWebhookSecretFile" (dict "folder" "webhook" "secret" .existingSecret "key" .key) -}}
+{{- end }}{{ end -}}
+{{- with .Values.redis }}{{ if .existingSecret -}}
+{{- if .passwordKey -}}
+{{- $_ := set $files "redisPasswordFile" (dict "folder" "redis" "secret" .existingSecret "key" .passwordKey) -}}
+{{- end -}}
+{{- if .sentinelPasswordKey -}}
+{{- $_ := set $files "redisSentinelPasswordFile" (dict "folder" "redis" "secret" .existingSecret "key" .sentinelPasswordKey) -}}
+{{- end -}}
+{{- end }}{{ end -}}
+{{- with .Values.redis.tls }}{{ if .existingSecret -}}
+{{- range $name, $key := dict "redisCaFile" .caKey "redisCertificateFile" .certificateKey "redisKeyFile" .keyKey -}}
+{{- if $key -}}
+{{- $_ := set $files $name (dict "folder" "redis-tls" "secret" $.Values.redis.tls.existingSecret "key" $key) -}}
+{{- end -}}
+{{- end -}}
+{{- end }}{{ end -}}
+{{- toYaml $files -}}
+{{- end -}}
+
+{{/* The same by folder: a list of folder, secret and keys. */}}
+{{- define "grantry.folders" -}}
+{{- $folders := dict -}}
+{{- range . -}}
+{{- $keys := dig .folder "keys" list $folders -}}
+{{- $_ := set $folders .folder (dict "folder" .folder "secret" .secret "keys" (append $keys .key | uniq | sortAlpha)) -}}
+{{- end -}}
+{{- values $folders | toYaml -}}
+{{- end -}}

@@ -1,0 +1,80 @@
+// What in charts/grantry is made from other files: its CRD templates from crds/, its README from values.yaml. `node
+// scripts/chart.mjs` writes them, `--check` names those that are not as it would write them.
+
+import { globSync, readFileSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { isMap, isScalar, parseDocument } from 'yaml';
+
+const ROOT = join(import.meta.dirname, '..');
+const CHART = join(ROOT, 'charts/grantry');
+
+/** A CustomResourceDefinition as a template: the same but for its metadata, and braces that are none of Helm's. */
+function crdTemplate(file) {
+  const text = readFileSync(join(ROOT, file), 'utf8');
+  const [, name] = /^metadata: \{name: (\S+), annotations: \{grantry\.dev\/version: \S+\}\}$/m.exec(text) ?? [];
+  if (name === undefined) throw new Error(`${file}: its metadata is not one line with name and grantry.dev/version`);
+  const metadata = [
+    'metadata:',
+    `  name: ${name}`,
+    '  labels: {{- include "grantry.labels" (list . "crds") | nindent 4 }}',
+    '  annotations:',
+    '    grantry.dev/version: {{ .Chart.AppVersion | quote }}',
+    '    {{- if .Values.crds.keep }}',
+    '    helm.sh/resource-policy: keep',
+    '    {{- end }}',
+  ];
+  return [
+    `{{- /* Made from ${file} by scripts/chart.mjs. */ -}}`,
+    '{{- if .Values.crds.enabled }}',
+    text
+      .replaceAll('{{', '{{ "{{" }}')
+      .replace(/^metadata: .*$/m, metadata.join('\n'))
+      .trimEnd(),
+    '{{- end }}',
+    '',
+  ].join('\n');
+}
+
+/** Every value with its default and what its `# --` comment says, outside in; maps that are a value as a whole are one. */
+function valuesBelow(map, path = '') {
+  return map.items.flatMap(({ key, value }) => {
+    const name = `${path}${key.value}`;
+    const said = /^ -- (.*)$/m.exec(key.commentBefore ?? '')?.[1];
+    const isSection = isMap(value) && value.items.length > 0 && said === undefined;
+    return isSection ? valuesBelow(value, `${name}.`) : [{ name, value, meaning: said ?? '' }];
+  });
+}
+
+function readme() {
+  const document = parseDocument(readFileSync(join(CHART, 'values.yaml'), 'utf8'));
+  // The comment before the first key of a map belongs to the map.
+  const attach = (map) => {
+    if (map.commentBefore !== undefined && map.items[0] !== undefined) {
+      map.items[0].key.commentBefore ??= map.commentBefore;
+    }
+    for (const { value } of map.items) if (isMap(value)) attach(value);
+  };
+  attach(document.contents);
+  const cell = (text) => text.replaceAll('|', '\\|');
+  const text = (value) => JSON.stringify(isScalar(value) ? value.value : value.toJSON());
+  const rows = valuesBelow(document.contents).map(
+    ({ name, value, meaning }) => `| \`${name}\` | \`${cell(text(value))}\` | ${cell(meaning)} |`,
+  );
+  const intro = readFileSync(join(CHART, 'README.intro.md'), 'utf8').trimEnd();
+  return [intro, '', '## Values', '', '| value | default | meaning |', '| --- | --- | --- |', ...rows, ''].join('\n');
+}
+
+const made = [
+  ...globSync('crds/*.yaml', { cwd: ROOT }).map((file) => [`templates/crds/${basename(file)}`, crdTemplate(file)]),
+  ['README.md', readme()],
+];
+const stale = [];
+for (const [target, text] of made) {
+  const file = join(CHART, target);
+  if (!process.argv.includes('--check')) writeFileSync(file, text);
+  else if (readFileSync(file, 'utf8') !== text) stale.push(target);
+}
+if (stale.length > 0) {
+  console.error(`not as crds/ and values.yaml say; run node scripts/chart.mjs: ${stale.join(', ')}`);
+  process.exitCode = 1;
+}
