@@ -61,20 +61,26 @@ const DEEPEST = 16;
 
 /** The very same value where there is no null: most have none. */
 function withoutNulls(value: unknown, depth = 0): unknown {
+  return hasNull(value, depth) ? copiedWithoutNulls(value, depth) : value;
+}
+
+function hasNull(value: unknown, depth: number): boolean {
+  if (typeof value !== 'object' || value === null || depth > DEEPEST) return false;
+  if (Array.isArray(value)) return value.some((member) => hasNull(member, depth + 1));
+  // What is inherited is no field.
+  for (const name in value) {
+    if (!Object.hasOwn(value, name)) continue;
+    const member = (value as Readonly<Record<string, unknown>>)[name];
+    if (member === null || hasNull(member, depth + 1)) return true;
+  }
+  return false;
+}
+
+function copiedWithoutNulls(value: unknown, depth: number): unknown {
   if (typeof value !== 'object' || value === null || depth > DEEPEST) return value;
-  if (Array.isArray(value)) {
-    const members = value.map((member) => withoutNulls(member, depth + 1));
-    return members.some((member, index) => member !== value[index]) ? members : value;
-  }
-  let copy: Record<string, unknown> | undefined;
-  for (const [name, member] of Object.entries(value)) {
-    const kept = member === null ? undefined : withoutNulls(member, depth + 1);
-    if (kept === member) continue;
-    copy ??= { ...value };
-    if (member === null) delete copy[name];
-    else copy[name] = kept;
-  }
-  return copy ?? value;
+  if (Array.isArray(value)) return value.map((member) => copiedWithoutNulls(member, depth + 1));
+  const fields = Object.entries(value).filter(([, member]) => member !== null);
+  return Object.fromEntries(fields.map(([name, member]) => [name, copiedWithoutNulls(member, depth + 1)]));
 }
 
 // One line for each unknown key, in the order of the issue's keys: `readManifest` makes a fault of each.
@@ -98,11 +104,18 @@ function unknownFieldMessage(key: string, known: readonly string[]): string {
 
 /** A well-formed string of at most `max` code points (as the API server's maxLength counts) that matches `pattern`. */
 export function text(max: number, pattern?: RegExp, description = 'is not written as it must be') {
-  return z
-    .string()
-    .refine((value) => value.isWellFormed(), { error: 'is not well-formed Unicode', abort: true })
-    .refine((value) => isWithin(value, max), { error: `is longer than ${max} characters`, abort: true })
-    .refine((value) => pattern === undefined || pattern.test(value), { error: description });
+  // In one step: a manifest has dozens of texts, and each step of a schema costs more than what it looks at.
+  return z.string().check(({ value, issues }) => {
+    const isText = value.isWellFormed();
+    const isShort = isText && isWithin(value, max);
+    if (isShort && (pattern === undefined || pattern.test(value))) return;
+    const message = isText
+      ? isShort
+        ? description
+        : `is longer than ${max} characters`
+      : 'is not well-formed Unicode';
+    issues.push({ code: 'custom', input: value, message, path: [], continue: isShort });
+  });
 }
 
 function isWithin(value: string, max: number): boolean {
@@ -115,7 +128,9 @@ export function setOf<Item extends z.ZodType<string>>(item: Item, max: number) {
   return z
     .array(item)
     .max(max, { error: `has more than ${max} members`, abort: true })
-    .refine((values) => new Set(values).size === values.length, { error: 'names the same value twice' });
+    .refine((values) => values.length < 2 || new Set(values).size === values.length, {
+      error: 'names the same value twice',
+    });
 }
 
 /** At most `max` objects. */
