@@ -7,11 +7,12 @@ import { Outbox } from '../redis/outbox.ts';
 import { Webhook } from '../webhook/webhook.ts';
 import { AlertDelivery } from './alert-delivery.ts';
 import type { AlertReports } from './alert-reports.ts';
-import type { Settings, WebhookSettings } from './config.ts';
+import type { Settings } from './config.ts';
 import { systemClock } from './machine.ts';
 import type { RedisState } from './redis-state.ts';
 import { StartError } from './start-error.ts';
 import type { TokenServer } from './token-server.ts';
+import type { WebhookSettings } from './webhook-config.ts';
 
 const MINIMUM_CHARACTERS = 32;
 

@@ -2,12 +2,13 @@
 // reads the environment. docs/reference/configuration.md lists the same variables; a test compares the two.
 
 import { isIP, isIPv4 } from 'node:net';
-import { closest } from 'fastest-levenshtein';
 import { z } from 'zod';
 import { parseDuration } from '../admission/duration.ts';
 import { issuerFault } from '../oauth/issuer.ts';
 import { CLUSTER_VARIABLES, type ClusterPlace, clusterPlace } from './cluster-config.ts';
+import { ownVariables } from './own-variables.ts';
 import { REDIS_VARIABLES, type RedisSettings, redisFaults, redisSettings } from './redis-config.ts';
+import { WEBHOOK_VARIABLES, type WebhookSettings, webhookFaults, webhookSettings } from './webhook-config.ts';
 
 /** A configuration that cannot be used; one line for each fault, each naming its variable or flag. */
 export class ConfigurationError extends Error {
@@ -109,21 +110,7 @@ const VARIABLES = z.object({
       'A file with the pepper that handles and sealed fields are made with, one value a line: the first makes, all are accepted. Unset: `grantry dev` makes one and keeps it; in a cluster it is that of the Secret `grantry-pepper`, which the controller makes unless this is set for it too.',
     ),
   ...REDIS_VARIABLES,
-  GRANTRY_ALERT_WEBHOOK_URL: z
-    .string()
-    .superRefine((text, context) => {
-      const message = webhookFault(text);
-      if (message) context.addIssue({ code: 'custom', message });
-    })
-    .optional()
-    .describe('Where alerts are posted: https, or http on loopback. Needs Redis, which keeps them until they arrived.'),
-  GRANTRY_ALERT_WEBHOOK_SECRET_FILE: z
-    .string()
-    .min(1)
-    .optional()
-    .describe(
-      'A file with the secret that alerts are signed with, at least 32 characters. Read again at every try. Unset in a cluster: that of the Secret `grantry-webhook`, which the controller makes unless this is set for it too.',
-    ),
+  ...WEBHOOK_VARIABLES,
 });
 
 type Variable = keyof typeof VARIABLES.shape;
@@ -131,12 +118,6 @@ const NAMES = Object.keys(VARIABLES.shape) as readonly Variable[];
 
 /** Texts by variable, as an environment has them. */
 export type VariableTexts = Readonly<Partial<Record<Variable, string>>>;
-
-export interface WebhookSettings {
-  readonly url: string;
-  /** Undefined only in a cluster, where a Secret holds it. */
-  readonly secretFile: string | undefined;
-}
 
 /** What the processes are configured with. */
 export interface Settings {
@@ -209,7 +190,7 @@ export function readSettings({
   required = [],
   hasSecrets = false,
 }: SettingsSources = {}): Settings {
-  const { texts, faults } = ownVariables(environment);
+  const { texts, faults } = ownVariables(environment, NAMES);
   const given = { ...defaults, ...texts, ...flags };
   const isSet = (name: Variable) => given[name] !== undefined;
   const parsed = VARIABLES.safeParse(given);
@@ -221,7 +202,6 @@ export function readSettings({
     throw new ConfigurationError([...all, ...said]);
   }
   const values = parsed.data;
-  const { GRANTRY_ALERT_WEBHOOK_URL: url, GRANTRY_ALERT_WEBHOOK_SECRET_FILE: secretFile } = values;
   return Object.freeze({
     issuer: values.GRANTRY_ISSUER ?? `http://localhost:${values.GRANTRY_PORT}`,
     issuerGiven: values.GRANTRY_ISSUER !== undefined,
@@ -245,7 +225,7 @@ export function readSettings({
     defaultPolicy: values.GRANTRY_DEFAULT_POLICY,
     pepperFile: values.GRANTRY_PEPPER_FILE,
     redis: redisSettings(values),
-    alertWebhook: url === undefined ? undefined : { url, secretFile },
+    alertWebhook: webhookSettings(values),
   });
 }
 
@@ -255,18 +235,6 @@ const NEEDED: Partial<Record<Variable, string>> = {
   GRANTRY_NAMESPACE: 'the namespace that grantry itself runs in',
   GRANTRY_REDIS_URL: 'where the replicas keep what they share, such as redis://redis:6379',
 };
-
-/** What does not go together about the webhook. */
-function webhookFaults(isSet: (name: Variable) => boolean, hasSecrets: boolean): readonly string[] {
-  const [url, secret] = [isSet('GRANTRY_ALERT_WEBHOOK_URL'), isSet('GRANTRY_ALERT_WEBHOOK_SECRET_FILE')];
-  const faults: string[] = [];
-  if (url !== secret && !(url && hasSecrets))
-    faults.push('GRANTRY_ALERT_WEBHOOK_URL and GRANTRY_ALERT_WEBHOOK_SECRET_FILE need each other');
-  if (url && !isSet('GRANTRY_REDIS_URL')) {
-    faults.push('GRANTRY_ALERT_WEBHOOK_URL needs GRANTRY_REDIS_URL: alerts wait in Redis until they arrived');
-  }
-  return faults;
-}
 
 /** Flags that are not called like their variable. */
 const FLAGS: Partial<Record<Variable, string>> = {
@@ -283,46 +251,6 @@ function givenAs(variable: Variable, flags: VariableTexts = {}): string {
 /** A flag as a person gives it to what they started: `--port`, in a checkout `npm start -- --port`. */
 export function flagToGive(flag: string, environment: SettingsSources['environment'] = process.env): string {
   return environment.npm_lifecycle_event === 'start' ? `npm start -- ${flag}` : flag;
-}
-
-/** Our variables of an environment; a misspelt one is a fault, an injected service link is not ours. */
-function ownVariables(environment: NonNullable<SettingsSources['environment']>): {
-  texts: VariableTexts;
-  faults: readonly string[];
-} {
-  const set = Object.entries(environment).filter(
-    ([name, value]) => name.startsWith('GRANTRY_') && value !== undefined && !isServiceLink(name, value),
-  );
-  const isKnown = (name: string) => (NAMES as readonly string[]).includes(name);
-  return {
-    texts: Object.fromEntries(set.filter(([name]) => isKnown(name))),
-    faults: set
-      .filter(([name]) => !isKnown(name))
-      .map(([name]) => `${name} is not a setting; did you mean ${closest(name, NAMES)}?`),
-  };
-}
-
-/**
- * What Kubernetes puts into the environment of a pod for each Service of its namespace; one may be called `grantry`.
- */
-function isServiceLink(name: string, value: string): boolean {
-  return (
-    /_SERVICE_(HOST|PORT(_[A-Z0-9_]+)?)$/.test(name) ||
-    /_PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$/.test(name) ||
-    (name.endsWith('_PORT') && /^(tcp|udp|sctp):\/\//.test(value))
-  );
-}
-
-const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]']);
-
-/** Why alerts cannot be posted there; undefined when they can. */
-function webhookFault(text: string): string | undefined {
-  const url = URL.parse(text);
-  if (url === null || !['https:', 'http:'].includes(url.protocol)) return 'is not an http or https address';
-  if (url.protocol === 'http:' && !LOOPBACK.has(url.hostname)) return 'needs https: http is for loopback only';
-  if (url.username !== '' || url.password !== '') return 'holds a user name or password: alerts are signed instead';
-  if (url.hash !== '') return 'has a fragment';
-  return undefined;
 }
 
 function isNetwork(text: string): boolean {
