@@ -50,24 +50,7 @@ function encoded(text: string): string {
   return Buffer.from(text).toString('base64');
 }
 
-const count = z.int().min(1);
-
-const VERIFIERS = z
-  .array(
-    z.object({
-      verifier: z
-        .string()
-        .transform((text) => Buffer.from(text, 'base64url') as Uint8Array)
-        .refine(({ length }) => length === VERIFIER_BYTES),
-      revision: count,
-      expiresAt: z.iso
-        .datetime({ offset: true })
-        .transform((text) => Date.parse(text))
-        .optional(),
-    }),
-  )
-  .min(1)
-  .max(VERIFIERS_MAX);
+const END = z.iso.datetime({ offset: true });
 
 /**
  * What such a Secret says, and of which client. Never throws.
@@ -81,10 +64,31 @@ export function readVerifierSecret(secret: unknown): (ClientVerifiers & { readon
   const revision = readSecretValue({ data }, 'revision');
   const text = readSecretValue({ data }, 'verifiers');
   if (revision.outcome !== 'found' || text.outcome !== 'found') return undefined;
-  const verifiers = VERIFIERS.safeParse(parsed(text.value));
-  const number = count.safeParse(Number(revision.value));
-  if (!verifiers.success || !number.success) return undefined;
-  return { uid: name.slice(NAME_PREFIX.length), revision: number.data, verifiers: verifiers.data };
+  const number = countOf(Number(revision.value));
+  const verifiers = verifiersOf(parsed(text.value));
+  if (number === undefined || verifiers === undefined) return undefined;
+  return { uid: name.slice(NAME_PREFIX.length), revision: number, verifiers };
+}
+
+// By hand, because there are as many of them as clients.
+function verifiersOf(list: unknown): readonly AcceptedVerifier[] | undefined {
+  if (!Array.isArray(list) || list.length === 0 || list.length > VERIFIERS_MAX) return undefined;
+  const verifiers = list.flatMap((entry) => acceptedVerifier(entry) ?? []);
+  return verifiers.length === list.length ? verifiers : undefined;
+}
+
+function acceptedVerifier(entry: unknown): AcceptedVerifier | undefined {
+  const { verifier: text, revision, expiresAt } = fieldsOf(entry);
+  const verifier = typeof text === 'string' ? Buffer.from(text, 'base64url') : undefined;
+  const number = countOf(revision);
+  if (verifier?.length !== VERIFIER_BYTES || number === undefined) return undefined;
+  if (expiresAt === undefined) return { verifier, revision: number };
+  const end = END.safeParse(expiresAt);
+  return end.success ? { verifier, revision: number, expiresAt: Date.parse(end.data) } : undefined;
+}
+
+function countOf(value: unknown): number | undefined {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 1 ? value : undefined;
 }
 
 function parsed(text: string): unknown {

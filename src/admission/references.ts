@@ -73,13 +73,15 @@ function own(map: unknown, key: string): unknown {
   return (map as Readonly<Record<string, unknown>>)[key] ?? undefined;
 }
 
+const UTF_8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
 function decodeBase64(encoded: unknown): string | undefined {
   if (typeof encoded !== 'string') return undefined;
   // YAML folds long values over lines; the API server reads through the breaks.
   const compact = encoded.replace(/[\r\n]/g, '');
   if (compact.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(compact)) return undefined;
   try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Buffer.from(compact, 'base64'));
+    return UTF_8.decode(Buffer.from(compact, 'base64'));
   } catch {
     return undefined;
   }

@@ -58,7 +58,13 @@ describe('a verifier Secret', () => {
     ['with verifiers that are not JSON', { ...SECRET, data: { ...SECRET.data, verifiers: base64('[') } }],
     ['with an empty list', withVerifiers([])],
     ['with a short verifier', withVerifiers([{ ...entry, verifier: 'AAAA' }])],
+    ['with a verifier that is no text', withVerifiers([{ ...entry, verifier: 7 }])],
+    ['with a secret before the first', withVerifiers([{ ...entry, revision: 0 }])],
+    ['with a secret between two', withVerifiers([{ ...entry, revision: 1.5 }])],
     ['with a time that is none', withVerifiers([{ ...entry, expiresAt: 'tomorrow' }])],
+    ['with nothing as a time', withVerifiers([{ ...entry, expiresAt: null }])],
+    ['with nine verifiers', withVerifiers(new Array(9).fill(entry))],
+    ['with something else than a list', withVerifiers({ 0: entry, length: 1 })],
     ['with one good verifier and one bad', withVerifiers([entry, {}])],
     ['that is no object', 'text'],
   ])('%s does not count', (_, secret) => {
