@@ -6,32 +6,20 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Clock, Random } from '../oauth/ports.ts';
 import { Backoff, fraction } from './backoff.ts';
-import { type KubernetesApi, KubernetesError, type Selection, type WatchFrame } from './client.ts';
+import type { KubernetesApi, Selection, WatchFrame } from './client.ts';
+import { listAll } from './listing.ts';
 import { type ObjectChange, ObjectStore, withoutBallast } from './object-store.ts';
 import { pause } from './pause.ts';
-import { type KubernetesObject, objectKey, type Resource, resourceName } from './resources.ts';
+import { type KubernetesObject, type Resource, resourceName } from './resources.ts';
+import { type RestartReason, restartReason, WatchFault } from './watch-faults.ts';
 import { WatchTimer } from './watch-timer.ts';
 
-const PAGE = 500;
 const SHORTEST_WATCH_SECONDS = 240;
 const LONGEST_WATCH_SECONDS = 480;
 /** A watch that is accepted and ends sooner has not watched; one that lasts is what we count as well. */
 const SETTLED_MILLISECONDS = 1000;
 /** How often the API server may refuse to go on from the version we know until we begin anew. */
 const REFUSALS_UNTIL_LIST = 2;
-
-/** Why a watch began anew; a label of a metric. */
-export type RestartReason =
-  | 'ended'
-  | 'ended_early'
-  | 'expired'
-  | 'undecodable'
-  | 'deadline'
-  | 'idle'
-  | 'unauthorized'
-  | 'forbidden'
-  | 'refused'
-  | 'disconnected';
 
 /** Counters of `grantry_watch_…`; `resource` is the plural with its group. */
 export interface WatchMetrics {
@@ -160,31 +148,14 @@ export class Reflector {
 
   /** @returns the version that a watch goes on from */
   async #list(): Promise<string> {
-    const { api, resource } = this.#options;
     const { signal } = this.#stopping;
-    const objects = new Map<string, KubernetesObject>();
-    let limit: { limit?: number; continue?: string | undefined } = { limit: PAGE };
-    for (;;) {
-      try {
-        const page = await api.list(resource, { ...this.#selection(), ...limit, signal });
-        // Page by page: of what is not kept only one page is ever held.
-        for (const item of page.items) {
-          const key = objectKey(item.metadata);
-          objects.set(key, this.#store.pruned(key, item));
-        }
-        if (page.continue === undefined) {
-          await this.#store.replace(objects, { nextTurn, signal });
-          this.#listed();
-          return page.resourceVersion;
-        }
-        limit = { limit: PAGE, continue: page.continue };
-      } catch (error) {
-        // What the pages are cut from is gone already: once more, in one piece.
-        if (!isExpired(error) || limit.continue === undefined) throw error;
-        objects.clear();
-        limit = {};
-      }
-    }
+    const { objects, resourceVersion } = await listAll({
+      ...{ api: this.#options.api, resource: this.#options.resource, selection: this.#selection(), signal },
+      keep: (key, object) => this.#store.pruned(key, object),
+    });
+    await this.#store.replace(objects, { nextTurn, signal });
+    this.#listed();
+    return resourceVersion;
   }
 
   #selection(): Selection {
@@ -268,34 +239,4 @@ export class Reflector {
     this.#fault = fault;
     this.#options.log.warn({ resource: this.#name }, fault);
   }
-}
-
-/** A watch that was accepted and is of no use any more. */
-class WatchFault extends Error {
-  readonly reason: RestartReason;
-
-  constructor(reason: 'ended_early' | 'deadline' | 'idle') {
-    super(MESSAGES[reason]);
-    this.reason = reason;
-  }
-}
-
-const MESSAGES = {
-  ended_early: 'the API server ended it at once',
-  deadline: 'the API server did not end it in time',
-  idle: 'the API server fell silent',
-};
-
-function restartReason(error: unknown): RestartReason {
-  if (error instanceof WatchFault) return error.reason;
-  if (!(error instanceof KubernetesError)) return 'refused';
-  if (isExpired(error)) return 'expired';
-  if (error.reason === 'UndecodableFrame') return 'undecodable';
-  if (error.status === 401) return 'unauthorized';
-  if (error.status === 403) return 'forbidden';
-  return error.status === 0 ? 'disconnected' : 'refused';
-}
-
-function isExpired(error: unknown): boolean {
-  return error instanceof KubernetesError && error.status === 410;
 }

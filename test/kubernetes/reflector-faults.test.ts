@@ -5,8 +5,9 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ApiClient } from '../../src/kubernetes/api-client.ts';
 import type { ObjectChange } from '../../src/kubernetes/object-store.ts';
-import { Reflector, type RestartReason } from '../../src/kubernetes/reflector.ts';
+import { Reflector } from '../../src/kubernetes/reflector.ts';
 import { CONFIG_MAPS, type KubernetesObject } from '../../src/kubernetes/resources.ts';
+import type { RestartReason } from '../../src/kubernetes/watch-faults.ts';
 import { until } from '../until.ts';
 import { FakeApiServer, type Fault } from './fake-api-server.ts';
 
