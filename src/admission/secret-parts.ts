@@ -3,14 +3,14 @@
 
 /**
  * The label whose value says which part of grantry a Secret of the release namespace is: `verifier`, `signing-key`,
- * `pepper` or `webhook`. Token servers list no others.
+ * `pepper`, `webhook` or `controller`. Token servers list no others.
  */
 export const PART_LABEL = 'grantry.dev/part';
 
 /** A Secret of which there is one: its name, the value of its label, and the key its text stands under. */
 export interface SingleSecret {
   readonly name: string;
-  readonly part: 'pepper' | 'webhook';
+  readonly part: 'pepper' | 'webhook' | 'controller';
   readonly key: string;
 }
 
@@ -19,3 +19,6 @@ export const PEPPER_SECRET: SingleSecret = { name: 'grantry-pepper', part: 'pepp
 
 /** What alerts are signed with, one value a line: all of them sign. */
 export const WEBHOOK_SECRET: SingleSecret = { name: 'grantry-webhook', part: 'webhook', key: 'secret' };
+
+/** What the controller proves itself to replicas with: see controller-proof.ts. */
+export const CONTROLLER_SECRET: SingleSecret = { name: 'grantry-controller-proof', part: 'controller', key: 'key' };

@@ -1,5 +1,5 @@
-// The two questions of the controller to a replica, on the admin port: what it serves, and what its clients met with. The
-// answers are read without credentials, so they hold no name of a person, no address, and no text from any request.
+// The two questions of the controller to a replica, on the admin port: what it serves, and what its clients met with. Each
+// has to prove that the controller asks it. The answers hold no name of a person, no address, and no text from any request.
 
 import { z } from 'zod';
 import type { Alert } from '../oauth/audit.ts';
@@ -71,8 +71,18 @@ export interface ReportedAlert extends Pick<Alert, 'id' | 'type' | 'clientUid' |
   readonly time: string;
 }
 
-/** Who answers. Neither throws for a well-formed request. */
+/** One of the two, before anything in it is read. */
+export interface AskedQuestion {
+  readonly path: string;
+  readonly body: Uint8Array;
+  /** The header of that name. */
+  readonly authorization: string | undefined;
+}
+
+/** Who answers. None throws for a well-formed request. */
 export interface ReplicaAnswers {
+  /** Why a question is not the controller's, as a slug; undefined when it is. */
+  proofFault(question: AskedQuestion): string | undefined;
   observed(request: ObservedRequest): ObservedAnswer;
   report(request: ReportRequest): Promise<ReportAnswer>;
 }
@@ -80,27 +90,47 @@ export interface ReplicaAnswers {
 /** Both endpoints; JSON in and out. */
 export function registryEndpoints(answers: ReplicaAnswers): readonly Endpoint[] {
   const shared = { answers: 'json', body: 'json', cors: 'none', head: false } as const;
+  const observed = '/registry/observed';
+  const report = '/registry/report';
   return [
     {
-      ...{ route: 'registry_observed', path: '/registry/observed', ...shared },
-      handlers: { POST: async (exchange) => send(exchange, answers.observed(bodyOf(exchange, OBSERVED_REQUEST))) },
+      ...{ route: 'registry_observed', path: observed, ...shared },
+      handlers: {
+        POST: async (exchange) => {
+          const body = provenBody(exchange, observed, answers);
+          send(exchange, answers.observed(parsed(body, OBSERVED_REQUEST)));
+        },
+      },
     },
     {
-      ...{ route: 'registry_report', path: '/registry/report', ...shared },
-      handlers: { POST: async (exchange) => send(exchange, await answers.report(bodyOf(exchange, REPORT_REQUEST))) },
+      ...{ route: 'registry_report', path: report, ...shared },
+      handlers: {
+        POST: async (exchange) => {
+          const body = provenBody(exchange, report, answers);
+          send(exchange, await answers.report(parsed(body, REPORT_REQUEST)));
+        },
+      },
     },
   ];
 }
 
-function bodyOf<Body>({ request }: Exchange, schema: z.ZodType<Body>): Body {
-  const parsed = schema.safeParse(parsedJson(request.body));
-  if (parsed.success) return parsed.data;
+/** The body of a question that the controller asks. @throws OAuthError access_denied for anybody else's */
+function provenBody({ request }: Exchange, path: string, answers: ReplicaAnswers): Uint8Array {
+  const body = request.body instanceof Uint8Array ? request.body : new Uint8Array();
+  const reason = answers.proofFault({ path, body, authorization: request.headers.authorization });
+  if (reason === undefined) return body;
+  throw new OAuthError('access_denied', 'Only the controller is answered.', { reason });
+}
+
+function parsed<Question>(body: Uint8Array, schema: z.ZodType<Question>): Question {
+  const question = schema.safeParse(parsedJson(body));
+  if (question.success) return question.data;
   throw new OAuthError('invalid_request', 'The request is malformed.', { reason: 'malformed_json' });
 }
 
-function parsedJson(body: unknown): unknown {
+function parsedJson(body: Uint8Array): unknown {
   try {
-    return body instanceof Uint8Array ? JSON.parse(Buffer.from(body).toString()) : undefined;
+    return JSON.parse(Buffer.from(body).toString());
   } catch {
     return undefined;
   }

@@ -19,7 +19,7 @@ import { OwnedSecrets } from './owner-secrets.ts';
 import { ProgrammedClients } from './programmed.ts';
 import { ClientReconciler } from './reconcile-clients.ts';
 import { ReplicaReports } from './replica-reports.ts';
-import type { FindReplicas } from './replicas.ts';
+import type { Replicas } from './replicas.ts';
 import { type KubernetesObject, objectKey } from './resources.ts';
 import { TokenBucket } from './token-bucket.ts';
 import { uidOfVerifierSecret, VerifierSecrets } from './verifier-secrets.ts';
@@ -54,7 +54,7 @@ export interface ClientControllerOptions {
   readonly leadership: Leadership;
   readonly sources: ClientSources;
   readonly install: Install;
-  readonly findReplicas: FindReplicas;
+  readonly replicas: Pick<Replicas, 'find' | 'ask'>;
   readonly observed: ObservedReplicas;
   readonly record: (event: EventFacts) => void;
   readonly clock: Clock;
@@ -91,7 +91,7 @@ export class ClientController {
     this.#clients = new JudgedClients({ ...install, policies: sources.policies, namespaces: sources.namespaces });
     this.#verifiers = new VerifierSecrets({ api, view: sources.releaseSecrets, ...install, assertMayWrite });
     this.#reports = new ReplicaReports({
-      ...{ find: options.findReplicas, record, clock },
+      ...{ replicas: options.replicas, record, clock },
       clientOf: (uid) => this.#clientOf(uid),
       onNews: ({ metadata }) => this.#queue.add(objectKey(metadata)),
     });

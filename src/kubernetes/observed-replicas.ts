@@ -3,7 +3,7 @@
 // cannot be behind.
 
 import { z } from 'zod';
-import { askReplica, type FindReplicas, type Replica } from './replicas.ts';
+import type { Replica, Replicas } from './replicas.ts';
 
 /** What one replica serves. */
 export interface ServedState {
@@ -74,14 +74,14 @@ interface Round {
  * every look at what the others serve.
  */
 export class AskedReplicas implements ObservedReplicas {
-  readonly #find: FindReplicas;
+  readonly #replicas: Pick<Replicas, 'find' | 'ask'>;
   /** Until when a replica counts as silent, by address. Monotonic milliseconds. */
   readonly #silent = new Map<string, number>();
   readonly #probed = new Set<string>();
   #gathering: Round | undefined;
 
-  constructor(find: FindReplicas) {
-    this.#find = find;
+  constructor(replicas: Pick<Replicas, 'find' | 'ask'>) {
+    this.#replicas = replicas;
   }
 
   observe(uids: readonly string[]): Promise<Observation> {
@@ -104,7 +104,7 @@ export class AskedReplicas implements ObservedReplicas {
   }
 
   async #ask(uids: readonly string[]): Promise<Observation> {
-    const found = this.#find();
+    const found = this.#replicas.find();
     if (found === undefined) return { outcome: 'NotObserved' };
     if (found.length === 0) return { outcome: 'NoReplicas' };
     for (const url of this.#silent.keys()) {
@@ -131,26 +131,26 @@ export class AskedReplicas implements ObservedReplicas {
 
   async #listenTo(replica: Replica, uids: readonly string[]): Promise<ServedState | undefined> {
     const begun = performance.now();
-    const state = await servedBy(replica, uids);
+    const state = await this.#servedBy(replica, uids);
     const now = performance.now();
     const isSilent = state === undefined && now - begun >= SILENT_AFTER_MILLISECONDS;
     if (isSilent) this.#silent.set(replica.url, now + SILENT_MILLISECONDS);
     else this.#silent.delete(replica.url);
     return state;
   }
-}
 
-async function servedBy(replica: Replica, uids: readonly string[]): Promise<ServedState | undefined> {
-  const clients = new Map<string, ServedClient>();
-  let keyIds: readonly string[] = [];
-  for (let from = 0; from === 0 || from < uids.length; from += UIDS_PER_REQUEST) {
-    const question = { uids: uids.slice(from, from + UIDS_PER_REQUEST) };
-    const answer = await askReplica(replica, '/registry/observed', question, ANSWER);
-    if (answer === undefined) return undefined;
-    keyIds = answer.keyIds;
-    for (const [uid, { generation, secretRevision }] of Object.entries(answer.clients)) {
-      clients.set(uid, { generation, secretRevision });
+  async #servedBy(replica: Replica, uids: readonly string[]): Promise<ServedState | undefined> {
+    const clients = new Map<string, ServedClient>();
+    let keyIds: readonly string[] = [];
+    for (let from = 0; from === 0 || from < uids.length; from += UIDS_PER_REQUEST) {
+      const question = { uids: uids.slice(from, from + UIDS_PER_REQUEST) };
+      const answer = await this.#replicas.ask(replica, '/registry/observed', question, ANSWER);
+      if (answer === undefined) return undefined;
+      keyIds = answer.keyIds;
+      for (const [uid, { generation, secretRevision }] of Object.entries(answer.clients)) {
+        clients.set(uid, { generation, secretRevision });
+      }
     }
+    return { clients, keyIds: new Set(keyIds) };
   }
-  return { clients, keyIds: new Set(keyIds) };
 }

@@ -1,5 +1,5 @@
 // The Secrets of the release namespace as a token server reads them: who may say what is decided by their exact type and
-// name, never by a label alone. Verifiers by client, keys with their material, and the two of which there is one.
+// name, never by a label alone. Verifiers by client, keys with their material, and those of which there is one.
 
 import { type ClientVerifiers, readVerifierSecret, VERIFIER_SECRET_TYPE } from '../admission/client-verifier.ts';
 import { importKeySecret, readKeySecret, type StoredKey } from '../admission/key-secret.ts';
@@ -12,7 +12,7 @@ import { type KubernetesObject, objectKey } from './resources.ts';
 import { sourceOf } from './source-object.ts';
 
 /** The selector of the only Secrets a token server lists. */
-export const PARTS_SELECTOR = `${PART_LABEL} in (verifier,signing-key,pepper,webhook)`;
+export const PARTS_SELECTOR = `${PART_LABEL} in (verifier,signing-key,pepper,webhook,controller)`;
 
 /** A stored key and the Secret its material is in. */
 type KeyInSecret = StoredKey & { readonly secret: KubernetesObject };
@@ -20,7 +20,7 @@ type KeyInSecret = StoredKey & { readonly secret: KubernetesObject };
 /** What a change of a Secret is about. */
 export type SecretChange =
   | { readonly part: 'verifier'; readonly uid: string }
-  | { readonly part: 'signing-key' | 'pepper' | 'webhook' | 'none' };
+  | { readonly part: 'signing-key' | SingleSecret['part'] | 'none' };
 
 /** What is kept of a Secret: of a verifier Secret what it says, because there are as many as clients. */
 export function keptOfSecret(object: KubernetesObject): KubernetesObject {
@@ -35,6 +35,16 @@ type ReadVerifiers = ReturnType<typeof readVerifierSecret>;
 
 function verifiersIn(object: KubernetesObject | undefined): ReadVerifiers {
   return (object as { readonly verifiers?: ReadVerifiers } | undefined)?.verifiers;
+}
+
+/** What a Secret of which there is one holds; undefined when it is missing, not that Secret, or holds no text. */
+export function textOfSingle(
+  object: KubernetesObject | undefined,
+  { name, part, key }: SingleSecret,
+): string | undefined {
+  if (object?.metadata.name !== name || object.metadata.labels?.[PART_LABEL] !== part) return undefined;
+  const value = readSecretValue(object, key, true);
+  return value.outcome === 'found' ? value.value : undefined;
 }
 
 export class ReleaseSecrets {
@@ -70,7 +80,7 @@ export class ReleaseSecrets {
     if (stored !== undefined) this.#keys.set(key, { ...stored, secret: object });
     if (wasKey || stored !== undefined) return { part: 'signing-key' };
     const part = object.metadata.labels?.[PART_LABEL];
-    if (part !== 'pepper' && part !== 'webhook') return { part: 'none' };
+    if (part !== 'pepper' && part !== 'webhook' && part !== 'controller') return { part: 'none' };
     if (type === 'delete') this.#singles.delete(object.metadata.name);
     else this.#singles.set(object.metadata.name, object);
     return { part };
@@ -104,11 +114,8 @@ export class ReleaseSecrets {
   }
 
   /** The text of a Secret of which there is one; undefined while it is not there or holds none. */
-  textOf({ name, part, key }: SingleSecret): string | undefined {
-    const secret = this.#singles.get(name);
-    if (secret?.metadata.labels?.[PART_LABEL] !== part) return undefined;
-    const value = readSecretValue(secret, key, true);
-    return value.outcome === 'found' ? value.value : undefined;
+  textOf(single: SingleSecret): string | undefined {
+    return textOfSingle(this.#singles.get(single.name), single);
   }
 
   /**

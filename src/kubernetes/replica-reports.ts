@@ -6,7 +6,7 @@ import { z } from 'zod';
 import type { Clock } from '../oauth/ports.ts';
 import { ClientNotices, type Happening, type Notice } from './client-notices.ts';
 import type { EventFacts } from './events.ts';
-import { askReplica, type FindReplicas, type Replica } from './replicas.ts';
+import type { Replica, Replicas } from './replicas.ts';
 import type { KubernetesObject } from './resources.ts';
 
 const PERIOD_MILLISECONDS = 5000;
@@ -65,7 +65,7 @@ const ALERTS: ReadonlyMap<string, { readonly reason: string; readonly sentence: 
 ]);
 
 export interface ReplicaReportsOptions {
-  readonly find: FindReplicas;
+  readonly replicas: Pick<Replicas, 'find' | 'ask'>;
   /** The living client of a uid; undefined for one that is not of this install. */
   readonly clientOf: (uid: string) => KubernetesObject | undefined;
   readonly record: (event: EventFacts) => void;
@@ -133,7 +133,7 @@ export class ReplicaReports {
 
   /** Asks every replica once. Never throws. */
   async ask(): Promise<void> {
-    const replicas = this.#options.find() ?? [];
+    const replicas = this.#options.replicas.find() ?? [];
     for (const url of this.#cursors.keys()) {
       if (!replicas.some((replica) => replica.url === url)) this.#cursors.delete(url);
     }
@@ -150,7 +150,7 @@ export class ReplicaReports {
     const now = this.#options.clock.now();
     const after = this.#cursors.get(replica.url);
     const question = { ...(after !== undefined && { after }), ...(acknowledged.length > 0 && { acknowledged }) };
-    const report = await askReplica(replica, '/registry/report', question, reportSchema(now));
+    const report = await this.#options.replicas.ask(replica, '/registry/report', question, reportSchema(now));
     if (report !== undefined) this.#cursors.set(replica.url, report.cursor);
     return report;
   }

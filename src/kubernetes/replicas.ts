@@ -2,7 +2,11 @@
 // admin port. What is asked: observed-replicas.ts and replica-reports.ts.
 
 import { isIP } from 'node:net';
+import type { Logger } from 'pino';
 import { z } from 'zod';
+import { controllerProof } from '../admission/controller-proof.ts';
+import { CONTROLLER_SECRET } from '../admission/secret-parts.ts';
+import type { Clock } from '../oauth/ports.ts';
 import type { KubernetesObject } from './resources.ts';
 
 /** One replica that takes requests. */
@@ -61,33 +65,65 @@ export function replicasIn(slices: Iterable<KubernetesObject>): readonly Replica
 const ANSWER_MILLISECONDS = 2000;
 const LARGEST_ANSWER_BYTES = 8 * 1024 * 1024;
 
-/**
- * Posts JSON to a replica.
- * @returns undefined when it does not answer in time, not with 200, or not what `schema` says
- */
-export async function askReplica<Answer>(
-  { url }: Replica,
-  path: string,
-  question: object,
-  schema: z.ZodType<Answer>,
-): Promise<Answer | undefined> {
-  try {
-    const response = await fetch(`${url}${path}`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(question),
-      redirect: 'error',
-      signal: AbortSignal.timeout(ANSWER_MILLISECONDS),
-    });
-    if (response.status !== 200 || response.body === null) {
-      await response.body?.cancel();
+export interface ReplicasOptions {
+  readonly find: FindReplicas;
+  /** What the questions are proven with; undefined while there is none, and then nobody answers them. */
+  readonly key: () => string | undefined;
+  readonly clock: Clock;
+  readonly log: Pick<Logger, 'warn'>;
+}
+
+/** The replicas as a controller asks them: each question proves where it comes from. */
+export class Replicas {
+  /** Who they are at this moment. */
+  readonly find: FindReplicas;
+  readonly #options: ReplicasOptions;
+  /** Those that did not believe the last question, by address. */
+  readonly #disbelieving = new Set<string>();
+
+  constructor(options: ReplicasOptions) {
+    this.#options = options;
+    this.find = options.find;
+  }
+
+  /**
+   * Posts JSON to one of them.
+   * @returns undefined when it does not answer in time, not with 200, or not what `schema` says
+   */
+  async ask<Answer>(
+    replica: Replica,
+    path: string,
+    question: object,
+    schema: z.ZodType<Answer>,
+  ): Promise<Answer | undefined> {
+    const { key, clock } = this.#options;
+    const body = JSON.stringify(question);
+    const authorization = controllerProof({ path, body }, key(), clock.now());
+    try {
+      const response = await fetch(`${replica.url}${path}`, {
+        ...{ method: 'POST', body, redirect: 'error', signal: AbortSignal.timeout(ANSWER_MILLISECONDS) },
+        headers: { 'content-type': 'application/json', ...(authorization !== undefined && { authorization }) },
+      });
+      if (authorization !== undefined) this.#noteBelief(replica, response.status);
+      if (response.status !== 200 || response.body === null) {
+        await response.body?.cancel();
+        return undefined;
+      }
+      const text = await limitedText(response.body);
+      return text === undefined ? undefined : schema.safeParse(JSON.parse(text)).data;
+    } catch {
+      // Gone, slow, or not a replica at all: to the asker all the same.
       return undefined;
     }
-    const text = await limitedText(response.body);
-    return text === undefined ? undefined : schema.safeParse(JSON.parse(text)).data;
-  } catch {
-    // Gone, slow, or not a replica at all: to the asker all the same.
-    return undefined;
+  }
+
+  /** Once when it begins: a replica is asked every few seconds. */
+  #noteBelief({ name, url }: Replica, status: number): void {
+    if (status === 200) this.#disbelieving.delete(url);
+    if (status !== 403 || this.#disbelieving.has(url)) return;
+    this.#disbelieving.add(url);
+    const secret = CONTROLLER_SECRET.name;
+    this.#options.log.warn({ replica: name, secret }, 'a replica does not believe that the controller asks it');
   }
 }
 

@@ -3,7 +3,7 @@
 // rest waits for.
 
 import { hostname } from 'node:os';
-import { PEPPER_SECRET, type SingleSecret, WEBHOOK_SECRET } from '../admission/secret-parts.ts';
+import { CONTROLLER_SECRET, PEPPER_SECRET, type SingleSecret, WEBHOOK_SECRET } from '../admission/secret-parts.ts';
 import { adminEndpoints, type ReadinessCheck } from '../http/admin.ts';
 import { TrustedProxies } from '../http/client-address.ts';
 import { ControllerMetrics } from '../http/controller-metrics.ts';
@@ -18,7 +18,9 @@ import { KeyController } from '../kubernetes/key-controller.ts';
 import { LEADERS_CALL_MILLISECONDS, type Leadership, LeaseElector } from '../kubernetes/lease.ts';
 import { AskedReplicas } from '../kubernetes/observed-replicas.ts';
 import { PolicyController } from '../kubernetes/reconcile-policies.ts';
-import { type FindReplicas, replicasAt, replicasIn } from '../kubernetes/replicas.ts';
+import { textOfSingle } from '../kubernetes/release-secrets.ts';
+import { type FindReplicas, Replicas, replicasAt, replicasIn } from '../kubernetes/replicas.ts';
+import { objectKey } from '../kubernetes/resources.ts';
 import { randomId } from '../oauth/random-id.ts';
 import { connectCluster } from './cluster-connection.ts';
 import { ConfigurationError, readSettings, type Settings } from './config.ts';
@@ -131,9 +133,9 @@ class ControllerProcess {
     await Promise.race([this.#sources.whenSynced(), aborted(end)]);
     if (end.aborted) return;
     const { issuer, className, namespace, defaultPolicy } = this.#settings;
-    const find = this.#findReplicas();
+    const replicas = this.#replicas();
     const shared = {
-      ...{ api: this.#api, leadership, sources: this.#sources, observed: new AskedReplicas(find), className },
+      ...{ api: this.#api, leadership, sources: this.#sources, observed: new AskedReplicas(replicas), className },
       ...{ releaseNamespace: namespace, record: (event: EventFacts) => this.#events.record(event) },
       ...{ clock: systemClock, random: systemRandom, log: this.#processLog.log, metrics: this.#metrics },
     };
@@ -143,17 +145,18 @@ class ControllerProcess {
       new KeyController(shared),
       new PolicyController(shared),
       new ClientController({
-        ...{ ...shared, findReplicas: find },
+        ...{ ...shared, replicas },
         install: { ...install, watchNamespaces: namespacesOf(this.#settings) },
       }),
     ];
     for (const each of this.#led) each.start();
   }
 
-  /** What is in a file is provided by somebody else. */
+  /** What can be in a file, and is, is provided by somebody else. */
   #wantedSecrets(): readonly SingleSecret[] {
     const { pepperFile, alertWebhook } = this.#settings;
     return [
+      CONTROLLER_SECRET,
       ...(pepperFile === undefined ? [PEPPER_SECRET] : []),
       ...(alertWebhook?.secretFile === undefined ? [WEBHOOK_SECRET] : []),
     ];
@@ -180,6 +183,16 @@ class ControllerProcess {
   #next(task: () => Promise<void>): void {
     this.#turn = this.#turn.then(task).catch((error: unknown) => {
       this.#processLog.log.error({ err: error }, 'leading failed');
+    });
+  }
+
+  #replicas(): Replicas {
+    const { releaseSecrets } = this.#sources;
+    const secret = objectKey({ namespace: this.#settings.namespace, name: CONTROLLER_SECRET.name });
+    return new Replicas({
+      find: this.#findReplicas(),
+      key: () => textOfSingle(releaseSecrets.get(secret), CONTROLLER_SECRET),
+      ...{ clock: systemClock, log: this.#processLog.log },
     });
   }
 

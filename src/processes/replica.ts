@@ -1,6 +1,10 @@
-// What a token server tells its controller: what it serves, what its clients met with, and the alerts that wait.
+// What a token server tells its controller, and nobody else: what it serves, what its clients met with, and the alerts that
+// wait.
 
+import { proofFault } from '../admission/controller-proof.ts';
+import { CONTROLLER_SECRET } from '../admission/secret-parts.ts';
 import type {
+  AskedQuestion,
   ObservedAnswer,
   ObservedClient,
   ObservedRequest,
@@ -9,14 +13,16 @@ import type {
   ReportRequest,
 } from '../http/registry-endpoints.ts';
 import type { RegistrySync } from '../kubernetes/registry-sync.ts';
+import type { Clock } from '../oauth/ports.ts';
 import type { AlertReports } from './alert-reports.ts';
 import type { ClientUsage } from './client-usage.ts';
 
 export interface ReplicaOptions {
-  readonly registry: Pick<RegistrySync, 'current' | 'servedState'>;
+  readonly registry: Pick<RegistrySync, 'current' | 'servedState' | 'textOf'>;
   readonly usage: ClientUsage;
   /** Undefined until Redis was reached. */
   readonly alerts: () => AlertReports | undefined;
+  readonly clock: Clock;
 }
 
 export class Replica implements ReplicaAnswers {
@@ -24,6 +30,11 @@ export class Replica implements ReplicaAnswers {
 
   constructor(options: ReplicaOptions) {
     this.#options = options;
+  }
+
+  proofFault({ authorization, ...question }: AskedQuestion): string | undefined {
+    const { registry, clock } = this.#options;
+    return proofFault(question, authorization, registry.textOf(CONTROLLER_SECRET), clock.now());
   }
 
   observed({ uids }: ObservedRequest): ObservedAnswer {

@@ -2,7 +2,7 @@
 // state is in Redis, and nothing of its own outlives it. The admin port answers first and says what the rest waits for.
 
 import { readFile } from 'node:fs/promises';
-import { PEPPER_SECRET, WEBHOOK_SECRET } from '../admission/secret-parts.ts';
+import { PEPPER_SECRET, type SingleSecret, WEBHOOK_SECRET } from '../admission/secret-parts.ts';
 import type { ReadinessCheck } from '../http/admin.ts';
 import type { ApiClient } from '../kubernetes/api-client.ts';
 import { type RegistrySwap, RegistrySync } from '../kubernetes/registry-sync.ts';
@@ -86,6 +86,7 @@ class ServerProcess {
         return sync.current;
       },
       servedState: (uid: string) => sync.servedState(uid),
+      textOf: (secret: SingleSecret) => sync.textOf(secret),
     };
     this.#usage = new ClientUsage({ registry, clock, instance: randomId(random, 9) });
     this.#admin = assembleAdminSide({
@@ -101,7 +102,7 @@ class ServerProcess {
         signingKey: () => sync.signingKey,
       },
       replica: new Replica({
-        ...{ registry, usage: this.#usage },
+        ...{ registry, usage: this.#usage, clock },
         alerts: () => this.#alertReports,
       }),
     });

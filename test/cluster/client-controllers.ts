@@ -8,11 +8,12 @@ import { ClientController } from '../../src/kubernetes/client-controller.ts';
 import type { EventFacts } from '../../src/kubernetes/events.ts';
 import { LeadershipLostError } from '../../src/kubernetes/lease.ts';
 import { AskedReplicas } from '../../src/kubernetes/observed-replicas.ts';
-import { type FindReplicas, replicasAt } from '../../src/kubernetes/replicas.ts';
+import { replicasAt } from '../../src/kubernetes/replicas.ts';
 import { secretVerifier } from '../../src/oauth/client-secret.ts';
 import { connectCluster } from '../../src/processes/cluster-connection.ts';
 import { ControllerSources } from '../../src/processes/controller-sources.ts';
 import { systemRandom } from '../../src/processes/machine.ts';
+import { askable } from '../kubernetes/replica-servers.ts';
 import { until } from '../until.ts';
 import type { ApiAnswer, Cluster, Manifest } from './cluster.ts';
 import { type Installation, install } from './installation.ts';
@@ -61,6 +62,11 @@ export class ClientInstall {
     return new ClientInstall(cluster, await install(cluster));
   }
 
+  /** One that is there already. */
+  static of(cluster: Cluster, installation: Installation): ClientInstall {
+    return new ClientInstall(cluster, installation);
+  }
+
   readonly clock = { now: () => Date.now() + this.ahead };
 
   /** Starts a controller with the rights of a real one; it ends with the test. */
@@ -102,14 +108,14 @@ export class ClientInstall {
         return await connection.delete(resource, at);
       },
     };
-    const findReplicas: FindReplicas = () => (replicas === undefined ? undefined : replicasAt(replicas));
+    const asked = askable(() => (replicas === undefined ? undefined : replicasAt(replicas)));
     const assertHeld = () => {
       if (leading.signal.aborted) throw new LeadershipLostError();
     };
     sources.start();
     await sources.whenSynced();
     const controller = new ClientController({
-      ...{ api, sources, findReplicas, observed: new AskedReplicas(findReplicas), clock: this.clock, log },
+      ...{ api, sources, replicas: asked, observed: new AskedReplicas(asked), clock: this.clock, log },
       leadership: { signal: leading.signal, assertHeld },
       install: { issuer: ISSUER, className, releaseNamespace, defaultPolicy: 'Baseline', watchNamespaces: undefined },
       record: (event) => events.push(event),

@@ -187,22 +187,16 @@ describe('three token servers', () => {
     const client = await install.client(tenant, 'reported');
     await everywhere(client, 200);
     const [server] = servers;
-    const ask = async (path: string, body: object) => {
-      const headers = { 'content-type': 'application/json' };
-      return await (
-        await fetch(`${server?.admin}${path}`, { method: 'POST', headers, body: JSON.stringify(body) })
-      ).json();
-    };
-    await server?.token(client, { scope: 'nobody/gave-it' });
+    if (server === undefined) throw new Error('nothing was started');
+    const ask = async (path: string, question: object) => (await install.ask(server, path, question)).body;
+    await server.token(client, { scope: 'nobody/gave-it' });
     expect(await ask('/registry/observed', { uids: [client.uid, 'unknown'] })).toMatchObject({
       clients: { [client.uid]: { generation: 1, secretRevision: 1 } },
       keyIds: [expect.stringMatching(/^[\w-]{43}$/)],
     });
     await patch(client, { displayName: 'Reported' });
     await until('the next generation is served', async () => {
-      const { clients } = (await ask('/registry/observed', { uids: [client.uid] })) as {
-        clients: Record<string, { generation: number }>;
-      };
+      const { clients } = await ask('/registry/observed', { uids: [client.uid] });
       return clients[client.uid]?.generation === 2;
     });
     expect(await ask('/registry/report', {})).toMatchObject({

@@ -3,6 +3,7 @@
 
 import { randomBytes } from 'node:crypto';
 import { VERIFIER_SECRET_TYPE, verifierSecretData, verifierSecretName } from '../../src/admission/client-verifier.ts';
+import { controllerProof } from '../../src/admission/controller-proof.ts';
 import {
   KEY_SECRET_TYPE,
   keySecretData,
@@ -10,7 +11,7 @@ import {
   keySecretName,
   type StoredKeyState,
 } from '../../src/admission/key-secret.ts';
-import { PART_LABEL, PEPPER_SECRET } from '../../src/admission/secret-parts.ts';
+import { CONTROLLER_SECRET, PART_LABEL, PEPPER_SECRET, type SingleSecret } from '../../src/admission/secret-parts.ts';
 import { secretVerifier } from '../../src/oauth/client-secret.ts';
 import { generateSigningKeyPem, importSigningKey } from '../../src/oauth/keys.ts';
 import { freePort } from '../free-port.ts';
@@ -59,6 +60,7 @@ export class TokenServers {
   readonly installation: Installation;
   readonly #redis: RedisServer;
   readonly #processes: GrantryProcess[] = [];
+  readonly #proofKey = randomBytes(32).toString('base64url');
 
   private constructor(cluster: Cluster, installation: Installation, redis: RedisServer) {
     this.cluster = cluster;
@@ -66,12 +68,13 @@ export class TokenServers {
     this.#redis = redis;
   }
 
-  /** With a pepper and a key that signs, unless a test wants to see what is waited for. */
+  /** With a pepper, a key that signs and one for proofs, unless a test wants to see what is waited for. */
   static async install(cluster: Cluster, { complete = true } = {}): Promise<TokenServers> {
     const servers = new TokenServers(cluster, await install(cluster), await startRedis());
     if (complete) {
       await servers.writePepper();
       await servers.writeKey();
+      await servers.writeProofKey();
     }
     return servers;
   }
@@ -144,11 +147,29 @@ export class TokenServers {
   }
 
   async writePepper(): Promise<void> {
-    const { name, part, key } = PEPPER_SECRET;
+    await this.#writeSingle(PEPPER_SECRET, randomBytes(32).toString('base64url'));
+  }
+
+  /** What a controller would prove itself with. */
+  async writeProofKey(key = this.#proofKey): Promise<void> {
+    await this.#writeSingle(CONTROLLER_SECRET, key);
+  }
+
+  /** Asks a replica as its controller does. @param key what it is proven with; default: what `writeProofKey` wrote */
+  async ask({ admin }: TokenServerProcess, path: string, question: object, key = this.#proofKey) {
+    const body = JSON.stringify(question);
+    const authorization = controllerProof({ path, body }, key, Date.now()) ?? '';
+    const headers = { 'content-type': 'application/json', authorization };
+    const response = await fetch(`${admin}${path}`, { method: 'POST', headers, body });
+    // biome-ignore lint/suspicious/noExplicitAny: tests read what they know the answer to hold
+    return { status: response.status, body: (await response.json()) as any };
+  }
+
+  async #writeSingle({ name, part, key }: SingleSecret, value: string): Promise<void> {
     await this.cluster.apply({
       ...{ apiVersion: 'v1', kind: 'Secret', type: 'Opaque' },
       metadata: { namespace: this.namespace, name, labels: { [PART_LABEL]: part } },
-      data: { [key]: Buffer.from(randomBytes(32).toString('base64url')).toString('base64') },
+      data: { [key]: Buffer.from(value).toString('base64') },
     });
   }
 

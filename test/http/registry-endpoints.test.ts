@@ -1,17 +1,24 @@
 // The questions of a controller on the admin port, as HTTP; what is answered is told elsewhere.
 
 import { describe, expect, it } from 'vitest';
+import { controllerProof, proofFault } from '../../src/admission/controller-proof.ts';
 import { IDS_PER_REQUEST, type ObservedRequest, type ReportRequest } from '../../src/http/registry-endpoints.ts';
 import { startGrantry } from '../grantry.ts';
 
 const OBSERVED = { clients: { 'u-1': { generation: 3, secretRevision: 2 } }, keyIds: ['k-1'] };
+const KEY = 'the key of the release namespace, 32 characters and more';
+type Proof = (path: string, body: string, key?: string) => string;
+
+const CLIENT = { clientId: 'shop.worker', secret: 's'.repeat(43) };
 const REPORT = { cursor: 'c-1', lastUsed: {}, denied: {}, alerts: [] };
 
-async function start() {
+async function start(options: { key?: string | undefined } = { key: KEY }) {
   const asked: (ObservedRequest | ReportRequest)[] = [];
+  const clock = { at: Date.UTC(2026, 0, 1, 12), now: () => clock.at };
   const grantry = await startGrantry({
-    clients: [],
+    clients: [CLIENT],
     replica: {
+      proofFault: ({ authorization, ...question }) => proofFault(question, authorization, options.key, clock.now()),
       observed: (request) => {
         asked.push(request);
         return OBSERVED;
@@ -22,9 +29,14 @@ async function start() {
       },
     },
   });
-  const post = (path: string, body: string, headers: Record<string, string> = { 'content-type': 'application/json' }) =>
-    fetch(grantry.adminUrl(path), { method: 'POST', body, headers });
-  return { grantry, asked, post };
+  const proof = (path: string, body: string, key = KEY) => controllerProof({ path, body }, key, clock.now()) ?? '';
+  const post = (path: string, body: string, headers: Record<string, string> = {}) =>
+    fetch(grantry.adminUrl(path), {
+      ...{ method: 'POST', body },
+      headers: { 'content-type': 'application/json', authorization: proof(path, body), ...headers },
+    });
+  const reasons = () => grantry.logs().flatMap(({ route, reason }) => (route === 'registry_report' ? [reason] : []));
+  return { grantry, asked, post, proof, clock, reasons };
 }
 
 describe('the questions of a controller', () => {
@@ -78,12 +90,96 @@ describe('the questions of a controller', () => {
   });
 
   it('are asked on the admin port only, and of nobody without a controller', async () => {
-    const { grantry } = await start();
-    const headers = { 'content-type': 'application/json' };
+    const { grantry, proof } = await start();
+    const authorization = proof('/registry/observed', '{"uids":[]}');
+    const headers = { 'content-type': 'application/json', authorization };
     const publicly = await fetch(grantry.url('/registry/observed'), { method: 'POST', body: '{"uids":[]}', headers });
     expect(publicly.status).toBe(404);
     const alone = await startGrantry({ clients: [] });
     const answer = await fetch(alone.adminUrl('/registry/observed'), { method: 'POST', body: '{"uids":[]}', headers });
     expect(answer.status).toBe(404);
+  });
+});
+
+describe('a question on the admin port that the controller does not ask', () => {
+  const BODY = '{"acknowledged":["a-1"]}';
+  const PATH = '/registry/report';
+
+  it.each(['/registry/observed', '/registry/report'])('is not answered at %s', async (path) => {
+    const { grantry, asked } = await start();
+    const headers = { 'content-type': 'application/json' };
+    const response = await fetch(grantry.adminUrl(path), { method: 'POST', body: '{}', headers });
+    expect([response.status, await response.json()]).toEqual([
+      403,
+      { error: 'access_denied', error_description: 'Only the controller is answered.' },
+    ]);
+    expect(asked).toEqual([]);
+  });
+
+  it('is not believed for an access token, and no client is for a proof', async () => {
+    const { grantry, asked, post, proof, reasons } = await start();
+    const basic = `Basic ${Buffer.from(`${CLIENT.clientId}:${CLIENT.secret}`).toString('base64')}`;
+    const issued = await grantry.post(
+      '/token',
+      { grant_type: 'client_credentials' },
+      { headers: { authorization: basic } },
+    );
+    const { access_token: token } = (await issued.json()) as { access_token: string };
+    for (const authorization of [`Bearer ${token}`, `Grantry-Controller ${token}`, basic]) {
+      expect((await post(PATH, BODY, { authorization })).status).toBe(403);
+    }
+    expect([reasons(), asked]).toEqual([Array(3).fill('proof_missing'), []]);
+
+    const authorization = proof('/token', 'grant_type=client_credentials');
+    const refused = await grantry.post('/token', { grant_type: 'client_credentials' }, { headers: { authorization } });
+    expect([refused.status, ((await refused.json()) as { error: string }).error]).toEqual([401, 'invalid_client']);
+    const [, credentials = ''] = proof(PATH, BODY).split(' ');
+    const asBasic = `Basic ${Buffer.from(`${CLIENT.clientId}:${credentials}`).toString('base64')}`;
+    const wrong = await grantry.post(
+      '/token',
+      { grant_type: 'client_credentials' },
+      { headers: { authorization: asBasic } },
+    );
+    expect(wrong.status).toBe(401);
+    const introspected = await grantry.post(
+      '/introspect',
+      { token: credentials },
+      { headers: { authorization: basic } },
+    );
+    expect(await introspected.json()).toEqual({ active: false });
+  });
+
+  it.each([
+    ['another key', 'proof_wrong', (proof: Proof) => proof(PATH, BODY, 'another key, as long as it has to be for one')],
+    ['another question', 'proof_wrong', (proof: Proof) => proof(PATH, '{"acknowledged":["a-2"]}')],
+    ['the other endpoint', 'proof_wrong', (proof: Proof) => proof('/registry/observed', BODY)],
+    ['another time than it says', 'proof_wrong', (proof: Proof) => proof(PATH, BODY).replace(/\d\./, '9.')],
+    ['no proof but its name', 'proof_missing', () => 'Grantry-Controller'],
+  ])('is refused with the proof of %s', async (_, reason, authorizationOf) => {
+    const { asked, post, proof, reasons } = await start();
+    expect((await post(PATH, BODY, { authorization: authorizationOf(proof) })).status).toBe(403);
+    expect([reasons(), asked]).toEqual([[reason], []]);
+  });
+
+  it.each([-31, 32])('is refused %i s after its proof was made', async (seconds) => {
+    const { asked, post, proof, clock, reasons } = await start();
+    const authorization = proof(PATH, BODY);
+    clock.at += seconds * 1000;
+    expect((await post(PATH, BODY, { authorization })).status).toBe(403);
+    expect([reasons(), asked]).toEqual([['proof_expired'], []]);
+  });
+
+  it.each([-29, 29])('is none where clocks are %i s apart', async (seconds) => {
+    const { post, proof, clock } = await start();
+    const authorization = proof(PATH, BODY);
+    clock.at += seconds * 1000;
+    expect((await post(PATH, BODY, { authorization })).status).toBe(200);
+  });
+
+  it.each([undefined, '', 'too short to be a key'])("is anybody's while the key is %j", async (key) => {
+    const { asked, post, reasons } = await start({ key });
+    expect((await post(PATH, BODY)).status).toBe(403);
+    expect([reasons(), asked]).toEqual([['proof_key_missing'], []]);
+    expect(controllerProof({ path: PATH, body: BODY }, key, Date.now())).toBeUndefined();
   });
 });

@@ -4,10 +4,10 @@ import { replicasAt, replicasIn } from '../../src/kubernetes/replicas.ts';
 import type { KubernetesObject } from '../../src/kubernetes/resources.ts';
 import { freePort } from '../free-port.ts';
 import { until } from '../until.ts';
-import { startReplica } from './replica-servers.ts';
+import { askable, startReplica } from './replica-servers.ts';
 
 function askedAt(...urls: string[]): AskedReplicas {
-  return new AskedReplicas(() => replicasAt(urls));
+  return new AskedReplicas(askable(() => replicasAt(urls)));
 }
 
 const serves = (uid: string, generation: number) => (state: ServedState) =>
@@ -88,7 +88,7 @@ describe('what replicas serve', () => {
 
   it('keeps nobody waiting where there is none, or nobody knows where they are', async () => {
     const none = await askedAt().observe(['a']);
-    const unknown = await new AskedReplicas(() => undefined).observe(['a']);
+    const unknown = await new AskedReplicas(askable(() => undefined)).observe(['a']);
     expect([none.outcome, unknown.outcome]).toEqual(['NoReplicas', 'NotObserved']);
     expect([none, unknown].flatMap((observation) => replicasBehind(observation, () => false))).toEqual([]);
   });

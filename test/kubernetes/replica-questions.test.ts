@@ -1,10 +1,12 @@
 // The controller's questions and the endpoints of a replica, made apart, understand each other.
 
 import { expect, it } from 'vitest';
+import { proofFault } from '../../src/admission/controller-proof.ts';
 import { AskedReplicas, replicasBehind } from '../../src/kubernetes/observed-replicas.ts';
 import { ReplicaReports } from '../../src/kubernetes/replica-reports.ts';
 import { replicasAt } from '../../src/kubernetes/replicas.ts';
 import { startGrantry } from '../grantry.ts';
+import { askable, PROOF_KEY } from './replica-servers.ts';
 
 const UID = '6b8f6a52-5a0e-4b0e-9d5c-0f6a0f3f4c11';
 const NOW = '2026-03-01T12:00:05.000Z';
@@ -14,6 +16,7 @@ it('a controller learns from a replica what it serves and what its clients met w
   const grantry = await startGrantry({
     clients: [],
     replica: {
+      proofFault: ({ authorization, ...question }) => proofFault(question, authorization, PROOF_KEY, Date.now()),
       observed: (question) => {
         asked.push(question);
         return { clients: { [UID]: { generation: 3, secretRevision: 2 } }, keyIds: ['k-1'] };
@@ -27,8 +30,11 @@ it('a controller learns from a replica what it serves and what its clients met w
       },
     },
   });
+  const refusing: unknown[] = [];
+  const log = { warn: (line: { replica: string }) => void refusing.push(line.replica) };
   const find = () => replicasAt([grantry.adminUrl('')]);
-  const observation = await new AskedReplicas(find).observe([UID]);
+  const replicas = askable(find, { log: log as never });
+  const observation = await new AskedReplicas(replicas).observe([UID]);
   expect(observation).toMatchObject({ outcome: 'Observed', replicas: [{ state: { keyIds: new Set(['k-1']) } }] });
   const hasIt = (generation: number) =>
     replicasBehind(observation, ({ clients }) => clients.get(UID)?.generation === generation).length === 0;
@@ -44,7 +50,7 @@ it('a controller learns from a replica what it serves and what its clients met w
   };
   const events: string[] = [];
   const reports = new ReplicaReports({
-    find,
+    replicas,
     clientOf: () => ({ apiVersion: 'grantry.dev/v1alpha1', kind: 'OAuthClient', metadata }),
     record: ({ reason }) => events.push(reason),
     onNews: () => {},
@@ -57,4 +63,9 @@ it('a controller learns from a replica what it serves and what its clients met w
   const reasons = reports.notices(UID, 3, undefined).map(({ condition }) => condition?.reason);
   expect(reasons).toEqual(['InvalidScope', 'RefreshTokenReuse']);
   expect(asked).toEqual([{ uids: [UID] }, {}, { after: 'c-1', acknowledged: ['al-1'] }]);
+
+  expect(refusing).toEqual([]);
+  const stranger = new AskedReplicas(askable(find, { key: () => 'another'.repeat(7), log: log as never }));
+  for (const _ of [1, 2]) expect(await stranger.observe([UID])).toMatchObject({ replicas: [{ state: undefined }] });
+  expect(refusing).toEqual([grantry.adminUrl('')]);
 });

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { ReplicaReports } from '../../src/kubernetes/replica-reports.ts';
 import { replicasAt } from '../../src/kubernetes/replicas.ts';
 import type { KubernetesObject } from '../../src/kubernetes/resources.ts';
-import { startReplica } from './replica-servers.ts';
+import { askable, startReplica } from './replica-servers.ts';
 
 const HOUR = 3_600_000;
 const START = Date.parse('2026-03-01T12:00:00Z');
@@ -36,7 +36,7 @@ async function world() {
   const clock = { at: START, now: () => clock.at };
   const make = () =>
     new ReplicaReports({
-      find: () => replicasAt(urls),
+      replicas: askable(() => replicasAt(urls)),
       clientOf: (uid) => clients.get(uid),
       record: ({ regarding, reason }) => events.push(`${regarding.metadata.uid} ${reason}`),
       onNews: ({ metadata }) => news.push(metadata.uid),

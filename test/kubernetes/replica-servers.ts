@@ -1,8 +1,9 @@
-// Replicas as the controller meets them on their admin port, made to answer what a test says.
+// Replicas as the controller meets them on their admin port, made to answer what a test says; and the way it asks them.
 
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
+import { type FindReplicas, Replicas, type ReplicasOptions } from '../../src/kubernetes/replicas.ts';
 
 /** What a made-up replica does with a question; undefined: it never answers. */
 export type Answering = (path: string, question: unknown) => { status?: number; body: unknown } | undefined;
@@ -27,4 +28,12 @@ export async function startReplica(answering: Answering): Promise<string> {
     server.close();
   });
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+/** What a test proves its questions with. */
+export const PROOF_KEY = 'k'.repeat(43);
+
+/** Replicas that are asked as a controller does. */
+export function askable(find: FindReplicas, options: Partial<ReplicasOptions> = {}): Replicas {
+  return new Replicas({ find, key: () => PROOF_KEY, clock: { now: Date.now }, log: { warn: () => {} }, ...options });
 }
