@@ -4,6 +4,7 @@ import type { ReportedAlert } from '../http/registry-endpoints.ts';
 import type { Alert } from '../oauth/audit.ts';
 import { StoreUnavailableError } from '../oauth/error.ts';
 import type { AlertTurns } from '../redis/alert-turns.ts';
+import { SHARDS } from '../redis/keys.ts';
 
 /** Alerts a replica remembers. More are left in the outbox, where its next sweep finds them. */
 const MOST_WAITING = 1000;
@@ -23,11 +24,11 @@ export class AlertReports {
 
   /**
    * Takes acknowledgements and answers what still waits for one; while Redis does not answer, nothing.
-   * @param acknowledged ids of alerts that the controller has told of
+   * @param acknowledged ids of alerts that the controller has told of; one that no outbox can hold says nothing
    */
   async exchange(acknowledged: readonly string[]): Promise<readonly ReportedAlert[]> {
     try {
-      for (const id of acknowledged) {
+      for (const id of acknowledged.filter(isInShard)) {
         await this.#turns.settle(id, 'controller');
         this.#waiting.delete(id);
       }
@@ -43,6 +44,10 @@ export class AlertReports {
       throw error;
     }
   }
+}
+
+function isInShard(id: string): boolean {
+  return id[3] === '.' && SHARDS.includes(id.slice(0, 3));
 }
 
 function reported({ id, type, clientUid, clientId, action, time }: Alert): ReportedAlert {
