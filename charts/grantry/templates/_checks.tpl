@@ -30,3 +30,70 @@
 {{- end -}}
 {{- end -}}
 {{- end -}}
+
+{{/*
+What is already in the cluster: other installs, and CRDs of another version. `helm template` and other renderings without a
+cluster see nothing of it, which a look at kube-system tells.
+*/}}
+{{- define "grantry.clusterChecks" -}}
+{{- if lookup "v1" "Namespace" "" "kube-system" -}}
+{{- range $other := include "grantry.installs" (list . .Release.Namespace) | fromYamlArray -}}
+{{- if ne $other.release $.Release.Name -}}
+{{- fail (printf "namespace %s holds the release %s already, and keys and pepper are the namespace's: install this one with --namespace set to another" $.Release.Namespace $other.release) -}}
+{{- end -}}
+{{- end -}}
+{{- $crd := lookup "apiextensions.k8s.io/v1" "CustomResourceDefinition" "" "oauthclients.grantry.dev" -}}
+{{- if $crd -}}
+{{- include "grantry.ownerChecks" (list . $crd) -}}
+{{- include "grantry.versionChecks" (list . $crd) -}}
+{{- else if not .Values.crds.enabled -}}
+{{- fail "the CRDs of grantry are not in this cluster: set crds.enabled=true, or apply crds/ first" -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The install that the CRDs came with, while it is there: (list $ crd). */}}
+{{- define "grantry.ownerChecks" -}}
+{{- $root := first . -}}
+{{- $annotations := (last .).metadata.annotations | default dict -}}
+{{- $release := get $annotations "meta.helm.sh/release-name" -}}
+{{- $namespace := get $annotations "meta.helm.sh/release-namespace" -}}
+{{- if and $release (not (and (eq $release $root.Release.Name) (eq $namespace $root.Release.Namespace))) -}}
+{{- range $other := include "grantry.installs" (list $root $namespace) | fromYamlArray -}}
+{{- if eq $other.release $release -}}
+{{- if $root.Values.crds.enabled -}}
+{{- fail (printf "the CRDs of grantry belong to the release %s in namespace %s: set crds.enabled=false, and className to one of this release's own" $release $namespace) -}}
+{{- end -}}
+{{- if eq $other.class $root.Values.className -}}
+{{- fail (printf "the release %s in namespace %s has the class %q as well: set className to one of this release's own" $release $namespace $other.class) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Older CRDs lack fields that are written, and going back to older ones loses fields: (list $ crd). */}}
+{{- define "grantry.versionChecks" -}}
+{{- $root := first . -}}
+{{- $ours := $root.Chart.AppVersion -}}
+{{- $theirs := get ((last .).metadata.annotations | default dict) "grantry.dev/version" | default "0.0.0" -}}
+{{- if and $root.Values.crds.enabled (semverCompare (printf ">%s" $ours) $theirs) -}}
+{{- fail (printf "the CRDs in this cluster are of grantry %s and this chart is of %s: set crds.enabled=false, which leaves them as they are, or install a chart of %s" $theirs $ours $theirs) -}}
+{{- end -}}
+{{- if and (not $root.Values.crds.enabled) (semverCompare (printf "<%s" $ours) $theirs) -}}
+{{- fail (printf "the CRDs in this cluster are of grantry %s and this chart needs those of %s: upgrade the release they came with first, or apply crds/ of %s" $theirs $ours $ours) -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Release and class of each install in a namespace: (list $ namespace). */}}
+{{- define "grantry.installs" -}}
+{{- $installs := list -}}
+{{- range (lookup "apps/v1" "Deployment" (last .) "").items -}}
+{{- with .metadata.labels | default dict -}}
+{{- if and (eq (get . "app.kubernetes.io/name") "grantry") (eq (get . "app.kubernetes.io/component") "controller") -}}
+{{- $installs = append $installs (dict "release" (get . "app.kubernetes.io/instance") "class" (get . "grantry.dev/class")) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- toYaml $installs -}}
+{{- end -}}

@@ -65,5 +65,7 @@ GRANTRY_{{ snakecase $name | upper }}: {{ $value | quote }}
 {{- $keys := dig .folder "keys" list $folders -}}
 {{- $_ := set $folders .folder (dict "folder" .folder "secret" .secret "keys" (append $keys .key | uniq | sortAlpha)) -}}
 {{- end -}}
-{{- values $folders | toYaml -}}
+{{- $sorted := list -}}
+{{- range $folders }}{{ $sorted = append $sorted . }}{{ end -}}
+{{- toYaml $sorted -}}
 {{- end -}}

@@ -1,9 +1,11 @@
-{{/* At most 63 characters: what is cut off is told apart by a hash of the whole. */}}
+{{/* (list base part): at most 63 characters. Of what is cut off the base a hash is left, and the part stays readable. */}}
 {{- define "grantry.cut" -}}
-{{- if gt (len .) 63 -}}
-{{- printf "%s-%s" (trunc 54 . | trimSuffix "-") (sha256sum . | trunc 8) -}}
+{{- $base := first . -}}
+{{- $part := last . | empty | ternary "" (printf "-%s" (last .)) -}}
+{{- if gt (add (len $base) (len $part)) 63 -}}
+{{- printf "%s-%s%s" (trunc (int (sub 54 (len $part))) $base | trimSuffix "-") (sha256sum $base | trunc 8) $part -}}
 {{- else -}}
-{{- . -}}
+{{- print $base $part -}}
 {{- end -}}
 {{- end -}}
 
@@ -18,18 +20,18 @@
 {{- end -}}
 
 {{- define "grantry.fullname" -}}
-{{- include "grantry.cut" (include "grantry.base" .) -}}
+{{- include "grantry.cut" (list (include "grantry.base" .) "") -}}
 {{- end -}}
 
 {{/* The name of a part of this release: (list $ "server"). */}}
 {{- define "grantry.name" -}}
-{{- include "grantry.cut" (printf "%s-%s" (include "grantry.base" (first .)) (last .)) -}}
+{{- include "grantry.cut" (list (include "grantry.base" (first .)) (last .)) -}}
 {{- end -}}
 
 {{/* The same for what is cluster-scoped, where several releases meet. */}}
 {{- define "grantry.clusterName" -}}
 {{- with first . -}}
-{{- include "grantry.cut" (printf "%s-%s-%s" .Release.Namespace .Release.Name (last $)) -}}
+{{- include "grantry.cut" (list (printf "%s-%s" .Release.Namespace .Release.Name) (last $)) -}}
 {{- end -}}
 {{- end -}}
 
@@ -57,5 +59,18 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- else -}}
 {{- printf "%s:%s" .repository (.tag | default (first $).Chart.AppVersion) -}}
 {{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "grantry.issuerHost" -}}
+{{- (urlParse .Values.issuer).hostname -}}
+{{- end -}}
+
+{{/* Below what everything is that is public: a list. The metadata of an issuer with a path is not below it (RFC 8414 §3.1). */}}
+{{- define "grantry.publicPaths" -}}
+{{- with (urlParse .Values.issuer).path -}}
+{{- list . (printf "/.well-known/oauth-authorization-server%s" .) | toYaml -}}
+{{- else -}}
+{{- list "/" | toYaml -}}
 {{- end -}}
 {{- end -}}
