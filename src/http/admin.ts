@@ -32,11 +32,14 @@ export function adminEndpoints({
     {
       ...{ route: 'readyz', path: '/readyz', ...shared },
       handlers: {
-        GET: async ({ reply }) => {
+        GET: async ({ reply, log }) => {
           const faults = checks.map(({ name, fault, required = true }) => ({ name, fault: fault(), required }));
           const lines = faults.map(({ name, fault }) => `${name}: ${fault ?? 'ok'}\n`);
+          const missing = faults.filter(({ fault, required }) => required && fault !== undefined);
+          log.outcome = missing.length === 0 ? 'ready' : 'not_ready';
+          if (missing.length > 0) log.reason = missing.map(({ name }) => name.replaceAll(' ', '_')).join(',');
           reply
-            .code(faults.some(({ fault, required }) => required && fault !== undefined) ? 503 : 200)
+            .code(missing.length === 0 ? 200 : 503)
             .type('text/plain; charset=utf-8')
             .send(lines.join(''));
         },

@@ -15,7 +15,7 @@ export interface RequestFacts {
   scope?: string;
   /** One word for what happened, e.g. `issued`, `page`, `redirected`; `refused` is set by the error writer. */
   outcome?: string;
-  /** The slug of an {@link OAuthError}; set by the error writer. */
+  /** The slug of an {@link OAuthError}, set by the error writer; of a process that is not ready the checks that say so. */
   reason?: string;
 }
 

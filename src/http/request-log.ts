@@ -15,11 +15,16 @@ export interface FinishedRequest {
   readonly facts: RequestFacts;
 }
 
-/** Writes one line for each request; of the successful token requests one in so many. */
+/**
+ * Writes one line for each request; of the successful token requests one in so many, and of readiness, which is asked every
+ * few seconds, what is new.
+ */
 export class RequestLog {
   readonly #log: Logger;
   readonly #oneTokenIn: number;
   #tokens = 0;
+  /** The last answer about readiness. */
+  #readiness: string | undefined;
 
   /**
    * @param dependencies.oneTokenIn 1 logs every successful token request, 100 every hundredth; refusals are always
@@ -33,10 +38,24 @@ export class RequestLog {
   write({ requestId, route, method, status, durationMilliseconds, facts }: FinishedRequest): void {
     if (route === 'token' && status === 200 && this.#tokens++ % this.#oneTokenIn !== 0) return;
     const { clientId, grantType, scope, outcome, reason } = facts;
-    this.#log[status >= 500 ? 'error' : 'info']({
+    const isReadiness = outcome === 'ready' || outcome === 'not_ready';
+    if (isReadiness && !this.#isNews(`${outcome} ${reason}`)) return;
+    this.#log[levelOf(status, isReadiness)]({
       ...{ requestId, route, method, status },
       durationMs: Math.round(durationMilliseconds * 10) / 10,
       ...{ clientId, grantType, scope, outcome, reason },
     });
   }
+
+  #isNews(readiness: string): boolean {
+    const isNews = readiness !== this.#readiness;
+    this.#readiness = readiness;
+    return isNews;
+  }
+}
+
+/** Not to be ready is an answer; what led to it has lines of its own. */
+function levelOf(status: number, isReadiness: boolean): 'error' | 'warn' | 'info' {
+  if (status < 500) return 'info';
+  return isReadiness ? 'warn' : 'error';
 }

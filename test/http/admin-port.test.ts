@@ -36,6 +36,22 @@ describe('the admin port', () => {
     expect((await fetch(own.adminUrl('/livez'))).status).toBe(200);
   });
 
+  it('logs readiness when it is another, with what is missing, and not at every look', async () => {
+    const own = await startGrantry({ clients: [] });
+    const look = async () => await (await fetch(own.adminUrl('/readyz'))).text();
+    for (const _ of [1, 2, 3]) await look();
+    own.server.draining.begin();
+    for (const _ of [1, 2, 3]) await look();
+    await fetch(own.adminUrl('/readyz'), { method: 'POST' });
+    await look();
+    const lines = own.logs().filter(({ route }) => route === 'readyz');
+    expect(lines.map(({ level, outcome, reason }) => [level, outcome, reason])).toEqual([
+      ['info', 'ready', undefined],
+      ['warn', 'not_ready', 'serving'],
+      ['info', 'refused', 'method_not_allowed'],
+    ]);
+  });
+
   it('answers HEAD, and 405 to everything else', async () => {
     for (const path of ['/livez', '/readyz', '/metrics']) {
       expect((await fetch(grantry.adminUrl(path), { method: 'HEAD' })).status).toBe(200);
