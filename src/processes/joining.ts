@@ -4,7 +4,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { StoreUnavailableError } from '../oauth/error.ts';
-import type { WatermarkStore } from '../oauth/token-stores.ts';
 import type { ManagedConnection } from '../redis/connection.ts';
 import { agreeOnIssuer, IssuerConflictError } from '../redis/deployment.ts';
 import type { RedisKeys } from '../redis/keys.ts';
@@ -22,7 +21,6 @@ const PAUSE = 1000;
 export interface JoiningParts {
   readonly connection: ManagedConnection;
   readonly keys: RedisKeys;
-  readonly watermarks: WatermarkStore;
   readonly redis: RedisSettings;
   /** What this process was told, and what is taken where neither it nor Redis was told anything. */
   readonly issuer: { readonly explicit: string | undefined; readonly fallback: string };
@@ -84,12 +82,12 @@ export class Joining {
   }
 
   async #join(): Promise<string> {
-    const { connection, keys, watermarks, issuer, log } = this.#parts;
+    const { connection, keys, issuer, log } = this.#parts;
     await connection.ready(PATIENCE);
     this.#findings = await this.#checked();
     const agreed = await agreeOnIssuer({ connection, keys }, issuer);
     const observe = (event: ShardEvent) => logEvent(log, event);
-    if (!this.#isEnded) await this.#begin(new ShardWatch({ connection, keys, watermarks, issuer: agreed, observe }));
+    if (!this.#isEnded) await this.#begin(new ShardWatch({ connection, keys, issuer: agreed, observe }));
     return agreed;
   }
 

@@ -51,7 +51,7 @@ export async function openRedisState({ redis, issuer, log, onFatal }: RedisState
   });
   const keys = new RedisKeys(redis.prefix);
   const stores = redisStores({ connection, keys });
-  const joining = new Joining({ connection, keys, watermarks: stores.watermarks, redis, issuer, log });
+  const joining = new Joining({ connection, keys, redis, issuer, log });
   async function close(): Promise<void> {
     joining.end();
     await connection.close();

@@ -28,9 +28,17 @@ return {
 }
 `;
 
-/** Lua: `mark(key, least)` renews a heartbeat, which never goes back. */
-const MARKING = `${CLOCK}
+/**
+ * Lua: refuses where another server answers than was looked at (ARGV[2] is its history): what that one lacks says nothing
+ * about this one.
+ */
+const SAME_SERVER = `${CLOCK}
 local history = redis.call('INFO', 'replication'):match('master_replid:(%w+)')
+if history ~= ARGV[2] then return redis.error_reply('TRYAGAIN another server was looked at') end
+`;
+
+/** Lua: `mark(key, least)` renews a heartbeat, which never goes back. */
+const MARKING = `${SAME_SERVER}
 local function mark(key, least)
   local beat = string.match(redis.call('GET', key) or '', '^%d+') or 0
   redis.call('SET', key, string.format('%.0f %s', math.max(now, beat, least), history))
@@ -39,17 +47,30 @@ end
 
 const BEAT = `${MARKING}for _, key in ipairs(KEYS) do mark(key, 0) end`;
 
-/** KEYS as LOOK; ARGV offset, the least heartbeat, watermark. Both at once: no marker without what it stands for. */
-const RESTORE = `${MARKING}
+/** Lua: `raise(key, watermark)`; one that is higher stays. */
+const RAISING = `
+local function raise(key, watermark)
+  redis.call('SET', key, string.format('%.0f', math.max(redis.call('GET', key) or 0, watermark)))
+end
+`;
+
+/** KEYS watermarks; ARGV offset, history, watermark. */
+const RAISE = `${SAME_SERVER}${RAISING}for _, key in ipairs(KEYS) do raise(key, ARGV[3]) end`;
+
+/** KEYS as LOOK; ARGV offset, history, watermark, the least heartbeat. Both at once: no marker without what it stands for. */
+const RESTORE = `${MARKING}${RAISING}
 for index = 1, #KEYS / 2 do
-  local watermark = KEYS[#KEYS / 2 + index]
-  redis.call('SET', watermark, string.format('%.0f', math.max(redis.call('GET', watermark) or 0, ARGV[3])))
-  mark(KEYS[index], ARGV[2])
+  raise(KEYS[#KEYS / 2 + index], ARGV[3])
+  mark(KEYS[index], ARGV[4])
 end
 `;
 
 type LookReply = readonly [now: string, history: string, hasFile: string, values: readonly (string | null)[]];
 
+/** Shards that one script looked at together, and so on one server. */
+export type ShardGroup = readonly ShardSeen[];
+
+/** Writes only to the server that was looked at: where another one answers by now, it refuses as one that is away. */
 export class ShardMarkers {
   /** The shards that one script may look at together. */
   readonly groups: readonly (readonly string[])[];
@@ -57,6 +78,7 @@ export class ShardMarkers {
   readonly #keys: RedisKeys;
   readonly #look: Script;
   readonly #beat: Script;
+  readonly #raise: Script;
   readonly #restore: Script;
 
   constructor({ connection, keys }: { connection: RedisConnection; keys: RedisKeys }) {
@@ -66,41 +88,63 @@ export class ShardMarkers {
     const size = SHARDS.length / this.groups.length;
     this.#look = { name: 'markerLook', keys: 2 * size, lua: LOOK };
     this.#beat = { name: 'markerBeat', keys: size, lua: BEAT };
+    this.#raise = { name: 'markerRaise', keys: size, lua: RAISE };
     this.#restore = { name: 'markerRestore', keys: 2 * size, lua: RESTORE };
   }
 
   /** What there is of the shards of a group. @throws StoreUnavailableError */
-  async look(group: readonly string[]): Promise<readonly ShardSeen[]> {
-    const reply = await this.#connection.run(this.#look, this.#keysOf(group), []);
+  async look(shards: readonly string[]): Promise<ShardGroup> {
+    const keys = [...this.#markersOf(shards), ...this.#watermarksOf(shards)];
+    const reply = await this.#connection.run(this.#look, keys, []);
     const [now, history, hasFile, values] = reply as LookReply;
-    return group.map((shard, index) => ({
+    return shards.map((shard, index) => ({
       ...{ shard, now: Number(now), history, hasFile: hasFile === '1' },
       marker: parseMarker(values[index] ?? null),
-      watermark: Number(values[index + group.length] ?? 0),
+      watermark: Number(values[index + shards.length] ?? 0),
     }));
   }
 
   /** Renews the heartbeats of a group. @throws StoreUnavailableError */
-  async beat(group: readonly string[]): Promise<void> {
-    await this.#connection.run(this.#beat, this.#markersOf(group), []);
+  async beat(group: ShardGroup): Promise<void> {
+    await this.#write(this.#beat, group, this.#markersOf(namesOf(group)), []);
+  }
+
+  /** Raises a group's copies of the global watermark. @throws StoreUnavailableError */
+  async raise(group: ShardGroup, watermark: number): Promise<void> {
+    await this.#write(this.#raise, group, this.#watermarksOf(namesOf(group)), [watermark]);
   }
 
   /**
-   * Raises a group's copies of the global watermark and writes its markers.
+   * The same, and writes its markers.
    * @param least that their heartbeat is from then on, whatever the server's clock says
    * @throws StoreUnavailableError
    */
-  async restore(group: readonly string[], { watermark, least }: { watermark: number; least: number }): Promise<void> {
-    await this.#connection.run(this.#restore, this.#keysOf(group), [least, watermark]);
+  async restore(group: ShardGroup, { watermark, least }: { watermark: number; least: number }): Promise<void> {
+    const shards = namesOf(group);
+    const keys = [...this.#markersOf(shards), ...this.#watermarksOf(shards)];
+    await this.#write(this.#restore, group, keys, [watermark, least]);
   }
 
-  #keysOf(group: readonly string[]): readonly string[] {
-    return [...this.#markersOf(group), ...group.map((shard) => this.#keys.globalWatermark(shard))];
+  async #write(
+    script: Script,
+    group: ShardGroup,
+    keys: readonly string[],
+    args: readonly (string | number)[],
+  ): Promise<void> {
+    await this.#connection.run(script, keys, [group[0]?.history ?? '', ...args]);
   }
 
-  #markersOf(group: readonly string[]): readonly string[] {
-    return group.map((shard) => this.#keys.marker(shard));
+  #markersOf(shards: readonly string[]): readonly string[] {
+    return shards.map((shard) => this.#keys.marker(shard));
   }
+
+  #watermarksOf(shards: readonly string[]): readonly string[] {
+    return shards.map((shard) => this.#keys.globalWatermark(shard));
+  }
+}
+
+function namesOf(group: ShardGroup): readonly string[] {
+  return group.map(({ shard }) => shard);
 }
 
 function parseMarker(value: string | null): ShardSeen['marker'] {

@@ -1,13 +1,14 @@
 // Notices what Redis does not tell: that shards were emptied or came back old, or that another server took over. Each shard
 // holds a marker with a heartbeat. Where it is missing, or older than what revocations are remembered for, some may be lost,
-// so everything made until then dies with the global watermark. What can be reached is seen to, whatever cannot.
+// so everything made until then dies with the global watermark. What can be reached is seen to, whatever cannot. That belongs
+// to the server that was looked at: nothing of it is remembered, to be applied to another one that takes over.
 
-import type { WatermarkStore } from '../oauth/token-stores.ts';
 import { attemptEach } from './attempt-each.ts';
 import type { ManagedConnection } from './connection.ts';
 import { agreeOnIssuer, IssuerConflictError } from './deployment.ts';
 import { type RedisKeys, SHARDS } from './keys.ts';
-import { ShardMarkers, type ShardSeen } from './shard-markers.ts';
+import { KnownShards } from './known-shards.ts';
+import { type ShardGroup, ShardMarkers, type ShardSeen } from './shard-markers.ts';
 
 /** Milliseconds between two looks. */
 const INTERVAL = 1000;
@@ -15,12 +16,6 @@ const INTERVAL = 1000;
 /** Milliseconds after which a heartbeat is due: for the most eager replica, and how much later for the least. */
 const BEAT_DUE = 10_000;
 const BEAT_SPREAD = 10_000;
-
-/**
- * Milliseconds that a heartbeat may have gone back. What is lost then is no older than that and a heartbeat, for which
- * revocations are remembered, to be applied again (`reassertions.ts`).
- */
-const MOST_LOST = 60_000;
 
 /** What a look found, for logs and metrics. */
 export type ShardEvent =
@@ -34,22 +29,17 @@ export type ShardEvent =
 export interface ShardWatchParts {
   readonly connection: ManagedConnection;
   readonly keys: RedisKeys;
-  readonly watermarks: WatermarkStore;
   /** The agreed one; stored again where it was lost. */
   readonly issuer: string;
   readonly observe: (event: ShardEvent) => void;
 }
 
-/** What is remembered of a shard: the history of its server as last seen, and its latest heartbeat. */
-interface ShardKnown {
-  readonly history: string;
-  readonly beat: number;
-}
-
 /** What one look found. */
 interface Look {
+  readonly groups: readonly ShardGroup[];
+  /** The shards of all of them. */
   readonly seen: readonly ShardSeen[];
-  /** Those of them that lack what they once had. */
+  /** Those that lack what they once had. */
   readonly lost: ReadonlySet<ShardSeen>;
   /** Why others were not seen, or not seen to. */
   readonly errors: unknown[];
@@ -58,9 +48,8 @@ interface Look {
 export class ShardWatch {
   readonly #parts: ShardWatchParts;
   readonly #markers: ShardMarkers;
-  readonly #known = new Map<string, ShardKnown>();
+  readonly #known = new KnownShards();
   readonly #beatDue = BEAT_DUE + Math.random() * BEAT_SPREAD;
-  #isFirstLook = true;
   /** How often revocations may have been lost by now, and how often that was when all of them were last applied again. */
   #doubts = 0;
   #doubtsSettled = 0;
@@ -99,38 +88,25 @@ export class ShardWatch {
    * @throws StoreUnavailableError when something could not be looked at or done: look again
    */
   async look(): Promise<number | undefined> {
-    const { values, failed } = await attemptEach(this.#markers.groups, SHARDS.length, (group) =>
-      this.#markers.look(group),
+    const { values: groups, failed } = await attemptEach(this.#markers.groups, SHARDS.length, (shards) =>
+      this.#markers.look(shards),
     );
-    const seen = values.flat();
-    const lost = new Set(seen.filter((shard) => this.#isLost(shard)));
-    const look = { seen, lost, errors: failed.map(({ error }) => error) };
+    const seen = groups.flat();
+    const lost = new Set(seen.filter((shard) => this.#known.isLost(shard)));
+    const look = { groups, seen, lost, errors: failed.map(({ error }) => error) };
     if (seen.length === 0) throw look.errors[0];
     await this.#reassert(look);
-    const raisedTo = lost.size > 0 ? this.#latest(seen) : undefined;
+    const raisedTo = lost.size > 0 ? await this.#restore(look) : undefined;
     await this.#raise(look, raisedTo);
-    if (raisedTo !== undefined) await this.#restore(look, raisedTo);
     await this.#beat(look);
-    for (const shard of seen) if (!lost.has(shard)) this.#learn(shard);
+    for (const shard of seen) if (!lost.has(shard)) this.#known.learn(shard);
     if (look.errors.length > 0) throw look.errors[0];
     return raisedTo;
   }
 
-  /**
-   * Whether a shard lacks what it once had. Where nothing is known of it yet, an old heartbeat of another history may also
-   * mean that nobody was there for a while: it counts unless there is a file that keeps what was written.
-   */
-  #isLost({ shard, now, history, hasFile, marker }: ShardSeen): boolean {
-    if (marker === undefined) return true;
-    const known = this.#known.get(shard);
-    if (known !== undefined) return marker.beat < known.beat - MOST_LOST;
-    return marker.history !== history && now - marker.beat > MOST_LOST && !hasFile;
-  }
-
   async #reassert({ seen, lost, errors }: Look): Promise<void> {
     const { connection, observe } = this.#parts;
-    const hasMoved = seen.some(({ shard, history }) => (this.#known.get(shard)?.history ?? history) !== history);
-    if (hasMoved || lost.size > 0) this.#doubts += 1;
+    if (lost.size > 0 || seen.some((shard) => this.#known.hasMoved(shard))) this.#doubts += 1;
     // What comes up while they are applied is not settled by that.
     const doubts = this.#doubts;
     const isDoubtful = doubts !== this.#doubtsSettled;
@@ -141,72 +117,62 @@ export class ShardWatch {
     if (!isDoubtful && errors.length === 0) connection.forgetOld();
   }
 
-  /** The latest time that any server has or had: whatever was made until then has that time or an earlier one. */
-  #latest(seen: readonly ShardSeen[]): number {
-    const beats = [...this.#known.values()].map(({ beat }) => beat);
-    return Math.max(...seen.map(({ now }) => now), ...beats);
-  }
-
-  /** Raises the copies of all shards; also when a raise reached some only, or did not outlive its server everywhere. */
-  async #raise({ seen, errors }: Look, raisedTo = 0): Promise<void> {
-    const highest = Math.max(raisedTo, ...seen.map(({ watermark }) => watermark));
-    if (seen.every(({ watermark }) => watermark === highest)) return;
-    try {
-      await this.#parts.watermarks.raise({ kind: 'global' }, highest);
-    } catch (error) {
-      errors.push(error);
-    }
-  }
-
-  /** The markers last: whoever dies before leaves the work to the next look. */
-  async #restore({ lost, errors }: Look, watermark: number): Promise<void> {
-    const isNew = this.#isFirstLook && [...lost].every(({ marker }) => marker === undefined);
-    const restored: ShardSeen[] = [];
-    errors.push(
-      ...(await this.#eachGroupOf(lost, async (group) => {
-        const least = Math.max(...group.map((shard) => this.#known.get(shard)?.beat ?? 0));
-        await this.#markers.restore(group, { watermark, least });
-        restored.push(...[...lost].filter(({ shard }) => group.includes(shard)));
-      })),
-    );
-    for (const shard of restored) this.#learn(shard, shard.now);
+  /**
+   * Writes the missing markers again, each together with the raised watermark of its shard: whoever dies then leaves the
+   * other shards to the next look.
+   * @returns what the watermark was raised to; undefined where no shard could be restored, as the true primary answers by now
+   */
+  async #restore(look: Look): Promise<number | undefined> {
+    const { seen, lost, errors } = look;
+    const isFirstLook = this.#known.isEmpty && [...lost].every(({ marker }) => marker === undefined);
+    const watermark = this.#known.latest(seen);
+    const restored = await this.#writeTo(look, lost, async (group) => {
+      const least = Math.max(...group.map((shard) => this.#known.beatOf(shard)));
+      await this.#markers.restore(group, { watermark, least });
+    });
+    const shards = restored.filter((shard) => lost.has(shard));
+    if (shards.length === 0) return undefined;
+    for (const shard of shards) this.#known.learn(shard, shard.now);
     await this.#storeIssuer().catch((error) => errors.push(error));
-    if (restored.length > 0) this.#parts.observe({ kind: 'found_empty', shards: restored.length, isFirstLook: isNew });
+    this.#parts.observe({ kind: 'found_empty', shards: shards.length, isFirstLook });
+    return watermark;
+  }
+
+  /** Raises the copies that are behind; also when a raise reached some only, or did not outlive its server everywhere. */
+  async #raise(look: Look, raisedTo = 0): Promise<void> {
+    const highest = Math.max(raisedTo, ...look.seen.map(({ watermark }) => watermark));
+    const behind = look.seen.filter((shard) => shard.watermark < highest && !look.lost.has(shard));
+    await this.#writeTo(look, behind, (group) => this.#markers.raise(group, highest));
   }
 
   /**
    * Renews heartbeats that are due, where nothing is lost. Not at the first sight of a shard: another replica may know that
    * it is old, and has to see it as it is.
    */
-  async #beat({ seen, lost, errors }: Look): Promise<void> {
-    if (lost.size > 0) return;
-    const due = seen.filter(
-      ({ shard, now, marker }) => this.#known.has(shard) && now - (marker?.beat ?? now) >= this.#beatDue,
+  async #beat(look: Look): Promise<void> {
+    if (look.lost.size > 0) return;
+    const due = look.seen.filter(
+      (shard) => this.#known.has(shard) && shard.now - (shard.marker?.beat ?? shard.now) >= this.#beatDue,
     );
-    errors.push(
-      ...(await this.#eachGroupOf(due, async (group) => {
-        await this.#markers.beat(group);
-        for (const shard of seen) if (group.includes(shard.shard)) this.#learn(shard, shard.now);
-      })),
-    );
+    for (const shard of await this.#writeTo(look, due, (group) => this.#markers.beat(group))) {
+      this.#known.learn(shard, shard.now);
+    }
   }
 
-  /** Works on the groups that these shards are in. @returns what failed */
-  async #eachGroupOf(
+  /** Writes to the groups that these shards are in. @returns all shards of those where it was done; the rest is an error */
+  async #writeTo(
+    { groups, errors }: Look,
     shards: Iterable<ShardSeen>,
-    work: (group: readonly string[]) => Promise<void>,
-  ): Promise<readonly unknown[]> {
-    const names = new Set(Array.from(shards, ({ shard }) => shard));
-    const groups = this.#markers.groups.filter((group) => group.some((shard) => names.has(shard)));
-    const { failed } = await attemptEach(groups, SHARDS.length, work);
-    return failed.map(({ error }) => error);
-  }
-
-  /** @param written the heartbeat it was given since */
-  #learn({ shard, history, marker }: ShardSeen, written = 0): void {
-    this.#isFirstLook = false;
-    const beat = Math.max(marker?.beat ?? 0, this.#known.get(shard)?.beat ?? 0, written);
-    this.#known.set(shard, { history, beat });
+    write: (group: ShardGroup) => Promise<void>,
+  ): Promise<readonly ShardSeen[]> {
+    const wanted = new Set(shards);
+    const meant = groups.filter((group) => group.some((shard) => wanted.has(shard)));
+    const { values, failed } = await attemptEach(meant, SHARDS.length, async (group) => {
+      await write(group);
+      return group;
+    });
+    errors.push(...failed.map(({ error }) => error));
+    return values.flat();
   }
 
   /** One look at a time; a failed one is repeated by the timer. */

@@ -10,11 +10,14 @@ export interface TcpProxy {
   readonly port: number;
   /** Connections that have lost a reply end with the next change. */
   setMode(mode: ProxyMode): void;
+  /** Ends every connection; later ones lead to the server on that port. */
+  leadTo(port: number): void;
   stop(): Promise<void>;
 }
 
 /** @param chance whether this reply is cut off, when the mode is `cut` */
 export async function startProxy(targetPort: number, chance: () => boolean): Promise<TcpProxy> {
+  let port = targetPort;
   let mode: ProxyMode = 'pass';
   const open = new Set<Socket>();
   const damaged = new Set<Socket>();
@@ -22,7 +25,7 @@ export async function startProxy(targetPort: number, chance: () => boolean): Pro
     for (const socket of sockets) socket.destroy();
   };
   const server: Server = createServer({ noDelay: true }, (client) => {
-    const upstream = dial({ host: '127.0.0.1', port: targetPort, noDelay: true });
+    const upstream = dial({ host: '127.0.0.1', port, noDelay: true });
     for (const [socket, other] of [[client, upstream] as const, [upstream, client] as const]) {
       open.add(socket);
       socket.on('error', () => end(other));
@@ -48,6 +51,10 @@ export async function startProxy(targetPort: number, chance: () => boolean): Pro
     setMode(next) {
       mode = next;
       end(...damaged);
+    },
+    leadTo(next) {
+      port = next;
+      end(...open);
     },
     async stop() {
       end(...open);

@@ -16,7 +16,6 @@ import { RedisKeys } from '../../src/redis/keys.ts';
 import { parseRedisUrl } from '../../src/redis/redis-url.ts';
 import { ShardWatch } from '../../src/redis/shard-watch.ts';
 import { checkRedis } from '../../src/redis/start-checks.ts';
-import { redisStores } from '../../src/redis/stores.ts';
 import { until } from '../until.ts';
 import { connectTo } from './connect.ts';
 import { describeRedis, type RedisServer, type ReplicatedRedis, startRedis, startReplicated } from './servers.ts';
@@ -146,9 +145,8 @@ describeRedis('the rights that the guide asks for', () => {
   it('are enough to start and to serve', async () => {
     expect(rules).not.toBe('');
     const connection = await asUser('grantry', rules.split(' '));
-    const stores = redisStores({ connection, keys });
     const issuer = await agreeOnIssuer({ connection, keys }, { explicit: undefined, fallback: 'https://id.example' });
-    const watch = new ShardWatch({ connection, keys, watermarks: stores.watermarks, issuer, observe: () => {} });
+    const watch = new ShardWatch({ connection, keys, issuer, observe: () => {} });
     await watch.start();
     watch.stop();
     const target = parseRedisUrl(server.url);

@@ -19,6 +19,23 @@ export async function connectTo(
   }
 }
 
+/** A connection whose methods can be replaced one by one. */
+export function methodsOf(real: ManagedConnection): ManagedConnection {
+  return {
+    crossesSlots: real.crossesSlots,
+    isUp: real.isUp,
+    run: (script, of, args) => real.run(script, of, args),
+    runDurably: (script, of, args) => real.runDurably(script, of, args),
+    remember: (script, of, args) => real.remember(script, of, args),
+    ready: (limit) => real.ready(limit),
+    info: () => real.info(),
+    reassert: (which) => real.reassert(which),
+    forgetOld: () => real.forgetOld(),
+    onReconnect: (listener) => real.onReconnect(listener),
+    close: () => real.close(),
+  };
+}
+
 /** Of a time in which this process did not run, only so much counts; milliseconds. */
 const STALL = 50;
 

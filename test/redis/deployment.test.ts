@@ -35,13 +35,7 @@ async function startReplica(server: { readonly url: string }): Promise<Replica> 
   const { watermarks } = redisStores({ connection, keys });
   const events: ShardEvent[] = [];
   await agreeOnIssuer({ connection, keys }, { explicit: ISSUER, fallback: ISSUER });
-  const watch = new ShardWatch({
-    connection,
-    keys,
-    watermarks,
-    issuer: ISSUER,
-    observe: (event) => events.push(event),
-  });
+  const watch = new ShardWatch({ connection, keys, issuer: ISSUER, observe: (event) => events.push(event) });
   const replica = { connection, watermarks, watch, events };
   replicas.push(replica);
   await watch.start();

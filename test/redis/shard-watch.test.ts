@@ -8,7 +8,7 @@ import { type ShardEvent, ShardWatch } from '../../src/redis/shard-watch.ts';
 import { slotOf } from '../../src/redis/slot.ts';
 import { redisStores } from '../../src/redis/stores.ts';
 import { until } from '../until.ts';
-import { connectTo } from './connect.ts';
+import { connectTo, methodsOf } from './connect.ts';
 import { describeRedis, type RedisCluster, type RedisServer, startCluster, startRedis } from './servers.ts';
 
 const ISSUER = 'https://id.example';
@@ -37,13 +37,7 @@ async function connected(server: { readonly url: string }, options: Omit<Connect
 function watchOver(connection: ManagedConnection) {
   const events: ShardEvent[] = [];
   const { watermarks } = redisStores({ connection, keys });
-  const watch = new ShardWatch({
-    connection,
-    keys,
-    watermarks,
-    issuer: ISSUER,
-    observe: (event) => events.push(event),
-  });
+  const watch = new ShardWatch({ connection, keys, issuer: ISSUER, observe: (event) => events.push(event) });
   ended.push(async () => watch.stop());
   const count = (wanted: ShardEvent['kind']) => events.filter(({ kind }) => kind === wanted).length;
   return { watch, watermarks, losses: () => count('found_empty'), reasserted: () => count('reasserted') };
@@ -335,20 +329,3 @@ describeRedis('the watch over the shards of a Cluster', () => {
     expect(await lowestWatermark(emptied, EMPTIED)).toBeGreaterThanOrEqual(flushed + 5000);
   });
 });
-
-/** A connection whose methods can be replaced one by one. */
-function methodsOf(real: ManagedConnection): ManagedConnection {
-  return {
-    crossesSlots: real.crossesSlots,
-    isUp: real.isUp,
-    run: (script, of, args) => real.run(script, of, args),
-    runDurably: (script, of, args) => real.runDurably(script, of, args),
-    remember: (script, of, args) => real.remember(script, of, args),
-    ready: (limit) => real.ready(limit),
-    info: () => real.info(),
-    reassert: (which) => real.reassert(which),
-    forgetOld: () => real.forgetOld(),
-    onReconnect: (listener) => real.onReconnect(listener),
-    close: () => real.close(),
-  };
-}
