@@ -1,5 +1,5 @@
 // When a client's secret is made, taken over, replaced and forgotten: one step from what is to what should be. Pure; the
-// steps are carried out by reconcile-clients.ts, in this order: `store` into the verifier Secret, `value` into the owner's
+// steps are carried out by generated-secrets.ts, in this order: `store` into the verifier Secret, `value` into the owner's
 // Secret, `settle` into the verifier Secret. After a crash between two of them the next step goes on from what is there.
 //
 // Of the verifiers the first is the newest. A second one that does not expire means a rotation on its way: the newest is to

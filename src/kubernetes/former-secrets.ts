@@ -1,0 +1,58 @@
+// The Secrets that a client has beside the one it names now: under the name it had before, or from before it went without a
+// generated secret. Their value moves to the new name, and they are removed unless they are to outlive the client.
+
+import { clientSecretName } from '../admission/client-secret-manifest.ts';
+import { SECRET_METHODS } from '../oauth/client-auth/index.ts';
+import type { KubernetesApi } from './client.ts';
+import { ownerOf } from './client-secret-object.ts';
+import type { CredentialOwner } from './credential-state.ts';
+import type { CredentialSubject } from './credential-subject.ts';
+import type { OwnedSecrets } from './owner-secrets.ts';
+import { type KubernetesObject, SECRETS } from './resources.ts';
+
+export interface FormerSecretsOptions {
+  readonly api: Pick<KubernetesApi, 'get' | 'delete'>;
+  readonly ownedSecrets: OwnedSecrets;
+  /** Throws unless this process may write. */
+  readonly assertMayWrite: () => void;
+}
+
+export class FormerSecrets {
+  readonly #options: FormerSecretsOptions;
+
+  constructor(options: FormerSecretsOptions) {
+    this.#options = options;
+  }
+
+  /** The Secret under another name than this that the client had before its owner renamed it. */
+  async of(owner: CredentialOwner, name: string): Promise<KubernetesObject | undefined> {
+    const { api, ownedSecrets } = this.#options;
+    for (const other of ownedSecrets.of(owner)) {
+      if (other === name) continue;
+      const found = await api.get(SECRETS, { namespace: owner.namespace, name: other });
+      if (found !== undefined && isWrittenFor(found, owner)) return found;
+    }
+    return undefined;
+  }
+
+  async remove({ owner, manifest: { spec } }: CredentialSubject): Promise<void> {
+    if (spec.auth.clientSecret?.deletionPolicy === 'Retain') return;
+    const { api, ownedSecrets, assertMayWrite } = this.#options;
+    const needsSecret = SECRET_METHODS.includes(spec.auth.method);
+    const kept = needsSecret ? clientSecretName(owner.name, spec) : undefined;
+    for (const name of ownedSecrets.of(owner).filter((each) => each !== kept)) {
+      const at = { namespace: owner.namespace, name };
+      const found = await api.get(SECRETS, at);
+      if (found === undefined || !isWrittenFor(found, owner)) continue;
+      const { uid, resourceVersion } = found.metadata;
+      assertMayWrite();
+      await api.delete(SECRETS, { ...at, uid, resourceVersion });
+    }
+  }
+}
+
+/** Whether a Secret says by name and uid that it is this client's: what only one that we wrote does unless somebody lies. */
+function isWrittenFor({ metadata }: KubernetesObject, { name, uid }: CredentialOwner): boolean {
+  const owner = ownerOf(metadata);
+  return owner?.name === name && owner.uid === uid;
+}

@@ -1,0 +1,165 @@
+// The generated secret of one client brought one step further: its verifier Secret, and the Secret of its owner. What should
+// be is planned in client-rotation.ts and client-secret-object.ts; here it is carried out, in the order that leaves nobody
+// without a secret that works.
+
+import { clientSecretName } from '../admission/client-secret-manifest.ts';
+import type { Clock, Random } from '../oauth/ports.ts';
+import type { KubernetesApi } from './client.ts';
+import { type RotationStep, rotationStep } from './client-rotation.ts';
+import {
+  type ClientSecretObject,
+  clientSecretObject,
+  fieldsWritten,
+  hasDrifted,
+  unwantedOwners,
+} from './client-secret-object.ts';
+import type { CredentialOwner, CredentialState } from './credential-state.ts';
+import type { CredentialOutcome, CredentialSubject } from './credential-subject.ts';
+import type { FormerSecrets } from './former-secrets.ts';
+import { holdsDeadSecret, presentSecret, previousOf } from './held-secrets.ts';
+import { ownershipOf, writeSecret } from './owner-secrets.ts';
+import { isTaken, writeFault } from './refused-calls.ts';
+import { type KubernetesObject, SECRETS } from './resources.ts';
+import { rotationRequests } from './rotation-requests.ts';
+import type { SettledCredentials } from './settled-credentials.ts';
+import type { VerifierSecrets } from './verifier-secrets.ts';
+import type { ObjectView } from './watched.ts';
+
+export interface GeneratedSecretsOptions {
+  readonly api: Pick<KubernetesApi, 'get' | 'create' | 'apply'>;
+  readonly issuer: string;
+  /** Metadata of the Secrets of all watched namespaces. */
+  readonly secrets: ObjectView;
+  readonly formerSecrets: FormerSecrets;
+  readonly verifiers: VerifierSecrets;
+  readonly settled: SettledCredentials;
+  /** Whether there is an OAuthClient of a uid, of any class. */
+  readonly isLiving: (uid: string) => boolean;
+  /** Whether every replica accepts the verifiers of a client as they are stored. */
+  readonly isServed: (object: KubernetesObject, state: CredentialState, since: number) => Promise<boolean>;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Throws unless this process may write. */
+  readonly assertMayWrite: () => void;
+}
+
+/** How often a rotation asks whether the replicas are there: at first, and the longer it takes the less often. */
+const WAITING_MILLISECONDS = 250;
+const LONGEST_WAITING_MILLISECONDS = 30_000;
+/** How long it is before what the API server refused is tried again. */
+const REFUSED_MILLISECONDS = 60_000;
+const GRACE_SECONDS = 86_400;
+
+export class GeneratedSecrets {
+  readonly #options: GeneratedSecretsOptions;
+  /** New secrets that their owners do not have yet, by uid. */
+  readonly #undelivered = new Map<string, { readonly secret: string; readonly since: number }>();
+
+  constructor(options: GeneratedSecretsOptions) {
+    this.#options = options;
+  }
+
+  forget(uid: string): void {
+    this.#undelivered.delete(uid);
+  }
+
+  /** One step of its life. */
+  async bring(subject: CredentialSubject): Promise<CredentialOutcome> {
+    const { owner, manifest, state } = subject;
+    const { api, formerSecrets, secrets, settled, verifiers, isLiving } = this.#options;
+    const name = clientSecretName(owner.name, manifest.spec);
+    // The first time it is most likely that there is none, and the watch says so; if it is behind, creating one fails.
+    const isNew = state === undefined && secrets.get(`${owner.namespace}/${name}`) === undefined;
+    const present = isNew ? undefined : await api.get(SECRETS, { namespace: owner.namespace, name });
+    const ownership = present && ownershipOf(present.metadata, owner, isLiving);
+    // The watch is behind: somebody else's Secret is there, and the judge says so.
+    if (ownership === 'foreign') return { facts: { secret: () => present }, done: 'kept', again: undefined };
+    const known = present ?? (await formerSecrets.of(owner, name));
+    const step = await this.#step(subject, presentSecret(subject, known));
+    const wanted = this.#wanted(subject, known, step);
+    const writtenFields = fieldsWritten(wanted);
+    let stored = state;
+    if (step.store !== undefined) {
+      stored = { ...step.store, ...(state === undefined && { writtenFields }) };
+      await verifiers.put(owner, stored);
+    }
+    this.#remember(owner, step.undelivered ?? step.value);
+    const owners = present === undefined ? [] : unwantedOwners(wanted, present, isLiving);
+    const hasChanged = present === undefined || hasDrifted(wanted, present) || owners.length > 0;
+    const isDue = hasChanged || ownership === 'orphan';
+    let written = present;
+    if (isDue || stored?.writtenFields !== writtenFields) {
+      try {
+        written = await writeSecret(this.#options, wanted, { present, writtenBefore: stored?.writtenFields, owners });
+      } catch (error) {
+        if (isNew && isTaken(error)) await this.#unmake(owner);
+        const fault = writeFault(error, adviceOn({ ...subject, state: stored }, present));
+        return { facts: { secret: () => 'withheld', faults: [fault] }, done: 'kept', again: REFUSED_MILLISECONDS };
+      }
+    }
+    const after = step.settle ?? stored;
+    if (after !== undefined && (step.settle !== undefined || after.writtenFields !== writtenFields)) {
+      await verifiers.put(owner, { ...after, writtenFields });
+    }
+    await formerSecrets.remove(subject);
+    const done = step.outcome === 'kept' && isDue && settled.wasSettled(subject) ? 'drift_repaired' : step.outcome;
+    const facts = { secret: () => written };
+    if (step.undelivered !== undefined) return { facts, done, again: this.#untilServed(owner) };
+    this.#undelivered.delete(owner.uid);
+    const now = { ...subject, state: verifiers.get(owner.uid) };
+    settled.settle(now, written?.metadata.resourceVersion, step.again);
+    return { facts, done, again: step.again === undefined ? undefined : Math.max(0, step.again - this.#now) };
+  }
+
+  #wanted(subject: CredentialSubject, present: KubernetesObject | undefined, step: RotationStep): ClientSecretObject {
+    const { verdict, manifest } = subject;
+    const { issuer, random } = this.#options;
+    const previousClientSecret = previousOf(subject, present, step);
+    const facts = { clientId: verdict.clientId, clientSecret: step.value, previousClientSecret, issuer };
+    return clientSecretObject({ object: verdict.object, manifest, facts, present, random });
+  }
+
+  async #step(
+    { object, manifest, owner, state }: CredentialSubject,
+    present: string | undefined,
+  ): Promise<RotationStep> {
+    const { rotation } = manifest.spec.auth.clientSecret ?? {};
+    const { uid } = owner;
+    const undelivered = this.#undelivered.get(uid);
+    const waits = undelivered !== undefined && state !== undefined;
+    return rotationStep({
+      ...{ uid, now: this.#now, random: this.#options.random, stored: state, present },
+      ...{ intervalSeconds: rotation?.interval, gracePeriodSeconds: rotation?.gracePeriod ?? GRACE_SECONDS },
+      requests: rotationRequests(object),
+      undelivered: undelivered?.secret,
+      isServed: waits && (await this.#options.isServed(object, state, undelivered.since)),
+    });
+  }
+
+  /** Somebody was faster: what is there now is judged as if nothing had been made. */
+  async #unmake({ uid }: CredentialOwner): Promise<void> {
+    this.#undelivered.delete(uid);
+    await this.#options.verifiers.remove(uid);
+  }
+
+  #remember({ uid }: CredentialOwner, secret: string): void {
+    if (this.#undelivered.get(uid)?.secret !== secret) this.#undelivered.set(uid, { secret, since: this.#now });
+  }
+
+  #untilServed({ uid }: CredentialOwner): number {
+    const waited = this.#now - (this.#undelivered.get(uid)?.since ?? this.#now);
+    return Math.min(LONGEST_WAITING_MILLISECONDS, Math.max(WAITING_MILLISECONDS, waited / 4));
+  }
+
+  get #now(): number {
+    return this.#options.clock.now();
+  }
+}
+
+/** What an owner is to know of a Secret that cannot be written. */
+function adviceOn(subject: CredentialSubject, present: KubernetesObject | undefined): string {
+  return [
+    ...(holdsDeadSecret(subject, present) ? [' The client secret in it is not accepted any more.'] : []),
+    ...(present?.immutable === true ? [' It is immutable: delete it, and it is made anew.'] : []),
+  ].join('');
+}
