@@ -1,23 +1,25 @@
-// A real Kubernetes API server for tests: the folder that holds etcd, kube-apiserver and kubectl. In this order it is
+// Kubernetes' programs. Those of an API server for tests (etcd, kube-apiserver, kubectl) are in one folder, in this order
 // KUBEBUILDER_ASSETS, our cache outside the checkout, what setup-envtest brings, a build from Go modules into the cache.
-// By itself: `node scripts/kubernetes-assets.mjs` prints the folder on stdout, and everything else on stderr.
+// Those that a node needs besides (one-node/) are always our own build, in the cache.
+// By itself: `node scripts/kubernetes-assets.mjs` prints the API server's folder on stdout, with `--node` that of the node's
+// programs; everything else goes to stderr.
 
 import { spawn, spawnSync } from 'node:child_process';
 import {
+  copyFileSync,
   existsSync,
-  linkSync,
   mkdirSync,
   readdirSync,
   readFileSync,
   renameSync,
   rmSync,
-  statSync,
   writeFileSync,
 } from 'node:fs';
-import { homedir, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { basename, delimiter, dirname, join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { cacheFolder } from './cache-folder.mjs';
+import { lock } from './lock.mjs';
 
 const VERSION = '1.34.4';
 /** What this Kubernetes is built with, or a newer one. */
@@ -25,57 +27,84 @@ export const GO_VERSION = '1.24';
 /** Staging modules (k8s.io/api …) carry Kubernetes' version with a leading 0. */
 const STAGING_VERSION = VERSION.replace(/^1\./, '0.');
 
-/** Each program, the package it is built from, and how it says its version. */
-const PROGRAMS = [
-  { name: 'kubectl', module: 'k8s.io/kubernetes/cmd/kubectl', version: ['version', '--client'] },
-  { name: 'etcd', module: 'go.etcd.io/etcd/server/v3', version: ['--version'] },
-  { name: 'kube-apiserver', module: 'k8s.io/kubernetes/cmd/kube-apiserver', version: ['--version'] },
+/** Where the Go files of our own are. */
+const OWN_SOURCES = join(dirname(fileURLToPath(import.meta.url)), 'one-node');
+/** The CoreDNS that this Kubernetes is released with. */
+const COREDNS_VERSION = '1.12.1';
+
+/** Each program, the package or the file of ours that it is built from, and how it says its version. */
+const API_SERVER = [
+  { name: 'kubectl', source: 'k8s.io/kubernetes/cmd/kubectl', version: ['version', '--client'] },
+  { name: 'etcd', source: 'go.etcd.io/etcd/server/v3', version: ['--version'] },
+  { name: 'kube-apiserver', source: 'k8s.io/kubernetes/cmd/kube-apiserver', version: ['--version'] },
+];
+const NODE = [
+  ...['kube-controller-manager', 'kube-scheduler', 'kubelet', 'kube-proxy'].map((name) => ({
+    name,
+    source: `k8s.io/kubernetes/cmd/${name}`,
+    version: ['--version'],
+  })),
+  { name: 'coredns', source: 'coredns.go', version: ['-version'] },
+  { name: 'pause', source: 'pause.go', version: ['-v'] },
 ];
 
-const HOW_TO_GET_IT =
-  `install Go ${GO_VERSION} or newer (they are then built from Go modules, once, in about 5 minutes), or install setup-envtest, ` +
-  `or point KUBEBUILDER_ASSETS at a folder with ${PROGRAMS.map(({ name }) => name).join(', ')}`;
+const HOW_TO_BUILD = `install Go ${GO_VERSION} or newer (they are then built from Go modules, once, in about 5 minutes)`;
+const HOW_TO_GET_API_SERVER =
+  `${HOW_TO_BUILD}, or install setup-envtest, or point KUBEBUILDER_ASSETS at a folder with ` +
+  `${API_SERVER.map(({ name }) => name).join(', ')}`;
 
 /**
- * Finds or builds the programs. Answers `{ folder }`, or `{ missing }`: a sentence that names what is missing.
- * `installGo` is called when they have to be built and there is no Go.
+ * Finds or builds the programs of an API server. Answers `{ folder }`, or `{ missing }`: a sentence that names what is
+ * missing. `installGo` is called when they have to be built and there is no Go.
  */
 export async function kubernetesAssets({ installGo } = {}) {
   const given = process.env.KUBEBUILDER_ASSETS;
   if (given !== undefined && given !== '') {
-    const lacking = lackingIn(given);
+    const lacking = lackingIn(given, API_SERVER);
     if (lacking === undefined) return took(given, 'KUBEBUILDER_ASSETS');
     return { missing: `KUBEBUILDER_ASSETS is ${given}, but ${lacking}` };
   }
-  const cached = cacheFolder();
-  if (lackingIn(cached) === undefined) return took(cached, 'the cache');
+  const cached = programsFolder();
+  if (lackingIn(cached, API_SERVER) === undefined) return took(cached, 'the cache');
   const envtest = setupEnvtest();
   if (envtest !== undefined) return took(envtest, 'setup-envtest');
-  return await build(cached, installGo);
+  const missing = await build(cached, API_SERVER, { installGo, orElse: HOW_TO_GET_API_SERVER });
+  return missing === undefined ? took(cached, 'Go modules') : { missing };
+}
+
+/** Finds or builds what a node needs besides the API server's programs; answers like `kubernetesAssets`. */
+export async function nodePrograms({ installGo } = {}) {
+  const folder = programsFolder();
+  if (lackingIn(folder, NODE) === undefined) return { folder };
+  const missing = await build(folder, NODE, { installGo, orElse: HOW_TO_BUILD });
+  return missing === undefined ? { folder } : { missing };
 }
 
 function took(folder, from) {
-  const kubernetes = versionOf(folder, 'kube-apiserver');
-  console.error(`grantry: ${kubernetes} with ${versionOf(folder, 'etcd')} from ${from}: ${folder}`);
+  const [etcd, kubernetes] = ['etcd', 'kube-apiserver'].map((name) =>
+    versionOf(
+      folder,
+      API_SERVER.find((program) => program.name === name),
+    ),
+  );
+  console.error(`grantry: ${kubernetes} with ${etcd} from ${from}: ${folder}`);
   return { folder };
 }
 
-function cacheFolder() {
-  const caches = process.env.XDG_CACHE_HOME || join(homedir(), '.cache');
-  return join(caches, 'grantry-kubernetes', `v${VERSION}`);
+function programsFolder() {
+  return cacheFolder('grantry-kubernetes', `v${VERSION}`);
 }
 
 /** What keeps a folder from being used, or undefined. A program counts when it runs: it may be for another machine. */
-function lackingIn(folder) {
-  for (const { name } of PROGRAMS) {
-    if (!existsSync(join(folder, name))) return `${name} is not in it`;
-    if (versionOf(folder, name) === undefined) return `${name} in it does not run on this machine`;
+function lackingIn(folder, programs) {
+  for (const program of programs) {
+    if (!existsSync(join(folder, program.name))) return `${program.name} is not in it`;
+    if (versionOf(folder, program) === undefined) return `${program.name} in it does not run on this machine`;
   }
   return undefined;
 }
 
-function versionOf(folder, name) {
-  const { version } = PROGRAMS.find((program) => program.name === name);
+function versionOf(folder, { name, version }) {
   const { status, stdout } = spawnSync(join(folder, name), version, { encoding: 'utf8' });
   return status === 0 ? stdout.split('\n', 1)[0] : undefined;
 }
@@ -87,29 +116,34 @@ function setupEnvtest() {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const folder = status === 0 ? stdout.trim() : '';
-  return folder !== '' && lackingIn(folder) === undefined ? folder : undefined;
+  return folder !== '' && lackingIn(folder, API_SERVER) === undefined ? folder : undefined;
 }
 
-/** Builds into a folder of our own and renames it to `target` when it is whole: nobody ever sees a part of it. */
-async function build(target, installGo) {
+/**
+ * Builds into a folder of its own and moves each program to `target` when all are there: nobody ever sees a part of one.
+ * Answers a sentence when it cannot.
+ */
+async function build(target, programs, { installGo, orElse }) {
   if (goProgram() === undefined) installGo?.();
   const go = goProgram();
-  if (go === undefined) return { missing: `etcd, kube-apiserver and kubectl are missing; ${HOW_TO_GET_IT}` };
-  const unlock = await lock(`${target}.lock`);
+  const names = programs.map(({ name }) => name).join(', ');
+  if (go === undefined) return `${names} are missing; ${orElse}`;
+  const unlock = await lock(`${target}.lock`, 'another run is building Kubernetes');
   const folder = `${target}.building-${process.pid}`;
   try {
     // Another run may have built them while we waited for it.
-    if (lackingIn(target) === undefined) return took(target, 'the cache');
+    const lacking = programs.filter((program) => lackingIn(target, [program]) !== undefined);
     // What runs left behind that were killed.
     const left = readdirSync(dirname(target)).filter((name) => name.startsWith(`${basename(target)}.building-`));
     for (const name of left) rmSync(join(dirname(target), name), { recursive: true, force: true });
+    if (lacking.length === 0) return undefined;
     mkdirSync(folder);
     console.error(`grantry: building Kubernetes ${VERSION} from Go modules, once, into ${target}`);
-    const failure = await buildPrograms(go, folder);
-    if (failure !== undefined) return { missing: `${failure}; instead, ${HOW_TO_GET_IT}` };
-    rmSync(target, { recursive: true, force: true });
-    renameSync(folder, target);
-    return took(target, 'Go modules');
+    const failure = await buildPrograms(go, folder, lacking);
+    if (failure !== undefined) return `${failure}; instead, ${orElse}`;
+    mkdirSync(target, { recursive: true });
+    for (const { name } of lacking) renameSync(join(folder, name), join(target, name));
+    return undefined;
   } finally {
     rmSync(folder, { recursive: true, force: true });
     unlock();
@@ -122,7 +156,7 @@ function goProgram() {
 }
 
 /** Answers a sentence when a program cannot be built. */
-async function buildPrograms(go, folder) {
+async function buildPrograms(go, folder, programs) {
   const environment = {
     ...process.env,
     CGO_ENABLED: '0',
@@ -137,10 +171,17 @@ async function buildPrograms(go, folder) {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   if (module.status !== 0) return 'Go could not download k8s.io/kubernetes';
-  writeFileSync(join(folder, 'go.mod'), goModule(readFileSync(JSON.parse(module.stdout).GoMod, 'utf8')));
-  for (const { name, module: path } of PROGRAMS) {
+  const modules = { kubernetes: join(folder, 'kubernetes'), own: join(folder, 'own') };
+  for (const path of Object.values(modules)) mkdirSync(path);
+  const kubernetesModule = readFileSync(JSON.parse(module.stdout).GoMod, 'utf8');
+  writeFileSync(join(modules.kubernetes, 'go.mod'), goModule(kubernetesModule));
+  writeFileSync(join(modules.own, 'go.mod'), ownModule());
+  for (const { name, source } of programs) {
     const started = Date.now();
-    const code = await compile(go, ['-o', join(folder, name), path], { cwd: folder, env: environment }, name);
+    const own = source.endsWith('.go');
+    if (own) copyFileSync(join(OWN_SOURCES, source), join(modules.own, source));
+    const options = { cwd: own ? modules.own : modules.kubernetes, env: environment };
+    const code = await compile(go, ['-o', join(folder, name), source], options, name);
     if (code !== 0) return `Go could not build ${name}; its own message is above`;
     console.error(`grantry: built ${name} in ${Math.round((Date.now() - started) / 1000)} s`);
   }
@@ -162,6 +203,12 @@ function goModule(kubernetesModule) {
     ...replaced.map((path) => `replace ${path} => ${path} v${STAGING_VERSION}`),
     '',
   ].join('\n');
+}
+
+/** CoreDNS has a module of its own: it wants other versions of Kubernetes' packages. */
+function ownModule() {
+  const lines = ['module node', `go ${GO_VERSION}.0`, `require github.com/coredns/coredns v${COREDNS_VERSION}`, ''];
+  return lines.join('\n');
 }
 
 /** Runs `go build`; every 15 s it says how far it is. Answers the exit code. */
@@ -195,46 +242,9 @@ function compile(go, args, options, name) {
   });
 }
 
-/**
- * Waits for other runs that build. It only saves their double work: what keeps a half-built folder from being taken is
- * the rename, so a lock whose process is gone, or that is an hour old, is passed over.
- */
-async function lock(file) {
-  mkdirSync(dirname(file), { recursive: true });
-  const mine = `${file}-${process.pid}`;
-  writeFileSync(mine, String(process.pid));
-  for (let said = false; !tryLink(mine, file); await sleep(500)) {
-    if (isStale(file)) rmSync(file, { force: true });
-    else if (!said) console.error('grantry: another run is building Kubernetes; waiting for it');
-    said = true;
-  }
-  rmSync(mine);
-  return () => rmSync(file, { force: true });
-}
-
-/** A link, unlike a new file, has its content from the first moment. */
-function tryLink(from, to) {
-  try {
-    linkSync(from, to);
-    return true;
-  } catch (error) {
-    if (error.code === 'EEXIST') return false;
-    throw error;
-  }
-}
-
-function isStale(file) {
-  try {
-    if (Date.now() - statSync(file).mtimeMs > 3_600_000) return true;
-    process.kill(Number(readFileSync(file, 'utf8')), 0);
-    return false;
-  } catch (error) {
-    return error.code === 'ESRCH';
-  }
-}
-
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const { folder, missing } = await kubernetesAssets();
+  const find = process.argv[2] === '--node' ? nodePrograms : kubernetesAssets;
+  const { folder, missing } = await find();
   if (folder === undefined) console.error(`grantry: ${missing}`);
   else console.log(folder);
   process.exitCode = folder === undefined ? 1 : 0;

@@ -2,11 +2,9 @@
 // API server (kubernetes-assets.mjs), and names what stays missing with the way to get it. By itself: `node
 // scripts/test-setup.mjs`.
 
-import { spawnSync } from 'node:child_process';
-import { accessSync, constants } from 'node:fs';
-import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { GO_VERSION, kubernetesAssets } from './kubernetes-assets.mjs';
+import { canInstall, installGo, installPackagesOfDebian, isInstalled } from './apt.mjs';
+import { kubernetesAssets } from './kubernetes-assets.mjs';
 
 /** One program: the names it goes by, its Debian package, how else to get it, and the vitest project that cannot run without. */
 const PROGRAMS = [
@@ -43,58 +41,16 @@ export async function setUpPrograms() {
 
 /** Answers the programs still missing. */
 function installPrograms() {
-  const missing = PROGRAMS.filter((program) => !isInstalled(program));
-  if (missing.length > 0 && canInstall()) {
-    const packages = missing.map((program) => program.debian);
-    console.log(`grantry: installing ${packages.join(', ')} with apt-get`);
-    // A package list may be old or empty, so it is fetched first.
-    apt(['update', '-q']);
-    aptInstall(packages);
-  }
-  return missing.filter((program) => !isInstalled(program));
+  const isMissing = ({ names }) => !isInstalled(...names);
+  const missing = PROGRAMS.filter(isMissing);
+  if (missing.length > 0 && canInstall()) installPackagesOfDebian(missing.map((program) => program.debian));
+  return missing.filter(isMissing);
 }
 
 /** What is missing and how to get it, as one sentence. */
 function explain(program) {
   const debian = `on Debian and Ubuntu: apt-get install ${program.debian}`;
   return `${program.names[0]} is missing; ${debian}; elsewhere: ${program.elsewhere}`;
-}
-
-function isInstalled(program) {
-  const folders = (process.env.PATH ?? '').split(delimiter).filter((folder) => folder !== '');
-  return program.names.some((name) => folders.some((folder) => isExecutable(join(folder, name))));
-}
-
-function isExecutable(path) {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-function canInstall() {
-  return process.getuid?.() === 0 && isInstalled({ names: ['apt-get'] });
-}
-
-/** Go as the system offers it, unless that is too old for Kubernetes (Debian 12's is). */
-function installGo() {
-  if (!canInstall()) return;
-  apt(['update', '-q']);
-  const { stdout } = spawnSync('apt-cache', ['policy', 'golang-go'], { encoding: 'utf8' });
-  const offered = Number(stdout?.match(/Candidate: (?:\d+:)?1\.(\d+)/)?.[1] ?? 0);
-  if (offered >= Number(GO_VERSION.split('.')[1])) aptInstall(['golang-go']);
-}
-
-/** Recommended packages are not needed by tests. */
-function aptInstall(packages) {
-  apt(['install', '-q', '-y', '--no-install-recommends', ...packages]);
-}
-
-// A failure is not fatal here: whether the program is there afterwards decides.
-function apt(args) {
-  spawnSync('apt-get', args, { stdio: 'inherit', env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } });
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
