@@ -1,0 +1,58 @@
+// What a one-node cluster changes in the network of the machine, and puts back: the node's address, forwarding, the rules
+// that let pods out. kube-proxy keeps rules of its own, in chains that begin with KUBE-.
+
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ADDRESSES, inState, NODE_ADDRESS, POD_NETWORK } from './layout.mjs';
+import { call, succeeds } from './processes.mjs';
+
+const COMMENT = ['-m', 'comment', '--comment', 'grantry-cluster'];
+const RULES = [
+  { table: 'filter', chain: 'FORWARD', rule: ['-s', ADDRESSES.pods, ...COMMENT, '-j', 'ACCEPT'] },
+  { table: 'filter', chain: 'FORWARD', rule: ['-d', ADDRESSES.pods, ...COMMENT, '-j', 'ACCEPT'] },
+  {
+    table: 'nat',
+    chain: 'POSTROUTING',
+    rule: ['-s', ADDRESSES.pods, '!', '-d', ADDRESSES.all, ...COMMENT, '-j', 'MASQUERADE'],
+  },
+];
+/** kube-proxy sets the second one for node ports on the loopback address. */
+const SETTINGS = ['ip_forward', 'conf/all/route_localnet'].map((name) => join('/proc/sys/net/ipv4', name));
+
+/** Whether another Kubernetes has its rules on this machine: two would overwrite each other's. */
+export function hasOtherKubernetes() {
+  return succeeds('iptables', ['-w', '-t', 'nat', '-S', 'KUBE-SERVICES']);
+}
+
+export function openNetwork() {
+  const before = Object.fromEntries(SETTINGS.map((file) => [file, readFileSync(file, 'utf8')]));
+  writeFileSync(inState('network-settings.json'), JSON.stringify(before));
+  for (const file of SETTINGS) writeFileSync(file, '1');
+  if (!call('ip', ['address', 'show', 'dev', 'lo']).includes(`${NODE_ADDRESS}/`)) {
+    call('ip', ['address', 'add', `${NODE_ADDRESS}/32`, 'dev', 'lo']);
+  }
+  // First in their chain: Docker, for one, ends the chain for what it does not know.
+  for (const { table, chain, rule } of RULES) call('iptables', ['-w', '-t', table, '-I', chain, ...rule]);
+}
+
+/** Takes everything back, whatever part of it was there; `kubeProxy` removes the chains that it made. */
+export function closeNetwork(kubeProxy) {
+  if (kubeProxy !== undefined) call(kubeProxy, ['--cleanup'], { mayFail: true });
+  for (const { table, chain, rule } of RULES) {
+    while (succeeds('iptables', ['-w', '-t', table, '-D', chain, ...rule]));
+  }
+  call('ip', ['address', 'delete', `${NODE_ADDRESS}/32`, 'dev', 'lo'], { mayFail: true });
+  removePluginState();
+  const saved = inState('network-settings.json');
+  if (!existsSync(saved)) return;
+  for (const [file, value] of Object.entries(JSON.parse(readFileSync(saved, 'utf8')))) writeFileSync(file, value);
+}
+
+/** What network plugins remember of each pod has a fixed place. */
+function removePluginState() {
+  const folder = '/var/lib/cni/results';
+  if (!existsSync(folder)) return;
+  for (const name of readdirSync(folder)) {
+    if (name.startsWith(`${POD_NETWORK}-`)) rmSync(join(folder, name));
+  }
+}
