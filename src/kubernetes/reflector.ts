@@ -20,6 +20,8 @@ const LONGEST_WATCH_SECONDS = 480;
 const SETTLED_MILLISECONDS = 1000;
 /** How often the API server may refuse to go on from the version we know until we begin anew. */
 const REFUSALS_UNTIL_LIST = 2;
+/** A list that served for less is followed by the next one after a pause: a list costs the API server much. */
+const LASTING_LIST_MILLISECONDS = 60_000;
 
 /** Counters of `grantry_watch_…`; `resource` is the plural with its group. */
 export interface WatchMetrics {
@@ -48,6 +50,8 @@ export class Reflector {
   readonly #name: string;
   readonly #store: ObjectStore;
   readonly #backoff: Backoff;
+  /** Between lists that follow each other although each was watched from. */
+  readonly #listBackoff: Backoff;
   readonly #stopping = new AbortController();
   readonly #firstSync = Promise.withResolvers<void>();
   #running: Promise<void> | undefined;
@@ -59,12 +63,14 @@ export class Reflector {
   #settled = false;
   #fault: string | undefined;
   #lastProgress: number;
+  #listedAt: number;
 
   constructor(options: ReflectorOptions) {
     this.#options = options;
     this.#name = resourceName(options.resource);
     this.#backoff = new Backoff({ first: 500, longest: 30_000, random: options.random });
-    this.#lastProgress = options.clock.now();
+    this.#listBackoff = new Backoff({ first: 500, longest: 30_000, random: options.random });
+    this.#lastProgress = this.#listedAt = options.clock.now();
     const keep = options.keep ?? ((object) => object);
     this.#store = new ObjectStore({
       prune: (object) => keep(withoutBallast(object)),
@@ -165,6 +171,7 @@ export class Reflector {
 
   #listed(): void {
     this.#progress();
+    this.#listedAt = this.#lastProgress;
     if (this.#synced || this.#stopping.signal.aborted) return;
     this.#synced = true;
     this.#firstSync.resolve();
@@ -218,14 +225,20 @@ export class Reflector {
     const reason = restartReason(error);
     this.#restart(reason);
     if (reason === 'refused') this.#refusals++;
-    if (reason === 'expired' || reason === 'undecodable' || this.#refusals >= REFUSALS_UNTIL_LIST) {
-      this.#version = undefined;
-    }
-    // A version that grew too old is nothing wrong; one that is too old again right after the list is.
-    if (reason === 'expired' && wasSettled) return 0;
-    // Nor is a connection that somebody in between closed, unless the next one fails too.
-    if (reason !== 'disconnected' || !wasSettled) this.#report(error);
-    return this.#backoff.next();
+    const mustList = reason === 'expired' || reason === 'undecodable' || this.#refusals >= REFUSALS_UNTIL_LIST;
+    if (mustList) this.#version = undefined;
+    // A version that grew too old is nothing wrong, nor is a connection that somebody in between closed, unless what follows
+    // fails too.
+    const isUsual = wasSettled && (reason === 'expired' || reason === 'disconnected');
+    if (!isUsual) this.#report(error);
+    return mustList && wasSettled ? this.#untilNextList() : this.#backoff.next();
+  }
+
+  /** @returns how long to wait before a list in place of one that was watched from, in milliseconds */
+  #untilNextList(): number {
+    if (this.#options.clock.now() - this.#listedAt < LASTING_LIST_MILLISECONDS) return this.#listBackoff.next();
+    this.#listBackoff.reset();
+    return 0;
   }
 
   #restart(reason: RestartReason): void {

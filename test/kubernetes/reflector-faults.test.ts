@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ApiClient } from '../../src/kubernetes/api-client.ts';
 import type { ObjectChange } from '../../src/kubernetes/object-store.ts';
-import { Reflector } from '../../src/kubernetes/reflector.ts';
+import { Reflector, type ReflectorOptions } from '../../src/kubernetes/reflector.ts';
 import { CONFIG_MAPS, type KubernetesObject } from '../../src/kubernetes/resources.ts';
 import type { RestartReason } from '../../src/kubernetes/watch-faults.ts';
 import { until } from '../until.ts';
@@ -28,7 +28,7 @@ class Follower {
   readonly reflector: Reflector;
   readonly client: ApiClient;
 
-  constructor(server: FakeApiServer) {
+  constructor(server: FakeApiServer, options: Partial<Pick<ReflectorOptions, 'random'>> = {}) {
     const access = {
       server: server.url,
       credentials: () =>
@@ -48,6 +48,7 @@ class Follower {
         watchEvent: (_, type) => this.frames.push(type),
         watchRestarted: (_, reason) => this.restarts.push(reason),
       },
+      ...options,
     });
   }
 
@@ -169,6 +170,26 @@ describe('a reflector', () => {
     await agreed();
     expect(later()).toContain('list');
     expect(follower.restarts).toContain('expired');
+  });
+
+  it('does not list without a pause when each list that it watches from is too old soon', async () => {
+    follower = new Follower(server, { random: { bytes: (count) => new Uint8Array(count).fill(128) } });
+    await synced();
+    const pauses: number[] = [];
+    for (let count = 0; count < 3; count++) {
+      const { lastProgress } = follower.reflector;
+      await until('the watch has lasted', () => follower.reflector.lastProgress > lastProgress);
+      const [seen, gone] = [server.requests.length, performance.now()];
+      server.write('{"type": "ERROR", "object": {"code": 410, "reason": "Expired"}}\n');
+      await until('it lists anew', () => server.requests.length > seen);
+      pauses.push(performance.now() - gone);
+      expect(server.requests[seen]?.kind).toBe('list');
+      await until('it watches again', () => server.requests.length === seen + 2 && server.openWatches === 1);
+    }
+    // Half of 0.5, 1 and 2 seconds, as chance has it here; a busy machine adds to them.
+    for (const [index, atLeast] of [250, 500, 1000].entries()) expect(pauses[index]).toBeGreaterThan(atLeast);
+    server.put('a', '1');
+    await agreed();
   });
 
   it('tells of what vanished and of what was made anew while it looked away', async () => {

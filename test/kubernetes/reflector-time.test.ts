@@ -202,6 +202,31 @@ describe('what failed', () => {
     expect(lists.length).toBeLessThan(10);
   });
 
+  it('waits ever longer between lists that each serve for a short while, up to 30 s', async () => {
+    follow();
+    const pauses: number[] = [];
+    for (let count = 0; count < 9; count++) {
+      (await opened()).send({ type: 'ERROR', error: refusal(410, 'Expired') });
+      const [gone, listed] = [Date.now(), lists.length];
+      while (lists.length === listed && Date.now() < gone + 40_000) await seconds(0.05);
+      pauses.push(Math.round(((lists.at(-1) ?? 0) - gone) / 100) / 10);
+    }
+    // Half of the limit, as chance has it here.
+    expect(pauses).toEqual([0.3, 0.5, 1, 2, 4, 8, 15.1, 15.1, 15.1]);
+  });
+
+  it('lists at once in place of a list that served for a minute', async () => {
+    follow();
+    for (let count = 0; count < 3; count++) {
+      const watch = await opened();
+      await seconds(60);
+      watch.send({ type: 'ERROR', error: refusal(410, 'Expired') });
+      await seconds(0.001);
+      expect(lists.length).toBe(count + 2);
+    }
+    expect(reflector.fault).toBeUndefined();
+  });
+
   it('is not worth a word when a watch that lasted is cut, unless the next one fails too', async () => {
     follow();
     const watch = await opened();
