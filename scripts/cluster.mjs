@@ -14,9 +14,8 @@
 // for pods whose imagePullPolicy is IfNotPresent. Only what is for a shell goes to stdout.
 
 import { cacheFolder } from './cache-folder.mjs';
-import { kind } from './kind.mjs';
+import { chooseCluster } from './clusters.mjs';
 import { lock } from './lock.mjs';
-import { oneNode } from './one-node/node.mjs';
 
 const IMAGE = 'grantry:e2e';
 const NOT_READY = 3;
@@ -36,49 +35,31 @@ const COMMANDS = {
       console.error(`grantry: the cluster has the image ${IMAGE}`);
     },
   },
-  load: {
-    operands: 1,
-    async run(cluster, image) {
-      if (!cluster.isReady()) fail('no cluster is ready; start one with scripts/cluster up', NOT_READY);
-      await cluster.load(image);
-    },
-  },
-  status: {
-    run(cluster) {
-      if (!cluster.isReady()) fail('no cluster is ready; start one with scripts/cluster up', NOT_READY);
-      printFacts(cluster);
-    },
-  },
+  load: { operands: 1, needsCluster: true, run: (cluster, image) => cluster.load(image) },
+  status: { needsCluster: true, run: printFacts },
   down: { run: (cluster) => cluster.down() },
 };
 
 const [name = 'up', ...operands] = process.argv.slice(2);
 const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
 if (['help', '--help', '-h'].includes(name)) console.log(USAGE);
-else if (command === undefined || operands.length !== (command.operands ?? 0)) fail(USAGE, 2);
+else if (command === undefined || operands.length !== (command.operands ?? 0)) complain(USAGE, 2);
 else await runCommand();
 
 async function runCommand() {
-  const cluster = chooseCluster();
+  const { cluster, whyNot } = chooseCluster();
+  if (cluster === undefined) return complain(whyNot, 1);
   // Two runs at once would start the same programs twice.
   const unlock = await lock(cacheFolder('grantry-cluster', 'lock'), 'another scripts/cluster runs');
   try {
-    await command.run(cluster, ...operands);
+    if (command.needsCluster && !cluster.isReady())
+      complain('no cluster is ready; scripts/cluster up starts one', NOT_READY);
+    else await command.run(cluster, ...operands);
   } catch (error) {
-    console.error(`grantry: ${error.message}`);
-    process.exitCode = 1;
+    complain(error.message, 1);
   } finally {
     unlock();
   }
-}
-
-/** kind where it is installed; but one of our own that is up stays the one that is meant. */
-function chooseCluster() {
-  if (oneNode.exists() || kind.whyNot() !== undefined) {
-    const why = oneNode.whyNot();
-    return why === undefined ? oneNode : fail(`${kind.whyNot()}, and ${why}`, 1);
-  }
-  return kind;
 }
 
 function printFacts(cluster) {
@@ -86,7 +67,7 @@ function printFacts(cluster) {
   console.log(`export KUBECONFIG=${kubeconfig}\nexport NODE_ADDRESS=${nodeAddress}\nexport KUBECTL=${kubectl}`);
 }
 
-function fail(message, code) {
+function complain(message, exitCode) {
   console.error(`grantry: ${message}`);
-  process.exit(code);
+  process.exitCode = exitCode;
 }
