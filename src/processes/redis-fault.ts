@@ -1,5 +1,6 @@
 // What a person is told when Redis cannot be used at the start: the variable, what is wrong, and how to mend it.
 
+import { NO_SENTINEL } from '../redis/primary-connector.ts';
 import type { RedisTarget } from '../redis/redis-url.ts';
 import type { RedisSettings } from './redis-config.ts';
 import { StartError } from './start-error.ts';
@@ -23,9 +24,6 @@ export function unreachable(redis: RedisSettings, cause: unknown): StartError {
   const place = describeTarget(redis.target);
   return new StartError(sentence(redis, place, reasons(cause)), 1);
 }
-
-/** How ioredis begins what it says when no Sentinel tells where the primary is; the last error stands behind it. */
-const NO_SENTINEL = 'All sentinels are unreachable';
 
 function sentence({ target, username }: RedisSettings, place: string, reason: string): string {
   // The Sentinels have a password of their own, and no user.

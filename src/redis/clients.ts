@@ -3,6 +3,8 @@
 
 import type { ConnectionOptions as TlsOptions } from 'node:tls';
 import { Redis, type RedisOptions } from 'ioredis';
+import { PrimaryConnector } from './primary-connector.ts';
+import { reconnectDelay } from './reconnect-delay.ts';
 import type { RedisAddress, RedisTarget } from './redis-url.ts';
 
 /** Who we are to Redis, and whom we trust. Certificates and keys are PEM texts. */
@@ -55,14 +57,24 @@ export function clientMaker(
     } satisfies Options);
     return redis;
   };
+  const toSentinel = ({ host, port }: RedisAddress) => {
+    const { sentinelPassword: password, ...credentials } = current();
+    return new Redis({
+      ...{ ...BEHAVIOUR, commandTimeout: BEHAVIOUR.connectTimeout, enableReadyCheck: false, retryStrategy: null },
+      ...identity({ ...credentials, username: undefined, password }, tls),
+      ...{ host, port, lazyConnect: true },
+    } satisfies Options);
+  };
   return {
     to: ({ host, port }, lasting) => make(lasting, { host, port }),
     toPrimary: ({ sentinels, primary }, lasting) =>
       make(lasting, {
-        sentinels: sentinels.map(({ host, port }) => ({ host, port })),
-        name: primary,
-        enableTLSForSentinelMode: tls,
-        sentinelRetryStrategy: lasting ? reconnectDelay : () => null,
+        Connector: class extends PrimaryConnector {
+          constructor() {
+            const tlsNow = () => (tls ? tlsOptions(current()) : undefined);
+            super({ sentinels, primary, toSentinel, tls: tlsNow, lasting }, BEHAVIOUR.disconnectTimeout);
+          }
+        },
         // A primary that lost its replicas may have lost its office too: ask the Sentinels.
         reconnectOnError: (error) => /^(READONLY|MASTERDOWN|NOREPLICAS) /.test(error.message),
       }),
@@ -75,7 +87,6 @@ const BEHAVIOUR = {
   autoResendUnfulfilledCommands: false,
   maxRetriesPerRequest: 0,
   connectTimeout: 500,
-  sentinelCommandTimeout: 500,
   // A socket that owes an answer for so long is given up, in the handshake too.
   socketTimeout: 1000,
   disconnectTimeout: 100,
@@ -86,17 +97,11 @@ const BEHAVIOUR = {
   reconnectOnError: (error) => /^(READONLY|MASTERDOWN) /.test(error.message),
 } as const satisfies Options;
 
-/** Full jitter: anything up to 50 ms at first, up to 400 ms in the end. */
-function reconnectDelay(attempt: number): number {
-  return Math.random() * Math.min(400, 25 * 2 ** Math.min(attempt, 10));
-}
-
 function identity(credentials: RedisCredentials, tls: boolean): Options {
   return {
     ...(credentials.username === undefined ? {} : { username: credentials.username }),
     ...(credentials.password === undefined ? {} : { password: credentials.password }),
-    ...(credentials.sentinelPassword === undefined ? {} : { sentinelPassword: credentials.sentinelPassword }),
-    ...(tls ? { tls: tlsOptions(credentials), sentinelTLS: tlsOptions(credentials) } : {}),
+    ...(tls ? { tls: tlsOptions(credentials) } : {}),
   };
 }
 

@@ -6,6 +6,7 @@ import { slotOf } from '../../src/redis/slot.ts';
 import { unavailableReason } from '../../src/redis/unanswered.ts';
 import { until } from '../until.ts';
 import { connectTo, expectWithin, timed } from './connect.ts';
+import { failOver } from './fail-over.ts';
 import {
   describeRedis,
   LONG,
@@ -13,6 +14,7 @@ import {
   type RedisServer,
   type ReplicatedRedis,
   startCluster,
+  startLoneSentinel,
   startRedis,
   startReplicated,
 } from './servers.ts';
@@ -251,6 +253,26 @@ describeRedis('a connection to a primary that Sentinels watch', () => {
     await redis.setPatience(LONG);
     await until('every Sentinel knows', async () => (await redis.primary()) !== before, FAIL_OVER);
     expect((await connection.runDurably(SET, ['{s000}:x'], [1])).reply).toBe('OK');
+    await before.start();
+  }, 120_000);
+
+  it('does not follow a Sentinel that has not heard of the last fail-over, unless there is no other', async () => {
+    await failOver(redis, []);
+    const old = await startRedis();
+    const stale = await startLoneSentinel(old);
+    try {
+      const named = ({ url }: { readonly url: string }) => url.replace('://', `://127.0.0.1:${stale.port},`);
+      const serverOf = async (connection: ManagedConnection) => (await connection.info())[0]?.text ?? '';
+      const primary = await redis.primary();
+      for (let times = 0; times < 5; times++) {
+        expect(await serverOf(await connect({ url: named(redis) }))).toContain(`tcp_port:${primary.port}\r`);
+      }
+      const alone = { url: `redis+sentinel://127.0.0.1:${stale.port}/grantry` };
+      expect(await serverOf(await connect(alone))).toContain(`tcp_port:${old.port}\r`);
+    } finally {
+      await stale.stop();
+      await old.stop();
+    }
   }, 120_000);
 });
 

@@ -196,6 +196,11 @@ const SENTINEL_PACE = {
   'tilt-period': 1000,
 } as const;
 
+/** A Sentinel on its own, which takes this server for the primary and hears of no fail-over. */
+export async function startLoneSentinel(primary: RedisServer): Promise<RedisServer> {
+  return await startSentinel({ 'sentinel monitor': `${PRIMARY_NAME} 127.0.0.1 ${primary.port} 1` });
+}
+
 async function startSentinel(watch: Readonly<Record<string, string>>, password?: string): Promise<RedisServer> {
   const guarded =
     password === undefined

@@ -1,0 +1,121 @@
+// Finds the primary by what the Sentinels say. All of them are asked: one that has not heard of a fail-over yet, or is cut off
+// from the others, goes on naming the old primary, which may be back by then, empty. Each fail-over has an epoch, and the
+// answer with the latest one counts.
+
+import { createConnection, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { connect as connectTls, type ConnectionOptions as TlsOptions } from 'node:tls';
+import { AbstractConnector, type Redis } from 'ioredis';
+import { reconnectDelay } from './reconnect-delay.ts';
+import type { RedisAddress } from './redis-url.ts';
+
+/** How long the other Sentinels have after the first that answers, in milliseconds. */
+const OTHERS = 100;
+
+/** How the error begins that says that no Sentinel tells where the primary is; why stands behind it. */
+export const NO_SENTINEL = 'no Sentinel names the primary';
+
+export interface PrimaryConnectorParts {
+  readonly sentinels: readonly RedisAddress[];
+  /** What the Sentinels call the primary. */
+  readonly primary: string;
+  /** Makes a connection to one Sentinel that is not yet connected and does not come back by itself. */
+  readonly toSentinel: (address: RedisAddress) => Redis;
+  /** Asked at every connect; undefined without TLS. */
+  readonly tls: () => TlsOptions | undefined;
+  /** Whether it tries again while no Sentinel answers. */
+  readonly lasting: boolean;
+}
+
+/** What one Sentinel says. */
+interface Answer {
+  readonly address: RedisAddress;
+  /** Of the fail-over that made it so; 0 where the Sentinel does not tell. */
+  readonly epoch: number;
+}
+
+export class PrimaryConnector extends AbstractConnector {
+  readonly #parts: PrimaryConnectorParts;
+
+  constructor(parts: PrimaryConnectorParts, disconnectTimeout: number) {
+    super(disconnectTimeout);
+    this.#parts = parts;
+  }
+
+  /** Whether the server that was reached is a primary in its own eyes, by its INFO. */
+  override check({ role }: { readonly role?: string }): boolean {
+    return role === undefined || role === 'master';
+  }
+
+  /** @param report told of each try that failed @throws when none may follow, or the connection was closed meanwhile */
+  override async connect(report: (event: string, error: Error) => void): Promise<Socket> {
+    this.connecting = true;
+    for (let attempt = 1; ; attempt++) {
+      const { newest, error } = await this.#ask();
+      if (!this.connecting) throw new Error('the connection was closed');
+      if (newest !== undefined) return this.#dial(newest.address);
+      const fault = new Error(`${NO_SENTINEL}: ${error instanceof Error ? error.message : 'no answer in time'}`);
+      if (!this.#parts.lasting) throw fault;
+      report('error', fault);
+      await sleep(reconnectDelay(attempt), undefined, { ref: false });
+      if (!this.connecting) throw new Error('the connection was closed');
+    }
+  }
+
+  #dial(address: RedisAddress): Socket {
+    const tls = this.#parts.tls();
+    const socket = tls === undefined ? createConnection({ ...address }) : connectTls({ ...address, ...tls });
+    socket.once('error', (error) => {
+      this.firstError = error;
+    });
+    this.stream = socket;
+    return socket;
+  }
+
+  /** The latest that the Sentinels say which answer in time; why not, where none does. */
+  async #ask(): Promise<{ readonly newest?: Answer; readonly error?: unknown }> {
+    let newest: Answer | undefined;
+    const asked = this.#parts.sentinels.map(async (sentinel) => {
+      const answer = await this.#askOne(sentinel);
+      if (newest === undefined || answer.epoch > newest.epoch) newest = answer;
+    });
+    try {
+      await Promise.any(asked);
+    } catch (error) {
+      return { error: (error as AggregateError).errors[0] };
+    }
+    await Promise.race([Promise.allSettled(asked), sleep(OTHERS)]);
+    return newest === undefined ? {} : { newest };
+  }
+
+  /** @throws why this one does not say */
+  async #askOne(sentinel: RedisAddress): Promise<Answer> {
+    const { primary, toSentinel } = this.#parts;
+    const redis = toSentinel(sentinel);
+    let fault: unknown;
+    redis.on('error', (error) => {
+      fault = error;
+    });
+    try {
+      await redis.connect();
+      // A user of the Sentinels may be allowed to ask for the address only.
+      const [address, state] = await Promise.all([
+        redis.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', primary),
+        redis.call('SENTINEL', 'MASTER', primary).catch(() => []),
+      ]);
+      const [host, port] = (address ?? []) as readonly string[];
+      if (host === undefined) throw new Error(`${primary} is not known there`);
+      return { address: { host, port: Number(port) }, epoch: epochIn(state as readonly string[]) };
+    } catch (error) {
+      throw fault ?? error;
+    } finally {
+      redis.disconnect();
+    }
+  }
+}
+
+/** Of the names and values that `SENTINEL MASTER` answers in turn. */
+function epochIn(state: readonly string[]): number {
+  const at = state.indexOf('config-epoch');
+  return at < 0 ? 0 : Number(state[at + 1]);
+}
