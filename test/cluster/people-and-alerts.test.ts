@@ -10,7 +10,7 @@ import { CONTROLLER_SECRET, WEBHOOK_SECRET } from '../../src/admission/secret-pa
 import { hashPassword } from '../../src/login/local-users.ts';
 import { describeRedis } from '../redis/servers.ts';
 import { until } from '../until.ts';
-import { type Receiver, startReceiver } from '../webhook/receiver.ts';
+import { type Received, type Receiver, startReceiver } from '../webhook/receiver.ts';
 import { ClientInstall } from './client-controllers.ts';
 import { type ControllerProcess, startController } from './controllers.ts';
 import { sharedCluster } from './shared-cluster.ts';
@@ -114,7 +114,7 @@ describeRedis('an install with people', () => {
     expect(await told()).toMatchObject([{ type: 'Warning', regarding }]);
 
     await until('it is posted', () => receiver.received.length > 0);
-    const { headers, body: posted } = receiver.received[0] ?? { headers: {}, body: '' };
+    const { headers, body: posted } = receiver.received[0] as Received;
     const [, time, signature] = /^t=(\d+),v1=([0-9a-f]{64})$/.exec(String(headers['grantry-signature'])) ?? [];
     const secret = await secretText(WEBHOOK_SECRET);
     expect(secret.length).toBeGreaterThanOrEqual(32);
