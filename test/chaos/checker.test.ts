@@ -11,8 +11,8 @@ function operation(begin: number, kind: Operation['kind'], seen: Seen, more: Par
 }
 
 function fault(from: number, to: number, more: Partial<Fault> = {}): Fault {
-  const harmless = { lostSince: undefined, breaksLogins: false, blind: undefined, killsReplica: false };
-  return { name: 'a fault', from, to, ...harmless, ...more };
+  const nothing = { lostSince: undefined, backUntil: undefined, blind: undefined };
+  return { name: 'a fault', from, to, ...nothing, breaksLogins: false, killsReplica: false, ...more };
 }
 
 const granted = (generation: number): Seen => ({ kind: 'granted', generation });
@@ -138,6 +138,28 @@ describe('a living family', () => {
     expect(promises([REDEEMED, operation(150, 'revoke', unavailable), refusal])).toEqual([]);
     expect(promises([REDEEMED, operation(150, 'redeem', { kind: 'lost' }, misuse), refusal])).toEqual([]);
     expect(promises([REDEEMED, operation(250, 'revoke', unavailable), refusal])).toEqual(['a living family is kept']);
+  });
+});
+
+describe('what only an empty server lacked that was replaced by one that has it', () => {
+  const REPLACED = [fault(30, 60, { ...EMPTIED, backUntil: 25 })];
+  const later = { begin: 100 + NOTICED, end: 110 + NOTICED };
+
+  it('is back, and may be refused only until then', () => {
+    const refusal = operation(50, 'refresh', refused, { generation: 0 });
+    expect(promises([REDEEMED, refusal, operation(later.begin, 'introspect', active)], REPLACED)).toEqual([]);
+    expect(promises([REDEEMED, { ...refusal, ...later }], REPLACED)).toEqual(['a living family is kept']);
+    expect(promises([REDEEMED, { ...refusal, ...later, given: 26 }], REPLACED)).toEqual([]);
+  });
+
+  it('is not dead for having been misused at the empty one, but is where it was revoked before', () => {
+    const alive = operation(later.begin, 'introspect', active);
+    const reuse = (begin: number) => operation(begin, 'refresh', refused, { ...misuse, generation: 0 });
+    expect(promises([REDEEMED, reuse(45), alive], REPLACED)).toEqual([]);
+    expect(promises([REDEEMED, reuse(15), alive], REPLACED)).toEqual(['a dead family stays dead']);
+    expect(promises([REDEEMED, operation(45, 'revoke', revoked), alive], REPLACED)).toEqual([
+      'a dead family stays dead',
+    ]);
   });
 });
 

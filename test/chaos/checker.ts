@@ -85,8 +85,11 @@ class GrantHistory {
     );
     if (death !== undefined) found.push({ promise: 'a dead family stays dead', operations: [death, operation] });
     const survives = this.#faults.some(
-      ({ lostSince, from, to }) =>
-        lostSince === Number.NEGATIVE_INFINITY && operation.given < from && to + NOTICED < operation.begin,
+      ({ lostSince, backUntil, from, to }) =>
+        lostSince === Number.NEGATIVE_INFINITY &&
+        backUntil === undefined &&
+        operation.given < from &&
+        to + NOTICED < operation.begin,
     );
     if (survives) found.push({ promise: 'what was lost with Redis stays lost', operations: [operation] });
     return found;
@@ -96,6 +99,11 @@ class GrantHistory {
   #isDeath({ kind, intent, given, end, begin, seen }: Operation): boolean {
     if (seen.kind === 'revoked') return true;
     if (kind === 'introspect' || intent !== 'misuse' || seen.kind !== 'refused') return false;
+    // So is whatever a server does not know that came up empty.
+    const isUnknown = this.#faults.some(
+      ({ backUntil, from, to }) => backUntil !== undefined && from <= end && begin <= to + NOTICED,
+    );
+    if (isUnknown) return false;
     if (kind === 'refresh') return true;
     // A code is also refused by a server that has never seen its redemption.
     const isReplay = this.#operations.some(
@@ -119,7 +127,9 @@ class GrantHistory {
     const { kind, intent, given, end } = operation;
     if (intent === 'misuse') return [];
     const isKilled = this.#operations.some((other) => other !== operation && mayKill(other) && other.begin < end);
-    const isLost = this.#faults.some((fault) => mayLose(fault, given) && fault.from <= end);
+    const isLost = this.#faults.some(
+      (fault) => mayLose(fault, given) && fault.from <= end && !isBack(fault, operation),
+    );
     if (isKilled || isLost) return [];
     if (kind !== 'redeem') return [{ promise: 'a living family is kept', operations: [operation] }];
     return this.#breaksLogin(given, end) ? [] : [{ promise: 'a code in flight is kept', operations: [operation] }];
@@ -165,6 +175,11 @@ function mayLose({ lostSince, to }: Fault, answered: number): boolean {
   if (lostSince === undefined || answered < lostSince) return false;
   // Who finds Redis empty voids what is made until then.
   return answered <= to + (lostSince === Number.NEGATIVE_INFINITY ? NOTICED : 0);
+}
+
+/** Whether this asks for what was only away for a while, and is there again. */
+function isBack({ backUntil, to }: Fault, { given, begin }: Operation): boolean {
+  return backUntil !== undefined && given <= backUntil && to + NOTICED < begin;
 }
 
 /** What only a living family, or a good code, answers. */

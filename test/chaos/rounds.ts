@@ -94,6 +94,11 @@ const ANSWERS: readonly string[] = ['granted', 'refused', 'revoked', 'active', '
 
 const ALERTS = ['authorization_code.replayed', 'refresh_token.reuse_detected', 'state_lost'];
 
+const HARMLESS = {
+  ...{ lostSince: undefined, backUntil: undefined, blind: undefined },
+  ...{ breaksLogins: false, killsReplica: false },
+} as const;
+
 /** How long before a fault a code was redeemed that is sent again after it, in milliseconds. */
 const RECENT = 200;
 
@@ -167,8 +172,7 @@ class Act {
     const { mended = performance.now(), ...cost } = await kind.strike(random);
     await this.#served();
     const to = performance.now();
-    const harmless = { lostSince: undefined, breaksLogins: false, blind: undefined, killsReplica: false };
-    this.#faults.push({ name: kind.name, from, to, ...harmless, ...cost });
+    this.#faults.push({ name: kind.name, from, to, ...HARMLESS, ...cost });
     await this.#traffic.replay(from - RECENT);
     await sleep(random.between(100, 300));
     await this.#traffic.stop();

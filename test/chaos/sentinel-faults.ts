@@ -119,7 +119,7 @@ export function faultsOfReplicated(redis: ReplicatedRedis): readonly FaultKind[]
         const others = redis.servers.filter((server) => server !== primary);
         // It comes back as a primary, whatever it was begun as.
         await primary.command('CONFIG', 'REWRITE');
-        await inStep(redis, primary);
+        const backUntil = await inStep(redis, primary);
         for (const server of others) server.pause();
         await primary.command('CLIENT', 'KILL', 'TYPE', 'replica');
         const file = await snapshotOf(primary);
@@ -136,7 +136,7 @@ export function faultsOfReplicated(redis: ReplicatedRedis): readonly FaultKind[]
         const mended = await replaced(redis, primary);
         await primary.start();
         await rejoined(redis);
-        return { lostSince: EVERYTHING, breaksLogins: true, blind, mended };
+        return { lostSince: EVERYTHING, backUntil, breaksLogins: true, blind, mended };
       },
     },
     {
