@@ -27,7 +27,7 @@ RUN npm ci --omit=dev --ignore-scripts \
 FROM ${BASE}
 ARG VERSION=0.1.0
 LABEL org.opencontainers.image.title="grantry" \
-  org.opencontainers.image.description="OAuth 2.0 for Kubernetes: clients and signing keys are manifests." \
+  org.opencontainers.image.description="OAuth 2.0 for Kubernetes: clients and signing keys are manifests, tokens are served within a second." \
   org.opencontainers.image.version="${VERSION}" \
   org.opencontainers.image.licenses="Apache-2.0"
 ENV NODE_ENV=production
