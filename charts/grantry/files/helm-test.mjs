@@ -1,7 +1,7 @@
 // What `helm test` runs, with the image of grantry: is everything reachable, is every replica well, and does a client that
 // is made now get a token. It ends with the first sentence of what is wrong.
 
-import { resolve4, resolve6 } from 'node:dns/promises';
+import { lookup } from 'node:dns/promises';
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -46,12 +46,10 @@ async function discovery() {
 
 /** Every line of every replica: one that is no reason to be unready, such as Redis, counts as well. */
 async function replicasAreWell() {
-  const addresses = (await Promise.allSettled([resolve4(ADMIN_HOST), resolve6(ADMIN_HOST)])).flatMap(
-    ({ value = [] }) => value,
-  );
-  if (addresses.length === 0) throw new Error(`no token server is ready: ${ADMIN_HOST} has no address`);
-  for (const address of addresses) {
-    const host = address.includes(':') ? `[${address}]` : address;
+  const replicas = await lookup(ADMIN_HOST, { all: true }).catch(() => []);
+  if (replicas.length === 0) throw new Error(`no token server is ready: ${ADMIN_HOST} has no address`);
+  for (const { address, family } of replicas) {
+    const host = family === 6 ? `[${address}]` : address;
     const { text } = await ask(`http://${host}:${ADMIN_PORT}/readyz`);
     const wrong = text.split('\n').filter((line) => line !== '' && !line.endsWith(': ok'));
     if (wrong.length > 0) throw new Error(`the token server ${address} says: ${wrong.join('; ')}`);

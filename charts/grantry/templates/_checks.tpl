@@ -13,14 +13,7 @@
 {{- if hasSuffix "/" .Values.issuer -}}
 {{- fail (printf "issuer is %q, which ends with a slash: set issuer to %s" .Values.issuer (trimSuffix "/" .Values.issuer)) -}}
 {{- end -}}
-{{- with .Values.redis -}}
-{{- if and .dev.enabled .url -}}
-{{- fail "redis.url and redis.dev.enabled are both set: leave redis.url empty to try grantry out, or set redis.dev.enabled=false" -}}
-{{- end -}}
-{{- if not (or .dev.enabled .url) -}}
-{{- fail "there is no Redis: set redis.url, such as redis://redis.example:6379, or redis.dev.enabled=true for one that forgets everything" -}}
-{{- end -}}
-{{- end -}}
+{{- include "grantry.redisChecks" . -}}
 {{- if and .Values.webhook.existingSecret (not .Values.webhook.url) -}}
 {{- fail "webhook.existingSecret is set, but webhook.url, where alerts are posted, is not" -}}
 {{- end -}}
@@ -28,7 +21,48 @@
 {{- if and .autoscaling.enabled (not (kindIs "invalid" .replicas)) -}}
 {{- fail "server.replicas and server.autoscaling.enabled are both set: set server.replicas=null and server.autoscaling.minReplicas, or server.autoscaling.enabled=false" -}}
 {{- end -}}
+{{- $needed := include "grantry.seconds" $.Values.config.drainDelay | int | add 25 -}}
+{{- if lt (int .terminationGracePeriodSeconds) (int $needed) -}}
+{{- fail (printf "a server may take config.drainDelay and 25 s to end: set server.terminationGracePeriodSeconds to at least %d" $needed) -}}
 {{- end -}}
+{{- end -}}
+{{- if and .Values.httpRoute.enabled (not .Values.httpRoute.parentRefs) -}}
+{{- fail "httpRoute.enabled is set, but httpRoute.parentRefs, the Gateways that the route is of, is not" -}}
+{{- end -}}
+{{- with .Values.tests.namespace -}}
+{{- if and $.Values.watchNamespaces (not (has . $.Values.watchNamespaces)) -}}
+{{- fail (printf "tests.namespace is %q, whose OAuthClients do not count: set it to one of watchNamespaces" .) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "grantry.redisChecks" -}}
+{{- with .Values.redis -}}
+{{- if and .dev.enabled .url -}}
+{{- fail "redis.url and redis.dev.enabled are both set: leave redis.url empty to try grantry out, or set redis.dev.enabled=false" -}}
+{{- end -}}
+{{- if not (or .dev.enabled .url) -}}
+{{- fail "there is no Redis: set redis.url, such as redis://redis.example:6379, or redis.dev.enabled=true for one that forgets everything" -}}
+{{- end -}}
+{{- if and .dev.enabled .existingSecret -}}
+{{- fail "the Redis of redis.dev.enabled has no password: leave redis.existingSecret empty" -}}
+{{- end -}}
+{{- if and .tls.existingSecret (not (hasPrefix "rediss" .url)) -}}
+{{- fail "redis.tls.existingSecret is set, but redis.url does not begin with rediss, which is with TLS" -}}
+{{- end -}}
+{{- if ne (empty .tls.certificateKey) (empty .tls.keyKey) -}}
+{{- fail "redis.tls.certificateKey and redis.tls.keyKey need each other: set both or neither" -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* A duration such as 1m30s in seconds. */}}
+{{- define "grantry.seconds" -}}
+{{- $seconds := 0 -}}
+{{- range $unit, $factor := dict "h" 3600 "m" 60 "s" 1 -}}
+{{- $seconds = regexFind (printf "[0-9]+%s" $unit) $ | trimSuffix $unit | int | mul $factor | add $seconds -}}
+{{- end -}}
+{{- $seconds -}}
 {{- end -}}
 
 {{/*
