@@ -55,8 +55,10 @@ export const CREDENTIALS_FAULTS = [
   'InvalidSecretTemplate',
   'WeakSecret',
   'SecretNotOwned',
+  'SecretNotReadable',
   'SecretWriteForbidden',
   'RotationFailed',
+  'SecretContested',
 ] as const;
 
 export type FaultReason =

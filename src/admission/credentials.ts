@@ -79,8 +79,7 @@ function generatedSecret(object: SourceObject, spec: OAuthClientSpec, references
   const name = clientSecretName(object.name, spec);
   const present = references.secret(object.namespace, name);
   if (typeof present === 'object' && !isSecretOf(object.uid, present)) {
-    const message = `The Secret ${quoted(name)} exists and was not written for this client; it is never overwritten. Name another, or use it with source: Existing.`;
-    return waiting(secretNotOwned(message));
+    return waiting(secretOfAnother(name));
   }
   const verifiers = references.verifiersOf(object.uid);
   const reason = 'SecretGenerated';
@@ -127,6 +126,13 @@ function withheldSecret({ uid }: SourceObject, references: References): Credenti
   const verifiers = references.verifiersOf(uid);
   if (verifiers === 'assumed' || verifiers.length === 0) return { state: 'pending', faults: [] };
   return { state: 'ready', verifiers, reason: 'SecretAdopted', message: 'The existing Secret is used.', faults: [] };
+}
+
+/** The Secret of this name is there and somebody else's. @param more what else there is to say, after a space */
+export function secretOfAnother(name: string, more = ''): Fault<'SecretNotOwned'> {
+  return secretNotOwned(
+    `The Secret ${quoted(name)} exists and was not written for this client; it is never overwritten.${more} Name another, or use it with source: Existing.`,
+  );
 }
 
 /** The Secret this client names is somebody else's. */

@@ -5,6 +5,7 @@ import type { IncomingMessage } from 'node:http';
 import { silence } from './call-failure.ts';
 import { type Call, Calls, type CallsOptions } from './calls.ts';
 import {
+  FIELD_MANAGER,
   type KubernetesApi,
   KubernetesError,
   type ListPage,
@@ -18,7 +19,6 @@ import { apiVersionOf, type KubernetesObject, type Resource, resourcePath, typed
 import { watchFrame } from './watch-frames.ts';
 import { watchLines } from './watch-lines.ts';
 
-const FIELD_MANAGER = 'grantry-controller';
 /** A page of 500 objects, from an API server that has just started. */
 const LIST_MILLISECONDS = 60_000;
 /** Until the API server says that it watches. */

@@ -12,6 +12,7 @@ import { FormerSecrets } from './former-secrets.ts';
 import { GeneratedSecrets, type GeneratedSecretsOptions } from './generated-secrets.ts';
 import type { JudgedClients, OwnFacts } from './judged-clients.ts';
 import { type OwnedSecrets, ownershipOf } from './owner-secrets.ts';
+import { accessFault } from './refused-calls.ts';
 import { type KubernetesObject, SECRETS } from './resources.ts';
 import { rotationRequests } from './rotation-requests.ts';
 import { SettledCredentials } from './settled-credentials.ts';
@@ -21,6 +22,9 @@ export interface ClientCredentialsOptions extends Omit<GeneratedSecretsOptions, 
   readonly clients: JudgedClients;
   readonly ownedSecrets: OwnedSecrets;
 }
+
+/** How long it is before what the API server refused is tried again. */
+const REFUSED_MILLISECONDS = 60_000;
 
 export class ClientCredentials {
   readonly #options: ClientCredentialsOptions;
@@ -45,6 +49,15 @@ export class ClientCredentials {
 
   /** @throws KubernetesError, and LeadershipLostError; what was done by then is gone on from at the next call */
   async bring(key: string, object: KubernetesObject): Promise<CredentialOutcome> {
+    try {
+      return await this.#bring(key, object);
+    } catch (error) {
+      const fault = accessFault(error, ownerOfCredentials(object).namespace);
+      return { facts: { secret: () => 'withheld', faults: [fault] }, done: 'kept', again: REFUSED_MILLISECONDS };
+    }
+  }
+
+  async #bring(key: string, object: KubernetesObject): Promise<CredentialOutcome> {
     const { clients, verifiers } = this.#options;
     const owner = ownerOfCredentials(object);
     const secret = this.#metadataFor(object);
@@ -65,8 +78,9 @@ export class ClientCredentials {
     const holding = this.#settled.holding(subject, this.#secretVersion(subject), this.#now);
     if (holding !== undefined) return { ...nothing, again: holding.again };
     if (!hasGeneratedSecret(manifest.spec)) return await this.#read(subject);
-    const isRefused = verdict.conditions.some(({ type, status }) => type === 'CredentialsReady' && status === 'False');
-    return isRefused ? nothing : await this.#generated.bring(subject);
+    const refused = verdict.conditions.find(({ type, status }) => type === 'CredentialsReady' && status === 'False');
+    if (refused?.reason === 'SecretNotOwned') return await this.#generated.endWithGrace(subject);
+    return refused === undefined ? await this.#generated.bring(subject) : nothing;
   }
 
   /** A Secret of the owner's own: its verifiers are stored as they are. */

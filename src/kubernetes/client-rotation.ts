@@ -73,6 +73,7 @@ export function rotationStep(input: RotationInput): RotationStep {
   const held = present === undefined ? undefined : indexOf(input.uid, present, state.verifiers);
   const isOnItsWay = state.verifiers[1] !== undefined && state.verifiers[1].expiresAt === undefined;
   if (isOnItsWay) return stepOnTheWay(input, state, held);
+  if (present !== undefined && held === 0 && isEnding(state)) return reinstate(input, state, present);
   if (present === undefined || held !== 0) return handOut(input, state) ?? repair(input, state, state.verifiers);
   if (isNew(requests.rotateAt, stored.handled.rotateAt) || isDue(input, state)) return begin(input, state, present);
   const isChanged = state.verifiers.length !== stored.verifiers.length;
@@ -124,10 +125,23 @@ function repair(input: RotationInput, state: CredentialState, older: readonly Ac
 }
 
 /** A secret that is stored already and could not be written before. */
-function handOut(input: RotationInput, { verifiers }: CredentialState): RotationStep | undefined {
+function handOut(input: RotationInput, state: CredentialState): RotationStep | undefined {
   const { uid, undelivered } = input;
-  if (undelivered === undefined || indexOf(uid, undelivered, verifiers) !== 0) return undefined;
+  if (undelivered === undefined || indexOf(uid, undelivered, state.verifiers) !== 0 || isEnding(state))
+    return undefined;
   return step(input, { outcome: 'repaired', value: undelivered });
+}
+
+/** The Secret was not this client's for a while, and is again, with the value it had. */
+function reinstate(input: RotationInput, state: CredentialState, present: string): RotationStep {
+  const [newest, ...older] = state.verifiers;
+  const { expiresAt: _, ...entry } = newest as AcceptedVerifier;
+  return step(input, { outcome: 'kept', value: present, store: changed(state, [entry, ...older], state.handled) });
+}
+
+/** Whether even the newest secret ends: nobody was there to take another one. */
+function isEnding({ verifiers }: CredentialState): boolean {
+  return verifiers[0]?.expiresAt !== undefined;
 }
 
 function cut(input: RotationInput, state: CredentialState): RotationStep {
@@ -165,9 +179,11 @@ function isNew(request: string | undefined, handled: string | undefined): boolea
   return request !== undefined && request !== handled;
 }
 
-function newSecret({ uid, random }: RotationInput, { verifiers }: CredentialState) {
+function newSecret({ uid, random, stored }: RotationInput, { verifiers }: CredentialState) {
   const made = generateClientSecret(random);
-  const revision = Math.max(0, ...verifiers.map((verifier) => verifier.revision)) + 1;
+  // Also of those that ended by now: no two have the same number.
+  const known = [...(stored?.verifiers ?? []), ...verifiers];
+  const revision = Math.max(0, ...known.map((verifier) => verifier.revision)) + 1;
   return { made, entry: { verifier: secretVerifier(uid, made), revision } };
 }
 
@@ -198,6 +214,21 @@ function expiring(
 
 function kept(newest: AcceptedVerifier | undefined, older: readonly AcceptedVerifier[]): readonly AcceptedVerifier[] {
   return [...(newest === undefined ? [] : [newest]), ...older].slice(0, VERIFIERS_KEPT);
+}
+
+/**
+ * What is stored of a client whose Secret somebody else replaced: every secret it had ends with the grace. They stay
+ * stored, so that their numbers are not given out again.
+ * @returns undefined when that is what is stored
+ */
+export function endingCredentials(
+  stored: CredentialState,
+  { now, gracePeriodSeconds }: Pick<RotationInput, 'now' | 'gracePeriodSeconds'>,
+): CredentialState | undefined {
+  if (stored.verifiers.every(({ expiresAt }) => expiresAt !== undefined)) return undefined;
+  const end = now + gracePeriodSeconds * 1000;
+  const verifiers = stored.verifiers.map((each) => ({ ...each, expiresAt: Math.min(each.expiresAt ?? end, end) }));
+  return { ...stored, revision: stored.revision + 1, verifiers };
 }
 
 /**

@@ -24,7 +24,7 @@ type Fields = Readonly<Record<string, unknown>>;
 
 /** Reasons beside those of `Accepted` that only the owner can do something about. */
 const FOR_THE_OWNER = [
-  ...['WeakSecret', 'SecretNotOwned', 'InvalidSecretTemplate', 'RotationFailed'],
+  ...['WeakSecret', 'SecretNotOwned', 'InvalidSecretTemplate', 'RotationFailed', 'SecretContested'],
   ...['InvalidJwks', 'SubjectConflict'],
 ];
 

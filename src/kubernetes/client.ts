@@ -2,6 +2,9 @@
 
 import { type KubernetesObject, type ObjectMeta, type Resource, resourceName } from './resources.ts';
 
+/** The name that what grantry applies is known by in `managedFields`. */
+export const FIELD_MANAGER = 'grantry-controller';
+
 /** Where an object is; without namespace for cluster-scoped kinds. */
 export interface ObjectPlace {
   readonly namespace?: string;
@@ -97,6 +100,8 @@ export class KubernetesError extends Error {
   readonly verb: string;
   readonly resource: Resource;
   readonly namespace?: string;
+  /** The ServiceAccount or user that asked. */
+  readonly user: string;
 
   constructor(options: {
     readonly status: number;
@@ -122,6 +127,7 @@ export class KubernetesError extends Error {
     this.causes = options.causes ?? [];
     this.verb = verb;
     this.resource = resource;
+    this.user = user;
     if (namespace !== undefined) this.namespace = namespace;
   }
 }

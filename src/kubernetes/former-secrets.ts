@@ -24,6 +24,11 @@ export class FormerSecrets {
     this.#options = options;
   }
 
+  /** Whether the client has any Secret. */
+  has(owner: CredentialOwner): boolean {
+    return this.#options.ownedSecrets.of(owner).length > 0;
+  }
+
   /** The Secret under another name than this that the client had before its owner renamed it. */
   async of(owner: CredentialOwner, name: string): Promise<KubernetesObject | undefined> {
     const { api, ownedSecrets } = this.#options;

@@ -3,9 +3,12 @@
 // without a secret that works.
 
 import { clientSecretName } from '../admission/client-secret-manifest.ts';
+import type { Fault } from '../admission/conditions.ts';
+import { secretOfAnother } from '../admission/credentials.ts';
+import type { OAuthClientManifest } from '../admission/oauth-client.ts';
 import type { Clock, Random } from '../oauth/ports.ts';
 import type { KubernetesApi } from './client.ts';
-import { type RotationStep, rotationStep } from './client-rotation.ts';
+import { endingCredentials, type RotationStep, rotationStep } from './client-rotation.ts';
 import {
   type ClientSecretObject,
   clientSecretObject,
@@ -13,6 +16,7 @@ import {
   hasDrifted,
   unwantedOwners,
 } from './client-secret-object.ts';
+import { ContestedSecrets, contestFault } from './contested-secrets.ts';
 import type { CredentialOwner, CredentialState } from './credential-state.ts';
 import type { CredentialOutcome, CredentialSubject } from './credential-subject.ts';
 import type { FormerSecrets } from './former-secrets.ts';
@@ -54,12 +58,15 @@ export class GeneratedSecrets {
   readonly #options: GeneratedSecretsOptions;
   /** New secrets that their owners do not have yet, by uid. */
   readonly #undelivered = new Map<string, { readonly secret: string; readonly since: number }>();
+  readonly #contested: ContestedSecrets;
 
   constructor(options: GeneratedSecretsOptions) {
     this.#options = options;
+    this.#contested = new ContestedSecrets(options.clock);
   }
 
   forget(uid: string): void {
+    this.#contested.forget(uid);
     this.#undelivered.delete(uid);
   }
 
@@ -72,43 +79,65 @@ export class GeneratedSecrets {
     const isNew = state === undefined && secrets.get(`${owner.namespace}/${name}`) === undefined;
     const present = isNew ? undefined : await api.get(SECRETS, { namespace: owner.namespace, name });
     const ownership = present && ownershipOf(present.metadata, owner, isLiving);
-    // The watch is behind: somebody else's Secret is there, and the judge says so.
-    if (ownership === 'foreign') return { facts: { secret: () => present }, done: 'kept', again: undefined };
+    if (ownership === 'foreign') return await this.endWithGrace(subject);
     const known = present ?? (await formerSecrets.of(owner, name));
     const step = await this.#step(subject, presentSecret(subject, known));
     const wanted = this.#wanted(subject, known, step);
     const writtenFields = fieldsWritten(wanted);
+    const owners = present === undefined ? [] : unwantedOwners(wanted, present, isLiving);
+    const hasChanged = present === undefined || hasDrifted(wanted, present) || owners.length > 0;
+    const isDue = hasChanged || ownership === 'orphan';
+    const done = step.outcome === 'kept' && isDue && settled.wasSettled(subject) ? 'drift_repaired' : step.outcome;
+    const isPutBack = done === 'drift_repaired' || done === 'repaired';
+    const contest = isPutBack ? this.#contested.waiting(owner.uid) : undefined;
+    if (contest !== undefined) return failed(contestFault(name, present, contest), contest.until - this.#now);
     let stored = state;
     if (step.store !== undefined) {
       stored = { ...step.store, ...(state === undefined && { writtenFields }) };
       await verifiers.put(owner, stored);
     }
     this.#remember(owner, step.undelivered ?? step.value);
-    const owners = present === undefined ? [] : unwantedOwners(wanted, present, isLiving);
-    const hasChanged = present === undefined || hasDrifted(wanted, present) || owners.length > 0;
-    const isDue = hasChanged || ownership === 'orphan';
     let written = present;
     if (isDue || stored?.writtenFields !== writtenFields) {
       try {
         written = await writeSecret(this.#options, wanted, { present, writtenBefore: stored?.writtenFields, owners });
       } catch (error) {
         if (isNew && isTaken(error)) await this.#unmake(owner);
-        const fault = writeFault(error, adviceOn({ ...subject, state: stored }, present));
-        return { facts: { secret: () => 'withheld', faults: [fault] }, done: 'kept', again: REFUSED_MILLISECONDS };
+        return failed(writeFault(error, adviceOn({ ...subject, state: stored }, present)), REFUSED_MILLISECONDS);
       }
     }
+    if (isPutBack) this.#contested.putBack(owner.uid);
     const after = step.settle ?? stored;
     if (after !== undefined && (step.settle !== undefined || after.writtenFields !== writtenFields)) {
       await verifiers.put(owner, { ...after, writtenFields });
     }
     await formerSecrets.remove(subject);
-    const done = step.outcome === 'kept' && isDue && settled.wasSettled(subject) ? 'drift_repaired' : step.outcome;
     const facts = { secret: () => written };
     if (step.undelivered !== undefined) return { facts, done, again: this.#untilServed(owner) };
     this.#undelivered.delete(owner.uid);
     const now = { ...subject, state: verifiers.get(owner.uid) };
     settled.settle(now, written?.metadata.resourceVersion, step.again);
     return { facts, done, again: step.again === undefined ? undefined : Math.max(0, step.again - this.#now) };
+  }
+
+  /**
+   * Somebody else's Secret stands where the client's was: nobody may know any more what is accepted, so it ends with the
+   * grace. Where the client has its Secret under another name still, as after renaming it to a name that is taken, nothing
+   * ends.
+   */
+  async endWithGrace({ owner, manifest, state }: CredentialSubject): Promise<CredentialOutcome> {
+    const { formerSecrets, verifiers } = this.#options;
+    const name = clientSecretName(owner.name, manifest.spec);
+    if (state === undefined || formerSecrets.has(owner)) return failed(secretOfAnother(name), undefined);
+    const gracePeriodSeconds = gracePeriodOf(manifest);
+    const ending = endingCredentials(state, { now: this.#now, gracePeriodSeconds });
+    if (ending !== undefined) await verifiers.put(owner, ending);
+    const end = Math.max(...(ending ?? state).verifiers.map(({ expiresAt = 0 }) => expiresAt));
+    const isOver = end <= this.#now;
+    const more = isOver
+      ? ' What was generated before is not accepted any more.'
+      : ` What was generated before is accepted until ${new Date(end).toISOString()}.`;
+    return failed(secretOfAnother(name, more), isOver ? undefined : end - this.#now);
   }
 
   #wanted(subject: CredentialSubject, present: KubernetesObject | undefined, step: RotationStep): ClientSecretObject {
@@ -129,7 +158,7 @@ export class GeneratedSecrets {
     const waits = undelivered !== undefined && state !== undefined;
     return rotationStep({
       ...{ uid, now: this.#now, random: this.#options.random, stored: state, present },
-      ...{ intervalSeconds: rotation?.interval, gracePeriodSeconds: rotation?.gracePeriod ?? GRACE_SECONDS },
+      ...{ intervalSeconds: rotation?.interval, gracePeriodSeconds: gracePeriodOf(manifest) },
       requests: rotationRequests(object),
       undelivered: undelivered?.secret,
       isServed: waits && (await this.#options.isServed(object, state, undelivered.since)),
@@ -154,6 +183,15 @@ export class GeneratedSecrets {
   get #now(): number {
     return this.#options.clock.now();
   }
+}
+
+/** What a look comes to whose end is not reached. */
+function failed(fault: Fault, again: number | undefined): CredentialOutcome {
+  return { facts: { secret: () => 'withheld', faults: [fault] }, done: 'kept', again };
+}
+
+function gracePeriodOf({ spec }: OAuthClientManifest): number {
+  return spec.auth.clientSecret?.rotation.gracePeriod ?? GRACE_SECONDS;
 }
 
 /** What an owner is to know of a Secret that cannot be written. */

@@ -3,6 +3,7 @@
 
 import type { Fault } from '../admission/conditions.ts';
 import { KubernetesError } from './client.ts';
+import { resourceName, SECRETS } from './resources.ts';
 
 /** Whether the API server takes nothing more into a namespace that is on its way out. */
 export function isTerminating(error: unknown): boolean {
@@ -17,10 +18,29 @@ export function isTaken(error: unknown): boolean {
 /** What the owner is to know of a Secret that was not written. @throws the error itself when it is not for the owner */
 export function writeFault(error: unknown, advice: string): Fault {
   if (!(error instanceof KubernetesError) || error.reason === 'Conflict' || isTerminating(error)) throw error;
-  if (![400, 403, 422].includes(error.status)) throw error;
+  if (error.status === 403) return forbidden(error, advice);
+  if (![400, 422].includes(error.status)) throw error;
+  const message = `The API server refuses the Secret (${error.status} ${error.reason}).${advice}`;
+  return { path: SECRET_PATH, reason: 'RotationFailed', message };
+}
+
+/**
+ * What the owner is to know of a Secret of a namespace that may not be read or removed.
+ * @throws the error itself when it is not for the owner
+ */
+export function accessFault(error: unknown, namespace: string): Fault {
+  const isAccess = error instanceof KubernetesError && error.status === 403 && !isTerminating(error);
+  if (!isAccess || error.resource !== SECRETS || error.namespace !== namespace) throw error;
+  return forbidden(error, ' What is accepted stays so meanwhile.');
+}
+
+const SECRET_PATH: Fault['path'] = ['spec', 'auth', 'clientSecret'];
+
+/** Without the words of the API server: an admission webhook may say anything. */
+function forbidden({ verb, resource, namespace, user, status, reason }: KubernetesError, advice: string): Fault {
   return {
-    path: ['spec', 'auth', 'clientSecret'],
-    reason: error.status === 403 ? 'SecretWriteForbidden' : 'RotationFailed',
-    message: `The API server refuses the Secret (${error.status} ${error.reason}).${advice}`,
+    path: SECRET_PATH,
+    reason: verb === 'get' ? 'SecretNotReadable' : 'SecretWriteForbidden',
+    message: `The API server refuses to ${verb} ${resourceName(resource)} in namespace ${namespace} as ${user} (${status} ${reason}): a right is missing, or a quota or a policy forbids it.${advice}`,
   };
 }

@@ -86,7 +86,7 @@ describe('the invalid examples', () => {
     // said by whoever writes Secrets.
     const unreachable = [
       ...['ConfigMapNotFound', 'ServiceAccountNotFound', 'KeyRevoked', 'InvalidJwks', 'SubjectConflict'],
-      ...['SecretWriteForbidden', 'RotationFailed'],
+      ...['SecretNotReadable', 'SecretWriteForbidden', 'RotationFailed', 'SecretContested'],
     ];
     const all: readonly string[] = [...ACCEPTED_FAULTS, ...RESOLVED_REFS_FAULTS, ...CREDENTIALS_FAULTS, ...KEY_FAULTS];
     expect(all.filter((reason) => !shown.has(reason) && !unreachable.includes(reason))).toEqual([]);

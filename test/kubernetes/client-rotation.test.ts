@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { livingVerifiers } from '../../src/admission/client-verifier.ts';
 import {
+  endingCredentials,
   existingCredentials,
   nextRotation,
   type RotationInput,
@@ -288,5 +289,79 @@ describe('the state of credentials', () => {
       ...{ releaseNamespace: 'grantry', className: 'default' },
     });
     expect(readCredentialState(secret)).toEqual({ uid: UID, ...state });
+  });
+});
+
+describe('a Secret that somebody else replaced', () => {
+  /** What happens while the Secret is not this client's. */
+  function replaced(): Owner & { present: string; stored: CredentialState } {
+    const owner = ownerWithSecret() as Owner & { present: string; stored: CredentialState };
+    end(owner);
+    return owner;
+  }
+  const end = (owner: Owner) => {
+    const { stored, now, settings } = owner;
+    const ending = stored && endingCredentials(stored, { now, ...settings });
+    if (ending !== undefined) owner.stored = ending;
+    return ending;
+  };
+
+  it('lets what was accepted end with the grace, once', () => {
+    const owner = replaced();
+    expect(owner.accepts(owner.present)).toBe(true);
+    owner.now += 23 * HOUR;
+    expect(end(owner)).toBeUndefined();
+    expect(owner.accepts(owner.present)).toBe(true);
+    owner.now += HOUR;
+    expect(owner.accepts(owner.present)).toBe(false);
+    expect(owner.stored.revision).toBe(2);
+  });
+
+  it('ends at once where there is no grace, and none that ends earlier is prolonged', () => {
+    const owner = ownerWithSecret();
+    owner.requests = { rotateAt: 'now', rotateNow: undefined };
+    const old = owner.present;
+    owner.settings.gracePeriodSeconds = 3600;
+    owner.step();
+    owner.step();
+    expect(owner.count).toBe(2);
+    owner.settings.gracePeriodSeconds = 24 * 3600;
+    end(owner);
+    owner.now += 2 * HOUR;
+    expect([owner.accepts(owner.present), owner.accepts(old)]).toEqual([true, false]);
+    const strict = ownerWithSecret();
+    strict.settings.gracePeriodSeconds = 0;
+    end(strict);
+    expect(strict.accepts(strict.present)).toBe(false);
+    expect(strict.count).toBe(1);
+  });
+
+  it('and went away is made anew with another value, during the grace and after it', () => {
+    for (const hours of [1, 25]) {
+      const owner = replaced();
+      const old = owner.present;
+      owner.now += hours * HOUR;
+      owner.undelivered = old;
+      (owner as Owner).present = undefined;
+      expect(owner.step().outcome).toBe('repaired');
+      expect(owner.present).not.toBe(old);
+      expect([owner.accepts(owner.present), owner.accepts(old)]).toEqual([true, hours === 1]);
+      expect(owner.stored.verifiers[0]).toMatchObject({ revision: 2 });
+      expect(owner.stored.verifiers[0]?.expiresAt).toBeUndefined();
+    }
+  });
+
+  it('and came back in time with the value it had goes on; too late, it is replaced', () => {
+    const owner = replaced();
+    const old = owner.present;
+    owner.now += 23 * HOUR;
+    expect(owner.step()).toMatchObject({ outcome: 'kept', value: old });
+    owner.now += 48 * HOUR;
+    expect(owner.step()).toMatchObject({ outcome: 'kept', store: undefined });
+    expect(owner.accepts(old)).toBe(true);
+    end(owner);
+    owner.now += 25 * HOUR;
+    expect(owner.step().outcome).toBe('repaired');
+    expect(owner.accepts(old)).toBe(false);
   });
 });
