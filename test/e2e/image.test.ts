@@ -1,0 +1,112 @@
+// The image by itself, under what the restricted Pod Security standard asks and with a root that cannot be written.
+
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { figure } from './diagnosis.ts';
+import { apply, createNamespace, deleteNamespaces, eventually, get, kubectl } from './kubectl.ts';
+import { IMAGE } from './pods.ts';
+
+const NAMESPACE = 'e2e-image';
+const APPLICATION_MEGABYTES = 40;
+
+beforeAll(() => createNamespace(NAMESPACE));
+afterAll(() => deleteNamespaces(NAMESPACE));
+
+/** How a pod of the image ended. */
+interface End {
+  readonly exitCode: number;
+  readonly printed: string;
+}
+
+/** Runs the image to its end. What stands in `container` is the container's, such as `args`. */
+async function runImage(name: string, container: Readonly<Record<string, unknown>>): Promise<End> {
+  await apply({
+    ...{ apiVersion: 'v1', kind: 'Pod', metadata: { namespace: NAMESPACE, name } },
+    spec: {
+      restartPolicy: 'Never',
+      automountServiceAccountToken: false,
+      enableServiceLinks: false,
+      securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
+      containers: [
+        {
+          ...{ name: 'image', image: IMAGE, imagePullPolicy: 'IfNotPresent', ...container },
+          securityContext: {
+            allowPrivilegeEscalation: false,
+            capabilities: { drop: ['ALL'] },
+            readOnlyRootFilesystem: true,
+          },
+        },
+      ],
+    },
+  });
+  let exitCode: number | undefined;
+  await eventually(`pod ${name} ends`, async () => {
+    const { status } = await get('pod', name, NAMESPACE);
+    exitCode = status?.containerStatuses?.[0]?.state?.terminated?.exitCode;
+    return exitCode !== undefined;
+  });
+  return { exitCode: exitCode ?? -1, printed: (await kubectl('logs', '-n', NAMESPACE, name)).trim() };
+}
+
+/** Runs these lines with the image's Node; they print JSON. */
+async function askImage(name: string, lines: string): Promise<Readonly<Record<string, unknown>>> {
+  const { printed } = await runImage(name, { command: ['node', '--input-type=module', '--eval', lines] });
+  return JSON.parse(printed);
+}
+
+it('the image runs grantry, whose version it says', async () => {
+  const { version } = JSON.parse(readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8'));
+  expect(await runImage('version', { args: ['--version'] })).toEqual({ exitCode: 0, printed: version });
+});
+
+it('a server without configuration names what it needs, and ends', async () => {
+  const { exitCode, printed } = await runImage('unconfigured', { args: ['server'] });
+  expect(exitCode).toBe(2);
+  for (const variable of ['GRANTRY_ISSUER', 'GRANTRY_NAMESPACE', 'GRANTRY_REDIS_URL']) {
+    expect(printed).toContain(variable);
+  }
+});
+
+it('the image is run by a user that is nobody, and holds no more than it needs', async () => {
+  const facts = await askImage(
+    'facts',
+    `import { readdirSync, statSync } from 'node:fs';
+    const files = readdirSync('/app', { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+    const paths = files.map(({ parentPath, name }) => parentPath + '/' + name);
+    console.log(JSON.stringify({
+      user: process.getuid(),
+      megabytes: paths.reduce((sum, path) => sum + statSync(path).size, 0) / 1e6,
+      ours: paths.filter((path) => statSync(path).uid === process.getuid()),
+      idle: paths.filter((path) => /\\.(ts|map|bare)$/.test(path)),
+      nodes: paths.filter((path) => /\\/node(\\.exe)?$/.test(path)),
+    }));`,
+  );
+  expect(facts).toMatchObject({ user: 65532, ours: [], idle: [], nodes: [] });
+  expect(facts.megabytes).toBeLessThan(APPLICATION_MEGABYTES);
+  figure(`application in the image: ${Number(facts.megabytes).toFixed(1)} MB`);
+});
+
+it('a server says its first word soon', async () => {
+  const environment = {
+    GRANTRY_ISSUER: 'https://auth.example.com',
+    GRANTRY_NAMESPACE: NAMESPACE,
+    GRANTRY_REDIS_URL: 'redis://127.0.0.1:1',
+  };
+  const { first, milliseconds } = await askImage(
+    'start',
+    `import { spawn } from 'node:child_process';
+    const started = performance.now();
+    const environment = { ...process.env, ...${JSON.stringify(environment)} };
+    const server = spawn('node', ['/app/dist/main.js', 'server'], { env: environment });
+    for (const stream of [server.stdout, server.stderr]) {
+      stream.once('data', (data) => {
+        console.log(JSON.stringify({ first: String(data), milliseconds: performance.now() - started }));
+        server.kill('SIGKILL');
+        process.exit();
+      });
+    }`,
+  );
+  expect(first).not.toBe('');
+  figure(`grantry server from start to its first line of log: ${Math.round(Number(milliseconds))} ms`);
+});
