@@ -9,7 +9,7 @@ import { clientFaults } from './client-rules.ts';
 import { type Condition, type Fault, type Programmed, pending, readyCondition } from './conditions.ts';
 import { type Credentials, resolveCredentials } from './credentials.ts';
 import type { FieldPath } from './field-path.ts';
-import { readManifest, type SourceObject, type UnknownFields } from './manifest.ts';
+import { type ObjectIdentity, readManifest, type SourceObject, type UnknownFields } from './manifest.ts';
 import { OAUTH_CLIENT, type OAuthClientManifest } from './oauth-client.ts';
 import { type ClaimVerdict, judgeByPolicy } from './policy.ts';
 import type { Policy } from './policy-violations.ts';
@@ -33,7 +33,7 @@ export interface AdmissionContext {
 }
 
 /** What a manifest came to. */
-export interface ClientVerdict<Source extends SourceObject = SourceObject> {
+export interface ClientVerdict<Source extends ObjectIdentity = SourceObject> {
   readonly object: Source;
   /** The id it has or would have; the derived one where the manifest cannot be read. */
   readonly clientId: string;
@@ -52,7 +52,7 @@ export interface ClientVerdict<Source extends SourceObject = SourceObject> {
 }
 
 /** What judging one manifest found, before the set has its say. */
-export interface ClientFindings<Source extends SourceObject = SourceObject> {
+export interface ClientFindings<Source extends ObjectIdentity = ObjectIdentity> {
   readonly object: Source;
   readonly clientId: string;
   /** Whether the id is the derived one. */
@@ -83,9 +83,17 @@ export function findClient<Source extends SourceObject>(
   object: Source,
   context: AdmissionContext,
 ): ClientFindings<Source> {
+  return judgeRead(object, readManifest(OAUTH_CLIENT[context.unknownFields], object.manifest), context);
+}
+
+/** The findings about a manifest that was read before. */
+export function judgeRead<Object extends ObjectIdentity>(
+  object: Object,
+  { manifest, faults }: { readonly manifest: OAuthClientManifest | undefined; readonly faults: readonly Fault[] },
+  context: AdmissionContext,
+): ClientFindings<Object> {
   const programmed = context.programmed(object.uid);
   const derivedId = `${object.namespace}.${object.name}`;
-  const { manifest, faults } = readManifest(OAUTH_CLIENT[context.unknownFields], object.manifest);
   if (manifest === undefined) {
     const unread = { object, clientId: derivedId, derived: true, manifest, awaitsNamespace: false, programmed };
     return {
@@ -126,7 +134,7 @@ export function findClient<Source extends SourceObject>(
   };
 }
 
-function namespaceFaults(object: SourceObject, context: AdmissionContext): readonly Fault[] {
+function namespaceFaults(object: ObjectIdentity, context: AdmissionContext): readonly Fault[] {
   if (!context.releaseNamespaceReserved || object.namespace !== context.releaseNamespace) return [];
   const message = 'Clients cannot live in the namespace that grantry itself runs in.';
   return [{ path: ['metadata', 'namespace'], reason: 'NamespaceReserved', message }];
@@ -140,7 +148,7 @@ function isSamePath(a: FieldPath, b: FieldPath): boolean {
  * The verdict that findings come to.
  * @param amongAll what only the whole set of clients could tell of this one (client-claims.ts)
  */
-export function clientVerdict<Source extends SourceObject>(
+export function clientVerdict<Source extends ObjectIdentity>(
   alone: ClientFindings<Source>,
   amongAll: readonly Fault[] = [],
 ): ClientVerdict<Source> {
@@ -172,7 +180,7 @@ export function clientVerdict<Source extends SourceObject>(
   };
 }
 
-function withFaults<Source extends SourceObject>(
+function withFaults<Source extends ObjectIdentity>(
   findings: ClientFindings<Source>,
   amongAll: readonly Fault[],
 ): ClientFindings<Source> {
@@ -183,7 +191,7 @@ function withFaults<Source extends SourceObject>(
 }
 
 function clientOf(
-  object: SourceObject,
+  object: ObjectIdentity,
   clientId: string,
   { spec }: OAuthClientManifest,
   secretVerifiers: readonly Uint8Array[],

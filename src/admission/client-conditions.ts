@@ -10,12 +10,12 @@ import {
   RESOLVED_REFS_FAULTS,
 } from './conditions.ts';
 import type { Credentials } from './credentials.ts';
-import type { SourceObject } from './manifest.ts';
+import type { ObjectIdentity } from './manifest.ts';
 import type { OAuthClientManifest } from './oauth-client.ts';
 
 /** What conditions are made of. */
 interface Found {
-  readonly object: SourceObject;
+  readonly object: ObjectIdentity;
   readonly manifest: OAuthClientManifest | undefined;
   readonly awaitsNamespace: boolean;
   readonly faults: readonly Fault[];

@@ -11,7 +11,7 @@ import {
 } from './client-secret-manifest.ts';
 import type { Fault } from './conditions.ts';
 import type { FieldPath } from './field-path.ts';
-import type { SourceObject } from './manifest.ts';
+import type { ObjectIdentity } from './manifest.ts';
 import type { OAuthClientSpec } from './oauth-client.ts';
 import { quoted } from './quoted.ts';
 import { presentKeys, type ReferencedSecret, type References, readSecretValue } from './references.ts';
@@ -36,7 +36,7 @@ export type Credentials = { readonly faults: readonly Fault[] } & (
 const SECRET_PATH: FieldPath = ['spec', 'auth', 'clientSecret'];
 
 /** Looks up what the client refers to, in its own namespace only. */
-export function resolveCredentials(object: SourceObject, spec: OAuthClientSpec, references: References): Credentials {
+export function resolveCredentials(object: ObjectIdentity, spec: OAuthClientSpec, references: References): Credentials {
   const { method } = spec.auth;
   if (hasGeneratedSecret(spec)) return generatedSecret(object, spec, references);
   if (SECRET_METHODS.includes(method)) return existingSecret(object, spec, references);
@@ -46,7 +46,7 @@ export function resolveCredentials(object: SourceObject, spec: OAuthClientSpec, 
 }
 
 function referenceFaults(
-  { namespace }: SourceObject,
+  { namespace }: ObjectIdentity,
   { auth }: OAuthClientSpec,
   references: References,
 ): readonly Fault[] {
@@ -72,7 +72,7 @@ function referenceFaults(
   return faults;
 }
 
-function generatedSecret(object: SourceObject, spec: OAuthClientSpec, references: References): Credentials {
+function generatedSecret(object: ObjectIdentity, spec: OAuthClientSpec, references: References): Credentials {
   const { clientSecret } = spec.auth;
   const faults = clientSecret === undefined ? [] : secretTemplateFaults(clientSecret);
   if (faults.length > 0) return { state: 'pending', faults };
@@ -88,7 +88,7 @@ function generatedSecret(object: SourceObject, spec: OAuthClientSpec, references
   return { state: 'ready', verifiers, reason, message: 'The generated secret is in place.', faults };
 }
 
-function existingSecret(object: SourceObject, spec: OAuthClientSpec, references: References): Credentials {
+function existingSecret(object: ObjectIdentity, spec: OAuthClientSpec, references: References): Credentials {
   const name = clientSecretName(object.name, spec);
   // Where somebody wrote which Secret it is: an absent field is no place to look at.
   const path = spec.auth.clientSecret?.secretName === undefined ? SECRET_PATH : [...SECRET_PATH, 'secretName'];
@@ -122,7 +122,7 @@ function existingSecret(object: SourceObject, spec: OAuthClientSpec, references:
 }
 
 /** Whoever may read the Secret has left its verifiers, or not yet. */
-function withheldSecret({ uid }: SourceObject, references: References): Credentials {
+function withheldSecret({ uid }: ObjectIdentity, references: References): Credentials {
   const verifiers = references.verifiersOf(uid);
   if (verifiers === 'assumed' || verifiers.length === 0) return { state: 'pending', faults: [] };
   return { state: 'ready', verifiers, reason: 'SecretAdopted', message: 'The existing Secret is used.', faults: [] };

@@ -15,8 +15,8 @@ export const DEFAULT_CLASS = 'default';
 /** `refuse`: an unknown field is a fault (`check`, kubectl). `ignore`: it is dropped (servers; a newer CRD may have it). */
 export type UnknownFields = 'refuse' | 'ignore';
 
-/** An object as its source found it. The source knows its namespace, uid and age where the manifest does not say. */
-export interface SourceObject {
+/** Which object it is. Its source knows where the manifest does not say. */
+export interface ObjectIdentity {
   /** Empty for a cluster-scoped kind. */
   readonly namespace: string;
   readonly name: string;
@@ -25,6 +25,10 @@ export interface SourceObject {
   readonly createdAt: number;
   /** `metadata.generation`, or 1 where nobody counts. */
   readonly generation: number;
+}
+
+/** An object as its source found it. */
+export interface SourceObject extends ObjectIdentity {
   /** The whole manifest, parsed and not judged: anything at all. */
   readonly manifest: unknown;
 }

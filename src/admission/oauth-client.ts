@@ -67,11 +67,29 @@ const origin = () =>
     { error: 'is not an origin as browsers send it: no default port' },
   );
 
-const uris = () => setOf(text(1024), REDIRECT_URIS_MAX).default([]);
+const uris = () => setOf(text(1024), REDIRECT_URIS_MAX);
 const scopes = () => setOf(text(128), SCOPES_MAX).default([]);
 const audiences = () => setOf(text(512), AUDIENCES_MAX).default([]);
 const secretTemplate = (object: MakeObject) =>
   object({ labels: mapOf(text(63), 32).default({}), annotations: mapOf(text(4096), 32).default({}) });
+
+/** The fields that are each client's own; all others many clients have in common. None may be told by what another says. */
+export const OWN_FIELDS = {
+  clientId: text(
+    128,
+    CLIENT_ID,
+    'is not a client id: letters, digits and . _ ~ - only, beginning with one of the first two',
+  ),
+  displayName: label(100),
+  clientUri: webAddress(),
+  logoUri: webAddress(),
+  policyUri: webAddress(),
+  tosUri: webAddress(),
+  contacts: setOf(label(254), 10),
+  redirectUris: uris(),
+  postLogoutRedirectUris: uris(),
+  allowedCorsOrigins: setOf(origin(), 32),
+} as const;
 
 function clientSecret(object: MakeObject) {
   return object({
@@ -164,24 +182,20 @@ function oauthClient(unknownFields: UnknownFields) {
   const object = objectsWith(unknownFields);
   const spec = object({
     className: className(),
-    clientId: text(
-      128,
-      CLIENT_ID,
-      'is not a client id: letters, digits and . _ ~ - only, beginning with one of the first two',
-    ).optional(),
-    displayName: label(100).optional(),
-    clientUri: webAddress().optional(),
-    logoUri: webAddress().optional(),
-    policyUri: webAddress().optional(),
-    tosUri: webAddress().optional(),
-    contacts: setOf(label(254), 10).default([]),
+    clientId: OWN_FIELDS.clientId.optional(),
+    displayName: OWN_FIELDS.displayName.optional(),
+    clientUri: OWN_FIELDS.clientUri.optional(),
+    logoUri: OWN_FIELDS.logoUri.optional(),
+    policyUri: OWN_FIELDS.policyUri.optional(),
+    tosUri: OWN_FIELDS.tosUri.optional(),
+    contacts: OWN_FIELDS.contacts.default([]),
     suspended: z.boolean().default(false),
     revokeTokensBefore: time().optional(),
     auth: auth(object).prefault({}),
     grantTypes: setOf(text(128), 16).default(['authorization_code']),
-    redirectUris: uris(),
-    postLogoutRedirectUris: uris(),
-    allowedCorsOrigins: setOf(origin(), 32).default([]),
+    redirectUris: OWN_FIELDS.redirectUris.default([]),
+    postLogoutRedirectUris: OWN_FIELDS.postLogoutRedirectUris.default([]),
+    allowedCorsOrigins: OWN_FIELDS.allowedCorsOrigins.default([]),
     scopes: scopes(),
     defaultScopes: scopes(),
     audiences: audiences(),
@@ -208,6 +222,8 @@ function oauthClient(unknownFields: UnknownFields) {
 /** One schema for each treatment of unknown fields. */
 export const OAUTH_CLIENT = { refuse: oauthClient('refuse'), ignore: oauthClient('ignore') } as const;
 
-/** A well-shaped OAuthClient with all defaults filled in. Durations are seconds, times epoch milliseconds. */
-export type OAuthClientManifest = z.output<(typeof OAUTH_CLIENT)['ignore']>;
+/**
+ * What counts of a well-shaped OAuthClient, with all defaults filled in. Durations are seconds, times epoch milliseconds.
+ */
+export type OAuthClientManifest = Pick<z.output<(typeof OAUTH_CLIENT)['ignore']>, 'spec'>;
 export type OAuthClientSpec = OAuthClientManifest['spec'];

@@ -2,11 +2,13 @@
 // of it, and the registry that follows. A change is judged alone; whatever else it touches is found by the claims. Nothing
 // here waits: when what is judged is decided in registry-sync.ts.
 
-import { type AdmissionContext, type ClientVerdict, clientVerdict, findClient } from '../admission/admit-client.ts';
+import { type AdmissionContext, type ClientVerdict, clientVerdict, judgeRead } from '../admission/admit-client.ts';
 import { ClientClaims, claimOf } from '../admission/client-claims.ts';
 import type { DefaultPolicy } from '../admission/client-policy.ts';
+import { specOf } from '../admission/client-reader.ts';
 import { type ClientVerifiers, livingVerifiers } from '../admission/client-verifier.ts';
 import { selects } from '../admission/label-selector.ts';
+import type { OAuthClientSpec } from '../admission/oauth-client.ts';
 import type { Policy } from '../admission/policy-violations.ts';
 import type { References } from '../admission/references.ts';
 import type { Client } from '../oauth/client.ts';
@@ -15,9 +17,9 @@ import { GRANT_TYPES } from '../oauth/grants/index.ts';
 import { KeyRing } from '../oauth/keys.ts';
 import type { Clock } from '../oauth/ports.ts';
 import { Registry, type RegistryDraft } from '../oauth/registry.ts';
-import { isOurs, type KeptClient, sourceOfKept } from './kept-client.ts';
+import { isOurs, type ReadableClient } from './kept-client.ts';
 import type { KubernetesObject } from './resources.ts';
-import { SharedValues } from './shared-values.ts';
+import { ServedClient } from './served-client.ts';
 
 export interface AdmittedClientsOptions {
   readonly releaseNamespace: string;
@@ -44,18 +46,18 @@ export interface ServedState {
 }
 
 interface Entry {
-  object: KeptClient;
+  object: ReadableClient;
   /** What it came to by itself; undefined until it was judged. */
   alone: Judged | undefined;
   /** Undefined when it is refused. */
   served: Client | undefined;
-  /** As of the latest {@link AdmittedClients.publish}. */
-  published: ServedState | undefined;
+  /** What `served` follows from; undefined until the first {@link AdmittedClients.publish}. */
+  published: Judged | undefined;
 }
 
 interface Judged {
   /** What it was judged by: with the same two the same client comes of it, whatever the policies say. */
-  readonly object: KeptClient;
+  readonly object: ReadableClient;
   readonly verifiers: ClientVerifiers | undefined;
   readonly clientId: string;
   readonly client: Client | undefined;
@@ -68,7 +70,8 @@ export class AdmittedClients {
   readonly #context: AdmissionContext;
   readonly #entries = new Map<string, Entry>();
   readonly #claims = new ClientClaims<string>();
-  readonly #shared = new SharedValues();
+  /** For each manifest that several share, a client of it. */
+  readonly #like = new WeakMap<OAuthClientSpec, Client>();
   /** By namespace: those that are about it. */
   readonly #matching = new Map<string, readonly Policy[]>();
   #policies: readonly Policy[] = [];
@@ -166,7 +169,7 @@ export class AdmittedClients {
       client:
         isSame && client !== undefined && !hasExpiry(verifiers)
           ? before.client
-          : client && this.#shared.sharing(client),
+          : client && this.#sharing(client, entry.object),
     };
     this.#unpublished.add(uid);
   }
@@ -187,19 +190,20 @@ export class AdmittedClients {
 
   /** What of a client the present registry serves, or refuses. */
   servedState(uid: string): ServedState | undefined {
-    return this.#entries.get(uid)?.published;
+    const published = this.#entries.get(uid)?.published;
+    return published && { generation: published.object.generation, secretRevision: published.verifiers?.revision };
   }
 
   #serve(uid: string): void {
     const entry = this.#entries.get(uid);
     if (entry?.alone === undefined) return;
-    const { object, verifiers, clientId, client: alone } = entry.alone;
+    const { object, clientId, client: alone } = entry.alone;
     const amongAll = this.#claims.faultsOf(uid);
     const client = amongAll.length === 0 ? alone : undefined;
     const isFirst = entry.published === undefined;
     if (!isFirst) this.#count(entry, -1);
     const wasServed = entry.served;
-    entry.published = { generation: object.metadata.generation ?? 1, secretRevision: verifiers?.revision };
+    entry.published = entry.alone;
     entry.served = client;
     this.#count(entry, 1);
     if (client !== wasServed) {
@@ -222,9 +226,21 @@ export class AdmittedClients {
     return this.#draft;
   }
 
-  #findings(object: KeptClient) {
-    const source = sourceOfKept(object);
-    return findClient(source, { ...this.#context, policies: this.#policiesOf(source.namespace) });
+  #findings(object: ReadableClient) {
+    const { reading, namespace } = object;
+    const read =
+      reading.shared === undefined
+        ? { manifest: undefined, faults: reading.faults }
+        : { manifest: { spec: specOf(reading) }, faults: [] };
+    return judgeRead(object, read, { ...this.#context, policies: this.#policiesOf(namespace) });
+  }
+
+  /** The same client, made of what others have too. */
+  #sharing(client: Client, { reading: { shared } }: ReadableClient): Client {
+    if (shared === undefined) return client;
+    const like = this.#like.get(shared) ?? client;
+    if (like === client) this.#like.set(shared, client);
+    return new ServedClient(client, like);
   }
 
   #policiesOf(namespace: string): readonly Policy[] {
@@ -241,7 +257,7 @@ export class AdmittedClients {
     const answers = new Map<string, boolean>();
     const uids: string[] = [];
     for (const [uid, { object }] of this.#entries) {
-      const { namespace = '' } = object.metadata;
+      const { namespace } = object;
       let answer = answers.get(namespace);
       if (answer === undefined) {
         answer = isMeant(namespace);

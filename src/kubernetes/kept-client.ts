@@ -1,18 +1,59 @@
-// What a token server keeps of an OAuthClient: as text what it may have to judge again, because a tree of small objects
-// takes four times the room of its text, and there may be a hundred thousand.
+// What a token server keeps of an OAuthClient: which object it is, and what was read of it. There may be a hundred thousand,
+// so it is one flat object that answers as its own metadata.
 
-import { classOf, type SourceObject } from '../admission/manifest.ts';
-import type { KubernetesObject } from './resources.ts';
-import { sourceOf } from './source-object.ts';
+import { ClientReader, type ClientReading } from '../admission/client-reader.ts';
+import { classOf, type ObjectIdentity } from '../admission/manifest.ts';
+import { apiVersionOf, type KubernetesObject, OAUTH_CLIENTS, type ObjectMeta } from './resources.ts';
 
 /** An OAuthClient as a reflector keeps it. */
-export type KeptClient = KubernetesObject & {
-  /** The text of its `spec`; undefined for one of another class, of which nothing is kept. */
-  readonly specText: string | undefined;
-};
+export class KeptClient implements KubernetesObject, ObjectMeta, ObjectIdentity {
+  readonly [field: string]: unknown;
+  readonly name: string;
+  readonly namespace: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly generation: number;
+  declare readonly deletionTimestamp?: string;
+  /** Undefined for one of another class, of which nothing is kept. */
+  readonly reading: ClientReading | undefined;
+  /** Whole seconds take no room of their own. */
+  readonly #createdAtSeconds: number;
+
+  constructor({ metadata }: KubernetesObject, namespace: string, reading: ClientReading | undefined) {
+    this.name = metadata.name;
+    this.namespace = namespace;
+    this.uid = metadata.uid;
+    this.resourceVersion = metadata.resourceVersion;
+    this.generation = metadata.generation ?? 1;
+    if (metadata.deletionTimestamp !== undefined) this.deletionTimestamp = metadata.deletionTimestamp;
+    this.reading = reading;
+    this.#createdAtSeconds = Date.parse(metadata.creationTimestamp) / 1000;
+  }
+
+  get apiVersion(): string {
+    return apiVersionOf(OAUTH_CLIENTS);
+  }
+
+  get kind(): string {
+    return OAUTH_CLIENTS.kind;
+  }
+
+  get metadata(): ObjectMeta {
+    return this;
+  }
+
+  get createdAt(): number {
+    return this.#createdAtSeconds * 1000;
+  }
+
+  get creationTimestamp(): string {
+    return new Date(this.createdAt).toISOString();
+  }
+}
 
 /** Keeps OAuthClients of one class. Namespaces, of which there are few, are kept once. */
-export function clientKeeper(className: string): (object: KubernetesObject) => KubernetesObject {
+export function clientKeeper(className: string): (object: KubernetesObject) => KeptClient {
+  const reader = new ClientReader();
   const namespaces = new Map<string, string>();
   const once = (namespace: string) => {
     const known = namespaces.get(namespace);
@@ -20,32 +61,18 @@ export function clientKeeper(className: string): (object: KubernetesObject) => K
     return known ?? namespace;
   };
   return (object) => {
-    const { apiVersion, kind, metadata } = object;
-    const {
-      name,
-      namespace = '',
-      uid,
-      resourceVersion,
-      generation = 1,
-      creationTimestamp,
-      deletionTimestamp,
-    } = metadata;
-    const kept = { name, namespace: once(namespace), uid, resourceVersion, generation, creationTimestamp };
+    const { apiVersion, kind, metadata, spec } = object;
+    const { name, namespace = '', uid } = metadata;
     const isOurs = classOf(object) === className;
-    return {
-      ...{ apiVersion, kind },
-      metadata: deletionTimestamp === undefined ? kept : { ...kept, deletionTimestamp },
-      specText: isOurs ? JSON.stringify(object.spec ?? null) : undefined,
-    };
+    const reading = isOurs ? reader.read({ apiVersion, kind, metadata: { name, namespace, uid }, spec }) : undefined;
+    return new KeptClient(object, once(namespace), reading);
   };
 }
 
-/** Whether it is of this class and not being deleted. */
-export function isOurs(object: KubernetesObject): object is KeptClient {
-  return typeof object.specText === 'string' && object.metadata.deletionTimestamp === undefined;
-}
+/** One of this class. */
+export type ReadableClient = KeptClient & { readonly reading: ClientReading };
 
-/** The object as the judge takes it. */
-export function sourceOfKept({ specText = 'null', ...object }: KeptClient): SourceObject {
-  return sourceOf({ ...(object as KubernetesObject), spec: JSON.parse(specText) });
+/** Whether it is of this class and not being deleted. */
+export function isOurs(object: KubernetesObject): object is ReadableClient {
+  return object instanceof KeptClient && object.reading !== undefined && object.deletionTimestamp === undefined;
 }

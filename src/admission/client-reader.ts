@@ -1,0 +1,82 @@
+// Reading OAuthClients of which many say the same: what they have in common is read once and kept once, so that each costs
+// what it says for itself. What comes of it is what the schema alone says (oauth-client.ts).
+
+import type { Fault } from './conditions.ts';
+import { API_VERSION, fieldsOf, metadata, objectsWith, readManifest } from './manifest.ts';
+import { OAUTH_CLIENT, type OAuthClientSpec, OWN_FIELDS } from './oauth-client.ts';
+
+type OwnField = keyof typeof OWN_FIELDS;
+
+/** A client that could be read: its own fields, as far as it has any, beside those that it shares with others. */
+export type ReadClient = Partial<Pick<OAuthClientSpec, OwnField>> & { readonly shared: OAuthClientSpec };
+
+/** What came of reading a manifest. */
+export type ClientReading = ReadClient | { readonly shared: undefined; readonly faults: readonly Fault[] };
+
+/** The whole `spec` that was read. */
+export function specOf({ shared, ...own }: ReadClient): OAuthClientSpec {
+  return { ...shared, ...own };
+}
+
+const METADATA = metadata(objectsWith('ignore'));
+const IN_COMMON = { apiVersion: API_VERSION, kind: 'OAuthClient', metadata: { name: 'any' } } as const;
+
+/** So many different values are known; then it begins anew, and what was handed out stays what it is. */
+const MOST_KNOWN = 20_000;
+
+/** Reads manifests in which unknown fields are ignored. */
+export class ClientReader {
+  readonly #known = new Map<string, unknown>();
+
+  /** Never throws, whatever the manifest is. */
+  read(manifest: unknown): ClientReading {
+    return this.#parts(fieldsOf(manifest)) ?? whole(manifest);
+  }
+
+  /** Undefined for whatever cannot be read in parts: the schema says what is wrong with it. */
+  #parts({ apiVersion, kind, metadata, spec }: Readonly<Record<string, unknown>>): ReadClient | undefined {
+    if (apiVersion !== API_VERSION || kind !== 'OAuthClient') return undefined;
+    if (typeof spec !== 'object' || spec === null || Array.isArray(spec)) return undefined;
+    const fields = Object.entries(spec).filter(([, value]) => value !== null);
+    const common = Object.fromEntries(fields.filter(([name]) => !isOwn(name)));
+    const shared = this.#once(JSON.stringify(common), () => this.#shared(common));
+    if (shared === undefined || !METADATA.safeParse(metadata).success) return undefined;
+    const read: Record<string, unknown> = { shared };
+    for (const [name, value] of fields) {
+      if (!isOwn(name)) continue;
+      const { success, data } = OWN_FIELDS[name].safeParse(value);
+      if (!success) return undefined;
+      read[name] = data;
+    }
+    return read as unknown as ReadClient;
+  }
+
+  #shared(common: object): OAuthClientSpec | undefined {
+    const { manifest } = readManifest(OAUTH_CLIENT.ignore, { ...IN_COMMON, spec: common });
+    if (manifest === undefined) return undefined;
+    // Two that are not the same may still have the same scopes.
+    const members = Object.entries(manifest.spec).map(([name, value]) => [
+      name,
+      typeof value === 'object' ? this.#once(`${name} ${JSON.stringify(value)}`, () => value) : value,
+    ]);
+    return Object.fromEntries(members) as OAuthClientSpec;
+  }
+
+  #once<Value>(text: string, make: () => Value): Value {
+    const known = this.#known.get(text);
+    if (known !== undefined) return known as Value;
+    const value = make();
+    if (this.#known.size >= MOST_KNOWN) this.#known.clear();
+    this.#known.set(text, value);
+    return value;
+  }
+}
+
+function isOwn(field: string): field is OwnField {
+  return Object.hasOwn(OWN_FIELDS, field);
+}
+
+function whole(manifest: unknown): ClientReading {
+  const read = readManifest(OAUTH_CLIENT.ignore, manifest);
+  return read.manifest === undefined ? { shared: undefined, faults: read.faults } : { shared: read.manifest.spec };
+}

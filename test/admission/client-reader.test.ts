@@ -1,0 +1,76 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { ClientReader, type ClientReading, specOf } from '../../src/admission/client-reader.ts';
+import { readManifest } from '../../src/admission/manifest.ts';
+import { OAUTH_CLIENT } from '../../src/admission/oauth-client.ts';
+import { type Schema, valuesOf } from '../cluster/generated-manifests.ts';
+import { clientDocument, WEB } from './world.ts';
+
+const CRD = join(import.meta.dirname, '../../crds/oauthclients.yaml');
+const { openAPIV3Schema } = parse(readFileSync(CRD, 'utf8')).spec.versions[0].schema as {
+  readonly openAPIV3Schema: { readonly properties: { readonly spec: Schema } };
+};
+
+const told = (reading: ClientReading) =>
+  reading.shared === undefined ? { faults: reading.faults } : { spec: specOf(reading) };
+function toldBySchema(document: unknown) {
+  const { manifest, faults } = readManifest(OAUTH_CLIENT.ignore, document);
+  return manifest === undefined ? { faults } : { spec: manifest.spec };
+}
+/** Through JSON, as everything comes that is read this way. */
+const manifest = (spec: unknown, metadata: object = {}) =>
+  JSON.parse(JSON.stringify(clientDocument(spec as Readonly<Record<string, unknown>>, { uid: 'uid-1', ...metadata })));
+
+describe('a reader of many clients', () => {
+  it('says of each what the schema says', () => {
+    const reader = new ClientReader();
+    const metadata = fc.constantFrom({}, { name: 'other' }, { name: 'A' }, { namespace: null }, { uid: 7 });
+    const documents = fc.tuple(valuesOf(openAPIV3Schema.properties.spec), metadata);
+    const outcomes = { spec: 0, faults: 0 };
+    fc.assert(
+      fc.property(documents, ([spec, metadata]) => {
+        const document = manifest(spec, metadata);
+        const expected = toldBySchema(document);
+        expect(told(reader.read(document))).toEqual(expected);
+        outcomes['spec' in expected ? 'spec' : 'faults']++;
+      }),
+      { numRuns: 1000 },
+    );
+    expect(Math.min(outcomes.spec, outcomes.faults)).toBeGreaterThan(50);
+  }, 60_000);
+
+  it.each([
+    ['no object', 'text'],
+    ['another kind', { ...manifest(WEB), kind: 'ClientPolicy' }],
+    ['another version', { ...manifest(WEB), apiVersion: 'grantry.dev/v2' }],
+    ['no spec', { ...manifest(WEB), spec: undefined }],
+    ['a list as spec', manifest([])],
+    ['no metadata', { ...manifest(WEB), metadata: undefined }],
+  ])('says what is wrong with %s', (_, document) => {
+    expect(told(new ClientReader().read(document))).toEqual(toldBySchema(document));
+  });
+
+  it('keeps once what clients have in common, and apart what is their own', () => {
+    const reader = new ClientReader();
+    const one = reader.read(manifest({ ...WEB, displayName: 'One' }, { name: 'one' }));
+    const other = reader.read(manifest({ ...WEB, redirectUris: ['https://other.example/cb'] }, { name: 'other' }));
+    const third = reader.read(manifest({ ...WEB, requireState: true }));
+    expect(other.shared).toBe(one.shared);
+    expect(third.shared).not.toBe(one.shared);
+    expect(third.shared?.scopes).toBe(one.shared?.scopes);
+    expect(told(one)).toMatchObject({ spec: { displayName: 'One', redirectUris: WEB.redirectUris } });
+    expect(told(other)).toMatchObject({ spec: { redirectUris: ['https://other.example/cb'] } });
+  });
+
+  it('lets no client speak for another by a field of an odd name', () => {
+    const reader = new ClientReader();
+    const spec = { grantTypes: ['client_credentials'] };
+    const text = JSON.stringify(manifest({ ...spec, odd: { scopes: ['admin'], suspended: true }, constructor: 1 }));
+    const document = JSON.parse(text.replace('"odd"', '"__proto__"'));
+    expect(told(reader.read(document))).toEqual(toldBySchema(manifest(spec)));
+    expect(told(reader.read(manifest(spec)))).toEqual(toldBySchema(manifest(spec)));
+  });
+});
