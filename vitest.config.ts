@@ -1,19 +1,20 @@
 import { defineConfig } from 'vitest/config';
 
 // `fast` opens no socket; `servers` runs grantry over real HTTP; `redis` starts redis-server; `cluster` starts a
-// Kubernetes API server; `browser` drives the system's Chromium.
+// Kubernetes API server; `chart` runs Helm; `browser` drives the system's Chromium.
 const servers = ['http', 'clients', 'kubernetes', 'processes', 'webhook'].map(
   (folder) => `test/${folder}/**/*.test.ts`,
 );
 const redis = ['test/redis/**/*.test.ts'];
 const cluster = ['test/cluster/**/*.test.ts'];
+const chart = ['test/chart/**/*.test.ts'];
 const browser = ['test/browser/**/*.test.ts'];
 
 export default defineConfig({
   test: {
     projects: [
       {
-        test: { name: 'fast', include: ['test/**/*.test.ts'], exclude: [...servers, ...redis, ...cluster, ...browser] },
+        test: { name: 'fast', include: ['test/**/*.test.ts'], exclude: [...servers, ...redis, ...cluster, ...chart, ...browser] },
       },
       { test: { name: 'servers', include: servers, testTimeout: 20_000 } },
       // Most of their time is waiting for servers: more files at once than there are cores.
@@ -36,6 +37,16 @@ export default defineConfig({
           testTimeout: 60_000,
           hookTimeout: 60_000,
           maxWorkers: 3,
+          sequence: { groupOrder: 2 },
+        },
+      },
+      // One API server for the file that needs it, and Helm as a process of its own each time.
+      {
+        test: {
+          name: 'chart',
+          include: chart,
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
           sequence: { groupOrder: 2 },
         },
       },

@@ -1,9 +1,10 @@
 // The programs that tests need from outside npm: installs what it can (apt, as root, on Debian and its kin), builds the
-// API server (kubernetes-assets.mjs), and names what stays missing with the way to get it. By itself: `node
-// scripts/test-setup.mjs`.
+// API server (kubernetes-assets.mjs), fetches Helm (chart-assets.mjs), and names what stays missing with the way to get it.
+// By itself: `node scripts/test-setup.mjs`.
 
 import { fileURLToPath } from 'node:url';
 import { canInstall, installGo, installPackagesOfDebian, isInstalled } from './apt.mjs';
+import { chartAssets } from './chart-assets.mjs';
 import { kubernetesAssets } from './kubernetes-assets.mjs';
 
 /** One program: the names it goes by, its Debian package, how else to get it, and the vitest project that cannot run without. */
@@ -36,6 +37,13 @@ export async function setUpPrograms() {
   const programs = installPrograms().map((program) => ({ project: program.project, sentence: explain(program) }));
   const { folder, missing } = await kubernetesAssets({ installGo });
   if (missing !== undefined) programs.push({ project: 'cluster', sentence: missing });
+  const chart = chartAssets({ installGo });
+  for (const sentence of chart.missing) {
+    programs.push({ project: chart.folder === undefined ? 'chart' : undefined, sentence });
+  }
+  if (missing !== undefined && chart.folder !== undefined) {
+    programs.push({ project: 'chart', sentence: 'the tests of the chart need the API server, too' });
+  }
   return { missing: programs, environment: folder === undefined ? {} : { KUBEBUILDER_ASSETS: folder } };
 }
 

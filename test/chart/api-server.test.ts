@@ -1,0 +1,184 @@
+// The chart on a real API server: it accepts every rendering, and Helm finds there what speaks against an install. No node
+// and no controller manager run, so no pod ever starts; that is the business of test/e2e.
+
+import { globSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ApiServer } from '../cluster/api-server.ts';
+import { Cluster, type Manifest } from '../cluster/cluster.ts';
+import { until } from '../until.ts';
+import {
+  ASSETS,
+  CHART,
+  CI_VALUES,
+  HELMS,
+  type HelmName,
+  type HelmResult,
+  helm,
+  MINIMAL,
+  manifests,
+  template,
+} from './helm.ts';
+
+const LONGEST_RELEASE = 'abcdefghij-abcdefghij-abcdefghij-abcdefghij-abcdefghi';
+
+let server: ApiServer;
+let cluster: Cluster;
+
+beforeAll(async () => {
+  server = await ApiServer.start();
+  cluster = new Cluster(server.address);
+  const files = globSync('crds/*.yaml', { cwd: ASSETS }).flatMap((file) => ['-f', join(ASSETS, file)]);
+  await mustKubectl('apply', '--server-side', ...files);
+  await mustKubectl('wait', '--for=condition=Established', '--timeout=60s', 'crd', '--all');
+});
+
+afterAll(() => server?.stop());
+
+async function mustKubectl(...args: readonly string[]): Promise<string> {
+  const { code, output, errors } = await cluster.kubectl(args);
+  if (code !== 0) throw new Error(errors);
+  return output;
+}
+
+interface Place {
+  readonly release: string;
+  readonly namespace: string;
+}
+
+/** `helm` on the cluster. */
+async function run(name: HelmName, command: string, { release, namespace }: Place, args: readonly string[] = []) {
+  const chart = command === 'uninstall' ? [] : [CHART];
+  return await helm(name, [command, release, ...chart, '--namespace', namespace, ...args], cluster.adminKubeconfig);
+}
+
+async function install(name: HelmName, place: Place, args: readonly string[] = []): Promise<HelmResult> {
+  return await run(name, 'install', place, ['--create-namespace', ...MINIMAL, ...args]);
+}
+
+async function must(result: Promise<HelmResult>): Promise<void> {
+  const { code, errors } = await result;
+  if (code !== 0) throw new Error(errors);
+}
+
+/** A mistaken install says what to set. */
+async function refusal(result: Promise<HelmResult>): Promise<string> {
+  const { code, errors } = await result;
+  expect([errors, code]).toEqual([errors, 1]);
+  return errors;
+}
+
+async function markCrds(version: string): Promise<void> {
+  await mustKubectl('annotate', '--overwrite', 'crd/oauthclients.grantry.dev', `grantry.dev/version=${version}`);
+}
+
+async function mayListSecrets(account: string, namespace: string): Promise<boolean> {
+  const { output } = await cluster.kubectl(['auth', 'can-i', 'list', 'secrets', '--as', account, '-n', namespace]);
+  return output.trim() === 'yes';
+}
+
+// In this order: an API server has one set of CRDs, and each of these stories begins with what the one before left.
+describe('Helm on a cluster', () => {
+  const first = { release: 'grantry', namespace: 'first' };
+  const second = { release: 'grantry', namespace: 'second' };
+
+  beforeAll(async () => {
+    // What no API server makes by itself while nothing else of a cluster runs.
+    await cluster.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'kube-system' } });
+  });
+
+  it('is told to install the CRDs where they are missing', async () => {
+    expect(await refusal(install('helm-4.1', first, ['--set', 'crds.enabled=false']))).toContain('crds.enabled=true');
+  });
+
+  it('installs, and says what to do next', async () => {
+    const { code, output, errors } = await install('helm-3.17', first);
+    expect([code, errors]).toEqual([0, '']);
+    const commands = output.match(/^ {2}(kubectl|helm) .*/gm) ?? [];
+    expect(commands.map((line) => line.trim().split(' ').slice(0, 2).join(' '))).toEqual([
+      'kubectl -n',
+      'helm test',
+      'kubectl -n',
+    ]);
+  });
+
+  it('is told to give a second install a class and no CRDs', async () => {
+    for (const name of HELMS) {
+      expect(await refusal(install(name, second))).toMatch(/crds\.enabled=false.*className/);
+      expect(await refusal(install(name, second, ['--set', 'crds.enabled=false']))).toMatch(/first.*className/);
+    }
+    expect(await refusal(install('helm-4.1', { release: 'other', namespace: 'first' }))).toContain('--namespace');
+  });
+
+  it('installs a second time, of another class', async () => {
+    await must(install('helm-4.1', second, ['--set', 'crds.enabled=false,className=second']));
+    await must(run('helm-3.17', 'upgrade', second, [...MINIMAL, '--set', 'crds.enabled=false,className=second']));
+    await must(run('helm-4.1', 'upgrade', first, MINIMAL));
+  });
+
+  it('refuses CRDs of another version, unless they are its own and older', async () => {
+    await markCrds('99.0.0');
+    expect(await refusal(run('helm-3.17', 'upgrade', first, MINIMAL))).toContain('crds.enabled=false');
+    await markCrds('0.0.1');
+    const args = [...MINIMAL, '--set', 'crds.enabled=false,className=second'];
+    expect(await refusal(run('helm-4.1', 'upgrade', second, args))).toContain('crds/');
+    await must(run('helm-4.1', 'upgrade', first, MINIMAL));
+    await must(run('helm-4.1', 'upgrade', second, args));
+  });
+
+  it('keeps CRDs, clients and Secrets over crds.enabled=false, an uninstall and an install of the same name', async () => {
+    const client = {
+      ...{ apiVersion: 'grantry.dev/v1alpha1', kind: 'OAuthClient', metadata: { namespace: 'default', name: 'kept' } },
+      spec: { grantTypes: ['client_credentials'] },
+    };
+    const [{ metadata }] = (await cluster.apply(client)) as [Manifest];
+    await must(run('helm-4.1', 'upgrade', first, [...MINIMAL, '--set', 'crds.enabled=false']));
+    await must(run('helm-3.17', 'upgrade', first, MINIMAL));
+    await must(run('helm-3.17', 'uninstall', first));
+    await must(install('helm-4.1', first));
+    const kept = await cluster.call('GET', '/apis/grantry.dev/v1alpha1/namespaces/default/oauthclients/kept');
+    expect([kept.status, kept.body.metadata.uid]).toEqual([200, metadata.uid]);
+  });
+
+  it('takes them up under another name, of 53 characters, when it is told to', async () => {
+    await must(run('helm-4.1', 'uninstall', first));
+    const place = { release: LONGEST_RELEASE, namespace: 'first' };
+    expect(await refusal(install('helm-4.1', place))).toMatch(/ownership/);
+    await must(install('helm-3.17', place, ['--take-ownership']));
+    await must(run('helm-3.17', 'uninstall', place));
+  });
+
+  it('gives no right on Secrets of other namespaces where watchNamespaces names some', async () => {
+    await cluster.apply(
+      ...['shop', 'bank'].map((name) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })),
+    );
+    const place = { release: 'some', namespace: 'some' };
+    await must(install('helm-4.1', place, ['--set', 'crds.enabled=false,className=some,watchNamespaces={shop}']));
+    for (const part of ['controller', 'server']) {
+      const account = `system:serviceaccount:some:some-grantry-${part}`;
+      // The authorizer learns of bindings by a watch of its own.
+      await until(`${part} has its rights`, () => mayListSecrets(account, 'some'));
+      if (part === 'controller') await until('the controller has those in shop', () => mayListSecrets(account, 'shop'));
+      else expect(await mayListSecrets(account, 'shop')).toBe(false);
+      expect(await mayListSecrets(account, 'bank')).toBe(false);
+    }
+  });
+
+  it.each(Object.entries(CI_VALUES))('every object of ci/%s-values.yaml is valid', async (show, file) => {
+    const rendered = await template(['--values', file], { namespace: `dry-run-${show}` });
+    const objects = manifests(rendered);
+    const named = objects.map(({ metadata }) => metadata.namespace).filter((name) => name !== undefined);
+    const namespaces = [...new Set(named)].map((name) => ({
+      ...{ apiVersion: 'v1', kind: 'Namespace' },
+      metadata: { name, labels: { 'pod-security.kubernetes.io/enforce': 'restricted' } },
+    }));
+    // A pod is valid only if its ServiceAccount is there.
+    await cluster.apply(...namespaces, ...objects.filter(({ kind }) => kind === 'ServiceAccount'));
+    const { code, output, errors } = await cluster.kubectl(
+      ['apply', '--server-side', '--force-conflicts', '--dry-run=server', '--validate=strict', '-f', '-'],
+      { input: rendered },
+    );
+    expect([code, errors]).toEqual([0, '']);
+    expect(output.trim().split('\n').length).toBe(objects.length);
+  });
+});

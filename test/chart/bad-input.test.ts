@@ -1,0 +1,74 @@
+// Values that cannot work are refused before anything is installed, with a sentence that names what to set.
+
+import { expect, it } from 'vitest';
+import { CHART, HELMS, helm, MINIMAL } from './helm.ts';
+
+const DEV_REDIS = ['--set', 'redis.dev.enabled=true'];
+const ISSUER = ['--set', 'issuer=https://id.example.com'];
+
+it.each<[string, readonly string[], readonly string[]]>([
+  ['no issuer', DEV_REDIS, ['issuer']],
+  [
+    'an issuer of http that is not on loopback',
+    [...DEV_REDIS, '--set', 'issuer=http://id.example.com/a'],
+    ['issuer', 'https://id.example.com/a'],
+  ],
+  [
+    'an issuer of http on a host that only begins like loopback',
+    [...DEV_REDIS, '--set', 'issuer=http://localhost.example'],
+    ['issuer'],
+  ],
+  ['an issuer that is no address', [...DEV_REDIS, '--set', 'issuer=id.example.com'], ['issuer']],
+  ['an issuer with a slash at its end', [...DEV_REDIS, '--set', 'issuer=https://id.example.com/'], ['issuer']],
+  ['no Redis', ISSUER, ['redis.url', 'redis.dev.enabled']],
+  ['two Redis', [...MINIMAL, '--set', 'redis.url=redis://redis:6379'], ['redis.url', 'redis.dev.enabled']],
+  ['a password in the address of Redis', [...ISSUER, '--set', 'redis.url=redis://a:b@redis'], ['url']],
+  [
+    'an autoscaler and a number of servers',
+    [...MINIMAL, '--set', 'server.autoscaling.enabled=true,server.replicas=2'],
+    ['server.replicas', 'server.autoscaling.enabled'],
+  ],
+  ['a webhook secret without a webhook', [...MINIMAL, '--set', 'webhook.existingSecret=a'], ['webhook.url']],
+  [
+    'half of a pair of certificate and key',
+    [...ISSUER, '--set', 'redis.url=rediss://redis,redis.tls.existingSecret=a,redis.tls.keyKey=b'],
+    ['redis.tls.certificateKey'],
+  ],
+  [
+    'TLS for a Redis that is spoken to without',
+    [...ISSUER, '--set', 'redis.url=redis://redis,redis.tls.existingSecret=a'],
+    ['rediss'],
+  ],
+  ['an HTTPRoute of no Gateway', [...MINIMAL, '--set', 'httpRoute.enabled=true'], ['httpRoute.parentRefs']],
+  [
+    'a test in a namespace that is not watched',
+    [...MINIMAL, '--set', 'watchNamespaces={shop},tests.namespace=bank'],
+    ['tests.namespace'],
+  ],
+  [
+    'a drain that outlasts the pod',
+    [...MINIMAL, '--set', 'config.drainDelay=30s'],
+    ['server.terminationGracePeriodSeconds'],
+  ],
+  ['a value that does not exist', [...MINIMAL, '--set', 'config.logLevle=debug'], ['logLevle']],
+  ['a log level that does not exist', [...MINIMAL, '--set', 'config.logLevel=loud'], ['logLevel']],
+  [
+    'a setting of grantry among the further variables',
+    [...MINIMAL, '--set', 'server.extraEnv[0].name=GRANTRY_PORT'],
+    ['extraEnv'],
+  ],
+])('%s is refused', async (_, args, named) => {
+  for (const name of HELMS) {
+    const { code, errors } = await helm(name, ['template', 'grantry', CHART, ...args]);
+    expect(code).not.toBe(0);
+    for (const value of named) expect(errors).toContain(value);
+  }
+});
+
+it.each(['http://localhost:9400', 'http://127.0.0.1:9400', 'http://[::1]:9400', 'https://id.example.com/auth'])(
+  'the issuer %s is accepted',
+  async (issuer) => {
+    const { code } = await helm('helm-4.1', ['template', 'grantry', CHART, ...DEV_REDIS, '--set', `issuer=${issuer}`]);
+    expect(code).toBe(0);
+  },
+);

@@ -1,0 +1,176 @@
+// What Helm makes of the chart, for each values file of charts/grantry/ci. The whole renderings lie in golden/; after a
+// wanted change: `vitest run --project chart -u`.
+
+import { describe, expect, it } from 'vitest';
+import { readSettings, variableReference } from '../../src/processes/config.ts';
+import type { Manifest } from '../cluster/cluster.ts';
+import { CHART, CI_VALUES, HELMS, helm, MINIMAL, render, template } from './helm.ts';
+
+const LONGEST_RELEASE = 'abcdefghij-abcdefghij-abcdefghij-abcdefghij-abcdefghi';
+
+/** Pod templates and pods, with the kind and name of what holds them. */
+function pods(objects: readonly Manifest[]): readonly { readonly of: string; readonly spec: PodSpec }[] {
+  return objects.flatMap((object) => {
+    const of = `${object.kind} ${object.metadata.name}`;
+    const { spec } = object as { spec?: { template?: { spec: PodSpec } } };
+    if (object.kind === 'Deployment' && spec?.template) return [{ of, spec: spec.template.spec }];
+    return object.kind === 'Pod' ? [{ of, spec: spec as unknown as PodSpec }] : [];
+  });
+}
+
+interface PodSpec {
+  readonly enableServiceLinks?: boolean;
+  readonly securityContext?: object;
+  readonly terminationGracePeriodSeconds?: number;
+  readonly containers: readonly {
+    readonly securityContext?: object;
+    readonly resources?: { readonly requests?: object; readonly limits?: object };
+    readonly lifecycle?: object;
+    readonly envFrom?: readonly object[];
+    readonly volumeMounts?: readonly { readonly name: string }[];
+  }[];
+}
+
+const ofKind = (objects: readonly Manifest[], kind: string) => objects.filter((object) => object.kind === kind);
+
+describe.each(Object.entries(CI_VALUES))('the chart with ci/%s-values.yaml', (show, file) => {
+  it.each(HELMS)('passes the lint of %s', async (name) => {
+    const { code, output, errors } = await helm(name, ['lint', '--strict', CHART, '--values', file]);
+    expect([code, `${output}${errors}`]).toEqual([0, expect.not.stringMatching(/WARNING|ERROR/)]);
+  });
+
+  it('is rendered alike by every Helm, as golden/ has it', async () => {
+    const [older, newer] = await Promise.all(HELMS.map((name) => template(['--values', file], { name })));
+    expect(newer).toBe(older);
+    // The CRDs are copies, which test/chart-files.test.ts sees to.
+    const own = (older ?? '')
+      .split(/^---\n/m)
+      .filter((document) => !document.includes('kind: CustomResourceDefinition'));
+    await expect(own.join('---\n')).toMatchFileSnapshot(`golden/${show}.yaml`);
+  });
+
+  it('makes pods that Pod Security "restricted" admits, that have their share and that get no service links', async () => {
+    const found = pods(await render(['--values', file]));
+    expect(found.length).toBeGreaterThanOrEqual(3);
+    for (const { of, spec } of found) {
+      expect([of, spec.enableServiceLinks]).toEqual([of, false]);
+      expect(spec.securityContext).toMatchObject({ runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } });
+      for (const container of spec.containers) {
+        expect(container.securityContext).toEqual({
+          ...{ allowPrivilegeEscalation: false, readOnlyRootFilesystem: true },
+          capabilities: { drop: ['ALL'] },
+        });
+        expect(container.resources).toMatchObject({
+          requests: { cpu: expect.anything() },
+          limits: { memory: expect.anything() },
+        });
+        expect(container.lifecycle).toBeUndefined();
+      }
+    }
+  });
+
+  it('has no object of a kind that comes with it, but for the test, and none of a name beyond 63 characters', async () => {
+    for (const release of ['grantry', LONGEST_RELEASE]) {
+      const objects = await render(['--values', file], { release });
+      const own = objects.filter(({ apiVersion }) => apiVersion.startsWith('grantry.dev/'));
+      expect(own.map(({ metadata }) => (metadata.annotations as Record<string, string>)['helm.sh/hook'])).toEqual([
+        'test',
+      ]);
+      for (const { metadata } of objects)
+        expect([metadata.name, metadata.name.length <= 63]).toEqual([metadata.name, true]);
+      const names = objects.map(({ kind, metadata }) => `${kind} ${metadata.namespace} ${metadata.name}`);
+      expect(new Set(names).size).toBe(names.length);
+    }
+  });
+});
+
+describe('the chart', () => {
+  it('can set every GRANTRY_ variable, and the programs take what it sets', async () => {
+    const values = {
+      issuer: 'https://id.example.com',
+      className: 'shop',
+      watchNamespaces: ['shop', 'bank'],
+      config: { trustedProxies: ['10.0.0.0/8', '2001:db8::/32'], rateLimits: false, logOneTokenIn: 1_000_000 },
+      users: { existingSecret: 'people' },
+      pepper: { existingSecret: 'pepper' },
+      webhook: { url: 'https://siem.example.com/a', existingSecret: 'webhook' },
+      redis: {
+        ...{ url: 'rediss+sentinel://a:26379,b:26379/primary', username: 'grantry', wait: '1:100', strict: true },
+        ...{ existingSecret: 'redis', sentinelPasswordKey: 'sentinel' },
+        tls: { existingSecret: 'redis-tls', certificateKey: 'tls.crt', keyKey: 'tls.key' },
+      },
+    };
+    const args = Object.entries(values).flatMap(([name, value]) => ['--set-json', `${name}=${JSON.stringify(value)}`]);
+    const [config] = ofKind(await render(args), 'ConfigMap');
+    const environment = config?.data as Record<string, string>;
+    // The replicas are found by their Service.
+    const known = variableReference().filter(({ name }) => name !== 'GRANTRY_SERVER_ADMIN_URLS');
+    expect(Object.keys(environment).sort()).toEqual(known.map(({ name }) => name).sort());
+    expect(readSettings({ environment })).toMatchObject({
+      ...{ className: 'shop', watchNamespaces: ['shop', 'bank'], rateLimits: false, logOneTokenIn: 1_000_000 },
+      ...{ trustedProxies: ['10.0.0.0/8', '2001:db8::/32'], serverService: 'grantry-admin' },
+      redis: { passwordFile: '/etc/grantry/redis/password', caFile: '/etc/grantry/redis-tls/ca.crt', strict: true },
+    });
+  });
+
+  it('replaces servers one by one, and lets none go before another is there', async () => {
+    for (const { spec } of ofKind(await render(MINIMAL), 'Deployment')) {
+      const { strategy } = spec as { strategy: { type: string; rollingUpdate?: { maxUnavailable: number } } };
+      expect(strategy.rollingUpdate?.maxUnavailable ?? strategy.type).toSatisfy((it) => it === 0 || it === 'Recreate');
+    }
+    const server = pods(await render(MINIMAL)).find(({ of }) => of === 'Deployment grantry-server');
+    expect(server?.spec.terminationGracePeriodSeconds).toBe(45);
+  });
+
+  it('restarts pods when what they are told changes', async () => {
+    const checksums = async (...args: readonly string[]) =>
+      ofKind(await render([...MINIMAL, ...args]), 'Deployment').map(({ metadata, spec }) => {
+        const { template } = spec as { template: { metadata: { annotations?: Record<string, string> } } };
+        return [metadata.name, template.metadata.annotations?.['checksum/config']];
+      });
+    const before = await checksums();
+    expect(await checksums()).toEqual(before);
+    const after = Object.fromEntries(await checksums('--set', 'config.logLevel=debug'));
+    const changed = before.filter(([name, sum]) => sum !== after[name ?? '']).map(([name]) => name);
+    expect(changed).toEqual(['grantry-controller', 'grantry-server']);
+  });
+
+  it('leaves the number of servers to the autoscaler where there is one', async () => {
+    const objects = await render([...MINIMAL, '--set', 'server.autoscaling.enabled=true']);
+    const server = objects.find(({ kind, metadata }) => kind === 'Deployment' && metadata.name === 'grantry-server');
+    expect(server?.spec).not.toHaveProperty('replicas');
+    expect(ofKind(objects, 'HorizontalPodAutoscaler').length).toBe(1);
+  });
+
+  it('tells the controller of a pepper that somebody else made, and never mounts it there', async () => {
+    const objects = await render([...MINIMAL, '--set', 'pepper.existingSecret=pepper']);
+    const config = ofKind(objects, 'ConfigMap').map(({ data }) => data as Record<string, string>);
+    expect(config.map((data) => data.GRANTRY_PEPPER_FILE)).toEqual(['/etc/grantry/pepper/pepper']);
+    for (const { of, spec } of pods(objects)) {
+      const mounts = spec.containers.flatMap(({ volumeMounts = [] }) => volumeMounts.map(({ name }) => name));
+      if (of === 'Deployment grantry-controller')
+        expect([spec.containers[0]?.envFrom?.length, mounts]).toEqual([1, []]);
+      if (of === 'Deployment grantry-server') expect(mounts).toEqual(['pepper']);
+    }
+  });
+
+  it('gives each right of rbac/ to whom it is meant for, and with watchNamespaces none of the cluster on Secrets', async () => {
+    const everywhere = await render(MINIMAL);
+    const some = await render([...MINIMAL, '--set', 'watchNamespaces={shop,bank}']);
+    const rules = (objects: readonly Manifest[], kind: string) =>
+      ofKind(objects, kind).flatMap((role) =>
+        (role as unknown as { rules: { resources: string[] }[] }).rules.flatMap(({ resources }) => resources),
+      );
+    expect(rules(everywhere, 'ClusterRole')).toContain('secrets');
+    expect(rules(some, 'ClusterRole')).not.toContain('secrets');
+    const namespaces = ofKind(some, 'Role').map(({ metadata }) => metadata.namespace);
+    expect(new Set(namespaces)).toEqual(new Set(['grantry-system', 'shop', 'bank']));
+    for (const { metadata, roleRef } of ofKind(some, 'RoleBinding')) {
+      const role = ofKind(some, 'Role').find(
+        (each) =>
+          each.metadata.name === (roleRef as { name: string }).name && each.metadata.namespace === metadata.namespace,
+      );
+      expect([metadata.name, role?.metadata.name]).toEqual([metadata.name, (roleRef as { name: string }).name]);
+    }
+  });
+});
