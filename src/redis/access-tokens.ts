@@ -2,8 +2,9 @@
 // that redeems or rotates.
 
 import type { AccessTokenStore, StoredAccessToken } from '../oauth/token-stores.ts';
-import type { RedisConnection, Script } from './connection.ts';
+import type { RedisConnection } from './connection.ts';
 import type { RedisKeys } from './keys.ts';
+import type { Script } from './script.ts';
 import { CLOCK } from './script-clock.ts';
 import { unacknowledged } from './unanswered.ts';
 

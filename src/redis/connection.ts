@@ -9,26 +9,10 @@ import { clientMaker, type RedisCredentials } from './clients.ts';
 import { primaryOnly } from './primary-only.ts';
 import { Reassertions } from './reassertions.ts';
 import type { RedisTarget } from './redis-url.ts';
+import type { PlainRead, Script } from './script.ts';
 import type { ServerLink } from './server-link.ts';
 import { openServers, type Servers } from './servers.ts';
 import { redirectionOf, UnansweredError, unavailableReason } from './unanswered.ts';
-
-/** One atomic action: its Lua and a name for logs. Every key it touches is declared. */
-export interface Script {
-  readonly name: string;
-  readonly lua: string;
-  readonly keys: number;
-}
-
-/**
- * A command that only reads, without the guard that scripts have: its server may be a replica by now, and behind. For what
- * never changes once it is there.
- */
-export interface PlainRead {
-  readonly name: string;
-  readonly command: 'HMGET';
-  readonly keys: number;
-}
 
 type Arguments = readonly (string | number)[];
 

@@ -1,11 +1,12 @@
 // What people have let clients do, in Redis: one hash per person with a field per client uid, so that all of a person's
 // consents are found and changed in one action. A field is JSON: `access` has the scope at each audience, joined by
-// spaces, and `endsAt` says when the consent ends.
+// spaces, `endsAt` says when the consent ends, and `givenAt` when it was last given.
 
 import type { Grant } from '../oauth/grant-store.ts';
 import type { Consent, ConsentStore, GivenConsent } from '../oauth/login-stores.ts';
-import type { RedisConnection, Script } from './connection.ts';
+import type { RedisConnection } from './connection.ts';
 import type { RedisKeys } from './keys.ts';
+import type { Script } from './script.ts';
 import { CLOCK } from './script-clock.ts';
 import { joined, split } from './spaced-list.ts';
 
@@ -60,7 +61,8 @@ local before = living(redis.call('HGET', KEYS[1], ARGV[2]))
 local access = before and before.access or {}
 for at = 5, #ARGV do access[ARGV[at]] = union(access[ARGV[at]], ARGV[4]) end
 local ends = now + ARGV[3]
-redis.call('HSET', KEYS[1], ARGV[2], string.format('{"access":%s,"endsAt":%.0f}', cjson.encode(access), ends))
+local consent = string.format('{"access":%s,"endsAt":%.0f,"givenAt":%.0f}', cjson.encode(access), ends, now)
+redis.call('HSET', KEYS[1], ARGV[2], consent)
 local last, all = ends, redis.call('HGETALL', KEYS[1])
 for at = 1, #all, 2 do
   local consent = living(all[at + 1])
@@ -70,7 +72,25 @@ expire(KEYS[1], last)
 `,
 };
 
-const WITHDRAW: Script = { name: 'consentWithdraw', keys: 1, lua: "redis.call('HDEL', KEYS[1], ARGV[2])" };
+/** Answers when that was. */
+const WITHDRAW: Script = {
+  name: 'consentWithdraw',
+  keys: 1,
+  lua: `${CLOCK}
+redis.call('HDEL', KEYS[1], ARGV[2])
+return string.format('%.0f', now)
+`,
+};
+
+/** ARGV offset, client uid, when it was withdrawn. One that was given since stays. */
+const WITHDRAW_AGAIN: Script = {
+  name: 'consentWithdrawAgain',
+  keys: 1,
+  lua: `
+local json = redis.call('HGET', KEYS[1], ARGV[2])
+if json and (cjson.decode(json).givenAt or 0) <= tonumber(ARGV[3]) then redis.call('HDEL', KEYS[1], ARGV[2]) end
+`,
+};
 
 /** {@link ConsentStore} in Redis. */
 export class RedisConsents implements ConsentStore {
@@ -98,7 +118,9 @@ export class RedisConsents implements ConsentStore {
   }
 
   async withdraw(subject: string, clientUid: string): Promise<void> {
-    await this.#connection.run(WITHDRAW, [this.#keys.consentsOfUser(subject)], [clientUid]);
+    const keys = [this.#keys.consentsOfUser(subject)];
+    const time = Number(await this.#connection.run(WITHDRAW, keys, [clientUid]));
+    this.#connection.remember(WITHDRAW_AGAIN, keys, [clientUid, time]);
   }
 
   async list(subject: string): Promise<readonly GivenConsent[]> {

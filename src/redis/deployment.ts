@@ -1,7 +1,8 @@
 // Whose state this Redis holds: the issuer is written by the first replica, and every other has to agree.
 
-import type { RedisConnection, Script } from './connection.ts';
+import type { RedisConnection } from './connection.ts';
 import type { RedisKeys } from './keys.ts';
+import type { Script } from './script.ts';
 
 /** Answers the stored issuer, after storing ARGV[2] if there was none. */
 const CLAIM: Script = {

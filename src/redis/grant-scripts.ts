@@ -18,7 +18,7 @@
 // Of the SHA-256 of the secret `x` has the first 162 bits, no fewer than the secret itself has (160).
 // Lists are joined by spaces, which neither scopes (RFC 6749 §3.3) nor resources can hold; times are milliseconds.
 
-import type { Script } from './connection.ts';
+import type { Script } from './script.ts';
 import { CLOCK } from './script-clock.ts';
 import { HIGHEST_WATERMARK } from './watermarks.ts';
 

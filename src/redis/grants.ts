@@ -13,7 +13,7 @@ import type {
   RotateRequest,
   StoredGrant,
 } from '../oauth/grant-store.ts';
-import type { PlainRead, RedisConnection, Script } from './connection.ts';
+import type { RedisConnection } from './connection.ts';
 import {
   ISSUE,
   RAISE_AGAIN,
@@ -27,6 +27,7 @@ import {
 } from './grant-scripts.ts';
 import { type RedisKeys, shardOf } from './keys.ts';
 import { KnownSubjects } from './known-subjects.ts';
+import type { PlainRead, Script } from './script.ts';
 import { joined, split } from './spaced-list.ts';
 import { mayHaveRun, unacknowledged } from './unanswered.ts';
 import { type RedisWatermarks, watermarkKeys } from './watermarks.ts';

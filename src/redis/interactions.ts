@@ -3,8 +3,9 @@
 // decision or `-`, and the interaction as JSON. A decision does not prolong it.
 
 import { type Interaction, type InteractionStore, OPEN_INTERACTIONS_PER_SESSION } from '../oauth/login-stores.ts';
-import type { RedisConnection, Script } from './connection.ts';
+import type { RedisConnection } from './connection.ts';
 import type { RedisKeys } from './keys.ts';
+import type { Script } from './script.ts';
 import { CLOCK } from './script-clock.ts';
 
 /** Lua: a field read and written; one whose time is over is read as nothing. */

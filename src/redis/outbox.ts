@@ -3,9 +3,10 @@
 // sink has.
 
 import type { Alert } from '../oauth/audit.ts';
-import type { RedisConnection, Script } from './connection.ts';
+import type { RedisConnection } from './connection.ts';
 import { parseAlert } from './grants.ts';
 import type { RedisKeys } from './keys.ts';
+import type { Script } from './script.ts';
 import { CLOCK } from './script-clock.ts';
 
 /** An alert not yet delivered to every sink. */

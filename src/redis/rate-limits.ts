@@ -1,8 +1,9 @@
 // Attempt counters in Redis: a hash with `n` the hits and `e` the end of the window, which begins with its first hit.
 
 import type { RateLimitStore } from '../oauth/ports.ts';
-import type { RedisConnection, Script } from './connection.ts';
+import type { RedisConnection } from './connection.ts';
 import type { RedisKeys } from './keys.ts';
+import type { Script } from './script.ts';
 import { CLOCK } from './script-clock.ts';
 
 const WINDOW = `${CLOCK}

@@ -2,7 +2,7 @@
 // have them. They only ever make things deader, so that applying them again, late or in any order, is right.
 
 import type { Clock } from '../oauth/ports.ts';
-import type { Script } from './connection.ts';
+import type { Script } from './script.ts';
 
 /** A write that may be applied again at any time. */
 export interface Reassertion {

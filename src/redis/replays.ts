@@ -2,8 +2,9 @@
 // refused with an error; it flushes out no mark.
 
 import type { ReplayStore } from '../oauth/ports.ts';
-import type { RedisConnection, Script } from './connection.ts';
+import type { RedisConnection } from './connection.ts';
 import type { RedisKeys } from './keys.ts';
+import type { Script } from './script.ts';
 import { CLOCK } from './script-clock.ts';
 
 /** ARGV offset, end of the mark. */

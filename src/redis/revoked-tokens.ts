@@ -1,8 +1,9 @@
 // Marks on the ids of revoked JWT access tokens in Redis. A mark's value is when it ends; the later end of two stays.
 
 import type { RevokedTokenStore } from '../oauth/token-stores.ts';
-import type { RedisConnection, Script } from './connection.ts';
+import type { RedisConnection } from './connection.ts';
 import type { RedisKeys } from './keys.ts';
+import type { Script } from './script.ts';
 import { CLOCK } from './script-clock.ts';
 import { unacknowledged } from './unanswered.ts';
 

@@ -3,8 +3,9 @@
 // have ended.
 
 import type { Session, SessionStore } from '../oauth/login-stores.ts';
-import type { RedisConnection, Script } from './connection.ts';
+import type { RedisConnection } from './connection.ts';
 import type { RedisKeys } from './keys.ts';
+import type { Script } from './script.ts';
 import { CLOCK } from './script-clock.ts';
 
 /** ARGV offset, session, subject, absolute and idle lifetime. */

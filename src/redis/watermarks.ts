@@ -4,8 +4,9 @@
 
 import type { WatermarkStore, WatermarkSubject } from '../oauth/token-stores.ts';
 import { attemptEach } from './attempt-each.ts';
-import type { RedisConnection, Script } from './connection.ts';
+import type { RedisConnection } from './connection.ts';
 import { type RedisKeys, SHARDS } from './keys.ts';
+import type { Script } from './script.ts';
 import { unacknowledged } from './unanswered.ts';
 
 /** Copies of the global watermark written at a time. */

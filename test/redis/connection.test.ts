@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { StoreUnavailableError } from '../../src/oauth/error.ts';
-import type { ManagedConnection, Script } from '../../src/redis/connection.ts';
+import type { ManagedConnection } from '../../src/redis/connection.ts';
+import type { Script } from '../../src/redis/script.ts';
 import { slotOf } from '../../src/redis/slot.ts';
 import { unavailableReason } from '../../src/redis/unanswered.ts';
 import { until } from '../until.ts';

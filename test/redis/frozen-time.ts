@@ -2,7 +2,8 @@
 // the server's clock is replaced; the time travels where else the clock's offset does.
 
 import { expect } from 'vitest';
-import type { PlainRead, RedisConnection, Script } from '../../src/redis/connection.ts';
+import type { RedisConnection } from '../../src/redis/connection.ts';
+import type { PlainRead, Script } from '../../src/redis/script.ts';
 
 const READS_CLOCK = /^local now = .*$/m;
 

@@ -118,6 +118,23 @@ describeRedis('what a fail-over has lost', () => {
     expect(await stores.sessions.use(bystander)).toBeDefined();
   });
 
+  it('is withdrawn again, unless it was given since: a consent', async () => {
+    const { consents } = stores;
+    const give = (clientUid: string) =>
+      consents.give('usr_dave', clientUid, { scope: ['read'], audiences: ['https://api.example'] }, 3_600_000);
+    await give('uid-withdrawn');
+    await give('uid-given-again');
+    await losing(async () => {
+      await consents.withdraw('usr_dave', 'uid-withdrawn');
+      await consents.withdraw('usr_dave', 'uid-given-again');
+    });
+    expect(await consents.read('usr_dave', 'uid-withdrawn')).toBeDefined();
+    await give('uid-given-again');
+    await connection.reassert('all');
+    expect(await consents.read('usr_dave', 'uid-withdrawn')).toBeUndefined();
+    expect(await consents.read('usr_dave', 'uid-given-again')).toBeDefined();
+  });
+
   async function signedIn(subject: string): Promise<string> {
     const times = { authTime: Date.now(), idleLifetime: 3_600_000, absoluteLifetime: 3_600_000 };
     const session: Session = { sessionId: uniqueId(), subject, username: subject, displayName: subject, ...times };

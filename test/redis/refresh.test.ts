@@ -3,8 +3,9 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Stores } from '../../src/oauth/ports.ts';
-import type { ManagedConnection, PlainRead, RedisConnection, Script } from '../../src/redis/connection.ts';
+import type { ManagedConnection, RedisConnection } from '../../src/redis/connection.ts';
 import { RedisKeys } from '../../src/redis/keys.ts';
+import type { PlainRead, Script } from '../../src/redis/script.ts';
 import { redisStores } from '../../src/redis/stores.ts';
 import { redeemed, rotateRequest } from '../contracts/sample-grants.ts';
 import { PERSON, type ProtocolWorld, protocolWorld, redirectUriOf } from '../oauth/protocol-world.ts';
