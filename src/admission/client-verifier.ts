@@ -36,6 +36,11 @@ export function verifierSecretName(uid: string): string {
   return `${NAME_PREFIX}${uid}`;
 }
 
+/** The uid of the OAuthClient that a Secret of such a name is for. */
+export function clientUidIn(secretName: string): string {
+  return secretName.slice(NAME_PREFIX.length);
+}
+
 /** `data` of the Secret as the API server takes it. */
 export function verifierSecretData({ revision, verifiers }: ClientVerifiers): Readonly<Record<string, string>> {
   const written = verifiers.map((accepted) => ({
@@ -67,7 +72,7 @@ export function readVerifierSecret(secret: unknown): (ClientVerifiers & { readon
   const number = countOf(Number(revision.value));
   const verifiers = verifiersOf(parsed(text.value));
   if (number === undefined || verifiers === undefined) return undefined;
-  return { uid: name.slice(NAME_PREFIX.length), revision: number, verifiers };
+  return { uid: clientUidIn(name), revision: number, verifiers };
 }
 
 // By hand, because there are as many of them as clients.

@@ -3,12 +3,11 @@
 
 import { ClientReader, type ClientReading } from '../admission/client-reader.ts';
 import { classOf, type ObjectIdentity } from '../admission/manifest.ts';
-import { apiVersionOf, type KubernetesObject, OAUTH_CLIENTS, type ObjectMeta } from './resources.ts';
+import { apiVersionOf, type KubernetesObject, OAUTH_CLIENTS, type ObjectMeta, splitKey } from './resources.ts';
 
 /** An OAuthClient as a reflector keeps it. */
 export class KeptClient implements KubernetesObject, ObjectMeta, ObjectIdentity {
   readonly [field: string]: unknown;
-  readonly name: string;
   readonly namespace: string;
   readonly uid: string;
   readonly resourceVersion: string;
@@ -16,11 +15,13 @@ export class KeptClient implements KubernetesObject, ObjectMeta, ObjectIdentity 
   declare readonly deletionTimestamp?: string;
   /** Undefined for one of another class, of which nothing is kept. */
   readonly reading: ClientReading | undefined;
+  /** The store's own, so that it is there once. */
+  readonly #key: string;
   /** Whole seconds take no room of their own. */
   readonly #createdAtSeconds: number;
 
-  constructor({ metadata }: KubernetesObject, namespace: string, reading: ClientReading | undefined) {
-    this.name = metadata.name;
+  constructor(key: string, namespace: string, metadata: ObjectMeta, reading: ClientReading | undefined) {
+    this.#key = key;
     this.namespace = namespace;
     this.uid = metadata.uid;
     this.resourceVersion = metadata.resourceVersion;
@@ -42,6 +43,10 @@ export class KeptClient implements KubernetesObject, ObjectMeta, ObjectIdentity 
     return this;
   }
 
+  get name(): string {
+    return splitKey(this.#key)[1];
+  }
+
   get createdAt(): number {
     return this.#createdAtSeconds * 1000;
   }
@@ -52,7 +57,7 @@ export class KeptClient implements KubernetesObject, ObjectMeta, ObjectIdentity 
 }
 
 /** Keeps OAuthClients of one class. Namespaces, of which there are few, are kept once. */
-export function clientKeeper(className: string): (object: KubernetesObject) => KeptClient {
+export function clientKeeper(className: string): (object: KubernetesObject, key: string) => KeptClient {
   const reader = new ClientReader();
   const namespaces = new Map<string, string>();
   const once = (namespace: string) => {
@@ -60,12 +65,12 @@ export function clientKeeper(className: string): (object: KubernetesObject) => K
     if (known === undefined) namespaces.set(namespace, namespace);
     return known ?? namespace;
   };
-  return (object) => {
+  return (object, key) => {
     const { apiVersion, kind, metadata, spec } = object;
     const { name, namespace = '', uid } = metadata;
     const isOurs = classOf(object) === className;
     const reading = isOurs ? reader.read({ apiVersion, kind, metadata: { name, namespace, uid }, spec }) : undefined;
-    return new KeptClient(object, once(namespace), reading);
+    return new KeptClient(key, once(namespace), metadata, reading);
   };
 }
 

@@ -18,12 +18,12 @@ const SLICE = 250;
 
 export class ObjectStore {
   readonly #objects = new Map<string, KubernetesObject>();
-  readonly #prune: (object: KubernetesObject) => KubernetesObject;
+  readonly #prune: (object: KubernetesObject, key: string) => KubernetesObject;
   readonly #tell: (change: ObjectChange) => void;
 
   /** @param tell must not throw */
   constructor(options: {
-    readonly prune: (object: KubernetesObject) => KubernetesObject;
+    readonly prune: (object: KubernetesObject, key: string) => KubernetesObject;
     readonly tell: (change: ObjectChange) => void;
   }) {
     this.#prune = options.prune;
@@ -41,7 +41,7 @@ export class ObjectStore {
   /** The object as it will be kept: the very one that is already here, if it is the same. */
   pruned(key: string, object: KubernetesObject): KubernetesObject {
     const known = this.#objects.get(key);
-    return known !== undefined && isSame(known, object) ? known : this.#prune(object);
+    return known !== undefined && isSame(known, object) ? known : this.#prune(object, key);
   }
 
   put(object: KubernetesObject): void {

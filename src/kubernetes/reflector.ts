@@ -34,7 +34,7 @@ export interface ReflectorOptions extends Selection {
   readonly api: Pick<KubernetesApi, 'list' | 'watch'>;
   readonly resource: Resource;
   /** What is kept of an object, beside which managedFields and the annotations of others are dropped. Must not throw. */
-  readonly keep?: (object: KubernetesObject) => KubernetesObject;
+  readonly keep?: (object: KubernetesObject, key: string) => KubernetesObject;
   /** Called for every change, one at a time. Puts a key somewhere and is done; what it throws is logged. */
   readonly onChange: (change: ObjectChange) => void;
   /** Called once, when the first list has been told. */
@@ -73,7 +73,7 @@ export class Reflector {
     this.#lastProgress = this.#listedAt = options.clock.now();
     const keep = options.keep ?? ((object) => object);
     this.#store = new ObjectStore({
-      prune: (object) => keep(withoutBallast(object)),
+      prune: (object, key) => keep(withoutBallast(object), key),
       tell: (change) => this.#tell(change),
     });
   }

@@ -46,6 +46,7 @@ export class RegistrySources {
   readonly policies: Pick<ObjectView, 'objects'>;
   readonly namespaces: Pick<ObjectView, 'get'>;
   readonly signingKeys: ObjectView;
+  readonly secrets: Pick<ObjectView, 'get'>;
   readonly #options: RegistrySourcesOptions;
   readonly #reflectors: readonly (readonly [Resource, Reflector])[];
 
@@ -70,7 +71,7 @@ export class RegistrySources {
     const secrets = this.#reflector(SECRETS, onChange.secret, {
       ...{ namespace: releaseNamespace, labelSelector: PARTS_SELECTOR, keep: keptOfSecret },
     });
-    [this.policies, this.namespaces, this.signingKeys] = [policies, namespaces, signingKeys];
+    [this.policies, this.namespaces, this.signingKeys, this.secrets] = [policies, namespaces, signingKeys, secrets];
     this.#reflectors = [
       ...clients.map((reflector) => [OAUTH_CLIENTS, reflector] as const),
       [CLIENT_POLICIES, policies],

@@ -15,7 +15,7 @@ import { AdmittedClients, type ClientChange, type ServedState } from './admitted
 import { labelsOf } from './namespace-labels.ts';
 import type { ObjectChange } from './object-store.ts';
 import { RegistrySources, type RegistrySourcesOptions } from './registry-sources.ts';
-import { ReleaseSecrets } from './release-secrets.ts';
+import { ReleaseSecrets, verifiersOf } from './release-secrets.ts';
 import { sourceOf } from './source-object.ts';
 
 /** Changes that come together are judged together. */
@@ -83,7 +83,7 @@ export class RegistrySync implements RegistryRef {
     this.#clients = new AdmittedClients({
       ...{ releaseNamespace, defaultPolicy, clock },
       labelsOf: (namespace) => labelsOf(this.#sources.namespaces, namespace),
-      verifiersOf: (uid) => this.#secrets.verifiersOf(uid),
+      verifiersOf: (uid) => verifiersOf(this.#sources.secrets, releaseNamespace, uid),
     });
     this.#sources = new RegistrySources({
       ...options,

@@ -1,15 +1,22 @@
 // The Secrets of the release namespace as a token server reads them: who may say what is decided by their exact type and
 // name, never by a label alone. Verifiers by client, keys with their material, and those of which there is one.
 
-import { type ClientVerifiers, readVerifierSecret, VERIFIER_SECRET_TYPE } from '../admission/client-verifier.ts';
+import {
+  type ClientVerifiers,
+  readVerifierSecret,
+  VERIFIER_SECRET_TYPE,
+  verifierSecretName,
+} from '../admission/client-verifier.ts';
 import { importKeySecret, readKeySecret, type StoredKey } from '../admission/key-secret.ts';
 import { readSecretValue } from '../admission/references.ts';
 import { PART_LABEL, type SingleSecret } from '../admission/secret-parts.ts';
 import { servedKeys } from '../admission/served-keys.ts';
 import { KeyRing, type SigningKey } from '../oauth/keys.ts';
+import { KeptVerifiers } from './kept-verifiers.ts';
 import type { ObjectChange } from './object-store.ts';
 import { type KubernetesObject, objectKey } from './resources.ts';
 import { sourceOf } from './source-object.ts';
+import type { ObjectView } from './watched.ts';
 
 /** The selector of the only Secrets a token server lists. */
 export const PARTS_SELECTOR = `${PART_LABEL} in (verifier,signing-key,pepper,webhook,controller)`;
@@ -23,18 +30,24 @@ export type SecretChange =
   | { readonly part: 'signing-key' | SingleSecret['part'] | 'none' };
 
 /** What is kept of a Secret: of a verifier Secret what it says, because there are as many as clients. */
-export function keptOfSecret(object: KubernetesObject): KubernetesObject {
+export function keptOfSecret(object: KubernetesObject, key: string): KubernetesObject {
   if (object.type !== VERIFIER_SECRET_TYPE) return object;
+  const read = readVerifierSecret(object);
   const { apiVersion, kind, metadata } = object;
-  const { name, namespace, uid, resourceVersion, creationTimestamp } = metadata;
-  const kept = { name, ...(namespace !== undefined && { namespace }), uid, resourceVersion, creationTimestamp };
-  return { apiVersion, kind, metadata: kept, verifiers: readVerifierSecret(object) };
+  return read === undefined ? { apiVersion, kind, metadata } : new KeptVerifiers(key, metadata, read);
 }
 
-type ReadVerifiers = ReturnType<typeof readVerifierSecret>;
+function verifiersIn(object: KubernetesObject | undefined): KeptVerifiers | undefined {
+  return object instanceof KeptVerifiers ? object : undefined;
+}
 
-function verifiersIn(object: KubernetesObject | undefined): ReadVerifiers {
-  return (object as { readonly verifiers?: ReadVerifiers } | undefined)?.verifiers;
+/** What is accepted from a client; undefined while nobody has said. @param namespace that of the release */
+export function verifiersOf(
+  secrets: Pick<ObjectView, 'get'>,
+  namespace: string,
+  uid: string,
+): ClientVerifiers | undefined {
+  return verifiersIn(secrets.get(objectKey({ namespace, name: verifierSecretName(uid) })));
 }
 
 /** What a Secret of which there is one holds; undefined when it is missing, not that Secret, or holds no text. */
@@ -48,7 +61,6 @@ export function textOfSingle(
 }
 
 export class ReleaseSecrets {
-  readonly #verifiers = new Map<string, ClientVerifiers>();
   /** When verifiers end, of those clients that are between two secrets. */
   readonly #expiries = new Map<string, readonly number[]>();
   readonly #keys = new Map<string, KeyInSecret>();
@@ -58,21 +70,14 @@ export class ReleaseSecrets {
 
   /** Takes a change in. */
   take({ type, object, before }: ObjectChange): SecretChange {
-    const verifiers = verifiersIn(object);
-    const lost = verifiers === undefined ? verifiersIn(before)?.uid : undefined;
-    if (lost !== undefined) {
-      // What cannot be read any more says nothing, and least of all what it said before.
-      this.#verifiers.delete(lost);
-      this.#expiries.delete(lost);
-      return { part: 'verifier', uid: lost };
-    }
+    // What cannot be read any more says nothing, and least of all what it said before.
+    const verifiers = verifiersIn(object) ?? verifiersIn(before);
     if (verifiers !== undefined) {
-      const times = type === 'delete' ? [] : verifiers.verifiers.flatMap(({ expiresAt }) => expiresAt ?? []);
-      if (type === 'delete') this.#verifiers.delete(verifiers.uid);
-      else this.#verifiers.set(verifiers.uid, verifiers);
-      if (times.length === 0) this.#expiries.delete(verifiers.uid);
-      else this.#expiries.set(verifiers.uid, times);
-      return { part: 'verifier', uid: verifiers.uid };
+      const uid = verifiers.clientUid;
+      const times = type === 'put' && verifiers === object ? verifiers.ends : [];
+      if (times.length === 0) this.#expiries.delete(uid);
+      else this.#expiries.set(uid, times);
+      return { part: 'verifier', uid };
     }
     const key = objectKey(object.metadata);
     const wasKey = this.#keys.delete(key);
@@ -84,11 +89,6 @@ export class ReleaseSecrets {
     if (type === 'delete') this.#singles.delete(object.metadata.name);
     else this.#singles.set(object.metadata.name, object);
     return { part };
-  }
-
-  /** What is accepted from a client; undefined while nobody has said. */
-  verifiersOf(uid: string): ClientVerifiers | undefined {
-    return this.#verifiers.get(uid);
   }
 
   /** When the next verifier ends, in epoch milliseconds; undefined while none will. */

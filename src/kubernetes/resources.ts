@@ -81,7 +81,14 @@ export function resourcePath(
 
 /** `<namespace>/<name>`, or `<name>` of a cluster-scoped object: how stores and queues name an object. */
 export function objectKey({ namespace, name }: { readonly namespace?: string; readonly name: string }): string {
-  return namespace === undefined ? name : `${namespace}/${name}`;
+  // Joined it is one piece of text: a template would hold on to its parts.
+  return namespace === undefined ? name : [namespace, name].join('/');
+}
+
+/** The namespace and the name of what {@link objectKey} made of both. */
+export function splitKey(key: string): readonly [namespace: string, name: string] {
+  const end = key.indexOf('/');
+  return [key.slice(0, end), key.slice(end + 1)];
 }
 
 /** The object with its kind: items of most lists name none, and metadata-only objects one that is not theirs. */

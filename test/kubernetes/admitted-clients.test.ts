@@ -6,7 +6,7 @@ import type { ClientVerifiers } from '../../src/admission/client-verifier.ts';
 import { policyOf } from '../../src/admission/policy.ts';
 import { AdmittedClients } from '../../src/kubernetes/admitted-clients.ts';
 import { clientKeeper } from '../../src/kubernetes/kept-client.ts';
-import type { KubernetesObject } from '../../src/kubernetes/resources.ts';
+import { type KubernetesObject, objectKey } from '../../src/kubernetes/resources.ts';
 import { KeyRing } from '../../src/oauth/keys.ts';
 
 const KEYS = new KeyRing([]);
@@ -30,14 +30,15 @@ describe('the admitted clients', () => {
 
   function object(name: string, spec: object = {}, metadata: object = {}): KubernetesObject {
     const defaults = { grantTypes: ['client_credentials'], scopes: ['team/read'] };
-    return keep({
+    const manifest = {
       ...{ apiVersion: 'grantry.dev/v1alpha1', kind: 'OAuthClient' },
       metadata: {
         ...{ name, namespace: 'team', uid: `uid-${name}`, resourceVersion: '1', generation: 1 },
         ...{ creationTimestamp: CREATED, ...metadata },
       },
       spec: { ...defaults, ...spec },
-    });
+    };
+    return keep(manifest, objectKey(manifest.metadata));
   }
   const withSecret = (uid: string, expiresAt?: number) =>
     verifiers.set(uid, {

@@ -1,0 +1,71 @@
+// What a token server keeps of a verifier Secret, of which there are as many as clients: one flat object that answers as its
+// own metadata, and the verifiers in as little room as they need.
+
+import { type AcceptedVerifier, type ClientVerifiers, clientUidIn } from '../admission/client-verifier.ts';
+import { apiVersionOf, type KubernetesObject, type ObjectMeta, SECRETS, splitKey } from './resources.ts';
+
+export class KeptVerifiers implements KubernetesObject, ObjectMeta, ClientVerifiers {
+  readonly [field: string]: unknown;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly revision: number;
+  /** The store's own, so that it is there once. */
+  readonly #key: string;
+  /** Whole seconds take no room of their own. */
+  readonly #createdAtSeconds: number;
+  /** Most clients have one verifier, without end: as text, a character a byte, because a buffer takes four times the room. */
+  readonly #kept: string | readonly AcceptedVerifier[];
+  readonly #newest: number;
+
+  constructor(key: string, metadata: ObjectMeta, { revision, verifiers }: ClientVerifiers) {
+    const [first] = verifiers;
+    this.uid = metadata.uid;
+    this.resourceVersion = metadata.resourceVersion;
+    this.revision = revision;
+    this.#key = key;
+    this.#createdAtSeconds = Date.parse(metadata.creationTimestamp) / 1000;
+    this.#newest = first?.revision ?? 0;
+    this.#kept = verifiers;
+    if (first === undefined || verifiers.length > 1 || first.expiresAt !== undefined) return;
+    this.#kept = Buffer.from(first.verifier).toString('latin1');
+  }
+
+  get verifiers(): readonly AcceptedVerifier[] {
+    if (typeof this.#kept !== 'string') return this.#kept;
+    return [{ verifier: Buffer.from(this.#kept, 'latin1'), revision: this.#newest }];
+  }
+
+  /** When verifiers end. Epoch milliseconds. */
+  get ends(): readonly number[] {
+    return typeof this.#kept === 'string' ? [] : this.#kept.flatMap(({ expiresAt }) => expiresAt ?? []);
+  }
+
+  /** Of which client they are. */
+  get clientUid(): string {
+    return clientUidIn(this.name);
+  }
+
+  get apiVersion(): string {
+    return apiVersionOf(SECRETS);
+  }
+
+  get kind(): string {
+    return SECRETS.kind;
+  }
+
+  get metadata(): ObjectMeta {
+    return this;
+  }
+
+  get namespace(): string {
+    return splitKey(this.#key)[0];
+  }
+
+  get name(): string {
+    return splitKey(this.#key)[1];
+  }
+
+  get creationTimestamp(): string {
+    return new Date(this.#createdAtSeconds * 1000).toISOString();
+  }
+}
