@@ -9,6 +9,7 @@ import { formatDuration } from './duration.ts';
 import type { FieldPath } from './field-path.ts';
 import type { OAuthClientSpec } from './oauth-client.ts';
 import { quoted } from './quoted.ts';
+import { PRESET_NAMES } from './secret-presets.ts';
 
 /** What the protocol's tables hold. */
 export interface SupportedProtocol {
@@ -63,9 +64,9 @@ function methodFaults({ auth }: OAuthClientSpec, { supportedAuthMethods }: Suppo
     const message = `This counts only with the method ${methods.join(' or ')}, and the method is ${quoted(auth.method)}.`;
     faults.push(fault('InvalidManifest', ['auth', field], message));
   }
-  const preset = auth.clientSecret?.preset ?? 'none';
-  if (preset !== 'none') {
-    const message = `The preset ${quoted(preset)} is not available in this version; there is only none.`;
+  const { preset } = auth.clientSecret ?? {};
+  if (preset !== undefined && !PRESET_NAMES.includes(preset)) {
+    const message = `The preset ${quoted(preset)} is not available in this version; there are ${PRESET_NAMES.join(', ')}.`;
     faults.push(fault('UnsupportedPreset', ['auth', 'clientSecret', 'preset'], message));
   }
   return faults;

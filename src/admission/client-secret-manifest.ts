@@ -4,7 +4,8 @@
 
 import { SECRET_METHODS } from '../oauth/client-auth/index.ts';
 import type { SourceObject } from './manifest.ts';
-import { DEFAULT_SECRET_KEYS, type OAuthClientManifest, type OAuthClientSpec } from './oauth-client.ts';
+import type { OAuthClientManifest, OAuthClientSpec } from './oauth-client.ts';
+import { DEFAULT_SECRET_KEYS } from './secret-presets.ts';
 
 /** The least a client secret may have, whoever made it. */
 export const MINIMUM_SECRET_BYTES = 32;

@@ -19,6 +19,7 @@ import {
   type UnknownFields,
   wholeManifest,
 } from './manifest.ts';
+import { withPreset } from './secret-presets.ts';
 
 const CLIENT_ID = /^[A-Za-z0-9][A-Za-z0-9._~-]*$/;
 // Every pattern here stands in crds/ as well, where it must mean the same: no look-around, and the text is judged as it is
@@ -47,13 +48,6 @@ const VISIBLE = new RegExp(`^(?:${SEEN}|${PICTOGRAM}\\uFE0F|(?:${JOINED})(?:[\\u
 const REDIRECT_URIS_MAX = 32;
 const SCOPES_MAX = 100;
 const AUDIENCES_MAX = 32;
-
-/** Where a client's Secret has what, unless the manifest renames it. */
-export const DEFAULT_SECRET_KEYS = {
-  clientId: 'client-id',
-  clientSecret: 'client-secret',
-  issuer: 'issuer-url',
-} as const;
 
 /** What text on the consent page and in the metadata of a client may be. */
 const label = (max: number) =>
@@ -96,9 +90,9 @@ function clientSecret(object: MakeObject) {
     source: z.enum(['Generate', 'Existing']).default('Generate'),
     secretName: objectName().optional(),
     keys: object({
-      clientId: dataKey().default(DEFAULT_SECRET_KEYS.clientId),
-      clientSecret: dataKey().default(DEFAULT_SECRET_KEYS.clientSecret),
-      issuer: dataKey().default(DEFAULT_SECRET_KEYS.issuer),
+      clientId: dataKey().optional(),
+      clientSecret: dataKey().optional(),
+      issuer: dataKey().optional(),
       previousClientSecret: dataKey().optional(),
     }).prefault({}),
     extraData: mapOf(text(4096), 32).default({}),
@@ -107,7 +101,7 @@ function clientSecret(object: MakeObject) {
     preset: text(63).default('none'),
     randomKeys: setOf(dataKey(), 8).default([]),
     rotation: object({ interval: duration().optional(), gracePeriod: duration().default(86_400) }).prefault({}),
-  });
+  }).transform((settings) => withPreset(settings));
 }
 
 // Public members only: a private key in a manifest would be in everybody's Git history.
