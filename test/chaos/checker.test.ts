@@ -11,7 +11,7 @@ function operation(begin: number, kind: Operation['kind'], seen: Seen, more: Par
 }
 
 function fault(from: number, to: number, more: Partial<Fault> = {}): Fault {
-  const nothing = { lostSince: undefined, backUntil: undefined, blind: undefined };
+  const nothing = { lostSince: undefined, back: undefined, blind: undefined };
   return { name: 'a fault', from, to, ...nothing, breaksLogins: false, killsReplica: false, ...more };
 }
 
@@ -141,9 +141,23 @@ describe('a living family', () => {
   });
 });
 
+describe('a refresh that got no answer', () => {
+  const unanswered = operation(40, 'refresh', unavailable, { generation: 0 });
+  const again = (begin: number) => operation(begin, 'refresh', refused, { generation: 0, begin, end: begin + 10 });
+
+  it('may be repeated within the grace, and after it looks like reuse, with an alert', () => {
+    const alerts = [{ type: 'refresh_token.reuse_detected', grantId: '007.family' }];
+    expect(promises([REDEEMED, unanswered, again(9000)], [], [])).toEqual(['a living family is kept']);
+    expect(promises([REDEEMED, unanswered, again(9000)], [], alerts)).toContain('no alert without a cause');
+    const late = [REDEEMED, unanswered, again(10_100), operation(10_200, 'introspect', inactive)];
+    expect(promises(late, [], alerts)).toEqual([]);
+    expect(promises([REDEEMED, again(10_100)], [], [])).toEqual(['a living family is kept']);
+  });
+});
+
 describe('what only an empty server lacked that was replaced by one that has it', () => {
-  const REPLACED = [fault(30, 60, { ...EMPTIED, backUntil: 25 })];
-  const later = { begin: 100 + NOTICED, end: 110 + NOTICED };
+  const REPLACED = [fault(30, 60, { ...EMPTIED, back: { until: 25, from: 80 } })];
+  const later = { begin: 100, end: 110 };
 
   it('is back, and may be refused only until then', () => {
     const refusal = operation(50, 'refresh', refused, { generation: 0 });
@@ -153,7 +167,7 @@ describe('what only an empty server lacked that was replaced by one that has it'
   });
 
   it('is not dead for having been misused at the empty one, but is where it was revoked before', () => {
-    const alive = operation(later.begin, 'introspect', active);
+    const alive = operation(100 + NOTICED, 'introspect', active);
     const reuse = (begin: number) => operation(begin, 'refresh', refused, { ...misuse, generation: 0 });
     expect(promises([REDEEMED, reuse(45), alive], REPLACED)).toEqual([]);
     expect(promises([REDEEMED, reuse(15), alive], REPLACED)).toEqual(['a dead family stays dead']);

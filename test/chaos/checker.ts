@@ -27,6 +27,9 @@ export const NOTICED = 2000;
 /** By when an alert that its replica did not tell is told by another one, in milliseconds. */
 export const SWEPT = 20_000;
 
+/** How long a refresh may be repeated, in milliseconds: what a client has that says nothing about it. */
+const GRACE = 10_000;
+
 /** Every broken promise; empty when all were kept. */
 export function checkHistory(history: History): readonly Violation[] {
   const grants = Map.groupBy(history.operations, ({ grantId }) => grantId);
@@ -85,9 +88,9 @@ class GrantHistory {
     );
     if (death !== undefined) found.push({ promise: 'a dead family stays dead', operations: [death, operation] });
     const survives = this.#faults.some(
-      ({ lostSince, backUntil, from, to }) =>
+      ({ lostSince, back, from, to }) =>
         lostSince === Number.NEGATIVE_INFINITY &&
-        backUntil === undefined &&
+        back === undefined &&
         operation.given < from &&
         to + NOTICED < operation.begin,
     );
@@ -100,9 +103,7 @@ class GrantHistory {
     if (seen.kind === 'revoked') return true;
     if (kind === 'introspect' || intent !== 'misuse' || seen.kind !== 'refused') return false;
     // So is whatever a server does not know that came up empty.
-    const isUnknown = this.#faults.some(
-      ({ backUntil, from, to }) => backUntil !== undefined && from <= end && begin <= to + NOTICED,
-    );
+    const isUnknown = this.#faults.some(({ back, from }) => back !== undefined && from <= end && begin <= back.from);
     if (isUnknown) return false;
     if (kind === 'refresh') return true;
     // A code is also refused by a server that has never seen its redemption.
@@ -126,13 +127,34 @@ class GrantHistory {
   #deadWrongly(operation: Operation): readonly Found[] {
     const { kind, intent, given, end } = operation;
     if (intent === 'misuse') return [];
-    const isKilled = this.#operations.some((other) => other !== operation && mayKill(other) && other.begin < end);
+    const isKilled = this.#operations.some(
+      (other) => (other !== operation && mayKill(other) && other.begin < end) || this.#isLate(other, end),
+    );
     const isLost = this.#faults.some(
       (fault) => mayLose(fault, given) && fault.from <= end && !isBack(fault, operation),
     );
     if (isKilled || isLost) return [];
     if (kind !== 'redeem') return [{ promise: 'a living family is kept', operations: [operation] }];
     return this.#breaksLogin(given, end) ? [] : [{ promise: 'a code in flight is kept', operations: [operation] }];
+  }
+
+  /**
+   * Whether this refresh, before then, repeated one that got no answer when its grace was over: it looks like reuse, as the
+   * table says. Only a very busy machine is so slow.
+   */
+  #isLate({ kind, generation, begin, end, seen }: Operation, before: number): boolean {
+    return (
+      kind === 'refresh' &&
+      seen.kind !== 'granted' &&
+      begin < before &&
+      this.#operations.some(
+        (other) =>
+          other.kind === 'refresh' &&
+          other.generation === generation &&
+          (other.seen.kind === 'unavailable' || other.seen.kind === 'lost') &&
+          other.begin + GRACE < end,
+      )
+    );
   }
 
   alertViolations(alerts: readonly AlertSeen[]): readonly Found[] {
@@ -145,7 +167,8 @@ class GrantHistory {
     const misuses = (kind: Operation['kind']) =>
       operations.filter((operation) => operation.kind === kind && operation.intent === 'misuse');
     const causes: Readonly<Record<string, boolean>> = {
-      'refresh_token.reuse_detected': misuses('refresh').length > 0,
+      'refresh_token.reuse_detected':
+        misuses('refresh').length > 0 || operations.some((each) => this.#isLate(each, Number.POSITIVE_INFINITY)),
       'authorization_code.replayed': misuses('redeem').length > 0,
       state_lost: lossy.length > 0,
     };
@@ -178,8 +201,8 @@ function mayLose({ lostSince, to }: Fault, answered: number): boolean {
 }
 
 /** Whether this asks for what was only away for a while, and is there again. */
-function isBack({ backUntil, to }: Fault, { given, begin }: Operation): boolean {
-  return backUntil !== undefined && given <= backUntil && to + NOTICED < begin;
+function isBack({ back }: Fault, { given, begin }: Operation): boolean {
+  return back !== undefined && given <= back.until && back.from <= begin;
 }
 
 /** What only a living family, or a good code, answers. */

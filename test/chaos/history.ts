@@ -45,8 +45,8 @@ export interface Fault {
   readonly to: number;
   /** What was answered from then on may be lost; minus infinity when everything is, undefined when nothing. */
   readonly lostSince: number | undefined;
-  /** What was answered until then is there again at the end, however lost it seemed: the server that lacked it is replaced. */
-  readonly backUntil: number | undefined;
+  /** However lost it seemed: what was answered until the one is there again from the other on. */
+  readonly back: { readonly until: number; readonly from: number } | undefined;
   /** Codes issued before or meanwhile may be gone: another history has begun. */
   readonly breaksLogins: boolean;
   /** While nobody could know whether a token is alive. */

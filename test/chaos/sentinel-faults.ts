@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LONG, type RedisServer, type ReplicatedRedis } from '../redis/servers.ts';
 import { until } from '../until.ts';
+import { NOTICED } from './checker.ts';
 import { blindly, EVERYTHING, type FaultKind, offsetIn } from './faults.ts';
 
 /** What happens to a primary, its two replicas and their Sentinels. */
@@ -117,9 +118,11 @@ export function faultsOfReplicated(redis: ReplicatedRedis): readonly FaultKind[]
       async strike(random) {
         const primary = await redis.primary();
         const others = redis.servers.filter((server) => server !== primary);
+        // Families that are to be there again.
+        await sleep(random.between(300, 600));
         // It comes back as a primary, whatever it was begun as.
         await primary.command('CONFIG', 'REWRITE');
-        const backUntil = await inStep(redis, primary);
+        const givenUntil = await inStep(redis, primary);
         for (const server of others) server.pause();
         await primary.command('CLIENT', 'KILL', 'TYPE', 'replica');
         const file = await snapshotOf(primary);
@@ -136,7 +139,9 @@ export function faultsOfReplicated(redis: ReplicatedRedis): readonly FaultKind[]
         const mended = await replaced(redis, primary);
         await primary.start();
         await rejoined(redis);
-        return { lostSince: EVERYTHING, backUntil, breaksLogins: true, blind, mended };
+        await sleep(Math.max(0, mended + NOTICED - performance.now()));
+        const back = { until: givenUntil, from: performance.now() };
+        return { lostSince: EVERYTHING, back, breaksLogins: true, blind, mended };
       },
     },
     {
