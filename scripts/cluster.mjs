@@ -19,6 +19,7 @@ import { lock } from './lock.mjs';
 
 const IMAGE = 'grantry:e2e';
 const NOT_READY = 3;
+const NO_CLUSTER = 'no cluster is ready; scripts/cluster up starts one';
 const USAGE = 'usage: scripts/cluster [up | image | load IMAGE | status | down]';
 
 const COMMANDS = {
@@ -36,7 +37,7 @@ const COMMANDS = {
     },
   },
   load: { operands: 1, needsCluster: true, run: (cluster, image) => cluster.load(image) },
-  status: { needsCluster: true, run: printFacts },
+  status: { asks: true, needsCluster: true, run: printFacts },
   down: { run: (cluster) => cluster.down() },
 };
 
@@ -49,16 +50,15 @@ else await runCommand();
 async function runCommand() {
   const { cluster, whyNot } = chooseCluster();
   if (cluster === undefined) return complain(whyNot, 1);
-  // Two runs at once would start the same programs twice.
-  const unlock = await lock(cacheFolder('grantry-cluster', 'lock'), 'another scripts/cluster runs');
+  // Two runs at once would start the same programs twice; who only asks need not wait.
+  const unlock = command.asks ? undefined : await lock(cacheFolder('grantry-cluster', 'lock'), 'another run is at it');
   try {
-    if (command.needsCluster && !cluster.isReady())
-      complain('no cluster is ready; scripts/cluster up starts one', NOT_READY);
+    if (command.needsCluster && !cluster.isReady()) complain(NO_CLUSTER, NOT_READY);
     else await command.run(cluster, ...operands);
   } catch (error) {
     complain(error.message, 1);
   } finally {
-    unlock();
+    unlock?.();
   }
 }
 

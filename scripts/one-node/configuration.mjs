@@ -1,9 +1,17 @@
-// What each program of a one-node cluster is told: flags of the control plane, files of the node's programs, the objects
-// that cluster DNS consists of.
+// What each program of a one-node cluster is told: flags of the control plane, flags and files of the node's programs.
 
 import { existsSync } from 'node:fs';
 import { certificate, key } from './certificates.mjs';
-import { ADDRESSES, CONTAINERD_SOCKET, inState, NODE, NODE_ADDRESS, POD_NETWORK, PORTS } from './layout.mjs';
+import {
+  ADDRESSES,
+  CONTAINERD_SOCKET,
+  CONTROL_GROUP,
+  inState,
+  NODE,
+  NODE_ADDRESS,
+  POD_NETWORK,
+  PORTS,
+} from './layout.mjs';
 
 const ETCD = `http://127.0.0.1:${PORTS.etcd}`;
 
@@ -106,6 +114,8 @@ disabled_plugins = ["io.containerd.internal.v1.opt", "io.containerd.tracing.proc
     snapshotter = "${snapshotter}"
     [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
       runtime_type = "io.containerd.runc.v2"
+      [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
+        Root = "${inState('runc')}"
 `;
 }
 
@@ -139,6 +149,7 @@ function kubelet() {
     tlsPrivateKeyFile: key('kubelet'),
     containerRuntimeEndpoint: `unix://${CONTAINERD_SOCKET}`,
     cgroupDriver: 'cgroupfs',
+    cgroupRoot: `/${CONTROL_GROUP}`,
     failCgroupV1: false,
     failSwapOn: false,
     clusterDNS: [ADDRESSES.dnsService],
@@ -166,79 +177,8 @@ function kubeProxy() {
     healthzBindAddress: `127.0.0.1:${PORTS.proxyHealth}`,
     metricsBindAddress: `127.0.0.1:${PORTS.proxyMetrics}`,
     // The limits of the machine stay as they are.
-    conntrack: { maxPerCore: 0, min: 0 },
+    conntrack: { maxPerCore: 0, min: 0, tcpEstablishedTimeout: '0s', tcpCloseWaitTimeout: '0s' },
   };
-}
-
-/** Cluster DNS: CoreDNS, what it may read, and the Service at the address that every pod asks. */
-export function dnsObjects(image) {
-  const metadata = { name: 'coredns', namespace: 'kube-system' };
-  const labels = { 'k8s-app': 'kube-dns' };
-  const role = 'system:coredns';
-  const corefile = `.:5353 {
-  errors
-  ready
-  kubernetes cluster.local in-addr.arpa
-  forward . /etc/resolv.conf
-  cache 5
-}
-`;
-  const container = {
-    name: 'coredns',
-    image,
-    imagePullPolicy: 'Never',
-    args: ['-conf', '/etc/coredns/Corefile'],
-    readinessProbe: { httpGet: { path: '/ready', port: 8181 }, periodSeconds: 1 },
-    volumeMounts: [{ name: 'config', mountPath: '/etc/coredns' }],
-  };
-  const pod = {
-    serviceAccountName: 'coredns',
-    dnsPolicy: 'Default',
-    containers: [container],
-    volumes: [{ name: 'config', configMap: { name: 'coredns' } }],
-  };
-  const items = [
-    { apiVersion: 'v1', kind: 'ServiceAccount', metadata },
-    { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { Corefile: corefile } },
-    {
-      apiVersion: 'rbac.authorization.k8s.io/v1',
-      kind: 'ClusterRole',
-      metadata: { name: role },
-      rules: [
-        { apiGroups: [''], resources: ['services', 'pods', 'namespaces'], verbs: ['list', 'watch'] },
-        { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: ['list', 'watch'] },
-      ],
-    },
-    {
-      apiVersion: 'rbac.authorization.k8s.io/v1',
-      kind: 'ClusterRoleBinding',
-      metadata: { name: role },
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: role },
-      subjects: [{ kind: 'ServiceAccount', ...metadata }],
-    },
-    {
-      apiVersion: 'apps/v1',
-      kind: 'Deployment',
-      metadata,
-      spec: { selector: { matchLabels: labels }, template: { metadata: { labels }, spec: pod } },
-    },
-    {
-      apiVersion: 'v1',
-      kind: 'Service',
-      metadata: { name: 'kube-dns', namespace: 'kube-system' },
-      spec: {
-        clusterIP: ADDRESSES.dnsService,
-        selector: labels,
-        ports: ['UDP', 'TCP'].map((protocol) => ({
-          name: `dns-${protocol.toLowerCase()}`,
-          port: 53,
-          targetPort: 5353,
-          protocol,
-        })),
-      },
-    },
-  ];
-  return json({ apiVersion: 'v1', kind: 'List', items });
 }
 
 function json(value) {

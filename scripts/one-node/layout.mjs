@@ -10,6 +10,9 @@ export const KUBECONFIG = cacheFolder('grantry-cluster', 'kubeconfig');
 /** Images that take long to make; they outlive the cluster. */
 export const IMAGE_STORE = cacheFolder('grantry-cluster', 'images');
 
+/** Below it are the control groups of pods. */
+export const CONTROL_GROUP = 'grantry-cluster';
+
 export const NODE = 'node1';
 /** The node has its address on the loopback device. */
 export const NODE_ADDRESS = '10.99.0.1';

@@ -2,7 +2,7 @@
 // that let pods out. kube-proxy keeps rules of its own, in chains that begin with KUBE-.
 
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { ADDRESSES, inState, NODE_ADDRESS, POD_NETWORK } from './layout.mjs';
 import { call, succeeds } from './processes.mjs';
 
@@ -20,7 +20,7 @@ const RULES = [
 const SETTINGS = ['ip_forward', 'conf/all/route_localnet'].map((name) => join('/proc/sys/net/ipv4', name));
 
 /** Whether another Kubernetes has its rules on this machine: two would overwrite each other's. */
-export function hasOtherKubernetes() {
+export function hasOthersRules() {
   return succeeds('iptables', ['-w', '-t', 'nat', '-S', 'KUBE-SERVICES']);
 }
 
@@ -38,6 +38,7 @@ export function openNetwork() {
 /** Takes everything back, whatever part of it was there; `kubeProxy` removes the chains that it made. */
 export function closeNetwork(kubeProxy) {
   if (kubeProxy !== undefined) call(kubeProxy, ['--cleanup'], { mayFail: true });
+  removeFirewall();
   for (const { table, chain, rule } of RULES) {
     while (succeeds('iptables', ['-w', '-t', table, '-D', chain, ...rule]));
   }
@@ -48,11 +49,23 @@ export function closeNetwork(kubeProxy) {
   for (const [file, value] of Object.entries(JSON.parse(readFileSync(saved, 'utf8')))) writeFileSync(file, value);
 }
 
-/** What network plugins remember of each pod has a fixed place. */
+/** A chain that kube-proxy makes, for node ports on the loopback address, and leaves. */
+function removeFirewall() {
+  const chain = 'KUBE-FIREWALL';
+  for (const program of ['iptables', 'ip6tables']) {
+    const jumps = ['INPUT', 'OUTPUT'].map((from) => ['-D', from, '-j', chain]);
+    for (const args of [...jumps, ['-F', chain], ['-X', chain]]) call(program, ['-w', ...args], { mayFail: true });
+  }
+}
+
+/** What network plugins remember of each pod has a fixed place; the loopback's is named by the pod alone. */
 function removePluginState() {
   const folder = '/var/lib/cni/results';
   if (!existsSync(folder)) return;
-  for (const name of readdirSync(folder)) {
-    if (name.startsWith(`${POD_NETWORK}-`)) rmSync(join(folder, name));
+  const names = readdirSync(folder);
+  const pods = names.flatMap((name) => name.match(`^${POD_NETWORK}-(\\w+)-`)?.[1] ?? []);
+  for (const name of names) {
+    if (pods.some((pod) => name.includes(pod))) rmSync(join(folder, name));
   }
+  call('rmdir', ['--ignore-fail-on-non-empty', folder, dirname(folder)], { mayFail: true });
 }

@@ -1,25 +1,20 @@
 // The one-node cluster as a whole: what the machine must have, the order in which its programs start and end, and what is
 // left when it is down, which is nothing but the images and programs that took long to make.
 
-import {
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  readlinkSync,
-  rmdirSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { canInstall, installGo, installPackagesOfDebian, isInstalled } from '../apt.mjs';
 import { kubernetesAssets, nodePrograms } from '../kubernetes-assets.mjs';
+import { COREDNS_IMAGE, PAUSE_IMAGE } from './base-images.mjs';
 import { kubeconfig, makeCertificates } from './certificates.mjs';
-import { controlPlaneFlags, dnsObjects, nodeFiles, nodeFlags } from './configuration.mjs';
-import { buildImage, COREDNS_IMAGE, canOverlay, loadBaseImages, loadImage, PAUSE_IMAGE } from './images.mjs';
+import { controlPlaneFlags, nodeFiles, nodeFlags } from './configuration.mjs';
+import { makeControlGroups, removeControlGroups } from './control-groups.mjs';
+import { dnsObjects } from './dns.mjs';
+import { buildImage, canOverlay, loadBaseImages, loadImage, qualified } from './images.mjs';
 import { CONTAINERD_SOCKET, inState, KUBECONFIG, NODE, NODE_ADDRESS, STATE } from './layout.mjs';
-import { closeNetwork, hasOtherKubernetes, openNetwork } from './network.mjs';
-import { call, end, isRunning, start, stop, succeeds, waitFor } from './processes.mjs';
+import { endPods, removeFolder, removeKubeletFiles } from './leftovers.mjs';
+import { closeNetwork, hasOthersRules, openNetwork } from './network.mjs';
+import { call, isRunning, processesWhere, start, stop, succeeds, waitFor } from './processes.mjs';
 
 /** Programs by the Debian package that brings them. */
 const PACKAGES = {
@@ -31,6 +26,9 @@ const PACKAGES = {
   openssl: 'openssl',
   runc: 'runc',
 };
+/** Where a cluster that is up notes the path of each of its programs. */
+const PROGRAMS = inState('programs.json');
+const PRIVATE = { recursive: true, mode: 0o700 };
 const CONTROL_PLANE = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'];
 const ON_NODE = ['containerd', 'kubelet', 'kube-proxy'];
 
@@ -50,9 +48,7 @@ function exists() {
 
 /** Whether every program of it runs and the node takes pods. */
 function isReady() {
-  return (
-    exists() && [...CONTROL_PLANE, ...ON_NODE].every(isRunning) && nodeIsReady(readFileSync(inState('kubectl'), 'utf8'))
-  );
+  return exists() && [...CONTROL_PLANE, ...ON_NODE].every(isRunning) && nodeIsReady(programsInUse().kubectl);
 }
 
 /** Starts it, unless it runs. What a killed one left behind is removed first. */
@@ -61,22 +57,22 @@ async function up() {
   if (exists()) await down();
   installTools();
   const programs = await findPrograms();
-  if (hasOtherKubernetes()) throw new Error('another Kubernetes has its rules in the firewall of this machine');
-  for (const name of ['processes', 'logs', 'cni', 'kubelet'])
-    mkdirSync(inState(name), { recursive: true, mode: 0o700 });
-  writeFileSync(inState('kubectl'), programs.kubectl);
+  if (hasOtherKubernetes()) throw new Error('another Kubernetes runs on this machine; two would disturb each other');
+  for (const name of ['processes', 'logs', 'cni', 'kubelet']) mkdirSync(inState(name), PRIVATE);
+  writeFileSync(PROGRAMS, JSON.stringify(programs));
   makeCertificates();
+  makeControlGroups();
   openNetwork();
   await startControlPlane(programs);
   await startNode(programs);
-  const dns = dnsObjects(COREDNS_IMAGE);
+  const dns = JSON.stringify(dnsObjects(COREDNS_IMAGE));
   call(programs.kubectl, [`--kubeconfig=${KUBECONFIG}`, 'apply', '-f', '-'], { input: dns });
   await waitFor('the cluster’s DNS', 'kubelet', () => dnsIsReady(programs.kubectl));
 }
 
 /** What a person and a script need to know of a cluster that runs. */
 function facts() {
-  return { kubeconfig: KUBECONFIG, nodeAddress: NODE_ADDRESS, kubectl: readFileSync(inState('kubectl'), 'utf8') };
+  return { kubeconfig: KUBECONFIG, nodeAddress: NODE_ADDRESS, kubectl: programsInUse().kubectl };
 }
 
 /** Builds grantry's image and gives it to the node; the other images that the chart uses are there from the start. */
@@ -91,13 +87,16 @@ async function down() {
   for (const name of ['kubelet', 'kube-proxy']) await stop(name);
   await endPods();
   for (const name of ['containerd', ...CONTROL_PLANE.toReversed()]) await stop(name);
-  const { folder } = await nodePrograms({ installGo });
-  closeNetwork(folder === undefined ? undefined : join(folder, 'kube-proxy'));
+  closeNetwork(programsInUse()?.['kube-proxy']);
   removeControlGroups();
-  removeLogLinks();
-  for (const path of mountsBelow(STATE).toReversed()) call('umount', ['--lazy', path]);
-  rmSync(STATE, { recursive: true, force: true });
+  removeKubeletFiles();
+  removeFolder(STATE);
   rmSync(KUBECONFIG, { force: true });
+}
+
+/** The path of each program by its name; undefined when `up` did not come so far. */
+function programsInUse() {
+  return existsSync(PROGRAMS) ? JSON.parse(readFileSync(PROGRAMS, 'utf8')) : undefined;
 }
 
 function installTools() {
@@ -116,12 +115,17 @@ async function findPrograms() {
   const node = await nodePrograms({ installGo });
   const missing = apiServer.missing ?? node.missing;
   if (missing !== undefined) throw new Error(missing);
-  const paths = { containerd: 'containerd', folder: node.folder };
-  for (const name of ['etcd', 'kube-apiserver', 'kubectl']) paths[name] = join(apiServer.folder, name);
-  for (const name of ['kube-controller-manager', 'kube-scheduler', 'kubelet', 'kube-proxy']) {
-    paths[name] = join(node.folder, name);
-  }
-  return paths;
+  const own = ['kube-controller-manager', 'kube-scheduler', 'kubelet', 'kube-proxy', 'coredns', 'pause'];
+  const paths = [
+    ...['etcd', 'kube-apiserver', 'kubectl'].map((name) => [name, join(apiServer.folder, name)]),
+    ...own.map((name) => [name, join(node.folder, name)]),
+  ];
+  return Object.fromEntries(paths);
+}
+
+/** A kubelet takes files at places that cannot be chosen, and kube-proxy's rules have fixed names. */
+function hasOtherKubernetes() {
+  return hasOthersRules() || processesWhere(([program]) => program?.split('/').at(-1) === 'kubelet').length > 0;
 }
 
 async function startControlPlane(programs) {
@@ -141,12 +145,12 @@ async function startControlPlane(programs) {
 
 async function startNode(programs) {
   const snapshotter = canOverlay(STATE) ? 'overlayfs' : 'native';
-  const files = nodeFiles({ pauseImage: PAUSE_IMAGE, snapshotter });
+  const files = nodeFiles({ pauseImage: qualified(PAUSE_IMAGE), snapshotter });
   for (const [name, text] of Object.entries(files)) writeFileSync(inState(name), text);
   const flags = nodeFlags();
-  start('containerd', programs.containerd, flags.containerd);
+  start('containerd', 'containerd', flags.containerd);
   await waitFor('containerd', 'containerd', () => succeeds('ctr', ['--address', CONTAINERD_SOCKET, 'version']));
-  loadBaseImages(programs.folder);
+  loadBaseImages(programs);
   start('kubelet', programs.kubelet, flags.kubelet);
   start('kube-proxy', programs['kube-proxy'], flags['kube-proxy']);
   await waitFor('the node', 'kubelet', () => nodeIsReady(programs.kubectl));
@@ -162,70 +166,4 @@ function dnsIsReady(kubectl) {
   const path = 'jsonpath={.status.readyReplicas}';
   const args = [`--kubeconfig=${KUBECONFIG}`, '--namespace=kube-system', 'get', 'deployment', 'coredns', '-o', path];
   return call(kubectl, args, { mayFail: true }) === '1';
-}
-
-/** Kills every container, and waits until the process that watched over each pod is gone. */
-async function endPods() {
-  const ctr = (...args) =>
-    call('ctr', ['--address', CONTAINERD_SOCKET, '--namespace', 'k8s.io', ...args], { mayFail: true });
-  const containers = isRunning('containerd') ? ctr('containers', 'list', '--quiet').split('\n').filter(Boolean) : [];
-  if (containers.length > 0) {
-    ctr('tasks', 'delete', '--force', ...containers);
-    ctr('containers', 'delete', ...containers);
-  }
-  for (const pid of shims()) await end(pid, () => shims().includes(pid));
-}
-
-/** The processes that containerd put over the pods of this cluster, known by its socket. */
-function shims() {
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .filter((pid) => commandLine(pid).includes(CONTAINERD_SOCKET))
-    .filter((pid) => commandLine(pid)[0]?.includes('containerd-shim'))
-    .map(Number);
-}
-
-function commandLine(pid) {
-  try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
-  } catch {
-    return [];
-  }
-}
-
-/** The control groups of pods are empty now; one that is not belongs to somebody else, and stays. */
-function removeControlGroups() {
-  const hierarchies = readdirSync('/sys/fs/cgroup').map((name) => join('/sys/fs/cgroup', name, 'kubepods'));
-  for (const path of ['/sys/fs/cgroup/kubepods', ...hierarchies]) {
-    if (existsSync(path)) removeEmptyFolders(path);
-  }
-}
-
-function removeEmptyFolders(folder) {
-  for (const entry of readdirSync(folder, { withFileTypes: true })) {
-    if (entry.isDirectory()) removeEmptyFolders(join(folder, entry.name));
-  }
-  try {
-    rmdirSync(folder);
-  } catch (error) {
-    if (error.code !== 'EBUSY') throw error;
-  }
-}
-
-/** The kubelet puts a link to each container's log at a place that cannot be chosen. */
-function removeLogLinks() {
-  const folder = '/var/log/containers';
-  if (!existsSync(folder)) return;
-  for (const name of readdirSync(folder)) {
-    const link = join(folder, name);
-    if (readlinkSync(link).startsWith(`${STATE}/`)) rmSync(link);
-  }
-}
-
-/** The places below a folder at which something is mounted, outer ones first. */
-function mountsBelow(folder) {
-  const places = readFileSync('/proc/self/mounts', 'utf8')
-    .split('\n')
-    .map((line) => line.split(' ')[1] ?? '');
-  return places.filter((place) => place.startsWith(`${folder}/`));
 }

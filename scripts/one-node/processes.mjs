@@ -2,7 +2,7 @@
 // which process it is; ended by that file, waiting for the end.
 
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { delimiter } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inState } from './layout.mjs';
@@ -58,6 +58,20 @@ export async function end(pid, isThere) {
   for (let i = 0; i < 200 && isThere(); i++) await sleep(100);
   signal(pid, 'SIGKILL');
   while (isThere()) await sleep(100);
+}
+
+/** The processes of the machine whose command line, cut into its parts, is like that. */
+export function processesWhere(isWanted) {
+  const processes = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+  return processes.filter((pid) => isWanted(commandLine(pid))).map(Number);
+}
+
+function commandLine(pid) {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
+  } catch {
+    return [];
+  }
 }
 
 /**
