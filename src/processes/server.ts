@@ -1,7 +1,6 @@
 // `grantry server`: one replica of the token server in a cluster. Its clients and keys are objects that it follows, its
 // state is in Redis, and nothing of its own outlives it. The admin port answers first and says what the rest waits for.
 
-import { readFile } from 'node:fs/promises';
 import { PEPPER_SECRET, type SingleSecret, WEBHOOK_SECRET } from '../admission/secret-parts.ts';
 import type { ReadinessCheck } from '../http/admin.ts';
 import type { ApiClient } from '../kubernetes/api-client.ts';
@@ -17,7 +16,8 @@ import { ConfigurationError, readSettings, type Settings } from './config.ts';
 import { listenOn } from './listening.ts';
 import { openLog, type ProcessLog } from './log.ts';
 import { systemClock, systemRandom } from './machine.ts';
-import { type Peppers, parsePeppers } from './pepper.ts';
+import type { Peppers } from './pepper.ts';
+import { PepperSource } from './pepper-source.ts';
 import type { RedisSettings } from './redis-config.ts';
 import { openRedisState, type RedisState } from './redis-state.ts';
 import { Replica } from './replica.ts';
@@ -61,12 +61,9 @@ class ServerProcess {
   readonly #registry: RegistrySync;
   readonly #usage: ClientUsage;
   readonly #users: UsersFile;
+  readonly #pepper: PepperSource;
   readonly #admin: AdminSide;
-  readonly #pepperSeen = Promise.withResolvers<void>();
   readonly #ended = Promise.withResolvers<number>();
-  /** What is served with; the first thing a pepper is needed for. */
-  #peppers: Peppers | undefined;
-  #pepperFault: string | undefined = 'not read yet';
   #redis: RedisState | undefined;
   #alertReports: AlertReports | undefined;
   #alerts: AlertDelivery | undefined;
@@ -89,6 +86,10 @@ class ServerProcess {
       textOf: (secret: SingleSecret) => sync.textOf(secret),
     };
     this.#usage = new ClientUsage({ registry, clock, instance: randomId(random, 9) });
+    this.#pepper = new PepperSource({
+      ...{ file: settings.pepperFile, namespace: settings.namespace },
+      secretText: () => sync.textOf(PEPPER_SECRET),
+    });
     this.#admin = assembleAdminSide({
       ...{ settings, registry, random, log },
       store: this.#storeProbe(),
@@ -111,7 +112,7 @@ class ServerProcess {
       ...{ className: settings.className, releaseNamespace: settings.namespace },
       ...{ defaultPolicy: settings.defaultPolicy, watchNamespaces: settings.watchNamespaces },
       onSwap: (swap) => this.#swapped(swap),
-      onSecret: () => void this.#lookForPepper(),
+      onSecret: () => void this.#pepper.look(),
     });
     this.#registry = sync;
   }
@@ -132,10 +133,11 @@ class ServerProcess {
 
   async #serve(): Promise<void> {
     const { host, port } = this.#settings;
-    await this.#lookForPepper();
-    const [redis] = await Promise.all([this.#openRedis(), this.#pepperSeen.promise, this.#registry.whenServing()]);
-    if (this.#admin.draining.begun || this.#peppers === undefined) return;
-    const tokens = this.#assemble(redis, this.#peppers);
+    await this.#pepper.look();
+    const whatIsNeeded = [this.#openRedis(), this.#pepper.whenThere(), this.#registry.whenServing()] as const;
+    const [redis, peppers] = await Promise.all(whatIsNeeded);
+    if (this.#admin.draining.begun) return;
+    const tokens = this.#assemble(redis, peppers);
     this.#tokens = tokens;
     this.#users.start();
     await listenOn(tokens.public, { host, port, variable: 'GRANTRY_PORT' });
@@ -175,42 +177,13 @@ class ServerProcess {
     return this.#redis;
   }
 
-  /** Reads the pepper from its file or its Secret. What is served with stays until the end: handles are made with it. */
-  async #lookForPepper(): Promise<void> {
-    const { pepperFile } = this.#settings;
-    try {
-      const text = await this.#pepperText();
-      if (text === undefined) return;
-      const peppers = parsePeppers(text);
-      this.#pepperFault = undefined;
-      if (this.#peppers === undefined) this.#peppers = peppers;
-      else if (!isSame(peppers, this.#peppers)) this.#pepperFault = 'it is another one now; restart to take it over';
-      this.#pepperSeen.resolve();
-    } catch (error) {
-      const fault = error instanceof Error ? error.message : String(error);
-      this.#pepperFault = `${pepperFile ?? `the Secret ${PEPPER_SECRET.name}`}: ${fault}`;
-      // A file that cannot be used is looked at again, as a Secret is by itself.
-      if (pepperFile !== undefined) setTimeout(() => void this.#lookForPepper(), 1000).unref();
-    }
-  }
-
-  async #pepperText(): Promise<string | undefined> {
-    const { pepperFile, namespace } = this.#settings;
-    if (pepperFile !== undefined) return await readFile(pepperFile, 'utf8');
-    const text = this.#registry.textOf(PEPPER_SECRET);
-    if (text === undefined) {
-      this.#pepperFault = `waiting for the Secret ${PEPPER_SECRET.name} in ${namespace}, which the controller makes`;
-    }
-    return text;
-  }
-
   #readiness(): readonly ReadinessCheck[] {
     return [
       { name: 'registry', fault: () => this.#registry.startFault },
-      { name: 'pepper', fault: () => (this.#peppers === undefined ? this.#pepperFault : undefined) },
+      { name: 'pepper', fault: () => this.#pepper.missing },
       { name: 'public port', fault: () => (this.#tokens?.public.server.listening ? undefined : 'not listening yet') },
       { name: 'kubernetes', fault: () => this.#registry.watchFault && this.#staleness(), required: false },
-      { name: 'pepper change', fault: () => this.#peppers && this.#pepperFault, required: false },
+      { name: 'pepper change', fault: () => this.#pepper.outdated, required: false },
       {
         name: 'redis',
         fault: () => (this.#redis ? this.#redis.readiness.fault() : 'not reached yet'),
@@ -281,11 +254,4 @@ class ServerProcess {
     await this.#redis?.close();
     this.#processLog.flush();
   }
-}
-
-function isSame(some: Peppers, others: Peppers): boolean {
-  return (
-    some.length === others.length &&
-    some.every((pepper, index) => Buffer.compare(pepper, others[index] ?? pepper) === 0)
-  );
 }
