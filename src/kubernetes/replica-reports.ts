@@ -2,10 +2,10 @@
 // denied and the alerts about them. It is the only way from a replica into the cluster; a replica itself writes nothing.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { z } from 'zod';
 import type { Clock } from '../oauth/ports.ts';
 import { ClientNotices, type Happening, type Notice } from './client-notices.ts';
 import type { EventFacts } from './events.ts';
+import { type Denial, type ReplicaReport, replicaReportSchema } from './replica-report.ts';
 import type { Replica, Replicas } from './replicas.ts';
 import type { KubernetesObject } from './resources.ts';
 
@@ -15,31 +15,6 @@ const HOUR = 3_600_000;
 const IDS_PER_REQUEST = 1000;
 /** Alerts are told by every replica until one was told that they arrived. */
 const ALERTS_REMEMBERED = 10_000;
-
-const DAY = 24 * HOUR;
-/** What a replica tells in one answer; the rest comes with the next one. */
-const ALERTS_PER_REPORT = 1000;
-const LONGEST_ALERT_ID = 128;
-
-/** What a replica may say. @param now nothing can have happened more than a day after it, however clocks differ */
-function reportSchema(now: number) {
-  const hasCome = (text: string) => Date.parse(text) <= now + DAY;
-  const day = z.iso.date().refine(hasCome);
-  const time = z.iso
-    .datetime({ offset: true })
-    .refine(hasCome)
-    .transform((text) => Date.parse(text));
-  const id = z.string().max(LONGEST_ALERT_ID);
-  return z.object({
-    cursor: z.string(),
-    lastUsed: z.record(z.string(), day),
-    denied: z.record(z.string(), z.array(z.object({ reason: z.string(), count: z.int(), lastTime: time }))),
-    alerts: z.array(z.object({ id, type: z.string(), clientUid: z.string(), time })).max(ALERTS_PER_REPORT),
-  });
-}
-
-type Report = z.output<ReturnType<typeof reportSchema>>;
-type Denial = Report['denied'][string][number];
 
 /** Refusals that only a client that proved who it is can bring about, as the word in its condition. */
 const DENIED: ReadonlyMap<string, string> = new Map([
@@ -135,7 +110,7 @@ export class ReplicaReports {
   async ask(): Promise<void> {
     const replicas = this.#options.replicas.find() ?? [];
     for (const url of this.#cursors.keys()) {
-      if (!replicas.some((replica) => replica.url === url)) this.#cursors.delete(url);
+      if (!replicas.some((replica) => replica.url === url)) this.#forgetReplica(url);
     }
     const acknowledged = [...this.#acknowledge].slice(0, IDS_PER_REQUEST);
     const answers = await Promise.all(replicas.map((replica) => this.#askOne(replica, acknowledged)));
@@ -146,16 +121,22 @@ export class ReplicaReports {
     }
   }
 
-  async #askOne(replica: Replica, acknowledged: readonly string[]): Promise<Report | undefined> {
+  /** Every rollout has replicas at other addresses. */
+  #forgetReplica(url: string): void {
+    this.#cursors.delete(url);
+    for (const [uid, counts] of this.#counts) if (counts.delete(url) && counts.size === 0) this.#counts.delete(uid);
+  }
+
+  async #askOne(replica: Replica, acknowledged: readonly string[]): Promise<ReplicaReport | undefined> {
     const now = this.#options.clock.now();
     const after = this.#cursors.get(replica.url);
     const question = { ...(after !== undefined && { after }), ...(acknowledged.length > 0 && { acknowledged }) };
-    const report = await this.#options.replicas.ask(replica, '/registry/report', question, reportSchema(now));
+    const report = await this.#options.replicas.ask(replica, '/registry/report', question, replicaReportSchema(now));
     if (report !== undefined) this.#cursors.set(replica.url, report.cursor);
     return report;
   }
 
-  #take(replica: string, { lastUsed, denied, alerts }: Report): void {
+  #take(replica: string, { lastUsed, denied, alerts }: ReplicaReport): void {
     const news = new Set<KubernetesObject>();
     for (const [uid, day] of Object.entries(lastUsed)) {
       const client = this.#options.clientOf(uid);
@@ -202,7 +183,7 @@ export class ReplicaReports {
     this.#record(client, lastTime, 'RedirectUriMismatch', note);
   }
 
-  #takeAlert({ id, type, clientUid, time: lastTime }: Report['alerts'][number]): KubernetesObject | undefined {
+  #takeAlert({ id, type, clientUid, time: lastTime }: ReplicaReport['alerts'][number]): KubernetesObject | undefined {
     // More come again with the next report.
     if (this.#acknowledge.size < ALERTS_REMEMBERED) this.#acknowledge.add(id);
     const kind = ALERTS.get(type);

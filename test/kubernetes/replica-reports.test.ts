@@ -42,7 +42,7 @@ async function world() {
       onNews: ({ metadata }) => news.push(metadata.uid),
       clock,
     });
-  return { told, questions, clients, news, events, clock, make, reports: make() };
+  return { told, questions, clients, news, events, clock, urls, make, reports: make() };
 }
 
 const denied = (at: number, { count = 1, reason = 'invalid_scope' } = {}) => [
@@ -105,6 +105,20 @@ describe('the reports of replicas', () => {
     expect(conditionsOf(reports, 'a')).toHaveLength(1);
     clock.at = START + 25.2 * HOUR;
     expect(conditionsOf(reports, 'a')).toEqual([]);
+  });
+
+  it('count no more what a replica said that is gone', async () => {
+    const { told, reports, clock, urls } = await world();
+    told[0] = { denied: { a: denied(START + 1000, { count: 3 }) } };
+    told[1] = { denied: { a: denied(START + 2000, { count: 4 }) } };
+    clock.at = START + 5000;
+    await reports.ask();
+    expect(conditionsOf(reports, 'a')[0]?.message).toContain('7 requests');
+    urls.shift();
+    told[1] = { denied: { a: denied(START + HOUR, { count: 5 }) } };
+    clock.at = START + 2 * HOUR;
+    await reports.ask();
+    expect(conditionsOf(reports, 'a')[0]?.message).toContain('5 requests');
   });
 
   it('drop it with a new generation', async () => {

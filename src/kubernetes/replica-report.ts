@@ -1,0 +1,30 @@
+// What one replica may say of its clients: read as if somebody else could have answered in its place.
+
+import { z } from 'zod';
+
+const DAY = 86_400_000;
+/** What a replica tells in one answer; the rest comes with the next one. */
+const ALERTS_PER_REPORT = 1000;
+const LONGEST_ALERT_ID = 128;
+
+/** The answer of `/registry/report`. @param now nothing can have happened more than a day after it, however clocks differ */
+export function replicaReportSchema(now: number) {
+  const hasCome = (text: string) => Date.parse(text) <= now + DAY;
+  const day = z.iso.date().refine(hasCome);
+  const time = z.iso
+    .datetime({ offset: true })
+    .refine(hasCome)
+    .transform((text) => Date.parse(text));
+  const id = z.string().max(LONGEST_ALERT_ID);
+  return z.object({
+    cursor: z.string(),
+    lastUsed: z.record(z.string(), day),
+    denied: z.record(z.string(), z.array(z.object({ reason: z.string(), count: z.int(), lastTime: time }))),
+    alerts: z.array(z.object({ id, type: z.string(), clientUid: z.string(), time })).max(ALERTS_PER_REPORT),
+  });
+}
+
+/** Times are epoch milliseconds, days `2026-01-31`. */
+export type ReplicaReport = z.output<ReturnType<typeof replicaReportSchema>>;
+
+export type Denial = ReplicaReport['denied'][string][number];
