@@ -115,7 +115,7 @@ async function importedKey(
     return { key: undefined, faults: [{ path, reason, message }] };
   };
   const secret = references.secret(object.namespace, reference.name);
-  if (secret === 'assumed' || secret === 'withheld') return { key: undefined, faults: [] };
+  if (typeof secret === 'string') return { key: undefined, faults: [] };
   if (secret === undefined) {
     return refuse('SecretNotFound', 'name', `There is no Secret ${quoted(reference.name)} in this namespace.`);
   }

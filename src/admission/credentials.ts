@@ -14,7 +14,13 @@ import type { FieldPath } from './field-path.ts';
 import type { ObjectIdentity } from './manifest.ts';
 import type { OAuthClientSpec } from './oauth-client.ts';
 import { quoted } from './quoted.ts';
-import { presentKeys, type ReferencedSecret, type References, readSecretValue } from './references.ts';
+import {
+  presentKeys,
+  type ReferencedSecret,
+  type References,
+  readSecretValue,
+  type WithheldSecret,
+} from './references.ts';
 import { secretTemplateFaults } from './secret-template.ts';
 
 /** Whether the judge can tell the client's secret when it sees it. */
@@ -99,7 +105,7 @@ function existingSecret(object: ObjectIdentity, spec: OAuthClientSpec, reference
   }
   const reason = 'SecretAdopted';
   if (secret === 'assumed') return { state: 'assumed', reason, message: 'The Secret is taken to exist.', faults: [] };
-  if (secret === 'withheld') return withheldSecret(object, references);
+  if (typeof secret === 'string') return withheldSecret(object, secret, references);
   const keys = clientSecretKeys(spec);
   const current = { key: keys.clientSecret, optional: false };
   const previous = { key: keys.previousClientSecret, optional: true };
@@ -118,14 +124,27 @@ function existingSecret(object: ObjectIdentity, spec: OAuthClientSpec, reference
     }
     verifiers.push(secretVerifier(object.uid, found.value));
   }
-  return { state: 'ready', verifiers, reason, message: 'The existing Secret is used.', faults: [] };
+  return { state: 'ready', verifiers, reason, message: messageOn(withheldForm(spec, secret)), faults: [] };
+}
+
+const UNRESERVED = /^[A-Za-z0-9._~-]*$/;
+
+/** How a Secret of an owner's own that was read is spoken of where its value is not kept. */
+export function withheldForm(spec: OAuthClientSpec, secret: ReferencedSecret): WithheldSecret {
+  const found = readSecretValue(secret, clientSecretKeys(spec).clientSecret);
+  return found.outcome === 'found' && !UNRESERVED.test(found.value) ? 'withheld_reserved' : 'withheld';
+}
+
+function messageOn(form: WithheldSecret): string {
+  if (form === 'withheld') return 'The existing Secret is used.';
+  return 'The existing Secret is used. Its client secret has other characters than letters, digits and - . _ ~: a consumer that sends it without encoding it first (RFC 6749 section 2.3.1) is refused.';
 }
 
 /** Whoever may read the Secret has left its verifiers, or not yet. */
-function withheldSecret({ uid }: ObjectIdentity, references: References): Credentials {
+function withheldSecret({ uid }: ObjectIdentity, form: WithheldSecret, references: References): Credentials {
   const verifiers = references.verifiersOf(uid);
   if (verifiers === 'assumed' || verifiers.length === 0) return { state: 'pending', faults: [] };
-  return { state: 'ready', verifiers, reason: 'SecretAdopted', message: 'The existing Secret is used.', faults: [] };
+  return { state: 'ready', verifiers, reason: 'SecretAdopted', message: messageOn(form), faults: [] };
 }
 
 /** The Secret of this name is there and somebody else's. @param more what else there is to say, after a space */

@@ -9,13 +9,19 @@ export interface ReferencedSecret {
   readonly stringData?: unknown;
 }
 
+/**
+ * A Secret whose value is not told. `withheld_reserved`: its client secret has other characters than the unreserved ones
+ * (RFC 3986 §2.3), as somebody who read it found.
+ */
+export type WithheldSecret = 'withheld' | 'withheld_reserved';
+
 /** The objects around a manifest. A tenant's manifest is only ever looked up in its own namespace. */
 export interface References {
   /**
    * Undefined when there is none; `assumed` where nobody can tell (an offline check without the cluster); `withheld` where
    * tenants' Secrets are not read (a token server): the verifiers of every secret come from `verifiersOf` then.
    */
-  secret(namespace: string, name: string): ReferencedSecret | 'assumed' | 'withheld' | undefined;
+  secret(namespace: string, name: string): ReferencedSecret | 'assumed' | WithheldSecret | undefined;
   /** Whether it exists, or is assumed to. */
   hasConfigMap(namespace: string, name: string): boolean;
   /** Whether it exists, or is assumed to. */

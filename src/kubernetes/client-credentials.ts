@@ -2,6 +2,7 @@
 // owner's own, which is only read, or none at all.
 
 import { clientSecretName, hasGeneratedSecret } from '../admission/client-secret-manifest.ts';
+import { withheldForm } from '../admission/credentials.ts';
 import { fieldsOf } from '../admission/manifest.ts';
 import type { ReferencedSecret, References } from '../admission/references.ts';
 import { SECRET_METHODS } from '../oauth/client-auth/index.ts';
@@ -76,7 +77,10 @@ export class ClientCredentials {
     }
     if (state !== undefined && !verifiers.isListed(owner.uid)) await verifiers.put(owner, state);
     const holding = this.#settled.holding(subject, this.#secretVersion(subject), this.#now);
-    if (holding !== undefined) return { ...nothing, again: holding.again };
+    if (holding !== undefined) {
+      const { withheld, again } = holding;
+      return { ...nothing, ...(withheld !== undefined && { facts: { secret: () => withheld } }), again };
+    }
     if (!hasGeneratedSecret(manifest.spec)) return await this.#read(subject);
     const refused = verdict.conditions.find(({ type, status }) => type === 'CredentialsReady' && status === 'False');
     if (refused?.reason === 'SecretNotOwned') return await this.#generated.endWithGrace(subject);
@@ -91,14 +95,15 @@ export class ClientCredentials {
     const found = await api.get(SECRETS, { namespace: owner.namespace, name });
     const secret = () => found as ReferencedSecret | undefined;
     const { client } = clients.verdict(key, { secret, ...PENDING, verifiers: [] });
-    if (client === undefined) await verifiers.remove(owner.uid);
+    if (client === undefined || found === undefined) await verifiers.remove(owner.uid);
     else {
       const at = { now: this.#now, requests: rotationRequests(object) };
       const next = existingCredentials(state, client.secretVerifiers, at);
       if (next !== undefined) await verifiers.put(owner, next);
       await this.#formerSecrets.remove(subject);
       const now = { ...subject, state: verifiers.get(owner.uid) };
-      this.#settled.settle(now, found?.metadata.resourceVersion, undefined);
+      const withheld = withheldForm(manifest.spec, found);
+      this.#settled.settle(now, found.metadata.resourceVersion, { withheld });
     }
     return { facts: { secret }, done: 'kept', again: undefined };
   }

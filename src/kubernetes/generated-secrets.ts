@@ -116,7 +116,7 @@ export class GeneratedSecrets {
     if (step.undelivered !== undefined) return { facts, done, again: this.#untilServed(owner) };
     this.#undelivered.delete(owner.uid);
     const now = { ...subject, state: verifiers.get(owner.uid) };
-    settled.settle(now, written?.metadata.resourceVersion, step.again);
+    settled.settle(now, written?.metadata.resourceVersion, { until: step.again });
     return { facts, done, again: step.again === undefined ? undefined : Math.max(0, step.again - this.#now) };
   }
 

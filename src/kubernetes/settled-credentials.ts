@@ -2,6 +2,7 @@
 // no Secret has to be read again.
 
 import { clientSecretName } from '../admission/client-secret-manifest.ts';
+import type { WithheldSecret } from '../admission/references.ts';
 import type { CredentialSubject } from './credential-subject.ts';
 import { rotationRequests } from './rotation-requests.ts';
 
@@ -10,6 +11,7 @@ interface Settled {
   readonly generation: number;
   /** Epoch milliseconds; undefined: until something changes. */
   readonly until: number | undefined;
+  readonly withheld: WithheldSecret | undefined;
 }
 
 export class SettledCredentials {
@@ -19,10 +21,18 @@ export class SettledCredentials {
     this.#settled.delete(uid);
   }
 
-  /** @param secretVersion of the Secret in the owner's namespace; undefined when there is none */
-  settle(subject: CredentialSubject, secretVersion: string | undefined, until: number | undefined): void {
+  /**
+   * @param secretVersion of the Secret in the owner's namespace; undefined when there is none
+   * @param more.until epoch milliseconds; undefined: until something changes
+   * @param more.withheld what is to be remembered of a Secret of the owner's own
+   */
+  settle(
+    subject: CredentialSubject,
+    secretVersion: string | undefined,
+    { until, withheld }: Partial<Pick<Settled, 'until' | 'withheld'>> = {},
+  ): void {
     const of = fingerprint(subject, secretVersion);
-    this.#settled.set(subject.owner.uid, { of, generation: generationOf(subject), until });
+    this.#settled.set(subject.owner.uid, { of, generation: generationOf(subject), until, withheld });
   }
 
   /** Whether nothing changed since it was settled, and for how many milliseconds that holds; undefined when not. */
@@ -30,10 +40,10 @@ export class SettledCredentials {
     subject: CredentialSubject,
     secretVersion: string | undefined,
     now: number,
-  ): { readonly again: number | undefined } | undefined {
-    const { of, until } = this.#settled.get(subject.owner.uid) ?? {};
+  ): (Pick<Settled, 'withheld'> & { readonly again: number | undefined }) | undefined {
+    const { of, until, withheld } = this.#settled.get(subject.owner.uid) ?? {};
     if (of !== fingerprint(subject, secretVersion) || now >= (until ?? Number.POSITIVE_INFINITY)) return undefined;
-    return { again: until === undefined ? undefined : until - now };
+    return { withheld, again: until === undefined ? undefined : until - now };
   }
 
   /** Whether the client as it stands in its manifest was settled: what is found otherwise somebody else changed. */

@@ -303,6 +303,22 @@ describe('an existing secret', () => {
   });
 
   it.each([
+    ['letters, digits and - . _ ~', `${SECRET}-._~`, false],
+    ['a plus', `${SECRET}+`, true],
+    ['padding', `${SECRET}==`, true],
+    ['a letter of another script', `${SECRET}é`, true],
+  ])('with %s is used, and whether a consumer has to encode it is said', (_, value, isWarned) => {
+    const { client: served, conditions } = judgeOne([client, secret({ stringData: { secret: value } })]);
+    expect(served?.secretVerifiers).toEqual([secretVerifier('u-1', value)]);
+    expect(conditions[2]).toMatchObject({ status: 'True', reason: 'SecretAdopted' });
+    expect(conditions[2]?.message.includes('6749')).toBe(isWarned);
+    // The same is said by who knows of it without the value.
+    const otherSecrets = isWarned ? 'withheld_reserved' : 'withheld';
+    const withheld = judgeOne([client], { otherSecrets, verifiersOf: () => [secretVerifier('u-1', value)] });
+    expect(withheld.conditions[2]).toEqual(conditions[2]);
+  });
+
+  it.each([
     ['a number', { stringData: { secret: 1234567890123456 } }],
     ['a broken data map', { data: 'x' }],
     ['bytes that are no text', { data: { secret: Buffer.alloc(40, 0xff).toString('base64') } }],

@@ -23,7 +23,7 @@ export interface WorldSettings
   > {
   readonly verifiersOf?: References['verifiersOf'];
   /** What a Secret that is in no document is. */
-  readonly otherSecrets?: 'assumed' | 'withheld' | undefined;
+  readonly otherSecrets?: Extract<ReturnType<References['secret']>, string> | undefined;
 }
 
 /** Every document of a YAML text as plain values. */

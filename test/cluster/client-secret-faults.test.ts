@@ -101,6 +101,33 @@ it('a value that somebody else puts back each time is replaced ever less often, 
   expect(await current()).not.toBe(OLD);
 });
 
+it('a secret of its own with characters that some send without encoding works, and its condition goes on saying so', async () => {
+  const own = await ClientInstall.make(cluster);
+  const value = `${OLD}+/==`;
+  await cluster.apply(secretManifest('reserved-oauth', { 'client-secret': value }));
+  const first = await own.start();
+  await own.apply(team, 'reserved', { auth: { clientSecret: { source: 'Existing' } } });
+  const isSaid = async () => {
+    const { metadata, status } = await own.whenReady(team, 'reserved');
+    const condition = status.conditions.find(({ type }: { type: string }) => type === 'CredentialsReady');
+    expect(condition).toMatchObject({ status: 'True', reason: 'SecretAdopted' });
+    expect(condition.message).toContain('RFC 6749');
+    return await own.accepts(metadata.uid, value);
+  };
+  expect(await isSaid()).toBe(true);
+  // Looked at once more, without reading the Secret.
+  await own.poke(team, 'reserved');
+  await sleep(500);
+  expect(await isSaid()).toBe(true);
+  const statusWrites = first.writes.filter(({ kind, name }) => kind === 'OAuthClient' && name === 'reserved');
+  expect(statusWrites).toHaveLength(1);
+  await first.stop();
+  await own.start();
+  await own.poke(team, 'reserved');
+  await sleep(500);
+  expect(await isSaid()).toBe(true);
+});
+
 /** The status with which the controller is answered that reads a Secret of the team. */
 async function readAs({ installation: { controllerToken: token } }: ClientInstall): Promise<number> {
   return (await cluster.call('GET', `/api/v1/namespaces/${team}/secrets/any`, { token })).status;
