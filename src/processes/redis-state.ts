@@ -72,7 +72,11 @@ export async function openRedisState({ redis, issuer, log, onFatal }: RedisState
     },
     readiness: {
       name: 'redis',
-      fault: () => (connection.isUp ? undefined : 'away: what needs state is answered 503, all else is served'),
+      fault: () => {
+        if (connection.isUp) return undefined;
+        const place = describeTarget(redis.target);
+        return `away: ${place} does not answer; what needs state is answered 503, all else is served`;
+      },
       required: false,
     },
   };
