@@ -6,7 +6,7 @@ import { TestBrowser } from '../http/sign-in-browser.ts';
 import type { TokenServerProcess } from './token-servers.ts';
 
 /** What an issuer that is never asked by its name is called. */
-export const ISSUER = 'https://id.example';
+const ISSUER = 'https://id.example';
 export const CALLBACK = 'https://shop.example/callback';
 const VERIFIER = 'verifier'.repeat(6);
 
