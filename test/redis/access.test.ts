@@ -1,6 +1,5 @@
 // Who we are to Redis: TLS on both sides, passwords that change, and the rights that the guide asks for.
 
-import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,25 +16,11 @@ import type { Script } from '../../src/redis/script.ts';
 import { ShardWatch } from '../../src/redis/shard-watch.ts';
 import { checkRedis } from '../../src/redis/start-checks.ts';
 import { until } from '../until.ts';
+import { makeCertificates, tlsOf } from './certificates.ts';
 import { connectTo } from './connect.ts';
 import { describeRedis, type RedisServer, type ReplicatedRedis, startRedis, startReplicated } from './servers.ts';
 
 const PING: Script = { name: 'testPing', keys: 1, lua: "return redis.call('EXISTS', KEYS[1])" };
-
-/** A certificate authority that nobody knows, and a certificate it signed. PEM files in a folder. */
-function makeCertificates(folder: string) {
-  const openssl = (...words: readonly string[]) => execFileSync('openssl', words, { cwd: folder, stdio: 'pipe' });
-  const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'];
-  openssl('req', '-x509', ...key, '-keyout', 'ca.key', '-out', 'ca.crt', '-subj', '/CN=test authority', '-days', '2');
-  openssl('req', ...key, '-keyout', 'redis.key', '-out', 'redis.csr', '-subj', '/CN=redis');
-  writeFileSync(join(folder, 'names'), 'subjectAltName=IP:127.0.0.1\n');
-  openssl(
-    ...['x509', '-req', '-in', 'redis.csr', '-CA', 'ca.crt', '-CAkey', 'ca.key', '-CAcreateserial'],
-    ...['-out', 'redis.crt', '-days', '2', '-extfile', 'names'],
-  );
-  const read = (name: string) => readFileSync(join(folder, name), 'utf8');
-  return { ca: read('ca.crt'), certificate: read('redis.crt'), key: read('redis.key') };
-}
 
 /** What the last try to connect failed with. */
 async function failure(server: RedisServer, credentials: RedisCredentials): Promise<string> {
@@ -51,14 +36,8 @@ describeRedis('a Redis with TLS and a password', () => {
   beforeAll(async () => {
     tls = makeCertificates(folder);
     const password = 'first';
-    const { ca, certificate: cert, key } = tls;
-    server = await startRedis({
-      settings: {
-        ...{ 'tls-cert-file': join(folder, 'redis.crt'), 'tls-key-file': join(folder, 'redis.key') },
-        ...{ 'tls-ca-cert-file': join(folder, 'ca.crt'), 'tls-auth-clients': 'yes', requirepass: password },
-      },
-      client: { tls: { ca, cert, key }, password },
-    });
+    const { settings, client } = tlsOf(folder, tls);
+    server = await startRedis({ settings: { ...settings, requirepass: password }, client: { ...client, password } });
   });
   afterAll(async () => {
     await server.stop();

@@ -78,16 +78,29 @@ const PRIMARY_NAME = 'grantry';
 /** For how long no server is taken for dead unless a test asks for it, however busy the machine; milliseconds. */
 export const LONG = 60_000;
 
-/**
- * Starts a replicated set whose primary is replaced only when a test asks for it.
- * @param options.sentinelPassword what the Sentinels ask for, also of each other; none by default
- */
-export async function startReplicated(options: { sentinelPassword?: string } = {}): Promise<ReplicatedRedis> {
+/** How servers speak TLS, to each other too. */
+type Tls = Required<Pick<RedisServerOptions, 'settings' | 'client'>>;
+
+const NO_TLS: Tls = { settings: {}, client: {} };
+
+interface ReplicatedOptions {
+  /** What the Sentinels ask for, also of each other; none by default. */
+  readonly sentinelPassword?: string;
+  /** All of them, the Sentinels too. */
+  readonly tls?: Tls;
+}
+
+/** Starts a replicated set whose primary is replaced only when a test asks for it. */
+export async function startReplicated({
+  sentinelPassword,
+  tls = NO_TLS,
+}: ReplicatedOptions = {}): Promise<ReplicatedRedis> {
   // Whoever restarts is empty: what a replica was sent as a file must not come back as an old state.
-  const shared = { 'repl-diskless-sync-delay': 0, 'rdb-del-sync-files': 'yes' };
-  const first = await startRedis({ settings: shared });
+  const shared = { 'repl-diskless-sync-delay': 0, 'rdb-del-sync-files': 'yes', ...tls.settings };
+  const { client } = tls;
+  const first = await startRedis({ settings: shared, client });
   const settings = { replicaof: `127.0.0.1 ${first.port}`, ...shared };
-  const [second, third] = await Promise.all([startRedis({ settings }), startRedis({ settings })]);
+  const [second, third] = await Promise.all([startRedis({ settings, client }), startRedis({ settings, client })]);
   const servers = [first, second, third] as const;
   await until('the replicas are in step', async () => {
     return String(await first.command('INFO', 'replication')).match(/state=online/g)?.length === 2;
@@ -97,13 +110,13 @@ export async function startReplicated(options: { sentinelPassword?: string } = {
     'sentinel down-after-milliseconds': `${PRIMARY_NAME} ${LONG}`,
     'sentinel failover-timeout': `${PRIMARY_NAME} 1000`,
   };
-  const sentinels = await Promise.all([0, 1, 2].map(() => startSentinel(watch, options.sentinelPassword)));
+  const sentinels = await Promise.all([0, 1, 2].map(() => startSentinel(watch, sentinelPassword, tls)));
   await until('the Sentinels know each other and the replicas', async () => {
     const views = await Promise.all(sentinels.map((each) => each.command('INFO', 'sentinel')));
     return views.every((view) => /status=ok,.*slaves=2,sentinels=3/.test(String(view)));
   });
   return {
-    url: `redis+sentinel://${sentinels.map(({ port }) => `127.0.0.1:${port}`).join(',')}/${PRIMARY_NAME}`,
+    url: `${tls === NO_TLS ? 'redis' : 'rediss'}+sentinel://${sentinels.map(({ port }) => `127.0.0.1:${port}`).join(',')}/${PRIMARY_NAME}`,
     servers,
     sentinels,
     async primary() {
@@ -143,14 +156,23 @@ const SLOT_RANGES = [
 ] as const;
 
 /** Starts a Cluster, waits until it covers every slot, and lets no node replace another until a test asks for it. */
-export async function startCluster({ replicated = false } = {}): Promise<RedisCluster> {
+export async function startCluster({
+  replicated = false,
+  tls = NO_TLS,
+}: {
+  readonly replicated?: boolean;
+  readonly tls?: Tls;
+} = {}): Promise<RedisCluster> {
   const settings = {
     'cluster-enabled': 'yes',
     'cluster-node-timeout': 1000,
     'cluster-require-full-coverage': 'no',
     'repl-diskless-sync-delay': 0,
+    ...(tls === NO_TLS ? {} : { ...tls.settings, 'tls-cluster': 'yes' }),
   };
-  const nodes = await Promise.all(Array.from({ length: replicated ? 6 : 3 }, () => startClusterNode(settings)));
+  const nodes = await Promise.all(
+    Array.from({ length: replicated ? 6 : 3 }, () => startClusterNode(settings, tls.client)),
+  );
   const primaries = nodes.slice(0, 3);
   const replicas = nodes.slice(3);
   const [seed] = nodes;
@@ -172,7 +194,7 @@ export async function startCluster({ replicated = false } = {}): Promise<RedisCl
   };
   await setPatience(LONG);
   return {
-    url: `redis+cluster://${primaries.map(({ port }) => `127.0.0.1:${port}`).join(',')}`,
+    url: `${tls === NO_TLS ? 'redis' : 'rediss'}+cluster://${primaries.map(({ port }) => `127.0.0.1:${port}`).join(',')}`,
     primaries,
     replicas,
     setPatience,
@@ -201,19 +223,26 @@ export async function startLoneSentinel(primary: RedisServer): Promise<RedisServ
   return await startSentinel({ 'sentinel monitor': `${PRIMARY_NAME} 127.0.0.1 ${primary.port} 1` });
 }
 
-async function startSentinel(watch: Readonly<Record<string, string>>, password?: string): Promise<RedisServer> {
-  const guarded =
-    password === undefined
-      ? { settings: watch }
-      : { settings: { ...watch, requirepass: password }, client: { password } };
+async function startSentinel(
+  watch: Readonly<Record<string, string>>,
+  password?: string,
+  tls = NO_TLS,
+): Promise<RedisServer> {
+  const guarded = {
+    settings: { ...watch, ...tls.settings, ...(password !== undefined && { requirepass: password }) },
+    client: { ...tls.client, ...(password !== undefined && { password }) },
+  };
   const server = await startOn(1, (port) => new ServerProcess(guarded, port, ['--sentinel']));
   await server.command('SENTINEL', 'DEBUG', ...Object.entries(SENTINEL_PACE).flat());
   return server;
 }
 
-async function startClusterNode(settings: Readonly<Record<string, string | number>>): Promise<RedisServer> {
+async function startClusterNode(
+  settings: Readonly<Record<string, string | number>>,
+  client: ClientOptions,
+): Promise<RedisServer> {
   return await startOn(2, (port) => {
-    return new ServerProcess({ settings: { ...settings, 'cluster-port': port + 1 } }, port, []);
+    return new ServerProcess({ settings: { ...settings, 'cluster-port': port + 1 }, client }, port, []);
   });
 }
 
