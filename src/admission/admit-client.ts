@@ -93,7 +93,8 @@ export function judgeRead<Object extends ObjectIdentity>(
   context: AdmissionContext,
 ): ClientFindings<Object> {
   const programmed = context.programmed(object.uid);
-  const derivedId = `${object.namespace}.${object.name}`;
+  // Joined it is one piece of text: a template would hold on to its parts, of every client.
+  const derivedId = [object.namespace, object.name].join('.');
   if (manifest === undefined) {
     const unread = { object, clientId: derivedId, derived: true, manifest, awaitsNamespace: false, programmed };
     return {

@@ -38,13 +38,17 @@ export function claimOf(findings: ClientFindings): ClientClaim {
   // A suspended or otherwise refused client keeps its id, and its Secret: else somebody could take them over meanwhile.
   const claimsItsId = manifest !== undefined && !awaitsNamespace && !has(WITHOUT_CLAIM);
   const hasSecret = claimsItsId && hasGeneratedSecret(manifest.spec) && !has(['SecretNotOwned']);
+  // In one go, as wherever there are many: what is added to an object takes room of its own.
   return {
-    ...{ namespace: object.namespace, createdAt: object.createdAt, derived, maxClientsPerNamespace },
+    namespace: object.namespace,
+    createdAt: object.createdAt,
     uid: manifest === undefined ? undefined : object.uid,
     clientId: claimsItsId ? clientId : undefined,
-    secret: hasSecret ? `${object.namespace}/${clientSecretName(object.name, manifest.spec)}` : undefined,
+    derived,
+    secret: hasSecret ? [object.namespace, clientSecretName(object.name, manifest.spec)].join('/') : undefined,
     // One whose Secret is still missing takes its place like any other, and so does a suspended one.
     isAccepted: !awaitsNamespace && !has(ACCEPTED_FAULTS),
+    maxClientsPerNamespace,
   };
 }
 
@@ -66,7 +70,7 @@ export class ClientClaims<Key> {
   readonly #members = new Map<Key, Member<Key>>();
   /** In this order: a twin claims nothing else, and who has no id of its own takes no place. */
   readonly #lines: readonly ClaimLines<Member<Key>>[] = [
-    this.#linesOf('isTwin', { claimed: ({ claim }) => claim.uid }),
+    this.#linesOf('isTwin', { claimed: claimedUid }),
     this.#linesOf('hasConflict', { claimed: ({ claim }) => claim.clientId, isInLine: isNoTwin, order: derivedFirst }),
     this.#linesOf('sharesSecret', { claimed: ({ claim }) => claim.secret, isInLine: isNoTwin }),
     this.#linesOf('isTooMany', {
@@ -85,8 +89,8 @@ export class ClientClaims<Key> {
     if (before !== undefined && isSame(before.claim, claim)) return;
     if (before !== undefined) this.#leave(before);
     const { isTwin = false, hasConflict = false, sharesSecret = false, isTooMany = false } = before ?? {};
-    const verdicts = { isTwin, hasConflict, sharesSecret, isTooMany };
-    const member: Member<Key> = { key, claim, order: before?.order ?? this.#count++, ...verdicts };
+    const order = before?.order ?? this.#count++;
+    const member: Member<Key> = { key, order, claim, isTwin, hasConflict, sharesSecret, isTooMany };
     this.#members.set(key, member);
     this.#restless.add(member);
   }
@@ -170,6 +174,11 @@ function tooMany(limit: number): Fault {
 
 function hasVerdict({ isTwin, hasConflict, sharesSecret, isTooMany }: Member<unknown>): boolean {
   return isTwin || hasConflict || sharesSecret || isTooMany;
+}
+
+/** Where uids are the keys, nobody can have another's. */
+function claimedUid({ key, claim: { uid } }: Member<unknown>): string | undefined {
+  return uid === key ? undefined : uid;
 }
 
 function isNoTwin({ isTwin }: Member<unknown>): boolean {

@@ -7,8 +7,10 @@ import { OAUTH_CLIENT, type OAuthClientSpec, OWN_FIELDS } from './oauth-client.t
 
 type OwnField = keyof typeof OWN_FIELDS;
 
+type ReadOwnFields = Partial<Pick<OAuthClientSpec, OwnField>>;
+
 /** A client that could be read: its own fields, as far as it has any, beside those that it shares with others. */
-export type ReadClient = Partial<Pick<OAuthClientSpec, OwnField>> & { readonly shared: OAuthClientSpec };
+export type ReadClient = ReadOwnFields & { readonly shared: OAuthClientSpec };
 
 /** What came of reading a manifest. */
 export type ClientReading = ReadClient | { readonly shared: undefined; readonly faults: readonly Fault[] };
@@ -41,14 +43,14 @@ export class ClientReader {
     const common = Object.fromEntries(fields.filter(([name]) => !isOwn(name)));
     const shared = this.#once(JSON.stringify(common), () => this.#shared(common));
     if (shared === undefined || !METADATA.safeParse(metadata).success) return undefined;
-    const read: Record<string, unknown> = { shared };
+    const own: Partial<Record<OwnField, unknown>> = {};
     for (const [name, value] of fields) {
       if (!isOwn(name)) continue;
       const { success, data } = OWN_FIELDS[name].safeParse(value);
       if (!success) return undefined;
-      read[name] = data;
+      own[name] = data;
     }
-    return read as unknown as ReadClient;
+    return { shared, ...(own as ReadOwnFields) };
   }
 
   #shared(common: object): OAuthClientSpec | undefined {

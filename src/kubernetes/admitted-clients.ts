@@ -157,19 +157,20 @@ export class AdmittedClients {
   judge(uid: string): void {
     const entry = this.#entries.get(uid);
     if (entry === undefined) return;
+    const { object, alone: before } = entry;
     const verifiers = this.#options.verifiersOf(uid);
-    const verdict = this.#findings(entry.object);
-    this.#claims.put(uid, claimOf(verdict));
-    const before = entry.alone;
-    const isSame = before?.object === entry.object && before.verifiers === verifiers && before.client !== undefined;
+    const verdict = this.#findings(object);
+    this.#claims.put(object.uid, claimOf(verdict));
+    const isSame = before?.object === object && before.verifiers === verifiers && before.client !== undefined;
     const { client, clientId, conditions } = clientVerdict(verdict);
+    // The same object serves on: the registry then need not change.
+    const servesOn = isSame && client !== undefined && !hasExpiry(verifiers);
     entry.alone = {
-      ...{ object: entry.object, verifiers, clientId, reason: reasonOf({ conditions }) },
-      // The same object serves on: the registry then need not change.
-      client:
-        isSame && client !== undefined && !hasExpiry(verifiers)
-          ? before.client
-          : client && this.#sharing(client, entry.object),
+      object,
+      verifiers,
+      clientId,
+      client: servesOn ? before.client : client && this.#sharing(client, object),
+      reason: reasonOf({ conditions }),
     };
     this.#unpublished.add(uid);
   }
