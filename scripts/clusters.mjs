@@ -8,7 +8,8 @@ import { oneNode } from './one-node/node.mjs';
  * `{ cluster }`, or `{ whyNot }`: a sentence that names what is missing.
  */
 export function chooseCluster() {
-  if (!oneNode.exists() && kind.whyNot() === undefined) return { cluster: kind };
-  const why = oneNode.whyNot();
-  return why === undefined ? { cluster: oneNode } : { whyNot: `${kind.whyNot()}, and ${why}` };
+  const [notKind, notOwn] = [kind.whyNot(), oneNode.whyNot()];
+  const isOwn = notOwn === undefined && (notKind !== undefined || oneNode.isWanted());
+  if (isOwn) return { cluster: oneNode };
+  return notKind === undefined ? { cluster: kind } : { whyNot: `${notKind}, and ${notOwn}` };
 }

@@ -24,8 +24,8 @@ function isReady() {
 }
 
 function up() {
-  if (isReady()) return;
   mkdirSync(dirname(KUBECONFIG), { recursive: true });
+  if (isReady()) return execute('kind', 'export', 'kubeconfig', '--name', NAME, '--kubeconfig', KUBECONFIG);
   execute('kind', 'create', 'cluster', '--name', NAME, '--kubeconfig', KUBECONFIG, '--wait', '180s');
   execute('docker', 'pull', 'redis:7');
   load('redis:7');

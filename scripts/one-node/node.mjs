@@ -33,12 +33,17 @@ const CONTROL_PLANE = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kub
 const ON_NODE = ['containerd', 'kubelet', 'kube-proxy'];
 
 /** The cluster, to be used like kind's (../kind.mjs). */
-export const oneNode = { whyNot, exists, isReady, up, facts, image, load: loadImage, down };
+export const oneNode = { whyNot, isWanted, isReady, up, facts, image, load: loadImage, down };
 
 /** Why this machine cannot be a node, as a sentence; undefined when it can. */
 function whyNot() {
   if (process.platform === 'linux' && canInstall()) return undefined;
   return 'a cluster of its own programs needs root on Debian (or its kin); elsewhere, install kind and Docker';
+}
+
+/** Whether this person started it and has not taken it down. */
+function isWanted() {
+  return exists() && existsSync(KUBECONFIG);
 }
 
 /** Whether it was started and not taken down; its programs may have been killed since. */
