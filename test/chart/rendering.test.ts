@@ -1,7 +1,10 @@
 // What Helm makes of the chart, for each values file of charts/grantry/ci. The whole renderings lie in golden/; after a
 // wanted change: `vitest run --project chart -u`.
 
-import { describe, expect, it } from 'vitest';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { readSettings, variableReference } from '../../src/processes/config.ts';
 import type { Manifest } from '../cluster/cluster.ts';
 import { CHART, CI_VALUES, HELMS, helm, MINIMAL, render, template } from './helm.ts';
@@ -29,6 +32,23 @@ interface PodSpec {
     readonly envFrom?: readonly object[];
     readonly volumeMounts?: readonly { readonly name: string }[];
   }[];
+}
+
+function hookOf({ annotations }: Manifest['metadata']): string | undefined {
+  return (annotations as Readonly<Record<string, string>> | undefined)?.['helm.sh/hook'];
+}
+
+interface PolicySpec {
+  readonly podSelector: Selector;
+  readonly policyTypes: readonly string[];
+  readonly ingress: readonly {
+    readonly ports: readonly { readonly port: string }[];
+    readonly from?: readonly { readonly podSelector: Selector }[];
+  }[];
+}
+
+interface Selector {
+  readonly matchLabels: Readonly<Record<string, string>>;
 }
 
 const ofKind = (objects: readonly Manifest[], kind: string) => objects.filter((object) => object.kind === kind);
@@ -73,9 +93,7 @@ describe.each(Object.entries(CI_VALUES))('the chart with ci/%s-values.yaml', (sh
     for (const release of ['grantry', LONGEST_RELEASE]) {
       const objects = await render(['--values', file], { release });
       const own = objects.filter(({ apiVersion }) => apiVersion.startsWith('grantry.dev/'));
-      expect(own.map(({ metadata }) => (metadata.annotations as Record<string, string>)['helm.sh/hook'])).toEqual([
-        'test',
-      ]);
+      expect(own.map(({ metadata }) => hookOf(metadata))).toEqual(['test']);
       for (const { metadata } of objects)
         expect([metadata.name, metadata.name.length <= 63]).toEqual([metadata.name, true]);
       const names = objects.map(({ kind, metadata }) => `${kind} ${metadata.namespace} ${metadata.name}`);
@@ -85,6 +103,45 @@ describe.each(Object.entries(CI_VALUES))('the chart with ci/%s-values.yaml', (sh
 });
 
 describe('the chart', () => {
+  it('opens the admin port of each pod to peers that are named, and to no others', async () => {
+    const peers = [{ podSelector: { matchLabels: { app: 'prometheus' } } }];
+    for (const args of [[], ['--set-json', `networkPolicy.metricsFrom=${JSON.stringify(peers)}`]]) {
+      const objects = await render([...MINIMAL, ...args]);
+      for (const part of ['server', 'controller']) {
+        const labels = { 'app.kubernetes.io/component': part };
+        const [policy, ...others] = ofKind(objects, 'NetworkPolicy')
+          .map(({ spec }) => spec as unknown as PolicySpec)
+          .filter(({ podSelector }) =>
+            Object.entries(labels).every(([key, it]) => podSelector.matchLabels[key] === it),
+          );
+        const opening = policy?.ingress.filter(({ ports }) => ports.some(({ port }) => port === 'admin')) ?? [];
+        const open = opening.flatMap(({ from = [] }) => from);
+        expect([policy?.policyTypes, others]).toEqual([['Ingress'], []]);
+        expect(opening.every(({ from = [] }) => from.length > 0)).toBe(true);
+        const named = open
+          .map((each) => each.podSelector.matchLabels)
+          .map((it) => it['app.kubernetes.io/component'] ?? it.app);
+        const [own, monitoring] = [
+          part === 'server' ? ['controller', 'test'] : [],
+          args.length > 0 ? ['prometheus'] : [],
+        ];
+        expect([part, ...named]).toEqual([part, ...own, ...monitoring]);
+      }
+    }
+  });
+
+  it('renders what the guide shows, without the parts that only Helm uses', async () => {
+    const guide = readFileSync(join(import.meta.dirname, '../../docs/guides/kubernetes.md'), 'utf8');
+    const [, values = ''] = /```yaml\n# values\.yaml\n(.*?)```/s.exec(guide) ?? [];
+    const folder = mkdtempSync(join(tmpdir(), 'grantry-guide-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    writeFileSync(join(folder, 'values.yaml'), values);
+    expect(guide).toContain('--values values.yaml --no-hooks');
+    const objects = await render(['--values', join(folder, 'values.yaml'), '--no-hooks']);
+    const hooks = objects.filter(({ metadata }) => hookOf(metadata) !== undefined);
+    expect([ofKind(objects, 'Deployment').length, ofKind(objects, 'Ingress').length, hooks]).toEqual([2, 1, []]);
+  });
+
   it('can set every GRANTRY_ variable, and the programs take what it sets', async () => {
     const values = {
       issuer: 'https://id.example.com',
