@@ -26,6 +26,8 @@ export interface HttpServerOptions extends ErrorWriterOptions {
   readonly requestLog: RequestLog;
   /** Makes request ids; they tell nothing and are never taken from a request. */
   readonly newRequestId: () => string;
+  /** Whether this server is about to close: connections are given up, each with its next answer. Default: never known before. */
+  readonly isDraining?: () => boolean;
 }
 
 /** What the server knows of a request beside the request. */
@@ -46,7 +48,7 @@ declare module 'fastify' {
 
 /** A server that is not listening yet. */
 export function createHttpServer(options: HttpServerOptions): FastifyInstance {
-  const { issuer, metrics, requestLog, timeouts, newRequestId } = options;
+  const { issuer, metrics, requestLog, timeouts, newRequestId, isDraining = () => false } = options;
   const errors = new ErrorWriter(options);
   const beginVisit = visits(options);
   const finished = (request: FinishedRequest) => {
@@ -54,7 +56,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     metrics.requestFinished(request.route, request.method, request.status, request.durationMilliseconds / 1000);
   };
   const server = strictFastify({
-    ...{ timeouts, newRequestId },
+    ...{ timeouts, newRequestId, isDraining },
     connections: new Connections({ issuer, finished }),
     refuse: (error, request, reply) => {
       beginVisit(request, reply);

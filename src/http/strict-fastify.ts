@@ -36,10 +36,13 @@ export interface StrictFastifyOptions {
   readonly newRequestId: () => string;
   /** Answers what Fastify refuses before any hook has run. */
   readonly refuse: (error: Error, request: FastifyRequest, reply: FastifyReply) => void;
+  /** Whether the server is about to close. */
+  readonly isDraining: () => boolean;
 }
 
 /** An instance without routes and hooks. It reads forms and JSON as bytes and nothing else. */
-export function strictFastify({ timeouts, connections, newRequestId, refuse }: StrictFastifyOptions): FastifyInstance {
+export function strictFastify(options: StrictFastifyOptions): FastifyInstance {
+  const { timeouts, connections, newRequestId, refuse } = options;
   const server = fastify({
     exposeHeadRoutes: false,
     // While closing, what still comes on an open connection is served, not answered past the hooks.
@@ -69,19 +72,22 @@ export function strictFastify({ timeouts, connections, newRequestId, refuse }: S
   server.addContentTypeParser(FORM_MEDIA_TYPE, { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
   // Only where an endpoint asks for it does such a body get this far; what it says is the endpoint's to read.
   server.addContentTypeParser(JSON_MEDIA_TYPE, { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
-  endConnectionsWhileClosing(server);
+  endConnections(server, options.isDraining);
   return server;
 }
 
-/** Closing waits for every connection that is not idle, so the last answer on one must also be its end. */
-function endConnectionsWhileClosing(server: FastifyInstance): void {
+/**
+ * Closing waits for every connection that is not idle, so the last answer on one must also be its end. An idle one it cuts off,
+ * perhaps while a request is on its way: so before it, what is asked on a connection is the last there.
+ */
+function endConnections(server: FastifyInstance, isDraining: () => boolean): void {
   let closing = false;
   server.addHook('preClose', (done) => {
     closing = true;
     done();
   });
   server.addHook('onSend', (_request, reply, payload, done) => {
-    if (closing) reply.header('connection', 'close');
+    if (closing || isDraining()) reply.header('connection', 'close');
     done(null, payload);
   });
 }

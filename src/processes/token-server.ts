@@ -124,7 +124,7 @@ export function assembleAdminSide(options: AdminSideOptions): AdminSide {
  */
 export function assembleTokenServer(options: TokenServerOptions, side = assembleAdminSide(options)): TokenServer {
   const { settings, log, peppers, usage } = options;
-  const { metrics } = side;
+  const { metrics, draining } = side;
   const audit = new AuditLog({
     ...{ log, metrics, subjects: settings.auditSubjects, pepper: peppers[0] },
     observe: (event) => usage?.note(event),
@@ -132,7 +132,7 @@ export function assembleTokenServer(options: TokenServerOptions, side = assemble
   const endpoints = publicEndpoints(options, audit, metrics);
   return {
     ...{ ...side, audit },
-    public: createHttpServer({ ...whatSidesShare(options, metrics), endpoints }),
+    public: createHttpServer({ ...whatSidesShare(options, metrics), endpoints, isDraining: () => draining.begun }),
     registrySwapped: (seconds) => metrics.registrySwap.observe(seconds),
   };
 }
