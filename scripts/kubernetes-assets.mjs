@@ -30,7 +30,7 @@ const STAGING_VERSION = VERSION.replace(/^1\./, '0.');
 /** Where the Go files of our own are. */
 const OWN_SOURCES = join(dirname(fileURLToPath(import.meta.url)), 'one-node');
 /** The CoreDNS that this Kubernetes is released with. */
-const COREDNS_VERSION = '1.12.1';
+export const COREDNS_VERSION = '1.12.1';
 
 /** Each program, the package or the file of ours that it is built from, and how it says its version. */
 const API_SERVER = [

@@ -3,11 +3,13 @@
 
 import { chmodSync, chownSync, copyFileSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { COREDNS_VERSION } from '../kubernetes-assets.mjs';
 import { call } from './processes.mjs';
 import { inScratchFolder } from './scratch-folder.mjs';
 
 export const PAUSE_IMAGE = 'pause:cluster-stand-in';
-export const COREDNS_IMAGE = 'coredns:cluster-stand-in';
+/** With its version: the store outlives a change of it. */
+export const COREDNS_IMAGE = `coredns:v${COREDNS_VERSION}`;
 const DEBIAN = 'debian:cluster-stand-in';
 const REDIS_COMMAND = ['--entrypoint', '["docker-entrypoint.sh"]', '--cmd', '["redis-server"]'];
 const CERTIFICATES = '/etc/ssl/certs/ca-certificates.crt';

@@ -10,6 +10,7 @@ import { until } from '../until.ts';
 
 const SCRIPT = join(import.meta.dirname, '../../scripts/kubernetes-assets.mjs');
 const PROGRAMS = ['etcd', 'kube-apiserver', 'kubectl'];
+const NODE_PROGRAMS = ['coredns', 'kube-controller-manager', 'kube-proxy', 'kube-scheduler', 'kubelet', 'pause'];
 
 describe('the programs of an API server', () => {
   let folder: string;
@@ -43,9 +44,9 @@ describe('the programs of an API server', () => {
     );
   }
 
-  function start(environment: Readonly<Record<string, string>> = {}) {
+  function start(environment: Readonly<Record<string, string>> = {}, args: readonly string[] = []) {
     const path = [join(folder, 'bin'), dirname(process.execPath), '/usr/bin', '/bin'].join(delimiter);
-    const child = spawn(process.execPath, [SCRIPT], {
+    const child = spawn(process.execPath, [SCRIPT, ...args], {
       env: { PATH: path, XDG_CACHE_HOME: join(folder, 'cache'), ...environment },
       detached: true,
     });
@@ -116,5 +117,20 @@ describe('the programs of an API server', () => {
     program('setup-envtest', `echo ${join(folder, 'bin')}`);
     const { ended, run } = start();
     expect([await ended, run.output]).toEqual([0, `${join(folder, 'bin')}\n`]);
+  });
+
+  it('stand beside those that a node needs besides, of which only what is lacking is built', async () => {
+    installGo();
+    expect(await start().ended).toBe(0);
+    const node = start({}, ['--node']);
+    expect([await node.ended, node.run.output]).toEqual([0, `${join(cache, 'v1.34.4')}\n`]);
+    const all = readdirSync(join(cache, 'v1.34.4')).sort();
+    expect(all).toEqual([...PROGRAMS, ...NODE_PROGRAMS].sort());
+    expect(builds()).toBe(all.length);
+
+    rmSync(join(cache, 'v1.34.4', 'kubelet'));
+    expect(await start({}, ['--node']).ended).toBe(0);
+    expect(await start().ended).toBe(0);
+    expect(builds()).toBe(all.length + 1);
   });
 });
