@@ -22,6 +22,12 @@ const PROGRAMS = [
     project: undefined,
   },
   {
+    names: ['lua5.1'],
+    debian: 'lua5.1',
+    elsewhere: 'install Lua 5.1 and put it on the PATH as lua5.1 (it runs the health checks that Argo CD is given)',
+    project: undefined,
+  },
+  {
     names: ['chromium', 'chromium-browser', 'google-chrome'],
     debian: 'chromium',
     elsewhere: 'install Chromium or Chrome and put it on the PATH as chromium or google-chrome',
