@@ -86,6 +86,43 @@ describeRedis('a right that is taken away while all is running', () => {
   }, 180_000);
 });
 
+it('a right to write that a controller lost is named in status, and what waited for it is done once it is back', async () => {
+  const cluster = sharedCluster();
+  const clients = await ClientInstall.make(cluster);
+  const team = await cluster.namespace();
+  const controller = await clients.start();
+  await clients.apply(team, 'before');
+  await clients.whenReady(team, 'before');
+  const { namespace: release, controllerToken: token } = clients.installation;
+  const role = `/apis/rbac.authorization.k8s.io/v1/clusterroles/${release}-grantry-controller-tenants`;
+  const { rules } = (await cluster.call('GET', role)).body as { rules: { resources: string[]; verbs: string[] }[] };
+  const readOnly = rules.map((rule) =>
+    rule.resources.includes('secrets') ? { ...rule, verbs: ['get', 'list', 'watch'] } : rule,
+  );
+  await clients.patch(role, { rules: readOnly });
+  const dryRun = `/api/v1/namespaces/${team}/secrets?dryRun=All`;
+  const body = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'tried' } };
+  const mayWrite = async () => (await cluster.call('POST', dryRun, { token, body })).status === 201;
+  await until('it is taken', async () => !(await mayWrite()));
+
+  await clients.apply(team, 'waiting');
+  const { status } = await clients.whenCondition(team, 'waiting', 'CredentialsReady', 'SecretWriteForbidden');
+  const conditions = status.conditions as { type: string; message: string }[];
+  expect(conditions.find(({ type }) => type === 'CredentialsReady')?.message).toContain('403');
+  expect(controller.eventsOf('waiting')).toContain('SecretWriteForbidden');
+  expect(await clients.secret(team, 'waiting-oauth')).toBeUndefined();
+  await clients.apply(team, 'before', { displayName: 'Who has a secret has no need of the right' });
+  await clients.whenReady(team, 'before');
+
+  await clients.patch(role, { rules });
+  await until('it is back', mayWrite);
+  // By itself it is tried again every minute.
+  await clients.poke(team, 'waiting');
+  const { metadata } = await clients.whenReady(team, 'waiting');
+  const secret = (await clients.secret(team, 'waiting-oauth'))?.data['client-secret'];
+  expect(await clients.accepts(metadata.uid, secret)).toBe(true);
+});
+
 /** An object as it was, without what the API server put into it. */
 // biome-ignore lint/suspicious/noExplicitAny: an object of the API server
 function givenBack({ metadata: { name, namespace }, ...binding }: any) {
