@@ -20,6 +20,8 @@ export function specOf({ shared, ...own }: ReadClient): OAuthClientSpec {
   return { ...shared, ...own };
 }
 
+const OWN_NAMES = Object.keys(OWN_FIELDS) as readonly OwnField[];
+const NOTHING_OWN = Object.fromEntries(OWN_NAMES.map((name) => [name, undefined]));
 const METADATA = metadata(objectsWith('ignore'));
 const IN_COMMON = { apiVersion: API_VERSION, kind: 'OAuthClient', metadata: { name: 'any' } } as const;
 
@@ -39,13 +41,13 @@ export class ClientReader {
   #parts({ apiVersion, kind, metadata, spec }: Readonly<Record<string, unknown>>): ReadClient | undefined {
     if (apiVersion !== API_VERSION || kind !== 'OAuthClient') return undefined;
     if (typeof spec !== 'object' || spec === null || Array.isArray(spec)) return undefined;
-    const fields = Object.entries(spec).filter(([, value]) => value !== null);
-    const common = Object.fromEntries(fields.filter(([name]) => !isOwn(name)));
+    const common = { ...spec, ...NOTHING_OWN };
     const shared = this.#once(JSON.stringify(common), () => this.#shared(common));
     if (shared === undefined || !METADATA.safeParse(metadata).success) return undefined;
     const own: Partial<Record<OwnField, unknown>> = {};
-    for (const [name, value] of fields) {
-      if (!isOwn(name)) continue;
+    for (const name of OWN_NAMES) {
+      const value = (spec as Readonly<Record<string, unknown>>)[name] ?? undefined;
+      if (value === undefined) continue;
       const { success, data } = OWN_FIELDS[name].safeParse(value);
       if (!success) return undefined;
       own[name] = data;
@@ -72,10 +74,6 @@ export class ClientReader {
     this.#known.set(text, value);
     return value;
   }
-}
-
-function isOwn(field: string): field is OwnField {
-  return Object.hasOwn(OWN_FIELDS, field);
 }
 
 function whole(manifest: unknown): ClientReading {
