@@ -14,7 +14,11 @@ export default defineConfig({
   test: {
     projects: [
       {
-        test: { name: 'fast', include: ['test/**/*.test.ts'], exclude: [...servers, ...redis, ...cluster, ...chart, ...browser] },
+        test: {
+          name: 'fast',
+          include: ['test/**/*.test.ts'],
+          exclude: [...servers, ...redis, ...cluster, ...chart, ...browser],
+        },
       },
       { test: { name: 'servers', include: servers, testTimeout: 20_000 } },
       // Most of their time is waiting for servers: more files at once than there are cores.
