@@ -1,13 +1,16 @@
 // The Secrets of which an install has one: the pepper, and what alerts are signed with. Made where there are none, and never
 // touched again: nobody owns them, so that neither an upgrade nor an uninstall takes them away. One that somebody deletes is
-// made again with the value it had: another pepper would log everybody out.
+// made again with the value it had (lost-secrets.ts): another pepper would log everybody out. Where no controller saw that
+// value there is another one, and it is said as loudly as can be.
 
 import type { Logger } from 'pino';
 import { readSecretValue } from '../admission/references.ts';
 import { PART_LABEL, type SingleSecret } from '../admission/secret-parts.ts';
 import type { Random } from '../oauth/ports.ts';
 import { type KubernetesApi, KubernetesError } from './client.ts';
+import type { EventFacts } from './events.ts';
 import type { Leadership } from './lease.ts';
+import type { LostSecrets } from './lost-secrets.ts';
 import { type KubernetesObject, objectKey, SECRETS } from './resources.ts';
 import type { Watched } from './watched.ts';
 import { type ReconcileMetrics, WorkQueue } from './work-queue.ts';
@@ -22,6 +25,8 @@ export interface InstallSecretsOptions {
   readonly releaseNamespace: string;
   /** Those that nobody else provides. */
   readonly wanted: readonly SingleSecret[];
+  readonly lost: LostSecrets;
+  readonly record: (event: EventFacts) => void;
   readonly random: Random;
   readonly log: Pick<Logger, 'error'>;
   readonly metrics: ReconcileMetrics;
@@ -29,11 +34,18 @@ export interface InstallSecretsOptions {
 
 const SECRET_BYTES = 32;
 
+/** What it means that there is another value. */
+const LOSSES: Partial<Readonly<Record<SingleSecret['part'], string>>> = {
+  pepper:
+    'No controller knew its value, so there is another one. Token servers that start from now on void every session, code and refresh token from before; restore the old value and restart them to undo that.',
+  webhook: 'No controller knew its value, so there is another one. Receivers of alerts need it.',
+};
+
 export class InstallSecrets {
   readonly #options: InstallSecretsOptions;
   readonly #queue: WorkQueue;
-  /** As they last were, by name: those that were deleted. */
-  readonly #lost = new Map<string, KubernetesObject>();
+  /** Whether others of the Secrets of an install were there before. */
+  #isOld = false;
   #endListening: (() => void) | undefined;
 
   constructor(options: InstallSecretsOptions) {
@@ -50,10 +62,11 @@ export class InstallSecrets {
     const { sources, wanted } = this.#options;
     this.#endListening = sources.releaseSecrets.listen(({ type, object }) => {
       const { name } = object.metadata;
-      if (type !== 'delete' || !wanted.some((secret) => secret.name === name)) return;
-      this.#lost.set(name, object);
-      this.#queue.add(name);
+      if (type === 'delete' && wanted.some((secret) => secret.name === name)) this.#queue.add(name);
     });
+    this.#isOld = [...sources.releaseSecrets.objects()].some(({ metadata }) =>
+      ['verifier', 'signing-key'].includes(metadata.labels?.[PART_LABEL] ?? ''),
+    );
     for (const { name } of wanted) this.#queue.add(name);
     this.#queue.start();
   }
@@ -69,14 +82,16 @@ export class InstallSecrets {
     const secret = wanted.find((each) => each.name === name);
     if (secret === undefined || sources.releaseSecrets.get(objectKey({ namespace, name })) !== undefined)
       return undefined;
-    const value = this.#lostValue(secret) ?? Buffer.from(random.bytes(SECRET_BYTES)).toString('base64url');
+    const lost = this.#lostValue(secret);
+    const value = lost ?? Buffer.from(random.bytes(SECRET_BYTES)).toString('base64url');
     leadership.assertHeld();
     try {
-      await api.create(SECRETS, {
+      const made = await api.create(SECRETS, {
         metadata: { name, namespace, labels: { [PART_LABEL]: secret.part } },
         type: 'Opaque',
         data: { [secret.key]: Buffer.from(value).toString('base64') },
       });
+      if (lost === undefined) this.#tellOfLoss(secret, made);
     } catch (error) {
       if (!(error instanceof KubernetesError && error.reason === 'AlreadyExists')) throw error;
       // Another leader's that the watch has not told yet, or somebody else's, which no token server reads.
@@ -88,9 +103,18 @@ export class InstallSecrets {
     return undefined;
   }
 
+  #tellOfLoss({ name, part }: SingleSecret, made: KubernetesObject): void {
+    const { lost, log, record } = this.#options;
+    const note = LOSSES[part];
+    const wasThere = this.#isOld || lost.get(name) !== undefined;
+    if (!wasThere || note === undefined) return;
+    log.error({ secret: name }, `the Secret ${name} was gone: ${note}`);
+    record({ regarding: made, type: 'Warning', reason: 'InstallSecretLost', action: 'Create', note });
+  }
+
   /** What a Secret held before it was deleted; undefined when that is not known, or was of no use. */
   #lostValue({ name, key }: SingleSecret): string | undefined {
-    const lost = this.#lost.get(name);
+    const lost = this.#options.lost.get(name);
     const found = lost && readSecretValue(lost, key, true);
     return found?.outcome === 'found' && found.value.trim().length >= SECRET_BYTES ? found.value : undefined;
   }

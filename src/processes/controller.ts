@@ -16,6 +16,7 @@ import { type EventFacts, EventRecorder } from '../kubernetes/events.ts';
 import { InstallSecrets } from '../kubernetes/install-secrets.ts';
 import { KeyController } from '../kubernetes/key-controller.ts';
 import { LEADERS_CALL_MILLISECONDS, type Leadership, LeaseElector } from '../kubernetes/lease.ts';
+import { LostSecrets } from '../kubernetes/lost-secrets.ts';
 import { AskedReplicas } from '../kubernetes/observed-replicas.ts';
 import { PolicyController } from '../kubernetes/reconcile-policies.ts';
 import { textOfSingle } from '../kubernetes/release-secrets.ts';
@@ -70,6 +71,7 @@ class ControllerProcess {
   readonly #processLog: ProcessLog;
   readonly #api: ApiClient;
   readonly #sources: ControllerSources;
+  readonly #lostSecrets: LostSecrets;
   readonly #metrics: ControllerMetrics;
   readonly #events: EventRecorder;
   readonly #elector: LeaseElector;
@@ -101,6 +103,7 @@ class ControllerProcess {
       ...{ className: settings.className, releaseNamespace: settings.namespace },
       ...{ watchNamespaces: namespacesOf(settings), serverService: settings.serverService },
     });
+    this.#lostSecrets = new LostSecrets(this.#sources.releaseSecrets);
     const identity = `${hostname()}_${randomId(random, 6)}`;
     this.#events = new EventRecorder({ api: this.#api, instance: identity, clock, log });
     this.#elector = new LeaseElector({
@@ -141,7 +144,7 @@ class ControllerProcess {
     };
     const install = { issuer, className, releaseNamespace: namespace, defaultPolicy };
     this.#led = [
-      new InstallSecrets({ ...shared, wanted: this.#wantedSecrets() }),
+      new InstallSecrets({ ...shared, wanted: this.#wantedSecrets(), lost: this.#lostSecrets }),
       new KeyController(shared),
       new PolicyController(shared),
       new ClientController({

@@ -6,6 +6,7 @@ import { ApiClient } from '../../src/kubernetes/api-client.ts';
 import type { EventFacts } from '../../src/kubernetes/events.ts';
 import { InstallSecrets } from '../../src/kubernetes/install-secrets.ts';
 import { kubeconfigAccess } from '../../src/kubernetes/kubeconfig.ts';
+import { LostSecrets } from '../../src/kubernetes/lost-secrets.ts';
 import { PolicyController } from '../../src/kubernetes/reconcile-policies.ts';
 import { CLIENT_POLICIES, NAMESPACES, OAUTH_CLIENTS, type Resource, SECRETS } from '../../src/kubernetes/resources.ts';
 import { Watched, type WatchedOptions } from '../../src/kubernetes/watched.ts';
@@ -56,9 +57,18 @@ describe('an install', () => {
     return watched;
   }
 
-  async function startSecrets(wanted = [PEPPER_SECRET, WEBHOOK_SECRET]): Promise<void> {
+  /** What a controller watches, leading or not. */
+  async function watchSecrets() {
     const labelSelector = 'grantry.dev/part';
     const releaseSecrets = await watch(SECRETS, { namespaces: [installation.namespace], labelSelector });
+    return { releaseSecrets, lost: new LostSecrets(releaseSecrets) };
+  }
+
+  async function startSecrets(
+    wanted = [PEPPER_SECRET, WEBHOOK_SECRET],
+    watched?: Awaited<ReturnType<typeof watchSecrets>>,
+  ): Promise<void> {
+    const { releaseSecrets, lost } = watched ?? (await watchSecrets());
     const secrets = new InstallSecrets({
       ...{
         api: client,
@@ -68,6 +78,8 @@ describe('an install', () => {
         random: systemRandom,
         log,
         metrics,
+        lost,
+        record: (event: EventFacts) => events.push(event),
       },
       sources: { releaseSecrets },
     });
@@ -112,6 +124,59 @@ describe('an install', () => {
       expect([after.data, after.metadata.labels]).toEqual([before.data, before.metadata.labels]);
     }
     expect(errors).toEqual([]);
+  });
+
+  const path = (name: string) => `/api/v1/namespaces/${installation.namespace}/secrets/${name}`;
+  const losses = () =>
+    events.filter(({ reason }) => reason === 'InstallSecretLost').map(({ regarding }) => regarding.metadata.name);
+
+  it('has what was deleted while nobody led back with the value it had, from any controller that was there', async () => {
+    await startSecrets();
+    await until(
+      'they are made',
+      async () => (await secret('grantry-webhook')).data && (await secret('grantry-pepper')).data,
+    );
+    const before = (await secret('grantry-pepper')).data;
+    const [leading = async () => {}, ...others] = ends.splice(0);
+    const standby = await watchSecrets();
+    await leading();
+    await cluster.call('DELETE', path('grantry-pepper'));
+    await until('it is seen', () => standby.lost.get('grantry-pepper') !== undefined);
+    expect((await secret('grantry-pepper')).code).toBe(404);
+    events.length = 0;
+    await startSecrets(undefined, standby);
+    await until('it is back', async () => (await secret('grantry-pepper')).data !== undefined);
+    expect((await secret('grantry-pepper')).data).toEqual(before);
+    expect([losses(), errors]).toEqual([[], []]);
+    for (const end of others) await end();
+  });
+
+  it('says loudly when nobody knows the value of what is gone, and says nothing at the very beginning', async () => {
+    events.length = 0;
+    await startSecrets();
+    await until(
+      'they are made',
+      async () => (await secret('grantry-webhook')).data && (await secret('grantry-pepper')).data,
+    );
+    expect([losses(), errors]).toEqual([[], []]);
+    const before = (await secret('grantry-pepper')).data;
+    for (const end of ends.splice(0)) await end();
+    const metadata = {
+      name: 'a-key',
+      namespace: installation.namespace,
+      labels: { 'grantry.dev/part': 'signing-key' },
+    };
+    await cluster.apply({ apiVersion: 'v1', kind: 'Secret', metadata });
+    for (const name of ['grantry-pepper', 'grantry-webhook']) await cluster.call('DELETE', path(name));
+    await startSecrets();
+    await until(
+      'they are made',
+      async () => (await secret('grantry-webhook')).data && (await secret('grantry-pepper')).data,
+    );
+    expect((await secret('grantry-pepper')).data).not.toEqual(before);
+    await until('it is said', () => losses().length === 2);
+    expect(losses().sort()).toEqual(['grantry-pepper', 'grantry-webhook']);
+    expect(errors).toHaveLength(2);
   });
 
   it('makes none that is provided otherwise, and says whose it cannot use', async () => {
