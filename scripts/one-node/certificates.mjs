@@ -6,9 +6,9 @@ import { call } from './processes.mjs';
 
 const DAYS = 365;
 const API_SERVER_NAMES = [
-  ...['localhost', 'kubernetes', 'kubernetes.default', 'kubernetes.default.svc'].map((name) => `DNS:${name}`),
+  ...['kubernetes', 'kubernetes.default', 'kubernetes.default.svc'].map((name) => `DNS:${name}`),
   'DNS:kubernetes.default.svc.cluster.local',
-  ...['127.0.0.1', ADDRESSES.kubernetesService, NODE_ADDRESS].map((address) => `IP:${address}`),
+  ...[ADDRESSES.kubernetesService, NODE_ADDRESS].map((address) => `IP:${address}`),
 ].join();
 const CLIENT = 'extendedKeyUsage=clientAuth';
 
@@ -48,7 +48,7 @@ export function kubeconfig(holder) {
   const inline = (path) => readFileSync(path).toString('base64');
   const name = 'grantry-cluster';
   const cluster = {
-    server: `https://127.0.0.1:${PORTS.apiServer}`,
+    server: `https://${NODE_ADDRESS}:${PORTS.apiServer}`,
     'certificate-authority-data': inline(certificate('ca')),
   };
   const user = { 'client-certificate-data': inline(certificate(holder)), 'client-key-data': inline(key(holder)) };

@@ -28,6 +28,7 @@ export function controlPlaneFlags() {
     },
     'kube-apiserver': {
       'etcd-servers': ETCD,
+      'bind-address': NODE_ADDRESS,
       'secure-port': PORTS.apiServer,
       'advertise-address': NODE_ADDRESS,
       'client-ca-file': certificate('ca'),

@@ -14,7 +14,7 @@ import { buildImage, canOverlay, loadBaseImages, loadImage, qualified } from './
 import { CONTAINERD_SOCKET, inState, KUBECONFIG, NODE, NODE_ADDRESS, STATE } from './layout.mjs';
 import { endPods, removeFolder, removeKubeletFiles } from './leftovers.mjs';
 import { closeNetwork, hasOthersRules, openNetwork } from './network.mjs';
-import { call, isRunning, processesWhere, start, stop, succeeds, waitFor } from './processes.mjs';
+import { call, isRunning, mustRun, processesWhere, start, stop, succeeds, waitFor } from './processes.mjs';
 
 /** Programs by the Debian package that brings them. */
 const PACKAGES = {
@@ -30,7 +30,7 @@ const PACKAGES = {
 const PROGRAMS = inState('programs.json');
 const PRIVATE = { recursive: true, mode: 0o700 };
 const CONTROL_PLANE = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'];
-const ON_NODE = ['containerd', 'kubelet', 'kube-proxy'];
+const EVERY_PROGRAM = [...CONTROL_PLANE, 'containerd', 'kubelet', 'kube-proxy'];
 
 /** The cluster, to be used like kind's (../kind.mjs). */
 export const oneNode = { whyNot, isWanted, isReady, up, facts, image, load: loadImage, down };
@@ -53,7 +53,7 @@ function exists() {
 
 /** Whether every program of it runs and the node takes pods. */
 function isReady() {
-  return exists() && [...CONTROL_PLANE, ...ON_NODE].every(isRunning) && nodeIsReady(programsInUse().kubectl);
+  return exists() && EVERY_PROGRAM.every(isRunning) && nodeIsReady(programsInUse().kubectl);
 }
 
 /** Starts it, unless it runs. What a killed one left behind is removed first. */
@@ -72,7 +72,8 @@ async function up() {
   await startNode(programs);
   const dns = JSON.stringify(dnsObjects(COREDNS_IMAGE));
   call(programs.kubectl, [`--kubeconfig=${KUBECONFIG}`, 'apply', '-f', '-'], { input: dns });
-  await waitFor('the cluster’s DNS', 'kubelet', () => dnsIsReady(programs.kubectl));
+  await waitFor('the cluster’s DNS', EVERY_PROGRAM, () => dnsIsReady(programs.kubectl));
+  EVERY_PROGRAM.forEach(mustRun);
 }
 
 /** What a person and a script need to know of a cluster that runs. */
@@ -144,7 +145,9 @@ async function startControlPlane(programs) {
     start(name, programs[name], flags[name]);
     if (name !== 'kube-apiserver') continue;
     const ready = [`--kubeconfig=${KUBECONFIG}`, 'get', '--raw', '/readyz'];
-    await waitFor('the API server', name, () => succeeds(programs.kubectl, ready));
+    await waitFor('the API server', ['etcd', name], () => succeeds(programs.kubectl, ready));
+    // Somebody else's etcd at our port would have served it as well.
+    mustRun('etcd');
   }
 }
 
@@ -154,11 +157,11 @@ async function startNode(programs) {
   for (const [name, text] of Object.entries(files)) writeFileSync(inState(name), text);
   const flags = nodeFlags();
   start('containerd', 'containerd', flags.containerd);
-  await waitFor('containerd', 'containerd', () => succeeds('ctr', ['--address', CONTAINERD_SOCKET, 'version']));
+  await waitFor('containerd', ['containerd'], () => succeeds('ctr', ['--address', CONTAINERD_SOCKET, 'version']));
   loadBaseImages(programs);
   start('kubelet', programs.kubelet, flags.kubelet);
   start('kube-proxy', programs['kube-proxy'], flags['kube-proxy']);
-  await waitFor('the node', 'kubelet', () => nodeIsReady(programs.kubectl));
+  await waitFor('the node', ['kubelet'], () => nodeIsReady(programs.kubectl));
 }
 
 function nodeIsReady(kubectl) {

@@ -56,8 +56,7 @@ export async function stop(name) {
 export async function end(pid, isThere) {
   signal(pid, 'SIGTERM');
   for (let i = 0; i < 200 && isThere(); i++) await sleep(100);
-  signal(pid, 'SIGKILL');
-  while (isThere()) await sleep(100);
+  for (; isThere(); await sleep(100)) signal(pid, 'SIGKILL');
 }
 
 /** The processes of the machine whose command line, cut into its parts, is like that. */
@@ -74,21 +73,21 @@ function commandLine(pid) {
   }
 }
 
-/**
- * Polls until `holds`; throws when that takes longer than it should, or when the program that it depends on has ended,
- * with the end of that program's log.
- */
-export async function waitFor(what, program, holds) {
+/** Polls until `holds`; throws when that takes longer than it should, or when one of the programs it takes has ended. */
+export async function waitFor(what, programs, holds) {
   const deadline = Date.now() + 180_000;
   while (!holds()) {
-    if (!isRunning(program)) throw new Error(`${program} has ended; its log ends with\n${endOfLog(program)}`);
-    if (Date.now() > deadline) throw new Error(`${what} took longer than 3 minutes; see ${logFile(program)}`);
+    for (const name of programs) mustRun(name);
+    if (Date.now() > deadline) throw new Error(`${what} took longer than 3 minutes; see ${inState('logs')}`);
     await sleep(200);
   }
 }
 
-function endOfLog(name) {
-  return readFileSync(logFile(name), 'utf8').split('\n').slice(-12).join('\n');
+/** Throws when a program has ended, which it does when another one has its port, with the end of its log. */
+export function mustRun(name) {
+  if (isRunning(name)) return;
+  const end = readFileSync(logFile(name), 'utf8').split('\n').slice(-6).join('\n');
+  throw new Error(`${name} has ended; its log ends with\n${end}`);
 }
 
 function logFile(name) {
