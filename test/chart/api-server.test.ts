@@ -148,6 +148,11 @@ describe('Helm on a cluster', () => {
     await must(run('helm-3.17', 'uninstall', place));
   });
 
+  it('is told to create a namespace that is to be watched', async () => {
+    const args = ['--set', 'crds.enabled=false,className=some,watchNamespaces={nowhere}'];
+    expect(await refusal(install('helm-3.17', { release: 'some', namespace: 'some' }, args))).toContain('nowhere');
+  });
+
   it('gives no right on Secrets of other namespaces where watchNamespaces names some', async () => {
     await cluster.apply(
       ...['shop', 'bank'].map((name) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })),

@@ -76,6 +76,11 @@ cluster see nothing of it, which a look at kube-system tells.
 {{- fail (printf "namespace %s holds the release %s already, and keys and pepper are the namespace's: install this one with --namespace set to another" $.Release.Namespace $other.release) -}}
 {{- end -}}
 {{- end -}}
+{{- range .Values.watchNamespaces -}}
+{{- if not (lookup "v1" "Namespace" "" .) -}}
+{{- fail (printf "watchNamespaces has %q, which is no namespace of this cluster: create it, or leave it out" .) -}}
+{{- end -}}
+{{- end -}}
 {{- $crd := lookup "apiextensions.k8s.io/v1" "CustomResourceDefinition" "" "oauthclients.grantry.dev" -}}
 {{- if $crd -}}
 {{- include "grantry.ownerChecks" (list . $crd) -}}
