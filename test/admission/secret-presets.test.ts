@@ -1,4 +1,7 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { parseAllDocuments } from 'yaml';
 import { clientFaults } from '../../src/admission/client-rules.ts';
 import { clientSecretKeys, clientSecretManifest } from '../../src/admission/client-secret-manifest.ts';
 import { readManifest } from '../../src/admission/manifest.ts';
@@ -102,4 +105,17 @@ describe('a preset', () => {
     expect(clientFaults(spec, supported).map(({ reason }) => reason)).toEqual(['UnsupportedPreset']);
     expect(secretFor({ preset: 'jenkins' })).toEqual(EXPECTED.none);
   });
+});
+
+it('the guide has a line and a client for each preset, whose Secret is the one its consumer expects', () => {
+  const guide = readFileSync(join(import.meta.dirname, '../../docs/guides/consumers.md'), 'utf8');
+  const names = PRESET_NAMES.filter((name) => name !== 'none').toSorted();
+  expect([...guide.matchAll(/^\| `([\w-]+)` \|/gm)].map(([, name = '']) => name).toSorted()).toEqual(names);
+  const shown = [...guide.matchAll(/```yaml\n(apiVersion: grantry.*?)```/gs)]
+    .flatMap(([, yaml = '']) => parseAllDocuments(yaml))
+    .map((document) => document.toJS().spec.auth.clientSecret as { readonly preset?: string });
+  expect(shown.flatMap(({ preset = [] }) => preset).toSorted()).toEqual(names);
+  for (const { preset, ...own } of shown) {
+    if (preset !== undefined) expect(secretFor({ preset, ...own })).toMatchObject(EXPECTED[preset] ?? {});
+  }
 });
