@@ -44,13 +44,14 @@ export default defineConfig({
           sequence: { groupOrder: 2 },
         },
       },
-      // One API server for the file that needs it, and Helm as a process of its own each time.
+      // One API server for the file that needs it, and Helm as a process of its own each time. Beside cluster, as many at once.
       {
         test: {
           name: 'chart',
           include: chart,
           testTimeout: 120_000,
           hookTimeout: 120_000,
+          maxWorkers: 3,
           sequence: { groupOrder: 2 },
         },
       },
