@@ -74,7 +74,10 @@ const registry = new RegistrySync({
 });
 registry.start();
 await registry.whenServing();
-const listing = { seconds: (performance.now() - begin) / 1000, cpu: cpuSeconds(cpuBefore), block: takeLongestBlock() };
+const listing = { seconds: (performance.now() - begin) / 1000, cpu: cpuSeconds(cpuBefore) };
+// The last block is seen when it is over.
+await sleep(20);
+const longestBlock = takeLongestBlock();
 if (registry.current.size !== CLIENTS) throw new Error(`${registry.current.size} clients are served`);
 await sleep(1000);
 collect();
@@ -97,7 +100,7 @@ milliseconds.sort((a, b) => a - b);
 const rows = [
   [`${CLIENTS} clients, list to serving: CPU`, `${listing.cpu.toFixed(2)} s`, 'floor 6 s, goal 3 s'],
   ['the same by the clock', `${listing.seconds.toFixed(2)} s`, ''],
-  ['the same: longest block', `${listing.block.toFixed(0)} ms`, 'goal 60 ms'],
+  ['the same: longest block', `${longestBlock.toFixed(0)} ms`, 'goal 60 ms'],
   ['the same: heap for each client', `${heap.toFixed(0)} B`, 'goal 600 B'],
   ['one change among them: until it is served', `${milliseconds[CHANGES / 2]?.toFixed(1)} ms`, ''],
   ['the same: CPU', `${changing.cpu.toFixed(1)} ms`, ''],

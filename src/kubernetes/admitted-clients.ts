@@ -180,10 +180,23 @@ export class AdmittedClients {
     for (const uid of this.#claims.settle()) this.#unpublished.add(uid);
   }
 
+  /**
+   * Puts what was settled into the next registry, as far as there is time.
+   * @param end of `performance.now()`
+   * @returns whether that was all
+   */
+  serveUntil(end: number): boolean {
+    for (const uid of this.#unpublished) {
+      if (performance.now() > end) return false;
+      this.#unpublished.delete(uid);
+      this.#serve(uid);
+    }
+    return true;
+  }
+
   /** Serves what was settled. @returns the registry, and what became of whom since the one before */
   publish(keys: KeyRing): { readonly registry: Registry; readonly changes: readonly ClientChange[] } {
-    for (const uid of this.#unpublished) this.#serve(uid);
-    this.#unpublished.clear();
+    this.serveUntil(Infinity);
     if (this.#draft !== undefined || keys !== this.#registry.keys) this.#registry = this.#drafted().finish(keys);
     this.#draft = undefined;
     return { registry: this.#registry, changes: this.#changes.splice(0) };

@@ -1,14 +1,11 @@
 // From the objects of a cluster to the registry that requests read: judge what changed and nothing else, build the next
 // registry, swap one reference. It serves on with what it knows while the API server is away. What is followed is
-// registry-sources.ts, what is judged by what admitted-clients.ts; Secrets are release-secrets.ts.
+// registry-sources.ts, what is judged by what admitted-clients.ts, keys are served-key-ring.ts.
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { admitPolicies } from '../admission/admit-policies.ts';
 import type { DefaultPolicy } from '../admission/client-policy.ts';
-import type { StoredKey } from '../admission/key-secret.ts';
-import { readManifest } from '../admission/manifest.ts';
 import type { SingleSecret } from '../admission/secret-parts.ts';
-import { SIGNING_KEY } from '../admission/signing-key.ts';
 import { KeyRing } from '../oauth/keys.ts';
 import { Registry, type RegistryRef } from '../oauth/registry.ts';
 import { AdmittedClients, type ClientChange, type ServedState } from './admitted-clients.ts';
@@ -16,6 +13,7 @@ import { labelsOf } from './namespace-labels.ts';
 import type { ObjectChange } from './object-store.ts';
 import { RegistrySources, type RegistrySourcesOptions } from './registry-sources.ts';
 import { ReleaseSecrets, verifiersOf } from './release-secrets.ts';
+import { ServedKeyRing, type SigningKeyAge } from './served-key-ring.ts';
 import { sourceOf } from './source-object.ts';
 
 /** Changes that come together are judged together. */
@@ -46,28 +44,19 @@ export interface RegistrySwap {
   readonly changes: readonly ClientChange[];
 }
 
-/** The key that signs. Times are epoch milliseconds. */
-export interface SigningKeyAge {
-  readonly activatedAt: number | undefined;
-  /** When the next one takes over; undefined where nobody has planned it. */
-  readonly nextRotation: number | undefined;
-}
-
 export class RegistrySync implements RegistryRef {
   readonly #options: RegistrySyncOptions;
   readonly #clients: AdmittedClients;
   readonly #secrets = new ReleaseSecrets();
   readonly #sources: RegistrySources;
+  readonly #keys: ServedKeyRing;
   /** What somebody changed: judged first. */
   readonly #urgent = new Set<string>();
   /** What follows from a change of something else. */
   readonly #later = new Set<string>();
   readonly #firstSwap = Promise.withResolvers<void>();
   #current = new Registry([], new KeyRing([]));
-  #ring = new KeyRing([]);
-  #signing: SigningKeyAge | undefined;
   #policiesChanged = true;
-  #keysChanged = true;
   #served = false;
   /** Of `performance.now()`: the oldest change that is not served yet. */
   #changedAt: number | undefined;
@@ -96,6 +85,8 @@ export class RegistrySync implements RegistryRef {
       },
       onSynced: () => this.#workSoon(),
     });
+    const { signingKeys } = this.#sources;
+    this.#keys = new ServedKeyRing({ releaseNamespace, signingKeys, secrets: this.#secrets, log: options.log });
   }
 
   get current(): Registry {
@@ -108,7 +99,7 @@ export class RegistrySync implements RegistryRef {
 
   /** The key that signs, for metrics; undefined while there is none. */
   get signingKey(): SigningKeyAge | undefined {
-    return this.#signing;
+    return this.#keys.signingKey;
   }
 
   /** Why nothing is served yet; undefined once something is, whatever happens to the API server then. */
@@ -177,7 +168,7 @@ export class RegistrySync implements RegistryRef {
   }
 
   #signingKeyChanged(): void {
-    this.#keysChanged = true;
+    this.#keys.changed();
     this.#workSoon();
   }
 
@@ -185,7 +176,7 @@ export class RegistrySync implements RegistryRef {
     const taken = this.#secrets.take(change);
     if (taken.part === 'none') return;
     if (taken.part === 'verifier') this.#urgent.add(taken.uid);
-    else if (taken.part === 'signing-key') this.#keysChanged = true;
+    else if (taken.part === 'signing-key') this.#keys.changed();
     else this.#options.onSecret();
     this.#workSoon();
   }
@@ -232,19 +223,22 @@ export class RegistrySync implements RegistryRef {
     if (!this.#sources.synced) return;
     for (;;) {
       if (this.#policiesChanged) this.#takePolicies();
-      if (this.#keysChanged) await this.#takeKeys();
+      if (this.#keys.isChanged) await this.#keys.renew();
       this.#judgeSlice();
-      const isDone = !this.#hasWork;
+      const isJudged = !this.#hasWork;
       const isDue = this.#served && performance.now() - this.#publishedAt > PUBLISH_MILLISECONDS;
-      if (isDone || (isDue && this.#urgent.size === 0)) this.#publish(isDone);
-      if (isDone || this.#stopped) return;
+      const mayPublish = isJudged || (isDue && this.#urgent.size === 0);
+      // At first it is everybody; later what was judged since the last time is little, and told of with the swap.
+      const isReady = mayPublish && (this.#served || this.#clients.serveUntil(performance.now() + SLICE_MILLISECONDS));
+      if (isReady) this.#publish(isJudged);
+      if ((isReady && isJudged) || this.#stopped) return;
       await nextTurn();
     }
   }
 
   /** More may have changed while material of keys was read. */
   get #hasWork(): boolean {
-    return this.#urgent.size > 0 || this.#later.size > 0 || this.#policiesChanged || this.#keysChanged;
+    return this.#urgent.size > 0 || this.#later.size > 0 || this.#policiesChanged || this.#keys.isChanged;
   }
 
   #judgeSlice(): void {
@@ -279,31 +273,8 @@ export class RegistrySync implements RegistryRef {
     this.#policiesChanged = false;
   }
 
-  async #takeKeys(): Promise<void> {
-    const { log } = this.#options;
-    // A change while material is read is another one.
-    this.#keysChanged = false;
-    try {
-      const { ring, signing } = await this.#secrets.ringOf(this.#sources.signingKeys.objects(), (secret, fault) =>
-        log.error({ secret }, `a signing key cannot be used: ${fault}`),
-      );
-      this.#ring = ring;
-      this.#signing = signing && this.#ageOf(signing);
-    } catch (error) {
-      this.#keysChanged = true;
-      throw error;
-    }
-  }
-
-  #ageOf({ signingKey, activatedAt }: StoredKey): SigningKeyAge {
-    const object = this.#sources.signingKeys.get(`${this.#options.releaseNamespace}/${signingKey}`);
-    const rotation = readManifest(SIGNING_KEY.ignore, object).manifest?.spec.rotation;
-    const isPlanned = activatedAt !== undefined && rotation?.policy === 'Scheduled';
-    return { activatedAt, nextRotation: isPlanned ? activatedAt + rotation.interval * 1000 : undefined };
-  }
-
   #publish(isDone: boolean): void {
-    const { registry, changes } = this.#clients.publish(this.#ring);
+    const { registry, changes } = this.#clients.publish(this.#keys.current);
     this.#current = registry;
     this.#publishedAt = performance.now();
     const isFirst = !this.#served;
