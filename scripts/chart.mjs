@@ -41,7 +41,9 @@ function valuesBelow(map, path = '') {
     const name = `${path}${key.value}`;
     const said = /^ -- (.*)$/m.exec(key.commentBefore ?? '')?.[1];
     const isSection = isMap(value) && value.items.length > 0 && said === undefined;
-    return isSection ? valuesBelow(value, `${name}.`) : [{ name, value, meaning: said ?? '' }];
+    if (isSection) return valuesBelow(value, `${name}.`);
+    if (said === undefined) throw new Error(`values.yaml: ${name} has no comment that begins with --`);
+    return [{ name, value, meaning: said }];
   });
 }
 

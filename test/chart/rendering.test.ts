@@ -142,6 +142,17 @@ describe('the chart', () => {
     expect([ofKind(objects, 'Deployment').length, ofKind(objects, 'Ingress').length, hooks]).toEqual([2, 1, []]);
   });
 
+  it.each([
+    ['v1.28.9', 1],
+    ['v1.29.0', 0],
+    ['v1.33.1-gke.100', 0],
+  ])('is for Kubernetes from 1.29 on, as cloud providers number it too: %s', async (version, code) => {
+    for (const name of HELMS) {
+      const args = ['template', 'grantry', CHART, ...MINIMAL, '--kube-version', version];
+      expect((await helm(name, args)).code).toBe(code);
+    }
+  });
+
   it('can set every GRANTRY_ variable, and the programs take what it sets', async () => {
     const values = {
       issuer: 'https://id.example.com',
