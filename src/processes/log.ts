@@ -9,15 +9,15 @@ export interface ProcessLog {
   readonly log: Logger;
   /** How many lines were dropped since the start. */
   readonly dropped: () => number;
-  /** Writes out what is buffered; for the end of the process. */
-  readonly flush: () => void;
+  /** Writes out what is buffered; for the end of the process. Never rejects. */
+  readonly flush: () => Promise<void>;
 }
 
 /** @param options.format `auto`: for people when standard output is a terminal, else JSON */
 export function openLog(options: { level: string; format: 'auto' | 'json' | 'pretty' }): ProcessLog {
   const readable = options.format === 'pretty' || (options.format === 'auto' && process.stdout.isTTY);
   if (readable) {
-    return { log: createLog(options.level, readableStream()), dropped: () => 0, flush: () => {} };
+    return { log: createLog(options.level, readableStream()), dropped: () => 0, flush: async () => {} };
   }
   const output = new LogOutput();
   return { log: createLog(options.level, output), dropped: () => output.dropped, flush: () => output.flush() };

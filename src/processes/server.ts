@@ -252,6 +252,6 @@ class ServerProcess {
     await this.#registry.stop();
     this.#api.close();
     await this.#redis?.close();
-    this.#processLog.flush();
+    await this.#processLog.flush();
   }
 }

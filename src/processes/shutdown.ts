@@ -30,8 +30,8 @@ export interface ShutdownOptions {
   readonly log: Logger;
   /** What is finished once no request is left. */
   readonly afterwards?: () => Promise<void>;
-  /** The last thing done: writes out logs. */
-  readonly flush: () => void;
+  /** The last thing done: writes out logs. Must not reject. */
+  readonly flush: () => Promise<void>;
   readonly exit: (code: number) => void;
 }
 
@@ -56,11 +56,10 @@ export async function drain(options: Omit<ShutdownOptions, 'flush' | 'exit'>): P
 export function endOnSignals(options: ShutdownOptions): void {
   const { draining, log, flush, exit } = options;
   function finish(code: number): void {
-    flush();
-    exit(code);
+    void flush().then(() => exit(code));
   }
   function onSignal(): void {
-    if (draining.begun) finish(1);
+    if (draining.begun) exit(1);
     else drain(options).then(finish, onFault);
   }
   function onFault(error: unknown): void {

@@ -2,7 +2,10 @@
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { setTimeout } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
+
+const SHUTDOWN = JSON.stringify(new URL('../../src/processes/shutdown.ts', import.meta.url).href);
 
 function run(source: string) {
   const log = JSON.stringify(new URL('../../src/processes/log.ts', import.meta.url).href);
@@ -17,6 +20,22 @@ async function outputOf(source: string): Promise<string> {
   });
   await once(child, 'close');
   return output;
+}
+
+/** What a process says to somebody who is slow: the counts of its lines, or their messages. */
+async function slowlyRead(source: string) {
+  const child = run(source);
+  const ended = once(child, 'close');
+  let text = '';
+  // First not at all, while the process ends, and then a little at a time.
+  await setTimeout(1000);
+  for await (const chunk of child.stdout) {
+    text += chunk;
+    await setTimeout(2);
+  }
+  const [code] = await ended;
+  const lines = text.trimEnd().split('\n');
+  return { code, counts: lines.map((line) => JSON.parse(line)).map(({ count, msg }) => count ?? msg) };
 }
 
 describe('the log of a process', () => {
@@ -38,7 +57,7 @@ describe('the log of a process', () => {
     const output = await outputOf(`
       const { log, flush } = openLog({ level: 'info', format: 'json' });
       for (let count = 0; count < 1000; count += 1) log.info({ count });
-      flush();
+      await flush();
       process.exit(0);
     `);
     const lines = output
@@ -49,11 +68,59 @@ describe('the log of a process', () => {
     expect(lines[0]).toEqual({ level: 'info', time: expect.stringMatching(/^\d{4}-.*Z$/), count: 0 });
   });
 
+  it('loses, repeats and reorders nothing at an orderly end, however slow its reader', async () => {
+    const output = await slowlyRead(`
+      const { log, dropped, flush } = openLog({ level: 'info', format: 'json' });
+      for (let count = 0; count < 3000; count += 1) {
+        log.info({ count, filling: 'x'.repeat(1000) });
+        if (count % 500 === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+      }
+      await flush();
+      process.exit(dropped());
+    `);
+    expect(output).toEqual({ code: 0, counts: Array.from({ length: 3000 }, (_, index) => index) });
+  });
+
+  it('is written once, and whole, when something throws while much of it is on its way to a slow reader', async () => {
+    const output = await slowlyRead(`
+      import { Draining, endOnSignals } from ${SHUTDOWN};
+      const { log, flush } = openLog({ level: 'info', format: 'json' });
+      const exit = (code) => process.exit(code);
+      endOnSignals({ draining: new Draining(), drainDelaySeconds: 0, servers: [], log, flush, exit });
+      for (let count = 0; count < 3000; count += 1) log.info({ count, filling: 'x'.repeat(1000) });
+      setTimeout(() => { log.info({ count: 3000 }); throw new Error('nobody looks'); }, 20);
+    `);
+    expect(output).toEqual({ code: 1, counts: [...Array.from({ length: 3001 }, (_, index) => index), 'unhandled'] });
+  });
+
+  it('is written by the exit of the process where nobody has flushed it', async () => {
+    const output = await slowlyRead(`
+      const { log } = openLog({ level: 'info', format: 'json' });
+      for (let count = 0; count < 20; count += 1) log.info({ count });
+      process.exit(3);
+    `);
+    expect(output).toEqual({ code: 3, counts: Array.from({ length: 20 }, (_, index) => index) });
+  });
+
+  it('is given up by a flush when its reader takes nothing any more', async () => {
+    const child = run(`
+      const { log, dropped, flush } = openLog({ level: 'info', format: 'json' });
+      for (let count = 0; count < 3000; count += 1) log.info({ filling: 'x'.repeat(1000) });
+      await flush();
+      process.stderr.write(String(dropped()));
+    `);
+    // Standard output is never read.
+    const [dropped] = await once(child.stderr, 'data');
+    expect(Number(dropped)).toBeGreaterThan(1000);
+    // A thread that the reader holds up holds up the exit too.
+    child.kill('SIGKILL');
+  });
+
   it('is JSON where nobody looks, and made for people when asked', async () => {
     const line = (format: string) => `
       const { log, flush } = openLog({ level: 'info', format: '${format}' });
       log.info({ route: 'token' }, 'hello');
-      flush();
+      await flush();
     `;
     expect(JSON.parse(await outputOf(line('auto')))).toMatchObject({ msg: 'hello', route: 'token' });
     const readable = await outputOf(line('pretty'));
@@ -86,7 +153,7 @@ describe('the log of a process', () => {
       const { log, flush } = openLog({ level: 'error', format: 'json' });
       log.info('not this');
       log.child({ stream: 'audit' }, { level: 'info' }).info({ event: 'token.issued' });
-      flush();
+      await flush();
     `);
     expect(JSON.parse(output)).toMatchObject({ stream: 'audit', event: 'token.issued' });
   });

@@ -76,7 +76,7 @@ function processThat(does: string) {
     const server = fastify({ forceCloseConnections: true });
     await server.listen({ port: 0 });
     const log = createLog('info', process.stdout);
-    const flush = () => process.stdout.write('flushed');
+    const flush = () => new Promise((resolve) => process.stdout.write('flushed', resolve));
     endOnSignals({ draining: new Draining(), drainDelaySeconds: DELAY, servers: [server], log, flush, exit: (code) => process.exit(code) });
     process.stdout.write('ready');
     ${does}
