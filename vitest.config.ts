@@ -1,7 +1,7 @@
 import { defineConfig } from 'vitest/config';
 
 // `fast` opens no socket; `servers` runs grantry over real HTTP; `redis` starts redis-server; `cluster` starts a
-// Kubernetes API server; `chart` runs Helm; `browser` drives the system's Chromium.
+// Kubernetes API server; `chart` runs Helm; `browser` drives the system's Chromium; `e2e` needs a whole cluster and runs by `npm run test:e2e` alone.
 const servers = ['http', 'clients', 'kubernetes', 'processes', 'webhook'].map(
   (folder) => `test/${folder}/**/*.test.ts`,
 );
@@ -9,6 +9,7 @@ const redis = ['test/redis/**/*.test.ts'];
 const cluster = ['test/cluster/**/*.test.ts'];
 const chart = ['test/chart/**/*.test.ts'];
 const browser = ['test/browser/**/*.test.ts'];
+const e2e = ['test/e2e/**/*.test.ts'];
 
 export default defineConfig({
   test: {
@@ -17,7 +18,7 @@ export default defineConfig({
         test: {
           name: 'fast',
           include: ['test/**/*.test.ts'],
-          exclude: [...servers, ...redis, ...cluster, ...chart, ...browser],
+          exclude: [...servers, ...redis, ...cluster, ...chart, ...browser, ...e2e],
         },
       },
       { test: { name: 'servers', include: servers, testTimeout: 20_000 } },
@@ -56,6 +57,19 @@ export default defineConfig({
         },
       },
       { test: { name: 'browser', include: browser, testTimeout: 60_000, hookTimeout: 60_000 } },
+      // One story after the other: they share an install and disturb it.
+      {
+        test: {
+          name: 'e2e',
+          include: e2e,
+          globalSetup: 'test/e2e/global-setup.ts',
+          setupFiles: 'test/e2e/diagnose-failures.ts',
+          testTimeout: 300_000,
+          hookTimeout: 300_000,
+          maxWorkers: 1,
+          sequence: { groupOrder: 3 },
+        },
+      },
     ],
   },
 });

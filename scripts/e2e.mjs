@@ -1,0 +1,99 @@
+// `npm run test:e2e`: the suite in test/e2e/ against a whole Kubernetes. With KUBECONFIG it is that one, which then has the
+// image GRANTRY_E2E_IMAGE (default grantry:e2e) or can pull it, and likewise GRANTRY_E2E_REDIS_IMAGE (default redis:7).
+// Without, `scripts/cluster` makes one, and it is ended afterwards unless it was up before or `--keep` is said.
+// Helm is the one in HELM, else the newer of those that the chart is tested with. Other arguments go to vitest: `npm run
+// test:e2e -- test/e2e/tokens.test.ts`.
+
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { installGo } from './apt.mjs';
+import { chartAssets } from './chart-assets.mjs';
+import { chooseCluster } from './clusters.mjs';
+import { setUpPrograms } from './test-setup.mjs';
+import { fail, installPackages, modernNode, root, run } from './toolchain.mjs';
+
+const VITEST = join(root, 'node_modules', 'vitest', 'vitest.mjs');
+const FIGURES = join(root, 'test-results', 'e2e', 'figures.txt');
+const CLUSTER = join(root, 'scripts', 'cluster');
+
+installPackages();
+const node = modernNode();
+const keep = process.argv.includes('--keep');
+const filters = process.argv.slice(2).filter((argument) => argument !== '--keep');
+
+const whyNot = process.env.KUBECONFIG ? undefined : chooseCluster().whyNot;
+if (whyNot !== undefined) skip(whyNot);
+else process.exitCode = await runSuite().catch((error) => fail(error.message));
+
+async function runSuite() {
+  // Ctrl-C ends what runs just now; what was started is ended all the same.
+  process.on('SIGINT', () => {});
+  const wasUp = process.env.KUBECONFIG !== undefined || cluster('status').status === 0;
+  try {
+    const { kubeconfig, kubectl } = process.env.KUBECONFIG ? givenCluster() : await ownCluster();
+    const programs = linkPrograms({ kubectl, helm: process.env.HELM || newestHelm() });
+    try {
+      const environment = {
+        KUBECONFIG: kubeconfig,
+        PATH: [programs, process.env.PATH].join(delimiter),
+        ...(keep && { GRANTRY_E2E_KEEP: 'yes' }),
+      };
+      return run(node, [VITEST, 'run', '--project=e2e', ...filters], environment);
+    } finally {
+      rmSync(programs, { recursive: true });
+    }
+  } finally {
+    if (existsSync(FIGURES)) console.log(`\nFigures:\n${readFileSync(FIGURES, 'utf8').replaceAll(/^(?=.)/gm, '  ')}`);
+    if (!wasUp && !keep) cluster('down');
+  }
+}
+
+function givenCluster() {
+  const { KUBECONFIG: kubeconfig, KUBECTL: kubectl = 'kubectl', GRANTRY_E2E_IMAGE: image } = process.env;
+  if (image === undefined) {
+    console.log(
+      'grantry: pods run the image grantry:e2e, which the cluster must have; GRANTRY_E2E_IMAGE names another',
+    );
+  }
+  return { kubeconfig, kubectl };
+}
+
+async function ownCluster() {
+  // Chromium among them.
+  await setUpPrograms();
+  const { status, stdout } = cluster('up');
+  if (status !== 0 || cluster('image').status !== 0) throw new Error('there is no cluster; the reason is above');
+  const facts = Object.fromEntries(
+    [...stdout.matchAll(/^export (\w+)=(.*)$/gm)].map(([, name, value]) => [name, value]),
+  );
+  return { kubeconfig: facts.KUBECONFIG, kubectl: facts.KUBECTL };
+}
+
+function newestHelm() {
+  const { folder, missing } = chartAssets({ installGo });
+  if (folder === undefined) throw new Error(missing.join('; '));
+  return join(folder, 'helm-4.1');
+}
+
+/** Runs `scripts/cluster`; what it says to people is seen. */
+function cluster(command) {
+  return spawnSync(process.execPath, [`${CLUSTER}.mjs`, command], {
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+}
+
+/** A folder for the PATH in which programs have the names that people call them by. */
+function linkPrograms(programs) {
+  const folder = mkdtempSync(join(tmpdir(), 'grantry-e2e-'));
+  for (const [name, path] of Object.entries(programs)) if (path !== name) symlinkSync(path, join(folder, name));
+  return folder;
+}
+
+function skip(why) {
+  const listed = spawnSync(node, [VITEST, 'list', '--project=e2e', ...filters], { cwd: root, encoding: 'utf8' });
+  console.log(`Skipped, because ${why}:`);
+  for (const name of listed.stdout.split('\n').filter(Boolean)) console.log(`  ${name}`);
+}

@@ -1,0 +1,17 @@
+// The install that most stories share: it is the one README shows, made by global-setup.ts. Each story leaves it as it was,
+// or as the next one can use it.
+
+import { Release } from './release.ts';
+
+export const ISSUER = 'http://localhost:9400';
+/** The issuer's: who signs in must find it where it says it is. */
+export const ISSUER_PORT = 9400;
+
+export const sharedInstall = new Release({ namespace: 'grantry-system', name: 'grantry' });
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** From the start of `helm install` until all was ready. */
+    installSeconds: number;
+  }
+}
