@@ -34,11 +34,10 @@ export function removeKubeletFiles() {
   call('rmdir', ['--ignore-fail-on-non-empty', ...folders], { mayFail: true });
 }
 
-/** Removes a folder of ours and first whatever is mounted in it. */
-export function removeFolder(folder) {
+/** Unmounts what is mounted in a folder, so that it can be removed. */
+export function unmountBelow(folder) {
   const mounts = readFileSync('/proc/self/mounts', 'utf8').split('\n');
   const places = mounts.map((line) => line.split(' ')[1]).filter((place) => place?.startsWith(`${folder}/`));
   // What was mounted last may hide what was before.
   for (const place of places.toReversed()) call('umount', ['--lazy', place]);
-  rmSync(folder, { recursive: true, force: true });
 }

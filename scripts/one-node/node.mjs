@@ -11,8 +11,8 @@ import { controlPlaneFlags, nodeFiles, nodeFlags } from './configuration.mjs';
 import { makeControlGroups, removeControlGroups } from './control-groups.mjs';
 import { dnsObjects } from './dns.mjs';
 import { buildImage, canOverlay, loadBaseImages, loadImage, qualified } from './images.mjs';
-import { CONTAINERD_SOCKET, inState, KUBECONFIG, NODE, NODE_ADDRESS, STATE } from './layout.mjs';
-import { endPods, removeFolder, removeKubeletFiles } from './leftovers.mjs';
+import { CONTAINERD_SOCKET, IMAGE_STORE, inState, KUBECONFIG, NODE, NODE_ADDRESS, STATE } from './layout.mjs';
+import { endPods, removeKubeletFiles, unmountBelow } from './leftovers.mjs';
 import { closeNetwork, hasOthersRules, openNetwork } from './network.mjs';
 import { call, isRunning, mustRun, processesWhere, start, stop, succeeds, waitFor } from './processes.mjs';
 
@@ -96,7 +96,8 @@ async function down() {
   closeNetwork(programsInUse()?.['kube-proxy']);
   removeControlGroups();
   removeKubeletFiles();
-  removeFolder(STATE);
+  for (const folder of [STATE, IMAGE_STORE]) unmountBelow(folder);
+  rmSync(STATE, { recursive: true, force: true });
   rmSync(KUBECONFIG, { force: true });
 }
 
