@@ -51,6 +51,16 @@ describe('the fault proxy', () => {
     expect(status).toBe(201);
   }
 
+  it('stops although something is stalled', async () => {
+    const stalled = await FaultProxy.start(cluster.address);
+    stalled.stall();
+    const asked = request(`${stalled.url}${path}`, { ca: cluster.ca, agent: false }).end();
+    const ended = once(asked, 'error');
+    await until('it was asked', () => stalled.requests.length === 1);
+    await stalled.stop();
+    await ended;
+  });
+
   it('passes on what it is not told to spoil, and remembers what was asked', async () => {
     expect((await get()).statusCode).toBe(200);
     const watching = await watch();

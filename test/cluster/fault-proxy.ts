@@ -157,8 +157,9 @@ export class FaultProxy {
   }
 
   async stop(): Promise<void> {
+    // What is stalled would else wait for ever, and its connections with it.
+    this.clear();
     this.refuse();
-    this.#release.resolve();
     this.#agent.destroy();
     await new Promise((resolve) => this.#server.close(resolve));
   }
