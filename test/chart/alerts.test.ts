@@ -1,10 +1,10 @@
 // The alerts and the dashboard of the chart: Prometheus takes them, and they ask for nothing that grantry does not measure.
 
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { stringify } from 'yaml';
 import { ControllerMetrics } from '../../src/http/controller-metrics.ts';
 import { Metrics } from '../../src/http/metrics.ts';
@@ -47,15 +47,81 @@ function metricsIn(text: string): readonly string[] {
   return text.match(/\bgrantry_\w+/g) ?? [];
 }
 
-it.skipIf(!existsSync(PROMTOOL))('the alerts pass promtool', async () => {
+/** A file with the alerts, and one beside it with more for promtool. */
+async function filesFor(text: (rulesFile: string) => object): Promise<{ rules: string; tests: string }> {
   const folder = mkdtempSync(join(tmpdir(), 'grantry-alerts-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
-  const file = join(folder, 'rules.yaml');
-  const groups = await alertGroups();
-  writeFileSync(file, stringify({ groups }));
-  const rules = groups.flatMap((group) => group.rules);
-  expect(execFileSync(PROMTOOL, ['check', 'rules', file], { encoding: 'utf8' })).toContain(
-    `${rules.length} rules found`,
+  const files = { rules: join(folder, 'rules.yaml'), tests: join(folder, 'tests.yaml') };
+  writeFileSync(files.rules, stringify({ groups: await alertGroups() }));
+  writeFileSync(files.tests, stringify(text(files.rules)));
+  return files;
+}
+
+/** Series of two servers and a controller that are well, one value a minute. */
+const WELL: Readonly<Record<string, string>> = {
+  ...both('refresh_reuse_detected_total', '0x60'),
+  ...both('code_replayed_total', '0x60'),
+  ...both('registry_staleness_seconds', '30x60'),
+  ...both('store_up', '1x60'),
+  ...both('signing_key_next_rotation_seconds', '600-60x60'),
+  ...both('signing_key_age_seconds', '60+60x60'),
+  ...both('tokens_issued_total', '0+600x60'),
+  ...both('token_errors_total', '0+60x60', ', endpoint="token", error="invalid_client"'),
+  ...both('registry_clients', '7x60', ', state="admitted"'),
+  'grantry_lease_held{job="grantry-system/grantry-controller", namespace="grantry-system", pod="c"}': '1x60',
+};
+
+function both(name: string, values: string, labels = ''): Record<string, string> {
+  const series = (pod: string) =>
+    `grantry_${name}{job="grantry-admin", namespace="grantry-system", pod="${pod}"${labels}}`;
+  return { [series('a')]: values, [series('b')]: values };
+}
+
+const ILL: readonly (readonly [string, string, string])[] = [
+  ['GrantryRefreshTokenReuse', 'refresh_reuse_detected_total', '0x50 1x10'],
+  ['GrantryCodeReplayed', 'code_replayed_total', '0x50 1x10'],
+  ['GrantryRegistryStale', 'registry_staleness_seconds', '30x30 60+60x30'],
+  ['GrantryStoreDown', 'store_up', '1x40 0x20'],
+  ['GrantrySigningKeyRotationOverdue', 'signing_key_next_rotation_seconds', '-4000-60x60'],
+  ['GrantryNoSigningKey', 'signing_key_age_seconds', '60+60x30 stale'],
+  ['GrantryHighDenialRate', 'token_errors_total', '0+6000x60'],
+  ['GrantryReplicaOutOfSync', 'registry_clients', '8x60'],
+  ['GrantryNoLeader', 'lease_held', '1x30 0x30'],
+];
+
+describe.skipIf(!existsSync(PROMTOOL))('the alerts', () => {
+  it('pass promtool', async () => {
+    const { rules } = await filesFor(() => ({}));
+    const found = (await alertGroups()).flatMap((group) => group.rules).length;
+    expect(execFileSync(PROMTOOL, ['check', 'rules', rules], { encoding: 'utf8' })).toContain(`${found} rules found`);
+  });
+
+  it.each<readonly [string, string, string]>([['nothing', '', ''], ...ILL])(
+    'say after an hour, of what happened: %s',
+    async (wanted, name, values) => {
+      const series = Object.entries(WELL).map(([key, well]) => {
+        // Of what only all replicas together can lack, all lack it; else one of them.
+        const isIll =
+          key.startsWith(`grantry_${name}{`) && (wanted === 'GrantryNoSigningKey' || !key.includes('pod="b"'));
+        return { series: key, values: isIll && name !== '' ? values : well };
+      });
+      const { tests } = await filesFor((rulesFile) => ({
+        rule_files: [rulesFile],
+        tests: [
+          {
+            interval: '1m',
+            input_series: series,
+            promql_expr_test: ILL.map(([alert]) => ({
+              expr: `count(ALERTS{alertname="${alert}", alertstate="firing"})`,
+              eval_time: '1h',
+              exp_samples: alert === wanted ? [{ value: 1, labels: '{}' }] : [],
+            })),
+          },
+        ],
+      }));
+      const { status, stdout, stderr } = spawnSync(PROMTOOL, ['test', 'rules', tests], { encoding: 'utf8' });
+      expect([status, status === 0 ? '' : stdout + stderr]).toEqual([0, '']);
+    },
   );
 });
 
