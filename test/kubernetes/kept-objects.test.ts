@@ -1,0 +1,85 @@
+// What a token server keeps of the objects of which there are many says the same as the objects themselves.
+
+import { describe, expect, it } from 'vitest';
+import { VERIFIER_SECRET_TYPE, verifierSecretData, verifierSecretName } from '../../src/admission/client-verifier.ts';
+import { clientKeeper, isOurs } from '../../src/kubernetes/kept-client.ts';
+import { keptOfSecret, verifiersOf } from '../../src/kubernetes/release-secrets.ts';
+import { type KubernetesObject, objectKey } from '../../src/kubernetes/resources.ts';
+import { ServedClient } from '../../src/kubernetes/served-client.ts';
+import type { Client } from '../../src/oauth/client.ts';
+
+const CREATED = '2026-01-01T00:00:07Z';
+const identity = { uid: 'uid-1', resourceVersion: '42', creationTimestamp: CREATED };
+
+describe('of a verifier Secret', () => {
+  const accepted = (fill: number, expiresAt?: number) => ({
+    ...{ verifier: new Uint8Array(32).fill(fill), revision: fill },
+    ...(expiresAt !== undefined && { expiresAt }),
+  });
+
+  it.each([
+    ['one verifier', [accepted(200)]],
+    ['one that ends', [accepted(3, 1_800_000_000_000)]],
+    ['two between two secrets', [accepted(255), accepted(254, 1_800_000_000_000)]],
+  ])('%s', (_, verifiers) => {
+    const metadata = { ...identity, name: verifierSecretName('uid-of-client'), namespace: 'grantry' };
+    const data = verifierSecretData({ revision: 9, verifiers });
+    const secret = { apiVersion: 'v1', kind: 'Secret', metadata, type: VERIFIER_SECRET_TYPE, data };
+    const key = objectKey(metadata);
+    const kept = keptOfSecret(secret, key);
+    const { uid, resourceVersion, name, namespace, creationTimestamp } = kept.metadata;
+    expect({ uid, resourceVersion, name, namespace }).toEqual({
+      ...{ uid: 'uid-1', resourceVersion: '42', name: metadata.name, namespace: 'grantry' },
+    });
+    expect(Date.parse(creationTimestamp)).toBe(Date.parse(CREATED));
+    const found = verifiersOf({ get: (asked) => (asked === key ? kept : undefined) }, 'grantry', 'uid-of-client');
+    expect(found?.revision).toBe(9);
+    expect(found?.verifiers.map((each) => ({ ...each, verifier: new Uint8Array(each.verifier) }))).toEqual(verifiers);
+  });
+});
+
+describe('of an OAuthClient', () => {
+  const object = (spec: object, metadata: object = {}): KubernetesObject => ({
+    ...{ apiVersion: 'grantry.dev/v1alpha1', kind: 'OAuthClient', spec },
+    metadata: { ...identity, name: 'app', namespace: 'team', generation: 3, ...metadata },
+  });
+  const keep = clientKeeper('default');
+  const keptOf = (each: KubernetesObject) => keep(each, objectKey(each.metadata));
+
+  it('which one it is', () => {
+    const { name, namespace, uid, generation, createdAt } = keptOf(object({}));
+    expect({ name, namespace, uid, generation, createdAt }).toEqual({
+      ...{ name: 'app', namespace: 'team', uid: 'uid-1', generation: 3, createdAt: Date.parse(CREATED) },
+    });
+  });
+
+  it('whether it counts here', () => {
+    expect(isOurs(keptOf(object({})))).toBe(true);
+    expect(isOurs(keptOf(object({ className: 'other' })))).toBe(false);
+    expect(isOurs(keptOf(object({}, { deletionTimestamp: CREATED })))).toBe(false);
+  });
+});
+
+it('a served client says what the judge said', () => {
+  const tokens = {
+    ...{ accessTokenFormat: 'jwt', accessTokenLifetimeSeconds: 1, refreshTokenIdleLifetimeSeconds: 2 },
+    ...{ refreshTokenLifetimeSeconds: 3, refreshTokenRotation: 'Always', refreshTokenReuseGraceSeconds: 4 },
+  } as const;
+  const client: Client = {
+    ...{ uid: 'uid-1', clientId: 'team.app', displayName: 'App', authMethod: 'client_secret_post', tokens },
+    ...{ revokeTokensBefore: 5, grantTypes: ['refresh_token'], scopes: ['a', 'b'], defaultScopes: ['a'] },
+    ...{ audiences: ['urn:a', 'urn:b'], defaultAudience: 'urn:b', resourceServerAudiences: ['urn:c'] },
+    consent: 'Skip',
+    requireState: true,
+    ...{ clientUri: 'https://a.example', policyUri: 'https://b.example', tosUri: 'https://c.example' },
+    secretVerifiers: [Buffer.alloc(32, 200), Buffer.alloc(32, 1)],
+    ...{ redirectUris: ['https://a.example/cb'], allowedCorsOrigins: ['https://a.example'] },
+  };
+  const like: Client = {
+    ...{ ...client, uid: 'uid-2', clientId: 'team.other', displayName: 'Other', secretVerifiers: [] },
+    ...{ clientUri: undefined, policyUri: undefined, tosUri: undefined, redirectUris: [], allowedCorsOrigins: [] },
+  };
+  const fields = Object.keys(client) as (keyof Client)[];
+  const served = new ServedClient(client, like);
+  expect(Object.fromEntries(fields.map((field) => [field, served[field]]))).toEqual(client);
+});
