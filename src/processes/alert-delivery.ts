@@ -1,6 +1,7 @@
 // Brings every alert of the outbox to every sink. The replica that raised one has written its audit line and tries the
 // webhook at once; a sweep of all shards finds what was left behind, by this replica or by one that is gone.
 
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Metrics } from '../http/metrics.ts';
 import type { Alert } from '../oauth/audit.ts';
@@ -17,6 +18,8 @@ import type { AuditLog } from './audit-log.ts';
 export interface DeliveryPace {
   /** Between two sweeps, up to half of it more. */
   readonly sweep: number;
+  /** From an audit line until it is written out for sure: a replica that is killed before has told nobody. */
+  readonly written: number;
   /** How old an alert is before a sweep takes it: whoever raised it comes first. */
   readonly leftBehind: number;
   /** How long a replica has an alert for itself. Longer than a try takes. */
@@ -31,6 +34,8 @@ export interface DeliveryPace {
 /** A webhook that is away for some hours loses nothing. */
 const DELIVERY_PACE: DeliveryPace = {
   sweep: 10_000,
+  // The log gathers lines for 200 ms.
+  written: 500,
   leftBehind: 5000,
   lease: 15_000,
   backOff: 10_000,
@@ -71,9 +76,12 @@ export class AlertDelivery {
   readonly #pace: DeliveryPace;
   /** By alert id. */
   readonly #underWay = new Map<string, Promise<void>>();
+  /** Alerts whose line may not be written out yet. */
+  readonly #unwritten = new Set<Promise<void>>();
   readonly #waiting = new Map<string, Alert>();
   readonly #timers = new Set<NodeJS.Timeout>();
   #reconnectedAt = Number.NEGATIVE_INFINITY;
+  readonly #stopping = Promise.withResolvers<void>();
   #isStopped = false;
 
   constructor(options: AlertDeliveryOptions) {
@@ -93,7 +101,9 @@ export class AlertDelivery {
   /** Ends after the tries under way; what they did not deliver stays in the outbox. */
   async stop(): Promise<void> {
     this.#isStopped = true;
+    this.#stopping.resolve();
     for (const timer of this.#timers) clearTimeout(timer);
+    await Promise.all(this.#unwritten);
     await Promise.all(this.#underWay.values());
   }
 
@@ -142,10 +152,20 @@ export class AlertDelivery {
     });
   }
 
-  /** Its line is in the audit stream. Redis has to hear of that before the sweep of another replica writes one more. */
+  /** Its line is in the audit stream, and will be written out. */
   #raised(alert: Alert): void {
     if (this.#isStopped || this.#underWay.has(alert.id)) return;
     this.#options.reports?.note(alert);
+    const bring = this.#written().then(() => {
+      this.#unwritten.delete(bring);
+      this.#bring(alert);
+    });
+    this.#unwritten.add(bring);
+  }
+
+  /** Redis has to hear that an alert is told before the sweep of another replica tells it again. */
+  #bring(alert: Alert): void {
+    if (this.#underWay.has(alert.id)) return;
     // With so many under way, whoever sweeps next has time for its webhook before this replica does.
     const hasTime = this.#underWay.size < MOST_AT_ONCE;
     this.#begin(alert, async () => {
@@ -177,11 +197,19 @@ export class AlertDelivery {
     const { turns, webhook, audit } = this.#options;
     const turn = await turns.take(alert.id, { lease: this.#pace.lease, isTold });
     if (turn === undefined) return;
-    if (!turn.isTold) audit.record(eventOf(alert));
+    if (!turn.isTold) {
+      audit.record(eventOf(alert));
+      await this.#written();
+    }
     if (webhook === undefined) return await turns.settle(alert.id, 'delivery');
     // Only now: of a replica that ended before its line was written nobody has heard.
     if (!turn.isTold) await turns.tell(alert.id);
     await this.#post(webhook, alert, turn.tries);
+  }
+
+  /** Until the lines so far are written out; an orderly end does that itself. */
+  async #written(): Promise<void> {
+    await Promise.race([sleep(this.#pace.written, undefined, { ref: false }), this.#stopping.promise]);
   }
 
   async #post(webhook: Webhook, alert: Alert, tries: number): Promise<void> {

@@ -22,7 +22,15 @@ import { type Receiver, startReceiver } from '../webhook/receiver.ts';
 import { connectTo } from './connect.ts';
 import { describeRedis, type RedisServer, startRedis } from './servers.ts';
 
-const FAST: DeliveryPace = { sweep: 50, leftBehind: 100, lease: 2000, backOff: 20, longestBackOff: 40, tries: 4 };
+const FAST: DeliveryPace = {
+  sweep: 50,
+  written: 10,
+  leftBehind: 100,
+  lease: 2000,
+  backOff: 20,
+  longestBackOff: 40,
+  tries: 4,
+};
 /** Never by itself. */
 const QUIET: DeliveryPace = { ...FAST, sweep: 3_600_000 };
 
@@ -222,6 +230,15 @@ describeRedis('the delivery of alerts', () => {
     expect(await next.metrics.text()).toMatch(/^grantry_refresh_reuse_detected_total 1$/m);
   });
 
+  it('is by another replica when one is killed before its audit line is written out', async () => {
+    const killed = new Replica({ pace: { ...QUIET, written: 3_600_000 } }).start();
+    const next = new Replica().start();
+    const id = await reuse(killed);
+    await emptied();
+    expect(ids()).toEqual([id]);
+    expect(next.audits()).toEqual(['refresh_token.reuse_detected']);
+  });
+
   it('is told and posted also where nobody was there for a week, and no controller is waited for', async () => {
     const id = await reuse();
     const place = [keys.outbox(id.slice(0, 3)), id] as const;
@@ -279,7 +296,12 @@ describeRedis('the delivery of alerts', () => {
 
   it('hears of every alert, also of those for which no replica has room', async () => {
     let isAway = false;
-    const replica = new Replica({ pace: QUIET, over: exceptFor(() => isAway) }).start();
+    let refused = 0;
+    const isRefused = () => {
+      if (isAway) refused += 1;
+      return isAway;
+    };
+    const replica = new Replica({ pace: QUIET, over: exceptFor(isRefused) }).start();
     const grant = await rotatedTo(stores.grants, 2);
     const answer = await stores.grants.rotate(rotateRequest(grant, 0));
     const alert = answer.outcome === 'reused' ? answer.alert : undefined;
@@ -288,7 +310,7 @@ describeRedis('the delivery of alerts', () => {
     for (let index = 0; index < 1000; index++) {
       replica.audit.record({ type: alert.type, alert: { ...alert, id: `${alert.id}-${index}` } });
     }
-    await new Promise(setImmediate);
+    await until('all of them wait', () => refused >= 1000);
     isAway = false;
     replica.audit.record({ type: alert.type, alert });
     await emptied();
