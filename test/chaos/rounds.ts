@@ -66,6 +66,8 @@ export interface ActOptions {
   readonly replicas: number;
   /** The names of the faults in this order, instead of a choice by the seed. */
   readonly faults?: readonly string[];
+  /** No round but the first is begun after this time of `performance.now()`. */
+  readonly until?: number;
   /** Told after each round. */
   readonly observe?: (round: RoundReport) => void;
 }
@@ -145,7 +147,9 @@ class Act {
   async run(): Promise<ActReport> {
     const rounds: RoundReport[] = [];
     try {
+      const { until = Number.POSITIVE_INFINITY } = this.#options;
       for (let round = 1; round <= this.#options.rounds; round++) {
+        if (round > 1 && performance.now() > until) break;
         const report = await this.#round(round);
         rounds.push(report);
         this.#options.observe?.(report);
