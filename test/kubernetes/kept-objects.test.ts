@@ -6,7 +6,7 @@ import { clientKeeper, isOurs } from '../../src/kubernetes/kept-client.ts';
 import { keptOfSecret, verifiersOf } from '../../src/kubernetes/release-secrets.ts';
 import { type KubernetesObject, objectKey } from '../../src/kubernetes/resources.ts';
 import { ServedClient } from '../../src/kubernetes/served-client.ts';
-import type { Client } from '../../src/oauth/client.ts';
+import type { Client, TokenSettings } from '../../src/oauth/client.ts';
 
 const CREATED = '2026-01-01T00:00:07Z';
 const identity = { uid: 'uid-1', resourceVersion: '42', creationTimestamp: CREATED };
@@ -61,10 +61,14 @@ describe('of an OAuthClient', () => {
 });
 
 it('a served client says what the judge said', () => {
-  const tokens = {
-    ...{ accessTokenFormat: 'jwt', accessTokenLifetimeSeconds: 1, refreshTokenIdleLifetimeSeconds: 2 },
-    ...{ refreshTokenLifetimeSeconds: 3, refreshTokenRotation: 'Always', refreshTokenReuseGraceSeconds: 4 },
-  } as const;
+  const tokens: TokenSettings = {
+    accessTokenFormat: 'jwt',
+    accessTokenLifetimeSeconds: 1,
+    refreshTokenIdleLifetimeSeconds: 2,
+    refreshTokenLifetimeSeconds: 3,
+    refreshTokenRotation: 'Always',
+    refreshTokenReuseGraceSeconds: 4,
+  };
   const client: Client = {
     ...{ uid: 'uid-1', clientId: 'team.app', displayName: 'App', authMethod: 'client_secret_post', tokens },
     ...{ revokeTokensBefore: 5, grantTypes: ['refresh_token'], scopes: ['a', 'b'], defaultScopes: ['a'] },
