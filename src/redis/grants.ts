@@ -1,7 +1,6 @@
 // Codes and refresh families in Redis, one hash per grant. What each action does is the Lua of `grant-scripts.ts`; here it
-// is called and its reply read, and what replicas did not acknowledge is refused.
+// is called, its reply read by `grant-replies.ts`, and what replicas did not acknowledge is refused.
 
-import type { Alert } from '../oauth/audit.ts';
 import { StoreUnavailableError } from '../oauth/error.ts';
 import type {
   Grant,
@@ -14,6 +13,14 @@ import type {
   StoredGrant,
 } from '../oauth/grant-store.ts';
 import type { RedisConnection } from './connection.ts';
+import {
+  type ReadReply,
+  type RedeemReply,
+  type RotateReply,
+  redeemAnswer,
+  rotateAnswer,
+  storedGrant,
+} from './grant-replies.ts';
 import {
   ISSUE,
   RAISE_AGAIN,
@@ -28,35 +35,9 @@ import {
 import { type RedisKeys, shardOf } from './keys.ts';
 import { KnownSubjects } from './known-subjects.ts';
 import type { PlainRead, Script } from './script.ts';
-import { joined, split } from './spaced-list.ts';
+import { joined } from './spaced-list.ts';
 import { mayHaveRun, unacknowledged } from './unanswered.ts';
 import { type RedisWatermarks, watermarkKeys } from './watermarks.ts';
-
-/** A grant as the scripts give it: the fields in the order of `described()`. */
-type GrantReply = readonly [
-  clientUid: string,
-  clientId: string,
-  subject: string,
-  sessionId: string | null,
-  authTime: number,
-  scope: string,
-  audiences: string,
-  redirectUri: string,
-  codeChallenge: string | null,
-  createdAt: number,
-];
-
-type RedeemReply =
-  | readonly ['redeemed', GrantReply, readonly string[], string]
-  | readonly ['replayed', string | null]
-  | readonly ['gone' | 'no_match' | 'bad_proof' | 'wrong_verifier' | 'scope_exceeded' | 'target_exceeded' | 'ended'];
-
-type RotateReply =
-  | readonly ['rotated' | 'benign_retry' | 'healed', GrantReply, number, readonly string[], string, string | null]
-  | readonly ['reused', string | null]
-  | readonly ['gone' | 'no_match' | 'scope_exceeded' | 'target_exceeded' | 'ended'];
-
-type ReadReply = readonly [GrantReply, revoked: string | null, generation: string | null, refreshedAt: number] | null;
 
 const PEEK: PlainRead = { name: 'grantPeek', command: 'HMGET', keys: 1 };
 
@@ -243,59 +224,8 @@ export class RedisGrants implements GrantStore {
   }
 }
 
-/** An alert as the scripts write it. */
-export function parseAlert(json: string): Alert {
-  const alert = JSON.parse(json) as Alert;
-  const { presentedGeneration, currentGeneration, lastAddress } = alert;
-  return { ...alert, presentedGeneration, currentGeneration, lastAddress };
-}
-
 /** Whether the same request is answered again, soon, without being taken for another's. */
 function isRepeatable(request: RedeemRequest | RotateRequest): boolean {
   if (!('generation' in request)) return false;
   return request.rotation === 'Never' || request.reuseGrace >= SHORTEST_HEALING_GRACE;
-}
-
-function redeemAnswer(grantId: string, reply: RedeemReply): RedeemAnswer {
-  switch (reply[0]) {
-    case 'redeemed': {
-      const [outcome, grant, scope, audience] = reply;
-      return { outcome, grant: storedGrant(grantId, grant), scope, audience };
-    }
-    case 'replayed':
-      return { outcome: reply[0], alert: alertIn(reply[1]) };
-    default:
-      return { outcome: reply[0] };
-  }
-}
-
-function rotateAnswer(grantId: string, reply: RotateReply): RotateAnswer {
-  switch (reply[0]) {
-    case 'rotated':
-    case 'benign_retry':
-    case 'healed': {
-      const [outcome, grant, generation, scope, audience, alert] = reply;
-      return { outcome, grant: storedGrant(grantId, grant), generation, scope, audience, alert: alertIn(alert) };
-    }
-    case 'reused':
-      return { outcome: reply[0], alert: alertIn(reply[1]) };
-    default:
-      return { outcome: reply[0] };
-  }
-}
-
-function alertIn(json: string | null): Alert | undefined {
-  return json === null ? undefined : parseAlert(json);
-}
-
-function storedGrant(grantId: string, reply: GrantReply): StoredGrant {
-  const [clientUid, clientId, subject, sessionId, authTime, scope, audiences, redirectUri, challenge, createdAt] =
-    reply;
-  return {
-    ...{ grantId, clientUid, clientId, subject, authTime, redirectUri, createdAt },
-    sessionId: sessionId ?? undefined,
-    scope: split(scope),
-    audiences: split(audiences),
-    codeChallenge: challenge ?? undefined,
-  };
 }

@@ -4,7 +4,7 @@
 
 import type { Alert } from '../oauth/audit.ts';
 import type { RedisConnection } from './connection.ts';
-import { parseAlert } from './grants.ts';
+import { parseAlert } from './grant-replies.ts';
 import type { RedisKeys } from './keys.ts';
 import type { Script } from './script.ts';
 import { CLOCK } from './script-clock.ts';
