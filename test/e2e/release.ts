@@ -20,6 +20,9 @@ const CHART = join(import.meta.dirname, '../../charts/grantry');
 /** The stand-in or the mirror of it that the cluster has. */
 const REDIS_IMAGE = process.env.GRANTRY_E2E_REDIS_IMAGE ?? 'redis:7';
 const ADMIN_PORT = 9401;
+const LIMIT = `--timeout=${PATIENCE / 1000}s`;
+/** Until everything is ready, or gone. */
+const WAIT = ['--wait', LIMIT];
 
 /** A part of a release, as `app.kubernetes.io/component` calls it. */
 export type Part = 'server' | 'controller' | 'redis';
@@ -49,14 +52,7 @@ export class Release {
       values,
     );
     try {
-      await run('helm', [
-        'install',
-        ...this.#place,
-        CHART,
-        ...files.options,
-        '--wait',
-        `--timeout=${PATIENCE / 1000}s`,
-      ]);
+      await run('helm', ['install', ...this.#place, CHART, ...files.options, ...WAIT]);
     } finally {
       files.remove();
     }
@@ -64,17 +60,10 @@ export class Release {
 
   /** Changes values and keeps the others. @throws what helm says */
   async upgrade(values: Values): Promise<void> {
-    const { code, output, errors } = await this.tryUpgrade(values);
-    if (code !== 0) throw new Error(`helm upgrade: ${output}${errors}`);
-  }
-
-  async tryUpgrade(values: Values): Promise<Outcome> {
     const files = valuesFiles(values);
+    const keep = '--reset-then-reuse-values';
     try {
-      return await outcomeOf('helm', [
-        ...['upgrade', ...this.#place, CHART, '--reset-then-reuse-values', ...files.options],
-        ...['--wait', `--timeout=${PATIENCE / 1000}s`],
-      ]);
+      await run('helm', ['upgrade', ...this.#place, CHART, keep, ...files.options, ...WAIT]);
     } finally {
       files.remove();
     }
@@ -82,23 +71,16 @@ export class Release {
 
   /** Back to the revision before. */
   async rollback(): Promise<void> {
-    await run('helm', ['rollback', this.name, '-n', this.namespace, '--wait', `--timeout=${PATIENCE / 1000}s`]);
+    await run('helm', ['rollback', this.name, '-n', this.namespace, ...WAIT]);
   }
 
   async uninstall(): Promise<void> {
-    await run('helm', ['uninstall', this.name, '-n', this.namespace, '--wait', `--timeout=${PATIENCE / 1000}s`]);
+    await run('helm', ['uninstall', this.name, '-n', this.namespace, ...WAIT]);
   }
 
   /** `helm test`, with what its pods printed. */
   async test(): Promise<Outcome> {
-    return await outcomeOf('helm', [
-      'test',
-      this.name,
-      '-n',
-      this.namespace,
-      '--logs',
-      `--timeout=${PATIENCE / 1000}s`,
-    ]);
+    return await outcomeOf('helm', ['test', this.name, '-n', this.namespace, '--logs', LIMIT]);
   }
 
   async isInstalled(): Promise<boolean> {
@@ -144,14 +126,7 @@ export class Release {
 
   /** Waits until a part has as many pods as it wants, all ready, and none on its way out. */
   async settled(part: Part): Promise<void> {
-    await kubectl(
-      'rollout',
-      'status',
-      '-n',
-      this.namespace,
-      `deployment/${this.nameOf(part)}`,
-      `--timeout=${PATIENCE / 1000}s`,
-    );
+    await kubectl('rollout', 'status', '-n', this.namespace, `deployment/${this.nameOf(part)}`, LIMIT);
     await eventually(`no pod of ${this.namespace}/${this.name} ${part} is on its way out`, async () => {
       const [all, staying] = [await list('pods', this.namespace, this.selector(part)), await this.pods(part)];
       return all.length === staying.length;
