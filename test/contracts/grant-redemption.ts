@@ -15,6 +15,7 @@ import {
   SECRET_HASH,
   sampleGrant,
   tally,
+  tokenOf,
   uniqueId,
 } from './sample-grants.ts';
 import type { MakeStores, StoreWorld } from './store-world.ts';
@@ -304,16 +305,8 @@ export function grantRedemptionContract(name: string, makeStores: MakeStores): v
         const accessToken = { tokenId: `007.${uniqueId()}`, issuedAtSeconds: now, expiresAtSeconds: now + 600 };
         const access = accessRequest({ scope: ['read'], resource: 'https://files.example' });
         await grants.redeem(redeemRequest(grant, { accessToken, access }));
-        expect(await world.stores.accessTokens.read(accessToken.tokenId)).toEqual({
-          ...accessToken,
-          clientUid: grant.clientUid,
-          clientId: grant.clientId,
-          subject: grant.subject,
-          scope: ['read'],
-          audience: 'https://files.example',
-          grantId: grant.grantId,
-          authTime: grant.authTime,
-        });
+        const given = { scope: ['read'], audience: 'https://files.example' };
+        expect(await world.stores.accessTokens.read(accessToken.tokenId)).toEqual(tokenOf(grant, accessToken, given));
       });
 
       it('does not bring back a revoked token when the attempt is repeated', async () => {

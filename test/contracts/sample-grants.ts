@@ -2,6 +2,7 @@
 
 import { hash } from 'node:crypto';
 import type { AccessRequest, Grant, GrantStore, RedeemRequest, RotateRequest } from '../../src/oauth/grant-store.ts';
+import type { NewAccessToken, StoredAccessToken } from '../../src/oauth/token-stores.ts';
 
 export const SECOND = 1000;
 export const MINUTE = 60 * SECOND;
@@ -119,4 +120,13 @@ export function tally(answers: readonly { readonly outcome: string }[]): Record<
   const counts: Record<string, number> = {};
   for (const { outcome } of answers) counts[outcome] = (counts[outcome] ?? 0) + 1;
   return counts;
+}
+
+/** The opaque access token that redeeming or rotating writes, with what was given of the grant. */
+export function tokenOf(
+  { clientUid, clientId, subject, grantId, authTime }: Grant,
+  token: NewAccessToken,
+  given: Pick<StoredAccessToken, 'scope' | 'audience'>,
+): StoredAccessToken {
+  return { ...token, clientUid, clientId, subject, grantId, authTime, ...given };
 }

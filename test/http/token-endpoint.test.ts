@@ -260,9 +260,10 @@ describe('the order of checks at the token endpoint', () => {
 });
 
 describe('when the store does not answer', () => {
-  it('what needs it is 503 with Retry-After, and client_credentials go on', async () => {
-    const fail = () => Promise.reject(new StoreUnavailableError('grants.redeem'));
-    const lame = await startGrantry({
+  /** A grantry whose store of grants takes them and answers nothing else. */
+  function withoutGrants(error: StoreUnavailableError) {
+    const fail = () => Promise.reject(error);
+    return startGrantry({
       clients: [{ clientId: 'team.web', secret: SECRET }],
       wrapStores: (stores) => ({
         ...stores,
@@ -276,6 +277,10 @@ describe('when the store does not answer', () => {
         },
       }),
     });
+  }
+
+  it('what needs it is 503 with Retry-After, and client_credentials go on', async () => {
+    const lame = await withoutGrants(new StoreUnavailableError('grants.redeem'));
     const code = await lame.issueCode('team.web');
     const form = { grant_type: 'authorization_code', code, redirect_uri: CALLBACK, code_verifier: PKCE.verifier };
     const response = await lame.post('/token', form, { headers });
@@ -286,21 +291,7 @@ describe('when the store does not answer', () => {
   });
 
   it('a code that was voided on the way is 503 without Retry-After: the person signs in again', async () => {
-    const fail = () => Promise.reject(new StoreUnavailableError('grants.redeem', undefined, { retriable: false }));
-    const lame = await startGrantry({
-      clients: [{ clientId: 'team.web', secret: SECRET }],
-      wrapStores: (stores) => ({
-        ...stores,
-        grants: {
-          issue: (...issued) => stores.grants.issue(...issued),
-          revoke: fail,
-          read: fail,
-          subjectOf: fail,
-          redeem: fail,
-          rotate: fail,
-        },
-      }),
-    });
+    const lame = await withoutGrants(new StoreUnavailableError('grants.redeem', undefined, { retriable: false }));
     const code = await lame.issueCode('team.web');
     lame.expectVoidedCode();
     const form = { grant_type: 'authorization_code', code, redirect_uri: CALLBACK, code_verifier: PKCE.verifier };

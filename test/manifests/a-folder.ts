@@ -3,6 +3,7 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { onTestFinished } from 'vitest';
 import type { FolderContents } from '../../src/manifests/folder.ts';
 import { ManifestFolder, type ManifestSet } from '../../src/manifests/manifest-folder.ts';
 
@@ -35,6 +36,13 @@ export async function folderOf(files: Readonly<Record<string, string>>): Promise
     await mkdir(dirname(join(folder, path)), { recursive: true });
     await writeFile(join(folder, path), text);
   }
+  return folder;
+}
+
+/** A new folder like that, for the rest of the test. */
+export async function folderOfTest(files: Readonly<Record<string, string>>): Promise<string> {
+  const folder = await folderOf(files);
+  onTestFinished(() => removeFolder(folder));
   return folder;
 }
 

@@ -1,19 +1,9 @@
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { folderOf, machineClient, removeFolder } from '../manifests/a-folder.ts';
+import { folderOfTest, machineClient } from '../manifests/a-folder.ts';
 import { endProcesses, grantry } from './grantry-process.ts';
 
-const folders: string[] = [];
-afterEach(async () => {
-  await endProcesses();
-  for (const folder of folders.splice(0)) await removeFolder(folder);
-});
-
-async function made(files: Readonly<Record<string, string>>): Promise<string> {
-  const folder = await folderOf(files);
-  folders.push(folder);
-  return folder;
-}
+afterEach(endProcesses);
 
 const WRONG_SCOPE = machineClient('job', '  scopes:\n    - default/read\n    - "other/read%"\n');
 const POLICY = `apiVersion: grantry.dev/v1alpha1
@@ -26,7 +16,7 @@ spec:
 
 describe('grantry check', () => {
   it('ends with 0 for manifests without a fault, files and folders alike', async () => {
-    const folder = await made({
+    const folder = await folderOfTest({
       'a.yaml': machineClient('a'),
       'sub/b.json': JSON.stringify({ apiVersion: 'v1', kind: 'Secret', metadata: { name: 's' } }),
     });
@@ -36,7 +26,7 @@ describe('grantry check', () => {
   });
 
   it('ends with 1 for a fault and prints file, line, document, field and reason', async () => {
-    const folder = await made({ 'a.yaml': `---\n${WRONG_SCOPE}` });
+    const folder = await folderOfTest({ 'a.yaml': `---\n${WRONG_SCOPE}` });
     const { code, output } = await grantry(['check', 'a.yaml'], { cwd: folder });
     expect(code).toBe(1);
     expect(output).toMatch(/^a\.yaml:10 \(document 1, spec\.scopes\[1\]\): PolicyViolation: /);
@@ -44,7 +34,7 @@ describe('grantry check', () => {
 
   it('prints nothing of a manifest or a file name that would begin a line or steer a terminal', async () => {
     const odd = '\\n::error::injected\\e[31mRED\\L\\u202E';
-    const folder = await made({
+    const folder = await folderOfTest({
       'a.yaml': `apiVersion: v1\nkind: "Foo${odd}"\n`,
       'b\n::error::\x1b[31m.yaml': `apiVersion: grantry.dev/v1alpha1\nkind: "Foo${odd}"\n`,
     });
@@ -58,7 +48,7 @@ describe('grantry check', () => {
   });
 
   it('refuses unknown fields as kubectl does, wherever they are', async () => {
-    const folder = await made({ 'a.yaml': machineClient('a', '  scope: [a]\n  tokens: {lifetime: 5m}\n') });
+    const folder = await folderOfTest({ 'a.yaml': machineClient('a', '  scope: [a]\n  tokens: {lifetime: 5m}\n') });
     const { code, output } = await grantry(['check', folder, '--format', 'json']);
     expect(code).toBe(1);
     expect(JSON.parse(output).faults).toMatchObject([
@@ -68,7 +58,7 @@ describe('grantry check', () => {
   });
 
   it('prints JSON that names each fault and what was checked', async () => {
-    const folder = await made({ 'a.yaml': WRONG_SCOPE, 'b.yaml': 'a: [' });
+    const folder = await folderOfTest({ 'a.yaml': WRONG_SCOPE, 'b.yaml': 'a: [' });
     const { output } = await grantry(['check', '.', '--format', 'json'], { cwd: folder });
     expect(JSON.parse(output)).toMatchObject({
       faults: [
@@ -80,7 +70,7 @@ describe('grantry check', () => {
   });
 
   it('prints workflow commands for GitHub, escaped', async () => {
-    const folder = await made({ 'a,b.yaml': WRONG_SCOPE });
+    const folder = await folderOfTest({ 'a,b.yaml': WRONG_SCOPE });
     const { output } = await grantry(['check', '.', '--format', 'github'], { cwd: folder });
     expect(output).toMatch(
       /^::error file=a%2Cb\.yaml,line=9,title=PolicyViolation::spec\.scopes\[1\]: .*other\/read%25.*\n$/,
@@ -95,14 +85,14 @@ describe('grantry check', () => {
   });
 
   it('judges by the policies of another folder', async () => {
-    const folder = await made({ 'a.yaml': WRONG_SCOPE });
-    const policies = await made({ 'p.yaml': POLICY });
+    const folder = await folderOfTest({ 'a.yaml': WRONG_SCOPE });
+    const policies = await folderOfTest({ 'p.yaml': POLICY });
     expect(await grantry(['check', folder, '--policies', policies])).toMatchObject({ code: 0 });
   });
 
   it('takes for granted what the files do not hold', async () => {
     const existing = machineClient('a', '  auth: {clientSecret: {source: Existing, secretName: elsewhere}}\n');
-    const folder = await made({ 'a.yaml': existing });
+    const folder = await folderOfTest({ 'a.yaml': existing });
     expect(await grantry(['check', folder])).toMatchObject({ code: 0 });
   });
 
@@ -110,7 +100,7 @@ describe('grantry check', () => {
     const existing = machineClient('a', '  auth: {clientSecret: {source: Existing, secretName: elsewhere}}\n');
     const secret = 'apiVersion: v1\nkind: Secret\nmetadata: {name: elsewhere}\n';
     const value = `stringData: {client-secret: ${'x'.repeat(32)}}\n`;
-    const folder = await made({ 'a.yaml': existing, 'b.yaml': machineClient('b') });
+    const folder = await folderOfTest({ 'a.yaml': existing, 'b.yaml': machineClient('b') });
     const { code, output } = await grantry(['check', folder]);
     expect([code, output.split('\n')[0]]).toEqual([0, 'default.a waits for the Secret "elsewhere"']);
     const json = await grantry(['check', folder, '--format', 'json']);
@@ -118,12 +108,15 @@ describe('grantry check', () => {
       { clientId: 'default.a', kind: 'Secret', namespace: 'default', name: 'elsewhere' },
     ]);
     expect((await grantry(['check', folder, '--format', 'github'])).output).toMatch(/^::notice file=.*elsewhere/);
-    const complete = await made({ 'a.yaml': existing, 's.yaml': secret + value });
+    const complete = await folderOfTest({ 'a.yaml': existing, 's.yaml': secret + value });
     expect((await grantry(['check', complete])).output).not.toContain('waits');
   });
 
   it('warns of a path without any manifest, in every format', async () => {
-    const [empty, full] = [await made({ 'empty.yaml': '# nothing\n' }), await made({ 'a.yaml': machineClient('a') })];
+    const [empty, full] = [
+      await folderOfTest({ 'empty.yaml': '# nothing\n' }),
+      await folderOfTest({ 'a.yaml': machineClient('a') }),
+    ];
     for (const format of ['text', 'json']) {
       const { code, errors } = await grantry(['check', full, empty, '--format', format]);
       expect([code, errors]).toEqual([0, `grantry check: warning: ${empty}: no manifests found\n`]);
@@ -131,7 +124,7 @@ describe('grantry check', () => {
   });
 
   it('judges keys and users too', async () => {
-    const folder = await made({
+    const folder = await folderOfTest({
       'k.yaml':
         'apiVersion: grantry.dev/v1alpha1\nkind: SigningKey\nmetadata: {name: k, namespace: auth}\nspec: {algorithm: HS256}\n',
       'u.yaml':

@@ -4,20 +4,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { decodeProtectedHeader } from 'jose';
 import { afterEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { folderOf, machineClient, removeFolder } from '../manifests/a-folder.ts';
+import { folderOfTest, machineClient } from '../manifests/a-folder.ts';
 import { endProcesses, GrantryProcess, grantry, post, shell, startDev, takenPort } from './grantry-process.ts';
 
-const folders: string[] = [];
-afterEach(async () => {
-  await endProcesses();
-  for (const folder of folders.splice(0)) await removeFolder(folder);
-});
-
-async function made(files: Readonly<Record<string, string>>): Promise<string> {
-  const folder = await folderOf(files);
-  folders.push(folder);
-  return folder;
-}
+afterEach(endProcesses);
 
 /** A client whose requests may leave out `scope`. */
 function job(extra = ''): string {
@@ -48,7 +38,7 @@ async function isActive(folder: string, issuer: string, token: string): Promise<
 
 describe('grantry dev at its start', () => {
   it('serves the quickstart, and the curl line it prints works as pasted', async () => {
-    const folder = await made({});
+    const folder = await folderOfTest({});
     await cp('examples/quickstart', folder, { recursive: true, filter: (path) => !path.includes('.grantry') });
     const { grantry, issuer } = await startDev(folder);
     const [line = ''] = await grantry.printed(/^ +curl .*\$\(cat .*$/m);
@@ -64,14 +54,14 @@ describe('grantry dev at its start', () => {
   it('prints a curl line that works from a folder with spaces and quotes, for secrets in the body, with a scope', async () => {
     const odd = 'it\'s a "folder" $HOME';
     const extra = '  auth: {method: client_secret_post}\n  scopes: [default/read]\n';
-    const parent = await made({ [`${odd}/job.yaml`]: machineClient('job', extra) });
+    const parent = await folderOfTest({ [`${odd}/job.yaml`]: machineClient('job', extra) });
     const { grantry } = await startDev(odd, [], { cwd: parent });
     const [line = ''] = await grantry.printed(/^ +curl .*$/m);
     expect(JSON.parse(await shell(line, parent))).toMatchObject({ scope: 'default/read' });
   });
 
   it('names the reason of a client that is refused, and where', async () => {
-    const folder = await made({
+    const folder = await folderOfTest({
       'a.yaml': machineClient('job', '  scopes: [other/read]\n'),
       'b.yaml': machineClient('later', '  suspended: true\n'),
     });
@@ -84,7 +74,7 @@ describe('grantry dev at its start', () => {
   });
 
   it('takes the first free admin port, and readiness says so there', async () => {
-    const folder = await made(CLIENT);
+    const folder = await folderOfTest(CLIENT);
     const first = await startDev(folder);
     const second = await startDev(folder);
     expect(second.admin).not.toBe(first.admin);
@@ -93,7 +83,7 @@ describe('grantry dev at its start', () => {
   });
 
   it('audits its clients and the key that signs', async () => {
-    const folder = await made(CLIENT);
+    const folder = await folderOfTest(CLIENT);
     const { grantry, issuer } = await startDev(folder, [], { environment: { GRANTRY_LOG_FORMAT: 'json' } });
     const [key] = await keysOf(issuer);
     await grantry.printed(/"event":"client\.accepted","clientId":"default\.job"/);
@@ -103,7 +93,7 @@ describe('grantry dev at its start', () => {
   });
 
   it('ends with 0 on SIGTERM and on SIGINT', async () => {
-    const folder = await made(CLIENT);
+    const folder = await folderOfTest(CLIENT);
     for (const signal of ['SIGTERM', 'SIGINT'] as const) {
       const { grantry } = await startDev(folder);
       expect(await grantry.end(signal)).toBe(0);
@@ -113,7 +103,7 @@ describe('grantry dev at its start', () => {
 
 describe('grantry dev that cannot start', () => {
   it('says in one sentence that its port is in use, and ends with 1', async () => {
-    const folder = await made(CLIENT);
+    const folder = await folderOfTest(CLIENT);
     using taken = await takenPort();
     for (const flags of [
       ['--port', `${taken.port}`],
@@ -127,7 +117,7 @@ describe('grantry dev that cannot start', () => {
 
   it('says how another port is given to npm start when that started it', async () => {
     using taken = await takenPort();
-    const folder = await made(CLIENT);
+    const folder = await folderOfTest(CLIENT);
     const environment = { npm_lifecycle_event: 'start' };
     const { errors } = await grantry(['dev', folder, '--port', `${taken.port}`], { environment });
     expect(errors).toContain('npm start -- --port');
@@ -154,7 +144,7 @@ describe('a kept key that is damaged', () => {
   const KEY = '.grantry/keys/default.default.ES256.1.pem';
 
   it('stops the start with one line that names it, and no other key takes its place', async () => {
-    const folder = await made(CLIENT);
+    const folder = await folderOfTest(CLIENT);
     const started = await startDev(folder);
     const token = await tokenOf(folder, started.issuer);
     const port = new URL(started.issuer).port;
@@ -172,7 +162,7 @@ describe('a kept key that is damaged', () => {
   });
 
   it('stops the start also when it only verifies', async () => {
-    const folder = await made({ ...CLIENT, 'key.yaml': signingKey('EdDSA') });
+    const folder = await folderOfTest({ ...CLIENT, 'key.yaml': signingKey('EdDSA') });
     await mkdir(join(folder, '.grantry/keys'), { recursive: true });
     await writeFile(join(folder, '.grantry/keys/default.main.RS256-3072.1.pem'), 'garbage\n');
     const { code, errors } = await grantry(['dev', folder, '--port', '0']);
@@ -180,7 +170,7 @@ describe('a kept key that is damaged', () => {
   });
 
   it('leaves the keys of a running server as they were, and is named with its place', async () => {
-    const folder = await made(CLIENT);
+    const folder = await folderOfTest(CLIENT);
     const { grantry, issuer } = await startDev(folder);
     const token = await tokenOf(folder, issuer);
     const keys = await keysOf(issuer);
@@ -195,7 +185,7 @@ describe('a kept key that is damaged', () => {
 
 describe('a change of the folder', () => {
   it('is served within 200 ms', async () => {
-    const folder = await made(CLIENT);
+    const folder = await folderOfTest(CLIENT);
     const { issuer } = await startDev(folder);
     const secret = await secretOf(folder);
     const servedAfter = async (lifetime: number): Promise<number> => {
@@ -223,7 +213,7 @@ describe('a change of the folder', () => {
   });
 
   it('adds, refuses and removes clients, and each is printed and audited', async () => {
-    const folder = await made({});
+    const folder = await folderOfTest({});
     const { grantry, issuer } = await startDev(folder, [], { environment: { GRANTRY_LOG_FORMAT: 'json' } });
     await writeFile(join(folder, 'job.yaml'), job());
     await grantry.printed(/ default\.job is accepted/);
@@ -244,7 +234,7 @@ describe('a change of the folder', () => {
   });
 
   it('is served for every client whose secret can be kept, and the one whose cannot is named with its place', async () => {
-    const folder = await made(CLIENT);
+    const folder = await folderOfTest(CLIENT);
     const { grantry, issuer } = await startDev(folder);
     await mkdir(join(folder, '.grantry/secrets/default.new-job.yaml'));
     await mkdir(join(folder, '.grantry/secrets/default.lost-job.secret'));
@@ -265,7 +255,7 @@ describe('a change of the folder', () => {
   });
 
   it('is counted: clients that are served and refused, and how long each swap took', async () => {
-    const folder = await made({ ...CLIENT, 'odd.yaml': machineClient('odd', '  scopes: [other/read]\n') });
+    const folder = await folderOfTest({ ...CLIENT, 'odd.yaml': machineClient('odd', '  scopes: [other/read]\n') });
     const { grantry, admin } = await startDev(folder);
     const metrics = async () => await (await fetch(`${admin}/metrics`)).text();
     const first = await metrics();
@@ -280,7 +270,7 @@ describe('a change of the folder', () => {
   });
 
   it('that breaks a file keeps its last good state and names file, document, line and field', async () => {
-    const folder = await made(CLIENT);
+    const folder = await folderOfTest(CLIENT);
     const { grantry, issuer } = await startDev(folder);
     const token = await tokenOf(folder, issuer);
     await writeFile(join(folder, 'job.yaml'), `---\n${machineClient('job', '  scopes: [read, 5]\n')}`);
@@ -293,7 +283,7 @@ describe('a change of the folder', () => {
   });
 
   it('of any other kind cannot end the server', async () => {
-    const folder = await made(CLIENT);
+    const folder = await folderOfTest(CLIENT);
     const { grantry, issuer } = await startDev(folder);
     const odd = [
       'null',
@@ -317,7 +307,7 @@ describe('a change of the folder', () => {
 
 describe('what grantry dev keeps beside the manifests', () => {
   it('lets tokens, keys and secrets outlive a restart', async () => {
-    const folder = await made(CLIENT);
+    const folder = await folderOfTest(CLIENT);
     const one = await startDev(folder);
     const port = new URL(one.issuer).port;
     const token = await tokenOf(folder, one.issuer);
@@ -330,7 +320,7 @@ describe('what grantry dev keeps beside the manifests', () => {
   });
 
   it('lets what was revoked stay revoked', async () => {
-    const folder = await made(CLIENT);
+    const folder = await folderOfTest(CLIENT);
     const one = await startDev(folder);
     const [revoked, other] = [await tokenOf(folder, one.issuer), await tokenOf(folder, one.issuer)];
     const authorization = `Basic ${btoa(`default.job:${await secretOf(folder)}`)}`;
@@ -344,7 +334,7 @@ describe('what grantry dev keeps beside the manifests', () => {
   });
 
   it('can be read by its owner only, and Git ignores all of it', async () => {
-    const folder = await made(CLIENT);
+    const folder = await folderOfTest(CLIENT);
     const { grantry } = await startDev(folder);
     await grantry.end();
     const state = join(folder, '.grantry');
@@ -362,7 +352,7 @@ describe('what grantry dev keeps beside the manifests', () => {
       extraData: {url: 'curl -u \${CLIENT_ID}:\${CLIENT_SECRET} \${TOKEN_ENDPOINT}'}
       randomKeys: [cookie]
       secretTemplate: {labels: {app: job}}`;
-    const folder = await made({ 'job.yaml': job(`  auth:\n    ${clientSecret}\n`) });
+    const folder = await folderOfTest({ 'job.yaml': job(`  auth:\n    ${clientSecret}\n`) });
     const { issuer, grantry } = await startDev(folder);
     const read = async () => parse(await readFile(join(folder, '.grantry/secrets/default.job.yaml'), 'utf8'));
     const secret = await secretOf(folder);
@@ -385,14 +375,14 @@ describe('what grantry dev keeps beside the manifests', () => {
   });
 
   it('is the same for two that start at the same moment', async () => {
-    const folder = await made(CLIENT);
+    const folder = await folderOfTest(CLIENT);
     const [one, two] = await Promise.all([startDev(folder), startDev(folder)]);
     expect(await keysOf(one.issuer)).toEqual(await keysOf(two.issuer));
     for (const { issuer } of [one, two]) expect(await tokenOf(folder, issuer)).toMatch(/\./);
   });
 
   it('stays in memory where the folder cannot be written, and that is said', async () => {
-    const folder = await made(CLIENT);
+    const folder = await folderOfTest(CLIENT);
     await chmod(folder, 0o555);
     const isRoot = process.getuid?.() === 0;
     const { grantry, issuer } = await startDev(folder, [], isRoot ? { uid: 65_534 } : {});
@@ -404,7 +394,7 @@ describe('what grantry dev keeps beside the manifests', () => {
   });
 
   it('is not written for a client that brings its own secret', async () => {
-    const folder = await made(CLIENT);
+    const folder = await folderOfTest(CLIENT);
     const { grantry } = await startDev(folder);
     await rm(join(folder, '.grantry/secrets/default.job.yaml'));
     const own = `apiVersion: v1\nkind: Secret\nmetadata: {name: own}\nstringData: {client-secret: ${'s'.repeat(40)}}\n`;
@@ -415,7 +405,7 @@ describe('what grantry dev keeps beside the manifests', () => {
   });
 
   it('never shows in any output', async () => {
-    const folder = await made({ ...CLIENT, 'k.yaml': signingKey('RS256') });
+    const folder = await folderOfTest({ ...CLIENT, 'k.yaml': signingKey('RS256') });
     const { grantry, issuer } = await startDev(folder, ['--user', 'ann:a-long-password']);
     const token = await tokenOf(folder, issuer);
     await writeFile(join(folder, 'job.yaml'), machineClient('job', '  scopes: [5]\n'));
@@ -442,7 +432,7 @@ function signingKey(algorithm: string, extra = ''): string {
 
 describe('signing keys of the folder', () => {
   it('sign from the moment they are there, while what was signed before stays valid', async () => {
-    const folder = await made(CLIENT);
+    const folder = await folderOfTest(CLIENT);
     const { grantry, issuer } = await startDev(folder);
     const token = await tokenOf(folder, issuer);
     for (const algorithm of ['EdDSA', 'RS256']) {
@@ -454,7 +444,7 @@ describe('signing keys of the folder', () => {
   });
 
   it('leave the JWKS at once when they are revoked, and another takes over', async () => {
-    const folder = await made({ ...CLIENT, 'key.yaml': signingKey('ES256') });
+    const folder = await folderOfTest({ ...CLIENT, 'key.yaml': signingKey('ES256') });
     const { issuer, grantry } = await startDev(folder);
     const token = await tokenOf(folder, issuer);
     const { kid } = decodeProtectedHeader(token);
@@ -468,14 +458,14 @@ describe('signing keys of the folder', () => {
 
 describe('who can sign in', () => {
   it('is demo on loopback only', async () => {
-    const folder = await made(CLIENT);
+    const folder = await folderOfTest(CLIENT);
     const { grantry } = await startDev(folder, ['--host', '0.0.0.0']);
     expect(grantry.output).toMatch(/Users +none/);
     expect(grantry.output).not.toContain('demo');
   });
 
   it('is whom --user names, and not demo then', async () => {
-    const folder = await made(CLIENT);
+    const folder = await folderOfTest(CLIENT);
     const { grantry } = await startDev(folder, ['--user', 'ann:one:two', '--user', 'bob:x']);
     expect(grantry.output).toMatch(/Users +ann, bob$/m);
   });
@@ -483,7 +473,7 @@ describe('who can sign in', () => {
   it('is whom a Secret of type grantry.dev/users names, hashed by grantry hash-password', async () => {
     const { output: hash } = await grantry(['hash-password'], { stdin: 'correct horse\n' });
     const users = JSON.stringify(JSON.stringify([{ username: 'carol', passwordHash: hash.trim() }]));
-    const folder = await made({
+    const folder = await folderOfTest({
       ...CLIENT,
       'users.yaml': `kind: Secret\napiVersion: v1\nmetadata: {name: people}\ntype: grantry.dev/users\nstringData: {users.yaml: ${users}}`,
     });
@@ -492,7 +482,7 @@ describe('who can sign in', () => {
   });
 
   it('is nobody while such a Secret is faulty, and the banner says where to look', async () => {
-    const folder = await made({
+    const folder = await folderOfTest({
       ...CLIENT,
       'users.yaml': `kind: Secret\napiVersion: v1\nmetadata: {name: people}\ntype: grantry.dev/users\nstringData: {users.yaml: "- {username: ann, password: hunter2}"}`,
     });
@@ -505,7 +495,7 @@ describe('who can sign in', () => {
   it('is whom such a Secret names in any namespace, not only in that of grantry', async () => {
     const { output: hash } = await grantry(['hash-password'], { stdin: 'correct horse\n' });
     const users = JSON.stringify(JSON.stringify([{ username: 'carol', passwordHash: hash.trim() }]));
-    const folder = await made({
+    const folder = await folderOfTest({
       ...CLIENT,
       'users.yaml': `kind: Secret\napiVersion: v1\nmetadata: {name: people, namespace: elsewhere}\ntype: grantry.dev/users\nstringData: {users.yaml: ${users}}`,
     });

@@ -4,9 +4,9 @@
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { folderOf, machineClient, removeFolder } from '../manifests/a-folder.ts';
+import { folderOfTest, machineClient } from '../manifests/a-folder.ts';
 
 const clone = join(import.meta.dirname, '../..');
 
@@ -23,8 +23,7 @@ async function commit(
   files: Readonly<Record<string, string>>,
   args: readonly string[] = [],
 ): Promise<{ readonly code: number; readonly output: string }> {
-  const folder = await folderOf(files);
-  onTestFinished(() => removeFolder(folder));
+  const folder = await folderOfTest(files);
   const [hook] = hooks;
   // `script` is a program of the clone, and no names of files are added to its arguments.
   expect(hook).toMatchObject({ id: 'grantry-check', language: 'script', pass_filenames: false });
