@@ -26,7 +26,9 @@ const METADATA = metadata(objectsWith('ignore'));
 const IN_COMMON = { apiVersion: API_VERSION, kind: 'OAuthClient', metadata: { name: 'any' } } as const;
 
 /** So many different values are known; then it begins anew, and what was handed out stays what it is. */
-const MOST_KNOWN = 20_000;
+const MOST_KNOWN = 10_000;
+/** What is longer is not remembered: whoever changes a client again and again must not fill the memory of all. */
+const LONGEST_KNOWN = 2000;
 
 /** Reads manifests in which unknown fields are ignored. */
 export class ClientReader {
@@ -70,6 +72,7 @@ export class ClientReader {
     const known = this.#known.get(text);
     if (known !== undefined) return known as Value;
     const value = make();
+    if (text.length > LONGEST_KNOWN) return value;
     if (this.#known.size >= MOST_KNOWN) this.#known.clear();
     this.#known.set(text, value);
     return value;

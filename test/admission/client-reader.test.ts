@@ -65,6 +65,15 @@ describe('a reader of many clients', () => {
     expect(told(other)).toMatchObject({ spec: { redirectUris: ['https://other.example/cb'] } });
   });
 
+  it('remembers nothing that is long', () => {
+    const reader = new ClientReader();
+    const read = (description: string) =>
+      reader.read(manifest({ ...WEB, auth: { clientSecret: { extraData: { description } } } })).shared;
+    expect(read('short')).toBe(read('short'));
+    expect(read('l'.repeat(4000))).toEqual(read('l'.repeat(4000)));
+    expect(read('l'.repeat(4000))).not.toBe(read('l'.repeat(4000)));
+  });
+
   it('lets no client speak for another by a field of an odd name', () => {
     const reader = new ClientReader();
     const spec = { grantTypes: ['client_credentials'] };
