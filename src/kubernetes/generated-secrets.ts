@@ -91,23 +91,21 @@ export class GeneratedSecrets {
     const isPutBack = done === 'drift_repaired' || done === 'repaired';
     const contest = isPutBack ? this.#contested.waiting(owner.uid) : undefined;
     if (contest !== undefined) return failed(contestFault(name, present, contest), contest.until - this.#now);
-    let stored = state;
-    if (step.store !== undefined) {
-      stored = { ...step.store, ...(state === undefined && { writtenFields }) };
-      await verifiers.put(owner, stored);
-    }
+    const stored = step.store && { ...step.store, ...(state === undefined && { writtenFields }) };
+    if (stored !== undefined) await verifiers.put(owner, stored);
     this.#remember(owner, step.undelivered ?? step.value);
+    const before = stored ?? state;
     let written = present;
-    if (isDue || stored?.writtenFields !== writtenFields) {
+    if (isDue || before?.writtenFields !== writtenFields) {
       try {
-        written = await writeSecret(this.#options, wanted, { present, writtenBefore: stored?.writtenFields, owners });
+        written = await writeSecret(this.#options, wanted, { present, writtenBefore: before?.writtenFields, owners });
       } catch (error) {
         if (isNew && isTaken(error)) await this.#unmake(owner);
-        return failed(writeFault(error, adviceOn({ ...subject, state: stored }, present)), REFUSED_MILLISECONDS);
+        return failed(writeFault(error, adviceOn({ ...subject, state: before }, present)), REFUSED_MILLISECONDS);
       }
     }
     if (isPutBack) this.#contested.putBack(owner.uid);
-    const after = step.settle ?? stored;
+    const after = step.settle ?? before;
     if (after !== undefined && (step.settle !== undefined || after.writtenFields !== writtenFields)) {
       await verifiers.put(owner, { ...after, writtenFields });
     }
@@ -135,8 +133,8 @@ export class GeneratedSecrets {
     const end = Math.max(...(ending ?? state).verifiers.map(({ expiresAt = 0 }) => expiresAt));
     const isOver = end <= this.#now;
     const more = isOver
-      ? ' What was generated before is not accepted any more.'
-      : ` What was generated before is accepted until ${new Date(end).toISOString()}.`;
+      ? ' The secret from before is not accepted any more.'
+      : ` The secret from before is accepted until ${new Date(end).toISOString()}.`;
     return failed(secretOfAnother(name, more), isOver ? undefined : end - this.#now);
   }
 

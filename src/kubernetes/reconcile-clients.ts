@@ -94,6 +94,9 @@ export class ClientReconciler {
   async #tell(key: string, object: KubernetesObject, { facts, again }: CredentialOutcome): Promise<number | undefined> {
     const { clients, verifiers, programmed, clock } = this.#options;
     const { uid } = object.metadata;
+    // Gone meanwhile, or made anew: that is another client, whose own look comes.
+    const isGone = () => clients.get(key)?.metadata.uid !== uid;
+    if (isGone()) return undefined;
     const state = verifiers.get(uid);
     const judge = (told: Programmed) =>
       clients.verdict(key, { ...facts, verifiers: livingOf(state, clock.now()), programmed: told });
@@ -101,6 +104,7 @@ export class ClientReconciler {
     // There is something to serve.
     if (alone.client === undefined) return earliest(again, await this.#write(key, object, alone));
     const served = await programmed.of(object, state);
+    if (isGone()) return undefined;
     const verdict = judge(served.programmed);
     if (!served.isPassing) {
       this.#behindSince.delete(uid);
