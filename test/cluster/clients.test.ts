@@ -632,6 +632,36 @@ describe('a client that is gone', () => {
     expect((await install.secret(team, 'anew-oauth'))?.metadata.labels['grantry.dev/client-uid']).toBe(metadata.uid);
   });
 
+  it('and made anew while it is looked at is told nothing that was found of the one before', async () => {
+    const own = await ClientInstall.make(cluster);
+    let swapping: Promise<void> | undefined;
+    const swap = async () => {
+      await cluster.call('DELETE', `/apis/grantry.dev/v1alpha1/namespaces/${team}/oauthclients/swapped`);
+      await own.apply(team, 'swapped');
+      await sleep(1000);
+    };
+    const replica = await startReplica(async (path, question) => {
+      if (path.endsWith('/report')) return { body: { cursor: '1', lastUsed: {}, denied: {}, alerts: [] } };
+      swapping ??= swap();
+      await swapping;
+      const { uids } = question as { uids: string[] };
+      const served = uids.map((uid) => [uid, { generation: 1, secretRevision: 1 }]);
+      return { body: { clients: Object.fromEntries(served), keyIds: [] } };
+    });
+    const told: boolean[] = [];
+    const before = async ({ kind, name }: { kind: string; name: string }) => {
+      if (swapping === undefined || kind !== 'OAuthClient' || name !== 'swapped') return;
+      const { uid } = (await own.client(team, 'swapped')).metadata;
+      told.push((await own.verifiers(uid)) !== undefined);
+    };
+    await own.start({ replicas: [replica], before });
+    await own.apply(team, 'swapped');
+    await until('it is made anew', () => swapping !== undefined);
+    await swapping;
+    await own.whenReady(team, 'swapped');
+    expect([told.length > 0, told.every(Boolean)]).toEqual([true, true]);
+  });
+
   it('with its namespace is not followed there, and nothing is tried twice', async () => {
     const own = await ClientInstall.make(cluster);
     const namespace = await cluster.namespace();

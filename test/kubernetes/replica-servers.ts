@@ -6,7 +6,9 @@ import { onTestFinished } from 'vitest';
 import { type FindReplicas, Replicas, type ReplicasOptions } from '../../src/kubernetes/replicas.ts';
 
 /** What a made-up replica does with a question; undefined: it never answers. */
-export type Answering = (path: string, question: unknown) => { status?: number; body: unknown } | undefined;
+export type Answering = (path: string, question: unknown) => Answer | Promise<Answer>;
+
+type Answer = { status?: number; body: unknown } | undefined;
 
 /** Starts a replica for the rest of the test. @returns its address */
 export async function startReplica(answering: Answering): Promise<string> {
@@ -15,8 +17,8 @@ export async function startReplica(answering: Answering): Promise<string> {
     request.setEncoding('utf8').on('data', (chunk: string) => {
       text += chunk;
     });
-    request.on('end', () => {
-      const answer = answering(request.url ?? '', JSON.parse(text));
+    request.on('end', async () => {
+      const answer = await answering(request.url ?? '', JSON.parse(text));
       if (answer === undefined) return;
       const body = typeof answer.body === 'string' ? answer.body : JSON.stringify(answer.body);
       response.writeHead(answer.status ?? 200, { 'content-type': 'application/json' }).end(body);
