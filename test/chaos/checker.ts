@@ -142,7 +142,9 @@ class GrantHistory {
    * Whether this refresh, before then, repeated one that got no answer when its grace was over: it looks like reuse, as the
    * table says. Only a very busy machine is so slow.
    */
-  #isLate({ kind, generation, begin, end, seen }: Operation, before: number): boolean {
+  #isLate(operation: Operation, before: number): boolean {
+    const { kind, generation, begin, end, seen } = operation;
+    if (this.#isOvertaken(operation, before)) return true;
     return (
       kind === 'refresh' &&
       seen.kind !== 'granted' &&
@@ -154,6 +156,23 @@ class GrantHistory {
           (other.seen.kind === 'unavailable' || other.seen.kind === 'lost') &&
           other.begin + GRACE < end,
       )
+    );
+  }
+
+  /**
+   * Whether this refresh got no answer and may have run after its successor was used in the same fault: what waits for a
+   * stopped Redis on several connections runs in any order. It looks like reuse, as the guide says.
+   */
+  #isOvertaken({ kind, generation = 0, begin, end, seen }: Operation, before: number): boolean {
+    if (kind !== 'refresh' || (seen.kind !== 'unavailable' && seen.kind !== 'lost')) return false;
+    const during = this.#faults.filter(({ from, to }) => from <= end && begin <= to);
+    return this.#operations.some(
+      (other) =>
+        other.kind === 'refresh' &&
+        (other.generation ?? 0) > generation &&
+        begin < other.begin &&
+        other.begin < before &&
+        during.some(({ to }) => other.begin <= to),
     );
   }
 
