@@ -130,6 +130,38 @@ describe('the chart', () => {
     }
   });
 
+  it('writes names as text that YAML would take for a number, a truth or an alias', async () => {
+    const values = {
+      ...{ fullnameOverride: 'id', className: 'on', watchNamespaces: ['123', '1e3'] },
+      pepper: { existingSecret: '456', key: 'true' },
+      server: { priorityClassName: '789' },
+      ingress: { enabled: true, host: '*.example.com', className: 'no', tlsSecret: '0' },
+    };
+    const args = Object.entries(values).flatMap(([name, value]) => ['--set-json', `${name}=${JSON.stringify(value)}`]);
+    const objects = await render([...MINIMAL, ...args], { release: '7', namespace: '8' });
+    for (const { kind, metadata } of objects) {
+      const { labels = {}, namespace = '' } = metadata as { labels?: object; namespace?: unknown };
+      const texts = [namespace, ...Object.values(labels)];
+      expect([kind, metadata.name, texts.filter((text) => typeof text !== 'string')]).toEqual([
+        kind,
+        metadata.name,
+        [],
+      ]);
+    }
+    const server = pods(objects).find(({ of }) => of === 'Deployment id-server');
+    expect(server?.spec).toMatchObject({
+      priorityClassName: '789',
+      volumes: [{ secret: { secretName: '456', items: [{ key: 'true', path: 'true' }] } }],
+    });
+    expect(ofKind(objects, 'Ingress').map(({ spec }) => spec)).toMatchObject([
+      {
+        ...{ ingressClassName: 'no', tls: [{ hosts: ['*.example.com'], secretName: '0' }] },
+        rules: [{ host: '*.example.com' }],
+      },
+    ]);
+    expect(ofKind(objects, 'OAuthClient').map(({ spec }) => spec)).toMatchObject([{ className: 'on' }]);
+  });
+
   it('renders what the guide shows, without the parts that only Helm uses', async () => {
     const guide = readFileSync(join(import.meta.dirname, '../../docs/guides/kubernetes.md'), 'utf8');
     const [, values = ''] = /```yaml\n# values\.yaml\n(.*?)```/s.exec(guide) ?? [];

@@ -38,7 +38,7 @@
 {{/* What pods of a part are selected by: (list $ "server"). */}}
 {{- define "grantry.selector" -}}
 app.kubernetes.io/name: grantry
-app.kubernetes.io/instance: {{ (first .).Release.Name }}
+app.kubernetes.io/instance: {{ (first .).Release.Name | toYaml }}
 app.kubernetes.io/component: {{ last . }}
 {{- end -}}
 

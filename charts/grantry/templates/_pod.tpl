@@ -10,7 +10,7 @@ enableServiceLinks: false
 securityContext: {{- toYaml $root.Values.podSecurityContext | nindent 2 }}
 {{- with index . 2 }}
 {{- with .priorityClassName }}
-priorityClassName: {{ . }}
+priorityClassName: {{ . | toYaml }}
 {{- end }}
 {{- with .nodeSelector }}
 nodeSelector: {{- toYaml . | nindent 2 }}
