@@ -25,7 +25,8 @@ const FRESH_ONE_IN = 4;
 
 const { TOKEN_URL = '', REQUESTS_PER_SECOND = '1', PORT = '8080' } = process.env;
 const perTick = (Number(REQUESTS_PER_SECOND) * TICK_MILLISECONDS) / 1000;
-const kept = new Agent({ keepAlive: true });
+/** Every connection in its turn: one that lies idle may be closed while we do not look, whoever the server is. */
+const kept = new Agent({ keepAlive: true, scheduling: 'fifo' });
 const fresh = new Agent({ keepAlive: false });
 
 // Once, for a name that is slow to resolve is not grantry's.
