@@ -41,10 +41,16 @@ function hookOf({ annotations }: Manifest['metadata']): string | undefined {
 interface PolicySpec {
   readonly podSelector: Selector;
   readonly policyTypes: readonly string[];
-  readonly ingress: readonly {
-    readonly ports: readonly { readonly port: string }[];
-    readonly from?: readonly { readonly podSelector: Selector }[];
-  }[];
+  readonly ingress: readonly { readonly ports: readonly Port[]; readonly from?: readonly Peer[] }[];
+  readonly egress?: readonly { readonly ports: readonly Port[]; readonly to?: readonly Peer[] }[];
+}
+
+interface Port {
+  readonly port: string | number;
+}
+
+interface Peer {
+  readonly podSelector?: Selector;
 }
 
 interface Selector {
@@ -119,7 +125,7 @@ describe('the chart', () => {
         expect([policy?.policyTypes, others]).toEqual([['Ingress'], []]);
         expect(opening.every(({ from = [] }) => from.length > 0)).toBe(true);
         const named = open
-          .map((each) => each.podSelector.matchLabels)
+          .map((each) => each.podSelector?.matchLabels ?? {})
           .map((it) => it['app.kubernetes.io/component'] ?? it.app);
         const [own, monitoring] = [
           part === 'server' ? ['controller', 'test'] : [],
@@ -128,6 +134,21 @@ describe('the chart', () => {
         expect([part, ...named]).toEqual([part, ...own, ...monitoring]);
       }
     }
+  });
+
+  it('lets helm test and the controller reach the servers, whatever else the network policies shut out', async () => {
+    const objects = await render(['--values', CI_VALUES.ha ?? '']);
+    const policies = ofKind(objects, 'NetworkPolicy').map(({ spec }) => spec as unknown as PolicySpec);
+    const component = ({ podSelector }: Peer) => podSelector?.matchLabels['app.kubernetes.io/component'];
+    const of = (part: string) => policies.find((policy) => component(policy) === part);
+    const open = of('server')?.ingress.find(({ ports }) => ports.some(({ port }) => port === 'http'));
+    expect(open?.from?.map(component)).toEqual([undefined, 'test']);
+    const ways = (part: string) => of(part)?.egress?.map(({ ports, to }) => [ports[0]?.port, to?.map(component)]);
+    expect(ways('server')).toEqual([[53, undefined]]);
+    expect(ways('controller')).toEqual([
+      [53, undefined],
+      [9401, ['server']],
+    ]);
   });
 
   it('writes names as text that YAML would take for a number, a truth or an alias', async () => {
