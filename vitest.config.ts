@@ -17,6 +17,7 @@ export default defineConfig({
       {
         test: {
           name: 'fast',
+          testTimeout: 20_000,
           include: ['test/**/*.test.ts'],
           exclude: [...servers, ...redis, ...cluster, ...chart, ...browser, ...e2e],
         },

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 
 const ROOT = join(import.meta.dirname, '../..');
-const PATIENCE_MILLISECONDS = 15_000;
+const PATIENCE_MILLISECONDS = 60_000;
 
 const running = new Set<ChildProcess>();
 process.on('exit', () => {
