@@ -5,6 +5,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { parseAllDocuments } from 'yaml';
 import { readSettings, variableReference } from '../../src/processes/config.ts';
 import type { Manifest } from '../cluster/cluster.ts';
 import { CHART, CI_VALUES, HELMS, helm, MINIMAL, render, template } from './helm.ts';
@@ -134,6 +135,16 @@ describe('the chart', () => {
         expect([part, ...named]).toEqual([part, ...own, ...monitoring]);
       }
     }
+  });
+
+  it('marks every object of helm test by itself, for tools that take lists apart', async () => {
+    const lists = parseAllDocuments(await template(MINIMAL))
+      .map((document) => document.toJS() as Manifest | null)
+      .filter((object) => object?.kind === 'List');
+    const items = lists.flatMap((list) => list?.items as Manifest[]);
+    expect(items.map(({ kind, metadata }) => [kind, hookOf(metadata)])).toEqual(
+      ['Namespace', 'ServiceAccount', 'Role', 'RoleBinding', 'OAuthClient'].map((kind) => [kind, 'test']),
+    );
   });
 
   it('lets helm test and the controller reach the servers, whatever else the network policies shut out', async () => {
