@@ -20,6 +20,36 @@ it.each<[string, readonly string[], readonly string[]]>([
   ],
   ['an issuer that is no address', [...DEV_REDIS, '--set', 'issuer=id.example.com'], ['issuer']],
   ['an issuer with a slash at its end', [...DEV_REDIS, '--set', 'issuer=https://id.example.com/'], ['issuer']],
+  ['an issuer with a user', [...DEV_REDIS, '--set', 'issuer=https://a:b@id.example.com'], ['issuer']],
+  ['an issuer with a query', [...DEV_REDIS, '--set', 'issuer=https://id.example.com?a=b'], ['issuer']],
+  ['an issuer with a fragment', [...DEV_REDIS, '--set', 'issuer=https://id.example.com#a'], ['issuer']],
+  ['an issuer in capitals', [...DEV_REDIS, '--set', 'issuer=https://ID.example.com'], ['issuer']],
+  ['an issuer with the usual port', [...DEV_REDIS, '--set', 'issuer=https://id.example.com:443/a'], ['issuer']],
+  [
+    'an issuer that no parser takes, with an Ingress for it',
+    [...DEV_REDIS, '--set', 'ingress.enabled=true', '--set', 'issuer=https://[::1'],
+    ['set issuer to'],
+  ],
+  [
+    'an issuer with a path that would be more than a path in a manifest',
+    [...DEV_REDIS, '--set', 'ingress.enabled=true', '--set', 'issuer=https://id.example.com/a: b'],
+    ['set issuer to'],
+  ],
+  [
+    'the password of Sentinels from no Secret',
+    [...ISSUER, '--set', 'redis.url=redis+sentinel://a/primary,redis.sentinelPasswordKey=b'],
+    ['redis.existingSecret'],
+  ],
+  [
+    'a certificate from no Secret',
+    [...ISSUER, '--set', 'redis.url=rediss://a,redis.tls.certificateKey=b,redis.tls.keyKey=c'],
+    ['redis.tls.existingSecret'],
+  ],
+  ['a webhook with a password', [...MINIMAL, '--set', 'webhook.url=https://a:b@siem.example.com'], ['url']],
+  ['a webhook without TLS', [...MINIMAL, '--set', 'webhook.url=http://siem.example.com/a'], ['url']],
+  ['one port for two', [...MINIMAL, '--set', 'config.port=9401'], ['config.adminPort']],
+  ['the release namespace among those with clients', [...MINIMAL, '--set', 'watchNamespaces={default}'], ['default']],
+  ['a test in the release namespace', [...MINIMAL, '--set', 'tests.namespace=default'], ['tests.namespace']],
   ['no Redis', ISSUER, ['redis.url', 'redis.dev.enabled']],
   ['two Redis', [...MINIMAL, '--set', 'redis.url=redis://redis:6379'], ['redis.url', 'redis.dev.enabled']],
   ['a password in the address of Redis', [...ISSUER, '--set', 'redis.url=redis://a:b@redis'], ['url']],
@@ -63,6 +93,14 @@ it.each<[string, readonly string[], readonly string[]]>([
     expect(code).not.toBe(0);
     for (const value of named) expect(errors).toContain(value);
   }
+});
+
+it.each([
+  ['grant.ry', 'without a dot'],
+  ['1', 'fullnameOverride'],
+])('a release called %s is refused', async (release, named) => {
+  const { code, errors } = await helm('helm-4.1', ['template', release, CHART, ...MINIMAL]);
+  expect([code, errors]).toEqual([1, expect.stringContaining(named)]);
 });
 
 it.each(['http://localhost:9400', 'http://127.0.0.1:9400', 'http://[::1]:9400', 'https://id.example.com/auth'])(

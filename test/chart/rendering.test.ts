@@ -147,6 +147,15 @@ describe('the chart', () => {
     );
   });
 
+  it('takes null for labels, which leaves those of its own', async () => {
+    const unset = ['server.podLabels', 'controller.podLabels', 'monitoring.labels', 'monitoring.dashboard.labels'];
+    const args = ['--values', CI_VALUES.monitoring ?? '', ...unset.flatMap((name) => ['--set', `${name}=null`])];
+    for (const name of HELMS) {
+      const labelled = ofKind(await render(args, { name }), 'ServiceMonitor').map(({ metadata }) => metadata.labels);
+      expect(labelled).toEqual([expect.objectContaining({ 'app.kubernetes.io/name': 'grantry' })]);
+    }
+  });
+
   it('lets helm test and the controller reach the servers, whatever else the network policies shut out', async () => {
     const objects = await render(['--values', CI_VALUES.ha ?? '']);
     const policies = ofKind(objects, 'NetworkPolicy').map(({ spec }) => spec as unknown as PolicySpec);

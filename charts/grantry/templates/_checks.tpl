@@ -1,18 +1,7 @@
 {{/* What no schema can tell. Each sentence says what to set. */}}
 {{- define "grantry.checks" -}}
-{{- if not .Values.issuer -}}
-{{- fail "issuer is not set: the address that clients know this server by, such as --set issuer=https://id.example.com" -}}
-{{- end -}}
-{{- $url := urlParse .Values.issuer -}}
-{{- if not (has $url.scheme (list "https" "http")) -}}
-{{- fail (printf "issuer is %q, which is not an https address: set issuer to one such as https://id.example.com" .Values.issuer) -}}
-{{- end -}}
-{{- if and (eq $url.scheme "http") (not (has $url.hostname (list "localhost" "127.0.0.1" "::1"))) -}}
-{{- fail (printf "issuer is %q: http is for loopback only, set issuer to https://%s%s" .Values.issuer $url.host $url.path) -}}
-{{- end -}}
-{{- if hasSuffix "/" .Values.issuer -}}
-{{- fail (printf "issuer is %q, which ends with a slash: set issuer to %s" .Values.issuer (trimSuffix "/" .Values.issuer)) -}}
-{{- end -}}
+{{- include "grantry.issuerChecks" .Values.issuer -}}
+{{- include "grantry.nameChecks" . -}}
 {{- include "grantry.redisChecks" . -}}
 {{- if and .Values.webhook.existingSecret (not .Values.webhook.url) -}}
 {{- fail "webhook.existingSecret is set, but webhook.url, where alerts are posted, is not" -}}
@@ -29,9 +18,50 @@
 {{- if and .Values.httpRoute.enabled (not .Values.httpRoute.parentRefs) -}}
 {{- fail "httpRoute.enabled is set, but httpRoute.parentRefs, the Gateways that the route is of, is not" -}}
 {{- end -}}
+{{- if eq (int .Values.config.port) (int .Values.config.adminPort) -}}
+{{- fail "config.port and config.adminPort are the same: set them to two ports" -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The same that the programs say of an issuer, before anything is installed: only its plain spelling will do. */}}
+{{- define "grantry.issuerChecks" -}}
+{{- if not . -}}
+{{- fail "issuer is not set: the address that clients know this server by, such as --set issuer=https://id.example.com" -}}
+{{- end -}}
+{{- if not (regexMatch "^https?://." .) -}}
+{{- fail (printf "issuer is %q, which is not an https address: set issuer to one such as https://id.example.com" .) -}}
+{{- end -}}
+{{- if hasSuffix "/" . -}}
+{{- fail (printf "issuer is %q, which ends with a slash: set issuer to %s" . (trimSuffix "/" .)) -}}
+{{- end -}}
+{{- $host := "([a-z0-9]([a-z0-9.-]*[a-z0-9])?|\\[[0-9a-f:]+\\])" -}}
+{{- $isPlain := regexMatch (printf "^https?://%s(:[0-9]{1,5})?(/[A-Za-z0-9._~-]+)*$" $host) . -}}
+{{- if or (not $isPlain) (regexMatch "^(https://[^/]*:443|http://[^/]*:80)(/|$)|/[.]{1,2}(/|$)" .) -}}
+{{- fail (printf "issuer is %q, which is not plain: set issuer to a host in lower case, with a port only where it is not the usual one and a path of letters, digits and ._~-, such as https://id.example.com/auth" .) -}}
+{{- end -}}
+{{- $url := urlParse . -}}
+{{- if and (eq $url.scheme "http") (not (has $url.hostname (list "localhost" "127.0.0.1" "::1"))) -}}
+{{- fail (printf "issuer is %q: http is for loopback only, set issuer to https://%s%s" . $url.host $url.path) -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Names of Services begin with a letter, and names of namespaces have no dot; those of releases need not be so. */}}
+{{- define "grantry.nameChecks" -}}
+{{- if contains "." .Release.Name -}}
+{{- fail (printf "the release is called %s: choose a name without a dot" .Release.Name) -}}
+{{- end -}}
+{{- if not (regexMatch "^[a-z]" (include "grantry.base" .)) -}}
+{{- fail (printf "the release is called %s, and names of Services begin with a letter: set fullnameOverride, such as fullnameOverride=grantry" .Release.Name) -}}
+{{- end -}}
+{{- if has .Release.Namespace .Values.watchNamespaces -}}
+{{- fail (printf "watchNamespaces has %s, which is for grantry alone and where no OAuthClient counts: leave it out" .Release.Namespace) -}}
+{{- end -}}
 {{- with .Values.tests.namespace -}}
 {{- if and $.Values.watchNamespaces (not (has . $.Values.watchNamespaces)) -}}
 {{- fail (printf "tests.namespace is %q, whose OAuthClients do not count: set it to one of watchNamespaces" .) -}}
+{{- end -}}
+{{- if eq . $.Release.Namespace -}}
+{{- fail (printf "tests.namespace is %q, which is for grantry alone and where no OAuthClient counts: set it to another" .) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -49,6 +79,12 @@
 {{- end -}}
 {{- if and .tls.existingSecret (not (hasPrefix "rediss" .url)) -}}
 {{- fail "redis.tls.existingSecret is set, but redis.url does not begin with rediss, which is with TLS" -}}
+{{- end -}}
+{{- if and .sentinelPasswordKey (not .existingSecret) -}}
+{{- fail "redis.sentinelPasswordKey is set, but redis.existingSecret, the Secret that it is a key of, is not" -}}
+{{- end -}}
+{{- if and (or .tls.certificateKey .tls.keyKey) (not .tls.existingSecret) -}}
+{{- fail "redis.tls.certificateKey or redis.tls.keyKey is set, but redis.tls.existingSecret, the Secret that they are keys of, is not" -}}
 {{- end -}}
 {{- if ne (empty .tls.certificateKey) (empty .tls.keyKey) -}}
 {{- fail "redis.tls.certificateKey and redis.tls.keyKey need each other: set both or neither" -}}

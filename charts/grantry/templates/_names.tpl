@@ -63,11 +63,13 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- end -}}
 
 {{- define "grantry.issuerHost" -}}
+{{- include "grantry.issuerChecks" .Values.issuer -}}
 {{- (urlParse .Values.issuer).hostname -}}
 {{- end -}}
 
 {{/* Below what everything is that is public: a list. The metadata of an issuer with a path is not below it (RFC 8414 §3.1). */}}
 {{- define "grantry.publicPaths" -}}
+{{- include "grantry.issuerChecks" .Values.issuer -}}
 {{- with (urlParse .Values.issuer).path -}}
 {{- list . (printf "/.well-known/oauth-authorization-server%s" .) | toYaml -}}
 {{- else -}}
