@@ -44,7 +44,8 @@ export class ClientReader {
     if (apiVersion !== API_VERSION || kind !== 'OAuthClient') return undefined;
     if (typeof spec !== 'object' || spec === null || Array.isArray(spec)) return undefined;
     const common = { ...spec, ...NOTHING_OWN };
-    const shared = this.#once(JSON.stringify(common), () => this.#shared(common));
+    const text = textOf(common);
+    const shared = text === undefined ? undefined : this.#once(text, () => this.#shared(common));
     if (shared === undefined || !METADATA.safeParse(metadata).success) return undefined;
     const own: Partial<Record<OwnField, unknown>> = {};
     for (const name of OWN_NAMES) {
@@ -76,6 +77,15 @@ export class ClientReader {
     if (this.#known.size >= MOST_KNOWN) this.#known.clear();
     this.#known.set(text, value);
     return value;
+  }
+}
+
+/** Undefined for what lies too deep to be written: text that is nested deeper can be read than an object can be written. */
+function textOf(value: object): string | undefined {
+  try {
+    return JSON.stringify(value);
+  } catch {
+    return undefined;
   }
 }
 

@@ -74,6 +74,17 @@ describe('a reader of many clients', () => {
     expect(read('l'.repeat(4000))).not.toBe(read('l'.repeat(4000)));
   });
 
+  it.each([
+    ['a field that nobody knows', 'unknown', 'spec'],
+    ['a field of ours', 'scopes', 'faults'],
+  ])('survives lists in lists without end in %s', (_, field, outcome) => {
+    const text = JSON.stringify(manifest({ grantTypes: ['client_credentials'], [field]: 'deep' }));
+    const document = JSON.parse(text.replace('"deep"', '['.repeat(50_000) + ']'.repeat(50_000)));
+    const found = told(new ClientReader().read(document));
+    expect(found).toEqual(toldBySchema(document));
+    expect(found).toHaveProperty(outcome);
+  });
+
   it('lets no client speak for another by a field of an odd name', () => {
     const reader = new ClientReader();
     const spec = { grantTypes: ['client_credentials'] };
