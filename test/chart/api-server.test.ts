@@ -1,9 +1,10 @@
 // The chart on a real API server: it accepts every rendering, and Helm finds there what speaks against an install. No node
 // and no controller manager run, so no pod ever starts; that is the business of test/e2e.
 
-import { globSync } from 'node:fs';
+import { cpSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { ApiServer } from '../cluster/api-server.ts';
 import { Cluster, type Manifest } from '../cluster/cluster.ts';
 import { until } from '../until.ts';
@@ -72,6 +73,14 @@ async function markCrds(version: string): Promise<void> {
   await mustKubectl('annotate', '--overwrite', 'crd/oauthclients.grantry.dev', `grantry.dev/version=${version}`);
 }
 
+async function crdVersion(): Promise<unknown> {
+  const { body } = await cluster.call(
+    'GET',
+    '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/oauthclients.grantry.dev',
+  );
+  return (body.metadata.annotations as Readonly<Record<string, string>>)['grantry.dev/version'];
+}
+
 async function mayListSecrets(account: string, namespace: string): Promise<boolean> {
   const { output } = await cluster.kubectl(['auth', 'can-i', 'list', 'secrets', '--as', account, '-n', namespace]);
   return output.trim() === 'yes';
@@ -116,14 +125,44 @@ describe('Helm on a cluster', () => {
     await must(run('helm-4.1', 'upgrade', first, MINIMAL));
   });
 
+  it('is told to give a third install a class of its own, though the CRDs came with another', async () => {
+    const third = { release: 'third', namespace: 'third' };
+    const args = ['--set', 'crds.enabled=false,className=second'];
+    expect(await refusal(install('helm-3.17', third, args))).toMatch(/in namespace second.*className/);
+  });
+
   it('refuses CRDs of another version, unless they are its own and older', async () => {
-    await markCrds('99.0.0');
-    expect(await refusal(run('helm-3.17', 'upgrade', first, MINIMAL))).toContain('crds.enabled=false');
+    for (const newer of ['99.0.0', '99.0.0-rc.1']) {
+      await markCrds(newer);
+      expect(await refusal(run('helm-3.17', 'upgrade', first, MINIMAL))).toContain('crds.enabled=false');
+    }
     await markCrds('0.0.1');
     const args = [...MINIMAL, '--set', 'crds.enabled=false,className=second'];
     expect(await refusal(run('helm-4.1', 'upgrade', second, args))).toContain('crds/');
     await must(run('helm-4.1', 'upgrade', first, MINIMAL));
     await must(run('helm-4.1', 'upgrade', second, args));
+  });
+
+  it('goes back to an older chart and leaves newer CRDs, which a rollback does not', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'grantry-newer-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    cpSync(CHART, folder, { recursive: true });
+    const description = readFileSync(join(CHART, 'Chart.yaml'), 'utf8');
+    writeFileSync(join(folder, 'Chart.yaml'), description.replace(/^appVersion: .*$/m, 'appVersion: 99.0.0'));
+    const kubeconfig = cluster.adminKubeconfig;
+    const place = [first.release, '--namespace', first.namespace];
+    const toNewer = () => must(helm('helm-4.1', ['upgrade', ...place, folder, ...MINIMAL], kubeconfig));
+    const ours = await crdVersion();
+    await toNewer();
+    expect(await crdVersion()).toBe('99.0.0');
+    await must(helm('helm-3.17', ['rollback', ...place], kubeconfig));
+    expect(await crdVersion()).toBe(ours);
+    await toNewer();
+    await must(run('helm-3.17', 'upgrade', first, [...MINIMAL, '--set', 'crds.enabled=false']));
+    expect(await crdVersion()).toBe('99.0.0');
+    await markCrds('0.0.1');
+    await must(run('helm-4.1', 'upgrade', first, MINIMAL));
+    expect(await crdVersion()).toBe(ours);
   });
 
   it('keeps CRDs, clients and Secrets over crds.enabled=false, an uninstall and an install of the same name', async () => {

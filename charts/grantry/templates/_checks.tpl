@@ -108,8 +108,8 @@ cluster see nothing of it, which a look at kube-system tells.
 {{- define "grantry.clusterChecks" -}}
 {{- if lookup "v1" "Namespace" "" "kube-system" -}}
 {{- range $other := include "grantry.installs" (list . .Release.Namespace) | fromYamlArray -}}
-{{- if ne $other.release $.Release.Name -}}
-{{- fail (printf "namespace %s holds the release %s already, and keys and pepper are the namespace's: install this one with --namespace set to another" $.Release.Namespace $other.release) -}}
+{{- if ne $other $.Release.Name -}}
+{{- fail (printf "namespace %s holds the release %s already, and keys and pepper are the namespace's: install this one with --namespace set to another" $.Release.Namespace $other) -}}
 {{- end -}}
 {{- end -}}
 {{- range .Values.watchNamespaces -}}
@@ -120,6 +120,7 @@ cluster see nothing of it, which a look at kube-system tells.
 {{- $crd := lookup "apiextensions.k8s.io/v1" "CustomResourceDefinition" "" "oauthclients.grantry.dev" -}}
 {{- if $crd -}}
 {{- include "grantry.ownerChecks" (list . $crd) -}}
+{{- include "grantry.classChecks" . -}}
 {{- include "grantry.versionChecks" (list . $crd) -}}
 {{- else if not .Values.crds.enabled -}}
 {{- fail "the CRDs of grantry are not in this cluster: set crds.enabled=true, or apply crds/ first" -}}
@@ -135,13 +136,24 @@ cluster see nothing of it, which a look at kube-system tells.
 {{- $namespace := get $annotations "meta.helm.sh/release-namespace" -}}
 {{- if and $release (not (and (eq $release $root.Release.Name) (eq $namespace $root.Release.Namespace))) -}}
 {{- range $other := include "grantry.installs" (list $root $namespace) | fromYamlArray -}}
-{{- if eq $other.release $release -}}
+{{- if eq $other $release -}}
 {{- if $root.Values.crds.enabled -}}
 {{- fail (printf "the CRDs of grantry belong to the release %s in namespace %s: set crds.enabled=false, and className to one of this release's own" $release $namespace) -}}
 {{- end -}}
-{{- if eq $other.class $root.Values.className -}}
-{{- fail (printf "the release %s in namespace %s has the class %q as well: set className to one of this release's own" $release $namespace $other.class) -}}
 {{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Two controllers of a class would each undo what the other does. An install shows its class on what binds its rights. */}}
+{{- define "grantry.classChecks" -}}
+{{- range (lookup "rbac.authorization.k8s.io/v1" "ClusterRoleBinding" "" "").items -}}
+{{- $labels := .metadata.labels | default dict -}}
+{{- if and (eq (get $labels "app.kubernetes.io/name") "grantry") (eq (get $labels "grantry.dev/class") $.Values.className) -}}
+{{- $release := get $labels "app.kubernetes.io/instance" -}}
+{{- $namespace := (first .subjects).namespace -}}
+{{- if not (and (eq $release $.Release.Name) (eq $namespace $.Release.Namespace)) -}}
+{{- fail (printf "the release %s in namespace %s has the class %q as well: set className to one of this release's own" $release $namespace $.Values.className) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -152,21 +164,23 @@ cluster see nothing of it, which a look at kube-system tells.
 {{- $root := first . -}}
 {{- $ours := $root.Chart.AppVersion -}}
 {{- $theirs := get ((last .).metadata.annotations | default dict) "grantry.dev/version" | default "0.0.0" -}}
-{{- if and $root.Values.crds.enabled (semverCompare (printf ">%s" $ours) $theirs) -}}
+{{- /* No constraint, which would leave pre-releases out. */ -}}
+{{- $order := (semver $theirs).Compare (semver $ours) -}}
+{{- if and $root.Values.crds.enabled (gt $order 0) -}}
 {{- fail (printf "the CRDs in this cluster are of grantry %s and this chart is of %s: set crds.enabled=false, which leaves them as they are, or install a chart of %s" $theirs $ours $theirs) -}}
 {{- end -}}
-{{- if and (not $root.Values.crds.enabled) (semverCompare (printf "<%s" $ours) $theirs) -}}
+{{- if and (not $root.Values.crds.enabled) (lt $order 0) -}}
 {{- fail (printf "the CRDs in this cluster are of grantry %s and this chart needs those of %s: upgrade the release they came with first, or apply crds/ of %s" $theirs $ours $ours) -}}
 {{- end -}}
 {{- end -}}
 
-{{/* Release and class of each install in a namespace: (list $ namespace). */}}
+{{/* The release of each install in a namespace: (list $ namespace). */}}
 {{- define "grantry.installs" -}}
 {{- $installs := list -}}
 {{- range (lookup "apps/v1" "Deployment" (last .) "").items -}}
 {{- with .metadata.labels | default dict -}}
 {{- if and (eq (get . "app.kubernetes.io/name") "grantry") (eq (get . "app.kubernetes.io/component") "controller") -}}
-{{- $installs = append $installs (dict "release" (get . "app.kubernetes.io/instance") "class" (get . "grantry.dev/class")) -}}
+{{- $installs = append $installs (get . "app.kubernetes.io/instance") -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
