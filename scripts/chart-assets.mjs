@@ -9,9 +9,9 @@ import {
   chmodSync,
   copyFileSync,
   existsSync,
-  globSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -164,7 +164,8 @@ function findPromtool(target) {
     const download = ['-q', '-o', 'APT::Sandbox::User=root', 'download', 'prometheus'];
     const apt = (...args) => spawnSync('apt-get', args, { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] }).status;
     if (apt(...download) !== 0 && (!canInstall() || apt('update', '-q') !== 0 || apt(...download) !== 0)) return false;
-    spawnSync('dpkg-deb', ['-x', ...globSync('prometheus_*.deb', { cwd: folder }), '.'], { cwd: folder });
+    const packages = readdirSync(folder).filter((file) => file.endsWith('.deb'));
+    for (const file of packages) spawnSync('dpkg-deb', ['-x', file, '.'], { cwd: folder });
     copyFileSync(join(folder, 'usr/bin/promtool'), target);
     return runs(target, '--version');
   } catch {

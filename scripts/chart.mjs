@@ -1,8 +1,8 @@
 // What in charts/grantry is made from other files: its CRD templates from crds/, its README from values.yaml. `node
 // scripts/chart.mjs` writes them, `--check` names those that are not as it would write them.
 
-import { globSync, readFileSync, writeFileSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { isMap, isScalar, parseDocument } from 'yaml';
 
 const ROOT = join(import.meta.dirname, '..');
@@ -66,10 +66,8 @@ function readme() {
   return [intro, '', '## Values', '', '| value | default | meaning |', '| --- | --- | --- |', ...rows, ''].join('\n');
 }
 
-const made = [
-  ...globSync('crds/*.yaml', { cwd: ROOT }).map((file) => [`templates/crds/${basename(file)}`, crdTemplate(file)]),
-  ['README.md', readme()],
-];
+const crds = readdirSync(join(ROOT, 'crds')).filter((file) => file.endsWith('.yaml'));
+const made = [...crds.map((file) => [`templates/crds/${file}`, crdTemplate(`crds/${file}`)]), ['README.md', readme()]];
 const stale = [];
 for (const [target, text] of made) {
   const file = join(CHART, target);

@@ -1,7 +1,7 @@
 // The reference pages of the three kinds, made from what crds/ says: `node scripts/crd-reference.mjs` writes them,
 // `--check` names those that are not as it would write them. Edit the descriptions in crds/, never the pages.
 
-import { globSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 
@@ -126,8 +126,8 @@ function page({ names, scope, versions: [version] }) {
 }
 
 const stale = [];
-for (const file of globSync('crds/*.yaml', { cwd: ROOT })) {
-  const { spec } = parse(readFileSync(join(ROOT, file), 'utf8'));
+for (const file of readdirSync(join(ROOT, 'crds')).filter((name) => name.endsWith('.yaml'))) {
+  const { spec } = parse(readFileSync(join(ROOT, 'crds', file), 'utf8'));
   const target = join(ROOT, 'docs/reference', `${spec.names.singular}.md`);
   const text = page(spec);
   if (!process.argv.includes('--check')) writeFileSync(target, text);
