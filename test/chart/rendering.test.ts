@@ -156,6 +156,21 @@ describe('the chart', () => {
     }
   });
 
+  it.each([
+    ['httproute', 'config.trustedProxies=null', 'config.trustedProxies={10.0.0.0/8}'],
+    ['monitoring', 'networkPolicy.metricsFrom=null', 'networkPolicy.enabled=false'],
+  ])('says after the install what ci/%s-values.yaml would lack', async (show, lacking, fixed) => {
+    const notes = async (setting: string) => {
+      const args = ['--values', CI_VALUES[show] ?? '', '--set', setting];
+      const { code, output } = await helm('helm-4.1', ['install', 'grantry', CHART, '--dry-run=client', ...args]);
+      expect(code).toBe(0);
+      return output.slice(output.indexOf('NOTES:'));
+    };
+    const [name = ''] = lacking.split('=');
+    expect(await notes(lacking)).toContain(`set ${name}`);
+    expect(await notes(fixed)).not.toContain(name);
+  });
+
   it('lets helm test and the controller reach the servers, whatever else the network policies shut out', async () => {
     const objects = await render(['--values', CI_VALUES.ha ?? '']);
     const policies = ofKind(objects, 'NetworkPolicy').map(({ spec }) => spec as unknown as PolicySpec);
