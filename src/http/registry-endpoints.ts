@@ -6,7 +6,7 @@ import type { Alert } from '../oauth/audit.ts';
 import { OAuthError } from '../oauth/error.ts';
 import type { Endpoint, Exchange } from './endpoint.ts';
 
-/** So many uids, or ids of alerts, are taken in one request: they fit into the largest body. */
+/** So many uids, or ids of alerts, are taken in one request. So many uids fit into the largest body; alerts have longer ids. */
 export const IDS_PER_REQUEST = 1000;
 
 /** A uid, the id of an alert, or a cursor: of ours each is shorter by far. */

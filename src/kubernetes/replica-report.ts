@@ -5,7 +5,8 @@ import { z } from 'zod';
 const DAY = 86_400_000;
 /** What a replica tells in one answer; the rest comes with the next one. */
 const ALERTS_PER_REPORT = 1000;
-const LONGEST_ALERT_ID = 128;
+/** What every replica takes as an id: one that was another would keep all of them from hearing of any. */
+const ALERT_ID = /^[A-Za-z0-9._-]{1,128}$/;
 
 /** The answer of `/registry/report`. @param now nothing can have happened more than a day after it, however clocks differ */
 export function replicaReportSchema(now: number) {
@@ -15,7 +16,7 @@ export function replicaReportSchema(now: number) {
     .datetime({ offset: true })
     .refine(hasCome)
     .transform((text) => Date.parse(text));
-  const id = z.string().max(LONGEST_ALERT_ID);
+  const id = z.string().regex(ALERT_ID);
   return z.object({
     cursor: z.string(),
     lastUsed: z.record(z.string(), day),

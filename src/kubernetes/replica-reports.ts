@@ -11,8 +11,8 @@ import type { KubernetesObject } from './resources.ts';
 
 const PERIOD_MILLISECONDS = 5000;
 const HOUR = 3_600_000;
-/** So many ids are acknowledged in one request. */
-const IDS_PER_REQUEST = 1000;
+/** So many ids are acknowledged in one request: however long they are, they fit into what a replica reads. */
+const IDS_PER_REQUEST = 400;
 /** Alerts are told by every replica until one was told that they arrived. */
 const ALERTS_REMEMBERED = 10_000;
 

@@ -69,3 +69,29 @@ it('a controller learns from a replica what it serves and what its clients met w
   for (const _ of [1, 2]) expect(await stranger.observe([UID])).toMatchObject({ replicas: [{ state: undefined }] });
   expect(refusing).toEqual([grantry.adminUrl('')]);
 });
+
+it('a controller has as many alerts acknowledged as replicas tell, however long their ids are', async () => {
+  const shared = { type: 'refresh_token.reuse_detected', clientUid: UID, clientId: 'shop.web' } as const;
+  const told = (id: string) => ({ ...shared, id, action: 'grant_revoked' as const, time: NOW });
+  const waiting = new Set(Array.from({ length: 1000 }, (_, index) => `${index}`.padStart(128, 'x')));
+  const grantry = await startGrantry({
+    clients: [],
+    replica: {
+      proofFault: ({ authorization, ...question }) => proofFault(question, authorization, PROOF_KEY, Date.now()),
+      observed: () => ({ clients: {}, keyIds: [] }),
+      report: async ({ acknowledged = [] }) => {
+        for (const id of acknowledged) waiting.delete(id);
+        return { cursor: 'c-1', lastUsed: {}, denied: {}, alerts: [...waiting].map(told) };
+      },
+    },
+  });
+  const reports = new ReplicaReports({
+    replicas: askable(() => replicasAt([grantry.adminUrl('')])),
+    clientOf: () => undefined,
+    record: () => {},
+    onNews: () => {},
+    clock: { now: () => Date.parse(NOW) },
+  });
+  for (let times = 0; times < 10; times++) await reports.ask();
+  expect(waiting.size).toBe(0);
+});
