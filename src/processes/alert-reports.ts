@@ -8,12 +8,14 @@ import { SHARDS } from '../redis/keys.ts';
 
 /** Alerts a replica remembers. More are left in the outbox, where its next sweep finds them. */
 const MOST_WAITING = 1000;
+/** So many are asked about at once: the controller does not wait long, and Redis has other things to do. */
+const BATCH = 100;
 
 export class AlertReports {
-  readonly #turns: AlertTurns;
+  readonly #turns: Pick<AlertTurns, 'settle' | 'awaits'>;
   readonly #waiting = new Map<string, Alert>();
 
-  constructor(turns: AlertTurns) {
+  constructor(turns: Pick<AlertTurns, 'settle' | 'awaits'>) {
     this.#turns = turns;
   }
 
@@ -28,22 +30,35 @@ export class AlertReports {
    */
   async exchange(acknowledged: readonly string[]): Promise<readonly ReportedAlert[]> {
     try {
-      for (const id of acknowledged.filter(isInShard)) {
-        await this.#turns.settle(id, 'controller');
-        this.#waiting.delete(id);
-      }
-      const told: ReportedAlert[] = [];
-      for (const alert of this.#waiting.values()) {
-        // Another replica may have been told that the controller has it.
-        if (await this.#turns.awaits(alert.id, 'controller')) told.push(reported(alert));
-        else this.#waiting.delete(alert.id);
-      }
-      return told;
+      await inBatches(acknowledged.filter(isInShard), (id) => this.#settle(id));
+      const told = await inBatches([...this.#waiting.values()], (alert) => this.#toldOf(alert));
+      return told.flat();
     } catch (error) {
       if (error instanceof StoreUnavailableError) return [];
       throw error;
     }
   }
+
+  async #settle(id: string): Promise<void> {
+    await this.#turns.settle(id, 'controller');
+    this.#waiting.delete(id);
+  }
+
+  async #toldOf(alert: Alert): Promise<readonly ReportedAlert[]> {
+    // Another replica may have been told that the controller has it.
+    if (await this.#turns.awaits(alert.id, 'controller')) return [reported(alert)];
+    this.#waiting.delete(alert.id);
+    return [];
+  }
+}
+
+/** @throws what the first of a batch throws; those after it are left alone */
+async function inBatches<Item, Answer>(items: readonly Item[], work: (item: Item) => Promise<Answer>) {
+  const answers: Answer[] = [];
+  for (let from = 0; from < items.length; from += BATCH) {
+    answers.push(...(await Promise.all(items.slice(from, from + BATCH).map(work))));
+  }
+  return answers;
 }
 
 function isInShard(id: string): boolean {
