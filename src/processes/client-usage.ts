@@ -8,7 +8,7 @@ import type { Clock } from '../oauth/ports.ts';
 import type { RegistryRef } from '../oauth/registry.ts';
 
 const DAY = 86_400_000;
-/** Days of use told in one answer; the rest in the next. */
+/** So many days of use and so many refusals are told in one answer, which the controller reads whole; the rest in the next. */
 const MOST_AT_ONCE = 5000;
 
 /** The owner of a client can mend these, so they are told. */
@@ -59,31 +59,33 @@ export class ClientUsage {
     this.#forget();
     const { instance } = this.#options;
     const [, told = '0'] = after?.startsWith(`${instance}.`) ? after.split('.') : [];
+    const used = firstOf(this.#usedSince(Number(told)));
+    const refused = firstOf(this.#refusedSince(Number(told)));
     const lastUsed: Record<string, string> = {};
-    let cursor = this.#changes;
-    let count = 0;
-    for (const [uid, { day, change }] of this.#lastUsed) {
-      if (change <= Number(told)) continue;
-      lastUsed[uid] = new Date(day * DAY).toISOString().slice(0, 10);
-      count += 1;
-      if (count < MOST_AT_ONCE) continue;
-      cursor = change;
-      break;
+    for (const { uid, day } of used.first) lastUsed[uid] = new Date(day * DAY).toISOString().slice(0, 10);
+    const denied: Record<string, Denial[]> = {};
+    for (const { uid, reason, count, lastTime } of refused.first) {
+      denied[uid] = [...(denied[uid] ?? []), { reason, count, lastTime: new Date(lastTime).toISOString() }];
     }
-    return { cursor: `${instance}.${cursor}`, lastUsed, denied: this.#deniedSince(Number(told)) };
+    // Of one kind something may be told again: nothing of the other may be passed over.
+    const cursor = Math.min(used.end ?? this.#changes, refused.end ?? this.#changes);
+    return { cursor: `${instance}.${cursor}`, lastUsed, denied };
   }
 
-  #deniedSince(told: number): Record<string, readonly Denial[]> {
-    const denied: Record<string, readonly Denial[]> = {};
+  #usedSince(told: number) {
+    const used: { readonly uid: string; readonly day: number; readonly change: number }[] = [];
+    for (const [uid, { day, change }] of this.#lastUsed) if (change > told) used.push({ uid, day, change });
+    return used;
+  }
+
+  #refusedSince(told: number) {
+    const refused: (Refusals & { readonly uid: string; readonly reason: DenialReason })[] = [];
     for (const [uid, byReason] of this.#refusals) {
-      const fresh = [...byReason].filter(([, { change }]) => change > told);
-      if (fresh.length === 0) continue;
-      denied[uid] = fresh.map(([reason, { count, lastTime }]) => ({
-        ...{ reason, count },
-        lastTime: new Date(lastTime).toISOString(),
-      }));
+      for (const [reason, refusals] of byReason) {
+        if (refusals.change > told) refused.push({ uid, reason, ...refusals });
+      }
     }
-    return denied;
+    return refused;
   }
 
   #used(clientId: string): void {
@@ -116,4 +118,10 @@ export class ClientUsage {
       if (byReason.size === 0 || isGone(uid)) this.#refusals.delete(uid);
     }
   }
+}
+
+/** Those that changed first, and where they end if there are more. */
+function firstOf<Item extends { readonly change: number }>(items: readonly Item[]) {
+  const first = items.toSorted((one, other) => one.change - other.change).slice(0, MOST_AT_ONCE);
+  return { first, end: items.length > first.length ? first.at(-1)?.change : undefined };
 }

@@ -2,15 +2,14 @@
 
 import { describe, expect, it } from 'vitest';
 import { ClientUsage } from '../../src/processes/client-usage.ts';
-import { basic, type Grantry, startGrantry } from '../grantry.ts';
+import { basic, type Grantry, startGrantry, type TestClient } from '../grantry.ts';
 
 const SECRET = 'kSiQ0yY8Jh1x4nV7wB2dR5tG9mC3fL6p';
 const DAY = 86_400_000;
 const MACHINE = { clientId: 'team.machine', uid: 'u-machine', secret: SECRET, grantTypes: ['client_credentials'] };
 
-async function start() {
+async function start(clients: readonly TestClient[] = [MACHINE, { clientId: 'team.app', uid: 'u-app' }]) {
   let usage: ClientUsage | undefined;
-  const clients = [MACHINE, { clientId: 'team.app', uid: 'u-app' }];
   const grantry = await startGrantry({
     clients,
     usage: (registry, clock) => {
@@ -83,6 +82,26 @@ describe('what a replica tells of its clients', () => {
     expect(usage.since(undefined).denied).toEqual({});
     await ask(grantry, { scope: 'admin' });
     expect(usage.since(undefined).denied).toMatchObject({ 'u-machine': [{ count: 1 }] });
+  });
+
+  it('is no more at once than a controller reads, and in the end all of it', async () => {
+    const ids = Array.from({ length: 5010 }, (_, index) => `team.app-${index}`);
+    const { usage } = await start(ids.map((clientId) => ({ clientId, uid: clientId })));
+    // One after the other of each kind, and the one kind long before the other.
+    for (const clientId of ids) usage.redirectMismatch(clientId);
+    for (const clientId of ids) usage.note({ type: 'token.issued', clientId });
+    const [denied, used] = [new Set<string>(), new Set<string>()];
+    let cursor: string | undefined;
+    for (let times = 0; times < 4; times++) {
+      const answer = usage.since(cursor);
+      const uids = [Object.keys(answer.denied), Object.keys(answer.lastUsed)] as const;
+      expect(Math.max(...uids.map(({ length }) => length))).toBeLessThanOrEqual(5000);
+      for (const uid of uids[0]) denied.add(uid);
+      for (const uid of uids[1]) used.add(uid);
+      cursor = answer.cursor;
+    }
+    expect([denied.size, used.size]).toEqual([ids.length, ids.length]);
+    expect(usage.since(cursor)).toMatchObject({ lastUsed: {}, denied: {} });
   });
 
   it('holds nothing of a client that is gone', async () => {
