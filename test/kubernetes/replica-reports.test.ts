@@ -177,6 +177,16 @@ describe('the reports of replicas', () => {
     expect(events).toHaveLength(1);
   });
 
+  it('tell of a code that came twice by its own name', async () => {
+    const { told, reports, events, clock } = await world();
+    const alert = { id: 'al-1', type: 'authorization_code.replayed', clientUid: 'a', time: '2026-03-01T12:00:01Z' };
+    told[0] = { alerts: [alert] };
+    clock.at = START + 5000;
+    await reports.ask();
+    expect(events).toEqual(['a AuthorizationCodeReplayed']);
+    expect(conditionsOf(reports, 'a')).toMatchObject([{ type: 'Alert', reason: 'AuthorizationCodeReplayed' }]);
+  });
+
   const alertOf = (id: string, time = '2026-03-01T12:00:01Z') => {
     return { id, type: 'refresh_token.reuse_detected', clientUid: 'a', time };
   };
