@@ -10,7 +10,7 @@ import {
   type StoredKey,
 } from '../../src/admission/key-secret.ts';
 import type { ListPage, WatchFrame } from '../../src/kubernetes/client.ts';
-import { RegistrySync } from '../../src/kubernetes/registry-sync.ts';
+import { type RegistrySwap, RegistrySync } from '../../src/kubernetes/registry-sync.ts';
 import type { KubernetesObject, Resource } from '../../src/kubernetes/resources.ts';
 import { generateSigningKeyPem, importSigningKey } from '../../src/oauth/keys.ts';
 import { systemClock, systemRandom } from '../../src/processes/machine.ts';
@@ -101,10 +101,12 @@ function heldMaterial() {
 describe('the registry of a token server', () => {
   let cluster: PlayedCluster;
   let sync: RegistrySync;
+  let swaps: RegistrySwap[];
   const log = { info: () => {}, warn: () => {}, error: vi.fn() };
 
   beforeEach(() => {
     log.error.mockReset();
+    swaps = [];
     cluster = new PlayedCluster();
     cluster.has('namespaces', namespace('team'));
     cluster.has('oauthclients', client('web'));
@@ -112,10 +114,11 @@ describe('the registry of a token server', () => {
       ...{ api: cluster, className: 'default', releaseNamespace: RELEASE, defaultPolicy: 'Baseline' },
       ...{ watchNamespaces: [], clock: systemClock, random: systemRandom, log },
       metrics: { watchEvent: () => {}, watchRestarted: () => {} },
-      ...{ onSwap: () => {}, onSecret: () => {} },
+      ...{ onSwap: (swap) => swaps.push(swap), onSecret: () => {} },
     });
   });
   afterEach(async () => {
+    vi.useRealTimers();
     vi.restoreAllMocks();
     await sync.stop();
   });
@@ -217,6 +220,24 @@ describe('the registry of a token server', () => {
     expect(log.error.mock.calls.map(([fields]) => Object.keys(fields))).toEqual([['secret'], ['err']]);
     await until('it is tried again', () => log.error.mock.calls.length > 2);
     expect(log.error.mock.lastCall?.[0]).toEqual({ secret: secret.metadata.name });
+  });
+
+  it('swaps once for all changes that come within ten milliseconds', async () => {
+    await serving();
+    expect(swaps.splice(0)).toHaveLength(1);
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const burst = async (names: readonly string[]) => {
+      for (const name of names) cluster.put('oauthclients', client(name));
+      await cluster.told();
+    };
+    await burst(['a', 'b', 'c']);
+    vi.advanceTimersByTime(9);
+    await burst(['d', 'e']);
+    expect(swaps).toEqual([]);
+    vi.advanceTimersByTime(1);
+    await until('the last one is served', () => sync.current.find('team.e') !== undefined);
+    const served = swaps.map(({ changes }) => changes.map(({ clientId }) => clientId).sort());
+    expect(served).toEqual([['team.a', 'team.b', 'team.c', 'team.d', 'team.e']]);
   });
 
   it('serves no client of a namespace that is not known yet, whatever a policy would make of its labels', async () => {
