@@ -1,25 +1,39 @@
 // `grantry server` against a real API server, as the ServiceAccount it has in a cluster.
 
 import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { hashPassword } from '../../src/login/local-users.ts';
 import { until } from '../until.ts';
 import { sharedCluster } from './shared-cluster.ts';
+import { CALLBACK, codeFor, introspect, type Person, redeem, refresh } from './signed-in.ts';
 import { type AClient, type TokenServerProcess, TokenServers } from './token-servers.ts';
 
 const cluster = sharedCluster();
+const ADA: Person = { username: 'ada', password: 'the password of ada' };
 
 describe('three token servers', () => {
   let install: TokenServers;
   let servers: readonly TokenServerProcess[];
   let tenant: string;
+  let folder: string;
 
   beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'grantry-server-'));
+    const users = join(folder, 'users.yaml');
+    const { username, password } = ADA;
+    await writeFile(users, JSON.stringify([{ username, passwordHash: await hashPassword(password) }]));
     install = await TokenServers.install(cluster);
-    servers = await install.startReady(3);
+    servers = await install.startReady(3, { environment: { GRANTRY_USERS_FILE: users } });
     tenant = await cluster.namespace();
   });
-  afterAll(() => install.stop());
+  afterAll(async () => {
+    await install?.stop();
+    await rm(folder, { recursive: true });
+  });
 
   const statuses = async (client: AClient) =>
     await Promise.all(servers.map(async (server) => (await server.token(client)).status));
@@ -48,6 +62,33 @@ describe('three token servers', () => {
     await everywhere(client, 200);
     await cluster.call('DELETE', await cluster.pathOf(install.manifest(tenant, 'stopped')));
     await everywhere(client, 401);
+  });
+
+  it('honour no token any more that is older than its client’s revokeTokensBefore, and every younger one', async () => {
+    const person = { grantTypes: ['authorization_code', 'refresh_token'], redirectUris: [CALLBACK] };
+    const client = await install.client(tenant, 'leaked', person);
+    const [first] = servers;
+    if (first === undefined) throw new Error('nothing was started');
+    const areActive = async (tokens: readonly string[]) =>
+      await Promise.all(
+        servers.flatMap((server) => tokens.map(async (token) => (await introspect(server, client, token)).body.active)),
+      );
+    const issued = async () => {
+      const { body } = await redeem(first, client, await codeFor(first, client.clientId, ADA));
+      return { access: body.access_token ?? '', refresh: body.refresh_token ?? '' };
+    };
+    await until('it is known everywhere', async () => (await areActive(['none'])).every((each) => each === false));
+    const older = await issued();
+    expect(await areActive(Object.values(older))).toEqual(Array.from({ length: 6 }, () => true));
+    await patch(client, { ...person, revokeTokensBefore: new Date().toISOString() });
+    await until('they are dead', async () => (await areActive(Object.values(older))).every((each) => each === false));
+    for (const server of servers) {
+      const refused = await refresh(server, client, older.refresh);
+      expect(refused).toMatchObject({ status: 400, body: { error: 'invalid_grant' } });
+    }
+    const younger = await issued();
+    expect(await areActive(Object.values(younger))).toEqual(Array.from({ length: 6 }, () => true));
+    expect((await refresh(first, client, younger.refresh)).status).toBe(200);
   });
 
   it('take over a new secret, and drop the old one when its time has come', async () => {

@@ -21,10 +21,16 @@ export interface Credentials {
   readonly secret: string;
 }
 
-export interface Tokens {
+interface Answer<Body> {
   readonly status: number;
-  readonly body: { readonly access_token?: string; readonly refresh_token?: string; readonly error?: string };
+  readonly body: Body;
 }
+
+export type Tokens = Answer<{
+  readonly access_token?: string;
+  readonly refresh_token?: string;
+  readonly error?: string;
+}>;
 
 /** Has a person sign in and allow the client. @throws when no code comes back, such as for a person who is not let in */
 export async function codeFor(server: TokenServerProcess, clientId: string, person: Person): Promise<string> {
@@ -41,20 +47,30 @@ export async function codeFor(server: TokenServerProcess, clientId: string, pers
 
 export async function redeem(server: TokenServerProcess, client: Credentials, code: string): Promise<Tokens> {
   const form = { grant_type: 'authorization_code', code, redirect_uri: CALLBACK, code_verifier: VERIFIER };
-  return await post(server, client, form);
+  return await post(server, '/token', client, form);
 }
 
 export async function refresh(server: TokenServerProcess, client: Credentials, token: string): Promise<Tokens> {
-  return await post(server, client, { grant_type: 'refresh_token', refresh_token: token });
+  return await post(server, '/token', client, { grant_type: 'refresh_token', refresh_token: token });
 }
 
-async function post(
+/** Asks of a token of this client whether it is honoured. */
+export async function introspect(
+  server: TokenServerProcess,
+  client: Credentials,
+  token: string,
+): Promise<Answer<{ readonly active?: boolean }>> {
+  return await post(server, '/introspect', client, { token });
+}
+
+async function post<Body>(
   { url }: TokenServerProcess,
+  path: string,
   { clientId, secret }: Credentials,
   form: Record<string, string>,
-): Promise<Tokens> {
+): Promise<Answer<Body>> {
   const authorization = `Basic ${Buffer.from(`${clientId}:${secret}`).toString('base64')}`;
   const body = new URLSearchParams(form);
-  const response = await fetch(`${url}/token`, { method: 'POST', headers: { authorization }, body });
-  return { status: response.status, body: (await response.json()) as Tokens['body'] };
+  const response = await fetch(`${url}${path}`, { method: 'POST', headers: { authorization }, body });
+  return { status: response.status, body: (await response.json()) as Body };
 }

@@ -104,8 +104,8 @@ export class TokenServers {
   }
 
   /** So many, all ready. */
-  async startReady(count: number): Promise<readonly TokenServerProcess[]> {
-    const started = await Promise.all(Array.from({ length: count }, () => this.start()));
+  async startReady(count: number, options: StartOptions = {}): Promise<readonly TokenServerProcess[]> {
+    const started = await Promise.all(Array.from({ length: count }, () => this.start(options)));
     await Promise.all(started.map((server) => server.ready()));
     return started;
   }
