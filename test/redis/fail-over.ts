@@ -12,7 +12,8 @@ const LIMIT = 60_000;
 /** Promotes a replica that has everything; answers once these connections can write again. */
 export async function failOver(redis: ReplicatedRedis, connections: readonly RedisConnection[]): Promise<void> {
   const before = await redis.primary();
-  await until('both replicas have everything', () => isFollowed(before));
+  // One that was a primary until it died becomes a replica only after Sentinels have looked at it for a while.
+  await until('both replicas have everything', () => isFollowed(before), LIMIT);
   await until(
     'the others follow another primary',
     async () => {
