@@ -258,21 +258,24 @@ describeRedis('a connection to a primary that Sentinels watch', () => {
   }, 120_000);
 
   it('does not follow a Sentinel that has not heard of the last fail-over, unless there is no other', async () => {
-    await failOver(redis, []);
+    // Servers of its own: one that died and came back takes long to become a replica again.
+    const followed = await startReplicated();
+    await failOver(followed, []);
     const old = await startRedis();
     const stale = await startLoneSentinel(old);
     try {
       const named = ({ url }: { readonly url: string }) => url.replace('://', `://127.0.0.1:${stale.port},`);
       const serverOf = async (connection: ManagedConnection) => (await connection.info())[0]?.text ?? '';
-      const primary = await redis.primary();
+      const primary = await followed.primary();
       for (let times = 0; times < 5; times++) {
-        expect(await serverOf(await connect({ url: named(redis) }))).toContain(`tcp_port:${primary.port}\r`);
+        expect(await serverOf(await connect({ url: named(followed) }))).toContain(`tcp_port:${primary.port}\r`);
       }
       const alone = { url: `redis+sentinel://127.0.0.1:${stale.port}/grantry` };
       expect(await serverOf(await connect(alone))).toContain(`tcp_port:${old.port}\r`);
     } finally {
       await stale.stop();
       await old.stop();
+      await followed.stop();
     }
   }, 120_000);
 });
