@@ -1,10 +1,10 @@
 // What happened, as lines of the stream `audit` and as counters. Fields by allow-list; people by a keyed hash of their
 // subject unless configuration asks for plain ones. The log level does not silence it.
 
-import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Metrics } from '../http/metrics.ts';
 import type { Alert, Audit, AuditEvent } from '../oauth/audit.ts';
+import { KeyedHash } from '../oauth/keyed-hash.ts';
 
 export interface AuditLogOptions {
   readonly log: Logger;
@@ -25,7 +25,7 @@ export class AuditLog implements Audit {
   /** The events that are counted by themselves. */
   readonly #counters: Partial<Record<AuditEvent['type'], Metrics['statesLost']>>;
   readonly #subjects: 'hashed' | 'plain';
-  readonly #pepper: KeyObject;
+  readonly #pepper: KeyedHash;
   readonly #told = new Set<string>();
   readonly #observe: (event: AuditEvent) => void;
   #onAlert: (alert: Alert) => void = () => {};
@@ -41,7 +41,7 @@ export class AuditLog implements Audit {
       state_lost: metrics.statesLost,
     };
     this.#subjects = subjects;
-    this.#pepper = createSecretKey(pepper);
+    this.#pepper = new KeyedHash(pepper);
   }
 
   record(event: AuditEvent): void {
@@ -87,10 +87,6 @@ export class AuditLog implements Audit {
   /** What a subject is called outside. A client that acts for itself is its own subject, and no person. */
   nameOf(subject: string | undefined): string | undefined {
     if (subject === undefined || this.#subjects === 'plain' || !subject.startsWith('usr_')) return subject;
-    return createHmac('sha256', this.#pepper)
-      .update('audit-subject\0')
-      .update(subject)
-      .digest('base64url')
-      .slice(0, 22);
+    return this.#pepper.of(`audit-subject\0${subject}`).slice(0, 22);
   }
 }
