@@ -1,12 +1,15 @@
 // What happens on a connection outside a request: bytes that are no HTTP, peers that stall, and `Expect`. Node would
 // answer these itself, past every hook; the answers here carry the same headers and the same error body as all others.
 
-import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { describeError, errorBody } from './errors.ts';
 import { announcesTooMuch } from './raw-request.ts';
 import type { FinishedRequest } from './request-log.ts';
 import { commonHeaders, PAGE_HEADERS } from './security-headers.ts';
+
+// An `import` would load Node's fetch as well, a megabyte of program that nothing at the start needs.
+const { STATUS_CODES } = process.getBuiltinModule('node:http');
 
 export interface ConnectionOptions {
   readonly issuer: string;

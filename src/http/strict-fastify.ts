@@ -45,6 +45,8 @@ export function strictFastify(options: StrictFastifyOptions): FastifyInstance {
   const { timeouts, connections, newRequestId, refuse } = options;
   const server = fastify({
     exposeHeadRoutes: false,
+    // No route has one. Fastify would load its compilers all the same, at each start.
+    schemaController: { compilersFactory: { buildValidator: noSchemas, buildSerializer: noSchemas } },
     // While closing, what still comes on an open connection is served, not answered past the hooks.
     return503OnClosing: false,
     bodyLimit: FORM_BYTE_LIMIT,
@@ -74,6 +76,10 @@ export function strictFastify(options: StrictFastifyOptions): FastifyInstance {
   server.addContentTypeParser(JSON_MEDIA_TYPE, { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
   endConnections(server, options.isDraining);
   return server;
+}
+
+function noSchemas(): never {
+  throw new Error('a route has a schema, and nothing that compiles schemas is loaded');
 }
 
 /**

@@ -1,10 +1,13 @@
 // Requests to the API server over kept connections: credentials, TLS, TCP keep-alive and time limits. What a request
 // means is api-client.ts's, and what an answer does is calls.ts's.
 
-import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from 'node:http';
+import type { Agent, IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
 import type { ClusterAccess, TlsFiles } from './cluster-access.ts';
 import { inTime } from './in-time.ts';
+
+// An `import` would load Node's fetch as well, a megabyte of program that nothing at the start needs.
+const { Agent: HttpAgent, request: requestHttp } = process.getBuiltinModule('node:http');
 
 /** How often the kernel asks whether the other side is still there. */
 const KEEP_ALIVE_MILLISECONDS = 30_000;
@@ -44,7 +47,7 @@ export interface ConnectionOptions {
 
 export class Connection {
   readonly #options: ConnectionOptions;
-  #pool: { readonly tls: TlsFiles; readonly calls: HttpAgent; readonly watches: HttpAgent } | undefined;
+  #pool: { readonly tls: TlsFiles; readonly calls: Agent; readonly watches: Agent } | undefined;
   #user = 'nobody yet';
 
   constructor(options: ConnectionOptions) {
@@ -85,7 +88,7 @@ export class Connection {
     this.#pool = undefined;
   }
 
-  #exchange(request: Request, headers: Record<string, string>, agent: HttpAgent): Promise<IncomingMessage> {
+  #exchange(request: Request, headers: Record<string, string>, agent: Agent): Promise<IncomingMessage> {
     const { method, path, body, signal, limit } = request;
     const { server } = this.#options.access;
     const open = server.startsWith('https:') ? requestHttps : requestHttp;
@@ -114,7 +117,7 @@ export class Connection {
   }
 
   /** Connections are shared as long as the TLS files are the same; those of old ones end with their requests. */
-  #agentFor(tls: TlsFiles, isWatch: boolean): HttpAgent {
+  #agentFor(tls: TlsFiles, isWatch: boolean): Agent {
     if (this.#pool === undefined || !sameTls(this.#pool.tls, tls)) {
       const kept = { keepAlive: true, keepAliveMsecs: KEEP_ALIVE_MILLISECONDS };
       const agent = this.#options.access.server.startsWith('https:')

@@ -4,18 +4,22 @@ import { readFileSync } from 'node:fs';
 import { ApiClient } from '../kubernetes/api-client.ts';
 import type { CallsOptions } from '../kubernetes/calls.ts';
 import { type ClusterAccess, inClusterAccess } from '../kubernetes/cluster-access.ts';
-import { kubeconfigAccess } from '../kubernetes/kubeconfig.ts';
 import type { ClusterPlace } from './cluster-config.ts';
 import { systemClock } from './machine.ts';
 import { StartError } from './start-error.ts';
 
 /** Nothing is asked yet. @throws StartError for a kubeconfig that cannot be used */
-export function connectCluster(place: ClusterPlace, limits: Pick<CallsOptions, 'callLimit'> = {}): ApiClient {
-  return new ApiClient({ ...limits, access: accessOf(place), userAgent: `grantry/${version()}` });
+export async function connectCluster(
+  place: ClusterPlace,
+  limits: Pick<CallsOptions, 'callLimit'> = {},
+): Promise<ApiClient> {
+  return new ApiClient({ ...limits, access: await accessOf(place), userAgent: `grantry/${version()}` });
 }
 
-function accessOf(place: ClusterPlace): ClusterAccess {
+async function accessOf(place: ClusterPlace): Promise<ClusterAccess> {
   if (place.kind === 'pod') return inClusterAccess({ ...place, clock: systemClock });
+  // No pod needs it.
+  const { kubeconfigAccess } = await import('../kubernetes/kubeconfig.ts');
   try {
     return kubeconfigAccess({ files: place.files, clock: systemClock });
   } catch (error) {

@@ -44,7 +44,11 @@ export async function controller({ stderr }: ControllerOptions): Promise<number>
       required: ['GRANTRY_ISSUER', 'GRANTRY_NAMESPACE'],
       hasSecrets: true,
     });
-    return await new ControllerProcess(settings).run();
+    return await new ControllerProcess({
+      settings,
+      processLog: await openLog({ level: settings.logLevel, format: settings.logFormat }),
+      api: await connectCluster(settings.cluster, { callLimit: LEADERS_CALL_MILLISECONDS }),
+    }).run();
   } catch (error) {
     if (error instanceof ConfigurationError) {
       for (const fault of error.faults) stderr.write(`grantry controller: ${fault}\n`);
@@ -66,6 +70,12 @@ interface Led {
   stop(): Promise<void>;
 }
 
+interface ControllerParts {
+  readonly settings: Settings;
+  readonly processLog: ProcessLog;
+  readonly api: ApiClient;
+}
+
 class ControllerProcess {
   readonly #settings: Settings;
   readonly #processLog: ProcessLog;
@@ -82,13 +92,12 @@ class ControllerProcess {
   /** What begins and ends leading, one after the other. */
   #turn: Promise<void> = Promise.resolve();
 
-  /** @throws StartError for what configuration names and cannot be used */
-  constructor(settings: Settings) {
+  constructor({ settings, processLog, api }: ControllerParts) {
     this.#settings = settings;
-    this.#processLog = openLog({ level: settings.logLevel, format: settings.logFormat });
-    const { log } = this.#processLog;
+    this.#processLog = processLog;
+    this.#api = api;
+    const { log } = processLog;
     const [clock, random] = [systemClock, systemRandom];
-    this.#api = connectCluster(settings.cluster, { callLimit: LEADERS_CALL_MILLISECONDS });
     this.#metrics = new ControllerMetrics({
       isLeading: () => this.#elector.isLeading,
       queued: () => this.#led.reduce((sum, { queued }) => sum + queued, 0),

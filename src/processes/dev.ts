@@ -64,7 +64,7 @@ async function serve(options: DevOptions): Promise<number> {
   const configured = await settingsOf(options);
   await requireFolder(directory);
   const given = await Promise.all((options.user ?? []).map(userOf));
-  const processLog = openLog({ level: configured.logLevel, format: configured.logFormat });
+  const processLog = await openLog({ level: configured.logLevel, format: configured.logFormat });
   const redis = await redisOf(configured, processLog);
   try {
     const settings = { ...configured, issuer: redis?.issuer ?? configured.issuer };

@@ -1,7 +1,6 @@
 // The log of a process: pino over standard output (`log-output.ts`). On a terminal the lines are made for people.
 
 import { type DestinationStream, type Logger, pino } from 'pino';
-import pretty from 'pino-pretty';
 import { isForPeople, readableLine } from './log-line.ts';
 import { LogOutput } from './log-output.ts';
 
@@ -14,16 +13,17 @@ export interface ProcessLog {
 }
 
 /** @param options.format `auto`: for people when standard output is a terminal, else JSON */
-export function openLog(options: { level: string; format: 'auto' | 'json' | 'pretty' }): ProcessLog {
+export async function openLog(options: { level: string; format: 'auto' | 'json' | 'pretty' }): Promise<ProcessLog> {
   const readable = options.format === 'pretty' || (options.format === 'auto' && process.stdout.isTTY);
   if (readable) {
-    return { log: createLog(options.level, readableStream()), dropped: () => 0, flush: async () => {} };
+    return { log: createLog(options.level, await readableStream()), dropped: () => 0, flush: async () => {} };
   }
   const output = new LogOutput();
   return { log: createLog(options.level, output), dropped: () => output.dropped, flush: () => output.flush() };
 }
 
-function readableStream(): DestinationStream {
+async function readableStream(): Promise<DestinationStream> {
+  const { default: pretty } = await import('pino-pretty');
   const stream = pretty({
     ...{ translateTime: 'SYS:HH:MM:ss', hideObject: true, sync: true },
     messageFormat: (fields) => readableLine(fields),

@@ -39,7 +39,12 @@ export async function server({ stderr }: ServerOptions): Promise<number> {
       hasSecrets: true,
     });
     if (settings.redis === undefined) throw new StartError('GRANTRY_REDIS_URL is not set', 2);
-    return await new ServerProcess({ ...settings, redis: settings.redis }).run();
+    const processLog = await openLog({ level: settings.logLevel, format: settings.logFormat });
+    return await new ServerProcess({
+      ...{ settings: { ...settings, redis: settings.redis }, processLog },
+      api: await connectCluster(settings.cluster),
+      users: await UsersFile.open({ file: settings.usersFile, log: processLog.log }),
+    }).run();
   } catch (error) {
     if (error instanceof ConfigurationError) {
       for (const fault of error.faults) stderr.write(`grantry server: ${fault}\n`);
@@ -52,6 +57,13 @@ export async function server({ stderr }: ServerOptions): Promise<number> {
 }
 
 type ServerSettings = Settings & { readonly redis: RedisSettings };
+
+interface ServerParts {
+  readonly settings: ServerSettings;
+  readonly processLog: ProcessLog;
+  readonly api: ApiClient;
+  readonly users: UsersFile;
+}
 
 /** One replica from its start to its end. */
 class ServerProcess {
@@ -70,14 +82,13 @@ class ServerProcess {
   #tokens: TokenServer | undefined;
   #signingKeyId: string | undefined;
 
-  /** @throws StartError for what configuration names and cannot be used */
-  constructor(settings: ServerSettings) {
+  constructor({ settings, processLog, api, users }: ServerParts) {
     this.#settings = settings;
-    this.#processLog = openLog({ level: settings.logLevel, format: settings.logFormat });
-    const { log } = this.#processLog;
+    this.#processLog = processLog;
+    this.#api = api;
+    this.#users = users;
+    const { log } = processLog;
     const [clock, random] = [systemClock, systemRandom];
-    this.#api = connectCluster(settings.cluster);
-    this.#users = new UsersFile({ file: settings.usersFile, log });
     const registry = {
       get current() {
         return sync.current;

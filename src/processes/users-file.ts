@@ -3,7 +3,7 @@
 
 import { readFileSync } from 'node:fs';
 import type { Logger } from 'pino';
-import { type LocalUser, LocalUsers, parseUsers, UsersFileError } from '../login/local-users.ts';
+import { type LocalUser, LocalUsers, UsersFileError } from '../login/local-users.ts';
 import { StartError } from './start-error.ts';
 
 const LOOK_MILLISECONDS = 2000;
@@ -20,13 +20,18 @@ export class UsersFile {
   #text: string | undefined;
   #timer: NodeJS.Timeout | undefined;
 
-  /** @throws StartError for a file that cannot be read or used */
-  constructor(options: UsersFileOptions) {
+  private constructor(options: UsersFileOptions, text: string | undefined, users: readonly LocalUser[]) {
     this.#options = options;
+    this.#text = text;
+    this.users = new LocalUsers({ users });
+  }
+
+  /** @throws StartError for a file that cannot be read or used */
+  static async open(options: UsersFileOptions): Promise<UsersFile> {
     const { file } = options;
     try {
-      this.#text = file && readFileSync(file, 'utf8');
-      this.users = new LocalUsers({ users: usersIn(this.#text) });
+      const text = file && readFileSync(file, 'utf8');
+      return new UsersFile(options, text, await usersIn(text));
     } catch (error) {
       throw new StartError(`GRANTRY_USERS_FILE: ${file} ${faultOf(error)}`, 2);
     }
@@ -34,20 +39,21 @@ export class UsersFile {
 
   /** Follows the file, until `stop`. A file that cannot be used changes nobody. */
   start(): void {
-    if (this.#options.file !== undefined) this.#timer = setInterval(() => this.#look(), LOOK_MILLISECONDS).unref();
+    if (this.#options.file === undefined) return;
+    this.#timer = setInterval(() => void this.#look(), LOOK_MILLISECONDS).unref();
   }
 
   stop(): void {
     clearInterval(this.#timer);
   }
 
-  #look(): void {
+  async #look(): Promise<void> {
     const { file = '', log } = this.#options;
     try {
       const text = readFileSync(file, 'utf8');
       if (text === this.#text) return;
       this.#text = text;
-      this.users.replace(usersIn(text));
+      this.users.replace(await usersIn(text));
       log.info({ file }, 'the users were read again');
     } catch (error) {
       log.error({ file }, `the users stay as they were: the file ${faultOf(error)}`);
@@ -55,8 +61,11 @@ export class UsersFile {
   }
 }
 
-function usersIn(text: string | undefined): readonly LocalUser[] {
-  return text === undefined ? [] : parseUsers(text);
+async function usersIn(text: string | undefined): Promise<readonly LocalUser[]> {
+  if (text === undefined) return [];
+  // Loaded only where there is such a file.
+  const { parseUsers } = await import('../login/users-yaml.ts');
+  return parseUsers(text);
 }
 
 function faultOf(error: unknown): string {

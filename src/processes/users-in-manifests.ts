@@ -1,7 +1,8 @@
 // Local users that a folder of manifests brings along: Secrets of type `grantry.dev/users` with the key `users.yaml`.
 
 import { readSecretValue } from '../admission/references.ts';
-import { type LocalUser, parseUsers, UsersFileError } from '../login/local-users.ts';
+import { type LocalUser, UsersFileError } from '../login/local-users.ts';
+import { parseUsers } from '../login/users-yaml.ts';
 import type { ManifestObject } from '../manifests/objects.ts';
 import type { ManifestFault } from '../manifests/place.ts';
 

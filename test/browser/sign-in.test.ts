@@ -1,7 +1,8 @@
 import { type AxeResults, source as axeSource } from 'axe-core';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { hashPassword, LocalUsers, parseUsers } from '../../src/login/local-users.ts';
+import { hashPassword, LocalUsers } from '../../src/login/local-users.ts';
+import { parseUsers } from '../../src/login/users-yaml.ts';
 import { type Grantry, PKCE, startGrantry } from '../grantry.ts';
 import { aClient } from '../oauth/a-client.ts';
 import { launchChromium, NO_CHROMIUM, SCREENSHOTS } from './chromium.ts';

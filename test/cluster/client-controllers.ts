@@ -3,12 +3,13 @@
 
 import { onTestFinished } from 'vitest';
 import { readVerifierSecret, verifierSecretName } from '../../src/admission/client-verifier.ts';
-import type { KubernetesApi } from '../../src/kubernetes/client.ts';
+import { type KubernetesApi, KubernetesError } from '../../src/kubernetes/client.ts';
 import { ClientController } from '../../src/kubernetes/client-controller.ts';
 import type { EventFacts } from '../../src/kubernetes/events.ts';
 import { LeadershipLostError } from '../../src/kubernetes/lease.ts';
 import { AskedReplicas } from '../../src/kubernetes/observed-replicas.ts';
 import { replicasAt } from '../../src/kubernetes/replicas.ts';
+import type { Resource } from '../../src/kubernetes/resources.ts';
 import { secretVerifier } from '../../src/oauth/client-secret.ts';
 import { connectCluster } from '../../src/processes/cluster-connection.ts';
 import { ControllerSources } from '../../src/processes/controller-sources.ts';
@@ -36,6 +37,12 @@ interface StartOptions {
   readonly diesBefore?: (write: Write) => boolean;
   /** What happens right before a write. */
   readonly before?: (write: Write) => Promise<void>;
+  /** What keeps a write on its way, whoever leads when it arrives. */
+  readonly onItsWay?: (write: Write) => Promise<void>;
+  /** Writes that happen and that no answer comes of. */
+  readonly isUnanswered?: (write: Write) => boolean;
+  /** Another way to the API server, such as a fault proxy. */
+  readonly url?: string;
 }
 
 /** A running controller. */
@@ -43,6 +50,8 @@ export interface RunningController {
   /** The reasons of the Events about a client. */
   eventsOf(name: string): readonly string[];
   readonly writes: readonly Write[];
+  /** Writes nothing more, except what is on its way. */
+  losesLease(): void;
   stop(): Promise<void>;
 }
 
@@ -75,10 +84,13 @@ export class ClientInstall {
     serverService,
     diesBefore = () => false,
     before = async () => {},
+    onItsWay = async () => {},
+    isUnanswered = () => false,
+    url,
   }: StartOptions = {}): Promise<RunningController> {
-    const { namespace: releaseNamespace, className, controllerToken } = this.installation;
-    const files = [this.cluster.kubeconfig({ token: controllerToken })];
-    const connection = connectCluster({ kind: 'kubeconfig', files });
+    const { namespace: releaseNamespace, className, controllerToken: token } = this.installation;
+    const files = [this.cluster.kubeconfig({ token, ...(url !== undefined && { url }) })];
+    const connection = await connectCluster({ kind: 'kubeconfig', files });
     const log = { info: () => {}, warn: () => {}, error: () => {} };
     const sources = new ControllerSources({
       ...{ api: connection, clock: this.clock, random: systemRandom, log },
@@ -87,26 +99,30 @@ export class ClientInstall {
     });
     const [events, writes]: [EventFacts[], Write[]] = [[], []];
     const leading = new AbortController();
-    const note = async (write: Write) => {
+    const written = async <Answer>(write: Write, resource: Resource, send: () => Promise<Answer>): Promise<Answer> => {
       await before(write);
       if (diesBefore(write)) leading.abort();
       if (leading.signal.aborted) throw new LeadershipLostError();
       writes.push(write);
+      await onItsWay(write);
+      const answer = await send();
+      if (!isUnanswered(write)) return answer;
+      throw new KubernetesError({ status: 0, reason: 'Timeout', verb: write.verb, resource, user: 'test' });
     };
     const api: Pick<KubernetesApi, 'get' | 'create' | 'apply' | 'delete'> = {
       get: (resource, at) => connection.get(resource, at),
-      create: async (resource, object) => {
-        await note({ verb: 'create', kind: resource.kind, name: object.metadata.name });
-        return await connection.create(resource, object);
-      },
-      apply: async (resource, object, options) => {
-        await note({ verb: 'apply', kind: resource.kind, name: object.metadata.name });
-        return await connection.apply(resource, object, options);
-      },
-      delete: async (resource, at) => {
-        await note({ verb: 'delete', kind: resource.kind, name: at.name });
-        return await connection.delete(resource, at);
-      },
+      create: (resource, object) =>
+        written({ verb: 'create', kind: resource.kind, name: object.metadata.name }, resource, () =>
+          connection.create(resource, object),
+        ),
+      apply: (resource, object, options) =>
+        written({ verb: 'apply', kind: resource.kind, name: object.metadata.name }, resource, () =>
+          connection.apply(resource, object, options),
+        ),
+      delete: (resource, at) =>
+        written({ verb: 'delete', kind: resource.kind, name: at.name }, resource, () =>
+          connection.delete(resource, at),
+        ),
     };
     const asked = askable(() => (replicas === undefined ? undefined : replicasAt(replicas)));
     const assertHeld = () => {
@@ -134,7 +150,7 @@ export class ClientInstall {
     onTestFinished(stop);
     const eventsOf = (name: string) =>
       events.filter(({ regarding }) => regarding.metadata.name === name).map(({ reason }) => reason);
-    return { eventsOf, writes, stop };
+    return { eventsOf, writes, losesLease: () => leading.abort(), stop };
   }
 
   /** A machine client of this install. */

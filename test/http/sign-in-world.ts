@@ -2,7 +2,8 @@
 // moved.
 
 import { onTestFinished } from 'vitest';
-import { hashPassword, LocalUsers, type LocalUsersOptions, parseUsers } from '../../src/login/local-users.ts';
+import { hashPassword, LocalUsers, type LocalUsersOptions } from '../../src/login/local-users.ts';
+import { parseUsers } from '../../src/login/users-yaml.ts';
 import type { AuditEvent } from '../../src/oauth/audit.ts';
 import type { Client } from '../../src/oauth/client.ts';
 import { secretVerifier } from '../../src/oauth/client-secret.ts';

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { hashPassword, LocalUsers, parseUsers, UsersFileError } from '../../src/login/local-users.ts';
+import { hashPassword, LocalUsers, UsersFileError } from '../../src/login/local-users.ts';
+import { parseUsers } from '../../src/login/users-yaml.ts';
 import { OAuthError } from '../../src/oauth/error.ts';
 
 const aliceHash = await hashPassword('correct horse');

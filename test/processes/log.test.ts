@@ -44,7 +44,7 @@ async function slowlyRead(source: string) {
 describe('the log of a process', () => {
   it('waits for nobody: what a stalled reader leaves no room for is dropped and counted', async () => {
     const child = run(`
-      const { log, dropped } = openLog({ level: 'info', format: 'json' });
+      const { log, dropped } = await openLog({ level: 'info', format: 'json' });
       const started = performance.now();
       for (let count = 0; count < 20_000; count += 1) log.info({ filling: 'x'.repeat(1000) });
       const milliseconds = performance.now() - started;
@@ -58,7 +58,7 @@ describe('the log of a process', () => {
 
   it('is complete after a flush', async () => {
     const output = await outputOf(`
-      const { log, flush } = openLog({ level: 'info', format: 'json' });
+      const { log, flush } = await openLog({ level: 'info', format: 'json' });
       for (let count = 0; count < 1000; count += 1) log.info({ count });
       await flush();
       process.exit(0);
@@ -73,7 +73,7 @@ describe('the log of a process', () => {
 
   it('loses, repeats and reorders nothing at an orderly end, however slow its reader', async () => {
     const output = await slowlyRead(`
-      const { log, dropped, flush } = openLog({ level: 'info', format: 'json' });
+      const { log, dropped, flush } = await openLog({ level: 'info', format: 'json' });
       for (let count = 0; count < 3000; count += 1) {
         log.info({ count, filling: 'x'.repeat(1000) });
         if (count % 500 === 0) await new Promise((resolve) => setTimeout(resolve, 1));
@@ -87,7 +87,7 @@ describe('the log of a process', () => {
   it('is written once, and whole, when something throws while much of it is on its way to a slow reader', async () => {
     const output = await slowlyRead(`
       import { Draining, endOnSignals } from ${SHUTDOWN};
-      const { log, flush } = openLog({ level: 'info', format: 'json' });
+      const { log, flush } = await openLog({ level: 'info', format: 'json' });
       const exit = (code) => process.exit(code);
       endOnSignals({ draining: new Draining(), drainDelaySeconds: 0, servers: [], log, flush, exit });
       for (let count = 0; count < 3000; count += 1) log.info({ count, filling: 'x'.repeat(1000) });
@@ -98,7 +98,7 @@ describe('the log of a process', () => {
 
   it('is written by the exit of the process where nobody has flushed it', async () => {
     const output = await slowlyRead(`
-      const { log } = openLog({ level: 'info', format: 'json' });
+      const { log } = await openLog({ level: 'info', format: 'json' });
       for (let count = 0; count < 20; count += 1) log.info({ count });
       process.exit(3);
     `);
@@ -107,7 +107,7 @@ describe('the log of a process', () => {
 
   it('is given up by a flush when its reader takes nothing any more', async () => {
     const child = run(`
-      const { log, dropped, flush } = openLog({ level: 'info', format: 'json' });
+      const { log, dropped, flush } = await openLog({ level: 'info', format: 'json' });
       for (let count = 0; count < 3000; count += 1) log.info({ filling: 'x'.repeat(1000) });
       await flush();
       process.stderr.write(String(dropped()));
@@ -121,7 +121,7 @@ describe('the log of a process', () => {
 
   it('is JSON where nobody looks, and made for people when asked', async () => {
     const line = (format: string) => `
-      const { log, flush } = openLog({ level: 'info', format: '${format}' });
+      const { log, flush } = await openLog({ level: 'info', format: '${format}' });
       log.info({ route: 'token' }, 'hello');
       await flush();
     `;
@@ -133,7 +133,7 @@ describe('the log of a process', () => {
 
   it('tells people each request in one line of words, and of the audit stream the alerts', async () => {
     const output = await outputOf(`
-      const { log } = openLog({ level: 'info', format: 'pretty' });
+      const { log } = await openLog({ level: 'info', format: 'pretty' });
       const facts = { clientId: 'default.job', grantType: 'client_credentials' };
       log.info({ requestId: 'r1', route: 'token', method: 'POST', status: 200, durationMs: 1.5, ...facts, outcome: 'issued' });
       const audit = log.child({ stream: 'audit' });
@@ -153,7 +153,7 @@ describe('the log of a process', () => {
 
   it('keeps the audit stream whatever its level', async () => {
     const output = await outputOf(`
-      const { log, flush } = openLog({ level: 'error', format: 'json' });
+      const { log, flush } = await openLog({ level: 'error', format: 'json' });
       log.info('not this');
       log.child({ stream: 'audit' }, { level: 'info' }).info({ event: 'token.issued' });
       await flush();

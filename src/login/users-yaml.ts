@@ -1,0 +1,125 @@
+// What a `users.yaml` says. Apart from the people themselves, because a process that has no such file reads no YAML.
+
+import { isScalar, parseDocument, visit } from 'yaml';
+import { z } from 'zod';
+import { type LocalUser, UsersFileError } from './local-users.ts';
+import { passwordHashFault } from './password.ts';
+
+const text = (length: number) => z.string().min(1).max(length);
+
+function hashMissing({ input }: { readonly input?: unknown }): string | undefined {
+  return input === undefined ? 'is missing; grantry hash-password makes one' : undefined;
+}
+
+const localUser = z.strictObject({
+  username: text(254)
+    .refine((name) => name === name.trim() && !/\p{Cc}/u.test(name), 'has white space around it or control characters')
+    .transform((name) => name.normalize('NFC')),
+  passwordHash: z.string({ error: hashMissing }).superRefine((value, context) => {
+    const message = passwordHashFault(value);
+    if (message) context.addIssue({ code: 'custom', message });
+  }),
+  displayName: text(254).optional(),
+  email: text(254).optional(),
+  groups: z.array(text(254)).max(200).optional(),
+  disabled: z.boolean().optional(),
+}) satisfies z.ZodType<LocalUser>;
+
+/**
+ * The users a file names: a YAML list of `{username, passwordHash, displayName, email, groups, disabled}`.
+ * @param source the text of the file, or what it parsed to
+ * @throws UsersFileError
+ */
+export function parseUsers(source: unknown): readonly LocalUser[] {
+  const parsed = z
+    .array(localUser)
+    .max(10_000)
+    .safeParse((typeof source === 'string' ? readYaml(source) : source) ?? [], { error: plainMessage });
+  if (!parsed.success) {
+    const { issues } = parsed.error;
+    // A misspelt field is missing under its right name: the two are told together.
+    const told = issues.filter(({ path }) => path[0] === issues[0]?.path[0]).slice(0, FAULTS_TOLD);
+    throw new UsersFileError(told.map(({ path, message }) => `users${place(path)}: ${message}`).join('; '));
+  }
+  const seen = new Set<string>();
+  for (const [index, { username }] of parsed.data.entries()) {
+    if (seen.has(username)) throw new UsersFileError(`users[${index}].username: is named twice`);
+    seen.add(username);
+  }
+  return parsed.data;
+}
+
+const FAULTS_TOLD = 3;
+
+const NOUNS: Readonly<Record<string, string>> = { array: 'a list', boolean: 'true or false', object: 'an entry' };
+
+/** What is wrong, in words about the file; undefined where the schema says it itself. */
+function plainMessage(issue: z.core.$ZodRawIssue): string | undefined {
+  if (issue.code === 'unrecognized_keys') {
+    // What is no plain word may be a password or a hash out of place.
+    const names = issue.keys.map((key) => (key.length <= 32 && /^[A-Za-z_]+$/.test(key) ? key : '…'));
+    return `has a field that is not known: ${names.slice(0, FAULTS_TOLD).join(', ')}`;
+  }
+  if (issue.code === 'invalid_type') {
+    return issue.input === undefined ? 'is missing' : `is not ${NOUNS[issue.expected] ?? 'text'}`;
+  }
+  if (issue.code === 'too_small') return 'is empty';
+  return issue.code === 'too_big' ? `is longer than ${issue.maximum}` : undefined;
+}
+
+/** Room for a thousand users; no text of this size costs the parser much once it passed {@link OUT_OF_SHAPE}. */
+const MAX_BYTES = 256 * 1024;
+const MAX_FLOW_DEPTH = 10;
+
+/** What no list of users needs and the parser takes out of all proportion to its length. */
+const OUT_OF_SHAPE = [
+  // Directives; more than one document; blocks, commas, anchors and tags one in or after the other.
+  /^%/m,
+  /^---[\s\S]*^---/m,
+  /(?:[-?:][ \t]+){6}/,
+  /(?:,\s*){20}/,
+  /(?:^|\s)[&*!]\S*\s+[&*!]/,
+];
+
+function readYaml(source: string): unknown {
+  if (Buffer.byteLength(source) > MAX_BYTES) throw new UsersFileError(`users: is larger than ${MAX_BYTES} bytes`);
+  if (nestsDeeply(source) || OUT_OF_SHAPE.some((pattern) => pattern.test(source))) {
+    throw new UsersFileError('users: is no plain list of users');
+  }
+  // The library compares each key with each other key; `repeatsKey` does it in linear time.
+  const document = parseDocument(source, { uniqueKeys: false, prettyErrors: false, logLevel: 'silent' });
+  // The parser quotes the line it stumbled over, and that line may hold a hash.
+  if (document.errors.length > 0) throw new UsersFileError('users: is not YAML');
+  if (repeatsKey(document)) throw new UsersFileError('users: has a key twice in one entry');
+  try {
+    return document.toJS({ maxAliasCount: 0 });
+  } catch {
+    throw new UsersFileError('users: is not YAML');
+  }
+}
+
+/** Counted also within quotes: nobody's name opens so many brackets and closes none. */
+function nestsDeeply(source: string): boolean {
+  let depth = 0;
+  for (const [bracket] of source.matchAll(/[[\]{}]/g)) {
+    depth = Math.max(0, depth + (bracket === '[' || bracket === '{' ? 1 : -1));
+    if (depth > MAX_FLOW_DEPTH) return true;
+  }
+  return false;
+}
+
+function repeatsKey(document: ReturnType<typeof parseDocument>): boolean {
+  let repeats = false;
+  visit(document, {
+    Map(_, { items }) {
+      const names = items.map(({ key }) => (isScalar(key) ? String(key.value) : String(key)));
+      repeats = new Set(names).size < names.length;
+      return repeats ? visit.BREAK : undefined;
+    },
+  });
+  return repeats;
+}
+
+function place(path: readonly PropertyKey[]): string {
+  return path.map((step) => (typeof step === 'number' ? `[${step}]` : `.${String(step)}`)).join('');
+}
