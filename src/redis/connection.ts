@@ -1,18 +1,20 @@
 // The one way to Redis: atomic actions, each a script, never sent again by us once it may have run. What the actions are
 // is in the files of the stores.
 
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { StoreUnavailableError } from '../oauth/error.ts';
 import type { Clock } from '../oauth/ports.ts';
 import { attemptEach } from './attempt-each.ts';
 import { clientMaker, type RedisCredentials } from './clients.ts';
+import { inTime, isLate } from './in-time.ts';
 import { primaryOnly } from './primary-only.ts';
 import { Reassertions } from './reassertions.ts';
 import type { RedisTarget } from './redis-url.ts';
 import type { PlainRead, Script } from './script.ts';
 import type { ServerLink } from './server-link.ts';
 import { openServers, type Servers } from './servers.ts';
-import { redirectionOf, UnansweredError, unavailableReason } from './unanswered.ts';
+import { mayHaveRun, redirectionOf, UnansweredError, unavailableReason } from './unanswered.ts';
 
 type Arguments = readonly (string | number)[];
 
@@ -22,7 +24,8 @@ export interface RedisConnection {
   readonly crossesSlots: boolean;
   /**
    * Runs a script or a command once.
-   * @throws StoreUnavailableError within a second whenever Redis cannot answer; it may have run then
+   * @throws StoreUnavailableError within a second whenever Redis cannot answer; it may have run then, and one that expires
+   *   will not run any more
    */
   run(action: Script | PlainRead, keys: readonly string[], args: Arguments): Promise<unknown>;
   /**
@@ -90,8 +93,11 @@ const LIMIT = 800;
 /** What a script may take beside the wait for replicas, before there is no point in beginning; milliseconds. */
 const SCRIPT_TIME = 150;
 
-/** How often a request follows a redirection of a Cluster before it gives up. */
+/** How often a request follows a redirection of a Cluster, or is sent again to a server whose clock was set, before it gives up. */
 const MOST_REDIRECTIONS = 3;
+
+/** By how much a timer may be too early, in milliseconds. */
+const TIMER = 2;
 
 /** Revocations applied again at a time. */
 const BATCH = 100;
@@ -134,10 +140,11 @@ class Connection implements ManagedConnection {
 
   async run(action: Script | PlainRead, keys: readonly string[], args: Arguments): Promise<unknown> {
     return await this.#ask(action, keys, ({ link, deadline, asking }) =>
-      link.send((redis) => {
+      link.send(async (redis, clock) => {
+        const limit = 'expires' in action ? [await clock.at(deadline - TIMER)] : [];
         if (asking) redis.asking().catch(() => {});
-        if ('command' in action) return redis.call(action.command, ...keys, ...args);
-        return evaluate(redis, action, [...keys, this.#clockOffset(), ...args]);
+        if ('command' in action) return await redis.call(action.command, ...keys, ...args);
+        return await evaluate(redis, action, [...keys, this.#clockOffset(), ...args, ...limit]);
       }, deadline),
     );
   }
@@ -152,10 +159,11 @@ class Connection implements ManagedConnection {
     const words = [...keys, this.#clockOffset(), ...args];
     return await this.#ask(script, keys, ({ link, deadline, asking }) =>
       link.sendLeased(
-        async (redis) => {
+        async (redis, clock) => {
+          const limit = script.expires ? [await clock.at(deadline - TIMER)] : [];
           if (asking) redis.asking().catch(() => {});
           // Both go out at once. EVAL, because the resend of an unknown EVALSHA would come after the WAIT.
-          const reply = redis.eval(primaryOnly(script.lua), script.keys, ...words);
+          const reply = redis.eval(textOf(script), script.keys, ...words, ...limit);
           const acknowledging = redis.wait(wanted.replicas, wanted.timeout).catch(() => 0);
           return { reply: await reply, acknowledged: (await acknowledging) >= wanted.replicas };
         },
@@ -210,17 +218,21 @@ class Connection implements ManagedConnection {
 
   /** Asks the owner of the keys, and whomever a Cluster redirects to: a redirected request has not run. */
   async #ask<Reply>(
-    { name, keys: count }: Script | PlainRead,
+    action: Script | PlainRead,
     keys: readonly string[],
     send: (attempt: Attempt) => Promise<Reply>,
   ): Promise<Reply> {
+    const { name, keys: count } = action;
     if (keys.length !== count) throw new TypeError(`${name} takes ${count} keys`);
+    const deadline = STOPWATCH.now() + LIMIT;
     try {
-      return await this.#follow(keys[0] ?? '', STOPWATCH.now() + LIMIT, send);
+      return await this.#follow(keys[0] ?? '', deadline, send);
     } catch (error) {
       const reason = unavailableReason(error);
       if (reason === undefined) throw new Error(`${name} failed in Redis`, { cause: error });
       this.#servers.doubt();
+      // Who is refused may do the same elsewhere at once, and what was sent before must not come after that.
+      if ('expires' in action && mayHaveRun(error)) await sleep(Math.max(0, deadline - STOPWATCH.now()));
       throw new StoreUnavailableError(name, error, { reason });
     }
   }
@@ -233,7 +245,10 @@ class Connection implements ManagedConnection {
         return await send({ link, deadline, asking });
       } catch (error) {
         const redirection = redirectionOf(error);
-        if (redirection === undefined || redirections === MOST_REDIRECTIONS) throw error;
+        if (redirections === MOST_REDIRECTIONS) throw error;
+        // Late there, and we are waiting here: the server's clock was set, and nothing has run.
+        if (isLate(error)) continue;
+        if (redirection === undefined) throw error;
         link = this.#servers.redirected(redirection, link);
         asking = redirection.kind === 'ASK';
       }
@@ -252,12 +267,16 @@ interface Attempt {
 
 type Command = (...words: Arguments) => Promise<unknown>;
 
+function textOf({ lua, expires }: Script): string {
+  return primaryOnly(expires ? inTime(lua) : lua);
+}
+
 /** EVALSHA; the text itself goes only where the server does not know it yet. */
-function evaluate(redis: Redis, { name, lua, keys }: Script, words: Arguments): Promise<unknown> {
-  const command = `grantry:${name}`;
+function evaluate(redis: Redis, script: Script, words: Arguments): Promise<unknown> {
+  const command = `grantry:${script.name}`;
   const commands = redis as unknown as Record<string, Command>;
   if (!Object.hasOwn(commands, command)) {
-    redis.defineCommand(command, { lua: primaryOnly(lua), numberOfKeys: keys });
+    redis.defineCommand(command, { lua: textOf(script), numberOfKeys: script.keys });
   }
   return commands[command]?.(...words) ?? Promise.reject(new TypeError(`${command} is not defined`));
 }

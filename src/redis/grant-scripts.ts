@@ -66,10 +66,10 @@ return { 'redeemed', described(), scope, audience }
 `;
 
 /** KEYS grant, outbox, access token; ARGV offset, the RedeemRequest as JSON. */
-export const REDEEM: Script = { name: 'grantRedeem', keys: 3, lua: REDEMPTION };
+export const REDEEM: Script = { name: 'grantRedeem', keys: 3, lua: REDEMPTION, expires: true };
 
 /** The same and, after those keys, the four watermarks of the grant, read in the moment of the redemption. */
-export const REDEEM_AND_LOOK: Script = { name: 'grantRedeemAndLook', keys: 7, lua: REDEMPTION };
+export const REDEEM_AND_LOOK: Script = { name: 'grantRedeemAndLook', keys: 7, lua: REDEMPTION, expires: true };
 
 const ROTATION = `${CLOCK}${RECORD}local request = cjson.decode(ARGV[2])
 ${KILL_SWITCHES}${NARROW}${EFFECTS}
@@ -110,10 +110,10 @@ return { outcome, described(), generation, scope, audience, alert }
 `;
 
 /** KEYS grant, outbox, access token; ARGV offset, the RotateRequest as JSON, with `watermark` where no key says it. */
-export const ROTATE: Script = { name: 'grantRotate', keys: 3, lua: ROTATION };
+export const ROTATE: Script = { name: 'grantRotate', keys: 3, lua: ROTATION, expires: true };
 
 /** The same and, after those keys, the four watermarks of the grant, read in the moment of the rotation. */
-export const ROTATE_AND_LOOK: Script = { name: 'grantRotateAndLook', keys: 7, lua: ROTATION };
+export const ROTATE_AND_LOOK: Script = { name: 'grantRotateAndLook', keys: 7, lua: ROTATION, expires: true };
 
 /**
  * KEYS grant; ARGV offset, attempt id. Ends what this try redeemed or rotated and nobody was told of: the grant is `gone`

@@ -5,6 +5,8 @@ export interface Script {
   readonly name: string;
   readonly lua: string;
   readonly keys: number;
+  /** Must not run once its request was refused: it is told until when it may, as one ARGV more, the last. */
+  readonly expires?: true;
 }
 
 /**

@@ -4,7 +4,9 @@
 import type { Redis } from 'ioredis';
 import type { Clock } from '../oauth/ports.ts';
 import { Circuit } from './circuit.ts';
+import { isLate } from './in-time.ts';
 import { LeasedConnections, type LeaseLimits } from './leased-connections.ts';
+import { ServerClock } from './server-clock.ts';
 import { isReply, UnansweredError, unavailableReason, within } from './unanswered.ts';
 
 /** The most requests that may wait for one server. Beyond it they are refused at once. */
@@ -20,6 +22,9 @@ export interface ServerLinkParts {
   readonly clock: Clock;
 }
 
+/** What is sent, on a connection of the server whose clock it is. */
+type Request<Reply> = (redis: Redis, clock: ServerClock) => Promise<Reply>;
+
 export class ServerLink {
   readonly name: string;
   /** What the connection last failed with. */
@@ -27,7 +32,10 @@ export class ServerLink {
   readonly #redis: Redis;
   readonly #circuit: Circuit;
   readonly #clock: Clock;
+  readonly #serverClock: ServerClock;
   readonly #leases: LeasedConnections;
+  /** Each has its own: one may lead to the server that was the primary before. */
+  #leasedClocks = new WeakMap<Redis, ServerClock>();
   #inFlight = 0;
 
   constructor({ name, connect, onReady, clock }: ServerLinkParts) {
@@ -35,16 +43,21 @@ export class ServerLink {
     this.#clock = clock;
     this.#circuit = new Circuit({ clock });
     this.#redis = connect(true);
+    this.#serverClock = this.#clockOf(this.#redis);
     this.#leases = new LeasedConnections({ connect: () => connect(false), clock });
     this.#redis.on('error', (error) => {
       this.lastError = error;
     });
     this.#redis.on('ready', () => {
       this.#circuit.answered();
+      this.#serverClock.refresh();
       onReady(this);
     });
     // A leased connection may lead to the server that was the primary before.
-    this.#redis.on('close', () => this.#leases.clear());
+    this.#redis.on('close', () => {
+      this.#leases.clear();
+      this.#serverClock.forget();
+    });
   }
 
   /** Whether requests would be sent now. */
@@ -57,16 +70,23 @@ export class ServerLink {
    * @param deadline of the clock, in milliseconds
    * @throws UnansweredError, or the error that Redis answered with
    */
-  async send<Reply>(request: (redis: Redis) => Promise<Reply>, deadline: number): Promise<Reply> {
+  async send<Reply>(request: Request<Reply>, deadline: number): Promise<Reply> {
     return await this.#guard(() => {
       gatherWrites(this.#redis.stream);
-      return within(deadline - this.#clock.now(), request(this.#redis));
+      this.#serverClock.refresh();
+      return within(deadline - this.#clock.now(), request(this.#redis, this.#serverClock));
     });
   }
 
   /** Sends once, on a connection that nobody else uses meanwhile. @throws as `send` */
-  async sendLeased<Reply>(request: (redis: Redis) => Promise<Reply>, limits: LeaseLimits): Promise<Reply> {
-    return await this.#guard(() => this.#leases.use(limits, request));
+  async sendLeased<Reply>(request: Request<Reply>, limits: LeaseLimits): Promise<Reply> {
+    return await this.#guard(() =>
+      this.#leases.use(limits, (redis) => {
+        const clock = this.#leasedClocks.get(redis) ?? this.#clockOf(redis);
+        this.#leasedClocks.set(redis, clock);
+        return request(redis, clock);
+      }),
+    );
   }
 
   async #guard<Reply>(request: () => Promise<Reply>): Promise<Reply> {
@@ -82,10 +102,25 @@ export class ServerLink {
       if (isReply(error)) this.#circuit.answered();
       else if (unavailableReason(error) === 'too_many_in_flight') this.#circuit.notSent();
       else this.#circuit.unanswered();
+      if (isLate(error)) this.#forgetTime();
       throw error;
     } finally {
       this.#inFlight -= 1;
     }
+  }
+
+  // Late at the server and not here: its clock was set.
+  #forgetTime(): void {
+    this.#serverClock.forget();
+    this.#leasedClocks = new WeakMap();
+  }
+
+  #clockOf(redis: Redis): ServerClock {
+    const ask = async () => {
+      const [seconds, microseconds] = (await redis.time()).map(Number);
+      return (seconds ?? 0) * 1000 + (microseconds ?? 0) / 1000;
+    };
+    return new ServerClock({ clock: this.#clock, ask });
   }
 
   close(): void {

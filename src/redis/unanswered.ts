@@ -17,7 +17,8 @@ export type UnavailableReason =
   | 'busy'
   | 'cluster_down'
   | 'moving'
-  | 'access_denied';
+  | 'access_denied'
+  | 'late';
 
 /** A request that was not sent, or whose answer did not come. */
 export class UnansweredError extends Error {
@@ -62,6 +63,7 @@ const REPLIES: Readonly<Record<string, UnavailableReason>> = {
   NOPERM: 'access_denied',
   WRONGPASS: 'access_denied',
   UNBLOCKED: 'not_primary',
+  LATE: 'late',
 };
 
 /** Redis' own error replies begin with a word in capitals; what the client itself throws does not. */

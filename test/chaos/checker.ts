@@ -144,7 +144,6 @@ class GrantHistory {
    */
   #isLate(operation: Operation, before: number): boolean {
     const { kind, generation, begin, end, seen } = operation;
-    if (this.#isOvertaken(operation, before)) return true;
     return (
       kind === 'refresh' &&
       seen.kind !== 'granted' &&
@@ -156,23 +155,6 @@ class GrantHistory {
           (other.seen.kind === 'unavailable' || other.seen.kind === 'lost') &&
           other.begin + GRACE < end,
       )
-    );
-  }
-
-  /**
-   * Whether this refresh got no answer and may have run after its successor was used in the same fault: what waits for a
-   * stopped Redis on several connections runs in any order. It looks like reuse, as the guide says.
-   */
-  #isOvertaken({ kind, generation = 0, begin, end, seen }: Operation, before: number): boolean {
-    if (kind !== 'refresh' || (seen.kind !== 'unavailable' && seen.kind !== 'lost')) return false;
-    const during = this.#faults.filter(({ from, to }) => from <= end && begin <= to);
-    return this.#operations.some(
-      (other) =>
-        other.kind === 'refresh' &&
-        (other.generation ?? 0) > generation &&
-        begin < other.begin &&
-        other.begin < before &&
-        during.some(({ to }) => other.begin <= to),
     );
   }
 

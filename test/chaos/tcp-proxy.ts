@@ -10,6 +10,8 @@ export interface TcpProxy {
   readonly port: number;
   /** Connections that have lost a reply end with the next change. */
   setMode(mode: ProxyMode): void;
+  /** By how many seconds the server's clock seems to be ahead to those who ask for the time. */
+  setClock(ahead: number): void;
   /** Ends every connection; later ones lead to the server on that port. */
   leadTo(port: number): void;
   stop(): Promise<void>;
@@ -19,6 +21,7 @@ export interface TcpProxy {
 export async function startProxy(targetPort: number, chance: () => boolean): Promise<TcpProxy> {
   let port = targetPort;
   let mode: ProxyMode = 'pass';
+  let ahead = 0;
   const open = new Set<Socket>();
   const damaged = new Set<Socket>();
   const end = (...sockets: readonly Socket[]) => {
@@ -36,7 +39,8 @@ export async function startProxy(targetPort: number, chance: () => boolean): Pro
       });
     }
     client.on('data', (request) => upstream.write(request));
-    upstream.on('data', (reply) => {
+    upstream.on('data', (data) => {
+      const reply = ahead === 0 ? data : timeMoved(data, ahead);
       if (mode === 'swallow') damaged.add(client);
       else if (mode === 'cut' && chance()) {
         if (reply.length > 1 && chance()) client.write(reply.subarray(0, reply.length >> 1));
@@ -52,6 +56,9 @@ export async function startProxy(targetPort: number, chance: () => boolean): Pro
       mode = next;
       end(...damaged);
     },
+    setClock(seconds) {
+      ahead = seconds;
+    },
     leadTo(next) {
       port = next;
       end(...open);
@@ -62,4 +69,12 @@ export async function startProxy(targetPort: number, chance: () => boolean): Pro
       await once(server, 'close');
     },
   };
+}
+
+/** Replies to TIME, whose seconds have ten digits. */
+function timeMoved(reply: Buffer, ahead: number): Buffer {
+  const moved = reply
+    .toString('latin1')
+    .replace(/(\*2\r\n\$10\r\n)(\d{10})\r\n/g, (_all, before, time) => `${before}${Number(time) + ahead}\r\n`);
+  return Buffer.from(moved, 'latin1');
 }

@@ -1,0 +1,128 @@
+// What waits in the socket of a Redis that was stopped, and was refused meanwhile: when Redis goes on, the client has long done
+// the same elsewhere, and more.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { StoreUnavailableError } from '../../src/oauth/error.ts';
+import type { Grant } from '../../src/oauth/grant-store.ts';
+import type { ConnectionOptions, ManagedConnection } from '../../src/redis/connection.ts';
+import { RedisKeys, shardOf } from '../../src/redis/keys.ts';
+import { Outbox } from '../../src/redis/outbox.ts';
+import { redisStores } from '../../src/redis/stores.ts';
+import { startProxy } from '../chaos/tcp-proxy.ts';
+import { issued, redeemed, redeemRequest, rotateRequest } from '../contracts/sample-grants.ts';
+import { connectTo } from './connect.ts';
+import { describeRedis, type RedisServer, startRedis } from './servers.ts';
+
+const keys = new RedisKeys('grantry:');
+const TOUCH = { name: 'testTouch', keys: 1, lua: "return redis.call('SET', KEYS[1], 1)" };
+
+describeRedis('a request that was refused while Redis was stopped', () => {
+  let server: RedisServer;
+  let open: ManagedConnection[] = [];
+  beforeAll(async () => {
+    server = await startRedis();
+  });
+  afterEach(async () => {
+    server.resume();
+    for (const connection of open) await connection.close();
+    open = [];
+  });
+  afterAll(() => server.stop());
+
+  /** One more replica of grantry, which has asked Redis already. */
+  async function replica(acknowledgement?: ConnectionOptions['acknowledgement'], url = server.url) {
+    const connection = await connectTo({ url }, { acknowledgement });
+    open.push(connection);
+    const { grants } = redisStores({ connection, keys });
+    await redeemed(grants);
+    return { connection, grants };
+  }
+
+  /** Stops Redis. What this connection sends from now on is run first when it goes on: it was the first to send. */
+  function stopped({ connection }: { readonly connection: ManagedConnection }): void {
+    server.pause();
+    connection.run(TOUCH, ['{s000}:test'], []).catch(() => {});
+  }
+
+  async function refused(asked: Promise<unknown>): Promise<void> {
+    await expect(asked).rejects.toBeInstanceOf(StoreUnavailableError);
+  }
+
+  /** Redis goes on, and has seen to all that waited. */
+  async function goesOn(): Promise<void> {
+    server.resume();
+    await server.command('PING');
+    await server.command('PING');
+  }
+
+  async function alertsAbout({ grantId }: Grant): Promise<readonly string[]> {
+    const { connection } = await replica();
+    const { entries } = await new Outbox({ connection, keys }).list(shardOf(grantId));
+    return entries.map(({ alert }) => alert).flatMap((alert) => (alert.grantId === grantId ? [alert.type] : []));
+  }
+
+  describe.each([
+    ['the shared connection', undefined],
+    ['a connection whose writes are acknowledged', { replicas: 0, timeout: 100 }],
+  ])('on %s', (_name, acknowledgement) => {
+    it('does not refresh any more: the successor was used since, which would look like reuse', async () => {
+      const [waiting, other] = [await replica(acknowledgement), await replica()];
+      const grant = await redeemed(other.grants);
+      await other.grants.rotate(rotateRequest(grant, 0));
+      stopped(other);
+      await refused(waiting.grants.rotate(rotateRequest(grant, 0)));
+      const use = other.grants.rotate(rotateRequest(grant, 1)).catch(() => {});
+      await goesOn();
+      await use;
+      expect(await alertsAbout(grant)).toEqual([]);
+      expect(await (await replica()).grants.read(grant.grantId)).toMatchObject({ revoked: false });
+    });
+
+    it('does not redeem any more: the code was redeemed since, which would look like a replay', async () => {
+      const [waiting, other] = [await replica(acknowledgement), await replica()];
+      const grant = await issued(other.grants);
+      stopped(other);
+      await refused(waiting.grants.redeem(redeemRequest(grant)));
+      const again = other.grants.redeem(redeemRequest(grant)).catch(() => {});
+      await goesOn();
+      await again;
+      expect(await alertsAbout(grant)).toEqual([]);
+      expect(await (await replica()).grants.read(grant.grantId)).toMatchObject({ revoked: false });
+    });
+
+    it('has not run and never will, also where its connection broke before its time was over', async () => {
+      const waiting = await replica(acknowledgement);
+      const grant = await redeemed(waiting.grants);
+      server.pause();
+      const asked = refused(waiting.grants.rotate(rotateRequest(grant, 0)));
+      // It is on its way by then.
+      await sleep(50);
+      await waiting.connection.close();
+      await asked;
+      await goesOn();
+      expect(await (await replica()).grants.read(grant.grantId)).toMatchObject({ generation: 0 });
+    });
+  });
+
+  it.each([-3600, 3600])('is not one of a Redis that is well and whose clock was set, by %i s', async (seconds) => {
+    const { grants } = await replica();
+    const families = await Promise.all([1, 2, 3].map(() => redeemed(grants)));
+    const way = await startProxy(server.port, () => false);
+    try {
+      way.setClock(-seconds);
+      const connection = await connectTo({ url: `redis://127.0.0.1:${way.port}` });
+      open.push(connection);
+      // Its answer comes after the one that says what time it is.
+      await connection.run(TOUCH, ['{s000}:test'], []);
+      way.setClock(0);
+      const asked = redisStores({ connection, keys });
+      for (let generation = 0; generation < 2; generation++) {
+        const answers = families.map((grant) => asked.grants.rotate(rotateRequest(grant, generation)));
+        for (const answer of await Promise.all(answers)) expect(answer).toMatchObject({ outcome: 'rotated' });
+      }
+    } finally {
+      await way.stop();
+    }
+  });
+});
