@@ -4,7 +4,7 @@
 //
 // Of the verifiers the first is the newest. A second one that does not expire means a rotation on its way: the newest is to
 // be accepted by all replicas before its secret is handed out. The secret itself is kept nowhere but in this process until
-// then: whoever takes over makes another one.
+// then: whoever takes over makes another one. A write of who led before may arrive later still: what it made readable stays.
 
 import type { AcceptedVerifier } from '../admission/client-verifier.ts';
 import { generateClientSecret, secretVerifier } from '../oauth/client-secret.ts';
@@ -26,7 +26,9 @@ export interface RotationInput {
   readonly stored: CredentialState | undefined;
   /** The secret in the owner's Secret that this client may be known by; undefined when there is none. */
   readonly present: string | undefined;
-  /** A secret that this process stored the verifier of and did not get into the owner's Secret yet. */
+  /** Whether that Secret was left behind by a client that is gone: then its value is kept, known here or not. */
+  readonly isLeftBehind: boolean;
+  /** A secret that this process made, may have stored the verifier of, and did not get into the owner's Secret yet. */
   readonly undelivered: string | undefined;
   /** Whether every replica accepts what is stored. */
   readonly isServed: boolean;
@@ -71,9 +73,9 @@ export function rotationStep(input: RotationInput): RotationStep {
   const state = withoutExpired(stored, now);
   if (isNew(requests.rotateNow, stored.handled.rotateNow)) return cut(input, state);
   const held = present === undefined ? undefined : indexOf(input.uid, present, state.verifiers);
-  const isOnItsWay = state.verifiers[1] !== undefined && state.verifiers[1].expiresAt === undefined;
-  if (isOnItsWay) return stepOnTheWay(input, state, held);
-  if (present !== undefined && held === 0 && isEnding(state)) return reinstate(input, state, present);
+  if (present !== undefined && held === undefined && input.isLeftBehind) return adopt(input, state, present);
+  if (isOnItsWay(state)) return stepOnTheWay(input, state, held);
+  if (present !== undefined && isToStay(state, held)) return reinstate(input, state, { present, held });
   if (present === undefined || held !== 0) return handOut(input, state) ?? repair(input, state, state.verifiers);
   if (isNew(requests.rotateAt, stored.handled.rotateAt) || isDue(input, state)) return begin(input, state, present);
   const isChanged = state.verifiers.length !== stored.verifiers.length;
@@ -81,12 +83,14 @@ export function rotationStep(input: RotationInput): RotationStep {
 }
 
 function firstStep(input: RotationInput): RotationStep {
-  const { uid, now, present, random, requests } = input;
-  const value = present ?? generateClientSecret(random);
+  const { uid, now, present, random, requests, undelivered } = input;
+  // Its verifier may be stored by now, where no answer came.
+  const value = present ?? undelivered ?? generateClientSecret(random);
   const store: CredentialState = {
     revision: 1,
     verifiers: [{ verifier: secretVerifier(uid, value), revision: 1 }],
     rotatedAt: now,
+    handedOut: present === undefined ? 0 : 1,
     // What was asked for before this object was known is no request.
     handled: requests,
     writtenFields: undefined,
@@ -94,26 +98,48 @@ function firstStep(input: RotationInput): RotationStep {
   return step(input, { outcome: present === undefined ? 'created' : 'adopted', value, store });
 }
 
+/** A Secret that came back keeps its value, also where another was made for it meanwhile. */
+function adopt(input: RotationInput, state: CredentialState, present: string): RotationStep {
+  const entry = entryOf(input, state, present);
+  const verifiers = kept(entry, expiring(state.verifiers, input.now, input.gracePeriodSeconds));
+  const store = { ...changed(state, verifiers, state.handled), rotatedAt: input.now, handedOut: entry.revision };
+  return step(input, { outcome: 'adopted', value: present, store });
+}
+
 /** A rotation has begun: hand out the new secret, wait, or begin again with another one. */
 function stepOnTheWay(input: RotationInput, state: CredentialState, held: number | undefined): RotationStep {
-  const { present, undelivered, now, gracePeriodSeconds } = input;
+  const { present, undelivered } = input;
   const [newest, ...older] = state.verifiers;
-  const settled = kept(newest, expiring(older, now, gracePeriodSeconds));
-  const settle = { ...changed(state, settled, input.requests), rotatedAt: now };
-  // It was handed out, and then somebody died.
-  if (present !== undefined && held === 0) return step(input, { outcome: 'rotated', value: present, settle });
+  // It was handed out, and then somebody died. Or what somebody was about to hand out arrived after all.
+  if (present !== undefined && (held === 0 || (held !== 1 && isNewerThanKnown(state, held)))) {
+    return step(input, { outcome: 'rotated', value: present, settle: handedOut(input, state, held) });
+  }
   if (present === undefined || held !== 1) return repair(input, state, older);
   if (undelivered === undefined || indexOf(input.uid, undelivered, state.verifiers) !== 0) {
-    return begin(input, { ...state, verifiers: older }, present);
+    // It may still arrive: who reads it then is not to be refused.
+    const abandoned = expiring(newest === undefined ? [] : [newest], input.now, input.gracePeriodSeconds);
+    return begin(input, { ...state, verifiers: [...older, ...abandoned] }, present);
   }
   if (!input.isServed) return { ...step(input, { outcome: 'kept', value: present }), undelivered };
-  return step(input, { outcome: 'rotated', value: undelivered, settle });
+  return step(input, { outcome: 'rotated', value: undelivered, settle: handedOut(input, state, 0) });
+}
+
+/** What is stored once the owner has this one of the secrets: the others end with the grace. */
+function handedOut(input: RotationInput, state: CredentialState, index: number): CredentialState {
+  const { now, gracePeriodSeconds, requests } = input;
+  const current = state.verifiers[index];
+  const others = state.verifiers.filter((each) => each !== current);
+  const verifiers = kept(current, expiring(others, now, gracePeriodSeconds));
+  return { ...changed(state, verifiers, requests), rotatedAt: now, handedOut: current?.revision ?? 0 };
 }
 
 /** Everything that is stored for the new secret; nobody gets it yet. */
 function begin(input: RotationInput, state: CredentialState, present: string): RotationStep {
   const { made, entry } = newSecret(input, state);
-  const store = changed(state, kept(entry, state.verifiers), input.requests);
+  const store = {
+    ...changed(state, kept(entry, state.verifiers), input.requests),
+    handedOut: state.verifiers[0]?.revision ?? 0,
+  };
   return { ...step(input, { outcome: 'begun', value: present, store }), undelivered: made };
 }
 
@@ -129,14 +155,38 @@ function handOut(input: RotationInput, state: CredentialState): RotationStep | u
   const { uid, undelivered } = input;
   if (undelivered === undefined || indexOf(uid, undelivered, state.verifiers) !== 0 || isEnding(state))
     return undefined;
-  return step(input, { outcome: 'repaired', value: undelivered });
+  const isFirst = state.verifiers[0]?.revision === 1;
+  return step(input, { outcome: isFirst ? 'created' : 'repaired', value: undelivered });
 }
 
-/** The Secret was not this client's for a while, and is again, with the value it had. */
-function reinstate(input: RotationInput, state: CredentialState, present: string): RotationStep {
-  const [newest, ...older] = state.verifiers;
-  const { expiresAt: _, ...entry } = newest as AcceptedVerifier;
-  return step(input, { outcome: 'kept', value: present, store: changed(state, [entry, ...older], state.handled) });
+/** The secret that the owner has is the client's again, or after all: what was made instead of it nobody has. */
+function reinstate(
+  input: RotationInput,
+  state: CredentialState,
+  { present, held }: { readonly present: string; readonly held: number },
+): RotationStep {
+  const { expiresAt: _, ...entry } = state.verifiers[held] as AcceptedVerifier;
+  const newer = expiring(state.verifiers.slice(0, held), input.now, input.gracePeriodSeconds);
+  const verifiers = [entry, ...newer, ...state.verifiers.slice(held + 1)];
+  const store = { ...changed(state, verifiers, state.handled), handedOut: entry.revision };
+  return step(input, { outcome: 'kept', value: present, store });
+}
+
+/**
+ * Whether the secret that the owner has is to be the client's although it ends: a Secret that was not this client's for a
+ * while, and is again, or one that arrived when another secret had been made already.
+ */
+function isToStay(state: CredentialState, held: number | undefined): held is number {
+  return held === 0 ? isEnding(state) : isNewerThanKnown(state, held);
+}
+
+/** Older ones come from somebody who undoes a rotation. */
+function isNewerThanKnown({ verifiers, handedOut }: CredentialState, held: number | undefined): held is number {
+  return held !== undefined && (verifiers[held]?.revision ?? 0) > handedOut;
+}
+
+function isOnItsWay({ verifiers: [, second] }: CredentialState): boolean {
+  return second !== undefined && second.expiresAt === undefined;
 }
 
 /** Whether even the newest secret ends: nobody was there to take another one. */
@@ -179,12 +229,17 @@ function isNew(request: string | undefined, handled: string | undefined): boolea
   return request !== undefined && request !== handled;
 }
 
-function newSecret({ uid, random, stored }: RotationInput, { verifiers }: CredentialState) {
-  const made = generateClientSecret(random);
+function newSecret(input: RotationInput, state: CredentialState) {
+  const made = generateClientSecret(input.random);
+  return { made, entry: entryOf(input, state, made) };
+}
+
+/** The verifier of a secret that is not known yet, with the next number. */
+function entryOf({ uid, stored }: RotationInput, { verifiers }: CredentialState, secret: string): AcceptedVerifier {
   // Also of those that ended by now: no two have the same number.
   const known = [...(stored?.verifiers ?? []), ...verifiers];
   const revision = Math.max(0, ...known.map((verifier) => verifier.revision)) + 1;
-  return { made, entry: { verifier: secretVerifier(uid, made), revision } };
+  return { verifier: secretVerifier(uid, secret), revision };
 }
 
 function changed(
@@ -255,6 +310,7 @@ export function existingCredentials(
     revision: (stored?.revision ?? 0) + 1,
     verifiers: accepted,
     rotatedAt: isNewest && stored !== undefined ? stored.rotatedAt : now,
+    handedOut: 0,
     // Nothing of it is ours to rotate.
     handled: requests,
     writtenFields: undefined,

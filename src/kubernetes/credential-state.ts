@@ -17,6 +17,7 @@ export const CLASS_LABEL = 'grantry.dev/class';
 export const CLIENT_NAMESPACE_LABEL = 'grantry.dev/client-namespace';
 const CLIENT_LABEL = 'grantry.dev/client';
 const ROTATED_AT = 'grantry.dev/rotated-at';
+const HANDED_OUT = 'grantry.dev/handed-out-revision';
 const HANDLED_ROTATE_AT = 'grantry.dev/handled-rotate-requested-at';
 const HANDLED_ROTATE_NOW = 'grantry.dev/handled-rotate-now';
 const WRITTEN_FIELDS = 'grantry.dev/written-fields';
@@ -31,6 +32,8 @@ export interface RotationRequests {
 export interface CredentialState extends ClientVerifiers {
   /** When the present secret came to its owner. */
   readonly rotatedAt: number;
+  /** The highest number of a secret that is known to have come to its owner; 0: nothing is known of that. */
+  readonly handedOut: number;
   /** The requests that have been seen to. */
   readonly handled: RotationRequests;
   /** The keys, labels and annotations that were last written into the owner's Secret (client-secret-object.ts). */
@@ -50,6 +53,7 @@ export function readCredentialState(secret: unknown): (CredentialState & { reado
   return {
     ...told,
     rotatedAt: Number.isNaN(rotatedAt) ? 0 : rotatedAt,
+    handedOut: Number(text(HANDED_OUT)) || 0,
     handled: { rotateAt: text(HANDLED_ROTATE_AT), rotateNow: text(HANDLED_ROTATE_NOW) },
     writtenFields: text(WRITTEN_FIELDS),
   };
@@ -81,6 +85,7 @@ export function verifierSecret(
       },
       annotations: {
         [ROTATED_AT]: new Date(state.rotatedAt).toISOString(),
+        ...(state.handedOut > 0 && { [HANDED_OUT]: String(state.handedOut) }),
         ...(rotateAt !== undefined && { [HANDLED_ROTATE_AT]: rotateAt }),
         ...(rotateNow !== undefined && { [HANDLED_ROTATE_NOW]: rotateNow }),
         ...(state.writtenFields !== undefined && { [WRITTEN_FIELDS]: state.writtenFields }),

@@ -19,9 +19,21 @@ export interface FormerSecretsOptions {
 
 export class FormerSecrets {
   readonly #options: FormerSecretsOptions;
+  /** The name that this process last wrote, by uid of the client: the watch may not have told of it yet. */
+  readonly #written = new Map<string, string>();
 
   constructor(options: FormerSecretsOptions) {
     this.#options = options;
+  }
+
+  /** To be called when everything under other names is removed. */
+  wrote({ uid }: CredentialOwner, name: string): void {
+    this.#written.set(uid, name);
+  }
+
+  /** To be called when a client is gone. */
+  forget(uid: string): void {
+    this.#written.delete(uid);
   }
 
   /** Whether the client has any Secret. */
@@ -31,10 +43,9 @@ export class FormerSecrets {
 
   /** The Secret under another name than this that the client had before its owner renamed it. */
   async of(owner: CredentialOwner, name: string): Promise<KubernetesObject | undefined> {
-    const { api, ownedSecrets } = this.#options;
-    for (const other of ownedSecrets.of(owner)) {
+    for (const other of this.#namesOf(owner)) {
       if (other === name) continue;
-      const found = await api.get(SECRETS, { namespace: owner.namespace, name: other });
+      const found = await this.#options.api.get(SECRETS, { namespace: owner.namespace, name: other });
       if (found !== undefined && isWrittenFor(found, owner)) return found;
     }
     return undefined;
@@ -42,10 +53,10 @@ export class FormerSecrets {
 
   async remove({ owner, manifest: { spec } }: CredentialSubject): Promise<void> {
     if (spec.auth.clientSecret?.deletionPolicy === 'Retain') return;
-    const { api, ownedSecrets, assertMayWrite } = this.#options;
+    const { api, assertMayWrite } = this.#options;
     const needsSecret = SECRET_METHODS.includes(spec.auth.method);
     const kept = needsSecret ? clientSecretName(owner.name, spec) : undefined;
-    for (const name of ownedSecrets.of(owner).filter((each) => each !== kept)) {
+    for (const name of [...this.#namesOf(owner)].filter((each) => each !== kept)) {
       const at = { namespace: owner.namespace, name };
       const found = await api.get(SECRETS, at);
       if (found === undefined || !isWrittenFor(found, owner)) continue;
@@ -53,6 +64,12 @@ export class FormerSecrets {
       assertMayWrite();
       await api.delete(SECRETS, { ...at, uid, resourceVersion });
     }
+    if (!needsSecret) this.forget(owner.uid);
+  }
+
+  #namesOf(owner: CredentialOwner): ReadonlySet<string> {
+    const written = this.#written.get(owner.uid);
+    return new Set([...this.#options.ownedSecrets.of(owner), ...(written === undefined ? [] : [written])]);
   }
 }
 

@@ -8,7 +8,7 @@ import { secretOfAnother } from '../admission/credentials.ts';
 import type { OAuthClientManifest } from '../admission/oauth-client.ts';
 import type { Clock, Random } from '../oauth/ports.ts';
 import type { KubernetesApi } from './client.ts';
-import { endingCredentials, type RotationStep, rotationStep } from './client-rotation.ts';
+import { endingCredentials, type RotationInput, type RotationStep, rotationStep } from './client-rotation.ts';
 import {
   type ClientSecretObject,
   clientSecretObject,
@@ -68,6 +68,7 @@ export class GeneratedSecrets {
   forget(uid: string): void {
     this.#contested.forget(uid);
     this.#undelivered.delete(uid);
+    this.#options.formerSecrets.forget(uid);
   }
 
   /** One step of its life. */
@@ -81,26 +82,29 @@ export class GeneratedSecrets {
     const ownership = present && ownershipOf(present.metadata, owner, isLiving);
     if (ownership === 'foreign') return await this.endWithGrace(subject);
     const known = present ?? (await formerSecrets.of(owner, name));
-    const step = await this.#step(subject, presentSecret(subject, known));
+    const isLeftBehind = ownership === 'orphan';
+    const step = await this.#step(subject, { present: presentSecret(subject, known), isLeftBehind });
     const wanted = this.#wanted(subject, known, step);
     const writtenFields = fieldsWritten(wanted);
     const owners = present === undefined ? [] : unwantedOwners(wanted, present, isLiving);
     const hasChanged = present === undefined || hasDrifted(wanted, present) || owners.length > 0;
-    const isDue = hasChanged || ownership === 'orphan';
+    const isDue = hasChanged || isLeftBehind;
     const done = step.outcome === 'kept' && isDue && settled.wasSettled(subject) ? 'drift_repaired' : step.outcome;
     const isPutBack = done === 'drift_repaired' || done === 'repaired';
     const contest = isPutBack ? this.#contested.waiting(owner.uid) : undefined;
     if (contest !== undefined) return failed(contestFault(name, present, contest), contest.until - this.#now);
     const stored = step.store && { ...step.store, ...(state === undefined && { writtenFields }) };
-    if (stored !== undefined) await verifiers.put(owner, stored);
+    // First, because what no answer comes of may have happened.
     this.#remember(owner, step.undelivered ?? step.value);
+    if (stored !== undefined) await verifiers.put(owner, stored);
     const before = stored ?? state;
     let written = present;
     if (isDue || before?.writtenFields !== writtenFields) {
       try {
         written = await writeSecret(this.#options, wanted, { present, writtenBefore: before?.writtenFields, owners });
       } catch (error) {
-        if (isNew && isTaken(error)) await this.#unmake(owner);
+        // Somebody was faster: what is there now is judged as if nothing had been stored.
+        if (isNew && isTaken(error)) await verifiers.remove(owner.uid);
         return failed(writeFault(error, adviceOn({ ...subject, state: before }, present)), REFUSED_MILLISECONDS);
       }
     }
@@ -110,6 +114,7 @@ export class GeneratedSecrets {
       await verifiers.put(owner, { ...after, writtenFields });
     }
     await formerSecrets.remove(subject);
+    formerSecrets.wrote(owner, name);
     const facts = { secret: () => written };
     if (step.undelivered !== undefined) return { facts, done, again: this.#untilServed(owner) };
     this.#undelivered.delete(owner.uid);
@@ -148,25 +153,19 @@ export class GeneratedSecrets {
 
   async #step(
     { object, manifest, owner, state }: CredentialSubject,
-    present: string | undefined,
+    found: Pick<RotationInput, 'present' | 'isLeftBehind'>,
   ): Promise<RotationStep> {
     const { rotation } = manifest.spec.auth.clientSecret ?? {};
     const { uid } = owner;
     const undelivered = this.#undelivered.get(uid);
     const waits = undelivered !== undefined && state !== undefined;
     return rotationStep({
-      ...{ uid, now: this.#now, random: this.#options.random, stored: state, present },
+      ...{ uid, now: this.#now, random: this.#options.random, stored: state, ...found },
       ...{ intervalSeconds: rotation?.interval, gracePeriodSeconds: gracePeriodOf(manifest) },
       requests: rotationRequests(object),
       undelivered: undelivered?.secret,
       isServed: waits && (await this.#options.isServed(object, state, undelivered.since)),
     });
-  }
-
-  /** Somebody was faster: what is there now is judged as if nothing had been made. */
-  async #unmake({ uid }: CredentialOwner): Promise<void> {
-    this.#undelivered.delete(uid);
-    await this.#options.verifiers.remove(uid);
   }
 
   #remember({ uid }: CredentialOwner, secret: string): void {

@@ -21,6 +21,7 @@ class Owner {
   requests: RotationInput['requests'] = { rotateAt: undefined, rotateNow: undefined };
   stored: CredentialState | undefined;
   present: string | undefined;
+  isLeftBehind = false;
   undelivered: string | undefined;
   isServed = true;
   #bytes = 0;
@@ -28,7 +29,8 @@ class Owner {
   step(options: { diesBeforeWriting?: boolean; diesBeforeSettling?: boolean } = {}) {
     const done = rotationStep({
       ...{ uid: UID, now: this.now, requests: this.requests, ...this.settings },
-      ...{ stored: this.stored, present: this.present, undelivered: this.undelivered, isServed: this.isServed },
+      ...{ stored: this.stored, present: this.present, isLeftBehind: this.isLeftBehind },
+      ...{ undelivered: this.undelivered, isServed: this.isServed },
       random: { bytes: (count) => Buffer.alloc(count, ++this.#bytes) },
     });
     if (done.store !== undefined) this.stored = done.store;
@@ -92,6 +94,50 @@ describe('a first secret', () => {
     expect(owner.step().outcome).toBe('repaired');
     expect(owner.accepts(owner.present)).toBe(true);
   });
+
+  it('is the same one as long as it is not known whether it is stored', () => {
+    const owner = new Owner();
+    const first = owner.step({ diesBeforeWriting: true });
+    [owner.stored, owner.undelivered] = [undefined, first.value];
+    expect(owner.step({ diesBeforeWriting: true })).toMatchObject({ outcome: 'created', value: first.value });
+    owner.undelivered = first.value;
+    expect(owner.step()).toMatchObject({ outcome: 'created', value: first.value, store: undefined });
+    expect(owner.accepts(first.value)).toBe(true);
+  });
+
+  it.each([1, 2])('stays when it arrives after %d others made one each that nobody has', (others) => {
+    const owner = new Owner();
+    const late = owner.step({ diesBeforeWriting: true }).value;
+    for (let other = 0; other < others; other += 1) {
+      owner.undelivered = owner.step({ diesBeforeWriting: true }).value;
+      if (other + 1 < others) owner.undelivered = undefined;
+    }
+    owner.present = late;
+    expect(owner.step()).toMatchObject({ outcome: 'kept', value: late });
+    expect(owner.step()).toMatchObject({ outcome: 'kept', value: late, store: undefined });
+    owner.now += 24 * HOUR;
+    expect(owner.step().outcome).toBe('expired');
+    expect([owner.count, owner.accepts(late)]).toEqual([1, true]);
+  });
+
+  it('that came back from a backup after another was made keeps its value, also in the middle of a rotation', () => {
+    for (const isRotating of [false, true]) {
+      const owner = ownerWithSecret();
+      const before = owner.present;
+      owner.isServed = false;
+      if (isRotating) owner.requests = { rotateAt: 'one', rotateNow: undefined };
+      if (isRotating) owner.step();
+      const restored = 'a secret that was restored from a backup';
+      owner.present = restored;
+      owner.isLeftBehind = true;
+      expect(owner.step()).toMatchObject({ outcome: 'adopted', value: restored });
+      owner.isLeftBehind = false;
+      expect(owner.step()).toMatchObject({ outcome: 'kept', value: restored, store: undefined });
+      expect([owner.accepts(restored), owner.accepts(before)]).toEqual([true, true]);
+      owner.now += 24 * HOUR;
+      expect([owner.accepts(restored), owner.accepts(before)]).toEqual([true, false]);
+    }
+  });
 });
 
 describe('a rotation', () => {
@@ -154,10 +200,36 @@ describe('a rotation', () => {
     owner.step({ diesBeforeWriting: true });
     const lost = owner.stored?.verifiers[0];
     expect(owner.step().outcome).toBe('begun');
-    expect(owner.count).toBe(2);
     expect(owner.stored?.verifiers[0]?.verifier).not.toEqual(lost?.verifier);
     expect(owner.step().outcome).toBe('rotated');
     expect([owner.accepts(owner.present), owner.accepts(old)]).toEqual([true, true]);
+    owner.now += 24 * HOUR;
+    owner.step();
+    expect([owner.count, owner.accepts(owner.present)]).toEqual([1, true]);
+  });
+
+  it.each([
+    ['before the other hands out its own', 0],
+    ['after several others began', 3],
+  ])('is finished with the secret that somebody handed out when another led already, %s', (_, others) => {
+    const owner = ownerWithSecret();
+    const old = owner.present;
+    owner.isServed = false;
+    owner.requests = { rotateAt: 'one', rotateNow: undefined };
+    const late = owner.step({ diesBeforeWriting: true }).undelivered;
+    owner.step();
+    for (let other = 0; other < others; other += 1) {
+      owner.undelivered = undefined;
+      expect(owner.step().outcome).toBe('begun');
+    }
+    (owner as Owner).present = late;
+    expect(owner.accepts(late)).toBe(true);
+    expect(owner.step()).toMatchObject({ outcome: 'rotated', value: late });
+    expect(owner.step().outcome).toBe('kept');
+    owner.now += 24 * HOUR;
+    expect([owner.accepts(late), owner.accepts(old)]).toEqual([true, false]);
+    expect(owner.step()).toMatchObject({ outcome: 'expired', value: late });
+    expect(owner.count).toBe(1);
   });
 
   it('goes on where somebody died after handing the secret out', () => {

@@ -21,6 +21,7 @@ const CREDENTIALS: CredentialState = {
   revision: 5,
   verifiers: [{ verifier: secretVerifier('uid', 'two'), revision: 2 }],
   rotatedAt: NOW - HOUR,
+  handedOut: 2,
   handled: { rotateAt: 'monday', rotateNow: undefined },
   writtenFields: undefined,
 };

@@ -6,7 +6,7 @@ import { VerifierSecrets } from '../../src/kubernetes/verifier-secrets.ts';
 
 const OWNER = { namespace: 'shop', name: 'web', uid: 'u-1' };
 const STATE = {
-  ...{ revision: 1, verifiers: [], rotatedAt: 0, writtenFields: undefined },
+  ...{ revision: 1, verifiers: [], rotatedAt: 0, handedOut: 0, writtenFields: undefined },
   handled: { rotateAt: undefined, rotateNow: undefined },
 };
 
