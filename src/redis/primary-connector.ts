@@ -114,8 +114,9 @@ export class PrimaryConnector extends AbstractConnector {
   }
 }
 
-/** Of the names and values that `SENTINEL MASTER` answers in turn. */
+/** Of the names and values that `SENTINEL MASTER` answers in turn; 0 where they do not tell. */
 function epochIn(state: readonly string[]): number {
   const at = state.indexOf('config-epoch');
-  return at < 0 ? 0 : Number(state[at + 1]);
+  const epoch = at < 0 ? 0 : Number(state[at + 1]);
+  return Number.isSafeInteger(epoch) ? epoch : 0;
 }

@@ -218,9 +218,12 @@ const SENTINEL_PACE = {
   'tilt-period': 1000,
 } as const;
 
-/** A Sentinel on its own, which takes this server for the primary and hears of no fail-over. */
-export async function startLoneSentinel(primary: RedisServer): Promise<RedisServer> {
-  return await startSentinel({ 'sentinel monitor': `${PRIMARY_NAME} 127.0.0.1 ${primary.port} 1` });
+/** A Sentinel on its own, which takes this server for the primary since that fail-over, and hears of no other. */
+export async function startLoneSentinel(primary: RedisServer, epoch = 0): Promise<RedisServer> {
+  return await startSentinel({
+    'sentinel monitor': `${PRIMARY_NAME} 127.0.0.1 ${primary.port} 1`,
+    'sentinel config-epoch': `${PRIMARY_NAME} ${epoch}`,
+  });
 }
 
 async function startSentinel(
