@@ -2,7 +2,7 @@
 
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server } from 'node:net';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, it } from 'vitest';
 import { until } from '../until.ts';
 import { connectTo } from './connect.ts';
 import { describeRedis, type RedisServer, startLoneSentinel, startRedis } from './servers.ts';
