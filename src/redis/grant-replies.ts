@@ -1,7 +1,7 @@
-// What the scripts of grants answer, read: lists of Redis become the answers of the store.
+// What the scripts of grants answer, read: lists in JSON become the answers of the store. What is not there is false.
 
 import type { Alert } from '../oauth/audit.ts';
-import type { RedeemAnswer, RotateAnswer, StoredGrant } from '../oauth/grant-store.ts';
+import type { GrantState, RedeemAnswer, RotateAnswer, StoredGrant } from '../oauth/grant-store.ts';
 import { split } from './spaced-list.ts';
 
 /** A grant as the scripts give it: the fields in the order of `described()`. */
@@ -9,31 +9,31 @@ type GrantReply = readonly [
   clientUid: string,
   clientId: string,
   subject: string,
-  sessionId: string | null,
+  sessionId: string | false,
   authTime: number,
   scope: string,
   audiences: string,
   redirectUri: string,
-  codeChallenge: string | null,
+  codeChallenge: string | false,
   createdAt: number,
 ];
 
 /** What the scripts of a redemption answer. */
-export type RedeemReply =
+type RedeemReply =
   | readonly ['redeemed', GrantReply, readonly string[], string]
-  | readonly ['replayed', string | null]
+  | readonly ['replayed', string | false]
   | readonly ['gone' | 'no_match' | 'bad_proof' | 'wrong_verifier' | 'scope_exceeded' | 'target_exceeded' | 'ended'];
 
 /** What those of a rotation answer. */
-export type RotateReply =
-  | readonly ['rotated' | 'benign_retry' | 'healed', GrantReply, number, readonly string[], string, string | null]
-  | readonly ['reused', string | null]
+type RotateReply =
+  | readonly ['rotated' | 'benign_retry' | 'healed', GrantReply, number, readonly string[], string, string | false]
+  | readonly ['reused', string | false]
   | readonly ['gone' | 'no_match' | 'scope_exceeded' | 'target_exceeded' | 'ended'];
 
 /** What the script that reads a grant answers. */
-export type ReadReply =
-  | readonly [GrantReply, revoked: string | null, generation: string | null, refreshedAt: number]
-  | null;
+type ReadReply =
+  | readonly [GrantReply, revoked: string | false, generation: string | false, refreshedAt: number]
+  | readonly [false];
 
 /** An alert as the scripts write it. */
 export function parseAlert(json: string): Alert {
@@ -43,7 +43,8 @@ export function parseAlert(json: string): Alert {
 }
 
 /** The answer in what a redemption replied. */
-export function redeemAnswer(grantId: string, reply: RedeemReply): RedeemAnswer {
+export function redeemAnswer(grantId: string, json: string): RedeemAnswer {
+  const reply = JSON.parse(json) as RedeemReply;
   switch (reply[0]) {
     case 'redeemed': {
       const [outcome, grant, scope, audience] = reply;
@@ -57,7 +58,8 @@ export function redeemAnswer(grantId: string, reply: RedeemReply): RedeemAnswer 
 }
 
 /** The answer in what a rotation replied. */
-export function rotateAnswer(grantId: string, reply: RotateReply): RotateAnswer {
+export function rotateAnswer(grantId: string, json: string): RotateAnswer {
+  const reply = JSON.parse(json) as RotateReply;
   switch (reply[0]) {
     case 'rotated':
     case 'benign_retry':
@@ -72,19 +74,31 @@ export function rotateAnswer(grantId: string, reply: RotateReply): RotateAnswer 
   }
 }
 
-function alertIn(json: string | null): Alert | undefined {
-  return json === null ? undefined : parseAlert(json);
+/** What reading a grant replied; undefined where there is none. */
+export function grantState(grantId: string, json: string): GrantState | undefined {
+  const [grant, revoked, generation, refreshedAt] = JSON.parse(json) as ReadReply;
+  if (grant === false) return undefined;
+  return {
+    grant: storedGrant(grantId, grant),
+    revoked: revoked !== false,
+    generation: generation === false ? undefined : Number(generation),
+    refreshedAt,
+  };
+}
+
+function alertIn(json: string | false): Alert | undefined {
+  return json === false ? undefined : parseAlert(json);
 }
 
 /** A grant in what a script replied. */
-export function storedGrant(grantId: string, reply: GrantReply): StoredGrant {
+function storedGrant(grantId: string, reply: GrantReply): StoredGrant {
   const [clientUid, clientId, subject, sessionId, authTime, scope, audiences, redirectUri, challenge, createdAt] =
     reply;
   return {
     ...{ grantId, clientUid, clientId, subject, authTime, redirectUri, createdAt },
-    sessionId: sessionId ?? undefined,
+    sessionId: sessionId === false ? undefined : sessionId,
     scope: split(scope),
     audiences: split(audiences),
-    codeChallenge: challenge ?? undefined,
+    codeChallenge: challenge === false ? undefined : challenge,
   };
 }

@@ -13,14 +13,7 @@ import type {
   StoredGrant,
 } from '../oauth/grant-store.ts';
 import type { RedisConnection } from './connection.ts';
-import {
-  type ReadReply,
-  type RedeemReply,
-  type RotateReply,
-  redeemAnswer,
-  rotateAnswer,
-  storedGrant,
-} from './grant-replies.ts';
+import { grantState, redeemAnswer, rotateAnswer } from './grant-replies.ts';
 import {
   ISSUE,
   RAISE_AGAIN,
@@ -91,7 +84,7 @@ export class RedisGrants implements GrantStore {
       [...this.#keysOf(request), ...(canLook ? watermarkKeys(this.#keys, request.clientUid, subject) : [])],
       request,
     );
-    const answer = redeemAnswer(request.grantId, reply as RedeemReply);
+    const answer = redeemAnswer(request.grantId, reply);
     this.#rememberAlert(request.grantId, answer);
     if (answer.outcome !== 'redeemed') return answer;
     this.#subjects.learn(request.grantId, answer.grant.subject);
@@ -113,7 +106,7 @@ export class RedisGrants implements GrantStore {
       [...this.#keysOf(request), ...(canLook ? watermarkKeys(this.#keys, clientUid, subject) : [])],
       { ...request, watermark },
     );
-    const answer = rotateAnswer(grantId, reply as RotateReply);
+    const answer = rotateAnswer(grantId, reply);
     this.#rememberAlert(grantId, answer);
     return 'generation' in answer ? await this.#confirmed(request, answer, { acknowledged, script: ROTATE }) : answer;
   }
@@ -138,15 +131,8 @@ export class RedisGrants implements GrantStore {
   }
 
   async read(grantId: string): Promise<GrantState | undefined> {
-    const reply = (await this.#connection.run(READ, [this.#keys.grant(grantId)], [])) as ReadReply;
-    if (reply === null) return undefined;
-    const [grant, revoked, generation, refreshedAt] = reply;
-    return {
-      grant: storedGrant(grantId, grant),
-      revoked: revoked !== null,
-      generation: generation === null ? undefined : Number(generation),
-      refreshedAt,
-    };
+    const reply = await this.#connection.run(READ, [this.#keys.grant(grantId)], []);
+    return grantState(grantId, reply as string);
   }
 
   async #move(
@@ -154,9 +140,10 @@ export class RedisGrants implements GrantStore {
     script: Script,
     keys: readonly string[],
     told: object,
-  ): Promise<{ reply: unknown; acknowledged: boolean }> {
+  ): Promise<{ reply: string; acknowledged: boolean }> {
     try {
-      return await this.#connection.runDurably(script, keys, [JSON.stringify(told)]);
+      const { reply, acknowledged } = await this.#connection.runDurably(script, keys, [JSON.stringify(told)]);
+      return { reply: reply as string, acknowledged };
     } catch (error) {
       const isUnsure = error instanceof StoreUnavailableError && mayHaveRun(error.cause);
       // Nobody waits for it: sent now it is right behind the try, wherever that one is held up.

@@ -241,7 +241,7 @@ describeRedis('grants in Redis', () => {
         of.rotate(rotateRequest(grant, generation, { reuseGrace: 0 }));
       await expect(refreshed(grants, 0)).rejects.toThrow(StoreUnavailableError);
       expect(await refreshed(stores.grants, 0)).toMatchObject({ outcome: 'rotated', generation: 1 });
-      expect(await arrive()).toEqual(['gone']);
+      expect(await arrive()).toBe('["gone"]');
       expect(await refreshed(stores.grants, 1)).toMatchObject({ outcome: 'rotated', generation: 2 });
     });
 
@@ -262,7 +262,7 @@ describeRedis('grants in Redis', () => {
       const next = () => stores.grants.redeem(redeemRequest(grant));
       const answers = [];
       if (tries > 0) answers.push(await next());
-      expect(await arrive()).toEqual(['gone']);
+      expect(await arrive()).toBe('["gone"]');
       if (tries === 0) answers.push(await next());
       expect(answers).toMatchObject([{ outcome: 'redeemed' }]);
       expect(await stores.grants.rotate(rotateRequest(grant, 0))).toMatchObject({ outcome: 'rotated' });
