@@ -77,10 +77,14 @@ export class RedisKeys {
     return this.#digestKey('userWatermark', subject);
   }
 
-  /** In the shard of the person, so that one script reads it together with theirs. */
   consentWatermark(clientUid: string, subject: string): string {
-    const { digest } = digestOf(JSON.stringify([subject, clientUid]));
-    return this.#key('consentWatermark', digestOf(subject).shard, digest);
+    return this.#consentWatermark(clientUid, subject, digestOf(subject).shard);
+  }
+
+  /** Both of a person with a client; one script reads them. */
+  personWatermarks(clientUid: string, subject: string): readonly [user: string, consent: string] {
+    const { shard, digest } = digestOf(subject);
+    return [this.#key('userWatermark', shard, digest), this.#consentWatermark(clientUid, subject, shard)];
   }
 
   shardOfClient(clientUid: string): string {
@@ -125,6 +129,11 @@ export class RedisKeys {
     return this.#key('issuer', '000', '');
   }
 
+  /** In the shard of the person, so that one script reads it together with theirs. */
+  #consentWatermark(clientUid: string, subject: string, shard: string): string {
+    return this.#key('consentWatermark', shard, digestOf(JSON.stringify([subject, clientUid])).digest);
+  }
+
   #digestKey(key: KeyName, name: string): string {
     const { shard, digest } = digestOf(name);
     return this.#key(key, shard, digest);
@@ -143,9 +152,8 @@ export function shardOf(id: string): string {
 }
 
 function digestOf(name: string): { readonly shard: string; readonly digest: string } {
-  // As text and back: asked for a buffer, the hash takes three times as long.
-  const bytes = Buffer.from(hash('sha256', name, 'hex'), 'hex');
-  return { shard: shardOfByte(bytes.readUInt8(0)), digest: bytes.toString('base64url') };
+  const digest = hash('sha256', name, 'base64url');
+  return { shard: shardOfByte(Buffer.from(digest.slice(0, 2), 'base64url').readUInt8(0)), digest };
 }
 
 function shardOfByte(byte: number): string {

@@ -41,16 +41,12 @@ const READ_ALL: Script = { name: 'watermarkReadAll', keys: 4, lua: HIGHEST };
 
 /** The keys of all that {@link WatermarkStore.read} looks at; in two slots. */
 export function watermarkKeys(keys: RedisKeys, clientUid: string, subject: string): readonly string[] {
-  return [...clientWatermarks(keys, clientUid), ...personWatermarks(keys, clientUid, subject)];
+  return [...clientWatermarks(keys, clientUid), ...keys.personWatermarks(clientUid, subject)];
 }
 
 function clientWatermarks(keys: RedisKeys, clientUid: string): readonly string[] {
   const shard = keys.shardOfClient(clientUid);
   return [keys.clientWatermark(clientUid, shard), keys.globalWatermark(shard)];
-}
-
-function personWatermarks(keys: RedisKeys, clientUid: string, subject: string): readonly string[] {
-  return [keys.userWatermark(subject), keys.consentWatermark(clientUid, subject)];
 }
 
 interface Action {
@@ -80,7 +76,7 @@ export class RedisWatermarks implements WatermarkStore {
   async read(clientUid: string, subject: string | undefined): Promise<number> {
     const ofClient = clientWatermarks(this.#keys, clientUid);
     if (subject === undefined) return this.#highest(READ_PAIR, ofClient);
-    const ofPerson = personWatermarks(this.#keys, clientUid, subject);
+    const ofPerson = this.#keys.personWatermarks(clientUid, subject);
     if (this.#connection.crossesSlots) return this.#highest(READ_ALL, [...ofClient, ...ofPerson]);
     return Math.max(...(await Promise.all([ofClient, ofPerson].map((keys) => this.#highest(READ_PAIR, keys)))));
   }
