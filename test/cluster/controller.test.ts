@@ -10,6 +10,7 @@ import { ClientInstall } from './client-controllers.ts';
 import { Cluster } from './cluster.ts';
 import { type ControllerProcess, startController } from './controllers.ts';
 import { FaultProxy, type Match } from './fault-proxy.ts';
+import { SecretHistory } from './secret-history.ts';
 import { sharedCluster } from './shared-cluster.ts';
 
 const cluster = sharedCluster();
@@ -37,34 +38,97 @@ async function leaderOf(controllers: readonly ControllerProcess[]): Promise<Cont
   return leader as ControllerProcess;
 }
 
+interface Listed {
+  readonly metadata: { readonly uid: string };
+  readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] };
+}
+
+/** A controller behind a proxy of its own. */
+interface Behind {
+  readonly controller: ControllerProcess;
+  readonly proxy: FaultProxy;
+}
+
 describe('two controllers', () => {
-  it('have one leader, and when it is killed half-way the other finishes its work without doing any of it twice', async () => {
-    const install = await ClientInstall.make(cluster);
-    const team = await cluster.namespace();
-    const both = [await startController(install), await startController(install)];
-    await Promise.all(both.map((each) => each.ready()));
-    const leader = await leaderOf(both);
-    expect(await Promise.all(both.map(leads))).toContain(false);
-    const names = Array.from({ length: 30 }, (_, index) => `app-${index}`);
-    await Promise.all(names.map((name) => install.apply(team, name)));
-    await install.whenReady(team, 'app-0');
-    await leader.process.end('SIGKILL');
-    const other = both.find((each) => each !== leader) as ControllerProcess;
-    await leaderOf([other]);
-    const before = (await install.secret(team, 'app-0-oauth'))?.data;
-    for (const name of names) {
-      const { metadata } = await install.whenReady(team, name);
-      const secret = (await install.secret(team, `${name}-oauth`))?.data['client-secret'];
-      expect(await install.accepts(metadata.uid, secret)).toBe(true);
-      expect((await install.verifiers(metadata.uid))?.verifiers[0]?.revision).toBeLessThanOrEqual(2);
-    }
-    expect((await install.secret(team, 'app-0-oauth'))?.data).toEqual(before);
-    const annotations = { 'grantry.dev/rotate-requested-at': 'after the fail-over' };
-    await install.apply(team, 'app-0', {}, { annotations });
-    const isRotated = async () =>
-      (await install.secret(team, 'app-0-oauth'))?.data['client-secret'] !== before?.['client-secret'];
-    await until('the rotation is not missed', isRotated, 60_000);
-  }, 180_000);
+  const proxies: FaultProxy[] = [];
+  afterEach(async () => {
+    await Promise.all(proxies.splice(0).map((proxy) => proxy.stop()));
+  });
+
+  async function startBehindProxy(install: ClientInstall): Promise<Behind> {
+    const proxy = await FaultProxy.start(cluster.address);
+    proxies.push(proxy);
+    return { proxy, controller: await startController(install, { url: proxy.url }) };
+  }
+
+  /** The uids of the clients of a namespace that are Ready. */
+  async function readyIn(namespace: string): Promise<readonly string[]> {
+    const path = `/apis/grantry.dev/v1alpha1/namespaces/${namespace}/oauthclients`;
+    const items: readonly Listed[] = (await cluster.call('GET', path)).body.items;
+    const isReady = ({ status }: Listed) =>
+      status?.conditions?.some((condition) => condition.type === 'Ready' && condition.status === 'True') === true;
+    return items.filter(isReady).map(({ metadata }) => metadata.uid);
+  }
+
+  it.each([
+    [
+      'is killed',
+      async ({ controller }: Behind, otherLeads: () => Promise<unknown>) => {
+        await controller.process.end('SIGKILL');
+        await otherLeads();
+      },
+    ],
+    [
+      'stands still until the other leads',
+      async ({ controller }: Behind, otherLeads: () => Promise<unknown>) => {
+        controller.process.signal('SIGSTOP');
+        await otherLeads();
+        controller.process.signal('SIGCONT');
+      },
+    ],
+    [
+      'gets no answer until the other leads',
+      async ({ proxy }: Behind, otherLeads: () => Promise<unknown>) => {
+        proxy.stall();
+        await otherLeads();
+        proxy.clear();
+      },
+    ],
+  ])(
+    'have one leader, and when it %s the other finishes its work without doing any of it twice',
+    async (_, disturb) => {
+      const install = await ClientInstall.make(cluster);
+      const team = await cluster.namespace();
+      const both = [await startBehindProxy(install), await startBehindProxy(install)];
+      const controllers = both.map(({ controller }) => controller);
+      await Promise.all(controllers.map((each) => each.ready()));
+      const leader = await leaderOf(controllers);
+      expect(await Promise.all(controllers.map(leads))).toContain(false);
+      const history = await SecretHistory.follow(cluster, install.installation);
+      const names = Array.from({ length: 100 }, (_each, index) => `app-${index}`);
+      const applied = Promise.all(names.map((name) => install.apply(team, name)));
+      // In the middle of it.
+      const path = `/api/v1/namespaces/${team}/secrets`;
+      await until('the first is there', async () => (await cluster.call('GET', path)).body.items.length > 0);
+      const others = controllers.filter((each) => each !== leader);
+      await disturb(both.find(({ controller }) => controller === leader) as Behind, () => leaderOf(others));
+      await applied;
+      await until('all are ready', async () => (await readyIn(team)).length === names.length, 100_000, 500);
+      const told = await history.upToNow();
+      expect([...told.keys()].sort()).toEqual((await readyIn(team)).toSorted());
+      const terms = controllers.flatMap(({ process }) => process.output.match(/"msg":"leading"/g) ?? []).length;
+      for (const each of told.values()) {
+        expect(each).toMatchObject({ values: [expect.any(String)], madeAfterwards: 0, refused: [] });
+        expect(each.made).toBeLessThanOrEqual(terms);
+      }
+      const before = (await install.secret(team, 'app-0-oauth'))?.data['client-secret'];
+      const annotations = { 'grantry.dev/rotate-requested-at': 'after the fail-over' };
+      await install.apply(team, 'app-0', {}, { annotations });
+      const isRotated = async () => (await install.secret(team, 'app-0-oauth'))?.data['client-secret'] !== before;
+      await until('the rotation is not missed', isRotated, 60_000);
+    },
+    180_000,
+  );
 
   it('hand over at once when the leader is told to end', async () => {
     const install = await ClientInstall.make(cluster);
