@@ -33,7 +33,7 @@ export interface WatchMetrics {
 export interface ReflectorOptions extends Selection {
   readonly api: Pick<KubernetesApi, 'list' | 'watch'>;
   readonly resource: Resource;
-  /** What is kept of an object, beside which managedFields and the annotations of others are dropped. Must not throw. */
+  /** What is kept of an object as it came; by default {@link withoutBallast}. Must not throw. */
   readonly keep?: (object: KubernetesObject, key: string) => KubernetesObject;
   /** Called for every change, one at a time. Puts a key somewhere and is done; what it throws is logged. */
   readonly onChange: (change: ObjectChange) => void;
@@ -71,9 +71,8 @@ export class Reflector {
     this.#backoff = new Backoff({ first: 500, longest: 30_000, random: options.random });
     this.#listBackoff = new Backoff({ first: 500, longest: 30_000, random: options.random });
     this.#lastProgress = this.#listedAt = options.clock.now();
-    const keep = options.keep ?? ((object) => object);
     this.#store = new ObjectStore({
-      prune: (object, key) => keep(withoutBallast(object), key),
+      prune: options.keep ?? withoutBallast,
       tell: (change) => this.#tell(change),
     });
   }

@@ -5,7 +5,7 @@ import type { Logger } from 'pino';
 import type { Clock, Random } from '../oauth/ports.ts';
 import type { KubernetesApi } from './client.ts';
 import { clientKeeper } from './kept-client.ts';
-import type { ObjectChange } from './object-store.ts';
+import { type ObjectChange, withoutBallast } from './object-store.ts';
 import { Reflector, type ReflectorOptions, type WatchMetrics } from './reflector.ts';
 import { keptOfSecret, PARTS_SELECTOR } from './release-secrets.ts';
 import {
@@ -144,7 +144,7 @@ function hasSameLabels({ type, object, before }: ObjectChange): boolean {
 }
 
 function withoutStatus({ status: _, ...object }: KubernetesObject & { readonly status?: unknown }): KubernetesObject {
-  return object as KubernetesObject;
+  return withoutBallast(object as KubernetesObject);
 }
 
 function keptOfNamespace({ apiVersion, kind, metadata }: KubernetesObject): KubernetesObject {

@@ -13,7 +13,7 @@ import { PART_LABEL, type SingleSecret } from '../admission/secret-parts.ts';
 import { servedKeys } from '../admission/served-keys.ts';
 import { KeyRing, type SigningKey } from '../oauth/keys.ts';
 import { KeptVerifiers } from './kept-verifiers.ts';
-import type { ObjectChange } from './object-store.ts';
+import { type ObjectChange, withoutBallast } from './object-store.ts';
 import { type KubernetesObject, objectKey } from './resources.ts';
 import { sourceOf } from './source-object.ts';
 import type { ObjectView } from './watched.ts';
@@ -31,10 +31,11 @@ export type SecretChange =
 
 /** What is kept of a Secret: of a verifier Secret what it says, because there are as many as clients. */
 export function keptOfSecret(object: KubernetesObject, key: string): KubernetesObject {
-  if (object.type !== VERIFIER_SECRET_TYPE) return object;
+  if (object.type !== VERIFIER_SECRET_TYPE) return withoutBallast(object);
   const read = readVerifierSecret(object);
+  if (read !== undefined) return new KeptVerifiers(key, object.metadata, read);
   const { apiVersion, kind, metadata } = object;
-  return read === undefined ? { apiVersion, kind, metadata } : new KeptVerifiers(key, metadata, read);
+  return withoutBallast({ apiVersion, kind, metadata });
 }
 
 function verifiersIn(object: KubernetesObject | undefined): KeptVerifiers | undefined {

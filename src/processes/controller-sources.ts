@@ -2,6 +2,7 @@
 
 import { classOf, DEFAULT_CLASS } from '../admission/manifest.ts';
 import type { ClientSources } from '../kubernetes/client-controller.ts';
+import { withoutBallast } from '../kubernetes/object-store.ts';
 import { withoutForeignLabels } from '../kubernetes/owner-secrets.ts';
 import { PARTS_SELECTOR } from '../kubernetes/release-secrets.ts';
 import {
@@ -92,7 +93,7 @@ export class ControllerSources implements ClientSources {
 /** Of an object of another class nothing is kept but that it is there. */
 function ofClass(object: KubernetesObject, className: string): KubernetesObject {
   const other = classOf(object);
-  if (other === className) return object;
+  if (other === className) return withoutBallast(object);
   const { apiVersion, kind, metadata } = object;
   const { name, namespace, uid, resourceVersion, creationTimestamp } = metadata;
   const place = namespace === undefined ? { name } : { name, namespace };

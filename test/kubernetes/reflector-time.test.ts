@@ -2,8 +2,9 @@
 
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { KubernetesError, type WatchFrame } from '../../src/kubernetes/client.ts';
+import { withoutBallast } from '../../src/kubernetes/object-store.ts';
 import { Reflector, type ReflectorOptions } from '../../src/kubernetes/reflector.ts';
-import { CONFIG_MAPS, OAUTH_CLIENTS } from '../../src/kubernetes/resources.ts';
+import { CONFIG_MAPS, type KubernetesObject, OAUTH_CLIENTS } from '../../src/kubernetes/resources.ts';
 
 const clock = { now: () => Date.now() };
 
@@ -312,8 +313,11 @@ describe('a change', () => {
     expect(restarts).toEqual([]);
   });
 
-  it('is kept without managedFields and the annotations of others, and as `keep` has it', async () => {
-    follow({ keep: ({ status: _, ...rest }) => rest });
+  it.each([
+    ['without managedFields and the annotations of others', {}, { status: { b: 2 } }],
+    ['as `keep` has it', { keep: ({ status: _, ...rest }: KubernetesObject) => withoutBallast(rest) }, {}],
+  ])('is kept %s', async (...[, options, kept]) => {
+    follow(options);
     const watch = await opened();
     const annotations = { 'kubectl.kubernetes.io/last-applied-configuration': '{}', 'grantry.dev/rotate': '1' };
     const metadata = {
@@ -329,7 +333,7 @@ describe('a change', () => {
     await seconds(0);
     const { managedFields: _, ...rest } = metadata;
     expect(reflector.get('a')).toEqual({
-      ...{ apiVersion: 'v1', kind: 'ConfigMap', spec: { a: 1 } },
+      ...{ apiVersion: 'v1', kind: 'ConfigMap', spec: { a: 1 }, ...kept },
       metadata: { ...rest, annotations: { 'grantry.dev/rotate': '1' } },
     });
   });
