@@ -46,14 +46,17 @@ export class ClientReader {
     const common = { ...spec, ...NOTHING_OWN };
     const text = textOf(common);
     const shared = text === undefined ? undefined : this.#once(text, () => this.#shared(common));
-    if (shared === undefined || !METADATA.safeParse(metadata).success) return undefined;
+    if (shared === undefined || !(isPlainMetadata(metadata) || METADATA.safeParse(metadata).success)) return undefined;
     const own: Partial<Record<OwnField, unknown>> = {};
     for (const name of OWN_NAMES) {
       const value = (spec as Readonly<Record<string, unknown>>)[name] ?? undefined;
       if (value === undefined) continue;
-      const { success, data } = OWN_FIELDS[name].safeParse(value);
-      if (!success) return undefined;
-      own[name] = data;
+      if (PLAIN[name]?.(value)) own[name] = value;
+      else {
+        const { success, data } = OWN_FIELDS[name].safeParse(value);
+        if (!success) return undefined;
+        own[name] = data;
+      }
     }
     return { shared, ...(own as ReadOwnFields) };
   }
@@ -78,6 +81,32 @@ export class ClientReader {
     this.#known.set(text, value);
     return value;
   }
+}
+
+// Most of what is each client's own needs no schema to be taken as it is. What is plain here the schema accepts, too: it
+// alone says of all the rest what it is.
+
+const PLAIN_NAME = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
+const PLAIN_UID = /^[0-9a-f][0-9a-f-]{35}$/;
+const PLAIN_LABEL = /^[ -~]{1,100}$/;
+const PLAIN_URI = /^[!-~]{1,1024}$/;
+
+const PLAIN: Partial<Record<OwnField, (value: unknown) => boolean>> = {
+  displayName: (value) => isPlain(PLAIN_LABEL, value),
+  redirectUris: (value) => Array.isArray(value) && value.length === 1 && isPlain(PLAIN_URI, value[0]),
+};
+
+function isPlain(pattern: RegExp, value: unknown): boolean {
+  return typeof value === 'string' && pattern.test(value);
+}
+
+function isPlainMetadata(metadata: unknown): boolean {
+  const fields = fieldsOf(metadata);
+  for (const field in fields) {
+    const pattern = field === 'uid' ? PLAIN_UID : field === 'name' || field === 'namespace' ? PLAIN_NAME : undefined;
+    if (pattern === undefined || !isPlain(pattern, fields[field])) return false;
+  }
+  return fields.name !== undefined;
 }
 
 /** Undefined for what lies too deep to be written: text that is nested deeper can be read than an object can be written. */

@@ -66,6 +66,8 @@ export function readVerifierSecret(secret: unknown): (ClientVerifiers & { readon
   const { metadata, type, data } = fieldsOf(secret);
   const { name } = fieldsOf(metadata);
   if (type !== VERIFIER_SECRET_TYPE || typeof name !== 'string' || !name.startsWith(NAME_PREFIX)) return undefined;
+  const plain = plainVerifiers(fieldsOf(data));
+  if (plain !== undefined) return { uid: clientUidIn(name), ...plain };
   const revision = readSecretValue({ data }, 'revision');
   const text = readSecretValue({ data }, 'verifiers');
   if (revision.outcome !== 'found' || text.outcome !== 'found') return undefined;
@@ -73,6 +75,26 @@ export function readVerifierSecret(secret: unknown): (ClientVerifiers & { readon
   const verifiers = verifiersOf(parsed(text.value));
   if (number === undefined || verifiers === undefined) return undefined;
   return { uid: clientUidIn(name), revision: number, verifiers };
+}
+
+const PLAIN_REVISION = /^[1-9][0-9]{0,8}$/;
+const PLAIN_VERIFIERS = /^\[\{"verifier":"([A-Za-z0-9_-]{43})","revision":([1-9][0-9]{0,8})\}\]$/;
+
+/** What is written like most of them, of which there are as many as clients; undefined for what is read step by step. */
+function plainVerifiers({ revision, verifiers }: Readonly<Record<string, unknown>>): ClientVerifiers | undefined {
+  const number = plainText(revision);
+  const found = PLAIN_VERIFIERS.exec(plainText(verifiers) ?? '');
+  if (number === undefined || !PLAIN_REVISION.test(number) || found === null) return undefined;
+  const [, verifier = '', newest] = found;
+  const bytes = Buffer.from(verifier, 'base64url');
+  return { revision: Number(number), verifiers: [{ verifier: bytes, revision: Number(newest) }] };
+}
+
+/** Undefined unless it is base64 as it must be; no text where it is other than ASCII. */
+function plainText(encoded: unknown): string | undefined {
+  if (typeof encoded !== 'string') return undefined;
+  const bytes = Buffer.from(encoded, 'base64');
+  return bytes.toString('base64') === encoded ? bytes.toString('latin1') : undefined;
 }
 
 // By hand, because there are as many of them as clients.

@@ -27,7 +27,9 @@ const manifest = (spec: unknown, metadata: object = {}) =>
 describe('a reader of many clients', () => {
   it('says of each what the schema says', () => {
     const reader = new ClientReader();
-    const metadata = fc.constantFrom({}, { name: 'other' }, { name: 'A' }, { namespace: null }, { uid: 7 });
+    const [uid, dash] = ['3f2b8c1e-8d4a-4c5e-9b7f-0a1b2c3d4e5f', '-f2b8c1e-8d4a-4c5e-9b7f-0a1b2c3d4e5f'];
+    const faulty = [{ name: 'A' }, { namespace: null }, { uid: 7 }, { uid: dash }, { uid, labels: { a: 1 } }];
+    const metadata = fc.constantFrom({}, { name: 'other' }, { uid }, ...faulty);
     const documents = fc.tuple(valuesOf(openAPIV3Schema.properties.spec), metadata);
     const outcomes = { spec: 0, faults: 0 };
     fc.assert(

@@ -43,6 +43,19 @@ describe('a verifier Secret', () => {
     expect(readVerifierSecret(SECRET)).toEqual({ uid: UID, ...VERIFIERS });
   });
 
+  it('says the same however it is written', () => {
+    const verifiers = VERIFIERS.verifiers.slice(0, 1);
+    const { data } = withVerifiers([entry]);
+    const compact = { ...SECRET, data };
+    const spaced = { ...SECRET, data: { ...data, verifiers: base64(JSON.stringify([entry]).replaceAll(',', ', ')) } };
+    const folded = { ...SECRET, data: { ...data, verifiers: data.verifiers.replace(/.{40}/g, '$&\n') } };
+    for (const secret of [compact, spaced, folded]) {
+      expect(readVerifierSecret(secret)).toEqual({ uid: UID, revision: VERIFIERS.revision, verifiers });
+    }
+    const urlSafe = { ...compact, data: { ...data, verifiers: `-${data.verifiers.slice(1)}` } };
+    expect(readVerifierSecret(urlSafe)).toBeUndefined();
+  });
+
   it('holds no secret', () => {
     const text = Object.values(SECRET.data).map((value) => Buffer.from(value, 'base64').toString());
     expect(text.join()).not.toMatch(/new|old/);
