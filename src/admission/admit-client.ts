@@ -10,7 +10,7 @@ import { type Condition, type Fault, type Programmed, pending, readyCondition } 
 import { type Credentials, resolveCredentials } from './credentials.ts';
 import type { FieldPath } from './field-path.ts';
 import { type ObjectIdentity, readManifest, type SourceObject, type UnknownFields } from './manifest.ts';
-import { OAUTH_CLIENT, type OAuthClientManifest } from './oauth-client.ts';
+import { OAUTH_CLIENT, type OAuthClientManifest, type OAuthClientSpec } from './oauth-client.ts';
 import { type ClaimVerdict, judgeByPolicy } from './policy.ts';
 import type { Policy } from './policy-violations.ts';
 import type { References } from './references.ts';
@@ -30,6 +30,17 @@ export interface AdmissionContext {
   readonly supportedAuthMethods: readonly string[];
   /** Whether the replicas serve the present generation of this object. */
   readonly programmed: (uid: string) => Programmed;
+  /** What clients have in common that breaks no rule of the protocol, of those that are judged one after the other. */
+  readonly soundInCommon?: WeakSet<object>;
+}
+
+/** A manifest as it was read. */
+export interface ReadManifest {
+  /** Undefined when it is not a well-shaped OAuthClient. */
+  readonly manifest: OAuthClientManifest | undefined;
+  readonly faults: readonly Fault[];
+  /** The same object for all clients that have the same {@link CommonSpec}. */
+  readonly common?: object | undefined;
 }
 
 /** What a manifest came to. */
@@ -89,7 +100,7 @@ export function findClient<Source extends SourceObject>(
 /** The findings about a manifest that was read before. */
 export function judgeRead<Object extends ObjectIdentity>(
   object: Object,
-  { manifest, faults }: { readonly manifest: OAuthClientManifest | undefined; readonly faults: readonly Fault[] },
+  { manifest, faults, common }: ReadManifest,
   context: AdmissionContext,
 ): ClientFindings<Object> {
   const programmed = context.programmed(object.uid);
@@ -109,12 +120,12 @@ export function judgeRead<Object extends ObjectIdentity>(
   const derived = clientId === derivedId;
   const namespaceLabels = context.references.namespaceLabels(object.namespace);
   const explicitClientId = derived ? undefined : clientId;
-  const claim = { namespace: object.namespace, explicitClientId, spec: manifest.spec };
+  const claim = { namespace: object.namespace, explicitClientId, spec: manifest.spec, common };
   const verdict =
     namespaceLabels === undefined
       ? UNJUDGED
       : judgeByPolicy({ ...claim, namespaceLabels }, context.policies, context.defaultPolicy);
-  const ruleFaults = [...namespaceFaults(object, context), ...clientFaults(manifest.spec, context)];
+  const ruleFaults = [...namespaceFaults(object, context), ...rulesBroken(manifest.spec, common, context)];
   const credentials = resolveCredentials(object, manifest.spec, context.references);
   return {
     object,
@@ -139,6 +150,14 @@ function namespaceFaults(object: ObjectIdentity, context: AdmissionContext): rea
   if (!context.releaseNamespaceReserved || object.namespace !== context.releaseNamespace) return [];
   const message = 'Clients cannot live in the namespace that grantry itself runs in.';
   return [{ path: ['metadata', 'namespace'], reason: 'NamespaceReserved', message }];
+}
+
+function rulesBroken(spec: OAuthClientSpec, common: object | undefined, context: AdmissionContext): readonly Fault[] {
+  if (common === undefined) return clientFaults(spec, context);
+  const isCommonSound = context.soundInCommon?.has(common);
+  const faults = clientFaults(spec, context, isCommonSound);
+  if (faults.length === 0 && !isCommonSound) context.soundInCommon?.add(common);
+  return faults;
 }
 
 function isSamePath(a: FieldPath, b: FieldPath): boolean {

@@ -7,7 +7,7 @@ import { isScopeToken } from '../oauth/scope.ts';
 import type { Fault, FaultReason } from './conditions.ts';
 import { formatDuration } from './duration.ts';
 import type { FieldPath } from './field-path.ts';
-import type { OAuthClientSpec } from './oauth-client.ts';
+import type { CommonSpec, OAuthClientSpec } from './oauth-client.ts';
 import { quoted } from './quoted.ts';
 import { PRESET_NAMES } from './secret-presets.ts';
 
@@ -23,8 +23,16 @@ const MAX_ACCESS_TOKEN_SECONDS = 24 * 3600;
 const MAX_REFRESH_TOKEN_SECONDS = 366 * 24 * 3600;
 const MAX_REUSE_GRACE_SECONDS = 60;
 
-/** Every rule the manifest breaks; empty when it breaks none. */
-export function clientFaults(spec: OAuthClientSpec, supported: SupportedProtocol): readonly Fault[] {
+/**
+ * Every rule the manifest breaks; empty when it breaks none.
+ * @param isCommonSound whether no other rules need to be asked than those about a client's own fields
+ */
+export function clientFaults(
+  spec: OAuthClientSpec,
+  supported: SupportedProtocol,
+  isCommonSound = false,
+): readonly Fault[] {
+  if (isCommonSound) return [...clientIdFaults(spec), ...redirectFaults(spec)];
   return [
     ...clientIdFaults(spec),
     ...methodFaults(spec, supported),
@@ -46,7 +54,7 @@ function clientIdFaults({ clientId }: OAuthClientSpec): readonly Fault[] {
   return [fault('ClientIdNotPermitted', ['clientId'], `Ids beginning with ${SUBJECT_PREFIX} are kept for people.`)];
 }
 
-function methodFaults({ auth }: OAuthClientSpec, { supportedAuthMethods }: SupportedProtocol): readonly Fault[] {
+function methodFaults({ auth }: CommonSpec, { supportedAuthMethods }: SupportedProtocol): readonly Fault[] {
   const faults: Fault[] = [];
   if (!supportedAuthMethods.includes(auth.method)) {
     const message = `The method ${quoted(auth.method)} is not available in this version; there are ${supportedAuthMethods.join(', ')}.`;
@@ -72,10 +80,7 @@ function methodFaults({ auth }: OAuthClientSpec, { supportedAuthMethods }: Suppo
   return faults;
 }
 
-function grantFaults(
-  { auth, grantTypes }: OAuthClientSpec,
-  { supportedGrantTypes }: SupportedProtocol,
-): readonly Fault[] {
+function grantFaults({ auth, grantTypes }: CommonSpec, { supportedGrantTypes }: SupportedProtocol): readonly Fault[] {
   const faults = grantTypes.flatMap((grantType, index) => {
     if (supportedGrantTypes.includes(grantType)) return [];
     const message = `The grant type ${quoted(grantType)} is not available; there are ${supportedGrantTypes.join(', ')}.`;
@@ -122,7 +127,7 @@ function redirectFaults(spec: OAuthClientSpec): readonly Fault[] {
   return faults;
 }
 
-function scopeFaults({ scopes, defaultScopes }: OAuthClientSpec): readonly Fault[] {
+function scopeFaults({ scopes, defaultScopes }: CommonSpec): readonly Fault[] {
   const malformed = scopes.flatMap((scope, index) => {
     if (isScopeToken(scope)) return [];
     const message = `${quoted(scope)} is not one scope token: visible ASCII without space, " and \\ (RFC 6749 section 3.3).`;
@@ -135,7 +140,7 @@ function scopeFaults({ scopes, defaultScopes }: OAuthClientSpec): readonly Fault
   return [...malformed, ...foreign];
 }
 
-function audienceFaults({ audiences, defaultAudience, resourceServer, auth }: OAuthClientSpec): readonly Fault[] {
+function audienceFaults({ audiences, defaultAudience, resourceServer, auth }: CommonSpec): readonly Fault[] {
   const faults: Fault[] = [];
   const lists = [
     { path: ['audiences'], values: audiences },
@@ -165,7 +170,7 @@ function audienceFaults({ audiences, defaultAudience, resourceServer, auth }: OA
   return faults;
 }
 
-function lifetimeFaults({ tokens, auth }: OAuthClientSpec): readonly Fault[] {
+function lifetimeFaults({ tokens, auth }: CommonSpec): readonly Fault[] {
   const limits = [
     {
       field: 'accessTokenLifetime',
@@ -204,7 +209,7 @@ function lifetimeFaults({ tokens, auth }: OAuthClientSpec): readonly Fault[] {
   return faults;
 }
 
-function settingFaults(spec: OAuthClientSpec): readonly Fault[] {
+function settingFaults(spec: CommonSpec): readonly Fault[] {
   const faults: Fault[] = [];
   const refuse = (path: FieldPath, message: string) => faults.push(fault('InvalidTokenSettings', path, message));
   // RFC 9700 §4.14.2: what a public client holds must change with every use, or be bound to a key.

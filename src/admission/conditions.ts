@@ -94,6 +94,7 @@ export function failing<Reason extends string>(
   reasons: readonly string[],
   observedGeneration: number,
 ): Condition | undefined {
+  if (faults.length === 0) return undefined;
   for (const reason of reasons) {
     const fault = faults.find((candidate) => candidate.reason === reason);
     if (fault === undefined) continue;

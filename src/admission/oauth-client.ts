@@ -221,3 +221,6 @@ export const OAUTH_CLIENT = { refuse: oauthClient('refuse'), ignore: oauthClient
  */
 export type OAuthClientManifest = Pick<z.output<(typeof OAUTH_CLIENT)['ignore']>, 'spec'>;
 export type OAuthClientSpec = OAuthClientManifest['spec'];
+
+/** What of it many clients have in common. */
+export type CommonSpec = Omit<OAuthClientSpec, keyof typeof OWN_FIELDS>;

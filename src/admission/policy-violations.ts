@@ -6,7 +6,7 @@ import type { Fault } from './conditions.ts';
 import { formatDuration } from './duration.ts';
 import type { FieldPath } from './field-path.ts';
 import { expandNamespace, globMatches, SEGMENT_ENDS } from './glob.ts';
-import type { OAuthClientSpec } from './oauth-client.ts';
+import type { CommonSpec, OAuthClientSpec } from './oauth-client.ts';
 import { quoted } from './quoted.ts';
 
 /** A ClientPolicy as admission uses it. */
@@ -24,12 +24,15 @@ export interface Claim {
   /** Undefined when the client id is the derived one: that needs nobody's permission. */
   readonly explicitClientId: string | undefined;
   readonly spec: OAuthClientSpec;
+  /** The same object for clients that have the same {@link CommonSpec}: what was permitted of it need not be asked again. */
+  readonly common?: object | undefined;
 }
 
 export type PolicyFault = Fault<'ClientIdNotPermitted' | 'NoMatchingPolicy' | 'PolicyViolation'>;
 
-/** One policy as it reads for one client: `${namespace}` is filled in. */
+/** One policy as it reads in one namespace: `${namespace}` is filled in. */
 interface Rules {
+  readonly namespace: string;
   readonly allow: Permissions['allow'];
   readonly limits: Permissions['limits'];
   /** How messages name the policy. */
@@ -40,47 +43,64 @@ interface Rules {
   readonly isBuiltIn: boolean;
   /** The sentence that says which policy would permit it; empty where the policy itself can be changed. */
   readonly remedy: (content: string) => string;
+  /** What clients have in common, as far as it was asked for and all is permitted. */
+  readonly permitted: WeakSet<object>;
 }
 
 /** Everything the policy does not permit; empty when it permits the whole claim. */
-export function policyViolations(claim: Claim, { name, permissions }: Policy): readonly PolicyFault[] {
-  const isBuiltIn = name.startsWith('(');
-  const subject = isBuiltIn ? `the built-in policy ${name}` : `the ClientPolicy ${quoted(name)}`;
+export function policyViolations(claim: Claim, policy: Policy): readonly PolicyFault[] {
+  const { permissions } = policy;
   if (permissions === undefined) {
-    return [{ path: [], reason: 'PolicyViolation', message: `Nothing is permitted: ${subject} is itself invalid.` }];
+    const message = `Nothing is permitted: ${subjectOf(policy)} is itself invalid.`;
+    return [{ path: [], reason: 'PolicyViolation', message }];
   }
-  const rules: Rules = {
-    allow: allowIn(claim.namespace, permissions),
-    limits: permissions.limits,
-    subject,
-    isBuiltIn,
-    leavesOpen: (field) => isLeftOpen(permissions, field),
-    // Nobody can change a built-in policy; one that matches the namespace takes its place.
-    remedy: (content) => (isBuiltIn ? ` The namespace ${claim.namespace} needs a ClientPolicy with ${content}.` : ''),
-  };
-  return [
-    ...clientIdViolation(claim, permissions, rules),
-    ...listViolations(claim.spec, rules),
-    ...redirectViolations(claim.spec, rules),
-    ...settingViolations(claim.spec, rules),
-  ];
+  const rules = rulesIn(claim.namespace, policy, permissions);
+  const { spec, common } = claim;
+  const ofIds = clientIdViolation(claim, permissions, rules);
+  const ofAddresses = [...originViolations(spec, rules), ...redirectViolations(spec, rules)];
+  if (common !== undefined && rules.permitted.has(common)) return [...ofIds, ...ofAddresses];
+  const ofLists = listViolations(spec, rules);
+  const ofSettings = settingViolations(spec, rules);
+  if (common !== undefined && ofLists.length === 0 && ofSettings.length === 0) rules.permitted.add(common);
+  return [...ofIds, ...ofLists, ...ofAddresses, ...ofSettings];
 }
 
-type Allow = Permissions['allow'];
+function subjectOf({ name }: Policy): string {
+  return isBuiltIn(name) ? `the built-in policy ${name}` : `the ClientPolicy ${quoted(name)}`;
+}
 
-/** What a policy allows in the namespace it was last read for: clients come namespace by namespace. */
-const lastRead = new WeakMap<Permissions, { readonly namespace: string; readonly allow: Allow }>();
+function isBuiltIn(name: string): boolean {
+  return name.startsWith('(');
+}
 
-function allowIn(namespace: string, permissions: Permissions): Allow {
+/** What a policy says in the namespace it was last read for: clients come namespace by namespace. */
+const lastRead = new WeakMap<Permissions, Rules>();
+
+function rulesIn(namespace: string, policy: Policy, permissions: Permissions): Rules {
   const known = lastRead.get(permissions);
-  if (known?.namespace === namespace) return known.allow;
-  const filled = Object.entries(permissions.allow).map(([field, value]) => [
+  if (known?.namespace === namespace) return known;
+  const rules: Rules = {
+    namespace,
+    allow: allowIn(namespace, permissions),
+    limits: permissions.limits,
+    subject: subjectOf(policy),
+    isBuiltIn: isBuiltIn(policy.name),
+    leavesOpen: (field) => isLeftOpen(permissions, field),
+    // Nobody can change a built-in policy; one that matches the namespace takes its place.
+    remedy: (content) =>
+      isBuiltIn(policy.name) ? ` The namespace ${namespace} needs a ClientPolicy with ${content}.` : '',
+    permitted: new WeakSet(),
+  };
+  lastRead.set(permissions, rules);
+  return rules;
+}
+
+function allowIn(namespace: string, { allow }: Permissions): Permissions['allow'] {
+  const filled = Object.entries(allow).map(([field, value]) => [
     field,
     typeof value === 'boolean' ? value : value.map((pattern) => expandNamespace(pattern, namespace)),
   ]);
-  const allow = Object.fromEntries(filled) as Allow;
-  lastRead.set(permissions, { namespace, allow });
-  return allow;
+  return Object.fromEntries(filled) as Permissions['allow'];
 }
 
 function violation(path: FieldPath, message: string): PolicyFault {
@@ -128,12 +148,8 @@ function listPermits({ allow, leavesOpen, isBuiltIn }: Rules, field: GlobField):
   return isBuiltIn ? `, which permits ${list.join(', ')}` : '';
 }
 
-function listViolations(spec: OAuthClientSpec, rules: Rules): readonly PolicyFault[] {
-  const each = (field: GlobField, noun: string, path: FieldPath, values: readonly string[]) =>
-    values.flatMap((value, index) => {
-      const message = listFault(rules, field, noun, value);
-      return message === undefined ? [] : [violation([...path, index], message)];
-    });
+function listViolations(spec: CommonSpec, rules: Rules): readonly PolicyFault[] {
+  const each = (...list: ListedIn) => valueViolations(rules, ...list);
   const method = listFault(rules, 'authMethods', 'The method', spec.auth.method);
   return [
     ...(method === undefined ? [] : [violation(['spec', 'auth', 'method'], method)]),
@@ -141,8 +157,20 @@ function listViolations(spec: OAuthClientSpec, rules: Rules): readonly PolicyFau
     ...each('scopes', 'The scope', ['spec', 'scopes'], spec.scopes),
     ...each('audiences', 'The audience', ['spec', 'audiences'], spec.audiences),
     ...each('audiences', 'The audience', ['spec', 'resourceServer', 'audiences'], spec.resourceServer.audiences),
-    ...each('corsOrigins', 'The CORS origin', ['spec', 'allowedCorsOrigins'], spec.allowedCorsOrigins),
   ];
+}
+
+function originViolations({ allowedCorsOrigins }: OAuthClientSpec, rules: Rules): readonly PolicyFault[] {
+  return valueViolations(rules, 'corsOrigins', 'The CORS origin', ['spec', 'allowedCorsOrigins'], allowedCorsOrigins);
+}
+
+type ListedIn = readonly [field: GlobField, noun: string, path: FieldPath, values: readonly string[]];
+
+function valueViolations(rules: Rules, ...[field, noun, path, values]: ListedIn): readonly PolicyFault[] {
+  return values.flatMap((value, index) => {
+    const message = listFault(rules, field, noun, value);
+    return message === undefined ? [] : [violation([...path, index], message)];
+  });
 }
 
 function redirectViolations(spec: OAuthClientSpec, rules: Rules): readonly PolicyFault[] {
@@ -178,7 +206,7 @@ function notAllowed(
     : `${noun} needs ${setting} in ${subject}.`;
 }
 
-function settingViolations(spec: OAuthClientSpec, rules: Rules): readonly PolicyFault[] {
+function settingViolations(spec: CommonSpec, rules: Rules): readonly PolicyFault[] {
   const { allow, limits, subject, remedy } = rules;
   const faults: PolicyFault[] = [];
   const refuse = (path: FieldPath, message: string) => faults.push(violation(path, message));

@@ -72,8 +72,8 @@ export class AdmittedClients {
   readonly #claims = new ClientClaims<string>();
   /** For each manifest that several share, a client of it. */
   readonly #like = new WeakMap<OAuthClientSpec, Client>();
-  /** By namespace: those that are about it. */
-  readonly #matching = new Map<string, readonly Policy[]>();
+  /** By namespace, with those policies only that are about it. */
+  readonly #contexts = new Map<string, AdmissionContext>();
   #policies: readonly Policy[] = [];
   #registry = new Registry([], new KeyRing([]));
   #draft: RegistryDraft | undefined;
@@ -94,6 +94,7 @@ export class AdmittedClients {
       supportedGrantTypes: [...GRANT_TYPES.keys()],
       supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()],
       programmed: () => PROGRAMMED,
+      soundInCommon: new WeakSet(),
     };
   }
 
@@ -139,7 +140,7 @@ export class AdmittedClients {
     );
     this.#policies = policies;
     if (changed.length === 0) return [];
-    this.#matching.clear();
+    this.#contexts.clear();
     return this.#inNamespaces((namespace) => {
       const labels = this.#options.labelsOf(namespace);
       // Whoever waits for its namespace is judged when that is there.
@@ -149,7 +150,7 @@ export class AdmittedClients {
 
   /** The labels of a namespace are not what they were. @returns the clients that have to be judged anew */
   relabelled(namespace: string): readonly string[] {
-    this.#matching.delete(namespace);
+    this.#contexts.delete(namespace);
     return this.#inNamespaces((candidate) => candidate === namespace);
   }
 
@@ -245,8 +246,8 @@ export class AdmittedClients {
     const read =
       reading.shared === undefined
         ? { manifest: undefined, faults: reading.faults }
-        : { manifest: { spec: specOf(reading) }, faults: [] };
-    return judgeRead(object, read, { ...this.#context, policies: this.#policiesOf(namespace) });
+        : { manifest: { spec: specOf(reading) }, faults: [], common: reading.shared };
+    return judgeRead(object, read, this.#contextIn(namespace));
   }
 
   /** The same client, made of what others have too. */
@@ -257,14 +258,16 @@ export class AdmittedClients {
     return new ServedClient(client, like);
   }
 
-  #policiesOf(namespace: string): readonly Policy[] {
-    const known = this.#matching.get(namespace);
+  #contextIn(namespace: string): AdmissionContext {
+    const known = this.#contexts.get(namespace);
     if (known !== undefined) return known;
     const labels = this.#options.labelsOf(namespace);
-    if (labels === undefined) return [];
-    const matching = this.#policies.filter(({ namespaceSelector }) => selects(namespaceSelector, labels));
-    this.#matching.set(namespace, matching);
-    return matching;
+    // Nobody is judged by policies there before that is known.
+    if (labels === undefined) return this.#context;
+    const policies = this.#policies.filter(({ namespaceSelector }) => selects(namespaceSelector, labels));
+    const context = { ...this.#context, policies };
+    this.#contexts.set(namespace, context);
+    return context;
   }
 
   #inNamespaces(isMeant: (namespace: string) => boolean): readonly string[] {
