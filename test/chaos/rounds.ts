@@ -66,8 +66,6 @@ export interface ActOptions {
   readonly replicas: number;
   /** The names of the faults in this order, instead of a choice by the seed. */
   readonly faults?: readonly string[];
-  /** No round but the first is begun after this time of `performance.now()`. */
-  readonly until?: number;
   /** Told after each round. */
   readonly observe?: (round: RoundReport) => void;
 }
@@ -79,6 +77,21 @@ export interface RoundReport {
   readonly recovery: number;
   readonly operations: number;
   readonly violations: readonly Violation[];
+}
+
+/** An act whose servers run, and have to be stopped. */
+export interface StartedAct {
+  /**
+   * Runs its rounds, or those up to the first broken promise; judges them without their alerts.
+   * @param until no round but the first is begun after this time of `performance.now()`
+   */
+  play(until?: number): Promise<ActReport>;
+  /**
+   * Judges with the alerts too, once those that had to wait have come.
+   * @param until a time of `performance.now()` after which those that are not there yet are not waited for, nor missed
+   */
+  judge(until?: number): Promise<ActReport>;
+  stop(): Promise<void>;
 }
 
 export interface ActReport {
@@ -99,6 +112,9 @@ const HARMLESS = {
   ...{ breaksLogins: false, killsReplica: false },
 } as const;
 
+/** What is broken as long as an alert is on its way. */
+const MAY_COME: Violation['promise'] = 'an alert for each cause';
+
 /** How long before a fault a code was redeemed that is sent again after it, in milliseconds. */
 const RECENT = 200;
 
@@ -107,31 +123,43 @@ const PATIENCE = 60_000;
 
 /** Runs an act to its end, or to the first broken promise. Leaves no process behind. */
 export async function runAct(options: ActOptions): Promise<ActReport> {
-  const random = new SeededRandom(options.seed);
-  const ground = await GROUNDS[options.ground](random.fork());
-  let replicas: Replicas | undefined;
+  const act = await startAct(options);
   try {
-    replicas = await startReplicas(options.replicas, ground.environment);
-    return await new Act(options, random, ground, replicas).run();
+    const report = await act.play();
+    return report.violations.length > 0 ? report : await act.judge();
   } finally {
-    await replicas?.stop();
-    await ground.stop();
+    await act.stop();
   }
 }
 
-class Act {
+/** Starts the servers of an act. */
+export async function startAct(options: ActOptions): Promise<StartedAct> {
+  const random = new SeededRandom(options.seed);
+  const ground = await GROUNDS[options.ground](random.fork());
+  try {
+    return new Act(options, random, ground, await startReplicas(options.replicas, ground.environment));
+  } catch (error) {
+    await ground.stop();
+    throw error;
+  }
+}
+
+class Act implements StartedAct {
   readonly #options: ActOptions;
   readonly #random: SeededRandom;
+  readonly #ground: Ground;
   readonly #replicas: Replicas;
   readonly #kinds: readonly FaultKind[];
   readonly #operations: Operation[] = [];
   readonly #faults: Fault[] = [];
+  readonly #rounds: RoundReport[] = [];
   readonly #grants = new Set<string>();
   readonly #traffic: Traffic;
 
   constructor(options: ActOptions, random: SeededRandom, ground: Ground, replicas: Replicas) {
     this.#options = options;
     this.#random = random;
+    this.#ground = ground;
     this.#replicas = replicas;
     this.#kinds = [...ground.faults, ...faultsOfReplicas(replicas.all)];
     this.#traffic = new Traffic({
@@ -144,24 +172,38 @@ class Act {
     });
   }
 
-  async run(): Promise<ActReport> {
-    const rounds: RoundReport[] = [];
+  async play(until = Number.POSITIVE_INFINITY): Promise<ActReport> {
     try {
-      const { until = Number.POSITIVE_INFINITY } = this.#options;
       for (let round = 1; round <= this.#options.rounds; round++) {
         if (round > 1 && performance.now() > until) break;
         const report = await this.#round(round);
-        rounds.push(report);
+        this.#rounds.push(report);
         this.#options.observe?.(report);
         if (report.violations.length > 0) break;
       }
     } finally {
       await this.#traffic.stop();
     }
-    const last = rounds.at(-1)?.violations ?? [];
-    const violations = last.length > 0 ? last : await this.#judgedWithAlerts();
+    return this.#report(this.#rounds.at(-1)?.violations ?? []);
+  }
+
+  async judge(until = Number.POSITIVE_INFINITY): Promise<ActReport> {
+    for (const told = performance.now() + SWEPT; ; await sleep(500)) {
+      const alerts = this.#alerts().map(({ event: type, grantId }) => ({ type, grantId }));
+      const violations = checkHistory({ operations: this.#operations, faults: this.#faults, alerts });
+      if (violations.length === 0 || performance.now() > told) return this.#report(violations);
+      if (performance.now() > until) return this.#report(violations.filter(({ promise }) => promise !== MAY_COME));
+    }
+  }
+
+  async stop(): Promise<void> {
+    await this.#replicas.stop();
+    await this.#ground.stop();
+  }
+
+  #report(violations: readonly Violation[]): ActReport {
     const alerts = this.#alerts().length;
-    return { rounds, operations: this.#operations, faults: this.#faults, alerts, violations };
+    return { rounds: this.#rounds, operations: this.#operations, faults: this.#faults, alerts, violations };
   }
 
   async #round(round: number): Promise<RoundReport> {
@@ -222,14 +264,5 @@ class Act {
     return lines.flatMap(({ event, grantId }) =>
       grantId !== undefined && ALERTS.includes(event) && this.#grants.has(grantId) ? [{ event, grantId }] : [],
     );
-  }
-
-  /** Judges with the alerts, once those that had to wait have come. */
-  async #judgedWithAlerts(): Promise<readonly Violation[]> {
-    for (const end = performance.now() + SWEPT; ; await sleep(500)) {
-      const alerts = this.#alerts().map(({ event: type, grantId }) => ({ type, grantId }));
-      const violations = checkHistory({ operations: this.#operations, faults: this.#faults, alerts });
-      if (violations.length === 0 || performance.now() > end) return violations;
-    }
   }
 }
