@@ -87,26 +87,43 @@ it('the image is run by a user that is nobody, and holds no more than it needs',
   figure(`application in the image: ${Number(facts.megabytes).toFixed(1)} MB`);
 });
 
+it('what Node compiles of the program at a start is in the image, and Node takes it', async () => {
+  const env = [{ name: 'NODE_DEBUG_NATIVE', value: 'COMPILE_CACHE' }];
+  const { printed } = await runImage('compiled', { args: ['server'], env });
+  const outcomes = [...printed.matchAll(/V8 code cache for \w+ (\S+) was (\w+)/g)];
+  expect(outcomes.length).toBeGreaterThan(100);
+  expect(outcomes.filter(([, , outcome]) => outcome !== 'accepted').map(([, file]) => file)).toEqual([]);
+});
+
 it('a server says its first word soon', async () => {
   const environment = {
     GRANTRY_ISSUER: 'https://auth.example.com',
     GRANTRY_NAMESPACE: NAMESPACE,
     GRANTRY_REDIS_URL: 'redis://127.0.0.1:1',
   };
-  const { first, milliseconds } = await askImage(
+  const { firsts, wall, cpu } = await askImage(
     'start',
     `import { spawn } from 'node:child_process';
-    const started = performance.now();
-    const environment = { ...process.env, ...${JSON.stringify(environment)} };
-    const server = spawn('node', ['/app/dist/main.js', 'server'], { env: environment });
-    for (const stream of [server.stdout, server.stderr]) {
-      stream.once('data', (data) => {
-        console.log(JSON.stringify({ first: String(data), milliseconds: performance.now() - started }));
-        server.kill('SIGKILL');
-        process.exit();
-      });
-    }`,
+    import { once } from 'node:events';
+    import { readFileSync } from 'node:fs';
+    const env = { ...process.env, ...${JSON.stringify(environment)} };
+    const [firsts, wall, cpu] = [[], [], []];
+    while (firsts.length < 7) {
+      const started = performance.now();
+      const server = spawn('node', ['/app/dist/main.js', 'server'], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+      const [data] = await once(server.stdout, 'data');
+      wall.push(Math.round(performance.now() - started));
+      // Hundredths of a second, in user mode and in the kernel.
+      const [user, kernel] = readFileSync('/proc/' + server.pid + '/stat', 'utf8').split(' ').slice(13);
+      cpu.push((Number(user) + Number(kernel)) * 10);
+      firsts.push(JSON.parse(String(data).split('\\n')[0]).msg);
+      server.kill('SIGKILL');
+      await once(server, 'close');
+    }
+    const median = (all) => all.sort((one, other) => one - other)[(all.length - 1) / 2];
+    console.log(JSON.stringify({ firsts, wall: median(wall), cpu: median(cpu) }));`,
   );
-  expect(first).not.toBe('');
-  figure(`grantry server from start to its first line of log: ${Math.round(Number(milliseconds))} ms`);
+  // It has come as far as asking the API server.
+  expect(firsts).toEqual(Array(7).fill(expect.stringContaining('NoCredentials')));
+  figure(`grantry server from start to its first line of log: ${wall} ms, ${cpu} ms of them on a core (medians of 7)`);
 });
