@@ -113,7 +113,7 @@ export class ClientController {
     this.#cleanUps = new WorkQueue({
       ...{ ...queues, kind: 'verifier' },
       reconcile: async (uid) => {
-        if (!isLiving(uid)) await this.#verifiers.remove(uid);
+        if (!isLiving(uid)) await this.#verifiers.removeAbandoned(uid);
         return undefined;
       },
     });

@@ -15,7 +15,7 @@ import type { NewObject } from './client.ts';
 
 export const CLASS_LABEL = 'grantry.dev/class';
 export const CLIENT_NAMESPACE_LABEL = 'grantry.dev/client-namespace';
-const CLIENT_LABEL = 'grantry.dev/client';
+export const CLIENT_LABEL = 'grantry.dev/client';
 const ROTATED_AT = 'grantry.dev/rotated-at';
 const HANDED_OUT = 'grantry.dev/handed-out-revision';
 const HANDLED_ROTATE_AT = 'grantry.dev/handled-rotate-requested-at';

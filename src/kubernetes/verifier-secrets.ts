@@ -6,6 +6,7 @@ import { PART_LABEL } from '../admission/secret-parts.ts';
 import { type KubernetesApi, KubernetesError, type NewObject } from './client.ts';
 import {
   CLASS_LABEL,
+  CLIENT_LABEL,
   CLIENT_NAMESPACE_LABEL,
   type CredentialOwner,
   type CredentialState,
@@ -13,7 +14,7 @@ import {
   verifierSecret,
 } from './credential-state.ts';
 import { OwnWrites } from './own-writes.ts';
-import { type KubernetesObject, SECRETS } from './resources.ts';
+import { type KubernetesObject, OAUTH_CLIENTS, SECRETS } from './resources.ts';
 import type { ObjectView } from './watched.ts';
 
 export interface VerifierSecretsOptions {
@@ -75,6 +76,17 @@ export class VerifierSecrets {
     if (present === undefined) return;
     this.#options.assertMayWrite();
     await this.#delete(key, present);
+  }
+
+  /** Removes what is kept of a client that the watch does not know. The watch may be behind: what the API server says counts. */
+  async removeAbandoned(uid: string): Promise<void> {
+    const { labels = {} } = this.#own.get(this.#key(uid))?.metadata ?? {};
+    const { [CLIENT_NAMESPACE_LABEL]: namespace, [CLIENT_LABEL]: name } = labels;
+    if (namespace !== undefined && name !== undefined) {
+      const client = await this.#options.api.get(OAUTH_CLIENTS, { namespace, name });
+      if (client?.metadata.uid === uid) return;
+    }
+    await this.remove(uid);
   }
 
   /** To be called when the watch tells that one is gone. */

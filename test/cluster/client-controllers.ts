@@ -41,6 +41,8 @@ interface StartOptions {
   readonly onItsWay?: (write: Write) => Promise<void>;
   /** Writes that happen and that no answer comes of. */
   readonly isUnanswered?: (write: Write) => boolean;
+  /** What happens when it knows all there is, and before it leads. */
+  readonly beforeLeading?: (sources: ControllerSources) => Promise<void>;
   /** Another way to the API server, such as a fault proxy. */
   readonly url?: string;
 }
@@ -86,6 +88,7 @@ export class ClientInstall {
     before = async () => {},
     onItsWay = async () => {},
     isUnanswered = () => false,
+    beforeLeading = async () => {},
     url,
   }: StartOptions = {}): Promise<RunningController> {
     const { namespace: releaseNamespace, className, controllerToken: token } = this.installation;
@@ -130,6 +133,7 @@ export class ClientInstall {
     };
     sources.start();
     await sources.whenSynced();
+    await beforeLeading(sources);
     const controller = new ClientController({
       ...{ api, sources, replicas: asked, observed: new AskedReplicas(asked), clock: this.clock, log },
       leadership: { signal: leading.signal, assertHeld },

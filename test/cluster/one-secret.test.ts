@@ -1,7 +1,10 @@
 // A client has one secret until it is rotated: whatever becomes of a write of it, and whoever leads meanwhile. What could
 // once be read in its Secret stays there, and is accepted from that moment on.
 
+import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, it } from 'vitest';
+import { verifierSecretName } from '../../src/admission/client-verifier.ts';
+import type { ControllerSources } from '../../src/processes/controller-sources.ts';
 import { until } from '../until.ts';
 import { ClientInstall, type Write } from './client-controllers.ts';
 import { FaultProxy, watchOf } from './fault-proxy.ts';
@@ -142,6 +145,35 @@ it('a Secret that is renamed before the watch has told of it keeps its value', a
     expect((await install.secret(team, 'seen'))?.data['client-secret']).toBe(value);
     await until('the old one is gone', async () => (await install.secret(team, 'unseen-oauth')) === undefined);
     expect((await history.upToNow()).get(metadata.uid)).toMatchObject({ values: [value], made: 1, refused: [] });
+  } finally {
+    await proxy.stop();
+  }
+});
+
+it('a client that the watch of a new leader has not told of yet keeps what is accepted of it', async () => {
+  const { install } = await followed();
+  const { namespace } = install.installation;
+  const proxy = await FaultProxy.start(cluster.address);
+  try {
+    const first = await install.start();
+    let uid = '';
+    const verifierPath = () => `/api/v1/namespaces/${namespace}/secrets/${verifierSecretName(uid)}`;
+    const beforeLeading = async ({ releaseSecrets }: ControllerSources) => {
+      proxy.stall(watchOf('oauthclients'));
+      await install.apply(team, 'unheard');
+      ({ uid } = (await install.whenReady(team, 'unheard')).metadata);
+      await first.stop();
+      const key = `${namespace}/${verifierSecretName(uid)}`;
+      await until('its verifier is heard of', () => releaseSecrets.get(key) !== undefined);
+    };
+    await install.start({ url: proxy.url, beforeLeading });
+    const { body: before } = await cluster.call('GET', verifierPath());
+    await sleep(500);
+    proxy.clear();
+    await install.apply(team, 'unheard', { displayName: 'heard of' });
+    await install.whenReady(team, 'unheard');
+    const { body: after } = await cluster.call('GET', verifierPath());
+    expect(after.metadata.uid).toBe(before.metadata.uid);
   } finally {
     await proxy.stop();
   }
