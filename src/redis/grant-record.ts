@@ -12,6 +12,8 @@
 //   n 1 when it was only renewed (no rotation): its predecessor is not answered again
 //   l address of the last good use                      z 1 once revoked
 //   a the try that last moved the record: w wrong verifier, c redeemed, r rotated or h healed, then its id
+//   y 1 once it is known that the try in a gave its successor to nobody
+//   q the other try that has given out the same successor, * for several
 //   v and the id of a try: it was given up before it moved the record, and must not do so any more
 //   e alerts raised: c code replayed, r refresh token reused, s state lost
 //

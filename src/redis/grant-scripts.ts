@@ -93,6 +93,8 @@ local in_grace = request.reuseGrace > 0 and not record.n and now - refreshed <= 
 if record.a == 'r' .. request.attemptId then outcome = 'rotated'
 elseif record.a == 'h' .. request.attemptId then outcome = 'healed'
 elseif presented == current then outcome = 'rotated'
+-- Nobody has the successor: it is as if that had not been.
+elseif presented == current - 1 and record.y and not record.q then outcome = 'rotated'
 elseif presented == current - 1 and in_grace then outcome = 'benign_retry'
 elseif presented > current then outcome = 'healed'
 else return { 'reused', revoke_with('refresh_token.reuse_detected') } end
@@ -104,12 +106,14 @@ local again = record.a == attempt
 if not again then write_access_token(scope, audience) end
 if again or outcome == 'benign_retry' then
   write_again()
+  redis.call('HSET', KEYS[1], 'q', (again or record.q) and '*' or request.attemptId)
   return { outcome, described(), current, scope, audience, false }
 end
 
 local alert = outcome == 'healed' and raise('state_lost', 'healed_forward')
 local rotates = request.rotation == 'Always'
-local generation = rotates and presented + 1 or presented
+local generation = math.max(current, rotates and presented + 1 or presented)
+if record.y or record.q then redis.call('HDEL', KEYS[1], 'y', 'q') end
 local kept = needed(request.absoluteLifetime)
 redis.call('HSET', KEYS[1], 'g', generation, 'f', now - created, 'k', kept, 'l', request.address, 'a', attempt)
 if not rotates then redis.call('HSET', KEYS[1], 'n', 1) elseif record.n then redis.call('HDEL', KEYS[1], 'n') end
@@ -139,6 +143,21 @@ if string.find(moved, '^[crh]') and string.sub(moved, 2) == ARGV[2] then
 else
   redis.call('HSET', KEYS[1], 'v' .. ARGV[2], '')
 end
+`,
+};
+
+/**
+ * KEYS grant; ARGV offset, attempt id. This try was answered, if at all, to nobody: a successor that no other has given out
+ * is nobody's, and its predecessor is as good as it was before. Of a try that did not move the record, or after which it has
+ * moved on, this says nothing, so that it may be applied late or again.
+ */
+export const UNDELIVERED: Script = {
+  name: 'grantUndelivered',
+  keys: 1,
+  lua: `
+local moved, retried, renewed = unpack(redis.call('HMGET', KEYS[1], 'a', 'q', 'n'))
+if not renewed and (moved == 'r' .. ARGV[2] or moved == 'h' .. ARGV[2]) then redis.call('HSET', KEYS[1], 'y', 1) end
+if retried == ARGV[2] then redis.call('HDEL', KEYS[1], 'q') end
 `,
 };
 

@@ -23,6 +23,7 @@ import {
   REVOKE,
   ROTATE,
   ROTATE_AND_LOOK,
+  UNDELIVERED,
   VOID,
 } from './grant-scripts.ts';
 import { type RedisKeys, shardOf } from './keys.ts';
@@ -93,7 +94,8 @@ export class RedisGrants implements GrantStore {
 
   /**
    * @throws StoreUnavailableError also when too few replicas have the rotation, or a kill switch elsewhere cannot be looked at:
-   *   the grace answers it again. Where there is none long enough, the family is ended as `redeem` ends a code.
+   *   it may be repeated, however late, unless a repetition was answered. Where there is no grace, or it is too short, the
+   *   family is ended as `redeem` ends a code.
    */
   async rotate(request: RotateRequest): Promise<RotateAnswer> {
     const { grantId, clientUid } = request;
@@ -147,7 +149,7 @@ export class RedisGrants implements GrantStore {
     } catch (error) {
       const isUnsure = error instanceof StoreUnavailableError && mayHaveRun(error.cause);
       // Nobody waits for it: sent now it is right behind the try, wherever that one is held up.
-      if (isUnsure && !isRepeatable(request)) this.#void(request).catch(() => {});
+      if (isUnsure) this.#giveUp(request).catch(() => {});
       throw error;
     }
   }
@@ -162,10 +164,9 @@ export class RedisGrants implements GrantStore {
       if (!acknowledged) throw unacknowledged(script);
       return (await this.#isEndedElsewhere(request, answer)) ? { outcome: 'ended' } : answer;
     } catch (error) {
-      if (isRepeatable(request)) throw error;
-      // It has moved, and nobody is given anything: the same again would pass for a replay or for reuse.
-      await this.#void(request);
-      if (!(error instanceof StoreUnavailableError)) throw error;
+      // It has moved, and nobody is given anything: the same again would pass for a replay, or in time for reuse.
+      await this.#giveUp(request);
+      if (isRepeatable(request) || !(error instanceof StoreUnavailableError)) throw error;
       throw new StoreUnavailableError(error.operation, error.cause, { reason: error.reason, retriable: false });
     }
   }
@@ -187,11 +188,11 @@ export class RedisGrants implements GrantStore {
   }
 
   // Nobody was given anything by this try. Now, and again after a reconnect.
-  async #void({ grantId, attemptId }: RedeemRequest | RotateRequest): Promise<void> {
-    const keys = [this.#keys.grant(grantId)];
-    this.#connection.remember(VOID, keys, [attemptId]);
+  async #giveUp(request: RedeemRequest | RotateRequest): Promise<void> {
+    const [script, keys] = [isRepeatable(request) ? UNDELIVERED : VOID, [this.#keys.grant(request.grantId)]];
+    this.#connection.remember(script, keys, [request.attemptId]);
     try {
-      await this.#connection.run(VOID, keys, [attemptId]);
+      await this.#connection.run(script, keys, [request.attemptId]);
     } catch (error) {
       if (!(error instanceof StoreUnavailableError)) throw error;
     }
@@ -211,7 +212,7 @@ export class RedisGrants implements GrantStore {
   }
 }
 
-/** Whether the same request is answered again, soon, without being taken for another's. */
+/** Whether the same request may come again, soon, without being taken for another's. */
 function isRepeatable(request: RedeemRequest | RotateRequest): boolean {
   if (!('generation' in request)) return false;
   return request.rotation === 'Never' || request.reuseGrace >= SHORTEST_HEALING_GRACE;

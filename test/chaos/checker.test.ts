@@ -142,7 +142,7 @@ describe('a living family', () => {
 });
 
 describe('a refresh that got no answer', () => {
-  const unanswered = operation(40, 'refresh', unavailable, { generation: 0 });
+  const unanswered = operation(40, 'refresh', { kind: 'lost' }, { generation: 0 });
   const again = (begin: number) => operation(begin, 'refresh', refused, { generation: 0, begin, end: begin + 10 });
 
   it('may be repeated within the grace, and after it looks like reuse, with an alert', () => {
@@ -152,6 +152,14 @@ describe('a refresh that got no answer', () => {
     const late = [REDEEMED, unanswered, again(10_100), operation(10_200, 'introspect', inactive)];
     expect(promises(late, [], alerts)).toEqual([]);
     expect(promises([REDEEMED, again(10_100)], [], [])).toEqual(['a living family is kept']);
+  });
+
+  it('does not look like reuse where a replica refused it, once that had time to say so', () => {
+    const refusal = operation(40, 'refresh', unavailable, { generation: 0 });
+    const long = [fault(35, 11_000)];
+    expect(promises([REDEEMED, refusal, again(10_100)])).toEqual(['a living family is kept']);
+    expect(promises([REDEEMED, refusal, again(11_000 + NOTICED)], long)).toEqual([]);
+    expect(promises([REDEEMED, refusal, again(11_001 + NOTICED)], long)).toEqual(['a living family is kept']);
   });
 });
 

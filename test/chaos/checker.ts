@@ -140,7 +140,7 @@ class GrantHistory {
 
   /**
    * Whether this refresh, before then, repeated one that got no answer when its grace was over: it looks like reuse, as the
-   * table says. Only a very busy machine is so slow.
+   * table says. Only a very busy machine is so slow. It does not where a replica refused that one, once it has said so.
    */
   #isLate(operation: Operation, before: number): boolean {
     const { kind, generation, begin, end, seen } = operation;
@@ -152,10 +152,15 @@ class GrantHistory {
         (other) =>
           other.kind === 'refresh' &&
           other.generation === generation &&
-          (other.seen.kind === 'unavailable' || other.seen.kind === 'lost') &&
-          other.begin + GRACE < end,
+          other.begin + GRACE < end &&
+          (other.seen.kind === 'lost' || (other.seen.kind === 'unavailable' && this.#isUnsaid(other, begin))),
       )
     );
+  }
+
+  /** Whether a replica that refused this may not have said yet, at that moment, that nobody was given anything. */
+  #isUnsaid(refused: Operation, moment: number): boolean {
+    return this.#faults.some(({ from, to }) => from <= refused.end && refused.begin <= to && moment <= to + NOTICED);
   }
 
   alertViolations(alerts: readonly AlertSeen[]): readonly Found[] {

@@ -62,7 +62,7 @@ describeRedis('stores whose replicas have to acknowledge', () => {
     expect(error).toMatchObject({ retriable: true });
     await resumed();
     const again = await stores.grants.rotate(rotateRequest(grant, 0));
-    expect(again).toMatchObject({ outcome: 'benign_retry', generation: 1 });
+    expect(again).toMatchObject({ outcome: 'rotated', generation: 1 });
   });
 
   it('do not call a revocation done, also not the kill switch of everybody', async () => {
