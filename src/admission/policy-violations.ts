@@ -1,6 +1,6 @@
 // What one ClientPolicy does not permit of one client, field by field. Which policy counts is policy.ts.
 
-import { isLoopback } from '../oauth/redirect-uri.ts';
+import { isLoopback, plainHost } from '../oauth/redirect-uri.ts';
 import { type ClientPolicySpec, isLeftOpen, type Permissions } from './client-policy.ts';
 import type { Fault } from './conditions.ts';
 import { formatDuration } from './duration.ts';
@@ -183,6 +183,8 @@ function redirectViolations(spec: OAuthClientSpec, rules: Rules): readonly Polic
 }
 
 function redirectFault(uri: string, rules: Rules): string | undefined {
+  const host = plainHost(uri);
+  if (host !== undefined) return listFault(rules, 'redirectHosts', 'The host', host);
   // What does not parse is named by admission itself (InvalidRedirectUri).
   const url = URL.parse(uri);
   if (url === null) return undefined;

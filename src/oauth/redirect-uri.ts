@@ -68,12 +68,25 @@ function webFault(uri: string, scheme: 'http' | 'https'): RedirectUriFault | und
   if (authority.includes('@')) return 'userinfo';
   const [, host = '', port] = /^(\[[^\]]*\]|[^:[]*)(?::(.*))?$/.exec(authority) ?? [];
   if (port !== undefined && !isPort(port)) return 'invalid_port';
+  if (PLAIN_HOST.test(host)) return scheme === 'http' ? 'http_not_loopback' : undefined;
   // Only the form a browser shows: no upper case, `127.1`, `2130706433`, `[0:0:0:0:0:0:0:1]`, no percent-encoding.
   if (host === '' || URL.parse(`${scheme}://${host}/`)?.hostname !== host) return 'invalid_host';
   // `shop.example.` is `shop.example` to the network and another host to every rule.
   if (host.startsWith('.') || host.endsWith('.') || host.includes('..')) return 'invalid_host';
   if (scheme === 'http' && !LOOPBACK_HOSTS.has(host)) return 'http_not_loopback';
   return undefined;
+}
+
+/** Names that every parser takes as they are: lower-case, with a dot, of letters in the end, and nothing in punycode. */
+const PLAIN_HOST = /^(?:[a-z0-9]+(?:-[a-z0-9]+)*\.)+[a-z]+$/;
+
+/**
+ * The host of an https address that needs no parser to be sure of it and leads elsewhere than to the person's own machine.
+ * Undefined says nothing: most addresses have one, and a parser is much the slower.
+ */
+export function plainHost(uri: string): string | undefined {
+  const host = uri.startsWith('https://') ? (authorityOf(uri) ?? '') : '';
+  return PLAIN_HOST.test(host) && !host.endsWith('.localhost') ? host : undefined;
 }
 
 function privateUseFault(uri: string): RedirectUriFault | undefined {

@@ -2,8 +2,10 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
   appendParameters,
+  isLoopback,
   isLoopbackOrPrivateUse,
   matchRedirectUri,
+  plainHost,
   redirectUriFault,
 } from '../../src/oauth/redirect-uri.ts';
 import { attacksOn, LOOPBACK_ATTACKS } from './redirect-attacks.ts';
@@ -250,6 +252,34 @@ describe('an address to register', () => {
       }),
       { numRuns: 500 },
     );
+  });
+});
+
+describe('a host that is told without a parser', () => {
+  it('is the one that a parser finds, and never the own machine', () => {
+    const names = fc.array(fc.constantFrom('a', 'b1', '0', '.', '.a', '-', 'xn--', 'localhost'), { maxLength: 5 });
+    const odd = ['A', ':', '80', '@', '/', '?', '#', '\\', '\t', '%41', 'ß', '。', '127.0.0.1', '[::1]'];
+    const rest = fc.tuple(names, fc.option(fc.constantFrom(...odd), { nil: '' }), names);
+    let told = 0;
+    fc.assert(
+      fc.property(fc.constantFrom('https://', 'https:/', 'http://'), rest, (scheme, [before, between, after]) => {
+        const uri = [scheme, ...before, between, ...after].join('');
+        const host = plainHost(uri);
+        if (host === undefined) return;
+        told++;
+        expect(host).toBe(URL.parse(uri)?.hostname);
+        expect(uri).toMatch(/^https:/);
+        expect(isLoopback(uri)).toBe(false);
+      }),
+      { numRuns: 20_000 },
+    );
+    expect(told).toBeGreaterThan(100);
+  });
+
+  it('leaves most addresses without need of one', () => {
+    expect(plainHost('https://shop.example/cb?x=1')).toBe('shop.example');
+    expect(plainHost('https://shop.example:8443/')).toBeUndefined();
+    expect(plainHost('https://app.localhost/')).toBeUndefined();
   });
 });
 
