@@ -63,9 +63,14 @@ export class ClaimLines<Member extends object> {
   #join(name: string, member: Member): void {
     const line = this.#lines.get(name);
     if (line === member || (line instanceof Line && line.has(member))) return;
+    if (line === undefined) {
+      const { placesFor, tell } = this.#options;
+      this.#lines.set(name, member);
+      tell(member, placesFor(member) <= 0);
+      return;
+    }
     this.#touched.add(name);
-    if (line === undefined) this.#lines.set(name, member);
-    else if (line instanceof Line) line.join(member);
+    if (line instanceof Line) line.join(member);
     else {
       const both = new Line(this.#options);
       both.join(line);

@@ -8,7 +8,7 @@ const PAGE = 500;
 
 export interface Listing {
   /** By their keys. */
-  readonly objects: ReadonlyMap<string, KubernetesObject>;
+  readonly objects: Map<string, KubernetesObject>;
   /** What a watch goes on from. */
   readonly resourceVersion: string;
 }

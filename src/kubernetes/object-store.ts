@@ -17,7 +17,7 @@ export interface ObjectChange {
 const SLICE = 250;
 
 export class ObjectStore {
-  readonly #objects = new Map<string, KubernetesObject>();
+  #objects = new Map<string, KubernetesObject>();
   readonly #prune: (object: KubernetesObject, key: string) => KubernetesObject;
   readonly #tell: (change: ObjectChange) => void;
 
@@ -62,15 +62,19 @@ export class ObjectStore {
    * @param options.signal ends it half-way
    */
   async replace(
-    objects: ReadonlyMap<string, KubernetesObject>,
+    objects: Map<string, KubernetesObject>,
     { nextTurn, signal }: { readonly nextTurn: () => Promise<unknown>; readonly signal: AbortSignal },
   ): Promise<void> {
+    const isFirst = this.#objects.size === 0;
     const isGone = ([key, { metadata }]: [string, KubernetesObject]) => objects.get(key)?.metadata.uid !== metadata.uid;
     const gone = [...this.#objects].filter(isGone);
+    const putFirst = (key: string, object: KubernetesObject) => this.#tell({ type: 'put', key, object });
+    // A first list need not be copied: it is the store.
+    if (isFirst) this.#objects = objects;
     let done = 0;
     for (const [list, take] of [
       [gone, this.#delete.bind(this)],
-      [objects, this.#put.bind(this)],
+      [objects, isFirst ? putFirst : this.#put.bind(this)],
     ] as const) {
       for (const [key, object] of list) {
         if (++done % SLICE === 0) await nextTurn();
