@@ -1,5 +1,6 @@
 // What a client of a running grantry sees while a replica of Redis that has to acknowledge stands still, and when it goes on.
 
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { until } from '../until.ts';
 import {
@@ -113,6 +114,18 @@ describeRedis('a client of grantry, while a replica of Redis that has to acknowl
     const [successor] = successors;
     expect([token, successor].map((each) => each?.split('.')[3])).toEqual(['0', '1']);
     expect((await settled('longgrace', refreshing(successor))).status).toBe(200);
+    expect(alertsAbout(token)).toEqual([]);
+  });
+
+  it('may refresh again also when its grace is long over, and nobody is alarmed', async () => {
+    const token = await tokenOf('twosecondgrace');
+    replica.pause();
+    expect(await ask('twosecondgrace', refreshing(token))).toMatchObject({ status: 503, retryAfter: '1' });
+    await sleep(3000);
+    await goesOn();
+    const { status, body } = await settled('twosecondgrace', refreshing(token));
+    expect([status, String(body.refresh_token).split('.')[3]]).toEqual([200, '1']);
+    expect((await settled('twosecondgrace', refreshing(body.refresh_token))).status).toBe(200);
     expect(alertsAbout(token)).toEqual([]);
   });
 

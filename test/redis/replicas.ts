@@ -16,13 +16,14 @@ const CALLBACK = 'https://shop.example/cb';
 const PERSON = { username: 'person', password: 'the password of a person', decision: 'allow' } as const;
 
 /** Clients: all confidential, allowed to skip the consent page; they differ in their tokens and in the grace. */
-export type ClientName = 'jwt' | 'opaque' | 'graceless' | 'shortgrace' | 'longgrace';
+export type ClientName = 'jwt' | 'opaque' | 'graceless' | 'shortgrace' | 'twosecondgrace' | 'longgrace';
 
 const TOKENS: Readonly<Record<ClientName, string>> = {
   jwt: '{}',
   opaque: '{accessTokenFormat: opaque}',
   graceless: '{refreshTokenReuseGrace: 0s}',
   shortgrace: '{refreshTokenReuseGrace: 1s}',
+  twosecondgrace: '{refreshTokenReuseGrace: 2s}',
   longgrace: '{refreshTokenReuseGrace: 60s}',
 };
 
