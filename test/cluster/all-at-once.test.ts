@@ -105,7 +105,7 @@ describeRedis('a thousand clients', () => {
       const listed = await Promise.all(namespaces.map((namespace) => list(pathIn(namespace))));
       return listed.flat().filter(isReady).length === CLIENTS;
     };
-    // A list of all of them is no small thing.
+    // Half a minute on two cores that do little else; and a list of all of them is no small thing.
     await until('all are ready', areReady, 200_000, 1000);
 
     const secrets = (

@@ -7,11 +7,10 @@ import { until } from '../until.ts';
 import { ApiServer } from './api-server.ts';
 import { Cluster, type Manifest } from './cluster.ts';
 import { type ControllerProcess, startController } from './controllers.ts';
+import { TAKES_OVER } from './limits.ts';
 import { sharedCluster } from './shared-cluster.ts';
 import { type TokenServerProcess, TokenServers } from './token-servers.ts';
 
-/** A leader that is killed is missed when its lease is over, 15 s later. */
-const TAKE_OVER = 60_000;
 const ROTATE = 'grantry.dev/rotate-requested-at';
 
 describeRedis('a controller', () => {
@@ -129,7 +128,7 @@ describeRedis('a controller', () => {
     await cluster.call('PATCH', pathOf('second'), { body: { metadata: { annotations: { [ROTATE]: 'once' } } } });
     await cluster.apply(client('late'));
 
-    await ready('late', TAKE_OVER);
+    await ready('late', TAKES_OVER);
     await until('the rotation was done', async () => (await secretOf('second')).revision > second.revision);
     expect(await leading()).not.toBe(leader);
     expect(await secretOf('first')).toEqual(first);
@@ -154,7 +153,7 @@ describeRedis('a controller', () => {
         leader = controllers[held.indexOf(1)];
         return leader !== undefined;
       },
-      TAKE_OVER,
+      TAKES_OVER,
     );
     if (leader === undefined) throw new Error('nobody leads');
     return leader;

@@ -10,6 +10,7 @@ import { ClientInstall } from './client-controllers.ts';
 import { Cluster } from './cluster.ts';
 import { type ControllerProcess, startController } from './controllers.ts';
 import { FaultProxy, type Match } from './fault-proxy.ts';
+import { ASKS_AGAIN, STARTS, TAKES_OVER } from './limits.ts';
 import { SecretHistory } from './secret-history.ts';
 import { sharedCluster } from './shared-cluster.ts';
 
@@ -33,7 +34,7 @@ async function leaderOf(controllers: readonly ControllerProcess[]): Promise<Cont
       for (const each of controllers) if (await leads(each)) leader = each;
       return leader !== undefined;
     },
-    40_000,
+    TAKES_OVER,
   );
   return leader as ControllerProcess;
 }
@@ -113,7 +114,7 @@ describe('two controllers', () => {
       const others = controllers.filter((each) => each !== leader);
       await disturb(both.find(({ controller }) => controller === leader) as Behind, () => leaderOf(others));
       await applied;
-      await until('all are ready', async () => (await readyIn(team)).length === names.length, 100_000, 500);
+      await until('all are ready', async () => (await readyIn(team)).length === names.length, TAKES_OVER, 500);
       const told = await history.upToNow();
       expect([...told.keys()].sort()).toEqual((await readyIn(team)).toSorted());
       const terms = controllers.flatMap(({ process }) => process.output.match(/"msg":"leading"/g) ?? []).length;
@@ -125,7 +126,7 @@ describe('two controllers', () => {
       const annotations = { 'grantry.dev/rotate-requested-at': 'after the fail-over' };
       await install.apply(team, 'app-0', {}, { annotations });
       const isRotated = async () => (await install.secret(team, 'app-0-oauth'))?.data['client-secret'] !== before;
-      await until('the rotation is not missed', isRotated, 60_000);
+      await until('the rotation is not missed', isRotated, TAKES_OVER);
     },
     180_000,
   );
@@ -174,11 +175,11 @@ describe('a controller', () => {
       const said = await readiness(controller);
       return parts.every((part) => part.test(said));
     };
-    await until('it says so', saysSo, 40_000);
+    await until('it says so', saysSo, STARTS);
     await until('the log says so', () => controller.process.output.includes('list oauthclients.grantry.dev'));
     const { resourceVersion: _, uid: __, creationTimestamp: ___, managedFields: ____, ...metadata } = binding.metadata;
     await cluster.apply({ ...binding, metadata });
-    await controller.ready();
+    await controller.ready(ASKS_AGAIN);
   });
 
   it('says that the CRDs are missing, and goes on by itself once they are there', async () => {
@@ -188,12 +189,12 @@ describe('a controller', () => {
       const install = await ClientInstall.make(own);
       const controller = await startController(install);
       const saysSo = async () => /^503.*are its CRDs installed/s.test(await readiness(controller));
-      await until('it says so', saysSo, 40_000);
+      await until('it says so', saysSo, STARTS);
       const impatient = await startController(install);
       await until('it answers', async () => (await readiness(impatient)).startsWith('503'));
       expect(await impatient.process.end('SIGTERM')).toBe(0);
       await own.applyCrds();
-      await controller.ready();
+      await controller.ready(ASKS_AGAIN);
       expect(await controller.process.end('SIGTERM')).toBe(0);
     } finally {
       await endProcesses();
@@ -205,7 +206,7 @@ describe('a controller', () => {
     const install = await ClientInstall.make(cluster);
     const url = `https://127.0.0.1:${await freePort()}`;
     const controller = await startController(install, { url });
-    await until('it says so', async () => /^503.*ECONNREFUSED/s.test(await readiness(controller)), 40_000);
+    await until('it says so', async () => /^503.*ECONNREFUSED/s.test(await readiness(controller)), STARTS);
     expect((await fetch(`${controller.admin}/livez`)).status).toBe(200);
     expect(await controller.process.end('SIGTERM')).toBe(0);
   });

@@ -10,6 +10,7 @@
 import { freePort } from '../free-port.ts';
 import { GrantryProcess } from '../processes/grantry-process.ts';
 import { until } from '../until.ts';
+import { STARTS } from './limits.ts';
 import type { TokenServerProcess, TokenServers } from './token-servers.ts';
 
 /** One running controller. */
@@ -18,7 +19,7 @@ export interface ControllerProcess {
   /** `http://127.0.0.1:<admin port>` */
   readonly admin: string;
   /** Waits until `/readyz` is green. */
-  ready(): Promise<void>;
+  ready(limit?: number): Promise<void>;
   metric(name: string): Promise<number | undefined>;
 }
 
@@ -58,9 +59,9 @@ export async function startController(
   };
   return {
     ...{ process, admin },
-    async ready() {
+    async ready(limit = STARTS) {
       const isReady = async () => (await ask('/readyz')).status === 200;
-      await until('the controller is ready', isReady, 30_000).catch(async (error: Error) => {
+      await until('the controller is ready', isReady, limit).catch(async (error: Error) => {
         throw new Error(`${error.message}\n${(await ask('/readyz')).text}\n${process.output}\n${process.errors}`);
       });
     },

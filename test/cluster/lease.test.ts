@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { LEASES, resourcePath } from '../../src/kubernetes/resources.ts';
 import { until } from '../until.ts';
+import { TAKES_OVER } from './limits.ts';
 import { sharedCluster } from './shared-cluster.ts';
 
 /** A process of lease-candidate.ts, and what it said. */
@@ -78,7 +79,7 @@ describe('an election between processes', () => {
     const other = candidate('other');
     await until('other looks on', async () => (await lease()).holderIdentity === 'one');
     one.process.kill('SIGSTOP');
-    await until('other leads', () => other.said('write').length > 0, 40_000);
+    await until('other leads', () => other.said('write').length > 0, TAKES_OVER);
     expect(await lease()).toMatchObject({ holderIdentity: 'other', leaseTransitions: 1, leaseDurationSeconds: 15 });
     one.process.kill('SIGCONT');
     await until('one knows', () => one.said('stopped').length > 0);

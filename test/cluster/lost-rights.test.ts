@@ -8,6 +8,7 @@ import { ClientInstall } from './client-controllers.ts';
 import { startController } from './controllers.ts';
 import { FaultProxy, watchOf } from './fault-proxy.ts';
 import { narrow } from './installation.ts';
+import { ASKS_AGAIN } from './limits.ts';
 import { sharedCluster } from './shared-cluster.ts';
 import { TokenServers } from './token-servers.ts';
 
@@ -62,7 +63,7 @@ describeRedis('a right that is taken away while all is running', () => {
       [server, 'grantry-server'],
       [controller, 'grantry-controller'],
     ] as const) {
-      await until('it is named', async () => lineOf(account).test(await said(admin)), 30_000);
+      await until('it is named', async () => lineOf(account).test(await said(admin)), ASKS_AGAIN);
       expect(await said(admin)).toMatch(/^200 /);
       await process.printed(/watch oauthclients\.grantry\.dev .*403 Forbidden/);
       const metrics = await (await fetch(`${admin}/metrics`)).text();
@@ -78,10 +79,10 @@ describeRedis('a right that is taken away while all is running', () => {
     expect((await server.token(steady)).status).toBe(200);
 
     await cluster.apply(...taken.map((binding) => givenBack(binding)));
-    await until('the suspension is heard of', async () => (await server.token(steady)).status === 401, 60_000);
+    await until('the suspension is heard of', async () => (await server.token(steady)).status === 401, ASKS_AGAIN);
     await clients.whenReady(team, 'meanwhile');
     for (const { admin } of [server, controller]) {
-      await until('it is well again', async () => /^200 [\s\S]*^kubernetes: ok$/m.test(await said(admin)), 60_000);
+      await until('it is well again', async () => /^200 [\s\S]*^kubernetes: ok$/m.test(await said(admin)), ASKS_AGAIN);
     }
   }, 180_000);
 });

@@ -12,6 +12,7 @@ import { until } from '../until.ts';
 import { ApiServer } from './api-server.ts';
 import { Cluster } from './cluster.ts';
 import { FaultProxy, listOf, watchOf } from './fault-proxy.ts';
+import { ASKS_AGAIN } from './limits.ts';
 import { sharedCluster } from './shared-cluster.ts';
 
 /** A reflector of the ConfigMaps of a namespace, and what it told. */
@@ -212,7 +213,7 @@ describe('a reflector of a real API server', () => {
       roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'follower' },
       subjects: [{ kind: 'ServiceAccount', namespace, name: 'nobody' }],
     });
-    await until('it is ready', () => follower.reflector.synced, 40_000);
+    await until('it is ready', () => follower.reflector.synced, ASKS_AGAIN);
     await until('nothing is wrong any more', () => follower.reflector.fault === undefined);
   });
 
@@ -258,7 +259,7 @@ describe('a reflector of a real API server', () => {
       if (Math.random() < 0.2) proxy.clear();
     }
     proxy.clear();
-    await agreed({ limit: 40_000 });
+    await agreed({ limit: ASKS_AGAIN });
     expect(follower.restarts.length).toBeGreaterThan(0);
   });
 });
@@ -290,8 +291,8 @@ describe('a reflector of an API server that dies', () => {
         }
       };
       await expect(frames()).rejects.toMatchObject({ status: 410, verb: 'watch' });
-      await until('it follows', () => follower.state.join() === 'a=2', 40_000);
-      await until('nothing is wrong any more', () => follower.reflector.fault === undefined, 40_000);
+      await until('it follows', () => follower.state.join() === 'a=2', ASKS_AGAIN);
+      await until('nothing is wrong any more', () => follower.reflector.fault === undefined, ASKS_AGAIN);
     } finally {
       await follower.stop();
       await server.stop();

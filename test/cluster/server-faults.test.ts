@@ -6,6 +6,7 @@ import { until } from '../until.ts';
 import { ApiServer } from './api-server.ts';
 import { Cluster } from './cluster.ts';
 import { FaultProxy } from './fault-proxy.ts';
+import { ASKS_AGAIN } from './limits.ts';
 import { sharedCluster } from './shared-cluster.ts';
 import { type AClient, type TokenServerProcess, TokenServers } from './token-servers.ts';
 
@@ -69,15 +70,15 @@ describe('a token server whose API server goes away', () => {
     expect((await first.readiness()).status).toBe(200);
     expect((await late.readiness()).status).toBe(503);
     await server.start();
-    await late.ready(45_000);
+    await late.ready(ASKS_AGAIN);
     const statuses = await requests.end();
     expect(statuses.length).toBeGreaterThan(100);
     expect(new Set(statuses)).toEqual(new Set([200]));
     const next = await install.client(tenant, 'next');
     for (const each of [first, late]) {
-      await until('the next client is served', async () => (await each.token(next)).status === 200, 45_000);
+      await until('the next client is served', async () => (await each.token(next)).status === 200, ASKS_AGAIN);
     }
-    await until('it is well again', async () => /^kubernetes: ok$/m.test((await first.readiness()).text), 45_000);
+    await until('it is well again', async () => /^kubernetes: ok$/m.test((await first.readiness()).text), ASKS_AGAIN);
   }, 240_000);
 });
 
@@ -107,7 +108,7 @@ describe('a token server that is refused', () => {
     await server.saysUnready(new RegExp(`^registry: .*${line}`, 'm'));
     await server.process.printed(new RegExp(line));
     await cluster.call('PATCH', path, { body: { rules: body.rules } });
-    await server.ready(60_000);
+    await server.ready(ASKS_AGAIN);
   }, 120_000);
 
   it('says that its credentials are not believed', async () => {
@@ -162,7 +163,7 @@ describe('a token server on an API server without the CRDs', () => {
       await cluster.applyCrds();
       await install.writePepper();
       await install.writeKey();
-      await started.ready(60_000);
+      await started.ready(ASKS_AGAIN);
     } finally {
       await install?.stop();
       await server.stop();

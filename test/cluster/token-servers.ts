@@ -20,6 +20,7 @@ import { type RedisServer, startRedis } from '../redis/servers.ts';
 import { until } from '../until.ts';
 import type { Cluster, Manifest } from './cluster.ts';
 import { type Installation, install } from './installation.ts';
+import { STARTS } from './limits.ts';
 
 /** What an issuer that is never asked by its name is called. */
 const ISSUER = 'https://id.example';
@@ -227,8 +228,8 @@ function running(process: GrantryProcess, url: string, admin: string): TokenServ
   return {
     ...{ process, url, admin, readiness },
     saysUnready: (line) =>
-      wait(`/readyz says ${line}`, ({ status, text }) => status === 503 && line.test(text), 30_000),
-    ready: (limit = 30_000) => wait('it is ready', ({ status }) => status === 200, limit),
+      wait(`/readyz says ${line}`, ({ status, text }) => status === 503 && line.test(text), STARTS),
+    ready: (limit = STARTS) => wait('it is ready', ({ status }) => status === 200, limit),
     async token({ clientId, secret }, form = {}) {
       const response = await fetch(`${url}/token`, {
         method: 'POST',
