@@ -1,6 +1,7 @@
 // `npm run test:e2e`: the suite in test/e2e/ against a whole Kubernetes. With KUBECONFIG it is that one, which then has the
 // image GRANTRY_E2E_IMAGE (default grantry:e2e) or can pull it, and likewise GRANTRY_E2E_REDIS_IMAGE (default redis:7).
-// Without, `scripts/cluster` makes one, and it is ended afterwards unless it was up before or `--keep` is said.
+// Without, the line of README makes one (`scripts/cluster`), and it is ended afterwards unless it was up before or `--keep`
+// is said. One run at a time: another one of this machine is waited for, one of another machine is refused.
 // Helm is the one in HELM, else the newer of those that the chart is tested with. Other arguments go to vitest: `npm run
 // test:e2e -- test/e2e/tokens.test.ts`.
 
@@ -9,8 +10,10 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { installGo } from './apt.mjs';
+import { cacheFolder } from './cache-folder.mjs';
 import { chartAssets } from './chart-assets.mjs';
 import { chooseCluster } from './clusters.mjs';
+import { lock } from './lock.mjs';
 import { setUpPrograms } from './test-setup.mjs';
 import { fail, installPackages, modernNode, root, run } from './toolchain.mjs';
 
@@ -28,6 +31,7 @@ if (whyNot !== undefined) skip(whyNot);
 else process.exitCode = await runSuite().catch((error) => fail(error.message));
 
 async function runSuite() {
+  const unlock = await lock(cacheFolder('grantry-cluster', 'e2e'), 'another npm run test:e2e is at it');
   // Ctrl-C ends what runs just now; what was started is ended all the same.
   process.on('SIGINT', () => {});
   const wasUp = process.env.KUBECONFIG !== undefined || cluster('status').status === 0;
@@ -47,6 +51,7 @@ async function runSuite() {
   } finally {
     if (existsSync(FIGURES)) console.log(`\nFigures:\n${readFileSync(FIGURES, 'utf8').replaceAll(/^(?=.)/gm, '  ')}`);
     if (!wasUp && !keep) cluster('down');
+    unlock();
   }
 }
 
@@ -63,12 +68,18 @@ function givenCluster() {
 async function ownCluster() {
   // Chromium among them.
   await setUpPrograms();
-  const { status, stdout } = cluster('up');
-  if (status !== 0 || cluster('image').status !== 0) throw new Error('there is no cluster; the reason is above');
-  const facts = Object.fromEntries(
-    [...stdout.matchAll(/^export (\w+)=(.*)$/gm)].map(([, name, value]) => [name, value]),
-  );
-  return { kubeconfig: facts.KUBECONFIG, kubectl: facts.KUBECTL };
+  const [line] = readFileSync(join(root, 'README.md'), 'utf8').match(/^eval "\$\(scripts\/cluster up\)".*$/m) ?? [];
+  if (line === undefined) throw new Error('README.md shows no line that makes a cluster');
+  console.log(`grantry: ${line}`);
+  // What the line leaves behind in the shell is what people go on with.
+  const thenTell = `${line} && "$NODE" --print 'JSON.stringify(process.env)'`;
+  const { status, stdout } = spawnSync('bash', ['-c', thenTell], {
+    ...{ cwd: root, encoding: 'utf8', env: { ...process.env, NODE: process.execPath } },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  if (status !== 0) throw new Error('there is no cluster; the reason is above');
+  const { KUBECONFIG: kubeconfig, KUBECTL: kubectl } = JSON.parse(stdout);
+  return { kubeconfig, kubectl };
 }
 
 function newestHelm() {

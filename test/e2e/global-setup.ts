@@ -2,9 +2,10 @@
 
 import type { TestProject } from 'vitest/node';
 import { diagnose, forgetResults } from './diagnosis.ts';
-import { createNamespace, deleteNamespaces, kubectl, OURS, outcomeOf, run } from './kubectl.ts';
-import { readmeCommands } from './readme.ts';
+import { deleteNamespaces, find, kubectl, OURS, outcomeOf, RESTRICTED, run } from './kubectl.ts';
+import { readmeCommands } from './printed.ts';
 import { sharedInstall } from './shared-install.ts';
+import { beginTurn, endTurn } from './turn.ts';
 
 /** In the words of Helm 3 and 4. */
 const ANY_STATE = ['--deployed', '--failed', '--pending', '--uninstalling'];
@@ -12,22 +13,41 @@ const EXAMPLES = 'examples/quickstart/';
 
 export async function setup(project: TestProject): Promise<void> {
   forgetResults();
-  await removeEverything();
+  await beginTurn();
   try {
-    const [, install = '', apply = ''] = readmeCommands().install;
-    await createNamespace(sharedInstall.namespace);
+    await removeEverything();
+    await installAsPrinted(project);
+  } catch (error) {
+    await endTurn();
+    throw error;
+  }
+}
+
+async function installAsPrinted(project: TestProject): Promise<void> {
+  const { namespace } = sharedInstall;
+  if ((await find('namespace', namespace)) !== undefined) {
+    throw new Error(`the namespace ${namespace} is there already, and no run of this suite has made it`);
+  }
+  const [, install = '', apply = ''] = readmeCommands().install;
+  try {
     const began = performance.now();
-    await run('bash', ['-c', `${install} ${otherImages()}`]);
+    await run('bash', ['-c', [install, otherImages()].filter(Boolean).join(' ')]);
     project.provide('installSeconds', (performance.now() - began) / 1000);
     await run('bash', ['-c', apply]);
   } catch (error) {
     await diagnose('install');
     throw error;
+  } finally {
+    await outcomeOf('kubectl', ['label', 'namespace', namespace, OURS]);
   }
+  // The API server looks at the pods that run, and warns of those that it would not let in any more.
+  const { errors } = await outcomeOf('kubectl', ['label', 'namespace', namespace, RESTRICTED]);
+  project.provide('notRestricted', errors);
 }
 
 export async function teardown(): Promise<void> {
   if (process.env.GRANTRY_E2E_KEEP !== 'yes') await removeEverything();
+  await endTurn();
 }
 
 /** In a cluster that cannot have the image README names. */

@@ -1,11 +1,9 @@
 // `helm install` as README prints it: what runs afterwards, and what is Ready.
 
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { expect, inject, it } from 'vitest';
 import { figure } from './diagnosis.ts';
 import { apply, canI, createNamespace, get, kubectl, list } from './kubectl.ts';
-import { readmeCommands } from './readme.ts';
+import { readmeCommands, runPrinted } from './printed.ts';
 import { sharedInstall } from './shared-install.ts';
 
 const { namespace } = sharedInstall;
@@ -20,6 +18,7 @@ interface Rule {
 
 it('two token servers, two controllers and a Redis run where only restricted pods may', async () => {
   figure(`helm install until all was ready: ${inject('installSeconds').toFixed(1)} s`);
+  expect(inject('notRestricted')).toBe('');
   const { metadata } = await get('namespace', namespace);
   expect(metadata.labels).toMatchObject({ 'pod-security.kubernetes.io/enforce': 'restricted' });
   const parts = { server: 2, controller: 2, redis: 1 } as const;
@@ -43,15 +42,7 @@ it('every example is Ready', async () => {
 });
 
 it('the commands that README prints get a token', async () => {
-  const shell = spawn('bash', ['-c', readmeCommands().token], { detached: true });
-  let output = '';
-  shell.stdout.setEncoding('utf8').on('data', (text) => {
-    output += text;
-  });
-  await once(shell, 'exit');
-  // What was left running in the background has our process group.
-  if (shell.pid !== undefined) process.kill(-shell.pid);
-  expect(output).toMatch(/\{"access_token":"eyJ/);
+  expect(await runPrinted(readmeCommands().token)).toMatch(/\{"access_token":"eyJ/);
 });
 
 it('the admin port is closed to all but named peers, by NetworkPolicies', async () => {

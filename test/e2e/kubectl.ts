@@ -98,9 +98,12 @@ export async function secretValue(namespace: string, name: string, key: string):
 /** What selects the namespaces that tests made. */
 export const OURS = 'grantry-e2e=true';
 
-/** A new namespace that takes pods of the restricted Pod Security standard only. */
+/** The label of namespaces that take pods of the restricted Pod Security standard only. */
+export const RESTRICTED = 'pod-security.kubernetes.io/enforce=restricted';
+
+/** A new namespace of ours that takes pods of the restricted Pod Security standard only. */
 export async function createNamespace(name: string): Promise<string> {
-  const labels = { 'pod-security.kubernetes.io/enforce': 'restricted', 'grantry-e2e': 'true' };
+  const labels = Object.fromEntries([OURS, RESTRICTED].map((label) => label.split('=')));
   await apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels } });
   return name;
 }

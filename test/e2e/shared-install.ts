@@ -13,5 +13,7 @@ declare module 'vitest' {
   interface ProvidedContext {
     /** From the start of `helm install` until all was ready. */
     installSeconds: number;
+    /** What the API server said of its pods when restricted Pod Security was enforced: nothing, if all keep to it. */
+    notRestricted: string;
   }
 }
