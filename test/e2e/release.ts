@@ -18,7 +18,7 @@ import { IMAGE } from './pods.ts';
 
 const CHART = join(import.meta.dirname, '../../charts/grantry');
 /** The stand-in or the mirror of it that the cluster has. */
-const REDIS_IMAGE = process.env.GRANTRY_E2E_REDIS_IMAGE ?? 'redis:7';
+export const REDIS_IMAGE = process.env.GRANTRY_E2E_REDIS_IMAGE ?? 'redis:7';
 const ADMIN_PORT = 9401;
 const LIMIT = `--timeout=${PATIENCE / 1000}s`;
 /** Until everything is ready, or gone. */
