@@ -9,19 +9,15 @@
 import type { AcceptedVerifier } from '../admission/client-verifier.ts';
 import { generateClientSecret, secretVerifier } from '../oauth/client-secret.ts';
 import type { Random } from '../oauth/ports.ts';
+import { changed, expiring, following, type Grace, indexOfSecret, kept, withoutExpired } from './credential-changes.ts';
 import type { CredentialState, RotationRequests } from './credential-state.ts';
 
-/** So many secrets of one client count at a time, however often its owner asks for a new one. */
-const VERIFIERS_KEPT = 4;
-
 /** What is, and what the owner wants. Times are epoch milliseconds. */
-export interface RotationInput {
+export interface RotationInput extends Grace {
   readonly uid: string;
-  readonly now: number;
   readonly random: Random;
   /** Undefined: only on request. */
   readonly intervalSeconds: number | undefined;
-  readonly gracePeriodSeconds: number;
   readonly requests: RotationRequests;
   readonly stored: CredentialState | undefined;
   /** The secret in the owner's Secret that this client may be known by; undefined when there is none. */
@@ -72,7 +68,7 @@ export function rotationStep(input: RotationInput): RotationStep {
   if (stored === undefined) return firstStep(input);
   const state = withoutExpired(stored, now);
   if (isNew(requests.rotateNow, stored.handled.rotateNow)) return cut(input, state);
-  const held = present === undefined ? undefined : indexOf(input.uid, present, state.verifiers);
+  const held = present === undefined ? undefined : indexOfSecret(input.uid, present, state.verifiers);
   if (present !== undefined && held === undefined && input.isLeftBehind) return adopt(input, state, present);
   if (isOnItsWay(state)) return stepOnTheWay(input, state, held);
   if (present !== undefined && isToStay(state, held)) return reinstate(input, state, { present, held });
@@ -101,7 +97,7 @@ function firstStep(input: RotationInput): RotationStep {
 /** A Secret that came back keeps its value, also where another was made for it meanwhile. */
 function adopt(input: RotationInput, state: CredentialState, present: string): RotationStep {
   const entry = entryOf(input, state, present);
-  const verifiers = kept(entry, expiring(state.verifiers, input.now, input.gracePeriodSeconds));
+  const verifiers = kept(entry, expiring(state.verifiers, input));
   const store = { ...changed(state, verifiers, state.handled), rotatedAt: input.now, handedOut: entry.revision };
   return step(input, { outcome: 'adopted', value: present, store });
 }
@@ -115,9 +111,9 @@ function stepOnTheWay(input: RotationInput, state: CredentialState, held: number
     return step(input, { outcome: 'rotated', value: present, settle: handedOut(input, state, held) });
   }
   if (present === undefined || held !== 1) return repair(input, state, older);
-  if (undelivered === undefined || indexOf(input.uid, undelivered, state.verifiers) !== 0) {
+  if (undelivered === undefined || indexOfSecret(input.uid, undelivered, state.verifiers) !== 0) {
     // It may still arrive: who reads it then is not to be refused.
-    const abandoned = expiring(newest === undefined ? [] : [newest], input.now, input.gracePeriodSeconds);
+    const abandoned = expiring(newest === undefined ? [] : [newest], input);
     return begin(input, { ...state, verifiers: [...older, ...abandoned] }, present);
   }
   if (!input.isServed) return { ...step(input, { outcome: 'kept', value: present }), undelivered };
@@ -126,10 +122,10 @@ function stepOnTheWay(input: RotationInput, state: CredentialState, held: number
 
 /** What is stored once the owner has this one of the secrets: the others end with the grace. */
 function handedOut(input: RotationInput, state: CredentialState, index: number): CredentialState {
-  const { now, gracePeriodSeconds, requests } = input;
+  const { now, requests } = input;
   const current = state.verifiers[index];
   const others = state.verifiers.filter((each) => each !== current);
-  const verifiers = kept(current, expiring(others, now, gracePeriodSeconds));
+  const verifiers = kept(current, expiring(others, input));
   return { ...changed(state, verifiers, requests), rotatedAt: now, handedOut: current?.revision ?? 0 };
 }
 
@@ -145,7 +141,7 @@ function begin(input: RotationInput, state: CredentialState, present: string): R
 
 function repair(input: RotationInput, state: CredentialState, older: readonly AcceptedVerifier[]): RotationStep {
   const { made, entry } = newSecret(input, state);
-  const verifiers = kept(entry, expiring(older, input.now, input.gracePeriodSeconds));
+  const verifiers = kept(entry, expiring(older, input));
   const store = { ...changed(state, verifiers, input.requests), rotatedAt: input.now };
   return step(input, { outcome: 'repaired', value: made, store });
 }
@@ -153,7 +149,7 @@ function repair(input: RotationInput, state: CredentialState, older: readonly Ac
 /** A secret that is stored already and could not be written before. */
 function handOut(input: RotationInput, state: CredentialState): RotationStep | undefined {
   const { uid, undelivered } = input;
-  if (undelivered === undefined || indexOf(uid, undelivered, state.verifiers) !== 0 || isEnding(state))
+  if (undelivered === undefined || indexOfSecret(uid, undelivered, state.verifiers) !== 0 || isEnding(state))
     return undefined;
   const isFirst = state.verifiers[0]?.revision === 1;
   return step(input, { outcome: isFirst ? 'created' : 'repaired', value: undelivered });
@@ -166,7 +162,7 @@ function reinstate(
   { present, held }: { readonly present: string; readonly held: number },
 ): RotationStep {
   const { expiresAt: _, ...entry } = state.verifiers[held] as AcceptedVerifier;
-  const newer = expiring(state.verifiers.slice(0, held), input.now, input.gracePeriodSeconds);
+  const newer = expiring(state.verifiers.slice(0, held), input);
   const verifiers = [entry, ...newer, ...state.verifiers.slice(held + 1)];
   const store = { ...changed(state, verifiers, state.handled), handedOut: entry.revision };
   return step(input, { outcome: 'kept', value: present, store });
@@ -234,103 +230,6 @@ function newSecret(input: RotationInput, state: CredentialState) {
   return { made, entry: entryOf(input, state, made) };
 }
 
-/** The verifier of a secret that is not known yet, with the next number. */
 function entryOf({ uid, stored }: RotationInput, { verifiers }: CredentialState, secret: string): AcceptedVerifier {
-  // Also of those that ended by now: no two have the same number.
-  const known = [...(stored?.verifiers ?? []), ...verifiers];
-  const revision = Math.max(0, ...known.map((verifier) => verifier.revision)) + 1;
-  return { verifier: secretVerifier(uid, secret), revision };
-}
-
-function changed(
-  state: CredentialState,
-  verifiers: readonly AcceptedVerifier[],
-  { rotateAt, rotateNow }: RotationRequests,
-): CredentialState {
-  const handled = { rotateAt: rotateAt ?? state.handled.rotateAt, rotateNow: rotateNow ?? state.handled.rotateNow };
-  return { ...state, revision: state.revision + 1, verifiers, handled };
-}
-
-function withoutExpired(state: CredentialState, now: number): CredentialState {
-  const verifiers = state.verifiers.filter(({ expiresAt }) => expiresAt === undefined || expiresAt > now);
-  return verifiers.length === state.verifiers.length ? state : { ...state, revision: state.revision + 1, verifiers };
-}
-
-/** All end with the grace at the latest. */
-function expiring(
-  verifiers: readonly AcceptedVerifier[],
-  now: number,
-  gracePeriodSeconds: number,
-): readonly AcceptedVerifier[] {
-  const end = now + gracePeriodSeconds * 1000;
-  const ending = verifiers.map((accepted) => ({ ...accepted, expiresAt: Math.min(accepted.expiresAt ?? end, end) }));
-  return ending.filter(({ expiresAt }) => expiresAt > now);
-}
-
-function kept(newest: AcceptedVerifier | undefined, older: readonly AcceptedVerifier[]): readonly AcceptedVerifier[] {
-  return [...(newest === undefined ? [] : [newest]), ...older].slice(0, VERIFIERS_KEPT);
-}
-
-/**
- * What is stored of a client whose Secret somebody else replaced: every secret it had ends with the grace. They stay
- * stored, so that their numbers are not given out again.
- * @returns undefined when that is what is stored
- */
-export function endingCredentials(
-  stored: CredentialState,
-  { now, gracePeriodSeconds }: Pick<RotationInput, 'now' | 'gracePeriodSeconds'>,
-): CredentialState | undefined {
-  if (stored.verifiers.every(({ expiresAt }) => expiresAt !== undefined)) return undefined;
-  const end = now + gracePeriodSeconds * 1000;
-  const verifiers = stored.verifiers.map((each) => ({ ...each, expiresAt: Math.min(each.expiresAt ?? end, end) }));
-  return { ...stored, revision: stored.revision + 1, verifiers };
-}
-
-/**
- * What is stored for a Secret of the owner's own: its verifiers, newest first, as they are.
- * @returns undefined when that is what is stored
- */
-export function existingCredentials(
-  stored: CredentialState | undefined,
-  verifiers: readonly Uint8Array[],
-  { now, requests }: Pick<RotationInput, 'now' | 'requests'>,
-): CredentialState | undefined {
-  const known = stored?.verifiers ?? [];
-  const isKnown = (accepted: AcceptedVerifier | undefined, verifier: Uint8Array) =>
-    accepted !== undefined && Buffer.from(verifier).equals(accepted.verifier);
-  const isSame = known.length === verifiers.length && verifiers.every((each, index) => isKnown(known[index], each));
-  if (isSame && known.every(({ expiresAt }) => expiresAt === undefined)) return undefined;
-  const next = Math.max(0, ...known.map(({ revision }) => revision)) + 1;
-  const accepted = verifiers.map((verifier) => ({
-    verifier,
-    revision: known.find((each) => isKnown(each, verifier))?.revision ?? next,
-  }));
-  const isNewest = isKnown(known[0], verifiers[0] ?? new Uint8Array());
-  return {
-    revision: (stored?.revision ?? 0) + 1,
-    verifiers: accepted,
-    rotatedAt: isNewest && stored !== undefined ? stored.rotatedAt : now,
-    handedOut: 0,
-    // Nothing of it is ours to rotate.
-    handled: requests,
-    writtenFields: undefined,
-  };
-}
-
-/**
- * The secret before the present one, while it still works.
- * @param candidates secrets that are known, the likeliest first
- */
-export function previousSecret(
-  uid: string,
-  state: Pick<CredentialState, 'verifiers'>,
-  candidates: readonly (string | undefined)[],
-): string | undefined {
-  return candidates.find((secret) => secret !== undefined && (indexOf(uid, secret, state.verifiers) ?? 0) > 0);
-}
-
-function indexOf(uid: string, secret: string, verifiers: readonly AcceptedVerifier[]): number | undefined {
-  const wanted = Buffer.from(secretVerifier(uid, secret));
-  const index = verifiers.findIndex(({ verifier }) => wanted.equals(verifier));
-  return index === -1 ? undefined : index;
+  return following(uid, secret, [...(stored?.verifiers ?? []), ...verifiers]);
 }

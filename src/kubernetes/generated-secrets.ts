@@ -8,7 +8,7 @@ import { secretOfAnother } from '../admission/credentials.ts';
 import type { OAuthClientManifest } from '../admission/oauth-client.ts';
 import type { Clock, Random } from '../oauth/ports.ts';
 import type { KubernetesApi } from './client.ts';
-import { endingCredentials, type RotationInput, type RotationStep, rotationStep } from './client-rotation.ts';
+import { type RotationStep, rotationStep } from './client-rotation.ts';
 import {
   type ClientSecretObject,
   clientSecretObject,
@@ -17,15 +17,17 @@ import {
   unwantedOwners,
 } from './client-secret-object.ts';
 import { ContestedSecrets, contestFault } from './contested-secrets.ts';
-import type { CredentialOwner, CredentialState } from './credential-state.ts';
+import { endingCredentials } from './credential-changes.ts';
+import type { CredentialState } from './credential-state.ts';
 import type { CredentialOutcome, CredentialSubject } from './credential-subject.ts';
 import type { FormerSecrets } from './former-secrets.ts';
 import { holdsDeadSecret, presentSecret, previousOf } from './held-secrets.ts';
-import { ownershipOf, writeSecret } from './owner-secrets.ts';
+import { ownershipOf, type SecretOwnership, writeSecret } from './owner-secrets.ts';
 import { isTaken, writeFault } from './refused-calls.ts';
-import { type KubernetesObject, SECRETS } from './resources.ts';
+import { type KubernetesObject, type OwnerReference, SECRETS } from './resources.ts';
 import { rotationRequests } from './rotation-requests.ts';
 import type { SettledCredentials } from './settled-credentials.ts';
+import { UndeliveredSecrets } from './undelivered-secrets.ts';
 import type { VerifierSecrets } from './verifier-secrets.ts';
 import type { ObjectView } from './watched.ts';
 
@@ -47,64 +49,73 @@ export interface GeneratedSecretsOptions {
   readonly assertMayWrite: () => void;
 }
 
-/** How often a rotation asks whether the replicas are there: at first, and the longer it takes the less often. */
-const WAITING_MILLISECONDS = 250;
-const LONGEST_WAITING_MILLISECONDS = 30_000;
 /** How long it is before what the API server refused is tried again. */
 const REFUSED_MILLISECONDS = 60_000;
 const GRACE_SECONDS = 86_400;
 
+/** What there is of a client's Secret when it is looked at. */
+interface Found {
+  readonly name: string;
+  readonly present: KubernetesObject | undefined;
+  readonly ownership: SecretOwnership | undefined;
+  /** The present one, or the one that the client had under another name. */
+  readonly known: KubernetesObject | undefined;
+  /** It was not looked for, because nobody knows of one. */
+  readonly isNew: boolean;
+}
+
+/** What the Secret is to be. */
+interface Wanted {
+  readonly secret: ClientSecretObject;
+  readonly writtenFields: string;
+  /** Owners that it is not to have. */
+  readonly owners: readonly OwnerReference[];
+  /** Whether it is not that yet. */
+  readonly isDue: boolean;
+}
+
 export class GeneratedSecrets {
   readonly #options: GeneratedSecretsOptions;
-  /** New secrets that their owners do not have yet, by uid. */
-  readonly #undelivered = new Map<string, { readonly secret: string; readonly since: number }>();
+  readonly #undelivered: UndeliveredSecrets;
   readonly #contested: ContestedSecrets;
 
   constructor(options: GeneratedSecretsOptions) {
     this.#options = options;
+    this.#undelivered = new UndeliveredSecrets(options.clock);
     this.#contested = new ContestedSecrets(options.clock);
   }
 
   forget(uid: string): void {
     this.#contested.forget(uid);
-    this.#undelivered.delete(uid);
+    this.#undelivered.forget(uid);
     this.#options.formerSecrets.forget(uid);
   }
 
   /** One step of its life. */
   async bring(subject: CredentialSubject): Promise<CredentialOutcome> {
-    const { owner, manifest, state } = subject;
-    const { api, formerSecrets, secrets, settled, verifiers, isLiving } = this.#options;
-    const name = clientSecretName(owner.name, manifest.spec);
-    // The first time it is most likely that there is none, and the watch says so; if it is behind, creating one fails.
-    const isNew = state === undefined && secrets.get(`${owner.namespace}/${name}`) === undefined;
-    const present = isNew ? undefined : await api.get(SECRETS, { namespace: owner.namespace, name });
-    const ownership = present && ownershipOf(present.metadata, owner, isLiving);
-    if (ownership === 'foreign') return await this.endWithGrace(subject);
-    const known = present ?? (await formerSecrets.of(owner, name));
-    const isLeftBehind = ownership === 'orphan';
-    const step = await this.#step(subject, { present: presentSecret(subject, known), isLeftBehind });
-    const wanted = this.#wanted(subject, known, step);
-    const writtenFields = fieldsWritten(wanted);
-    const owners = present === undefined ? [] : unwantedOwners(wanted, present, isLiving);
-    const hasChanged = present === undefined || hasDrifted(wanted, present) || owners.length > 0;
-    const isDue = hasChanged || isLeftBehind;
+    const { owner, state } = subject;
+    const { formerSecrets, settled, verifiers } = this.#options;
+    const found = await this.#find(subject);
+    const { name, present } = found;
+    if (found.ownership === 'foreign') return await this.endWithGrace(subject);
+    const step = await this.#step(subject, found);
+    const wanted = this.#wanted(subject, found, step);
+    const { isDue, writtenFields } = wanted;
     const done = step.outcome === 'kept' && isDue && settled.wasSettled(subject) ? 'drift_repaired' : step.outcome;
     const isPutBack = done === 'drift_repaired' || done === 'repaired';
     const contest = isPutBack ? this.#contested.waiting(owner.uid) : undefined;
     if (contest !== undefined) return failed(contestFault(name, present, contest), contest.until - this.#now);
+    this.#undelivered.remember(owner.uid, step.undelivered ?? step.value);
     const stored = step.store && { ...step.store, ...(state === undefined && { writtenFields }) };
-    // First, because what no answer comes of may have happened.
-    this.#remember(owner, step.undelivered ?? step.value);
     if (stored !== undefined) await verifiers.put(owner, stored);
     const before = stored ?? state;
     let written = present;
     if (isDue || before?.writtenFields !== writtenFields) {
       try {
-        written = await writeSecret(this.#options, wanted, { present, writtenBefore: before?.writtenFields, owners });
+        written = await this.#write(wanted, found, before);
       } catch (error) {
         // Somebody was faster: what is there now is judged as if nothing had been stored.
-        if (isNew && isTaken(error)) await verifiers.remove(owner.uid);
+        if (found.isNew && isTaken(error)) await verifiers.remove(owner.uid);
         return failed(writeFault(error, adviceOn({ ...subject, state: before }, present)), REFUSED_MILLISECONDS);
       }
     }
@@ -115,12 +126,7 @@ export class GeneratedSecrets {
     }
     await formerSecrets.remove(subject);
     formerSecrets.wrote(owner, name);
-    const facts = { secret: () => written };
-    if (step.undelivered !== undefined) return { facts, done, again: this.#untilServed(owner) };
-    this.#undelivered.delete(owner.uid);
-    const now = { ...subject, state: verifiers.get(owner.uid) };
-    settled.settle(now, written?.metadata.resourceVersion, { until: step.again });
-    return { facts, done, again: step.again === undefined ? undefined : Math.max(0, step.again - this.#now) };
+    return { facts: { secret: () => written }, done, again: this.#settle(subject, step, written) };
   }
 
   /**
@@ -143,38 +149,57 @@ export class GeneratedSecrets {
     return failed(secretOfAnother(name, more), isOver ? undefined : end - this.#now);
   }
 
-  #wanted(subject: CredentialSubject, present: KubernetesObject | undefined, step: RotationStep): ClientSecretObject {
-    const { verdict, manifest } = subject;
-    const { issuer, random } = this.#options;
-    const previousClientSecret = previousOf(subject, present, step);
-    const facts = { clientId: verdict.clientId, clientSecret: step.value, previousClientSecret, issuer };
-    return clientSecretObject({ object: verdict.object, manifest, facts, present, random });
+  async #find({ owner, manifest, state }: CredentialSubject): Promise<Found> {
+    const { api, formerSecrets, secrets, isLiving } = this.#options;
+    const name = clientSecretName(owner.name, manifest.spec);
+    // The first time it is most likely that there is none, and the watch says so; if it is behind, creating one fails.
+    const isNew = state === undefined && secrets.get(`${owner.namespace}/${name}`) === undefined;
+    const present = isNew ? undefined : await api.get(SECRETS, { namespace: owner.namespace, name });
+    const ownership = present && ownershipOf(present.metadata, owner, isLiving);
+    const known = present ?? (await formerSecrets.of(owner, name));
+    return { name, present, ownership, known, isNew };
   }
 
-  async #step(
-    { object, manifest, owner, state }: CredentialSubject,
-    found: Pick<RotationInput, 'present' | 'isLeftBehind'>,
-  ): Promise<RotationStep> {
+  async #step(subject: CredentialSubject, { known, ownership }: Found): Promise<RotationStep> {
+    const { object, manifest, owner, state } = subject;
     const { rotation } = manifest.spec.auth.clientSecret ?? {};
     const { uid } = owner;
     const undelivered = this.#undelivered.get(uid);
     const waits = undelivered !== undefined && state !== undefined;
     return rotationStep({
-      ...{ uid, now: this.#now, random: this.#options.random, stored: state, ...found },
+      ...{ uid, now: this.#now, random: this.#options.random, stored: state },
       ...{ intervalSeconds: rotation?.interval, gracePeriodSeconds: gracePeriodOf(manifest) },
       requests: rotationRequests(object),
+      ...{ present: presentSecret(subject, known), isLeftBehind: ownership === 'orphan' },
       undelivered: undelivered?.secret,
       isServed: waits && (await this.#options.isServed(object, state, undelivered.since)),
     });
   }
 
-  #remember({ uid }: CredentialOwner, secret: string): void {
-    if (this.#undelivered.get(uid)?.secret !== secret) this.#undelivered.set(uid, { secret, since: this.#now });
+  #wanted(subject: CredentialSubject, { present, known, ownership }: Found, step: RotationStep): Wanted {
+    const { verdict, manifest } = subject;
+    const { issuer, random, isLiving } = this.#options;
+    const previousClientSecret = previousOf(subject, known, step);
+    const facts = { clientId: verdict.clientId, clientSecret: step.value, previousClientSecret, issuer };
+    const secret = clientSecretObject({ object: verdict.object, manifest, facts, present: known, random });
+    const owners = present === undefined ? [] : unwantedOwners(secret, present, isLiving);
+    const isDue = present === undefined || ownership === 'orphan' || hasDrifted(secret, present) || owners.length > 0;
+    return { secret, writtenFields: fieldsWritten(secret), owners, isDue };
   }
 
-  #untilServed({ uid }: CredentialOwner): number {
-    const waited = this.#now - (this.#undelivered.get(uid)?.since ?? this.#now);
-    return Math.min(LONGEST_WAITING_MILLISECONDS, Math.max(WAITING_MILLISECONDS, waited / 4));
+  #write({ secret, owners }: Wanted, { present }: Found, before: CredentialState | undefined) {
+    return writeSecret(this.#options, secret, { present, writtenBefore: before?.writtenFields, owners });
+  }
+
+  /** @returns milliseconds until there is something to do again; undefined: when something changes */
+  #settle(subject: CredentialSubject, step: RotationStep, written: KubernetesObject | undefined): number | undefined {
+    const { settled, verifiers } = this.#options;
+    const { uid } = subject.owner;
+    if (step.undelivered !== undefined) return this.#undelivered.untilServed(uid);
+    this.#undelivered.forget(uid);
+    const now = { ...subject, state: verifiers.get(uid) };
+    settled.settle(now, written?.metadata.resourceVersion, { until: step.again });
+    return step.again === undefined ? undefined : Math.max(0, step.again - this.#now);
   }
 
   get #now(): number {

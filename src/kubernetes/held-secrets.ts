@@ -3,8 +3,9 @@
 import { clientSecretKeys, MINIMUM_SECRET_BYTES } from '../admission/client-secret-manifest.ts';
 import type { AcceptedVerifier } from '../admission/client-verifier.ts';
 import { secretVerifier } from '../oauth/client-secret.ts';
-import { previousSecret, type RotationStep } from './client-rotation.ts';
+import type { RotationStep } from './client-rotation.ts';
 import { secretText, writtenKeys } from './client-secret-object.ts';
+import { indexOfSecret } from './credential-changes.ts';
 import type { CredentialSubject } from './credential-subject.ts';
 import type { KubernetesObject } from './resources.ts';
 
@@ -42,7 +43,8 @@ export function previousOf(
   const candidates = [keys.clientSecret, keys.previousClientSecret].map((key) => secretText(secret, key));
   // While a new one is on its way the present one is not the previous one yet.
   const isOnItsWay = after.verifiers[1] !== undefined && after.verifiers[1].expiresAt === undefined;
-  return previousSecret(owner.uid, isOnItsWay ? { verifiers: after.verifiers.slice(1) } : after, candidates);
+  const verifiers = isOnItsWay ? after.verifiers.slice(1) : after.verifiers;
+  return candidates.find((secret) => secret !== undefined && (indexOfSecret(owner.uid, secret, verifiers) ?? 0) > 0);
 }
 
 function isOf({ verifier }: AcceptedVerifier, uid: string, secret: string): boolean {

@@ -1,13 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { livingVerifiers } from '../../src/admission/client-verifier.ts';
-import {
-  endingCredentials,
-  existingCredentials,
-  nextRotation,
-  type RotationInput,
-  rotationStep,
-} from '../../src/kubernetes/client-rotation.ts';
+import { nextRotation, type RotationInput, rotationStep } from '../../src/kubernetes/client-rotation.ts';
+import { endingCredentials } from '../../src/kubernetes/credential-changes.ts';
 import { type CredentialState, readCredentialState, verifierSecret } from '../../src/kubernetes/credential-state.ts';
+import { existingCredentials } from '../../src/kubernetes/existing-credentials.ts';
 import { secretVerifier } from '../../src/oauth/client-secret.ts';
 
 const UID = 'a3f1c2d4-0000-4000-8000-000000000001';
