@@ -5,7 +5,8 @@
 //                           `export KUBECONFIG=…`    the administrator's kubeconfig
 //                           `export NODE_ADDRESS=…`  where node ports are reached from this machine
 //                           `export KUBECTL=…`       a kubectl of the cluster's version
-//   scripts/cluster image   builds grantry's image from the checkout and loads it as `grantry:e2e`
+//   scripts/cluster image   builds grantry's image from the checkout and loads it as `grantry:e2e`;
+//                           `image X DIR`: from another checkout, as X
 //   scripts/cluster load X  loads an image, by its name in the builder's store or from an archive X.tar
 //   scripts/cluster status  prints what `up` prints; exit code 3 when no cluster is ready
 //   scripts/cluster down    ends it, and returns when nothing of it runs or is mounted
@@ -16,11 +17,12 @@
 import { cacheFolder } from './cache-folder.mjs';
 import { chooseCluster } from './clusters.mjs';
 import { lock } from './lock.mjs';
+import { root } from './toolchain.mjs';
 
 const IMAGE = 'grantry:e2e';
 const NOT_READY = 3;
 const NO_CLUSTER = 'no cluster is ready; scripts/cluster up starts one';
-const USAGE = 'usage: scripts/cluster [up | image | load IMAGE | status | down]';
+const USAGE = 'usage: scripts/cluster [up | image [NAME FOLDER] | load IMAGE | status | down]';
 
 const COMMANDS = {
   up: {
@@ -30,13 +32,14 @@ const COMMANDS = {
     },
   },
   image: {
-    async run(cluster) {
+    operands: [0, 2],
+    async run(cluster, name = IMAGE, folder = root) {
       await cluster.up();
-      await cluster.image(IMAGE);
-      console.error(`grantry: the cluster has the image ${IMAGE}`);
+      await cluster.image(name, folder);
+      console.error(`grantry: the cluster has the image ${name}`);
     },
   },
-  load: { operands: 1, needsCluster: true, run: (cluster, image) => cluster.load(image) },
+  load: { operands: [1], needsCluster: true, run: (cluster, image) => cluster.load(image) },
   status: { asks: true, needsCluster: true, run: printFacts },
   down: { run: (cluster) => cluster.down() },
 };
@@ -44,7 +47,7 @@ const COMMANDS = {
 const [name = 'up', ...operands] = process.argv.slice(2);
 const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
 if (['help', '--help', '-h'].includes(name)) console.log(USAGE);
-else if (command === undefined || operands.length !== (command.operands ?? 0)) complain(USAGE, 2);
+else if (command === undefined || !(command.operands ?? [0]).includes(operands.length)) complain(USAGE, 2);
 else await runCommand();
 
 async function runCommand() {

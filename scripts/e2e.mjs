@@ -1,7 +1,9 @@
 // `npm run test:e2e`: the suite in test/e2e/ against a whole Kubernetes. With KUBECONFIG it is that one, which then has the
-// image GRANTRY_E2E_IMAGE (default grantry:e2e) or can pull it, and likewise GRANTRY_E2E_REDIS_IMAGE (default redis:7).
+// image GRANTRY_E2E_IMAGE (default grantry:e2e) or can pull it, and likewise GRANTRY_E2E_REDIS_IMAGE (default redis:7) and
+// GRANTRY_E2E_PREVIOUS_IMAGE, which upgrades begin with (default: the image itself).
 // Without, the line of README makes one (`scripts/cluster`), and it is ended afterwards unless it was up before or `--keep`
-// is said. One run at a time: another one of this machine is waited for, one of another machine is refused.
+// is said; upgrades begin with the release before, if the clone has its tag. One run at a time: another one of this machine
+// is waited for, one of another machine is refused.
 // Helm is the one in HELM, else the newer of those that the chart is tested with. Other arguments go to vitest: `npm run
 // test:e2e -- test/e2e/tokens.test.ts`.
 
@@ -36,13 +38,14 @@ async function runSuite() {
   process.on('SIGINT', () => {});
   const wasUp = process.env.KUBECONFIG !== undefined || cluster('status').status === 0;
   try {
-    const { kubeconfig, kubectl } = process.env.KUBECONFIG ? givenCluster() : await ownCluster();
+    const { kubeconfig, kubectl, previousImage } = process.env.KUBECONFIG ? givenCluster() : await ownCluster();
     const programs = linkPrograms({ kubectl, helm: process.env.HELM || newestHelm() });
     try {
       const environment = {
         KUBECONFIG: kubeconfig,
         PATH: [programs, process.env.PATH].join(delimiter),
         ...(keep && { GRANTRY_E2E_KEEP: 'yes' }),
+        ...(previousImage && { GRANTRY_E2E_PREVIOUS_IMAGE: previousImage }),
       };
       return run(node, [VITEST, 'run', '--project=e2e', ...filters], environment);
     } finally {
@@ -79,7 +82,28 @@ async function ownCluster() {
   });
   if (status !== 0) throw new Error('there is no cluster; the reason is above');
   const { KUBECONFIG: kubeconfig, KUBECTL: kubectl } = JSON.parse(stdout);
-  return { kubeconfig, kubectl };
+  return { kubeconfig, kubectl, previousImage: process.env.GRANTRY_E2E_PREVIOUS_IMAGE || previousRelease() };
+}
+
+/** The image of the release before this commit, built and given to the cluster; undefined where the clone has no tag of one. */
+function previousRelease() {
+  const { status, stdout } = git('describe', '--tags', '--abbrev=0', '--match=v*', 'HEAD^');
+  if (status !== 0) return undefined;
+  const [tag, folder] = [stdout.trim(), mkdtempSync(join(tmpdir(), 'grantry-e2e-'))];
+  const [image, archive] = [`grantry:${tag}`, join(folder, 'checkout.tar')];
+  try {
+    if (git('archive', '--output', archive, tag).status !== 0) throw new Error(`git has no files of ${tag}`);
+    run('tar', ['--extract', '--file', archive, '--directory', folder]);
+    if (cluster('image', image, folder).status !== 0)
+      throw new Error(`there is no image of ${tag}; the reason is above`);
+    return image;
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+function git(...args) {
+  return spawnSync('git', args, { cwd: root, encoding: 'utf8' });
 }
 
 function newestHelm() {
@@ -89,8 +113,8 @@ function newestHelm() {
 }
 
 /** Runs `scripts/cluster`; what it says to people is seen. */
-function cluster(command) {
-  return spawnSync(process.execPath, [`${CLUSTER}.mjs`, command], {
+function cluster(...command) {
+  return spawnSync(process.execPath, [`${CLUSTER}.mjs`, ...command], {
     encoding: 'utf8',
     stdio: ['ignore', 'pipe', 'inherit'],
   });

@@ -5,7 +5,6 @@ import { mkdirSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { isInstalled } from './apt.mjs';
 import { cacheFolder } from './cache-folder.mjs';
-import { root } from './toolchain.mjs';
 
 const NAME = 'grantry';
 const KUBECONFIG = cacheFolder('grantry-cluster', 'kubeconfig');
@@ -40,8 +39,8 @@ function facts() {
   };
 }
 
-function image(name) {
-  execute('docker', 'build', '--tag', name, root);
+function image(name, folder) {
+  execute('docker', 'build', '--tag', name, folder);
   load(name);
 }
 

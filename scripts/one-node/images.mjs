@@ -5,7 +5,6 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { root } from '../toolchain.mjs';
 import { baseImages } from './base-images.mjs';
 import { CONTAINERD_SOCKET, IMAGE_STORE } from './layout.mjs';
 import { call, succeeds } from './processes.mjs';
@@ -26,8 +25,8 @@ export function loadBaseImages(programs) {
   }
 }
 
-/** Builds grantry's image from the checkout. What the builder says goes to stderr. */
-export function buildImage(name) {
+/** Builds grantry's image from a checkout. What the builder says goes to stderr. */
+export function buildImage(name, folder) {
   // npm's configuration of the person and of the machine, for this run only: nothing of it stays in a layer.
   const configuration = [
     [join(homedir(), '.npmrc'), '/root/.npmrc'],
@@ -36,7 +35,7 @@ export function buildImage(name) {
   const volumes = configuration.map(([file, inside]) => `--volume=${file}:${inside}:ro`);
   const build = ['bud', '--pull-never', '--layers', '--isolation', 'chroot', ...volumes];
   const [program, ...args] = buildah(...build, '--tag', qualified(name), '.');
-  const { status } = spawnSync(program, args, { cwd: root, stdio: ['ignore', 2, 'inherit'] });
+  const { status } = spawnSync(program, args, { cwd: folder, stdio: ['ignore', 2, 'inherit'] });
   if (status !== 0) throw new Error('buildah could not build the image; its own message is above');
 }
 

@@ -81,9 +81,9 @@ function facts() {
   return { kubeconfig: KUBECONFIG, nodeAddress: NODE_ADDRESS, kubectl: programsInUse().kubectl };
 }
 
-/** Builds grantry's image and gives it to the node; the other images that the chart uses are there from the start. */
-function image(name) {
-  buildImage(name);
+/** Builds grantry's image from a checkout and gives it to the node; the other images that the chart uses are there from the start. */
+function image(name, folder) {
+  buildImage(name, folder);
   loadImage(name);
 }
 

@@ -1,6 +1,7 @@
 // A new version is rolled out and taken back while programs ask for tokens at 200 requests/s; and what that costs the pods.
 // For a while the replicas of both versions answer, over the same Redis and the same objects. The version before is the image
-// in GRANTRY_E2E_PREVIOUS_IMAGE; without it both are the same image, which proves the roll-out and nothing about versions.
+// in GRANTRY_E2E_PREVIOUS_IMAGE (scripts/e2e.mjs builds that of the last release); without it both are the same image, which
+// proves the roll-out and nothing about versions, and the names of the tests say so.
 
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { figure } from './diagnosis.ts';
@@ -15,7 +16,8 @@ import { usageOf } from './usage.ts';
 const TENANT = 'e2e-upgrade';
 const REQUESTS_PER_SECOND = 200;
 const PREVIOUS_IMAGE = process.env.GRANTRY_E2E_PREVIOUS_IMAGE ?? IMAGE;
-const VERSIONS = PREVIOUS_IMAGE === IMAGE ? 'the same image twice' : `${PREVIOUS_IMAGE} and ${IMAGE}`;
+const VERSIONS =
+  PREVIOUS_IMAGE === IMAGE ? 'one image, for there is no release before it' : `${PREVIOUS_IMAGE} and ${IMAGE}`;
 
 let client: MachineClient;
 
@@ -49,7 +51,7 @@ function version(image: string, revision: string) {
   return { image: imageValues(image), server: { podAnnotations }, controller: { podAnnotations } };
 }
 
-it('a rolling update fails no request', async () => {
+it(`a rolling update fails no request (${VERSIONS})`, async () => {
   await sharedInstall.upgrade(version(PREVIOUS_IMAGE, 'before'));
   const failures = await failuresDuring(`rolling update, ${VERSIONS}`, () =>
     sharedInstall.upgrade(version(IMAGE, 'after')),
@@ -57,7 +59,7 @@ it('a rolling update fails no request', async () => {
   expect(failures).toEqual([]);
 });
 
-it('a rollback fails no request', async () => {
+it(`a rollback fails no request (${VERSIONS})`, async () => {
   expect(await failuresDuring(`rollback, ${VERSIONS}`, () => sharedInstall.rollback())).toEqual([]);
   if (PREVIOUS_IMAGE !== IMAGE) await sharedInstall.upgrade(version(IMAGE, 'after'));
 });
