@@ -12,6 +12,9 @@ import type { Random } from '../oauth/ports.ts';
 import { changed, expiring, following, type Grace, indexOfSecret, kept, withoutExpired } from './credential-changes.ts';
 import type { CredentialState, RotationRequests } from './credential-state.ts';
 
+/** A write that was on its way when another process took over arrives within that, if ever. */
+const ON_ITS_WAY_SECONDS = 3600;
+
 /** What is, and what the owner wants. Times are epoch milliseconds. */
 export interface RotationInput extends Grace {
   readonly uid: string;
@@ -99,7 +102,7 @@ function adopt(input: RotationInput, state: CredentialState, present: string): R
   const entry = entryOf(input, state, present);
   const verifiers = kept(entry, expiring(state.verifiers, input));
   const store = { ...changed(state, verifiers, state.handled), rotatedAt: input.now, handedOut: entry.revision };
-  return step(input, { outcome: 'adopted', value: present, store });
+  return { ...step(input, { outcome: 'adopted', value: present, store }), again: input.now };
 }
 
 /** A rotation has begun: hand out the new secret, wait, or begin again with another one. */
@@ -113,7 +116,8 @@ function stepOnTheWay(input: RotationInput, state: CredentialState, held: number
   if (present === undefined || held !== 1) return repair(input, state, older);
   if (undelivered === undefined || indexOfSecret(input.uid, undelivered, state.verifiers) !== 0) {
     // It may still arrive: who reads it then is not to be refused.
-    const abandoned = expiring(newest === undefined ? [] : [newest], input);
+    const gracePeriodSeconds = Math.max(input.gracePeriodSeconds, ON_ITS_WAY_SECONDS);
+    const abandoned = expiring(newest === undefined ? [] : [newest], { ...input, gracePeriodSeconds });
     return begin(input, { ...state, verifiers: [...older, ...abandoned] }, present);
   }
   if (!input.isServed) return { ...step(input, { outcome: 'kept', value: present }), undelivered };
@@ -165,7 +169,7 @@ function reinstate(
   const newer = expiring(state.verifiers.slice(0, held), input);
   const verifiers = [entry, ...newer, ...state.verifiers.slice(held + 1)];
   const store = { ...changed(state, verifiers, state.handled), handedOut: entry.revision };
-  return step(input, { outcome: 'kept', value: present, store });
+  return { ...step(input, { outcome: 'kept', value: present, store }), again: input.now };
 }
 
 /**

@@ -116,6 +116,17 @@ describe('a first secret', () => {
     expect([owner.count, owner.accepts(late)]).toEqual([1, true]);
   });
 
+  it('that stays is looked at again at once: its owner may have asked for another one', () => {
+    const owner = new Owner();
+    const late = owner.step({ diesBeforeWriting: true }).value;
+    owner.undelivered = owner.step({ diesBeforeWriting: true }).value;
+    owner.present = late;
+    owner.requests = { rotateAt: 'one', rotateNow: undefined };
+    expect(owner.step()).toMatchObject({ outcome: 'kept', value: late, again: owner.now });
+    expect([owner.step().outcome, owner.step().outcome, owner.present === late]).toEqual(['begun', 'rotated', false]);
+    expect(owner.accepts(late)).toBe(true);
+  });
+
   it('that came back from a backup after another was made keeps its value, also in the middle of a rotation', () => {
     for (const isRotating of [false, true]) {
       const owner = ownerWithSecret();
@@ -205,10 +216,12 @@ describe('a rotation', () => {
   });
 
   it.each([
-    ['before the other hands out its own', 0],
-    ['after several others began', 3],
-  ])('is finished with the secret that somebody handed out when another led already, %s', (_, others) => {
+    ['before the other hands out its own', 0, 24],
+    ['after several others began', 3, 24],
+    ['also where the old one has no grace', 0, 0],
+  ])('is finished with the secret that somebody handed out when another led already, %s', (_, others, grace) => {
     const owner = ownerWithSecret();
+    owner.settings.gracePeriodSeconds = grace * 3600;
     const old = owner.present;
     owner.isServed = false;
     owner.requests = { rotateAt: 'one', rotateNow: undefined };
@@ -222,9 +235,9 @@ describe('a rotation', () => {
     expect(owner.accepts(late)).toBe(true);
     expect(owner.step()).toMatchObject({ outcome: 'rotated', value: late });
     expect(owner.step().outcome).toBe('kept');
-    owner.now += 24 * HOUR;
+    owner.now += grace * HOUR;
     expect([owner.accepts(late), owner.accepts(old)]).toEqual([true, false]);
-    expect(owner.step()).toMatchObject({ outcome: 'expired', value: late });
+    expect(owner.step()).toMatchObject({ outcome: grace === 0 ? 'kept' : 'expired', value: late });
     expect(owner.count).toBe(1);
   });
 
