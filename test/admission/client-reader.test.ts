@@ -44,6 +44,31 @@ describe('a reader of many clients', () => {
     expect(Math.min(outcomes.spec, outcomes.faults)).toBeGreaterThan(50);
   }, 60_000);
 
+  it('takes none for the one before that says a little more, or less, or it in another way', () => {
+    const reader = new ClientReader();
+    const specs: readonly object[] = [
+      WEB,
+      { ...WEB, scopes: [...WEB.scopes, 'more'] },
+      { ...WEB, scopes: { 0: 'openid', length: 1 } },
+      { ...WEB, tokens: { accessTokenLifetime: '5m' } },
+      { ...WEB, tokens: { accessTokenLifetime: '5m', requireNothing: true } },
+      { ...WEB, tokens: { refreshTokenLifetime: '5m' } },
+      { ...WEB, tokens: [] },
+      { ...WEB, tokens: null },
+      { ...WEB, requireState: true },
+      { ...WEB, toString: 'own' },
+      { grantTypes: ['client_credentials'] },
+      {},
+    ];
+    for (const one of specs) {
+      for (const other of specs) {
+        for (const spec of [one, other]) {
+          expect(told(reader.read(manifest(spec)))).toEqual(toldBySchema(manifest(spec)));
+        }
+      }
+    }
+  });
+
   it.each([
     ['no object', 'text'],
     ['another kind', { ...manifest(WEB), kind: 'ClientPolicy' }],
