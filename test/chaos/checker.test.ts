@@ -102,6 +102,14 @@ describe('a dead family', () => {
     expect(promises([REDEEMED, revocation, soon], [kept])).toEqual(['a dead family stays dead']);
   });
 
+  it('may not be taken for dead by a server that has lost its redemption, and refuses its tokens for that', () => {
+    const lossy = fault(5, 60, { lostSince: 5, breaksLogins: true });
+    const later = operation(101 + NOTICED, 'introspect', active);
+    expect(promises([REDEEMED, reuse, later], [lossy])).toEqual([]);
+    const kept = fault(25, 60, { lostSince: 25, breaksLogins: true });
+    expect(promises([REDEEMED, reuse, later], [kept])).toEqual(['a dead family stays dead']);
+  });
+
   it('may not be taken for dead by a server that never saw its code redeemed', () => {
     const concurrent = { ...replay, begin: 12, end: 25 };
     const failOver = fault(11, 24, { breaksLogins: true });

@@ -105,7 +105,8 @@ class GrantHistory {
     // So is whatever a server does not know that came up empty.
     const isUnknown = this.#faults.some(({ back, from }) => back !== undefined && from <= end && begin <= back.from);
     if (isUnknown) return false;
-    if (kind === 'refresh') return true;
+    // And a refresh token by one that never saw its code redeemed.
+    if (kind === 'refresh') return !this.#faults.some((fault) => mayLose(fault, given) && fault.from <= end);
     // A code is also refused by a server that has never seen its redemption.
     const isReplay = this.#operations.some(
       (other) => other.kind === 'redeem' && other.seen.kind === 'granted' && other.end < begin,
