@@ -18,6 +18,7 @@ import { KeyRing } from '../oauth/keys.ts';
 import type { Clock } from '../oauth/ports.ts';
 import { Registry, type RegistryDraft } from '../oauth/registry.ts';
 import { isOurs, type ReadableClient } from './kept-client.ts';
+import { KeptVerifiers } from './kept-verifiers.ts';
 import type { KubernetesObject } from './resources.ts';
 import { ServedClient } from './served-client.ts';
 
@@ -53,6 +54,8 @@ interface Entry {
   served: Client | undefined;
   /** What `served` follows from; undefined until the first {@link AdmittedClients.publish}. */
   published: Judged | undefined;
+  /** Whether more was judged since. */
+  isUnpublished: boolean;
 }
 
 interface Judged {
@@ -77,8 +80,10 @@ export class AdmittedClients {
   #policies: readonly Policy[] = [];
   #registry = new Registry([], new KeyRing([]));
   #draft: RegistryDraft | undefined;
-  /** Judged since the latest {@link publish}. */
-  readonly #unpublished = new Set<string>();
+  /** Judged since the latest {@link publish}, and some that are gone. */
+  #unpublished: Entry[] = [];
+  /** Of these so many are served already. */
+  #published = 0;
   readonly #changes: ClientChange[] = [];
   #refused = 0;
 
@@ -116,7 +121,8 @@ export class AdmittedClients {
     }
     const entry = this.#entries.get(uid);
     if (entry === undefined) {
-      this.#entries.set(uid, { object, alone: undefined, served: undefined, published: undefined });
+      const [alone, served, published] = [undefined, undefined, undefined];
+      this.#entries.set(uid, { object, alone, served, published, isUnpublished: false });
     } else entry.object = object;
   }
 
@@ -125,7 +131,7 @@ export class AdmittedClients {
     if (entry === undefined) return;
     this.#entries.delete(uid);
     this.#claims.delete(uid);
-    this.#unpublished.delete(uid);
+    entry.isUnpublished = false;
     this.#count(entry, -1);
     if (entry.alone !== undefined) this.#changes.push({ clientId: entry.alone.clientId, kind: 'removed' });
     if (entry.served !== undefined) this.#drafted().remove(uid);
@@ -170,15 +176,15 @@ export class AdmittedClients {
       object,
       verifiers,
       clientId,
-      client: servesOn ? before.client : client && this.#sharing(client, object),
+      client: servesOn ? before.client : client && this.#sharing(client, object, verifiers),
       reason: reasonOf({ conditions }),
     };
-    this.#unpublished.add(uid);
+    this.#mark(entry);
   }
 
   /** Lets the set of all say what it makes of those that were judged. */
   settle(): void {
-    for (const uid of this.#claims.settle()) this.#unpublished.add(uid);
+    for (const uid of this.#claims.settle()) this.#mark(this.#entries.get(uid));
   }
 
   /**
@@ -187,11 +193,13 @@ export class AdmittedClients {
    * @returns whether that was all
    */
   serveUntil(end: number): boolean {
-    for (const uid of this.#unpublished) {
+    for (; this.#published < this.#unpublished.length; this.#published++) {
       if (performance.now() > end) return false;
-      this.#unpublished.delete(uid);
-      this.#serve(uid);
+      const entry = this.#unpublished[this.#published];
+      if (entry?.isUnpublished) this.#serve(entry);
     }
+    this.#unpublished = [];
+    this.#published = 0;
     return true;
   }
 
@@ -209,10 +217,17 @@ export class AdmittedClients {
     return published && { generation: published.object.generation, secretRevision: published.verifiers?.revision };
   }
 
-  #serve(uid: string): void {
-    const entry = this.#entries.get(uid);
-    if (entry?.alone === undefined) return;
+  #mark(entry: Entry | undefined): void {
+    if (entry === undefined || entry.isUnpublished) return;
+    entry.isUnpublished = true;
+    this.#unpublished.push(entry);
+  }
+
+  #serve(entry: Entry): void {
+    entry.isUnpublished = false;
+    if (entry.alone === undefined) return;
     const { object, clientId, client: alone } = entry.alone;
+    const { uid } = object;
     const amongAll = this.#claims.faultsOf(uid);
     const client = amongAll.length === 0 ? alone : undefined;
     const isFirst = entry.published === undefined;
@@ -251,11 +266,11 @@ export class AdmittedClients {
   }
 
   /** The same client, made of what others have too. */
-  #sharing(client: Client, { reading: { shared } }: ReadableClient): Client {
+  #sharing(client: Client, { reading: { shared } }: ReadableClient, verifiers: ClientVerifiers | undefined): Client {
     if (shared === undefined) return client;
     const like = this.#like.get(shared) ?? client;
     if (like === client) this.#like.set(shared, client);
-    return new ServedClient(client, like);
+    return new ServedClient(client, like, verifiers instanceof KeptVerifiers ? verifiers.text : undefined);
   }
 
   #contextIn(namespace: string): AdmissionContext {

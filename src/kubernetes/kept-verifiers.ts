@@ -30,6 +30,11 @@ export class KeptVerifiers implements KubernetesObject, ObjectMeta, ClientVerifi
     this.#kept = Buffer.from(first.verifier).toString('latin1');
   }
 
+  /** The only verifier, where it does not end, a character a byte: whoever keeps it too need not keep it twice. */
+  get text(): string | undefined {
+    return typeof this.#kept === 'string' ? this.#kept : undefined;
+  }
+
   get verifiers(): readonly AcceptedVerifier[] {
     if (typeof this.#kept !== 'string') return this.#kept;
     return [{ verifier: Buffer.from(this.#kept, 'latin1'), revision: this.#newest }];

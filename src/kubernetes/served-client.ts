@@ -19,8 +19,11 @@ export class ServedClient implements Client {
   /** As text, a character a byte: a buffer takes four times the room. */
   readonly #verifiers: string;
 
-  /** @param like the same in all that is not this one's own */
-  constructor(client: Client, like: Client) {
+  /**
+   * @param like the same in all that is not this one's own
+   * @param verifier the client's only verifier as text, where it is kept already
+   */
+  constructor(client: Client, like: Client, verifier?: string) {
     this.uid = client.uid;
     this.clientId = client.clientId;
     this.displayName = client.displayName;
@@ -30,7 +33,8 @@ export class ServedClient implements Client {
     this.redirectUris = client.redirectUris.length === 0 ? NONE : client.redirectUris;
     this.allowedCorsOrigins = client.allowedCorsOrigins.length === 0 ? NONE : client.allowedCorsOrigins;
     this.#like = like;
-    this.#verifiers = Buffer.concat(client.secretVerifiers).toString('latin1');
+    const isKept = verifier !== undefined && client.secretVerifiers.length === 1;
+    this.#verifiers = isKept ? verifier : Buffer.concat(client.secretVerifiers).toString('latin1');
   }
 
   get secretVerifiers(): readonly Uint8Array[] {

@@ -86,4 +86,10 @@ it('a served client says what the judge said', () => {
   const fields = Object.keys(client) as (keyof Client)[];
   const served = new ServedClient(client, like);
   expect(Object.fromEntries(fields.map((field) => [field, served[field]]))).toEqual(client);
+  // Text that is kept already stands for one verifier, and for no other number of them.
+  const text = Buffer.alloc(32, 7).toString('latin1');
+  const [one, two, none] = [[Buffer.alloc(32, 7)], client.secretVerifiers, []];
+  for (const secretVerifiers of [one, two, none]) {
+    expect(new ServedClient({ ...client, secretVerifiers }, like, text).secretVerifiers).toEqual(secretVerifiers);
+  }
 });
