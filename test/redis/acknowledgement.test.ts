@@ -8,7 +8,7 @@ import { RedisKeys } from '../../src/redis/keys.ts';
 import { redisStores } from '../../src/redis/stores.ts';
 import { issued, redeemed, redeemRequest, rotateRequest } from '../contracts/sample-grants.ts';
 import { until } from '../until.ts';
-import { connectTo } from './connect.ts';
+import { connectTo, isAcknowledged } from './connect.ts';
 import { describeRedis, type ReplicatedRedis, startReplicated } from './servers.ts';
 
 const WRITE = { name: 'testWrite', keys: 1, lua: "redis.call('SET', KEYS[1], 1)" };
@@ -31,8 +31,7 @@ describeRedis('stores whose replicas have to acknowledge', () => {
   /** Lets the replica go on, and waits until it has what it missed. */
   async function resumed(): Promise<void> {
     redis.servers[2].resume();
-    const isAcknowledged = async () => (await connection.runDurably(WRITE, ['{s000}:test'], [])).acknowledged;
-    await until('both replicas acknowledge', isAcknowledged);
+    await until('both replicas acknowledge', () => isAcknowledged(connection, WRITE, '{s000}:test'));
   }
 
   it('work as ever while all do', async () => {

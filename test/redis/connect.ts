@@ -1,7 +1,14 @@
 // A connection of the product to a server of a test, and how long what is done on it takes.
 
-import { type ConnectionOptions, connectRedis, type ManagedConnection } from '../../src/redis/connection.ts';
+import { StoreUnavailableError } from '../../src/oauth/error.ts';
+import {
+  type ConnectionOptions,
+  connectRedis,
+  type ManagedConnection,
+  type RedisConnection,
+} from '../../src/redis/connection.ts';
 import { parseRedisUrl } from '../../src/redis/redis-url.ts';
+import type { Script } from '../../src/redis/script.ts';
 
 /** Connects and waits until every primary takes commands, for `limit` ms at most. Close it. */
 export async function connectTo(
@@ -15,6 +22,16 @@ export async function connectTo(
     return connection;
   } catch (error) {
     await connection.close();
+    throw error;
+  }
+}
+
+/** Whether replicas have this write in time; not, too, where a busy machine lets nobody ask in time. */
+export async function isAcknowledged(connection: RedisConnection, script: Script, key: string): Promise<boolean> {
+  try {
+    return (await connection.runDurably(script, [key], [1])).acknowledged;
+  } catch (error) {
+    if (error instanceof StoreUnavailableError) return false;
     throw error;
   }
 }

@@ -6,7 +6,7 @@ import type { Script } from '../../src/redis/script.ts';
 import { slotOf } from '../../src/redis/slot.ts';
 import { unavailableReason } from '../../src/redis/unanswered.ts';
 import { until } from '../until.ts';
-import { connectTo, expectWithin, timed } from './connect.ts';
+import { connectTo, expectWithin, isAcknowledged, timed } from './connect.ts';
 import { failOver } from './fail-over.ts';
 import {
   describeRedis,
@@ -212,7 +212,7 @@ describeRedis('a connection to a primary that Sentinels watch', () => {
 
   it('does not report a write as acknowledged that a stopped replica has not got', async () => {
     const connection = await connect(redis, { acknowledgement: { replicas: 2, timeout: 200 } });
-    await until('all acknowledge', async () => (await connection.runDurably(SET, ['{s000}:x'], [1])).acknowledged);
+    await until('all acknowledge', () => isAcknowledged(connection, SET, '{s000}:x'));
     redis.servers[1].pause();
     const { value, milliseconds } = await timed(() => connection.runDurably(SET, ['{s000}:x'], [2]));
     expect(value).toEqual({ reply: 'OK', acknowledged: false });
@@ -223,10 +223,7 @@ describeRedis('a connection to a primary that Sentinels watch', () => {
     expect(many.filter(({ milliseconds }) => milliseconds >= 1000)).toEqual([]);
     expect(await connection.run(SET, ['{s000}:x'], [4])).toBe('OK');
     redis.servers[1].resume();
-    await until(
-      'the replica has caught up',
-      async () => (await connection.runDurably(SET, ['{s000}:x'], [5])).acknowledged,
-    );
+    await until('the replica has caught up', () => isAcknowledged(connection, SET, '{s000}:x'));
   });
 
   it('follows a fail-over after the primary fell silent, and a dead Sentinel does not matter', async () => {
@@ -299,9 +296,8 @@ describeRedis('a connection to a Cluster', () => {
     const connection = await connect(cluster, { acknowledgement: { replicas: 1, timeout: 300 } });
     // No more at a time than there are leased connections: this is about who acknowledges, not about the queue.
     for (let from = 0; from < KEYS.length; from += 8) {
-      const isAcknowledged = async (key: string) => (await connection.runDurably(SET, [key], [1])).acknowledged;
       const some = KEYS.slice(from, from + 8);
-      await Promise.all(some.map((key) => until(`${key} is acknowledged`, () => isAcknowledged(key))));
+      await Promise.all(some.map((key) => until(`${key} is acknowledged`, () => isAcknowledged(connection, SET, key))));
     }
   });
 

@@ -9,7 +9,7 @@ import type { ConnectionOptions, ManagedConnection } from '../../src/redis/conne
 import { SHARDS } from '../../src/redis/keys.ts';
 import { until } from '../until.ts';
 import { type Certificates, makeCertificates, tlsOf } from './certificates.ts';
-import { connectTo } from './connect.ts';
+import { connectTo, isAcknowledged } from './connect.ts';
 import { failOver } from './fail-over.ts';
 import { describeRedis, type RedisCluster, type ReplicatedRedis, startCluster, startReplicated } from './servers.ts';
 
@@ -56,10 +56,10 @@ describeRedis('Sentinels and their servers with TLS', () => {
     const connection = await connected(redis, ACKNOWLEDGED);
     expect(redis.url).toMatch(/^rediss\+sentinel:/);
     expect(await connection.run(SET, ['{s000}:x'], [1])).toBe('OK');
-    const isAcknowledged = async () => (await connection.runDurably(SET, ['{s000}:x'], [2])).acknowledged;
-    await until('a replica acknowledges', isAcknowledged);
+    const acknowledges = () => isAcknowledged(connection, SET, '{s000}:x');
+    await until('a replica acknowledges', acknowledges);
     await failOver(redis, [connection]);
-    await until('a replica of the other primary acknowledges', isAcknowledged);
+    await until('a replica of the other primary acknowledges', acknowledges);
   });
 
   it('are closed to everybody else', () => isClosedToOthers(redis));
@@ -77,7 +77,7 @@ describeRedis('a Cluster with TLS', () => {
     expect(cluster.url).toMatch(/^rediss\+cluster:/);
     for (const shard of SHARDS) expect(await connection.run(SET, [`{s${shard}}:x`], [1])).toBe('OK');
     for (const key of ['{s000}:x', '{s001}:x', '{s002}:x']) {
-      await until('a replica acknowledges', async () => (await connection.runDurably(SET, [key], [2])).acknowledged);
+      await until('a replica acknowledges', () => isAcknowledged(connection, SET, key));
     }
     for (const primary of cluster.primaries) expect(await primary.command('DBSIZE')).toBeGreaterThan(0);
   });
