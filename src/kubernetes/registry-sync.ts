@@ -50,6 +50,10 @@ export class RegistrySync implements RegistryRef {
   readonly #secrets = new ReleaseSecrets();
   readonly #sources: RegistrySources;
   readonly #keys: ServedKeyRing;
+  /** Whether all kinds were listed: until then nobody is judged, and then everybody. */
+  #isJudging = false;
+  /** Those of the first lists that were not judged yet. */
+  #listed: Iterator<string> | undefined;
   /** What somebody changed: judged first. */
   readonly #urgent = new Set<string>();
   /** What follows from a change of something else. */
@@ -150,7 +154,7 @@ export class RegistrySync implements RegistryRef {
     if (type === 'delete') this.#clients.delete(uid);
     else {
       this.#clients.put(object);
-      this.#urgent.add(uid);
+      if (this.#isJudging) this.#urgent.add(uid);
     }
     this.#workSoon();
   }
@@ -162,7 +166,7 @@ export class RegistrySync implements RegistryRef {
 
   #namespaceChanged({ type, object }: ObjectChange): void {
     // One that goes takes its clients along, each of which is told by itself.
-    if (type === 'delete') return;
+    if (type === 'delete' || !this.#isJudging) return;
     for (const uid of this.#clients.relabelled(object.metadata.name)) this.#later.add(uid);
     this.#workSoon();
   }
@@ -175,8 +179,9 @@ export class RegistrySync implements RegistryRef {
   #secretChanged(change: ObjectChange): void {
     const taken = this.#secrets.take(change);
     if (taken.part === 'none') return;
-    if (taken.part === 'verifier') this.#urgent.add(taken.uid);
-    else if (taken.part === 'signing-key') this.#keys.changed();
+    if (taken.part === 'verifier') {
+      if (this.#isJudging) this.#urgent.add(taken.uid);
+    } else if (taken.part === 'signing-key') this.#keys.changed();
     else this.#options.onSecret();
     this.#workSoon();
   }
@@ -223,6 +228,8 @@ export class RegistrySync implements RegistryRef {
     if (!this.#sources.synced) return;
     for (;;) {
       if (this.#policiesChanged) this.#takePolicies();
+      if (!this.#isJudging) this.#listed = this.#clients.uids()[Symbol.iterator]();
+      this.#isJudging = true;
       if (this.#keys.isChanged) await this.#keys.renew();
       this.#judgeSlice();
       const isJudged = !this.#hasWork;
@@ -238,11 +245,22 @@ export class RegistrySync implements RegistryRef {
 
   /** More may have changed while material of keys was read. */
   get #hasWork(): boolean {
-    return this.#urgent.size > 0 || this.#later.size > 0 || this.#policiesChanged || this.#keys.isChanged;
+    return (
+      this.#listed !== undefined ||
+      this.#urgent.size > 0 ||
+      this.#later.size > 0 ||
+      this.#policiesChanged ||
+      this.#keys.isChanged
+    );
   }
 
   #judgeSlice(): void {
     const end = performance.now() + SLICE_MILLISECONDS;
+    while (this.#listed !== undefined && performance.now() <= end) {
+      const { done, value } = this.#listed.next();
+      if (done) this.#listed = undefined;
+      else this.#judge(value);
+    }
     for (const lane of [this.#urgent, this.#later]) {
       for (const uid of lane) {
         if (performance.now() > end) break;
@@ -269,7 +287,8 @@ export class RegistrySync implements RegistryRef {
       policies: [...this.#sources.policies.objects()].map(sourceOf),
     });
     const policies = verdicts.flatMap(({ policy }) => policy ?? []);
-    for (const uid of this.#clients.setPolicies(policies)) this.#later.add(uid);
+    const concerned = this.#clients.setPolicies(policies);
+    if (this.#isJudging) for (const uid of concerned) this.#later.add(uid);
     this.#policiesChanged = false;
   }
 
