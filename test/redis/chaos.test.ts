@@ -50,7 +50,7 @@ const ACTS = [
 const BEGUN = performance.now();
 
 /** How long after that rounds are begun, beside the first of each form; each has its share. Milliseconds. */
-const BUDGET = 30_000;
+const BUDGET = 35_000;
 
 /** How long after that alerts are waited for that have not come yet, in milliseconds. */
 const ALERTS = 50_000;
