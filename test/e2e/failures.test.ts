@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { figure } from './diagnosis.ts';
-import { apply, deleteNamespaces, eventually, get, kubectl, waitReady } from './kubectl.ts';
+import { apply, deleteNamespaces, eventually, get, kubectl, list, outcomeOf, waitReady } from './kubectl.ts';
 import { createWebApplication, letPeopleSignIn, refresh, signIn, type WebApplication } from './people.ts';
 import { PortForward } from './port-forward.ts';
 import { sharedInstall } from './shared-install.ts';
@@ -36,6 +36,29 @@ it('a token server that is told to end finishes what it was asked, and no reques
   const { failures, answered } = await traffic.stop();
   expect(failures).toEqual([]);
   figure(`drain of a token server under ${REQUESTS_PER_SECOND} requests/s: 0 of ${answered} requests failed`);
+});
+
+it('a node that is drained keeps a token server until there is another one, and no request fails', async () => {
+  const traffic = await startTraffic();
+  const [pod] = await sharedInstall.pods('server');
+  const node = String(pod?.spec.nodeName);
+  try {
+    const which = ['--pod-selector', sharedInstall.selector('server'), '--delete-emptydir-data'];
+    const drain = await outcomeOf('kubectl', ['drain', node, ...which, '--timeout=20s']);
+    expect(drain.output).toContain(`evicting pod ${namespace}/`);
+    // Where it is the only node, the next pod has no place, and the budget lets no other go.
+    const nodes = await list('node', '');
+    if (nodes.length === 1)
+      expect(drain).toMatchObject({ code: 1, errors: expect.stringContaining('disruption budget') });
+    await traffic.goesOn(REQUESTS_PER_SECOND);
+  } finally {
+    await kubectl('uncordon', node);
+  }
+  await sharedInstall.ready('server', 2);
+  await traffic.goesOn(REQUESTS_PER_SECOND);
+  const { failures, answered } = await traffic.stop();
+  expect(failures).toEqual([]);
+  figure(`kubectl drain under ${REQUESTS_PER_SECOND} requests/s: 0 of ${answered} requests failed`);
 });
 
 it('a token server that is killed is replaced, and the other one answers', async () => {
