@@ -35,8 +35,8 @@ import { type RedisWatermarks, watermarkKeys } from './watermarks.ts';
 
 const PEEK: PlainRead = { name: 'grantPeek', command: 'HMGET', keys: 1 };
 
-/** The fields of a record that hold its subject; a longer one than that is read with all the rest. */
-const SUBJECT_FIELDS = ['s', 's1', 's2', 's3', 's4'];
+/** The subject, and what a longer one goes on in. Such a one is read by the script: it may be cut within a character. */
+const SUBJECT_FIELDS = ['s', 's1'];
 
 /**
  * A client that is told to come back comes a second after it was refused, which is a second after the rotation at most; a
@@ -118,9 +118,8 @@ export class RedisGrants implements GrantStore {
     const known = this.#subjects.of(grantId);
     if (known !== undefined) return known;
     const reply = await this.#connection.run(PEEK, [this.#keys.grant(grantId)], SUBJECT_FIELDS);
-    const pieces = reply as readonly (string | null)[];
-    const isShort = pieces[0] !== null && pieces.at(-1) === null;
-    const subject = isShort ? pieces.join('') : (await this.read(grantId))?.grant.subject;
+    const [first, rest] = reply as readonly (string | null)[];
+    const subject = first && rest === null ? first : (await this.read(grantId))?.grant.subject;
     if (subject !== undefined) this.#subjects.learn(grantId, subject);
     return subject;
   }

@@ -80,8 +80,9 @@ describeRedis('grants in Redis', () => {
   });
 
   it('knows whose a grant is, whatever the person is called', async () => {
-    for (const length of [1, 63, 64, 126, 127, 315, 316, 500]) {
-      const subject = 'x'.repeat(length);
+    const plain = [1, 63, 64, 126, 127, 315, 316, 500].map((length) => 'x'.repeat(length));
+    // A piece ends within a character.
+    for (const subject of [...plain, `${'x'.repeat(62)}é`, 'é'.repeat(40), 'é😀']) {
       const grant = await redeemed(stores.grants, { subject });
       // One that has not been told before.
       const { grants } = redisStores({ connection, keys });
