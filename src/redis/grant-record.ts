@@ -13,7 +13,7 @@
 //   l address of the last good use                      z 1 once revoked
 //   a the try that last moved the record: w wrong verifier, c redeemed, r rotated or h healed, then its id
 //   y 1 once it is known that the try in a gave its successor to nobody
-//   q the other try that has given out the same successor, * for several
+//   q and the id of another try: it has given out the same successor; q* for those that nobody takes back
 //   v and the id of a try: it was given up before it moved the record, and must not do so any more
 //   e alerts raised: c code replayed, r refresh token reused, s state lost
 //

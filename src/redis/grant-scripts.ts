@@ -79,6 +79,9 @@ export const REDEEM: Script = { name: 'grantRedeem', keys: 3, lua: REDEMPTION, e
 /** The same and, after those keys, the four watermarks of the grant, read in the moment of the redemption. */
 export const REDEEM_AND_LOOK: Script = { name: 'grantRedeemAndLook', keys: 7, lua: REDEMPTION, expires: true };
 
+/** How many tries that have given out the same successor are told apart; one more, and none of them is taken back. */
+const MOST_TOLD_APART = 8;
+
 const ROTATION = answering(`${CLOCK}${RECORD}local request = cjson.decode(ARGV[2])
 ${KILL_SWITCHES}${NARROW}${EFFECTS}
 if not record then return { 'gone' } end
@@ -89,12 +92,16 @@ local current = tonumber(record.g)
 if now >= refreshed + request.idleLifetime or now >= created + request.absoluteLifetime then return { 'gone' } end
 
 local presented, outcome = request.generation, nil
+local others = {}
+for name in pairs(record) do
+  if string.sub(name, 1, 1) == 'q' then others[#others + 1] = name end
+end
 local in_grace = request.reuseGrace > 0 and not record.n and now - refreshed <= request.reuseGrace
 if record.a == 'r' .. request.attemptId then outcome = 'rotated'
 elseif record.a == 'h' .. request.attemptId then outcome = 'healed'
 elseif presented == current then outcome = 'rotated'
 -- Nobody has the successor: it is as if that had not been.
-elseif presented == current - 1 and record.y and not record.q then outcome = 'rotated'
+elseif presented == current - 1 and record.y and #others == 0 then outcome = 'rotated'
 elseif presented == current - 1 and in_grace then outcome = 'benign_retry'
 elseif presented > current then outcome = 'healed'
 else return { 'reused', revoke_with('refresh_token.reuse_detected') } end
@@ -106,17 +113,17 @@ local again = record.a == attempt
 if not again then write_access_token(scope, audience) end
 if again or outcome == 'benign_retry' then
   write_again()
-  redis.call('HSET', KEYS[1], 'q', (again or record.q) and '*' or request.attemptId)
+  redis.call('HSET', KEYS[1], 'q' .. ((again or #others >= ${MOST_TOLD_APART}) and '*' or request.attemptId), '')
   return { outcome, described(), current, scope, audience, false }
 end
 
 local alert = outcome == 'healed' and raise('state_lost', 'healed_forward')
 local rotates = request.rotation == 'Always'
 local generation = math.max(current, rotates and presented + 1 or presented)
-if record.y or record.q then redis.call('HDEL', KEYS[1], 'y', 'q') end
+if record.y or #others > 0 then redis.call('HDEL', KEYS[1], 'y', unpack(others)) end
 local kept = needed(request.absoluteLifetime)
 redis.call('HSET', KEYS[1], 'g', generation, 'f', now - created, 'k', kept, 'l', request.address, 'a', attempt)
-if not rotates then redis.call('HSET', KEYS[1], 'n', 1) elseif record.n then redis.call('HDEL', KEYS[1], 'n') end
+if generation == presented then redis.call('HSET', KEYS[1], 'n', 1) elseif record.n then redis.call('HDEL', KEYS[1], 'n') end
 if kept > tonumber(record.k) then expire(KEYS[1], created + kept * 1000) end
 return { outcome, described(), generation, scope, audience, alert }
 `);
@@ -155,9 +162,9 @@ export const UNDELIVERED: Script = {
   name: 'grantUndelivered',
   keys: 1,
   lua: `
-local moved, retried, renewed = unpack(redis.call('HMGET', KEYS[1], 'a', 'q', 'n'))
+local moved, renewed = unpack(redis.call('HMGET', KEYS[1], 'a', 'n'))
 if not renewed and (moved == 'r' .. ARGV[2] or moved == 'h' .. ARGV[2]) then redis.call('HSET', KEYS[1], 'y', 1) end
-if retried == ARGV[2] then redis.call('HDEL', KEYS[1], 'q') end
+redis.call('HDEL', KEYS[1], 'q' .. ARGV[2])
 `,
 };
 

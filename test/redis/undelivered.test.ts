@@ -95,6 +95,23 @@ describeRedis('a refresh that was answered to nobody', () => {
       }
     });
 
+    it('may be repeated late though several were on their way at once before any of that became known', async () => {
+      const all = [];
+      for (let tries = 0; tries < 4; tries++) all.push(await givenUp(fault, 0));
+      for (const known of all) await known();
+      graceIsOver();
+      expect(await refresh(0)).toMatchObject({ outcome: 'rotated', generation: 1 });
+      expect(await refresh(1)).toMatchObject({ outcome: 'rotated', generation: 2 });
+    });
+
+    it('is reuse where more were on their way at once than are told apart', async () => {
+      const all = [];
+      for (let tries = 0; tries < 12; tries++) all.push(await givenUp(fault, 0));
+      for (const known of all) await known();
+      graceIsOver();
+      expect(await refresh(0)).toMatchObject({ outcome: 'reused' });
+    });
+
     it('begins a new grace when it is repeated, and is over then: after that it is reuse', async () => {
       const known = await givenUp(fault, 0);
       await known();
@@ -154,6 +171,15 @@ describeRedis('a refresh that was answered to nobody', () => {
       await known();
       expect(await refresh(0, { rotation: 'Never' })).toMatchObject({ outcome: 'rotated', generation: 1 });
       expect(await refresh(1, { rotation: 'Never' })).toMatchObject({ outcome: 'rotated', generation: 1 });
+    });
+
+    it('may be repeated late though its repetition was given up too, of a client that rotates no longer', async () => {
+      for (const rotation of ['Always', 'Never'] as const) {
+        const known = await givenUp(fault, 0, { rotation });
+        await known();
+        graceIsOver();
+      }
+      expect(await refresh(0)).toMatchObject({ outcome: 'rotated', generation: 1 });
     });
   });
 
