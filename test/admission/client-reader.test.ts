@@ -80,6 +80,14 @@ describe('a reader of many clients', () => {
     expect(told(new ClientReader().read(document))).toEqual(toldBySchema(document));
   });
 
+  it.each(['', ' ', 'a\tb', 'a\nb', 'a\u007f', 'a\u202eb', 'é', 'a\u200db', 'x'.repeat(100), 'x'.repeat(101)])(
+    'takes %j for a name that people see only if the schema does',
+    (displayName) => {
+      const document = manifest({ ...WEB, displayName });
+      expect(told(new ClientReader().read(document))).toEqual(toldBySchema(document));
+    },
+  );
+
   it('keeps once what clients have in common, and apart what is their own', () => {
     const reader = new ClientReader();
     const one = reader.read(manifest({ ...WEB, displayName: 'One' }, { name: 'one' }));

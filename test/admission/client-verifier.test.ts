@@ -54,6 +54,8 @@ describe('a verifier Secret', () => {
     }
     const urlSafe = { ...compact, data: { ...data, verifiers: `-${data.verifiers.slice(1)}` } };
     expect(readVerifierSecret(urlSafe)).toBeUndefined();
+    const indented = { ...compact, data: { ...data, verifiers: ` ${data.verifiers}` } };
+    expect(readVerifierSecret(indented)).toBeUndefined();
   });
 
   it('holds no secret', () => {

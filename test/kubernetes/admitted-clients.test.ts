@@ -15,15 +15,17 @@ const CREATED = '2026-01-01T00:00:00Z';
 describe('the admitted clients', () => {
   let clients: AdmittedClients;
   let verifiers: Map<string, ClientVerifiers>;
+  let labels: Readonly<Record<string, string>>;
   const keep = clientKeeper('default');
   const clock = { value: Date.parse(CREATED), now: () => clock.value };
 
   beforeEach(() => {
     clock.value = Date.parse(CREATED);
     verifiers = new Map();
+    labels = {};
     clients = new AdmittedClients({
       ...{ releaseNamespace: 'grantry', defaultPolicy: 'Baseline', clock },
-      labelsOf: (namespace) => ({ 'kubernetes.io/metadata.name': namespace }),
+      labelsOf: (namespace) => ({ 'kubernetes.io/metadata.name': namespace, ...labels }),
       verifiersOf: (uid) => verifiers.get(uid),
     });
   });
@@ -40,10 +42,12 @@ describe('the admitted clients', () => {
     };
     return keep(manifest, objectKey(manifest.metadata));
   }
-  const withSecret = (uid: string, expiresAt?: number) =>
+  const withSecret = (uid: string, expiresAt?: number, byte = 1) =>
     verifiers.set(uid, {
       revision: 1,
-      verifiers: [{ verifier: new Uint8Array(32).fill(1), revision: 1, ...(expiresAt !== undefined && { expiresAt }) }],
+      verifiers: [
+        { verifier: new Uint8Array(32).fill(byte), revision: 1, ...(expiresAt !== undefined && { expiresAt }) },
+      ],
     });
   function add(...objects: readonly KubernetesObject[]) {
     for (const each of objects) {
@@ -112,6 +116,44 @@ describe('the admitted clients', () => {
     expect(clients.setPolicies([policy(['nothing'])])).toEqual(['uid-one']);
     clients.judge('uid-one');
     expect(serve().changes).toEqual([{ clientId: 'team.one', kind: 'refused', reason: 'PolicyViolation' }]);
+  });
+
+  it.each([
+    ['PolicyViolation', { scopes: ['elsewhere/read'] }],
+    ['UnsupportedGrantType', { grantTypes: ['magic'] }],
+  ])('are each refused with %s for what they say alike', (reason, spec) => {
+    const { changes } = add(object('one', spec), object('two', spec), object('three', spec));
+    expect(changes).toEqual(
+      ['one', 'two', 'three'].map((name) => ({ clientId: `team.${name}`, kind: 'refused', reason })),
+    );
+    expect(ids()).toEqual([]);
+  });
+
+  it('are judged by other policies where their namespace has other labels', () => {
+    clients.setPolicies([
+      policyOf(
+        CLIENT_POLICY.ignore.parse({
+          ...{ apiVersion: 'grantry.dev/v1alpha1', kind: 'ClientPolicy', metadata: { name: 'strict' } },
+          spec: { namespaceSelector: { matchLabels: { tier: 'strict' } }, allow: { scopes: [] } },
+        }),
+      ),
+    ]);
+    add(object('one'));
+    expect(ids()).toEqual(['one']);
+    labels = { tier: 'strict' };
+    expect(clients.relabelled('team')).toEqual(['uid-one']);
+    clients.judge('uid-one');
+    expect(serve().changes).toEqual([{ clientId: 'team.one', kind: 'refused', reason: 'PolicyViolation' }]);
+  });
+
+  it('accept another secret, and no longer the one before, once their verifier is another', () => {
+    add(object('one'));
+    withSecret('uid-one', undefined, 2);
+    clients.judge('uid-one');
+    const served = serve()
+      .registry.find('team.one')
+      ?.secretVerifiers.map((verifier) => [...verifier]);
+    expect(served).toEqual([Array(32).fill(2)]);
   });
 
   it('drop a verifier whose time has come', () => {
