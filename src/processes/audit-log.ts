@@ -5,6 +5,7 @@ import type { Logger } from 'pino';
 import type { Metrics } from '../http/metrics.ts';
 import type { Alert, Audit, AuditEvent } from '../oauth/audit.ts';
 import { KeyedHash } from '../oauth/keyed-hash.ts';
+import { RecentValues } from '../oauth/recent-values.ts';
 
 export interface AuditLogOptions {
   readonly log: Logger;
@@ -19,6 +20,9 @@ export interface AuditLogOptions {
 /** How many alerts are known to have been told. */
 const MOST_TOLD = 10_000;
 
+/** How many people of the last events are known by their hashed names. */
+const NAMES = 2000;
+
 export class AuditLog implements Audit {
   readonly #log: Logger;
   readonly #metrics: Metrics;
@@ -26,6 +30,7 @@ export class AuditLog implements Audit {
   readonly #counters: Partial<Record<AuditEvent['type'], Metrics['statesLost']>>;
   readonly #subjects: 'hashed' | 'plain';
   readonly #pepper: KeyedHash;
+  readonly #names = new RecentValues<string>(NAMES);
   readonly #told = new Set<string>();
   readonly #observe: (event: AuditEvent) => void;
   #onAlert: (alert: Alert) => void = () => {};
@@ -87,6 +92,10 @@ export class AuditLog implements Audit {
   /** What a subject is called outside. A client that acts for itself is its own subject, and no person. */
   nameOf(subject: string | undefined): string | undefined {
     if (subject === undefined || this.#subjects === 'plain' || !subject.startsWith('usr_')) return subject;
-    return this.#pepper.of(`audit-subject\0${subject}`).slice(0, 22);
+    const known = this.#names.get(subject);
+    if (known !== undefined) return known;
+    const name = this.#pepper.of(`audit-subject\0${subject}`).slice(0, 22);
+    this.#names.set(subject, name);
+    return name;
   }
 }

@@ -138,13 +138,17 @@ class Connection implements ManagedConnection {
     return primaries.length > 0 && primaries.every((link) => link.isUp);
   }
 
-  async run(action: Script | PlainRead, keys: readonly string[], args: Arguments): Promise<unknown> {
-    return await this.#ask(action, keys, ({ link, deadline, asking }) =>
-      link.send(async (redis, clock) => {
-        const limit = 'expires' in action ? [await clock.at(deadline - TIMER)] : [];
-        if (asking) redis.asking().catch(() => {});
-        if ('command' in action) return await redis.call(action.command, ...keys, ...args);
-        return await evaluate(redis, action, [...keys, this.#clockOffset(), ...args, ...limit]);
+  run(action: Script | PlainRead, keys: readonly string[], args: Arguments): Promise<unknown> {
+    return this.#ask(action, keys, ({ link, deadline, asking }) =>
+      link.send((redis, clock) => {
+        const send = (...limit: Arguments) => {
+          if (asking) redis.asking().catch(() => {});
+          if ('command' in action) return redis.call(action.command, ...keys, ...args);
+          return evaluate(redis, action, [...keys, this.#clockOffset(), ...args, ...limit]);
+        };
+        if (!('expires' in action)) return send();
+        const limit = clock.at(deadline - TIMER);
+        return typeof limit === 'number' ? send(limit) : limit.then(send);
       }, deadline),
     );
   }

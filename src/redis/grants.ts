@@ -27,11 +27,11 @@ import {
   VOID,
 } from './grant-scripts.ts';
 import { type RedisKeys, shardOf } from './keys.ts';
-import { KnownSubjects } from './known-subjects.ts';
+import { KnownGrants } from './known-grants.ts';
 import type { PlainRead, Script } from './script.ts';
 import { joined } from './spaced-list.ts';
 import { mayHaveRun, unacknowledged } from './unanswered.ts';
-import { type RedisWatermarks, watermarkKeys } from './watermarks.ts';
+import type { RedisWatermarks } from './watermarks.ts';
 
 const PEEK: PlainRead = { name: 'grantPeek', command: 'HMGET', keys: 1 };
 
@@ -49,12 +49,13 @@ export class RedisGrants implements GrantStore {
   readonly #connection: RedisConnection;
   readonly #keys: RedisKeys;
   readonly #watermarks: RedisWatermarks;
-  readonly #subjects = new KnownSubjects();
+  readonly #known: KnownGrants;
 
   constructor(parts: { connection: RedisConnection; keys: RedisKeys; watermarks: RedisWatermarks }) {
     this.#connection = parts.connection;
     this.#keys = parts.keys;
     this.#watermarks = parts.watermarks;
+    this.#known = new KnownGrants(parts);
   }
 
   async issue(grant: Grant, secretHash: string, codeLifetime: number): Promise<void> {
@@ -77,19 +78,16 @@ export class RedisGrants implements GrantStore {
    *   ended as soon as Redis can be reached.
    */
   async redeem(request: RedeemRequest): Promise<RedeemAnswer> {
-    const subject = this.#connection.crossesSlots ? await this.#judgedSubject(request) : undefined;
-    const canLook = subject !== undefined;
-    const { reply, acknowledged } = await this.#move(
-      request,
-      canLook ? REDEEM_AND_LOOK : REDEEM,
-      [...this.#keysOf(request), ...(canLook ? watermarkKeys(this.#keys, request.clientUid, subject) : [])],
-      request,
-    );
+    const canLook = request.revokedBefore !== undefined && this.#connection.crossesSlots;
+    const subject = canLook ? await this.subjectOf(request.grantId) : undefined;
+    const [script, looks] = subject === undefined ? [REDEEM, false] : [REDEEM_AND_LOOK, true];
+    const { reply, acknowledged } = await this.#move(request, script, this.#keysOf(request, subject), request);
     const answer = redeemAnswer(request.grantId, reply);
     this.#rememberAlert(request.grantId, answer);
     if (answer.outcome !== 'redeemed') return answer;
-    this.#subjects.learn(request.grantId, answer.grant.subject);
-    return await this.#confirmed(request, answer, { acknowledged, script: REDEEM });
+    this.#known.learn(request.grantId, answer.grant.subject);
+    if (acknowledged && looks) return answer;
+    return await this.#confirmed(request, answer, { acknowledged, looks, script });
   }
 
   /**
@@ -98,29 +96,28 @@ export class RedisGrants implements GrantStore {
    *   family is ended as `redeem` ends a code.
    */
   async rotate(request: RotateRequest): Promise<RotateAnswer> {
-    const { grantId, clientUid } = request;
-    const subject = await this.#judgedSubject(request);
-    const canLook = subject !== undefined && this.#connection.crossesSlots;
-    const watermark = subject === undefined || canLook ? undefined : await this.#watermarks.read(clientUid, subject);
-    const { reply, acknowledged } = await this.#move(
-      request,
-      canLook ? ROTATE_AND_LOOK : ROTATE,
-      [...this.#keysOf(request), ...(canLook ? watermarkKeys(this.#keys, clientUid, subject) : [])],
-      { ...request, watermark },
-    );
+    const { grantId, clientUid, revokedBefore } = request;
+    const subject = revokedBefore === undefined ? undefined : (request.subject ?? (await this.subjectOf(grantId)));
+    const looks = subject !== undefined && this.#connection.crossesSlots;
+    const watermark = subject === undefined || looks ? undefined : await this.#watermarks.read(clientUid, subject);
+    const script = looks ? ROTATE_AND_LOOK : ROTATE;
+    const keys = this.#keysOf(request, looks ? subject : undefined);
+    const told = watermark === undefined ? request : { ...request, watermark };
+    const { reply, acknowledged } = await this.#move(request, script, keys, told);
     const answer = rotateAnswer(grantId, reply);
     this.#rememberAlert(grantId, answer);
-    return 'generation' in answer ? await this.#confirmed(request, answer, { acknowledged, script: ROTATE }) : answer;
+    if (!('generation' in answer) || (acknowledged && looks)) return answer;
+    return await this.#confirmed(request, answer, { acknowledged, looks, script });
   }
 
   /** A replica may be asked: it knows no other subject, and at worst none. */
   async subjectOf(grantId: string): Promise<string | undefined> {
-    const known = this.#subjects.of(grantId);
+    const known = this.#known.subjectOf(grantId);
     if (known !== undefined) return known;
     const reply = await this.#connection.run(PEEK, [this.#keys.grant(grantId)], SUBJECT_FIELDS);
     const [first, rest] = reply as readonly (string | null)[];
     const subject = first && rest === null ? first : (await this.read(grantId))?.grant.subject;
-    if (subject !== undefined) this.#subjects.learn(grantId, subject);
+    if (subject !== undefined) this.#known.learn(grantId, subject);
     return subject;
   }
 
@@ -153,15 +150,18 @@ export class RedisGrants implements GrantStore {
     }
   }
 
-  /** The answer to what has moved the grant, unless it may be lost, or a kill switch has ended it. @throws StoreUnavailableError */
+  /**
+   * The answer to what has moved the grant, unless it may be lost, or a kill switch has ended it that the script did not look
+   * at. @throws StoreUnavailableError
+   */
   async #confirmed<Answer extends { readonly grant: StoredGrant }>(
     request: RedeemRequest | RotateRequest,
     answer: Answer,
-    { acknowledged, script }: { acknowledged: boolean; script: Script },
+    { acknowledged, looks, script }: { acknowledged: boolean; looks: boolean; script: Script },
   ): Promise<Answer | { readonly outcome: 'ended' }> {
     try {
       if (!acknowledged) throw unacknowledged(script);
-      return (await this.#isEndedElsewhere(request, answer)) ? { outcome: 'ended' } : answer;
+      return !looks && (await this.#isEnded(request, answer)) ? { outcome: 'ended' } : answer;
     } catch (error) {
       // It has moved, and nobody is given anything: the same again would pass for a replay, or in time for reuse.
       await this.#giveUp(request);
@@ -170,20 +170,12 @@ export class RedisGrants implements GrantStore {
     }
   }
 
-  /** Whose watermarks a script needs to know; undefined where it is to judge none, or there is nothing to be judged. */
-  async #judgedSubject(request: RedeemRequest | RotateRequest): Promise<string | undefined> {
-    if (request.revokedBefore === undefined) return undefined;
-    const told = 'subject' in request ? request.subject : undefined;
-    return told ?? (await this.subjectOf(request.grantId));
-  }
-
-  /** Watermarks in other slots than the grant's: no script that moves it can read them. */
-  async #isEndedElsewhere(
+  /** Whether a watermark ends the grant, where that is to be judged. */
+  async #isEnded(
     { revokedBefore, clientUid }: RedeemRequest | RotateRequest,
     { grant: { subject, createdAt } }: { readonly grant: StoredGrant },
   ): Promise<boolean> {
-    if (revokedBefore === undefined || this.#connection.crossesSlots) return false;
-    return createdAt <= (await this.#watermarks.read(clientUid, subject));
+    return revokedBefore !== undefined && createdAt <= (await this.#watermarks.read(clientUid, subject));
   }
 
   // Nobody was given anything by this try. Now, and again after a reconnect.
@@ -204,10 +196,12 @@ export class RedisGrants implements GrantStore {
     this.#connection.remember(RAISE_AGAIN, keys, [JSON.stringify(answer.alert)]);
   }
 
-  // A script's keys are fixed: without an access token the third names one that is never written.
-  #keysOf({ grantId, accessToken }: RedeemRequest | RotateRequest): readonly string[] {
+  /** @param subject whose watermarks the script looks at */
+  #keysOf({ grantId, clientUid, accessToken }: RedeemRequest | RotateRequest, subject?: string): readonly string[] {
+    // A script's keys are fixed: without an access token the third names one that is never written.
     const tokenId = accessToken?.tokenId ?? grantId;
-    return [this.#keys.grant(grantId), this.#keys.outbox(shardOf(grantId)), this.#keys.accessToken(tokenId)];
+    const own = [this.#keys.grant(grantId), this.#keys.outbox(shardOf(grantId)), this.#keys.accessToken(tokenId)];
+    return subject === undefined ? own : own.concat(this.#known.watermarksOf(grantId, { clientUid, subject }));
   }
 }
 

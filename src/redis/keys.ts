@@ -33,7 +33,7 @@ const KINDS = Object.fromEntries(
 ) as Record<KeyName, string>;
 
 /** The virtual shards, `000` to `255`. */
-export const SHARDS: readonly string[] = Array.from({ length: 256 }, (_, shard) => shardOfByte(shard));
+export const SHARDS: readonly string[] = Array.from({ length: 256 }, (_, shard) => String(shard).padStart(3, '0'));
 
 /** What Redis keys are called in one deployment. */
 export class RedisKeys {
@@ -78,17 +78,18 @@ export class RedisKeys {
   }
 
   consentWatermark(clientUid: string, subject: string): string {
-    return this.#consentWatermark(clientUid, subject, digestOf(subject).shard);
+    return this.#consentWatermark(clientUid, subject, shardOfDigest(digestOf(subject)));
   }
 
   /** Both of a person with a client; one script reads them. */
   personWatermarks(clientUid: string, subject: string): readonly [user: string, consent: string] {
-    const { shard, digest } = digestOf(subject);
+    const digest = digestOf(subject);
+    const shard = shardOfDigest(digest);
     return [this.#key('userWatermark', shard, digest), this.#consentWatermark(clientUid, subject, shard)];
   }
 
   shardOfClient(clientUid: string): string {
-    return digestOf(clientUid).shard;
+    return shardOfDigest(digestOf(clientUid));
   }
 
   revokedToken(jti: string): string {
@@ -131,12 +132,12 @@ export class RedisKeys {
 
   /** In the shard of the person, so that one script reads it together with theirs. */
   #consentWatermark(clientUid: string, subject: string, shard: string): string {
-    return this.#key('consentWatermark', shard, digestOf(JSON.stringify([subject, clientUid])).digest);
+    return this.#key('consentWatermark', shard, digestOf(JSON.stringify([subject, clientUid])));
   }
 
   #digestKey(key: KeyName, name: string): string {
-    const { shard, digest } = digestOf(name);
-    return this.#key(key, shard, digest);
+    const digest = digestOf(name);
+    return this.#key(key, shardOfDigest(digest), digest);
   }
 
   #key(key: KeyName, shard: string, id: string): string {
@@ -146,16 +147,19 @@ export class RedisKeys {
 
 /** The shard that a grant's, an opaque token's or an alert's id begins with. */
 export function shardOf(id: string): string {
-  const shard = /^(\d{3})\./.exec(id)?.[1];
-  if (shard === undefined || Number(shard) >= SHARDS.length) throw new TypeError('the id has no shard');
+  const shard = SHARDS[Number(id.slice(0, 3))];
+  if (shard === undefined || !id.startsWith(`${shard}.`)) throw new TypeError('the id has no shard');
   return shard;
 }
 
-function digestOf(name: string): { readonly shard: string; readonly digest: string } {
-  const digest = hash('sha256', name, 'base64url');
-  return { shard: shardOfByte(Buffer.from(digest.slice(0, 2), 'base64url').readUInt8(0)), digest };
+function digestOf(name: string): string {
+  return hash('sha256', name, 'base64url');
 }
 
-function shardOfByte(byte: number): string {
-  return String(byte).padStart(3, '0');
+const BASE64URL = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+
+/** By its first byte: the first character, and of the second the two upper bits. */
+function shardOfDigest(digest: string): string {
+  const byte = BASE64URL.indexOf(digest.charAt(0)) * 4 + (BASE64URL.indexOf(digest.charAt(1)) >> 4);
+  return SHARDS[byte] ?? '';
 }

@@ -70,8 +70,8 @@ export class ServerLink {
    * @param deadline of the clock, in milliseconds
    * @throws UnansweredError, or the error that Redis answered with
    */
-  async send<Reply>(request: Request<Reply>, deadline: number): Promise<Reply> {
-    return await this.#guard(() => {
+  send<Reply>(request: Request<Reply>, deadline: number): Promise<Reply> {
+    return this.#guard(() => {
       gatherWrites(this.#redis.stream);
       this.#serverClock.refresh();
       return within(deadline - this.#clock.now(), request(this.#redis, this.#serverClock));
@@ -79,8 +79,8 @@ export class ServerLink {
   }
 
   /** Sends once, on a connection that nobody else uses meanwhile. @throws as `send` */
-  async sendLeased<Reply>(request: Request<Reply>, limits: LeaseLimits): Promise<Reply> {
-    return await this.#guard(() =>
+  sendLeased<Reply>(request: Request<Reply>, limits: LeaseLimits): Promise<Reply> {
+    return this.#guard(() =>
       this.#leases.use(limits, (redis) => {
         const clock = this.#leasedClocks.get(redis) ?? this.#clockOf(redis);
         this.#leasedClocks.set(redis, clock);

@@ -42,7 +42,16 @@ export function within<Value>(limit: number, outcome: Promise<Value>): Promise<V
     // Timers run before sockets are read: after a stall of this process the answer may lie there already, and counts.
     const end = () => setImmediate(() => reject(new UnansweredError('timeout')));
     const timer = setTimeout(end, Math.max(limit, 0));
-    outcome.then(resolve, reject).finally(() => clearTimeout(timer));
+    outcome.then(
+      (value) => {
+        clearTimeout(timer);
+        resolve(value);
+      },
+      (error) => {
+        clearTimeout(timer);
+        reject(error);
+      },
+    );
   });
 }
 

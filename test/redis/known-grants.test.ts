@@ -3,31 +3,38 @@
 import { expect, it } from 'vitest';
 import type { Grant } from '../../src/oauth/grant-store.ts';
 import { RedisKeys } from '../../src/redis/keys.ts';
-import { KnownSubjects } from '../../src/redis/known-subjects.ts';
+import { KnownGrants } from '../../src/redis/known-grants.ts';
 import { redisStores } from '../../src/redis/stores.ts';
+import { watermarkKeys } from '../../src/redis/watermarks.ts';
 import { redeemed, rotateRequest } from '../contracts/sample-grants.ts';
 import { connectTo } from './connect.ts';
 import { describeRedis, startRedis } from './servers.ts';
 
-it('the subjects of 10 000 grants are known, the first goes for the next', () => {
-  const subjects = new KnownSubjects();
-  for (let grant = 0; grant <= 10_000; grant++) subjects.learn(`grant-${grant}`, `usr_${grant}`);
-  subjects.learn('grant-10000', 'usr_10000');
-  expect([0, 1, 10_000].map((grant) => subjects.of(`grant-${grant}`))).toEqual([undefined, 'usr_1', 'usr_10000']);
-});
+const keys = new RedisKeys('grantry:');
 
 it('the subject of a grant that is used stays known, however many others come', () => {
-  const subjects = new KnownSubjects();
-  subjects.learn('used', 'usr_alice');
-  subjects.learn('learned again', 'usr_bob');
+  const known = new KnownGrants({ keys });
+  known.learn('used', 'usr_alice');
+  known.learn('learned again', 'usr_bob');
   for (let grant = 0; grant < 20_000; grant++) {
-    subjects.learn(`grant-${grant}`, `usr_${grant}`);
-    if (grant % 5000 !== 0) continue;
-    expect(subjects.of('used')).toBe('usr_alice');
-    subjects.learn('learned again', 'usr_bob');
+    known.learn(`grant-${grant}`, `usr_${grant}`);
+    if (grant % 4000 !== 0) continue;
+    expect(known.subjectOf('used')).toBe('usr_alice');
+    known.learn('learned again', 'usr_bob');
   }
-  const known = ['used', 'learned again', 'grant-0'].map((grant) => subjects.of(grant));
-  expect(known).toEqual(['usr_alice', 'usr_bob', undefined]);
+  const subjects = ['used', 'learned again', 'grant-0'].map((grant) => known.subjectOf(grant));
+  expect(subjects).toEqual(['usr_alice', 'usr_bob', undefined]);
+});
+
+it('the watermarks of a grant are those of whoever presents it, each time', () => {
+  const known = new KnownGrants({ keys });
+  const own = { clientUid: 'uid-1', subject: 'usr_alice' };
+  const others = { ...own, clientUid: 'uid-2' };
+  const swapped = { ...own, subject: 'usr_bob' };
+  for (const owners of [own, own, others, own, swapped, own]) {
+    const expected = watermarkKeys(keys, owners.clientUid, owners.subject);
+    expect(known.watermarksOf('000.grant', owners)).toEqual(expected);
+  }
 });
 
 describeRedis('a grant whose subject is known', () => {
@@ -35,7 +42,6 @@ describeRedis('a grant whose subject is known', () => {
     const server = await startRedis();
     const connection = await connectTo(server);
     try {
-      const keys = new RedisKeys('grantry:');
       const { grants } = redisStores({ connection, keys });
       const [revoked, lost] = [await redeemed(grants), await redeemed(grants)];
       const refreshed = (grant: Grant) => grants.rotate(rotateRequest(grant, 0, { revokedBefore: 0 }));
