@@ -4,6 +4,7 @@
 
 import cookie from '@fastify/cookie';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { Turns } from '../oauth/turns.ts';
 import type { TrustedProxies } from './client-address.ts';
 import { Connections } from './connections.ts';
 import { corsHeaders, preflightHeaders } from './cors.ts';
@@ -39,6 +40,9 @@ interface Visit {
   /** Set by a handler once there is a client to answer: where faults of ours go then, instead of an error page. */
   faultLocation: ((error: FaultCode) => string) | undefined;
 }
+
+/** Of the one event loop there is: every request of a turn is read and judged by its head before the first is handled. */
+const TURNS = new Turns({ endOfTurn: setImmediate });
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -158,6 +162,7 @@ function exchangeWith(
   { proxies }: HttpServerOptions,
 ): (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply> {
   return async (request, reply) => {
+    await TURNS.end();
     const forwardedFor = request.headers['x-forwarded-for'];
     const address = proxies.clientAddress(
       request.socket.remoteAddress,
