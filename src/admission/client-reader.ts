@@ -34,7 +34,7 @@ const LONGEST_KNOWN = 2000;
 export class ClientReader {
   readonly #known = new Map<string, unknown>();
   /** What was read last: lists come namespace by namespace, and the clients of one say much the same. */
-  #latest: { readonly spec: object; readonly shared: OAuthClientSpec } | undefined;
+  #latest: { readonly spec: Members; readonly shared: OAuthClientSpec } | undefined;
 
   /** Never throws, whatever the manifest is. */
   read(manifest: unknown): ClientReading {
@@ -45,7 +45,7 @@ export class ClientReader {
   #parts({ apiVersion, kind, metadata, spec }: Readonly<Record<string, unknown>>): ReadClient | undefined {
     if (apiVersion !== API_VERSION || kind !== 'OAuthClient') return undefined;
     if (typeof spec !== 'object' || spec === null || Array.isArray(spec)) return undefined;
-    const shared = this.#sharedOf(spec);
+    const shared = this.#sharedOf(spec as Members);
     if (shared === undefined || !(isPlainMetadata(metadata) || METADATA.safeParse(metadata).success)) return undefined;
     const own: Partial<Record<OwnField, unknown>> = {};
     for (const name of OWN_NAMES) {
@@ -61,7 +61,7 @@ export class ClientReader {
     return { shared, ...(own as ReadOwnFields) };
   }
 
-  #sharedOf(spec: object): OAuthClientSpec | undefined {
+  #sharedOf(spec: Members): OAuthClientSpec | undefined {
     if (this.#latest !== undefined && hasSameInCommon(this.#latest.spec, spec)) return this.#latest.shared;
     const common = { ...spec, ...NOTHING_OWN };
     const text = textOf(common);
@@ -121,33 +121,39 @@ function isPlainMetadata(metadata: unknown): boolean {
 /** What lies deeper is not compared, and counts as another. */
 const DEEPEST = 16;
 const IS_OWN: ReadonlySet<string> = new Set(OWN_NAMES);
-const NONE_OWN: ReadonlySet<string> = new Set();
-
-/** Whether two specs say the same but for what is each one's own. */
-function hasSameInCommon(one: object, other: object): boolean {
-  return hasSameMembers(one as Members, other as Members, IS_OWN, 0);
-}
 
 type Members = Readonly<Record<string, unknown>>;
 
-function hasSameMembers(one: Members, other: Members, leftOut: ReadonlySet<string>, depth: number): boolean {
+/** Whether two specs say the same but for what is each one's own. */
+function hasSameInCommon(one: Members, other: Members): boolean {
   let more = 0;
-  for (const name in one) {
-    if (leftOut.has(name)) continue;
-    if (!Object.hasOwn(other, name) || !isSame(one[name], other[name], depth)) return false;
-    more--;
+  for (const name in other) {
+    if (IS_OWN.has(name)) continue;
+    if (!Object.hasOwn(one, name) || !isSame(one[name], other[name], 0)) return false;
+    more++;
   }
-  for (const name in other) if (!leftOut.has(name)) more++;
+  for (const name in one) if (!IS_OWN.has(name)) more--;
   return more === 0;
 }
-
 function isSame(one: unknown, other: unknown, depth: number): boolean {
   if (one === other) return true;
   if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null) return false;
   if (depth > DEEPEST || Array.isArray(one) !== Array.isArray(other)) return false;
-  if (!Array.isArray(one)) return hasSameMembers(one as Members, other as Members, NONE_OWN, depth + 1);
+  if (!Array.isArray(one)) return hasSameMembers(one as Members, other as Members, depth + 1);
   const members = other as readonly unknown[];
-  return one.length === members.length && one.every((member, index) => isSame(member, members[index], depth + 1));
+  if (one.length !== members.length) return false;
+  for (let index = 0; index < one.length; index++) if (!isSame(one[index], members[index], depth + 1)) return false;
+  return true;
+}
+
+function hasSameMembers(one: Members, other: Members, depth: number): boolean {
+  let more = 0;
+  for (const name in other) {
+    if (!Object.hasOwn(one, name) || !isSame(one[name], other[name], depth)) return false;
+    more++;
+  }
+  for (const _ in one) more--;
+  return more === 0;
 }
 
 /** Undefined for what lies too deep to be written: text that is nested deeper can be read than an object can be written. */

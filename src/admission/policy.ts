@@ -27,32 +27,40 @@ export function policyOf(manifest: ClientPolicyManifest): Policy {
 
 /** Judges one client by all policies of its class. */
 export function judgeByPolicy(claim: Claim, policies: readonly Policy[], defaultPolicy: DefaultPolicy): ClaimVerdict {
-  const matching = policies
-    .filter((policy) => selects(policy.namespaceSelector, claim.namespaceLabels))
-    .sort((a, b) => (a.name < b.name ? -1 : 1));
-  const candidates = matching.length > 0 ? matching : builtIn(defaultPolicy);
-  const judged = candidates.map((policy) => ({ policy, faults: policyViolations(claim, policy) }));
-  const first = judged[0];
-  if (first === undefined) {
-    const message = `No ClientPolicy matches the namespace ${quoted(claim.namespace)}, and without one nothing is allowed.`;
-    return refused(undefined, [{ path: [], reason: 'NoMatchingPolicy', message }]);
+  let chosen: Policy | undefined;
+  let refusal: ClaimVerdict | undefined;
+  let maxClientsPerNamespace = 0;
+  for (const policy of candidatesFor(claim, policies, defaultPolicy)) {
+    const faults = policyViolations(claim, policy);
+    if (faults.length > 0) refusal ??= refused(policy.name, faults);
+    else {
+      chosen ??= policy;
+      const most = policy.permissions?.limits.maxClientsPerNamespace ?? 0;
+      if (most > maxClientsPerNamespace) maxClientsPerNamespace = most;
+    }
   }
-  const permitting = judged.filter(({ faults }) => faults.length === 0).map(({ policy }) => policy);
-  const chosen = permitting[0];
-  if (chosen === undefined) return refused(first.policy.name, first.faults);
-  const limits = permitting.map((policy) => policy.permissions?.limits.maxClientsPerNamespace ?? 0);
-  return { policy: chosen.name, faults: [], maxClientsPerNamespace: Math.max(...limits) };
+  if (chosen !== undefined) return { policy: chosen.name, faults: [], maxClientsPerNamespace };
+  if (refusal !== undefined) return refusal;
+  const message = `No ClientPolicy matches the namespace ${quoted(claim.namespace)}, and without one nothing is allowed.`;
+  return refused(undefined, [{ path: [], reason: 'NoMatchingPolicy', message }]);
+}
+
+/** By name, so that of several faults always the same are told. */
+function candidatesFor(claim: Claim, policies: readonly Policy[], defaultPolicy: DefaultPolicy): readonly Policy[] {
+  const matching = policies.filter((policy) => selects(policy.namespaceSelector, claim.namespaceLabels));
+  if (matching.length === 0) return BUILT_IN[defaultPolicy];
+  return matching.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
 function refused(policy: string | undefined, faults: readonly PolicyFault[]): ClaimVerdict {
   return { policy, faults, maxClientsPerNamespace: 0 };
 }
 
-const BUILT_IN_NAMES = { Baseline: '(baseline)', AllowAll: '(allow-all)' } as const;
+const EVERYWHERE = { matchLabels: {}, matchExpressions: [] };
 
-function builtIn(defaultPolicy: DefaultPolicy): readonly Policy[] {
-  const everywhere = { matchLabels: {}, matchExpressions: [] };
-  if (defaultPolicy === 'Deny') return [];
-  const permissions = defaultPolicy === 'AllowAll' ? ALLOW_ALL : BASELINE;
-  return [{ name: BUILT_IN_NAMES[defaultPolicy], namespaceSelector: everywhere, permissions }];
-}
+/** What judges where no policy matches. */
+const BUILT_IN: Readonly<Record<DefaultPolicy, readonly Policy[]>> = {
+  Baseline: [{ name: '(baseline)', namespaceSelector: EVERYWHERE, permissions: BASELINE }],
+  AllowAll: [{ name: '(allow-all)', namespaceSelector: EVERYWHERE, permissions: ALLOW_ALL }],
+  Deny: [],
+};

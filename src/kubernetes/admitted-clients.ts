@@ -71,6 +71,8 @@ interface Judged {
 export class AdmittedClients {
   readonly #options: AdmittedClientsOptions;
   readonly #context: AdmissionContext;
+  /** Those of the client that is being judged. */
+  #verifiers: ClientVerifiers | undefined;
   readonly #entries = new Map<string, Entry>();
   readonly #claims = new ClientClaims<string>();
   /** For each manifest that several share, a client of it. */
@@ -166,7 +168,7 @@ export class AdmittedClients {
     if (entry === undefined) return;
     const { object, alone: before } = entry;
     const verifiers = this.#options.verifiersOf(uid);
-    const verdict = this.#findings(object);
+    const verdict = this.#findings(object, verifiers);
     this.#claims.put(object.uid, claimOf(verdict));
     const isSame = before?.object === object && before.verifiers === verifiers && before.client !== undefined;
     const { client, clientId, conditions } = clientVerdict(verdict);
@@ -242,7 +244,9 @@ export class AdmittedClients {
     }
     if (client === undefined && (wasServed !== undefined || isFirst)) {
       const reason =
-        amongAll.length === 0 ? entry.alone.reason : reasonOf(clientVerdict(this.#findings(object), amongAll));
+        amongAll.length === 0
+          ? entry.alone.reason
+          : reasonOf(clientVerdict(this.#findings(object, entry.alone.verifiers), amongAll));
       this.#changes.push({ clientId, kind: 'refused', reason });
     } else if (client !== undefined && wasServed === undefined) this.#changes.push({ clientId, kind: 'accepted' });
   }
@@ -256,8 +260,9 @@ export class AdmittedClients {
     return this.#draft;
   }
 
-  #findings(object: ReadableClient) {
+  #findings(object: ReadableClient, verifiers: ClientVerifiers | undefined) {
     const { reading, namespace } = object;
+    this.#verifiers = verifiers;
     const read =
       reading.shared === undefined
         ? { manifest: undefined, faults: reading.faults }
@@ -301,17 +306,14 @@ export class AdmittedClients {
   }
 
   #references(): References {
-    const { labelsOf, verifiersOf, clock } = this.#options;
+    const { labelsOf, clock } = this.#options;
     return {
       secret: () => 'withheld',
       // The controller looks them up and refuses to make a credential of what is not there.
       hasConfigMap: () => true,
       hasServiceAccount: () => true,
       namespaceLabels: labelsOf,
-      verifiersOf: (uid) => {
-        const verifiers = verifiersOf(uid);
-        return verifiers === undefined ? [] : livingVerifiers(verifiers, clock.now());
-      },
+      verifiersOf: () => (this.#verifiers === undefined ? [] : livingVerifiers(this.#verifiers, clock.now())),
     };
   }
 }

@@ -1,7 +1,12 @@
 // What a token server keeps of a verifier Secret, of which there are as many as clients: one flat object that answers as its
 // own metadata, and the verifiers in as little room as they need.
 
-import { type AcceptedVerifier, type ClientVerifiers, clientUidIn } from '../admission/client-verifier.ts';
+import {
+  type AcceptedVerifier,
+  type ClientVerifiers,
+  clientUidIn,
+  type SingleVerifier,
+} from '../admission/client-verifier.ts';
 import { apiVersionOf, type KubernetesObject, type ObjectMeta, SECRETS, splitKey } from './resources.ts';
 
 export class KeptVerifiers implements KubernetesObject, ObjectMeta, ClientVerifiers {
@@ -15,19 +20,17 @@ export class KeptVerifiers implements KubernetesObject, ObjectMeta, ClientVerifi
   readonly #createdAtSeconds: number;
   /** Most clients have one verifier, without end: as text, a character a byte, because a buffer takes four times the room. */
   readonly #kept: string | readonly AcceptedVerifier[];
+  /** The revision of the only one. */
   readonly #newest: number;
 
-  constructor(key: string, metadata: ObjectMeta, { revision, verifiers }: ClientVerifiers) {
-    const [first] = verifiers;
+  constructor(key: string, metadata: ObjectMeta, said: ClientVerifiers | SingleVerifier) {
     this.uid = metadata.uid;
     this.resourceVersion = metadata.resourceVersion;
-    this.revision = revision;
+    this.revision = said.revision;
     this.#key = key;
     this.#createdAtSeconds = Date.parse(metadata.creationTimestamp) / 1000;
-    this.#newest = first?.revision ?? 0;
-    this.#kept = verifiers;
-    if (first === undefined || verifiers.length > 1 || first.expiresAt !== undefined) return;
-    this.#kept = Buffer.from(first.verifier).toString('latin1');
+    this.#kept = 'verifier' in said ? said.verifier : said.verifiers;
+    this.#newest = 'verifier' in said ? said.verifierRevision : 0;
   }
 
   /** The only verifier, where it does not end, a character a byte: whoever keeps it too need not keep it twice. */

@@ -3,6 +3,7 @@
 
 import {
   type ClientVerifiers,
+  readSingleVerifier,
   readVerifierSecret,
   VERIFIER_SECRET_TYPE,
   verifierSecretName,
@@ -32,7 +33,7 @@ export type SecretChange =
 /** What is kept of a Secret: of a verifier Secret what it says, because there are as many as clients. */
 export function keptOfSecret(object: KubernetesObject, key: string): KubernetesObject {
   if (object.type !== VERIFIER_SECRET_TYPE) return withoutBallast(object);
-  const read = readVerifierSecret(object);
+  const read = readSingleVerifier(object) ?? readVerifierSecret(object);
   if (read !== undefined) return new KeptVerifiers(key, object.metadata, read);
   const { apiVersion, kind, metadata } = object;
   return withoutBallast({ apiVersion, kind, metadata });

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import {
   type ClientVerifiers,
   livingVerifiers,
+  readSingleVerifier,
   readVerifierSecret,
   VERIFIER_SECRET_TYPE,
   verifierSecretData,
@@ -33,7 +34,7 @@ const withVerifiers = (verifiers: unknown) => ({
   ...SECRET,
   data: { ...SECRET.data, verifiers: base64(JSON.stringify(verifiers)) },
 });
-const [entry] = JSON.parse(Buffer.from(String(SECRET.data.verifiers), 'base64').toString()) as Record<
+const [entry, ending] = JSON.parse(Buffer.from(String(SECRET.data.verifiers), 'base64').toString()) as Record<
   string,
   unknown
 >[];
@@ -52,10 +53,20 @@ describe('a verifier Secret', () => {
     for (const secret of [compact, spaced, folded]) {
       expect(readVerifierSecret(secret)).toEqual({ uid: UID, revision: VERIFIERS.revision, verifiers });
     }
+    // In a short way only what is written as we write it.
+    expect(readSingleVerifier(compact)).toEqual({
+      ...{ revision: VERIFIERS.revision, verifierRevision: verifiers[0]?.revision },
+      verifier: Buffer.from(verifiers[0]?.verifier ?? []).toString('latin1'),
+    });
+    for (const secret of [spaced, folded]) expect(readSingleVerifier(secret)).toBeUndefined();
     const urlSafe = { ...compact, data: { ...data, verifiers: `-${data.verifiers.slice(1)}` } };
     expect(readVerifierSecret(urlSafe)).toBeUndefined();
+    expect(readSingleVerifier(urlSafe)).toBeUndefined();
     const indented = { ...compact, data: { ...data, verifiers: ` ${data.verifiers}` } };
     expect(readVerifierSecret(indented)).toBeUndefined();
+    expect(readSingleVerifier(indented)).toBeUndefined();
+    const long = { ...compact, data: { ...data, verifiers: data.verifiers + base64('123'.repeat(300)) } };
+    expect(readSingleVerifier(long)).toBeUndefined();
   });
 
   it('holds no secret', () => {
@@ -84,6 +95,13 @@ describe('a verifier Secret', () => {
     ['that is no object', 'text'],
   ])('%s does not count', (_, secret) => {
     expect(readVerifierSecret(secret)).toBeUndefined();
+    expect(readSingleVerifier(secret)).toBeUndefined();
+  });
+
+  it('is not read in short when another verifier or an end stands in it', () => {
+    for (const secret of [SECRET, withVerifiers([ending])]) {
+      expect(readSingleVerifier(secret)).toBeUndefined();
+    }
   });
 
   it('counts each verifier until its own time', () => {
