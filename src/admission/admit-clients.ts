@@ -3,7 +3,7 @@
 // and calls the same two steps for what changed.
 
 import { type AdmissionContext, type ClientVerdict, clientVerdict, findClient } from './admit-client.ts';
-import { ClientClaims, claimOf } from './client-claims.ts';
+import { Claimant, ClientClaims, claimOf } from './client-claims.ts';
 import { classOf, fieldsOf, type SourceObject } from './manifest.ts';
 
 /** What is judged, by whom. */
@@ -23,10 +23,11 @@ export function admitClients<Source extends SourceObject>(
   const found = world.clients
     .filter((object) => isServed(object, world.className))
     .map((object) => findClient(object, world));
-  const claims = new ClientClaims<number>();
-  for (const [index, findings] of found.entries()) claims.put(index, claimOf(findings));
+  const claims = new ClientClaims<Claimant>();
+  const judged = found.map((findings) => ({ findings, claimant: new Claimant() }));
+  for (const { findings, claimant } of judged) claims.put(claimant, claimOf(findings));
   claims.settle();
-  return found.map((findings, index) => clientVerdict(findings, claims.faultsOf(index)));
+  return judged.map(({ findings, claimant }) => clientVerdict(findings, claims.faultsOf(claimant)));
 }
 
 /** Whether an OAuthClient is one of this class and not being deleted. */

@@ -5,7 +5,7 @@
 export type Order<Member> = (a: Member, b: Member) => number;
 
 export interface ClaimLinesOptions<Member> {
-  /** What somebody claims, if anything; always the same for the same member. */
+  /** What somebody claims, if anything; the same, like its order, as long as it stands in line. */
   readonly claimed: (member: Member) => string | undefined;
   /** Whether somebody stands in line for what it claims. */
   readonly isInLine: (member: Member) => boolean;

@@ -52,59 +52,68 @@ export function claimOf(findings: ClientFindings): ClientClaim {
   };
 }
 
-interface Member<Key> {
-  readonly key: Key;
+/** One client among the claimants. Whoever follows clients adds what it knows of each; what stands here only the claims write. */
+export class Claimant {
+  /** Undefined for whoever is not among the claimants. */
+  claim: ClientClaim | undefined;
   /** Of several that are equal otherwise the one that came first. */
-  readonly order: number;
-  readonly claim: ClientClaim;
-  isTwin: boolean;
-  hasConflict: boolean;
-  sharesSecret: boolean;
-  isTooMany: boolean;
+  order = 0;
+  isTwin = false;
+  hasConflict = false;
+  sharesSecret = false;
+  isTooMany = false;
 }
 
 type Verdict = 'isTwin' | 'hasConflict' | 'sharesSecret' | 'isTooMany';
 
+/** One that is among the claimants. */
+type Claiming<Member extends Claimant> = Member & { readonly claim: ClientClaim };
+
 /** The claims of all clients of one install. */
-export class ClientClaims<Key> {
-  readonly #members = new Map<Key, Member<Key>>();
+export class ClientClaims<Member extends Claimant> {
   /** In this order: a twin claims nothing else, and who has no id of its own takes no place. */
-  readonly #lines: readonly ClaimLines<Member<Key>>[] = [
-    this.#linesOf('isTwin', { claimed: claimedUid }),
-    this.#linesOf('hasConflict', { claimed: ({ claim }) => claim.clientId, isInLine: isNoTwin, order: derivedFirst }),
-    this.#linesOf('sharesSecret', { claimed: ({ claim }) => claim.secret, isInLine: isNoTwin }),
-    this.#linesOf('isTooMany', {
-      ...{ claimed: ({ claim }) => claim.namespace, isInLine: takesAPlace },
-      placesFor: ({ claim }) => claim.maxClientsPerNamespace,
-    }),
-  ];
+  readonly #lines: readonly ClaimLines<Claiming<Member>>[];
   /** Those who may have to join a line, or to leave one. */
-  readonly #restless = new Set<Member<Key>>();
-  readonly #changed = new Set<Key>();
+  readonly #restless = new Set<Claiming<Member>>();
+  readonly #changed = new Set<Member>();
   #count = 0;
 
-  /** Takes a client in, or what it claims now; that it is judged anew is for the caller to know. */
-  put(key: Key, claim: ClientClaim): void {
-    const before = this.#members.get(key);
-    if (before !== undefined && isSame(before.claim, claim)) return;
-    if (before !== undefined) this.#leave(before);
-    const { isTwin = false, hasConflict = false, sharesSecret = false, isTooMany = false } = before ?? {};
-    const order = before?.order ?? this.#count++;
-    const member: Member<Key> = { key, order, claim, isTwin, hasConflict, sharesSecret, isTooMany };
-    this.#members.set(key, member);
-    this.#restless.add(member);
+  /** @param options.uidsDiffer whether no two clients that are put have the same uid, whatever they claim */
+  constructor({ uidsDiffer = false }: { readonly uidsDiffer?: boolean } = {}) {
+    this.#lines = [
+      ...(uidsDiffer ? [] : [this.#linesOf('isTwin', { claimed: ({ claim }) => claim.uid })]),
+      this.#linesOf('hasConflict', { claimed: ({ claim }) => claim.clientId, isInLine: isNoTwin, order: derivedFirst }),
+      this.#linesOf('sharesSecret', { claimed: ({ claim }) => claim.secret, isInLine: isNoTwin }),
+      this.#linesOf('isTooMany', {
+        ...{ claimed: ({ claim }) => claim.namespace, isInLine: takesAPlace },
+        placesFor: ({ claim }) => claim.maxClientsPerNamespace,
+      }),
+    ];
   }
 
-  delete(key: Key): void {
-    const member = this.#members.get(key);
-    if (member === undefined) return;
+  /** Takes a client in, or what it claims now; that it is judged anew is for the caller to know. */
+  put(member: Member, claim: ClientClaim): void {
+    const before = member.claim;
+    if (before !== undefined && isSame(before, claim)) return;
+    if (isClaiming(member)) this.#leave(member);
+    else {
+      member.order = this.#count++;
+      member.isTwin = member.hasConflict = member.sharesSecret = member.isTooMany = false;
+    }
+    // Only now that it stands in no line: there it is found by what it claims.
+    member.claim = claim;
+    if (isClaiming(member)) this.#restless.add(member);
+  }
+
+  delete(member: Member): void {
+    if (!isClaiming(member)) return;
     this.#leave(member);
-    this.#members.delete(key);
-    this.#changed.delete(key);
+    (member as Member).claim = undefined;
+    this.#changed.delete(member);
   }
 
   /** Judges what was put and deleted since. @returns the clients whose faults are not what they were */
-  settle(): readonly Key[] {
+  settle(): readonly Member[] {
     for (const lines of this.#lines) {
       for (const member of this.#restless) lines.update(member);
       lines.settle();
@@ -116,9 +125,8 @@ export class ClientClaims<Key> {
   }
 
   /** What the set found about a client, as of the last {@link settle}. */
-  faultsOf(key: Key): readonly Fault[] {
-    const member = this.#members.get(key);
-    if (member === undefined || !hasVerdict(member)) return NONE;
+  faultsOf(member: Member): readonly Fault[] {
+    if (!isClaiming(member) || !hasVerdict(member)) return NONE;
     return [
       ...(member.isTwin ? [TWIN] : []),
       ...(member.hasConflict ? [CONFLICT] : []),
@@ -129,21 +137,21 @@ export class ClientClaims<Key> {
 
   #linesOf(
     verdict: Verdict,
-    options: Pick<ClaimLinesOptions<Member<Key>>, 'claimed'> & Partial<ClaimLinesOptions<Member<Key>>>,
-  ): ClaimLines<Member<Key>> {
-    const tell = (member: Member<Key>, isLate: boolean) => this.#set(member, verdict, isLate);
+    options: Pick<ClaimLinesOptions<Claiming<Member>>, 'claimed'> & Partial<ClaimLinesOptions<Claiming<Member>>>,
+  ): ClaimLines<Claiming<Member>> {
+    const tell = (member: Claiming<Member>, isLate: boolean) => this.#set(member, verdict, isLate);
     return new ClaimLines({ isInLine: () => true, order: byAge, placesFor: () => 1, tell, ...options });
   }
 
-  #leave(member: Member<Key>): void {
+  #leave(member: Claiming<Member>): void {
     for (const lines of this.#lines) lines.remove(member);
     this.#restless.delete(member);
   }
 
-  #set(member: Member<Key>, verdict: Verdict, value: boolean): void {
+  #set(member: Claiming<Member>, verdict: Verdict, value: boolean): void {
     if (member[verdict] === value) return;
-    member[verdict] = value;
-    this.#changed.add(member.key);
+    (member as Claimant)[verdict] = value;
+    this.#changed.add(member);
     // Both decide whether it stands in the other lines.
     if (verdict === 'isTwin' || verdict === 'hasConflict') this.#restless.add(member);
   }
@@ -172,30 +180,30 @@ function tooMany(limit: number): Fault {
   return { reason: 'ClientLimitExceeded', path: [], message };
 }
 
-function hasVerdict({ isTwin, hasConflict, sharesSecret, isTooMany }: Member<unknown>): boolean {
+function hasVerdict({ isTwin, hasConflict, sharesSecret, isTooMany }: Claimant): boolean {
   return isTwin || hasConflict || sharesSecret || isTooMany;
 }
 
-/** Where uids are the keys, nobody can have another's. */
-function claimedUid({ key, claim: { uid } }: Member<unknown>): string | undefined {
-  return uid === key ? undefined : uid;
+function isClaiming<Member extends Claimant>(member: Member): member is Claiming<Member> {
+  return member.claim !== undefined;
 }
 
-function isNoTwin({ isTwin }: Member<unknown>): boolean {
+function isNoTwin({ isTwin }: Claimant): boolean {
   return !isTwin;
 }
 
-function takesAPlace({ claim, isTwin, hasConflict }: Member<unknown>): boolean {
+function takesAPlace({ claim, isTwin, hasConflict }: Claiming<Claimant>): boolean {
   return claim.isAccepted && !isTwin && !hasConflict;
 }
 
 /** Older first, then by uid. */
-const byAge: Order<Member<unknown>> = (a, b) => {
+const byAge: Order<Claiming<Claimant>> = (a, b) => {
   const [uidA, uidB] = [a.claim.uid ?? '', b.claim.uid ?? ''];
   return a.claim.createdAt - b.claim.createdAt || (uidA < uidB ? -1 : uidA > uidB ? 1 : a.order - b.order);
 };
 
-const derivedFirst: Order<Member<unknown>> = (a, b) => Number(b.claim.derived) - Number(a.claim.derived) || byAge(a, b);
+const derivedFirst: Order<Claiming<Claimant>> = (a, b) =>
+  Number(b.claim.derived) - Number(a.claim.derived) || byAge(a, b);
 
 function isSame(one: ClientClaim, other: ClientClaim): boolean {
   return (Object.keys(one) as (keyof ClientClaim)[]).every((field) => one[field] === other[field]);

@@ -2,7 +2,7 @@
 // of it, and the registry that follows. A change is judged alone; whatever else it touches is found by the claims. Nothing
 // here waits: when what is judged is decided in registry-sync.ts.
 
-import { type AdmissionContext, type ClientVerdict, clientVerdict, judgeRead } from '../admission/admit-client.ts';
+import { type AdmissionContext, clientVerdict, judgeRead } from '../admission/admit-client.ts';
 import { ClientClaims, claimOf } from '../admission/client-claims.ts';
 import type { DefaultPolicy } from '../admission/client-policy.ts';
 import { specOf } from '../admission/client-reader.ts';
@@ -17,6 +17,7 @@ import { GRANT_TYPES } from '../oauth/grants/index.ts';
 import { KeyRing } from '../oauth/keys.ts';
 import type { Clock } from '../oauth/ports.ts';
 import { Registry, type RegistryDraft } from '../oauth/registry.ts';
+import { AdmittedClient, reasonOf, type ServedState } from './admitted-client.ts';
 import { isOurs, type ReadableClient } from './kept-client.ts';
 import { KeptVerifiers } from './kept-verifiers.ts';
 import type { KubernetesObject } from './resources.ts';
@@ -40,41 +41,13 @@ export interface ClientChange {
   readonly reason?: string;
 }
 
-/** What of a client is served. */
-export interface ServedState {
-  readonly generation: number;
-  readonly secretRevision: number | undefined;
-}
-
-interface Entry {
-  object: ReadableClient;
-  /** What it came to by itself; undefined until it was judged. */
-  alone: Judged | undefined;
-  /** Undefined when it is refused. */
-  served: Client | undefined;
-  /** What `served` follows from; undefined until the first {@link AdmittedClients.publish}. */
-  published: Judged | undefined;
-  /** Whether more was judged since. */
-  isUnpublished: boolean;
-}
-
-interface Judged {
-  /** What it was judged by: with the same two the same client comes of it, whatever the policies say. */
-  readonly object: ReadableClient;
-  readonly verifiers: ClientVerifiers | undefined;
-  readonly clientId: string;
-  readonly client: Client | undefined;
-  /** Of its `Ready`. */
-  readonly reason: string;
-}
-
 export class AdmittedClients {
   readonly #options: AdmittedClientsOptions;
   readonly #context: AdmissionContext;
   /** Those of the client that is being judged. */
   #verifiers: ClientVerifiers | undefined;
-  readonly #entries = new Map<string, Entry>();
-  readonly #claims = new ClientClaims<string>();
+  readonly #clients = new Map<string, AdmittedClient>();
+  readonly #claims = new ClientClaims<AdmittedClient>({ uidsDiffer: true });
   /** For each manifest that several share, a client of it. */
   readonly #like = new WeakMap<OAuthClientSpec, Client>();
   /** By namespace, with those policies only that are about it. */
@@ -83,7 +56,7 @@ export class AdmittedClients {
   #registry = new Registry([], new KeyRing([]));
   #draft: RegistryDraft | undefined;
   /** Judged since the latest {@link publish}, and some that are gone. */
-  #unpublished: Entry[] = [];
+  #unpublished: AdmittedClient[] = [];
   /** Of these so many are served already. */
   #published = 0;
   readonly #changes: ClientChange[] = [];
@@ -111,7 +84,7 @@ export class AdmittedClients {
   }
 
   uids(): Iterable<string> {
-    return this.#entries.keys();
+    return this.#clients.keys();
   }
 
   /** Takes an object in; it is for the caller to have it judged. Whatever must not be served is as good as gone. */
@@ -121,22 +94,20 @@ export class AdmittedClients {
       this.delete(uid);
       return;
     }
-    const entry = this.#entries.get(uid);
-    if (entry === undefined) {
-      const [alone, served, published] = [undefined, undefined, undefined];
-      this.#entries.set(uid, { object, alone, served, published, isUnpublished: false });
-    } else entry.object = object;
+    const client = this.#clients.get(uid);
+    if (client === undefined) this.#clients.set(uid, new AdmittedClient(object));
+    else client.object = object;
   }
 
   delete(uid: string): void {
-    const entry = this.#entries.get(uid);
-    if (entry === undefined) return;
-    this.#entries.delete(uid);
-    this.#claims.delete(uid);
-    entry.isUnpublished = false;
-    this.#count(entry, -1);
-    if (entry.alone !== undefined) this.#changes.push({ clientId: entry.alone.clientId, kind: 'removed' });
-    if (entry.served !== undefined) this.#drafted().remove(uid);
+    const client = this.#clients.get(uid);
+    if (client === undefined) return;
+    this.#clients.delete(uid);
+    this.#claims.delete(client);
+    client.isUnpublished = false;
+    if (client.isRefused) this.#refused--;
+    if (client.judged !== undefined) this.#changes.push({ clientId: client.clientId, kind: 'removed' });
+    if (client.served !== undefined) this.#drafted().remove(uid);
   }
 
   /** @returns the clients that have to be judged anew */
@@ -164,29 +135,24 @@ export class AdmittedClients {
 
   /** Judges a client by itself; {@link settle} completes it. Does nothing for one that is gone. */
   judge(uid: string): void {
-    const entry = this.#entries.get(uid);
-    if (entry === undefined) return;
-    const { object, alone: before } = entry;
+    const known = this.#clients.get(uid);
+    if (known === undefined) return;
+    const { object } = known;
     const verifiers = this.#options.verifiersOf(uid);
-    const verdict = this.#findings(object, verifiers);
-    this.#claims.put(object.uid, claimOf(verdict));
-    const isSame = before?.object === object && before.verifiers === verifiers && before.client !== undefined;
-    const { client, clientId, conditions } = clientVerdict(verdict);
+    const findings = this.#findings(object, verifiers);
+    this.#claims.put(known, claimOf(findings));
+    const verdict = clientVerdict(findings);
+    const { client } = verdict;
+    const isSame = known.judged === object && known.verifiers === verifiers && known.client !== undefined;
     // The same object serves on: the registry then need not change.
     const servesOn = isSame && client !== undefined && !hasExpiry(verifiers);
-    entry.alone = {
-      object,
-      verifiers,
-      clientId,
-      client: servesOn ? before.client : client && this.#sharing(client, object, verifiers),
-      reason: reasonOf({ conditions }),
-    };
-    this.#mark(entry);
+    known.judge(verifiers, verdict, servesOn ? known.client : client && this.#sharing(client, object, verifiers));
+    this.#mark(known);
   }
 
   /** Lets the set of all say what it makes of those that were judged. */
   settle(): void {
-    for (const uid of this.#claims.settle()) this.#mark(this.#entries.get(uid));
+    for (const client of this.#claims.settle()) this.#mark(client);
   }
 
   /**
@@ -197,8 +163,8 @@ export class AdmittedClients {
   serveUntil(end: number): boolean {
     for (; this.#published < this.#unpublished.length; this.#published++) {
       if (performance.now() > end) return false;
-      const entry = this.#unpublished[this.#published];
-      if (entry?.isUnpublished) this.#serve(entry);
+      const client = this.#unpublished[this.#published];
+      if (client?.isUnpublished) this.#serve(client);
     }
     this.#unpublished = [];
     this.#published = 0;
@@ -215,44 +181,33 @@ export class AdmittedClients {
 
   /** What of a client the present registry serves, or refuses. */
   servedState(uid: string): ServedState | undefined {
-    const published = this.#entries.get(uid)?.published;
-    return published && { generation: published.object.generation, secretRevision: published.verifiers?.revision };
+    return this.#clients.get(uid)?.servedState;
   }
 
-  #mark(entry: Entry | undefined): void {
-    if (entry === undefined || entry.isUnpublished) return;
-    entry.isUnpublished = true;
-    this.#unpublished.push(entry);
+  #mark(client: AdmittedClient): void {
+    if (client.isUnpublished) return;
+    client.isUnpublished = true;
+    this.#unpublished.push(client);
   }
 
-  #serve(entry: Entry): void {
-    entry.isUnpublished = false;
-    if (entry.alone === undefined) return;
-    const { object, clientId, client: alone } = entry.alone;
-    const { uid } = object;
-    const amongAll = this.#claims.faultsOf(uid);
-    const client = amongAll.length === 0 ? alone : undefined;
-    const isFirst = entry.published === undefined;
-    if (!isFirst) this.#count(entry, -1);
-    const wasServed = entry.served;
-    entry.published = entry.alone;
-    entry.served = client;
-    this.#count(entry, 1);
-    if (client !== wasServed) {
-      if (client === undefined) this.#drafted().remove(uid);
+  #serve(known: AdmittedClient): void {
+    const { judged, clientId, verifiers, served: before, isPublished } = known;
+    known.isUnpublished = false;
+    if (judged === undefined) return;
+    const amongAll = this.#claims.faultsOf(known);
+    const client = amongAll.length === 0 ? known.client : undefined;
+    if (known.isRefused) this.#refused--;
+    known.publish(judged, client);
+    if (known.isRefused) this.#refused++;
+    if (client !== before) {
+      if (client === undefined) this.#drafted().remove(judged.uid);
       else this.#drafted().put(client);
     }
-    if (client === undefined && (wasServed !== undefined || isFirst)) {
+    if (client === undefined && (before !== undefined || !isPublished)) {
       const reason =
-        amongAll.length === 0
-          ? entry.alone.reason
-          : reasonOf(clientVerdict(this.#findings(object, entry.alone.verifiers), amongAll));
+        amongAll.length === 0 ? known.reason : reasonOf(clientVerdict(this.#findings(judged, verifiers), amongAll));
       this.#changes.push({ clientId, kind: 'refused', reason });
-    } else if (client !== undefined && wasServed === undefined) this.#changes.push({ clientId, kind: 'accepted' });
-  }
-
-  #count({ published, served }: Entry, by: 1 | -1): void {
-    if (published !== undefined && served === undefined) this.#refused += by;
+    } else if (client !== undefined && before === undefined) this.#changes.push({ clientId, kind: 'accepted' });
   }
 
   #drafted(): RegistryDraft {
@@ -293,7 +248,7 @@ export class AdmittedClients {
   #inNamespaces(isMeant: (namespace: string) => boolean): readonly string[] {
     const answers = new Map<string, boolean>();
     const uids: string[] = [];
-    for (const [uid, { object }] of this.#entries) {
+    for (const [uid, { object }] of this.#clients) {
       const { namespace } = object;
       let answer = answers.get(namespace);
       if (answer === undefined) {
@@ -319,10 +274,6 @@ export class AdmittedClients {
 }
 
 const PROGRAMMED = { status: 'True', reason: 'Programmed', message: 'Served by this process.' } as const;
-
-function reasonOf({ conditions }: Pick<ClientVerdict, 'conditions'>): string {
-  return conditions.at(-1)?.reason ?? 'Pending';
-}
 
 /** Whether the very same verifiers may come to another client later. */
 function hasExpiry(verifiers: ClientVerifiers | undefined): boolean {

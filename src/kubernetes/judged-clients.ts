@@ -4,7 +4,7 @@
 import { type AdmissionContext, type ClientVerdict, clientVerdict, findClient } from '../admission/admit-client.ts';
 import { isServed } from '../admission/admit-clients.ts';
 import { admitPolicies } from '../admission/admit-policies.ts';
-import { ClientClaims, claimOf } from '../admission/client-claims.ts';
+import { Claimant, ClientClaims, claimOf } from '../admission/client-claims.ts';
 import type { DefaultPolicy } from '../admission/client-policy.ts';
 import type { Fault, Programmed } from '../admission/conditions.ts';
 import type { Policy } from '../admission/policy-violations.ts';
@@ -40,10 +40,21 @@ const NOT_YET: OwnFacts = {
   programmed: { status: 'Unknown', reason: 'Pending', message: '' },
 };
 
+class JudgedClient extends Claimant {
+  readonly key: string;
+  object: KubernetesObject;
+
+  constructor(key: string, object: KubernetesObject) {
+    super();
+    this.key = key;
+    this.object = object;
+  }
+}
+
 export class JudgedClients {
   readonly #options: JudgedClientsOptions;
-  readonly #objects = new Map<string, KubernetesObject>();
-  readonly #claims = new ClientClaims<string>();
+  readonly #clients = new Map<string, JudgedClient>();
+  readonly #claims = new ClientClaims<JudgedClient>();
   #policies: readonly Policy[] | undefined;
 
   constructor(options: JudgedClientsOptions) {
@@ -57,13 +68,17 @@ export class JudgedClients {
       this.delete(key);
       return;
     }
-    this.#objects.set(key, object);
-    this.#claims.put(key, claimOf(this.#findings(object, NOT_YET)));
+    const client = this.#clients.get(key) ?? new JudgedClient(key, object);
+    client.object = object;
+    this.#clients.set(key, client);
+    this.#claims.put(client, claimOf(this.#findings(object, NOT_YET)));
   }
 
   delete(key: string): void {
-    this.#objects.delete(key);
-    this.#claims.delete(key);
+    const client = this.#clients.get(key);
+    if (client === undefined) return;
+    this.#clients.delete(key);
+    this.#claims.delete(client);
   }
 
   /** The policies are not what they were. */
@@ -73,23 +88,24 @@ export class JudgedClients {
 
   /** @returns the clients of which the set of all thinks otherwise than before */
   settle(): readonly string[] {
-    return this.#claims.settle();
+    return this.#claims.settle().map(({ key }) => key);
   }
 
   /** Undefined when it is not a client of this install. */
   get(key: string): KubernetesObject | undefined {
-    return this.#objects.get(key);
+    return this.#clients.get(key)?.object;
   }
 
   keys(): Iterable<string> {
-    return this.#objects.keys();
+    return this.#clients.keys();
   }
 
   /** The verdict on a client that is here. @throws Error for any other */
   verdict(key: string, facts: OwnFacts): ClientVerdict {
-    const object = this.#objects.get(key);
-    if (object === undefined) throw new Error(`${key} is no client of this install`);
-    return clientVerdict(this.#findings(object, facts), [...this.#claims.faultsOf(key), ...(facts.faults ?? [])]);
+    const client = this.#clients.get(key);
+    if (client === undefined) throw new Error(`${key} is no client of this install`);
+    const amongAll = this.#claims.faultsOf(client);
+    return clientVerdict(this.#findings(client.object, facts), [...amongAll, ...(facts.faults ?? [])]);
   }
 
   #findings(object: KubernetesObject, { secret, verifiers, programmed }: OwnFacts) {

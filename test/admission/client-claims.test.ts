@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type ClientClaim, ClientClaims } from '../../src/admission/client-claims.ts';
+import { Claimant, type ClientClaim, ClientClaims } from '../../src/admission/client-claims.ts';
 
 const KEYS = ['a', 'b', 'c', 'd', 'e', 'f'];
 
@@ -21,7 +21,44 @@ const change = fc
   .constantFrom(...KEYS)
   .chain((key) => fc.record({ key: fc.constant(key), claim: fc.option(claim(key), { nil: undefined }) }));
 
-function faultsIn(claims: ClientClaims<string>): Readonly<Record<string, readonly string[]>> {
+class Named<Key> extends Claimant {
+  readonly key: Key;
+
+  constructor(key: Key) {
+    super();
+    this.key = key;
+  }
+}
+
+/** Claims by names. */
+class NamedClaims<Key> {
+  readonly #claims = new ClientClaims<Named<Key>>();
+  readonly #named = new Map<Key, Named<Key>>();
+
+  put(key: Key, claim: ClientClaim): void {
+    this.#claims.put(this.#of(key), claim);
+  }
+
+  delete(key: Key): void {
+    this.#claims.delete(this.#of(key));
+  }
+
+  settle(): readonly Key[] {
+    return this.#claims.settle().map(({ key }) => key);
+  }
+
+  faultsOf(key: Key) {
+    return this.#claims.faultsOf(this.#of(key));
+  }
+
+  #of(key: Key): Named<Key> {
+    const named = this.#named.get(key) ?? new Named(key);
+    this.#named.set(key, named);
+    return named;
+  }
+}
+
+function faultsIn(claims: NamedClaims<string>): Readonly<Record<string, readonly string[]>> {
   return Object.fromEntries(KEYS.map((key) => [key, claims.faultsOf(key).map(({ reason }) => reason)]));
 }
 
@@ -29,7 +66,7 @@ describe('the claims of all clients', () => {
   it('come to the same whether they are judged change by change or all at once', () => {
     fc.assert(
       fc.property(fc.array(fc.array(change, { maxLength: 4 }), { maxLength: 12 }), (rounds) => {
-        const followed = new ClientClaims<string>();
+        const followed = new NamedClaims<string>();
         const present = new Map<string, ClientClaim>();
         for (const changes of rounds) {
           const before = faultsIn(followed);
@@ -43,7 +80,7 @@ describe('the claims of all clients', () => {
             }
           }
           const told = new Set([...followed.settle(), ...changes.map(({ key }) => key)]);
-          const atOnce = new ClientClaims<string>();
+          const atOnce = new NamedClaims<string>();
           for (const [key, claim] of present) atOnce.put(key, claim);
           atOnce.settle();
           const after = faultsIn(followed);
@@ -61,7 +98,7 @@ describe('the claims of all clients', () => {
   };
 
   it('give an id and a place to the next in line when its holder goes', () => {
-    const claims = new ClientClaims<string>();
+    const claims = new NamedClaims<string>();
     claims.put('older', web);
     claims.put('younger', { ...web, uid: 'uid-2', createdAt: 2 });
     claims.settle();
@@ -72,7 +109,7 @@ describe('the claims of all clients', () => {
   });
 
   it('name nobody but those whom a change concerns', () => {
-    const claims = new ClientClaims<string>();
+    const claims = new NamedClaims<string>();
     claims.put('one', web);
     claims.put('other', { ...web, namespace: 'other', uid: 'uid-2', clientId: 'other' });
     claims.settle();
@@ -91,7 +128,7 @@ describe('the claims of all clients', () => {
         return index;
       },
     });
-    const claims = new ClientClaims<number>();
+    const claims = new NamedClaims<number>();
     for (let index = 0; index < 5000; index++) claims.put(index, crowded(index));
     claims.settle();
     const cost = (change: () => void) => {
@@ -123,7 +160,7 @@ describe('the claims of all clients', () => {
         return index;
       },
     });
-    const claims = new ClientClaims<number>();
+    const claims = new NamedClaims<number>();
     for (let index = 1; index < 5000; index++) claims.put(index, same(index));
     claims.settle();
     looks = 0;
