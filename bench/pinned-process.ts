@@ -26,6 +26,9 @@ export interface PinnedServer extends PinnedProcess {
   readonly origin: string;
 }
 
+/** With what Node runs grantry's image; the others it is compared with, too. */
+export const NODE_OPTIONS: readonly string[] = ['--use-largepages=silent'];
+
 /**
  * Starts a Node program and waits until it answers.
  * @param options.args its file and arguments, given the port it should listen on
@@ -42,7 +45,7 @@ export async function startServer({
   readonly cores?: string;
 }): Promise<PinnedServer> {
   const port = await freePort();
-  const child = start(cores, [process.execPath, ...args(port)], { output: 'ignore' });
+  const child = start(cores, [process.execPath, ...NODE_OPTIONS, ...args(port)], { output: 'ignore' });
   const origin = `http://127.0.0.1:${port}`;
   await answers(`${origin}${probe}`, child);
   return { origin, cpuMicroseconds: () => cpuMicroseconds(child) };

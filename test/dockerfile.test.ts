@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { NODE_OPTIONS } from '../bench/pinned-process.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 
@@ -12,6 +13,13 @@ it('the image is labelled with the version and the description of the package', 
   expect(dockerfile.match(/^ARG VERSION=(.*)$/m)?.[1]).toBe(version);
   expect(dockerfile.match(/image\.description="(.*)"/)?.[1]).toBe(description);
   expect(dockerfile.match(/image\.licenses="(.*)"/)?.[1]).toBe(license);
+});
+
+it('the benchmark runs its servers with the options of Node that the image has', () => {
+  const dockerfile = readFileSync(join(ROOT, 'Dockerfile'), 'utf8');
+  const [node, ...options] = JSON.parse(dockerfile.match(/^ENTRYPOINT (.*)$/m)?.[1] ?? '[]');
+  expect([node, options.at(-1)]).toEqual(['node', '/app/dist/main.js']);
+  expect(options.slice(0, -1)).toEqual(NODE_OPTIONS);
 });
 
 it('what the Dockerfile copies is all that the builder is sent', () => {
