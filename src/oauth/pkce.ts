@@ -1,7 +1,7 @@
 // Proof Key for Code Exchange (RFC 7636), method S256 only: the syntax of both values and the transform between them.
 // Requiring a challenge is the authorization endpoint's duty; comparing with the stored one is the grant store's.
 
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 const CHALLENGE = /^[A-Za-z0-9_-]{43}$/;
 const VERIFIER = /^[A-Za-z0-9._~-]{43,128}$/;
@@ -18,5 +18,5 @@ export function isVerifier(value: string): boolean {
 
 /** BASE64URL(SHA-256(ASCII(verifier))) without padding (RFC 7636 §4.2). Ask {@link isVerifier} first. */
 export function s256(verifier: string): string {
-  return createHash('sha256').update(verifier, 'ascii').digest('base64url');
+  return hash('sha256', verifier, 'base64url');
 }

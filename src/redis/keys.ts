@@ -3,6 +3,7 @@
 // SHA-256 of its name. Types and lifetimes are in docs/reference/redis-keys.md.
 
 import { hash } from 'node:crypto';
+import { RecentValues } from '../oauth/recent-values.ts';
 
 /** Every pattern of a key below the prefix; `<…>` stands for a digest or an id, `NNN` for a shard. */
 export const KEY_PATTERNS = {
@@ -35,9 +36,13 @@ const KINDS = Object.fromEntries(
 /** The virtual shards, `000` to `255`. */
 export const SHARDS: readonly string[] = Array.from({ length: 256 }, (_, shard) => String(shard).padStart(3, '0'));
 
+/** Of how many clients the shard is known at least: it is asked for with each of their grants. */
+const CLIENTS = 1000;
+
 /** What Redis keys are called in one deployment. */
 export class RedisKeys {
   readonly #prefix: string;
+  readonly #shardsOfClients = new RecentValues<string>(CLIENTS);
 
   /** @param prefix of every key; without braces, which would move the hash tag. */
   constructor(prefix: string) {
@@ -89,7 +94,11 @@ export class RedisKeys {
   }
 
   shardOfClient(clientUid: string): string {
-    return shardOfDigest(digestOf(clientUid));
+    const known = this.#shardsOfClients.get(clientUid);
+    if (known !== undefined) return known;
+    const shard = shardOfDigest(digestOf(clientUid));
+    this.#shardsOfClients.set(clientUid, shard);
+    return shard;
   }
 
   revokedToken(jti: string): string {
