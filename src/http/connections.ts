@@ -27,6 +27,8 @@ export class Connections {
 
   /** Follows the requests of a server, and decides about `100 Continue` (RFC 9110 §10.1.1). */
   follow(server: Server): void {
+    // Node keeps the address once it was asked for it. Later is too late: a caller may be gone before its request is handled.
+    server.on('connection', (socket) => void socket.remoteAddress);
     server.on('request', (request, response) => this.#latest.set(request.socket, { request, response }));
     server.on('checkContinue', (request, response) => {
       if (!announcesTooMuch(request)) response.writeContinue();

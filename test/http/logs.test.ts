@@ -4,7 +4,8 @@
 import { readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { basic, type Grantry, PKCE, startGrantry } from '../grantry.ts';
-import { exchangeBytes } from './raw-socket.ts';
+import { until } from '../until.ts';
+import { exchangeBytes, requestText } from './raw-socket.ts';
 import { TokenCalls, WEB } from './token-calls.ts';
 
 /** The members of the first table of the reference. */
@@ -73,6 +74,17 @@ describe('the log', () => {
   it('notes what was answered without a readable request', async () => {
     await exchangeBytes(grantry.port, 'garbage of a-secret-client\r\n\r\n');
     expect(requestLines().at(-1)).toMatchObject({ route: 'unreadable', status: 400, reason: 'malformed_http' });
+  });
+
+  it('names the address of a caller who has cut off his own request', async () => {
+    const body = 'grant_type=client_credentials&client_id=nobody&client_secret=wrong';
+    const type = 'Content-Type: application/x-www-form-urlencoded';
+    const request = requestText('POST /token HTTP/1.1', [type], body);
+    const refused = () => grantry.logs().filter(({ event }) => event === 'token.refused');
+    const before = refused().length;
+    await exchangeBytes(grantry.port, `${request}\x01garbage\r\n\r\n`);
+    await until('the refusal is audited', () => refused().length > before);
+    expect(refused().at(-1)).toMatchObject({ address: '127.0.0.1' });
   });
 
   it('holds no secret after a whole life of a grant, in any stream, metric or header', async () => {
