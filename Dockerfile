@@ -33,7 +33,7 @@ COPY --from=build /build/dist dist
 COPY package.json ./
 RUN mkdir compiled && chown 65532:65532 compiled
 USER 65532:65532
-RUN export NODE_COMPILE_CACHE=/app/compiled && node dist/main.js --version \
+RUN export NODE_COMPILE_CACHE=/app/compiled && node --use-largepages=silent dist/main.js --version \
   && node --input-type=module --eval "for (const name of ['server', 'controller']) await import('/app/dist/processes/' + name + '.js')" \
   && chmod -R a+rX compiled
 
@@ -52,7 +52,7 @@ COPY package.json LICENSE ./
 # A number, because Kubernetes cannot tell from a name that a user is not root.
 USER 65532:65532
 EXPOSE 9400 9401
-# Node's own code in pages of 2 MiB, where the kernel gives them: a request costs a tenth of its CPU less for some 24 MB of
-# memory. Elsewhere the option does nothing.
+# Node's own code in pages of 2 MiB, where the kernel gives them: a request costs a tenth less CPU, a process 43 MB of memory
+# of its own.
 ENTRYPOINT ["node", "--use-largepages=silent", "/app/dist/main.js"]
 CMD ["--help"]

@@ -14,12 +14,13 @@ export class Turns {
 
   /** Resolves at the end of this turn, for all who asked in it: each then goes as far as it can, one right after the other. */
   end(): Promise<void> {
-    this.#end ??= new Promise((resolve) => {
-      this.#endOfTurn(() => {
-        this.#end = undefined;
-        resolve();
-      });
+    if (this.#end !== undefined) return this.#end;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#end = promise;
+    this.#endOfTurn(() => {
+      this.#end = undefined;
+      resolve();
     });
-    return this.#end;
+    return promise;
   }
 }

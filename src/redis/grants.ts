@@ -87,7 +87,7 @@ export class RedisGrants implements GrantStore {
     if (answer.outcome !== 'redeemed') return answer;
     this.#known.learn(request.grantId, answer.grant.subject);
     if (acknowledged && looks) return answer;
-    return await this.#confirmed(request, answer, { acknowledged, looks, script });
+    return await this.#confirmed(request, answer, { acknowledged, script });
   }
 
   /**
@@ -107,7 +107,7 @@ export class RedisGrants implements GrantStore {
     const answer = rotateAnswer(grantId, reply);
     this.#rememberAlert(grantId, answer);
     if (!('generation' in answer) || (acknowledged && looks)) return answer;
-    return await this.#confirmed(request, answer, { acknowledged, looks, script });
+    return await this.#confirmed(request, answer, { acknowledged, script });
   }
 
   /** A replica may be asked: it knows no other subject, and at worst none. */
@@ -151,17 +151,17 @@ export class RedisGrants implements GrantStore {
   }
 
   /**
-   * The answer to what has moved the grant, unless it may be lost, or a kill switch has ended it that the script did not look
-   * at. @throws StoreUnavailableError
+   * The answer to what has moved the grant by a script that did not look at its watermarks, unless it may be lost, or a kill
+   * switch has ended it. @throws StoreUnavailableError; also where the script did look, and too few replicas have it
    */
   async #confirmed<Answer extends { readonly grant: StoredGrant }>(
     request: RedeemRequest | RotateRequest,
     answer: Answer,
-    { acknowledged, looks, script }: { acknowledged: boolean; looks: boolean; script: Script },
+    { acknowledged, script }: { acknowledged: boolean; script: Script },
   ): Promise<Answer | { readonly outcome: 'ended' }> {
     try {
       if (!acknowledged) throw unacknowledged(script);
-      return !looks && (await this.#isEnded(request, answer)) ? { outcome: 'ended' } : answer;
+      return (await this.#isEnded(request, answer)) ? { outcome: 'ended' } : answer;
     } catch (error) {
       // It has moved, and nobody is given anything: the same again would pass for a replay, or in time for reuse.
       await this.#giveUp(request);

@@ -170,5 +170,7 @@ const BASE64URL = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345678
 /** By its first byte: the first character, and of the second the two upper bits. */
 function shardOfDigest(digest: string): string {
   const byte = BASE64URL.indexOf(digest.charAt(0)) * 4 + (BASE64URL.indexOf(digest.charAt(1)) >> 4);
-  return SHARDS[byte] ?? '';
+  const shard = SHARDS[byte];
+  if (shard === undefined) throw new TypeError('this is no digest in base64url');
+  return shard;
 }

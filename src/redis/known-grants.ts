@@ -1,11 +1,11 @@
 // What never changes about the grants that this process had to do with lately: knowing the subject from before saves the
-// refresh of an active session one of its two round trips, and knowing the keys of its watermarks four hashes.
+// refresh of an active session one of its two round trips, and knowing the keys of its watermarks three hashes.
 
 import { RecentValues } from '../oauth/recent-values.ts';
 import type { RedisKeys } from './keys.ts';
 import { watermarkKeys } from './watermarks.ts';
 
-/** Twice as many take some 5 MB. */
+/** Twice as many take some 8 MB. */
 const LEAST = 5000;
 
 /** Whose watermarks end a grant. */
