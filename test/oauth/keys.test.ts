@@ -149,6 +149,18 @@ describe('JWT access tokens', () => {
     });
   });
 
+  it('are made together in one turn, each with its own key; a key that cannot sign fails nobody else', async () => {
+    const [one, other] = [await aKey('ES256'), await aKey('ES256')];
+    const broken: SigningKey = { ...one, privateKey: one.publicKey };
+    const rings = [one, other, broken, other].map((key) => new KeyRing([key]));
+    const made = await Promise.allSettled(rings.map((ring) => tokens.prepare(aClient({}), ring).issue(authorization)));
+    expect(made.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'fulfilled']);
+    for (const [index, ring] of rings.entries()) {
+      const outcome = made[index];
+      if (outcome?.status === 'fulfilled') expect(await tokens.verify(outcome.value, ring)).toBeDefined();
+    }
+  });
+
   it('are dead from the second they expire, without skew', async () => {
     const ring = new KeyRing([await aKey('ES256')]);
     const token = await tokens.prepare(aClient({}), ring).issue(authorization);
