@@ -69,11 +69,15 @@ async function clientCredentials(server: PinnedServer): Promise<Workload> {
 }
 
 async function introspection(server: PinnedServer): Promise<Workload> {
-  const { access_token: token } = await requestTokens(`${server.origin}/token`, CLIENT_CREDENTIALS);
   const url = `${server.origin}/introspect`;
-  const body = new URLSearchParams({ token }).toString();
-  if ((await answerOf(url, body)).active !== true) throw new Error('the token under test is not active');
-  return { targets: [repeating(server, url, body)], loadCores: LOAD_CORE };
+  const bodies = async (seconds: number): Promise<Bodies> => {
+    // A token of its own for each load: a whole run outlives one, and a dead one is verified anew at each request.
+    const { access_token: token } = await requestTokens(`${server.origin}/token`, CLIENT_CREDENTIALS);
+    const body = new URLSearchParams({ token }).toString();
+    if ((await answerOf(url, body)).active !== true) throw new Error('the token under test is not active');
+    return { kind: 'repeated', body, seconds };
+  };
+  return { targets: [{ server, url, bodies }], loadCores: LOAD_CORE };
 }
 
 async function emptyPost(): Promise<Workload> {
