@@ -122,11 +122,20 @@ export class FaultProxy {
     for (const { seen, upstream } of this.#exchanges) if (match(seen)) upstream?.pause();
   }
 
-  /** Writes a text into every matching answer that is being given now; how many there were. */
+  /** How many matching answers are being given now. */
+  answering(match: Match): number {
+    return this.#beingGiven(match).length;
+  }
+
+  /** Writes a text into every one of them; how many there were. */
   write(match: Match, text: string): number {
-    const matching = [...this.#exchanges].filter(({ seen, upstream }) => upstream !== undefined && match(seen));
+    const matching = this.#beingGiven(match);
     for (const { response } of matching) response.write(text);
     return matching.length;
+  }
+
+  #beingGiven(match: Match): readonly Exchange[] {
+    return [...this.#exchanges].filter(({ seen, upstream }) => upstream !== undefined && match(seen));
   }
 
   /** Breaks the connections of what is being answered now, without a word of HTTP; how many there were. */

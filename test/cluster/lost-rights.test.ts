@@ -110,7 +110,7 @@ it('a right to write that a controller lost is named in status, and what waited 
   const { status } = await clients.whenCondition(team, 'waiting', 'CredentialsReady', 'SecretWriteForbidden');
   const conditions = status.conditions as { type: string; message: string }[];
   expect(conditions.find(({ type }) => type === 'CredentialsReady')?.message).toContain('403');
-  expect(controller.eventsOf('waiting')).toContain('SecretWriteForbidden');
+  await until('it is told', () => controller.eventsOf('waiting').includes('SecretWriteForbidden'));
   expect(await clients.secret(team, 'waiting-oauth')).toBeUndefined();
   await clients.apply(team, 'before', { displayName: 'Who has a secret has no need of the right' });
   await clients.whenReady(team, 'before');

@@ -182,6 +182,8 @@ describe('a reflector of a real API server', () => {
     await put('a', '1');
     await put('b', '1');
     await synced();
+    // The list is there before the watch is: a fault now would meet nobody.
+    await until('the watch is open', () => proxy.answering(isWatch) === 1);
     fault();
     await remove('a');
     await put('b', '2');
