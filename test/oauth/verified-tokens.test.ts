@@ -81,5 +81,14 @@ describe('a token that was verified before', () => {
     expect(await tokens.verify(token, keys)).toEqual(claims);
     clock.time += 600_000;
     expect(await tokens.verify(token, keys)).toBeUndefined();
+    const untouchable = new KeyRing([
+      {
+        ...key,
+        get publicKey(): never {
+          throw new Error('an expired token is not worth a verification');
+        },
+      },
+    ]);
+    expect(await tokens.verify(token, untouchable)).toBeUndefined();
   });
 });
