@@ -1,6 +1,6 @@
 // THE judge of one OAuthClient: from the manifest, the policies and what it refers to, to a client or to conditions with
-// reason and message. Whoever has a whole set (`dev`, `check`, later the controller and the token servers) calls it through
-// admit-clients.ts, which adds what only the set can tell: two clients with one id or one Secret, too many clients.
+// reason and message. What only a whole set of clients can tell is added by whoever has one: two with one id or one Secret,
+// too many in a namespace (client-claims.ts).
 
 import type { Client } from '../oauth/client.ts';
 import { acceptedCondition, referenceConditions, unjudgedConditions } from './client-conditions.ts';

@@ -54,14 +54,19 @@ export class SecretHistory {
       ending.abort();
       api.close();
     });
-    const { resourceVersion } = await api.list(SECRETS, { limit: 1, signal: ending.signal });
-    const frames = await api.watch(SECRETS, { resourceVersion, timeoutSeconds: 3600, signal: ending.signal });
+    const { signal } = ending;
+    let { resourceVersion } = await api.list(SECRETS, { limit: 1, signal });
+    const watch = () => api.watch(SECRETS, { resourceVersion, timeoutSeconds: 3600, signal });
+    let frames = await watch();
     const following = (async () => {
-      for await (const frame of frames) {
-        if (frame.type === 'ERROR') throw frame.error;
-        if (frame.type === 'ADDED' || frame.type === 'MODIFIED') history.#take(frame.object);
+      // An API server hangs up on whoever is slow to read. From there on it tells the same, or says that it cannot.
+      for (; ; frames = await watch()) {
+        for await (const frame of frames) {
+          if (frame.type === 'ERROR') throw frame.error;
+          resourceVersion = frame.type === 'BOOKMARK' ? frame.resourceVersion : frame.object.metadata.resourceVersion;
+          if (frame.type === 'ADDED' || frame.type === 'MODIFIED') history.#take(frame.object);
+        }
       }
-      throw new Error('the watch ended');
     })();
     following.catch((error: unknown) => {
       history.#ended = error;
