@@ -71,7 +71,7 @@ async function clientCredentials(server: PinnedServer): Promise<Workload> {
 async function introspection(server: PinnedServer): Promise<Workload> {
   const url = `${server.origin}/introspect`;
   const bodies = async (seconds: number): Promise<Bodies> => {
-    // A token of its own for each load: a whole run outlives one, and a dead one is verified anew at each request.
+    // A token of its own for each load: a whole run outlives one, and of a dead one there is less to tell.
     const { access_token: token } = await requestTokens(`${server.origin}/token`, CLIENT_CREDENTIALS);
     const body = new URLSearchParams({ token }).toString();
     if ((await answerOf(url, body)).active !== true) throw new Error('the token under test is not active');

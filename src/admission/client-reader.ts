@@ -135,6 +135,7 @@ function hasSameInCommon(one: Members, other: Members): boolean {
   for (const name in one) if (!IS_OWN.has(name)) more--;
   return more === 0;
 }
+
 function isSame(one: unknown, other: unknown, depth: number): boolean {
   if (one === other) return true;
   if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null) return false;
