@@ -3,6 +3,7 @@
 
 import type { ConnectionOptions as TlsOptions } from 'node:tls';
 import { Redis, type RedisOptions } from 'ioredis';
+import { AddressConnector, type ConnectorParts } from './connector.ts';
 import { PrimaryConnector } from './primary-connector.ts';
 import { reconnectDelay } from './reconnect-delay.ts';
 import type { RedisAddress, RedisTarget } from './redis-url.ts';
@@ -41,6 +42,18 @@ export function clientMaker(
     }
     return last;
   };
+  const parts: ConnectorParts = {
+    tls: () => (tls ? tlsOptions(current()) : undefined),
+    disconnectTimeout: BEHAVIOUR.disconnectTimeout,
+  };
+  const at = (address: RedisAddress): Options => ({
+    ...address,
+    Connector: class extends AddressConnector {
+      constructor() {
+        super(address, parts);
+      }
+    },
+  });
   const make = (lasting: boolean, where: Options): Redis => {
     const redis: Redis = new Redis({
       ...BEHAVIOUR,
@@ -57,22 +70,21 @@ export function clientMaker(
     } satisfies Options);
     return redis;
   };
-  const toSentinel = ({ host, port }: RedisAddress) => {
+  const toSentinel = (address: RedisAddress) => {
     const { sentinelPassword: password, ...credentials } = current();
     return new Redis({
       ...{ ...BEHAVIOUR, commandTimeout: BEHAVIOUR.connectTimeout, enableReadyCheck: false, retryStrategy: null },
       ...identity({ ...credentials, username: undefined, password }, tls),
-      ...{ host, port, lazyConnect: true },
+      ...{ ...at(address), lazyConnect: true },
     } satisfies Options);
   };
   return {
-    to: ({ host, port }, lasting) => make(lasting, { host, port }),
+    to: (address, lasting) => make(lasting, at(address)),
     toPrimary: ({ sentinels, primary }, lasting) =>
       make(lasting, {
         Connector: class extends PrimaryConnector {
           constructor() {
-            const tlsNow = () => (tls ? tlsOptions(current()) : undefined);
-            super({ sentinels, primary, toSentinel, tls: tlsNow, lasting }, BEHAVIOUR.disconnectTimeout);
+            super({ ...parts, sentinels, primary, toSentinel, lasting });
           }
         },
         // A primary that lost its replicas may have lost its office too: ask the Sentinels.

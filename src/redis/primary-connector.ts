@@ -2,10 +2,10 @@
 // from the others, goes on naming the old primary, which may be back by then, empty. Each fail-over has an epoch, and the
 // answer with the latest one counts.
 
-import { createConnection, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { connect as connectTls, type ConnectionOptions as TlsOptions } from 'node:tls';
-import { AbstractConnector, type Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
+import { Connector, type ConnectorParts } from './connector.ts';
 import { reconnectDelay } from './reconnect-delay.ts';
 import type { RedisAddress } from './redis-url.ts';
 
@@ -15,14 +15,12 @@ const OTHERS = 100;
 /** How the error begins that says that no Sentinel tells where the primary is; why stands behind it. */
 export const NO_SENTINEL = 'no Sentinel names the primary';
 
-export interface PrimaryConnectorParts {
+export interface PrimaryConnectorParts extends ConnectorParts {
   readonly sentinels: readonly RedisAddress[];
   /** What the Sentinels call the primary. */
   readonly primary: string;
   /** Makes a connection to one Sentinel that is not yet connected and does not come back by itself. */
   readonly toSentinel: (address: RedisAddress) => Redis;
-  /** Asked at every connect; undefined without TLS. */
-  readonly tls: () => TlsOptions | undefined;
   /** Whether it tries again while no Sentinel answers. */
   readonly lasting: boolean;
 }
@@ -34,11 +32,11 @@ interface Answer {
   readonly epoch: number;
 }
 
-export class PrimaryConnector extends AbstractConnector {
+export class PrimaryConnector extends Connector {
   readonly #parts: PrimaryConnectorParts;
 
-  constructor(parts: PrimaryConnectorParts, disconnectTimeout: number) {
-    super(disconnectTimeout);
+  constructor(parts: PrimaryConnectorParts) {
+    super(parts);
     this.#parts = parts;
   }
 
@@ -53,23 +51,13 @@ export class PrimaryConnector extends AbstractConnector {
     for (let attempt = 1; ; attempt++) {
       const { newest, error } = await this.#ask();
       if (!this.connecting) throw new Error('the connection was closed');
-      if (newest !== undefined) return this.#dial(newest.address);
+      if (newest !== undefined) return this.dial(newest.address);
       const fault = new Error(`${NO_SENTINEL}: ${error instanceof Error ? error.message : 'no answer in time'}`);
       if (!this.#parts.lasting) throw fault;
       report('error', fault);
       await sleep(reconnectDelay(attempt), undefined, { ref: false });
       if (!this.connecting) throw new Error('the connection was closed');
     }
-  }
-
-  #dial(address: RedisAddress): Socket {
-    const tls = this.#parts.tls();
-    const socket = tls === undefined ? createConnection({ ...address }) : connectTls({ ...address, ...tls });
-    socket.once('error', (error) => {
-      this.firstError = error;
-    });
-    this.stream = socket;
-    return socket;
   }
 
   /** The latest that the Sentinels say which answer in time; why not, where none does. */

@@ -3,12 +3,14 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { StoreUnavailableError } from '../../src/oauth/error.ts';
 import { readSettings } from '../../src/processes/config.ts';
 import { createLog } from '../../src/processes/log.ts';
 import { openRedisState } from '../../src/processes/redis-state.ts';
 import type { RedisCredentials } from '../../src/redis/clients.ts';
+import { connectRedis } from '../../src/redis/connection.ts';
 import { agreeOnIssuer } from '../../src/redis/deployment.ts';
 import { RedisKeys } from '../../src/redis/keys.ts';
 import { parseRedisUrl } from '../../src/redis/redis-url.ts';
@@ -56,6 +58,31 @@ describeRedis('a Redis with TLS and a password', () => {
     expect(await failure(server, { ...tls, ca: undefined, password: 'first' })).toContain('certificate');
     expect(await failure(server, { ca: tls.ca, password: 'first' })).toMatch(/certificate|closed|reset|disconnected/i);
   });
+
+  it('may be left at any moment of the handshake, trusted or not, and no error goes unheard', async () => {
+    const unheard: unknown[] = [];
+    const hear = (error: unknown) => void unheard.push(error);
+    // Vitest's own listeners would end the run before this test can tell.
+    const others = process.listeners('uncaughtException');
+    process.removeAllListeners('uncaughtException').on('uncaughtException', hear);
+    const target = parseRedisUrl(server.url);
+    const strangers = [{ ca: tls.ca }, { ...tls, ca: undefined }, tls];
+    try {
+      for (let delay = 0; delay < 40; delay += 0.5) {
+        const left = strangers.map(async (stranger) => {
+          const connection = connectRedis({ target, credentials: () => ({ ...stranger, password: 'first' }) });
+          await sleep(delay);
+          await connection.close();
+        });
+        await Promise.all(left);
+      }
+      await sleep(100);
+    } finally {
+      process.off('uncaughtException', hear);
+      for (const other of others) process.on('uncaughtException', other);
+    }
+    expect(unheard).toEqual([]);
+  }, 30_000);
 
   it('is still reached when the password was changed on both sides', async () => {
     let password = 'first';
