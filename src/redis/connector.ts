@@ -2,7 +2,7 @@
 // socket may have a second one: it is destroyed since we do not trust the server's certificate, and is then told that the
 // server did not like how the handshake ended. An error that nobody hears ends the process.
 
-import { createConnection, type Socket } from 'node:net';
+import { createConnection, Socket } from 'node:net';
 import { connect as connectTls, type ConnectionOptions as TlsOptions } from 'node:tls';
 import { AbstractConnector } from 'ioredis';
 import type { RedisAddress } from './redis-url.ts';
@@ -22,15 +22,24 @@ export abstract class Connector extends AbstractConnector {
     this.#tls = tls;
   }
 
-  /** @throws when a certificate, key or authority of ours cannot be read */
   protected dial(address: RedisAddress): Socket {
-    const tls = this.#tls();
-    const socket = tls === undefined ? createConnection({ ...address }) : connectTls({ ...address, ...tls });
+    const socket = this.#open(address);
     socket.on('error', (error) => {
       this.firstError = error;
     });
     this.stream = socket;
     return socket;
+  }
+
+  /** A failed socket where our certificate and key are no pair, as while they are replaced: after a throw ioredis ends for good. */
+  #open(address: RedisAddress): Socket {
+    const tls = this.#tls();
+    try {
+      return tls === undefined ? createConnection({ ...address }) : connectTls({ ...address, ...tls });
+    } catch (error) {
+      this.firstError = error as Error;
+      return new Socket().destroy();
+    }
   }
 }
 
