@@ -183,13 +183,19 @@ interface SlotRange {
   readonly owner: RedisAddress;
 }
 
-/** The primaries of a CLUSTER SLOTS reply. */
+/** The primaries of a CLUSTER SLOTS reply; what is no range in it is passed over. */
 function readSlots(reply: unknown, answeredBy: string): readonly SlotRange[] {
-  if (!Array.isArray(reply)) return [];
-  return reply.flatMap(([first, last, primary]: [number, number, [string | null, number]]) => {
-    const owner = readAddress(`${primary[0] ?? ''}:${primary[1]}`, answeredBy);
-    return owner === undefined ? [] : { first, last, owner };
+  return listOf(reply).flatMap((range) => {
+    const [first, last, primary] = listOf(range);
+    const [host, port] = listOf(primary);
+    const owner = readAddress(`${host ?? ''}:${port}`, answeredBy);
+    if (typeof first !== 'number' || typeof last !== 'number' || owner === undefined) return [];
+    return { first, last, owner };
   });
+}
+
+function listOf(reply: unknown): readonly unknown[] {
+  return Array.isArray(reply) ? reply : [];
 }
 
 /** `host:port`; an empty or unknown host is that of the server that said so. */
