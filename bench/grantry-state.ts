@@ -49,7 +49,7 @@ export async function openGrantryState(redisUrl: string): Promise<GrantryState> 
     stores,
     give: (count) =>
       inBatches(Array.from({ length: count }), async () => {
-        const { code, grantId, secretHash } = handles.newCode();
+        const { code, grantId, secretHash } = handles.newCode(SUBJECT);
         const grant = newGrant(grantId);
         await stores.grants.issue(grant, secretHash, 1000 * CODE_SECONDS);
         return { code, secretHash, grant };
@@ -70,12 +70,14 @@ export async function inBatches<Each, Done>(
   return done;
 }
 
+/** What `grantry dev` calls the person of this name. */
+const SUBJECT = `usr_${createHash('sha256').update(`local\0${USERNAME}`).digest('base64url').slice(0, 22)}`;
+
 function newGrant(grantId: string): Grant {
   return {
     grantId,
     ...{ clientUid: CLIENT_UID, clientId: CLIENT_ID, redirectUri: REDIRECT_URI, codeChallenge: CODE_CHALLENGE },
-    // What `grantry dev` calls the person of this name.
-    subject: `usr_${createHash('sha256').update(`local\0${USERNAME}`).digest('base64url').slice(0, 22)}`,
+    subject: SUBJECT,
     sessionId: randomBytes(32).toString('base64url'),
     authTime: Date.now(),
     ...{ scope: [SCOPE], audiences: [AUDIENCE] },

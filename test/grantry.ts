@@ -260,7 +260,7 @@ export async function startGrantry(options: GrantryOptions): Promise<Grantry> {
     },
     async issueCode(clientId: string, grant: Partial<Grant> = {}) {
       const { uid, redirectUris, audiences } = grantry.client(clientId);
-      const { code, grantId, secretHash } = handles.newCode();
+      const { code, grantId, secretHash } = handles.newCode(grant.subject ?? PERSON_SUBJECT);
       oracle.secret(code);
       const defaults = {
         ...{ grantId, clientUid: uid, clientId, subject: PERSON_SUBJECT, sessionId: undefined },

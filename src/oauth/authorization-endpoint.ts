@@ -136,9 +136,9 @@ export class AuthorizationEndpoint {
    * @throws StoreUnavailableError when no code could be stored
    */
   async issue({ client, request }: AcceptedAuthorization, person: AuthorizingPerson): Promise<string> {
-    const { code, grantId, secretHash } = this.#handles.newCode();
-    const { scope, audiences, redirectUri, codeChallenge } = request;
     const { subject, sessionId, authTime } = person;
+    const { code, grantId, secretHash } = this.#handles.newCode(subject);
+    const { scope, audiences, redirectUri, codeChallenge } = request;
     const { uid: clientUid, clientId } = client;
     await this.#grants.issue(
       { grantId, clientUid, clientId, subject, sessionId, authTime, scope, audiences, redirectUri, codeChallenge },

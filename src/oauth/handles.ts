@@ -56,9 +56,12 @@ export class Handles {
     this.#random = random;
   }
 
-  /** A new code and the grant it starts (RFC 6749 §4.1.2; 160 bits each for family and secret). */
-  newCode(): CodeHandle & { readonly code: string } {
-    const shard = this.#shard();
+  /**
+   * A new code and the grant it starts, in the shard of its person (RFC 6749 §4.1.2; 160 bits each for family and secret).
+   * @param subject the person
+   */
+  newCode(subject: string): CodeHandle & { readonly code: string } {
+    const shard = shardOfPerson(subject);
     const family = this.#secret();
     const secret = this.#secret();
     const code = `ac1.${shard}.${family}.${secret}`;
@@ -115,6 +118,11 @@ export class Handles {
   #secret(): string {
     return randomId(this.#random, ENTROPY_BYTES);
   }
+}
+
+/** Where a person's grants are, beside what ends them: one that holds nothing newer ends none of them. */
+export function shardOfPerson(subject: string): string {
+  return String(hash('sha256', subject, 'buffer')[0]).padStart(3, '0');
 }
 
 function grantIdOf(shard: string, family: string): string {

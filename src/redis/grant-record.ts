@@ -97,11 +97,14 @@ local LETTERS = {
 }
 `;
 
-/** Lua: `is_ended()`, whether a kill switch ends the grant, where the request wants that judged; `watermarks` are KEYS from 4 on. */
+/**
+ * Lua: `is_ended(last)`, whether a kill switch ends the grant, where the request wants that judged; its watermarks are KEYS from
+ * 4 on, to the last unless that is given.
+ */
 export const KILL_SWITCHES = `${HIGHEST_WATERMARK}
-local function is_ended()
+local function is_ended(last)
   if not request.revokedBefore then return false end
-  local seen = #KEYS > 3 and highest_watermark(4) or request.watermark or 0
+  local seen = #KEYS > 3 and highest_watermark(4, last) or request.watermark or 0
   return created <= math.max(request.revokedBefore, seen)
 end
 `;

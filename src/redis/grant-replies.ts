@@ -20,7 +20,7 @@ type GrantReply = readonly [
 
 /** What the scripts of a redemption answer. */
 type RedeemReply =
-  | readonly ['redeemed', GrantReply, readonly string[], string]
+  | readonly ['redeemed', GrantReply, readonly string[], string, isNewer: boolean]
   | readonly ['replayed', string | false]
   | readonly ['gone' | 'no_match' | 'bad_proof' | 'wrong_verifier' | 'scope_exceeded' | 'target_exceeded' | 'ended'];
 
@@ -42,18 +42,25 @@ export function parseAlert(json: string): Alert {
   return { ...alert, presentedGeneration, currentGeneration, lastAddress };
 }
 
-/** The answer in what a redemption replied. */
-export function redeemAnswer(grantId: string, json: string): RedeemAnswer {
+/** What a redemption replied. */
+export interface Redemption {
+  readonly answer: RedeemAnswer;
+  /** Whether the grant is newer than every watermark of a person of its shard, so far as that was asked. */
+  readonly isNewer: boolean;
+}
+
+/** What is in the reply of a redemption. */
+export function redemptionIn(grantId: string, json: string): Redemption {
   const reply = JSON.parse(json) as RedeemReply;
   switch (reply[0]) {
     case 'redeemed': {
-      const [outcome, grant, scope, audience] = reply;
-      return { outcome, grant: storedGrant(grantId, grant), scope, audience };
+      const [outcome, grant, scope, audience, isNewer] = reply;
+      return { answer: { outcome, grant: storedGrant(grantId, grant), scope, audience }, isNewer };
     }
     case 'replayed':
-      return { outcome: reply[0], alert: alertIn(reply[1]) };
+      return { answer: { outcome: reply[0], alert: alertIn(reply[1]) }, isNewer: false };
     default:
-      return { outcome: reply[0] };
+      return { answer: { outcome: reply[0] }, isNewer: false };
   }
 }
 

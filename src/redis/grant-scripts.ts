@@ -69,15 +69,19 @@ else
   redis.call('HDEL', KEYS[1], 'm', 'w')
   expire(KEYS[1], created + kept * 1000)
 end
-if is_ended() then return { 'ended' } end
-return { 'redeemed', described(), scope, audience }
+if is_ended(5) then return { 'ended' } end
+local is_newer = #KEYS == 6 and created > highest_watermark(6)
+return { 'redeemed', described(), scope, audience, is_newer }
 `);
 
 /** KEYS grant, outbox, access token; ARGV offset, the RedeemRequest as JSON. */
 export const REDEEM: Script = { name: 'grantRedeem', keys: 3, lua: REDEMPTION, expires: true };
 
-/** The same and, after those keys, the four watermarks of the grant, read in the moment of the redemption. */
-export const REDEEM_AND_LOOK: Script = { name: 'grantRedeemAndLook', keys: 7, lua: REDEMPTION, expires: true };
+/**
+ * The same and, after those keys, the watermarks of the client and of everybody, and what is no lower than those of any person
+ * of the shard, read in the moment of the redemption. The reply says whether the grant is newer than that.
+ */
+export const REDEEM_AND_LOOK: Script = { name: 'grantRedeemAndLook', keys: 6, lua: REDEMPTION, expires: true };
 
 /** How many tries that have given out the same successor are told apart; one more, and none of them is taken back. */
 const MOST_TOLD_APART = 8;

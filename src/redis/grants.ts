@@ -12,8 +12,9 @@ import type {
   RotateRequest,
   StoredGrant,
 } from '../oauth/grant-store.ts';
+import { shardOfPerson } from '../oauth/handles.ts';
 import type { RedisConnection } from './connection.ts';
-import { grantState, redeemAnswer, rotateAnswer } from './grant-replies.ts';
+import { grantState, redemptionIn, rotateAnswer } from './grant-replies.ts';
 import {
   ISSUE,
   RAISE_AGAIN,
@@ -31,7 +32,7 @@ import { KnownGrants } from './known-grants.ts';
 import type { PlainRead, Script } from './script.ts';
 import { joined } from './spaced-list.ts';
 import { mayHaveRun, unacknowledged } from './unanswered.ts';
-import type { RedisWatermarks } from './watermarks.ts';
+import { type RedisWatermarks, watermarkBounds } from './watermarks.ts';
 
 const PEEK: PlainRead = { name: 'grantPeek', command: 'HMGET', keys: 1 };
 
@@ -78,15 +79,19 @@ export class RedisGrants implements GrantStore {
    *   ended as soon as Redis can be reached.
    */
   async redeem(request: RedeemRequest): Promise<RedeemAnswer> {
-    const canLook = request.revokedBefore !== undefined && this.#connection.crossesSlots;
-    const subject = canLook ? await this.subjectOf(request.grantId) : undefined;
-    const [script, looks] = subject === undefined ? [REDEEM, false] : [REDEEM_AND_LOOK, true];
-    const { reply, acknowledged } = await this.#move(request, script, this.#keysOf(request, subject), request);
-    const answer = redeemAnswer(request.grantId, reply);
-    this.#rememberAlert(request.grantId, answer);
+    const { grantId, clientUid, revokedBefore } = request;
+    const shard = shardOf(grantId);
+    const looks = revokedBefore !== undefined && this.#connection.crossesSlots;
+    const script = looks ? REDEEM_AND_LOOK : REDEEM;
+    const keys = this.#keysOf(request, looks ? watermarkBounds(this.#keys, clientUid, shard) : []);
+    const { reply, acknowledged } = await this.#move(request, script, keys, request);
+    const { answer, isNewer } = redemptionIn(grantId, reply);
+    this.#rememberAlert(grantId, answer);
     if (answer.outcome !== 'redeemed') return answer;
-    this.#known.learn(request.grantId, answer.grant.subject);
-    if (acknowledged && looks) return answer;
+    const { subject } = answer.grant;
+    this.#known.learn(grantId, subject);
+    // Whose grant it is nobody knew before; most were made after anything was last ended for any person of the shard.
+    if (acknowledged && isNewer && shardOfPerson(subject) === shard) return answer;
     return await this.#confirmed(request, answer, { acknowledged, script });
   }
 
@@ -101,7 +106,7 @@ export class RedisGrants implements GrantStore {
     const looks = subject !== undefined && this.#connection.crossesSlots;
     const watermark = subject === undefined || looks ? undefined : await this.#watermarks.read(clientUid, subject);
     const script = looks ? ROTATE_AND_LOOK : ROTATE;
-    const keys = this.#keysOf(request, looks ? subject : undefined);
+    const keys = this.#keysOf(request, looks ? this.#known.watermarksOf(grantId, { clientUid, subject }) : []);
     const told = watermark === undefined ? request : { ...request, watermark };
     const { reply, acknowledged } = await this.#move(request, script, keys, told);
     const answer = rotateAnswer(grantId, reply);
@@ -196,12 +201,12 @@ export class RedisGrants implements GrantStore {
     this.#connection.remember(RAISE_AGAIN, keys, [JSON.stringify(answer.alert)]);
   }
 
-  /** @param subject whose watermarks the script looks at */
-  #keysOf({ grantId, clientUid, accessToken }: RedeemRequest | RotateRequest, subject?: string): readonly string[] {
+  /** @param watermarks what the script looks at */
+  #keysOf({ grantId, accessToken }: RedeemRequest | RotateRequest, watermarks: readonly string[]): readonly string[] {
     // A script's keys are fixed: without an access token the third names one that is never written.
     const tokenId = accessToken?.tokenId ?? grantId;
     const own = [this.#keys.grant(grantId), this.#keys.outbox(shardOf(grantId)), this.#keys.accessToken(tokenId)];
-    return subject === undefined ? own : own.concat(this.#known.watermarksOf(grantId, { clientUid, subject }));
+    return own.concat(watermarks);
   }
 }
 

@@ -13,6 +13,7 @@ export const KEY_PATTERNS = {
   alertTurns: '{sNNN}:turns',
   globalWatermark: '{sNNN}:nbf:global',
   clientWatermark: '{sNNN}:nbf:client:<client uid>',
+  peopleWatermark: '{sNNN}:nbf:people',
   userWatermark: '{sNNN}:nbf:user:<SHA-256 of the subject>',
   consentWatermark: '{sNNN}:nbf:consent:<SHA-256 of subject and client uid>',
   revokedToken: '{sNNN}:jti:<SHA-256 of the jti>',
@@ -76,6 +77,11 @@ export class RedisKeys {
   /** @param shard that of the client */
   clientWatermark(clientUid: string, shard = this.shardOfClient(clientUid)): string {
     return this.#key('clientWatermark', shard, clientUid);
+  }
+
+  /** No watermark of a person of this shard is higher. */
+  peopleWatermark(shard: string): string {
+    return this.#key('peopleWatermark', shard, '');
   }
 
   userWatermark(subject: string): string {

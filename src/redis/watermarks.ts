@@ -1,7 +1,9 @@
 // Not-before watermarks in Redis: plain numbers that only rise and never expire. The global one has a copy in each shard,
 // and a person's lies beside that of the pair, so that reading all four takes two scripts at most and no slot is asked by
-// everybody.
+// everybody. With those of a person rises one that all people of the shard have in common: what is newer than that is ended by
+// none of theirs, whoever it belongs to.
 
+import { shardOfPerson } from '../oauth/handles.ts';
 import type { WatermarkStore, WatermarkSubject } from '../oauth/token-stores.ts';
 import { attemptEach } from './attempt-each.ts';
 import type { RedisConnection } from './connection.ts';
@@ -22,14 +24,17 @@ end
 
 const RAISE: Script = { name: 'watermarkRaise', keys: 1, lua: RAISING };
 
+/** A person's, and what none of the shard exceeds. */
+const RAISE_PERSON: Script = { name: 'watermarkRaisePerson', keys: 2, lua: RAISING };
+
 /** Every copy of the global one at once, where slots do not matter. */
 const RAISE_ALL: Script = { name: 'watermarkRaiseAll', keys: SHARDS.length, lua: RAISING };
 
-/** Lua: `highest_watermark(first)` of those whose keys are KEYS from there on. */
+/** Lua: `highest_watermark(first, last)` of those whose keys are KEYS from there on, to the last unless that is given. */
 export const HIGHEST_WATERMARK = `
-local function highest_watermark(first)
+local function highest_watermark(first, last)
   local highest = 0
-  for _, time in ipairs(redis.call('MGET', unpack(KEYS, first))) do highest = math.max(highest, time or 0) end
+  for _, time in ipairs(redis.call('MGET', unpack(KEYS, first, last))) do highest = math.max(highest, time or 0) end
   return highest
 end
 `;
@@ -42,6 +47,14 @@ const READ_ALL: Script = { name: 'watermarkReadAll', keys: 4, lua: HIGHEST };
 /** The keys of all that {@link WatermarkStore.read} looks at; in two slots. */
 export function watermarkKeys(keys: RedisKeys, clientUid: string, subject: string): readonly string[] {
   return [...clientWatermarks(keys, clientUid), ...keys.personWatermarks(clientUid, subject)];
+}
+
+/**
+ * The keys of the client's and of the global one, and of what no watermark of a person exceeds: {@link WatermarkStore.read}
+ * answers nothing higher than the highest of them. @param shard of the person
+ */
+export function watermarkBounds(keys: RedisKeys, clientUid: string, shard: string): readonly string[] {
+  return [...clientWatermarks(keys, clientUid), keys.peopleWatermark(shard)];
 }
 
 function clientWatermarks(keys: RedisKeys, clientUid: string): readonly string[] {
@@ -66,7 +79,7 @@ export class RedisWatermarks implements WatermarkStore {
 
   /** @throws StoreUnavailableError also when too few replicas have it: repeat it. Each copy that can be raised is raised then */
   async raise(subject: WatermarkSubject, time: number): Promise<void> {
-    const actions = this.#actions(this.#keysOf(subject));
+    const actions = this.#actions(subject);
     // All of them before the first fails: another server may have taken over when it is tried again.
     for (const { script, keys } of actions) this.#connection.remember(script, keys, [time]);
     const { failed } = await attemptEach(actions, BATCH, (action) => this.#raise(action, time));
@@ -85,26 +98,29 @@ export class RedisWatermarks implements WatermarkStore {
     return (await this.#connection.run(script, keys, [])) as number;
   }
 
-  #actions(keys: readonly string[]): readonly Action[] {
-    if (keys.length === RAISE_ALL.keys && this.#connection.crossesSlots) return [{ script: RAISE_ALL, keys }];
-    return keys.map((key) => ({ script: RAISE, keys: [key] }));
+  #actions(subject: WatermarkSubject): readonly Action[] {
+    const keys = this.#keys;
+    switch (subject.kind) {
+      case 'global': {
+        const copies = SHARDS.map((shard) => keys.globalWatermark(shard));
+        if (this.#connection.crossesSlots) return [{ script: RAISE_ALL, keys: copies }];
+        return copies.map((key) => ({ script: RAISE, keys: [key] }));
+      }
+      case 'client':
+        return [{ script: RAISE, keys: [keys.clientWatermark(subject.clientUid)] }];
+      case 'user':
+        return [this.#ofPerson(subject.subject, keys.userWatermark(subject.subject))];
+      case 'consent':
+        return [this.#ofPerson(subject.subject, keys.consentWatermark(subject.clientUid, subject.subject))];
+    }
+  }
+
+  #ofPerson(subject: string, key: string): Action {
+    return { script: RAISE_PERSON, keys: [key, this.#keys.peopleWatermark(shardOfPerson(subject))] };
   }
 
   async #raise({ script, keys }: Action, time: number): Promise<void> {
     const { acknowledged } = await this.#connection.runDurably(script, keys, [time]);
     if (!acknowledged) throw unacknowledged(script);
-  }
-
-  #keysOf(subject: WatermarkSubject): readonly string[] {
-    switch (subject.kind) {
-      case 'global':
-        return SHARDS.map((shard) => this.#keys.globalWatermark(shard));
-      case 'client':
-        return [this.#keys.clientWatermark(subject.clientUid)];
-      case 'user':
-        return [this.#keys.userWatermark(subject.subject)];
-      case 'consent':
-        return [this.#keys.consentWatermark(subject.clientUid, subject.subject)];
-    }
   }
 }

@@ -13,6 +13,7 @@ import {
   redeemRequest,
   rotateRequest,
   SECRET_HASH,
+  SHARD,
   sampleGrant,
   tally,
   tokenOf,
@@ -302,7 +303,7 @@ export function grantRedemptionContract(name: string, makeStores: MakeStores): v
       it('writes the token with what was granted, in the same action', async () => {
         const grant = await issued(grants);
         const now = Math.floor(world.now() / 1000);
-        const accessToken = { tokenId: `007.${uniqueId()}`, issuedAtSeconds: now, expiresAtSeconds: now + 600 };
+        const accessToken = { tokenId: `${SHARD}.${uniqueId()}`, issuedAtSeconds: now, expiresAtSeconds: now + 600 };
         const access = accessRequest({ scope: ['read'], resource: 'https://files.example' });
         await grants.redeem(redeemRequest(grant, { accessToken, access }));
         const given = { scope: ['read'], audience: 'https://files.example' };
@@ -312,7 +313,7 @@ export function grantRedemptionContract(name: string, makeStores: MakeStores): v
       it('does not bring back a revoked token when the attempt is repeated', async () => {
         const grant = await issued(grants);
         const now = Math.floor(world.now() / 1000);
-        const accessToken = { tokenId: `007.${uniqueId()}`, issuedAtSeconds: now, expiresAtSeconds: now + 600 };
+        const accessToken = { tokenId: `${SHARD}.${uniqueId()}`, issuedAtSeconds: now, expiresAtSeconds: now + 600 };
         const request = redeemRequest(grant, { accessToken });
         const first = await grants.redeem(request);
         await world.stores.accessTokens.revoke(accessToken.tokenId);
@@ -323,7 +324,7 @@ export function grantRedemptionContract(name: string, makeStores: MakeStores): v
       it('writes no token when the code is not redeemed', async () => {
         const grant = await issued(grants);
         const accessToken = {
-          tokenId: `007.${uniqueId()}`,
+          tokenId: `${SHARD}.${uniqueId()}`,
           issuedAtSeconds: ISSUED_AT,
           expiresAtSeconds: Number.MAX_SAFE_INTEGER / 1000,
         };

@@ -11,6 +11,7 @@ import {
   rotatedTo,
   rotateRequest,
   SECOND,
+  SHARD,
   sampleGrant,
   tally,
   tokenOf,
@@ -415,7 +416,7 @@ export function grantRotationContract(name: string, makeStores: MakeStores): voi
     describe('for a client with opaque access tokens', () => {
       function newToken() {
         const now = Math.floor(world.now() / 1000);
-        return { tokenId: `007.${uniqueId()}`, issuedAtSeconds: now, expiresAtSeconds: now + 600 };
+        return { tokenId: `${SHARD}.${uniqueId()}`, issuedAtSeconds: now, expiresAtSeconds: now + 600 };
       }
 
       it('writes the token with what was granted, for a rotation, a retry and a healing', async () => {
@@ -546,6 +547,13 @@ export function grantRotationContract(name: string, makeStores: MakeStores): voi
         const grant = await issued(grants);
         await world.stores.watermarks.raise(kind, await createdAt(grant));
         expect(await grants.redeem(redeemRequest(grant, { revokedBefore: 0 }))).toEqual({ outcome: 'ended' });
+      });
+
+      it.each(kinds)('lets a code be redeemed that was made after one of the kind $kind', async (kind) => {
+        const grant = await issued(grants);
+        await world.stores.watermarks.raise(kind, (await createdAt(grant)) - 1);
+        const answer = await grants.redeem(redeemRequest(grant, { revokedBefore: 0 }));
+        expect(answer).toMatchObject({ outcome: 'redeemed' });
       });
 
       it('leaves nothing to be issued for a code when it is that of the manifest', async () => {

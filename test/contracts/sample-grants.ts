@@ -2,6 +2,7 @@
 
 import { hash } from 'node:crypto';
 import type { AccessRequest, Grant, GrantStore, RedeemRequest, RotateRequest } from '../../src/oauth/grant-store.ts';
+import { shardOfPerson } from '../../src/oauth/handles.ts';
 import type { NewAccessToken, StoredAccessToken } from '../../src/oauth/token-stores.ts';
 
 export const SECOND = 1000;
@@ -9,6 +10,9 @@ export const MINUTE = 60 * SECOND;
 export const DAY = 24 * 60 * MINUTE;
 export const CODE_LIFETIME = 60 * SECOND;
 export const RETENTION = 90 * DAY;
+
+/** Of the person of the samples. */
+export const SHARD = shardOfPerson('usr_alice');
 
 export const SECRET_HASH = digest('secret');
 const CHALLENGE = digest('verifier');
@@ -29,7 +33,7 @@ export function uniqueId(): string {
 /** A grant with an id of its own. */
 export function sampleGrant(different: Partial<Grant> = {}): Grant {
   return {
-    grantId: `007.${digest(uniqueId())}`,
+    grantId: `${shardOfPerson(different.subject ?? 'usr_alice')}.${digest(uniqueId())}`,
     clientUid: 'uid-of-shop',
     clientId: 'default.shop',
     subject: 'usr_alice',

@@ -67,7 +67,7 @@ describe('in constant time', () => {
   it('the MAC of a refresh token is compared with the right one', () => {
     const peppers = [createHash('sha256').update('pepper').digest()];
     const handles = new Handles({ issuer: 'https://as.example', peppers, random: { bytes: randomBytes } });
-    const { shard, family } = handles.newCode();
+    const { shard, family } = handles.newCode('usr_alice');
     const [right, other] = [0, 1].map((generation) => handles.refreshToken({ shard, family }, generation));
     const mac = (token: string | undefined) => token?.split('.').at(-1) ?? '';
     expect(handles.parseRefreshToken(right?.replace(mac(right), mac(other)) ?? '')).toBeUndefined();

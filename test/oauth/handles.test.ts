@@ -10,7 +10,7 @@ const handles = new Handles({ issuer, peppers: [first], random });
 
 describe('authorization codes', () => {
   it('name the grant they start and carry 160 bits of secret', () => {
-    const made = handles.newCode();
+    const made = handles.newCode('usr_alice');
     expect(handles.parseCode(made.code)).toEqual({
       shard: made.shard,
       family: made.family,
@@ -22,8 +22,15 @@ describe('authorization codes', () => {
     expect(Buffer.from(secret ?? '', 'base64url')).toHaveLength(20);
   });
 
+  it('of one person are in one shard, those of many in all of them', () => {
+    const shards = (subject: string) => [1, 2].map(() => handles.newCode(subject).shard);
+    const people = Array.from({ length: 4000 }, (_, index) => shards(`usr_${index}`));
+    for (const [first, second] of people) expect(second).toBe(first);
+    expect(new Set(people.flat()).size).toBe(256);
+  });
+
   it('never repeat and use every bit of their secret', () => {
-    const secrets = Array.from({ length: 10_000 }, () => handles.newCode().code.split('.')[3] ?? '');
+    const secrets = Array.from({ length: 10_000 }, () => handles.newCode('usr_alice').code.split('.')[3] ?? '');
     expect(new Set(secrets).size).toBe(10_000);
     const ones = new Array<number>(160).fill(0);
     for (const secret of secrets) {
@@ -43,7 +50,7 @@ describe('authorization codes', () => {
 });
 
 describe('refresh tokens', () => {
-  const { shard, family, grantId } = handles.newCode();
+  const { shard, family, grantId } = handles.newCode('usr_alice');
 
   it('of one generation are always the same text', () => {
     expect(handles.refreshToken({ shard, family }, 7)).toBe(handles.refreshToken({ shard, family }, 7));
@@ -68,7 +75,7 @@ describe('refresh tokens', () => {
 
   it('cannot move to another family or generation', () => {
     const parts = handles.refreshToken({ shard, family }, 3).split('.');
-    const other = handles.newCode();
+    const other = handles.newCode('usr_alice');
     expect(handles.parseRefreshToken(parts.with(2, other.family).join('.'))).toBeUndefined();
     expect(handles.parseRefreshToken(parts.with(3, '4').join('.'))).toBeUndefined();
     expect(handles.parseRefreshToken(parts.with(3, '03').join('.'))).toBeUndefined();
@@ -96,7 +103,7 @@ describe('refresh tokens', () => {
 
 describe('opaque access tokens', () => {
   it('name their grant only by its hash, in the same shard', () => {
-    const { grantId, family } = handles.newCode();
+    const { grantId, family } = handles.newCode('usr_alice');
     const { token, tokenId } = handles.newAccessToken(grantId);
     expect(token).toContain(grantId);
     expect(token).not.toContain(family);

@@ -19,6 +19,7 @@ import {
   redeemRequest,
   rotatedTo,
   rotateRequest,
+  SHARD,
   sampleGrant,
 } from '../contracts/sample-grants.ts';
 import { connectTo } from './connect.ts';
@@ -383,7 +384,7 @@ describeRedis('grants in Redis', () => {
       expect(await stores.replays.claim('assertion', 'one', until)).toBe('fresh');
       await fill();
       try {
-        const tokenId = `007.${digest('token')}`;
+        const tokenId = `${SHARD}.${digest('token')}`;
         const seconds = Math.floor(Date.now() / 1000);
         const accessToken = { tokenId, issuedAtSeconds: seconds, expiresAtSeconds: seconds + 60 };
         await expect(issued(stores.grants)).rejects.toThrow(StoreUnavailableError);

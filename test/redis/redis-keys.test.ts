@@ -2,6 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { shardOfPerson } from '../../src/oauth/handles.ts';
 import { KEY_PATTERNS, RedisKeys, SHARDS } from '../../src/redis/keys.ts';
 
 const keys = new RedisKeys('grantry:');
@@ -14,6 +15,7 @@ const MADE: Readonly<Record<keyof typeof KEY_PATTERNS, string>> = {
   alertTurns: keys.alertTurns('007'),
   globalWatermark: keys.globalWatermark('007'),
   clientWatermark: keys.clientWatermark('uid'),
+  peopleWatermark: keys.peopleWatermark('007'),
   userWatermark: keys.userWatermark('usr_alice'),
   consentWatermark: keys.consentWatermark('uid', 'usr_alice'),
   revokedToken: keys.revokedToken('jti'),
@@ -93,6 +95,9 @@ describe('a key', () => {
   it('has the watermarks read together in one slot', () => {
     const slot = (key: string) => /\{(.*?)\}/.exec(key)?.[1];
     expect(slot(keys.consentWatermark('uid', 'usr_alice'))).toBe(slot(keys.userWatermark('usr_alice')));
+    const shard = shardOfPerson('usr_alice');
+    expect(slot(keys.peopleWatermark(shard))).toBe(slot(keys.userWatermark('usr_alice')));
+    expect(slot(keys.peopleWatermark(shard))).toBe(slot(keys.grant(`${shard}.${DIGEST}`)));
     expect(slot(keys.globalWatermark(keys.shardOfClient('uid')))).toBe(slot(keys.clientWatermark('uid')));
   });
 

@@ -1,31 +1,43 @@
-// A refresh over Redis: how many scripts it takes, and that a kill switch thrown in the middle of it counts.
+// A refresh and a redemption over Redis: how many scripts they take, and that a kill switch thrown in the middle counts.
 
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Grant } from '../../src/oauth/grant-store.ts';
+import { shardOfPerson } from '../../src/oauth/handles.ts';
 import type { Stores } from '../../src/oauth/ports.ts';
 import type { ManagedConnection, RedisConnection } from '../../src/redis/connection.ts';
 import { RedisKeys } from '../../src/redis/keys.ts';
 import type { PlainRead, Script } from '../../src/redis/script.ts';
 import { redisStores } from '../../src/redis/stores.ts';
-import { redeemed, rotateRequest } from '../contracts/sample-grants.ts';
+import {
+  digest,
+  issued,
+  redeemed,
+  redeemRequest,
+  rotateRequest,
+  SHARD,
+  sampleGrant,
+  uniqueId,
+} from '../contracts/sample-grants.ts';
 import { PERSON, type ProtocolWorld, protocolWorld, redirectUriOf } from '../oauth/protocol-world.ts';
 import { connectTo } from './connect.ts';
 import { describeRedis, startCluster, startRedis } from './servers.ts';
 
 /** Where the slots of keys do not matter. */
-const ONE_SCRIPT = ['grantRotateAndLook'];
-const IN_A_CLUSTER = [
-  ...['watermarkReadPair', 'watermarkReadPair', 'grantRotate'],
-  ...['watermarkReadPair', 'watermarkReadPair'],
-];
+const ONE_SCRIPT = { refresh: ['grantRotateAndLook'], redemption: ['grantRedeemAndLook'], look: ['watermarkReadAll'] };
+const PAIRS = ['watermarkReadPair', 'watermarkReadPair'];
+const IN_A_CLUSTER = {
+  ...{ refresh: [...PAIRS, 'grantRotate', ...PAIRS], redemption: ['grantRedeem', ...PAIRS] },
+  look: [],
+};
 
 const DEPLOYMENTS = [
   ['one Redis server', startRedis, ONE_SCRIPT],
   ['a Redis Cluster', startCluster, IN_A_CLUSTER],
 ] as const;
 
-for (const [name, start, scripts] of DEPLOYMENTS) {
-  describeRedis(`a refresh over ${name}`, () => {
+for (const [name, start, { refresh: scripts, redemption, look }] of DEPLOYMENTS) {
+  describeRedis(`over ${name} a refresh`, () => {
     let server: { readonly url: string; stop(): Promise<void> };
     let connection: ManagedConnection;
     let stores: Stores;
@@ -114,6 +126,55 @@ for (const [name, start, scripts] of DEPLOYMENTS) {
         const answer = await world.token('web', { grant_type: 'refresh_token', refresh_token: token });
         expect(thrown).toBe(true);
         expect(answer).toEqual({ error: 'invalid_grant', reason: 'grant_before_watermark' });
+      });
+    });
+
+    describe('or a redemption', () => {
+      const request = (grant: Grant) => redeemRequest(grant, { revokedBefore: 0 });
+      const createdAt = async ({ grantId }: Grant) => (await stores.grants.read(grantId))?.grant.createdAt ?? 0;
+      const neighbour = ['usr_bob', ...Array.from({ length: 5000 }, (_, index) => `usr_${index}`)].find(
+        (subject) => subject !== sampleGrant().subject && shardOfPerson(subject) === SHARD,
+      );
+
+      it('takes no more scripts than the guide says, on whichever replica', async () => {
+        const grant = await issued(redisStores({ connection, keys }).grants);
+        expect(await stores.grants.redeem(request(grant))).toMatchObject({ outcome: 'redeemed' });
+        expect(ran).toEqual(redemption);
+      });
+
+      it('takes one more after something was ended for anybody of the shard, and is good', async () => {
+        const grant = await issued(redisStores({ connection, keys }).grants);
+        const { watermarks } = redisStores({ connection, keys });
+        await watermarks.raise({ kind: 'user', subject: `${neighbour}` }, await createdAt(grant));
+        ran = [];
+        expect(await stores.grants.redeem(request(grant))).toMatchObject({ outcome: 'redeemed' });
+        expect(ran).toEqual([...redemption, ...look]);
+      });
+
+      it.each([{ kind: 'user' }, { kind: 'consent', clientUid: 'uid-of-shop' }] as const)(
+        'is ended by that of its person where the grant is in another shard: $kind',
+        async (kind) => {
+          const { subject } = sampleGrant();
+          const elsewhere = SHARD === '000' ? '001' : '000';
+          const grant = await issued(stores.grants, { grantId: `${elsewhere}.${digest(uniqueId())}` });
+          await stores.watermarks.raise({ ...kind, subject }, await createdAt(grant));
+          expect(await stores.grants.redeem(request(grant))).toEqual({ outcome: 'ended' });
+        },
+      );
+
+      it.each([...new Set([...redemption, ...look])])('is ended by one thrown before %s', async (moment) => {
+        const grant = await issued(stores.grants);
+        const { watermarks } = redisStores({ connection, keys });
+        const made = await createdAt(grant);
+        await watermarks.raise({ kind: 'user', subject: `${neighbour}` }, made);
+        let thrown = false;
+        before = async ({ name: script }) => {
+          if (thrown || script !== moment) return;
+          thrown = true;
+          await watermarks.raise({ kind: 'consent', clientUid: grant.clientUid, subject: grant.subject }, made);
+        };
+        expect(await stores.grants.redeem(request(grant))).toEqual({ outcome: 'ended' });
+        expect(thrown).toBe(true);
       });
     });
   });
