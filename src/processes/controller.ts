@@ -29,7 +29,7 @@ import { ControllerSources } from './controller-sources.ts';
 import { listenOn } from './listening.ts';
 import { openLog, type ProcessLog } from './log.ts';
 import { systemClock, systemRandom } from './machine.ts';
-import { Draining, endOnSignals } from './shutdown.ts';
+import { codeOf, Draining, endOnSignals } from './shutdown.ts';
 import { StartError } from './start-error.ts';
 
 export interface ControllerOptions {
@@ -44,11 +44,10 @@ export async function controller({ stderr }: ControllerOptions): Promise<number>
       required: ['GRANTRY_ISSUER', 'GRANTRY_NAMESPACE'],
       hasSecrets: true,
     });
-    return await new ControllerProcess({
-      settings,
-      processLog: await openLog({ level: settings.logLevel, format: settings.logFormat }),
-      api: await connectCluster(settings.cluster, { callLimit: LEADERS_CALL_MILLISECONDS }),
-    }).run();
+    const processLog = await openLog({ level: settings.logLevel, format: settings.logFormat });
+    const api = await connectCluster(settings.cluster, { callLimit: LEADERS_CALL_MILLISECONDS });
+    const controller = new ControllerProcess({ settings, processLog, api });
+    return await codeOf(() => controller.run(), processLog.log);
   } catch (error) {
     if (error instanceof ConfigurationError) {
       for (const fault of error.faults) stderr.write(`grantry controller: ${fault}\n`);

@@ -21,7 +21,7 @@ import { PepperSource } from './pepper-source.ts';
 import type { RedisSettings } from './redis-config.ts';
 import { openRedisState, type RedisState } from './redis-state.ts';
 import { Replica } from './replica.ts';
-import { endOnSignals } from './shutdown.ts';
+import { codeOf, endOnSignals } from './shutdown.ts';
 import { StartError } from './start-error.ts';
 import { type AdminSide, assembleAdminSide, assembleTokenServer, type TokenServer } from './token-server.ts';
 import { UsersFile } from './users-file.ts';
@@ -40,11 +40,12 @@ export async function server({ stderr }: ServerOptions): Promise<number> {
     });
     if (settings.redis === undefined) throw new StartError('GRANTRY_REDIS_URL is not set', 2);
     const processLog = await openLog({ level: settings.logLevel, format: settings.logFormat });
-    return await new ServerProcess({
+    const server = new ServerProcess({
       ...{ settings: { ...settings, redis: settings.redis }, processLog },
       api: await connectCluster(settings.cluster),
       users: await UsersFile.open({ file: settings.usersFile, log: processLog.log }),
-    }).run();
+    });
+    return await codeOf(() => server.run(), processLog.log);
   } catch (error) {
     if (error instanceof ConfigurationError) {
       for (const fault of error.faults) stderr.write(`grantry server: ${fault}\n`);

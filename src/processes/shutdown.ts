@@ -5,6 +5,7 @@ import { setTimeout } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { describeFault } from '../oauth/fault.ts';
+import { StartError } from './start-error.ts';
 
 const FINISH_SECONDS = 25;
 
@@ -63,11 +64,30 @@ export function endOnSignals(options: ShutdownOptions): void {
     else drain(options).then(finish, onFault);
   }
   function onFault(error: unknown): void {
-    log.fatal({ cause: describeFault(error) }, 'unhandled');
+    logFault(log, error);
     finish(1);
   }
   process.on('SIGTERM', onSignal);
   process.on('SIGINT', onSignal);
   process.on('unhandledRejection', onFault);
   process.on('uncaughtException', onFault);
+}
+
+/**
+ * The code that `run` answers; 1 for a fault of ours, which is logged here: whom `endOnSignals` would tell of it is `run` itself,
+ * and that is over.
+ * @throws StartError, which is for a person
+ */
+export async function codeOf(run: () => Promise<number>, log: Logger): Promise<number> {
+  try {
+    return await run();
+  } catch (error) {
+    if (error instanceof StartError) throw error;
+    logFault(log, error);
+    return 1;
+  }
+}
+
+function logFault(log: Logger, error: unknown): void {
+  log.fatal({ cause: describeFault(error) }, 'unhandled');
 }

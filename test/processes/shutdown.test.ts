@@ -4,10 +4,11 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { createLog } from '../../src/processes/log.ts';
 import { drain } from '../../src/processes/shutdown.ts';
 import { basic, startGrantry } from '../grantry.ts';
+import { endProcesses, grantry } from './grantry-process.ts';
 
 const SECRET = 'kSiQ0yY8Jh1x4nV7wB2dR5tG9mC3fL6p';
 
@@ -124,4 +125,20 @@ describe('a process', () => {
       expect(output).toContain('nobody looks');
     },
   );
+});
+
+describe.each(['server', 'controller'])('grantry %s', (command) => {
+  afterEach(endProcesses);
+
+  it('ends with 1 on a fault at the start that nobody expected', async () => {
+    const environment = {
+      ...{ GRANTRY_ISSUER: 'https://auth.example.com', GRANTRY_NAMESPACE: 'grantry-system' },
+      ...{ GRANTRY_REDIS_URL: 'redis://127.0.0.1:1', GRANTRY_ADMIN_PORT: '0' },
+      ...{ KUBERNETES_SERVICE_HOST: '127.0.0.1', KUBERNETES_SERVICE_PORT: '1' },
+      // An address that is of every machine and names no interface.
+      GRANTRY_HOST: 'fe80::1',
+    };
+    const { code, output, errors } = await grantry([command], { environment });
+    expect([code, `${output}${errors}`]).toEqual([1, expect.stringContaining('fe80::1')]);
+  });
 });

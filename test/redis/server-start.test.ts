@@ -6,6 +6,8 @@ import { readSettings } from '../../src/processes/config.ts';
 import { createLog } from '../../src/processes/log.ts';
 import { openRedisState, type RedisState } from '../../src/processes/redis-state.ts';
 import { StartError } from '../../src/processes/start-error.ts';
+import { RedisKeys } from '../../src/redis/keys.ts';
+import { endProcesses, grantry } from '../processes/grantry-process.ts';
 import { until } from '../until.ts';
 import { describeRedis, type RedisServer, startRedis } from './servers.ts';
 
@@ -21,6 +23,7 @@ describeRedis('a server that serves others meanwhile', () => {
   });
   afterEach(async () => {
     for (const state of opened.splice(0)) await state.close();
+    await endProcesses();
     await server.stop();
   });
 
@@ -59,5 +62,17 @@ describeRedis('a server that serves others meanwhile', () => {
   it('ends at once when a Redis that is there does', async () => {
     await open('https://first.example', unexpected);
     await expect(open('https://second.example', unexpected)).rejects.toBeInstanceOf(StartError);
+  });
+
+  it('ends with 1, and says why, where something else stands in the place of the issuer', async () => {
+    await server.command('RPUSH', new RedisKeys('grantry:').issuer(), 'something else');
+    const environment = {
+      ...{ GRANTRY_ISSUER: 'https://id.example', GRANTRY_NAMESPACE: 'grantry-system', GRANTRY_ADMIN_PORT: '0' },
+      ...{ KUBERNETES_SERVICE_HOST: '127.0.0.1', KUBERNETES_SERVICE_PORT: '1' },
+      GRANTRY_REDIS_URL: server.url,
+    };
+    const { code, output } = await grantry(['server'], { environment });
+    const fatal = output.split('\n').filter((line) => line.includes('"fatal"'));
+    expect([code, fatal]).toEqual([1, [expect.stringContaining('ReplyError: WRONGTYPE')]]);
   });
 });
