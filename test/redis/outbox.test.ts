@@ -4,12 +4,9 @@ import type { RedisConnection } from '../../src/redis/connection.ts';
 import { RedisKeys } from '../../src/redis/keys.ts';
 import { Outbox } from '../../src/redis/outbox.ts';
 import { redisStores } from '../../src/redis/stores.ts';
-import { redeemed, redeemRequest, rotatedTo, rotateRequest } from '../contracts/sample-grants.ts';
+import { redeemed, redeemRequest, rotatedTo, rotateRequest, SHARD } from '../contracts/sample-grants.ts';
 import { connectTo } from './connect.ts';
 import { describeRedis, type RedisServer, startRedis } from './servers.ts';
-
-// The shard of the sample grants.
-const SHARD = '007';
 
 describeRedis('the outbox of a shard', () => {
   let server: RedisServer;
