@@ -112,6 +112,11 @@ export class Connection {
         }
         reject(noAnswer(error, signal));
       });
+      // An answer that is none, such as one that changes the protocol, ends it without another word.
+      sent.on('close', () => {
+        clearTimeout(timer);
+        reject(new NoAnswerError('NoAnswer', 'the connection was closed'));
+      });
       sent.end(body);
     });
   }

@@ -102,6 +102,13 @@ describe('a call', () => {
     await expect(get()).rejects.toMatchObject({ status: 502, reason: 'Refused' });
   });
 
+  it('fails when the answer changes the protocol, which nobody asked for', async () => {
+    answer = ({ socket }) => socket.write('HTTP/1.1 101 Any\r\nConnection: Upgrade\r\nUpgrade: any\r\n\r\n');
+    await expect(get()).rejects.toMatchObject({ status: 0, reason: 'NoAnswer' });
+    const watch = { resourceVersion: '1', timeoutSeconds: 60, signal: new AbortController().signal };
+    await expect(client.watch(CONFIG_MAPS, watch)).rejects.toMatchObject({ status: 0, reason: 'NoAnswer' });
+  });
+
   it('waits as long as it is told when it was one too many', async () => {
     const times: number[] = [];
     answer = (_, response) => {
