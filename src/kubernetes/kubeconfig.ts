@@ -1,6 +1,7 @@
 // Access by kubeconfig: token, token file, client certificate or exec plugin. Entries and plugins are read by
 // `@kubernetes/client-node`, of which only two modules are imported: all of it costs 90 MB and half a second.
 
+import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import type { RequestOptions } from 'node:https';
 import { dirname, resolve } from 'node:path';
@@ -34,14 +35,14 @@ export function kubeconfigAccess(options: { readonly files: readonly string[]; r
   if (cluster.proxyUrl) throw new Error(`cluster ${cluster.name} of the kubeconfig has a proxy-url, which is not read`);
   if (user.authProvider)
     throw new Error(`user ${user.name} of the kubeconfig has an auth-provider; use an exec plugin`);
-  let plugin = new ExecAuth();
+  let plugin = newPlugin();
   const cached = reread(options.clock, () => read(cluster, user, plugin));
   return {
     server: cluster.server,
     credentials: cached.credentials,
     renew: () => {
       // A plugin's answer is kept until it says it ends; the API server knows better.
-      plugin = new ExecAuth();
+      plugin = newPlugin();
       cached.renew();
     },
   };
@@ -131,6 +132,17 @@ interface FromPlugin {
   readonly authorization?: string | undefined;
   readonly cert?: string | undefined;
   readonly key?: string | undefined;
+}
+
+/** client-node has it listen to a child's errors only once it has its pipes: without them an error would end the process. */
+function newPlugin(): ExecAuth {
+  const start = (...[command, args, options]: Parameters<typeof spawn>) => {
+    const child = spawn(command, args, options);
+    child.on('error', () => {});
+    if (child.stdout === undefined) throw new Error('too many files are open to start it');
+    return child;
+  };
+  return Object.assign(new ExecAuth(), { execFn: start });
 }
 
 async function askPlugin(user: User, plugin: ExecAuth): Promise<FromPlugin> {

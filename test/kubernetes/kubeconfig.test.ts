@@ -1,5 +1,6 @@
 // What a kubeconfig comes to: whom it asks as, from which files, and what is said when it cannot be used.
 
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -96,6 +97,22 @@ describe('a kubeconfig', () => {
     const { credentials } = access({ user: { exec: { command: process.execPath, args: ['-e', script] } } });
     await expect(credentials()).rejects.toThrow(/the plugin .* failed: your session has ended$/);
     await expect(credentials()).rejects.toThrow(/failed/);
+  });
+
+  it('ends no process whose plugin cannot be started because too many files are open', () => {
+    const file = write({ user: { exec: { command: process.execPath } } });
+    const script = `
+      import { openSync } from 'node:fs';
+      import { setTimeout as sleep } from 'node:timers/promises';
+      import { kubeconfigAccess } from ${JSON.stringify(new URL('../../src/kubernetes/kubeconfig.ts', import.meta.url))};
+      const { credentials } = kubeconfigAccess({ files: [${JSON.stringify(file)}], clock: Date });
+      try { for (;;) openSync('/dev/null', 'r'); } catch {}
+      await credentials().catch((error) => console.log(error.message));
+      await sleep(100);
+      console.log('alive');`;
+    const limited = ['-c', 'ulimit -n 100; exec "$0" --input-type=module -e "$1"', process.execPath, script];
+    const output = execFileSync('sh', limited, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+    expect(output).toMatch(/^the plugin .* failed: too many files .*\nalive\n$/);
   });
 
   it('says which file is missing, and reads it as soon as it is there', async () => {
