@@ -134,7 +134,7 @@ interface FromPlugin {
   readonly key?: string | undefined;
 }
 
-/** client-node has it listen to a child's errors only once it has its pipes: without them an error would end the process. */
+/** client-node listens to a child's errors only after it took its pipes; one that got none would end the process. */
 function newPlugin(): ExecAuth {
   const start = (...[command, args, options]: Parameters<typeof spawn>) => {
     const child = spawn(command, args, options);

@@ -36,7 +36,7 @@ export interface ControllerOptions {
   readonly stderr: NodeJS.WritableStream;
 }
 
-/** Runs until a signal ends it. @returns 0; 1 when its port is taken; 2 for wrong configuration */
+/** Runs until a signal ends it. @returns 0; 1 when its port is taken or by a fault of ours; 2 for wrong configuration */
 export async function controller({ stderr }: ControllerOptions): Promise<number> {
   try {
     const settings = readSettings({

@@ -30,7 +30,10 @@ export interface ServerOptions {
   readonly stderr: NodeJS.WritableStream;
 }
 
-/** Serves until a signal ends it. @returns 0; 1 when a port is taken or requests were cut off; 2 for wrong configuration */
+/**
+ * Serves until a signal ends it.
+ * @returns 0; 1 when a port is taken, requests were cut off, or by a fault of ours; 2 for wrong configuration
+ */
 export async function server({ stderr }: ServerOptions): Promise<number> {
   try {
     const settings = readSettings({

@@ -74,8 +74,8 @@ export function endOnSignals(options: ShutdownOptions): void {
 }
 
 /**
- * The code that `run` answers; 1 for a fault of ours, which is logged here: whom `endOnSignals` would tell of it is `run` itself,
- * and that is over.
+ * The code that `run` answers; 1 for a fault of ours, which is logged. Thrown on, it would end nothing: what `endOnSignals` tells
+ * to exit is a `run` that is over.
  * @throws StartError, which is for a person
  */
 export async function codeOf(run: () => Promise<number>, log: Logger): Promise<number> {
