@@ -191,9 +191,12 @@ class ControllerProcess {
     this.#api.close();
   }
 
+  /** A leader that cannot work ends: as long as it has the lease nobody else leads. */
   #next(task: () => Promise<void>): void {
-    this.#turn = this.#turn.then(task).catch((error: unknown) => {
-      this.#processLog.log.error({ err: error }, 'leading failed');
+    this.#turn = this.#turn.then(task).catch(async (error: unknown) => {
+      this.#processLog.log.fatal({ err: error }, 'leading failed');
+      await this.#processLog.flush();
+      this.#ended.resolve(1);
     });
   }
 
