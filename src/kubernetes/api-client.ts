@@ -2,7 +2,7 @@
 // share connections and one limit on their rate; calls.ts makes them, and what is said of those that fail is call-failure.ts's.
 
 import type { IncomingMessage } from 'node:http';
-import { silence } from './call-failure.ts';
+import { silence, unreadable } from './call-failure.ts';
 import { type Call, Calls, type CallsOptions } from './calls.ts';
 import {
   FIELD_MANAGER,
@@ -43,17 +43,17 @@ export class ApiClient implements KubernetesApi {
     options: Selection & { limit?: number; continue?: string | undefined; signal?: AbortSignal } = {},
   ): Promise<ListPage> {
     const { namespace, metadataOnly, signal } = options;
-    const page = (await this.#calls.json({
+    const page = await this.#answer<{
+      readonly items?: readonly KubernetesObject[];
+      readonly metadata: { readonly resourceVersion: string; readonly continue?: string };
+    }>({
       ...{ verb: 'list', resource, namespace },
       accept: metadataOnly ? `application/json;as=PartialObjectMetadataList${METADATA}` : undefined,
       request: {
         ...{ method: 'GET', signal, limit: LIST_MILLISECONDS },
         path: collection(resource, options, { limit: options.limit, continue: options.continue }),
       },
-    })) as {
-      readonly items?: readonly KubernetesObject[];
-      readonly metadata: { readonly resourceVersion: string; readonly continue?: string };
-    };
+    });
     return {
       items: (page.items ?? []).map((item) => typed(resource, item)),
       resourceVersion: page.metadata.resourceVersion,
@@ -130,7 +130,14 @@ export class ApiClient implements KubernetesApi {
   }
 
   async #object(call: Omit<Call, 'request'>, method: Request['method'], path: string): Promise<KubernetesObject> {
-    return typed(call.resource, (await this.#calls.json({ ...call, request: { method, path } })) as KubernetesObject);
+    return typed(call.resource, await this.#answer<KubernetesObject>({ ...call, request: { method, path } }));
+  }
+
+  /** What was answered, if it can be an object or a list: both have metadata. */
+  async #answer<Answer extends { readonly metadata: object }>(call: Call): Promise<Answer> {
+    const answer = (await this.#calls.json(call)) as Partial<Answer> | null;
+    if (typeof answer?.metadata === 'object' && answer.metadata !== null) return answer as Answer;
+    throw unreadable(this.#calls.named(call), 200, 'UnreadableAnswer');
   }
 
   async *#frames(call: Call, response: IncomingMessage): AsyncGenerator<WatchFrame> {

@@ -98,6 +98,11 @@ describe('a call', () => {
     await expect(get()).rejects.toMatchObject({ status: 0, reason: 'NoAnswer' });
     answer = (_, response) => response.end('<html>');
     await expect(get()).rejects.toMatchObject({ status: 200, reason: 'UnreadableAnswer' });
+    for (const other of ['null', '5', '[]', '{}', '{"metadata":null}', '{"metadata":5}']) {
+      answer = (_, response) => response.end(other);
+      await expect(get()).rejects.toMatchObject({ status: 200, reason: 'UnreadableAnswer' });
+      await expect(client.list(CONFIG_MAPS)).rejects.toMatchObject({ status: 200, reason: 'UnreadableAnswer' });
+    }
     answer = (_, response) => response.writeHead(502).end('<html>');
     await expect(get()).rejects.toMatchObject({ status: 502, reason: 'Refused' });
   });
