@@ -11,8 +11,8 @@ import { hash, timingSafeEqual } from 'node:crypto';
 import { KeyedHash } from './keyed-hash.ts';
 import type { Random } from './ports.ts';
 import { randomId } from './random-id.ts';
+import { SHARDS, shardOfPerson } from './shard.ts';
 
-const SHARDS = 256;
 const ENTROPY_BYTES = 20;
 const CODE = /^ac1\.(\d{3})\.([A-Za-z0-9_-]{27})\.([A-Za-z0-9_-]{27})$/;
 const REFRESH_TOKEN = /^rt1\.(\d{3})\.([A-Za-z0-9_-]{27})\.(0|[1-9]\d{0,8})\.([A-Za-z0-9_-]{43})$/;
@@ -120,11 +120,6 @@ export class Handles {
   }
 }
 
-/** Where a person's grants are, beside what ends them: one that holds nothing newer ends none of them. */
-export function shardOfPerson(subject: string): string {
-  return String(hash('sha256', subject, 'buffer')[0]).padStart(3, '0');
-}
-
 function grantIdOf(shard: string, family: string): string {
   return `${shard}.${sha256(family)}`;
 }
@@ -135,7 +130,7 @@ function isSameText(one: string, other: string): boolean {
 }
 
 function isShard(text: string): boolean {
-  return Number(text) < SHARDS;
+  return Number(text) < SHARDS.length;
 }
 
 function sha256(text: string): string {

@@ -3,8 +3,8 @@
 import type { ReportedAlert } from '../http/registry-endpoints.ts';
 import type { Alert } from '../oauth/audit.ts';
 import { StoreUnavailableError } from '../oauth/error.ts';
+import { SHARDS } from '../oauth/shard.ts';
 import type { AlertTurns } from '../redis/alert-turns.ts';
-import { SHARDS } from '../redis/keys.ts';
 
 /** Alerts a replica remembers. More are left in the outbox, where its next sweep finds them. */
 const MOST_WAITING = 1000;

@@ -2,8 +2,9 @@
 // alert, so that two replicas do not send the same one at once, a failed try waits before the next, and the audit stream
 // has one line of it.
 
+import { shardOf } from '../oauth/shard.ts';
 import type { RedisConnection } from './connection.ts';
-import { type RedisKeys, shardOf } from './keys.ts';
+import type { RedisKeys } from './keys.ts';
 import type { Script } from './script.ts';
 import { CLOCK } from './script-clock.ts';
 

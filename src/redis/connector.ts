@@ -14,6 +14,7 @@ export interface ConnectorParts {
   readonly disconnectTimeout: number;
 }
 
+/** Whoever extends it says where to. */
 export abstract class Connector extends AbstractConnector {
   readonly #tls: ConnectorParts['tls'];
 

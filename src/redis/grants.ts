@@ -12,7 +12,7 @@ import type {
   RotateRequest,
   StoredGrant,
 } from '../oauth/grant-store.ts';
-import { shardOfPerson } from '../oauth/handles.ts';
+import { shardOf, shardOfPerson } from '../oauth/shard.ts';
 import type { RedisConnection } from './connection.ts';
 import { grantState, redemptionIn, rotateAnswer } from './grant-replies.ts';
 import {
@@ -27,7 +27,7 @@ import {
   UNDELIVERED,
   VOID,
 } from './grant-scripts.ts';
-import { type RedisKeys, shardOf } from './keys.ts';
+import type { RedisKeys } from './keys.ts';
 import { KnownGrants } from './known-grants.ts';
 import type { PlainRead, Script } from './script.ts';
 import { joined } from './spaced-list.ts';

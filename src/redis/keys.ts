@@ -4,6 +4,7 @@
 
 import { hash } from 'node:crypto';
 import { RecentValues } from '../oauth/recent-values.ts';
+import { shardOf, shardOfDigest } from '../oauth/shard.ts';
 
 /** Every pattern of a key below the prefix; `<…>` stands for a digest or an id, `NNN` for a shard. */
 export const KEY_PATTERNS = {
@@ -33,9 +34,6 @@ type KeyName = keyof typeof KEY_PATTERNS;
 const KINDS = Object.fromEntries(
   Object.entries(KEY_PATTERNS).map(([name, pattern]) => [name, pattern.slice('{sNNN}'.length).split('<')[0]]),
 ) as Record<KeyName, string>;
-
-/** The virtual shards, `000` to `255`. */
-export const SHARDS: readonly string[] = Array.from({ length: 256 }, (_, shard) => String(shard).padStart(3, '0'));
 
 /** Of how many clients the shard is known at least: it is asked for with each of their grants. */
 const CLIENTS = 1000;
@@ -160,23 +158,6 @@ export class RedisKeys {
   }
 }
 
-/** The shard that a grant's, an opaque token's or an alert's id begins with. */
-export function shardOf(id: string): string {
-  const shard = SHARDS[Number(id.slice(0, 3))];
-  if (shard === undefined || !id.startsWith(`${shard}.`)) throw new TypeError('the id has no shard');
-  return shard;
-}
-
 function digestOf(name: string): string {
   return hash('sha256', name, 'base64url');
-}
-
-const BASE64URL = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
-
-/** By its first byte: the first character, and of the second the two upper bits. */
-function shardOfDigest(digest: string): string {
-  const byte = BASE64URL.indexOf(digest.charAt(0)) * 4 + (BASE64URL.indexOf(digest.charAt(1)) >> 4);
-  const shard = SHARDS[byte];
-  if (shard === undefined) throw new TypeError('this is no digest in base64url');
-  return shard;
 }

@@ -1,8 +1,9 @@
 // The marker of each shard: what is missing when the shard was emptied. Its value is a heartbeat, by which a shard that came
 // back old is known, and the history (`master_replid`) of the server that was written to: `<epoch ms> <history>`.
 
+import { SHARDS } from '../oauth/shard.ts';
 import type { RedisConnection } from './connection.ts';
-import { type RedisKeys, SHARDS } from './keys.ts';
+import type { RedisKeys } from './keys.ts';
 import type { Script } from './script.ts';
 import { CLOCK } from './script-clock.ts';
 

@@ -3,10 +3,11 @@
 // so everything made until then dies with the global watermark. What can be reached is seen to, whatever cannot. That belongs
 // to the server that was looked at: nothing of it is remembered, to be applied to another one that takes over.
 
+import { SHARDS } from '../oauth/shard.ts';
 import { attemptEach } from './attempt-each.ts';
 import type { ManagedConnection } from './connection.ts';
 import { agreeOnIssuer, IssuerConflictError } from './deployment.ts';
-import { type RedisKeys, SHARDS } from './keys.ts';
+import type { RedisKeys } from './keys.ts';
 import { KnownShards } from './known-shards.ts';
 import { type ShardGroup, ShardMarkers, type ShardSeen } from './shard-markers.ts';
 

@@ -3,11 +3,11 @@
 // everybody. With those of a person rises one that all people of the shard have in common: what is newer than that is ended by
 // none of theirs, whoever it belongs to.
 
-import { shardOfPerson } from '../oauth/handles.ts';
+import { SHARDS, shardOfPerson } from '../oauth/shard.ts';
 import type { WatermarkStore, WatermarkSubject } from '../oauth/token-stores.ts';
 import { attemptEach } from './attempt-each.ts';
 import type { RedisConnection } from './connection.ts';
-import { type RedisKeys, SHARDS } from './keys.ts';
+import type { RedisKeys } from './keys.ts';
 import type { Script } from './script.ts';
 import { unacknowledged } from './unanswered.ts';
 

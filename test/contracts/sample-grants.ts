@@ -2,7 +2,7 @@
 
 import { hash } from 'node:crypto';
 import type { AccessRequest, Grant, GrantStore, RedeemRequest, RotateRequest } from '../../src/oauth/grant-store.ts';
-import { shardOfPerson } from '../../src/oauth/handles.ts';
+import { shardOfPerson } from '../../src/oauth/shard.ts';
 import type { NewAccessToken, StoredAccessToken } from '../../src/oauth/token-stores.ts';
 
 export const SECOND = 1000;

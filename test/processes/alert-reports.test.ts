@@ -2,8 +2,8 @@
 
 import { expect, it } from 'vitest';
 import type { Alert } from '../../src/oauth/audit.ts';
+import { SHARDS } from '../../src/oauth/shard.ts';
 import { AlertReports } from '../../src/processes/alert-reports.ts';
-import { SHARDS } from '../../src/redis/keys.ts';
 
 const MANY = 1000;
 

@@ -1,8 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { SHARDS } from '../../src/oauth/shard.ts';
 import type { WatermarkStore } from '../../src/oauth/token-stores.ts';
 import type { ManagedConnection } from '../../src/redis/connection.ts';
 import { agreeOnIssuer, IssuerConflictError } from '../../src/redis/deployment.ts';
-import { RedisKeys, SHARDS } from '../../src/redis/keys.ts';
+import { RedisKeys } from '../../src/redis/keys.ts';
 import { type ShardEvent, ShardWatch } from '../../src/redis/shard-watch.ts';
 import { redisStores } from '../../src/redis/stores.ts';
 import { until } from '../until.ts';

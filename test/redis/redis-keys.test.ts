@@ -2,8 +2,8 @@
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { shardOfPerson } from '../../src/oauth/handles.ts';
-import { KEY_PATTERNS, RedisKeys, SHARDS } from '../../src/redis/keys.ts';
+import { SHARDS, shardOfPerson } from '../../src/oauth/shard.ts';
+import { KEY_PATTERNS, RedisKeys } from '../../src/redis/keys.ts';
 
 const keys = new RedisKeys('grantry:');
 const DIGEST = 'x'.repeat(43);

@@ -3,8 +3,8 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Grant } from '../../src/oauth/grant-store.ts';
-import { shardOfPerson } from '../../src/oauth/handles.ts';
 import type { Stores } from '../../src/oauth/ports.ts';
+import { shardOfPerson } from '../../src/oauth/shard.ts';
 import type { ManagedConnection, RedisConnection } from '../../src/redis/connection.ts';
 import { RedisKeys } from '../../src/redis/keys.ts';
 import type { PlainRead, Script } from '../../src/redis/script.ts';

@@ -2,8 +2,9 @@
 
 import { afterEach, describe, expect, it } from 'vitest';
 import { StoreUnavailableError } from '../../src/oauth/error.ts';
+import { SHARDS } from '../../src/oauth/shard.ts';
 import type { ConnectionOptions, ManagedConnection } from '../../src/redis/connection.ts';
-import { RedisKeys, SHARDS } from '../../src/redis/keys.ts';
+import { RedisKeys } from '../../src/redis/keys.ts';
 import { type ShardEvent, ShardWatch } from '../../src/redis/shard-watch.ts';
 import { slotOf } from '../../src/redis/slot.ts';
 import { redisStores } from '../../src/redis/stores.ts';
