@@ -1,6 +1,7 @@
 // What a token server makes of changes that come while it works on others: key material is read in the background, and the
 // test decides when that is done. What a real API server sends is tested in test/cluster/.
 
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import {
   KEY_SECRET_TYPE,
@@ -79,6 +80,10 @@ class PlayedCluster {
     this.#frames.set(plural, frames);
     return frames;
   }
+}
+
+function changed(object: KubernetesObject, metadata: Partial<KubernetesObject['metadata']>): KubernetesObject {
+  return { ...object, metadata: { ...object.metadata, ...metadata } };
 }
 
 /** Has whoever wants the material of a key wait for the test. */
@@ -169,6 +174,21 @@ describe('the registry of a token server', () => {
   const keyIds = () => sync.current.keys.jwks.keys.map(({ kid }) => kid);
   const isServed = () => sync.current.find('team.web') !== undefined;
 
+  /** The swaps that follow from an object as it is now, where one of each kind was there before. */
+  async function swapsFor(plural: string, object: () => KubernetesObject): Promise<readonly RegistrySwap[]> {
+    cluster.has('clientpolicies', policy(1, ['authorization_code']));
+    cluster.has('signingkeys', ring(1, []));
+    await serving();
+    expect(isServed()).toBe(true);
+    swaps.splice(0);
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    cluster.put(plural, object());
+    await cluster.told();
+    vi.advanceTimersByTime(10);
+    for (let turn = 0; turn < 10; turn++) await nextTurn();
+    return swaps;
+  }
+
   it('loses no key that is revoked while another is read', async () => {
     await serving();
     const [one, other] = [await key(), await key()];
@@ -238,6 +258,30 @@ describe('the registry of a token server', () => {
     await until('the last one is served', () => sync.current.find('team.e') !== undefined);
     const served = swaps.map(({ changes }) => changes.map(({ clientId }) => clientId).sort());
     expect(served).toEqual([['team.a', 'team.b', 'team.c', 'team.d', 'team.e']]);
+  });
+
+  const status = { conditions: [{ type: 'Accepted', status: 'True' }] };
+  it.each<[string, string, () => KubernetesObject]>([
+    ['a client', 'oauthclients', () => client('web')],
+    ['a client whose status is another', 'oauthclients', () => ({ ...client('web'), status })],
+    ['a policy', 'clientpolicies', () => policy(1, ['authorization_code'])],
+    ['a policy whose status is another', 'clientpolicies', () => ({ ...policy(1, ['authorization_code']), status })],
+    ['a namespace', 'namespaces', () => namespace('team')],
+    ['a namespace whose status is another', 'namespaces', () => ({ ...namespace('team'), status })],
+    ['a signing key', 'signingkeys', () => ring(1, [])],
+    ['a signing key whose status is another', 'signingkeys', () => ({ ...ring(1, []), status })],
+  ])('judges nobody and swaps nothing for another version of %s', async (_, plural, object) => {
+    expect(await swapsFor(plural, object)).toEqual([]);
+  });
+
+  it.each<[string, string, () => KubernetesObject]>([
+    ['a client', 'oauthclients', () => changed(client('web'), { generation: 2 })],
+    ['a client that is being deleted', 'oauthclients', () => changed(client('web'), { deletionTimestamp: CREATED })],
+    ['a policy', 'clientpolicies', () => policy(2, ['client_credentials'])],
+    ['the labels of a namespace', 'namespaces', () => namespace('team', { tier: 'two' })],
+    ['a signing key', 'signingkeys', () => ring(2, ['one'])],
+  ])('swaps once for a change of %s', async (_, plural, object) => {
+    expect(await swapsFor(plural, object)).toHaveLength(1);
   });
 
   it('serves no client of a namespace that is not known yet, whatever a policy would make of its labels', async () => {
