@@ -80,16 +80,22 @@ export function clientMaker(
   };
   return {
     to: (address, lasting) => make(lasting, at(address)),
-    toPrimary: ({ sentinels, primary }, lasting) =>
-      make(lasting, {
+    toPrimary: ({ sentinels, primary }, lasting) => {
+      let doubt = () => {};
+      return make(lasting, {
         Connector: class extends PrimaryConnector {
           constructor() {
             super({ ...parts, sentinels, primary, toSentinel, lasting });
+            doubt = () => this.doubt();
           }
         },
-        // A primary that lost its replicas may have lost its office too: ask the Sentinels.
-        reconnectOnError: (error) => /^(READONLY|MASTERDOWN|NOREPLICAS) /.test(error.message),
-      }),
+        reconnectOnError: (error) => {
+          // A primary that lost its replicas may have lost its office too. If not, what reads goes on. Leases end anyway.
+          if (lasting && /^NOREPLICAS /.test(error.message)) doubt();
+          return BEHAVIOUR.reconnectOnError(error);
+        },
+      });
+    },
   };
 }
 

@@ -1,9 +1,10 @@
 // Finds the primary by what the Sentinels say. All of them are asked: one that has not heard of a fail-over yet, or is cut off
 // from the others, goes on naming the old primary, which may be back by then, empty. Each fail-over has an epoch, and the
-// answer with the latest one counts.
+// answer with the latest one counts. They are asked at every connect, and while the primary that was reached is in doubt.
 
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import type { Redis } from 'ioredis';
 import { Connector, type ConnectorParts } from './connector.ts';
 import { reconnectDelay } from './reconnect-delay.ts';
@@ -11,6 +12,9 @@ import type { RedisAddress } from './redis-url.ts';
 
 /** How long the other Sentinels have after the first that answers, in milliseconds. */
 const OTHERS = 100;
+
+/** Between two times that they are asked about a primary in doubt, in milliseconds. */
+const DOUBTS = 500;
 
 /** How the error begins that says that no Sentinel tells where the primary is; why stands behind it. */
 export const NO_SENTINEL = 'no Sentinel names the primary';
@@ -34,6 +38,9 @@ interface Answer {
 
 export class PrimaryConnector extends Connector {
   readonly #parts: PrimaryConnectorParts;
+  /** Where the socket leads, or led. */
+  #address: RedisAddress | undefined;
+  #isInDoubt = false;
 
   constructor(parts: PrimaryConnectorParts) {
     super(parts);
@@ -51,13 +58,30 @@ export class PrimaryConnector extends Connector {
     for (let attempt = 1; ; attempt++) {
       const { newest, error } = await this.#ask();
       if (!this.connecting) throw new Error('the connection was closed');
-      if (newest !== undefined) return this.dial(newest.address);
+      if (newest !== undefined) {
+        this.#address = newest.address;
+        return this.dial(newest.address);
+      }
       const fault = new Error(`${NO_SENTINEL}: ${error instanceof Error ? error.message : 'no answer in time'}`);
       if (!this.#parts.lasting) throw fault;
       report('error', fault);
       await sleep(reconnectDelay(attempt), undefined, { ref: false });
       if (!this.connecting) throw new Error('the connection was closed');
     }
+  }
+
+  /**
+   * Asks the Sentinels, unless they are being asked or have just been: the socket ends where they name another primary, upon
+   * which the client connects again. Until then, and where they do not, it goes on serving. Never throws.
+   */
+  async doubt(): Promise<void> {
+    if (this.#isInDoubt) return;
+    this.#isInDoubt = true;
+    const [address, socket] = [this.#address, this.stream];
+    const { newest } = await this.#ask();
+    if (newest !== undefined && !isDeepStrictEqual(newest.address, address)) socket?.destroy();
+    await sleep(DOUBTS, undefined, { ref: false });
+    this.#isInDoubt = false;
   }
 
   /** The latest that the Sentinels say which answer in time; why not, where none does. */
