@@ -10,7 +10,7 @@ import type { Clock } from '../oauth/ports.ts';
 import { type KubernetesApi, KubernetesError } from './client.ts';
 import { conditionIn, isSameStatus } from './client-status.ts';
 import type { EventFacts } from './events.ts';
-import { activationTime, nextKey, planKeys, planOrphans, type RingWishes } from './key-plan.ts';
+import { activationTime, type KeyFacts, nextKey, planKeys, planOrphans, type RingWishes } from './key-plan.ts';
 import { KeySecrets } from './key-secrets.ts';
 import { keyStatus } from './key-status.ts';
 import { KeySteps, type Ring } from './key-steps.ts';
@@ -46,6 +46,12 @@ const IMPORT_MILLISECONDS = 60_000;
 const ORPHANS_MILLISECONDS = 1000;
 /** How long the keys of a ring that is gone go on verifying: the default of `spec.rotation.retain`. */
 const ORPHANS_RETAIN_MILLISECONDS = 48 * 3_600_000;
+
+/** Whether the next key may sign. */
+interface Gate extends Pick<KeyFacts, 'isEverywhere'> {
+  /** The replicas that were asked and do not have it. */
+  readonly behind: readonly string[];
+}
 
 export class KeyReconciler {
   readonly #options: KeyReconcilerOptions;
@@ -119,12 +125,13 @@ export class KeyReconciler {
       await this.#writeStatus(key, object, { verdict, wishes: undefined, behind: [] });
       return undefined;
     }
-    const behind = await this.#replicasBehind(ring);
+    let behind: readonly string[] = [];
     let again: number | undefined;
     for (let round = 0; round < ROUNDS; round++) {
       const now = this.#options.clock.now();
-      const isEverywhere = () => behind.length === 0;
-      const plan = planKeys({ wishes: ring.wishes, keys: this.#secrets.keys(name), now, isEverywhere });
+      const gate = await this.#gate(ring, now);
+      behind = gate.behind;
+      const plan = planKeys({ ...gate, wishes: ring.wishes, keys: this.#secrets.keys(name), now });
       again = plan.again;
       if (plan.steps.length === 0) break;
       for (const step of plan.steps) await this.#steps.take(step, ring);
@@ -147,12 +154,14 @@ export class KeyReconciler {
     return await admitKey(sourceOf(object), { unknownFields: 'ignore', releaseNamespace, references });
   }
 
-  /** The replicas that the next key waits for; none are asked before it is its time. */
-  async #replicasBehind({ object, wishes }: Ring): Promise<readonly string[]> {
+  /** What the next key waits for at this time; no replica is asked before the key's time, and then it may not sign. */
+  async #gate({ object, wishes }: Ring, now: number): Promise<Gate> {
     const next = wishes.mayBegin ? nextKey(wishes, this.#secrets.keys(object.metadata.name)) : undefined;
-    if (next === undefined || this.#options.clock.now() < activationTime(wishes, next)) return [];
+    if (next === undefined || now < activationTime(wishes, next)) return { behind: [], isEverywhere: () => false };
     const observation = await this.#options.replicas.observe([]);
-    return replicasBehind(observation, ({ keyIds }) => keyIds.has(next.keyId));
+    const behind = replicasBehind(observation, ({ keyIds }) => keyIds.has(next.keyId));
+    // While they were asked another key may have become the next one.
+    return { behind, isEverywhere: (keyId) => keyId === next.keyId && behind.length === 0 };
   }
 
   async #writeStatus(
