@@ -30,6 +30,9 @@ async function authorize(flow: SignInFlow, exchange: Exchange): Promise<void> {
   if (judged.kind === 'refused' && judged.reason === 'redirect_uri_mismatch' && judged.clientId !== undefined) {
     flow.onRedirectMismatch(judged.clientId);
   }
+  if (judged.kind === 'redirect') {
+    flow.metrics.tokenErrors.inc({ endpoint: 'authorize', error: judged.error, reason: judged.reason });
+  }
   const check = accepted(judged, exchange, 302);
   if (!check) return;
   answerFaultsAtClient(flow, exchange, check);

@@ -19,6 +19,9 @@ export type FaultCode = 'server_error' | 'temporarily_unavailable';
 /** What is counted of requests; the last two only where token requests are answered. */
 export type RequestMetrics = Pick<Metrics, 'requestFinished'> & Partial<Pick<Metrics, 'rateLimited' | 'tokenErrors'>>;
 
+/** What these refuse is counted; `authorize` counts by itself what it answers at the client (RFC 6749 §4.1.2.1). */
+const PROTOCOL_ENDPOINTS: ReadonlySet<string> = new Set(['authorize', 'token', 'revoke', 'introspect']);
+
 export interface ErrorWriterOptions {
   readonly issuer: string;
   readonly log: Logger;
@@ -75,7 +78,7 @@ export class ErrorWriter {
     if (answer.reason === 'unexpected') {
       log.error({ requestId: request.id, route: endpoint?.route, cause: describeFault(error) }, 'unexpected error');
     }
-    if (endpoint?.answers === 'json' && endpoint.handlers.POST !== undefined && endpoint.body !== 'json') {
+    if (endpoint !== undefined && PROTOCOL_ENDPOINTS.has(endpoint.route)) {
       metrics.tokenErrors?.inc({ endpoint: endpoint.route, error: answer.error, reason: answer.reason });
     }
   }

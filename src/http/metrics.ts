@@ -32,7 +32,7 @@ export class Metrics {
   readonly tokensIssued = this.#counter('tokens_issued_total', 'Access tokens issued.', ['grant', 'format']);
   readonly tokenErrors = this.#counter(
     'token_errors_total',
-    'Refused requests of token, revocation and introspection.',
+    'Refused requests of authorization, token, revocation and introspection.',
     ['endpoint', 'error', 'reason'],
   );
   readonly clientAuthentications = this.#counter('client_authentication_total', 'Client authentications.', [

@@ -113,16 +113,16 @@ describe('the metrics', () => {
     expect(authentications).not.toContain('method="none",outcome="failed"');
   });
 
-  it('count as token errors only what token, revocation and introspection refused', async () => {
+  it('count as token errors only what authorization, token, revocation and introspection refused', async () => {
     for (const path of ['/livez', '/readyz', '/metrics', '/nowhere']) {
       await fetch(grantry.adminUrl(path), { method: 'POST' });
     }
-    for (const path of ['/.well-known/jwks.json', '/.well-known/oauth-authorization-server']) {
+    for (const path of ['/.well-known/jwks.json', '/.well-known/oauth-authorization-server', '/login', '/authorize']) {
       await fetch(grantry.url(path), { method: 'PUT' });
     }
     for (const path of ['/token', '/revoke', '/introspect']) await grantry.post(path, {}, { headers });
     const endpoints = (await metric('grantry_token_errors_total{')).map((line) => /endpoint="(\w+)"/.exec(line)?.[1]);
-    expect([...new Set(endpoints)].sort()).toEqual(['introspect', 'revoke', 'token']);
+    expect([...new Set(endpoints)].sort()).toEqual(['authorize', 'introspect', 'revoke', 'token']);
   });
 
   it('say how many clients there are, and never which', async () => {

@@ -80,6 +80,29 @@ describe('an error of a known client', () => {
   });
 });
 
+describe('a refused request', () => {
+  it('is counted once by its error and its reason, on a page or at the client, and by nothing that it said', async () => {
+    const world = await aWorld({ clients: [SKIP] });
+    const counted = async () => (await world.metrics()).match(/(?<=^grantry_token_errors_total)\{.*/gm) ?? [];
+    const browser = await signedIn(world);
+    expect((await browser.get(world.authorizePath())).status).toBe(302);
+    expect(await counted()).toEqual([]);
+    const ask = (changes: Parameters<World['authorizePath']>[0]) => browser.get(world.authorizePath(changes));
+    await ask({ redirect_uri: 'https://evil.example/one' });
+    await ask({ redirect_uri: 'https://evil.example/two' });
+    await ask({ client_id: 'mallory' });
+    await ask({ scope: 'shop/read admin' });
+    world.breakStore('consents');
+    await ask({});
+    expect((await counted()).sort()).toEqual([
+      '{endpoint="authorize",error="invalid_request",reason="client_unknown"} 1',
+      '{endpoint="authorize",error="invalid_request",reason="redirect_uri_mismatch"} 2',
+      '{endpoint="authorize",error="invalid_scope",reason="scope_not_registered"} 1',
+      '{endpoint="authorize",error="temporarily_unavailable",reason="store_unavailable"} 1',
+    ]);
+  });
+});
+
 describe('somebody not signed in', () => {
   it('gets the login page as the answer, and a cookie that tells this browser from others', async () => {
     const world = await aWorld();
