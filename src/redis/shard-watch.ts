@@ -20,7 +20,7 @@ const BEAT_SPREAD = 10_000;
 
 /** What a look found, for logs and metrics. */
 export type ShardEvent =
-  /** Shards without marker, or with an old one; the watermark was raised. `isFirstLook`: a new Redis looks the same. */
+  /** Shards without marker, or with an old one; the watermark was raised. `isFirstLook`: none had one, as in a new Redis. */
   | { readonly kind: 'found_empty'; readonly shards: number; readonly isFirstLook: boolean }
   /** Another server answers, or the same again: so many revocations were applied again. */
   | { readonly kind: 'reasserted'; readonly writes: number }
@@ -78,6 +78,11 @@ export class ShardWatch {
     if (raisedTo !== undefined) await new Promise((resolve) => setTimeout(resolve, 1000 - (raisedTo % 1000)));
   }
 
+  /** Whether this shard was looked at, and what it lacked was seen to. */
+  hasSeen(shard: string): boolean {
+    return this.#known.has({ shard });
+  }
+
   stop(): void {
     this.#isStopped = true;
     clearInterval(this.#timer);
@@ -125,7 +130,8 @@ export class ShardWatch {
    */
   async #restore(look: Look): Promise<number | undefined> {
     const { seen, lost, errors } = look;
-    const isFirstLook = this.#known.isEmpty && [...lost].every(({ marker }) => marker === undefined);
+    const missing = seen.filter(({ marker }) => marker === undefined);
+    const isFirstLook = this.#known.isEmpty && missing.length === SHARDS.length;
     const watermark = this.#known.latest(seen);
     const restored = await this.#writeTo(look, lost, async (group) => {
       const least = Math.max(...group.map((shard) => this.#known.beatOf(shard)));

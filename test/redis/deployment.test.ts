@@ -114,6 +114,14 @@ describeRedis('the watch over the shards of one server', () => {
     expect(await globalWatermark(second)).toBe(before);
   });
 
+  it('does not take a deployment for a new one that lost a part while nobody was there', async () => {
+    const before = await startReplica(server);
+    before.watch.stop();
+    await server.command('DEL', ...SHARDS.slice(0, 80).map((shard) => keys.marker(shard)));
+    const { events } = await startReplica(server);
+    expect(events).toEqual([{ kind: 'found_empty', shards: 80, isFirstLook: false }]);
+  });
+
   it('notices within two seconds that Redis was emptied: everything made until then is dead', async () => {
     const replica = await startReplica(server);
     await expectWithin(2000, async () => {
