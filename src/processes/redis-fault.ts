@@ -44,6 +44,9 @@ function sentence({ target, username }: RedisSettings, place: string, reason: st
   if (/certificate|SSL|TLS|wrong version number|CERT_/i.test(reason)) {
     return `GRANTRY_REDIS_URL: the TLS handshake with ${place} failed (${reason}): correct GRANTRY_REDIS_CA_FILE, or the scheme`;
   }
+  if (reason.includes('DB index')) {
+    return `GRANTRY_REDIS_URL: Redis at ${place} has no such database (${reason}): name another, or raise its setting databases`;
+  }
   const tls = target.tls ? '; one without TLS needs redis for rediss' : '; one with TLS needs rediss for redis';
   return `GRANTRY_REDIS_URL: no Redis answers at ${place} (${reason}): start it or correct the address${tls}`;
 }

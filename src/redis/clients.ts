@@ -2,7 +2,7 @@
 // second, and comes back with full jitter. Credentials are asked for again at every connection.
 
 import type { ConnectionOptions as TlsOptions } from 'node:tls';
-import { Redis, type RedisOptions } from 'ioredis';
+import { Redis, type RedisOptions, ReplyError } from 'ioredis';
 import { AddressConnector, type ConnectorParts } from './connector.ts';
 import { PrimaryConnector } from './primary-connector.ts';
 import { reconnectDelay } from './reconnect-delay.ts';
@@ -46,19 +46,20 @@ export function clientMaker(
     tls: () => (tls ? tlsOptions(current()) : undefined),
     disconnectTimeout: BEHAVIOUR.disconnectTimeout,
   };
-  const at = (address: RedisAddress): Options => ({
+  const at = (address: RedisAddress, more: Partial<ConnectorParts> = {}): Options => ({
     ...address,
     Connector: class extends AddressConnector {
       constructor() {
-        super(address, parts);
+        super(address, { ...parts, ...more });
       }
     },
   });
-  const make = (lasting: boolean, where: Options): Redis => {
+  const make = (lasting: boolean, where: (more: Partial<ConnectorParts>) => Options): Redis => {
+    let isInDatabase = true;
     const redis: Redis = new Redis({
       ...BEHAVIOUR,
       ...identity(current(), tls),
-      ...where,
+      ...where({ isFit: () => isInDatabase }),
       db: database,
       lazyConnect: !lasting,
       retryStrategy: lasting
@@ -68,6 +69,12 @@ export function clientMaker(
           }
         : null,
     } satisfies Options);
+    redis.on('connect', () => {
+      isInDatabase = true;
+    });
+    redis.on('error', (error) => {
+      if (isOfCommand(error, 'select')) isInDatabase = false;
+    });
     return redis;
   };
   const toSentinel = (address: RedisAddress) => {
@@ -79,13 +86,13 @@ export function clientMaker(
     } satisfies Options);
   };
   return {
-    to: (address, lasting) => make(lasting, at(address)),
+    to: (address, lasting) => make(lasting, (more) => at(address, more)),
     toPrimary: ({ sentinels, primary }, lasting) => {
       let doubt = () => {};
-      return make(lasting, {
+      return make(lasting, (more) => ({
         Connector: class extends PrimaryConnector {
           constructor() {
-            super({ ...parts, sentinels, primary, toSentinel, lasting });
+            super({ ...parts, ...more, sentinels, primary, toSentinel, lasting });
             doubt = () => this.doubt();
           }
         },
@@ -94,7 +101,7 @@ export function clientMaker(
           if (lasting && /^NOREPLICAS /.test(error.message)) doubt();
           return BEHAVIOUR.reconnectOnError(error);
         },
-      });
+      }));
     },
   };
 }
@@ -114,6 +121,11 @@ const BEHAVIOUR = {
   // Redis became a replica: find the primary. The request is refused, not repeated.
   reconnectOnError: (error) => /^(READONLY|MASTERDOWN) /.test(error.message),
 } as const satisfies Options;
+
+/** Whether a server refused this command. */
+function isOfCommand(error: unknown, name: string): boolean {
+  return error instanceof ReplyError && (error as { command?: { name?: unknown } }).command?.name === name;
+}
 
 function identity(credentials: RedisCredentials, tls: boolean): Options {
   return {

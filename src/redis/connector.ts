@@ -12,15 +12,24 @@ export interface ConnectorParts {
   readonly tls: () => TlsOptions | undefined;
   /** How long a connection that we end may take to close, in milliseconds. */
   readonly disconnectTimeout: number;
+  /** Asked once a connection is set up: false, and it is given up. Without its database a client would go on in the first one. */
+  readonly isFit?: () => boolean;
 }
 
 /** Whoever extends it says where to. */
 export abstract class Connector extends AbstractConnector {
   readonly #tls: ConnectorParts['tls'];
+  readonly #isFit: () => boolean;
 
-  constructor({ tls, disconnectTimeout }: ConnectorParts) {
+  constructor({ tls, disconnectTimeout, isFit = () => true }: ConnectorParts) {
     super(disconnectTimeout);
     this.#tls = tls;
+    this.#isFit = isFit;
+  }
+
+  /** Whether the connection may be used. @param _info INFO of the server, as far as it may be read */
+  override check(_info: object): boolean {
+    return this.#isFit();
   }
 
   protected dial(address: RedisAddress): Socket {

@@ -48,8 +48,8 @@ export class PrimaryConnector extends Connector {
   }
 
   /** Whether the server that was reached is a primary in its own eyes, by its INFO. */
-  override check({ role }: { readonly role?: string }): boolean {
-    return role === undefined || role === 'master';
+  override check(info: { readonly role?: string }): boolean {
+    return super.check(info) && (info.role === undefined || info.role === 'master');
   }
 
   /** @param report told of each try that failed @throws when none may follow, or the connection was closed meanwhile */

@@ -25,6 +25,8 @@ import { describeRedis, type RedisServer, type ReplicatedRedis, startRedis, star
 
 const PING: Script = { name: 'testPing', keys: 1, lua: "return redis.call('EXISTS', KEYS[1])" };
 
+const WRITE: Script = { name: 'testWrite', keys: 1, lua: "return redis.call('SET', KEYS[1], '')" };
+
 /** What the last try to connect failed with. */
 async function failure(server: RedisServer, credentials: RedisCredentials): Promise<string> {
   const error = await connectTo(server, { credentials: () => credentials }, 400).catch((thrown: unknown) => thrown);
@@ -117,6 +119,41 @@ describeRedis('a Redis with TLS and a password', () => {
     );
     await connection.close();
     await server.command('CONFIG', 'SET', 'requirepass', 'first');
+  });
+});
+
+describeRedis('the database that is named', () => {
+  let server: RedisServer;
+  beforeAll(async () => {
+    server = await startRedis();
+    await server.command('ACL', 'SETUSER', 'confined', 'on', '>word', '~*', '+@all', '-select');
+  });
+  afterAll(() => server.stop());
+
+  const of = (database: number) => ({ url: `${server.url}/${database}` });
+
+  it('is written to, and no other', async () => {
+    const connection = await connectTo(of(7));
+    await connection.run(WRITE, ['{s000}:x'], []);
+    expect(await server.command('INFO', 'keyspace')).toMatch(/^# Keyspace\s+db7:keys=1,\S+\s*$/);
+    await connection.close();
+    await server.command('FLUSHALL');
+  });
+
+  it.each([
+    ['does not exist', 99, {}, 'DB index is out of range'],
+    ['is not the user’s to select', 3, { username: 'confined', password: 'word' }, 'NOPERM'],
+  ])('is no other one, not for a moment, where it %s', async (_, database, credentials, fault) => {
+    const connection = connectRedis({ target: parseRedisUrl(of(database).url), credentials: () => credentials });
+    const tries: unknown[] = [];
+    for (const end = Date.now() + 500; Date.now() < end; await sleep(1)) {
+      tries.push(await connection.run(WRITE, ['{s000}:x'], []).catch((error: unknown) => error));
+    }
+    expect(tries.filter((answer) => !(answer instanceof StoreUnavailableError)).length).toBe(0);
+    const refusal = await connection.ready(100).catch((error: unknown) => error);
+    expect(String((refusal as StoreUnavailableError).cause)).toContain(fault);
+    await connection.close();
+    expect(await server.command('DBSIZE')).toBe(0);
   });
 });
 

@@ -109,6 +109,7 @@ describeRedis('grantry dev on Redis', () => {
         ['redis+sentinel://127.0.0.1:1/primary', 1, '127.0.0.1:1'],
         ['redis+cluster://127.0.0.1:1', 1, '127.0.0.1:1'],
         [redis.url.replace('redis:', 'rediss:'), 1, 'one without TLS needs redis for rediss'],
+        [`${redis.url}/99`, 1, 'has no such database'],
       ] as const;
       const ends = await Promise.all(
         cases.map(async ([url, ...expected]) => ({ expected, ...(await refused('--redis', url)) })),
