@@ -68,16 +68,20 @@ describeRedis('a primary that has too few replicas to write', () => {
     });
     const before = reconnects();
     let inARow = 0;
-    await until('reads are answered for a few seconds, in which the watch looks by itself', async () => {
-      const { error } = await timed(() => grants.read(grantId));
-      inARow = error === undefined ? inARow + 1 : 0;
-      return inARow === 150;
-    });
+    await until(
+      'reads are answered for a few seconds, in which the watch looks by itself',
+      async () => {
+        const { error } = await timed(() => grants.read(grantId));
+        inARow = error === undefined ? inARow + 1 : 0;
+        return inARow === 150;
+      },
+      45_000,
+    );
     expect(reconnects() - before).toBeLessThan(3);
     expect(await hasTooFew(connection)).toBe(true);
     for (const replica of replicas) replica.resume();
     await until('what writes is done', () => isWritable(connection));
-  }, 60_000);
+  }, 120_000);
 
   it('is left for the one that the Sentinels name, who are not asked for each refusal', async () => {
     const settings = { 'min-replicas-to-write': 1 };
