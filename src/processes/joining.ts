@@ -4,11 +4,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { StoreUnavailableError } from '../oauth/error.ts';
+import { SHARDS } from '../oauth/shard.ts';
 import type { ManagedConnection } from '../redis/connection.ts';
 import { agreeOnIssuer, IssuerConflictError } from '../redis/deployment.ts';
 import type { RedisKeys } from '../redis/keys.ts';
 import { type ShardEvent, ShardWatch } from '../redis/shard-watch.ts';
-import { checkRedis } from '../redis/start-checks.ts';
+import { checkRedis, type RedisFinding } from '../redis/start-checks.ts';
 import type { RedisSettings } from './redis-config.ts';
 import { unreachable } from './redis-fault.ts';
 import { StartError } from './start-error.ts';
@@ -17,6 +18,8 @@ import { StartError } from './start-error.ts';
 const PATIENCE = 2000;
 /** Between two later tries, in milliseconds. */
 const PAUSE = 1000;
+/** What tokens tell their time in, in milliseconds. */
+const FULL_SECOND = 1000;
 
 export interface JoiningParts {
   readonly connection: ManagedConnection;
@@ -29,7 +32,10 @@ export interface JoiningParts {
 
 export class Joining {
   readonly #parts: JoiningParts;
-  #findings: readonly string[] = [];
+  /** The primaries that were looked at, each once, and what is not as it should be with them. */
+  readonly #checked = new Set<string>();
+  readonly #findings: RedisFinding[] = [];
+  #agreed: string | undefined;
   #watch: ShardWatch | undefined;
   #isEnded = false;
 
@@ -39,26 +45,39 @@ export class Joining {
 
   /** What is not as it should be with the servers, as slugs; none before they were reached. */
   get findings(): readonly string[] {
-    return this.#findings;
+    return [...new Set(this.#findings.map(({ reason }) => reason))];
+  }
+
+  /** Whether the state is known to be that of our issuer, and is watched. */
+  get isJoined(): boolean {
+    return this.#agreed !== undefined;
+  }
+
+  /** Whether a shard may be served: never before it was looked at. */
+  admits(shard: string): boolean {
+    return this.isJoined && this.#watch?.hasSeen(shard) === true;
   }
 
   /**
-   * Joins now or, where Redis is away and `onFatal` is given, as soon as it can.
+   * Joins now or, where Redis is away and `onFatal` is given, as soon as it can; what can be reached of a Cluster is enough
+   * then, if the issuer is in it.
    * @param onFatal told what no waiting would mend, where that shows only later
-   * @returns the issuer of the deployment; the one this process was told, as long as Redis is away
+   * @returns the issuer of the deployment; the one this process was told, as long as it cannot be asked for
    * @throws StartError with what is wrong and how to mend it
    */
   async begin(onFatal?: (error: StartError) => void): Promise<string> {
-    const { redis, issuer, log } = this.#parts;
+    const { connection, redis, issuer, log } = this.#parts;
     try {
-      return await this.#join();
+      if (onFatal === undefined) await connection.ready(PATIENCE);
+      const isWhole = await this.#join();
+      if (onFatal !== undefined && !isWhole) void this.#later(onFatal);
     } catch (error) {
       const fault = startError(redis, error);
       if (onFatal === undefined || !mayPass(error)) throw fault;
       log.warn(`redis: ${fault.message}`);
       void this.#later(onFatal);
-      return issuer.explicit ?? issuer.fallback;
     }
+    return this.#agreed ?? issuer.explicit ?? issuer.fallback;
   }
 
   /** Watches no longer, and tries no more. */
@@ -67,11 +86,12 @@ export class Joining {
     this.#watch?.stop();
   }
 
+  /** Until every primary was reached. */
   async #later(onFatal: (error: StartError) => void): Promise<void> {
     while (!this.#isEnded) {
       await sleep(PAUSE, undefined, { ref: false });
       try {
-        await this.#join();
+        if (!(await this.#join())) continue;
         this.#parts.log.info('redis: reached');
         return;
       } catch (error) {
@@ -81,35 +101,49 @@ export class Joining {
     }
   }
 
-  async #join(): Promise<string> {
+  /** Does what is left to do and can be done. @returns whether nothing is left, with any primary */
+  async #join(): Promise<boolean> {
     const { connection, keys, issuer, log } = this.#parts;
-    await connection.ready(PATIENCE);
-    this.#findings = await this.#checked();
+    await connection.ready(PATIENCE).catch(() => {});
+    const isWhole = connection.isUp;
+    await this.#check();
+    if (this.isJoined) return isWhole;
     const agreed = await agreeOnIssuer({ connection, keys }, issuer);
-    const observe = (event: ShardEvent) => logEvent(log, event);
-    if (!this.#isEnded) await this.#begin(new ShardWatch({ connection, keys, issuer: agreed, observe }));
-    return agreed;
+    if (this.#isEnded) return isWhole;
+    await this.#watchOver(agreed);
+    this.#agreed = agreed;
+    if (!isWhole) {
+      const reached = [...this.#checked];
+      log.warn({ reached }, 'redis: only these primaries are there; what the others have is answered 503 meanwhile');
+    }
+    return isWhole;
   }
 
-  /** A watch whose first look fails is not gone on with: the next try has its own. */
-  async #begin(watch: ShardWatch): Promise<void> {
+  /** A watch that has seen a part sees to the rest by itself; one that has seen nothing leaves it to that of the next try. */
+  async #watchOver(issuer: string): Promise<void> {
+    const { connection, keys, log } = this.#parts;
+    const watch = new ShardWatch({ connection, keys, issuer, observe: (event) => logEvent(log, event) });
     this.#watch = watch;
     try {
       await watch.start();
     } catch (error) {
-      watch.stop();
-      throw error;
+      if (!mayPass(error) || !SHARDS.some((shard) => watch.hasSeen(shard))) {
+        watch.stop();
+        throw error;
+      }
+      // As after a first look without faults: what is made from now on outlives the watermark, should it have been raised.
+      await sleep(FULL_SECOND);
     }
   }
 
-  /** Says what is wrong with the servers. @returns the reasons. @throws StartError where it cannot be or, strictly, must not */
-  async #checked(): Promise<readonly string[]> {
+  /** Says what is wrong with the servers that were not looked at yet. @throws StartError where it cannot be or, strictly, must not */
+  async #check(): Promise<void> {
     const { connection, redis, log } = this.#parts;
-    const findings = await checkRedis(connection, redis);
+    const findings = await checkRedis(connection, redis, this.#checked);
     const refused = redis.strict ? findings : findings.filter(({ isFatal }) => isFatal);
     if (refused.length > 0) throw new StartError(refused.map(({ message }) => message).join('; '), 1);
     for (const { reason, message } of findings) log.warn({ reason }, `redis: ${message}`);
-    return [...new Set(findings.map(({ reason }) => reason))];
+    this.#findings.push(...findings);
   }
 }
 

@@ -7,7 +7,8 @@ import type { ReadinessCheck } from '../http/admin.ts';
 import type { StoreProbe } from '../http/metrics.ts';
 import type { Stores } from '../oauth/ports.ts';
 import type { RedisCredentials } from '../redis/clients.ts';
-import { connectRedis, type ManagedConnection } from '../redis/connection.ts';
+import { connectRedis } from '../redis/connection.ts';
+import { GuardedConnection } from '../redis/guarded-connection.ts';
 import { RedisKeys } from '../redis/keys.ts';
 import { redisStores } from '../redis/stores.ts';
 import { Joining } from './joining.ts';
@@ -32,7 +33,8 @@ export interface RedisState {
   readonly stores: Stores;
   /** The one that all replicas on this Redis have. */
   readonly issuer: string;
-  readonly connection: ManagedConnection;
+  /** Asks for nothing in a shard that was not looked at yet. */
+  readonly connection: GuardedConnection;
   readonly keys: RedisKeys;
   readonly probe: StoreProbe;
   /** Away, it makes no replica unready: all of them share it, and much is served without it. */
@@ -50,8 +52,9 @@ export async function openRedisState({ redis, issuer, log, onFatal }: RedisState
     acknowledgement: redis.acknowledgement,
   });
   const keys = new RedisKeys(redis.prefix);
-  const stores = redisStores({ connection, keys });
   const joining = new Joining({ connection, keys, redis, issuer, log });
+  const guarded = new GuardedConnection({ connection, keys, isOpen: (shard) => joining.admits(shard) });
+  const stores = redisStores({ connection: guarded, keys });
   async function close(): Promise<void> {
     joining.end();
     await connection.close();
@@ -61,7 +64,7 @@ export async function openRedisState({ redis, issuer, log, onFatal }: RedisState
     throw error;
   });
   return {
-    ...{ stores, connection, keys, close },
+    ...{ stores, connection: guarded, keys, close },
     issuer: agreed,
     place: describeTarget(redis.target),
     probe: {
@@ -73,9 +76,12 @@ export async function openRedisState({ redis, issuer, log, onFatal }: RedisState
     readiness: {
       name: 'redis',
       fault: () => {
-        if (connection.isUp) return undefined;
+        if (connection.isUp && joining.isJoined) return undefined;
         const place = describeTarget(redis.target);
-        return `away: ${place} does not answer; what needs state is answered 503, all else is served`;
+        const fault = connection.isUp
+          ? `not joined: whose state ${place} holds is not known yet`
+          : `away: ${place} does not answer`;
+        return `${fault}; what needs state is answered 503, all else is served`;
       },
       required: false,
     },

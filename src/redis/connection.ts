@@ -61,7 +61,7 @@ export interface ManagedConnection extends RedisConnection {
   readonly isUp: boolean;
   /** Resolves when every primary takes requests. @throws StoreUnavailableError after `limit` ms; its cause is the last fault */
   ready(limit: number): Promise<void>;
-  /** Asks every primary for its INFO. @throws StoreUnavailableError */
+  /** Asks every primary that takes requests for its INFO. @throws StoreUnavailableError also where none does */
   info(): Promise<readonly ServerInfo[]>;
   /** Applies remembered revocations again: all of them, or those that were not since they were made. Never throws. */
   reassert(which: 'all' | 'due'): Promise<Reassertment>;
@@ -183,9 +183,13 @@ class Connection implements ManagedConnection {
   }
 
   async info(): Promise<readonly ServerInfo[]> {
+    const all = this.#servers.primaries();
+    const up = all.filter((link) => link.isUp);
+    if (all.length === 0) throw new StoreUnavailableError('info', this.#servers.lastError());
     try {
       return await Promise.all(
-        this.#servers.primaries().map(async (link) => ({
+        // One that was silent is found to be back by asking it.
+        (up.length > 0 ? up : all).map(async (link) => ({
           server: link.name,
           text: await link.send((redis) => redis.info(), STOPWATCH.now() + LIMIT),
         })),

@@ -97,6 +97,12 @@ export class RedisKeys {
     return [this.#key('userWatermark', shard, digest), this.#consentWatermark(clientUid, subject, shard)];
   }
 
+  /** The shard that one of these keys is in. */
+  shardOfKey(key: string): string {
+    const start = this.#prefix.length + '{s'.length;
+    return key.slice(start, start + 3);
+  }
+
   shardOfClient(clientUid: string): string {
     const known = this.#shardsOfClients.get(clientUid);
     if (known !== undefined) return known;

@@ -22,7 +22,7 @@ export class KnownShards {
     return this.#known.size === 0;
   }
 
-  has({ shard }: ShardSeen): boolean {
+  has({ shard }: Pick<ShardSeen, 'shard'>): boolean {
     return this.#known.has(shard);
   }
 

@@ -26,12 +26,19 @@ export interface RedisExpectation {
   readonly acknowledgement: Acknowledgement | undefined;
 }
 
-/** Everything that is wrong with the primaries now. @throws StoreUnavailableError also where the ACL forbids INFO */
+/**
+ * Everything that is wrong with the primaries that answer now.
+ * @param checked those that are passed over; the others are added
+ * @throws StoreUnavailableError where none answers, and where the ACL forbids INFO
+ */
 export async function checkRedis(
   connection: ManagedConnection,
   expected: RedisExpectation,
+  checked: Set<string> = new Set(),
 ): Promise<readonly RedisFinding[]> {
-  return (await connection.info()).flatMap((info) => judgeInfo(info, expected));
+  const found = (await connection.info()).filter(({ server }) => !checked.has(server));
+  for (const { server } of found) checked.add(server);
+  return found.flatMap((info) => judgeInfo(info, expected));
 }
 
 /** What is wrong with one server, by its INFO. */

@@ -2,41 +2,65 @@
 // somebody else's state is not.
 
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { StoreUnavailableError } from '../../src/oauth/error.ts';
+import { SHARDS } from '../../src/oauth/shard.ts';
 import { readSettings } from '../../src/processes/config.ts';
 import { createLog } from '../../src/processes/log.ts';
 import { openRedisState, type RedisState } from '../../src/processes/redis-state.ts';
 import { StartError } from '../../src/processes/start-error.ts';
 import { RedisKeys } from '../../src/redis/keys.ts';
+import { slotOf } from '../../src/redis/slot.ts';
 import { endProcesses, grantry } from '../processes/grantry-process.ts';
 import { until } from '../until.ts';
-import { describeRedis, type RedisServer, startRedis } from './servers.ts';
+import { describeRedis, type RedisCluster, type RedisServer, startCluster, startRedis } from './servers.ts';
+
+const opened: RedisState[] = [];
+const lines: string[] = [];
+const log = createLog('info', { write: (line) => void lines.push(line) });
+
+beforeEach(() => {
+  lines.length = 0;
+});
+afterEach(async () => {
+  for (const state of opened.splice(0)) await state.close();
+});
+
+interface Opening {
+  readonly url: string;
+  readonly issuer: string;
+  readonly onFatal: (error: StartError) => void;
+  readonly strict?: 'on' | 'off';
+}
+
+async function openOn({ url, issuer, onFatal, strict = 'off' }: Opening): Promise<RedisState> {
+  const { redis } = readSettings({ environment: { GRANTRY_REDIS_URL: url, GRANTRY_REDIS_STRICT: strict } });
+  if (redis === undefined) throw new Error('no Redis is configured');
+  const state = await openRedisState({ redis, log, issuer: { explicit: issuer, fallback: issuer }, onFatal });
+  opened.push(state);
+  return state;
+}
+
+const unexpected = (error: StartError) => {
+  throw error;
+};
+
+function reasonOf(error: unknown): string {
+  if (error instanceof StoreUnavailableError) return error.reason;
+  throw error;
+}
 
 describeRedis('a server that serves others meanwhile', () => {
   let server: RedisServer;
-  const opened: RedisState[] = [];
-  const lines: string[] = [];
-  const log = createLog('info', { write: (line) => void lines.push(line) });
 
   beforeEach(async () => {
-    lines.length = 0;
     server = await startRedis({ persistent: true });
   });
   afterEach(async () => {
-    for (const state of opened.splice(0)) await state.close();
     await endProcesses();
     await server.stop();
   });
 
-  async function open(issuer: string, onFatal: (error: StartError) => void): Promise<RedisState> {
-    const { redis } = readSettings({ environment: { GRANTRY_REDIS_URL: server.url } });
-    if (redis === undefined) throw new Error('no Redis is configured');
-    const state = await openRedisState({ redis, log, issuer: { explicit: issuer, fallback: issuer }, onFatal });
-    opened.push(state);
-    return state;
-  }
-  const unexpected = (error: StartError) => {
-    throw error;
-  };
+  const open = (issuer: string, onFatal: (error: StartError) => void) => openOn({ url: server.url, issuer, onFatal });
 
   it('does not wait for a Redis that is away, and uses it once it is there', async () => {
     await server.kill();
@@ -59,6 +83,19 @@ describeRedis('a server that serves others meanwhile', () => {
     expect(error.message).toContain('https://first.example');
   });
 
+  it('takes up a Redis that answered, fell silent before it could be used, and answers again', async () => {
+    await server.command('ACL', 'SETUSER', 'default', '-info');
+    const state = await open('https://id.example', unexpected);
+    expect(state.readiness.fault()).toContain('not joined');
+    expect(await state.stores.sessions.list('usr_ann').catch(reasonOf)).toBe('not_joined');
+    server.pause();
+    await until('nothing more is sent', () => !state.probe.isUp, 15_000);
+    server.resume();
+    await server.command('ACL', 'SETUSER', 'default', '+info');
+    await until('it has joined', () => lines.join('').includes('redis: reached'));
+    expect(await state.stores.sessions.list('usr_ann')).toEqual([]);
+  });
+
   it('ends at once when a Redis that is there does', async () => {
     await open('https://first.example', unexpected);
     await expect(open('https://second.example', unexpected)).rejects.toBeInstanceOf(StartError);
@@ -74,5 +111,113 @@ describeRedis('a server that serves others meanwhile', () => {
     const { code, output } = await grantry(['server'], { environment });
     const fatal = output.split('\n').filter((line) => line.includes('"fatal"'));
     expect([code, fatal]).toEqual([1, [expect.stringContaining('ReplyError: WRONGTYPE')]]);
+  });
+});
+
+describeRedis('a server that starts while a primary of a Cluster is away', () => {
+  const OURS = 'https://id.example';
+  const keys = new RedisKeys('grantry:');
+  const ENDS = [5460, 10_922, 16_383];
+  const ownerOf = (key: string) => ENDS.findIndex((end) => slotOf(key) <= end);
+  const shardsOf = (owner: number) => SHARDS.filter((shard) => ownerOf(keys.marker(shard)) === owner);
+  const withIssuer = ownerOf(keys.issuer());
+  const away = (withIssuer + 1) % 3;
+  const third = (withIssuer + 2) % 3;
+
+  let cluster: RedisCluster;
+  beforeEach(async () => {
+    cluster = await startCluster();
+  });
+  afterEach(async () => await cluster.stop());
+
+  function primary(index: number): RedisServer {
+    const server = cluster.primaries[index];
+    if (server === undefined) throw new Error('no such primary');
+    return server;
+  }
+  const open = (issuer: string, onFatal = unexpected) => openOn({ url: cluster.url, issuer, onFatal });
+
+  /** A deployment that has been there, and no replica is now. */
+  async function left(): Promise<void> {
+    await open(OURS);
+    for (const state of opened.splice(0)) await state.close();
+  }
+
+  /** What a store answers for something new in the first shard of this primary: `fresh`, or why it does not. */
+  async function asked(state: RedisState, owner: number): Promise<unknown> {
+    for (let number = 0; ; number++) {
+      const value = `${performance.now()}-${number}`;
+      if (keys.shardOfKey(keys.replay('test', value)) !== shardsOf(owner)[0]) continue;
+      return await state.stores.replays.claim('test', value, Date.now() + 60_000).catch(reasonOf);
+    }
+  }
+  const globalWatermarks = async (owner: number): Promise<number> => {
+    const read = (shard: string) => primary(owner).command('GET', keys.globalWatermark(shard));
+    return Math.min(...(await Promise.all(shardsOf(owner).map(read))).map(Number));
+  };
+  const markersOf = async (owner: number): Promise<number> => {
+    const count = (shard: string) => primary(owner).command('EXISTS', keys.marker(shard));
+    return (await Promise.all(shardsOf(owner).map(count))).filter((found) => found === 1).length;
+  };
+
+  it('serves what is there, and notices that another primary was emptied: everything made until then is dead', async () => {
+    await left();
+    await primary(away).kill();
+    const state = await open(OURS);
+    expect([await asked(state, withIssuer), await asked(state, third)]).toEqual(['fresh', 'fresh']);
+    const flushed = Date.now();
+    await primary(third).command('FLUSHALL');
+    await until('it is raised', async () => (await globalWatermarks(withIssuer)) >= flushed);
+    await until('it is raised there too', async () => (await globalWatermarks(third)) >= flushed);
+    expect(await markersOf(third)).toBe(shardsOf(third).length);
+  });
+
+  it('looks at the one that was away once it is back, before anything there is served', async () => {
+    await left();
+    await primary(away).kill();
+    const state = await open(OURS);
+    expect(await asked(state, away)).toBe('not_joined');
+    expect(state.readiness.fault()).toContain('away');
+    const before = Date.now();
+    await primary(away).start();
+    await until('it is served', async () => (await asked(state, away)) === 'fresh');
+    expect(await primary(away).command('EXISTS', keys.marker(shardsOf(away)[0] ?? ''))).toBe(1);
+    await until('all of it was seen to', async () => (await globalWatermarks(away)) >= before);
+    expect(await globalWatermarks(withIssuer)).toBeGreaterThanOrEqual(before);
+    await until('it is told', () => lines.join('').includes('redis: reached'));
+    expect(state.readiness.fault()).toBeUndefined();
+  });
+
+  it('ends at once when the state is that of another issuer', async () => {
+    await left();
+    await primary(away).kill();
+    await expect(open('https://other.example')).rejects.toThrow(OURS);
+  });
+
+  it('serves no state while nobody can tell whose it is, writes nothing, and goes on when somebody can', async () => {
+    await left();
+    await primary(withIssuer).kill();
+    await primary(third).command('FLUSHALL');
+    const state = await open(OURS);
+    expect([await asked(state, away), await asked(state, third)]).toEqual(['not_joined', 'not_joined']);
+    await new Promise((resolve) => setTimeout(resolve, 2500));
+    expect(await primary(third).command('DBSIZE')).toBe(0);
+    await primary(withIssuer).start();
+    await until('it has joined', () => lines.join('').includes('redis: reached'));
+    expect([await asked(state, withIssuer), await asked(state, third)]).toEqual(['fresh', 'fresh']);
+    expect(await markersOf(third)).toBe(shardsOf(third).length);
+  });
+
+  it('looks whether the one that was away is set up to keep state, too', async () => {
+    for (const index of [withIssuer, third]) await primary(index).command('CONFIG', 'SET', 'appendonly', 'yes');
+    await left();
+    await primary(away).kill();
+    const fatal = Promise.withResolvers<StartError>();
+    const state = await openOn({ url: cluster.url, issuer: OURS, onFatal: fatal.resolve, strict: 'on' });
+    expect(await asked(state, third)).toBe('fresh');
+    await primary(away).start();
+    const { message } = await fatal.promise;
+    expect(message).toContain(`127.0.0.1:${primary(away).port}`);
+    expect(message).not.toContain(`127.0.0.1:${primary(third).port}`);
   });
 });

@@ -1,0 +1,61 @@
+// The connection of a replica that serves: it asks for nothing in a shard that this replica has not looked at yet. Whose
+// state lies there and whether something of it was lost is known first, whatever part of Redis is away.
+
+import { StoreUnavailableError } from '../oauth/error.ts';
+import type { ManagedConnection, RedisConnection } from './connection.ts';
+import type { RedisKeys } from './keys.ts';
+import type { PlainRead, Script } from './script.ts';
+
+export interface GuardedConnectionParts {
+  readonly connection: ManagedConnection;
+  readonly keys: RedisKeys;
+  /** Whether a shard may be asked and written to by now. */
+  readonly isOpen: (shard: string) => boolean;
+}
+
+export class GuardedConnection implements RedisConnection {
+  readonly crossesSlots: boolean;
+  readonly #connection: ManagedConnection;
+  readonly #keys: RedisKeys;
+  readonly #isOpen: (shard: string) => boolean;
+
+  constructor({ connection, keys, isOpen }: GuardedConnectionParts) {
+    this.crossesSlots = connection.crossesSlots;
+    this.#connection = connection;
+    this.#keys = keys;
+    this.#isOpen = isOpen;
+  }
+
+  async run(action: Script | PlainRead, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
+    this.#requireOpen(action, keys);
+    return await this.#connection.run(action, keys, args);
+  }
+
+  async runDurably(
+    script: Script,
+    keys: readonly string[],
+    args: readonly (string | number)[],
+  ): Promise<{ reply: unknown; acknowledged: boolean }> {
+    this.#requireOpen(script, keys);
+    return await this.#connection.runDurably(script, keys, args);
+  }
+
+  /** Applied by the watch, which has looked by then. */
+  remember(script: Script, keys: readonly string[], args: readonly (string | number)[]): void {
+    this.#connection.remember(script, keys, args);
+  }
+
+  onReconnect(listener: () => void): void {
+    this.#connection.onReconnect(listener);
+  }
+
+  async close(): Promise<void> {
+    await this.#connection.close();
+  }
+
+  /** The first key will do: others are in its shard, or on its server and looked at with it. */
+  #requireOpen({ name }: Script | PlainRead, [first = '']: readonly string[]): void {
+    if (this.#isOpen(this.#keys.shardOfKey(first))) return;
+    throw new StoreUnavailableError(name, undefined, { reason: 'not_joined' });
+  }
+}
