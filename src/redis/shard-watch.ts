@@ -78,6 +78,11 @@ export class ShardWatch {
     if (raisedTo !== undefined) await new Promise((resolve) => setTimeout(resolve, 1000 - (raisedTo % 1000)));
   }
 
+  /** Whether this shard was looked at, and what it lacked was seen to. */
+  hasSeen(shard: string): boolean {
+    return this.#known.has({ shard });
+  }
+
   stop(): void {
     this.#isStopped = true;
     clearInterval(this.#timer);
