@@ -77,6 +77,8 @@ if not found or found.decision == '-' then return false end
 redis.call('HDEL', KEYS[1], ARGV[2])
 return { found.interaction, found.decision }
 `,
+  // Who was refused is told to load the page again.
+  expires: true,
 };
 
 type InteractionReply = readonly [interaction: string, decision: 'allow' | 'deny' | '-'] | null;

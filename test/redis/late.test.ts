@@ -11,11 +11,15 @@ import { RedisKeys } from '../../src/redis/keys.ts';
 import { Outbox } from '../../src/redis/outbox.ts';
 import { redisStores } from '../../src/redis/stores.ts';
 import { startProxy } from '../chaos/tcp-proxy.ts';
-import { issued, redeemed, redeemRequest, rotateRequest } from '../contracts/sample-grants.ts';
+import { digest, issued, redeemed, redeemRequest, rotateRequest, uniqueId } from '../contracts/sample-grants.ts';
 import { connectTo } from './connect.ts';
 import { describeRedis, type RedisServer, startRedis } from './servers.ts';
 
 const keys = new RedisKeys('grantry:');
+const REQUEST = {
+  ...{ clientUid: 'uid-of-shop', clientId: 'default.shop', redirectUri: 'https://shop.example/cb', state: undefined },
+  ...{ scope: ['read'], audiences: ['https://api.example'], codeChallenge: digest('verifier') },
+};
 const TOUCH = { name: 'testTouch', keys: 1, lua: "return redis.call('SET', KEYS[1], 1)" };
 
 describeRedis('a request that was refused while Redis was stopped', () => {
@@ -104,6 +108,21 @@ describeRedis('a request that was refused while Redis was stopped', () => {
       await goesOn();
       expect(await (await replica()).grants.read(grant.grantId)).toMatchObject({ generation: 0 });
     });
+  });
+
+  it('does not take the decision of a person any more, who was told to load the page again', async () => {
+    const { connection } = await replica();
+    const { interactions } = redisStores({ connection, keys });
+    const [interactionId, sessionId] = [digest(uniqueId()), digest(uniqueId())];
+    const person = { subject: 'usr_alice', authTime: 1_700_000_000_000 };
+    await interactions.create({ interactionId, sessionId, ...person, request: REQUEST }, 60_000);
+    await interactions.decide(interactionId, sessionId, 'allow');
+    server.pause();
+    await refused(interactions.take(interactionId, sessionId));
+    await goesOn();
+    const { connection: later } = await replica();
+    const taken = await redisStores({ connection: later, keys }).interactions.take(interactionId, sessionId);
+    expect(taken).toMatchObject({ interactionId, decision: 'allow' });
   });
 
   it.each([-3600, 3600])('is not one of a Redis that is well and whose clock was set, by %i s', async (seconds) => {
