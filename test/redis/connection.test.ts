@@ -143,6 +143,20 @@ describeRedis('a connection to one Redis server', () => {
     });
   });
 
+  it('finds a server that was too slow for anybody by asking for its INFO, where nothing else is sent', async () => {
+    const connection = await connect(server);
+    await until('nothing more is sent', async () => {
+      // Too long for a request, too short for its socket to be given up.
+      await server.command('CLIENT', 'PAUSE', 900);
+      await Promise.allSettled([1, 2, 3].map(() => connection.info()));
+      return !connection.isUp;
+    });
+    await until('it is up', async () => {
+      await connection.info().catch(() => {});
+      return connection.isUp;
+    });
+  });
+
   it('refuses in time while the server is paused, fails fast soon, and answers within a second after', async () => {
     const connection = await connect(server);
     server.pause();
