@@ -25,14 +25,16 @@ export function unreachable(redis: RedisSettings, cause: unknown): StartError {
   return new StartError(sentence(redis, place, reasons(cause)), 1);
 }
 
-function sentence({ target, username }: RedisSettings, place: string, reason: string): string {
+function sentence(settings: RedisSettings, place: string, reason: string): string {
+  const { target, username, passwordFile, sentinelPasswordFile } = settings;
   // The Sentinels have a password of their own, and no user.
   const isOfSentinels = reason.startsWith(NO_SENTINEL);
-  const [file, asker] = isOfSentinels
-    ? ['GRANTRY_REDIS_SENTINEL_PASSWORD_FILE', `a Sentinel of ${place}`]
-    : ['GRANTRY_REDIS_PASSWORD_FILE', `Redis at ${place}`];
+  const [file, named, asker] = isOfSentinels
+    ? ['GRANTRY_REDIS_SENTINEL_PASSWORD_FILE', sentinelPasswordFile, `a Sentinel of ${place}`]
+    : ['GRANTRY_REDIS_PASSWORD_FILE', passwordFile, `Redis at ${place}`];
   const user = username === undefined || isOfSentinels ? '' : ' and GRANTRY_REDIS_USERNAME';
   if (reason.includes('NOAUTH')) {
+    if (named !== undefined) return `${file}: ${asker} asks for a password, and the file is empty: put it there`;
     return `${file} is not set, but ${asker} asks for a password: put it into a file and name it there`;
   }
   if (/WRONGPASS|invalid username-password|invalid password/i.test(reason)) {

@@ -133,6 +133,9 @@ describeRedis('grantry dev on Redis', () => {
         const wrong = await grantry(['dev', folder, '--port', '0'], { environment });
         expect([wrong.code, wrong.errors]).toEqual([1, expect.stringContaining('GRANTRY_REDIS_PASSWORD_FILE')]);
         expect(wrong.errors).not.toContain('wrong');
+        await writeFile(file, '\n');
+        const empty = await grantry(['dev', folder, '--port', '0'], { environment });
+        expect([empty.code, empty.errors]).toEqual([1, expect.stringMatching(/_PASSWORD_FILE: .* empty/)]);
         await writeFile(file, 'right\n');
         expect((await startDev(folder, [], { environment })).issuer).not.toBe('');
       } finally {
