@@ -241,6 +241,17 @@ describe('alerts', () => {
     expect(promises([REDEEMED, reuse], [fault(60, 90, { lostSince: 55 })], [])).toEqual(['an alert for each cause']);
   });
 
+  it('are raised for every replay of a code that was redeemed', () => {
+    const replay = operation(40, 'redeem', refused, misuse);
+    const replayed = { type: 'authorization_code.replayed', grantId };
+    expect(promises([REDEEMED, replay], [], [replayed])).toEqual([]);
+    expect(promises([REDEEMED, replay], [], [])).toEqual(['an alert for each cause']);
+    expect(promises([REDEEMED, operation(30, 'revoke', revoked), replay], [], [])).toEqual([]);
+    expect(promises([REDEEMED, replay], [fault(1, 90, { breaksLogins: true })], [])).toEqual([]);
+    expect(promises([REDEEMED, replay], [fault(60, 90, { lostSince: 5 })], [])).toEqual([]);
+    expect(promises([operation(10, 'redeem', refused, misuse)], [], [])).toEqual([]);
+  });
+
   it.each([
     ['refresh_token.reuse_detected', 'nobody reused anything'],
     ['authorization_code.replayed', 'nobody sent a code twice'],

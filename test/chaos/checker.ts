@@ -108,10 +108,7 @@ class GrantHistory {
     // And a refresh token by one that never saw its code redeemed.
     if (kind === 'refresh') return !this.#faults.some((fault) => mayLose(fault, given) && fault.from <= end);
     // A code is also refused by a server that has never seen its redemption.
-    const isReplay = this.#operations.some(
-      (other) => other.kind === 'redeem' && other.seen.kind === 'granted' && other.end < begin,
-    );
-    return isReplay || !this.#breaksLogin(given, end);
+    return this.#isRedeemed(begin) || !this.#breaksLogin(given, end);
   }
 
   #breaksLogin(issued: number, end: number): boolean {
@@ -184,21 +181,36 @@ class GrantHistory {
       if (causes[type] !== true) found.push({ promise: 'no alert without a cause', operations });
       if (those.length > 1 && !tellsTwice) found.push({ promise: 'one alert for each family', operations });
     }
-    const detected = misuses('refresh').find((operation) => this.#mustHaveAlerted(operation));
-    if (detected !== undefined && !alerts.some(({ type }) => type === 'refresh_token.reuse_detected')) {
-      found.push({ promise: 'an alert for each cause', operations: [detected] });
+    for (const [kind, alert] of DETECTED) {
+      const detected = misuses(kind).find((operation) => this.#mustHaveAlerted(operation));
+      if (detected !== undefined && !alerts.some(({ type }) => type === alert)) {
+        found.push({ promise: 'an alert for each cause', operations: [detected] });
+      }
     }
     return found;
   }
 
-  /** A reuse that was refused while nothing else had killed the family, and that no fault can have undone. */
-  #mustHaveAlerted(reuse: Operation): boolean {
-    if (reuse.seen.kind !== 'refused') return false;
-    const others = this.#operations.filter((other) => other !== reuse && mayKill(other) && other.begin < reuse.end);
-    const isLost = this.#faults.some((fault) => mayLose(fault, reuse.given) || mayLose(fault, reuse.end));
-    return !isLost && others.every(({ kind, seen }) => kind === 'refresh' && seen.kind === 'refused');
+  /** A misuse that was refused while nothing of another kind had killed the family, and that no fault can have undone. */
+  #mustHaveAlerted(misuse: Operation): boolean {
+    if (misuse.seen.kind !== 'refused') return false;
+    const others = this.#operations.filter((other) => other !== misuse && mayKill(other) && other.begin < misuse.end);
+    const isLost = this.#faults.some((fault) => mayLose(fault, misuse.given) || mayLose(fault, misuse.end));
+    if (isLost || !others.every(({ kind, seen }) => kind === misuse.kind && seen.kind === 'refused')) return false;
+    const { kind, begin, given, end } = misuse;
+    return kind !== 'redeem' || (this.#isRedeemed(begin) && !this.#breaksLogin(given, end));
+  }
+
+  /** Whether the code had been redeemed for sure by then. */
+  #isRedeemed(moment: number): boolean {
+    return this.#operations.some(({ kind, seen, end }) => kind === 'redeem' && seen.kind === 'granted' && end < moment);
   }
 }
+
+/** What each kind of misuse raises. */
+const DETECTED = [
+  ['refresh', 'refresh_token.reuse_detected'],
+  ['redeem', 'authorization_code.replayed'],
+] as const;
 
 /** Whether a write that was answered then may be gone after the fault. */
 function mayLose({ lostSince, to }: Fault, answered: number): boolean {
