@@ -11,6 +11,7 @@ import type { KubernetesObject } from './resources.ts';
 
 const PERIOD_MILLISECONDS = 5000;
 const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
 /** So many ids are acknowledged in one request: however long they are, they fit into what a replica reads. */
 const IDS_PER_REQUEST = 400;
 /** Alerts are told by every replica until one was told that they arrived. */
@@ -55,8 +56,8 @@ export class ReplicaReports {
   readonly #alerts = new ClientNotices('Alert', ({ reason }) => alertSentence(reason));
   readonly #lastUsed = new Map<string, string>();
   readonly #cursors = new Map<string, string>();
-  /** By uid, then replica: what each of them counted. */
-  readonly #counts = new Map<string, Map<string, readonly Denial[]>>();
+  /** By uid, then replica, then reason: what each of them counted. */
+  readonly #counts = new Map<string, Map<string, Map<string, Denial>>>();
   readonly #redirectEvents = new Map<string, number>();
   readonly #seenAlerts = new Set<string>();
   /** Ids of alerts to be acknowledged, oldest first. */
@@ -158,21 +159,30 @@ export class ReplicaReports {
   /** @returns whether status has to say something else */
   #takeDenials(client: KubernetesObject, replica: string, denials: readonly Denial[]): boolean {
     const { uid, generation = 1 } = client.metadata;
-    const counts = this.#counts.get(uid) ?? new Map<string, readonly Denial[]>();
-    this.#counts.set(uid, counts);
-    counts.set(replica, denials);
-    const all = [...counts.values()].flat();
     let isNews = false;
-    for (const { reason, lastTime } of denials) {
+    for (const denial of denials) {
+      const { reason, lastTime } = denial;
       const word = DENIED.get(reason);
       if (reason === REDIRECT_MISMATCH) this.#redirectMismatch(client, lastTime);
       if (word === undefined) continue;
-      const count = all.filter((denial) => denial.reason === reason).reduce((sum, denial) => sum + denial.count, 0);
+      const count = this.#countOfAll(uid, replica, denial);
       if (!this.#denied.note(uid, { reason: word, count, lastTime }, generation)) continue;
       isNews = true;
       this.#record(client, lastTime, word, `Requests of this client are refused: ${reason}.`);
     }
     return isNews;
+  }
+
+  /** Takes in what a replica counted of one reason, and adds what the others did: each tells only what changed. */
+  #countOfAll(uid: string, replica: string, denial: Denial): number {
+    const counts = this.#counts.get(uid) ?? new Map<string, Map<string, Denial>>();
+    this.#counts.set(uid, counts);
+    const ofReplica = counts.get(replica) ?? new Map<string, Denial>();
+    counts.set(replica, ofReplica.set(denial.reason, denial));
+    const all = [...counts.values()].flatMap((byReason) => byReason.get(denial.reason) ?? []);
+    // A day after the last of it a replica begins anew, and does not say so.
+    const counted = all.filter(({ lastTime }) => denial.lastTime - lastTime <= DAY);
+    return counted.reduce((sum, { count }) => sum + count, 0);
   }
 
   #redirectMismatch(client: KubernetesObject, lastTime: number): void {

@@ -89,6 +89,32 @@ describe('the reports of replicas', () => {
     expect(conditionsOf(reports, 'b')).toEqual([]);
   });
 
+  it('count on with what a replica said before of a reason that it does not tell again', async () => {
+    const { told, reports, clock } = await world();
+    const report = async (at: number, replica: 0 | 1, options: Parameters<typeof denied>[1]) => {
+      clock.at = at;
+      [told[0], told[1]] = [{}, {}];
+      told[replica] = { denied: { a: denied(at, options) } };
+      await reports.ask();
+    };
+    await report(START + 1000, 0, { count: 3 });
+    await report(START + 2000, 0, { count: 2, reason: 'unauthorized_client' });
+    await report(START + 2 * HOUR, 1, { count: 4 });
+    expect(conditionsOf(reports, 'a')[0]?.message).toContain('7 requests');
+    await report(START + 4 * HOUR, 0, { count: 5 });
+    expect(conditionsOf(reports, 'a')[0]?.message).toContain('9 requests');
+  });
+
+  it('count no more what a replica said more than a day before', async () => {
+    const { told, reports, clock } = await world();
+    told[0] = { denied: { a: denied(START, { count: 3 }) } };
+    await reports.ask();
+    clock.at = START + 25 * HOUR;
+    [told[0], told[1]] = [{}, { denied: { a: denied(clock.at, { count: 4 }) } }];
+    await reports.ask();
+    expect(conditionsOf(reports, 'a')[0]?.message).toContain('4 requests');
+  });
+
   it('change a condition at most once an hour, and drop it a day after the last refusal', async () => {
     const { told, reports, clock } = await world();
     const refuse = async (at: number, count: number) => {
