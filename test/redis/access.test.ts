@@ -1,6 +1,6 @@
 // Who we are to Redis: TLS on both sides, passwords that change, and the rights that the guide asks for.
 
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -21,6 +21,7 @@ import { unheardDuring } from '../unheard.ts';
 import { until } from '../until.ts';
 import { makeCertificates, tlsOf } from './certificates.ts';
 import { connectTo } from './connect.ts';
+import { guideRights } from './guide-rights.ts';
 import { describeRedis, type RedisServer, type ReplicatedRedis, startRedis, startReplicated } from './servers.ts';
 
 const PING: Script = { name: 'testPing', keys: 1, lua: "return redis.call('EXISTS', KEYS[1])" };
@@ -188,8 +189,6 @@ describeRedis('Sentinels with a password', () => {
 });
 
 describeRedis('the rights that the guide asks for', () => {
-  const guide = readFileSync(new URL('../../docs/guides/redis.md', import.meta.url), 'utf8');
-  const [, rules = ''] = /^ACL SETUSER grantry on >\S+ (.*)$/m.exec(guide) ?? [];
   const keys = new RedisKeys('grantry:');
   let server: RedisServer;
   beforeAll(async () => {
@@ -201,9 +200,8 @@ describeRedis('the rights that the guide asks for', () => {
     return await connectTo(server, { credentials: () => ({ username: name, password: 'secret' }) });
   };
 
-  it('are enough to start and to serve', async () => {
-    expect(rules).not.toBe('');
-    const connection = await asUser('grantry', rules.split(' '));
+  it('are enough to start and to watch; what they are enough for beside that is in contracts.test.ts', async () => {
+    const connection = await asUser('grantry', guideRights());
     const issuer = await agreeOnIssuer({ connection, keys }, { explicit: undefined, fallback: 'https://id.example' });
     const watch = new ShardWatch({ connection, keys, issuer, observe: () => {} });
     await watch.start();
@@ -214,7 +212,7 @@ describeRedis('the rights that the guide asks for', () => {
   });
 
   it('are needed: without +info it is said which one is missing', async () => {
-    const connection = await asUser('blind', [...rules.split(' '), '-info']);
+    const connection = await asUser('blind', [...guideRights(), '-info']);
     const refused = await agreeOnIssuer({ connection, keys }, { explicit: undefined, fallback: '' })
       .then(() => checkRedis(connection, { target: parseRedisUrl(server.url), acknowledgement: undefined }))
       .catch((error: unknown) => error);

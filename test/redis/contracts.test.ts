@@ -1,12 +1,26 @@
-// Every store contract on Redis: one server, a Cluster, a primary that Sentinels watch.
+// Every store contract on Redis: one server, also as a user with no more rights than the guide asks for, a Cluster, a primary
+// that Sentinels watch.
 
 import { afterAll, beforeAll } from 'vitest';
+import type { RedisCredentials } from '../../src/redis/clients.ts';
 import { allContracts } from '../contracts/all-contracts.ts';
-import { redisWorlds } from './redis-world.ts';
+import { guideRights } from './guide-rights.ts';
+import { redisWorlds, WORLD } from './redis-world.ts';
 import { describeRedis, startCluster, startRedis, startReplicated } from './servers.ts';
 
-const DEPLOYMENTS: Readonly<Record<string, () => Promise<{ readonly url: string; stop(): Promise<void> }>>> = {
+interface Deployment {
+  readonly url: string;
+  readonly user?: RedisCredentials;
+  stop(): Promise<void>;
+}
+
+const DEPLOYMENTS: Readonly<Record<string, () => Promise<Deployment>>> = {
   'one Redis server': startRedis,
+  'one Redis server, with the rights of the guide': async () => {
+    const server = await startRedis();
+    await server.command('ACL', 'SETUSER', 'grantry', 'on', '>secret', ...guideRights(WORLD));
+    return { url: server.url, user: { username: 'grantry', password: 'secret' }, stop: () => server.stop() };
+  },
   'a Redis Cluster': startCluster,
   'Redis under Sentinels': startReplicated,
 };

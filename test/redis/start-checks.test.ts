@@ -60,7 +60,12 @@ describeRedis('the check of a Redis at the start', () => {
 
     it('a version before 7', () => {
       const old = text.replace(/redis_version:\S+/, 'redis_version:6.2.14');
-      expect(reasons(old)).toEqual(['old_version']);
+      expect(judgeInfo({ server: 'redis:6379', text: old }, expecting('redis://redis'))).toEqual([
+        expect.objectContaining({
+          reason: 'old_version',
+          message: expect.stringMatching(/redis:6379 has version 6\.2\.14: .* 7 and later; .* GRANTRY_REDIS_URL/),
+        }),
+      ]);
       expect(reasons(text.replace(/redis_version:\S+/, 'redis_version:10.0.0'))).toEqual([]);
     });
 
