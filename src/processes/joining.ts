@@ -14,10 +14,10 @@ import type { RedisSettings } from './redis-config.ts';
 import { unreachable } from './redis-fault.ts';
 import { StartError } from './start-error.ts';
 
-/** How long a try waits for Redis, in milliseconds. */
+/** How long the first try waits for every primary, in milliseconds. */
 const PATIENCE = 2000;
-/** Between two later tries, in milliseconds. */
-const PAUSE = 1000;
+/** The same for each later one, and between two of them. */
+const PAUSE = 500;
 /** What tokens tell their time in, in milliseconds. */
 const FULL_SECOND = 1000;
 
@@ -69,7 +69,7 @@ export class Joining {
     const { connection, redis, issuer, log } = this.#parts;
     try {
       if (onFatal === undefined) await connection.ready(PATIENCE);
-      const isWhole = await this.#join();
+      const isWhole = await this.#join(PATIENCE);
       if (onFatal !== undefined && !isWhole) void this.#later(onFatal);
     } catch (error) {
       const fault = startError(redis, error);
@@ -91,7 +91,7 @@ export class Joining {
     while (!this.#isEnded) {
       await sleep(PAUSE, undefined, { ref: false });
       try {
-        if (!(await this.#join())) continue;
+        if (!(await this.#join(PAUSE))) continue;
         this.#parts.log.info('redis: reached');
         return;
       } catch (error) {
@@ -102,9 +102,9 @@ export class Joining {
   }
 
   /** Does what is left to do and can be done. @returns whether nothing is left, with any primary */
-  async #join(): Promise<boolean> {
+  async #join(patience: number): Promise<boolean> {
     const { connection, keys, issuer, log } = this.#parts;
-    await connection.ready(PATIENCE).catch(() => {});
+    await connection.ready(patience).catch(() => {});
     const isWhole = connection.isUp;
     await this.#check();
     if (this.isJoined) return isWhole;
