@@ -26,17 +26,19 @@ import { uidOfVerifierSecret, VerifierSecrets } from './verifier-secrets.ts';
 import type { Watched } from './watched.ts';
 import { type ReconcileMetrics, WorkQueue } from './work-queue.ts';
 
+type Source = Pick<Watched, 'get' | 'objects' | 'listen'>;
+
 /** What is watched; all of it has been listed once. */
 export interface ClientSources {
-  readonly clients: Watched;
-  readonly policies: Watched;
-  readonly namespaces: Watched;
+  readonly clients: Source;
+  readonly policies: Source;
+  readonly namespaces: Source;
   /** Metadata of the Secrets in the namespaces of clients. */
-  readonly secrets: Watched;
+  readonly secrets: Source;
   /** Those Secrets of the release namespace that are parts of grantry. */
-  readonly releaseSecrets: Watched;
+  readonly releaseSecrets: Source;
   /** Of the replicas; undefined where nobody watches who they are. */
-  readonly endpointSlices?: Watched | undefined;
+  readonly endpointSlices?: Source | undefined;
 }
 
 /** What an install is. */

@@ -1,8 +1,11 @@
 // Whether the replicas serve what is stored of a client: the condition `Programmed`, and the gate before a new secret is
-// handed out. What all replicas were once seen to serve is not asked again.
+// handed out. What all replicas were once seen to serve is not asked again: they do not lose it, and a new one has it before
+// it takes requests.
 
 import type { Programmed } from '../admission/conditions.ts';
+import { fieldsOf } from '../admission/manifest.ts';
 import type { Clock } from '../oauth/ports.ts';
+import { conditionIn } from './client-status.ts';
 import type { CredentialState } from './credential-state.ts';
 import { type ObservedReplicas, replicasBehind, type ServedState } from './observed-replicas.ts';
 import type { KubernetesObject } from './resources.ts';
@@ -33,18 +36,25 @@ export class ProgrammedClients {
     this.#served.delete(uid);
   }
 
-  /** @param state the credentials as they are stored; undefined for a client that has none */
-  async of(object: KubernetesObject, state: CredentialState | undefined): Promise<ProgrammedOutcome> {
+  /**
+   * @param state the credentials as they are stored; undefined for a client that has none
+   * @param told the client's status: what a leader before this one saw counts until a replica says otherwise
+   */
+  async of(object: KubernetesObject, state: CredentialState | undefined, told?: unknown): Promise<ProgrammedOutcome> {
     const { uid } = object.metadata;
     const wanted = wantedOf(object, state);
     if (this.#served.get(uid) === wanted) return SERVED;
     const observation = await this.#replicas.observe([uid]);
     if (observation.outcome === 'NotObserved') return NOT_OBSERVED;
-    if (observation.outcome === 'NoReplicas') return NO_REPLICAS;
     const behind = replicasBehind(observation, (served) => serves(served, object, state));
-    if (behind.length > 0) return waitingFor(behind);
-    this.#served.set(uid, wanted);
-    return SERVED;
+    if (observation.outcome === 'Observed' && behind.length === 0) {
+      this.#served.set(uid, wanted);
+      return SERVED;
+    }
+    // Who says nothing does not say otherwise.
+    const silent = replicasBehind(observation, () => true);
+    if (behind.length === silent.length && isTold(told, object, state)) return SERVED_BEFORE;
+    return behind.length === 0 ? NO_REPLICAS : waitingFor(behind);
   }
 
   /** Whether a new secret may be handed out. @param since when it was stored, epoch milliseconds */
@@ -66,10 +76,21 @@ function serves(served: ServedState, { metadata }: KubernetesObject, state: Cred
   return state === undefined || client.secretRevision === state.revision;
 }
 
+/** Whether a status says that all replicas served this generation and the secret that is the newest now. */
+function isTold(status: unknown, { metadata }: KubernetesObject, state: CredentialState | undefined): boolean {
+  const { status: truth, reason, observedGeneration } = conditionIn(status, 'Programmed') ?? {};
+  if (truth !== 'True' || reason !== 'Programmed' || observedGeneration !== (metadata.generation ?? 1)) return false;
+  return fieldsOf(fieldsOf(status).secret).revision === state?.verifiers[0]?.revision;
+}
+
+/** Also where none takes requests, or one has become silent. */
 const SERVED: ProgrammedOutcome = {
-  programmed: { status: 'True', reason: 'Programmed', message: 'Every replica serves it.' },
+  programmed: { status: 'True', reason: 'Programmed', message: 'Every replica serves it before it takes requests.' },
   isPassing: false,
 };
+
+/** Nobody saw it in this process. */
+const SERVED_BEFORE: ProgrammedOutcome = { ...SERVED, isPassing: true };
 
 const NOT_OBSERVED: ProgrammedOutcome = {
   programmed: { status: 'True', reason: 'NotObserved', message: 'The controller is not told where the replicas are.' },

@@ -103,7 +103,7 @@ export class ClientReconciler {
     const alone = judge(UNKNOWN);
     // There is something to serve.
     if (alone.client === undefined) return earliest(again, await this.#write(key, object, alone));
-    const served = await programmed.of(object, state);
+    const served = await programmed.of(object, state, fieldsOf(this.#written.get(key)).status);
     if (isGone()) return undefined;
     const verdict = judge(served.programmed);
     if (!served.isPassing) {

@@ -1,44 +1,16 @@
-// One ring against an API server that only keeps what it is told, by a clock that the test moves, also in the middle of a
-// look. What a real API server does is tested in test/cluster/.
+// One ring by a clock that the test moves, also in the middle of a look. What happens at a real API server is tested in
+// test/cluster/.
 
 import { describe, expect, it } from 'vitest';
-import type { NewObject } from '../../src/kubernetes/client.ts';
 import { KeyReconciler } from '../../src/kubernetes/reconcile-keys.ts';
-import { apiVersionOf, type KubernetesObject, type Resource, SIGNING_KEYS } from '../../src/kubernetes/resources.ts';
+import { type Resource, SECRETS, SIGNING_KEYS } from '../../src/kubernetes/resources.ts';
+import { PlayedObjects } from './played-objects.ts';
 
 const NAMESPACE = 'auth';
 const RING = `${NAMESPACE}/default`;
 const SECOND = 1000;
 const HOUR = 3_600_000;
 const START = 1_800_000_000_000;
-
-/** What an API server keeps, told to whoever watches before the write is answered. */
-class Kept {
-  readonly #objects = new Map<string, KubernetesObject>();
-  #version = 0;
-
-  get(key: string): KubernetesObject | undefined {
-    return this.#objects.get(key);
-  }
-
-  objects(): readonly KubernetesObject[] {
-    return [...this.#objects.values()];
-  }
-
-  put(resource: Resource, object: NewObject): KubernetesObject {
-    const key = `${NAMESPACE}/${object.metadata.name}`;
-    const before = this.#objects.get(key);
-    const made = { namespace: NAMESPACE, uid: object.metadata.name, creationTimestamp: '', ...before?.metadata };
-    const metadata = { ...made, ...object.metadata, uid: made.uid, resourceVersion: String(++this.#version) };
-    const kept = { apiVersion: apiVersionOf(resource), kind: resource.kind, ...before, ...object, metadata };
-    this.#objects.set(key, kept);
-    return kept;
-  }
-
-  delete(name: string): void {
-    this.#objects.delete(`${NAMESPACE}/${name}`);
-  }
-}
 
 /** A ring that signs with a new key each day, and its one replica. */
 class World {
@@ -48,15 +20,15 @@ class World {
   /** The keys that the replica has; undefined: it has all. */
   served: ReadonlySet<string> | undefined;
   asked = 0;
-  readonly #rings = new Kept();
-  readonly #secrets = new Kept();
+  readonly #rings = new PlayedObjects(SIGNING_KEYS);
+  readonly #secrets = new PlayedObjects(SECRETS);
   readonly #reconciler = new KeyReconciler({
     api: {
       get: async () => undefined,
-      create: async (resource, object) => this.#of(resource).put(resource, object),
-      apply: async (resource, object) => this.#of(resource).put(resource, object),
+      create: async (resource, object) => this.#of(resource).put(object),
+      apply: async (resource, object) => this.#of(resource).put(object),
       delete: async (resource, { name }) => {
-        this.#of(resource).delete(name);
+        this.#of(resource).delete(`${NAMESPACE}/${name}`);
         this.now += this.deletionTakes;
         return 'deleted';
       },
@@ -78,8 +50,8 @@ class World {
 
   constructor() {
     const rotation = { policy: 'Scheduled', interval: '24h', prePublish: '1h', retain: '48h' };
-    const metadata = { name: 'default', namespace: NAMESPACE, generation: 1 };
-    this.#rings.put(SIGNING_KEYS, { metadata, spec: { algorithm: 'ES256', rotation } });
+    const metadata = { name: 'default', namespace: NAMESPACE };
+    this.#rings.put({ metadata, spec: { algorithm: 'ES256', rotation } });
   }
 
   /** Looks at the ring so long after the start. @returns in how many milliseconds it is to be looked at again */
@@ -104,8 +76,8 @@ class World {
     return this.#secrets.objects().map(({ metadata }) => `${metadata.annotations?.['grantry.dev/key-id']}`);
   }
 
-  #of({ kind }: Resource): Kept {
-    return kind === 'Secret' ? this.#secrets : this.#rings;
+  #of({ kind }: Resource): PlayedObjects {
+    return kind === SECRETS.kind ? this.#secrets : this.#rings;
   }
 }
 

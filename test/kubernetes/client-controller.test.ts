@@ -1,0 +1,183 @@
+// The controller of clients over objects that only this test changes, by a clock of the test: what it writes, how often and
+// when. What becomes of it at a real API server is tested in test/cluster/.
+
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { ClientController } from '../../src/kubernetes/client-controller.ts';
+import { conditionIn } from '../../src/kubernetes/client-status.ts';
+import { verifierSecret } from '../../src/kubernetes/credential-state.ts';
+import type { Observation } from '../../src/kubernetes/observed-replicas.ts';
+import { CLIENT_POLICIES, NAMESPACES, OAUTH_CLIENTS, type Resource, SECRETS } from '../../src/kubernetes/resources.ts';
+import { secretVerifier } from '../../src/oauth/client-secret.ts';
+import { systemRandom } from '../../src/processes/machine.ts';
+import { PlayedObjects } from './played-objects.ts';
+
+const RELEASE = 'grantry-system';
+const TEAM = 'team';
+const TODAY = '2026-03-01';
+const MINUTE = 60_000;
+
+class Install {
+  readonly clients = new PlayedObjects(OAUTH_CLIENTS);
+  readonly policies = new PlayedObjects(CLIENT_POLICIES);
+  readonly namespaces = new PlayedObjects(NAMESPACES);
+  readonly releaseSecrets = new PlayedObjects(SECRETS);
+  observation: Observation = { outcome: 'NotObserved' };
+  statusWrites = 0;
+  readonly #reports: ((lastUsed: Record<string, string>) => void)[] = [];
+  #controller: ClientController | undefined;
+
+  constructor() {
+    this.namespaces.put({ metadata: { name: TEAM } });
+  }
+
+  /** Begins to lead, after whoever led before. */
+  async lead(): Promise<void> {
+    await this.stop();
+    const { clients, policies, namespaces, releaseSecrets } = this;
+    const log = { info: () => {}, error: (line: object) => expect.fail(JSON.stringify(line)) };
+    this.#controller = new ClientController({
+      api: {
+        get: async (resource, { namespace, name }) => this.#of(resource).get(`${namespace}/${name}`),
+        create: async (resource, object) => this.#of(resource).put(object),
+        apply: async (resource, object) => {
+          if (resource.kind === OAUTH_CLIENTS.kind) this.statusWrites += 1;
+          return this.#of(resource).put(object);
+        },
+        delete: async (resource, { namespace, name }) => {
+          this.#of(resource).delete(`${namespace}/${name}`);
+          return 'deleted';
+        },
+      },
+      leadership: { signal: new AbortController().signal, assertHeld: () => {} },
+      sources: { clients, policies, namespaces, secrets: new PlayedObjects(SECRETS), releaseSecrets },
+      install: {
+        ...{ issuer: 'https://id.example', className: 'default', releaseNamespace: RELEASE },
+        ...{ defaultPolicy: 'Baseline', watchNamespaces: undefined },
+      },
+      replicas: {
+        find: () => [{ name: 'pod-1', url: 'http://pod-1' }],
+        ask: (_replica, _path, _question, schema) =>
+          new Promise((resolve) => {
+            const answer = { cursor: '1', denied: {}, alerts: [] };
+            this.#reports.push((lastUsed) => resolve(schema.parse({ ...answer, lastUsed })));
+          }),
+      },
+      observed: { observe: async () => this.observation },
+      ...{ record: () => {}, clock: { now: Date.now }, random: systemRandom, log },
+      metrics: { reconciled: () => {} },
+    });
+    this.#controller.start();
+    await this.#settle();
+  }
+
+  async stop(): Promise<void> {
+    this.report({});
+    await this.#controller?.stop();
+  }
+
+  /** The replica answers the questions that it was asked. */
+  report(lastUsed: Record<string, string>): void {
+    for (const answer of this.#reports.splice(0)) answer(lastUsed);
+  }
+
+  /** Clients without a secret, made before anybody leads. @returns their uids */
+  has(count: number): readonly string[] {
+    const spec = {
+      ...{ grantTypes: ['authorization_code'], scopes: [`${TEAM}/read`], redirectUris: ['https://app.example/back'] },
+      auth: { method: 'none' },
+    };
+    const names = Array.from({ length: count }, (_, index) => `web-${index}`);
+    return names.map((name) => this.clients.put({ metadata: { namespace: TEAM, name }, spec }).metadata.uid);
+  }
+
+  /** What the only replica serves. */
+  serves(uids: readonly string[]): void {
+    const served = uids.map((uid) => [uid, { generation: 1, secretRevision: undefined }] as const);
+    const state = { clients: new Map(served), keyIds: new Set<string>() };
+    this.observation = { outcome: 'Observed', replicas: [{ name: 'pod-1', state }] };
+  }
+
+  /** What is said of the first client. */
+  programmed(): unknown {
+    return conditionIn(this.clients.get(`${TEAM}/web-0`)?.status, 'Programmed')?.reason;
+  }
+
+  async pass(milliseconds: number): Promise<void> {
+    await vi.advanceTimersByTimeAsync(milliseconds);
+    await this.#settle();
+  }
+
+  /** What follows without any time. */
+  async #settle(): Promise<void> {
+    await vi.advanceTimersByTimeAsync(1);
+  }
+
+  #of({ kind }: Resource): PlayedObjects {
+    return kind === SECRETS.kind ? this.releaseSecrets : this.clients;
+  }
+}
+
+describe('the controller of clients', () => {
+  let install: Install;
+
+  beforeEach(() => {
+    const toFake = ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance', 'Date'] as const;
+    // By then the time of day of nearly every client has come.
+    vi.useFakeTimers({ toFake: [...toFake], now: Date.parse(`${TODAY}T23:59:00Z`) });
+    install = new Install();
+  });
+  afterEach(async () => {
+    await install.stop();
+    vi.useRealTimers();
+  });
+
+  it('tells of the last use of many clients by five writes a second and no more', async () => {
+    const uids = install.has(100);
+    await install.lead();
+    expect([install.statusWrites, install.programmed()]).toEqual([100, 'NotObserved']);
+    install.report(Object.fromEntries(uids.map((uid) => [uid, TODAY])));
+    const written: number[] = [];
+    for (let second = 0; second < 25; second++) {
+      const before = install.statusWrites;
+      await install.pass(1000);
+      written.push(install.statusWrites - before);
+    }
+    const [first, ...later] = written;
+    // What was not used before may be used at once: those of one second.
+    expect(first).toBeLessThanOrEqual(10);
+    expect(Math.max(...later)).toBeLessThanOrEqual(5);
+    expect(install.statusWrites).toBe(200);
+  });
+
+  it('removes every ten minutes what is kept of clients that it never saw', async () => {
+    await install.lead();
+    const handled = { rotateAt: undefined, rotateNow: undefined };
+    const verifiers = [{ verifier: secretVerifier('gone', 'secret'), revision: 1 }];
+    const state = { revision: 1, verifiers, rotatedAt: 0, handedOut: 1, handled, writtenFields: undefined };
+    const owner = { namespace: TEAM, name: 'gone', uid: 'gone' };
+    for (const _ of ['once', 'and again']) {
+      const shared = { releaseNamespace: RELEASE, className: 'default' };
+      install.releaseSecrets.put(verifierSecret(owner, state, shared));
+      await install.pass(9 * MINUTE);
+      expect(install.releaseSecrets.objects()).toHaveLength(1);
+      await install.pass(MINUTE);
+      expect(install.releaseSecrets.objects()).toHaveLength(0);
+    }
+  });
+
+  it('writes no status because it leads now and no replica takes requests', async () => {
+    const uids = install.has(20);
+    install.serves(uids);
+    await install.lead();
+    expect([install.statusWrites, install.programmed()]).toEqual([20, 'Programmed']);
+    install.observation = { outcome: 'NoReplicas' };
+    await install.pass(MINUTE);
+    await install.lead();
+    await install.pass(MINUTE);
+    expect([install.statusWrites, install.programmed()]).toEqual([20, 'Programmed']);
+    // Replicas are there again, and do not have it: it went on asking.
+    install.serves([]);
+    await install.pass(MINUTE);
+    expect([install.statusWrites, install.programmed()]).toEqual([40, 'Pending']);
+  });
+});

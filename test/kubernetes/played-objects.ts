@@ -1,0 +1,55 @@
+// What an API server keeps of one kind and tells its watch at once, for tests in which nothing else of it matters. What a
+// real one does is tested in test/cluster/.
+
+import type { NewObject } from '../../src/kubernetes/client.ts';
+import type { ObjectChange } from '../../src/kubernetes/object-store.ts';
+import { apiVersionOf, type KubernetesObject, objectKey, type Resource } from '../../src/kubernetes/resources.ts';
+import type { ObjectView } from '../../src/kubernetes/watched.ts';
+
+export class PlayedObjects implements ObjectView {
+  readonly #resource: Resource;
+  readonly #objects = new Map<string, KubernetesObject>();
+  readonly #listeners = new Set<(change: ObjectChange) => void>();
+  #version = 0;
+
+  constructor(resource: Resource) {
+    this.#resource = resource;
+  }
+
+  get(key: string): KubernetesObject | undefined {
+    return this.#objects.get(key);
+  }
+
+  objects(): readonly KubernetesObject[] {
+    return [...this.#objects.values()];
+  }
+
+  listen(listener: (change: ObjectChange) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** What is not said of an object that is there stays. */
+  put(object: NewObject): KubernetesObject {
+    const key = objectKey(object.metadata);
+    const before = this.#objects.get(key);
+    const made = { uid: `uid-${object.metadata.name}`, generation: 1, creationTimestamp: '2026-01-01T00:00:00Z' };
+    const metadata = { ...made, ...before?.metadata, ...object.metadata, resourceVersion: String(++this.#version) };
+    const { kind } = this.#resource;
+    const kept = { apiVersion: apiVersionOf(this.#resource), kind, ...before, ...object, metadata };
+    this.#objects.set(key, kept);
+    this.#tell({ type: 'put', key, object: kept, ...(before !== undefined && { before }) });
+    return kept;
+  }
+
+  delete(key: string): void {
+    const object = this.#objects.get(key);
+    if (object === undefined) return;
+    this.#objects.delete(key);
+    this.#tell({ type: 'delete', key, object });
+  }
+
+  #tell(change: ObjectChange): void {
+    for (const listener of this.#listeners) listener(change);
+  }
+}
