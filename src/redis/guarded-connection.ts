@@ -26,18 +26,16 @@ export class GuardedConnection implements RedisConnection {
     this.#isOpen = isOpen;
   }
 
-  async run(action: Script | PlainRead, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
-    this.#requireOpen(action, keys);
-    return await this.#connection.run(action, keys, args);
+  run(action: Script | PlainRead, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
+    return this.#refused(action, keys) ?? this.#connection.run(action, keys, args);
   }
 
-  async runDurably(
+  runDurably(
     script: Script,
     keys: readonly string[],
     args: readonly (string | number)[],
   ): Promise<{ reply: unknown; acknowledged: boolean }> {
-    this.#requireOpen(script, keys);
-    return await this.#connection.runDurably(script, keys, args);
+    return this.#refused(script, keys) ?? this.#connection.runDurably(script, keys, args);
   }
 
   /** Applied by the watch, which has looked by then. */
@@ -54,8 +52,8 @@ export class GuardedConnection implements RedisConnection {
   }
 
   /** The first key will do: others are in its shard, or on its server and looked at with it. */
-  #requireOpen({ name }: Script | PlainRead, [first = '']: readonly string[]): void {
-    if (this.#isOpen(this.#keys.shardOfKey(first))) return;
-    throw new StoreUnavailableError(name, undefined, { reason: 'not_joined' });
+  #refused({ name }: Script | PlainRead, [first = '']: readonly string[]): Promise<never> | undefined {
+    if (this.#isOpen(this.#keys.shardOfKey(first))) return undefined;
+    return Promise.reject(new StoreUnavailableError(name, undefined, { reason: 'not_joined' }));
   }
 }
