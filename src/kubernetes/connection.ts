@@ -98,7 +98,6 @@ export class Connection {
       const timer = setTimeout(() => {
         sent.destroy(new NoAnswerError('Timeout', `no answer within ${limit / 1000} s`));
       }, limit);
-      sent.on('socket', (socket) => socket.setKeepAlive(true, KEEP_ALIVE_MILLISECONDS));
       sent.on('response', (response) => {
         clearTimeout(timer);
         // Whoever reads it sees the error too; nobody reading it must not end the process.
@@ -124,6 +123,7 @@ export class Connection {
   /** Connections are shared as long as the TLS files are the same; those of old ones end with their requests. */
   #agentFor(tls: TlsFiles, isWatch: boolean): Agent {
     if (this.#pool === undefined || !sameTls(this.#pool.tls, tls)) {
+      // The kernel probes them as well, in use or not.
       const kept = { keepAlive: true, keepAliveMsecs: KEEP_ALIVE_MILLISECONDS };
       const agent = this.#options.access.server.startsWith('https:')
         ? (more: object) => new HttpsAgent({ ...kept, ...more, ...defined(tls) })

@@ -1,12 +1,17 @@
 // The client when the way to the API server is bad: limits on time and rate, connections, and answers of others. What a
 // real API server answers is tested in test/cluster/.
 
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { ApiClient } from '../../src/kubernetes/api-client.ts';
 import type { CallsOptions } from '../../src/kubernetes/calls.ts';
 import { CONFIG_MAPS } from '../../src/kubernetes/resources.ts';
+import { makeCertificates } from '../redis/certificates.ts';
 
 const OBJECT = { metadata: { name: 'a', namespace: 'n', uid: 'u', resourceVersion: '1' } };
 const at = { namespace: 'n', name: 'a' };
@@ -197,6 +202,20 @@ describe('a watch', () => {
     await expect.poll(() => sockets.size).toBe(0);
   });
 
+  it.skipIf(process.platform !== 'linux').each(['http', 'https'] as const)(
+    'over %s has the kernel ask every 30 seconds whether the other side is still there',
+    async (protocol) => {
+      const { port, tls } = await silentServer(protocol);
+      const server = `${protocol}://127.0.0.1:${port}`;
+      const credentials = () => Promise.resolve({ headers: {}, tls, user: 'somebody' });
+      const own = new ApiClient({ access: { server, credentials, renew: () => {} }, userAgent: 'grantry/test' });
+      onTestFinished(() => own.close());
+      await own.watch(CONFIG_MAPS, { resourceVersion: '1', timeoutSeconds: 300, signal: new AbortController().signal });
+      await expect.poll(() => secondsToProbe(port), { timeout: 10_000 }).toBeGreaterThan(15);
+      expect(secondsToProbe(port)).toBeLessThanOrEqual(31);
+    },
+  );
+
   it('ends when it is told to, with a word', async () => {
     answer = (_, response) => void response.writeHead(200).flushHeaders();
     const stop = new AbortController();
@@ -220,3 +239,28 @@ describe('a watch', () => {
     stop.abort();
   });
 });
+
+/** A server that begins every answer, and nothing more. */
+async function silentServer(protocol: 'http' | 'https') {
+  const folder = mkdtempSync(join(tmpdir(), 'grantry-api-client-'));
+  const { ca, certificate: cert, key } = makeCertificates(folder);
+  rmSync(folder, { recursive: true });
+  const begin = (_: IncomingMessage, response: ServerResponse) => response.writeHead(200).flushHeaders();
+  const silent = protocol === 'http' ? createServer(begin) : createHttpsServer({ cert, key }, begin);
+  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    silent.closeAllConnections();
+    silent.close();
+  });
+  return { port: (silent.address() as AddressInfo).port, tls: { ca: Buffer.from(ca) } };
+}
+
+/** When the kernel probes the connection to this port of ours; undefined while it does not mean to. */
+function secondsToProbe(port: number): number | undefined {
+  const address = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
+  const connections = readFileSync('/proc/net/tcp', 'utf8').split('\n');
+  const [, , , , , timer = ''] =
+    connections.map((line) => line.trim().split(/ +/)).find((words) => words[2]?.endsWith(address)) ?? [];
+  const [kind, hundredths = ''] = timer.split(':');
+  return kind === '02' ? Number.parseInt(hundredths, 16) / 100 : undefined;
+}
