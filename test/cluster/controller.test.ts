@@ -190,6 +190,7 @@ describe('a controller', () => {
       const controller = await startController(install);
       const saysSo = async () => /^503.*are its CRDs installed/s.test(await readiness(controller));
       await until('it says so', saysSo, STARTS);
+      await controller.process.printed(/oauthclients\.grantry\.dev.*are its CRDs installed/);
       const impatient = await startController(install);
       await until('it answers', async () => (await readiness(impatient)).startsWith('503'));
       expect(await impatient.process.end('SIGTERM')).toBe(0);
@@ -201,6 +202,16 @@ describe('a controller', () => {
       await server.stop();
     }
   }, 120_000);
+
+  it('says that its credentials are not believed, and lives on', async () => {
+    const install = await ClientInstall.make(cluster);
+    const environment = { KUBECONFIG: cluster.kubeconfig({ token: 'expired' }) };
+    const controller = await startController(install, { environment });
+    await until('it says so', async () => /^503.*401 Unauthorized/s.test(await readiness(controller)), STARTS);
+    await controller.process.printed(/401 Unauthorized/);
+    expect((await fetch(`${controller.admin}/livez`)).status).toBe(200);
+    expect(await controller.process.end('SIGTERM')).toBe(0);
+  });
 
   it('says that the API server does not answer, and lives on', async () => {
     const install = await ClientInstall.make(cluster);

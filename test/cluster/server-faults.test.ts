@@ -160,6 +160,7 @@ describe('a token server on an API server without the CRDs', () => {
         const { text } = await started.readiness();
         return /^registry: .*oauthclients\.grantry\.dev.*CRDs/m.test(text);
       });
+      await started.process.printed(/oauthclients\.grantry\.dev.*are its CRDs installed/);
       await cluster.applyCrds();
       await install.writePepper();
       await install.writeKey();

@@ -1,4 +1,7 @@
-import { describe, expect, it } from 'vitest';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { grantry } from './grantry-process.ts';
 
 describe('the command line', () => {
@@ -32,6 +35,22 @@ describe('the command line', () => {
     ['too many folders', ['dev', 'a', 'b']],
   ])('ends with 2 for %s', async (_, args) => {
     expect(await grantry(args)).toMatchObject({ code: 2, output: '' });
+  });
+});
+
+describe.each(['server', 'controller'])('grantry %s where there is no cluster', (command) => {
+  it('ends with 2 and says in one line where it looked and what to name', async () => {
+    const home = mkdtempSync(join(tmpdir(), 'grantry-home-'));
+    onTestFinished(() => rmSync(home, { recursive: true }));
+    const environment = {
+      ...{ HOME: home, GRANTRY_ISSUER: 'https://id.example', GRANTRY_NAMESPACE: 'grantry-system' },
+      ...{ GRANTRY_REDIS_URL: 'redis://127.0.0.1:1', GRANTRY_ADMIN_PORT: '0' },
+    };
+    const { code, output, errors } = await grantry([command], { environment });
+    expect([code, output]).toEqual([2, '']);
+    expect(errors.trimEnd().split('\n')).toEqual([
+      expect.stringMatching(new RegExp(`^grantry ${command}: .*${join(home, '.kube/config')}.*KUBECONFIG`)),
+    ]);
   });
 });
 
