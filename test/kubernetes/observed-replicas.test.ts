@@ -1,4 +1,6 @@
-import { describe, expect, it } from 'vitest';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { z } from 'zod';
 import { AskedReplicas, replicasBehind, type ServedState } from '../../src/kubernetes/observed-replicas.ts';
 import { replicasAt, replicasIn } from '../../src/kubernetes/replicas.ts';
 import type { KubernetesObject } from '../../src/kubernetes/resources.ts';
@@ -66,6 +68,31 @@ describe('what replicas serve', () => {
     const [good, bad] = [await serving({ a: 1 }), await start()];
     const observation = await askedAt(good, bad).observe(['a']);
     expect(replicasBehind(observation, serves('a', 1))).toEqual([bad]);
+  });
+
+  it('is waited for two seconds, and not known of one that takes longer', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    vi.spyOn(AbortSignal, 'timeout').mockImplementation((milliseconds) => {
+      const limit = new AbortController();
+      setTimeout(() => limit.abort(), milliseconds);
+      return limit.signal;
+    });
+    onTestFinished(() => void vi.restoreAllMocks());
+    const asked = Promise.withResolvers<void>();
+    const url = await startReplica(() => {
+      asked.resolve();
+      return undefined;
+    });
+    const answer = askable(() => []).ask({ name: 'slow', url }, '/registry/observed', { uids: [] }, z.unknown());
+    const isOver = vi.fn();
+    void answer.then(isOver);
+    await asked.promise;
+    await vi.advanceTimersByTimeAsync(1999);
+    await nextTurn();
+    expect(isOver).not.toHaveBeenCalled();
+    await vi.advanceTimersByTimeAsync(1);
+    expect(await answer).toBeUndefined();
   });
 
   it('is not waited for again and again of one that is silent, which counts once it answers', async () => {
