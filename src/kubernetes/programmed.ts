@@ -32,6 +32,7 @@ export class ProgrammedClients {
     this.#clock = clock;
   }
 
+  /** To be called when a client is gone, or refused: nobody serves it any more. */
   forget(uid: string): void {
     this.#served.delete(uid);
   }

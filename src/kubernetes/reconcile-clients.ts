@@ -101,8 +101,11 @@ export class ClientReconciler {
     const judge = (told: Programmed) =>
       clients.verdict(key, { ...facts, verifiers: livingOf(state, clock.now()), programmed: told });
     const alone = judge(UNKNOWN);
-    // There is something to serve.
-    if (alone.client === undefined) return earliest(again, await this.#write(key, object, alone));
+    // There is nothing to serve, and what the replicas served is gone.
+    if (alone.client === undefined) {
+      programmed.forget(uid);
+      return earliest(again, await this.#write(key, object, alone));
+    }
     const served = await programmed.of(object, state, fieldsOf(this.#written.get(key)).status);
     if (isGone()) return undefined;
     const verdict = judge(served.programmed);

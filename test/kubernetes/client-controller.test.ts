@@ -81,9 +81,9 @@ class Install {
   }
 
   /** Clients without a secret, made before anybody leads. @returns their uids */
-  has(count: number): readonly string[] {
+  has(count: number, scopes = [`${TEAM}/read`]): readonly string[] {
     const spec = {
-      ...{ grantTypes: ['authorization_code'], scopes: [`${TEAM}/read`], redirectUris: ['https://app.example/back'] },
+      ...{ grantTypes: ['authorization_code'], scopes, redirectUris: ['https://app.example/back'] },
       auth: { method: 'none' },
     };
     const names = Array.from({ length: count }, (_, index) => `web-${index}`);
@@ -98,8 +98,8 @@ class Install {
   }
 
   /** What is said of the first client. */
-  programmed(): unknown {
-    return conditionIn(this.clients.get(`${TEAM}/web-0`)?.status, 'Programmed')?.reason;
+  said(condition: string): unknown {
+    return conditionIn(this.clients.get(`${TEAM}/web-0`)?.status, condition)?.reason;
   }
 
   async pass(milliseconds: number): Promise<void> {
@@ -134,7 +134,7 @@ describe('the controller of clients', () => {
   it('tells of the last use of many clients by five writes a second and no more', async () => {
     const uids = install.has(100);
     await install.lead();
-    expect([install.statusWrites, install.programmed()]).toEqual([100, 'NotObserved']);
+    expect([install.statusWrites, install.said('Programmed')]).toEqual([100, 'NotObserved']);
     install.report(Object.fromEntries(uids.map((uid) => [uid, TODAY])));
     const written: number[] = [];
     for (let second = 0; second < 25; second++) {
@@ -169,15 +169,32 @@ describe('the controller of clients', () => {
     const uids = install.has(20);
     install.serves(uids);
     await install.lead();
-    expect([install.statusWrites, install.programmed()]).toEqual([20, 'Programmed']);
+    expect([install.statusWrites, install.said('Programmed')]).toEqual([20, 'Programmed']);
     install.observation = { outcome: 'NoReplicas' };
     await install.pass(MINUTE);
     await install.lead();
     await install.pass(MINUTE);
-    expect([install.statusWrites, install.programmed()]).toEqual([20, 'Programmed']);
+    expect([install.statusWrites, install.said('Programmed')]).toEqual([20, 'Programmed']);
     // Replicas are there again, and do not have it: it went on asking.
     install.serves([]);
     await install.pass(MINUTE);
-    expect([install.statusWrites, install.programmed()]).toEqual([40, 'Pending']);
+    expect([install.statusWrites, install.said('Programmed')]).toEqual([40, 'Pending']);
+  });
+
+  it('asks anew about a client that was refused meanwhile', async () => {
+    const [uid = ''] = install.has(1, ['gold']);
+    const spec = { namespaceSelector: {}, allow: { scopes: ['gold'] } };
+    const permitting = () => install.policies.put({ metadata: { name: 'gold' }, spec });
+    permitting();
+    install.serves([uid]);
+    await install.lead();
+    expect(install.said('Programmed')).toBe('Programmed');
+    install.policies.delete('gold');
+    await install.pass(MINUTE);
+    expect(install.said('Accepted')).toBe('PolicyViolation');
+    install.observation = { outcome: 'NoReplicas' };
+    permitting();
+    await install.pass(MINUTE);
+    expect([install.said('Accepted'), install.said('Programmed')]).toEqual(['Accepted', 'NoReplicas']);
   });
 });
