@@ -1,7 +1,8 @@
 // Not-before watermarks in Redis: plain numbers that only rise and never expire. The global one has a copy in each shard,
 // and a person's lies beside that of the pair, so that reading all four takes two scripts at most and no slot is asked by
-// everybody. With those of a person rises one that all people of the shard have in common: what is newer than that is ended by
-// none of theirs, whoever it belongs to.
+// everybody. In a Cluster each of the two reads the copy of its shard: a grant lies beside its person, and what has ended it
+// must not be forgotten with another primary. With those of a person rises one that all people of the shard have in common:
+// what is newer than that is ended by none of theirs, whoever it belongs to.
 
 import { SHARDS, shardOfPerson } from '../oauth/shard.ts';
 import type { WatermarkStore, WatermarkSubject } from '../oauth/token-stores.ts';
@@ -41,7 +42,8 @@ end
 
 const HIGHEST = `${HIGHEST_WATERMARK}return highest_watermark(1)`;
 
-const READ_PAIR: Script = { name: 'watermarkReadPair', keys: 2, lua: HIGHEST };
+const READ_CLIENT: Script = { name: 'watermarkReadClient', keys: 2, lua: HIGHEST };
+const READ_PERSON: Script = { name: 'watermarkReadPerson', keys: 3, lua: HIGHEST };
 const READ_ALL: Script = { name: 'watermarkReadAll', keys: 4, lua: HIGHEST };
 
 /** The keys of all that {@link WatermarkStore.read} looks at; in two slots. */
@@ -88,10 +90,12 @@ export class RedisWatermarks implements WatermarkStore {
 
   async read(clientUid: string, subject: string | undefined): Promise<number> {
     const ofClient = clientWatermarks(this.#keys, clientUid);
-    if (subject === undefined) return this.#highest(READ_PAIR, ofClient);
+    if (subject === undefined) return this.#highest(READ_CLIENT, ofClient);
     const ofPerson = this.#keys.personWatermarks(clientUid, subject);
     if (this.#connection.crossesSlots) return this.#highest(READ_ALL, [...ofClient, ...ofPerson]);
-    return Math.max(...(await Promise.all([ofClient, ofPerson].map((keys) => this.#highest(READ_PAIR, keys)))));
+    const besidePerson = this.#keys.globalWatermark(this.#keys.shardOfKey(ofPerson[0]));
+    const highest = [this.#highest(READ_CLIENT, ofClient), this.#highest(READ_PERSON, [...ofPerson, besidePerson])];
+    return Math.max(...(await Promise.all(highest)));
   }
 
   async #highest(script: Script, keys: readonly string[]): Promise<number> {

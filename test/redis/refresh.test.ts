@@ -25,9 +25,9 @@ import { describeRedis, startCluster, startRedis } from './servers.ts';
 
 /** Where the slots of keys do not matter. */
 const ONE_SCRIPT = { refresh: ['grantRotateAndLook'], redemption: ['grantRedeemAndLook'], look: ['watermarkReadAll'] };
-const PAIRS = ['watermarkReadPair', 'watermarkReadPair'];
+const BOTH = ['watermarkReadClient', 'watermarkReadPerson'];
 const IN_A_CLUSTER = {
-  ...{ refresh: [...PAIRS, 'grantRotate', ...PAIRS], redemption: ['grantRedeem', ...PAIRS] },
+  ...{ refresh: [...BOTH, 'grantRotate', ...BOTH], redemption: ['grantRedeem', ...BOTH] },
   look: [],
 };
 

@@ -5,9 +5,12 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { StoreUnavailableError } from '../../src/oauth/error.ts';
 import type { ManagedConnection } from '../../src/redis/connection.ts';
 import { RedisKeys } from '../../src/redis/keys.ts';
+import { slotOf } from '../../src/redis/slot.ts';
+import { redisStores } from '../../src/redis/stores.ts';
 import { RedisWatermarks } from '../../src/redis/watermarks.ts';
+import { redeemed, rotateRequest } from '../contracts/sample-grants.ts';
 import { connectTo } from './connect.ts';
-import { describeRedis, type RedisServer, startRedis } from './servers.ts';
+import { describeRedis, type RedisServer, startCluster, startRedis } from './servers.ts';
 
 const CLIENTS = Array.from({ length: 100 }, (_, index) => `uid-${index}`);
 
@@ -30,5 +33,32 @@ describeRedis('the global watermark', () => {
     await server.command('FLUSHALL');
     await connection.reassert('all');
     for (const uid of CLIENTS) expect(await watermarks.read(uid, undefined)).toBe(1234);
+  });
+});
+
+describeRedis('the global watermark of a Cluster', () => {
+  it('ends a family, whatever other primary than that of the family is emptied, that of the client included', async () => {
+    const cluster = await startCluster();
+    const connection = await connectTo(cluster);
+    try {
+      const keys = new RedisKeys('grantry:');
+      const { grants, watermarks } = redisStores({ connection, keys });
+      const grant = await redeemed(grants);
+      const { createdAt } = (await grants.read(grant.grantId))?.grant ?? { createdAt: Number.NaN };
+      await watermarks.raise({ kind: 'global' }, createdAt);
+      const holders = async (key: string) => {
+        const count = (each: RedisServer) => each.command('CLUSTER', 'COUNTKEYSINSLOT', slotOf(key));
+        return (await Promise.all(cluster.primaries.map(count))).map((keysThere) => Number(keysThere) > 0);
+      };
+      const ofFamily = await holders(keys.grant(grant.grantId));
+      expect(await holders(keys.clientWatermark(grant.clientUid))).not.toEqual(ofFamily);
+      const others = cluster.primaries.filter((_, index) => !ofFamily[index]);
+      await Promise.all(others.map((primary) => primary.command('FLUSHALL')));
+      const answer = await grants.rotate(rotateRequest(grant, 0, { revokedBefore: 0 }));
+      expect(answer).toEqual({ outcome: 'ended' });
+    } finally {
+      await connection.close();
+      await cluster.stop();
+    }
   });
 });
