@@ -58,6 +58,11 @@ export class Joining {
     return this.isJoined && this.#watch?.hasSeen(shard) === true;
   }
 
+  /** How many shards may not be served yet. */
+  get closedShards(): number {
+    return SHARDS.filter((shard) => !this.admits(shard)).length;
+  }
+
   /**
    * Joins now or, where Redis is away and `onFatal` is given, as soon as it can; what can be reached of a Cluster is enough
    * then, if the issuer is in it.
@@ -66,13 +71,13 @@ export class Joining {
    * @throws StartError with what is wrong and how to mend it
    */
   async begin(onFatal?: (error: StartError) => void): Promise<string> {
-    const { connection, redis, issuer, log } = this.#parts;
+    const { connection, issuer, log } = this.#parts;
     try {
       if (onFatal === undefined) await connection.ready(PATIENCE);
       const isWhole = await this.#join(PATIENCE);
       if (onFatal !== undefined && !isWhole) void this.#later(onFatal);
     } catch (error) {
-      const fault = startError(redis, error);
+      const fault = this.#startError(error);
       if (onFatal === undefined || !mayPass(error)) throw fault;
       log.warn(`redis: ${fault.message}`);
       void this.#later(onFatal);
@@ -95,7 +100,7 @@ export class Joining {
         this.#parts.log.info('redis: reached');
         return;
       } catch (error) {
-        const fault = startError(this.#parts.redis, error);
+        const fault = this.#startError(error);
         if (!mayPass(error)) return onFatal(fault);
       }
     }
@@ -113,8 +118,8 @@ export class Joining {
     await this.#watchOver(agreed);
     this.#agreed = agreed;
     if (!isWhole) {
-      const reached = [...this.#checked];
-      log.warn({ reached }, 'redis: only these primaries are there; what the others have is answered 503 meanwhile');
+      const away = connection.primaries.flatMap(({ name, isUp }) => (isUp ? [] : name));
+      log.warn({ away }, 'redis: these primaries are away; what they have is answered 503 meanwhile');
     }
     return isWhole;
   }
@@ -145,19 +150,20 @@ export class Joining {
     for (const { reason, message } of findings) log.warn({ reason }, `redis: ${message}`);
     this.#findings.push(...findings);
   }
+
+  /** What a person is told. @throws what is nobody's fault but ours */
+  #startError(error: unknown): StartError {
+    const { connection, redis } = this.#parts;
+    if (error instanceof StartError) return error;
+    if (error instanceof IssuerConflictError) return new StartError(error.message, 2);
+    if (error instanceof StoreUnavailableError) return unreachable(redis, connection.primaries, error.cause);
+    throw error;
+  }
 }
 
 /** Whether waiting can help: a Redis that is away comes back. */
 function mayPass(error: unknown): boolean {
   return error instanceof StoreUnavailableError;
-}
-
-/** What a person is told. @throws what is nobody's fault but ours */
-function startError(redis: RedisSettings, error: unknown): StartError {
-  if (error instanceof StartError) return error;
-  if (error instanceof IssuerConflictError) return new StartError(error.message, 2);
-  if (error instanceof StoreUnavailableError) return unreachable(redis, error.cause);
-  throw error;
 }
 
 function logEvent(log: Logger, event: ShardEvent): void {

@@ -1,5 +1,7 @@
-// What a person is told when Redis cannot be used at the start: the variable, what is wrong, and how to mend it.
+// What a person is told when Redis cannot be used: at the start the variable, what is wrong, and how to mend it; later
+// which part of it is away.
 
+import type { ManagedConnection } from '../redis/connection.ts';
 import { NO_SENTINEL } from '../redis/primary-connector.ts';
 import type { RedisTarget } from '../redis/redis-url.ts';
 import type { RedisSettings } from './redis-config.ts';
@@ -19,9 +21,18 @@ export function describeTarget(target: RedisTarget): string {
   }
 }
 
-/** Why Redis could not be reached. @param cause what the connection last failed with */
-export function unreachable(redis: RedisSettings, cause: unknown): StartError {
-  const place = describeTarget(redis.target);
+type Primaries = ManagedConnection['primaries'];
+
+/** The primaries that are away while others of the Cluster answer, for people; undefined where none or all are. */
+export function describeAwayPart(primaries: Primaries): string | undefined {
+  const away = primaries.filter(({ isUp }) => !isUp);
+  if (away.length === 0 || away.length === primaries.length) return undefined;
+  return `${away.map(({ name }) => name).join(', ')} of the Cluster`;
+}
+
+/** Why Redis could not be reached, or which of its primaries. @param cause what the connection last failed with */
+export function unreachable(redis: RedisSettings, primaries: Primaries, cause: unknown): StartError {
+  const place = describeAwayPart(primaries) ?? describeTarget(redis.target);
   return new StartError(sentence(redis, place, reasons(cause)), 1);
 }
 

@@ -7,13 +7,14 @@ import type { ReadinessCheck } from '../http/admin.ts';
 import type { StoreProbe } from '../http/metrics.ts';
 import type { Stores } from '../oauth/ports.ts';
 import type { RedisCredentials } from '../redis/clients.ts';
-import { connectRedis } from '../redis/connection.ts';
+import { connectRedis, type ManagedConnection } from '../redis/connection.ts';
 import { GuardedConnection } from '../redis/guarded-connection.ts';
 import { RedisKeys } from '../redis/keys.ts';
+import type { RedisTarget } from '../redis/redis-url.ts';
 import { redisStores } from '../redis/stores.ts';
 import { Joining } from './joining.ts';
 import type { RedisSettings } from './redis-config.ts';
-import { describeTarget } from './redis-fault.ts';
+import { describeAwayPart, describeTarget } from './redis-fault.ts';
 import { StartError } from './start-error.ts';
 
 export interface RedisStateOptions {
@@ -75,17 +76,25 @@ export async function openRedisState({ redis, issuer, log, onFatal }: RedisState
     },
     readiness: {
       name: 'redis',
-      fault: () => {
-        if (connection.isUp && joining.isJoined) return undefined;
-        const place = describeTarget(redis.target);
-        const fault = connection.isUp
-          ? `not joined: whose state ${place} holds is not known yet`
-          : `away: ${place} does not answer`;
-        return `${fault}; what needs state is answered 503, all else is served`;
-      },
+      fault: () => readinessFault(connection, joining, redis.target),
       required: false,
     },
   };
+}
+
+/** What is not well, and what it costs. */
+function readinessFault(connection: ManagedConnection, joining: Joining, target: RedisTarget): string | undefined {
+  const place = describeTarget(target);
+  const awayPart = describeAwayPart(connection.primaries);
+  const cost = (what: string) => `what ${what} is answered 503, all else is served`;
+  if (awayPart !== undefined) {
+    return `away in part: ${awayPart} does not answer; ${cost(joining.isJoined ? 'lies there' : 'needs state')}`;
+  }
+  if (!connection.isUp) return `away: ${place} does not answer; ${cost('needs state')}`;
+  if (!joining.isJoined) return `not joined: whose state ${place} holds is not known yet; ${cost('needs state')}`;
+  const closed = joining.closedShards;
+  if (closed > 0) return `joined in part: ${closed} shards were not looked at yet; ${cost('lies there')}`;
+  return undefined;
 }
 
 /** Reads the files. @throws StartError, at the first call: the connection keeps what it had when a later one fails */

@@ -59,6 +59,8 @@ export interface Reassertment {
 export interface ManagedConnection extends RedisConnection {
   /** Whether every primary takes requests now: for `/readyz` and the metric. */
   readonly isUp: boolean;
+  /** Every primary that is known, by `host:port` or what Sentinels call it, and whether it takes requests now. */
+  readonly primaries: readonly { readonly name: string; readonly isUp: boolean }[];
   /** Resolves when every primary takes requests. @throws StoreUnavailableError after `limit` ms; its cause is the last fault */
   ready(limit: number): Promise<void>;
   /** Asks every primary that takes requests for its INFO. @throws StoreUnavailableError also where none does */
@@ -133,9 +135,12 @@ class Connection implements ManagedConnection {
     });
   }
 
+  get primaries(): readonly ServerLink[] {
+    return this.#servers.primaries();
+  }
+
   get isUp(): boolean {
-    const primaries = this.#servers.primaries();
-    return primaries.length > 0 && primaries.every((link) => link.isUp);
+    return this.primaries.length > 0 && this.primaries.every((link) => link.isUp);
   }
 
   run(action: Script | PlainRead, keys: readonly string[], args: Arguments): Promise<unknown> {
@@ -183,7 +188,7 @@ class Connection implements ManagedConnection {
   }
 
   async info(): Promise<readonly ServerInfo[]> {
-    const all = this.#servers.primaries();
+    const all = this.primaries;
     const up = all.filter((link) => link.isUp);
     if (all.length === 0) throw new StoreUnavailableError('info', this.#servers.lastError());
     try {

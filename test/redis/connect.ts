@@ -41,6 +41,7 @@ export function methodsOf(real: ManagedConnection): ManagedConnection {
   return {
     crossesSlots: real.crossesSlots,
     isUp: real.isUp,
+    primaries: real.primaries,
     run: (script, of, args) => real.run(script, of, args),
     runDurably: (script, of, args) => real.runDurably(script, of, args),
     remember: (script, of, args) => real.remember(script, of, args),

@@ -152,6 +152,11 @@ describeRedis('a server that starts while a primary of a Cluster is away', () =>
     const read = (shard: string) => primary(owner).command('GET', keys.globalWatermark(shard));
     return Math.min(...(await Promise.all(shardsOf(owner).map(read))).map(Number));
   };
+  /** What people are told names this primary and no other. */
+  function expectOnly(owner: number, told: string | undefined): void {
+    const named = cluster.primaries.map(({ port }) => told?.includes(`127.0.0.1:${port}`));
+    expect(named).toEqual(cluster.primaries.map((_, index) => index === owner));
+  }
   const markersOf = async (owner: number): Promise<number> => {
     const count = (shard: string) => primary(owner).command('EXISTS', keys.marker(shard));
     return (await Promise.all(shardsOf(owner).map(count))).filter((found) => found === 1).length;
@@ -174,7 +179,7 @@ describeRedis('a server that starts while a primary of a Cluster is away', () =>
     await primary(away).kill();
     const state = await open(OURS);
     expect(await asked(state, away)).toBe('not_joined');
-    expect(state.readiness.fault()).toContain('away');
+    expectOnly(away, state.readiness.fault());
     const before = Date.now();
     await primary(away).start();
     await until('it is served', async () => (await asked(state, away)) === 'fresh');
@@ -183,6 +188,28 @@ describeRedis('a server that starts while a primary of a Cluster is away', () =>
     expect(await globalWatermarks(withIssuer)).toBeGreaterThanOrEqual(before);
     await until('it is told', () => lines.join('').includes('redis: reached'));
     expect(state.readiness.fault()).toBeUndefined();
+  });
+
+  it('says that a part of it is not looked at yet, as long as it cannot be', async () => {
+    await left();
+    await primary(away).command('CONFIG', 'SET', 'maxmemory', 1);
+    await primary(away).command('CONFIG', 'REWRITE');
+    await primary(away).kill();
+    const state = await open(OURS);
+    await primary(away).start();
+    const { length } = shardsOf(away);
+    await until('it is told', () => state.readiness.fault()?.startsWith(`joined in part: ${length} shards`) === true);
+    expect(await asked(state, away)).toBe('not_joined');
+    await primary(away).command('CONFIG', 'SET', 'maxmemory', 0);
+    await until('all is well', () => state.readiness.fault() === undefined);
+    expect(await asked(state, away)).toBe('fresh');
+  });
+
+  it('calls all of it away, and not a part, where nothing answers', async () => {
+    await left();
+    for (const server of cluster.primaries) await server.kill();
+    const state = await open(OURS);
+    expect(state.readiness.fault()).toMatch(/^away: the Cluster at /);
   });
 
   it('ends at once when the state is that of another issuer', async () => {
@@ -197,6 +224,11 @@ describeRedis('a server that starts while a primary of a Cluster is away', () =>
     await primary(third).command('FLUSHALL');
     const state = await open(OURS);
     expect([await asked(state, away), await asked(state, third)]).toEqual(['not_joined', 'not_joined']);
+    expectOnly(
+      withIssuer,
+      lines.find((line) => line.includes('no Redis answers')),
+    );
+    expectOnly(withIssuer, state.readiness.fault());
     await new Promise((resolve) => setTimeout(resolve, 2500));
     expect(await primary(third).command('DBSIZE')).toBe(0);
     await primary(withIssuer).start();
