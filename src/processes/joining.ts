@@ -169,7 +169,7 @@ function mayPass(error: unknown): boolean {
 function logEvent(log: Logger, event: ShardEvent): void {
   switch (event.kind) {
     case 'found_empty':
-      // Nobody can tell a new Redis from an emptied one at the first look; later there is no doubt.
+      // Nobody can tell a new Redis from one that was emptied while nobody was there; in all else there is no doubt.
       if (event.isFirstLook) log.info({ shards: event.shards }, 'redis: nothing of this deployment was there yet');
       else log.error({ shards: event.shards }, 'redis: state was lost; everything issued before is void');
       return;

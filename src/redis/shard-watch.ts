@@ -100,7 +100,7 @@ export class ShardWatch {
     const seen = groups.flat();
     const lost = new Set(seen.filter((shard) => this.#known.isLost(shard)));
     const look = { groups, seen, lost, errors: failed.map(({ error }) => error) };
-    if (seen.length === 0) throw look.errors[0];
+    if (seen.length === 0 || this.#cannotTell(look)) throw look.errors[0];
     await this.#reassert(look);
     const raisedTo = lost.size > 0 ? await this.#restore(look) : undefined;
     await this.#raise(look, raisedTo);
@@ -108,6 +108,14 @@ export class ShardWatch {
     for (const shard of seen) if (!lost.has(shard)) this.#known.learn(shard);
     if (look.errors.length > 0) throw look.errors[0];
     return raisedTo;
+  }
+
+  /**
+   * Whether this may be a new deployment, or one of which all that is left is away: only all shards together can tell. Nothing
+   * was seen before, so nothing is served meanwhile.
+   */
+  #cannotTell({ seen, errors }: Look): boolean {
+    return this.#known.isEmpty && errors.length > 0 && seen.every(({ marker }) => marker === undefined);
   }
 
   async #reassert({ seen, lost, errors }: Look): Promise<void> {

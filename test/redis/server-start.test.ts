@@ -212,6 +212,35 @@ describeRedis('a server that starts while a primary of a Cluster is away', () =>
     expect(state.readiness.fault()).toMatch(/^away: the Cluster at /);
   });
 
+  const NEW = 'nothing of this deployment was there yet';
+  const LOST = 'state was lost';
+
+  it('begins a new deployment once every shard was seen, and takes none of them for emptied', async () => {
+    await primary(away).kill();
+    const state = await open(OURS);
+    expect([await asked(state, withIssuer), await asked(state, third)]).toEqual(['not_joined', 'not_joined']);
+    await primary(away).start();
+    await until('it has joined', () => lines.join('').includes('redis: reached'));
+    for (const owner of [withIssuer, away, third]) expect(await asked(state, owner)).toBe('fresh');
+    expect([NEW, LOST].map((told) => lines.join('').includes(told))).toEqual([true, false]);
+  });
+
+  it('takes no deployment for a new one of which only the part that is away has anything left', async () => {
+    await primary(away).command('CONFIG', 'SET', 'appendonly', 'yes');
+    await primary(away).command('CONFIG', 'REWRITE');
+    await left();
+    await primary(away).kill();
+    for (const owner of [withIssuer, third]) await primary(owner).command('FLUSHALL');
+    lines.length = 0;
+    const state = await open(OURS);
+    expect([await asked(state, withIssuer), await asked(state, third)]).toEqual(['not_joined', 'not_joined']);
+    const before = Date.now();
+    await primary(away).start();
+    await until('it has joined', () => lines.join('').includes('redis: reached'));
+    expect([NEW, LOST].map((told) => lines.join('').includes(told))).toEqual([false, true]);
+    expect(await globalWatermarks(away)).toBeGreaterThanOrEqual(before);
+  });
+
   it('ends at once when the state is that of another issuer', async () => {
     await left();
     await primary(away).kill();
