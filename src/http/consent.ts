@@ -7,7 +7,7 @@ import type { SignedIn } from './browser-session.ts';
 import type { Endpoint, Exchange } from './endpoint.ts';
 import { consentPage } from './pages/consent-page.ts';
 import {
-  accepted,
+  acceptedStill,
   interactionIdOf,
   requireOwnForm,
   resumePath,
@@ -46,7 +46,7 @@ async function open(flow: SignInFlow, { request }: Exchange): Promise<Opened> {
 
 async function ask(flow: SignInFlow, exchange: Exchange): Promise<void> {
   const { signedIn, interaction } = await open(flow, exchange);
-  const check = accepted(flow.authorization.recheck(interaction.request, flow.registry.current), exchange, 302);
+  const check = acceptedStill(flow, exchange, { request: interaction.request, endpoint: 'consent' });
   if (!check) return;
   const { client, request } = check;
   const given = await flow.consents.read(interaction.subject, client.uid);

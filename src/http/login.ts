@@ -6,7 +6,7 @@ import type { ResourceOwner } from '../oauth/ports.ts';
 import type { Endpoint, Exchange } from './endpoint.ts';
 import type { LoginProblem } from './pages/login-page.ts';
 import {
-  accepted,
+  acceptedStill,
   openInteraction,
   requireOwnForm,
   type SignInFlow,
@@ -40,7 +40,7 @@ async function login(flow: SignInFlow, exchange: Exchange): Promise<void> {
   if (!snapshot) throw startAgain('interaction_expired');
 
   // 2. The client may have changed since then
-  const check = accepted(flow.authorization.recheck(snapshot, flow.registry.current), exchange, 303);
+  const check = acceptedStill(flow, exchange, { request: snapshot, endpoint: 'login' });
   if (!check) return;
 
   // 3. The person

@@ -4,7 +4,7 @@
 import { isCovered } from '../oauth/consent.ts';
 import type { Endpoint, Exchange } from './endpoint.ts';
 import {
-  accepted,
+  acceptedStill,
   answerFaultsAtClient,
   interactionIdOf,
   isOutdated,
@@ -33,7 +33,7 @@ async function resume(flow: SignInFlow, exchange: Exchange): Promise<void> {
   if (!interaction) throw startAgain('interaction_unknown');
 
   // 2. The client as it is now
-  const check = accepted(flow.authorization.recheck(interaction.request, flow.registry.current), exchange, 302);
+  const check = acceptedStill(flow, exchange, { request: interaction.request, endpoint: 'resume' });
   if (!check) return;
   answerFaultsAtClient(flow, exchange, check);
   if (interaction.decision === 'deny') {

@@ -10,7 +10,7 @@ import type {
 } from '../oauth/authorization-endpoint.ts';
 import { consentNeeded } from '../oauth/consent.ts';
 import { attributeTo, OAuthError } from '../oauth/error.ts';
-import type { ConsentStore, InteractionStore, Session } from '../oauth/login-stores.ts';
+import type { AuthorizationSnapshot, ConsentStore, InteractionStore, Session } from '../oauth/login-stores.ts';
 import type { Clock, Random, ResourceOwners } from '../oauth/ports.ts';
 import type { RegistryRef } from '../oauth/registry.ts';
 import type { WatermarkStore } from '../oauth/token-stores.ts';
@@ -78,6 +78,24 @@ export function accepted(
   log.reason = check.reason;
   reply.redirect(check.location, redirectStatus);
   return undefined;
+}
+
+/**
+ * Judges a request again that was accepted before. What is refused now, because the client changed meanwhile, is counted
+ * where that was met.
+ * @returns as {@link accepted} @throws as it
+ */
+export function acceptedStill(
+  { authorization, registry, metrics }: SignInFlow,
+  exchange: Exchange,
+  { request, endpoint }: { readonly request: AuthorizationSnapshot; readonly endpoint: 'login' | 'consent' | 'resume' },
+): AcceptedAuthorization | undefined {
+  const check = authorization.recheck(request, registry.current);
+  if (check.kind !== 'accepted') {
+    const error = check.kind === 'redirect' ? check.error : 'invalid_request';
+    metrics.tokenErrors.inc({ endpoint, error, reason: check.reason });
+  }
+  return accepted(check, exchange, exchange.request.method === 'POST' ? 303 : 302);
 }
 
 /**

@@ -420,6 +420,36 @@ describe('between the decision and the way back', () => {
     expect(answerOf(await opened.browser.get(resume)).error).toBe('invalid_scope');
   });
 
+  it('what is refused because the client changed is counted by its reason, where that was met', async () => {
+    const world = await aWorld();
+    const browser = world.browser();
+    const page = await browser.get(world.authorizePath());
+    const narrower = [{ ...WEB, scopes: ['shop/write'], defaultScopes: [] }];
+    world.setClients(narrower);
+    const fields = {
+      username: 'alice',
+      password: PASSWORD,
+      csrf: hidden(page, 'csrf'),
+      request: hidden(page, 'request'),
+    };
+    expect(answerOf(await browser.post('/login', fields)).error).toBe('invalid_scope');
+    world.setClients([WEB]);
+    const { location: path = '' } = await signIn(browser, await browser.get(world.authorizePath()));
+    const { location: resume = '' } = await decide({ browser, path, page: await browser.get(path) }, 'allow');
+    world.setClients(narrower);
+    expect(answerOf(await browser.get(path)).error).toBe('invalid_scope');
+    world.setClients([]);
+    expect((await browser.get(path)).status).toBe(400);
+    expect((await browser.get(resume)).status).toBe(400);
+    const counted = (await world.metrics()).match(/(?<=^grantry_token_errors_total)\{.*/gm) ?? [];
+    expect(counted.sort()).toEqual([
+      '{endpoint="consent",error="invalid_request",reason="client_gone"} 1',
+      '{endpoint="consent",error="invalid_scope",reason="scope_not_registered"} 1',
+      '{endpoint="login",error="invalid_scope",reason="scope_not_registered"} 1',
+      '{endpoint="resume",error="invalid_request",reason="client_gone"} 1',
+    ]);
+  });
+
   it('a person who is disabled gives nothing', async () => {
     const { opened, resume } = await decided();
     opened.world.setDisabled(['alice']);
