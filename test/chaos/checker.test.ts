@@ -6,7 +6,8 @@ import type { AlertSeen, Fault, Operation, Seen } from './history.ts';
 
 /** An operation that takes from `begin` to 10 ms later, about a family whose code was redeemed at 20. */
 function operation(begin: number, kind: Operation['kind'], seen: Seen, more: Partial<Operation> = {}): Operation {
-  const shared = { grantId: '007.family', replica: 'replica 1', generation: undefined, intent: 'honest' } as const;
+  const nothing = { replica: 'replica 1', generation: undefined, intent: 'honest' } as const;
+  const shared = { ...nothing, grantId: '007.family', shards: ['007', '042'] };
   return { ...shared, kind, begin, end: begin + 10, given: kind === 'redeem' ? 5 : 20, seen, ...more };
 }
 
@@ -219,6 +220,18 @@ describe('a blind replica', () => {
     expect(promises([REDEEMED, operation(40, 'introspect', unavailable)], blind)).toEqual([]);
     expect(promises([REDEEMED, operation(25, 'introspect', active)], blind)).toEqual([]);
     expect(promises([REDEEMED, operation(85, 'introspect', active)], blind)).toEqual([]);
+  });
+
+  it('of a part of Redis may not call anything active that is in it, or that something in it may have ended', () => {
+    const among = [REDEEMED, operation(40, 'introspect', active)];
+    const blindTo = (...shards: readonly string[]) => [
+      fault(30, 100, { blind: { from: 30, to: 90, shards: new Set(shards) } }),
+    ];
+    expect(promises(among, blindTo('006', '007'))).toEqual(['nothing is active while blind']);
+    expect(promises(among, blindTo('042'))).toEqual(['nothing is active while blind']);
+    expect(promises(among, blindTo('006', '041'))).toEqual([]);
+    const refresh = operation(40, 'refresh', granted(1), { generation: 0 });
+    expect(promises([REDEEMED, refresh], blindTo('042'))).toEqual(['nothing is active while blind']);
   });
 });
 

@@ -46,6 +46,14 @@ export function checkHistory(history: History): readonly Violation[] {
   ];
 }
 
+/** Whether all of this happened while something could not be known that its answer depends on. */
+export function isBlind({ begin, end, shards }: Operation, faults: readonly Fault[]): boolean {
+  return faults.some(({ blind }) => {
+    if (blind === undefined || begin < blind.from || blind.to < end) return false;
+    return blind.shards === undefined || shards.some((shard) => blind.shards?.has(shard));
+  });
+}
+
 type Found = Omit<Violation, 'grantId'>;
 
 class GrantHistory {
@@ -79,10 +87,9 @@ class GrantHistory {
 
   #aliveWrongly(operation: Operation): readonly Found[] {
     const found: Found[] = [];
-    const isBlind = this.#faults.some(
-      ({ blind }) => blind !== undefined && blind.from <= operation.begin && operation.end <= blind.to,
-    );
-    if (isBlind) found.push({ promise: 'nothing is active while blind', operations: [operation] });
+    if (isBlind(operation, this.#faults)) {
+      found.push({ promise: 'nothing is active while blind', operations: [operation] });
+    }
     const death = this.#operations.find(
       (other) => other.end < operation.begin && this.#isDeath(other) && !this.#mayBeUndone(other, operation),
     );

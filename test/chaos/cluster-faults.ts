@@ -1,12 +1,18 @@
-// What can happen to a Cluster of three primaries with a replica each: always to one of the primaries, the others go on.
+// What can happen to a Cluster of three primaries with a replica each: always to one of the primaries, the others go on. As
+// long as it is away nobody can know what is in its shards.
 
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { SHARDS } from '../../src/oauth/shard.ts';
+import { RedisKeys } from '../../src/redis/keys.ts';
+import { slotOf } from '../../src/redis/slot.ts';
 import { LONG, type RedisCluster, type RedisServer } from '../redis/servers.ts';
 import { until } from '../until.ts';
-import { EVERYTHING, type FaultKind, offsetIn } from './faults.ts';
+import { blindly, EVERYTHING, type FaultKind, offsetIn } from './faults.ts';
 import type { SeededRandom } from './seeded-random.ts';
+
+const KEYS = new RedisKeys('');
 
 /** One primary and its replica as they are now. */
 interface Pair {
@@ -25,44 +31,55 @@ export function faultsOfCluster(cluster: RedisCluster): readonly FaultKind[] {
       name: 'one primary of the Cluster is killed, its replica in step',
       async strike(random) {
         const { primary, replica } = await aPair(nodes, random);
+        const shards = await shardsOf(primary);
         const lostSince = await inStep({ primary, replica });
-        await cluster.setPatience(SHORT);
-        await primary.kill();
-        await until('its replica is promoted', () => isPrimary(replica), LONG);
-        const mended = performance.now();
+        const blind = await blindly(
+          () => primary.kill(),
+          () => sleep(500),
+          shards,
+        );
+        const mended = await promoted(nodes, { primary, replica });
         await primary.start();
         await cluster.setPatience(LONG);
         await whole(nodes);
-        return { lostSince, breaksLogins: true, mended };
+        return { lostSince, breaksLogins: true, blind, mended };
       },
     },
     {
       name: 'one primary of the Cluster is killed, its replica lagging',
       async strike(random) {
         const { primary, replica } = await aPair(nodes, random);
+        const shards = await shardsOf(primary);
         const lostSince = await inStep({ primary, replica });
-        await cluster.setPatience(SHORT);
         replica.pause();
         await primary.command('CLIENT', 'KILL', 'TYPE', 'replica');
         await sleep(random.between(50, 400));
-        await primary.kill();
-        replica.resume();
-        await until('its replica is promoted', () => isPrimary(replica), LONG);
-        const mended = performance.now();
+        const blind = await blindly(
+          () => primary.kill(),
+          () => {
+            replica.resume();
+            return sleep(500);
+          },
+          shards,
+        );
+        const mended = await promoted(nodes, { primary, replica });
         await primary.start();
         await cluster.setPatience(LONG);
         await whole(nodes);
-        return { lostSince, breaksLogins: true, mended };
+        return { lostSince, breaksLogins: true, blind, mended };
       },
     },
     {
       name: 'one primary of the Cluster is stopped for a while',
       async strike(random) {
         const { primary } = await aPair(nodes, random);
-        primary.pause();
-        await sleep(random.between(50, 400));
+        const blind = await blindly(
+          () => primary.pause(),
+          () => sleep(random.between(50, 400)),
+          await shardsOf(primary),
+        );
         primary.resume();
-        return {};
+        return { blind };
       },
     },
     {
@@ -70,13 +87,17 @@ export function faultsOfCluster(cluster: RedisCluster): readonly FaultKind[] {
       async strike(random) {
         const { primary } = await aPair(nodes, random);
         const [, folder] = (await primary.command('CONFIG', 'GET', 'dir')) as [string, string];
-        await primary.kill();
+        const blind = await blindly(
+          () => primary.kill(),
+          () => sleep(random.between(50, 400)),
+          await shardsOf(primary),
+        );
         // What it was sent when it was a replica itself would be an old state, not none.
         rmSync(join(folder, 'dump.rdb'), { force: true });
         await primary.start();
         await cluster.setPatience(LONG);
         await whole(nodes);
-        return { lostSince: EVERYTHING, breaksLogins: true };
+        return { lostSince: EVERYTHING, breaksLogins: true, blind };
       },
     },
   ];
@@ -97,6 +118,23 @@ async function pairsOf(nodes: readonly RedisServer[]): Promise<readonly Pair[]> 
     const primary = nodes.find((node) => String(node.port) === port);
     return primary !== undefined && info.includes('master_link_status:up') ? [{ primary, replica }] : [];
   });
+}
+
+/** The shards whose keys a primary has. */
+async function shardsOf(primary: RedisServer): Promise<ReadonlySet<string>> {
+  const ranges = (await primary.command('CLUSTER', 'SLOTS')) as [first: number, last: number, [string, number]][];
+  const own = ranges.filter(([, , [, port]]) => port === primary.port);
+  const isOwn = (slot: number) => own.some(([first, last]) => first <= slot && slot <= last);
+  return new Set(SHARDS.filter((shard) => isOwn(slotOf(KEYS.marker(shard)))));
+}
+
+/** Lets the others replace a primary that is gone, and waits until they have. @returns when that was */
+async function promoted(nodes: readonly RedisServer[], { primary, replica }: Pair): Promise<number> {
+  for (const node of nodes) {
+    if (node !== primary) await node.command('CONFIG', 'SET', 'cluster-node-timeout', SHORT);
+  }
+  await until('its replica is promoted', () => isPrimary(replica), LONG);
+  return performance.now();
 }
 
 async function isPrimary(node: RedisServer): Promise<boolean> {

@@ -3,7 +3,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Replica } from '../redis/replicas.ts';
-import type { Fault } from './history.ts';
+import type { Blindness, Fault } from './history.ts';
 import type { SeededRandom } from './seeded-random.ts';
 
 /** What a fault may have cost; what is left out is nothing. */
@@ -21,16 +21,20 @@ export interface FaultKind {
 /** What was answered before may be lost as well. */
 export const EVERYTHING = Number.NEGATIVE_INFINITY;
 
-/** Runs `work`; nobody can know anything from when `begin` has resolved until it ends. */
+/**
+ * Runs `work`; nobody can know anything from when `begin` has resolved until it ends.
+ * @param shards where only that is meant which is in these
+ */
 export async function blindly(
   begin: () => Promise<void> | void,
   work: () => Promise<unknown>,
-): Promise<Fault['blind']> {
+  shards?: ReadonlySet<string>,
+): Promise<Blindness> {
   await begin();
   // What was on its way may still arrive.
   const from = performance.now() + 20;
   await work();
-  return { from, to: performance.now() };
+  return { from, to: performance.now(), ...(shards && { shards }) };
 }
 
 /** What happens to the replicas of grantry themselves. */

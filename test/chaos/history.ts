@@ -30,11 +30,20 @@ export interface Operation {
    * to kills the family. `honest`: everything else, retries of a refresh included.
    */
   readonly intent: 'honest' | 'misuse';
+  /** What it cannot be answered without: the shards of the grant, of its client, and of the mark that revokes a JWT. */
+  readonly shards: readonly string[];
   /** When what is presented had been given to the client. */
   readonly given: number;
   readonly begin: number;
   readonly end: number;
   readonly seen: Seen;
+}
+
+/** While nobody could know what is in these shards; in any, where none are named. */
+export interface Blindness {
+  readonly from: number;
+  readonly to: number;
+  readonly shards?: ReadonlySet<string>;
 }
 
 /** Something that was done to Redis or to a replica. */
@@ -49,8 +58,7 @@ export interface Fault {
   readonly back: { readonly until: number; readonly from: number } | undefined;
   /** Codes issued before or meanwhile may be gone: another history has begun. */
   readonly breaksLogins: boolean;
-  /** While nobody could know whether a token is alive. */
-  readonly blind: { readonly from: number; readonly to: number } | undefined;
+  readonly blind: Blindness | undefined;
   /** A replica died: what it had raised may be told again by another one. */
   readonly killsReplica: boolean;
 }

@@ -4,6 +4,7 @@
 import { randomInt } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import { endProcesses } from '../processes/grantry-process.ts';
+import { isBlind } from './checker.ts';
 import type { Fault, Operation } from './history.ts';
 import { narrate } from './narration.ts';
 import { type ActReport, GROUNDS, type RoundReport, runAct } from './rounds.ts';
@@ -99,6 +100,8 @@ function printTable(all: readonly ActReport[]): void {
   const alerts = all.reduce((sum, report) => sum + report.alerts, 0);
   const grants = new Set(operations.map(({ grantId }) => grantId)).size;
   console.log(`\n${operations.length} requests about ${grants} grants, ${alerts} alerts`);
+  const blind = all.flatMap((report) => report.operations.filter((each) => isBlind(each, report.faults)));
+  console.log(`asked and answered while nobody could know: ${blind.length}`);
   console.log(`unavailable outside of any fault: ${outside.length}`);
 }
 

@@ -2,13 +2,16 @@
 // Everything they ask and see goes into the history.
 
 import { setTimeout as sleep } from 'node:timers/promises';
+import { RedisKeys } from '../../src/redis/keys.ts';
 import {
   type ClientAnswer,
   type ClientName,
   grantIdOf,
+  PEOPLE,
   type Replica,
   redemption,
   refreshing,
+  uidOf,
 } from '../redis/replicas.ts';
 import type { Operation, Seen } from './history.ts';
 import type { SeededRandom } from './seeded-random.ts';
@@ -30,9 +33,13 @@ interface Family {
 }
 
 type Asked = Pick<Operation, 'kind' | 'generation' | 'intent' | 'given'> & {
+  /** Of what has to be looked at beside the grant and its client. */
+  readonly shard?: string;
   readonly path: string;
   readonly form: Readonly<Record<string, string>>;
 };
+
+const KEYS = new RedisKeys('');
 
 /** The most families at a time, and how many clients use them. */
 const MOST_FAMILIES = 30;
@@ -107,7 +114,7 @@ export class Traffic {
 
   async #begin(random: SeededRandom): Promise<void> {
     const client = random.pick(['jwt', 'opaque'] as const);
-    const code = await random.pick(this.#replicas).issueCode(client);
+    const code = await random.pick(this.#replicas).issueCode(client, random.pick(PEOPLE));
     if (code === undefined) return;
     const given = performance.now();
     const family: Family = {
@@ -188,17 +195,19 @@ export class Traffic {
     const asked = { kind: 'introspect', generation: undefined, intent: 'honest' } as const;
     // An opaque token is a record of its own; a JWT lives as long as its family.
     const depends = family.client === 'opaque' ? given : family.begun;
-    await this.#ask(family, random, { ...asked, given: depends, path: '/introspect', form: { token } });
+    const shard = family.client === 'jwt' ? { shard: shardOfMark(token) } : {};
+    await this.#ask(family, random, { ...asked, ...shard, given: depends, path: '/introspect', form: { token } });
   }
 
   async #ask(family: Family, random: SeededRandom, asked: Asked): Promise<{ seen: Seen; body: ClientAnswer['body'] }> {
-    const { path, form, ...operation } = asked;
+    const { path, form, shard, ...operation } = asked;
     const replica = random.pick(this.#replicas);
     const begin = performance.now();
     const answer = await replica.post(family.client, path, form);
     const seen = read(asked.kind, answer);
-    const { grantId } = family;
-    this.#record({ ...operation, grantId, replica: replica.name, begin, end: performance.now(), seen });
+    const { grantId, client } = family;
+    const shards = [grantId.slice(0, 3), KEYS.shardOfClient(uidOf(client)), ...(shard === undefined ? [] : [shard])];
+    this.#record({ ...operation, grantId, replica: replica.name, shards, begin, end: performance.now(), seen });
     return { seen, body: answer.body };
   }
 
@@ -206,6 +215,12 @@ export class Traffic {
     family.refreshTokens[generation] = String(refresh_token);
     family.accessTokens.push({ token: String(access_token), given: performance.now() });
   }
+}
+
+/** Where it is marked that this JWT was revoked. */
+function shardOfMark(token: string): string {
+  const { jti } = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) as { jti: string };
+  return KEYS.shardOfKey(KEYS.revokedToken(jti));
 }
 
 function read(kind: Operation['kind'], { status, body }: ClientAnswer): Seen {

@@ -3,6 +3,7 @@
 // While one act is played, the servers of the next are started, and the last one's alerts are waited for.
 
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { isBlind } from '../chaos/checker.ts';
 import { narrate } from '../chaos/narration.ts';
 import { type ActReport, type StartedAct, startAct } from '../chaos/rounds.ts';
 import { endProcesses } from '../processes/grantry-process.ts';
@@ -73,6 +74,7 @@ function started(index: number): Promise<StartedAct> | undefined {
 
 describeRedis('whatever happens to Redis, two replicas of grantry', () => {
   const answers = new Set<string>();
+  const askedBlindly = new Set<string>();
   const judged: Promise<ActReport>[] = [];
   let next: Promise<StartedAct> | undefined;
   beforeAll(() => {
@@ -87,7 +89,7 @@ describeRedis('whatever happens to Redis, two replicas of grantry', () => {
   it.for(ACTS.map((act, index) => ({ ...act, index })))(
     'keep every promise to their clients: $ground',
     { timeout: 240_000 },
-    async ({ faults, index }) => {
+    async ({ ground, faults, index }) => {
       const act = await next;
       if (act === undefined) throw new Error('the act was not started');
       next = started(index + 1);
@@ -100,6 +102,7 @@ describeRedis('whatever happens to Redis, two replicas of grantry', () => {
         const own = new Set(report.operations.map(({ kind, seen }) => `${kind} ${seen.kind}`));
         for (const seen of ['redeem granted', 'refresh granted', 'introspect active']) expect(own).toContain(seen);
         for (const seen of own) answers.add(seen);
+        if (report.operations.some((each) => isBlind(each, report.faults))) askedBlindly.add(ground);
       } finally {
         judged.push(act.judge(BEGUN + ALERTS).finally(() => act.stop()));
       }
@@ -112,5 +115,7 @@ describeRedis('whatever happens to Redis, two replicas of grantry', () => {
 
   it('said so while they could not reach it', () => {
     for (const seen of ['refresh unavailable', 'introspect unavailable']) expect(answers).toContain(seen);
+    // A Cluster is never away as a whole.
+    expect(askedBlindly).toContain('cluster');
   });
 });

@@ -1,4 +1,4 @@
-// Replicas of the real program: `grantry dev` several times on one folder of manifests and one Redis, a person who is signed
+// Replicas of the real program: `grantry dev` several times on one folder of manifests and one Redis, people who are signed
 // in at all of them, and what a client can ask of each.
 
 import { hash } from 'node:crypto';
@@ -13,7 +13,12 @@ import { GrantryProcess } from '../processes/grantry-process.ts';
 
 const VERIFIER = 'verifier'.repeat(6);
 const CALLBACK = 'https://shop.example/cb';
-const PERSON = { username: 'person', password: 'the password of a person', decision: 'allow' } as const;
+/** Who can sign in: in a Cluster of three equal parts, what each of them has is in another one. */
+export const PEOPLE = ['ann', 'nina', 'carol'] as const;
+
+export type PersonName = (typeof PEOPLE)[number];
+
+const PASSWORD = 'the password of a person';
 
 /** Clients: all confidential, allowed to skip the consent page; they differ in their tokens and in the grace. */
 export type ClientName = 'jwt' | 'opaque' | 'graceless' | 'shortgrace' | 'twosecondgrace' | 'longgrace';
@@ -42,7 +47,7 @@ function manifest(name: ClientName): string {
   return `---
 apiVersion: grantry.dev/v1alpha1
 kind: OAuthClient
-metadata: {name: ${name}}
+metadata: {name: ${name}, uid: ${uidOf(name)}}
 spec:
   grantTypes: [authorization_code, refresh_token]
   auth: {method: client_secret_basic, clientSecret: {source: Generate}}
@@ -52,6 +57,11 @@ spec:
   consent: Skip
   tokens: ${TOKENS[name]}
 `;
+}
+
+/** The uid of a client, by which Redis knows it. */
+export function uidOf(name: ClientName): string {
+  return `uid-${name}`;
 }
 
 /** What came back: the status is 0 when nothing did. */
@@ -72,8 +82,8 @@ export interface AuditLine {
 export interface Replica {
   readonly name: string;
   post(client: ClientName, path: string, form: Readonly<Record<string, string>>): Promise<ClientAnswer>;
-  /** Has the person ask for a code; undefined when the replica could not give one. */
-  issueCode(client: ClientName): Promise<string | undefined>;
+  /** Has a person ask for a code, the first one unless told; undefined when the replica could not give one. */
+  issueCode(client: ClientName, person?: PersonName): Promise<string | undefined>;
   /** All that this replica has said to the audit stream, in its former lives too. */
   audits(): readonly AuditLine[];
   /** SIGSTOP and SIGCONT. */
@@ -119,7 +129,7 @@ export async function startReplicas(
     await rm(folder, { recursive: true, force: true });
   };
   try {
-    const shared = { folder, environment, requestLimit, cookies: new Map<string, string>() };
+    const shared = { folder, environment, requestLimit, cookies: new Map<PersonName, Map<string, string>>() };
     const issuer = `http://localhost:${await freePort()}`;
     while (all.length < count) {
       const replica = new ReplicaProcess({ ...shared, name: `replica ${all.length + 1}`, issuer });
@@ -141,8 +151,8 @@ interface ReplicaOptions {
   /** Its port is nobody's: browsers go to the replica they mean. */
   readonly issuer: string;
   readonly environment: Readonly<Record<string, string>>;
-  /** The person's, shared by their browsers: a session is good at every replica. */
-  readonly cookies: Map<string, string>;
+  /** Of each person, shared by their browsers: a session is good at every replica. */
+  readonly cookies: Map<PersonName, Map<string, string>>;
   /** How long a client waits for an answer, in milliseconds. */
   readonly requestLimit: number;
 }
@@ -177,7 +187,8 @@ class ReplicaProcess implements Replica {
     const { folder, environment, issuer } = this.#options;
     if (this.#process !== undefined) this.#formerOutputs.push(this.#process.output);
     const settings = { GRANTRY_LOG_FORMAT: 'json', GRANTRY_RATE_LIMITS: 'off', GRANTRY_LOG_LEVEL: 'error' };
-    const flags = ['--port', `${port}`, '--issuer', issuer, '--user', `${PERSON.username}:${PERSON.password}`];
+    const people = PEOPLE.flatMap((person) => ['--user', `${person}:${PASSWORD}`]);
+    const flags = ['--port', `${port}`, '--issuer', issuer, ...people];
     this.#process = new GrantryProcess(['dev', folder, ...flags], { environment: { ...settings, ...environment } });
     await this.#process.printed(/Admin +http:/);
     for (const name of CLIENT_NAMES) {
@@ -203,7 +214,7 @@ class ReplicaProcess implements Replica {
     }
   }
 
-  async issueCode(client: ClientName): Promise<string | undefined> {
+  async issueCode(client: ClientName, person: PersonName = PEOPLE[0]): Promise<string | undefined> {
     const { issuer, cookies } = this.#options;
     const url = new URL(`${issuer}/authorize`);
     url.search = new URLSearchParams({
@@ -211,9 +222,10 @@ class ReplicaProcess implements Replica {
       ...{ code_challenge: s256(VERIFIER), code_challenge_method: 'S256' },
     }).toString();
     const browser = new TestBrowser(this.#address, issuer);
-    for (const [name, value] of cookies) browser.cookies.set(name, value);
-    const back = await answerIn(browser, url, PERSON).catch(() => undefined);
-    for (const [name, value] of browser.cookies) cookies.set(name, value);
+    for (const [name, value] of cookies.get(person) ?? []) browser.cookies.set(name, value);
+    const answers = { username: person, password: PASSWORD, decision: 'allow' } as const;
+    const back = await answerIn(browser, url, answers).catch(() => undefined);
+    cookies.set(person, new Map([...(cookies.get(person) ?? []), ...browser.cookies]));
     return back?.searchParams.get('code') ?? undefined;
   }
 
