@@ -29,7 +29,7 @@ async function resume(flow: SignInFlow, exchange: Exchange): Promise<void> {
   // 1. The interaction, by the session that opened it
   const session = (await flow.sessions.current(request))?.session;
   if (!session) throw startAgain('interaction_not_signed_in');
-  const interaction = await flow.interactions.take(interactionIdOf(request), session.sessionId);
+  const interaction = await flow.taker.take(exchange, interactionIdOf(request), session.sessionId);
   if (!interaction) throw startAgain('interaction_unknown');
 
   // 2. The client as it is now

@@ -17,6 +17,7 @@ import type { WatermarkStore } from '../oauth/token-stores.ts';
 import type { BrowserSessions } from './browser-session.ts';
 import type { Exchange } from './endpoint.ts';
 import { type FormTokens, isOwnForm } from './form-origin.ts';
+import type { InteractionTaker } from './interaction-taker.ts';
 import type { LoginLimiter } from './login-limit.ts';
 import type { Metrics } from './metrics.ts';
 import { type LoginProblem, loginPage } from './pages/login-page.ts';
@@ -39,6 +40,7 @@ export interface SignInFlow {
   readonly loginLimit: LoginLimiter;
   readonly owners: ResourceOwners;
   readonly interactions: InteractionStore;
+  readonly taker: InteractionTaker;
   readonly consents: ConsentStore;
   readonly watermarks: WatermarkStore;
   readonly clock: Clock;

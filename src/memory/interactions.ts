@@ -1,6 +1,11 @@
 // One person's one decision about one request, over a Map of sessions. Only the session that opened an interaction sees it.
 
-import { type Interaction, type InteractionStore, OPEN_INTERACTIONS_PER_SESSION } from '../oauth/login-stores.ts';
+import {
+  type Interaction,
+  type InteractionStore,
+  OPEN_INTERACTIONS_PER_SESSION,
+  type TakingTry,
+} from '../oauth/login-stores.ts';
 import type { Clock } from '../oauth/ports.ts';
 import type { ExpiringMap } from './expiring-map.ts';
 
@@ -8,6 +13,8 @@ import type { ExpiringMap } from './expiring-map.ts';
 interface InteractionRecord {
   readonly interaction: Interaction;
   readonly endsAt: number;
+  /** The try that has taken it. */
+  readonly takenBy?: string;
 }
 
 /** {@link InteractionStore} in this process. */
@@ -23,7 +30,8 @@ export class MemoryInteractions implements InteractionStore {
   async create(interaction: Omit<Interaction, 'decision'>, lifetime: number): Promise<void> {
     const { sessionId } = interaction;
     const opened = { interaction: { ...interaction, decision: undefined }, endsAt: this.#clock.now() + lifetime };
-    this.#keep(sessionId, [...this.#open(sessionId), opened].slice(-OPEN_INTERACTIONS_PER_SESSION));
+    const open = this.#living(sessionId).filter(({ takenBy }) => takenBy === undefined);
+    this.#keep(sessionId, [...open, opened].slice(-OPEN_INTERACTIONS_PER_SESSION));
   }
 
   async read(interactionId: string, sessionId: string): Promise<Interaction | undefined> {
@@ -39,35 +47,42 @@ export class MemoryInteractions implements InteractionStore {
     if (record === undefined) return 'gone';
     const { interaction, endsAt } = record;
     if (interaction.decision !== undefined) return interaction.decision === decision ? 'decided' : 'conflict';
-    const decided = { interaction: { ...interaction, decision }, endsAt };
-    this.#keep(
-      sessionId,
-      this.#open(sessionId).map((other) => (other === record ? decided : other)),
-    );
+    this.#replace(sessionId, record, { interaction: { ...interaction, decision }, endsAt });
     return 'decided';
   }
 
-  async take(interactionId: string, sessionId: string): Promise<Interaction | undefined> {
-    const record = this.#find(interactionId, sessionId);
+  async take(
+    interactionId: string,
+    sessionId: string,
+    { attemptId, after }: TakingTry,
+  ): Promise<Interaction | undefined> {
+    const record = this.#living(sessionId).find(({ interaction }) => interaction.interactionId === interactionId);
     if (record?.interaction.decision === undefined) return undefined;
-    this.#keep(
-      sessionId,
-      this.#open(sessionId).filter((other) => other !== record),
-    );
+    const { takenBy = attemptId } = record;
+    if (takenBy !== attemptId && !after.includes(takenBy)) return undefined;
+    this.#replace(sessionId, record, { ...record, takenBy: attemptId });
     return record.interaction;
   }
 
   #find(interactionId: string, sessionId: string): InteractionRecord | undefined {
-    return this.#open(sessionId).find(({ interaction }) => interaction.interactionId === interactionId);
+    return this.#living(sessionId).find(
+      ({ interaction, takenBy }) => interaction.interactionId === interactionId && takenBy === undefined,
+    );
   }
 
-  #open(sessionId: string): readonly InteractionRecord[] {
+  #replace(sessionId: string, former: InteractionRecord, next: InteractionRecord): void {
+    this.#keep(
+      sessionId,
+      this.#living(sessionId).map((record) => (record === former ? next : record)),
+    );
+  }
+
+  #living(sessionId: string): readonly InteractionRecord[] {
     const now = this.#clock.now();
     return (this.#bySession.get(sessionId) ?? []).filter(({ endsAt }) => endsAt > now);
   }
 
   #keep(sessionId: string, records: readonly InteractionRecord[]): void {
-    if (records.length === 0) this.#bySession.delete(sessionId);
-    else this.#bySession.set(sessionId, records, Math.max(...records.map(({ endsAt }) => endsAt)));
+    this.#bySession.set(sessionId, records, Math.max(...records.map(({ endsAt }) => endsAt)));
   }
 }

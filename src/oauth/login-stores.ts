@@ -47,6 +47,14 @@ export interface Interaction {
 /** So many requests of one session wait for a decision; one person must not fill the store for all others. */
 export const OPEN_INTERACTIONS_PER_SESSION = 20;
 
+/** One try to take an interaction. */
+export interface TakingTry {
+  /** Random, of this try alone. */
+  readonly attemptId: string;
+  /** The tries of the same browser that got no answer: one of them may have taken it. */
+  readonly after: readonly string[];
+}
+
 /** One person's one decision about one request. */
 export interface InteractionStore {
   /** Of more than {@link OPEN_INTERACTIONS_PER_SESSION} of a session the oldest goes. */
@@ -59,8 +67,12 @@ export interface InteractionStore {
     sessionId: string,
     decision: 'allow' | 'deny',
   ): Promise<'decided' | 'conflict' | 'gone'>;
-  /** Takes a decided interaction, once; undefined if it is gone, taken, undecided or another session's. */
-  take(interactionId: string, sessionId: string): Promise<Interaction | undefined>;
+  /**
+   * Takes a decided interaction, once: of a try that got no answer the next one takes it over, and nobody else after that.
+   * Taken, it can no longer be read or decided.
+   * @returns undefined if it is gone, taken by another, undecided or another session's
+   */
+  take(interactionId: string, sessionId: string, by: TakingTry): Promise<Interaction | undefined>;
 }
 
 /**

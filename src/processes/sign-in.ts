@@ -3,6 +3,7 @@
 
 import { BrowserSessions } from '../http/browser-session.ts';
 import { FormTokens } from '../http/form-origin.ts';
+import { InteractionTaker } from '../http/interaction-taker.ts';
 import { LoginLimit, UNLIMITED_LOGINS } from '../http/login-limit.ts';
 import type { Metrics } from '../http/metrics.ts';
 import { SealedRequests } from '../http/sealed-request.ts';
@@ -44,6 +45,7 @@ export function assembleSignIn(options: SignInOptions): SignInFlow {
     formTokens: new FormTokens({ issuer, peppers }),
     loginLimit: rateLimits ? new LoginLimit(stores.rateLimits) : UNLIMITED_LOGINS,
     interactions: stores.interactions,
+    taker: new InteractionTaker({ issuer, interactions: stores.interactions, random }),
     consents: stores.consents,
     watermarks: stores.watermarks,
   };

@@ -1,14 +1,20 @@
 // One person's one decision about one request, in Redis: a hash per session with a field per interaction, so that one
 // session's are counted where they are. A field is four words: when it ends, its place in the order of the session's, the
-// decision or `-`, and the interaction as JSON. A decision does not prolong it.
+// decision or `-`, and the interaction as JSON. A decision does not prolong it. One that was taken stays until the session's
+// next, behind two more words, `taken` and the id of the try: a try that got no answer may come again.
 
-import { type Interaction, type InteractionStore, OPEN_INTERACTIONS_PER_SESSION } from '../oauth/login-stores.ts';
+import {
+  type Interaction,
+  type InteractionStore,
+  OPEN_INTERACTIONS_PER_SESSION,
+  type TakingTry,
+} from '../oauth/login-stores.ts';
 import type { RedisConnection } from './connection.ts';
 import type { RedisKeys } from './keys.ts';
 import type { Script } from './script.ts';
 import { CLOCK } from './script-clock.ts';
 
-/** Lua: a field read and written; one whose time is over is read as nothing. */
+/** Lua: a field read and written; one that was taken or whose time is over is read as nothing. */
 const FIELD = `${CLOCK}
 local function parsed(text)
   local ends, place, decision, interaction = string.match(text or '', '^(%d+) (%d+) (%S+) (.*)$')
@@ -69,12 +75,17 @@ return 'decided'
 `,
 };
 
+/** ARGV offset, interaction id, try, the tries before it that got no answer, in one word with a dot around each. */
 const TAKE: Script = {
   name: 'interactionTake',
   keys: 1,
-  lua: `${FOUND}
+  lua: `${FIELD}
+local text = redis.call('HGET', KEYS[1], ARGV[2])
+local taker, kept = string.match(text or '', '^taken (%S+) (.*)$')
+if taker and taker ~= ARGV[3] and not string.find(ARGV[4], '.' .. taker .. '.', 1, true) then return false end
+local found = parsed(kept or text)
 if not found or found.decision == '-' then return false end
-redis.call('HDEL', KEYS[1], ARGV[2])
+redis.call('HSET', KEYS[1], ARGV[2], 'taken ' .. ARGV[3] .. ' ' .. (kept or text))
 return { found.interaction, found.decision }
 `,
   // Who was refused is told to load the page again.
@@ -113,13 +124,18 @@ export class RedisInteractions implements InteractionStore {
     return answer as 'decided' | 'conflict' | 'gone';
   }
 
-  take(interactionId: string, sessionId: string): Promise<Interaction | undefined> {
-    return this.#interaction(TAKE, interactionId, sessionId);
+  take(interactionId: string, sessionId: string, { attemptId, after }: TakingTry): Promise<Interaction | undefined> {
+    return this.#interaction(TAKE, interactionId, sessionId, [attemptId, ['', ...after, ''].join('.')]);
   }
 
-  async #interaction(script: Script, interactionId: string, sessionId: string): Promise<Interaction | undefined> {
+  async #interaction(
+    script: Script,
+    interactionId: string,
+    sessionId: string,
+    more: readonly string[] = [],
+  ): Promise<Interaction | undefined> {
     const keys = [this.#keys.interactionsOfSession(sessionId)];
-    const reply = (await this.#connection.run(script, keys, [interactionId])) as InteractionReply;
+    const reply = (await this.#connection.run(script, keys, [interactionId, ...more])) as InteractionReply;
     if (reply === null) return undefined;
     const [json, decision] = reply;
     return { ...(JSON.parse(json) as Interaction), decision: decision === '-' ? undefined : decision };

@@ -1,11 +1,21 @@
 // The contracts of SessionStore, InteractionStore and ConsentStore: who is signed in and what they have decided.
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Interaction, OPEN_INTERACTIONS_PER_SESSION, type Session } from '../../src/oauth/login-stores.ts';
+import {
+  type Interaction,
+  OPEN_INTERACTIONS_PER_SESSION,
+  type Session,
+  type TakingTry,
+} from '../../src/oauth/login-stores.ts';
 import { DAY, digest, MINUTE, uniqueId } from './sample-grants.ts';
 import type { MakeStores, StoreWorld } from './store-world.ts';
 
 const HOUR = 60 * MINUTE;
+
+/** A try to take an interaction, after others that got no answer. */
+function aTry(...unanswered: readonly TakingTry[]): TakingTry {
+  return { attemptId: uniqueId(), after: unanswered.map(({ attemptId }) => attemptId) };
+}
 
 /** Runs the contract of sessions on one implementation. */
 export function sessionStoreContract(name: string, makeStores: MakeStores): void {
@@ -169,8 +179,8 @@ export function interactionStoreContract(name: string, makeStores: MakeStores): 
       expect(await interactions.read(interactionId, stranger)).toBeUndefined();
       expect(await interactions.decide(interactionId, stranger, 'allow')).toBe('gone');
       expect(await interactions.decide(interactionId, sessionId, 'allow')).toBe('decided');
-      expect(await interactions.take(interactionId, stranger)).toBeUndefined();
-      expect(await interactions.take(interactionId, sessionId)).toMatchObject({ decision: 'allow' });
+      expect(await interactions.take(interactionId, stranger, aTry())).toBeUndefined();
+      expect(await interactions.take(interactionId, sessionId, aTry())).toMatchObject({ decision: 'allow' });
     });
 
     for (const decision of ['allow', 'deny'] as const) {
@@ -182,7 +192,7 @@ export function interactionStoreContract(name: string, makeStores: MakeStores): 
         expect(await interactions.decide(interactionId, sessionId, decision)).toBe('decided');
         expect(await interactions.decide(interactionId, sessionId, contrary)).toBe('conflict');
         expect(await interactions.read(interactionId, sessionId)).toMatchObject({ decision });
-        expect(await interactions.take(interactionId, sessionId)).toMatchObject({ decision });
+        expect(await interactions.take(interactionId, sessionId, aTry())).toMatchObject({ decision });
       });
     }
 
@@ -199,9 +209,9 @@ export function interactionStoreContract(name: string, makeStores: MakeStores): 
     it('cannot be taken undecided, and survives the try', async () => {
       const { interactionId, sessionId } = await opened();
       const { interactions } = world.stores;
-      expect(await interactions.take(interactionId, sessionId)).toBeUndefined();
+      expect(await interactions.take(interactionId, sessionId, aTry())).toBeUndefined();
       expect(await interactions.decide(interactionId, sessionId, 'deny')).toBe('decided');
-      expect(await interactions.take(interactionId, sessionId)).toMatchObject({ decision: 'deny' });
+      expect(await interactions.take(interactionId, sessionId, aTry())).toMatchObject({ decision: 'deny' });
     });
 
     it('is taken once, with all it holds', async () => {
@@ -209,8 +219,8 @@ export function interactionStoreContract(name: string, makeStores: MakeStores): 
       const { interactionId, sessionId } = interaction;
       const { interactions } = world.stores;
       await interactions.decide(interactionId, sessionId, 'allow');
-      expect(await interactions.take(interactionId, sessionId)).toEqual({ ...interaction, decision: 'allow' });
-      expect(await interactions.take(interactionId, sessionId)).toBeUndefined();
+      expect(await interactions.take(interactionId, sessionId, aTry())).toEqual({ ...interaction, decision: 'allow' });
+      expect(await interactions.take(interactionId, sessionId, aTry())).toBeUndefined();
       expect(await interactions.read(interactionId, sessionId)).toBeUndefined();
       expect(await interactions.decide(interactionId, sessionId, 'allow')).toBe('gone');
     });
@@ -218,8 +228,61 @@ export function interactionStoreContract(name: string, makeStores: MakeStores): 
     it('is taken once in 100 parallel tries', async () => {
       const { interactionId, sessionId } = await opened();
       await world.stores.interactions.decide(interactionId, sessionId, 'allow');
-      const tries = Array.from({ length: 100 }, () => world.stores.interactions.take(interactionId, sessionId));
+      const tries = Array.from({ length: 100 }, () => world.stores.interactions.take(interactionId, sessionId, aTry()));
       expect((await Promise.all(tries)).filter((taken) => taken !== undefined)).toHaveLength(1);
+    });
+
+    describe('whose taker got no answer', () => {
+      async function taken(): Promise<{ take: (by: TakingTry) => Promise<Interaction | undefined>; lost: TakingTry }> {
+        const { interactionId, sessionId } = await opened();
+        const { interactions } = world.stores;
+        await interactions.decide(interactionId, sessionId, 'allow');
+        const take = (by: TakingTry) => interactions.take(interactionId, sessionId, by);
+        const lost = aTry();
+        expect(await take(lost)).toMatchObject({ interactionId, decision: 'allow' });
+        return { take, lost };
+      }
+
+      it('is taken again by the same try, and by the one that comes after it', async () => {
+        const { take, lost } = await taken();
+        const again = await take(lost);
+        expect(again).toMatchObject({ decision: 'allow' });
+        expect(await take(aTry(lost))).toEqual(again);
+      });
+
+      it('is taken by one of many that come after it', async () => {
+        const { take, lost } = await taken();
+        const answers = await Promise.all(Array.from({ length: 50 }, () => take(aTry(lost))));
+        expect(answers.filter((answer) => answer !== undefined)).toHaveLength(1);
+        expect(await take(lost)).toBeUndefined();
+      });
+
+      it('is taken by the last of several that got none, whichever of them was done', async () => {
+        const { take, lost } = await taken();
+        const undone = aTry(lost);
+        const done = aTry(lost, undone);
+        expect(await take(done)).toBeDefined();
+        expect(await take(aTry(lost, undone, done))).toBeDefined();
+        expect(await take(aTry(lost, undone))).toBeUndefined();
+      });
+
+      it('is gone for every other try, and to be read and decided', async () => {
+        const { interactionId, sessionId } = await opened();
+        const { interactions } = world.stores;
+        await interactions.decide(interactionId, sessionId, 'allow');
+        const lost = aTry();
+        await interactions.take(interactionId, sessionId, lost);
+        expect(await interactions.take(interactionId, sessionId, aTry(aTry()))).toBeUndefined();
+        expect(await interactions.read(interactionId, sessionId)).toBeUndefined();
+        expect(await interactions.decide(interactionId, sessionId, 'deny')).toBe('gone');
+        expect(await interactions.take(interactionId, digest('another session'), aTry(lost))).toBeUndefined();
+      });
+
+      it('is gone when its time is over', async () => {
+        const { take, lost } = await taken();
+        world.advance(LIFETIME);
+        expect(await take(aTry(lost))).toBeUndefined();
+      });
     });
 
     it('lives until just before its time is over', async () => {
@@ -235,7 +298,7 @@ export function interactionStoreContract(name: string, makeStores: MakeStores): 
       world.advance(LIFETIME - MINUTE);
       await interactions.decide(one.interactionId, one.sessionId, 'allow');
       world.advance(MINUTE);
-      expect(await interactions.take(one.interactionId, one.sessionId)).toBeUndefined();
+      expect(await interactions.take(one.interactionId, one.sessionId, aTry())).toBeUndefined();
       expect(await interactions.read(other.interactionId, other.sessionId)).toBeUndefined();
       expect(await interactions.decide(other.interactionId, other.sessionId, 'allow')).toBe('gone');
     });
@@ -256,7 +319,7 @@ export function interactionStoreContract(name: string, makeStores: MakeStores): 
       const { interactions } = world.stores;
       expect(await interactions.read('unknown', 'session')).toBeUndefined();
       expect(await interactions.decide('unknown', 'session', 'allow')).toBe('gone');
-      expect(await interactions.take('unknown', 'session')).toBeUndefined();
+      expect(await interactions.take('unknown', 'session', aTry())).toBeUndefined();
     });
   });
 }

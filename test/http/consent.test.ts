@@ -365,6 +365,35 @@ describe('an interaction', () => {
     expect((await opened.browser.get(opened.path)).status).toBe(400);
   });
 
+  it('that was taken without an answer is finished by who comes again, and by nobody after that', async () => {
+    const opened = await asked();
+    const { world, browser } = opened;
+    const { location: resume = '' } = await decide(opened, 'allow');
+    world.loseAnswersOf('interactions');
+    for (let tries = 0; tries < 3; tries++) expect((await browser.get(resume)).status).toBe(503);
+    world.mendStores();
+    const cookies = new Map(browser.cookies);
+    const answers = await Promise.all([1, 2, 3, 4].map(() => browser.get(resume)));
+    expect(answers.map(({ status }) => status).sort()).toEqual([302, 400, 400, 400]);
+    expect(answers.filter(({ location }) => location?.startsWith(`${CALLBACK}?code=`))).toHaveLength(1);
+    expect((await browser.get(resume)).status).toBe(400);
+    for (const [name, value] of cookies) browser.cookies.set(name, value);
+    expect((await browser.get(resume)).status).toBe(400);
+  });
+
+  it('that was taken without an answer is nothing to a browser that was told nothing', async () => {
+    const opened = await asked();
+    const { world, browser } = opened;
+    const { location: resume = '' } = await decide(opened, 'allow');
+    const cookies = new Map(browser.cookies);
+    world.loseAnswersOf('interactions');
+    expect((await browser.get(resume)).status).toBe(503);
+    world.mendStores();
+    browser.cookies.clear();
+    for (const [name, value] of cookies) browser.cookies.set(name, value);
+    expect((await browser.get(resume)).status).toBe(400);
+  });
+
   it('is found by its exact id only', async () => {
     const { browser } = await asked();
     for (const path of ['/consent/x', `/consent/${'A'.repeat(43)}`, `/authorize/resume/${'A'.repeat(43)}`]) {

@@ -62,6 +62,8 @@ export interface World {
   setDisabled(usernames: readonly string[]): void;
   /** Each call of this store fails from now on, by default as an absent server would make it fail. */
   breakStore(name: keyof Stores, error?: unknown): void;
+  /** Each call of this store is done from now on, but nobody is told. */
+  loseAnswersOf(name: keyof Stores): void;
   mendStores(): void;
   subject(username: string): string;
   /** The reason in the last request's log line. */
@@ -77,6 +79,7 @@ export async function aWorld(options: WorldOptions = {}): Promise<World> {
   const { clients = [WEB, NATIVE], disabled = [], hashing } = options;
   const users = new LocalUsers({ users: people(disabled), ...(hashing && { hashing }) });
   const broken = new Map<keyof Stores, unknown>();
+  const silent = new Set<keyof Stores>();
   let memory: Stores | undefined;
   const grantry = await startGrantry({
     ...{ clients, owners: users, rateLimits: options.rateLimits ?? true, auditSubjects: 'plain' },
@@ -84,7 +87,7 @@ export async function aWorld(options: WorldOptions = {}): Promise<World> {
     ...(options.trustedProxies && { trustedProxies: options.trustedProxies }),
     wrapStores: (stores) => {
       memory = stores;
-      return breakable(stores, broken);
+      return breakable(stores, broken, silent);
     },
   });
   onTestFinished(() => grantry.stop());
@@ -101,7 +104,11 @@ export async function aWorld(options: WorldOptions = {}): Promise<World> {
     setClients: (next) => grantry.setClients(next),
     setDisabled: (usernames) => users.replace(people(usernames)),
     breakStore: (name, error) => void broken.set(name, error),
-    mendStores: () => broken.clear(),
+    loseAnswersOf: (name) => void silent.add(name),
+    mendStores() {
+      broken.clear();
+      silent.clear();
+    },
     subject: (username) => SUBJECTS[username] ?? 'nobody',
     lastReason: () => grantry.logs().findLast(({ route }) => route !== undefined)?.reason as string | undefined,
     metrics: async () => (await fetch(grantry.adminUrl('/metrics'))).text(),
@@ -144,8 +151,12 @@ function query(changes: Query): URLSearchParams {
   return sent;
 }
 
-/** The stores, but each method of a broken one fails. */
-function breakable(stores: Stores, broken: ReadonlyMap<keyof Stores, unknown>): Stores {
+/** The stores, but each method of a broken one fails, and that of a silent one once it is done. */
+function breakable(
+  stores: Stores,
+  broken: ReadonlyMap<keyof Stores, unknown>,
+  silent: ReadonlySet<keyof Stores>,
+): Stores {
   const entries = Object.entries(stores).map(([name, store]) => [
     name,
     new Proxy(store as object, {
@@ -156,7 +167,12 @@ function breakable(stores: Stores, broken: ReadonlyMap<keyof Stores, unknown>): 
           };
         }
         const value: unknown = Reflect.get(target, method, receiver);
-        return typeof value === 'function' ? value.bind(target) : value;
+        if (typeof value !== 'function') return value;
+        if (!silent.has(name as keyof Stores)) return value.bind(target);
+        return async (...given: readonly unknown[]) => {
+          await value.apply(target, given);
+          throw new StoreUnavailableError(`${name}.${String(method)}`);
+        };
       },
     }),
   ]);

@@ -118,11 +118,36 @@ describeRedis('a request that was refused while Redis was stopped', () => {
     await interactions.create({ interactionId, sessionId, ...person, request: REQUEST }, 60_000);
     await interactions.decide(interactionId, sessionId, 'allow');
     server.pause();
-    await refused(interactions.take(interactionId, sessionId));
+    await refused(interactions.take(interactionId, sessionId, { attemptId: uniqueId(), after: [] }));
     await goesOn();
     const { connection: later } = await replica();
-    const taken = await redisStores({ connection: later, keys }).interactions.take(interactionId, sessionId);
+    const other = { attemptId: uniqueId(), after: [] };
+    const taken = await redisStores({ connection: later, keys }).interactions.take(interactionId, sessionId, other);
     expect(taken).toMatchObject({ interactionId, decision: 'allow' });
+  });
+
+  it('is taken over by the next try where it was done and only its answer was lost', async () => {
+    const way = await startProxy(server.port, () => false);
+    try {
+      const connection = await connectTo({ url: `redis://127.0.0.1:${way.port}` });
+      open.push(connection);
+      const { interactions } = redisStores({ connection, keys });
+      const [interactionId, sessionId] = [digest(uniqueId()), digest(uniqueId())];
+      const person = { subject: 'usr_alice', authTime: 1_700_000_000_000 };
+      await interactions.create({ interactionId, sessionId, ...person, request: REQUEST }, 60_000);
+      await interactions.decide(interactionId, sessionId, 'allow');
+      const lost = uniqueId();
+      way.setMode('swallow');
+      await refused(interactions.take(interactionId, sessionId, { attemptId: lost, after: [] }));
+      const { connection: other } = await replica();
+      const later = redisStores({ connection: other, keys }).interactions;
+      expect(await later.read(interactionId, sessionId)).toBeUndefined();
+      expect(await later.take(interactionId, sessionId, { attemptId: uniqueId(), after: [] })).toBeUndefined();
+      const taken = await later.take(interactionId, sessionId, { attemptId: uniqueId(), after: [lost] });
+      expect(taken).toMatchObject({ interactionId, decision: 'allow' });
+    } finally {
+      await way.stop();
+    }
   });
 
   it.each([-3600, 3600])('is not one of a Redis that is well and whose clock was set, by %i s', async (seconds) => {
