@@ -336,6 +336,19 @@ const loseAll = command('empty store', async (model, real) => {
   return model.grants.at(-1);
 });
 
+/** A fault between two grants that live and what they are used for next: one is redeemed by then, of the other there is a code. */
+function scene(fault: Command): readonly Command[] {
+  const redemption = redeemWith('redeem', 0, {}, 1, isUnredeemed);
+  return [
+    ...[issue('web', SCOPES), redemption, issue('app', SCOPES)],
+    fault,
+    ...[refreshWith('refresh', 0), redemption],
+  ];
+}
+
+/** What every history has to go through, in some order: each fault once where it matters. */
+export const SCENES: readonly (readonly Command[])[] = [crash, loseNothing, loseAll].map(scene);
+
 /** One thing that befalls the stores. */
 export const FAULT: fc.Arbitrary<Command> = fc.oneof(
   { weight: 3, arbitrary: fc.constant(crash) },

@@ -3,10 +3,11 @@
 
 import { randomBytes, randomInt } from 'node:crypto';
 import fc from 'fast-check';
+import { expect } from 'vitest';
 import type { AuditEvent } from '../../src/oauth/audit.ts';
 import type { Stores } from '../../src/oauth/ports.ts';
 import { type Model, newModel } from './grant-model.ts';
-import { checkInvariants, FAULT, HAPPENING } from './model-commands.ts';
+import { checkInvariants, FAULT, HAPPENING, SCENES } from './model-commands.ts';
 import { protocolWorld } from './protocol-world.ts';
 
 const START = 1_800_000_000_000;
@@ -29,7 +30,7 @@ export interface ModelStores {
   close?(): Promise<void>;
 }
 
-/** Runs `runs` histories, or MODEL_RUNS of them, from MODEL_SEED if it is set. */
+/** Runs `runs` histories, or MODEL_RUNS of them, from MODEL_SEED if it is set; each meets every fault there is. */
 export async function runModel(
   name: string,
   makeStores: (clock: { now(): number }) => Promise<ModelStores>,
@@ -39,13 +40,16 @@ export async function runModel(
   console.info(`model run over ${name}: MODEL_SEED=${seed}`);
   let now = START;
   const clock = { now: () => now };
+  const befallen = { crash: 0, failOver: 0, empty: 0 };
 
   const property = (withFaults: boolean) => {
     const happenings = withFaults
       ? fc.oneof({ weight: 30, arbitrary: HAPPENING }, { weight: 1, arbitrary: FAULT })
       : HAPPENING;
-    const histories = fc.commands([happenings], { maxCommands: 80, size: 'max' });
-    return fc.asyncProperty(histories, async (commands) => {
+    const part = fc.commands([happenings], { maxCommands: 20, size: 'max' });
+    const scenes = fc.shuffledSubarray(withFaults ? [...SCENES] : [], { minLength: withFaults ? SCENES.length : 0 });
+    return fc.asyncProperty(fc.tuple(part, part, part, part), scenes, async (parts, between) => {
+      const commands = parts.flatMap((each, index) => [...each, ...(between[index] ?? [])]);
       now = START;
       const { replicas, faults, inspect, close } = await makeStores(clock);
       try {
@@ -61,9 +65,17 @@ export async function runModel(
             now = time;
           },
           faults: faults && {
-            ...faults,
             async crash() {
+              befallen.crash += 1;
               worlds[turn] = await protocolWorld({ stores: await faults.crash(), ...shared });
+            },
+            async failOver() {
+              befallen.failOver += 1;
+              await faults.failOver();
+            },
+            async empty() {
+              befallen.empty += 1;
+              await faults.empty();
             },
           },
         };
@@ -79,5 +91,8 @@ export async function runModel(
 
   const { faults, close } = await makeStores(clock);
   await close?.();
-  await fc.assert(property(faults !== undefined), { seed, numRuns: Number(process.env.MODEL_RUNS ?? runs) });
+  const numRuns = Number(process.env.MODEL_RUNS ?? runs);
+  await fc.assert(property(faults !== undefined), { seed, numRuns });
+  // No run is good that has not met all of them.
+  if (faults) for (const times of Object.values(befallen)) expect(times).toBeGreaterThanOrEqual(numRuns);
 }

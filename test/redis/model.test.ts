@@ -115,6 +115,6 @@ describeRedis('any history of grants over Redis under Sentinels', () => {
       empty: async () => (await redis.primary()).command('FLUSHALL'),
     };
     const deployment = { url: redis.url, primaries: async () => [await redis.primary()] };
-    await runModel('Redis under Sentinels', (clock) => replicasOver(deployment, clock, befalling), { runs: 2 });
+    await runModel('Redis under Sentinels', (clock) => replicasOver(deployment, clock, befalling), { runs: 3 });
   }, 240_000);
 });
