@@ -5,7 +5,7 @@ import { readFile } from 'node:fs/promises';
 import { PEPPER_SECRET } from '../admission/secret-parts.ts';
 import { type Peppers, parsePeppers } from './pepper.ts';
 
-const RETRY_MILLISECONDS = 1000;
+const LOOK_MILLISECONDS = 1000;
 
 export interface PepperSourceOptions {
   /** Undefined: the Secret. */
@@ -49,9 +49,9 @@ export class PepperSource {
       if (text !== undefined) this.#take(parsePeppers(text));
     } catch (error) {
       this.#fault = `${file ?? `the Secret ${PEPPER_SECRET.name}`}: ${error instanceof Error ? error.message : error}`;
-      // A file that cannot be used is looked at again, as a Secret is by itself.
-      if (file !== undefined) setTimeout(() => void this.look(), RETRY_MILLISECONDS).unref();
     }
+    // A Secret tells that it changed; a file does not.
+    if (file !== undefined) setTimeout(() => void this.look(), LOOK_MILLISECONDS).unref();
   }
 
   #secretText(): string | undefined {

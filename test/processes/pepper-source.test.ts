@@ -50,4 +50,19 @@ describe('the pepper of a replica', () => {
     await until('it is read', () => source.missing === undefined);
     expect((await source.whenThere()).map(String)).toEqual([ONE]);
   });
+
+  it('stays the one that its file had first, and another one there is told', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'grantry-pepper-'));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const file = join(folder, 'pepper');
+    await writeFile(file, ONE);
+    const source = new PepperSource({ file, namespace: 'here', secretText: () => undefined });
+    await source.look();
+    expect(source.outdated).toBeUndefined();
+    await writeFile(file, `${ONE}\n${OTHER}`);
+    await until('it is told', () => source.outdated?.includes('restart') === true);
+    expect((await source.whenThere()).map(String)).toEqual([ONE]);
+    await writeFile(file, ONE);
+    await until('all is well', () => source.outdated === undefined);
+  });
 });
