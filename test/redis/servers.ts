@@ -306,7 +306,9 @@ class ServerProcess implements RedisServer {
   }
 
   async start(): Promise<void> {
-    const child = spawn('redis-server', this.#arguments, { stdio: ['ignore', 'pipe', 'inherit'] });
+    // Where a file may not grow any more a write fails, as on a full disk, and is not the end of the server.
+    const command = ['-c', 'trap "" XFSZ; exec redis-server "$@"', 'redis-server', ...this.#arguments];
+    const child = spawn('sh', command, { stdio: ['ignore', 'pipe', 'inherit'] });
     this.#child = child;
     let output = '';
     await new Promise<void>((resolve, reject) => {
