@@ -27,9 +27,12 @@ export const REDIS_VARIABLES = {
       'Where Redis is: `redis://host:port`, `redis+sentinel://host:port,host:port/primary` or `redis+cluster://host:port,host:port`; `rediss` for TLS. Unset: state is in the memory of the process.',
     ),
   GRANTRY_REDIS_USERNAME: z.string().min(1).optional().describe('The ACL user. Unset: the default user.'),
-  GRANTRY_REDIS_PASSWORD_FILE: file
+  GRANTRY_REDIS_USERNAME_FILE: file
     .optional()
-    .describe('A file with the password. Like the three below it is read again at every connect.'),
+    .describe(
+      'A file with the ACL user, instead of `GRANTRY_REDIS_USERNAME`. Like the files below it is read again at every connect.',
+    ),
+  GRANTRY_REDIS_PASSWORD_FILE: file.optional().describe('A file with the password.'),
   GRANTRY_REDIS_SENTINEL_PASSWORD_FILE: file
     .optional()
     .describe('A file with the password of the Sentinels, when they have one.'),
@@ -71,6 +74,7 @@ type Variable = keyof typeof REDIS_VARIABLES;
 export interface RedisSettings {
   readonly target: RedisTarget;
   readonly username: string | undefined;
+  readonly usernameFile: string | undefined;
   readonly passwordFile: string | undefined;
   readonly sentinelPasswordFile: string | undefined;
   readonly caFile: string | undefined;
@@ -91,6 +95,7 @@ export function redisSettings(values: Values): RedisSettings | undefined {
   return {
     target,
     username: values.GRANTRY_REDIS_USERNAME,
+    usernameFile: values.GRANTRY_REDIS_USERNAME_FILE,
     passwordFile: values.GRANTRY_REDIS_PASSWORD_FILE,
     sentinelPasswordFile: values.GRANTRY_REDIS_SENTINEL_PASSWORD_FILE,
     caFile: values.GRANTRY_REDIS_CA_FILE,
@@ -111,6 +116,9 @@ export function redisFaults(isSet: (name: Variable) => boolean): readonly string
   }
   if (isSet('GRANTRY_REDIS_CERTIFICATE_FILE') !== isSet('GRANTRY_REDIS_KEY_FILE')) {
     faults.push('GRANTRY_REDIS_CERTIFICATE_FILE and GRANTRY_REDIS_KEY_FILE need each other');
+  }
+  if (isSet('GRANTRY_REDIS_USERNAME') && isSet('GRANTRY_REDIS_USERNAME_FILE')) {
+    faults.push('GRANTRY_REDIS_USERNAME and GRANTRY_REDIS_USERNAME_FILE both name a user: set one of them');
   }
   return faults;
 }

@@ -37,22 +37,23 @@ export function unreachable(redis: RedisSettings, primaries: Primaries, cause: u
 }
 
 function sentence(settings: RedisSettings, place: string, reason: string): string {
-  const { target, username, passwordFile, sentinelPasswordFile } = settings;
+  const { target, passwordFile, sentinelPasswordFile } = settings;
   // The Sentinels have a password of their own, and no user.
   const isOfSentinels = reason.startsWith(NO_SENTINEL);
   const [file, named, asker] = isOfSentinels
     ? ['GRANTRY_REDIS_SENTINEL_PASSWORD_FILE', sentinelPasswordFile, `a Sentinel of ${place}`]
     : ['GRANTRY_REDIS_PASSWORD_FILE', passwordFile, `Redis at ${place}`];
-  const user = username === undefined || isOfSentinels ? '' : ' and GRANTRY_REDIS_USERNAME';
+  const user = variableOfUser(settings);
+  const andUser = user === undefined || isOfSentinels ? '' : ` and ${user}`;
   if (reason.includes('NOAUTH')) {
     if (named !== undefined) return `${file}: ${asker} asks for a password, and the file is empty: put it there`;
     return `${file} is not set, but ${asker} asks for a password: put it into a file and name it there`;
   }
   if (/WRONGPASS|invalid username-password|invalid password/i.test(reason)) {
-    return `${file}: ${asker} refuses this password: correct the file${user}`;
+    return `${file}: ${asker} refuses this password: correct the file${andUser}`;
   }
   if (reason.includes('NOPERM')) {
-    return `GRANTRY_REDIS_USERNAME: the user may not do at ${place} what grantry needs: correct its ACL (${reason})`;
+    return `${user ?? 'GRANTRY_REDIS_USERNAME'}: the user may not do at ${place} what grantry needs: correct its ACL (${reason})`;
   }
   if (/certificate|SSL|TLS|wrong version number|CERT_/i.test(reason)) {
     return `GRANTRY_REDIS_URL: the TLS handshake with ${place} failed (${reason}): correct GRANTRY_REDIS_CA_FILE, or the scheme`;
@@ -62,6 +63,12 @@ function sentence(settings: RedisSettings, place: string, reason: string): strin
   }
   const tls = target.tls ? '; one without TLS needs redis for rediss' : '; one with TLS needs rediss for redis';
   return `GRANTRY_REDIS_URL: no Redis answers at ${place} (${reason}): start it or correct the address${tls}`;
+}
+
+/** The variable that names our user, if any does. */
+function variableOfUser({ username, usernameFile }: RedisSettings): string | undefined {
+  if (usernameFile !== undefined) return 'GRANTRY_REDIS_USERNAME_FILE';
+  return username && 'GRANTRY_REDIS_USERNAME';
 }
 
 /** The innermost words of an error and of what caused it. */

@@ -108,7 +108,7 @@ function credentialsOf(redis: RedisSettings): () => RedisCredentials {
     }
   };
   return () => ({
-    username: redis.username,
+    username: read('GRANTRY_REDIS_USERNAME_FILE', redis.usernameFile)?.trimEnd() ?? redis.username,
     password: read('GRANTRY_REDIS_PASSWORD_FILE', redis.passwordFile)?.trimEnd(),
     sentinelPassword: read('GRANTRY_REDIS_SENTINEL_PASSWORD_FILE', redis.sentinelPasswordFile)?.trimEnd(),
     ca: read('GRANTRY_REDIS_CA_FILE', redis.caFile),

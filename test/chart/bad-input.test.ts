@@ -36,6 +36,16 @@ it.each<[string, readonly string[], readonly string[]]>([
     ['set issuer to'],
   ],
   [
+    'the user of Redis from no Secret',
+    [...ISSUER, '--set', 'redis.url=redis://a,redis.usernameKey=b'],
+    ['redis.existingSecret'],
+  ],
+  [
+    'two users of Redis',
+    [...ISSUER, '--set', 'redis.url=redis://a,redis.username=a,redis.usernameKey=b,redis.existingSecret=c'],
+    ['redis.username', 'redis.usernameKey'],
+  ],
+  [
     'the password of Sentinels from no Secret',
     [...ISSUER, '--set', 'redis.url=redis+sentinel://a/primary,redis.sentinelPasswordKey=b'],
     ['redis.existingSecret'],

@@ -251,21 +251,27 @@ describe('the chart', () => {
       pepper: { existingSecret: 'pepper' },
       webhook: { url: 'https://siem.example.com/a', existingSecret: 'webhook' },
       redis: {
-        ...{ url: 'rediss+sentinel://a:26379,b:26379/primary', username: 'grantry', wait: '1:100', strict: true },
-        ...{ existingSecret: 'redis', sentinelPasswordKey: 'sentinel' },
+        ...{ url: 'rediss+sentinel://a:26379,b:26379/primary', wait: '1:100', strict: true },
+        ...{ existingSecret: 'redis', usernameKey: 'user', sentinelPasswordKey: 'sentinel' },
         tls: { existingSecret: 'redis-tls', certificateKey: 'tls.crt', keyKey: 'tls.key' },
       },
     };
     const args = Object.entries(values).flatMap(([name, value]) => ['--set-json', `${name}=${JSON.stringify(value)}`]);
     const [config] = ofKind(await render(args), 'ConfigMap');
     const environment = config?.data as Record<string, string>;
-    // The replicas are found by their Service.
-    const known = variableReference().filter(({ name }) => name !== 'GRANTRY_SERVER_ADMIN_URLS');
+    // The replicas are found by their Service, and a user in a file is not one in a variable as well.
+    const others = ['GRANTRY_SERVER_ADMIN_URLS', 'GRANTRY_REDIS_USERNAME'];
+    const known = variableReference().filter(({ name }) => !others.includes(name));
     expect(Object.keys(environment).sort()).toEqual(known.map(({ name }) => name).sort());
     expect(readSettings({ environment })).toMatchObject({
       ...{ className: 'shop', watchNamespaces: ['shop', 'bank'], rateLimits: false, logOneTokenIn: 1_000_000 },
       ...{ trustedProxies: ['10.0.0.0/8', '2001:db8::/32'], serverService: 'grantry-admin' },
-      redis: { passwordFile: '/etc/grantry/redis/password', caFile: '/etc/grantry/redis-tls/ca.crt', strict: true },
+      redis: {
+        usernameFile: '/etc/grantry/redis/user',
+        passwordFile: '/etc/grantry/redis/password',
+        caFile: '/etc/grantry/redis-tls/ca.crt',
+        strict: true,
+      },
     });
   });
 

@@ -176,10 +176,15 @@ describe('the configuration', () => {
     expect(found[0]).not.toContain(':password');
   });
 
-  it('refuses what does nothing without another variable, and names both', () => {
+  it('refuses what needs another variable, or cannot be beside one, and names both', () => {
     const pairs = [
       [{ GRANTRY_REDIS_WAIT: '1:100' }, 'GRANTRY_REDIS_WAIT', 'GRANTRY_REDIS_URL'],
       [{ ...redis, GRANTRY_REDIS_KEY_FILE: '/k' }, 'GRANTRY_REDIS_KEY_FILE', 'GRANTRY_REDIS_CERTIFICATE_FILE'],
+      [
+        { ...redis, GRANTRY_REDIS_USERNAME: 'grantry', GRANTRY_REDIS_USERNAME_FILE: '/u' },
+        'GRANTRY_REDIS_USERNAME',
+        'GRANTRY_REDIS_USERNAME_FILE',
+      ],
       [webhook, 'GRANTRY_ALERT_WEBHOOK_URL', 'GRANTRY_REDIS_URL'],
       [
         { ...redis, GRANTRY_ALERT_WEBHOOK_URL: 'https://siem.example' },

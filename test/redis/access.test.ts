@@ -188,6 +188,60 @@ describeRedis('Sentinels with a password', () => {
   });
 });
 
+describeRedis('a user and a password in files', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'grantry-user-'));
+  const [userFile, passwordFile] = [join(folder, 'username'), join(folder, 'password')];
+  let server: RedisServer;
+  beforeAll(async () => {
+    server = await startRedis();
+    for (const name of ['one', 'two']) {
+      await server.command('ACL', 'SETUSER', name, 'on', `>${name}-password`, ...guideRights());
+    }
+    await server.command('ACL', 'SETUSER', 'default', 'resetpass');
+  });
+  afterAll(async () => {
+    await server.stop();
+    rmSync(folder, { recursive: true });
+  });
+
+  function write(name: string, password = `${name}-password`): void {
+    writeFileSync(userFile, `${name}\n`);
+    writeFileSync(passwordFile, `${password}\n`);
+  }
+  async function open() {
+    const { redis: settings } = readSettings({
+      environment: {
+        ...{ GRANTRY_REDIS_URL: server.url, GRANTRY_REDIS_USERNAME_FILE: userFile },
+        GRANTRY_REDIS_PASSWORD_FILE: passwordFile,
+      },
+    });
+    if (settings === undefined) throw new Error('no Redis is configured');
+    const issuer = { explicit: 'https://id.example', fallback: 'https://id.example' };
+    return await openRedisState({ redis: settings, log: createLog('silent', process.stdout), issuer });
+  }
+
+  it('are who we are, and both may be replaced together', async () => {
+    write('one');
+    const state = await open();
+    let number = 0;
+    const isServed = () =>
+      state.stores.replays.claim('test', `${++number}`, Date.now() + 60_000).then(
+        () => true,
+        () => false,
+      );
+    expect(await isServed()).toBe(true);
+    write('two');
+    await server.command('ACL', 'DELUSER', 'one');
+    await until('the other user is taken', isServed);
+    await state.close();
+  });
+
+  it('are both named where Redis refuses them', async () => {
+    write('two', 'wrong');
+    await expect(open()).rejects.toThrow(/^GRANTRY_REDIS_PASSWORD_FILE: .* refuses .* GRANTRY_REDIS_USERNAME_FILE$/);
+  });
+});
+
 describeRedis('the rights that the guide asks for', () => {
   const keys = new RedisKeys('grantry:');
   let server: RedisServer;

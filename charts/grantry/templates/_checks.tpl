@@ -80,6 +80,12 @@
 {{- if and .tls.existingSecret (not (hasPrefix "rediss" .url)) -}}
 {{- fail "redis.tls.existingSecret is set, but redis.url does not begin with rediss, which is with TLS" -}}
 {{- end -}}
+{{- if and .usernameKey (not .existingSecret) -}}
+{{- fail "redis.usernameKey is set, but redis.existingSecret, the Secret that it is a key of, is not" -}}
+{{- end -}}
+{{- if and .usernameKey .username -}}
+{{- fail "redis.username and redis.usernameKey both name a user: set one of them" -}}
+{{- end -}}
 {{- if and .sentinelPasswordKey (not .existingSecret) -}}
 {{- fail "redis.sentinelPasswordKey is set, but redis.existingSecret, the Secret that it is a key of, is not" -}}
 {{- end -}}

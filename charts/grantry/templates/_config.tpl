@@ -41,6 +41,9 @@ GRANTRY_{{ snakecase $name | upper }}: {{ $value | quote }}
 {{- $_ := set $files "alertWebhookSecretFile" (dict "folder" "webhook" "secret" .existingSecret "key" .key) -}}
 {{- end }}{{ end -}}
 {{- with .Values.redis }}{{ if .existingSecret -}}
+{{- if .usernameKey -}}
+{{- $_ := set $files "redisUsernameFile" (dict "folder" "redis" "secret" .existingSecret "key" .usernameKey) -}}
+{{- end -}}
 {{- if .passwordKey -}}
 {{- $_ := set $files "redisPasswordFile" (dict "folder" "redis" "secret" .existingSecret "key" .passwordKey) -}}
 {{- end -}}
