@@ -77,6 +77,8 @@ export function clientMaker(
     });
     return redis;
   };
+  /** Of the lasting connection to a primary, by whichever connection it is found. */
+  let doubt = () => {};
   const toSentinel = (address: RedisAddress) => {
     const { sentinelPassword: password, ...credentials } = current();
     return new Redis({
@@ -87,22 +89,20 @@ export function clientMaker(
   };
   return {
     to: (address, lasting) => make(lasting, (more) => at(address, more)),
-    toPrimary: ({ sentinels, primary }, lasting) => {
-      let doubt = () => {};
-      return make(lasting, (more) => ({
+    toPrimary: ({ sentinels, primary }, lasting) =>
+      make(lasting, (more) => ({
         Connector: class extends PrimaryConnector {
           constructor() {
             super({ ...parts, ...more, sentinels, primary, toSentinel, lasting });
-            doubt = () => this.doubt();
+            if (lasting) doubt = () => this.doubt();
           }
         },
         reconnectOnError: (error) => {
           // A primary that lost its replicas may have lost its office too. If not, what reads goes on. Leases end anyway.
-          if (lasting && /^NOREPLICAS /.test(error.message)) doubt();
+          if (/^NOREPLICAS /.test(error.message)) doubt();
           return BEHAVIOUR.reconnectOnError(error);
         },
-      }));
-    },
+      })),
   };
 }
 

@@ -105,4 +105,22 @@ describeRedis('a primary that has too few replicas to write', () => {
     await until('the other one is written to', () => isWritable(connection));
     expect(await other.command('GET', '{s000}:x')).toBe('1');
   });
+
+  it('is left, too, where only what replicas have to acknowledge was refused', async () => {
+    const [old, other] = await Promise.all([stopping(startRedis()), stopping(startRedis())]);
+    const sentinel = await stopping(startLoneSentinel(old));
+    const { connection, reconnects } = await connected(
+      { url: `redis+sentinel://127.0.0.1:${sentinel.port}/grantry` },
+      { acknowledgement: { replicas: 0, timeout: 100 } },
+    );
+    const write = () => connection.runDurably(SET, ['{s000}:x'], [1]);
+    await until('it is done', async () => (await timed(write)).error === undefined);
+    await old.command('CONFIG', 'SET', 'min-replicas-to-write', 1);
+    await sentinel.command('SENTINEL', 'REMOVE', 'grantry');
+    await sentinel.command('SENTINEL', 'MONITOR', 'grantry', '127.0.0.1', other.port, 1);
+    expect((await timed(write)).error).toMatchObject({ reason: 'too_few_replicas' });
+    await until('what is shared leads elsewhere', () => reconnects() === 1);
+    expect(await isWritable(connection)).toBe(true);
+    expect(await other.command('GET', '{s000}:x')).toBe('1');
+  });
 });
