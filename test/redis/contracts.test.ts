@@ -1,10 +1,10 @@
-// Every store contract on Redis: one server, also as a user with no more rights than the guide asks for, a Cluster, a primary
-// that Sentinels watch.
+// Every store contract on Redis: one server, a Cluster, the two also as a user with no more rights than the guide asks for, a
+// primary that Sentinels watch.
 
 import { afterAll, beforeAll } from 'vitest';
 import type { RedisCredentials } from '../../src/redis/clients.ts';
 import { allContracts } from '../contracts/all-contracts.ts';
-import { guideRights } from './guide-rights.ts';
+import { guideUser } from './guide-rights.ts';
 import { redisWorlds, WORLD } from './redis-world.ts';
 import { describeRedis, startCluster, startRedis, startReplicated } from './servers.ts';
 
@@ -18,10 +18,13 @@ const DEPLOYMENTS: Readonly<Record<string, () => Promise<Deployment>>> = {
   'one Redis server': startRedis,
   'one Redis server, with the rights of the guide': async () => {
     const server = await startRedis();
-    await server.command('ACL', 'SETUSER', 'grantry', 'on', '>secret', ...guideRights(WORLD));
-    return { url: server.url, user: { username: 'grantry', password: 'secret' }, stop: () => server.stop() };
+    return { url: server.url, user: await guideUser([server], WORLD), stop: () => server.stop() };
   },
   'a Redis Cluster': startCluster,
+  'a Redis Cluster, with the rights of the guide': async () => {
+    const { url, primaries, stop } = await startCluster();
+    return { url, user: await guideUser(primaries, WORLD), stop };
+  },
   'Redis under Sentinels': startReplicated,
 };
 
