@@ -1,6 +1,6 @@
 // From `kubectl apply` to the first token on every one of three replicas, over a real API server: the apply is a server-side
-// apply of an OAuthClient. In one row the verifier of a secret is written right after it; in the other `grantry controller`
-// makes the secret, as in an install. `node bench/apply-to-token.ts [clients]`; needs the programs that the tests on an API
+// apply of an OAuthClient. In one row the verifier of a secret is written right after it; in another `grantry controller`
+// makes the secret, as in an install. Between them the same for an apply that suspends the client, until all refuse it. `node bench/apply-to-token.ts [clients]`; needs the programs that the tests on an API
 // server need.
 
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -15,37 +15,54 @@ const REPLICAS = 3;
 const PER_NAMESPACE = 200;
 const POLL_MILLISECONDS = 2;
 
-async function firstToken(server: TokenServerProcess, client: AClient): Promise<number> {
-  while ((await server.token(client)).status !== 200) await sleep(POLL_MILLISECONDS);
-  return performance.now();
+/** Milliseconds of some work and until a client is answered `status` everywhere then. */
+async function timeUntil(status: number, servers: readonly TokenServerProcess[], work: () => Promise<AClient>) {
+  const begin = performance.now();
+  const client = await work();
+  const answered = servers.map(async (server) => {
+    while ((await server.token(client)).status !== status) await sleep(POLL_MILLISECONDS);
+    return performance.now();
+  });
+  return { client, milliseconds: Math.max(...(await Promise.all(answered))) - begin };
 }
 
-/** Milliseconds until each client had its token everywhere, in ascending order. */
+/** Makes clients one after the other, and says how long it took until each had its token everywhere. */
 async function measure(
+  row: string,
   servers: readonly TokenServerProcess[],
   make: (namespace: string, name: string) => Promise<AClient>,
-): Promise<readonly number[]> {
-  const milliseconds: number[] = [];
+): Promise<readonly AClient[]> {
+  const made: { client: AClient; milliseconds: number }[] = [];
   let namespace = '';
   for (let index = 0; index < CLIENTS; index++) {
     if (index % PER_NAMESPACE === 0) namespace = await cluster.namespace();
-    const begin = performance.now();
-    const client = await make(namespace, `app-${index}`);
-    const served = await Promise.all(servers.map((server) => firstToken(server, client)));
-    milliseconds.push(Math.max(...served) - begin);
+    made.push(await timeUntil(200, servers, () => make(namespace, `app-${index}`)));
   }
-  return milliseconds.sort((a, b) => a - b);
+  print(row, made);
+  return made.map(({ client }) => client);
 }
 
-function print(row: string, milliseconds: readonly number[]): void {
-  const at = (share: number) => milliseconds[Math.min(CLIENTS - 1, Math.floor(share * CLIENTS))]?.toFixed(0);
+function print(row: string, measured: readonly { readonly milliseconds: number }[]): void {
+  const ascending = measured.map(({ milliseconds }) => milliseconds).sort((a, b) => a - b);
+  const at = (share: number) => ascending[Math.min(CLIENTS - 1, Math.floor(share * CLIENTS))]?.toFixed(0);
   process.stdout.write(`${row.padEnd(28)} p50 ${at(0.5)} ms, p99 ${at(0.99)} ms (floor 1000 ms, goal 250 ms)\n`);
 }
 
 async function withoutController(): Promise<void> {
   const install = await TokenServers.install(cluster);
   const servers = await install.startReady(REPLICAS);
-  print('the verifier written at once', await measure(servers, (namespace, name) => install.client(namespace, name)));
+  const make = (namespace: string, name: string) => install.client(namespace, name);
+  const clients = await measure('the verifier written at once', servers, make);
+  const suspended = [];
+  for (const client of clients) {
+    const { namespace, name } = client;
+    const suspend = async () => {
+      await cluster.apply(install.manifest(namespace, name, { suspended: true }));
+      return client;
+    };
+    suspended.push(await timeUntil(401, servers, suspend));
+  }
+  print('suspended, until refused', suspended);
   await install.stop();
 }
 
@@ -59,7 +76,7 @@ async function withController(): Promise<void> {
     const uid = String(applied?.metadata.uid);
     return { clientId: `${namespace}.${name}`, uid, namespace, name, secret: await secretOf(namespace, name) };
   };
-  print('a secret by the controller', await measure(servers, make));
+  await measure('a secret by the controller', servers, make);
   await controller.process.end();
   await install.stop();
 }

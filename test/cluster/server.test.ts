@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hashPassword } from '../../src/login/local-users.ts';
+import { expectWithin, timed } from '../redis/connect.ts';
 import { until } from '../until.ts';
 import { sharedCluster } from './shared-cluster.ts';
 import { CALLBACK, codeFor, introspect, type Person, redeem, refresh } from './signed-in.ts';
@@ -89,6 +90,37 @@ describe('three token servers', () => {
     const younger = await issued();
     expect(await areActive(Object.values(younger))).toEqual(Array.from({ length: 6 }, () => true));
     expect((await refresh(first, client, younger.refresh)).status).toBe(200);
+  });
+
+  it('refuse within a second, all of them, what a manifest has put an end to', async () => {
+    const client = await install.client(tenant, 'ended');
+    await everywhere(client, 200);
+    const [first] = servers;
+    if (first === undefined) throw new Error('nothing was started');
+    await expectWithin(1000, async () => {
+      await patch(client, {});
+      await everywhere(client, 200);
+      const { milliseconds } = await timed(async () => {
+        await patch(client, { suspended: true });
+        await everywhere(client, 401);
+      });
+      return milliseconds;
+    });
+    await patch(client, {});
+    await everywhere(client, 200);
+    await expectWithin(1000, async () => {
+      const token = (await first.token(client)).body.access_token ?? '';
+      const active = async () =>
+        await Promise.all(servers.map(async (server) => (await introspect(server, client, token)).body.active));
+      expect(await active()).toEqual([true, true, true]);
+      const { milliseconds } = await timed(async () => {
+        await patch(client, { revokeTokensBefore: new Date().toISOString() });
+        await until('it is dead', async () => (await active()).every((each) => each === false));
+      });
+      // A token of the same second would be dead from the start.
+      await sleep(1000);
+      return milliseconds;
+    });
   });
 
   it('take over a new secret, and drop the old one when its time has come', async () => {
