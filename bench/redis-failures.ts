@@ -1,23 +1,39 @@
 // What each failure of Redis costs a client, in milliseconds: one replica of the real program, one client that refreshes
-// without a pause. Prints the table of docs/guides/redis.md: `node bench/redis-failures.ts`.
+// without a pause; two where one loses what the other keeps. Prints the table of docs/guides/redis.md: `node bench/redis-failures.ts`.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type ClientAnswer, type Replica, redemption, refreshing, startReplicas } from '../test/redis/replicas.ts';
-import { startRedis, startReplicated } from '../test/redis/servers.ts';
+import { isFollowed } from '../test/redis/fail-over.ts';
+import {
+  type ClientAnswer,
+  type PersonName,
+  type Replica,
+  redemption,
+  refreshing,
+  startReplicas,
+} from '../test/redis/replicas.ts';
+import { LONG, type RedisServer, startCluster, startRedis, startReplicated } from '../test/redis/servers.ts';
+import { until } from '../test/until.ts';
 
 const ROUNDS = 5;
 
-/** One client with one family; `refresh` answers how long it took. */
+const IN_STEP = 'master_link_status:up';
+
+/** How long after a loss was seen something is made that is not lost with the rest, at most; milliseconds. */
+const NOTICED = 2000;
+
+/** One client with one family of a person; `refresh` answers how long it took. */
 class RefreshingClient {
   readonly #replica: Replica;
+  readonly #person: PersonName;
   #token: unknown;
 
-  constructor(replica: Replica) {
+  constructor(replica: Replica, person: PersonName) {
     this.#replica = replica;
+    this.#person = person;
   }
 
   async signIn(): Promise<void> {
-    const code = await this.#replica.issueCode('jwt');
+    const code = await this.#replica.issueCode('jwt', this.#person);
     this.#token = (await this.#replica.post('jwt', '/token', redemption(code ?? ''))).body.refresh_token;
   }
 
@@ -27,6 +43,35 @@ class RefreshingClient {
     if (answer.status === 200) this.#token = answer.body.refresh_token;
     else if (answer.status !== 503) throw new Error(`a refresh was answered ${answer.status}`);
     return { answer, milliseconds: performance.now() - begin };
+  }
+
+  /** Signs in until that is good for as long as it takes to notice a loss. @returns how long the one took that was */
+  async untilSignedIn(): Promise<number> {
+    for (const begin = performance.now(); ; await sleep(5)) {
+      await this.signIn();
+      if (!(await this.#isServed())) continue;
+      const total = performance.now() - begin;
+      while (performance.now() < begin + total + NOTICED && (await this.#isServed())) await sleep(100);
+      if (await this.#isServed()) return total;
+    }
+  }
+
+  #isServed(): Promise<boolean> {
+    return this.refresh().then(
+      ({ answer }) => answer.status === 200,
+      () => false,
+    );
+  }
+
+  /** The times of so many refreshes in a row, each of them answered. */
+  async timesAnswered(count: number): Promise<readonly number[]> {
+    const times: number[] = [];
+    while (times.length < count) {
+      const { answer, milliseconds } = await this.refresh();
+      if (answer.status !== 200) throw new Error(`a refresh was answered ${answer.status}`);
+      times.push(milliseconds);
+    }
+    return times;
   }
 
   /** The times of so many refreshes in a row. */
@@ -47,13 +92,18 @@ class RefreshingClient {
   }
 }
 
-async function withClient(environment: Record<string, string>, work: (client: RefreshingClient) => Promise<void>) {
+async function withClients(
+  environment: Record<string, string>,
+  work: (client: RefreshingClient, other: RefreshingClient) => Promise<void>,
+) {
   const replicas = await startReplicas(1, environment);
   try {
-    const client = new RefreshingClient(replicas.all[0] as Replica);
-    await client.signIn();
+    const replica = replicas.all[0] as Replica;
+    const client = new RefreshingClient(replica, 'ann');
+    const other = new RefreshingClient(replica, 'carol');
+    for (const each of [client, other]) await each.signIn();
     await client.times(100);
-    await work(client);
+    await work(client, other);
   } finally {
     await replicas.stop();
   }
@@ -74,7 +124,7 @@ function row(name: string, times: readonly number[]): void {
 console.log('| milliseconds | median | most |\n| --- | --- | --- |');
 
 const redis = await startRedis({ persistent: true });
-await withClient({ GRANTRY_REDIS_URL: redis.url }, async (client) => {
+await withClients({ GRANTRY_REDIS_URL: redis.url }, async (client) => {
   row('a refresh while all is well', await client.times(500));
   const refusals: number[] = [];
   const restarts = await repeated(async () => {
@@ -106,7 +156,7 @@ for (const wait of [undefined, '1:100']) {
   await replicated.setPatience(500);
   const name = wait === undefined ? 'Sentinel' : `Sentinel, GRANTRY_REDIS_WAIT=${wait}`;
   const environment = { GRANTRY_REDIS_URL: replicated.url, ...(wait !== undefined && { GRANTRY_REDIS_WAIT: wait }) };
-  await withClient(environment, async (client) => {
+  await withClients(environment, async (client) => {
     row(`${name}: a refresh while all is well`, await client.times(500));
     const outages: number[] = [];
     for (let round = 0; round < 3; round++) {
@@ -114,11 +164,53 @@ for (const wait of [undefined, '1:100']) {
       await primary.kill();
       outages.push((await client.untilAnswered()).total);
       await primary.start();
-      // The Sentinels have to see it as a replica again.
-      await sleep(5000);
+      // By themselves the Sentinels take their time to see that it is one too many.
+      const successor = await replicated.primary();
+      await primary.command('REPLICAOF', '127.0.0.1', successor.port);
+      await until('it is a replica', () => isFollowed(successor), LONG);
     }
     row(`${name}, silent for 500 ms is down: the primary is killed, until a refresh is answered`, outages);
   });
   await replicated.stop();
 }
+
+const cluster = await startCluster();
+await withClients({ GRANTRY_REDIS_URL: cluster.url }, async (client, other) => {
+  row('Cluster: a refresh while all is well', await client.times(500));
+  const [own] = cluster.primaries;
+  const refusals: number[] = [];
+  const others: number[] = [];
+  const empty = await repeated(async () => {
+    await own?.kill();
+    refusals.push(...(await client.times(50)));
+    others.push(...(await other.timesAnswered(50)));
+    // It keeps no file.
+    await own?.start();
+    const total = await client.untilSignedIn();
+    await other.untilSignedIn();
+    return total;
+  });
+  row('Cluster, one primary is gone: until a refresh of what it has is refused', refusals);
+  row('Cluster, one primary is gone: a refresh of what the others have', others);
+  row('Cluster, a primary is back, empty: until a person who signs in again has a refresh answered', empty);
+});
+await cluster.stop();
+
+const backed = await startCluster({ replicated: true });
+await withClients({ GRANTRY_REDIS_URL: backed.url }, async (client) => {
+  const outages: number[] = [];
+  for (let round = 0; round < 3; round++) {
+    // The first part of the keys, and the two servers that take turns with it.
+    const [first, second] = [backed.primaries[0], backed.replicas[0]] as [RedisServer, RedisServer];
+    const primary = String(await first.command('INFO', 'replication')).includes('role:master') ? first : second;
+    await backed.setPatience(500);
+    await primary.kill();
+    outages.push((await client.untilAnswered()).total);
+    await primary.start();
+    await backed.setPatience(LONG);
+    await until('it is a replica', async () => String(await primary.command('INFO', 'replication')).includes(IN_STEP));
+  }
+  row('Cluster, silent for 500 ms is down: a primary is killed, until a refresh of what it had is answered', outages);
+});
+await backed.stop();
 process.exit(0);

@@ -30,7 +30,7 @@ export async function failOver(redis: ReplicatedRedis, connections: readonly Red
 }
 
 /** Whether this server is a primary and both others have all it wrote. */
-async function isFollowed(server: RedisServer): Promise<boolean> {
+export async function isFollowed(server: RedisServer): Promise<boolean> {
   const info = String(await server.command('INFO', 'replication'));
   const offset = /^master_repl_offset:(\d+)/m.exec(info)?.[1];
   return info.startsWith('# Replication\r\nrole:master') && info.split(`state=online,offset=${offset},`).length === 3;
