@@ -381,6 +381,16 @@ describe('an interaction', () => {
     expect((await browser.get(resume)).status).toBe(400);
   });
 
+  it('that was taken without an answer is known to its browser by a cookie that scripts and other sites cannot use', async () => {
+    const opened = await asked({ issuer: 'https://id.example' });
+    const { location: resume = '' } = await decide(opened, 'allow');
+    opened.world.loseAnswersOf('interactions');
+    const [line = '', ...others] = (await opened.browser.get(resume)).headers.getSetCookie();
+    expect(others).toEqual([]);
+    expect(line).toMatch(/^__Host-grantry-tries=[\w-]{22}; /);
+    expect(line.split('; ').slice(1).sort()).toEqual(['HttpOnly', 'Max-Age=600', 'Path=/', 'SameSite=Lax', 'Secure']);
+  });
+
   it('that was taken without an answer is nothing to a browser that was told nothing', async () => {
     const opened = await asked();
     const { world, browser } = opened;
