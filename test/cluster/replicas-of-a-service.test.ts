@@ -11,7 +11,7 @@ import { type TokenServerProcess, TokenServers } from './token-servers.ts';
 
 const SERVICE = 'grantry-admin';
 
-/** The API server takes no loopback address into an EndpointSlice; undefined on a machine that has no other. */
+/** The API server takes no loopback address into an EndpointSlice; undefined on a machine that has no other: passed over there, failing where CI=true. */
 const ADDRESS = Object.values(networkInterfaces())
   .flatMap((addresses) => addresses ?? [])
   .find(({ family, internal, address }) => family === 'IPv4' && !internal && !address.startsWith('169.254.'))?.address;
@@ -52,9 +52,10 @@ describeRedis('the replicas of a Service', () => {
     return status?.conditions?.find(({ type }: { type: string }) => type === 'Programmed') ?? {};
   }
 
-  it.skipIf(ADDRESS === undefined)(
+  it.skipIf(ADDRESS === undefined && process.env.CI !== 'true')(
     'are asked from when they are ready until they leave, and waited for no longer than that',
     async () => {
+      if (ADDRESS === undefined) throw new Error('this machine has no address but those of the loopback');
       await clients.apply(team, 'alone');
       await clients.whenCondition(team, 'alone', 'Programmed', 'NoReplicas');
 
