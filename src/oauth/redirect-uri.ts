@@ -52,6 +52,7 @@ export type RedirectUriFault =
  * (RFC 6749 §3.1.2, RFC 8252 §7.1, RFC 9700 §2.6). Whether the client's policy allows it is judged in `admission/`.
  */
 export function redirectUriFault(uri: string): RedirectUriFault | undefined {
+  if (PLAIN_ADDRESS.test(uri)) return undefined;
   if (uri.includes('#')) return 'fragment';
   if (uri.includes('*')) return 'wildcard';
   if (!/^(?:[A-Za-z0-9._~:/?[\]@!$&'()+,;=-]|%[0-9A-Fa-f]{2})*$/.test(uri)) return 'invalid_character';
@@ -79,6 +80,9 @@ function webFault(uri: string, scheme: 'http' | 'https'): RedirectUriFault | und
 
 /** Names that every parser takes as they are: lower-case, with a dot, of letters in the end, and nothing in punycode. */
 const PLAIN_HOST = /^(?:[a-z0-9]+(?:-[a-z0-9]+)*\.)+[a-z]+$/;
+
+/** Most addresses: such a host by https and a path, with nothing in it that any rule is about. */
+const PLAIN_ADDRESS = /^https:\/\/(?:[a-z0-9]+(?:-[a-z0-9]+)*\.)+[a-z]+(?:\/[A-Za-z0-9._~/-]*)?$/;
 
 /**
  * The host of an https address that needs no parser to be sure of it and leads elsewhere than to the person's own machine.
