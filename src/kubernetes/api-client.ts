@@ -42,13 +42,14 @@ export class ApiClient implements KubernetesApi {
     resource: Resource,
     options: Selection & { limit?: number; continue?: string | undefined; signal?: AbortSignal } = {},
   ): Promise<ListPage> {
-    const { namespace, metadataOnly, signal } = options;
+    const { namespace, metadataOnly, unread, signal } = options;
     const page = await this.#answer<{
       readonly items?: readonly KubernetesObject[];
       readonly metadata: { readonly resourceVersion: string; readonly continue?: string };
     }>({
       ...{ verb: 'list', resource, namespace },
       accept: metadataOnly ? `application/json;as=PartialObjectMetadataList${METADATA}` : undefined,
+      unread,
       request: {
         ...{ method: 'GET', signal, limit: LIST_MILLISECONDS },
         path: collection(resource, options, { limit: options.limit, continue: options.continue }),

@@ -5,6 +5,7 @@ import type { IncomingMessage } from 'node:http';
 import { type FailedCall, refusal, silence, unreadable } from './call-failure.ts';
 import type { ClusterAccess } from './cluster-access.ts';
 import { Connection, type Request } from './connection.ts';
+import { withEmptied } from './emptied-arrays.ts';
 import { parsedJson } from './parsed-json.ts';
 import { pause } from './pause.ts';
 import type { Resource } from './resources.ts';
@@ -33,6 +34,8 @@ export interface Call {
   readonly accept?: string | undefined;
   readonly contentType?: string;
   readonly body?: unknown;
+  /** Names of arrays in the answer that nobody reads. */
+  readonly unread?: readonly string[] | undefined;
 }
 
 /** Every method throws KubernetesError. */
@@ -63,7 +66,8 @@ export class Calls {
     const limit = AbortSignal.timeout(call.request.limit ?? this.#callLimit);
     const signal = call.request.signal === undefined ? limit : AbortSignal.any([call.request.signal, limit]);
     const response = await this.answer({ ...call, request: { ...call.request, signal } });
-    const answer = parsedJson(await this.#text(call, response, signal));
+    const body = await this.#body(call, response, signal);
+    const answer = parsedJson((call.unread === undefined ? body : withEmptied(body, call.unread)).toString('utf8'));
     if (answer === undefined) throw unreadable(this.named(call), response.statusCode ?? 0, 'UnreadableAnswer');
     return answer;
   }
@@ -76,13 +80,14 @@ export class Calls {
       const response = await this.#send(call);
       const { statusCode: status = 0 } = response;
       if (status >= 200 && status < 300) return response;
-      const body = await this.#text(call, response, call.request.signal);
+      const body = await this.#body(call, response, call.request.signal);
       if (status === 401 && mayRenew) {
         mayRenew = false;
         this.#access.renew();
         continue;
       }
-      if (status !== 429 || repeats >= REPEATS) throw refusal(this.named(call), status, parsedJson(body));
+      if (status !== 429 || repeats >= REPEATS)
+        throw refusal(this.named(call), status, parsedJson(body.toString('utf8')));
       const seconds = Number(response.headers['retry-after'] ?? 1);
       await this.#pause(call, Math.min(LONGEST_REPEAT_MILLISECONDS, Math.max(1, seconds || 1) * 1000));
     }
@@ -100,14 +105,14 @@ export class Calls {
     }
   }
 
-  async #text(call: Call, response: IncomingMessage, signal: AbortSignal | undefined): Promise<string> {
+  async #body(call: Call, response: IncomingMessage, signal: AbortSignal | undefined): Promise<Buffer> {
     const chunks: Buffer[] = [];
     try {
       for await (const chunk of response) chunks.push(chunk as Buffer);
     } catch (error) {
       throw silence(this.named(call), error, signal);
     }
-    return Buffer.concat(chunks).toString('utf8');
+    return Buffer.concat(chunks);
   }
 
   async #pause(call: Call, milliseconds: number): Promise<void> {

@@ -17,6 +17,8 @@ export interface Selection {
   readonly labelSelector?: string | undefined;
   /** As PartialObjectMetadata: without spec, status and data, which then never reach this process. */
   readonly metadataOnly?: boolean | undefined;
+  /** Names of arrays that nobody reads: in a list they may be empty. */
+  readonly unread?: readonly string[] | undefined;
 }
 
 export interface ListPage {

@@ -164,8 +164,8 @@ export class Reflector {
   }
 
   #selection(): Selection {
-    const { namespace, labelSelector, metadataOnly } = this.#options;
-    return { namespace, labelSelector, metadataOnly };
+    const { namespace, labelSelector, metadataOnly, unread } = this.#options;
+    return { namespace, labelSelector, metadataOnly, unread };
   }
 
   #listed(): void {

@@ -20,6 +20,9 @@ import {
 } from './resources.ts';
 import type { ObjectView } from './watched.ts';
 
+/** What managers and controllers write about an object, which is longer than all the rest. */
+const UNREAD = ['managedFields', 'conditions'];
+
 export interface RegistrySourcesOptions {
   readonly api: Pick<KubernetesApi, 'list' | 'watch'>;
   readonly className: string;
@@ -121,7 +124,18 @@ export class RegistrySources {
     selection: Pick<ReflectorOptions, 'namespace' | 'labelSelector' | 'keep'>,
   ): Reflector {
     const { api, clock, random, log, metrics, onSynced } = this.#options;
-    return new Reflector({ api, resource, onChange, onSynced, clock, random, log, metrics, ...selection });
+    return new Reflector({
+      api,
+      resource,
+      onChange,
+      onSynced,
+      clock,
+      random,
+      log,
+      metrics,
+      unread: UNREAD,
+      ...selection,
+    });
   }
 }
 

@@ -64,6 +64,31 @@ describe('a client of the API server', () => {
     expect(await admin.get(CONFIG_MAPS, { namespace, name: 'nobody' })).toBeUndefined();
   });
 
+  it('lists without what nobody reads, and with all the rest', async () => {
+    const own = await cluster.namespace();
+    for (const name of ['one', 'two']) {
+      const object = { metadata: { namespace: own, name, annotations: { a: '"conditions":[{"b":"]"}],"c":"' } } };
+      await admin.create(OAUTH_CLIENTS, { ...object, spec: { displayName: name } });
+      const conditions = ['Accepted', 'Ready'].map((type) => ({
+        ...{ type, status: 'True', reason: type, message: `${type}.`, lastTransitionTime: '2026-01-01T00:00:00Z' },
+      }));
+      await admin.apply(OAUTH_CLIENTS, { ...object, status: { conditions } }, { subresource: 'status' });
+      await admin.create(SECRETS, { metadata: { namespace: own, name }, stringData: { a: name } });
+    }
+    for (const resource of [OAUTH_CLIENTS, SECRETS]) {
+      const whole = await admin.list(resource, { namespace: own });
+      const read = await admin.list(resource, { namespace: own, unread: ['managedFields', 'conditions'] });
+      expect(read).toEqual({
+        ...whole,
+        items: whole.items.map(({ status, ...item }) => ({
+          ...{ ...item, metadata: { ...item.metadata, managedFields: [] } },
+          ...(status !== undefined && { status: { ...status, conditions: [] } }),
+        })),
+      });
+      expect(JSON.stringify(whole)).toContain('"managedFields":[{');
+    }
+  });
+
   it('applies as the manager grantry-controller, and takes fields from others', async () => {
     await cluster.apply({ apiVersion: 'v1', kind: 'ConfigMap', ...configMap('applied', { a: 'theirs', b: 'theirs' }) });
     await admin.apply(CONFIG_MAPS, configMap('applied', { a: 'ours' }));
