@@ -34,10 +34,10 @@ const WITHOUT_CLAIM: readonly FaultReason[] = [
 /** What a client claims by the findings about it alone. */
 export function claimOf(findings: ClientFindings): ClientClaim {
   const { object, manifest, awaitsNamespace, faults, clientId, derived, maxClientsPerNamespace } = findings;
-  const has = (reasons: readonly FaultReason[]) => faults.some(({ reason }) => reasons.includes(reason));
+  const hasFault = (reasons: readonly FaultReason[]) => faults.some(({ reason }) => reasons.includes(reason));
   // A suspended or otherwise refused client keeps its id, and its Secret: else somebody could take them over meanwhile.
-  const claimsItsId = manifest !== undefined && !awaitsNamespace && !has(WITHOUT_CLAIM);
-  const hasSecret = claimsItsId && hasGeneratedSecret(manifest.spec) && !has(['SecretNotOwned']);
+  const claimsItsId = manifest !== undefined && !awaitsNamespace && !hasFault(WITHOUT_CLAIM);
+  const hasSecret = claimsItsId && hasGeneratedSecret(manifest.spec) && !hasFault(['SecretNotOwned']);
   // In one go, as wherever there are many: what is added to an object takes room of its own.
   return {
     namespace: object.namespace,
@@ -47,7 +47,7 @@ export function claimOf(findings: ClientFindings): ClientClaim {
     derived,
     secret: hasSecret ? [object.namespace, clientSecretName(object.name, manifest.spec)].join('/') : undefined,
     // One whose Secret is still missing takes its place like any other, and so does a suspended one.
-    isAccepted: !awaitsNamespace && !has(ACCEPTED_FAULTS),
+    isAccepted: !awaitsNamespace && !hasFault(ACCEPTED_FAULTS),
     maxClientsPerNamespace,
   };
 }
@@ -58,13 +58,17 @@ export class Claimant {
   claim: ClientClaim | undefined;
   /** Of several that are equal otherwise the one that came first. */
   order = 0;
-  isTwin = false;
-  hasConflict = false;
-  sharesSecret = false;
-  isTooMany = false;
+  /** What the set found about it: flags of {@link VERDICT}, because there may be a hundred thousand. */
+  verdicts = 0;
 }
 
-type Verdict = 'isTwin' | 'hasConflict' | 'sharesSecret' | 'isTooMany';
+const VERDICT = { isTwin: 1, hasConflict: 2, sharesSecret: 4, isTooMany: 8 } as const;
+
+type Verdict = keyof typeof VERDICT;
+
+function has({ verdicts }: Claimant, verdict: Verdict): boolean {
+  return (verdicts & VERDICT[verdict]) !== 0;
+}
 
 /** One that is among the claimants. */
 type Claiming<Member extends Claimant> = Member & { readonly claim: ClientClaim };
@@ -98,7 +102,7 @@ export class ClientClaims<Member extends Claimant> {
     if (isClaiming(member)) this.#leave(member);
     else {
       member.order = this.#count++;
-      member.isTwin = member.hasConflict = member.sharesSecret = member.isTooMany = false;
+      member.verdicts = 0;
     }
     // Only now that it stands in no line: there it is found by what it claims.
     member.claim = claim;
@@ -126,12 +130,12 @@ export class ClientClaims<Member extends Claimant> {
 
   /** What the set found about a client, as of the last {@link settle}. */
   faultsOf(member: Member): readonly Fault[] {
-    if (!isClaiming(member) || !hasVerdict(member)) return NONE;
+    if (!isClaiming(member) || member.verdicts === 0) return NONE;
     return [
-      ...(member.isTwin ? [TWIN] : []),
-      ...(member.hasConflict ? [CONFLICT] : []),
-      ...(member.sharesSecret ? [SHARED_SECRET] : []),
-      ...(member.isTooMany ? [tooMany(member.claim.maxClientsPerNamespace)] : []),
+      ...(has(member, 'isTwin') ? [TWIN] : []),
+      ...(has(member, 'hasConflict') ? [CONFLICT] : []),
+      ...(has(member, 'sharesSecret') ? [SHARED_SECRET] : []),
+      ...(has(member, 'isTooMany') ? [tooMany(member.claim.maxClientsPerNamespace)] : []),
     ];
   }
 
@@ -149,8 +153,8 @@ export class ClientClaims<Member extends Claimant> {
   }
 
   #set(member: Claiming<Member>, verdict: Verdict, value: boolean): void {
-    if (member[verdict] === value) return;
-    (member as Claimant)[verdict] = value;
+    if (has(member, verdict) === value) return;
+    (member as Claimant).verdicts ^= VERDICT[verdict];
     this.#changed.add(member);
     // Both decide whether it stands in the other lines.
     if (verdict === 'isTwin' || verdict === 'hasConflict') this.#restless.add(member);
@@ -180,20 +184,16 @@ function tooMany(limit: number): Fault {
   return { reason: 'ClientLimitExceeded', path: [], message };
 }
 
-function hasVerdict({ isTwin, hasConflict, sharesSecret, isTooMany }: Claimant): boolean {
-  return isTwin || hasConflict || sharesSecret || isTooMany;
-}
-
 function isClaiming<Member extends Claimant>(member: Member): member is Claiming<Member> {
   return member.claim !== undefined;
 }
 
-function isNoTwin({ isTwin }: Claimant): boolean {
-  return !isTwin;
+function isNoTwin(member: Claimant): boolean {
+  return !has(member, 'isTwin');
 }
 
-function takesAPlace({ claim, isTwin, hasConflict }: Claiming<Claimant>): boolean {
-  return claim.isAccepted && !isTwin && !hasConflict;
+function takesAPlace(member: Claiming<Claimant>): boolean {
+  return member.claim.isAccepted && isNoTwin(member) && !has(member, 'hasConflict');
 }
 
 /** Older first, then by uid. */
