@@ -164,6 +164,12 @@ function isSamePath(a: FieldPath, b: FieldPath): boolean {
   return a.length === b.length && a.every((step, index) => step === b[index]);
 }
 
+/** Whether the client is served, as far as these findings go: {@link clientVerdict} calls it Ready once it is programmed. */
+export function isSound({ manifest, awaitsNamespace, faults, credentials }: ClientFindings): boolean {
+  const isAccepted = manifest?.spec.suspended === false && faults.length === 0 && !awaitsNamespace;
+  return isAccepted && credentials.state === 'ready';
+}
+
 /**
  * The verdict that findings come to.
  * @param amongAll what only the whole set of clients could tell of this one (client-claims.ts)
@@ -193,7 +199,7 @@ export function clientVerdict<Source extends ObjectIdentity>(
     faults,
     conditions: [...conditions, readyCondition(conditions, object.generation)],
     client:
-      isReady && manifest !== undefined && credentials.state === 'ready'
+      isSound(findings) && manifest !== undefined && credentials.state === 'ready'
         ? clientOf(object, clientId, manifest, credentials.verifiers)
         : undefined,
     wantsSecret: accepted.status === 'True' && credentials.state === 'wanted',

@@ -5,22 +5,48 @@ import type { Fault } from './conditions.ts';
 import { API_VERSION, fieldsOf, metadata, objectsWith, readManifest } from './manifest.ts';
 import { OAUTH_CLIENT, type OAuthClientSpec, OWN_FIELDS } from './oauth-client.ts';
 
-type OwnField = keyof typeof OWN_FIELDS;
+/** A field that is each client's own. */
+export type OwnField = keyof typeof OWN_FIELDS;
 
 type ReadOwnFields = Partial<Pick<OAuthClientSpec, OwnField>>;
 
 /** A client that could be read: its own fields, as far as it has any, beside those that it shares with others. */
-export type ReadClient = ReadOwnFields & { readonly shared: OAuthClientSpec };
+export type ReadClient = PlainClient | (ReadOwnFields & { readonly shared: OAuthClientSpec });
+
+/** What most clients say for themselves, in as little room as it needs. */
+interface PlainClient {
+  readonly shared: OAuthClientSpec;
+  readonly displayName: string;
+  /** The only one. */
+  readonly redirectUri: string;
+}
 
 /** What came of reading a manifest. */
 export type ClientReading = ReadClient | { readonly shared: undefined; readonly faults: readonly Fault[] };
 
 /** The whole `spec` that was read. */
-export function specOf({ shared, ...own }: ReadClient): OAuthClientSpec {
+export function specOf(client: ReadClient): OAuthClientSpec {
+  const { shared } = client;
+  if (isPlainClient(client)) {
+    return { ...shared, displayName: client.displayName, redirectUris: [client.redirectUri] };
+  }
+  const { shared: _, ...own } = client;
   return { ...shared, ...own };
 }
 
+function isPlainClient(client: ReadClient): client is PlainClient {
+  return 'redirectUri' in client;
+}
+
+/** One such field of the `spec` that was read. */
+export function ownOf<Field extends OwnField>(client: ReadClient, field: Field): OAuthClientSpec[Field] {
+  if (field === 'redirectUris' && isPlainClient(client)) return [client.redirectUri] as OAuthClientSpec[Field];
+  const own: Partial<OAuthClientSpec> = client;
+  return (own[field] ?? client.shared[field]) as OAuthClientSpec[Field];
+}
+
 const OWN_NAMES = Object.keys(OWN_FIELDS) as readonly OwnField[];
+const OTHER_OWN_NAMES = OWN_NAMES.filter((name) => name !== 'displayName' && name !== 'redirectUris');
 const NOTHING_OWN = Object.fromEntries(OWN_NAMES.map((name) => [name, undefined]));
 const METADATA = metadata(objectsWith('ignore'));
 const IN_COMMON = { apiVersion: API_VERSION, kind: 'OAuthClient', metadata: { name: 'any' } } as const;
@@ -47,11 +73,13 @@ export class ClientReader {
     if (typeof spec !== 'object' || spec === null || Array.isArray(spec)) return undefined;
     const shared = this.#sharedOf(spec as Members);
     if (shared === undefined || !(isPlainMetadata(metadata) || METADATA.safeParse(metadata).success)) return undefined;
+    const plain = plainClient(shared, spec as Members);
+    if (plain !== undefined) return plain;
     const own: Partial<Record<OwnField, unknown>> = {};
     for (const name of OWN_NAMES) {
       const value = (spec as Readonly<Record<string, unknown>>)[name] ?? undefined;
       if (value === undefined) continue;
-      if (PLAIN[name]?.(value)) own[name] = value;
+      if (isPlainField(name, value)) own[name] = value;
       else {
         const { success, data } = OWN_FIELDS[name].safeParse(value);
         if (!success) return undefined;
@@ -100,12 +128,23 @@ const PLAIN_UID = /^[0-9a-f][0-9a-f-]{35}$/;
 const PLAIN_LABEL = /^[ -~]{1,100}$/;
 const PLAIN_URI = /^[!-~]{1,1024}$/;
 
-const PLAIN: Partial<Record<OwnField, (value: unknown) => boolean>> = {
-  displayName: (value) => isPlain(PLAIN_LABEL, value),
-  redirectUris: (value) => Array.isArray(value) && value.length === 1 && isPlain(PLAIN_URI, value[0]),
-};
+/** Undefined for whatever says more or less for itself than a plain name and one plain address. */
+function plainClient(shared: OAuthClientSpec, spec: Members): PlainClient | undefined {
+  const { displayName, redirectUris } = spec;
+  if (!isPlain(PLAIN_LABEL, displayName) || !isPlainAddress(redirectUris)) return undefined;
+  for (const name of OTHER_OWN_NAMES) if ((spec[name] ?? undefined) !== undefined) return undefined;
+  return { shared, displayName, redirectUri: redirectUris[0] };
+}
 
-function isPlain(pattern: RegExp, value: unknown): boolean {
+function isPlainField(name: OwnField, value: unknown): boolean {
+  return name === 'displayName' ? isPlain(PLAIN_LABEL, value) : name === 'redirectUris' && isPlainAddress(value);
+}
+
+function isPlainAddress(value: unknown): value is readonly [string] {
+  return Array.isArray(value) && value.length === 1 && isPlain(PLAIN_URI, value[0]);
+}
+
+function isPlain(pattern: RegExp, value: unknown): value is string {
   return typeof value === 'string' && pattern.test(value);
 }
 

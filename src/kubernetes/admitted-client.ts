@@ -51,17 +51,19 @@ export class AdmittedClient extends Claimant {
     return { generation: this.#generation, secretRevision: this.#secretRevision };
   }
 
-  /** @param client what comes of it by itself, by `object` and these verifiers */
+  /**
+   * @param found what comes of it by itself, by `object` and these verifiers
+   * @param found.reason of its `Ready`
+   */
   judge(
     verifiers: ClientVerifiers | undefined,
-    verdict: Pick<ClientVerdict, 'clientId' | 'conditions'>,
-    client: Client | undefined,
+    found: { readonly clientId: string; readonly reason: string; readonly client: Client | undefined },
   ): void {
     this.judged = this.object;
     this.verifiers = verifiers;
-    this.clientId = verdict.clientId;
-    this.client = client;
-    this.reason = reasonOf(verdict);
+    this.clientId = found.clientId;
+    this.client = found.client;
+    this.reason = found.reason;
   }
 
   /** What it was judged to be is what is served now, or refused. */

@@ -2,7 +2,13 @@
 // of it, and the registry that follows. A change is judged alone; whatever else it touches is found by the claims. Nothing
 // here waits: when what is judged is decided in registry-sync.ts.
 
-import { type AdmissionContext, clientVerdict, judgeRead } from '../admission/admit-client.ts';
+import {
+  type AdmissionContext,
+  type ClientFindings,
+  clientVerdict,
+  isSound,
+  judgeRead,
+} from '../admission/admit-client.ts';
 import { ClientClaims, claimOf } from '../admission/client-claims.ts';
 import type { DefaultPolicy } from '../admission/client-policy.ts';
 import { specOf } from '../admission/client-reader.ts';
@@ -141,12 +147,13 @@ export class AdmittedClients {
     const verifiers = this.#options.verifiersOf(uid);
     const findings = this.#findings(object, verifiers);
     this.#claims.put(known, claimOf(findings));
-    const verdict = clientVerdict(findings);
-    const { client } = verdict;
-    const isSame = known.judged === object && known.verifiers === verifiers && known.client !== undefined;
-    // The same object serves on: the registry then need not change.
-    const servesOn = isSame && client !== undefined && !hasExpiry(verifiers);
-    known.judge(verifiers, verdict, servesOn ? known.client : client && this.#sharing(client, object, verifiers));
+    const { clientId } = findings;
+    if (isSound(findings)) {
+      const isSame = known.judged === object && known.verifiers === verifiers && !hasExpiry(verifiers);
+      // The same object serves on: the registry then need not change.
+      const client = (isSame ? known.client : undefined) ?? this.#served(findings, verifiers);
+      known.judge(verifiers, { clientId, reason: READY, client });
+    } else known.judge(verifiers, { clientId, reason: reasonOf(clientVerdict(findings)), client: undefined });
     this.#mark(known);
   }
 
@@ -225,12 +232,19 @@ export class AdmittedClients {
     return judgeRead(object, read, this.#contextIn(namespace));
   }
 
-  /** The same client, made of what others have too. */
-  #sharing(client: Client, { reading: { shared } }: ReadableClient, verifiers: ClientVerifiers | undefined): Client {
-    if (shared === undefined) return client;
-    const like = this.#like.get(shared) ?? client;
-    if (like === client) this.#like.set(shared, client);
-    return new ServedClient(client, like, verifiers instanceof KeptVerifiers ? verifiers.text : undefined);
+  /** The client that sound findings come to, made of what others have too. */
+  #served(findings: ClientFindings<ReadableClient>, verifiers: ClientVerifiers | undefined): Client | undefined {
+    const { object, clientId, credentials } = findings;
+    const { uid, reading } = object;
+    if (reading.shared === undefined || credentials.state !== 'ready') return undefined;
+    let like = this.#like.get(reading.shared);
+    if (like === undefined) {
+      like = clientVerdict(findings).client;
+      if (like === undefined) return undefined;
+      this.#like.set(reading.shared, like);
+    }
+    const text = verifiers instanceof KeptVerifiers ? verifiers.text : undefined;
+    return new ServedClient({ uid, clientId, reading, verifiers: credentials.verifiers, text, like });
   }
 
   #contextIn(namespace: string): AdmissionContext {
@@ -273,6 +287,8 @@ export class AdmittedClients {
   }
 }
 
+/** What `Ready` says of those that are served. */
+const READY = 'Ready';
 const PROGRAMMED = { status: 'True', reason: 'Programmed', message: 'Served by this process.' } as const;
 
 /** Whether the very same verifiers may come to another client later. */

@@ -1,40 +1,63 @@
 // A client as the registry of a token server holds it: what is its own, and for all the rest a client that is like it. A
 // hundred thousand of them then take little more room than their names.
 
+import { type OwnField, ownOf, type ReadClient } from '../admission/client-reader.ts';
+import type { OAuthClientSpec } from '../admission/oauth-client.ts';
 import type { Client, TokenSettings } from '../oauth/client.ts';
 
 const VERIFIER_BYTES = 32;
-const NONE: readonly string[] = [];
 
 export class ServedClient implements Client {
   readonly uid: string;
   readonly clientId: string;
-  readonly displayName: string;
-  readonly clientUri: string | undefined;
-  readonly policyUri: string | undefined;
-  readonly tosUri: string | undefined;
-  readonly redirectUris: readonly string[];
-  readonly allowedCorsOrigins: readonly string[];
+  readonly #reading: ReadClient;
   readonly #like: Client;
   /** As text, a character a byte: a buffer takes four times the room. */
   readonly #verifiers: string;
 
   /**
-   * @param like the same in all that is not this one's own
-   * @param verifier the client's only verifier as text, where it is kept already
+   * @param client.like the same in all that is not each one's own
+   * @param client.text the only one of these verifiers as text, where it is kept already
    */
-  constructor(client: Client, like: Client, verifier?: string) {
+  constructor(client: {
+    readonly uid: string;
+    readonly clientId: string;
+    readonly reading: ReadClient;
+    readonly like: Client;
+    readonly verifiers: readonly Uint8Array[];
+    readonly text?: string | undefined;
+  }) {
+    const { verifiers, text } = client;
     this.uid = client.uid;
     this.clientId = client.clientId;
-    this.displayName = client.displayName;
-    this.clientUri = client.clientUri;
-    this.policyUri = client.policyUri;
-    this.tosUri = client.tosUri;
-    this.redirectUris = client.redirectUris.length === 0 ? NONE : client.redirectUris;
-    this.allowedCorsOrigins = client.allowedCorsOrigins.length === 0 ? NONE : client.allowedCorsOrigins;
-    this.#like = like;
-    const isKept = verifier !== undefined && client.secretVerifiers.length === 1;
-    this.#verifiers = isKept ? verifier : Buffer.concat(client.secretVerifiers).toString('latin1');
+    this.#reading = client.reading;
+    this.#like = client.like;
+    const isKept = text !== undefined && verifiers.length === 1;
+    this.#verifiers = isKept ? text : Buffer.concat(verifiers).toString('latin1');
+  }
+
+  get displayName(): string {
+    return this.#own('displayName') ?? this.clientId;
+  }
+
+  get clientUri(): string | undefined {
+    return this.#own('clientUri');
+  }
+
+  get policyUri(): string | undefined {
+    return this.#own('policyUri');
+  }
+
+  get tosUri(): string | undefined {
+    return this.#own('tosUri');
+  }
+
+  get redirectUris(): readonly string[] {
+    return this.#own('redirectUris');
+  }
+
+  get allowedCorsOrigins(): readonly string[] {
+    return this.#own('allowedCorsOrigins');
   }
 
   get secretVerifiers(): readonly Uint8Array[] {
@@ -88,5 +111,9 @@ export class ServedClient implements Client {
 
   get tokens(): TokenSettings {
     return this.#like.tokens;
+  }
+
+  #own<Field extends OwnField>(field: Field): OAuthClientSpec[Field] {
+    return ownOf(this.#reading, field);
   }
 }

@@ -1,7 +1,9 @@
 // What a token server keeps of the objects of which there are many says the same as the objects themselves.
 
 import { describe, expect, it } from 'vitest';
+import { ClientReader, type ReadClient } from '../../src/admission/client-reader.ts';
 import { VERIFIER_SECRET_TYPE, verifierSecretData, verifierSecretName } from '../../src/admission/client-verifier.ts';
+import { API_VERSION } from '../../src/admission/manifest.ts';
 import { clientKeeper, isOurs } from '../../src/kubernetes/kept-client.ts';
 import { keptOfSecret, verifiersOf } from '../../src/kubernetes/release-secrets.ts';
 import { type KubernetesObject, objectKey } from '../../src/kubernetes/resources.ts';
@@ -60,6 +62,12 @@ describe('of an OAuthClient', () => {
   });
 });
 
+function readOf(spec: object): ReadClient {
+  const read = new ClientReader().read({ apiVersion: API_VERSION, kind: 'OAuthClient', metadata: { name: 'a' }, spec });
+  if (read.shared === undefined) throw new Error('it cannot be read');
+  return read;
+}
+
 it('a served client says what the judge said', () => {
   const tokens: TokenSettings = {
     accessTokenFormat: 'jwt',
@@ -84,12 +92,35 @@ it('a served client says what the judge said', () => {
     ...{ clientUri: undefined, policyUri: undefined, tosUri: undefined, redirectUris: [], allowedCorsOrigins: [] },
   };
   const fields = Object.keys(client) as (keyof Client)[];
-  const served = new ServedClient(client, like);
-  expect(Object.fromEntries(fields.map((field) => [field, served[field]]))).toEqual(client);
+  const { uid, clientId, secretVerifiers: verifiers, displayName, redirectUris } = client;
+  const { clientUri, policyUri, tosUri, allowedCorsOrigins } = client;
+  const nothing = { clientUri: undefined, policyUri: undefined, tosUri: undefined, allowedCorsOrigins: [] };
+  for (const [own, said] of [
+    [{ displayName, redirectUris, clientUri, policyUri, tosUri, allowedCorsOrigins }, client],
+    [
+      { displayName, redirectUris },
+      { ...client, ...nothing },
+    ],
+    [
+      { redirectUris: ['https://a.example/cb', 'https://b.example/cb'] },
+      {
+        ...client,
+        ...nothing,
+        displayName: 'team.app',
+        redirectUris: ['https://a.example/cb', 'https://b.example/cb'],
+      },
+    ],
+    [{}, { ...client, ...nothing, displayName: 'team.app', redirectUris: [] }],
+  ] as const) {
+    const served = new ServedClient({ uid, clientId, reading: readOf(own), verifiers, like });
+    expect(Object.fromEntries(fields.map((field) => [field, served[field]]))).toEqual(said);
+  }
   // Text that is kept already stands for one verifier, and for no other number of them.
   const text = Buffer.alloc(32, 7).toString('latin1');
   const [one, two, none] = [[Buffer.alloc(32, 7)], client.secretVerifiers, []];
   for (const secretVerifiers of [one, two, none]) {
-    expect(new ServedClient({ ...client, secretVerifiers }, like, text).secretVerifiers).toEqual(secretVerifiers);
+    const reading = readOf({});
+    const kept = new ServedClient({ uid, clientId, reading, verifiers: secretVerifiers, text, like });
+    expect(kept.secretVerifiers).toEqual(secretVerifiers);
   }
 });
