@@ -3,32 +3,39 @@
 
 import { ClientReader, type ClientReading } from '../admission/client-reader.ts';
 import { classOf, type ObjectIdentity } from '../admission/manifest.ts';
-import { apiVersionOf, type KubernetesObject, OAUTH_CLIENTS, type ObjectMeta, splitKey } from './resources.ts';
+import {
+  apiVersionOf,
+  type KubernetesObject,
+  keptVersion,
+  OAUTH_CLIENTS,
+  type ObjectMeta,
+  splitKey,
+} from './resources.ts';
 
 /** An OAuthClient as a reflector keeps it. */
 export class KeptClient implements KubernetesObject, ObjectMeta, ObjectIdentity {
   readonly [field: string]: unknown;
   readonly namespace: string;
   readonly uid: string;
-  readonly resourceVersion: string;
   readonly generation: number;
   declare readonly deletionTimestamp?: string;
   /** Undefined for one of another class, of which nothing is kept. */
   readonly reading: ClientReading | undefined;
   /** The store's own, so that it is there once. */
   readonly #key: string;
-  /** Whole seconds take no room of their own. */
+  readonly #version: string | number;
+  /** Whole seconds, rounded so that they are known to be whole, take no room of their own. */
   readonly #createdAtSeconds: number;
 
   constructor(key: string, namespace: string, metadata: ObjectMeta, reading: ClientReading | undefined) {
     this.#key = key;
     this.namespace = namespace;
     this.uid = metadata.uid;
-    this.resourceVersion = metadata.resourceVersion;
+    this.#version = keptVersion(metadata.resourceVersion);
     this.generation = metadata.generation ?? 1;
     if (metadata.deletionTimestamp !== undefined) this.deletionTimestamp = metadata.deletionTimestamp;
     this.reading = reading;
-    this.#createdAtSeconds = Date.parse(metadata.creationTimestamp) / 1000;
+    this.#createdAtSeconds = Math.floor(Date.parse(metadata.creationTimestamp) / 1000);
   }
 
   get apiVersion(): string {
@@ -47,12 +54,17 @@ export class KeptClient implements KubernetesObject, ObjectMeta, ObjectIdentity 
     return splitKey(this.#key)[1];
   }
 
+  get resourceVersion(): string {
+    return String(this.#version);
+  }
+
+  /** In seconds: milliseconds would take room of their own, too, wherever they are kept. */
   get createdAt(): number {
-    return this.#createdAtSeconds * 1000;
+    return this.#createdAtSeconds;
   }
 
   get creationTimestamp(): string {
-    return new Date(this.createdAt).toISOString();
+    return new Date(this.#createdAtSeconds * 1000).toISOString();
   }
 }
 

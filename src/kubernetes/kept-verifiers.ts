@@ -7,16 +7,16 @@ import {
   clientUidIn,
   type SingleVerifier,
 } from '../admission/client-verifier.ts';
-import { apiVersionOf, type KubernetesObject, type ObjectMeta, SECRETS, splitKey } from './resources.ts';
+import { apiVersionOf, type KubernetesObject, keptVersion, type ObjectMeta, SECRETS, splitKey } from './resources.ts';
 
 export class KeptVerifiers implements KubernetesObject, ObjectMeta, ClientVerifiers {
   readonly [field: string]: unknown;
   readonly uid: string;
-  readonly resourceVersion: string;
   readonly revision: number;
   /** The store's own, so that it is there once. */
   readonly #key: string;
-  /** Whole seconds take no room of their own. */
+  readonly #version: string | number;
+  /** Whole seconds, rounded so that they are known to be whole, take no room of their own. */
   readonly #createdAtSeconds: number;
   /** Most clients have one verifier, without end: as text, a character a byte, because a buffer takes four times the room. */
   readonly #kept: string | readonly AcceptedVerifier[];
@@ -25,10 +25,10 @@ export class KeptVerifiers implements KubernetesObject, ObjectMeta, ClientVerifi
 
   constructor(key: string, metadata: ObjectMeta, said: ClientVerifiers | SingleVerifier) {
     this.uid = metadata.uid;
-    this.resourceVersion = metadata.resourceVersion;
+    this.#version = keptVersion(metadata.resourceVersion);
     this.revision = said.revision;
     this.#key = key;
-    this.#createdAtSeconds = Date.parse(metadata.creationTimestamp) / 1000;
+    this.#createdAtSeconds = Math.floor(Date.parse(metadata.creationTimestamp) / 1000);
     this.#kept = 'verifier' in said ? said.verifier : said.verifiers;
     this.#newest = 'verifier' in said ? said.verifierRevision : 0;
   }
@@ -71,6 +71,10 @@ export class KeptVerifiers implements KubernetesObject, ObjectMeta, ClientVerifi
 
   get name(): string {
     return splitKey(this.#key)[1];
+  }
+
+  get resourceVersion(): string {
+    return String(this.#version);
   }
 
   get creationTimestamp(): string {

@@ -91,6 +91,13 @@ export function splitKey(key: string): readonly [namespace: string, name: string
   return [key.slice(0, end), key.slice(end + 1)];
 }
 
+/** A `resourceVersion` to be kept: most are short numbers, which take no room of their own, unlike text. */
+export function keptVersion(resourceVersion: string): string | number {
+  return SHORT_NUMBER.test(resourceVersion) ? Number(resourceVersion) : resourceVersion;
+}
+
+const SHORT_NUMBER = /^[1-9][0-9]{0,8}$/;
+
 /** The object with its kind: items of most lists name none, and metadata-only objects one that is not theirs. */
 export function typed(resource: Resource, object: KubernetesObject): KubernetesObject {
   const apiVersion = apiVersionOf(resource);

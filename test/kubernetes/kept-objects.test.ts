@@ -51,9 +51,16 @@ describe('of an OAuthClient', () => {
   it('which one it is', () => {
     const { name, namespace, uid, generation, createdAt } = keptOf(object({}));
     expect({ name, namespace, uid, generation, createdAt }).toEqual({
-      ...{ name: 'app', namespace: 'team', uid: 'uid-1', generation: 3, createdAt: Date.parse(CREATED) },
+      ...{ name: 'app', namespace: 'team', uid: 'uid-1', generation: 3, createdAt: Date.parse(CREATED) / 1000 },
     });
   });
+
+  it.each(['1', '42', '999999999', '1000000000', '99999999999999999999', '0', '042', '4e2', ' 4', '', 'a-7'])(
+    'which version of it is known, text that may be anything: %o',
+    (resourceVersion) => {
+      expect(keptOf(object({}, { resourceVersion })).metadata.resourceVersion).toBe(resourceVersion);
+    },
+  );
 
   it('whether it counts here', () => {
     expect(isOurs(keptOf(object({})))).toBe(true);
