@@ -3,9 +3,11 @@
 
 import type { ClientFindings } from './admit-client.ts';
 import { ClaimLines, type ClaimLinesOptions, type Order } from './claim-lines.ts';
-import { clientSecretName, hasGeneratedSecret } from './client-secret-manifest.ts';
+import { clientOfDefault, hasGeneratedSecret } from './client-secret-manifest.ts';
 import { ACCEPTED_FAULTS, type Fault, type FaultReason } from './conditions.ts';
 import { secretNotOwned } from './credentials.ts';
+import type { ObjectIdentity } from './manifest.ts';
+import type { OAuthClientSpec } from './oauth-client.ts';
 
 /** What one client claims of what there is only once, or only so often. */
 export interface ClientClaim {
@@ -17,7 +19,7 @@ export interface ClientClaim {
   readonly clientId: string | undefined;
   /** Whether the id is the derived one: it beats any explicit one. */
   readonly derived: boolean;
-  /** The Secret that is written for the client, by namespace and name. */
+  /** What stands for the Secret that is written for the client, and for no other Secret. */
   readonly secret: string | undefined;
   /** Whether it takes a place in its namespace. */
   readonly isAccepted: boolean;
@@ -45,11 +47,20 @@ export function claimOf(findings: ClientFindings): ClientClaim {
     uid: manifest === undefined ? undefined : object.uid,
     clientId: claimsItsId ? clientId : undefined,
     derived,
-    secret: hasSecret ? [object.namespace, clientSecretName(object.name, manifest.spec)].join('/') : undefined,
+    secret: hasSecret ? secretClaim(object, manifest.spec) : undefined,
     // One whose Secret is still missing takes its place like any other, and so does a suspended one.
     isAccepted: !awaitsNamespace && !hasFault(ACCEPTED_FAULTS),
     maxClientsPerNamespace,
   };
+}
+
+/** A Secret with the default name goes by the client it is the default of: as text, most sources have that already. */
+function secretClaim({ namespace, name, key }: ObjectIdentity, { auth }: OAuthClientSpec): string {
+  const secretName = auth.clientSecret?.secretName;
+  const client = secretName === undefined ? name : clientOfDefault(secretName);
+  // No name holds a slash.
+  if (client === undefined) return [namespace, secretName, ''].join('/');
+  return client === name && key !== undefined ? key : [namespace, client].join('/');
 }
 
 /** One client among the claimants. Whoever follows clients adds what it knows of each; what stands here only the claims write. */

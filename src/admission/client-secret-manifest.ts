@@ -42,9 +42,16 @@ export function clientSecretName(name: string, { auth }: OAuthClientSpec): strin
   return auth.clientSecret?.secretName ?? defaultSecretName(name);
 }
 
+const DEFAULT_SUFFIX = '-oauth';
+
 /** That name where the manifest gives none. @param name of the OAuthClient */
 export function defaultSecretName(name: string): string {
-  return `${name}-oauth`;
+  return `${name}${DEFAULT_SUFFIX}`;
+}
+
+/** The OAuthClient of whom a Secret has the default name; undefined for a name that is nobody's default. */
+export function clientOfDefault(secretName: string): string | undefined {
+  return secretName.endsWith(DEFAULT_SUFFIX) ? secretName.slice(0, -DEFAULT_SUFFIX.length) : undefined;
 }
 
 /** The keys of that Secret by what stands under them. */

@@ -20,6 +20,8 @@ export interface ObjectIdentity {
   /** Empty for a cluster-scoped kind. */
   readonly namespace: string;
   readonly name: string;
+  /** Namespace and name with a slash between, where its source has that at hand. */
+  readonly key?: string;
   readonly uid: string;
   /** Only compared, so that the older of two is found: epoch milliseconds, or any other order of the source's. */
   readonly createdAt: number;

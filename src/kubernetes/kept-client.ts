@@ -22,13 +22,13 @@ export class KeptClient implements KubernetesObject, ObjectMeta, ObjectIdentity 
   /** Undefined for one of another class, of which nothing is kept. */
   readonly reading: ClientReading | undefined;
   /** The store's own, so that it is there once. */
-  readonly #key: string;
+  readonly key: string;
   readonly #version: string | number;
   /** Whole seconds, rounded so that they are known to be whole, take no room of their own. */
   readonly #createdAtSeconds: number;
 
   constructor(key: string, namespace: string, metadata: ObjectMeta, reading: ClientReading | undefined) {
-    this.#key = key;
+    this.key = key;
     this.namespace = namespace;
     this.uid = metadata.uid;
     this.#version = keptVersion(metadata.resourceVersion);
@@ -51,7 +51,7 @@ export class KeptClient implements KubernetesObject, ObjectMeta, ObjectIdentity 
   }
 
   get name(): string {
-    return splitKey(this.#key)[1];
+    return splitKey(this.key)[1];
   }
 
   get resourceVersion(): string {

@@ -166,6 +166,18 @@ describe('the admitted clients', () => {
     expect(ids()).toEqual([]);
   });
 
+  it('have a Secret each, by whatever name: the older of two with one is served', () => {
+    const naming = (secretName: string) => ({ auth: { clientSecret: { secretName } } });
+    const later = { creationTimestamp: '2026-01-01T00:00:01Z' };
+    // `one` is no name of the Secret of `one`, and `one-oauth` is.
+    add(object('one', {}, later), object('two', naming('one'), later), object('three', naming('one'), later));
+    expect(ids()).toEqual(['one', 'three']);
+    add(object('three', naming('one-oauth'), { resourceVersion: '2' }));
+    expect(ids()).toEqual(['two', 'three']);
+    add(object('three', naming('three-oauth'), { resourceVersion: '3' }));
+    expect(ids()).toEqual(['one', 'two', 'three']);
+  });
+
   it('forget one that is deleted, or being deleted, and count no refusal of it', () => {
     add(object('one'), object('two', { grantTypes: ['magic'] }));
     expect(clients.refused).toBe(1);
