@@ -1,6 +1,6 @@
 // `grantry server` over a Redis Cluster of which one primary is away when it starts.
 
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { RedisKeys } from '../../src/redis/keys.ts';
 import { slotOf } from '../../src/redis/slot.ts';
 import { describeRedis, type RedisCluster, startCluster } from '../redis/servers.ts';
@@ -35,6 +35,9 @@ describeRedis('a token server that starts while a primary of its Redis Cluster i
       return [0, 1, 2].every((owner) => tokens[owner] !== undefined);
     });
     await former.process.end();
+  });
+  afterEach(() => {
+    for (const primary of redis.primaries) primary.resume();
   });
   afterAll(async () => {
     await install?.stop();
