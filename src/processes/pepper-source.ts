@@ -21,6 +21,7 @@ export class PepperSource {
   readonly #first = Promise.withResolvers<Peppers>();
   #peppers: Peppers | undefined;
   #fault: string | undefined = 'not read yet';
+  #next: NodeJS.Timeout | undefined;
 
   constructor(options: PepperSourceOptions) {
     this.#options = options;
@@ -50,8 +51,13 @@ export class PepperSource {
     } catch (error) {
       this.#fault = `${file ?? `the Secret ${PEPPER_SECRET.name}`}: ${error instanceof Error ? error.message : error}`;
     }
-    // A Secret tells that it changed; a file does not.
-    if (file !== undefined) setTimeout(() => void this.look(), LOOK_MILLISECONDS).unref();
+    if (file !== undefined) this.#lookAgain();
+  }
+
+  /** A Secret tells that it changed; a file does not. Whichever look ends last, only one more is due. */
+  #lookAgain(): void {
+    clearTimeout(this.#next);
+    this.#next = setTimeout(() => void this.look(), LOOK_MILLISECONDS).unref();
   }
 
   #secretText(): string | undefined {

@@ -1,9 +1,13 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { PepperSource } from '../../src/processes/pepper-source.ts';
 import { until } from '../until.ts';
+
+// Only to count the reads, which are real ones.
+vi.mock('node:fs/promises', { spy: true });
+const reads = vi.mocked(readFile);
 
 const [ONE, OTHER] = ['one'.repeat(11), 'other'.repeat(7)];
 
@@ -64,5 +68,25 @@ describe('the pepper of a replica', () => {
     expect((await source.whenThere()).map(String)).toEqual([ONE]);
     await writeFile(file, ONE);
     await until('all is well', () => source.outdated === undefined);
+  });
+
+  it('is read from its file once a second, however often it is looked for, also while a read is under way', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'grantry-pepper-'));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const file = join(folder, 'pepper');
+    await writeFile(file, ONE);
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const readsOfSecond = async () => {
+      reads.mockClear();
+      vi.advanceTimersByTime(1000);
+      await Promise.allSettled(reads.mock.results.map(({ value }) => value));
+      // The sources of other tests may still be reading theirs.
+      return reads.mock.calls.filter(([path]) => path === file).length;
+    };
+    const source = new PepperSource({ file, namespace: 'here', secretText: () => undefined });
+    await Promise.all([source.look(), source.look()]);
+    await source.look();
+    expect([await readsOfSecond(), await readsOfSecond()]).toEqual([1, 1]);
   });
 });
