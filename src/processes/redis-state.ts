@@ -107,8 +107,15 @@ function credentialsOf(redis: RedisSettings): () => RedisCredentials {
       throw new StartError(`${name}: ${file} cannot be read (${(error as NodeJS.ErrnoException).code})`, 2);
     }
   };
+  const readUsername = () => {
+    const name = 'GRANTRY_REDIS_USERNAME_FILE';
+    const username = read(name, redis.usernameFile)?.trimEnd();
+    // The empty name would be the default user’s: the password would be sent alone.
+    if (username === '') throw new StartError(`${name}: ${redis.usernameFile} is empty: put the user there`, 2);
+    return username ?? redis.username;
+  };
   return () => ({
-    username: read('GRANTRY_REDIS_USERNAME_FILE', redis.usernameFile)?.trimEnd() ?? redis.username,
+    username: readUsername(),
     password: read('GRANTRY_REDIS_PASSWORD_FILE', redis.passwordFile)?.trimEnd(),
     sentinelPassword: read('GRANTRY_REDIS_SENTINEL_PASSWORD_FILE', redis.sentinelPasswordFile)?.trimEnd(),
     ca: read('GRANTRY_REDIS_CA_FILE', redis.caFile),

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { StoreUnavailableError } from '../../src/oauth/error.ts';
 import { readSettings } from '../../src/processes/config.ts';
 import { createLog } from '../../src/processes/log.ts';
-import { openRedisState } from '../../src/processes/redis-state.ts';
+import { openRedisState, type RedisState } from '../../src/processes/redis-state.ts';
 import type { RedisCredentials } from '../../src/redis/clients.ts';
 import { connectRedis } from '../../src/redis/connection.ts';
 import { agreeOnIssuer } from '../../src/redis/deployment.ts';
@@ -219,21 +219,37 @@ describeRedis('a user and a password in files', () => {
     const issuer = { explicit: 'https://id.example', fallback: 'https://id.example' };
     return await openRedisState({ redis: settings, log: createLog('silent', process.stdout), issuer });
   }
+  let claims = 0;
+  const isServed = ({ stores }: RedisState) =>
+    stores.replays.claim('test', `${++claims}`, Date.now() + 60_000).then(
+      () => true,
+      () => false,
+    );
 
   it('are who we are, and both may be replaced together', async () => {
     write('one');
     const state = await open();
-    let number = 0;
-    const isServed = () =>
-      state.stores.replays.claim('test', `${++number}`, Date.now() + 60_000).then(
-        () => true,
-        () => false,
-      );
-    expect(await isServed()).toBe(true);
+    expect(await isServed(state)).toBe(true);
     write('two');
     await server.command('ACL', 'DELUSER', 'one');
-    await until('the other user is taken', isServed);
+    await until('the other user is taken', () => isServed(state));
     await state.close();
+  });
+
+  it('are nobody else’s while the file of the user is empty: it is told at the start, and later the former one stays', async () => {
+    write('two');
+    const state = await open();
+    try {
+      write('', 'two-password');
+      await expect(open()).rejects.toMatchObject({
+        code: 2,
+        message: expect.stringMatching(/^GRANTRY_REDIS_USERNAME_FILE: .* empty/),
+      });
+      await server.command('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+      await until('the former user is back', () => isServed(state));
+    } finally {
+      await state.close();
+    }
   });
 
   it('are both named where Redis refuses them', async () => {
