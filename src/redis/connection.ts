@@ -69,8 +69,8 @@ export interface ManagedConnection extends RedisConnection {
   reassert(which: 'all' | 'due'): Promise<Reassertment>;
   /** Forgets revocations older than a minute and a half; for times when all is well. */
   forgetOld(): void;
-  /** Called after every connect of a primary from now on, in no particular order. */
-  onReconnect(listener: () => void): void;
+  /** Called after every connect of a primary from now on, in no particular order, until what is returned is called. */
+  onReconnect(listener: () => void): () => void;
 }
 
 /** What GRANTRY_REDIS_WAIT asks for: so many replicas have a write within so many milliseconds. */
@@ -220,8 +220,9 @@ class Connection implements ManagedConnection {
     this.#reassertions.forgetOld();
   }
 
-  onReconnect(listener: () => void): void {
+  onReconnect(listener: () => void): () => void {
     this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
   }
 
   async close(): Promise<void> {

@@ -43,8 +43,8 @@ export class GuardedConnection implements RedisConnection {
     this.#connection.remember(script, keys, args);
   }
 
-  onReconnect(listener: () => void): void {
-    this.#connection.onReconnect(listener);
+  onReconnect(listener: () => void): () => void {
+    return this.#connection.onReconnect(listener);
   }
 
   async close(): Promise<void> {
