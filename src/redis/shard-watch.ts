@@ -14,6 +14,9 @@ import { type ShardGroup, ShardMarkers, type ShardSeen } from './shard-markers.t
 /** Milliseconds between two looks. */
 const INTERVAL = 1000;
 
+/** How long another replica is given to write the markers of a new deployment, in milliseconds. */
+const BEGINNING = 1000;
+
 /** Milliseconds after which a heartbeat is due: for the most eager replica, and how much later for the least. */
 const BEAT_DUE = 10_000;
 const BEAT_SPREAD = 10_000;
@@ -56,6 +59,7 @@ export class ShardWatch {
   #doubtsSettled = 0;
   #looking: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
+  #forgetListener = () => {};
   #isStopped = false;
 
   constructor(parts: ShardWatchParts) {
@@ -66,10 +70,10 @@ export class ShardWatch {
   /**
    * Looks once, then each second and after each reconnect until `stop`. On a new or emptied Redis it resolves when what
    * is made from now on outlives the watermark, which has to wait for the next full second.
-   * @throws StoreUnavailableError when the first look failed; it goes on all the same
+   * @throws StoreUnavailableError when the first look failed; it goes on all the same, until it is stopped
    */
   async start(): Promise<void> {
-    this.#parts.connection.onReconnect(() => {
+    this.#forgetListener = this.#parts.connection.onReconnect(() => {
       this.#doubts += 1;
       this.#lookSoon();
     });
@@ -86,6 +90,7 @@ export class ShardWatch {
   stop(): void {
     this.#isStopped = true;
     clearInterval(this.#timer);
+    this.#forgetListener();
   }
 
   /**
@@ -94,12 +99,12 @@ export class ShardWatch {
    * @throws StoreUnavailableError when something could not be looked at or done: look again
    */
   async look(): Promise<number | undefined> {
-    const { values: groups, failed } = await attemptEach(this.#markers.groups, SHARDS.length, (shards) =>
-      this.#markers.look(shards),
-    );
-    const seen = groups.flat();
-    const lost = new Set(seen.filter((shard) => this.#known.isLost(shard)));
-    const look = { groups, seen, lost, errors: failed.map(({ error }) => error) };
+    let look = await this.#seen();
+    if (this.#mayBeBeginning(look)) {
+      await new Promise((resolve) => setTimeout(resolve, BEGINNING));
+      look = await this.#seen();
+    }
+    const { seen, lost } = look;
     if (seen.length === 0 || this.#cannotTell(look)) throw look.errors[0];
     await this.#reassert(look);
     const raisedTo = lost.size > 0 ? await this.#restore(look) : undefined;
@@ -108,6 +113,21 @@ export class ShardWatch {
     for (const shard of seen) if (!lost.has(shard)) this.#known.learn(shard);
     if (look.errors.length > 0) throw look.errors[0];
     return raisedTo;
+  }
+
+  async #seen(): Promise<Look> {
+    const { values: groups, failed } = await attemptEach(this.#markers.groups, SHARDS.length, (shards) =>
+      this.#markers.look(shards),
+    );
+    const seen = groups.flat();
+    const lost = new Set(seen.filter((shard) => this.#known.isLost(shard)));
+    return { groups, seen, lost, errors: failed.map(({ error }) => error) };
+  }
+
+  /** Whether another replica may be writing the first markers at this moment: in a Cluster they do not appear at once. */
+  #mayBeBeginning({ seen }: Look): boolean {
+    const marked = seen.filter(({ marker }) => marker !== undefined).length;
+    return this.#known.isEmpty && 0 < marked && marked < seen.length;
   }
 
   /**

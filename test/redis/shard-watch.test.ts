@@ -216,6 +216,7 @@ describeRedis('the watch over the shards', () => {
       ...methodsOf(real),
       onReconnect(listener) {
         reconnected = listener;
+        return () => {};
       },
     });
     await watch.start();
@@ -228,6 +229,22 @@ describeRedis('the watch over the shards', () => {
     expect(await server.command('DBSIZE')).toBe(0);
   });
 
+  it('leaves nothing with the connection once it is stopped', async () => {
+    const real = await connected(await oneServer());
+    const listeners = new Set<() => void>();
+    const { watch } = watchOver({
+      ...methodsOf(real),
+      onReconnect(listener) {
+        listeners.add(listener);
+        return () => listeners.delete(listener);
+      },
+    });
+    await watch.start();
+    expect(listeners.size).toBe(1);
+    watch.stop();
+    expect(listeners.size).toBe(0);
+  });
+
   it('applies revocations once more when a connection was made while they were', async () => {
     const real = await connected(await oneServer());
     const asked: string[] = [];
@@ -236,6 +253,7 @@ describeRedis('the watch over the shards', () => {
       ...methodsOf(real),
       onReconnect(listener) {
         reconnected = listener;
+        return () => {};
       },
       async reassert(which) {
         asked.push(which);
@@ -291,6 +309,34 @@ describeRedis('the watch over the shards of a Cluster', () => {
     expect(await lowestWatermark(whole, WHOLE)).toBe(raisedTo);
     await dead.start();
     await until('it is raised there too', async () => (await lowestWatermark(dead, DEAD).catch(() => 0)) >= raisedTo);
+  });
+
+  it('takes nothing for lost that another replica is about to begin', async () => {
+    const real = await connected(await aCluster());
+    const [begun, waits] = [SHARDS.length / 2, Promise.withResolvers<void>()];
+    let [written, looked] = [0, 0];
+    const first = watchOver({
+      ...methodsOf(real),
+      async run(script, of, args) {
+        if (script.name === 'markerRestore' && ++written > begun) await waits.promise;
+        return await real.run(script, of, args);
+      },
+    });
+    const second = watchOver({
+      ...methodsOf(real),
+      async run(script, of, args) {
+        const reply = await real.run(script, of, args);
+        if (script.name === 'markerLook') looked += 1;
+        return reply;
+      },
+    });
+    const beginning = first.watch.start();
+    await until('it writes the last markers', () => written === SHARDS.length);
+    const joining = second.watch.start();
+    await until('the other one has looked', () => looked === SHARDS.length);
+    waits.resolve();
+    await Promise.all([beginning, joining]);
+    expect([first.losses(), second.losses()]).toEqual([1, 0]);
   });
 
   it('applies the revocations again that it can, and the others once their primary is back', async () => {
