@@ -52,8 +52,8 @@ export function watermarkKeys(keys: RedisKeys, clientUid: string, subject: strin
 }
 
 /**
- * The keys of the client's and of the global one, and of what no watermark of a person exceeds: {@link WatermarkStore.read}
- * answers nothing higher than the highest of them. @param shard of the person
+ * The keys of the client's and of the global one, and of what no watermark of a person exceeds: where slots do not matter,
+ * {@link WatermarkStore.read} answers nothing higher than the highest of them. @param shard of the person
  */
 export function watermarkBounds(keys: RedisKeys, clientUid: string, shard: string): readonly string[] {
   return [...clientWatermarks(keys, clientUid), keys.peopleWatermark(shard)];
