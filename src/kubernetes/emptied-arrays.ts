@@ -8,7 +8,7 @@ const BEGIN = Buffer.from('[{');
 
 /**
  * The same JSON, but that arrays of objects under these names may be empty: all whose ends are found for certain without
- * reading what is between. What is no JSON does not become any.
+ * reading what is between. What is cut out is not checked.
  * @param json UTF-8; what comes of it takes its place
  */
 export function withEmptied(json: Buffer, names: readonly string[]): Buffer {
