@@ -333,6 +333,23 @@ describe('a decision', () => {
 });
 
 describe('an interaction', () => {
+  /** Allowed, and taken by a try that got no answer. */
+  async function unanswered(): Promise<{ opened: Asked; resume: string }> {
+    const opened = await asked();
+    const { location: resume = '' } = await decide(opened, 'allow');
+    opened.world.loseAnswersOf('interactions');
+    expect((await opened.browser.get(resume)).status).toBe(503);
+    opened.world.mendStores();
+    return { opened, resume };
+  }
+
+  /** Two that one browser opened and decided. */
+  async function decidedTwice(opened: Asked): Promise<readonly [string, string]> {
+    const second = await askedAgain(opened);
+    const ways = [await decide(opened, 'allow'), await decide(second, 'allow')];
+    return [ways[0]?.location ?? '', ways[1]?.location ?? ''];
+  }
+
   it('belongs to the browser that opened it: nobody else sees, decides or finishes it', async () => {
     const opened = await asked();
     const resume = opened.path.replace('/consent/', '/authorize/resume/');
@@ -387,7 +404,9 @@ describe('an interaction', () => {
     opened.world.loseAnswersOf('interactions');
     const [line = '', ...others] = (await opened.browser.get(resume)).headers.getSetCookie();
     expect(others).toEqual([]);
-    expect(line).toMatch(/^__Host-grantry-tries=[\w-]{22}; /);
+    const name = `__Host-grantry-tries-${resume.split('/').at(-1)?.slice(0, 8)}`;
+    expect(line.split('=')[0]).toBe(name);
+    expect(line.slice(name.length)).toMatch(/^=[\w-]{22}; /);
     expect(line.split('; ').slice(1).sort()).toEqual(['HttpOnly', 'Max-Age=600', 'Path=/', 'SameSite=Lax', 'Secure']);
   });
 
@@ -403,6 +422,91 @@ describe('an interaction', () => {
     for (const [name, value] of cookies) browser.cookies.set(name, value);
     expect((await browser.get(resume)).status).toBe(400);
   });
+
+  it('that was taken without an answer is finished however often its browser came again while the store was away', async () => {
+    const { opened, resume } = await unanswered();
+    const { world, browser } = opened;
+    world.breakStore('interactions');
+    for (let reloads = 0; reloads < 30; reloads++) expect((await browser.get(resume)).status).toBe(503);
+    world.mendStores();
+    expect((await browser.get(resume)).status).toBe(302);
+  });
+
+  it('that got no answer time after time stays below a kilobyte of cookie, and is finished by the next try', async () => {
+    const { opened, resume } = await unanswered();
+    const { world, browser } = opened;
+    world.loseAnswersOf('interactions');
+    for (let reloads = 0; reloads < 50; reloads++) expect((await browser.get(resume)).status).toBe(503);
+    const [cookie] = [...browser.cookies].filter(([name]) => name.includes('-tries'));
+    expect(cookie?.join('=').length).toBeLessThan(1024);
+    world.mendStores();
+    expect((await browser.get(resume)).status).toBe(302);
+  });
+
+  it('that was taken without an answer is finished after another one of the same browser was', async () => {
+    const opened = await asked();
+    const { world, browser } = opened;
+    const [resume, other] = await decidedTwice(opened);
+    world.loseAnswersOf('interactions');
+    expect((await browser.get(resume)).status).toBe(503);
+    world.mendStores();
+    expect((await browser.get(other)).status).toBe(302);
+    expect((await browser.get(resume)).status).toBe(302);
+  });
+
+  it('that was taken without an answer is finished after the same browser came with one that is unknown', async () => {
+    const { opened, resume } = await unanswered();
+    expect((await opened.browser.get(`/authorize/resume/${'A'.repeat(43)}`)).status).toBe(400);
+    expect((await opened.browser.get(resume)).status).toBe(302);
+  });
+
+  it('that was refused to a browser with tries of its own leaves it these tries', async () => {
+    const { opened, resume } = await unanswered();
+    const { browser } = opened;
+    const tries = new Map(browser.cookies);
+    const thief = opened.world.browser();
+    await signIn(thief, await thief.get(opened.world.authorizePath()), 'bob');
+    for (const [name, value] of tries) if (name.includes('-tries')) thief.cookies.set(name, value);
+    const answer = await thief.get(resume);
+    expect([answer.status, answer.headers.getSetCookie()]).toEqual([400, []]);
+    expect((await browser.get(resume)).status).toBe(302);
+  });
+
+  it('and another of the same browser that lose their answers together are both finished', async () => {
+    const opened = await asked();
+    const { world, browser } = opened;
+    const both = await decidedTwice(opened);
+    world.loseAnswersOf('interactions');
+    const lost = await Promise.all(both.map((resume) => browser.get(resume)));
+    expect(lost.map(({ status }) => status)).toEqual([503, 503]);
+    world.mendStores();
+    const answers = await Promise.all(both.map((resume) => browser.get(resume)));
+    expect(answers.map(({ status }) => status)).toEqual([302, 302]);
+    expect([...browser.cookies.keys()].filter((name) => name.includes('-tries'))).toEqual([]);
+  });
+
+  it('that got no answer is kept for few at a time: nobody fills a browser with cookies', async () => {
+    const { opened, resume } = await unanswered();
+    const { world, browser } = opened;
+    world.loseAnswersOf('interactions');
+    for (const letter of 'ABCDEFGHIJ') {
+      expect((await browser.get(`/authorize/resume/${letter.repeat(43)}`)).status).toBe(503);
+    }
+    expect((await browser.get(resume)).status).toBe(503);
+    expect([...browser.cookies.keys()].filter((name) => name.includes('-tries'))).toHaveLength(5);
+    world.mendStores();
+    expect((await browser.get(resume)).status).toBe(302);
+  });
+
+  it.each(['x', 'A'.repeat(42), 'A'.repeat(44), `A=1,${'A'.repeat(39)}`, `A.~${'A'.repeat(40)}`])(
+    'is none under the id %s: no cookie is named by it',
+    async (id) => {
+      const { world, browser } = await asked();
+      world.loseAnswersOf('interactions');
+      const answer = await browser.get(`/authorize/resume/${id}`);
+      expect([answer.status, answer.headers.getSetCookie()]).toEqual([400, []]);
+    },
+  );
 
   it('is found by its exact id only', async () => {
     const { browser } = await asked();
