@@ -1,5 +1,6 @@
-// The two cookies of a browser: one random value from the first login page on (a sealed request is bound to it), and
-// the session once somebody has signed in. The store knows a session by the hash of its cookie only.
+// Who a browser is, in two cookies: one random value from the first login page on (a sealed request is bound to it), and
+// the session once somebody has signed in. The store knows a session by the hash of its cookie only. The cookies of tries
+// without an answer are in `interaction-taker.ts`.
 
 import { createHash } from 'node:crypto';
 import type { CookieSerializeOptions } from '@fastify/cookie';

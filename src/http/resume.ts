@@ -1,5 +1,6 @@
 // GET /authorize/resume/:interaction: the last step of a sign-in. It takes the decided interaction, once, and sends the
-// browser back to the client with a code or with access_denied; whoever comes again is told to start again.
+// browser back to the client with a code or with access_denied. Whoever comes again is told to start again; only a browser
+// whose try to take it got no answer goes on.
 
 import { isCovered } from '../oauth/consent.ts';
 import type { Endpoint, Exchange } from './endpoint.ts';
