@@ -1,7 +1,7 @@
 // From `kubectl apply` to the first token on every one of three replicas, over a real API server: the apply is a server-side
 // apply of an OAuthClient. In one row the verifier of a secret is written right after it; in another `grantry controller`
-// makes the secret, as in an install. Between them the same for an apply that suspends the client, until all refuse it. `node bench/apply-to-token.ts [clients]`; needs the programs that the tests on an API
-// server need.
+// makes the secret, as in an install. Between them the same for an apply that suspends the client, until all refuse it.
+// `node bench/apply-to-token.ts [clients]`; needs the programs that the tests on an API server need.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiServer } from '../test/cluster/api-server.ts';
