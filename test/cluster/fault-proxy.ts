@@ -23,6 +23,8 @@ export interface SeenRequest {
   readonly method: string;
   readonly path: string;
   readonly query: URLSearchParams;
+  /** In which form the answer is asked for; empty: in any. */
+  readonly accept: string;
 }
 
 /** Which requests a fault is about. */
@@ -175,7 +177,7 @@ export class FaultProxy {
 
   async #serve(asked: IncomingMessage, response: ServerResponse): Promise<void> {
     const { pathname: path, searchParams: query } = new URL(asked.url ?? '/', this.url);
-    const seen: SeenRequest = { method: asked.method ?? '', path, query };
+    const seen: SeenRequest = { method: asked.method ?? '', path, query, accept: asked.headers.accept ?? '' };
     const port = asked.socket.remotePort ?? 0;
     const reset = () => void this.#sockets.get(port)?.resetAndDestroy();
     const exchange: Exchange = { seen, reset, response };

@@ -155,6 +155,28 @@ describe('three token servers', () => {
     await everywhere(client, 401);
   });
 
+  it('believe no verifier without the label that they list Secrets by, and none that has lost it', async () => {
+    const client = await install.client(tenant, 'planted');
+    await everywhere(client, 200);
+    await install.writeVerifiers(client, [{ secret: client.secret }], { labels: {} });
+    await everywhere(client, 401);
+    const planted = { ...client, secret: randomBytes(32).toString('base64url') };
+    for (const labels of [{}, { 'grantry.dev/part': 'webhook-of-mine' }, { part: 'verifier' }]) {
+      await install.writeVerifiers(client, [{ secret: planted.secret }], { labels, revision: 2 });
+      const marker = await install.client(
+        tenant,
+        `marker-${Object.keys(labels).length}-${randomBytes(4).toString('hex')}`,
+      );
+      await everywhere(marker, 200);
+      expect([await statuses(planted), await statuses(client)]).toEqual([
+        [401, 401, 401],
+        [401, 401, 401],
+      ]);
+    }
+    await install.writeVerifiers(client, [{ secret: planted.secret }], { revision: 2 });
+    await everywhere(planted, 200);
+  });
+
   it('are as strict as a policy has become', async () => {
     const own = await cluster.namespace();
     const policy = (scopes: readonly string[]) => ({

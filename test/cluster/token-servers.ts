@@ -134,7 +134,12 @@ export class TokenServers {
   async writeVerifiers(
     { uid }: Pick<AClient, 'uid'>,
     secrets: readonly { readonly secret: string; readonly expiresAt?: number }[],
-    { type = VERIFIER_SECRET_TYPE, name = verifierSecretName(uid), revision = 1 } = {},
+    {
+      type = VERIFIER_SECRET_TYPE,
+      name = verifierSecretName(uid),
+      revision = 1,
+      labels = { [PART_LABEL]: 'verifier' } as Readonly<Record<string, string>>,
+    } = {},
   ): Promise<void> {
     const verifiers = secrets.map(({ secret, expiresAt }, index) => ({
       ...{ verifier: secretVerifier(uid, secret), revision: secrets.length - index },
@@ -142,7 +147,7 @@ export class TokenServers {
     }));
     await this.cluster.apply({
       ...{ apiVersion: 'v1', kind: 'Secret', type },
-      metadata: { namespace: this.namespace, name, labels: { [PART_LABEL]: 'verifier' } },
+      metadata: { namespace: this.namespace, name, labels },
       data: verifierSecretData({ revision, verifiers }),
     });
   }
