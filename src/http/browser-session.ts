@@ -3,11 +3,11 @@
 // without an answer are in `interaction-taker.ts`.
 
 import { createHash } from 'node:crypto';
-import type { CookieSerializeOptions } from '@fastify/cookie';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Audit } from '../oauth/audit.ts';
 import type { Session, SessionStore } from '../oauth/login-stores.ts';
 import type { Random, ResourceOwner, ResourceOwners } from '../oauth/ports.ts';
+import { type CookieForm, cookieForm } from './cookie-form.ts';
 
 const IDLE_LIFETIME = 3_600_000;
 const ABSOLUTE_LIFETIME = 12 * 3_600_000;
@@ -36,7 +36,7 @@ export class BrowserSessions {
   readonly #owners: ResourceOwners;
   readonly #random: Random;
   readonly #audit: Audit;
-  readonly #secure: boolean;
+  readonly #attributes: CookieForm['attributes'];
   readonly #sessionCookie: string;
   readonly #browserCookie: string;
 
@@ -45,10 +45,10 @@ export class BrowserSessions {
     this.#owners = owners;
     this.#random = random;
     this.#audit = audit;
-    // An http issuer is on loopback; browsers refuse `__Host-` without TLS.
-    this.#secure = issuer.startsWith('https:');
-    this.#sessionCookie = `${this.#secure ? '__Host-' : ''}grantry-session`;
-    this.#browserCookie = `${this.#secure ? '__Host-' : ''}grantry-browser`;
+    const { prefix, attributes } = cookieForm(issuer);
+    this.#attributes = attributes;
+    this.#sessionCookie = `${prefix}grantry-session`;
+    this.#browserCookie = `${prefix}grantry-browser`;
   }
 
   /** Who is signed in with this browser. Somebody disabled since then is signed out by it. */
@@ -91,7 +91,7 @@ export class BrowserSessions {
    */
   async end(reply: FastifyReply, { session }: SignedIn, reason: string): Promise<void> {
     await this.#end(session, reason);
-    reply.clearCookie(this.#sessionCookie, this.#attributes());
+    reply.clearCookie(this.#sessionCookie, this.#attributes);
   }
 
   /** The value that tells this browser from others; undefined when it never saw a login page. */
@@ -118,12 +118,7 @@ export class BrowserSessions {
   }
 
   #write(reply: FastifyReply, name: string, value: string): void {
-    reply.setCookie(name, value, this.#attributes());
-  }
-
-  // Path=/ also under an issuer with a path: `__Host-` demands it.
-  #attributes(): CookieSerializeOptions {
-    return { path: '/', httpOnly: true, secure: this.#secure, sameSite: 'lax' };
+    reply.setCookie(name, value, this.#attributes);
   }
 }
 

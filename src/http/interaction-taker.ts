@@ -5,6 +5,7 @@ import type { FastifyRequest } from 'fastify';
 import type { Interaction, InteractionStore } from '../oauth/login-stores.ts';
 import type { Random } from '../oauth/ports.ts';
 import { randomId } from '../oauth/random-id.ts';
+import { type CookieForm, cookieForm } from './cookie-form.ts';
 import type { Exchange } from './endpoint.ts';
 
 const TRY_BYTES = 16;
@@ -22,15 +23,15 @@ const COOKIE_LIFETIME = 600;
 export class InteractionTaker {
   readonly #interactions: InteractionStore;
   readonly #random: Random;
-  readonly #isSecure: boolean;
+  readonly #attributes: CookieForm['attributes'];
   readonly #cookiePrefix: string;
 
   constructor({ issuer, interactions, random }: { issuer: string; interactions: InteractionStore; random: Random }) {
     this.#interactions = interactions;
     this.#random = random;
-    // As `browser-session.ts` does it.
-    this.#isSecure = issuer.startsWith('https:');
-    this.#cookiePrefix = `${this.#isSecure ? '__Host-' : ''}grantry-tries-`;
+    const { prefix, attributes } = cookieForm(issuer);
+    this.#attributes = attributes;
+    this.#cookiePrefix = `${prefix}grantry-tries-`;
   }
 
   /** As {@link InteractionStore.take}. @throws StoreUnavailableError after which the same browser may come again */
@@ -40,14 +41,14 @@ export class InteractionTaker {
     const cookie = this.#cookiePrefix + interactionId.slice(0, NAMING_CHARACTERS);
     const after = unanswered(request.cookies[cookie]);
     const attemptId = randomId(this.#random, TRY_BYTES);
-    const attributes = { path: '/', httpOnly: true, secure: this.#isSecure, sameSite: 'lax' } as const;
     try {
       const taken = await this.#interactions.take(interactionId, sessionId, { attemptId, after });
-      if (taken && after.length > 0) reply.clearCookie(cookie, attributes);
+      if (taken && after.length > 0) reply.clearCookie(cookie, this.#attributes);
       return taken;
     } catch (error) {
       const tries = [...after, attemptId].slice(-MOST_TRIES).join('.');
-      if (this.#hasRoom(request, cookie)) reply.setCookie(cookie, tries, { ...attributes, maxAge: COOKIE_LIFETIME });
+      const attributes = { ...this.#attributes, maxAge: COOKIE_LIFETIME };
+      if (this.#hasRoom(request, cookie)) reply.setCookie(cookie, tries, attributes);
       throw error;
     }
   }
