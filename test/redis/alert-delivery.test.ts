@@ -1,26 +1,20 @@
 // Alerts from the outbox to the sinks, by replicas of the delivery over one Redis and a real receiver.
 
-import { randomBytes } from 'node:crypto';
-import { Writable } from 'node:stream';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
-import { Metrics } from '../../src/http/metrics.ts';
 import { StoreUnavailableError } from '../../src/oauth/error.ts';
 import type { Stores } from '../../src/oauth/ports.ts';
 import { SHARDS } from '../../src/oauth/shard.ts';
-import { AlertDelivery, type DeliveryPace } from '../../src/processes/alert-delivery.ts';
-import { AlertReports } from '../../src/processes/alert-reports.ts';
-import { AuditLog } from '../../src/processes/audit-log.ts';
-import { createLog } from '../../src/processes/log.ts';
+import type { DeliveryPace } from '../../src/processes/alert-delivery.ts';
 import { AlertTurns } from '../../src/redis/alert-turns.ts';
 import type { ManagedConnection, RedisConnection } from '../../src/redis/connection.ts';
 import { RedisKeys } from '../../src/redis/keys.ts';
 import { Outbox } from '../../src/redis/outbox.ts';
 import { redisStores } from '../../src/redis/stores.ts';
-import { Webhook } from '../../src/webhook/webhook.ts';
 import { redeemed, rotatedTo, rotateRequest } from '../contracts/sample-grants.ts';
 import { until } from '../until.ts';
 import { type Receiver, startReceiver } from '../webhook/receiver.ts';
 import { connectTo } from './connect.ts';
+import { DeliveringReplica } from './delivering-replica.ts';
 import { describeRedis, type RedisServer, startRedis } from './servers.ts';
 
 const FAST: DeliveryPace = {
@@ -51,7 +45,7 @@ describeRedis('the delivery of alerts', () => {
   let outbox: Outbox;
   let receiver: Receiver;
   const keys = new RedisKeys('grantry:');
-  const replicas = new Set<Replica>();
+  const replicas = new Set<DeliveringReplica>();
 
   beforeAll(async () => {
     server = await startRedis({ persistent: true });
@@ -73,52 +67,14 @@ describeRedis('the delivery of alerts', () => {
     await server.stop();
   });
 
-  class Replica {
-    readonly lines: Record<string, unknown>[] = [];
-    readonly metrics = new Metrics({ clients: () => 0, logDropped: () => 0, processMetrics: false });
-    readonly audit: AuditLog;
-    readonly delivery: AlertDelivery;
-    readonly reports: AlertReports;
-
-    constructor({ pace = FAST, webhook = true, over = connection, hasController = false }: ReplicaOptions = {}) {
-      const stream = new Writable({
-        decodeStrings: false,
-        write: (line: string, _encoding, done) => {
-          this.lines.push(JSON.parse(line));
-          done();
-        },
-      });
-      const log = createLog('info', stream);
-      const { metrics } = this;
-      this.audit = new AuditLog({ log, metrics, subjects: 'hashed', pepper: randomBytes(32) });
-      const clock = { now: () => Date.now() };
-      const turns = new AlertTurns({ connection: over, keys, hasController });
-      this.reports = new AlertReports(turns);
-      this.delivery = new AlertDelivery({
-        ...{ log, metrics, pace, audit: this.audit, issuer: 'https://id.example' },
-        onReconnect: (listener) => connection.onReconnect(listener),
-        outbox: new Outbox({ connection: over, keys }),
-        ...{ turns, ...(hasController && { reports: this.reports }) },
-        webhook: webhook
-          ? new Webhook({ url: receiver.url, secrets: () => ['x'.repeat(32)], clock, limit: 1000 })
-          : undefined,
-      });
-      replicas.add(this);
-    }
-
-    start(): this {
-      this.delivery.start();
-      return this;
-    }
-
-    audits(): readonly unknown[] {
-      return this.lines.filter(({ stream }) => stream === 'audit').map(({ event }) => event);
-    }
-
-    async deliveries(outcome: string): Promise<number> {
-      const pattern = new RegExp(`^grantry_alert_deliveries_total\\{outcome="${outcome}"\\} (\\d+)$`, 'm');
-      return Number((await this.metrics.text()).match(pattern)?.[1] ?? 0);
-    }
+  function aReplica({ pace = FAST, webhook = true, over = connection, hasController }: ReplicaOptions = {}) {
+    const replica = new DeliveringReplica({
+      ...{ connection: over, keys, pace, webhookUrl: webhook ? receiver.url : undefined },
+      onReconnect: (listener) => connection.onReconnect(listener),
+      ...(hasController !== undefined && { hasController }),
+    });
+    replicas.add(replica);
+    return replica;
   }
 
   /** Redis, but for what a test keeps from it. */
@@ -134,13 +90,12 @@ describeRedis('the delivery of alerts', () => {
   }
 
   /** A family whose first refresh token came again. @param by the replica that got the reply; nobody when it died */
-  async function reuse(by?: Replica): Promise<string> {
+  async function reuse(by?: DeliveringReplica): Promise<string> {
     const grant = await rotatedTo(stores.grants, 2);
     const answer = await stores.grants.rotate(rotateRequest(grant, 0, { address: '198.51.100.9' }));
     const alert = answer.outcome === 'reused' ? answer.alert : undefined;
     if (alert === undefined) throw new Error('nothing was raised');
-    const { clientId, subject, grantId, address } = alert;
-    by?.audit.record({ type: alert.type, clientId, subject, grantId, address, alert });
+    by?.raise(alert);
     return alert.id;
   }
 
@@ -162,7 +117,7 @@ describeRedis('the delivery of alerts', () => {
   const ids = () => receiver.received.map(({ body }) => (JSON.parse(body) as { id: string }).id);
 
   it('is at once, by the replica that raised one; audit line and webhook name the same alert', async () => {
-    const replica = new Replica({ pace: QUIET }).start();
+    const replica = aReplica({ pace: QUIET }).start();
     const id = await reuse(replica);
     await emptied();
     expect(ids()).toEqual([id]);
@@ -177,15 +132,15 @@ describeRedis('the delivery of alerts', () => {
   });
 
   it('empties the outbox where no webhook is configured', async () => {
-    const replica = new Replica({ pace: QUIET, webhook: false }).start();
+    const replica = aReplica({ pace: QUIET, webhook: false }).start();
     await reuse(replica);
     await emptied();
     expect(replica.audits()).toEqual(['refresh_token.reuse_detected']);
   });
 
   it('is to the controller too, by any replica, until it has acknowledged it', async () => {
-    const first = new Replica({ pace: QUIET, hasController: true }).start();
-    const second = new Replica({ hasController: true }).start();
+    const first = aReplica({ pace: QUIET, hasController: true }).start();
+    const second = aReplica({ hasController: true }).start();
     const id = await reuse(first);
     await until('it is posted', async () => ids().length === 1);
     await until('the other replica knows of it', async () => (await second.reports.exchange([])).length === 1);
@@ -201,7 +156,7 @@ describeRedis('the delivery of alerts', () => {
 
   it('goes on to the webhook when the controller has it first', async () => {
     receiver.answer = { status: 503 };
-    const replica = new Replica({ pace: { ...FAST, backOff: 500, longestBackOff: 500 }, hasController: true }).start();
+    const replica = aReplica({ pace: { ...FAST, backOff: 500, longestBackOff: 500 }, hasController: true }).start();
     const id = await reuse(replica);
     await until('a try has failed', async () => ids().length > 0);
     expect(await replica.reports.exchange([id])).toEqual([]);
@@ -211,7 +166,7 @@ describeRedis('the delivery of alerts', () => {
   });
 
   it('is by another replica when the one that raised it is gone, with audit line and counter', async () => {
-    const [first, second] = [new Replica().start(), new Replica().start()];
+    const [first, second] = [aReplica().start(), aReplica().start()];
     const id = await reuse();
     await emptied();
     expect(ids()).toEqual([id]);
@@ -224,7 +179,7 @@ describeRedis('the delivery of alerts', () => {
     const id = await reuse();
     const dead = new AlertTurns({ connection, keys });
     expect(await dead.take(id, { lease: 200, isTold: false })).toEqual({ isTold: false, tries: 1 });
-    const next = new Replica().start();
+    const next = aReplica().start();
     await emptied();
     expect(ids()).toEqual([id]);
     expect(next.audits()).toEqual(['refresh_token.reuse_detected']);
@@ -232,8 +187,8 @@ describeRedis('the delivery of alerts', () => {
   });
 
   it('is by another replica when one is killed before its audit line is written out', async () => {
-    const killed = new Replica({ pace: { ...QUIET, written: 3_600_000 } }).start();
-    const next = new Replica().start();
+    const killed = aReplica({ pace: { ...QUIET, written: 3_600_000 } }).start();
+    const next = aReplica().start();
     const id = await reuse(killed);
     await emptied();
     expect(ids()).toEqual([id]);
@@ -245,7 +200,7 @@ describeRedis('the delivery of alerts', () => {
     const place = [keys.outbox(id.slice(0, 3)), id] as const;
     const alert = JSON.parse(String(await server.command('HGET', ...place))) as { time: number };
     await server.command('HSET', ...place, JSON.stringify({ ...alert, time: alert.time - 8 * 24 * 3_600_000 }));
-    const replica = new Replica({ pace: QUIET });
+    const replica = aReplica({ pace: QUIET });
     await replica.delivery.sweep();
     await emptied();
     expect([ids(), replica.audits()]).toEqual([[id], ['refresh_token.reuse_detected']]);
@@ -253,7 +208,7 @@ describeRedis('the delivery of alerts', () => {
 
   it('is told once, however many replicas find it and cannot post it', async () => {
     receiver.answer = { status: 500 };
-    const all = Array.from({ length: 3 }, () => new Replica().start());
+    const all = Array.from({ length: 3 }, () => aReplica().start());
     await reuse();
     await emptied();
     expect(receiver.received).toHaveLength(FAST.tries);
@@ -263,7 +218,7 @@ describeRedis('the delivery of alerts', () => {
   it('goes on with the other shards where one cannot be reached, and where one holds something else', async () => {
     await server.command('SET', keys.outbox('001'), 'not a hash');
     const over = exceptFor((key) => key.includes('{s000}'));
-    const replica = new Replica({ pace: { ...QUIET, leftBehind: 0 }, over });
+    const replica = aReplica({ pace: { ...QUIET, leftBehind: 0 }, over });
     const id = await reuse();
     await replica.delivery.sweep();
     await server.command('DEL', keys.outbox('001'));
@@ -282,7 +237,7 @@ describeRedis('the delivery of alerts', () => {
     ] as const) {
       await server.command('HSET', keys.outbox(shard), name, json);
     }
-    const replicas = [1, 2].map(() => new Replica({ pace: { ...QUIET, leftBehind: 0 } }));
+    const replicas = [1, 2].map(() => aReplica({ pace: { ...QUIET, leftBehind: 0 } }));
     await Promise.all(replicas.map(({ delivery }) => delivery.sweep()));
     await emptied();
     expect(ids()).toEqual([id]);
@@ -302,7 +257,7 @@ describeRedis('the delivery of alerts', () => {
       if (isAway) refused += 1;
       return isAway;
     };
-    const replica = new Replica({ pace: QUIET, over: exceptFor(isRefused) }).start();
+    const replica = aReplica({ pace: QUIET, over: exceptFor(isRefused) }).start();
     const grant = await rotatedTo(stores.grants, 2);
     const answer = await stores.grants.rotate(rotateRequest(grant, 0));
     const alert = answer.outcome === 'reused' ? answer.alert : undefined;
@@ -319,7 +274,7 @@ describeRedis('the delivery of alerts', () => {
   });
 
   it('leaves a fresh alert to the replica that raised it', async () => {
-    const sweeping = new Replica({ pace: { ...QUIET, leftBehind: 60_000 } });
+    const sweeping = aReplica({ pace: { ...QUIET, leftBehind: 60_000 } });
     await reuse();
     await sweeping.delivery.sweep();
     expect([ids(), sweeping.audits()]).toEqual([[], []]);
@@ -327,7 +282,7 @@ describeRedis('the delivery of alerts', () => {
   });
 
   it('never sends one alert from two replicas at once, however many sweep', async () => {
-    const all = Array.from({ length: 5 }, () => new Replica({ pace: { ...QUIET, leftBehind: 0 } }));
+    const all = Array.from({ length: 5 }, () => aReplica({ pace: { ...QUIET, leftBehind: 0 } }));
     const raised = [await reuse(), await reuse(), await reuse()];
     await Promise.all(all.flatMap(({ delivery }) => [delivery.sweep(), delivery.sweep()]));
     await emptied();
@@ -337,7 +292,7 @@ describeRedis('the delivery of alerts', () => {
 
   it('is tried again after a pause, and the audit line stays one', async () => {
     receiver.answer = { status: 500 };
-    const replica = new Replica().start();
+    const replica = aReplica().start();
     const id = await reuse(replica);
     await until('it was tried twice', () => receiver.received.length >= 2);
     receiver.answer = { status: 204 };
@@ -350,7 +305,7 @@ describeRedis('the delivery of alerts', () => {
 
   it('is given up after the last try, said in the log and counted', async () => {
     receiver.answer = { status: 500 };
-    const replica = new Replica().start();
+    const replica = aReplica().start();
     const id = await reuse(replica);
     await emptied();
     expect(receiver.received).toHaveLength(FAST.tries);
@@ -362,11 +317,11 @@ describeRedis('the delivery of alerts', () => {
 
   it('is by the next replica when one ends in the middle of a try', async () => {
     receiver.answer = undefined;
-    const dying = new Replica({ pace: { ...QUIET, lease: 200 } }).start();
+    const dying = aReplica({ pace: { ...QUIET, lease: 200 } }).start();
     const id = await reuse(dying);
     await until('the try is under way', () => receiver.received.length === 1);
     receiver.answer = { status: 204 };
-    const next = new Replica().start();
+    const next = aReplica().start();
     await emptied();
     expect(ids()).toEqual([id, id]);
     expect([...dying.audits(), ...next.audits()]).toEqual(['refresh_token.reuse_detected']);
@@ -374,7 +329,7 @@ describeRedis('the delivery of alerts', () => {
 
   it('ends only after the try under way', async () => {
     receiver.answer = undefined;
-    const replica = new Replica({ pace: QUIET }).start();
+    const replica = aReplica({ pace: QUIET }).start();
     await reuse(replica);
     await until('the try is under way', () => receiver.received.length === 1);
     await replica.delivery.stop();
@@ -383,8 +338,8 @@ describeRedis('the delivery of alerts', () => {
 
   it('waits for Redis to come back, and no other replica writes a second audit line', async () => {
     const [raising, other] = [
-      new Replica({ pace: QUIET }).start(),
-      new Replica({ pace: { ...FAST, leftBehind: 1500 } }).start(),
+      aReplica({ pace: QUIET }).start(),
+      aReplica({ pace: { ...FAST, leftBehind: 1500 } }).start(),
     ];
     const grant = await rotatedTo(stores.grants, 2);
     const answer = await stores.grants.rotate(rotateRequest(grant, 0));
@@ -399,7 +354,7 @@ describeRedis('the delivery of alerts', () => {
   });
 
   it('tells an alert once, though a store that lost writes raises it again', async () => {
-    const replica = new Replica({ pace: QUIET }).start();
+    const replica = aReplica({ pace: QUIET }).start();
     const id = await reuse(replica);
     await emptied();
     await server.command('FLUSHALL');
