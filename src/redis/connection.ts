@@ -4,9 +4,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { StoreUnavailableError } from '../oauth/error.ts';
-import type { Clock } from '../oauth/ports.ts';
 import { attemptEach } from './attempt-each.ts';
 import { clientMaker, type RedisCredentials } from './clients.ts';
+import { newDeadline, STOPWATCH } from './deadline.ts';
 import { inTime, isLate } from './in-time.ts';
 import { primaryOnly } from './primary-only.ts';
 import { Reassertions } from './reassertions.ts';
@@ -24,10 +24,11 @@ export interface RedisConnection {
   readonly crossesSlots: boolean;
   /**
    * Runs a script or a command once.
+   * @param deadline of {@link STOPWATCH}; that of a request of its own unless given
    * @throws StoreUnavailableError within a second whenever Redis cannot answer; it may have run then, and one that expires
    *   will not run any more
    */
-  run(action: Script | PlainRead, keys: readonly string[], args: Arguments): Promise<unknown>;
+  run(action: Script | PlainRead, keys: readonly string[], args: Arguments, deadline?: number): Promise<unknown>;
   /**
    * The same for what must not be lost: where replicas have to acknowledge, `acknowledged` says whether enough did in time.
    * @throws StoreUnavailableError as `run`
@@ -36,6 +37,7 @@ export interface RedisConnection {
     script: Script,
     keys: readonly string[],
     args: Arguments,
+    deadline?: number,
   ): Promise<{ reply: unknown; acknowledged: boolean }>;
   /** Notes a revocation: it is applied again soon, and when another server takes over within the next minute. */
   remember(script: Script, keys: readonly string[], args: Arguments): void;
@@ -89,9 +91,6 @@ export interface ConnectionOptions {
   readonly clockOffset?: () => number;
 }
 
-/** How long a request may take, everything included; milliseconds. */
-const LIMIT = 800;
-
 /** What a script may take beside the wait for replicas, before there is no point in beginning; milliseconds. */
 const SCRIPT_TIME = 150;
 
@@ -103,9 +102,6 @@ const TIMER = 2;
 
 /** Revocations applied again at a time. */
 const BATCH = 100;
-
-/** Monotonic: only distances count here. */
-const STOPWATCH: Clock = { now: () => performance.now() };
 
 /** Starts to connect. */
 export function connectRedis(options: ConnectionOptions): ManagedConnection {
@@ -143,8 +139,13 @@ class Connection implements ManagedConnection {
     return this.primaries.length > 0 && this.primaries.every((link) => link.isUp);
   }
 
-  run(action: Script | PlainRead, keys: readonly string[], args: Arguments): Promise<unknown> {
-    return this.#ask(action, keys, ({ link, deadline, asking }) =>
+  run(
+    action: Script | PlainRead,
+    keys: readonly string[],
+    args: Arguments,
+    deadline = newDeadline(),
+  ): Promise<unknown> {
+    return this.#ask({ action, keys, deadline }, ({ link, asking }) =>
       link.send((redis, clock) => {
         const send = (...limit: Arguments) => {
           if (asking) redis.asking().catch(() => {});
@@ -162,11 +163,12 @@ class Connection implements ManagedConnection {
     script: Script,
     keys: readonly string[],
     args: Arguments,
+    deadline = newDeadline(),
   ): Promise<{ reply: unknown; acknowledged: boolean }> {
     const wanted = this.#acknowledgement;
-    if (wanted === undefined) return { reply: await this.run(script, keys, args), acknowledged: true };
+    if (wanted === undefined) return { reply: await this.run(script, keys, args, deadline), acknowledged: true };
     const words = [...keys, this.#clockOffset(), ...args];
-    return await this.#ask(script, keys, ({ link, deadline, asking }) =>
+    return await this.#ask({ action: script, keys, deadline }, ({ link, asking }) =>
       link.sendLeased(
         async (redis, clock) => {
           const limit = script.expires ? [await clock.at(deadline - TIMER)] : [];
@@ -196,7 +198,7 @@ class Connection implements ManagedConnection {
         // One that was silent is found to be back by asking it.
         (up.length > 0 ? up : all).map(async (link) => ({
           server: link.name,
-          text: await link.send((redis) => redis.info(), STOPWATCH.now() + LIMIT),
+          text: await link.send((redis) => redis.info(), newDeadline()),
         })),
       );
     } catch (error) {
@@ -231,16 +233,11 @@ class Connection implements ManagedConnection {
   }
 
   /** Asks the owner of the keys, and whomever a Cluster redirects to: a redirected request has not run. */
-  async #ask<Reply>(
-    action: Script | PlainRead,
-    keys: readonly string[],
-    send: (attempt: Attempt) => Promise<Reply>,
-  ): Promise<Reply> {
+  async #ask<Reply>({ action, keys, deadline }: Asked, send: (attempt: Attempt) => Promise<Reply>): Promise<Reply> {
     const { name, keys: count } = action;
     if (keys.length !== count) throw new TypeError(`${name} takes ${count} keys`);
-    const deadline = STOPWATCH.now() + LIMIT;
     try {
-      return await this.#follow(keys[0] ?? '', deadline, send);
+      return await this.#follow(keys[0] ?? '', send);
     } catch (error) {
       const reason = unavailableReason(error);
       if (reason === undefined) throw new Error(`${name} failed in Redis`, { cause: error });
@@ -251,12 +248,12 @@ class Connection implements ManagedConnection {
     }
   }
 
-  async #follow<Reply>(key: string, deadline: number, send: (attempt: Attempt) => Promise<Reply>): Promise<Reply> {
+  async #follow<Reply>(key: string, send: (attempt: Attempt) => Promise<Reply>): Promise<Reply> {
     let link = this.#servers.ownerOf(key);
     let asking = false;
     for (let redirections = 0; link !== undefined; redirections++) {
       try {
-        return await send({ link, deadline, asking });
+        return await send({ link, asking });
       } catch (error) {
         const redirection = redirectionOf(error);
         if (redirections === MOST_REDIRECTIONS) throw error;
@@ -271,10 +268,15 @@ class Connection implements ManagedConnection {
   }
 }
 
+interface Asked {
+  readonly action: Script | PlainRead;
+  readonly keys: readonly string[];
+  readonly deadline: number;
+}
+
 /** One sending of a request to one server. */
 interface Attempt {
   readonly link: ServerLink;
-  readonly deadline: number;
   /** The slot is moving here: say so first, or the server refuses. */
   readonly asking: boolean;
 }

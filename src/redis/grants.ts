@@ -14,6 +14,7 @@ import type {
 } from '../oauth/grant-store.ts';
 import { shardOf, shardOfPerson } from '../oauth/shard.ts';
 import type { RedisConnection } from './connection.ts';
+import { endOf, newDeadline } from './deadline.ts';
 import { grantState, redemptionIn, rotateAnswer } from './grant-replies.ts';
 import {
   ISSUE,
@@ -80,11 +81,12 @@ export class RedisGrants implements GrantStore {
    */
   async redeem(request: RedeemRequest): Promise<RedeemAnswer> {
     const { grantId, clientUid, revokedBefore } = request;
+    const deadline = newDeadline();
     const shard = shardOf(grantId);
     const looks = revokedBefore !== undefined && this.#connection.crossesSlots;
     const script = looks ? REDEEM_AND_LOOK : REDEEM;
     const keys = this.#keysOf(request, looks ? watermarkBounds(this.#keys, clientUid, shard) : []);
-    const { reply, acknowledged } = await this.#move(request, script, keys, request);
+    const { reply, acknowledged } = await this.#move(request, { script, keys, told: request, deadline });
     const { answer, isNewer } = redemptionIn(grantId, reply);
     this.#rememberAlert(grantId, answer);
     if (answer.outcome !== 'redeemed') return answer;
@@ -92,7 +94,7 @@ export class RedisGrants implements GrantStore {
     this.#known.learn(grantId, subject);
     // Whose grant it is nobody knew before; most were made after anything was last ended for any person of the shard.
     if (acknowledged && isNewer && shardOfPerson(subject) === shard) return answer;
-    return await this.#confirmed(request, answer, { acknowledged, script });
+    return await this.#confirmed(request, answer, { acknowledged, script, deadline });
   }
 
   /**
@@ -102,26 +104,29 @@ export class RedisGrants implements GrantStore {
    */
   async rotate(request: RotateRequest): Promise<RotateAnswer> {
     const { grantId, clientUid, revokedBefore } = request;
-    const subject = revokedBefore === undefined ? undefined : (request.subject ?? (await this.subjectOf(grantId)));
+    const deadline = newDeadline();
+    const isJudged = revokedBefore !== undefined;
+    const subject = isJudged ? (request.subject ?? (await this.subjectOf(grantId, deadline))) : undefined;
     const looks = subject !== undefined && this.#connection.crossesSlots;
-    const watermark = subject === undefined || looks ? undefined : await this.#watermarks.read(clientUid, subject);
+    const isTold = subject !== undefined && !looks;
+    const watermark = isTold ? await this.#watermarks.read(clientUid, subject, deadline) : undefined;
     const script = looks ? ROTATE_AND_LOOK : ROTATE;
     const keys = this.#keysOf(request, looks ? this.#known.watermarksOf(grantId, { clientUid, subject }) : []);
     const told = watermark === undefined ? request : { ...request, watermark };
-    const { reply, acknowledged } = await this.#move(request, script, keys, told);
+    const { reply, acknowledged } = await this.#move(request, { script, keys, told, deadline });
     const answer = rotateAnswer(grantId, reply);
     this.#rememberAlert(grantId, answer);
     if (!('generation' in answer) || (acknowledged && looks)) return answer;
-    return await this.#confirmed(request, answer, { acknowledged, script });
+    return await this.#confirmed(request, answer, { acknowledged, script, deadline });
   }
 
-  /** A replica may be asked: it knows no other subject, and at worst none. */
-  async subjectOf(grantId: string): Promise<string | undefined> {
+  /** A replica may be asked: it knows no other subject, and at worst none. @param deadline of an action that asks for more */
+  async subjectOf(grantId: string, deadline?: number): Promise<string | undefined> {
     const known = this.#known.subjectOf(grantId);
     if (known !== undefined) return known;
-    const reply = await this.#connection.run(PEEK, [this.#keys.grant(grantId)], SUBJECT_FIELDS);
+    const reply = await this.#connection.run(PEEK, [this.#keys.grant(grantId)], SUBJECT_FIELDS, deadline);
     const [first, rest] = reply as readonly (string | null)[];
-    const subject = first && rest === null ? first : (await this.read(grantId))?.grant.subject;
+    const subject = first && rest === null ? first : (await this.read(grantId, deadline))?.grant.subject;
     if (subject !== undefined) this.#known.learn(grantId, subject);
     return subject;
   }
@@ -133,19 +138,18 @@ export class RedisGrants implements GrantStore {
     if (!acknowledged) throw unacknowledged(REVOKE);
   }
 
-  async read(grantId: string): Promise<GrantState | undefined> {
-    const reply = await this.#connection.run(READ, [this.#keys.grant(grantId)], []);
+  /** @param deadline of an action that asks for more */
+  async read(grantId: string, deadline?: number): Promise<GrantState | undefined> {
+    const reply = await this.#connection.run(READ, [this.#keys.grant(grantId)], [], deadline);
     return grantState(grantId, reply as string);
   }
 
   async #move(
     request: RedeemRequest | RotateRequest,
-    script: Script,
-    keys: readonly string[],
-    told: object,
+    { script, keys, told, deadline }: Move,
   ): Promise<{ reply: string; acknowledged: boolean }> {
     try {
-      const { reply, acknowledged } = await this.#connection.runDurably(script, keys, [JSON.stringify(told)]);
+      const { reply, acknowledged } = await this.#connection.runDurably(script, keys, [JSON.stringify(told)], deadline);
       return { reply: reply as string, acknowledged };
     } catch (error) {
       const isUnsure = error instanceof StoreUnavailableError && mayHaveRun(error.cause);
@@ -162,14 +166,14 @@ export class RedisGrants implements GrantStore {
   async #confirmed<Answer extends { readonly grant: StoredGrant }>(
     request: RedeemRequest | RotateRequest,
     answer: Answer,
-    { acknowledged, script }: { acknowledged: boolean; script: Script },
+    { acknowledged, script, deadline }: { acknowledged: boolean } & Pick<Move, 'script' | 'deadline'>,
   ): Promise<Answer | { readonly outcome: 'ended' }> {
     try {
       if (!acknowledged) throw unacknowledged(script);
-      return (await this.#isEnded(request, answer)) ? { outcome: 'ended' } : answer;
+      return (await this.#isEnded(request, answer, deadline)) ? { outcome: 'ended' } : answer;
     } catch (error) {
       // It has moved, and nobody is given anything: the same again would pass for a replay, or in time for reuse.
-      await this.#giveUp(request);
+      await this.#giveUp(request, endOf(deadline));
       if (isRepeatable(request) || !(error instanceof StoreUnavailableError)) throw error;
       throw new StoreUnavailableError(error.operation, error.cause, { reason: error.reason, retriable: false });
     }
@@ -179,16 +183,17 @@ export class RedisGrants implements GrantStore {
   async #isEnded(
     { revokedBefore, clientUid }: RedeemRequest | RotateRequest,
     { grant: { subject, createdAt } }: { readonly grant: StoredGrant },
+    deadline: number,
   ): Promise<boolean> {
-    return revokedBefore !== undefined && createdAt <= (await this.#watermarks.read(clientUid, subject));
+    return revokedBefore !== undefined && createdAt <= (await this.#watermarks.read(clientUid, subject, deadline));
   }
 
   // Nobody was given anything by this try. Now, and again after a reconnect.
-  async #giveUp(request: RedeemRequest | RotateRequest): Promise<void> {
+  async #giveUp(request: RedeemRequest | RotateRequest, deadline?: number): Promise<void> {
     const [script, keys] = [isRepeatable(request) ? UNDELIVERED : VOID, [this.#keys.grant(request.grantId)]];
     this.#connection.remember(script, keys, [request.attemptId]);
     try {
-      await this.#connection.run(script, keys, [request.attemptId]);
+      await this.#connection.run(script, keys, [request.attemptId], deadline);
     } catch (error) {
       if (!(error instanceof StoreUnavailableError)) throw error;
     }
@@ -208,6 +213,14 @@ export class RedisGrants implements GrantStore {
     const own = [this.#keys.grant(grantId), this.#keys.outbox(shardOf(grantId)), this.#keys.accessToken(tokenId)];
     return own.concat(watermarks);
   }
+}
+
+/** What is to move a grant, by when. */
+interface Move {
+  readonly script: Script;
+  readonly keys: readonly string[];
+  readonly told: object;
+  readonly deadline: number;
 }
 
 /** Whether the same request may come again, soon, without being taken for another's. */

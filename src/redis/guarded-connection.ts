@@ -26,16 +26,22 @@ export class GuardedConnection implements RedisConnection {
     this.#isOpen = isOpen;
   }
 
-  run(action: Script | PlainRead, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
-    return this.#refused(action, keys) ?? this.#connection.run(action, keys, args);
+  run(
+    action: Script | PlainRead,
+    keys: readonly string[],
+    args: readonly (string | number)[],
+    deadline?: number,
+  ): Promise<unknown> {
+    return this.#refused(action, keys) ?? this.#connection.run(action, keys, args, deadline);
   }
 
   runDurably(
     script: Script,
     keys: readonly string[],
     args: readonly (string | number)[],
+    deadline?: number,
   ): Promise<{ reply: unknown; acknowledged: boolean }> {
-    return this.#refused(script, keys) ?? this.#connection.runDurably(script, keys, args);
+    return this.#refused(script, keys) ?? this.#connection.runDurably(script, keys, args, deadline);
   }
 
   /** Applied by the watch, which has looked by then. */

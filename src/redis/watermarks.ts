@@ -88,18 +88,17 @@ export class RedisWatermarks implements WatermarkStore {
     if (failed[0] !== undefined) throw failed[0].error;
   }
 
-  async read(clientUid: string, subject: string | undefined): Promise<number> {
+  /** @param deadline of a request that asks for more than this */
+  async read(clientUid: string, subject: string | undefined, deadline?: number): Promise<number> {
+    const highest = async (script: Script, keys: readonly string[]) =>
+      (await this.#connection.run(script, keys, [], deadline)) as number;
     const ofClient = clientWatermarks(this.#keys, clientUid);
-    if (subject === undefined) return this.#highest(READ_CLIENT, ofClient);
+    if (subject === undefined) return highest(READ_CLIENT, ofClient);
     const ofPerson = this.#keys.personWatermarks(clientUid, subject);
-    if (this.#connection.crossesSlots) return this.#highest(READ_ALL, [...ofClient, ...ofPerson]);
+    if (this.#connection.crossesSlots) return highest(READ_ALL, [...ofClient, ...ofPerson]);
     const besidePerson = this.#keys.globalWatermark(this.#keys.shardOfKey(ofPerson[0]));
-    const highest = [this.#highest(READ_CLIENT, ofClient), this.#highest(READ_PERSON, [...ofPerson, besidePerson])];
-    return Math.max(...(await Promise.all(highest)));
-  }
-
-  async #highest(script: Script, keys: readonly string[]): Promise<number> {
-    return (await this.#connection.run(script, keys, [])) as number;
+    const both = [highest(READ_CLIENT, ofClient), highest(READ_PERSON, [...ofPerson, besidePerson])];
+    return Math.max(...(await Promise.all(both)));
   }
 
   #actions(subject: WatermarkSubject): readonly Action[] {

@@ -1,0 +1,22 @@
+// How long a request waits for Redis: less than a second, all that is asked for its sake together.
+
+import type { Clock } from '../oauth/ports.ts';
+
+/** What its actions may take, everything included; milliseconds. */
+const LIMIT = 800;
+
+/** What taking an action back may add to that, where it was done and the request is refused all the same; milliseconds. */
+const TAKING_BACK = 100;
+
+/** Monotonic: only distances count here. */
+export const STOPWATCH: Clock = { now: () => performance.now() };
+
+/** When a request that begins now gives up: a moment of {@link STOPWATCH}. */
+export function newDeadline(): number {
+  return STOPWATCH.now() + LIMIT;
+}
+
+/** When it is answered at the latest, whatever could be taken back by then. */
+export function endOf(deadline: number): number {
+  return deadline + TAKING_BACK;
+}
