@@ -7,12 +7,11 @@ import { defaultSecretName } from '../admission/client-secret-manifest.ts';
 import { VERIFIER_SECRET_TYPE } from '../admission/client-verifier.ts';
 import { fieldsOf } from '../admission/manifest.ts';
 import type { Clock, Random } from '../oauth/ports.ts';
-import type { KubernetesApi } from './client.ts';
 import { ClientCredentials } from './client-credentials.ts';
 import { ownerOf } from './client-secret-object.ts';
 import type { EventFacts } from './events.ts';
 import { JudgedClients } from './judged-clients.ts';
-import type { Leadership } from './lease.ts';
+import type { LeadersApi } from './leaders-api.ts';
 import type { ObjectChange } from './object-store.ts';
 import type { ObservedReplicas } from './observed-replicas.ts';
 import { OwnedSecrets } from './owner-secrets.ts';
@@ -52,8 +51,7 @@ export interface Install {
 }
 
 export interface ClientControllerOptions {
-  readonly api: Pick<KubernetesApi, 'get' | 'create' | 'apply' | 'delete'>;
-  readonly leadership: Leadership;
+  readonly api: LeadersApi;
   readonly sources: ClientSources;
   readonly install: Install;
   readonly replicas: Pick<Replicas, 'find' | 'ask'>;
@@ -87,18 +85,17 @@ export class ClientController {
 
   constructor(options: ClientControllerOptions) {
     this.#options = options;
-    const { api, leadership, sources, install, clock, random, log, metrics, record } = options;
-    const assertMayWrite = leadership.assertHeld;
+    const { api, sources, install, clock, random, log, metrics, record } = options;
     const isLiving = (uid: string) => this.#keys.has(uid);
     this.#clients = new JudgedClients({ ...install, policies: sources.policies, namespaces: sources.namespaces });
-    this.#verifiers = new VerifierSecrets({ api, view: sources.releaseSecrets, ...install, assertMayWrite });
+    this.#verifiers = new VerifierSecrets({ api, view: sources.releaseSecrets, ...install });
     this.#reports = new ReplicaReports({
       ...{ replicas: options.replicas, record, clock },
       clientOf: (uid) => this.#clientOf(uid),
       onNews: ({ metadata }) => this.#queue.add(objectKey(metadata)),
     });
     const programmed = new ProgrammedClients(options.observed, clock);
-    const shared = { api, clients: this.#clients, verifiers: this.#verifiers, clock, assertMayWrite };
+    const shared = { api, clients: this.#clients, verifiers: this.#verifiers, clock };
     const credentials = new ClientCredentials({
       ...{ ...shared, issuer: install.issuer, secrets: sources.secrets, ownedSecrets: this.#ownedSecrets },
       ...{ isLiving, random, isServed: (...asked) => programmed.isServed(...asked) },

@@ -6,7 +6,6 @@ import { withheldForm } from '../admission/credentials.ts';
 import { fieldsOf } from '../admission/manifest.ts';
 import type { ReferencedSecret, References } from '../admission/references.ts';
 import { SECRET_METHODS } from '../oauth/client-auth/index.ts';
-import type { KubernetesApi } from './client.ts';
 import { type CredentialOutcome, type CredentialSubject, livingOf, ownerOfCredentials } from './credential-subject.ts';
 import { existingCredentials } from './existing-credentials.ts';
 import { FormerSecrets } from './former-secrets.ts';
@@ -19,7 +18,6 @@ import { rotationRequests } from './rotation-requests.ts';
 import { SettledCredentials } from './settled-credentials.ts';
 
 export interface ClientCredentialsOptions extends Omit<GeneratedSecretsOptions, 'settled' | 'formerSecrets'> {
-  readonly api: Pick<KubernetesApi, 'get' | 'create' | 'apply' | 'delete'>;
   readonly clients: JudgedClients;
   readonly ownedSecrets: OwnedSecrets;
 }

@@ -4,7 +4,8 @@
 import { createHash } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Clock } from '../oauth/ports.ts';
-import type { KubernetesApi, NewObject } from './client.ts';
+import type { NewObject } from './client.ts';
+import type { LeadersApi } from './leaders-api.ts';
 import { microTime } from './micro-time.ts';
 import { EVENTS, type KubernetesObject } from './resources.ts';
 import { TokenBucket } from './token-bucket.ts';
@@ -129,7 +130,7 @@ export class EventRecorder {
 }
 
 export interface EventRecorderOptions {
-  readonly api: Pick<KubernetesApi, 'apply'>;
+  readonly api: LeadersApi;
   /** Which process says it. */
   readonly instance: string;
   readonly clock: Clock;

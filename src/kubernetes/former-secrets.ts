@@ -3,18 +3,16 @@
 
 import { clientSecretName } from '../admission/client-secret-manifest.ts';
 import { SECRET_METHODS } from '../oauth/client-auth/index.ts';
-import type { KubernetesApi } from './client.ts';
 import { ownerOf } from './client-secret-object.ts';
 import type { CredentialOwner } from './credential-state.ts';
 import type { CredentialSubject } from './credential-subject.ts';
+import type { LeadersApi } from './leaders-api.ts';
 import type { OwnedSecrets } from './owner-secrets.ts';
 import { type KubernetesObject, SECRETS } from './resources.ts';
 
 export interface FormerSecretsOptions {
-  readonly api: Pick<KubernetesApi, 'get' | 'delete'>;
+  readonly api: LeadersApi;
   readonly ownedSecrets: OwnedSecrets;
-  /** Throws unless this process may write. */
-  readonly assertMayWrite: () => void;
 }
 
 export class FormerSecrets {
@@ -53,7 +51,7 @@ export class FormerSecrets {
 
   async remove({ owner, manifest: { spec } }: CredentialSubject): Promise<void> {
     if (spec.auth.clientSecret?.deletionPolicy === 'Retain') return;
-    const { api, assertMayWrite } = this.#options;
+    const { api } = this.#options;
     const needsSecret = SECRET_METHODS.includes(spec.auth.method);
     const kept = needsSecret ? clientSecretName(owner.name, spec) : undefined;
     for (const name of [...this.#namesOf(owner)].filter((each) => each !== kept)) {
@@ -61,7 +59,6 @@ export class FormerSecrets {
       const found = await api.get(SECRETS, at);
       if (found === undefined || !isWrittenFor(found, owner)) continue;
       const { uid, resourceVersion } = found.metadata;
-      assertMayWrite();
       await api.delete(SECRETS, { ...at, uid, resourceVersion });
     }
     if (!needsSecret) this.forget(owner.uid);

@@ -7,7 +7,6 @@ import type { Fault } from '../admission/conditions.ts';
 import { secretOfAnother } from '../admission/credentials.ts';
 import type { OAuthClientManifest } from '../admission/oauth-client.ts';
 import type { Clock, Random } from '../oauth/ports.ts';
-import type { KubernetesApi } from './client.ts';
 import { type RotationStep, rotationStep } from './client-rotation.ts';
 import {
   type ClientSecretObject,
@@ -22,6 +21,7 @@ import type { CredentialState } from './credential-state.ts';
 import type { CredentialOutcome, CredentialSubject } from './credential-subject.ts';
 import type { FormerSecrets } from './former-secrets.ts';
 import { holdsDeadSecret, presentSecret, previousOf } from './held-secrets.ts';
+import type { LeadersApi } from './leaders-api.ts';
 import { ownershipOf, type SecretOwnership, writeSecret } from './owner-secrets.ts';
 import { isTaken, writeFault } from './refused-calls.ts';
 import { type KubernetesObject, type OwnerReference, SECRETS } from './resources.ts';
@@ -32,7 +32,7 @@ import type { VerifierSecrets } from './verifier-secrets.ts';
 import type { ObjectView } from './watched.ts';
 
 export interface GeneratedSecretsOptions {
-  readonly api: Pick<KubernetesApi, 'get' | 'create' | 'apply'>;
+  readonly api: LeadersApi;
   readonly issuer: string;
   /** Metadata of the Secrets of all watched namespaces. */
   readonly secrets: ObjectView;
@@ -45,8 +45,6 @@ export interface GeneratedSecretsOptions {
   readonly isServed: (object: KubernetesObject, state: CredentialState, since: number) => Promise<boolean>;
   readonly clock: Clock;
   readonly random: Random;
-  /** Throws unless this process may write. */
-  readonly assertMayWrite: () => void;
 }
 
 /** How long it is before what the API server refused is tried again. */
@@ -188,7 +186,7 @@ export class GeneratedSecrets {
   }
 
   #write({ secret, owners }: Wanted, { present }: Found, before: CredentialState | undefined) {
-    return writeSecret(this.#options, secret, { present, writtenBefore: before?.writtenFields, owners });
+    return writeSecret(this.#options.api, secret, { present, writtenBefore: before?.writtenFields, owners });
   }
 
   /** @returns milliseconds until there is something to do again; undefined: when something changes */

@@ -7,20 +7,19 @@ import type { Logger } from 'pino';
 import { readSecretValue } from '../admission/references.ts';
 import { PART_LABEL, type SingleSecret } from '../admission/secret-parts.ts';
 import type { Random } from '../oauth/ports.ts';
-import { type KubernetesApi, KubernetesError } from './client.ts';
+import { KubernetesError } from './client.ts';
 import type { EventFacts } from './events.ts';
-import type { Leadership } from './lease.ts';
+import type { LeadersApi } from './leaders-api.ts';
 import type { LostSecrets } from './lost-secrets.ts';
 import { type KubernetesObject, objectKey, SECRETS } from './resources.ts';
 import type { Watched } from './watched.ts';
 import { type ReconcileMetrics, WorkQueue } from './work-queue.ts';
 
 export interface InstallSecretsOptions {
-  readonly api: Pick<KubernetesApi, 'get' | 'create'>;
-  readonly leadership: Leadership;
+  readonly api: LeadersApi;
   readonly sources: {
     /** Those Secrets of the release namespace that are parts of grantry; listed once. */
-    readonly releaseSecrets: Watched;
+    readonly releaseSecrets: Pick<Watched, 'get' | 'objects' | 'listen'>;
   };
   readonly releaseNamespace: string;
   /** Those that nobody else provides. */
@@ -78,13 +77,12 @@ export class InstallSecrets {
   }
 
   async #reconcile(name: string): Promise<undefined> {
-    const { api, leadership, sources, releaseNamespace: namespace, wanted, random } = this.#options;
+    const { api, sources, releaseNamespace: namespace, wanted, random } = this.#options;
     const secret = wanted.find((each) => each.name === name);
     if (secret === undefined || sources.releaseSecrets.get(objectKey({ namespace, name })) !== undefined)
       return undefined;
     const lost = this.#lostValue(secret);
     const value = lost ?? Buffer.from(random.bytes(SECRET_BYTES)).toString('base64url');
-    leadership.assertHeld();
     try {
       const made = await api.create(SECRETS, {
         metadata: { name, namespace, labels: { [PART_LABEL]: secret.part } },

@@ -3,9 +3,8 @@
 import type { Logger } from 'pino';
 import { SIGNING_KEY_LABEL } from '../admission/key-secret.ts';
 import type { Clock } from '../oauth/ports.ts';
-import type { KubernetesApi } from './client.ts';
 import type { EventFacts } from './events.ts';
-import type { Leadership } from './lease.ts';
+import type { LeadersApi } from './leaders-api.ts';
 import type { ObjectChange } from './object-store.ts';
 import type { ObservedReplicas } from './observed-replicas.ts';
 import { KeyReconciler } from './reconcile-keys.ts';
@@ -14,8 +13,7 @@ import type { Watched } from './watched.ts';
 import { type ReconcileMetrics, WorkQueue } from './work-queue.ts';
 
 export interface KeyControllerOptions {
-  readonly api: Pick<KubernetesApi, 'get' | 'create' | 'apply' | 'delete'>;
-  readonly leadership: Leadership;
+  readonly api: LeadersApi;
   /** What is watched; all of it has been listed once. */
   readonly sources: {
     /** SigningKeys of the release namespace. */
@@ -39,11 +37,10 @@ export class KeyController {
 
   constructor(options: KeyControllerOptions) {
     this.#options = options;
-    const { api, leadership, sources, releaseNamespace, observed: replicas, record, clock, log, metrics } = options;
+    const { api, sources, releaseNamespace, observed: replicas, record, clock, log, metrics } = options;
     const { signingKeys, releaseSecrets: secrets } = sources;
     this.#reconciler = new KeyReconciler({
       ...{ api, signingKeys, secrets, releaseNamespace, replicas, record, clock },
-      assertMayWrite: leadership.assertHeld,
     });
     this.#queue = new WorkQueue({
       ...{ kind: 'SigningKey', log, metrics },

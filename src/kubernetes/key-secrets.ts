@@ -10,7 +10,7 @@ import {
   type StoredKey,
 } from '../admission/key-secret.ts';
 import type { SigningKeyManifest } from '../admission/signing-key.ts';
-import type { KubernetesApi } from './client.ts';
+import type { LeadersApi } from './leaders-api.ts';
 import { OwnWrites } from './own-writes.ts';
 import { type KubernetesObject, objectKey, SECRETS } from './resources.ts';
 import type { ObjectView } from './watched.ts';
@@ -19,12 +19,10 @@ import type { ObjectView } from './watched.ts';
 export type KeySecretTemplate = SigningKeyManifest['spec']['secretTemplate'];
 
 export interface KeySecretsOptions {
-  readonly api: Pick<KubernetesApi, 'create' | 'apply' | 'delete'>;
+  readonly api: LeadersApi;
   /** Secrets of the release namespace. */
   readonly view: ObjectView;
   readonly releaseNamespace: string;
-  /** Throws unless this process may write. */
-  readonly assertMayWrite: () => void;
 }
 
 /** Tells which template was last written: the annotations of others are not watched. */
@@ -67,8 +65,7 @@ export class KeySecrets {
    * @throws KubernetesError `AlreadyExists` when there is a Secret of this name: look again
    */
   async make(key: StoredKey, pem: string): Promise<void> {
-    const { api, releaseNamespace: namespace, assertMayWrite } = this.#options;
-    assertMayWrite();
+    const { api, releaseNamespace: namespace } = this.#options;
     const object = await api.create(SECRETS, {
       metadata: { name: keySecretName(key), namespace, ...metadataOf(key, NO_TEMPLATE) },
       type: KEY_SECRET_TYPE,
@@ -84,7 +81,6 @@ export class KeySecrets {
     const name = this.#nameOf(key);
     const present = this.#own.get(name);
     if (present === undefined) return;
-    this.#options.assertMayWrite();
     const { name: ownName, namespace, uid, resourceVersion } = present.metadata;
     const metadata = {
       ...{ name: ownName, uid, resourceVersion, ...metadataOf(key, template) },
@@ -102,8 +98,7 @@ export class KeySecrets {
     const name = this.#nameOf(key);
     const present = this.#own.get(name);
     if (present === undefined) return;
-    const { api, releaseNamespace: namespace, assertMayWrite } = this.#options;
-    assertMayWrite();
+    const { api, releaseNamespace: namespace } = this.#options;
     const { uid, resourceVersion } = present.metadata;
     const outcome = await api.delete(SECRETS, { namespace, name: present.metadata.name, uid, resourceVersion });
     if (outcome === 'changed') throw new Error(`${name} changed while it was to be deleted`);

@@ -31,7 +31,7 @@ export class LeadershipLostError extends Error {
 export interface Leadership {
   /** Aborted at the end. */
   readonly signal: AbortSignal;
-  /** Throws LeadershipLostError unless the lease still has time: call it before every write. */
+  /** Throws LeadershipLostError unless the lease still has time: to be called before every write, as leaders-api.ts does. */
   readonly assertHeld: () => void;
 }
 

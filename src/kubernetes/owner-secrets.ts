@@ -2,9 +2,9 @@
 // here stands the guard: a Secret is written only while it carries the uid of this very client, or was left behind by a
 // client that is gone; what is read and what is written is the same object at the same version.
 
-import type { KubernetesApi } from './client.ts';
 import { type ClientSecretObject, ownerOf, withEarlierFields } from './client-secret-object.ts';
 import type { CredentialOwner } from './credential-state.ts';
+import type { LeadersApi } from './leaders-api.ts';
 import { type KubernetesObject, type ObjectMeta, type OwnerReference, SECRETS } from './resources.ts';
 
 /** Whose a Secret is, seen from one client. */
@@ -70,12 +70,6 @@ export class OwnedSecrets {
   }
 }
 
-export interface SecretWriter {
-  readonly api: Pick<KubernetesApi, 'create' | 'apply'>;
-  /** Throws unless this process may write. */
-  readonly assertMayWrite: () => void;
-}
-
 /**
  * Writes a Secret: a new one, or exactly the one that is there.
  * @param before.present as it was just read, `own` or `orphan`; undefined: there is none
@@ -84,7 +78,7 @@ export interface SecretWriter {
  * @throws KubernetesError `AlreadyExists` or `Conflict` when it is not what it was: look again
  */
 export async function writeSecret(
-  { api, assertMayWrite }: SecretWriter,
+  api: LeadersApi,
   secret: ClientSecretObject,
   {
     present,
@@ -96,14 +90,12 @@ export async function writeSecret(
     readonly owners: readonly OwnerReference[];
   },
 ): Promise<KubernetesObject> {
-  assertMayWrite();
   if (present === undefined) return await api.create(SECRETS, { ...secret });
   let { uid, resourceVersion } = present.metadata;
   const whole = withEarlierFields(secret, { written, owners });
   if (whole !== undefined) {
     const metadata = { ...whole.metadata, uid, resourceVersion };
     ({ uid, resourceVersion } = (await api.apply(SECRETS, { ...whole, metadata })).metadata);
-    assertMayWrite();
   }
   return await api.apply(SECRETS, { ...secret, metadata: { ...secret.metadata, uid, resourceVersion } });
 }

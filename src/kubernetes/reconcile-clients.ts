@@ -7,13 +7,14 @@ import type { Condition, Programmed } from '../admission/conditions.ts';
 import { fieldsOf } from '../admission/manifest.ts';
 import type { Clock, Random } from '../oauth/ports.ts';
 import { fraction } from './backoff.ts';
-import { type KubernetesApi, KubernetesError } from './client.ts';
+import { KubernetesError } from './client.ts';
 import type { ClientCredentials } from './client-credentials.ts';
 import { clientStatus, conditionIn, isSameStatus } from './client-status.ts';
 import { type CredentialOutcome, livingOf } from './credential-subject.ts';
 import type { EventFacts } from './events.ts';
 import type { JudgedClients } from './judged-clients.ts';
 import { untilTold } from './last-used.ts';
+import type { LeadersApi } from './leaders-api.ts';
 import { OwnWrites } from './own-writes.ts';
 import type { ProgrammedClients } from './programmed.ts';
 import { isTerminating } from './refused-calls.ts';
@@ -24,7 +25,7 @@ import type { VerifierSecrets } from './verifier-secrets.ts';
 import type { ObjectView } from './watched.ts';
 
 export interface ClientReconcilerOptions {
-  readonly api: Pick<KubernetesApi, 'apply'>;
+  readonly api: LeadersApi;
   /** Every OAuthClient there is, with its status. */
   readonly view: ObjectView;
   readonly clients: JudgedClients;
@@ -37,8 +38,6 @@ export interface ClientReconcilerOptions {
   readonly record: (event: EventFacts) => void;
   readonly clock: Clock;
   readonly random: Random;
-  /** Throws unless this process may write. */
-  readonly assertMayWrite: () => void;
 }
 
 /** How often it is asked whether replicas serve a change, and for how long that is not worth telling. */
@@ -162,9 +161,8 @@ export class ClientReconciler {
   }
 
   async #apply(key: string, { metadata }: KubernetesObject, status: object): Promise<void> {
-    const { api, assertMayWrite } = this.#options;
+    const { api } = this.#options;
     const { namespace, name, uid } = metadata;
-    assertMayWrite();
     try {
       const at = { name, uid, ...(namespace !== undefined && { namespace }) };
       this.#written.wrote(key, await api.apply(OAUTH_CLIENTS, { metadata: at, status }, { subresource: 'status' }));

@@ -7,13 +7,14 @@ import { fieldsOf } from '../admission/manifest.ts';
 import { readSecretValue } from '../admission/references.ts';
 import { servedKeys } from '../admission/served-keys.ts';
 import type { Clock } from '../oauth/ports.ts';
-import { type KubernetesApi, KubernetesError } from './client.ts';
+import { KubernetesError } from './client.ts';
 import { conditionIn, isSameStatus } from './client-status.ts';
 import type { EventFacts } from './events.ts';
 import { activationTime, type KeyFacts, nextKey, planKeys, planOrphans, type RingWishes } from './key-plan.ts';
 import { KeySecrets } from './key-secrets.ts';
 import { keyStatus } from './key-status.ts';
 import { KeySteps, type Ring } from './key-steps.ts';
+import type { LeadersApi } from './leaders-api.ts';
 import { type ObservedReplicas, replicasBehind } from './observed-replicas.ts';
 import { OwnWrites } from './own-writes.ts';
 import { type KubernetesObject, objectKey, SECRETS, SIGNING_KEYS } from './resources.ts';
@@ -22,7 +23,7 @@ import { sourceOf } from './source-object.ts';
 import type { ObjectView } from './watched.ts';
 
 export interface KeyReconcilerOptions {
-  readonly api: Pick<KubernetesApi, 'get' | 'create' | 'apply' | 'delete'>;
+  readonly api: LeadersApi;
   /** The SigningKeys of the release namespace. */
   readonly signingKeys: ObjectView;
   /** The Secrets of the release namespace, those of keys at least. */
@@ -31,8 +32,6 @@ export interface KeyReconcilerOptions {
   readonly replicas: ObservedReplicas;
   readonly record: (event: EventFacts) => void;
   readonly clock: Clock;
-  /** Throws unless this process may write. */
-  readonly assertMayWrite: () => void;
 }
 
 /** The ring there is when nobody asked for one. */
@@ -61,8 +60,8 @@ export class KeyReconciler {
 
   constructor(options: KeyReconcilerOptions) {
     this.#options = options;
-    const { api, secrets: view, releaseNamespace, assertMayWrite } = options;
-    this.#secrets = new KeySecrets({ api, view, releaseNamespace, assertMayWrite });
+    const { api, secrets: view, releaseNamespace } = options;
+    this.#secrets = new KeySecrets({ api, view, releaseNamespace });
     this.#steps = new KeySteps({ secrets: this.#secrets, record: options.record, clock: options.clock });
     this.#objects = new OwnWrites(options.signingKeys);
   }
@@ -93,10 +92,9 @@ export class KeyReconciler {
   }
 
   async #withoutObject(key: string): Promise<number | undefined> {
-    const { signingKeys, clock, releaseNamespace: namespace, api, assertMayWrite } = this.#options;
+    const { signingKeys, clock, releaseNamespace: namespace, api } = this.#options;
     const objects = [...signingKeys.objects()];
     if (objects.length === 0 && this.#objects.get(this.defaultRing) === undefined) {
-      assertMayWrite();
       const made = await api.create(SIGNING_KEYS, { metadata: { name: DEFAULT_RING, namespace }, spec: {} });
       this.#objects.wrote(this.defaultRing, made);
       if (key === this.defaultRing) return await this.#withObject(key, made);
@@ -173,12 +171,11 @@ export class KeyReconciler {
       readonly behind: readonly string[];
     },
   ): Promise<void> {
-    const { api, clock, assertMayWrite } = this.#options;
+    const { api, clock } = this.#options;
     const { name, namespace, uid } = object.metadata;
     const before = fieldsOf(this.#objects.get(key)).status;
     const status = keyStatus({ ...report, keys: this.#secrets.keys(name) }, before, clock.now());
     if (isSameStatus(status, before)) return;
-    assertMayWrite();
     try {
       const metadata = { name, uid, ...(namespace !== undefined && { namespace }) };
       this.#objects.wrote(key, await api.apply(SIGNING_KEYS, { metadata, status }, { subresource: 'status' }));

@@ -7,24 +7,25 @@ import { admitPolicies, type PolicyVerdict } from '../admission/admit-policies.t
 import { selects } from '../admission/label-selector.ts';
 import { fieldsOf } from '../admission/manifest.ts';
 import type { Clock } from '../oauth/ports.ts';
-import { type KubernetesApi, KubernetesError } from './client.ts';
+import { KubernetesError } from './client.ts';
 import { conditionIn, isSameStatus, withTime } from './client-status.ts';
 import type { EventFacts } from './events.ts';
-import type { Leadership } from './lease.ts';
+import type { LeadersApi } from './leaders-api.ts';
 import { OwnWrites } from './own-writes.ts';
 import { CLIENT_POLICIES, type KubernetesObject } from './resources.ts';
 import { sourceOf } from './source-object.ts';
 import type { Watched } from './watched.ts';
 import { type ReconcileMetrics, WorkQueue } from './work-queue.ts';
 
+type Source = Pick<Watched, 'get' | 'objects' | 'listen'>;
+
 export interface PolicyControllerOptions {
-  readonly api: Pick<KubernetesApi, 'apply'>;
-  readonly leadership: Leadership;
+  readonly api: LeadersApi;
   /** What is watched; all of it has been listed once. */
   readonly sources: {
-    readonly policies: Watched;
-    readonly namespaces: Watched;
-    readonly clients: Watched;
+    readonly policies: Source;
+    readonly namespaces: Source;
+    readonly clients: Source;
   };
   readonly className: string;
   readonly record: (event: EventFacts) => void;
@@ -114,8 +115,7 @@ export class PolicyController {
   }
 
   async #write({ metadata: { name, uid } }: KubernetesObject, status: object): Promise<void> {
-    const { api, leadership } = this.#options;
-    leadership.assertHeld();
+    const { api } = this.#options;
     try {
       const written = await api.apply(CLIENT_POLICIES, { metadata: { name, uid }, status }, { subresource: 'status' });
       this.#written.wrote(name, written);

@@ -3,7 +3,7 @@
 
 import { VERIFIER_SECRET_TYPE, verifierSecretName } from '../admission/client-verifier.ts';
 import { PART_LABEL } from '../admission/secret-parts.ts';
-import { type KubernetesApi, KubernetesError, type NewObject } from './client.ts';
+import { KubernetesError, type NewObject } from './client.ts';
 import {
   CLASS_LABEL,
   CLIENT_LABEL,
@@ -13,18 +13,17 @@ import {
   readCredentialState,
   verifierSecret,
 } from './credential-state.ts';
+import type { LeadersApi } from './leaders-api.ts';
 import { OwnWrites } from './own-writes.ts';
 import { type KubernetesObject, OAUTH_CLIENTS, SECRETS } from './resources.ts';
 import type { ObjectView } from './watched.ts';
 
 export interface VerifierSecretsOptions {
-  readonly api: Pick<KubernetesApi, 'get' | 'create' | 'apply' | 'delete'>;
+  readonly api: LeadersApi;
   /** Secrets of the release namespace. */
   readonly view: ObjectView;
   readonly releaseNamespace: string;
   readonly className: string;
-  /** Throws unless this process may write. */
-  readonly assertMayWrite: () => void;
 }
 
 export class VerifierSecrets {
@@ -49,16 +48,12 @@ export class VerifierSecrets {
 
   /** @throws KubernetesError `Conflict` when it is not what `get` knew: look again */
   async put(owner: CredentialOwner, state: CredentialState): Promise<void> {
-    const { api, releaseNamespace, className, assertMayWrite } = this.#options;
+    const { api, releaseNamespace, className } = this.#options;
     const key = this.#key(owner.uid);
     const present = this.#own.get(key);
     const secret = verifierSecret(owner, state, { releaseNamespace, className });
-    assertMayWrite();
     // Its type cannot be changed, and only of this type it counts.
-    if (present !== undefined && present.type !== VERIFIER_SECRET_TYPE) {
-      await this.#delete(key, present);
-      assertMayWrite();
-    }
+    if (present !== undefined && present.type !== VERIFIER_SECRET_TYPE) await this.#delete(key, present);
     const known = this.#own.get(key);
     if (known === undefined) {
       await this.#create(key, secret);
@@ -73,9 +68,7 @@ export class VerifierSecrets {
   async remove(uid: string): Promise<void> {
     const key = this.#key(uid);
     const present = this.#own.get(key);
-    if (present === undefined) return;
-    this.#options.assertMayWrite();
-    await this.#delete(key, present);
+    if (present !== undefined) await this.#delete(key, present);
   }
 
   /** Removes what is kept of a client that the watch does not know. The watch may be behind: what the API server says counts. */

@@ -15,6 +15,7 @@ import { ClientController } from '../kubernetes/client-controller.ts';
 import { type EventFacts, EventRecorder } from '../kubernetes/events.ts';
 import { InstallSecrets } from '../kubernetes/install-secrets.ts';
 import { KeyController } from '../kubernetes/key-controller.ts';
+import { LeadersApi } from '../kubernetes/leaders-api.ts';
 import { LEADERS_CALL_MILLISECONDS, type Leadership, LeaseElector } from '../kubernetes/lease.ts';
 import { LostSecrets } from '../kubernetes/lost-secrets.ts';
 import { AskedReplicas } from '../kubernetes/observed-replicas.ts';
@@ -82,12 +83,13 @@ class ControllerProcess {
   readonly #sources: ControllerSources;
   readonly #lostSecrets: LostSecrets;
   readonly #metrics: ControllerMetrics;
-  readonly #events: EventRecorder;
+  readonly #identity: string;
   readonly #elector: LeaseElector;
   readonly #draining = new Draining();
   readonly #stopping = new AbortController();
   readonly #ended = Promise.withResolvers<number>();
   #led: readonly Led[] = [];
+  #events: EventRecorder | undefined;
   /** What begins and ends leading, one after the other. */
   #turn: Promise<void> = Promise.resolve();
 
@@ -112,10 +114,10 @@ class ControllerProcess {
       ...{ watchNamespaces: namespacesOf(settings), serverService: settings.serverService },
     });
     this.#lostSecrets = new LostSecrets(this.#sources.releaseSecrets);
-    const identity = `${hostname()}_${randomId(random, 6)}`;
-    this.#events = new EventRecorder({ api: this.#api, instance: identity, clock, log });
+    this.#identity = `${hostname()}_${randomId(random, 6)}`;
     this.#elector = new LeaseElector({
-      ...{ api: this.#api, namespace: settings.namespace, name: LEASE_NAME, identity, clock, random, log },
+      ...{ api: this.#api, namespace: settings.namespace, name: LEASE_NAME, identity: this.#identity },
+      ...{ clock, random, log },
       onStartedLeading: (leadership) => this.#next(() => this.#lead(leadership)),
       onStoppedLeading: () => this.#next(() => this.#stopLeading()),
     });
@@ -145,9 +147,12 @@ class ControllerProcess {
     if (end.aborted) return;
     const { issuer, className, namespace, defaultPolicy } = this.#settings;
     const replicas = this.#replicas();
+    const api = new LeadersApi({ api: this.#api, leadership });
+    const events = new EventRecorder({ api, instance: this.#identity, clock: systemClock, log: this.#processLog.log });
+    this.#events = events;
     const shared = {
-      ...{ api: this.#api, leadership, sources: this.#sources, observed: new AskedReplicas(replicas), className },
-      ...{ releaseNamespace: namespace, record: (event: EventFacts) => this.#events.record(event) },
+      ...{ api, sources: this.#sources, observed: new AskedReplicas(replicas), className },
+      ...{ releaseNamespace: namespace, record: (event: EventFacts) => events.record(event) },
       ...{ clock: systemClock, random: systemRandom, log: this.#processLog.log, metrics: this.#metrics },
     };
     const install = { issuer, className, releaseNamespace: namespace, defaultPolicy };
@@ -177,6 +182,7 @@ class ControllerProcess {
     const led = this.#led;
     this.#led = [];
     await Promise.all(led.map((each) => each.stop()));
+    this.#events?.stop();
   }
 
   /** Everything that writes ends before the lease is given up. */
@@ -186,7 +192,6 @@ class ControllerProcess {
     await this.#turn;
     await this.#elector.stop();
     await this.#turn;
-    this.#events.stop();
     await this.#sources.stop();
     this.#api.close();
   }

@@ -3,9 +3,10 @@
 
 import { onTestFinished } from 'vitest';
 import { readVerifierSecret, verifierSecretName } from '../../src/admission/client-verifier.ts';
-import { type KubernetesApi, KubernetesError } from '../../src/kubernetes/client.ts';
+import { KubernetesError } from '../../src/kubernetes/client.ts';
 import { ClientController } from '../../src/kubernetes/client-controller.ts';
 import type { EventFacts } from '../../src/kubernetes/events.ts';
+import type { LeadersApiOptions } from '../../src/kubernetes/leaders-api.ts';
 import { LeadershipLostError } from '../../src/kubernetes/lease.ts';
 import { AskedReplicas } from '../../src/kubernetes/observed-replicas.ts';
 import { replicasAt } from '../../src/kubernetes/replicas.ts';
@@ -14,6 +15,7 @@ import { secretVerifier } from '../../src/oauth/client-secret.ts';
 import { connectCluster } from '../../src/processes/cluster-connection.ts';
 import { ControllerSources } from '../../src/processes/controller-sources.ts';
 import { systemRandom } from '../../src/processes/machine.ts';
+import { leaderOver } from '../kubernetes/leader.ts';
 import { askable } from '../kubernetes/replica-servers.ts';
 import { until } from '../until.ts';
 import type { ApiAnswer, Cluster, Manifest } from './cluster.ts';
@@ -104,15 +106,17 @@ export class ClientInstall {
     const leading = new AbortController();
     const written = async <Answer>(write: Write, resource: Resource, send: () => Promise<Answer>): Promise<Answer> => {
       await before(write);
-      if (diesBefore(write)) leading.abort();
-      if (leading.signal.aborted) throw new LeadershipLostError();
+      if (diesBefore(write)) {
+        leading.abort();
+        throw new LeadershipLostError();
+      }
       writes.push(write);
       await onItsWay(write);
       const answer = await send();
       if (!isUnanswered(write)) return answer;
       throw new KubernetesError({ status: 0, reason: 'Timeout', verb: write.verb, resource, user: 'test' });
     };
-    const api: Pick<KubernetesApi, 'get' | 'create' | 'apply' | 'delete'> = {
+    const calls: LeadersApiOptions['api'] = {
       get: (resource, at) => connection.get(resource, at),
       create: (resource, object) =>
         written({ verb: 'create', kind: resource.kind, name: object.metadata.name }, resource, () =>
@@ -135,8 +139,14 @@ export class ClientInstall {
     await sources.whenSynced();
     await beforeLeading(sources);
     const controller = new ClientController({
-      ...{ api, sources, replicas: asked, observed: new AskedReplicas(asked), clock: this.clock, log },
-      leadership: { signal: leading.signal, assertHeld },
+      ...{
+        api: leaderOver(calls, assertHeld),
+        sources,
+        replicas: asked,
+        observed: new AskedReplicas(asked),
+        clock: this.clock,
+        log,
+      },
       install: { issuer: ISSUER, className, releaseNamespace, defaultPolicy: 'Baseline', watchNamespaces: undefined },
       record: (event) => events.push(event),
       ...{ random: systemRandom, metrics: { reconciled: () => {} } },

@@ -7,6 +7,7 @@ import { EventRecorder } from '../../src/kubernetes/events.ts';
 import { kubeconfigAccess } from '../../src/kubernetes/kubeconfig.ts';
 import { CONFIG_MAPS, EVENTS, resourcePath } from '../../src/kubernetes/resources.ts';
 import { systemClock } from '../../src/processes/machine.ts';
+import { leaderOver } from '../kubernetes/leader.ts';
 import { until } from '../until.ts';
 import { sharedCluster } from './shared-cluster.ts';
 
@@ -39,7 +40,7 @@ describe('events on a real API server', () => {
     const api = new ApiClient({ access, userAgent: 'grantry/test' });
     const faults: unknown[] = [];
     const log = { debug: (...line: unknown[]) => void faults.push(line[0]) };
-    const recorder = new EventRecorder({ api, instance: 'grantry-0', clock: systemClock, log });
+    const recorder = new EventRecorder({ api: leaderOver(api), instance: 'grantry-0', clock: systemClock, log });
     // The authorizer learns of a RoleBinding by a watch of its own.
     const create = (name: string) => api.create(CONFIG_MAPS, { metadata: { namespace, name } });
     await until('the right is there', () =>

@@ -12,12 +12,12 @@ import { CLIENT_POLICIES, NAMESPACES, OAUTH_CLIENTS, type Resource, SECRETS } fr
 import { Watched, type WatchedOptions } from '../../src/kubernetes/watched.ts';
 import { systemClock, systemRandom } from '../../src/processes/machine.ts';
 import { parsePeppers } from '../../src/processes/pepper.ts';
+import { leaderOver } from '../kubernetes/leader.ts';
 import { until } from '../until.ts';
 import { type Installation, install } from './installation.ts';
 import { sharedCluster } from './shared-cluster.ts';
 
 const cluster = sharedCluster();
-const leadership = { signal: new AbortController().signal, assertHeld: () => {} };
 const metrics = { watchEvent: () => {}, watchRestarted: () => {}, reconciled: () => {} };
 
 describe('an install', () => {
@@ -71,8 +71,7 @@ describe('an install', () => {
     const { releaseSecrets, lost } = watched ?? (await watchSecrets());
     const secrets = new InstallSecrets({
       ...{
-        api: client,
-        leadership,
+        api: leaderOver(client),
         releaseNamespace: installation.namespace,
         wanted,
         random: systemRandom,
@@ -198,7 +197,7 @@ describe('an install', () => {
     };
     const record = (event: EventFacts) => void events.push(event);
     const controller = new PolicyController({
-      ...{ api: client, leadership, sources, className, record, clock: systemClock, log, metrics },
+      ...{ api: leaderOver(client), sources, className, record, clock: systemClock, log, metrics },
     });
     controller.start();
     ends.unshift(() => controller.stop());

@@ -12,6 +12,7 @@ import { SECRETS, SIGNING_KEYS } from '../../src/kubernetes/resources.ts';
 import { Watched } from '../../src/kubernetes/watched.ts';
 import { generateSigningKeyPem, importSigningKey } from '../../src/oauth/keys.ts';
 import { systemClock, systemRandom } from '../../src/processes/machine.ts';
+import { leaderOver } from '../kubernetes/leader.ts';
 import { until } from '../until.ts';
 import { install } from './installation.ts';
 import { sharedCluster } from './shared-cluster.ts';
@@ -56,8 +57,7 @@ class Leaders {
     for (const source of Object.values(sources)) source.start();
     await Promise.all(Object.values(sources).map((source) => source.whenSynced()));
     const controller = new KeyController({
-      ...{ api: this.#client, sources, releaseNamespace: this.namespace, clock, metrics: noMetrics },
-      leadership: { signal: new AbortController().signal, assertHeld: () => {} },
+      ...{ api: leaderOver(this.#client), sources, releaseNamespace: this.namespace, clock, metrics: noMetrics },
       observed: { observe: async () => this.#observation() },
       record: (event) => void this.events.push(event),
       log: {

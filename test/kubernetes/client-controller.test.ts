@@ -9,6 +9,7 @@ import type { Observation } from '../../src/kubernetes/observed-replicas.ts';
 import { CLIENT_POLICIES, NAMESPACES, OAUTH_CLIENTS, type Resource, SECRETS } from '../../src/kubernetes/resources.ts';
 import { secretVerifier } from '../../src/oauth/client-secret.ts';
 import { systemRandom } from '../../src/processes/machine.ts';
+import { leaderOver } from './leader.ts';
 import { PlayedObjects } from './played-objects.ts';
 
 const RELEASE = 'grantry-system';
@@ -36,7 +37,7 @@ class Install {
     const { clients, policies, namespaces, releaseSecrets } = this;
     const log = { info: () => {}, error: (line: object) => expect.fail(JSON.stringify(line)) };
     this.#controller = new ClientController({
-      api: {
+      api: leaderOver({
         get: async (resource, { namespace, name }) => this.#of(resource).get(`${namespace}/${name}`),
         create: async (resource, object) => this.#of(resource).put(object),
         apply: async (resource, object) => {
@@ -47,8 +48,7 @@ class Install {
           this.#of(resource).delete(`${namespace}/${name}`);
           return 'deleted';
         },
-      },
-      leadership: { signal: new AbortController().signal, assertHeld: () => {} },
+      }),
       sources: { clients, policies, namespaces, secrets: new PlayedObjects(SECRETS), releaseSecrets },
       install: {
         ...{ issuer: 'https://id.example', className: 'default', releaseNamespace: RELEASE },

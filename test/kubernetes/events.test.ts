@@ -4,24 +4,33 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { NewObject } from '../../src/kubernetes/client.ts';
 import { type EventFacts, EventRecorder } from '../../src/kubernetes/events.ts';
+import { LeadershipLostError } from '../../src/kubernetes/lease.ts';
 import { OAUTH_CLIENTS } from '../../src/kubernetes/resources.ts';
+import { leaderOver, UNPLAYED } from './leader.ts';
 
 const written: NewObject[] = [];
 let fails = false;
+let leads = true;
 let recorder: EventRecorder;
 
 beforeEach(() => {
   vi.useFakeTimers({ now: Date.UTC(2026, 0, 1, 12) });
   written.length = 0;
-  fails = false;
+  [fails, leads] = [false, true];
   recorder = new EventRecorder({
-    api: {
-      apply: async (_, event) => {
-        if (fails) throw new Error('no');
-        written.push(event);
-        return { ...event, apiVersion: '', kind: '', metadata: { ...regarding('x').metadata } };
+    api: leaderOver(
+      {
+        ...UNPLAYED,
+        apply: async (_, event) => {
+          if (fails) throw new Error('no');
+          written.push(event);
+          return { ...event, apiVersion: '', kind: '', metadata: { ...regarding('x').metadata } };
+        },
       },
-    },
+      () => {
+        if (!leads) throw new LeadershipLostError();
+      },
+    ),
     instance: 'grantry-controller-0',
     clock: { now: () => Date.now() },
     log: { debug: () => {} },
@@ -118,6 +127,16 @@ describe('an event', () => {
   it('comes only so often at all', () => {
     for (let index = 0; index < 1000; index++) recorder.record(facts({ regarding: regarding(`client-${index}`) }));
     expect(written.length).toBe(50);
+  });
+
+  it('is not written by who lost the lease, nor is a count, and that disturbs nobody', async () => {
+    recorder.record(facts());
+    recorder.record(facts());
+    await vi.advanceTimersByTimeAsync(0);
+    leads = false;
+    recorder.record(facts({ note: 'Made another.' }));
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(written.map(({ note, series }) => [note, series])).toEqual([['Made it.', undefined]]);
   });
 
   it('that cannot be written disturbs nobody', async () => {

@@ -4,6 +4,7 @@
 import { describe, expect, it } from 'vitest';
 import { KeyReconciler } from '../../src/kubernetes/reconcile-keys.ts';
 import { type Resource, SECRETS, SIGNING_KEYS } from '../../src/kubernetes/resources.ts';
+import { leaderOver } from './leader.ts';
 import { PlayedObjects } from './played-objects.ts';
 
 const NAMESPACE = 'auth';
@@ -23,7 +24,7 @@ class World {
   readonly #rings = new PlayedObjects(SIGNING_KEYS);
   readonly #secrets = new PlayedObjects(SECRETS);
   readonly #reconciler = new KeyReconciler({
-    api: {
+    api: leaderOver({
       get: async () => undefined,
       create: async (resource, object) => this.#of(resource).put(object),
       apply: async (resource, object) => this.#of(resource).put(object),
@@ -32,7 +33,7 @@ class World {
         this.now += this.deletionTakes;
         return 'deleted';
       },
-    },
+    }),
     signingKeys: this.#rings,
     secrets: this.#secrets,
     releaseNamespace: NAMESPACE,
@@ -45,7 +46,6 @@ class World {
     },
     record: () => {},
     clock: { now: () => this.now },
-    assertMayWrite: () => {},
   });
 
   constructor() {

@@ -1,8 +1,10 @@
 import { expect, it } from 'vitest';
 import type { NewObject } from '../../src/kubernetes/client.ts';
+import type { LeadersApiOptions } from '../../src/kubernetes/leaders-api.ts';
 import { LeadershipLostError } from '../../src/kubernetes/lease.ts';
 import type { KubernetesObject } from '../../src/kubernetes/resources.ts';
 import { VerifierSecrets } from '../../src/kubernetes/verifier-secrets.ts';
+import { leaderOver } from './leader.ts';
 
 const OWNER = { namespace: 'shop', name: 'web', uid: 'u-1' };
 const STATE = {
@@ -25,21 +27,21 @@ function behindAnother({ leadsFor }: { leadsFor: number }) {
     note(verb);
     return { ...other, ...object, metadata: { ...metadata, ...object.metadata, uid: 's-2', resourceVersion: '2' } };
   };
-  const verifiers = new VerifierSecrets({
-    api: {
-      get: async () => undefined,
-      create: async (_, object) => written('create', object),
-      apply: async (_, object) => written('apply', object),
-      delete: async () => {
-        note('delete');
-        return 'deleted';
-      },
+  const calls: LeadersApiOptions['api'] = {
+    get: async () => undefined,
+    create: async (_, object) => written('create', object),
+    apply: async (_, object) => written('apply', object),
+    delete: async () => {
+      note('delete');
+      return 'deleted';
     },
+  };
+  const verifiers = new VerifierSecrets({
+    api: leaderOver(calls, () => {
+      if (left <= 0) throw new LeadershipLostError();
+    }),
     view: { get: () => other, objects: () => [other] },
     ...{ releaseNamespace: 'auth', className: 'default' },
-    assertMayWrite: () => {
-      if (left <= 0) throw new LeadershipLostError();
-    },
   });
   return { verifiers, writes };
 }
