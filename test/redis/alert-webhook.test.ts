@@ -12,7 +12,7 @@ import { RedisKeys } from '../../src/redis/keys.ts';
 import { redisStores } from '../../src/redis/stores.ts';
 import { redeemed, redeemRequest, rotatedTo, rotateRequest } from '../contracts/sample-grants.ts';
 import { until } from '../until.ts';
-import { type Receiver, startReceiver } from '../webhook/receiver.ts';
+import { type Received, type Receiver, startReceiver } from '../webhook/receiver.ts';
 import { connectTo } from './connect.ts';
 import { DeliveringReplica, WEBHOOK_SECRET } from './delivering-replica.ts';
 import { frozen } from './frozen-time.ts';
@@ -114,7 +114,7 @@ describeRedis('a receiver of alerts', () => {
     const { alert, says } = await RAISED[type]();
     await sweepAfter(5 * SECOND);
     await ended(1);
-    const [{ body, headers } = { body: '', headers: {} }] = receiver.received;
+    const { body, headers } = receiver.received[0] as Received;
     const [line] = replica.lines.filter(({ stream }) => stream === 'audit');
     expect(JSON.parse(body)).toEqual({
       ...{ id: `${alert.grantId}.${type}`, type, time: '2026-01-01T12:00:00.000Z', issuer: 'https://id.example' },
