@@ -1,9 +1,10 @@
-// Every store contract on Redis: one server, a Cluster, the two also as a user with no more rights than the guide asks for, a
-// primary that Sentinels watch.
+// Every store contract on Redis, and that of the alerts: one server, a Cluster, the two also as a user with no more rights
+// than the guide asks for, a primary that Sentinels watch.
 
 import { afterAll, beforeAll } from 'vitest';
 import type { RedisCredentials } from '../../src/redis/clients.ts';
 import { allContracts } from '../contracts/all-contracts.ts';
+import { alertContract } from './alert-contract.ts';
 import { guideUser } from './guide-rights.ts';
 import { redisWorlds, WORLD } from './redis-world.ts';
 import { describeRedis, startCluster, startRedis, startReplicated } from './servers.ts';
@@ -40,5 +41,6 @@ for (const [name, start] of Object.entries(DEPLOYMENTS)) {
       await servers.stop();
     });
     allContracts(name, worlds.makeStores);
+    alertContract(name, worlds.makeStores);
   });
 }

@@ -1,11 +1,14 @@
 // A store world over a Redis that many tests share: each world has keys of its own and a clock that the test moves while
-// real time runs under it.
+// real time runs under it. Beside the stores it has what only Redis has: the outbox and the turns of its alerts.
 
+import { AlertTurns } from '../../src/redis/alert-turns.ts';
 import type { RedisCredentials } from '../../src/redis/clients.ts';
 import type { ManagedConnection } from '../../src/redis/connection.ts';
 import { RedisKeys } from '../../src/redis/keys.ts';
+import { Outbox } from '../../src/redis/outbox.ts';
+import type { Script } from '../../src/redis/script.ts';
 import { redisStores } from '../../src/redis/stores.ts';
-import type { MakeStores } from '../contracts/store-world.ts';
+import type { StoreWorld } from '../contracts/store-world.ts';
 import { connectTo } from './connect.ts';
 
 /** Longer than what a test does between two looks at the clock takes on a busy machine. */
@@ -14,11 +17,26 @@ const TICK = 900;
 /** What all keys of all worlds begin with. */
 export const WORLD = 'world-';
 
+/** A store world and what is beside the stores. */
+export interface RedisWorld extends StoreWorld {
+  readonly keys: RedisKeys;
+  readonly outbox: Outbox;
+  /** @param options.hasController default false */
+  turns(options?: { readonly hasController: boolean }): AlertTurns;
+  /** Writes a field of a hash past everything. */
+  put(key: string, field: string, value: string): Promise<void>;
+  /** How many fields a hash has. */
+  fieldsOf(key: string): Promise<number>;
+}
+
 /** The worlds of one server. `close` ends their connection. */
 export interface RedisWorlds {
-  readonly makeStores: MakeStores;
+  readonly makeStores: () => Promise<RedisWorld>;
   close(): Promise<void>;
 }
+
+const PUT: Script = { name: 'testPut', keys: 1, lua: "return redis.call('HSET', KEYS[1], ARGV[2], ARGV[3])" };
+const FIELDS: Script = { name: 'testFields', keys: 1, lua: "return redis.call('HLEN', KEYS[1])" };
 
 /** Connects to a server when the first world is made. */
 export function redisWorlds(server: () => { readonly url: string; readonly user?: RedisCredentials }): RedisWorlds {
@@ -31,8 +49,16 @@ export function redisWorlds(server: () => { readonly url: string; readonly user?
       connecting ??= connectTo(server(), { clockOffset: () => offset, credentials });
       const connection = await connecting;
       worlds += 1;
+      const keys = new RedisKeys(`${WORLD}${worlds}:`);
       return {
-        stores: redisStores({ connection, keys: new RedisKeys(`${WORLD}${worlds}:`) }),
+        keys,
+        stores: redisStores({ connection, keys }),
+        outbox: new Outbox({ connection, keys }),
+        turns: (options) => new AlertTurns({ connection, keys, ...options }),
+        async put(key, field, value) {
+          await connection.run(PUT, [key], [field, value]);
+        },
+        fieldsOf: async (key) => Number(await connection.run(FIELDS, [key], [])),
         now: () => Date.now() + offset,
         advance(milliseconds) {
           offset += milliseconds;
