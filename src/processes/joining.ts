@@ -9,7 +9,7 @@ import type { ManagedConnection } from '../redis/connection.ts';
 import { agreeOnIssuer, IssuerConflictError } from '../redis/deployment.ts';
 import type { RedisKeys } from '../redis/keys.ts';
 import { type ShardEvent, ShardWatch } from '../redis/shard-watch.ts';
-import { checkRedis, type RedisFinding } from '../redis/start-checks.ts';
+import { StartChecks } from '../redis/start-checks.ts';
 import type { RedisSettings } from './redis-config.ts';
 import { unreachable } from './redis-fault.ts';
 import { StartError } from './start-error.ts';
@@ -32,20 +32,19 @@ export interface JoiningParts {
 
 export class Joining {
   readonly #parts: JoiningParts;
-  /** The primaries that were looked at, each once, and what is not as it should be with them. */
-  readonly #checked = new Set<string>();
-  readonly #findings: RedisFinding[] = [];
+  readonly #checks: StartChecks;
   #agreed: string | undefined;
   #watch: ShardWatch | undefined;
   #isEnded = false;
 
   constructor(parts: JoiningParts) {
     this.#parts = parts;
+    this.#checks = new StartChecks(parts.connection, parts.redis);
   }
 
   /** What is not as it should be with the servers, as slugs; none before they were reached. */
   get findings(): readonly string[] {
-    return [...new Set(this.#findings.map(({ reason }) => reason))];
+    return [...new Set(this.#checks.findings.map(({ reason }) => reason))];
   }
 
   /** Whether the state is known to be that of our issuer, and is watched. */
@@ -143,12 +142,11 @@ export class Joining {
 
   /** Says what is wrong with the servers that were not looked at yet. @throws StartError where it cannot be or, strictly, must not */
   async #check(): Promise<void> {
-    const { connection, redis, log } = this.#parts;
-    const findings = await checkRedis(connection, redis, this.#checked);
+    const { redis, log } = this.#parts;
+    const findings = await this.#checks.look();
     const refused = redis.strict ? findings : findings.filter(({ isFatal }) => isFatal);
     if (refused.length > 0) throw new StartError(refused.map(({ message }) => message).join('; '), 1);
     for (const { reason, message } of findings) log.warn({ reason }, `redis: ${message}`);
-    this.#findings.push(...findings);
   }
 
   /** What a person is told. @throws what is nobody's fault but ours */

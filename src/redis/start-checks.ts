@@ -26,19 +26,34 @@ export interface RedisExpectation {
   readonly acknowledgement: Acknowledgement | undefined;
 }
 
-/**
- * Everything that is wrong with the primaries that answer now.
- * @param checked those that are passed over; the others are added
- * @throws StoreUnavailableError where none answers, and where the ACL forbids INFO
- */
-export async function checkRedis(
-  connection: ManagedConnection,
-  expected: RedisExpectation,
-  checked: Set<string> = new Set(),
-): Promise<readonly RedisFinding[]> {
-  const found = (await connection.info()).filter(({ server }) => !checked.has(server));
-  for (const { server } of found) checked.add(server);
-  return found.flatMap((info) => judgeInfo(info, expected));
+/** Looks at the primaries, at each once. */
+export class StartChecks {
+  readonly #connection: ManagedConnection;
+  readonly #expected: RedisExpectation;
+  readonly #checked = new Set<string>();
+  readonly #findings: RedisFinding[] = [];
+
+  constructor(connection: ManagedConnection, expected: RedisExpectation) {
+    this.#connection = connection;
+    this.#expected = expected;
+  }
+
+  /** Everything that was found wrong so far. */
+  get findings(): readonly RedisFinding[] {
+    return this.#findings;
+  }
+
+  /**
+   * @returns everything that is wrong with the primaries that answer now and did not answer before
+   * @throws StoreUnavailableError where none answers, and where the ACL forbids INFO
+   */
+  async look(): Promise<readonly RedisFinding[]> {
+    const answers = (await this.#connection.info()).filter(({ server }) => !this.#checked.has(server));
+    for (const { server } of answers) this.#checked.add(server);
+    const found = answers.flatMap((info) => judgeInfo(info, this.#expected));
+    this.#findings.push(...found);
+    return found;
+  }
 }
 
 /** What is wrong with one server, by its INFO. */

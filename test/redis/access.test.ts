@@ -16,7 +16,7 @@ import { RedisKeys } from '../../src/redis/keys.ts';
 import { parseRedisUrl } from '../../src/redis/redis-url.ts';
 import type { Script } from '../../src/redis/script.ts';
 import { ShardWatch } from '../../src/redis/shard-watch.ts';
-import { checkRedis } from '../../src/redis/start-checks.ts';
+import { StartChecks } from '../../src/redis/start-checks.ts';
 import { unheardDuring } from '../unheard.ts';
 import { until } from '../until.ts';
 import { makeCertificates, tlsOf } from './certificates.ts';
@@ -277,14 +277,14 @@ describeRedis('the rights that the guide asks for', () => {
     await watch.start();
     watch.stop();
     const target = parseRedisUrl(server.url);
-    expect(await checkRedis(connection, { target, acknowledgement: undefined })).toHaveLength(1);
+    expect(await new StartChecks(connection, { target, acknowledgement: undefined }).look()).toHaveLength(1);
     await connection.close();
   });
 
   it('are needed: without +info it is said which one is missing', async () => {
     const connection = await asUser('blind', [...guideRights(), '-info']);
     const refused = await agreeOnIssuer({ connection, keys }, { explicit: undefined, fallback: '' })
-      .then(() => checkRedis(connection, { target: parseRedisUrl(server.url), acknowledgement: undefined }))
+      .then(() => new StartChecks(connection, { target: parseRedisUrl(server.url), acknowledgement: undefined }).look())
       .catch((error: unknown) => error);
     expect(refused).toBeInstanceOf(StoreUnavailableError);
     expect(String((refused as StoreUnavailableError).cause)).toContain("'info'");

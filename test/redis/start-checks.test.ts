@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseRedisUrl } from '../../src/redis/redis-url.ts';
-import { checkRedis, judgeInfo, type RedisExpectation } from '../../src/redis/start-checks.ts';
+import { judgeInfo, type RedisExpectation, StartChecks } from '../../src/redis/start-checks.ts';
 import { connectTo } from './connect.ts';
 import { describeRedis, type RedisServer, startRedis } from './servers.ts';
 
@@ -14,7 +14,7 @@ describeRedis('the check of a Redis at the start', () => {
   const findings = async (found: RedisServer) => {
     const connection = await connectTo(found);
     try {
-      return await checkRedis(connection, expecting(found.url));
+      return await new StartChecks(connection, expecting(found.url)).look();
     } finally {
       await connection.close();
     }
