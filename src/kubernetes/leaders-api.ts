@@ -1,32 +1,38 @@
-// The API server as who leads may use it: whatever is written asks the lease first. Everything that writes takes this class
-// and nothing that looks like it, so that no write can do without.
+// The API server as who leads may use it: whatever is written asks the lease first, and a right that is missing is noted.
+// Everything that writes takes this class and nothing that looks like it, so that no write can do without.
 
 import type { KubernetesApi, NewObject, ObjectPlace } from './client.ts';
 import type { Leadership } from './lease.ts';
+import type { MissingRights, Right } from './missing-rights.ts';
 import type { KubernetesObject, Resource } from './resources.ts';
 
 export interface LeadersApiOptions {
   readonly api: Pick<KubernetesApi, 'get' | 'create' | 'apply' | 'delete'>;
   readonly leadership: Pick<Leadership, 'assertHeld'>;
+  readonly rights: Pick<MissingRights, 'answered'>;
 }
 
 /** What is promised is client.ts's; every write also throws LeadershipLostError, and then nothing was sent. */
 export class LeadersApi {
   readonly #api: LeadersApiOptions['api'];
   readonly #leadership: LeadersApiOptions['leadership'];
+  readonly #rights: LeadersApiOptions['rights'];
 
-  constructor({ api, leadership }: LeadersApiOptions) {
+  constructor({ api, leadership, rights }: LeadersApiOptions) {
     this.#api = api;
     this.#leadership = leadership;
+    this.#rights = rights;
   }
 
   async get(resource: Resource, at: ObjectPlace): Promise<KubernetesObject | undefined> {
-    return await this.#api.get(resource, at);
+    const { namespace } = at;
+    return await this.#noted({ verb: 'get', resource, namespace }, this.#api.get(resource, at));
   }
 
   async create(resource: Resource, object: NewObject): Promise<KubernetesObject> {
     this.#leadership.assertHeld();
-    return await this.#api.create(resource, object);
+    const { namespace } = object.metadata;
+    return await this.#noted({ verb: 'create', resource, namespace }, this.#api.create(resource, object));
   }
 
   async apply(
@@ -35,7 +41,9 @@ export class LeadersApi {
     options?: { readonly subresource?: 'status' },
   ): Promise<KubernetesObject> {
     this.#leadership.assertHeld();
-    return await this.#api.apply(resource, object, options);
+    const { namespace } = object.metadata;
+    const right = { verb: 'patch', resource, namespace, subresource: options?.subresource } as const;
+    return await this.#noted(right, this.#api.apply(resource, object, options));
   }
 
   async delete(
@@ -43,6 +51,18 @@ export class LeadersApi {
     at: ObjectPlace & { readonly uid: string; readonly resourceVersion?: string },
   ): Promise<'deleted' | 'gone' | 'changed'> {
     this.#leadership.assertHeld();
-    return await this.#api.delete(resource, at);
+    const { namespace } = at;
+    return await this.#noted({ verb: 'delete', resource, namespace }, this.#api.delete(resource, at));
+  }
+
+  async #noted<Answer>(right: Right, answer: Promise<Answer>): Promise<Answer> {
+    try {
+      const given = await answer;
+      this.#rights.answered(right);
+      return given;
+    } catch (error) {
+      this.#rights.answered(right, error);
+      throw error;
+    }
   }
 }

@@ -1,5 +1,5 @@
-// What it means for a client that the API server refuses a call about its Secret: some of it passes, some of it is for its
-// owner to know.
+// What it means that the API server refuses a call: some of it passes, some of it is for the owner of a client to know, some
+// of it for whoever installed grantry.
 
 import type { Fault } from '../admission/conditions.ts';
 import { KubernetesError } from './client.ts';
@@ -9,6 +9,16 @@ import { resourceName, SECRETS } from './resources.ts';
 export function isTerminating(error: unknown): boolean {
   return error instanceof KubernetesError && error.status === 403 && error.causes.includes('NamespaceTerminating');
 }
+
+/**
+ * Whether RBAC refused it: a quota, an admission webhook and a namespace that is on its way out answer 403 as well. Only the
+ * words tell, which are the API server's own and the same for whatever authorizes.
+ */
+export function isRightMissing(error: unknown): error is KubernetesError {
+  return error instanceof KubernetesError && error.status === 403 && MISSING.test(error.message);
+}
+
+const MISSING = / is forbidden: User "[^"]*" cannot /;
 
 /** Whether somebody was faster. */
 export function isTaken(error: unknown): boolean {

@@ -18,6 +18,7 @@ import { KeyController } from '../kubernetes/key-controller.ts';
 import { LeadersApi } from '../kubernetes/leaders-api.ts';
 import { LEADERS_CALL_MILLISECONDS, type Leadership, LeaseElector } from '../kubernetes/lease.ts';
 import { LostSecrets } from '../kubernetes/lost-secrets.ts';
+import { MissingRights } from '../kubernetes/missing-rights.ts';
 import { AskedReplicas } from '../kubernetes/observed-replicas.ts';
 import { PolicyController } from '../kubernetes/reconcile-policies.ts';
 import { textOfSingle } from '../kubernetes/release-secrets.ts';
@@ -90,6 +91,7 @@ class ControllerProcess {
   readonly #ended = Promise.withResolvers<number>();
   #led: readonly Led[] = [];
   #events: EventRecorder | undefined;
+  #rights: MissingRights | undefined;
   /** What begins and ends leading, one after the other. */
   #turn: Promise<void> = Promise.resolve();
 
@@ -147,13 +149,15 @@ class ControllerProcess {
     if (end.aborted) return;
     const { issuer, className, namespace, defaultPolicy } = this.#settings;
     const replicas = this.#replicas();
-    const api = new LeadersApi({ api: this.#api, leadership });
-    const events = new EventRecorder({ api, instance: this.#identity, clock: systemClock, log: this.#processLog.log });
-    this.#events = events;
+    const { log } = this.#processLog;
+    const rights = new MissingRights({ namespaces: this.#sources.namespaces, log });
+    const api = new LeadersApi({ api: this.#api, leadership, rights });
+    const events = new EventRecorder({ api, instance: this.#identity, clock: systemClock, log });
+    [this.#rights, this.#events] = [rights, events];
     const shared = {
       ...{ api, sources: this.#sources, observed: new AskedReplicas(replicas), className },
       ...{ releaseNamespace: namespace, record: (event: EventFacts) => events.record(event) },
-      ...{ clock: systemClock, random: systemRandom, log: this.#processLog.log, metrics: this.#metrics },
+      ...{ clock: systemClock, random: systemRandom, log, metrics: this.#metrics },
     };
     const install = { issuer, className, releaseNamespace: namespace, defaultPolicy };
     this.#led = [
@@ -183,6 +187,8 @@ class ControllerProcess {
     this.#led = [];
     await Promise.all(led.map((each) => each.stop()));
     this.#events?.stop();
+    this.#rights?.stop();
+    [this.#events, this.#rights] = [undefined, undefined];
   }
 
   /** Everything that writes ends before the lease is given up. */
@@ -247,6 +253,8 @@ class ControllerProcess {
         fault: () => (this.#elector.holder === undefined ? (this.#elector.fault ?? 'not known yet') : undefined),
       },
       { name: 'kubernetes', fault: () => this.#sources.fault ?? this.#elector.fault, required: false },
+      // What one kind of call cannot do, others may: clients are looked after as far as it goes.
+      { name: 'rights', fault: () => this.#rights?.fault, required: false },
     ];
   }
 }

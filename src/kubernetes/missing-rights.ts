@@ -1,0 +1,85 @@
+// The rights that a leader found it lacks: each call that the API server last refused for want of one. It is tried again
+// like any other call that failed; here it is remembered, so that it can be said until the same kind of call goes through.
+
+import type { Logger } from 'pino';
+import { KubernetesError } from './client.ts';
+import { isRightMissing } from './refused-calls.ts';
+import { type Resource, resourceName } from './resources.ts';
+import type { Watched } from './watched.ts';
+
+/** What a call takes. */
+export interface Right {
+  readonly verb: 'get' | 'create' | 'patch' | 'delete';
+  readonly resource: Resource;
+  readonly subresource?: 'status' | undefined;
+  readonly namespace?: string | undefined;
+}
+
+export interface MissingRightsOptions {
+  /** Whoever is refused in a namespace that is gone is not refused any more. */
+  readonly namespaces: Pick<Watched, 'listen'>;
+  readonly log: Pick<Logger, 'warn' | 'info'>;
+}
+
+/** Of a cluster-scoped kind. */
+const NO_NAMESPACE = '';
+
+export class MissingRights {
+  readonly #log: MissingRightsOptions['log'];
+  /** What the API server said, by kind of call and then by namespace. */
+  readonly #refused = new Map<string, Map<string, string>>();
+  readonly #endListening: () => void;
+
+  constructor({ namespaces, log }: MissingRightsOptions) {
+    this.#log = log;
+    this.#endListening = namespaces.listen(({ type, key }) => {
+      if (type === 'delete') for (const kind of this.#refused.keys()) this.#forget(kind, key);
+    });
+  }
+
+  stop(): void {
+    this.#endListening();
+    this.#refused.clear();
+  }
+
+  /** Every kind of call that is refused, one namespace of each in the words of the API server; undefined: none is. */
+  get fault(): string | undefined {
+    if (this.#refused.size === 0) return undefined;
+    const said = [...this.#refused.values()].map((byNamespace) => {
+      const [first] = byNamespace.values();
+      return byNamespace.size === 1 ? first : `${first}, and in ${byNamespace.size - 1} more namespaces`;
+    });
+    return said.join('; ');
+  }
+
+  /** Takes in what became of a call. @param error undefined: it went through */
+  answered(right: Right, error?: unknown): void {
+    const { namespace = NO_NAMESPACE } = right;
+    const kind = kindOf(right);
+    const refused = this.#refused.get(kind) ?? new Map<string, string>();
+    if (isRightMissing(error)) {
+      if (!refused.has(namespace)) this.#log.warn({}, error.message);
+      this.#refused.set(kind, refused.set(namespace, error.message));
+    } else if (isPermitted(error) && this.#forget(kind, namespace)) {
+      const where = right.namespace === undefined ? '' : ` in namespace ${right.namespace}`;
+      this.#log.info({}, `${kind}${where}: the right is there now`);
+    }
+  }
+
+  #forget(kind: string, namespace: string): boolean {
+    const refused = this.#refused.get(kind);
+    if (refused?.delete(namespace) !== true) return false;
+    if (refused.size === 0) this.#refused.delete(kind);
+    return true;
+  }
+}
+
+function kindOf({ verb, resource, subresource }: Right): string {
+  return `${verb} ${resourceName(resource)}${subresource === undefined ? '' : `/${subresource}`}`;
+}
+
+/** Whether the API server looked at more than rights: they are the first it looks at. */
+function isPermitted(error: unknown): boolean {
+  if (error === undefined) return true;
+  return error instanceof KubernetesError && [400, 403, 404, 409, 422].includes(error.status);
+}

@@ -1,0 +1,100 @@
+// Which refusals are remembered, and until when. What a real API server says is tested in test/cluster/lost-rights.test.ts.
+
+import { beforeEach, describe, expect, it } from 'vitest';
+import { KubernetesError } from '../../src/kubernetes/client.ts';
+import { MissingRights, type Right } from '../../src/kubernetes/missing-rights.ts';
+import { EVENTS, NAMESPACES, OAUTH_CLIENTS, SECRETS } from '../../src/kubernetes/resources.ts';
+import { PlayedObjects } from './played-objects.ts';
+
+const WRITE: Right = { verb: 'patch', resource: SECRETS, namespace: 'shop' };
+
+/** As the API server words it. */
+function unauthorized({ verb, resource, namespace }: Right): KubernetesError {
+  const detail = `${resource.plural} "web" is forbidden: User "somebody" cannot ${verb} resource "${resource.plural}"`;
+  return refused({ verb, resource, namespace }, detail);
+}
+
+function refused({ verb, resource, namespace }: Right, detail: string, status = 403, causes: string[] = []) {
+  return new KubernetesError({
+    ...{ status, reason: status === 403 ? 'Forbidden' : 'Other', verb, resource, namespace, user: 'somebody' },
+    ...{ detail, causes },
+  });
+}
+
+describe('a right that is missing', () => {
+  let namespaces: PlayedObjects;
+  let rights: MissingRights;
+  let logged: string[];
+  beforeEach(() => {
+    namespaces = new PlayedObjects(NAMESPACES);
+    logged = [];
+    const take = (level: string) => (_: unknown, message?: string) => void logged.push(`${level} ${message}`);
+    rights = new MissingRights({ namespaces, log: { warn: take('warn'), info: take('info') } });
+  });
+
+  it('is said until a call of its kind goes through in that namespace, and logged once each time', () => {
+    const error = unauthorized(WRITE);
+    for (const _ of ['once', 'and again']) rights.answered(WRITE, error);
+    expect([rights.fault, logged]).toEqual([error.message, [`warn ${error.message}`]]);
+    rights.answered({ ...WRITE, namespace: 'other' });
+    rights.answered({ ...WRITE, verb: 'create' });
+    rights.answered({ ...WRITE, resource: OAUTH_CLIENTS, subresource: 'status' });
+    expect(rights.fault).toBe(error.message);
+    rights.answered(WRITE);
+    expect(rights.fault).toBeUndefined();
+    expect(logged[1]).toBe('info patch secrets in namespace shop: the right is there now');
+    rights.answered(WRITE);
+    rights.answered(WRITE, error);
+    expect(logged.map((line) => line.split(' ')[0])).toEqual(['warn', 'info', 'warn']);
+  });
+
+  it.each([
+    ['an exceeded quota', 'secrets "web" is forbidden: exceeded quota: few', 403, []],
+    ['an admission webhook', 'admission webhook "no.example" denied the request: no', 403, []],
+    [
+      'a namespace that ends',
+      'secrets "web" is forbidden: unable to create new content',
+      403,
+      ['NamespaceTerminating'],
+    ],
+    ['a conflict', 'the object has been modified', 409, []],
+  ])('is not %s, which is no sign that it is still missing either', (_, detail, status, causes) => {
+    const other = refused(WRITE, detail, status, causes);
+    rights.answered(WRITE, other);
+    expect([rights.fault, logged]).toEqual([undefined, []]);
+    rights.answered(WRITE, unauthorized(WRITE));
+    rights.answered(WRITE, other);
+    expect(rights.fault).toBeUndefined();
+  });
+
+  it.each([
+    ['no answer', 0],
+    ['401', 401],
+    ['500', 500],
+  ])('is not there again because of %s', (_, status) => {
+    rights.answered(WRITE, unauthorized(WRITE));
+    rights.answered(WRITE, refused(WRITE, 'something else', status));
+    expect(rights.fault).toContain('403');
+  });
+
+  it('in many namespaces is named in one of them, beside every other one', () => {
+    for (const namespace of ['a', 'b', 'c'])
+      rights.answered({ ...WRITE, namespace }, unauthorized({ ...WRITE, namespace }));
+    const event: Right = { verb: 'patch', resource: EVENTS, namespace: 'a' };
+    rights.answered(event, unauthorized(event));
+    expect(rights.fault).toMatch(
+      /^patch secrets in namespace a .*, and in 2 more namespaces; patch events\.events\.k8s\.io in/,
+    );
+  });
+
+  it('is of no interest in a namespace that is gone, nor after the end', () => {
+    for (const namespace of ['shop', 'other']) {
+      namespaces.put({ metadata: { name: namespace } });
+      rights.answered({ ...WRITE, namespace }, unauthorized({ ...WRITE, namespace }));
+    }
+    namespaces.delete('shop');
+    expect(rights.fault).toMatch(/in namespace other as somebody: 403 Forbidden \([^,]*\)$/);
+    rights.stop();
+    expect(rights.fault).toBeUndefined();
+  });
+});
