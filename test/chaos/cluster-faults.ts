@@ -24,83 +24,88 @@ interface Pair {
 const SHORT = 1000;
 
 /** The faults of a Cluster with replicas. */
-export function faultsOfCluster(cluster: RedisCluster): readonly FaultKind[] {
-  const nodes = [...cluster.primaries, ...cluster.replicas];
-  return [
-    {
-      name: 'one primary of the Cluster is killed, its replica in step',
-      async strike(random) {
-        const { primary, replica } = await aPair(nodes, random);
-        const shards = await shardsOf(primary);
-        const lostSince = await inStep({ primary, replica });
-        const blind = await blindly(
-          () => primary.kill(),
-          () => sleep(500),
-          shards,
-        );
-        const mended = await promoted(nodes, { primary, replica });
-        await primary.start();
-        await cluster.setPatience(LONG);
-        await whole(nodes);
-        return { lostSince, breaksLogins: true, blind, mended };
-      },
+export const CLUSTER_FAULTS: readonly FaultKind<RedisCluster>[] = [
+  {
+    name: 'one primary of the Cluster is killed, its replica in step',
+    async strike(cluster, random) {
+      const nodes = nodesOf(cluster);
+      const { primary, replica } = await aPair(nodes, random);
+      const shards = await shardsOf(primary);
+      const lostSince = await inStep({ primary, replica });
+      const blind = await blindly(
+        () => primary.kill(),
+        () => sleep(500),
+        shards,
+      );
+      const mended = await promoted(nodes, { primary, replica });
+      await primary.start();
+      await cluster.setPatience(LONG);
+      await whole(nodes);
+      return { lostSince, breaksLogins: true, blind, mended };
     },
-    {
-      name: 'one primary of the Cluster is killed, its replica lagging',
-      async strike(random) {
-        const { primary, replica } = await aPair(nodes, random);
-        const shards = await shardsOf(primary);
-        const lostSince = await inStep({ primary, replica });
-        replica.pause();
-        await primary.command('CLIENT', 'KILL', 'TYPE', 'replica');
-        await sleep(random.between(50, 400));
-        const blind = await blindly(
-          () => primary.kill(),
-          () => {
-            replica.resume();
-            return sleep(500);
-          },
-          shards,
-        );
-        const mended = await promoted(nodes, { primary, replica });
-        await primary.start();
-        await cluster.setPatience(LONG);
-        await whole(nodes);
-        return { lostSince, breaksLogins: true, blind, mended };
-      },
+  },
+  {
+    name: 'one primary of the Cluster is killed, its replica lagging',
+    async strike(cluster, random) {
+      const nodes = nodesOf(cluster);
+      const { primary, replica } = await aPair(nodes, random);
+      const shards = await shardsOf(primary);
+      const lostSince = await inStep({ primary, replica });
+      replica.pause();
+      await primary.command('CLIENT', 'KILL', 'TYPE', 'replica');
+      await sleep(random.between(50, 400));
+      const blind = await blindly(
+        () => primary.kill(),
+        () => {
+          replica.resume();
+          return sleep(500);
+        },
+        shards,
+      );
+      const mended = await promoted(nodes, { primary, replica });
+      await primary.start();
+      await cluster.setPatience(LONG);
+      await whole(nodes);
+      return { lostSince, breaksLogins: true, blind, mended };
     },
-    {
-      name: 'one primary of the Cluster is stopped for a while',
-      async strike(random) {
-        const { primary } = await aPair(nodes, random);
-        const blind = await blindly(
-          () => primary.pause(),
-          () => sleep(random.between(50, 400)),
-          await shardsOf(primary),
-        );
-        primary.resume();
-        return { blind };
-      },
+  },
+  {
+    name: 'one primary of the Cluster is stopped for a while',
+    async strike(cluster, random) {
+      const nodes = nodesOf(cluster);
+      const { primary } = await aPair(nodes, random);
+      const blind = await blindly(
+        () => primary.pause(),
+        () => sleep(random.between(50, 400)),
+        await shardsOf(primary),
+      );
+      primary.resume();
+      return { blind };
     },
-    {
-      name: 'one primary of the Cluster restarts empty and empties its replica',
-      async strike(random) {
-        const { primary } = await aPair(nodes, random);
-        const [, folder] = (await primary.command('CONFIG', 'GET', 'dir')) as [string, string];
-        const blind = await blindly(
-          () => primary.kill(),
-          () => sleep(random.between(50, 400)),
-          await shardsOf(primary),
-        );
-        // What it was sent when it was a replica itself would be an old state, not none.
-        rmSync(join(folder, 'dump.rdb'), { force: true });
-        await primary.start();
-        await cluster.setPatience(LONG);
-        await whole(nodes);
-        return { lostSince: EVERYTHING, breaksLogins: true, blind };
-      },
+  },
+  {
+    name: 'one primary of the Cluster restarts empty and empties its replica',
+    async strike(cluster, random) {
+      const nodes = nodesOf(cluster);
+      const { primary } = await aPair(nodes, random);
+      const [, folder] = (await primary.command('CONFIG', 'GET', 'dir')) as [string, string];
+      const blind = await blindly(
+        () => primary.kill(),
+        () => sleep(random.between(50, 400)),
+        await shardsOf(primary),
+      );
+      // What it was sent when it was a replica itself would be an old state, not none.
+      rmSync(join(folder, 'dump.rdb'), { force: true });
+      await primary.start();
+      await cluster.setPatience(LONG);
+      await whole(nodes);
+      return { lostSince: EVERYTHING, breaksLogins: true, blind };
     },
-  ];
+  },
+];
+
+function nodesOf({ primaries, replicas }: RedisCluster): readonly RedisServer[] {
+  return [...primaries, ...replicas];
 }
 
 async function aPair(nodes: readonly RedisServer[], random: SeededRandom): Promise<Pair> {

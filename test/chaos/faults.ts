@@ -13,9 +13,20 @@ export interface Cost extends Partial<Omit<Fault, 'name' | 'from' | 'to'>> {
 }
 
 /** One kind of fault. `strike` resolves once everything is as it was, though not yet noticed by the replicas. */
-export interface FaultKind {
+export interface FaultKind<Target> {
+  readonly name: string;
+  strike(target: Target, random: SeededRandom): Promise<Cost>;
+}
+
+/** A fault of something that is there. */
+export interface BoundFault {
   readonly name: string;
   strike(random: SeededRandom): Promise<Cost>;
+}
+
+/** What can happen to this target. */
+export function boundTo<Target>(target: Target, kinds: readonly FaultKind<Target>[]): readonly BoundFault[] {
+  return kinds.map(({ name, strike }) => ({ name, strike: (random) => strike(target, random) }));
 }
 
 /** What was answered before may be lost as well. */
@@ -38,30 +49,28 @@ export async function blindly(
 }
 
 /** What happens to the replicas of grantry themselves. */
-export function faultsOfReplicas(replicas: readonly Replica[]): readonly FaultKind[] {
-  return [
-    {
-      name: 'a replica of grantry is killed',
-      async strike(random) {
-        const replica = random.pick(replicas);
-        await replica.kill();
-        await sleep(random.between(0, 300));
-        await replica.start();
-        return { killsReplica: true };
-      },
+export const REPLICA_FAULTS: readonly FaultKind<readonly Replica[]>[] = [
+  {
+    name: 'a replica of grantry is killed',
+    async strike(replicas, random) {
+      const replica = random.pick(replicas);
+      await replica.kill();
+      await sleep(random.between(0, 300));
+      await replica.start();
+      return { killsReplica: true };
     },
-    {
-      name: 'a replica of grantry is stopped for a while',
-      async strike(random) {
-        const replica = random.pick(replicas);
-        replica.pause();
-        await sleep(random.between(100, 1500));
-        replica.resume();
-        return {};
-      },
+  },
+  {
+    name: 'a replica of grantry is stopped for a while',
+    async strike(replicas, random) {
+      const replica = random.pick(replicas);
+      replica.pause();
+      await sleep(random.between(100, 1500));
+      replica.resume();
+      return {};
     },
-  ];
-}
+  },
+];
 
 /** The replication offset in an INFO. */
 export function offsetIn(info: unknown): number {

@@ -1,45 +1,19 @@
 // `npm run test:chaos`: the long form. Acts of 25 rounds over every form of Redis until so many rounds were run; prints the
 // seed, each round, and what happened how often. `--seed` chooses the same faults and the same clients again.
 
-import { randomInt } from 'node:crypto';
-import { parseArgs } from 'node:util';
 import { endProcesses } from '../processes/grantry-process.ts';
 import { isBlind } from './checker.ts';
+import { CommandLineError, parseCommandLine, type Run, USAGE } from './command-line.ts';
 import type { Fault, Operation } from './history.ts';
 import { narrate } from './narration.ts';
-import { type ActReport, GROUNDS, type RoundReport, runAct } from './rounds.ts';
+import { type ActReport, type RoundReport, runAct } from './rounds.ts';
 import { SeededRandom } from './seeded-random.ts';
 
 const ROUNDS_OF_AN_ACT = 25;
 
-const USAGE = `npm run test:chaos -- [options]
-  --seed N        repeat the faults and the clients of a run
-  --rounds N      how many faults (200)
-  --replicas N    of grantry (3)
-  --ground NAME   only this form of Redis: ${Object.keys(GROUNDS).join(' | ')}
-  --fault NAME    only this fault, as a round calls it`;
+const { seed, rounds, replicas, grounds, fault } = askedFor();
 
-const { values } = parseArgs({
-  options: {
-    help: { type: 'boolean', default: false },
-    seed: { type: 'string' },
-    rounds: { type: 'string', default: '200' },
-    replicas: { type: 'string', default: '3' },
-    ground: { type: 'string' },
-    fault: { type: 'string' },
-  },
-});
-if (values.help) {
-  console.log(USAGE);
-  process.exit(0);
-}
-const seed = values.seed === undefined ? randomInt(2 ** 31) : Number(values.seed);
-const rounds = Number(values.rounds);
-const grounds = (Object.keys(GROUNDS) as (keyof typeof GROUNDS)[]).filter(
-  (name) => values.ground === undefined || name === values.ground,
-);
-
-console.log(`seed ${seed}, ${rounds} rounds, ${values.replicas} replicas of grantry`);
+console.log(`seed ${seed}, ${rounds} rounds, ${replicas} replicas of grantry`);
 const random = new SeededRandom(seed);
 const reports: ActReport[] = [];
 let done = 0;
@@ -47,12 +21,12 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => pr
 try {
   for (let act = 0; done < rounds; act++) {
     const ground = grounds[act % grounds.length];
-    if (ground === undefined) throw new Error(`there is no ground called ${values.ground}`);
+    if (ground === undefined) throw new RangeError('no ground');
     const ofAct = Math.min(ROUNDS_OF_AN_ACT, rounds - done);
     console.log(`\n${ground}: ${ofAct} rounds`);
     const report = await runAct({
-      ...{ ground, rounds: ofAct, seed: Math.floor(random.next() * 2 ** 32), replicas: Number(values.replicas) },
-      ...(values.fault !== undefined && { faults: [values.fault] }),
+      ...{ ground, rounds: ofAct, seed: Math.floor(random.next() * 2 ** 32), replicas },
+      ...(fault !== undefined && { faults: [fault] }),
       observe: printRound,
     });
     reports.push(report);
@@ -68,6 +42,20 @@ try {
   await endProcesses();
 }
 console.log(process.exitCode === 1 ? `\nBROKEN; again with --seed ${seed}` : `\nevery promise kept; seed ${seed}`);
+
+/** Ends with 2 where that is nothing that can be run. */
+function askedFor(): Run {
+  try {
+    const run = parseCommandLine(process.argv.slice(2));
+    if (run !== 'help') return run;
+    console.log(USAGE);
+    process.exit(0);
+  } catch (error) {
+    if (!(error instanceof CommandLineError)) throw error;
+    console.error(`test:chaos: ${error.message}`);
+    process.exit(2);
+  }
+}
 
 function printRound({ round, fault, recovery, operations, violations }: RoundReport): void {
   const verdict = violations.length === 0 ? 'ok' : `${violations.length} BROKEN`;

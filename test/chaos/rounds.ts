@@ -5,58 +5,82 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type AuditLine, type Replicas, redemption, refreshing, startReplicas } from '../redis/replicas.ts';
 import { startCluster, startRedis, startReplicated } from '../redis/servers.ts';
 import { checkHistory, SWEPT, type Violation } from './checker.ts';
-import { faultsOfCluster } from './cluster-faults.ts';
-import { type FaultKind, faultsOfReplicas } from './faults.ts';
+import { CLUSTER_FAULTS } from './cluster-faults.ts';
+import { type BoundFault, boundTo, REPLICA_FAULTS } from './faults.ts';
 import type { Fault, Operation } from './history.ts';
 import { SeededRandom } from './seeded-random.ts';
-import { faultsOfReplicated } from './sentinel-faults.ts';
-import { faultsOfServer } from './server-faults.ts';
+import { SENTINEL_FAULTS } from './sentinel-faults.ts';
+import { SERVER_FAULTS } from './server-faults.ts';
 import { startProxy } from './tcp-proxy.ts';
 import { Traffic } from './traffic.ts';
 
 /** Redis in one form, with what can happen to it. */
 interface Ground {
   readonly environment: Readonly<Record<string, string>>;
-  readonly faults: readonly FaultKind[];
+  readonly faults: readonly BoundFault[];
   stop(): Promise<void>;
+}
+
+/** A form of Redis, before it is started. */
+interface Form {
+  /** The names of all that can happen there, to the replicas of grantry too. */
+  readonly faults: readonly string[];
+  start(random: SeededRandom): Promise<Ground>;
 }
 
 /** The forms of Redis there are. */
 export const GROUNDS = {
-  standalone: async (random: SeededRandom): Promise<Ground> => {
-    const server = await startRedis({ persistent: true });
-    const proxy = await startProxy(server.port, () => random.happens(0.1));
-    return {
-      environment: { GRANTRY_REDIS_URL: `redis://127.0.0.1:${proxy.port}` },
-      faults: faultsOfServer(server, proxy),
-      async stop() {
-        await proxy.stop();
-        await server.stop();
-      },
-    };
+  standalone: {
+    faults: namesOf(SERVER_FAULTS),
+    async start(random) {
+      const server = await startRedis({ persistent: true });
+      const proxy = await startProxy(server.port, () => random.happens(0.1));
+      return {
+        environment: { GRANTRY_REDIS_URL: `redis://127.0.0.1:${proxy.port}` },
+        faults: boundTo({ server, proxy }, SERVER_FAULTS),
+        async stop() {
+          await proxy.stop();
+          await server.stop();
+        },
+      };
+    },
   },
-  sentinel: () => sentinelGround({}),
-  'sentinel, acknowledged by one replica': () => sentinelGround({ GRANTRY_REDIS_WAIT: '1:100' }),
-  cluster: () => clusterGround({}),
-  'cluster, acknowledged by one replica': () => clusterGround({ GRANTRY_REDIS_WAIT: '1:100' }),
-} as const;
+  sentinel: sentinelForm({}),
+  'sentinel, acknowledged by one replica': sentinelForm({ GRANTRY_REDIS_WAIT: '1:100' }),
+  cluster: clusterForm({}),
+  'cluster, acknowledged by one replica': clusterForm({ GRANTRY_REDIS_WAIT: '1:100' }),
+} as const satisfies Record<string, Form>;
 
-async function sentinelGround(more: Ground['environment']): Promise<Ground> {
-  const redis = await startReplicated();
+function sentinelForm(more: Ground['environment']): Form {
   return {
-    environment: { GRANTRY_REDIS_URL: redis.url, ...more },
-    faults: faultsOfReplicated(redis),
-    stop: () => redis.stop(),
+    faults: namesOf(SENTINEL_FAULTS),
+    async start() {
+      const redis = await startReplicated();
+      return {
+        environment: { GRANTRY_REDIS_URL: redis.url, ...more },
+        faults: boundTo(redis, SENTINEL_FAULTS),
+        stop: () => redis.stop(),
+      };
+    },
   };
 }
 
-async function clusterGround(more: Ground['environment']): Promise<Ground> {
-  const cluster = await startCluster({ replicated: true });
+function clusterForm(more: Ground['environment']): Form {
   return {
-    environment: { GRANTRY_REDIS_URL: cluster.url, ...more },
-    faults: faultsOfCluster(cluster),
-    stop: () => cluster.stop(),
+    faults: namesOf(CLUSTER_FAULTS),
+    async start() {
+      const cluster = await startCluster({ replicated: true });
+      return {
+        environment: { GRANTRY_REDIS_URL: cluster.url, ...more },
+        faults: boundTo(cluster, CLUSTER_FAULTS),
+        stop: () => cluster.stop(),
+      };
+    },
   };
+}
+
+function namesOf(kinds: readonly { readonly name: string }[]): readonly string[] {
+  return [...kinds, ...REPLICA_FAULTS].map(({ name }) => name);
 }
 
 export interface ActOptions {
@@ -135,7 +159,7 @@ export async function runAct(options: ActOptions): Promise<ActReport> {
 /** Starts the servers of an act. */
 export async function startAct(options: ActOptions): Promise<StartedAct> {
   const random = new SeededRandom(options.seed);
-  const ground = await GROUNDS[options.ground](random.fork());
+  const ground = await GROUNDS[options.ground].start(random.fork());
   try {
     return new Act(options, random, ground, await startReplicas(options.replicas, ground.environment));
   } catch (error) {
@@ -149,7 +173,7 @@ class Act implements StartedAct {
   readonly #random: SeededRandom;
   readonly #ground: Ground;
   readonly #replicas: Replicas;
-  readonly #kinds: readonly FaultKind[];
+  readonly #kinds: readonly BoundFault[];
   readonly #operations: Operation[] = [];
   readonly #faults: Fault[] = [];
   readonly #rounds: RoundReport[] = [];
@@ -161,7 +185,7 @@ class Act implements StartedAct {
     this.#random = random;
     this.#ground = ground;
     this.#replicas = replicas;
-    this.#kinds = [...ground.faults, ...faultsOfReplicas(replicas.all)];
+    this.#kinds = [...ground.faults, ...boundTo(replicas.all, REPLICA_FAULTS)];
     this.#traffic = new Traffic({
       replicas: replicas.all,
       random: random.fork(),
@@ -232,7 +256,7 @@ class Act implements StartedAct {
     return Math.max(...firsts) - mended;
   }
 
-  #kindOf(round: number, random: SeededRandom): FaultKind {
+  #kindOf(round: number, random: SeededRandom): BoundFault {
     const { faults } = this.#options;
     if (faults === undefined) return random.pick(this.#kinds);
     const name = faults[(round - 1) % faults.length];

@@ -9,213 +9,211 @@ import { NOTICED } from './checker.ts';
 import { blindly, EVERYTHING, type FaultKind, offsetIn } from './faults.ts';
 
 /** What happens to a primary, its two replicas and their Sentinels. */
-export function faultsOfReplicated(redis: ReplicatedRedis): readonly FaultKind[] {
-  return [
-    {
-      name: 'the primary is killed, its replicas in step',
-      async strike() {
-        const primary = await redis.primary();
-        const lostSince = await inStep(redis, primary);
-        const blind = await blindly(
-          () => primary.kill(),
-          () => sleep(300),
-        );
-        const mended = await replaced(redis, primary);
-        await primary.start();
-        await rejoined(redis);
-        return { lostSince, breaksLogins: true, blind, mended };
-      },
+export const SENTINEL_FAULTS: readonly FaultKind<ReplicatedRedis>[] = [
+  {
+    name: 'the primary is killed, its replicas in step',
+    async strike(redis) {
+      const primary = await redis.primary();
+      const lostSince = await inStep(redis, primary);
+      const blind = await blindly(
+        () => primary.kill(),
+        () => sleep(300),
+      );
+      const mended = await replaced(redis, primary);
+      await primary.start();
+      await rejoined(redis);
+      return { lostSince, breaksLogins: true, blind, mended };
     },
-    {
-      name: 'the primary is stopped, replaced, and wakes up',
-      async strike(random) {
-        const primary = await redis.primary();
-        const lostSince = await inStep(redis, primary);
-        const blind = await blindly(
-          () => primary.pause(),
-          () => sleep(300),
-        );
-        const mended = await replaced(redis, primary);
-        await sleep(random.between(0, 400));
-        primary.resume();
-        await sleep(random.between(50, 400));
-        await rejoined(redis);
-        return { lostSince, breaksLogins: true, blind, mended };
-      },
+  },
+  {
+    name: 'the primary is stopped, replaced, and wakes up',
+    async strike(redis, random) {
+      const primary = await redis.primary();
+      const lostSince = await inStep(redis, primary);
+      const blind = await blindly(
+        () => primary.pause(),
+        () => sleep(300),
+      );
+      const mended = await replaced(redis, primary);
+      await sleep(random.between(0, 400));
+      primary.resume();
+      await sleep(random.between(50, 400));
+      await rejoined(redis);
+      return { lostSince, breaksLogins: true, blind, mended };
     },
-    {
-      name: 'the primary is stopped for less than a fail-over takes',
-      async strike(random) {
-        const primary = await redis.primary();
-        const blind = await blindly(
-          () => primary.pause(),
-          () => sleep(random.between(50, 250)),
-        );
-        primary.resume();
-        return { blind };
-      },
+  },
+  {
+    name: 'the primary is stopped for less than a fail-over takes',
+    async strike(redis, random) {
+      const primary = await redis.primary();
+      const blind = await blindly(
+        () => primary.pause(),
+        () => sleep(random.between(50, 250)),
+      );
+      primary.resume();
+      return { blind };
     },
-    {
-      name: 'fail-over to a lagging replica',
-      async strike(random) {
-        const primary = await redis.primary();
-        const others = redis.servers.filter((server) => server !== primary);
-        const lostSince = await inStep(redis, primary);
-        // What is in a stopped server's socket would still arrive: its link is cut, and it cannot make a new one.
-        for (const server of others) server.pause();
-        await primary.command('CLIENT', 'KILL', 'TYPE', 'replica');
-        await sleep(random.between(50, 400));
-        const blind = await blindly(
-          () => primary.kill(),
-          () => sleep(20),
-        );
-        for (const server of others) server.resume();
-        const mended = await replaced(redis, primary);
-        await primary.start();
-        await rejoined(redis);
-        return { lostSince, breaksLogins: true, blind, mended };
-      },
+  },
+  {
+    name: 'fail-over to a lagging replica',
+    async strike(redis, random) {
+      const primary = await redis.primary();
+      const others = redis.servers.filter((server) => server !== primary);
+      const lostSince = await inStep(redis, primary);
+      // What is in a stopped server's socket would still arrive: its link is cut, and it cannot make a new one.
+      for (const server of others) server.pause();
+      await primary.command('CLIENT', 'KILL', 'TYPE', 'replica');
+      await sleep(random.between(50, 400));
+      const blind = await blindly(
+        () => primary.kill(),
+        () => sleep(20),
+      );
+      for (const server of others) server.resume();
+      const mended = await replaced(redis, primary);
+      await primary.start();
+      await rejoined(redis);
+      return { lostSince, breaksLogins: true, blind, mended };
     },
-    {
-      name: 'the primary restarts empty and empties its replicas',
-      async strike() {
-        const primary = await redis.primary();
-        // It comes back as a primary, whatever it was begun as.
-        await primary.command('CONFIG', 'REWRITE');
-        const file = await snapshotOf(primary);
-        const blind = await blindly(
-          () => primary.kill(),
-          () => sleep(20),
-        );
-        rmSync(file, { force: true });
-        await primary.start();
-        const mended = performance.now();
-        await rejoined(redis);
-        return { lostSince: EVERYTHING, breaksLogins: true, blind, mended };
-      },
+  },
+  {
+    name: 'the primary restarts empty and empties its replicas',
+    async strike(redis) {
+      const primary = await redis.primary();
+      // It comes back as a primary, whatever it was begun as.
+      await primary.command('CONFIG', 'REWRITE');
+      const file = await snapshotOf(primary);
+      const blind = await blindly(
+        () => primary.kill(),
+        () => sleep(20),
+      );
+      rmSync(file, { force: true });
+      await primary.start();
+      const mended = performance.now();
+      await rejoined(redis);
+      return { lostSince: EVERYTHING, breaksLogins: true, blind, mended };
     },
-    {
-      name: 'the primary restarts with what it had a moment ago',
-      async strike(random) {
-        const primary = await redis.primary();
-        await primary.command('CONFIG', 'REWRITE');
-        const lostSince = performance.now();
-        await primary.command('SAVE');
-        await sleep(random.between(50, 1000));
-        const blind = await blindly(
-          () => primary.kill(),
-          () => sleep(20),
-        );
-        await primary.start();
-        const mended = performance.now();
-        rmSync(await snapshotOf(primary), { force: true });
-        await rejoined(redis);
-        return { lostSince, breaksLogins: true, blind, mended };
-      },
+  },
+  {
+    name: 'the primary restarts with what it had a moment ago',
+    async strike(redis, random) {
+      const primary = await redis.primary();
+      await primary.command('CONFIG', 'REWRITE');
+      const lostSince = performance.now();
+      await primary.command('SAVE');
+      await sleep(random.between(50, 1000));
+      const blind = await blindly(
+        () => primary.kill(),
+        () => sleep(20),
+      );
+      await primary.start();
+      const mended = performance.now();
+      rmSync(await snapshotOf(primary), { force: true });
+      await rejoined(redis);
+      return { lostSince, breaksLogins: true, blind, mended };
     },
-    {
-      name: 'the primary restarts empty and is replaced by a replica that has everything',
-      async strike(random) {
-        const primary = await redis.primary();
-        const others = redis.servers.filter((server) => server !== primary);
-        // Families that are to be there again.
-        await sleep(random.between(300, 600));
-        // It comes back as a primary, whatever it was begun as.
-        await primary.command('CONFIG', 'REWRITE');
-        const givenUntil = await inStep(redis, primary);
-        for (const server of others) server.pause();
-        await primary.command('CLIENT', 'KILL', 'TYPE', 'replica');
-        const file = await snapshotOf(primary);
-        const blind = await blindly(
-          () => primary.kill(),
-          () => sleep(20),
-        );
-        rmSync(file, { force: true });
-        await primary.start();
-        // Long enough for every replica of grantry to have seen the empty server.
-        await sleep(random.between(1500, 2000));
-        await primary.kill();
-        for (const server of others) server.resume();
-        const mended = await replaced(redis, primary);
-        await primary.start();
-        await rejoined(redis);
-        await sleep(Math.max(0, mended + NOTICED - performance.now()));
-        const back = { until: givenUntil, from: performance.now() };
-        return { lostSince: EVERYTHING, back, breaksLogins: true, blind, mended };
-      },
+  },
+  {
+    name: 'the primary restarts empty and is replaced by a replica that has everything',
+    async strike(redis, random) {
+      const primary = await redis.primary();
+      const others = redis.servers.filter((server) => server !== primary);
+      // Families that are to be there again.
+      await sleep(random.between(300, 600));
+      // It comes back as a primary, whatever it was begun as.
+      await primary.command('CONFIG', 'REWRITE');
+      const givenUntil = await inStep(redis, primary);
+      for (const server of others) server.pause();
+      await primary.command('CLIENT', 'KILL', 'TYPE', 'replica');
+      const file = await snapshotOf(primary);
+      const blind = await blindly(
+        () => primary.kill(),
+        () => sleep(20),
+      );
+      rmSync(file, { force: true });
+      await primary.start();
+      // Long enough for every replica of grantry to have seen the empty server.
+      await sleep(random.between(1500, 2000));
+      await primary.kill();
+      for (const server of others) server.resume();
+      const mended = await replaced(redis, primary);
+      await primary.start();
+      await rejoined(redis);
+      await sleep(Math.max(0, mended + NOTICED - performance.now()));
+      const back = { until: givenUntil, from: performance.now() };
+      return { lostSince: EVERYTHING, back, breaksLogins: true, blind, mended };
     },
-    {
-      name: 'a replica of Redis is stopped for a while',
-      async strike(random) {
-        const primary = await redis.primary();
-        const others = redis.servers.filter((server) => server !== primary);
-        const stopped = random.happens(0.5) ? others : [random.pick(others)];
-        for (const server of stopped) server.pause();
-        await sleep(random.between(100, 450));
-        for (const server of stopped) server.resume();
-        return {};
-      },
+  },
+  {
+    name: 'a replica of Redis is stopped for a while',
+    async strike(redis, random) {
+      const primary = await redis.primary();
+      const others = redis.servers.filter((server) => server !== primary);
+      const stopped = random.happens(0.5) ? others : [random.pick(others)];
+      for (const server of stopped) server.pause();
+      await sleep(random.between(100, 450));
+      for (const server of stopped) server.resume();
+      return {};
     },
-    {
-      name: 'a replica of Redis is cut off for long, and copies everything anew',
-      async strike(random) {
-        const primary = await redis.primary();
-        const cut = random.pick(redis.servers.filter((server) => server !== primary));
-        const [, backlog] = (await primary.command('CONFIG', 'GET', 'repl-backlog-size')) as [string, string];
-        await primary.command('CONFIG', 'SET', 'repl-backlog-size', SMALLEST_BACKLOG);
-        await cutOff(cut, primary);
-        await sleep(random.between(1500, 3500));
-        // More than the primary keeps for replicas that come back.
-        await primary.command('SET', 'filler', 'x'.repeat(2 * SMALLEST_BACKLOG));
-        await primary.command('DEL', 'filler');
-        await letBack(cut);
-        await rejoined(redis);
-        await primary.command('CONFIG', 'SET', 'repl-backlog-size', backlog);
-        return {};
-      },
+  },
+  {
+    name: 'a replica of Redis is cut off for long, and copies everything anew',
+    async strike(redis, random) {
+      const primary = await redis.primary();
+      const cut = random.pick(redis.servers.filter((server) => server !== primary));
+      const [, backlog] = (await primary.command('CONFIG', 'GET', 'repl-backlog-size')) as [string, string];
+      await primary.command('CONFIG', 'SET', 'repl-backlog-size', SMALLEST_BACKLOG);
+      await cutOff(cut, primary);
+      await sleep(random.between(1500, 3500));
+      // More than the primary keeps for replicas that come back.
+      await primary.command('SET', 'filler', 'x'.repeat(2 * SMALLEST_BACKLOG));
+      await primary.command('DEL', 'filler');
+      await letBack(cut);
+      await rejoined(redis);
+      await primary.command('CONFIG', 'SET', 'repl-backlog-size', backlog);
+      return {};
     },
-    {
-      name: 'fail-over to a replica that was cut off for long',
-      async strike(random) {
-        const primary = await redis.primary();
-        const cut = random.pick(redis.servers.filter((server) => server !== primary));
-        const rest = redis.servers.filter((server) => server !== primary && server !== cut);
-        const lostSince = await inStep(redis, primary);
-        await cutOff(cut, primary);
-        await sleep(random.between(1000, 3000));
-        // Also the one that has everything, and may have acknowledged it.
-        for (const server of rest) await server.kill();
-        const blind = await blindly(
-          () => primary.kill(),
-          () => sleep(20),
-        );
-        const mended = await replaced(redis, primary);
-        await letBack(cut);
-        for (const server of [primary, ...rest]) await server.start();
-        await rejoined(redis);
-        return { lostSince, breaksLogins: true, blind, mended };
-      },
+  },
+  {
+    name: 'fail-over to a replica that was cut off for long',
+    async strike(redis, random) {
+      const primary = await redis.primary();
+      const cut = random.pick(redis.servers.filter((server) => server !== primary));
+      const rest = redis.servers.filter((server) => server !== primary && server !== cut);
+      const lostSince = await inStep(redis, primary);
+      await cutOff(cut, primary);
+      await sleep(random.between(1000, 3000));
+      // Also the one that has everything, and may have acknowledged it.
+      for (const server of rest) await server.kill();
+      const blind = await blindly(
+        () => primary.kill(),
+        () => sleep(20),
+      );
+      const mended = await replaced(redis, primary);
+      await letBack(cut);
+      for (const server of [primary, ...rest]) await server.start();
+      await rejoined(redis);
+      return { lostSince, breaksLogins: true, blind, mended };
     },
-    {
-      name: 'a fail-over on command',
-      async strike() {
-        const primary = await redis.primary();
-        const lostSince = await inStep(redis, primary);
-        await until('a fail-over begins', () =>
-          redis.sentinels[0] === undefined
-            ? false
-            : redis.sentinels[0].command('SENTINEL', 'FAILOVER', 'grantry').then(
-                () => true,
-                () => false,
-              ),
-        );
-        const mended = await replaced(redis, primary);
-        await rejoined(redis);
-        return { lostSince, breaksLogins: true, mended };
-      },
+  },
+  {
+    name: 'a fail-over on command',
+    async strike(redis) {
+      const primary = await redis.primary();
+      const lostSince = await inStep(redis, primary);
+      await until('a fail-over begins', () =>
+        redis.sentinels[0] === undefined
+          ? false
+          : redis.sentinels[0].command('SENTINEL', 'FAILOVER', 'grantry').then(
+              () => true,
+              () => false,
+            ),
+      );
+      const mended = await replaced(redis, primary);
+      await rejoined(redis);
+      return { lostSince, breaksLogins: true, mended };
     },
-  ];
-}
+  },
+];
 
 /** What Redis allows, in bytes. */
 const SMALLEST_BACKLOG = 16_384;
