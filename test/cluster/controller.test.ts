@@ -1,5 +1,6 @@
 // `grantry controller` as processes of their own: who leads, who takes over, and what is said when something is missing.
 
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { verifierSecretName } from '../../src/admission/client-verifier.ts';
 import { freePort } from '../free-port.ts';
@@ -241,6 +242,37 @@ describe('a controller', () => {
     } finally {
       await endProcesses();
       proxy.clear();
+      await proxy.stop();
+    }
+  });
+
+  it('writes nothing of what it had begun when another took its lease', async () => {
+    const install = await ClientInstall.make(cluster);
+    const team = await cluster.namespace();
+    const proxy = await FaultProxy.start(cluster.address);
+    try {
+      const controller = await startController(install, { url: proxy.url });
+      await leaderOf([controller]);
+      await install.apply(team, 'begun');
+      await install.whenReady(team, 'begun');
+      const path = `/api/v1/namespaces/${team}/secrets/begun-oauth`;
+      const isRead: Match = (seen) => seen.method === 'GET' && seen.path === path;
+      const isWrite: Match = (seen) => seen.method !== 'GET' && !seen.path.includes('/leases');
+      const reads = proxy.count(isRead);
+      proxy.stall(isRead);
+      await install.patch(path, { stringData: { 'client-id': 'somebody else' } });
+      await until('it looks at what somebody else did', () => proxy.count(isRead) > reads);
+      const lease = `/apis/coordination.k8s.io/v1/namespaces/${install.installation.namespace}/leases/grantry-controller`;
+      const renewTime = new Date().toISOString().replace('Z', '000Z');
+      await install.patch(lease, { spec: { holderIdentity: 'another', renewTime } });
+      await until('it does not lead', async () => !(await leads(controller)));
+      const before = proxy.count(isWrite);
+      proxy.clear();
+      await sleep(500);
+      expect(proxy.count(isWrite)).toBe(before);
+      expect((await install.secret(team, 'begun-oauth'))?.data['client-id']).toBe('somebody else');
+    } finally {
+      await endProcesses();
       await proxy.stop();
     }
   });
