@@ -38,8 +38,14 @@ export interface RedisWorlds {
 const PUT: Script = { name: 'testPut', keys: 1, lua: "return redis.call('HSET', KEYS[1], ARGV[2], ARGV[3])" };
 const FIELDS: Script = { name: 'testFields', keys: 1, lua: "return redis.call('HLEN', KEYS[1])" };
 
-/** Connects to a server when the first world is made. */
-export function redisWorlds(server: () => { readonly url: string; readonly user?: RedisCredentials }): RedisWorlds {
+/**
+ * Connects to a server when the first world is made.
+ * @param wrap what the stores have for their connection
+ */
+export function redisWorlds(
+  server: () => { readonly url: string; readonly user?: RedisCredentials },
+  wrap = (connection: ManagedConnection) => connection,
+): RedisWorlds {
   let offset = 0;
   let worlds = 0;
   let connecting: Promise<ManagedConnection> | undefined;
@@ -47,7 +53,7 @@ export function redisWorlds(server: () => { readonly url: string; readonly user?
     async makeStores() {
       const credentials = () => server().user ?? {};
       connecting ??= connectTo(server(), { clockOffset: () => offset, credentials });
-      const connection = await connecting;
+      const connection = wrap(await connecting);
       worlds += 1;
       const keys = new RedisKeys(`${WORLD}${worlds}:`);
       return {
