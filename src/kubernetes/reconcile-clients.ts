@@ -92,10 +92,13 @@ export class ClientReconciler {
 
   async #tell(key: string, object: KubernetesObject, { facts, again }: CredentialOutcome): Promise<number | undefined> {
     const { clients, verifiers, programmed, clock } = this.#options;
-    const { uid } = object.metadata;
-    // Gone meanwhile, or made anew: that is another client, whose own look comes.
-    const isGone = () => clients.get(key)?.metadata.uid !== uid;
-    if (isGone()) return undefined;
+    const { uid, generation } = object.metadata;
+    // Gone meanwhile, made anew or changed: what was found is not about what is judged now, and its own look comes.
+    const isOutdated = () => {
+      const now = clients.get(key)?.metadata;
+      return now?.uid !== uid || now.generation !== generation;
+    };
+    if (isOutdated()) return undefined;
     const state = verifiers.get(uid);
     const judge = (told: Programmed) =>
       clients.verdict(key, { ...facts, verifiers: livingOf(state, clock.now()), programmed: told });
@@ -106,7 +109,7 @@ export class ClientReconciler {
       return earliest(again, await this.#write(key, object, alone));
     }
     const served = await programmed.of(object, state, fieldsOf(this.#written.get(key)).status);
-    if (isGone()) return undefined;
+    if (isOutdated()) return undefined;
     const verdict = judge(served.programmed);
     if (!served.isPassing) {
       this.#behindSince.delete(uid);

@@ -23,6 +23,8 @@ class Install {
   readonly namespaces = new PlayedObjects(NAMESPACES);
   readonly releaseSecrets = new PlayedObjects(SECRETS);
   observation: Observation = { outcome: 'NotObserved' };
+  /** What happens while the replica is asked. */
+  whileObserved = () => {};
   statusWrites = 0;
   readonly #reports: ((lastUsed: Record<string, string>) => void)[] = [];
   #controller: ClientController | undefined;
@@ -62,7 +64,12 @@ class Install {
             this.#reports.push((lastUsed) => resolve(schema.parse({ ...answer, lastUsed })));
           }),
       },
-      observed: { observe: async () => this.observation },
+      observed: {
+        observe: async () => {
+          this.whileObserved();
+          return this.observation;
+        },
+      },
       ...{ record: () => {}, clock: { now: Date.now }, random: systemRandom, log },
       metrics: { reconciled: () => {} },
     });
@@ -91,8 +98,8 @@ class Install {
   }
 
   /** What the only replica serves. */
-  serves(uids: readonly string[]): void {
-    const served = uids.map((uid) => [uid, { generation: 1, secretRevision: undefined }] as const);
+  serves(uids: readonly string[], generation = 1): void {
+    const served = uids.map((uid) => [uid, { generation, secretRevision: undefined }] as const);
     const state = { clients: new Map(served), keyIds: new Set<string>() };
     this.observation = { outcome: 'Observed', replicas: [{ name: 'pod-1', state }] };
   }
@@ -179,6 +186,21 @@ describe('the controller of clients', () => {
     install.serves([]);
     await install.pass(MINUTE);
     expect([install.statusWrites, install.said('Programmed')]).toEqual([40, 'Pending']);
+  });
+
+  it('says nothing of what a client has become while it was looked at, before it has looked at that', async () => {
+    const uids = install.has(1);
+    install.serves(uids);
+    install.whileObserved = () => {
+      install.whileObserved = () => {};
+      install.clients.put({ metadata: { namespace: TEAM, name: 'web-0', generation: 2 } });
+    };
+    await install.lead();
+    expect([install.statusWrites, install.said('Programmed')]).toEqual([0, undefined]);
+    install.serves(uids, 2);
+    await install.pass(MINUTE);
+    const { status } = install.clients.get(`${TEAM}/web-0`) ?? {};
+    expect(conditionIn(status, 'Programmed')).toMatchObject({ reason: 'Programmed', observedGeneration: 2 });
   });
 
   it('asks anew about a client that was refused meanwhile', async () => {
