@@ -1,5 +1,6 @@
 // Every example of crds/examples, applied to a cluster in which a controller and a replica run: the valid ones become
-// Ready, the invalid ones are refused by the API server or told, in a condition, the reason that stands in their first line.
+// Ready. The invalid ones begin with `# reason:`, what a condition tells them. Those with `# refused:` the API server does not
+// take: there stand its status, the field that it names, and what it says of it.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -37,6 +38,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
 interface Example {
   readonly file: string;
   readonly reason: string | undefined;
+  readonly refused: string | undefined;
   readonly documents: readonly Manifest[];
 }
 
@@ -44,7 +46,8 @@ function examplesIn(folder: 'valid' | 'invalid', rewrite: (text: string, index: 
   return readdirSync(join(EXAMPLES, folder)).map((file, index) => {
     const text = readFileSync(join(EXAMPLES, folder, file), 'utf8');
     const documents = parseAllDocuments(rewrite(text, index)).map((document) => document.toJS() as Manifest);
-    return { file, reason: /^# reason: (\w+)$/m.exec(text)?.[1], documents };
+    const said = (what: string) => new RegExp(`^# ${what}: (.+)$`, 'm').exec(text)?.[1];
+    return { file, reason: said('reason'), refused: said('refused'), documents };
   });
 }
 
@@ -98,7 +101,10 @@ describeRedis('the examples in a cluster', () => {
       await cluster.call('POST', '/api/v1/namespaces', { body });
     }
     const path = await pathOf(document);
-    if (path === undefined) return { status: 404, body: {} };
+    if (path === undefined) {
+      const { status } = await cluster.call('GET', `/apis/${document.apiVersion}`);
+      return { status, body: { message: document.apiVersion } };
+    }
     const collection = path.slice(0, path.lastIndexOf('/'));
     return await cluster.call('POST', `${collection}?fieldManager=test&fieldValidation=Strict`, { body: document });
   }
@@ -189,22 +195,31 @@ describeRedis('the examples in a cluster', () => {
         .replaceAll(/\b(team|other)\b/g, `$1-${index}`)
         .replaceAll(/\bdefault\b/g, text.includes('releaseNamespaceReserved') ? servers.namespace : 'default');
     const examples = examplesIn('invalid', rewrite).filter(({ file }) => ELSEWHERE[file] === undefined);
+    const names = examples.flatMap(({ documents }) => documents.map(placed)).filter(({ kind }) => kind !== 'Namespace');
+    // Of two with one name the second would be refused for that alone.
+    expect(repeated(names.map(({ kind, metadata }) => `${kind} ${metadata.namespace}/${metadata.name}`))).toEqual([]);
     const open = new Map<Example, readonly Manifest[]>();
     for (const example of examples) {
       const created = inOrder(example.documents);
-      let refused = false;
+      const refusals: Refusal[] = [];
       for (const document of created) {
-        const { status } = await create(placed(document));
-        if (status >= 500) throw new Error(`${example.file}: ${status}`);
-        refused ||= status >= 400;
+        const { status, body } = await create(placed(document));
+        if (!isDone(status)) refusals.push(refusalOf(status, body));
         // What of two is the older one counts in seconds.
         if (document.metadata.creationTimestamp !== undefined) await sleep(1100);
       }
-      if (!refused)
+      if (example.refused === undefined) {
+        expect([example.file, refusals]).toEqual([example.file, []]);
         open.set(
           example,
           created.map(placed).filter(({ kind }) => KINDS.includes(kind)),
         );
+      } else {
+        const [, status = '', field = '', words = ''] = /^(\d+) (\S+: )?(.+)$/.exec(example.refused) ?? [];
+        const cause = expect.toSatisfy((said?: string) => said?.startsWith(field) === true && said.includes(words));
+        const refusal = [Number(status), expect.arrayContaining([cause])];
+        expect([example.file, refusals]).toEqual([example.file, [refusal]]);
+      }
     }
     const told = async ([{ reason }, documents]: [Example, readonly Manifest[]]) => {
       const conditions = (await Promise.all(documents.map(conditionsOf))).flat();
@@ -246,4 +261,16 @@ describeRedis('the examples in a cluster', () => {
 
 function isDone(status: number): boolean {
   return status === 200 || status === 201;
+}
+
+/** A status, and what is said: of each field, or at all. */
+type Refusal = readonly [status: number, said: readonly string[]];
+
+function refusalOf(status: number, { message, details }: ApiAnswer['body']): Refusal {
+  const causes: readonly { readonly field: string; readonly message: string }[] = details?.causes ?? [];
+  return [status, [message, ...causes.map((cause) => `${cause.field}: ${cause.message}`)]];
+}
+
+function repeated(names: readonly string[]): readonly string[] {
+  return names.filter((name, index) => names.indexOf(name) !== index);
 }
