@@ -3,6 +3,7 @@
 
 import type { Clock } from '../oauth/ports.ts';
 import type { ClientMaker } from './clients.ts';
+import { MapRefresh } from './map-refresh.ts';
 import type { RedisAddress, RedisTarget } from './redis-url.ts';
 import { ServerLink } from './server-link.ts';
 import { slotOf } from './slot.ts';
@@ -51,10 +52,6 @@ export function openServers({ target, clients, clock, onReady }: ServersParts): 
   };
 }
 
-/** How often the map is read when all is well, and at most when it is not; milliseconds. */
-const REFRESH = 2000;
-const SHORTEST_REFRESH = 100;
-
 class ClusterServers implements Servers {
   readonly #seeds: readonly RedisAddress[];
   readonly #clients: ClientMaker;
@@ -63,22 +60,19 @@ class ClusterServers implements Servers {
   readonly #links = new Map<string, ServerLink>();
   /** The name of the primary that has each slot. */
   #owners: readonly (string | undefined)[] = [];
-  #lastRefresh = 0;
-  #isRefreshing = false;
+  readonly #refresh: MapRefresh;
   #isClosed = false;
   #lastError: unknown;
-  readonly #timer: NodeJS.Timeout;
 
   constructor({ seeds, clients, clock, onReady }: Omit<ServersParts, 'target'> & { seeds: readonly RedisAddress[] }) {
     this.#seeds = seeds;
     this.#clients = clients;
     this.#clock = clock;
     this.#onReady = onReady;
-    this.#timer = setInterval(() => {
-      const wait = this.primaries().length > 0 && this.primaries().every((link) => link.isUp) ? REFRESH : 0;
-      if (this.#clock.now() - this.#lastRefresh >= wait) this.#refresh();
-    }, 200);
-    this.#refresh();
+    this.#refresh = new MapRefresh({
+      ask: () => this.#askForMap(),
+      isWell: () => this.primaries().length > 0 && this.primaries().every((link) => link.isUp),
+    });
   }
 
   ownerOf(key: string): ServerLink | undefined {
@@ -99,7 +93,7 @@ class ClusterServers implements Servers {
   }
 
   doubt(): void {
-    if (this.#clock.now() - this.#lastRefresh >= SHORTEST_REFRESH) this.#refresh();
+    this.#refresh.doubt();
   }
 
   lastError(): unknown {
@@ -107,7 +101,7 @@ class ClusterServers implements Servers {
   }
 
   close(): void {
-    clearInterval(this.#timer);
+    this.#refresh.stop();
     this.#isClosed = true;
     for (const link of this.#links.values()) link.close();
   }
@@ -127,32 +121,26 @@ class ClusterServers implements Servers {
   }
 
   /** Asks one server after the other for the map; the first that has one is believed until the next time. */
-  async #refresh(): Promise<void> {
-    if (this.#isRefreshing || this.#isClosed) return;
-    this.#isRefreshing = true;
-    try {
-      const up = [...this.#links.values()].filter((link) => link.isUp).sort(() => Math.random() - 0.5);
-      for (const link of up) {
-        const map = await link.send((redis) => redis.cluster('SLOTS'), this.#clock.now() + 300).catch(() => undefined);
-        if (this.#adopt(map, link.name)) return;
+  async #askForMap(): Promise<void> {
+    const up = [...this.#links.values()].filter((link) => link.isUp).sort(() => Math.random() - 0.5);
+    for (const link of up) {
+      const map = await link.send((redis) => redis.cluster('SLOTS'), this.#clock.now() + 300).catch(() => undefined);
+      if (this.#adopt(map, link.name)) return;
+    }
+    for (const seed of this.#seeds) {
+      if (this.#isClosed) return;
+      const redis = this.#clients.to(seed, false);
+      redis.on('error', (error) => {
+        this.#lastError = error;
+      });
+      try {
+        await within(700, redis.connect());
+        if (this.#adopt(await within(300, redis.cluster('SLOTS')), nameOf(seed))) return;
+      } catch (error) {
+        this.#lastError ??= error;
+      } finally {
+        redis.disconnect();
       }
-      for (const seed of this.#seeds) {
-        const redis = this.#clients.to(seed, false);
-        redis.on('error', (error) => {
-          this.#lastError = error;
-        });
-        try {
-          await within(700, redis.connect());
-          if (this.#adopt(await within(300, redis.cluster('SLOTS')), nameOf(seed))) return;
-        } catch (error) {
-          this.#lastError ??= error;
-        } finally {
-          redis.disconnect();
-        }
-      }
-    } finally {
-      this.#lastRefresh = this.#clock.now();
-      this.#isRefreshing = false;
     }
   }
 
