@@ -1,7 +1,7 @@
 // Histories that break one promise each, and their nearest neighbours that break none.
 
 import { describe, expect, it } from 'vitest';
-import { checkHistory, NOTICED } from './checker.ts';
+import { BACK, checkHistory, NOTICED } from './checker.ts';
 import type { AlertSeen, Fault, Operation, Seen } from './history.ts';
 
 /** An operation that takes from `begin` to 10 ms later, about a family whose code was redeemed at 20. */
@@ -12,8 +12,11 @@ function operation(begin: number, kind: Operation['kind'], seen: Seen, more: Par
 }
 
 function fault(from: number, to: number, more: Partial<Fault> = {}): Fault {
-  const nothing = { lostSince: undefined, back: undefined, blind: undefined };
-  return { name: 'a fault', from, to, ...nothing, breaksLogins: false, killsReplica: false, ...more };
+  const nothing = {
+    ...{ lastFailure: undefined, lostSince: undefined, back: undefined, blind: undefined },
+    ...{ breaksLogins: false, killsReplica: false },
+  };
+  return { name: 'a fault', from, mended: to, over: to, to, ...nothing, ...more };
 }
 
 const granted = (generation: number): Seen => ({ kind: 'granted', generation });
@@ -24,6 +27,8 @@ const unavailable: Seen = { kind: 'unavailable' };
 const revoked: Seen = { kind: 'revoked' };
 const misuse = { intent: 'misuse' } as const;
 const REDEEMED = operation(10, 'redeem', granted(0));
+/** Over soon, and harmless. */
+const AWAY = fault(35, 60);
 const EMPTIED = { lostSince: Number.NEGATIVE_INFINITY, breaksLogins: true };
 
 function promises(operations: readonly Operation[], faults: readonly Fault[] = [], alerts?: readonly AlertSeen[]) {
@@ -42,7 +47,7 @@ describe('an ordinary history', () => {
       operation(100, 'introspect', inactive),
       operation(120, 'refresh', refused, { generation: 1 }),
     ];
-    expect(promises(history, [], [])).toEqual([]);
+    expect(promises(history, [AWAY], [])).toEqual([]);
   });
 });
 
@@ -89,7 +94,7 @@ describe('a dead family', () => {
     const revocation = operation(40, 'revoke', revoked);
     expect(promises([REDEEMED, revocation, operation(45, 'introspect', active)])).toEqual([]);
     const unanswered = operation(40, 'revoke', unavailable);
-    expect(promises([REDEEMED, unanswered, operation(60, 'introspect', active)])).toEqual([]);
+    expect(promises([REDEEMED, unanswered, operation(60, 'introspect', active)], [AWAY])).toEqual([]);
   });
 
   it('may live again for a moment where the fail-over lost its death, and not after it was noticed', () => {
@@ -144,9 +149,10 @@ describe('a living family', () => {
   });
 
   it('may be refused once it was revoked or misused, also where no answer came', () => {
-    expect(promises([REDEEMED, operation(150, 'revoke', unavailable), refusal])).toEqual([]);
-    expect(promises([REDEEMED, operation(150, 'redeem', { kind: 'lost' }, misuse), refusal])).toEqual([]);
-    expect(promises([REDEEMED, operation(250, 'revoke', unavailable), refusal])).toEqual(['a living family is kept']);
+    const refusedAfter = (other: Operation) => promises([REDEEMED, other, refusal], [AWAY]);
+    expect(refusedAfter(operation(150, 'revoke', unavailable))).toEqual([]);
+    expect(refusedAfter(operation(150, 'redeem', { kind: 'lost' }, misuse))).toEqual([]);
+    expect(refusedAfter(operation(250, 'revoke', unavailable))).toEqual(['a living family is kept']);
   });
 });
 
@@ -156,17 +162,17 @@ describe('a refresh that got no answer', () => {
 
   it('may be repeated within the grace, and after it looks like reuse, with an alert', () => {
     const alerts = [{ type: 'refresh_token.reuse_detected', grantId: '007.family' }];
-    expect(promises([REDEEMED, unanswered, again(9000)], [], [])).toEqual(['a living family is kept']);
-    expect(promises([REDEEMED, unanswered, again(9000)], [], alerts)).toContain('no alert without a cause');
+    expect(promises([REDEEMED, unanswered, again(9000)], [AWAY], [])).toEqual(['a living family is kept']);
+    expect(promises([REDEEMED, unanswered, again(9000)], [AWAY], alerts)).toContain('no alert without a cause');
     const late = [REDEEMED, unanswered, again(10_100), operation(10_200, 'introspect', inactive)];
-    expect(promises(late, [], alerts)).toEqual([]);
+    expect(promises(late, [AWAY], alerts)).toEqual([]);
     expect(promises([REDEEMED, again(10_100)], [], [])).toEqual(['a living family is kept']);
   });
 
   it('does not look like reuse where a replica refused it, once that had time to say so', () => {
     const refusal = operation(40, 'refresh', unavailable, { generation: 0 });
     const long = [fault(35, 11_000)];
-    expect(promises([REDEEMED, refusal, again(10_100)])).toEqual(['a living family is kept']);
+    expect(promises([REDEEMED, refusal, again(10_100)], [AWAY])).toEqual(['a living family is kept']);
     expect(promises([REDEEMED, refusal, again(11_000 + NOTICED)], long)).toEqual([]);
     expect(promises([REDEEMED, refusal, again(11_001 + NOTICED)], long)).toEqual(['a living family is kept']);
   });
@@ -277,6 +283,39 @@ describe('alerts', () => {
     expect(promises([REDEEMED], [], [{ type: 'state_lost', grantId: '001.other' }])).toEqual([
       'no alert without a cause',
     ]);
+  });
+});
+
+describe('what is back', () => {
+  const BACK_AT_60 = [fault(30, 60)];
+  const PROMISE = 'what is back serves within a second';
+  const asked = (begin: number, seen: Seen, more: Partial<Operation> = {}) =>
+    promises([REDEEMED, operation(begin, 'introspect', seen, more)], BACK_AT_60);
+
+  it.each<Seen>([unavailable, { kind: 'lost' }])('may fail ($kind) while it is away and a moment longer', (seen) => {
+    for (const begin of [30, 60, 60 + BACK]) expect(asked(begin, seen)).toEqual([]);
+    expect(asked(61 + BACK, seen)).toEqual([PROMISE]);
+    expect(asked(61 + BACK, active)).toEqual([]);
+    // Sent before it began, and failed because of it.
+    expect(asked(20, seen, { end: 30 })).toEqual([]);
+    expect(asked(20, seen, { end: 29 })).toEqual([PROMISE]);
+    expect(promises([REDEEMED, operation(50, 'refresh', seen, { generation: 0 })])).toEqual([PROMISE]);
+  });
+
+  it('is there when somebody can answer, not when all the rest is mended too', () => {
+    const long = [fault(30, 30_000, { mended: 60, over: 29_900 })];
+    const late = operation(61 + BACK, 'refresh', unavailable, { generation: 0 });
+    expect(promises([REDEEMED, late], long)).toEqual([PROMISE]);
+    expect(promises([REDEEMED, late], [...long, fault(50 + BACK, 80 + BACK)])).toEqual([]);
+  });
+
+  it('has every replica sign in, redeem and refresh soon after all is as before', () => {
+    const failing = (lastFailure: number | undefined) =>
+      checkHistory({ operations: [], faults: [fault(30, 60_000, { over: 60, lastFailure })], alerts: [] });
+    // A busy machine may take its time for what it does.
+    expect(failing(undefined)).toEqual([]);
+    expect(failing(60 + BACK)).toEqual([]);
+    expect(failing(61 + BACK)).toEqual([{ promise: PROMISE, grantId: 'a fault', operations: [] }]);
   });
 });
 

@@ -1,7 +1,8 @@
 // Judges a history by the promises of the state in Redis: no code is redeemed twice, no dead family lives again, no living
-// one is lost unless the fault that happened may cost it, nothing is called active while blind, one alert for each family.
+// one is lost unless the fault that happened may cost it, nothing is called active while blind, one alert for each family,
+// and what is back serves.
 
-import type { AlertSeen, Fault, History, Operation } from './history.ts';
+import type { AlertSeen, Fault, History, Operation, Seen } from './history.ts';
 
 /** A promise that was broken, and what shows it. */
 export interface Violation {
@@ -16,13 +17,22 @@ export interface Violation {
     | 'one alert for each family'
     | 'no alert without a cause'
     | 'an alert for each cause'
+    | 'what is back serves within a second'
     | 'an answer is one of those documented';
+  /** Or the name of the fault, where the promise is about no grant. */
   readonly grantId: string;
   readonly operations: readonly Operation[];
 }
 
 /** By when a replica has noticed what happened to Redis and done its part, after it answers again; milliseconds. */
 export const NOTICED = 2000;
+
+/**
+ * From when on a request that is sent may not fail any more, after there is somebody again who can answer it; milliseconds.
+ * One second is promised. Another is for the machine: on two cores the servers, the replicas and the clients all start over
+ * at once, and the clock of the promise is read by one more process that waits its turn.
+ */
+export const BACK = 2000;
 
 /** By when an alert that its replica did not tell is told by another one, in milliseconds. */
 export const SWEPT = 20_000;
@@ -42,6 +52,7 @@ export function checkHistory(history: History): readonly Violation[] {
   const strangers = [...alerts.keys()].filter((grantId) => !grants.has(grantId));
   return [
     ...ofGrants,
+    ...history.faults.flatMap(servesLate),
     ...strangers.map((grantId) => ({ promise: 'no alert without a cause' as const, grantId, operations: [] })),
   ];
 }
@@ -52,6 +63,17 @@ export function isBlind({ begin, end, shards }: Operation, faults: readonly Faul
     if (blind === undefined || begin < blind.from || blind.to < end) return false;
     return blind.shards === undefined || shards.some((shard) => blind.shards?.has(shard));
   });
+}
+
+/** Every replica signs people in, redeems and refreshes soon after all is as before. How long that takes says nothing. */
+function servesLate({ name, over, lastFailure = over }: Fault): readonly Violation[] {
+  if (lastFailure <= over + BACK) return [];
+  return [{ promise: 'what is back serves within a second', grantId: name, operations: [] }];
+}
+
+/** Whether a client was left without what it asked for, for want of somebody who knows. */
+export function isUnanswered({ kind }: Seen): boolean {
+  return kind === 'unavailable' || kind === 'lost';
 }
 
 type Found = Omit<Violation, 'grantId'>;
@@ -80,9 +102,16 @@ class GrantHistory {
     if (kind === 'refresh' && seen.kind === 'granted' && seen.generation !== (generation ?? 0) + 1) {
       return [{ promise: 'a token has one successor', operations: [operation] }];
     }
+    if (isUnanswered(operation.seen)) return this.#unansweredWrongly(operation);
     if (isAlive(operation)) return this.#aliveWrongly(operation);
     if (isDead(operation)) return this.#deadWrongly(operation);
     return [];
+  }
+
+  #unansweredWrongly(operation: Operation): readonly Found[] {
+    const { begin, end } = operation;
+    const isExcused = this.#faults.some(({ from, mended }) => from <= end && begin <= mended + BACK);
+    return isExcused ? [] : [{ promise: 'what is back serves within a second', operations: [operation] }];
   }
 
   #aliveWrongly(operation: Operation): readonly Found[] {

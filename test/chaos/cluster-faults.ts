@@ -133,13 +133,21 @@ async function shardsOf(primary: RedisServer): Promise<ReadonlySet<string>> {
   return new Set(SHARDS.filter((shard) => isOwn(slotOf(KEYS.marker(shard)))));
 }
 
-/** Lets the others replace a primary that is gone, and waits until they have. @returns when that was */
+/** Lets the others replace a primary that is gone, and waits until they all know. @returns when that was */
 async function promoted(nodes: readonly RedisServer[], { primary, replica }: Pair): Promise<number> {
-  for (const node of nodes) {
-    if (node !== primary) await node.command('CONFIG', 'SET', 'cluster-node-timeout', SHORT);
-  }
+  const others = nodes.filter((node) => node !== primary);
+  for (const node of others) await node.command('CONFIG', 'SET', 'cluster-node-timeout', SHORT);
   await until('its replica is promoted', () => isPrimary(replica), LONG);
+  await until('every node knows of it', async () => {
+    const views = await Promise.all(others.map((node) => node.command('CLUSTER', 'INFO')));
+    return views.every((view) => isComplete(view));
+  });
   return performance.now();
+}
+
+/** Whether a node says that every slot is served. */
+function isComplete(view: unknown): boolean {
+  return /cluster_state:ok[\s\S]*cluster_slots_ok:16384/.test(String(view));
 }
 
 async function isPrimary(node: RedisServer): Promise<boolean> {
@@ -160,8 +168,7 @@ async function whole(nodes: readonly RedisServer[]): Promise<void> {
     'the Cluster is whole',
     async () => {
       const views = await Promise.all(nodes.map((node) => node.command('CLUSTER', 'INFO')));
-      const isWell = views.every((view) => /cluster_state:ok[\s\S]*cluster_slots_ok:16384/.test(String(view)));
-      return isWell && (await pairsOf(nodes)).length === 3;
+      return views.every(isComplete) && (await pairsOf(nodes)).length === 3;
     },
     30_000,
   );

@@ -7,7 +7,7 @@ import type { Blindness, Fault } from './history.ts';
 import type { SeededRandom } from './seeded-random.ts';
 
 /** What a fault may have cost; what is left out is nothing. */
-export interface Cost extends Partial<Omit<Fault, 'name' | 'from' | 'to'>> {
+export interface Cost extends Partial<Omit<Fault, 'name' | 'from' | 'mended' | 'over' | 'lastFailure' | 'to'>> {
   /** When a primary took requests again; when `strike` resolved, if left out. */
   readonly mended?: number;
 }

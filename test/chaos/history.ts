@@ -50,6 +50,12 @@ export interface Blindness {
 export interface Fault {
   readonly name: string;
   readonly from: number;
+  /** When there was somebody again who could answer: from then on requests have a moment left to fail in. */
+  readonly mended: number;
+  /** When everything was as before. */
+  readonly over: number;
+  /** When the last try to sign in, redeem and refresh was begun after that, at any replica, that came to nothing. */
+  readonly lastFailure: number | undefined;
   /** When every replica had answered again. */
   readonly to: number;
   /** What was answered from then on may be lost; minus infinity when everything is, undefined when nothing. */

@@ -4,7 +4,7 @@
 import { endProcesses } from '../processes/grantry-process.ts';
 import { isBlind } from './checker.ts';
 import { CommandLineError, parseCommandLine, type Run, USAGE } from './command-line.ts';
-import type { Fault, Operation } from './history.ts';
+import type { Operation } from './history.ts';
 import { narrate } from './narration.ts';
 import { type ActReport, type RoundReport, runAct } from './rounds.ts';
 import { SeededRandom } from './seeded-random.ts';
@@ -57,11 +57,10 @@ function askedFor(): Run {
   }
 }
 
-function printRound({ round, fault, recovery, operations, violations }: RoundReport): void {
+function printRound({ round, fault, recovery, failing, operations, violations }: RoundReport): void {
   const verdict = violations.length === 0 ? 'ok' : `${violations.length} BROKEN`;
-  console.log(
-    `  ${round}. ${fault}: ${operations} requests, all serve again ${Math.round(recovery)} ms after Redis, ${verdict}`,
-  );
+  const times = `the last fails ${Math.round(failing)} ms after Redis is back, all serve after ${Math.round(recovery)} ms`;
+  console.log(`  ${round}. ${fault}: ${operations} requests, ${times}, ${verdict}`);
 }
 
 function printTable(all: readonly ActReport[]): void {
@@ -70,13 +69,15 @@ function printTable(all: readonly ActReport[]): void {
     ({ fault }) => fault,
   );
   console.log(
-    '\n| fault | rounds | requests | all serve again after Redis does: median, most (ms) |\n| --- | --- | --- | --- |',
+    '\nMilliseconds after Redis is back: until all replicas serve, and until the last request is sent that fails.\n',
   );
+  console.log('| fault | rounds | requests | all serve: median, most | the last fails: median, most |');
+  console.log('| --- | --- | --- | --- | --- |');
   for (const [fault, list] of [...ofRounds].sort()) {
-    const times = list.map(({ recovery }) => recovery).sort((a, b) => a - b);
     const requests = list.reduce((sum, { operations }) => sum + operations, 0);
-    const [median = 0, most = 0] = [times[times.length >> 1], times.at(-1)];
-    console.log(`| ${fault} | ${list.length} | ${requests} | ${Math.round(median)}, ${Math.round(most)} |`);
+    const recoveries = medianAndMost(list.map(({ recovery }) => recovery));
+    const failures = medianAndMost(list.map(({ failing }) => failing));
+    console.log(`| ${fault} | ${list.length} | ${requests} | ${recoveries} | ${failures} |`);
   }
   const operations = all.flatMap((report) => report.operations);
   console.log('\n| request | answer | times | slowest (ms) |\n| --- | --- | --- | --- |');
@@ -84,20 +85,18 @@ function printTable(all: readonly ActReport[]): void {
     const slowest = Math.max(...those.map(({ begin, end }) => end - begin));
     console.log(`| ${what} | ${those.length} | ${Math.round(slowest)} |`);
   }
-  const outside = all.flatMap((report) => unexplained(report.operations, report.faults));
   const alerts = all.reduce((sum, report) => sum + report.alerts, 0);
   const grants = new Set(operations.map(({ grantId }) => grantId)).size;
   console.log(`\n${operations.length} requests about ${grants} grants, ${alerts} alerts`);
   const blind = all.flatMap((report) => report.operations.filter((each) => isBlind(each, report.faults)));
   console.log(`asked and answered while nobody could know: ${blind.length}`);
-  console.log(`unavailable outside of any fault: ${outside.length}`);
+}
+
+function medianAndMost(times: readonly number[]): string {
+  const sorted = [...times].sort((a, b) => a - b);
+  return [sorted[sorted.length >> 1], sorted.at(-1)].map((time = 0) => Math.round(time)).join(', ');
 }
 
 function wordsOf({ kind, intent, seen }: Operation): string {
   return `${kind}${intent === 'misuse' ? ' (misuse)' : ''} | ${seen.kind}`;
-}
-
-function unexplained(operations: readonly Operation[], faults: readonly Fault[]): readonly Operation[] {
-  const isDuring = ({ begin, end }: Operation) => faults.some(({ from, to }) => from <= end && begin <= to);
-  return operations.filter((each) => ['unavailable', 'lost'].includes(each.seen.kind) && !isDuring(each));
 }

@@ -26,11 +26,12 @@ export function narrate({ violations, operations, faults }: ActReport): string {
         })),
         ...faults
           .filter(({ from, to }) => first <= to && from <= last)
-          .flatMap(({ name, from, to, lostSince }) => [
+          .flatMap(({ name, from, mended, to, lostSince }) => [
             {
               time: from,
               text: `  -- ${name}${lostSince === undefined ? '' : `, losing what came after ${at(lostSince)}`}`,
             },
+            { time: mended, text: '  -- there is somebody who can answer' },
             { time: to, text: '  -- everybody serves again' },
           ]),
       ];

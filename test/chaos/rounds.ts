@@ -4,7 +4,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type AuditLine, type Replicas, redemption, refreshing, startReplicas } from '../redis/replicas.ts';
 import { startCluster, startRedis, startReplicated } from '../redis/servers.ts';
-import { checkHistory, SWEPT, type Violation } from './checker.ts';
+import { checkHistory, isUnanswered, SWEPT, type Violation } from './checker.ts';
 import { CLUSTER_FAULTS } from './cluster-faults.ts';
 import { type BoundFault, boundTo, REPLICA_FAULTS } from './faults.ts';
 import type { Fault, Operation } from './history.ts';
@@ -17,6 +17,8 @@ import { Traffic } from './traffic.ts';
 /** Redis in one form, with what can happen to it. */
 interface Ground {
   readonly environment: Readonly<Record<string, string>>;
+  /** Whether nothing is answered that no replica has acknowledged. */
+  readonly needsReplicas: boolean;
   readonly faults: readonly BoundFault[];
   stop(): Promise<void>;
 }
@@ -37,6 +39,7 @@ export const GROUNDS = {
       const proxy = await startProxy(server.port, () => random.happens(0.1));
       return {
         environment: { GRANTRY_REDIS_URL: `redis://127.0.0.1:${proxy.port}` },
+        needsReplicas: false,
         faults: boundTo({ server, proxy }, SERVER_FAULTS),
         async stop() {
           await proxy.stop();
@@ -45,19 +48,19 @@ export const GROUNDS = {
       };
     },
   },
-  sentinel: sentinelForm({}),
-  'sentinel, acknowledged by one replica': sentinelForm({ GRANTRY_REDIS_WAIT: '1:100' }),
-  cluster: clusterForm({}),
-  'cluster, acknowledged by one replica': clusterForm({ GRANTRY_REDIS_WAIT: '1:100' }),
+  sentinel: sentinelForm(),
+  'sentinel, acknowledged by one replica': sentinelForm('1:100'),
+  cluster: clusterForm(),
+  'cluster, acknowledged by one replica': clusterForm('1:100'),
 } as const satisfies Record<string, Form>;
 
-function sentinelForm(more: Ground['environment']): Form {
+function sentinelForm(acknowledgement?: string): Form {
   return {
     faults: namesOf(SENTINEL_FAULTS),
     async start() {
       const redis = await startReplicated();
       return {
-        environment: { GRANTRY_REDIS_URL: redis.url, ...more },
+        ...reachedBy(redis.url, acknowledgement),
         faults: boundTo(redis, SENTINEL_FAULTS),
         stop: () => redis.stop(),
       };
@@ -65,18 +68,24 @@ function sentinelForm(more: Ground['environment']): Form {
   };
 }
 
-function clusterForm(more: Ground['environment']): Form {
+function clusterForm(acknowledgement?: string): Form {
   return {
     faults: namesOf(CLUSTER_FAULTS),
     async start() {
       const cluster = await startCluster({ replicated: true });
       return {
-        environment: { GRANTRY_REDIS_URL: cluster.url, ...more },
+        ...reachedBy(cluster.url, acknowledgement),
         faults: boundTo(cluster, CLUSTER_FAULTS),
         stop: () => cluster.stop(),
       };
     },
   };
+}
+
+/** @param acknowledgement what is asked for of replicas */
+function reachedBy(url: string, acknowledgement: string | undefined): Pick<Ground, 'environment' | 'needsReplicas'> {
+  const asked = acknowledgement === undefined ? {} : { GRANTRY_REDIS_WAIT: acknowledgement };
+  return { environment: { GRANTRY_REDIS_URL: url, ...asked }, needsReplicas: acknowledgement !== undefined };
 }
 
 function namesOf(kinds: readonly { readonly name: string }[]): readonly string[] {
@@ -97,8 +106,10 @@ export interface ActOptions {
 export interface RoundReport {
   readonly round: number;
   readonly fault: string;
-  /** From when there was a primary again until every replica had given a client a good answer, in milliseconds. */
+  /** From when somebody could answer again until every replica had given a client a good answer, in milliseconds. */
   readonly recovery: number;
+  /** How long after that moment the last request was sent that failed, in milliseconds; 0 where none was. */
+  readonly failing: number;
   readonly operations: number;
   readonly violations: readonly Violation[];
 }
@@ -237,17 +248,22 @@ class Act implements StartedAct {
     this.#traffic.start();
     await sleep(random.between(150, 400));
     const from = performance.now();
-    const { mended = performance.now(), ...cost } = await kind.strike(random);
-    await this.#served();
+    const cost = await kind.strike(random);
+    const over = performance.now();
+    // Where replicas have to acknowledge, a primary alone is of no use.
+    const mended = this.#ground.needsReplicas ? over : (cost.mended ?? over);
+    const lastFailure = await this.#served();
     const to = performance.now();
-    this.#faults.push({ name: kind.name, from, to, ...HARMLESS, ...cost });
+    this.#faults.push({ ...HARMLESS, ...cost, name: kind.name, from, mended, over, lastFailure, to });
     await this.#traffic.replay(from - RECENT);
     await sleep(random.between(100, 300));
     await this.#traffic.stop();
     await this.#traffic.verify();
     const violations = checkHistory({ operations: this.#operations, faults: this.#faults, alerts: undefined });
     const operations = this.#operations.length - before;
-    return { round, fault: kind.name, recovery: this.#recovery(mended), operations, violations };
+    const failed = this.#operations.filter(({ begin, seen }) => begin >= from && isUnanswered(seen));
+    const failing = Math.max(0, ...failed.map(({ begin }) => begin - mended));
+    return { round, fault: kind.name, recovery: this.#recovery(mended), failing, operations, violations };
   }
 
   #recovery(mended: number): number {
@@ -265,11 +281,13 @@ class Act implements StartedAct {
     return kind;
   }
 
-  /** Waits until every replica signs in, redeems and refreshes. */
-  async #served(): Promise<void> {
+  /** Waits until every replica signs in, redeems and refreshes. @returns when the last try was begun that failed */
+  async #served(): Promise<number | undefined> {
     const end = performance.now() + PATIENCE;
+    let lastFailure: number | undefined;
     for (const replica of this.#replicas.all) {
       for (;;) {
+        const begin = performance.now();
         const code = await replica.issueCode('jwt');
         const tokens = code === undefined ? undefined : await replica.post('jwt', '/token', redemption(code));
         const again =
@@ -277,10 +295,12 @@ class Act implements StartedAct {
             ? await replica.post('jwt', '/token', refreshing(tokens.body.refresh_token))
             : undefined;
         if (again?.status === 200) break;
+        lastFailure = begin;
         if (performance.now() > end) throw new Error(`${replica.name} does not serve again: ${JSON.stringify(tokens)}`);
         await sleep(20);
       }
     }
+    return lastFailure;
   }
 
   #alerts(): readonly (AuditLine & { readonly grantId: string })[] {
