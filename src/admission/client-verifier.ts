@@ -11,7 +11,9 @@ export const VERIFIER_SECRET_TYPE = 'grantry.dev/client-verifier';
 
 const NAME_PREFIX = 'grantry-client-';
 const VERIFIER_BYTES = 32;
-const VERIFIERS_MAX = 8;
+
+/** So many secrets of one client count at a time: a month of daily rotations, each with a month of grace. */
+export const VERIFIERS_MAX = 32;
 
 /** One secret that is accepted. */
 export interface AcceptedVerifier {

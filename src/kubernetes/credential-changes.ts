@@ -1,12 +1,9 @@
 // What is stored of a client's credentials, changed: secrets that end, secrets that follow, and their numbers. Every change
 // has a higher revision. When there is one, client-rotation.ts says. Pure.
 
-import type { AcceptedVerifier } from '../admission/client-verifier.ts';
+import { type AcceptedVerifier, VERIFIERS_MAX } from '../admission/client-verifier.ts';
 import { secretVerifier } from '../oauth/client-secret.ts';
 import type { CredentialState, RotationRequests } from './credential-state.ts';
-
-/** So many secrets of one client count at a time, however often its owner asks for a new one. */
-const VERIFIERS_KEPT = 4;
 
 /** When what is not replaced at once ends. */
 export interface Grace {
@@ -41,12 +38,12 @@ function ended(verifiers: readonly AcceptedVerifier[], { now, gracePeriodSeconds
   return verifiers.map((accepted) => ({ ...accepted, expiresAt: Math.min(accepted.expiresAt ?? end, end) }));
 }
 
-/** A secret and those before it, as many as count. */
+/** A secret and those before it, as many as count, however often its owner asks for a new one. */
 export function kept(
   newest: AcceptedVerifier | undefined,
   older: readonly AcceptedVerifier[],
 ): readonly AcceptedVerifier[] {
-  return [...(newest === undefined ? [] : [newest]), ...older].slice(0, VERIFIERS_KEPT);
+  return [...(newest === undefined ? [] : [newest]), ...older].slice(0, VERIFIERS_MAX);
 }
 
 /**

@@ -89,7 +89,7 @@ describe('a verifier Secret', () => {
     ['with a secret between two', withVerifiers([{ ...entry, revision: 1.5 }])],
     ['with a time that is none', withVerifiers([{ ...entry, expiresAt: 'tomorrow' }])],
     ['with nothing as a time', withVerifiers([{ ...entry, expiresAt: null }])],
-    ['with nine verifiers', withVerifiers(new Array(9).fill(entry))],
+    ['with thirty-three verifiers', withVerifiers(new Array(33).fill(entry))],
     ['with something else than a list', withVerifiers({ 0: entry, length: 1 })],
     ['with one good verifier and one bad', withVerifiers([entry, {}])],
     ['that is no object', 'text'],

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { livingVerifiers } from '../../src/admission/client-verifier.ts';
+import { livingVerifiers, readVerifierSecret, VERIFIERS_MAX } from '../../src/admission/client-verifier.ts';
 import { nextRotation, type RotationInput, rotationStep } from '../../src/kubernetes/client-rotation.ts';
 import { endingCredentials } from '../../src/kubernetes/credential-changes.ts';
 import { type CredentialState, readCredentialState, verifierSecret } from '../../src/kubernetes/credential-state.ts';
@@ -59,6 +59,12 @@ function ownerWithSecret(): Owner & { present: string } {
   const owner = new Owner();
   owner.step();
   return owner as Owner & { present: string };
+}
+
+/** What replicas and the next controller read. */
+function secretOf(state: CredentialState): object {
+  const install = { releaseNamespace: 'grantry', className: 'default' };
+  return verifierSecret({ namespace: 'shop', name: 'web', uid: UID }, state, install);
 }
 
 describe('a first secret', () => {
@@ -254,14 +260,30 @@ describe('a rotation', () => {
     expect([owner.accepts(handedOut), owner.accepts(old)]).toEqual([true, false]);
   });
 
+  it('lets each secret work for the whole of its grace, with a month of it and a rotation each day', () => {
+    const owner = ownerWithSecret();
+    owner.settings = { intervalSeconds: 24 * 3600, gracePeriodSeconds: 30 * 24 * 3600 };
+    const replaced: { readonly secret: string; readonly until: number }[] = [];
+    for (let day = 0; day < 60; day += 1) {
+      const before = owner.present;
+      owner.now += 24 * HOUR;
+      owner.step();
+      owner.step();
+      expect(owner.present).not.toBe(before);
+      replaced.push({ secret: before, until: owner.now + 30 * 24 * HOUR });
+      for (const { secret, until } of replaced) expect(owner.accepts(secret)).toBe(until > owner.now);
+    }
+    expect(readVerifierSecret(secretOf(owner.stored as CredentialState))?.verifiers).toHaveLength(owner.count);
+  });
+
   it('keeps a bounded number of secrets, however often it is asked for', () => {
     const owner = ownerWithSecret();
-    for (let request = 0; request < 20; request += 1) {
+    for (let request = 0; request < 50; request += 1) {
       owner.requests = { rotateAt: String(request), rotateNow: undefined };
       owner.step();
       owner.step();
       expect(owner.accepts(owner.present)).toBe(true);
-      expect(owner.count).toBeLessThanOrEqual(4);
+      expect(owner.count).toBeLessThanOrEqual(VERIFIERS_MAX);
     }
   });
 
@@ -366,10 +388,7 @@ describe('the state of credentials', () => {
     owner.step();
     owner.step();
     const state: CredentialState = { ...(owner.stored as CredentialState), writtenFields: 'fields' };
-    const secret = verifierSecret({ namespace: 'shop', name: 'web', uid: UID }, state, {
-      ...{ releaseNamespace: 'grantry', className: 'default' },
-    });
-    expect(readCredentialState(secret)).toEqual({ uid: UID, ...state });
+    expect(readCredentialState(secretOf(state))).toEqual({ uid: UID, ...state });
   });
 });
 
