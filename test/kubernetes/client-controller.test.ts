@@ -199,7 +199,7 @@ describe('the controller of clients', () => {
     expect([install.statusWrites, install.said('Programmed')]).toEqual([0, undefined]);
     install.serves(uids, 2);
     await install.pass(MINUTE);
-    const { status } = install.clients.get(`${TEAM}/web-0`) ?? {};
+    const status = install.clients.get(`${TEAM}/web-0`)?.status;
     expect(conditionIn(status, 'Programmed')).toMatchObject({ reason: 'Programmed', observedGeneration: 2 });
   });
 

@@ -1,5 +1,6 @@
 // Whoever writes, and whatever: who loses the lease in the middle of it writes nothing more, not even what is left of one
 // look. Each row is carried out once by who keeps the lease, and then by leaders who lose it after each number of writes.
+// And no Secret is written or removed but as it was read.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { PEPPER_SECRET } from '../../src/admission/secret-parts.ts';
@@ -42,6 +43,8 @@ class World {
   readonly secrets = new PlayedObjects(SECRETS);
   readonly releaseSecrets = new PlayedObjects(SECRETS);
   readonly writes: string[] = [];
+  /** Secrets that were written or removed without saying which state of them is meant. */
+  readonly unpinned: string[] = [];
   readonly api: LeadersApi;
   /** Ends what was started. */
   end: () => Promise<void> = async () => {};
@@ -59,10 +62,12 @@ class World {
       },
       apply: async (resource: Resource, object: Parameters<LeadersApi['apply']>[1]) => {
         note('apply', resource);
+        this.#expectPinned(resource, object.metadata);
         return this.#of(resource, object.metadata.namespace).put(object);
       },
-      delete: async (resource: Resource, at: { namespace?: string; name: string }) => {
+      delete: async (resource: Resource, at: Parameters<LeadersApi['delete']>[1]) => {
         note('delete', resource);
+        this.#expectPinned(resource, at);
         this.#of(resource, at.namespace).delete(objectKey(at));
         return 'deleted' as const;
       },
@@ -70,6 +75,12 @@ class World {
     this.api = leaderOver(calls, () => {
       if (this.writes.length >= leadsFor) throw new LeadershipLostError();
     });
+  }
+
+  #expectPinned(resource: Resource, at: Parameters<LeadersApi['apply']>[1]['metadata']): void {
+    if (resource.kind !== SECRETS.kind) return;
+    const { uid, resourceVersion } = this.#of(resource, at.namespace).get(objectKey(at))?.metadata ?? {};
+    if (at.uid !== uid || at.resourceVersion !== resourceVersion) this.unpinned.push(at.name);
   }
 
   #of({ kind }: Resource, namespace: string | undefined): PlayedObjects {
@@ -182,6 +193,7 @@ describe('who loses the lease', () => {
     await work(world);
     await vi.advanceTimersByTimeAsync(1000);
     await world.end();
+    expect(world.unpinned).toEqual([]);
     return world.writes;
   }
 
