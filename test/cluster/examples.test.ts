@@ -22,10 +22,10 @@ const ORDER = ['Namespace', 'Secret', 'ConfigMap', 'ClientPolicy', 'SigningKey',
 const PATIENCE = 60_000;
 /** From the request that creates an example to the condition that it is waited for. */
 const PROMISED = 2000;
-/** A machine that does other things as well takes longer for everything: so many plain round trips are as good. */
-const ROUND_TRIPS = 40;
-/** Other work comes in bursts, and primes for an RSA key are found by luck. What is slow for a reason is so each time. */
-const ATTEMPTS = 5;
+/** A burst of other work may come in between; what is slow for a reason is so each time. */
+const ATTEMPTS = 2;
+/** The primes of an RSA key are found by luck, in a tenth or in ten times of the usual time. */
+const ATTEMPTS_BY_LUCK = 5;
 
 const OF_A_STRICT_INSTALL = 'no-matching-policy.yaml';
 /** Examples that say something about an install which is configured otherwise, or about what no cluster lets one write. */
@@ -126,21 +126,9 @@ describeRedis('the examples in a cluster', () => {
     return documents.toSorted((one, other) => ORDER.indexOf(one.kind) - ORDER.indexOf(other.kind));
   }
 
-  /** How long the API server takes for a write and a read. Milliseconds. */
-  async function roundTrip(): Promise<number> {
-    const began = performance.now();
-    const metadata = { namespace: servers.namespace, name: 'round-trip' };
-    const [written] = await cluster.apply({
-      ...{ apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { began: String(began) } },
-    });
-    await cluster.call('GET', await cluster.pathOf(written as Manifest));
-    return performance.now() - began;
-  }
-
-  /** Creates one of ours and waits until `Ready` says so; whether it was as quick as is promised. */
-  async function becomes(document: Manifest, expected: string): Promise<boolean> {
+  /** Creates one of ours and waits until `Ready` says so. @returns how long that took, in milliseconds */
+  async function becomes(document: Manifest, expected: string): Promise<number> {
     const { kind, metadata } = document;
-    const before = await roundTrip();
     const began = performance.now();
     const { status, body } = await create(document);
     expect([metadata.name, status, body.message]).toEqual([metadata.name, expect.toSatisfy(isDone), undefined]);
@@ -148,15 +136,24 @@ describeRedis('the examples in a cluster', () => {
       return (await conditionsOf(document)).some(({ type, reason }) => type === 'Ready' && reason === expected);
     };
     await until(`${kind} ${metadata.name} says ${expected}`, says, PATIENCE);
-    const took = performance.now() - began;
-    return took <= PROMISED || took <= ROUND_TRIPS * Math.max(before, await roundTrip());
+    return performance.now() - began;
+  }
+
+  /** As if it had never been there: without the Secrets that would be taken over. */
+  async function forget(document: Manifest): Promise<void> {
+    const path = await cluster.pathOf(document);
+    const { name, namespace, uid } = (await cluster.call('GET', path)).body.metadata;
+    await cluster.call('DELETE', path);
+    const label = { OAuthClient: `client-uid=${uid}`, SigningKey: `signing-key=${name}` }[document.kind];
+    if (label === undefined) return;
+    await cluster.call('DELETE', `/api/v1/namespaces/${namespace}/secrets?labelSelector=grantry.dev/${label}`);
   }
 
   it('that are valid are Ready within two seconds, each of them, and suspended ones say so', async () => {
     const documents = examplesIn('valid', (text) => text).flatMap(({ documents }) => documents);
     const late: string[] = [];
     for (const document of inOrder(documents.map(placed))) {
-      const spec = document.spec as { suspended?: boolean; className?: string } | undefined;
+      const spec = document.spec as { suspended?: boolean; className?: string; algorithm?: string } | undefined;
       if (!KINDS.includes(document.kind) || (spec?.className ?? 'default') !== 'default') {
         const { status, body } = await create(document);
         expect([document.metadata.name, status, body.message]).toEqual([
@@ -165,11 +162,14 @@ describeRedis('the examples in a cluster', () => {
         continue;
       }
       const expected = spec?.suspended === true && document.kind === 'OAuthClient' ? 'Suspended' : 'Ready';
-      let left = ATTEMPTS;
-      while (!(await becomes(document, expected)) && --left > 0) {
-        await cluster.call('DELETE', await cluster.pathOf(document));
+      const isByLuck = ['RS256', 'PS256'].includes(spec?.algorithm ?? '');
+      const times = [await becomes(document, expected)];
+      const isLate = () => (times.at(-1) ?? 0) > PROMISED;
+      while (isLate() && times.length < (isByLuck ? ATTEMPTS_BY_LUCK : ATTEMPTS)) {
+        await forget(document);
+        times.push(await becomes(document, expected));
       }
-      if (left === 0) late.push(`${document.kind} ${document.metadata.name}`);
+      if (isLate()) late.push(`${document.kind} ${document.metadata.name}: ${times.map(Math.round)} ms`);
     }
     expect(late).toEqual([]);
   }, 300_000);
