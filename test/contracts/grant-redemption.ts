@@ -101,6 +101,16 @@ export function grantRedemptionContract(name: string, makeStores: MakeStores): v
       expect(await grants.redeem(redeemRequest(grant))).toEqual({ outcome: 'gone' });
     });
 
+    it('issued a second time lives as long as it would have', async () => {
+      const grant = await redeemed(grants);
+      const before = await grants.read(grant.grantId);
+      world.advance(world.tick);
+      await grants.issue(grant, SECRET_HASH, CODE_LIFETIME);
+      expect(await grants.read(grant.grantId)).toEqual(before);
+      world.advance(2 * CODE_LIFETIME);
+      expect(await grants.rotate(rotateRequest(grant, 0))).toMatchObject({ outcome: 'rotated' });
+    });
+
     describe('with something wrong', () => {
       const faults: readonly (readonly [Fault, string])[] = [
         [OTHER_SECRET, 'no_match'],
