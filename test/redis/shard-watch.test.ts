@@ -1,6 +1,6 @@
 // What the watch over the shards makes of a Redis of which a part is away, empty or old.
 
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { StoreUnavailableError } from '../../src/oauth/error.ts';
 import { SHARDS } from '../../src/oauth/shard.ts';
 import type { ConnectionOptions, ManagedConnection } from '../../src/redis/connection.ts';
@@ -163,6 +163,20 @@ describeRedis('the heartbeat of the shards', () => {
     });
   });
 
+  it('is no later than the watermark when Redis comes back empty with its clock behind', async () => {
+    const server = await oneServer();
+    const { watch, pass, now } = await watched(server);
+    pass(MINUTE);
+    const renewed = now();
+    await until('it is renewed', async () => Math.min(...(await heartbeats(server))) >= renewed);
+    // A killed server may have written what it never answered, and the watch not know of it.
+    await looked(watch);
+    pass(-MINUTE / 2);
+    await server.kill();
+    await server.start();
+    await until('the watermark is raised', async () => (await lowestWatermark(server)) >= renewed);
+  });
+
   it('does not go back with the clock of another server, which would make it old for good', async () => {
     const server = await oneServer();
     const { pass, now, losses } = await watched(server);
@@ -206,6 +220,20 @@ describeRedis('the watch over the shards', () => {
     await watch.look();
     expect(await server.command('GET', key)).toBe('123');
     expect(reasserted()).toBe(1);
+  });
+
+  it('forgets revocations after a minute and a half in which all was well', async () => {
+    const connection = await connected(await oneServer());
+    const { watch, watermarks } = watchOver(connection);
+    await watch.look();
+    await watermarks.raise({ kind: 'user', subject: 'usr_alice' }, 123);
+    await looked(watch);
+    expect(await connection.reassert('all')).toEqual({ applied: 1, errors: [] });
+    const now = performance.now.bind(performance);
+    const stopwatch = vi.spyOn(performance, 'now').mockImplementation(() => now() + 91_000);
+    ended.push(async () => stopwatch.mockRestore());
+    await looked(watch);
+    expect(await connection.reassert('all')).toEqual({ applied: 0, errors: [] });
   });
 
   it('looks no more once it is stopped, whatever comes back', async () => {
