@@ -11,6 +11,8 @@ export interface ObjectChange {
   readonly object: KubernetesObject;
   /** What it was before, of the same uid; absent for a new one and for a deletion. */
   readonly before?: KubernetesObject;
+  /** Found by a list: between the two there may be anything, also a cluster that came back from a backup. */
+  readonly isListed?: true;
 }
 
 /** How many objects are taken over before others get their turn. */
@@ -74,7 +76,7 @@ export class ObjectStore {
     let done = 0;
     for (const [list, take] of [
       [gone, this.#delete.bind(this)],
-      [objects, isFirst ? putFirst : this.#put.bind(this)],
+      [objects, isFirst ? putFirst : this.#putListed.bind(this)],
     ] as const) {
       for (const [key, object] of list) {
         if (++done % SLICE === 0) await nextTurn();
@@ -89,7 +91,11 @@ export class ObjectStore {
     this.#tell({ type: 'delete', key, object });
   }
 
-  #put(key: string, object: KubernetesObject): void {
+  #putListed(key: string, object: KubernetesObject): void {
+    this.#put(key, object, { isListed: true });
+  }
+
+  #put(key: string, object: KubernetesObject, listed: Pick<ObjectChange, 'isListed'> = {}): void {
     const before = this.#objects.get(key);
     if (before === undefined || before.metadata.uid !== object.metadata.uid) {
       if (before !== undefined) this.#delete(key, before);
@@ -97,7 +103,7 @@ export class ObjectStore {
       this.#tell({ type: 'put', key, object });
     } else if (!isSame(before, object)) {
       this.#objects.set(key, object);
-      this.#tell({ type: 'put', key, object, before });
+      this.#tell({ type: 'put', key, object, before, ...listed });
     }
   }
 }

@@ -145,9 +145,9 @@ function unless(isOfNoConsequence: (change: ObjectChange) => boolean, tell: Tell
   return (change) => (isOfNoConsequence(change) ? undefined : tell(change));
 }
 
-/** Somebody wrote its status or its labels. */
-function isOfSameSpec({ type, object, before }: ObjectChange): boolean {
-  if (type === 'delete' || before === undefined) return false;
+/** Somebody wrote its status or its labels. After a restore of the cluster another spec may have the same generation. */
+function isOfSameSpec({ type, object, before, isListed }: ObjectChange): boolean {
+  if (type === 'delete' || before === undefined || isListed) return false;
   const [now, then] = [object.metadata, before.metadata];
   return now.generation === then.generation && now.deletionTimestamp === then.deletionTimestamp;
 }

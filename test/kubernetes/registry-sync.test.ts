@@ -10,9 +10,9 @@ import {
   keySecretName,
   type StoredKey,
 } from '../../src/admission/key-secret.ts';
-import type { ListPage, WatchFrame } from '../../src/kubernetes/client.ts';
+import { KubernetesError, type ListPage, type WatchFrame } from '../../src/kubernetes/client.ts';
 import { type RegistrySwap, RegistrySync } from '../../src/kubernetes/registry-sync.ts';
-import type { KubernetesObject, Resource } from '../../src/kubernetes/resources.ts';
+import { CLIENT_POLICIES, type KubernetesObject, type Resource } from '../../src/kubernetes/resources.ts';
 import { generateSigningKeyPem, importSigningKey } from '../../src/oauth/keys.ts';
 import { systemClock, systemRandom } from '../../src/processes/machine.ts';
 import { until } from '../until.ts';
@@ -46,6 +46,14 @@ class PlayedCluster {
   /** Tells of a new or changed object. */
   put(plural: string, object: KubernetesObject): void {
     this.#framesOf(plural).push({ type: 'MODIFIED', object });
+    this.#wake.resolve();
+    this.#wake = Promise.withResolvers();
+  }
+
+  /** Ends the watch, because what it went on from is too old. */
+  expire(resource: Resource): void {
+    const told = { status: 410, reason: 'Expired', verb: 'watch', user: 'the test' };
+    this.#framesOf(resource.plural).push({ type: 'ERROR', error: new KubernetesError({ ...told, resource }) });
     this.#wake.resolve();
     this.#wake = Promise.withResolvers();
   }
@@ -118,7 +126,7 @@ describe('the registry of a token server', () => {
     sync = new RegistrySync({
       ...{ api: cluster, className: 'default', releaseNamespace: RELEASE, defaultPolicy: 'Baseline' },
       ...{ watchNamespaces: [], clock: systemClock, random: systemRandom, log },
-      metrics: { watchEvent: () => {}, watchRestarted: () => {} },
+      metrics: { watchEvent: () => {}, watchRestarted: () => {}, changeRefused: () => {} },
       ...{ onSwap: (swap) => swaps.push(swap), onSecret: () => {} },
     });
   });
@@ -282,6 +290,15 @@ describe('the registry of a token server', () => {
     ['a signing key', 'signingkeys', () => ring(2, ['one'])],
   ])('swaps once for a change of %s', async (_, plural, object) => {
     expect(await swapsFor(plural, object)).toHaveLength(1);
+  });
+
+  it('takes another spec of the same generation from a list, as after a restore of the cluster', async () => {
+    cluster.has('clientpolicies', policy(2, ['authorization_code']));
+    await serving();
+    expect(isServed()).toBe(true);
+    cluster.has('clientpolicies', policy(2, ['client_credentials']));
+    cluster.expire(CLIENT_POLICIES);
+    await until('it permits nothing', () => !isServed());
   });
 
   it('serves no client of a namespace that is not known yet, whatever a policy would make of its labels', async () => {
