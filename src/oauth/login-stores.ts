@@ -19,6 +19,7 @@ export interface SessionStore {
   /** The living session, its idle time renewed; undefined once ended, idle- or absolute-expired. */
   use(sessionId: string): Promise<Session | undefined>;
   end(sessionId: string): Promise<void>;
+  /** One that begins meanwhile ends with them, or lives and is listed. */
   endAll(subject: string): Promise<void>;
   /** The person's living sessions, in no order; none is renewed. */
   list(subject: string): Promise<readonly Session[]>;

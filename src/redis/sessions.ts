@@ -3,6 +3,7 @@
 // have ended.
 
 import type { Session, SessionStore } from '../oauth/login-stores.ts';
+import { attemptEach } from './attempt-each.ts';
 import type { RedisConnection } from './connection.ts';
 import type { RedisKeys } from './keys.ts';
 import type { Script } from './script.ts';
@@ -65,7 +66,10 @@ const INDEXED: Script = {
   lua: `${CLOCK}return redis.call('ZRANGE', KEYS[1], '(' .. now, '+inf', 'BYSCORE')`,
 };
 
-const FORGET: Script = { name: 'sessionForget', keys: 1, lua: "redis.call('ZREM', KEYS[1], unpack(ARGV, 2))" };
+const FORGET: Script = { name: 'sessionForget', keys: 1, lua: "redis.call('ZREM', KEYS[1], ARGV[2])" };
+
+/** Sessions of one person asked for at a time: they must not take what there is for all others. */
+const BATCH = 100;
 
 /** {@link SessionStore} in Redis. */
 export class RedisSessions implements SessionStore {
@@ -90,41 +94,38 @@ export class RedisSessions implements SessionStore {
   }
 
   async end(sessionId: string): Promise<void> {
-    const subject = await this.#end(sessionId);
-    if (subject !== null) await this.#forget(subject, [sessionId]);
+    const keys = [this.#keys.session(sessionId)];
+    let subject: string | null | undefined;
+    try {
+      subject = (await this.#connection.run(END, keys, [])) as string | null;
+    } finally {
+      // Where no answer came, too; but what is not there may be of a sign-in that is under way, and that one may live.
+      if (subject !== null) this.#connection.remember(END, keys, []);
+    }
+    // Such a sign-in has to be found later: it stays in the index, and what never comes goes by its score.
+    if (subject !== null) await this.#connection.run(FORGET, [this.#keys.sessionsOfUser(subject)], [sessionId]);
   }
 
+  /** @throws StoreUnavailableError where some could not be ended; the others are then */
   async endAll(subject: string): Promise<void> {
-    const ids = await this.#indexed(subject);
-    await Promise.all(ids.map((sessionId) => this.#end(sessionId)));
-    await this.#forget(subject, ids);
+    await this.#each(subject, (sessionId) => this.end(sessionId));
   }
 
   async list(subject: string): Promise<readonly Session[]> {
-    const ids = await this.#indexed(subject);
-    const sessions = await Promise.all(ids.map((sessionId) => this.#session(LOOK, sessionId)));
+    const sessions = await this.#each(subject, (sessionId) => this.#session(LOOK, sessionId));
     return sessions.filter((session) => session !== undefined);
   }
 
-  /** @returns whose it was */
-  async #end(sessionId: string): Promise<string | null> {
-    const keys = [this.#keys.session(sessionId)];
-    const subject = await this.#connection.run(END, keys, []);
-    this.#connection.remember(END, keys, []);
-    return subject as string | null;
+  /** @throws what one of them failed with, after all were tried */
+  async #each<Value>(subject: string, work: (sessionId: string) => Promise<Value>): Promise<readonly Value[]> {
+    const sessionIds = (await this.#connection.run(INDEXED, [this.#keys.sessionsOfUser(subject)], [])) as string[];
+    const { values, failed } = await attemptEach(sessionIds, BATCH, work);
+    if (failed[0] !== undefined) throw failed[0].error;
+    return values;
   }
 
   async #session(script: Script, sessionId: string): Promise<Session | undefined> {
     const json = (await this.#connection.run(script, [this.#keys.session(sessionId)], [])) as string | null;
     return json === null ? undefined : (JSON.parse(json) as Session);
-  }
-
-  async #indexed(subject: string): Promise<readonly string[]> {
-    return (await this.#connection.run(INDEXED, [this.#keys.sessionsOfUser(subject)], [])) as string[];
-  }
-
-  async #forget(subject: string, sessionIds: readonly string[]): Promise<void> {
-    if (sessionIds.length === 0) return;
-    await this.#connection.run(FORGET, [this.#keys.sessionsOfUser(subject)], sessionIds);
   }
 }

@@ -113,6 +113,19 @@ export function sessionStoreContract(name: string, makeStores: MakeStores): void
         expect(await listed()).toEqual([later]);
       });
 
+      it('is there, and ends, with all of theirs however many they are', async () => {
+        const ids: string[] = [];
+        while (ids.length < 1500) {
+          const wave = await Promise.all(Array.from({ length: 100 }, () => signedIn()));
+          ids.push(...wave.map(({ sessionId }) => sessionId));
+        }
+        const { sessions } = world.stores;
+        expect((await sessions.list('usr_alice')).map(({ sessionId }) => sessionId).sort()).toEqual(ids.sort());
+        await sessions.endAll('usr_alice');
+        expect(await sessions.list('usr_alice')).toEqual([]);
+        for (const sessionId of ids.slice(-10)) expect(await sessions.use(sessionId)).toBeUndefined();
+      });
+
       it('is not renewed by being looked at', async () => {
         const session = await signedIn();
         world.advance(HOUR - world.tick);
