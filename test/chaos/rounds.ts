@@ -118,9 +118,9 @@ export interface RoundReport {
 export interface StartedAct {
   /**
    * Runs its rounds, or those up to the first broken promise; judges them without their alerts.
-   * @param until no round but the first is begun after this time of `performance.now()`
+   * @param until no round but the first `least` ones is begun after this time of `performance.now()`
    */
-  play(until?: number): Promise<ActReport>;
+  play(until?: number, least?: number): Promise<ActReport>;
   /**
    * Judges with the alerts too, once those that had to wait have come.
    * @param until a time of `performance.now()` after which those that are not there yet are not waited for, nor missed
@@ -207,10 +207,10 @@ class Act implements StartedAct {
     });
   }
 
-  async play(until = Number.POSITIVE_INFINITY): Promise<ActReport> {
+  async play(until = Number.POSITIVE_INFINITY, least = 1): Promise<ActReport> {
     try {
       for (let round = 1; round <= this.#options.rounds; round++) {
-        if (round > 1 && performance.now() > until) break;
+        if (round > least && performance.now() > until) break;
         const report = await this.#round(round);
         this.#rounds.push(report);
         this.#options.observe?.(report);
