@@ -68,7 +68,7 @@ const begin = performance.now();
 const registry = new RegistrySync({
   ...{ api, clock, log, random: { bytes: (count) => crypto.getRandomValues(new Uint8Array(count)) } },
   ...{ className: 'default', releaseNamespace: 'grantry', defaultPolicy: 'Baseline', watchNamespaces: [] },
-  metrics: { watchEvent: () => {}, watchRestarted: () => {} },
+  metrics: { watchEvent: () => {}, watchRestarted: () => {}, changeRefused: () => {} },
   onSwap: () => swapped.resolve(),
   onSecret: () => {},
 });

@@ -16,6 +16,7 @@ export interface Followed {
 export interface WatchCounters {
   watchEvent(resource: string, type: string): void;
   watchRestarted(resource: string, reason: string): void;
+  changeRefused(resource: string): void;
 }
 
 /** @param followed read at each scrape; undefined: nothing is */
@@ -28,6 +29,12 @@ export function watchMetrics(register: Registry, followed: Followed | undefined)
     name: 'grantry_watch_restarts_total',
     help: 'Watches that began anew.',
     labelNames: ['resource', 'reason'],
+    registers,
+  });
+  const refused = new Counter({
+    name: 'grantry_watch_handler_errors_total',
+    help: 'Changes that could not be handed on. They are told again.',
+    labelNames: ['resource'],
     registers,
   });
   const gauge = (name: string, help: string, read: (followed: Followed) => number | undefined) => {
@@ -59,6 +66,7 @@ export function watchMetrics(register: Registry, followed: Followed | undefined)
   return {
     watchEvent: (resource, type) => events.inc({ resource, type }),
     watchRestarted: (resource, reason) => restarts.inc({ resource, reason }),
+    changeRefused: (resource) => refused.inc({ resource }),
   };
 }
 

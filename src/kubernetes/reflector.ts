@@ -6,6 +6,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Clock, Random } from '../oauth/ports.ts';
 import { Backoff, fraction } from './backoff.ts';
+import { ChangeDelivery } from './change-delivery.ts';
 import type { KubernetesApi, Selection, WatchFrame } from './client.ts';
 import { listAll } from './listing.ts';
 import { type ObjectChange, ObjectStore, withoutBallast } from './object-store.ts';
@@ -28,6 +29,8 @@ export interface WatchMetrics {
   /** `type` is that of the frame: `ADDED`, `MODIFIED`, `DELETED`, `BOOKMARK`, `ERROR`. */
   watchEvent(resource: string, type: string): void;
   watchRestarted(resource: string, reason: RestartReason): void;
+  /** A handler threw at a change, which will be told again. */
+  changeRefused(resource: string): void;
 }
 
 export interface ReflectorOptions extends Selection {
@@ -35,7 +38,7 @@ export interface ReflectorOptions extends Selection {
   readonly resource: Resource;
   /** What is kept of an object as it came; by default {@link withoutBallast}. Must not throw. */
   readonly keep?: (object: KubernetesObject, key: string) => KubernetesObject;
-  /** Called for every change, one at a time. Puts a key somewhere and is done; what it throws is logged. */
+  /** Called for every change, one at a time. Puts a key somewhere and is done; what it throws at is told again. */
   readonly onChange: (change: ObjectChange) => void;
   /** Called once, when the first list has been told. */
   readonly onSynced?: () => void;
@@ -49,6 +52,7 @@ export class Reflector {
   readonly #options: ReflectorOptions;
   readonly #name: string;
   readonly #store: ObjectStore;
+  readonly #delivery: ChangeDelivery;
   readonly #backoff: Backoff;
   /** Between lists that follow each other although each was watched from. */
   readonly #listBackoff: Backoff;
@@ -73,7 +77,12 @@ export class Reflector {
     this.#lastProgress = this.#listedAt = options.clock.now();
     this.#store = new ObjectStore({
       prune: options.keep ?? withoutBallast,
-      tell: (change) => this.#tell(change),
+      tell: (change) => this.#delivery.tell(change),
+    });
+    this.#delivery = new ChangeDelivery({
+      ...{ resource: this.#name, listener: options.onChange, log: options.log },
+      current: (key) => this.#store.get(key),
+      onFailure: () => options.metrics.changeRefused(this.#name),
     });
   }
 
@@ -113,6 +122,7 @@ export class Reflector {
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#running;
+    this.#delivery.stop();
   }
 
   async #run(): Promise<void> {
@@ -190,14 +200,6 @@ export class Reflector {
         this.#version = frame.object.metadata.resourceVersion;
       }
       this.#progress();
-    }
-  }
-
-  #tell(change: ObjectChange): void {
-    try {
-      this.#options.onChange(change);
-    } catch (error) {
-      this.#options.log.error({ resource: this.#name, key: change.key, err: error }, 'a change could not be handed on');
     }
   }
 

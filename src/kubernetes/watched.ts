@@ -1,5 +1,7 @@
-// One kind of object as several reconcilers see it: in all namespaces or in some, with everybody told of each change.
+// One kind of object as several reconcilers see it: in all namespaces or in some, with everybody told of each change,
+// whatever another of them makes of it.
 
+import { ChangeDelivery } from './change-delivery.ts';
 import type { ObjectChange } from './object-store.ts';
 import { Reflector, type ReflectorOptions } from './reflector.ts';
 import { type KubernetesObject, resourceName } from './resources.ts';
@@ -21,23 +23,34 @@ export class Watched implements ObjectView {
   readonly name: string;
   readonly #reflectors: readonly Reflector[];
   readonly #byNamespace = new Map<string | undefined, Reflector>();
-  readonly #listeners = new Set<(change: ObjectChange) => void>();
+  readonly #deliveries = new Set<ChangeDelivery>();
+  readonly #options: Pick<WatchedOptions, 'log' | 'metrics'>;
 
   constructor({ namespaces, ...options }: WatchedOptions) {
     this.name = resourceName(options.resource);
+    this.#options = options;
     for (const namespace of namespaces ?? [undefined]) {
       const onChange = (change: ObjectChange) => {
-        for (const listener of this.#listeners) listener(change);
+        for (const delivery of this.#deliveries) delivery.tell(change);
       };
       this.#byNamespace.set(namespace, new Reflector({ ...options, namespace, onChange }));
     }
     this.#reflectors = [...this.#byNamespace.values()];
   }
 
-  /** Has every change told from now on. @returns what ends that */
+  /** Has every change told from now on; one that the listener throws at is told again. @returns what ends that */
   listen(listener: (change: ObjectChange) => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    const { log, metrics } = this.#options;
+    const delivery = new ChangeDelivery({
+      ...{ resource: this.name, listener, log },
+      current: (key) => this.get(key),
+      onFailure: () => metrics.changeRefused(this.name),
+    });
+    this.#deliveries.add(delivery);
+    return () => {
+      this.#deliveries.delete(delivery);
+      delivery.stop();
+    };
   }
 
   start(): void {
@@ -46,6 +59,7 @@ export class Watched implements ObjectView {
 
   async stop(): Promise<void> {
     await Promise.all(this.#reflectors.map((reflector) => reflector.stop()));
+    for (const delivery of this.#deliveries) delivery.stop();
   }
 
   get synced(): boolean {

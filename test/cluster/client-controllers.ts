@@ -99,7 +99,7 @@ export class ClientInstall {
     const log = { info: () => {}, warn: () => {}, error: () => {} };
     const sources = new ControllerSources({
       ...{ api: connection, clock: this.clock, random: systemRandom, log },
-      ...{ metrics: { watchEvent: () => {}, watchRestarted: () => {} } },
+      ...{ metrics: { watchEvent: () => {}, watchRestarted: () => {}, changeRefused: () => {} } },
       ...{ className, releaseNamespace, watchNamespaces: undefined, serverService },
     });
     const [events, writes]: [EventFacts[], Write[]] = [[], []];

@@ -18,7 +18,7 @@ import { type Installation, install } from './installation.ts';
 import { sharedCluster } from './shared-cluster.ts';
 
 const cluster = sharedCluster();
-const metrics = { watchEvent: () => {}, watchRestarted: () => {}, reconciled: () => {} };
+const metrics = { watchEvent: () => {}, watchRestarted: () => {}, changeRefused: () => {}, reconciled: () => {} };
 
 describe('an install', () => {
   let installation: Installation;

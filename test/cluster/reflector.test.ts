@@ -33,6 +33,7 @@ class Follower {
       metrics: {
         watchEvent: (_, type) => this.frames.push(type),
         watchRestarted: (_, reason) => this.restarts.push(reason),
+        changeRefused: () => {},
       },
       ...options,
     });

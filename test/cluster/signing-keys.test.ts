@@ -20,7 +20,7 @@ import { sharedCluster } from './shared-cluster.ts';
 const HOUR = 3_600_000;
 const cluster = sharedCluster();
 const quiet = { info: () => {}, warn: () => {}, error: () => {} };
-const noMetrics = { watchEvent: () => {}, watchRestarted: () => {}, reconciled: () => {} };
+const noMetrics = { watchEvent: () => {}, watchRestarted: () => {}, changeRefused: () => {}, reconciled: () => {} };
 
 /** The controller of one install, from one leader to the next. */
 class Leaders {

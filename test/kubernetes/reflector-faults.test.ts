@@ -47,6 +47,7 @@ class Follower {
       metrics: {
         watchEvent: (_, type) => this.frames.push(type),
         watchRestarted: (_, reason) => this.restarts.push(reason),
+        changeRefused: () => {},
       },
       ...options,
     });

@@ -55,6 +55,7 @@ function refusal(status: number, reason: string): KubernetesError {
 const watches: PlayedWatch[] = [];
 const lists: number[] = [];
 const restarts: string[] = [];
+const refused: string[] = [];
 let refusals: KubernetesError[] = [];
 let listRefusals: KubernetesError[] = [];
 let reflector: Reflector;
@@ -79,7 +80,11 @@ function follow(options: Partial<ReflectorOptions> = {}): Reflector {
     ...{ resource: CONFIG_MAPS, clock, onChange: () => {} },
     random: { bytes: (count) => new Uint8Array(count).fill(128) },
     log: { info: () => {}, warn: () => {}, error: () => {} },
-    metrics: { watchEvent: () => {}, watchRestarted: (_, reason) => restarts.push(reason) },
+    metrics: {
+      watchEvent: () => {},
+      watchRestarted: (_, reason) => restarts.push(reason),
+      changeRefused: (resource) => refused.push(resource),
+    },
     ...options,
   });
   reflector.start();
@@ -88,7 +93,7 @@ function follow(options: Partial<ReflectorOptions> = {}): Reflector {
 
 beforeEach(() => {
   vi.useFakeTimers();
-  watches.length = lists.length = restarts.length = 0;
+  watches.length = lists.length = restarts.length = refused.length = 0;
   refusals = [];
   listRefusals = [];
 });
@@ -292,13 +297,13 @@ describe('progress', () => {
 });
 
 describe('a change', () => {
-  it('that nobody can take is logged, and the next one is told', async () => {
+  it('that nobody can take is logged, counted and told again until somebody does, and the next one is told at once', async () => {
     const told: string[] = [];
     const errors: unknown[] = [];
     follow({
       onChange: ({ key }) => {
         told.push(key);
-        if (key === 'a') throw new Error('no');
+        if (key === 'a' && told.length < 4) throw new Error('no');
       },
       log: { info: () => {}, warn: () => {}, error: (...line: unknown[]) => void errors.push(line[0]) },
     });
@@ -307,10 +312,37 @@ describe('a change', () => {
       const metadata = { name, uid: name, resourceVersion: name, creationTimestamp: '' };
       watch.send({ type: 'ADDED', object: { apiVersion: 'v1', kind: 'ConfigMap', metadata } });
     }
-    await seconds(1);
+    await seconds(0);
     expect(told).toEqual(['a', 'b']);
     expect(errors).toEqual([expect.objectContaining({ resource: 'configmaps', key: 'a' })]);
+    await seconds(1);
+    expect([told, refused]).toEqual([
+      ['a', 'b', 'a'],
+      ['configmaps', 'configmaps'],
+    ]);
+    await seconds(100);
+    expect([told, refused]).toEqual([
+      ['a', 'b', 'a', 'a'],
+      ['configmaps', 'configmaps'],
+    ]);
     expect(restarts).toEqual([]);
+  });
+
+  it('that nobody could take is not told any more after the end', async () => {
+    let told = 0;
+    follow({
+      onChange: () => {
+        told += 1;
+        throw new Error('no');
+      },
+    });
+    const watch = await opened();
+    const metadata = { name: 'a', uid: 'a', resourceVersion: '7', creationTimestamp: '' };
+    watch.send({ type: 'ADDED', object: { apiVersion: 'v1', kind: 'ConfigMap', metadata } });
+    await seconds(0);
+    await reflector.stop();
+    await seconds(600);
+    expect(told).toBe(1);
   });
 
   it.each([

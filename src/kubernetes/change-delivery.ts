@@ -1,0 +1,95 @@
+// One listener told of every change of one kind. What it throws at is told again until it takes it, ever less often and as
+// the object is by then: nothing is lost for good, and no other object or listener waits for it.
+
+import type { Logger } from 'pino';
+import type { ObjectChange } from './object-store.ts';
+import type { KubernetesObject } from './resources.ts';
+
+const FIRST_RETRY_MILLISECONDS = 500;
+const LONGEST_RETRY_MILLISECONDS = 5 * 60_000;
+
+export interface ChangeDeliveryOptions {
+  /** The kind, for the log. */
+  readonly resource: string;
+  /** May be told of one change twice. */
+  readonly listener: (change: ObjectChange) => void;
+  /** What an object is now; undefined: gone. */
+  readonly current: (key: string) => KubernetesObject | undefined;
+  /** Called for each time that the listener throws. */
+  readonly onFailure: () => void;
+  readonly log: Pick<Logger, 'error'>;
+}
+
+/** An object that the listener threw at. */
+interface Untaken {
+  /** The last state that it took; undefined: none, or a deletion. */
+  taken: KubernetesObject | undefined;
+  /** The state that it threw at, of which it may have taken a part; undefined for a deletion. */
+  tried: KubernetesObject | undefined;
+  failures: number;
+  timer?: NodeJS.Timeout;
+}
+
+export class ChangeDelivery {
+  readonly #options: ChangeDeliveryOptions;
+  readonly #untaken = new Map<string, Untaken>();
+
+  constructor(options: ChangeDeliveryOptions) {
+    this.#options = options;
+  }
+
+  /** To be called when `current` says so already. Never throws. */
+  tell(change: ObjectChange): void {
+    const { key, type, object, before } = change;
+    const untaken = this.#untaken.get(key);
+    if (untaken !== undefined) {
+      this.#catchUp(key, untaken);
+      return;
+    }
+    try {
+      this.#options.listener(change);
+    } catch (error) {
+      const isGone = type === 'delete';
+      const failed = { taken: isGone ? object : before, tried: isGone ? undefined : object, failures: 0 };
+      this.#untaken.set(key, failed);
+      this.#failed(key, failed, error);
+    }
+  }
+
+  /** Tells nothing any more. */
+  stop(): void {
+    for (const { timer } of this.#untaken.values()) clearTimeout(timer);
+    this.#untaken.clear();
+  }
+
+  /** Everything between what the listener took last and what there is. */
+  #catchUp(key: string, untaken: Untaken): void {
+    const { listener, current } = this.#options;
+    const object = current(key);
+    const old = untaken.taken ?? untaken.tried;
+    clearTimeout(untaken.timer);
+    try {
+      if (old !== undefined && old.metadata.uid !== object?.metadata.uid) {
+        listener({ type: 'delete', key, object: old });
+        untaken.taken = untaken.tried = undefined;
+      }
+      if (object !== undefined) {
+        const { taken: before } = untaken;
+        untaken.tried = object;
+        listener({ type: 'put', key, object, ...(before !== undefined && { before }) });
+      }
+      this.#untaken.delete(key);
+    } catch (error) {
+      this.#failed(key, untaken, error);
+    }
+  }
+
+  #failed(key: string, untaken: Untaken, error: unknown): void {
+    const { resource, log, onFailure } = this.#options;
+    onFailure();
+    log.error({ resource, key, err: error }, 'a change could not be handed on and will be told again');
+    const wait = Math.min(LONGEST_RETRY_MILLISECONDS, FIRST_RETRY_MILLISECONDS * 2 ** untaken.failures);
+    untaken.failures += 1;
+    untaken.timer = setTimeout(() => this.#catchUp(key, untaken), wait);
+  }
+}
