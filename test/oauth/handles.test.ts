@@ -117,6 +117,18 @@ describe('opaque access tokens', () => {
     expect(handles.newAccessToken(undefined).token).not.toBe(one.token);
   });
 
+  it('without a grant are in any shard by chance, whoever they are for', () => {
+    const made = Array.from({ length: 4000 }, () => handles.newAccessToken(undefined));
+    const shards = made.map(({ token, tokenId }) => {
+      const [, shard, grant] = token.split('.');
+      expect(tokenId.split('.')[0]).toBe(shard);
+      return { shard, grant };
+    });
+    // Chance leaves out one in 25 000 runs, and never six.
+    expect(new Set(shards.map(({ shard }) => shard)).size).toBeGreaterThan(250);
+    expect(new Set(shards.map(({ grant }) => grant)).size).toBe(4000);
+  });
+
   it('are not read from other text', () => {
     expect(handles.accessTokenId('at1.300.x.y')).toBeUndefined();
     expect(handles.accessTokenId('eyJhbGciOiJFUzI1NiJ9.e30.')).toBeUndefined();
