@@ -27,7 +27,7 @@ export interface ApiServerAddress {
   readonly keyFile: string;
 }
 
-/** A namespaced custom object, as kube-apiserver stores it. */
+/** A namespaced object in JSON, as kube-apiserver stores custom ones and reads all. */
 export interface StoredObject {
   readonly apiVersion: string;
   readonly kind: string;
@@ -35,11 +35,11 @@ export interface StoredObject {
     readonly name: string;
     readonly namespace: string;
     readonly uid: string;
-    readonly generation: number;
     /** Without a fraction of a second. */
     readonly creationTimestamp: string;
+    readonly [field: string]: unknown;
   };
-  readonly spec: object;
+  readonly [field: string]: unknown;
 }
 
 const STORED_AT_ONCE = 16;
@@ -139,9 +139,9 @@ export class ApiServer {
   }
 
   /**
-   * Puts custom objects where kube-apiserver keeps them, without asking it, which takes a fraction of the time. It lists them and tells
+   * Puts objects where kube-apiserver keeps them, without asking it, which takes a fraction of the time. It lists them and tells
    * of them like any others, so they have to be what it would have stored, uid, age and generation included.
-   * @param kind where it keeps them, such as `grantry.dev/oauthclients`
+   * @param kind where it keeps them, such as `grantry.dev/oauthclients` or `secrets`
    */
   async store(kind: string, objects: readonly StoredObject[]): Promise<void> {
     const base64 = (text: string) => Buffer.from(text).toString('base64');
