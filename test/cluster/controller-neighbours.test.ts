@@ -12,6 +12,8 @@ import { sharedCluster } from './shared-cluster.ts';
 import { type TokenServerProcess, TokenServers } from './token-servers.ts';
 
 const ROTATE = 'grantry.dev/rotate-requested-at';
+/** Of the Secret with a client's verifiers. */
+const ROTATED_AT = 'grantry.dev/rotated-at';
 
 describeRedis('a controller', () => {
   const { assets } = sharedCluster().address;
@@ -118,23 +120,32 @@ describeRedis('a controller', () => {
   });
 
   it('that is killed is replaced: each client has one secret, and no rotation is missed or done twice', async () => {
-    const before = ['first', 'second', 'third'];
-    for (const name of before) await cluster.apply(client(name));
+    const before = ['first', 'second', 'third', 'daily'];
+    const daily = { auth: { clientSecret: { rotation: { interval: '24h' } } } };
+    for (const name of before) await cluster.apply(client(name, name === 'daily' ? daily : {}));
     for (const name of before) await ready(name);
-    const [first, second] = [await secretOf('first'), await secretOf('second')];
+    const [first, second, old] = [await secretOf('first'), await secretOf('second'), await secretOf('daily')];
 
     const leader = await leading();
     leader.process.signal('SIGKILL');
+    // Its day is over while nobody leads.
+    const { uid } = (await get('daily')).metadata;
+    const verifier = `/api/v1/namespaces/${servers.namespace}/secrets/grantry-client-${uid}`;
+    const yesterday = new Date(Date.now() - 25 * 3_600_000).toISOString();
+    await cluster.call('PATCH', verifier, { body: { metadata: { annotations: { [ROTATED_AT]: yesterday } } } });
     await cluster.call('PATCH', pathOf('second'), { body: { metadata: { annotations: { [ROTATE]: 'once' } } } });
     await cluster.apply(client('late'));
 
     await ready('late', TAKES_OVER);
     await until('the rotation was done', async () => (await secretOf('second')).revision > second.revision);
+    await until('that by interval, too', async () => (await secretOf('daily')).revision > old.revision);
     expect(await leading()).not.toBe(leader);
     expect(await secretOf('first')).toEqual(first);
     expect((await secretOf('second')).revision).toBe(second.revision + 1);
+    expect((await secretOf('daily')).revision).toBe(old.revision + 1);
     // The one before works during its grace.
     expect(await tokenStatus('second', second.value)).toBe(200);
+    expect(await tokenStatus('daily', old.value)).toBe(200);
     for (const name of [...before, 'late']) await expectToken(name);
 
     const { body } = await cluster.call('GET', `/api/v1/namespaces/${namespace}/secrets`);
