@@ -13,19 +13,23 @@ import { type AClient, type TokenServerProcess, TokenServers } from './token-ser
 /** How long the API server is away under load, in milliseconds: a full minute. */
 const AWAY = 60_000;
 
-/** Token requests one after the other until it is told to stop; the status of each. */
-function load(server: TokenServerProcess, client: AClient) {
+/** So many at a time ask each replica for each client, and each so long after its last answer, in milliseconds. */
+const CALLERS = 3;
+const THINKS = 10;
+
+/** Requests for tokens until it is told to stop; the status of each. */
+function load(servers: readonly TokenServerProcess[], clients: readonly AClient[]) {
   const statuses: number[] = [];
   let isOver = false;
-  const done = (async () => {
-    while (!isOver)
-      statuses.push(
-        await server.token(client).then(
-          ({ status }) => status,
-          () => 0,
-        ),
-      );
-  })();
+  const ask = async (server: TokenServerProcess, client: AClient) => {
+    while (!isOver) {
+      const { status } = await server.token(client).catch(() => ({ status: 0 }));
+      statuses.push(status);
+      await sleep(THINKS);
+    }
+  };
+  const pairs = servers.flatMap((server) => clients.map((client) => [server, client] as const));
+  const done = Promise.all(pairs.flatMap((pair) => Array.from({ length: CALLERS }, () => ask(...pair))));
   return {
     async end() {
       isOver = true;
@@ -53,10 +57,14 @@ describe('a token server whose API server goes away', () => {
 
   it('answers every request for a minute, and follows again when it is back; one that starts meanwhile waits', async () => {
     const tenant = await cluster.namespace();
-    const client = await install.client(tenant, 'steady');
-    const [first] = await install.startReady(1);
-    if (first === undefined) throw new Error('nothing was started');
-    const requests = load(first, client);
+    const clients = [await install.client(tenant, 'steady'), await install.client(tenant, 'other')];
+    const replicas = await install.startReady(2);
+    for (const each of replicas) {
+      for (const client of clients) {
+        await until('both are served', async () => (await each.token(client)).status === 200);
+      }
+    }
+    const requests = load(replicas, clients);
     await server.kill();
     const late = await install.start();
     await until('the late one says what it waits for', async () => {
@@ -64,21 +72,25 @@ describe('a token server whose API server goes away', () => {
       return status === 503 && /^registry: .*oauthclients.*$/m.test(text) && !/^registry: waiting/m.test(text);
     });
     await sleep(AWAY);
-    await until('it says that it hears nothing', async () =>
-      /^kubernetes: nothing/m.test((await first.readiness()).text),
-    );
-    expect((await first.readiness()).status).toBe(200);
+    for (const each of replicas) {
+      await until('it says that it hears nothing', async () =>
+        /^kubernetes: nothing/m.test((await each.readiness()).text),
+      );
+      expect((await each.readiness()).status).toBe(200);
+    }
     expect((await late.readiness()).status).toBe(503);
     await server.start();
     await late.ready(ASKS_AGAIN);
     const statuses = await requests.end();
-    expect(statuses.length).toBeGreaterThan(100);
+    expect(statuses.length).toBeGreaterThan(1000);
     expect(new Set(statuses)).toEqual(new Set([200]));
     const next = await install.client(tenant, 'next');
-    for (const each of [first, late]) {
+    for (const each of [...replicas, late]) {
       await until('the next client is served', async () => (await each.token(next)).status === 200, ASKS_AGAIN);
     }
-    await until('it is well again', async () => /^kubernetes: ok$/m.test((await first.readiness()).text), ASKS_AGAIN);
+    for (const each of replicas) {
+      await until('it is well again', async () => /^kubernetes: ok$/m.test((await each.readiness()).text), ASKS_AGAIN);
+    }
   }, 240_000);
 });
 
