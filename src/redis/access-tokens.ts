@@ -23,17 +23,25 @@ return token and now < cjson.decode(token).expiresAtSeconds * 1000 and token
 `,
 };
 
-/** Writes also where there is nothing: WAIT waits for what its own connection wrote, and replicas may still have the token. */
+/**
+ * Answers whether it was there. Writes also where there is nothing: WAIT waits for what its own connection wrote, and replicas
+ * may still have the token.
+ */
 const REVOKE: Script = {
   name: 'accessTokenRevoke',
   keys: 1,
   lua: `
-if redis.call('DEL', KEYS[1]) == 0 then
+local found = redis.call('DEL', KEYS[1])
+if found == 0 then
   redis.call('SET', KEYS[1], '')
   redis.call('DEL', KEYS[1])
 end
+return found
 `,
 };
+
+/** Remembered apart: any client can make up as many as it likes, and they must not displace those that were there. */
+const REVOKE_UNKNOWN: Script = { ...REVOKE, name: 'accessTokenRevokeUnknown' };
 
 /** {@link AccessTokenStore} in Redis. */
 export class RedisAccessTokens implements AccessTokenStore {
@@ -60,8 +68,8 @@ export class RedisAccessTokens implements AccessTokenStore {
   /** @throws StoreUnavailableError also when too few replicas have it: repeat it */
   async revoke(tokenId: string): Promise<void> {
     const key = this.#keys.accessToken(tokenId);
-    const { acknowledged } = await this.#connection.runDurably(REVOKE, [key], []);
-    this.#connection.remember(REVOKE, [key], []);
+    const { reply, acknowledged } = await this.#connection.runDurably(REVOKE, [key], []);
+    this.#connection.remember(reply === 1 ? REVOKE : REVOKE_UNKNOWN, [key], []);
     if (!acknowledged) throw unacknowledged(REVOKE);
   }
 }
