@@ -151,8 +151,9 @@ async function build(target, programs, { installGo, orElse }) {
 }
 
 function goProgram() {
-  // Where Go's own installer puts it, which is often not on the PATH.
-  return ['go', '/usr/local/go/bin/go'].find((go) => spawnSync(go, ['version']).status === 0);
+  // Where it says itself that it is, or where its own installer puts it, which is often not on the PATH.
+  const installed = join(process.env.GOROOT || '/usr/local/go', 'bin', 'go');
+  return ['go', installed].find((go) => spawnSync(go, ['version']).status === 0);
 }
 
 /** Answers a sentence when a program cannot be built. */

@@ -2,7 +2,16 @@
 // the lock and the rename are the script's own.
 
 import { spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -47,7 +56,8 @@ describe('the programs of an API server', () => {
   function start(environment: Readonly<Record<string, string>> = {}, args: readonly string[] = []) {
     const path = [join(folder, 'bin'), dirname(process.execPath), '/usr/bin', '/bin'].join(delimiter);
     const child = spawn(process.execPath, [SCRIPT, ...args], {
-      env: { PATH: path, XDG_CACHE_HOME: join(folder, 'cache'), ...environment },
+      // Go of this machine's own is not to be found, wherever it is.
+      env: { PATH: path, GOROOT: join(folder, 'no-go'), XDG_CACHE_HOME: join(folder, 'cache'), ...environment },
       detached: true,
     });
     const run = { output: '', errors: '', kill: () => process.kill(-(child.pid ?? 0), 'SIGKILL') };
@@ -117,6 +127,82 @@ describe('the programs of an API server', () => {
     program('setup-envtest', `echo ${join(folder, 'bin')}`);
     const { ended, run } = start();
     expect([await ended, run.output]).toEqual([0, `${join(folder, 'bin')}\n`]);
+  });
+
+  it('are those of the cache before setup-envtest is asked, and those of KUBEBUILDER_ASSETS before both', async () => {
+    installGo();
+    expect(await start({ KUBEBUILDER_ASSETS: '' }).ended).toBe(0);
+    program('setup-envtest', `echo asked >> ${folder}/asked; echo ${join(folder, 'bin')}`);
+    for (const name of PROGRAMS) program(name, 'echo given');
+    const cached = start();
+    expect([await cached.ended, cached.run.output]).toEqual([0, `${join(cache, 'v1.34.4')}\n`]);
+    expect(cached.run.errors).toContain('from the cache');
+    const given = start({ KUBEBUILDER_ASSETS: join(folder, 'bin') });
+    expect([await given.ended, given.run.output]).toEqual([0, `${join(folder, 'bin')}\n`]);
+    expect(given.run.errors).toContain('from KUBEBUILDER_ASSETS');
+    expect(existsSync(join(folder, 'asked'))).toBe(false);
+    expect(builds()).toBe(PROGRAMS.length);
+  });
+
+  it('are built where setup-envtest has none of that version, or not all of them', async () => {
+    installGo();
+    program('setup-envtest', 'exit 2');
+    const none = start();
+    expect([await none.ended, none.run.output]).toEqual([0, `${join(cache, 'v1.34.4')}\n`]);
+    rmSync(cache, { recursive: true });
+    for (const name of PROGRAMS.slice(1)) program(name, 'echo from setup-envtest');
+    program('setup-envtest', `echo ${join(folder, 'bin')}`);
+    const some = start();
+    expect([await some.ended, some.run.output]).toEqual([0, `${join(cache, 'v1.34.4')}\n`]);
+    expect(some.run.errors).toContain('from Go modules');
+    expect(builds()).toBe(2 * PROGRAMS.length);
+  });
+
+  it('are built anew where those of the cache do not run on this machine', async () => {
+    installGo();
+    expect(await start().ended).toBe(0);
+    writeFileSync(join(cache, 'v1.34.4', 'etcd'), '#!/bin/sh\nexit 126\n', { mode: 0o755 });
+    expect(await start().ended).toBe(0);
+    expect(builds()).toBe(PROGRAMS.length + 1);
+  });
+
+  it.each([
+    ['where there is no Go', undefined],
+    ['where Go does not run', 'exit 1'],
+  ])('are named as missing %s, with all that can be done about it', async (_, go) => {
+    if (go !== undefined) program('go', go);
+    // Nothing else, either: a machine has Go where its distribution puts it.
+    const bare = { PATH: join(folder, 'bin') };
+    const { ended, run } = start(bare);
+    expect([await ended, run.output]).toEqual([1, '']);
+    expect(run.errors).toMatch(
+      /^grantry: kubectl, etcd, kube-apiserver are missing; install Go 1\.24 or newer .*, or install setup-envtest, or point KUBEBUILDER_ASSETS at a folder with kubectl, etcd, kube-apiserver\n$/,
+    );
+    const node = start(bare, ['--node']);
+    expect([await node.ended, node.run.output]).toEqual([1, '']);
+    expect(node.run.errors).toMatch(
+      /^grantry: kube-controller-manager, .* are missing; install Go 1\.24 or newer .*\n$/,
+    );
+    expect(existsSync(cache)).toBe(false);
+  });
+
+  it('are built with the Go of GOROOT, where none is on the PATH', async () => {
+    installGo();
+    mkdirSync(join(folder, 'go', 'bin'), { recursive: true });
+    renameSync(join(folder, 'bin', 'go'), join(folder, 'go', 'bin', 'go'));
+    // Programs of the system's own are needed to build; a Go beside them would be found first, and would not run.
+    program('go', 'exit 1');
+    expect(await start({ GOROOT: join(folder, 'go') }).ended).toBe(0);
+    expect(builds()).toBe(PROGRAMS.length);
+  });
+
+  it('are said to be missing with what else can be done, where Go cannot download what they are built from', async () => {
+    program('go', 'case $1 in mod) echo no network >&2; exit 1 ;; esac');
+    const { ended, run } = start();
+    expect([await ended, run.output]).toEqual([1, '']);
+    expect(run.errors).toMatch(
+      /no network[\s\S]*could not download k8s\.io\/kubernetes; instead, .*setup-envtest.*KUBEBUILDER_ASSETS/,
+    );
   });
 
   it('stand beside those that a node needs besides, of which only what is lacking is built', async () => {
