@@ -76,7 +76,7 @@ export class ChangeDelivery {
       if (object !== undefined) {
         const { taken: before } = untaken;
         untaken.tried = object;
-        listener({ type: 'put', key, object, ...(before !== undefined && { before }) });
+        listener({ type: 'put', key, object, ...(before !== undefined && { before, isAfterGap: true }) });
       }
       this.#untaken.delete(key);
     } catch (error) {

@@ -11,8 +11,8 @@ export interface ObjectChange {
   readonly object: KubernetesObject;
   /** What it was before, of the same uid; absent for a new one and for a deletion. */
   readonly before?: KubernetesObject;
-  /** Found by a list: between the two there may be anything, also a cluster that came back from a backup. */
-  readonly isListed?: true;
+  /** Not told as it happened: between the two there may be anything, also a cluster that came back from a backup. */
+  readonly isAfterGap?: true;
 }
 
 /** How many objects are taken over before others get their turn. */
@@ -92,10 +92,10 @@ export class ObjectStore {
   }
 
   #putListed(key: string, object: KubernetesObject): void {
-    this.#put(key, object, { isListed: true });
+    this.#put(key, object, { isAfterGap: true });
   }
 
-  #put(key: string, object: KubernetesObject, listed: Pick<ObjectChange, 'isListed'> = {}): void {
+  #put(key: string, object: KubernetesObject, gap: Pick<ObjectChange, 'isAfterGap'> = {}): void {
     const before = this.#objects.get(key);
     if (before === undefined || before.metadata.uid !== object.metadata.uid) {
       if (before !== undefined) this.#delete(key, before);
@@ -103,7 +103,7 @@ export class ObjectStore {
       this.#tell({ type: 'put', key, object });
     } else if (!isSame(before, object)) {
       this.#objects.set(key, object);
-      this.#tell({ type: 'put', key, object, before, ...listed });
+      this.#tell({ type: 'put', key, object, before, ...gap });
     }
   }
 }

@@ -146,8 +146,8 @@ function unless(isOfNoConsequence: (change: ObjectChange) => boolean, tell: Tell
 }
 
 /** Somebody wrote its status or its labels. After a restore of the cluster another spec may have the same generation. */
-function isOfSameSpec({ type, object, before, isListed }: ObjectChange): boolean {
-  if (type === 'delete' || before === undefined || isListed) return false;
+function isOfSameSpec({ type, object, before, isAfterGap }: ObjectChange): boolean {
+  if (type === 'delete' || before === undefined || isAfterGap) return false;
   const [now, then] = [object.metadata, before.metadata];
   return now.generation === then.generation && now.deletionTimestamp === then.deletionTimestamp;
 }

@@ -42,8 +42,8 @@ class World {
     this.objects.put({ metadata: { name, uid } });
   }
 
-  #take({ type, key, object, before }: ObjectChange): void {
-    this.told.push(`${type} ${object.metadata.uid}${before === undefined ? '' : ' again'}`);
+  #take({ type, key, object, before, isAfterGap }: ObjectChange): void {
+    this.told.push(`${type} ${object.metadata.uid}${before === undefined ? '' : ' again'}${isAfterGap ? ' after a gap' : ''}`);
     if (this.fails) throw new Error('no');
     if (type === 'delete') this.known.delete(key);
     else {
@@ -66,6 +66,17 @@ it('what could not be taken is told as it is by then, after a deletion that coul
   await vi.advanceTimersByTimeAsync(60_000);
   expect(world.told).toEqual(['delete first', 'put second']);
   expect([...world.known.values()]).toEqual(world.objects.objects());
+});
+
+it('a change that could not be taken is told as one that may hide more', async () => {
+  const world = new World();
+  world.put('a', 'first');
+  world.fails = true;
+  world.put('a', 'first');
+  world.fails = false;
+  world.told.length = 0;
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(world.told).toEqual(['put first again after a gap']);
 });
 
 it('what nobody takes is told ever less often', async () => {
