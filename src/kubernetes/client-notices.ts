@@ -1,15 +1,13 @@
 // What the replicas met with, as conditions of the clients it is about: `Denied` (requests that the owner can make good) and
-// `Alert` (signs of a stolen token). Bad news that fades: at most one status write an hour for each client, gone a day after
-// the last of it or with a new generation. They are kept here and nowhere else; after a change of leader the replicas tell
-// again what they know, and what status says stands until it fades.
+// `Alert` (signs of a stolen token). Bad news that fades: gone a day after the last of it or with a new generation, and
+// changed only so often. They are kept here and nowhere else; after a change of leader the replicas tell again what they
+// know, and what status says stands until it fades.
 
 import type { Condition } from '../admission/conditions.ts';
 import { conditionIn } from './client-status.ts';
 
 const HOUR = 3_600_000;
-/** How often a notice may change in status. */
-const SHOWN_MILLISECONDS = HOUR;
-/** How long after its last time a notice is dropped. */
+/** How long a notice stays. */
 const FADES_MILLISECONDS = 24 * HOUR;
 
 /** Something that happened to a client. */
@@ -23,8 +21,8 @@ export interface Happening {
 }
 
 interface Known extends Happening {
-  /** The generation the client had when this came to be known. */
-  readonly generation: number;
+  /** The generation it is about. Undefined: whichever the client has until status tells of it, however late that is. */
+  readonly generation: number | undefined;
 }
 
 interface Shown {
@@ -34,6 +32,8 @@ interface Shown {
   readonly lastTime: number;
   /** When it began to be shown. */
   readonly at: number;
+  /** When it is dropped. */
+  readonly until: number;
 }
 
 /** What there is to say of one client, and when that will be something else. */
@@ -45,21 +45,31 @@ export interface Notice {
 
 const NOTHING: Notice = { condition: undefined, again: undefined };
 
+export interface ClientNoticesOptions {
+  readonly type: 'Denied' | 'Alert';
+  /** What is said of a happening; its last time is put behind. */
+  readonly sentence: (happening: Happening) => string;
+  /** How often it may change in status. Milliseconds. */
+  readonly pace: number;
+  /** What its day begins with: that it happened, or that it was told, if that was later. */
+  readonly dayBegins: 'happened' | 'told';
+}
+
 /** The notices of one type of condition, by uid of the client. */
 export class ClientNotices {
-  readonly #type: 'Denied' | 'Alert';
-  readonly #sentence: (happening: Happening) => string;
+  readonly #options: ClientNoticesOptions;
   readonly #known = new Map<string, Known>();
   readonly #shown = new Map<string, Shown>();
 
-  /** @param sentence what is said of a happening; its last time is put behind */
-  constructor(type: 'Denied' | 'Alert', sentence: (happening: Happening) => string) {
-    this.#type = type;
-    this.#sentence = sentence;
+  constructor(options: ClientNoticesOptions) {
+    this.#options = options;
   }
 
-  /** @returns whether this is news */
-  note(uid: string, happening: Happening, generation: number): boolean {
+  /**
+   * @param generation that it is about; undefined for what must be told, whatever the client has become meanwhile
+   * @returns whether this is news
+   */
+  note(uid: string, happening: Happening, generation?: number): boolean {
     const known = this.#known.get(uid);
     if (known !== undefined && known.lastTime >= happening.lastTime) return false;
     this.#known.set(uid, { ...happening, generation });
@@ -71,41 +81,74 @@ export class ClientNotices {
     this.#shown.delete(uid);
   }
 
+  /** The last time that a status tells of; undefined when it tells of nothing. */
+  lastTold(status: unknown): number | undefined {
+    return this.#shownIn(status)?.lastTime;
+  }
+
   /** @param before the status that is there */
   of(uid: string, generation: number, before: unknown, now: number): Notice {
-    const fades = (notice: Pick<Known, 'generation' | 'lastTime'> | undefined) =>
-      notice === undefined || notice.generation !== generation || now - notice.lastTime >= FADES_MILLISECONDS;
-    let shown = this.#shown.get(uid) ?? this.#shownIn(before);
-    const known = this.#known.get(uid);
-    const isNews = known !== undefined && !fades(known) && known.lastTime > (shown?.lastTime ?? 0);
-    const mayChange = shown === undefined || fades(shown) || now - shown.at >= SHOWN_MILLISECONDS;
-    if (isNews && mayChange) shown = { ...known, condition: this.#condition(known), at: now };
-    if (shown === undefined || fades(shown)) {
+    const { pace } = this.#options;
+    const told = this.#shownIn(before);
+    let shown = this.#shown.get(uid) ?? told;
+    if (shown !== undefined && (shown.generation !== generation || now >= shown.until)) shown = undefined;
+    const known = this.#knownBeside(uid, told);
+    const counts = known !== undefined && countsFor(known, generation, now);
+    const isNews = counts && known.lastTime > (shown?.lastTime ?? 0);
+    const mayChange = shown === undefined || now - shown.at >= pace;
+    if (isNews && mayChange) {
+      const { lastTime } = known;
+      const condition = this.#condition(known, generation);
+      shown = { condition, generation, lastTime, at: now, until: this.#fadesAt(lastTime, now) };
+    }
+    if (shown === undefined) {
       this.#shown.delete(uid);
       return NOTHING;
     }
     this.#shown.set(uid, shown);
-    const again = isNews && !mayChange ? shown.at + SHOWN_MILLISECONDS : shown.lastTime + FADES_MILLISECONDS;
-    return { condition: shown.condition, again };
+    return { condition: shown.condition, again: isNews && !mayChange ? shown.at + pace : shown.until };
   }
 
-  #condition(known: Known): Condition {
-    const { reason, lastTime, generation } = known;
-    const message = `${this.#sentence(known)} The last time was ${new Date(lastTime).toISOString()}.`;
-    return { type: this.#type, status: 'True', reason, message, observedGeneration: generation };
+  /** What status tells of is of the generation that it names from then on. */
+  #knownBeside(uid: string, told: Shown | undefined): Known | undefined {
+    const known = this.#known.get(uid);
+    if (known === undefined || known.generation !== undefined || told === undefined) return known;
+    if (told.lastTime < known.lastTime) return known;
+    const bound = { ...known, generation: told.generation };
+    this.#known.set(uid, bound);
+    return bound;
   }
 
-  /** What another leader said. */
-  #shownIn(before: unknown): Shown | undefined {
-    const { status, reason, message, observedGeneration: generation } = conditionIn(before, this.#type) ?? {};
+  #condition(known: Known, observedGeneration: number): Condition {
+    const { type, sentence } = this.#options;
+    const { reason, lastTime } = known;
+    const message = `${sentence(known)} The last time was ${new Date(lastTime).toISOString()}.`;
+    return { type, status: 'True', reason, message, observedGeneration };
+  }
+
+  /** What a status says, of whichever leader. */
+  #shownIn(status: unknown): Shown | undefined {
+    const { type } = this.#options;
+    const found = conditionIn(status, type) ?? {};
+    const { reason, message, observedGeneration: generation } = found;
     const [, time = ''] = /The last time was (\S+)\.$/.exec(String(message)) ?? [];
     const lastTime = Date.parse(time);
-    if (status !== 'True' || typeof reason !== 'string' || typeof generation !== 'number') return undefined;
+    if (found.status !== 'True' || typeof reason !== 'string' || typeof generation !== 'number') return undefined;
     if (Number.isNaN(lastTime)) return undefined;
     const condition: Condition = {
-      ...{ type: this.#type, status, reason },
+      ...{ type, status: 'True', reason },
       ...{ message: String(message), observedGeneration: generation },
     };
-    return { condition, generation, lastTime, at: lastTime };
+    const since = Date.parse(String(found.lastTransitionTime));
+    const toldAt = Number.isNaN(since) ? lastTime : since;
+    return { condition, generation, lastTime, at: lastTime, until: this.#fadesAt(lastTime, toldAt) };
   }
+
+  #fadesAt(lastTime: number, toldAt: number): number {
+    return (this.#options.dayBegins === 'told' ? Math.max(lastTime, toldAt) : lastTime) + FADES_MILLISECONDS;
+  }
+}
+
+function countsFor({ generation, lastTime }: Known, present: number, now: number): boolean {
+  return generation === undefined || (generation === present && now - lastTime < FADES_MILLISECONDS);
 }

@@ -7,15 +7,13 @@ import { ClientNotices, type Happening, type Notice } from './client-notices.ts'
 import type { EventFacts } from './events.ts';
 import { type Denial, type ReplicaReport, replicaReportSchema } from './replica-report.ts';
 import type { Replica, Replicas } from './replicas.ts';
+import { ReportedAlerts } from './reported-alerts.ts';
 import type { KubernetesObject } from './resources.ts';
 
 const PERIOD_MILLISECONDS = 5000;
-const HOUR = 3_600_000;
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
-/** So many ids are acknowledged in one request: however long they are, they fit into what a replica reads. */
-const IDS_PER_REQUEST = 400;
-/** Alerts are told by every replica until one was told that they arrived. */
-const ALERTS_REMEMBERED = 10_000;
 
 /** Refusals that only a client that proved who it is can bring about, as the word in its condition. */
 const DENIED: ReadonlyMap<string, string> = new Map([
@@ -52,16 +50,17 @@ export interface ReplicaReportsOptions {
 
 export class ReplicaReports {
   readonly #options: ReplicaReportsOptions;
-  readonly #denied = new ClientNotices('Denied', (happening) => deniedSentence(happening));
-  readonly #alerts = new ClientNotices('Alert', ({ reason }) => alertSentence(reason));
+  readonly #denied = new ClientNotices({
+    ...{ type: 'Denied', sentence: deniedSentence, pace: HOUR, dayBegins: 'happened' },
+  });
+  /** An alert that nobody could be told for days is news all the same. */
+  readonly #alerts = new ClientNotices({ type: 'Alert', sentence: alertSentence, pace: MINUTE, dayBegins: 'told' });
   readonly #lastUsed = new Map<string, string>();
   readonly #cursors = new Map<string, string>();
   /** By uid, then replica, then reason: what each of them counted. */
   readonly #counts = new Map<string, Map<string, Map<string, Denial>>>();
   readonly #redirectEvents = new Map<string, number>();
-  readonly #seenAlerts = new Set<string>();
-  /** Ids of alerts to be acknowledged, oldest first. */
-  readonly #acknowledge = new Set<string>();
+  readonly #reportedAlerts = new ReportedAlerts();
   readonly #stopping = new AbortController();
   readonly #begun: number;
   #running: Promise<void> | undefined;
@@ -86,9 +85,11 @@ export class ReplicaReports {
     return this.#lastUsed.get(uid);
   }
 
-  /** What status has to say of what a client met with. */
+  /** What status has to say of what a client met with. @param before the status at the API server */
   notices(uid: string, generation: number, before: unknown): readonly Notice[] {
     const now = this.#options.clock.now();
+    const told = this.#alerts.lastTold(before);
+    if (told !== undefined) this.#reportedAlerts.told(uid, told);
     return [this.#denied, this.#alerts].map((notices) => notices.of(uid, generation, before, now));
   }
 
@@ -97,6 +98,7 @@ export class ReplicaReports {
     for (const map of [this.#lastUsed, this.#counts, this.#redirectEvents]) map.delete(uid);
     this.#denied.forget(uid);
     this.#alerts.forget(uid);
+    this.#reportedAlerts.forget(uid);
   }
 
   async #run(): Promise<void> {
@@ -113,9 +115,10 @@ export class ReplicaReports {
     for (const url of this.#cursors.keys()) {
       if (!replicas.some((replica) => replica.url === url)) this.#forgetReplica(url);
     }
-    const acknowledged = [...this.#acknowledge].slice(0, IDS_PER_REQUEST);
+    for (const uid of this.#reportedAlerts.uids()) if (this.#options.clientOf(uid) === undefined) this.forget(uid);
+    const acknowledged = this.#reportedAlerts.due();
     const answers = await Promise.all(replicas.map((replica) => this.#askOne(replica, acknowledged)));
-    if (answers.some((answer) => answer !== undefined)) for (const id of acknowledged) this.#acknowledge.delete(id);
+    if (answers.some((answer) => answer !== undefined)) this.#reportedAlerts.acknowledged(acknowledged);
     for (const [index, { url }] of replicas.entries()) {
       const report = answers[index];
       if (report !== undefined) this.#take(url, report);
@@ -193,28 +196,19 @@ export class ReplicaReports {
     this.#record(client, lastTime, 'RedirectUriMismatch', note);
   }
 
-  #takeAlert({ id, type, clientUid, time: lastTime }: ReplicaReport['alerts'][number]): KubernetesObject | undefined {
-    // More come again with the next report.
-    if (this.#acknowledge.size < ALERTS_REMEMBERED) this.#acknowledge.add(id);
+  #takeAlert(alert: ReplicaReport['alerts'][number]): KubernetesObject | undefined {
+    const { id, type, clientUid, time: lastTime } = alert;
     const kind = ALERTS.get(type);
     const client = this.#options.clientOf(clientUid);
-    if (this.#seenAlerts.has(id) || kind === undefined || client === undefined) return undefined;
-    this.#seenAlerts.add(id);
-    if (this.#seenAlerts.size > ALERTS_REMEMBERED) {
-      for (const oldest of this.#seenAlerts) {
-        this.#seenAlerts.delete(oldest);
-        break;
-      }
+    if (kind === undefined || client === undefined) {
+      this.#reportedAlerts.settle(id);
+      return undefined;
     }
-    const { generation = 1 } = client.metadata;
-    this.#options.record({
-      regarding: client,
-      type: 'Warning',
-      reason: kind.reason,
-      action: 'Revoke',
-      note: kind.sentence,
-    });
-    return this.#alerts.note(clientUid, { reason: kind.reason, count: 1, lastTime }, generation) ? client : undefined;
+    if (!this.#reportedAlerts.take(alert)) return undefined;
+    const { reason, sentence: note } = kind;
+    this.#options.record({ regarding: client, type: 'Warning', reason, action: 'Revoke', note });
+    this.#alerts.note(clientUid, { reason, count: 1, lastTime });
+    return client;
   }
 
   /** An Event, unless another leader saw to it: a replica tells a new one everything from its start. */
@@ -229,6 +223,6 @@ function deniedSentence({ reason, count }: Happening): string {
   return `${count === 1 ? 'A request' : `${count} requests`} of this client ${count === 1 ? 'was' : 'were'} refused with ${slug}.`;
 }
 
-function alertSentence(reason: string): string {
+function alertSentence({ reason }: Happening): string {
   return [...ALERTS.values()].find((kind) => kind.reason === reason)?.sentence ?? '';
 }

@@ -5,6 +5,7 @@ import { createHmac } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { CONTROLLER_SECRET, WEBHOOK_SECRET } from '../../src/admission/secret-parts.ts';
 import { hashPassword } from '../../src/login/local-users.ts';
@@ -13,6 +14,7 @@ import { until } from '../until.ts';
 import { type Received, type Receiver, startReceiver } from '../webhook/receiver.ts';
 import { ClientInstall } from './client-controllers.ts';
 import { type ControllerProcess, startController } from './controllers.ts';
+import { FaultProxy } from './fault-proxy.ts';
 import { sharedCluster } from './shared-cluster.ts';
 import { CALLBACK, type Credentials, codeFor, type Person, redeem, refresh } from './signed-in.ts';
 import { type TokenServerProcess, TokenServers } from './token-servers.ts';
@@ -66,6 +68,20 @@ describeRedis('an install with people', () => {
 
   const [first, second] = [() => servers[0] as TokenServerProcess, () => servers[1] as TokenServerProcess];
 
+  /** A refresh token after which its client got another. */
+  async function replacedToken(client: Credentials): Promise<string> {
+    const { body } = await redeem(first(), client, await codeFor(first(), client.clientId, GRACE));
+    const token = body.refresh_token ?? '';
+    expect((await refresh(first(), client, token)).status).toBe(200);
+    return token;
+  }
+
+  async function reuseEvents(name: string): Promise<readonly Record<string, unknown>[]> {
+    const { items } = (await cluster.call('GET', `/apis/events.k8s.io/v1/namespaces/${team}/events`)).body;
+    const events: { reason: string; regarding: { name: string } }[] = items;
+    return events.filter(({ reason, regarding }) => reason === 'RefreshTokenReuse' && regarding.name === name);
+  }
+
   /** The text of a Secret that the controller made. */
   async function secretText({ name, key }: typeof WEBHOOK_SECRET): Promise<string> {
     return (await clients.secret(install.namespace, name))?.data[key] ?? '';
@@ -93,9 +109,7 @@ describeRedis('an install with people', () => {
 
   it('has a refresh token that came again told to the webhook and, once, to the owner of the client', async () => {
     const client = await webClient('stolen', { refreshTokenReuseGrace: '0s' });
-    const { body } = await redeem(first(), client, await codeFor(first(), client.clientId, GRACE));
-    const stolen = body.refresh_token ?? '';
-    expect((await refresh(first(), client, stolen)).status).toBe(200);
+    const stolen = await replacedToken(client);
     for (const server of servers) expect((await refresh(server, client, stolen)).status).toBe(400);
 
     const { status } = await clients.whenCondition(team, 'stolen', 'Alert', 'RefreshTokenReuse');
@@ -104,11 +118,7 @@ describeRedis('an install with people', () => {
       { status: 'True' },
       { status: 'True' },
     ]);
-    const told = async () => {
-      const path = `/apis/events.k8s.io/v1/namespaces/${team}/events`;
-      const { items } = (await cluster.call('GET', path)).body as { items: Record<string, unknown>[] };
-      return items.filter(({ reason }) => reason === 'RefreshTokenReuse');
-    };
+    const told = () => reuseEvents('stolen');
     await until('an Event tells of it', async () => (await told()).length > 0);
     const regarding = { kind: 'OAuthClient', name: 'stolen', namespace: team, uid: client.uid };
     expect(await told()).toMatchObject([{ type: 'Warning', regarding }]);
@@ -127,5 +137,30 @@ describeRedis('an install with people', () => {
       await until('it is acknowledged', async () => (await waiting()).length === 0, 30_000);
     }
     expect([await told(), receiver.received]).toMatchObject([{ length: 1 }, { length: 1 }]);
+  });
+
+  it('has an alert told by the next leader, where the one before read it and could write nothing of it', async () => {
+    const client = await webClient('unheard', { refreshTokenReuseGrace: '0s' });
+    const stolen = await replacedToken(client);
+    await controller.process.end();
+    const proxy = await FaultProxy.start(cluster.address);
+    try {
+      const isTold = ({ method, path }: { method: string; path: string }) =>
+        method === 'PATCH' && (path.endsWith('/unheard/status') || path.includes('/events/'));
+      proxy.answer(isTold, { status: 500, reason: 'InternalError' });
+      const unable = await startController(install, { replicas: servers, url: proxy.url });
+      await unable.ready();
+      expect((await refresh(second(), client, stolen)).status).toBe(400);
+      await until('it was read', async () => proxy.count(isTold) > 1, 30_000);
+      // Every replica is asked twice more.
+      await sleep(11_000);
+      await unable.process.end();
+    } finally {
+      await proxy.stop();
+    }
+    expect(await reuseEvents('unheard')).toEqual([]);
+    controller = await startController(install, { replicas: servers });
+    await clients.whenCondition(team, 'unheard', 'Alert', 'RefreshTokenReuse');
+    await until('an Event tells of it', async () => (await reuseEvents('unheard')).length > 0);
   });
 });

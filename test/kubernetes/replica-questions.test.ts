@@ -57,11 +57,12 @@ it('a controller learns from a replica what it serves and what its clients met w
     clock: { now: () => Date.parse('2026-03-01T12:00:00Z') },
   });
   await reports.ask();
+  const conditions = reports.notices(UID, 3, undefined).flatMap(({ condition }) => condition ?? []);
+  expect(conditions.map(({ reason }) => reason)).toEqual(['InvalidScope', 'RefreshTokenReuse']);
+  reports.notices(UID, 3, { conditions });
   await reports.ask();
   expect(events).toEqual(['InvalidScope', 'RefreshTokenReuse']);
   expect(reports.lastUsed(UID)).toBe('2026-03-01');
-  const reasons = reports.notices(UID, 3, undefined).map(({ condition }) => condition?.reason);
-  expect(reasons).toEqual(['InvalidScope', 'RefreshTokenReuse']);
   expect(asked).toEqual([{ uids: [UID] }, {}, { after: 'c-1', acknowledged: ['al-1'] }]);
 
   expect(refusing).toEqual([]);

@@ -42,12 +42,23 @@ async function world() {
       onNews: ({ metadata }) => news.push(metadata.uid),
       clock,
     });
-  return { told, questions, clients, news, events, clock, urls, make, reports: make() };
+  const reports = make();
+  /** The ids that are acknowledged with the next question. */
+  const acknowledged = async (by = reports) => {
+    questions.splice(0);
+    await by.ask();
+    return questions[0]?.acknowledged ?? [];
+  };
+  return { told, questions, clients, news, events, clock, urls, make, reports, acknowledged };
 }
 
 const denied = (at: number, { count = 1, reason = 'invalid_scope' } = {}) => [
   { reason, count, lastTime: new Date(at).toISOString() },
 ];
+
+const alertOf = (id: string, time = '2026-03-01T12:00:01Z') => {
+  return { id, type: 'refresh_token.reuse_detected', clientUid: 'a', time };
+};
 
 function conditionsOf(reports: ReplicaReports, uid: string, generation = 1, before?: unknown) {
   return reports.notices(uid, generation, before).flatMap(({ condition }) => condition ?? []);
@@ -188,19 +199,114 @@ describe('the reports of replicas', () => {
     expect([news, conditionsOf(reports, 'a')]).toEqual([[], []]);
   });
 
-  it('make an alert one Event and a condition, and acknowledge it', async () => {
-    const { told, reports, events, questions, clock } = await world();
-    const alert = { id: 'al-1', type: 'refresh_token.reuse_detected', clientUid: 'a', time: '2026-03-01T12:00:01Z' };
-    told[0] = { alerts: [alert] };
-    told[1] = { alerts: [alert, { ...alert, id: 'al-2', clientUid: 'stranger' }] };
+  it('make an alert one Event and a condition, and acknowledge it once status at the API server tells of it', async () => {
+    const { told, reports, events, news, clock, acknowledged } = await world();
+    told[0] = { alerts: [alertOf('al-1')] };
+    told[1] = { alerts: [alertOf('al-1')] };
     clock.at = START + 5000;
     await reports.ask();
-    expect(events).toEqual(['a RefreshTokenReuse']);
-    expect(conditionsOf(reports, 'a')).toMatchObject([{ type: 'Alert', status: 'True', reason: 'RefreshTokenReuse' }]);
-    questions.splice(0);
-    await reports.ask();
-    expect(questions[0]?.acknowledged).toEqual(['al-1', 'al-2']);
+    expect([events, news]).toEqual([['a RefreshTokenReuse'], ['a']]);
+    // What is to be said was never written, or no answer came.
+    const conditions = conditionsOf(reports, 'a');
+    expect(conditions).toMatchObject([{ type: 'Alert', status: 'True', reason: 'RefreshTokenReuse' }]);
+    expect(conditionsOf(reports, 'a', 1, {})).toEqual(conditions);
+    expect(await acknowledged()).toEqual([]);
+    expect(conditionsOf(reports, 'a', 1, { conditions })).toEqual(conditions);
+    expect([await acknowledged(), await acknowledged()]).toEqual([['al-1'], ['al-1']]);
     expect(events).toHaveLength(1);
+  });
+
+  it('tell an alert again to a new leader, where the one before could not write what it read', async () => {
+    const { told, make, events, clock, acknowledged } = await world();
+    told[0] = { alerts: [alertOf('al-1')] };
+    clock.at = START + 5000;
+    const first = make();
+    await first.ask();
+    const conditions = conditionsOf(first, 'a');
+    expect(await acknowledged(first)).toEqual([]);
+    events.splice(0);
+    const next = make();
+    await next.ask();
+    expect([conditionsOf(next, 'a'), events]).toEqual([conditions, ['a RefreshTokenReuse']]);
+    expect(await acknowledged(next)).toEqual([]);
+    conditionsOf(next, 'a', 1, { conditions });
+    expect(await acknowledged(next)).toEqual(['al-1']);
+  });
+
+  it('have an alert acknowledged where status tells of a later one', async () => {
+    const { told, reports, clock, acknowledged } = await world();
+    told[0] = { alerts: [alertOf('al-2', '2026-03-01T12:00:02Z'), alertOf('al-1')] };
+    clock.at = START + 5000;
+    await reports.ask();
+    const conditions = conditionsOf(reports, 'a');
+    expect(conditions[0]?.message).toContain('12:00:02.000Z');
+    told[0] = { alerts: [alertOf('al-3', '2026-03-01T12:00:03Z')] };
+    expect(await acknowledged()).toEqual([]);
+    conditionsOf(reports, 'a', 1, { conditions });
+    expect(await acknowledged()).toEqual(['al-2', 'al-1']);
+  });
+
+  it('have an alert acknowledged whose client is not here, or goes', async () => {
+    const { told, reports, clients, clock, acknowledged } = await world();
+    told[0] = { alerts: [alertOf('al-1'), { ...alertOf('al-2'), clientUid: 'stranger' }] };
+    clock.at = START + 5000;
+    await reports.ask();
+    expect(await acknowledged()).toEqual(['al-2']);
+    clients.delete('a');
+    told[0] = {};
+    expect(await acknowledged()).toContain('al-1');
+  });
+
+  it('keep no more than ten alerts of a client waiting for its status', async () => {
+    const { told, reports, clock, acknowledged } = await world();
+    const ids = Array.from({ length: 12 }, (_, index) => `al-${index}`);
+    told[0] = { alerts: ids.map((id) => alertOf(id)) };
+    clock.at = START + 5000;
+    await reports.ask();
+    expect(await acknowledged()).toEqual(ids.slice(0, 2));
+  });
+
+  it('show an alert whatever becomes of the spec before status tells of it, and drop it with the next spec', async () => {
+    const { told, reports, clock } = await world();
+    told[0] = { alerts: [alertOf('al-1')] };
+    clock.at = START + 5000;
+    await reports.ask();
+    expect(conditionsOf(reports, 'a', 1)).toMatchObject([{ observedGeneration: 1 }]);
+    const conditions = conditionsOf(reports, 'a', 2);
+    expect(conditions).toMatchObject([{ type: 'Alert', observedGeneration: 2 }]);
+    expect(conditionsOf(reports, 'a', 2, { conditions })).toEqual(conditions);
+    expect(conditionsOf(reports, 'a', 3, { conditions })).toEqual([]);
+    expect(conditionsOf(reports, 'a', 3, {})).toEqual([]);
+  });
+
+  it('show an alert that nobody could be told of for days, for a day', async () => {
+    const { told, make, clock } = await world();
+    told[0] = { alerts: [alertOf('al-1')] };
+    clock.at = START + 50 * HOUR;
+    const reports = make();
+    await reports.ask();
+    const [condition] = conditionsOf(reports, 'a');
+    expect(condition).toMatchObject({ type: 'Alert', reason: 'RefreshTokenReuse' });
+    const before = { conditions: [{ ...condition, lastTransitionTime: new Date(clock.at).toISOString() }] };
+    const next = make();
+    clock.at += 23 * HOUR;
+    for (const each of [reports, next]) expect(conditionsOf(each, 'a', 1, before)).toEqual([condition]);
+    clock.at += HOUR;
+    for (const each of [reports, next]) expect(conditionsOf(each, 'a', 1, before)).toEqual([]);
+    for (const each of [reports, next]) expect(conditionsOf(each, 'a', 1, {})).toEqual([]);
+  });
+
+  it('change what is said of alerts at most once a minute', async () => {
+    const { told, reports, clock } = await world();
+    const messages: unknown[] = [];
+    for (const seconds of [1, 30, 61]) {
+      clock.at = START + seconds * 1000;
+      told[0] = { alerts: [alertOf(`al-${seconds}`, new Date(clock.at).toISOString())] };
+      await reports.ask();
+      messages.push(conditionsOf(reports, 'a')[0]?.message);
+    }
+    expect(messages[1]).toBe(messages[0]);
+    expect(messages[2]).not.toBe(messages[0]);
   });
 
   it('tell of a code that came twice by its own name', async () => {
@@ -212,10 +318,6 @@ describe('the reports of replicas', () => {
     expect(events).toEqual(['a AuthorizationCodeReplayed']);
     expect(conditionsOf(reports, 'a')).toMatchObject([{ type: 'Alert', reason: 'AuthorizationCodeReplayed' }]);
   });
-
-  const alertOf = (id: string, time = '2026-03-01T12:00:01Z') => {
-    return { id, type: 'refresh_token.reuse_detected', clientUid: 'a', time };
-  };
 
   it.each<[string, Told]>([
     ['of a day that is a word', { lastUsed: { a: 'today' } }],
@@ -252,7 +354,9 @@ describe('the reports of replicas', () => {
 
   it('have each of many alerts acknowledged once, some hundreds at a time', async () => {
     const { told, reports, questions } = await world();
-    const alerts = (from: number) => Array.from({ length: 1000 }, (_, index) => alertOf(`al-${from + index}`));
+    const clientUid = 'stranger';
+    const alerts = (from: number) =>
+      Array.from({ length: 1000 }, (_, index) => ({ ...alertOf(`al-${from + index}`), clientUid }));
     [told[0], told[1]] = [{ alerts: alerts(0) }, { alerts: alerts(500) }];
     await reports.ask();
     [told[0], told[1]] = [{}, {}];
