@@ -45,27 +45,27 @@ describe('the map of a Cluster', () => {
     });
     open.push(servers);
     // Requests go on meanwhile.
-    const asking = setInterval(() => servers.doubt(), 10);
+    const asking = setInterval(() => servers.doubt(), 50);
     open.push({ close: () => clearInterval(asking) });
     return times;
   }
 
   it('is asked for by replicas that lost the Cluster together when chance says, and never later than after 400 ms', async () => {
-    const REPLICAS = 100;
+    const REPLICAS = 50;
     const replicas = Array.from({ length: REPLICAS }, strandedReplica);
     const start = performance.now();
-    await vi.advanceTimersByTimeAsync(20_000);
+    await vi.advanceTimersByTimeAsync(6000);
     const settled = replicas.map((times) => times.filter((time) => time > start + 1000));
     const inStep = new Map<number, number>();
     for (const time of settled.flat()) inStep.set(Math.floor(time / 10), (inStep.get(Math.floor(time / 10)) ?? 0) + 1);
-    // On average five of them ask in the same ten milliseconds.
-    expect(Math.max(...inStep.values())).toBeLessThan(REPLICAS / 4);
+    // On average it is two or three of them that ask in the same ten milliseconds.
+    expect(Math.max(...inStep.values())).toBeLessThan(REPLICAS / 2);
     for (const times of settled) {
       const waits = times.slice(1).map((time, index) => time - (times[index] ?? 0));
       expect(Math.max(...waits)).toBeLessThanOrEqual(401);
-      expect(Math.max(...waits) - Math.min(...waits)).toBeGreaterThan(200);
+      expect(Math.max(...waits) - Math.min(...waits)).toBeGreaterThan(100);
     }
-    const asked = settled.flat().length / REPLICAS / 19;
+    const asked = settled.flat().length / REPLICAS / 5;
     expect([asked > 4, asked < 6]).toEqual([true, true]);
   });
 

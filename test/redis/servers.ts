@@ -45,8 +45,6 @@ export interface RedisServer {
   pid(): number;
   /** Sends one command on a connection of its own, e.g. `command('CONFIG', 'SET', 'maxmemory', '1')`. */
   command(...words: readonly (string | number)[]): Promise<unknown>;
-  /** Listens to everything that is done; close it. */
-  monitor(): Promise<Redis>;
   /** SIGKILL; `start()` brings it back on the same port, empty unless `persistent`. */
   kill(): Promise<void>;
   start(): Promise<void>;
@@ -327,11 +325,6 @@ class ServerProcess implements RedisServer {
   async command(...[name = '', ...words]: readonly (string | number)[]): Promise<unknown> {
     this.#connection ??= this.#connect();
     return await this.#connection.call(String(name), ...words);
-  }
-
-  async monitor(): Promise<Redis> {
-    this.#connection ??= this.#connect();
-    return await this.#connection.monitor();
   }
 
   async kill(): Promise<void> {
