@@ -10,7 +10,7 @@ import { ApiServer } from './api-server.ts';
 import { ClientInstall } from './client-controllers.ts';
 import { Cluster } from './cluster.ts';
 import { type ControllerProcess, startController } from './controllers.ts';
-import { FaultProxy, type Match } from './fault-proxy.ts';
+import { FaultProxy, listOf, type Match } from './fault-proxy.ts';
 import { ASKS_AGAIN, STARTS, TAKES_OVER } from './limits.ts';
 import { SecretHistory } from './secret-history.ts';
 import { sharedCluster } from './shared-cluster.ts';
@@ -222,6 +222,46 @@ describe('a controller', () => {
     expect((await fetch(`${controller.admin}/livez`)).status).toBe(200);
     expect(await controller.process.end('SIGTERM')).toBe(0);
   });
+
+  it.each<[string, (release: string) => Match]>([
+    ['namespaces', () => listOf('namespaces')],
+    ['what is kept of clients', (release) => (seen) => listOf('secrets')(seen) && seen.path.includes(release)],
+  ])(
+    'that leads writes nothing, and removes nothing, before it has the list of %s',
+    async (_, listHeld) => {
+      const install = await ClientInstall.make(cluster);
+      const team = await cluster.namespace();
+      const { namespace } = install.installation;
+      const before = await startController(install);
+      await install.apply(team, 'kept');
+      const { metadata } = await install.whenReady(team, 'kept');
+      const verifier = `/api/v1/namespaces/${namespace}/secrets/${verifierSecretName(metadata.uid)}`;
+      const kept = (await cluster.call('GET', verifier)).body.metadata;
+      await before.process.end('SIGTERM');
+      await install.apply(team, 'late');
+      const proxy = await FaultProxy.start(cluster.address);
+      try {
+        const isHeld = listHeld(namespace);
+        proxy.stall(isHeld);
+        const controller = await startController(install, { url: proxy.url });
+        await leaderOf([controller]);
+        await until('the rest is listed', async () =>
+          /^503[\s\S]*^watches: [a-z.]+: not listed yet$/m.test(await readiness(controller)),
+        );
+        expect(proxy.count(isHeld)).toBeGreaterThan(0);
+        await sleep(500);
+        const writes = () => proxy.requests.filter(({ method, path }) => method !== 'GET' && !path.includes('/leases'));
+        expect(writes()).toEqual([]);
+        proxy.clear();
+        await install.whenReady(team, 'late');
+        expect((await cluster.call('GET', verifier)).body.metadata.uid).toBe(kept.uid);
+      } finally {
+        await endProcesses();
+        await proxy.stop();
+      }
+    },
+    120_000,
+  );
 
   it('gives a write up that could arrive when another leads', async () => {
     const install = await ClientInstall.make(cluster);
