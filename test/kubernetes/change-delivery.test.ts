@@ -43,7 +43,9 @@ class World {
   }
 
   #take({ type, key, object, before, isAfterGap }: ObjectChange): void {
-    this.told.push(`${type} ${object.metadata.uid}${before === undefined ? '' : ' again'}${isAfterGap ? ' after a gap' : ''}`);
+    this.told.push(
+      `${type} ${object.metadata.uid}${before === undefined ? '' : ' again'}${isAfterGap ? ' after a gap' : ''}`,
+    );
     if (this.fails) throw new Error('no');
     if (type === 'delete') this.known.delete(key);
     else {
