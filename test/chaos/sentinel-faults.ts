@@ -34,12 +34,13 @@ export const SENTINEL_FAULTS: readonly FaultKind<ReplicatedRedis>[] = [
         () => primary.pause(),
         () => sleep(300),
       );
-      const mended = await replaced(redis, primary);
+      await replaced(redis, primary);
       await sleep(random.between(0, 400));
       primary.resume();
       await sleep(random.between(50, 400));
+      // Until it is told, it takes the requests of whoever was connecting to it; they are sent away then.
       await rejoined(redis);
-      return { lostSince, breaksLogins: true, blind, mended };
+      return { lostSince, breaksLogins: true, blind };
     },
   },
   {
@@ -208,9 +209,10 @@ export const SENTINEL_FAULTS: readonly FaultKind<ReplicatedRedis>[] = [
               () => false,
             ),
       );
-      const mended = await replaced(redis, primary);
+      await replaced(redis, primary);
+      // The old primary takes requests until it is told.
       await rejoined(redis);
-      return { lostSince, breaksLogins: true, mended };
+      return { lostSince, breaksLogins: true };
     },
   },
 ];
