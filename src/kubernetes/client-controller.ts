@@ -98,7 +98,7 @@ export class ClientController {
     const shared = { api, clients: this.#clients, verifiers: this.#verifiers, clock };
     const credentials = new ClientCredentials({
       ...{ ...shared, issuer: install.issuer, secrets: sources.secrets, ownedSecrets: this.#ownedSecrets },
-      ...{ isLiving, random, isServed: (...asked) => programmed.isServed(...asked) },
+      ...{ isLiving, random, record, isServed: (...asked) => programmed.isServed(...asked) },
     });
     this.#reconciler = new ClientReconciler({
       ...{ ...shared, view: sources.clients, credentials, programmed, reports: this.#reports, record, random },

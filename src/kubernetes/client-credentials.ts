@@ -7,6 +7,7 @@ import { fieldsOf } from '../admission/manifest.ts';
 import type { ReferencedSecret, References } from '../admission/references.ts';
 import { SECRET_METHODS } from '../oauth/client-auth/index.ts';
 import { type CredentialOutcome, type CredentialSubject, livingOf, ownerOfCredentials } from './credential-subject.ts';
+import type { EventFacts } from './events.ts';
 import { existingCredentials } from './existing-credentials.ts';
 import { FormerSecrets } from './former-secrets.ts';
 import { GeneratedSecrets, type GeneratedSecretsOptions } from './generated-secrets.ts';
@@ -20,6 +21,7 @@ import { SettledCredentials } from './settled-credentials.ts';
 export interface ClientCredentialsOptions extends Omit<GeneratedSecretsOptions, 'settled' | 'formerSecrets'> {
   readonly clients: JudgedClients;
   readonly ownedSecrets: OwnedSecrets;
+  readonly record: (event: EventFacts) => void;
 }
 
 /** How long it is before what the API server refused is tried again. */

@@ -1,11 +1,17 @@
 // The Secrets that a client has beside the one it names now: under the name it had before, or from before it went without a
-// generated secret. Their value moves to the new name, and they are removed unless they are to outlive the client.
+// generated secret. Their value moves to the new name, and they are removed unless they are to outlive the client. Labels
+// alone make no Secret the client's: whoever copies one copies them too, so only what we wrote ourselves is removed.
 
 import { clientSecretName } from '../admission/client-secret-manifest.ts';
+import { fieldsOf } from '../admission/manifest.ts';
+import { quoted } from '../admission/quoted.ts';
 import { SECRET_METHODS } from '../oauth/client-auth/index.ts';
+import { ChangedMeanwhileError } from './changed-meanwhile.ts';
+import { FIELD_MANAGER } from './client.ts';
 import { ownerOf } from './client-secret-object.ts';
 import type { CredentialOwner } from './credential-state.ts';
 import type { CredentialSubject } from './credential-subject.ts';
+import type { EventFacts } from './events.ts';
 import type { LeadersApi } from './leaders-api.ts';
 import type { OwnedSecrets } from './owner-secrets.ts';
 import { type KubernetesObject, SECRETS } from './resources.ts';
@@ -13,12 +19,15 @@ import { type KubernetesObject, SECRETS } from './resources.ts';
 export interface FormerSecretsOptions {
   readonly api: LeadersApi;
   readonly ownedSecrets: OwnedSecrets;
+  readonly record: (event: EventFacts) => void;
 }
 
 export class FormerSecrets {
   readonly #options: FormerSecretsOptions;
   /** The name that this process last wrote, by uid of the client: the watch may not have told of it yet. */
   readonly #written = new Map<string, string>();
+  /** The Secrets of others that were told of, by uid of the client and theirs. */
+  readonly #leftAlone = new Map<string, Set<string>>();
 
   constructor(options: FormerSecretsOptions) {
     this.#options = options;
@@ -32,6 +41,7 @@ export class FormerSecrets {
   /** To be called when a client is gone. */
   forget(uid: string): void {
     this.#written.delete(uid);
+    this.#leftAlone.delete(uid);
   }
 
   /** Whether the client has any Secret. */
@@ -41,27 +51,46 @@ export class FormerSecrets {
 
   /** The Secret under another name than this that the client had before its owner renamed it. */
   async of(owner: CredentialOwner, name: string): Promise<KubernetesObject | undefined> {
-    for (const other of this.#namesOf(owner)) {
-      if (other === name) continue;
-      const found = await this.#options.api.get(SECRETS, { namespace: owner.namespace, name: other });
-      if (found !== undefined && isWrittenFor(found, owner)) return found;
-    }
-    return undefined;
+    const found = await this.#besides(owner, name);
+    // A copy may be old: it serves only where the one that was copied is gone.
+    return found.find(isOurWork) ?? found[0];
   }
 
-  async remove({ owner, manifest: { spec } }: CredentialSubject): Promise<void> {
+  /** @throws ChangedMeanwhileError when one changed while it was to be removed: look again */
+  async remove({ object, owner, manifest: { spec } }: CredentialSubject): Promise<void> {
     if (spec.auth.clientSecret?.deletionPolicy === 'Retain') return;
-    const { api } = this.#options;
     const needsSecret = SECRET_METHODS.includes(spec.auth.method);
     const kept = needsSecret ? clientSecretName(owner.name, spec) : undefined;
-    for (const name of [...this.#namesOf(owner)].filter((each) => each !== kept)) {
-      const at = { namespace: owner.namespace, name };
-      const found = await api.get(SECRETS, at);
-      if (found === undefined || !isWrittenFor(found, owner)) continue;
-      const { uid, resourceVersion } = found.metadata;
-      await api.delete(SECRETS, { ...at, uid, resourceVersion });
+    for (const found of await this.#besides(owner, kept)) {
+      if (!isOurWork(found)) this.#leaveAlone(object, found);
+      else await this.#delete(found);
     }
-    if (!needsSecret) this.forget(owner.uid);
+    if (!needsSecret) this.#written.delete(owner.uid);
+  }
+
+  /** Every Secret of the client's namespace but one that says by its labels that it is the client's. */
+  async #besides(owner: CredentialOwner, kept: string | undefined): Promise<readonly KubernetesObject[]> {
+    const found: KubernetesObject[] = [];
+    for (const name of this.#namesOf(owner)) {
+      if (name === kept) continue;
+      const secret = await this.#options.api.get(SECRETS, { namespace: owner.namespace, name });
+      if (secret !== undefined && isLabelledFor(secret, owner)) found.push(secret);
+    }
+    return found;
+  }
+
+  async #delete({ metadata: { namespace = '', name, uid, resourceVersion } }: KubernetesObject): Promise<void> {
+    const outcome = await this.#options.api.delete(SECRETS, { namespace, name, uid, resourceVersion });
+    if (outcome === 'changed') throw new ChangedMeanwhileError(`Secret ${namespace}/${name}`);
+  }
+
+  /** Says so once. */
+  #leaveAlone(regarding: KubernetesObject, { metadata: { name, uid } }: KubernetesObject): void {
+    const told = this.#leftAlone.get(regarding.metadata.uid) ?? new Set();
+    if (told.has(uid)) return;
+    this.#leftAlone.set(regarding.metadata.uid, told.add(uid));
+    const note = `The Secret ${quoted(name)} has the labels of this client, but what is in it was not written by grantry: it is left alone, and does not follow the client.`;
+    this.#options.record({ regarding, type: 'Warning', reason: 'SecretLeftAlone', action: 'Remove', note });
   }
 
   #namesOf(owner: CredentialOwner): ReadonlySet<string> {
@@ -70,8 +99,15 @@ export class FormerSecrets {
   }
 }
 
-/** Whether a Secret says by name and uid that it is this client's: what only one that we wrote does unless somebody lies. */
-function isWrittenFor({ metadata }: KubernetesObject, { name, uid }: CredentialOwner): boolean {
+/** Whether a Secret says by name and uid that it is this client's. */
+function isLabelledFor({ metadata }: KubernetesObject, { name, uid }: CredentialOwner): boolean {
   const owner = ownerOf(metadata);
   return owner?.name === name && owner.uid === uid;
+}
+
+/** Whether the API server names us as who wrote something of its data. */
+function isOurWork({ metadata }: KubernetesObject): boolean {
+  const { managedFields } = fieldsOf(metadata);
+  const entries = (Array.isArray(managedFields) ? managedFields : []).map(fieldsOf);
+  return entries.some(({ manager, fieldsV1 }) => manager === FIELD_MANAGER && 'f:data' in fieldsOf(fieldsV1));
 }

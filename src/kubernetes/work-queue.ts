@@ -2,6 +2,7 @@
 // turn it is among many, waiting-keys.ts knows.
 
 import type { Logger } from 'pino';
+import { ChangedMeanwhileError } from './changed-meanwhile.ts';
 import { KubernetesError } from './client.ts';
 import { WaitingKeys } from './waiting-keys.ts';
 
@@ -139,5 +140,6 @@ export class WorkQueue {
 
 /** `AlreadyExists` is one too. */
 function isConflict(error: unknown): boolean {
+  if (error instanceof ChangedMeanwhileError) return true;
   return error instanceof KubernetesError && (error.status === 409 || error.reason === 'Conflict');
 }
