@@ -122,8 +122,6 @@ describe('the rights that grantry is installed with', () => {
       'clientpolicies/status.grantry.dev': 'patch',
       'namespaces.': may(READ),
       'secrets.': may(`${READ} create patch delete`),
-      'configmaps.': may(READ),
-      'serviceaccounts.': may(READ),
       'events.events.k8s.io': may('create patch'),
     };
 
