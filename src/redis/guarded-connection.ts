@@ -5,6 +5,7 @@ import { StoreUnavailableError } from '../oauth/error.ts';
 import type { ManagedConnection, RedisConnection } from './connection.ts';
 import type { RedisKeys } from './keys.ts';
 import type { PlainRead, Script } from './script.ts';
+import { UnansweredError } from './unanswered.ts';
 
 export interface GuardedConnectionParts {
   readonly connection: ManagedConnection;
@@ -60,6 +61,7 @@ export class GuardedConnection implements RedisConnection {
   /** The first key will do: others are in its shard, or on its server and looked at with it. */
   #refused({ name }: Script | PlainRead, [first = '']: readonly string[]): Promise<never> | undefined {
     if (this.#isOpen(this.#keys.shardOfKey(first))) return undefined;
-    return Promise.reject(new StoreUnavailableError(name, undefined, { reason: 'not_joined' }));
+    const cause = new UnansweredError('not_joined');
+    return Promise.reject(new StoreUnavailableError(name, cause, { reason: cause.reason }));
   }
 }

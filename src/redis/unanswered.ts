@@ -18,7 +18,8 @@ export type UnavailableReason =
   | 'cluster_down'
   | 'moving'
   | 'access_denied'
-  | 'late';
+  | 'late'
+  | 'not_joined';
 
 /** A request that was not sent, or whose answer did not come. */
 export class UnansweredError extends Error {
