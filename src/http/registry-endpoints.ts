@@ -58,7 +58,15 @@ export interface Denial {
    * no status write.
    */
   readonly reason: DenialReason;
-  /** Since this replica started or, if later, since a pause of a day without any. Never falls otherwise. */
+  /**
+   * `metadata.generation` of the client that was refused. Absent from a replica that cannot say, such as one of a version
+   * before this member: then it is no news of the client as it is.
+   */
+  readonly generation?: number;
+  /**
+   * Since this replica started or, if later, since the client's generation changed or a pause of a day without any. Never
+   * falls otherwise.
+   */
   readonly count: number;
   /** RFC 3339. */
   readonly lastTime: string;

@@ -71,8 +71,9 @@ export class ClientNotices {
    */
   note(uid: string, happening: Happening, generation?: number): boolean {
     const known = this.#known.get(uid);
-    if (known !== undefined && known.lastTime >= happening.lastTime) return false;
-    this.#known.set(uid, { ...happening, generation });
+    const noticed = { ...happening, generation };
+    if (known !== undefined && !isLater(noticed, known)) return false;
+    this.#known.set(uid, noticed);
     return true;
   }
 
@@ -147,6 +148,13 @@ export class ClientNotices {
   #fadesAt(lastTime: number, toldAt: number): number {
     return (this.#options.dayBegins === 'told' ? Math.max(lastTime, toldAt) : lastTime) + FADES_MILLISECONDS;
   }
+}
+
+/** The clocks of replicas differ; generations do not. */
+function isLater(one: Known, other: Known): boolean {
+  const isComparable = one.generation !== undefined && other.generation !== undefined;
+  if (isComparable && one.generation !== other.generation) return one.generation > other.generation;
+  return one.lastTime > other.lastTime;
 }
 
 function countsFor({ generation, lastTime }: Known, present: number, now: number): boolean {

@@ -16,11 +16,13 @@ export function replicaReportSchema(now: number) {
     .datetime({ offset: true })
     .refine(hasCome)
     .transform((text) => Date.parse(text));
+  // A replica of a version before this one says no generation.
+  const denial = z.object({ reason: z.string(), generation: z.int().optional(), count: z.int(), lastTime: time });
   const id = z.string().regex(ALERT_ID);
   return z.object({
     cursor: z.string(),
     lastUsed: z.record(z.string(), day),
-    denied: z.record(z.string(), z.array(z.object({ reason: z.string(), count: z.int(), lastTime: time }))),
+    denied: z.record(z.string(), z.array(denial)),
     alerts: z.array(z.object({ id, type: z.string(), clientUid: z.string(), time })).max(ALERTS_PER_REPORT),
   });
 }

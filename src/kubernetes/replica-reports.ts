@@ -161,13 +161,14 @@ export class ReplicaReports {
 
   /** @returns whether status has to say something else */
   #takeDenials(client: KubernetesObject, replica: string, denials: readonly Denial[]): boolean {
-    const { uid, generation = 1 } = client.metadata;
+    const { uid, generation: present = 1 } = client.metadata;
     let isNews = false;
     for (const denial of denials) {
-      const { reason, lastTime } = denial;
+      const { reason, generation, lastTime } = denial;
       const word = DENIED.get(reason);
       if (reason === REDIRECT_MISMATCH) this.#redirectMismatch(client, lastTime);
-      if (word === undefined) continue;
+      // Of a generation before, or one that is not known, it may be mended. What is ahead of the watch counts once that is there.
+      if (word === undefined || generation === undefined || generation < present) continue;
       const count = this.#countOfAll(uid, replica, denial);
       if (!this.#denied.note(uid, { reason: word, count, lastTime }, generation)) continue;
       isNews = true;
@@ -183,8 +184,10 @@ export class ReplicaReports {
     const ofReplica = counts.get(replica) ?? new Map<string, Denial>();
     counts.set(replica, ofReplica.set(denial.reason, denial));
     const all = [...counts.values()].flatMap((byReason) => byReason.get(denial.reason) ?? []);
-    // A day after the last of it a replica begins anew, and does not say so.
-    const counted = all.filter(({ lastTime }) => denial.lastTime - lastTime <= DAY);
+    // A day after the last of it, or with another generation, a replica begins anew.
+    const counted = all.filter(
+      ({ generation, lastTime }) => generation === denial.generation && denial.lastTime - lastTime <= DAY,
+    );
     return counted.reduce((sum, { count }) => sum + count, 0);
   }
 

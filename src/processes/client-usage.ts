@@ -15,6 +15,8 @@ const MOST_AT_ONCE = 5000;
 const DENIALS: readonly string[] = ['unauthorized_client', 'invalid_scope'] satisfies DenialReason[];
 
 interface Refusals {
+  /** Of the client that was refused: with another one its owner may have mended it. */
+  readonly generation: number | undefined;
   count: number;
   lastTime: number;
   change: number;
@@ -22,6 +24,8 @@ interface Refusals {
 
 export interface ClientUsageOptions {
   readonly registry: RegistryRef;
+  /** Which generation of a client the registry holds. */
+  readonly generationOf: (uid: string) => number | undefined;
   readonly clock: Clock;
   /** Tells this process from the one before it. */
   readonly instance: string;
@@ -64,8 +68,9 @@ export class ClientUsage {
     const lastUsed: Record<string, string> = {};
     for (const { uid, day } of used.first) lastUsed[uid] = new Date(day * DAY).toISOString().slice(0, 10);
     const denied: Record<string, Denial[]> = {};
-    for (const { uid, reason, count, lastTime } of refused.first) {
-      denied[uid] = [...(denied[uid] ?? []), { reason, count, lastTime: new Date(lastTime).toISOString() }];
+    for (const { uid, reason, count, lastTime, generation } of refused.first) {
+      const denial = { reason, count, lastTime: new Date(lastTime).toISOString() };
+      denied[uid] = [...(denied[uid] ?? []), { ...denial, ...(generation !== undefined && { generation }) }];
     }
     // Of one kind something may be told again: nothing of the other may be passed over.
     const cursor = Math.min(used.end ?? this.#changes, refused.end ?? this.#changes);
@@ -102,10 +107,11 @@ export class ClientUsage {
     const now = this.#options.clock.now();
     const byReason = this.#refusals.get(uid) ?? new Map<DenialReason, Refusals>();
     this.#refusals.set(uid, byReason);
+    const generation = this.#options.generationOf(uid);
     const before = byReason.get(reason);
-    const count = before === undefined || now - before.lastTime > DAY ? 0 : before.count;
+    const goesOn = before !== undefined && before.generation === generation && now - before.lastTime <= DAY;
     this.#changes += 1;
-    byReason.set(reason, { count: count + 1, lastTime: now, change: this.#changes });
+    byReason.set(reason, { generation, count: (goesOn ? before.count : 0) + 1, lastTime: now, change: this.#changes });
   }
 
   /** Clients that are gone, and refusals of which nothing is left to say. */

@@ -100,7 +100,10 @@ class ServerProcess {
       servedState: (uid: string) => sync.servedState(uid),
       textOf: (secret: SingleSecret) => sync.textOf(secret),
     };
-    this.#usage = new ClientUsage({ registry, clock, instance: randomId(random, 9) });
+    this.#usage = new ClientUsage({
+      ...{ registry, clock, instance: randomId(random, 9) },
+      generationOf: (uid) => sync.servedState(uid)?.generation,
+    });
     this.#pepper = new PepperSource({
       ...{ file: settings.pepperFile, namespace: settings.namespace },
       secretText: () => sync.textOf(PEPPER_SECRET),

@@ -564,7 +564,7 @@ describe('what replicas tell of a client', () => {
     await sleep(6000);
     expect((await own.client(team, 'used')).status.lastUsedTime).toBeUndefined();
     const lastTime = new Date(own.clock.now()).toISOString();
-    report.denied = { [metadata.uid]: [{ reason: 'unauthorized_client', count: 1, lastTime }] };
+    report.denied = { [metadata.uid]: [{ reason: 'unauthorized_client', generation: 1, count: 1, lastTime }] };
     const { status } = await own.whenCondition(team, 'used', 'Denied', 'UnauthorizedClient');
     expect(status.lastUsedTime).toBe(`${today}T00:00:00Z`);
     expect(status.conditions).toContainEqual(expect.objectContaining({ type: 'Ready', status: 'True' }));

@@ -306,8 +306,12 @@ describe('three token servers', () => {
     });
     expect(await ask('/registry/report', {})).toMatchObject({
       lastUsed: { [client.uid]: new Date().toISOString().slice(0, 10) },
-      denied: { [client.uid]: [{ reason: 'invalid_scope', count: 1 }] },
+      denied: { [client.uid]: [{ reason: 'invalid_scope', generation: 1, count: 1 }] },
       alerts: [],
+    });
+    await server.token(client, { scope: 'nobody/gave-it' });
+    expect(await ask('/registry/report', {})).toMatchObject({
+      denied: { [client.uid]: [{ reason: 'invalid_scope', generation: 2, count: 1 }] },
     });
   });
 });

@@ -10,15 +10,16 @@ const MACHINE = { clientId: 'team.machine', uid: 'u-machine', secret: SECRET, gr
 
 async function start(clients: readonly TestClient[] = [MACHINE, { clientId: 'team.app', uid: 'u-app' }]) {
   let usage: ClientUsage | undefined;
+  const spec = { generation: 1 };
   const grantry = await startGrantry({
     clients,
     usage: (registry, clock) => {
-      usage = new ClientUsage({ registry, clock, instance: 'one' });
+      usage = new ClientUsage({ registry, clock, instance: 'one', generationOf: () => spec.generation });
       return usage;
     },
   });
   if (usage === undefined) throw new Error('no usage was asked for');
-  return { grantry, usage };
+  return { grantry, usage, spec };
 }
 
 function ask(grantry: Grantry, form: Record<string, string> = {}, secret = SECRET) {
@@ -49,8 +50,8 @@ describe('what a replica tells of its clients', () => {
     const lastTime = '2026-01-01T12:00:00.000Z';
     expect(usage.since(undefined).denied).toEqual({
       'u-machine': [
-        { reason: 'invalid_scope', count: 2, lastTime },
-        { reason: 'unauthorized_client', count: 1, lastTime },
+        { reason: 'invalid_scope', generation: 1, count: 2, lastTime },
+        { reason: 'unauthorized_client', generation: 1, count: 1, lastTime },
       ],
     });
   });
@@ -82,6 +83,16 @@ describe('what a replica tells of its clients', () => {
     expect(usage.since(undefined).denied).toEqual({});
     await ask(grantry, { scope: 'admin' });
     expect(usage.since(undefined).denied).toMatchObject({ 'u-machine': [{ count: 1 }] });
+  });
+
+  it('names the generation that was refused, and counts anew with another one', async () => {
+    const { grantry, usage, spec } = await start();
+    await ask(grantry, { scope: 'admin' });
+    await ask(grantry, { scope: 'admin' });
+    spec.generation = 2;
+    expect(usage.since(undefined).denied).toMatchObject({ 'u-machine': [{ generation: 1, count: 2 }] });
+    await ask(grantry, { scope: 'admin' });
+    expect(usage.since(undefined).denied).toMatchObject({ 'u-machine': [{ generation: 2, count: 1 }] });
   });
 
   it('is no more at once than a controller reads, and in the end all of it', async () => {

@@ -23,7 +23,7 @@ it('a controller learns from a replica what it serves and what its clients met w
       },
       report: async (question) => {
         asked.push(question);
-        const denied = { [UID]: [{ reason: 'invalid_scope', count: 2, lastTime: NOW } as const] };
+        const denied = { [UID]: [{ reason: 'invalid_scope', generation: 3, count: 2, lastTime: NOW } as const] };
         const type = 'refresh_token.reuse_detected' as const;
         const shared = { id: 'al-1', clientUid: UID, clientId: 'shop.web', action: 'grant_revoked' as const };
         return { cursor: 'c-1', lastUsed: { [UID]: '2026-03-01' }, denied, alerts: [{ ...shared, type, time: NOW }] };

@@ -14,7 +14,7 @@ function clientObject(uid: string, generation = 1): KubernetesObject {
 
 interface Told {
   lastUsed?: object;
-  denied?: Record<string, { reason: string; count: number; lastTime: string }[]>;
+  denied?: Record<string, { reason: string; generation?: number; count: number; lastTime: string }[]>;
   alerts?: { id: string; type: string; clientUid: string; time: string }[];
 }
 
@@ -52,8 +52,8 @@ async function world() {
   return { told, questions, clients, news, events, clock, urls, make, reports, acknowledged };
 }
 
-const denied = (at: number, { count = 1, reason = 'invalid_scope' } = {}) => [
-  { reason, count, lastTime: new Date(at).toISOString() },
+const denied = (at: number, { count = 1, reason = 'invalid_scope', generation = 1 } = {}) => [
+  { reason, generation, count, lastTime: new Date(at).toISOString() },
 ];
 
 const alertOf = (id: string, time = '2026-03-01T12:00:01Z') => {
@@ -165,6 +165,53 @@ describe('the reports of replicas', () => {
     await reports.ask();
     expect(conditionsOf(reports, 'a', 1)).toHaveLength(1);
     expect(conditionsOf(reports, 'a', 2)).toEqual([]);
+  });
+
+  it.each([
+    ['a leader that hears of it too late', { isHeardBefore: false, isNew: false }],
+    ['a leader that told of it', { isHeardBefore: true, isNew: false }],
+    ['a new leader', { isHeardBefore: true, isNew: true }],
+  ])('are no news from %s once the spec has changed', async (_, { isHeardBefore, isNew }) => {
+    const { told, reports, make, clients, news, events, clock } = await world();
+    told[0] = { denied: { a: denied(START + 1000, { count: 3 }) } };
+    if (isHeardBefore) await reports.ask();
+    expect(conditionsOf(reports, 'a')).toHaveLength(isHeardBefore ? 1 : 0);
+    [news.length, events.length] = [0, 0];
+    clients.set('a', clientObject('a', 2));
+    clock.at = START + HOUR;
+    const next = isNew ? make() : reports;
+    await next.ask();
+    expect([conditionsOf(next, 'a', 2), news, events]).toEqual([[], [], []]);
+    // It was not mended; and what was counted before is not counted on.
+    told[1] = { denied: { a: denied(clock.at, { count: 2, generation: 2 }) } };
+    await next.ask();
+    const [condition] = conditionsOf(next, 'a', 2);
+    expect(condition).toMatchObject({ type: 'Denied', observedGeneration: 2 });
+    expect(condition?.message).toContain('2 requests');
+  });
+
+  it('tell of a generation that is not known yet once it is, whatever the clocks of replicas say', async () => {
+    const { told, reports, clients, clock } = await world();
+    clock.at = START + 5000;
+    told[0] = { denied: { a: denied(START + 2000, { generation: 1 }) } };
+    await reports.ask();
+    told[0] = { denied: { a: denied(START + 1000, { generation: 2 }) } };
+    told[1] = { denied: { a: denied(START + 3000, { generation: 1 }) } };
+    await reports.ask();
+    clients.set('a', clientObject('a', 2));
+    expect(conditionsOf(reports, 'a', 2)).toMatchObject([{ type: 'Denied', observedGeneration: 2 }]);
+  });
+
+  it('say no denial of a replica whose version names no generation, and everything else', async () => {
+    const { told, reports, events } = await world();
+    const mismatch = { reason: 'redirect_uri_mismatch', count: 1, lastTime: new Date(START + 1000).toISOString() };
+    told[0] = {
+      ...{ lastUsed: { a: '2026-03-01' }, alerts: [alertOf('al-1')] },
+      denied: { a: [{ reason: 'invalid_scope', count: 1, lastTime: new Date(START + 1000).toISOString() }, mismatch] },
+    };
+    await reports.ask();
+    expect([reports.lastUsed('a'), events]).toEqual(['2026-03-01', ['a RedirectUriMismatch', 'a RefreshTokenReuse']]);
+    expect(conditionsOf(reports, 'a')).toMatchObject([{ type: 'Alert' }]);
   });
 
   it('leave what another leader said until it fades', async () => {
