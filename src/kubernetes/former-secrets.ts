@@ -2,7 +2,7 @@
 // generated secret. Their value moves to the new name, and they are removed unless they are to outlive the client. Labels
 // alone make no Secret the client's: whoever copies one copies them too, so only what we wrote ourselves is removed.
 
-import { clientSecretName } from '../admission/client-secret-manifest.ts';
+import { clientSecretName, hasGeneratedSecret } from '../admission/client-secret-manifest.ts';
 import { fieldsOf } from '../admission/manifest.ts';
 import { quoted } from '../admission/quoted.ts';
 import { SECRET_METHODS } from '../oauth/client-auth/index.ts';
@@ -63,7 +63,8 @@ export class FormerSecrets {
     const kept = needsSecret ? clientSecretName(owner.name, spec) : undefined;
     for (const found of await this.#besides(owner, kept)) {
       if (!isOurWork(found)) this.#leaveAlone(object, found);
-      else await this.#delete(found);
+      // A client that generates no secret has no policy for one any more: the Secret alone tells.
+      else if (hasGeneratedSecret(spec) || goesWith(found, owner)) await this.#delete(found);
     }
     if (!needsSecret) this.#written.delete(owner.uid);
   }
@@ -110,4 +111,9 @@ function isOurWork({ metadata }: KubernetesObject): boolean {
   const { managedFields } = fieldsOf(metadata);
   const entries = (Array.isArray(managedFields) ? managedFields : []).map(fieldsOf);
   return entries.some(({ manager, fieldsV1 }) => manager === FIELD_MANAGER && 'f:data' in fieldsOf(fieldsV1));
+}
+
+/** Whether it was to be removed with the client. */
+function goesWith({ metadata: { ownerReferences = [] } }: KubernetesObject, owner: CredentialOwner): boolean {
+  return ownerReferences.some(({ uid }) => uid === owner.uid);
 }

@@ -85,6 +85,31 @@ describe('a Secret that somebody else made and that has the labels of a client',
   });
 });
 
+describe('a client that goes without a secret', () => {
+  const person = { grantTypes: ['authorization_code'], redirectUris: ['https://app.example/back'] };
+
+  it.each([
+    ['loses its verifier and its Secret', 'public', {}, true],
+    [
+      'loses its verifier, and keeps the Secret that is to outlive it',
+      'public-kept',
+      { deletionPolicy: 'Retain' },
+      false,
+    ],
+  ])('%s', async (_, name, clientSecret, goes) => {
+    await install.start();
+    await install.apply(team, name, { ...person, auth: { clientSecret } });
+    const { uid } = (await install.whenReady(team, name)).metadata;
+    const before = await install.secret(team, `${name}-oauth`);
+    expect(await install.verifiers(uid)).toBeDefined();
+    await install.apply(team, name, { ...person, auth: { method: 'none' } });
+    await install.whenReady(team, name);
+    const verifier = `/api/v1/namespaces/${install.installation.namespace}/secrets/grantry-client-${uid}`;
+    expect((await cluster.call('GET', verifier)).status).toBe(404);
+    expect((await install.secret(team, `${name}-oauth`))?.data).toEqual(goes ? undefined : before?.data);
+  });
+});
+
 describe('the former name of a Secret', () => {
   it("may be another client's by the time at which it would be removed: what is there stays", async () => {
     let taken: Awaited<ReturnType<ClientInstall['secret']>>;
