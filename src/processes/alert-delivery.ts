@@ -158,6 +158,7 @@ export class AlertDelivery {
     this.#options.reports?.note(alert);
     const bring = this.#written().then(() => {
       this.#unwritten.delete(bring);
+      this.#options.outbox.rememberTold(alert);
       this.#bring(alert);
     });
     this.#unwritten.add(bring);
@@ -194,12 +195,13 @@ export class AlertDelivery {
   }
 
   async #deliver(alert: Alert, isTold: boolean): Promise<void> {
-    const { turns, webhook, audit } = this.#options;
+    const { outbox, turns, webhook, audit } = this.#options;
     const turn = await turns.take(alert.id, { lease: this.#pace.lease, isTold });
     if (turn === undefined) return;
     if (!turn.isTold) {
       audit.record(eventOf(alert));
       await this.#written();
+      outbox.rememberTold(alert);
     }
     if (webhook === undefined) return await turns.settle(alert.id, 'delivery');
     // Only now: of a replica that ended before its line was written nobody has heard.

@@ -28,7 +28,7 @@ const KEPT = 7 * 24 * 3_600_000;
  * Lua over KEYS outbox, turns and ARGV offset, alert id: the entry `<due>:<tries>:<told>:<bits of the sinks that have it>`,
  * the last of which an earlier version left out. One that cannot be read is none.
  */
-const TURN = `${CLOCK}
+export const TURN = `${CLOCK}
 local is_waiting = redis.call('HEXISTS', KEYS[1], ARGV[2]) == 1
 local due, tries, told, sinks = string.match(redis.call('HGET', KEYS[2], ARGV[2]) or '', '^(%d+):(%d+):([01]):?([0-3]?)$')
 due, tries, told, sinks = tonumber(due or 0), tonumber(tries or 0), told or '0', tonumber(sinks) or 0

@@ -1,6 +1,7 @@
 // The Lua of grants: the state tables of `oauth/grant-store.ts`, one script per action. `memory/grants.ts` is the same in
 // TypeScript; the call and the answers are in `grants.ts`.
 
+import { TURN } from './alert-turns.ts';
 import { EFFECTS, HISTORY, KILL_SWITCHES, LETTERS, NARROW, RECORD } from './grant-record.ts';
 import type { Script } from './script.ts';
 import { CLOCK } from './script-clock.ts';
@@ -173,20 +174,27 @@ redis.call('HDEL', KEYS[1], 'q' .. ARGV[2])
 };
 
 /**
- * KEYS grant, outbox; ARGV offset, an alert. Does again what raised it, where a fail-over has lost that. A grant that
- * remembers the alert has lost nothing: it waits in the outbox, or is delivered.
+ * KEYS outbox, turns, grant; ARGV offset, alert id, the alert, `1` when it is told. Does again what raised it, where a fail-over
+ * has lost that, and says so where its line is written. A grant that remembers the alert has lost nothing of the rest: it
+ * waits in the outbox, or is delivered.
  */
 export const RAISE_AGAIN: Script = {
   name: 'grantRaiseAgain',
-  keys: 2,
-  lua: `${LETTERS}
-if redis.call('EXISTS', KEYS[1]) == 0 then return end
-local alert = cjson.decode(ARGV[2])
-if alert.action == 'grant_revoked' then redis.call('HSET', KEYS[1], 'z', 1) end
-local raised, letter = redis.call('HGET', KEYS[1], 'e') or '', LETTERS[alert.type]
-if string.find(raised, letter, 1, true) then return end
-redis.call('HSETNX', KEYS[2], alert.id, ARGV[2])
-redis.call('HSET', KEYS[1], 'e', raised .. letter)
+  keys: 3,
+  lua: `${TURN}${LETTERS}
+if redis.call('EXISTS', KEYS[3]) == 0 then return end
+local alert = cjson.decode(ARGV[3])
+if alert.action == 'grant_revoked' then redis.call('HSET', KEYS[3], 'z', 1) end
+local raised, letter = redis.call('HGET', KEYS[3], 'e') or '', LETTERS[alert.type]
+if not string.find(raised, letter, 1, true) then
+  redis.call('HSETNX', KEYS[1], ARGV[2], ARGV[3])
+  redis.call('HSET', KEYS[3], 'e', raised .. letter)
+  is_waiting = true
+end
+if is_waiting and ARGV[4] == '1' then
+  told = '1'
+  keep()
+end
 `,
 };
 

@@ -202,8 +202,10 @@ export class RedisGrants implements GrantStore {
   // What raised it and its entry in the outbox have the same fate in a fail-over.
   #rememberAlert(grantId: string, answer: RedeemAnswer | RotateAnswer): void {
     if (!('alert' in answer) || answer.alert === undefined) return;
-    const keys = [this.#keys.grant(grantId), this.#keys.outbox(shardOf(grantId))];
-    this.#connection.remember(RAISE_AGAIN, keys, [JSON.stringify(answer.alert)]);
+    const { alert } = answer;
+    const shard = shardOf(grantId);
+    const keys = [this.#keys.outbox(shard), this.#keys.alertTurns(shard), this.#keys.grant(grantId)];
+    this.#connection.remember(RAISE_AGAIN, keys, [alert.id, JSON.stringify(alert), 0]);
   }
 
   /** @param watermarks what the script looks at */

@@ -1,7 +1,7 @@
 // A server that comes back as it was a moment ago, like a replica that takes over and is behind: what a replica of grantry did
 // meanwhile and remembers is done again.
 
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Alert } from '../../src/oauth/audit.ts';
 import type { RedeemAnswer, RotateAnswer } from '../../src/oauth/grant-store.ts';
 import type { Session } from '../../src/oauth/login-stores.ts';
@@ -12,10 +12,15 @@ import { RedisKeys } from '../../src/redis/keys.ts';
 import { Outbox } from '../../src/redis/outbox.ts';
 import { redisStores } from '../../src/redis/stores.ts';
 import { redeemed, redeemRequest, rotatedTo, rotateRequest, uniqueId } from '../contracts/sample-grants.ts';
+import { until } from '../until.ts';
 import { connectTo } from './connect.ts';
+import { DeliveringReplica } from './delivering-replica.ts';
 import { describeRedis, type RedisServer, startRedis } from './servers.ts';
 
 const keys = new RedisKeys('grantry:');
+
+/** Of replicas that sweep when a test tells them to, and take what is there. */
+const PACE = { sweep: 3_600_000, written: 10, leftBehind: 0, lease: 2000, backOff: 20, longestBackOff: 40, tries: 4 };
 
 describeRedis('what a fail-over has lost', () => {
   let server: RedisServer;
@@ -77,6 +82,76 @@ describeRedis('what a fail-over has lost', () => {
       }
     },
   );
+
+  describe('an alert that a fail-over raises again', () => {
+    const ended: (() => Promise<void>)[] = [];
+    afterEach(async () => {
+      for (const end of ended.splice(0).reverse()) await end();
+    });
+
+    /** A replica that sweeps when it is told to, on a connection of its own unless it is the one that raises. */
+    async function aReplica(over?: ManagedConnection) {
+      const own = over ?? (await connectTo(server));
+      if (over === undefined) ended.push(() => own.close());
+      const onReconnect = (listener: () => void) => void own.onReconnect(listener);
+      const replica = new DeliveringReplica({ connection: own, keys, onReconnect, webhookUrl: undefined, pace: PACE });
+      ended.push(() => replica.delivery.stop());
+      return { replica: replica.start(), connection: own };
+    }
+
+    async function raised({ misuse }: Misuse): Promise<Alert> {
+      const answer = await misuse();
+      if (!('alert' in answer) || answer.alert === undefined) throw new Error('nothing was raised');
+      return answer.alert;
+    }
+
+    const delivered = ({ grantId }: Alert) =>
+      until('it is delivered', async () => (await waiting(grantId)).length === 0);
+
+    /** How often it is in these audit streams. */
+    const told = ({ id }: Alert, ...replicas: readonly DeliveringReplica[]) =>
+      replicas.flatMap(({ lines }) => lines).filter(({ alert }) => (alert as Alert | undefined)?.id === id).length;
+
+    /** Raises it again, and has another replica sweep. */
+    async function swept(alert: Alert): Promise<DeliveringReplica> {
+      await connection.reassert('all');
+      expect(await waiting(alert.grantId)).toEqual([alert]);
+      const { replica } = await aReplica();
+      await replica.delivery.sweep();
+      await delivered(alert);
+      return replica;
+    }
+
+    it('is one line of all audit streams, though another replica delivers it', async () => {
+      const { replica } = await aReplica(connection);
+      const reuse = await MISUSES['a refresh token used twice']();
+      const alert = await losing(async () => {
+        const own = await raised(reuse);
+        replica.raise(own);
+        await delivered(own);
+        return own;
+      });
+      expect(told(alert, replica, await swept(alert))).toBe(1);
+    });
+
+    it('is told by another replica where the one that raised it has not', async () => {
+      const reuse = await MISUSES['a refresh token used twice']();
+      const alert = await losing(() => raised(reuse));
+      expect(told(alert, await swept(alert))).toBe(1);
+    });
+
+    it('is one line, too, where the replica that told it had found it in the outbox', async () => {
+      const { replica, connection: own } = await aReplica();
+      const alert = await raised(await MISUSES['a refresh token used twice']());
+      await losing(async () => {
+        await replica.delivery.sweep();
+        await delivered(alert);
+      });
+      await own.ready(5000);
+      await own.reassert('all');
+      expect(told(alert, replica, await swept(alert))).toBe(1);
+    });
+  });
 
   it('is not told again where nothing was lost and the alert is delivered', async () => {
     const { grantId, misuse } = await MISUSES['a refresh token used twice']();
