@@ -147,11 +147,20 @@ export const SENTINEL_FAULTS: readonly FaultKind<ReplicatedRedis>[] = [
   {
     name: 'a replica of Redis is stopped for a while',
     async strike(redis, random) {
-      const primary = await redis.primary();
-      const others = redis.servers.filter((server) => server !== primary);
-      const stopped = random.happens(0.5) ? others : [random.pick(others)];
+      const stopped = random.pick(await replicasOf(redis));
+      stopped.pause();
+      await sleep(random.between(100, 900));
+      stopped.resume();
+      return {};
+    },
+  },
+  {
+    name: 'all replicas of Redis are stopped for a while',
+    async strike(redis, random) {
+      const stopped = await replicasOf(redis);
       for (const server of stopped) server.pause();
-      await sleep(random.between(100, 450));
+      // Long enough for nobody to acknowledge anything in time, not for them to be given up.
+      await sleep(random.between(300, 900));
       for (const server of stopped) server.resume();
       return {};
     },
@@ -216,6 +225,12 @@ export const SENTINEL_FAULTS: readonly FaultKind<ReplicatedRedis>[] = [
     },
   },
 ];
+
+/** The servers that are not the primary now. */
+async function replicasOf(redis: ReplicatedRedis): Promise<readonly RedisServer[]> {
+  const primary = await redis.primary();
+  return redis.servers.filter((server) => server !== primary);
+}
 
 /** What Redis allows, in bytes. */
 const SMALLEST_BACKLOG = 16_384;

@@ -43,7 +43,7 @@ const ACTS = [
   },
   {
     ground: 'sentinel, acknowledged by one replica',
-    always: ['a replica of Redis is stopped for a while', 'fail-over to a replica that was cut off for long'],
+    always: ['fail-over to a replica that was cut off for long', 'all replicas of Redis are stopped for a while'],
     more: [],
   },
 ] as const;
