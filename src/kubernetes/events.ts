@@ -56,7 +56,9 @@ export class EventRecorder {
 
   /** Never throws, and returns before anything was written. */
   record(facts: EventFacts): void {
-    const now = this.#options.clock.now();
+    const { clock, namespaces } = this.#options;
+    if (namespaces?.includes(namespaceFor(facts.regarding)) === false) return;
+    const now = clock.now();
     const key = seriesKey(facts);
     const series = this.#series.get(key);
     if (series !== undefined && now - series.lastAt < SERIES_MILLISECONDS) {
@@ -114,12 +116,12 @@ export class EventRecorder {
 
   #event({ regarding, type, reason, action, note }: EventFacts, now: number): NewObject {
     const { apiVersion, kind, metadata } = regarding;
-    const { name, namespace = 'default', uid, resourceVersion } = metadata;
+    const { name, uid, resourceVersion } = metadata;
     const place = metadata.namespace === undefined ? {} : { namespace: metadata.namespace };
     // Names of events are the object's with a suffix that differs for each, as those of other controllers.
     const suffix = createHash('sha256').update(`${uid} ${reason} ${action} ${note} ${now}`).digest('hex').slice(0, 16);
     return {
-      metadata: { namespace, name: `${name.slice(0, 236)}.${suffix}` },
+      metadata: { namespace: namespaceFor(regarding), name: `${name.slice(0, 236)}.${suffix}` },
       eventTime: microTime(now),
       reportingController: CONTROLLER,
       reportingInstance: this.#options.instance.slice(0, 128),
@@ -131,10 +133,17 @@ export class EventRecorder {
 
 export interface EventRecorderOptions {
   readonly api: LeadersApi;
+  /** Where Events may be written; undefined: everywhere. */
+  readonly namespaces?: readonly string[] | undefined;
   /** Which process says it. */
   readonly instance: string;
   readonly clock: Clock;
   readonly log: Pick<Logger, 'debug'>;
+}
+
+/** Where the API server wants the Events about an object. */
+function namespaceFor({ metadata: { namespace = 'default' } }: KubernetesObject): string {
+  return namespace;
 }
 
 function seriesKey({ regarding, type, reason, action, note }: EventFacts): string {

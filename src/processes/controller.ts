@@ -152,7 +152,11 @@ class ControllerProcess {
     const { log } = this.#processLog;
     const rights = new MissingRights({ namespaces: this.#sources.namespaces, log });
     const api = new LeadersApi({ api: this.#api, leadership, rights });
-    const events = new EventRecorder({ api, instance: this.#identity, clock: systemClock, log });
+    const watchNamespaces = namespacesOf(this.#settings);
+    const events = new EventRecorder({
+      ...{ api, instance: this.#identity, clock: systemClock, log },
+      namespaces: watchNamespaces && [...watchNamespaces, namespace],
+    });
     [this.#rights, this.#events] = [rights, events];
     const shared = {
       ...{ api, sources: this.#sources, observed: new AskedReplicas(replicas), className },
@@ -166,7 +170,7 @@ class ControllerProcess {
       new PolicyController(shared),
       new ClientController({
         ...{ ...shared, replicas },
-        install: { ...install, watchNamespaces: namespacesOf(this.#settings) },
+        install: { ...install, watchNamespaces },
       }),
     ];
     for (const each of this.#led) each.start();

@@ -78,6 +78,23 @@ describe('an event', () => {
     expect(written[1]?.regarding).not.toHaveProperty('namespace');
   });
 
+  it('is not tried where none may be written', () => {
+    const api = leaderOver({ ...UNPLAYED, apply: async (_, event) => void written.push(event) as never });
+    const options = {
+      api,
+      instance: 'grantry-controller-0',
+      clock: { now: () => Date.now() },
+      log: { debug: () => {} },
+    };
+    const narrow = new EventRecorder({ ...options, namespaces: ['team-a', 'auth'] });
+    narrow.record(facts());
+    narrow.record(facts({ regarding: regarding('other', 'team-b') }));
+    const { namespace: _, ...metadata } = regarding('policy').metadata;
+    narrow.record(facts({ regarding: { ...regarding('policy'), metadata } }));
+    expect(written.map(({ metadata: { namespace } }) => namespace)).toEqual(['team-a']);
+    narrow.stop();
+  });
+
   it('is cut to what an API server takes', () => {
     recorder.record(facts({ note: 'ü'.repeat(2000), regarding: regarding('n'.repeat(253)) }));
     expect(Buffer.byteLength(written[0]?.note as string)).toBeLessThanOrEqual(1024);

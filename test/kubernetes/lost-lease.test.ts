@@ -4,6 +4,7 @@
 
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { PEPPER_SECRET } from '../../src/admission/secret-parts.ts';
+import { FIELD_MANAGER } from '../../src/kubernetes/client.ts';
 import { ClientController } from '../../src/kubernetes/client-controller.ts';
 import { verifierSecret } from '../../src/kubernetes/credential-state.ts';
 import { EventRecorder } from '../../src/kubernetes/events.ts';
@@ -127,7 +128,10 @@ async function renamedSecret(world: World): Promise<void> {
     spec: { ...WITH_SECRET, auth },
   }).metadata;
   const labels = { 'grantry.dev/client': 'web', 'grantry.dev/client-uid': uid };
-  world.secrets.put({ metadata: { namespace: TEAM, name: 'web-oauth', labels }, data: {} });
+  const managedFields = [{ manager: FIELD_MANAGER, fieldsV1: { 'f:data': {} } }];
+  const ownerReferences = [{ apiVersion: 'grantry.dev/v1alpha1', kind: 'OAuthClient', name: 'web', uid }];
+  const metadata = { namespace: TEAM, name: 'web-oauth', labels, ownerReferences, managedFields };
+  world.secrets.put({ metadata, data: {} });
   startClients(world);
 }
 
