@@ -149,7 +149,8 @@ export interface GrantStore {
   /**
    * Judges in this order: missing → gone · client differs → no_match · kill switches → ended · revoked, not redeemed,
    * idle- or absolute-expired → gone · same attempt id → the first answer · generation current → rotated (`Never`: same generation, idle time renewed) ·
-   * current − 1 within the grace → benign_retry · above current → healed · else reused, grant revoked. In each of the
+   * current − 1 within the grace → benign_retry · above current → healed, so, too, where a store knows that it may have lost
+   * the redemption · else reused, grant revoked. In each of the
    * three good cases access that is not covered answers scope_exceeded or target_exceeded and changes nothing.
    */
   rotate(request: RotateRequest): Promise<RotateAnswer>;

@@ -87,13 +87,16 @@ export const REDEEM_AND_LOOK: Script = { name: 'grantRedeemAndLook', keys: 6, lu
 /** How many tries that have given out the same successor are told apart; one more, and none of them is taken back. */
 const MOST_TOLD_APART = 8;
 
-const ROTATION = answering(`${CLOCK}${RECORD}local request = cjson.decode(ARGV[2])
+const ROTATION = answering(`${CLOCK}${RECORD}${HISTORY}local request = cjson.decode(ARGV[2])
 ${KILL_SWITCHES}${NARROW}${EFFECTS}
 if not record then return { 'gone' } end
 if text('u') ~= request.clientUid then return { 'no_match' } end
 if is_ended() then return { 'ended' } end
-if record.z or not record.g or record['v' .. request.attemptId] then return { 'gone' } end
-local current = tonumber(record.g)
+if record.z or record['v' .. request.attemptId] then return { 'gone' } end
+-- The token proves that its code was redeemed: a fail-over has lost that, so the token is newer than what is known.
+local is_unknown = not record.g and record.m and record.m ~= history()
+if not record.g and not is_unknown then return { 'gone' } end
+local current = tonumber(record.g or -1)
 if now >= refreshed + request.idleLifetime or now >= created + request.absoluteLifetime then return { 'gone' } end
 
 local presented, outcome = request.generation, nil
@@ -129,6 +132,7 @@ if record.y or #others > 0 then redis.call('HDEL', KEYS[1], 'y', unpack(others))
 local kept = needed(request.absoluteLifetime)
 redis.call('HSET', KEYS[1], 'g', generation, 'f', now - created, 'k', kept, 'l', request.address, 'a', attempt)
 if generation == presented then redis.call('HSET', KEYS[1], 'n', 1) elseif record.n then redis.call('HDEL', KEYS[1], 'n') end
+if is_unknown then redis.call('HDEL', KEYS[1], 'm', 'w') end
 if kept > tonumber(record.k) then expire(KEYS[1], created + kept * 1000) end
 return { outcome, described(), generation, scope, audience, alert }
 `);

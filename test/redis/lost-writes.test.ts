@@ -11,7 +11,15 @@ import type { ManagedConnection } from '../../src/redis/connection.ts';
 import { RedisKeys } from '../../src/redis/keys.ts';
 import { Outbox } from '../../src/redis/outbox.ts';
 import { redisStores } from '../../src/redis/stores.ts';
-import { redeemed, redeemRequest, rotatedTo, rotateRequest, uniqueId } from '../contracts/sample-grants.ts';
+import {
+  CODE_LIFETIME,
+  issued,
+  redeemed,
+  redeemRequest,
+  rotatedTo,
+  rotateRequest,
+  uniqueId,
+} from '../contracts/sample-grants.ts';
 import { until } from '../until.ts';
 import { connectTo } from './connect.ts';
 import { DeliveringReplica } from './delivering-replica.ts';
@@ -170,6 +178,54 @@ describeRedis('what a fail-over has lost', () => {
     expect(await waiting(grant.grantId)).toMatchObject([{ type: 'state_lost' }]);
     expect(await stores.grants.read(grant.grantId)).toMatchObject({ revoked: false });
     expect(await stores.grants.rotate(rotateRequest(grant, 6))).toMatchObject({ outcome: 'healed', alert: undefined });
+  });
+
+  describe('a redemption that a fail-over has lost', () => {
+    async function aCode() {
+      const grant = await issued(stores.grants);
+      const redeem = () => stores.grants.redeem(redeemRequest(grant));
+      const refresh = (generation: number) => stores.grants.rotate(rotateRequest(grant, generation));
+      return { ...grant, redeem, refresh };
+    }
+
+    it('is told and made up for by a token that it gave, and the code stays redeemed', async () => {
+      const { grantId, redeem, refresh } = await aCode();
+      await losing(redeem);
+      expect(await refresh(0)).toMatchObject({ outcome: 'healed', generation: 1 });
+      expect(await waiting(grantId)).toMatchObject([{ type: 'state_lost', presentedGeneration: 0 }]);
+      expect(await refresh(1)).toMatchObject({ outcome: 'rotated', generation: 2, alert: undefined });
+      const kept = Number(await server.command('PTTL', keys.grant(grantId)));
+      expect(kept).toBeGreaterThan(CODE_LIFETIME);
+      expect(await redeem()).toMatchObject({ outcome: 'replayed', alert: { grantId } });
+      expect(await refresh(2)).toEqual({ outcome: 'gone' });
+    });
+
+    it('is made up for by a later token, too', async () => {
+      const { redeem, refresh } = await aCode();
+      await losing(async () => {
+        await redeem();
+        await refresh(0);
+      });
+      expect(await refresh(1)).toMatchObject({ outcome: 'healed', generation: 2 });
+      expect(await refresh(1)).toMatchObject({ outcome: 'benign_retry', generation: 2 });
+    });
+
+    it('is not where the code came again first: that ends what it gave', async () => {
+      const { redeem, refresh } = await aCode();
+      await losing(redeem);
+      expect(await redeem()).toEqual({ outcome: 'gone' });
+      expect(await refresh(0)).toEqual({ outcome: 'gone' });
+    });
+
+    it('is not once the family was revoked', async () => {
+      const { grantId, redeem, refresh } = await aCode();
+      await losing(async () => {
+        await redeem();
+        await stores.grants.revoke(grantId);
+      });
+      await connection.reassert('all');
+      expect(await refresh(0)).toEqual({ outcome: 'gone' });
+    });
   });
 
   it('leaves nothing behind of a grant that is not there at all', async () => {
