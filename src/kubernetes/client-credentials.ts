@@ -48,7 +48,7 @@ export class ClientCredentials {
     this.#settled.forget(uid);
   }
 
-  /** @throws KubernetesError, and LeadershipLostError; what was done by then is gone on from at the next call */
+  /** @throws KubernetesError, ChangedMeanwhileError and LeadershipLostError; what was done by then the next call goes on from */
   async bring(key: string, object: KubernetesObject): Promise<CredentialOutcome> {
     try {
       return await this.#bring(key, object);

@@ -7,6 +7,7 @@ import type { Fault } from '../admission/conditions.ts';
 import { secretOfAnother } from '../admission/credentials.ts';
 import type { OAuthClientManifest } from '../admission/oauth-client.ts';
 import type { Clock, Random } from '../oauth/ports.ts';
+import { ChangedMeanwhileError } from './changed-meanwhile.ts';
 import { type RotationStep, rotationStep } from './client-rotation.ts';
 import {
   type ClientSecretObject,
@@ -17,14 +18,14 @@ import {
 } from './client-secret-object.ts';
 import { ContestedSecrets, contestFault } from './contested-secrets.ts';
 import { endingCredentials } from './credential-changes.ts';
-import type { CredentialState } from './credential-state.ts';
+import type { CredentialOwner, CredentialState } from './credential-state.ts';
 import type { CredentialOutcome, CredentialSubject } from './credential-subject.ts';
 import type { FormerSecrets } from './former-secrets.ts';
 import { holdsDeadSecret, presentSecret, previousOf } from './held-secrets.ts';
 import type { LeadersApi } from './leaders-api.ts';
 import { ownershipOf, type SecretOwnership, writeSecret } from './owner-secrets.ts';
 import { isTaken, writeFault } from './refused-calls.ts';
-import { type KubernetesObject, type OwnerReference, SECRETS } from './resources.ts';
+import { type KubernetesObject, OAUTH_CLIENTS, type OwnerReference, SECRETS } from './resources.ts';
 import { rotationRequests } from './rotation-requests.ts';
 import type { SettledCredentials } from './settled-credentials.ts';
 import { UndeliveredSecrets } from './undelivered-secrets.ts';
@@ -96,6 +97,7 @@ export class GeneratedSecrets {
     const found = await this.#find(subject);
     const { name, present } = found;
     if (found.ownership === 'foreign') return await this.endWithGrace(subject);
+    if (found.ownership === 'orphan') await this.#assertThere(owner);
     const step = await this.#step(subject, found);
     const wanted = this.#wanted(subject, found, step);
     const { isDue, writtenFields } = wanted;
@@ -156,6 +158,15 @@ export class GeneratedSecrets {
     const ownership = present && ownershipOf(present.metadata, owner, isLiving);
     const known = present ?? (await formerSecrets.of(owner, name));
     return { name, present, ownership, known, isNew };
+  }
+
+  /**
+   * The watch may be behind: who left the Secret by what it told may be the very client that has the name now.
+   * @throws ChangedMeanwhileError when the API server knows another one, or none: look again
+   */
+  async #assertThere({ namespace, name, uid }: CredentialOwner): Promise<void> {
+    const client = await this.#options.api.get(OAUTH_CLIENTS, { namespace, name });
+    if (client?.metadata.uid !== uid) throw new ChangedMeanwhileError(`OAuthClient ${namespace}/${name}`);
   }
 
   async #step(subject: CredentialSubject, { known, ownership }: Found): Promise<RotationStep> {

@@ -72,7 +72,8 @@ export class ClientReconciler {
 
   /**
    * @returns milliseconds until it is looked at again even if nothing happens
-   * @throws KubernetesError with reason `Conflict` or `AlreadyExists` when something changed meanwhile: look again
+   * @throws KubernetesError with reason `Conflict` or `AlreadyExists`, or ChangedMeanwhileError, when something changed
+   * meanwhile: look again
    */
   async reconcile(key: string): Promise<number | undefined> {
     const object = this.#options.clients.get(key);

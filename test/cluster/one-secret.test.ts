@@ -4,6 +4,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, it } from 'vitest';
 import { verifierSecretName } from '../../src/admission/client-verifier.ts';
+import type { KubernetesObject } from '../../src/kubernetes/resources.ts';
 import type { ControllerSources } from '../../src/processes/controller-sources.ts';
 import { until } from '../until.ts';
 import { ClientInstall, type Write } from './client-controllers.ts';
@@ -174,6 +175,44 @@ it('a client that the watch of a new leader has not told of yet keeps what is ac
     await install.whenReady(team, 'unheard');
     const { body: after } = await cluster.call('GET', verifierPath());
     expect(after.metadata.uid).toBe(before.metadata.uid);
+  } finally {
+    await proxy.stop();
+  }
+});
+
+it('the Secret of a client that was made anew is not taken by a leader that only knows of the one before', async () => {
+  const { install, history } = await followed();
+  const proxy = await FaultProxy.start(cluster.address);
+  try {
+    const first = await install.start();
+    await install.apply(team, 'anew');
+    const dead = (await install.whenReady(team, 'anew')).metadata.uid;
+    let living = '';
+    const labels = (secret: KubernetesObject | undefined) => secret?.metadata.labels?.['grantry.dev/client-uid'];
+    const beforeLeading = async ({ secrets }: ControllerSources) => {
+      proxy.stall(watchOf('oauthclients'));
+      await cluster.call('DELETE', `/apis/grantry.dev/v1alpha1/namespaces/${team}/oauthclients/anew`);
+      await until('its verifier is gone', async () => (await install.verifiers(dead)) === undefined);
+      // As a cluster does that collects garbage.
+      await cluster.call('DELETE', `/api/v1/namespaces/${team}/secrets/anew-oauth`);
+      await install.apply(team, 'anew');
+      living = (await install.whenReady(team, 'anew')).metadata.uid;
+      await first.stop();
+      await until('its Secret is heard of', () => labels(secrets.get(`${team}/anew-oauth`)) === living);
+    };
+    const second = await install.start({ url: proxy.url, beforeLeading });
+    const before = await install.secret(team, 'anew-oauth');
+    const path = `/api/v1/namespaces/${team}/secrets/anew-oauth`;
+    const looks = () => proxy.count((seen) => seen.method === 'GET' && seen.path === path);
+    await until('it was looked at', () => looks() > 2 || second.writes.length > 0);
+    expect(await install.secret(team, 'anew-oauth')).toEqual(before);
+    expect(await install.verifiers(dead)).toBeUndefined();
+    proxy.clear();
+    await install.apply(team, 'anew', { displayName: 'heard of' });
+    await install.whenReady(team, 'anew');
+    expect((await install.secret(team, 'anew-oauth'))?.data).toEqual(before?.data);
+    expect((await history.upToNow()).get(living)).toMatchObject({ made: 1, madeAfterwards: 0, refused: [] });
+    expect([await install.verifiers(dead), second.eventsOf('anew')]).toEqual([undefined, []]);
   } finally {
     await proxy.stop();
   }
