@@ -2,6 +2,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, it } from 'vitest';
+import type { AcceptedVerifier } from '../../src/admission/client-verifier.ts';
 import { startReplica } from '../kubernetes/replica-servers.ts';
 import { until } from '../until.ts';
 import { ClientInstall } from './client-controllers.ts';
@@ -215,9 +216,12 @@ describe('a generated secret', () => {
     const labels = { 'grantry.dev/client': 'raced', 'grantry.dev/client-uid': crypto.randomUUID() };
     const restored = secretManifest('raced-oauth', { 'client-secret': OLD }, labels);
     let isRestored = false;
+    let inVain: readonly AcceptedVerifier[] = [];
     const before = async ({ verb, name }: { verb: string; name: string }) => {
       if (isRestored || verb !== 'create' || name !== 'raced-oauth') return;
       isRestored = true;
+      const { uid } = (await install.client(team, 'raced')).metadata;
+      ({ verifiers: inVain } = (await install.verifiers(uid)) ?? { verifiers: [] });
       await cluster.apply(restored);
     };
     const controller = await install.start({ before });
@@ -226,6 +230,10 @@ describe('a generated secret', () => {
     expect(isRestored).toBe(true);
     expect((await install.secret(team, 'raced-oauth'))?.data['client-secret']).toBe(OLD);
     expect(await install.accepts(metadata.uid, OLD)).toBe(true);
+    // Nobody has the secret of the first try, and it is not accepted for any grace.
+    const { verifiers = [] } = (await install.verifiers(metadata.uid)) ?? {};
+    expect([inVain.length, verifiers.length]).toEqual([1, 1]);
+    expect(verifiers[0]?.verifier).not.toEqual(inVain[0]?.verifier);
     expect(controller.eventsOf('raced')).toEqual(['SecretAdopted']);
   });
 
