@@ -45,6 +45,8 @@ interface StartOptions {
   readonly isUnanswered?: (write: Write) => boolean;
   /** What happens when it knows all there is, and before it leads. */
   readonly beforeLeading?: (sources: ControllerSources) => Promise<void>;
+  /** Undefined: all. */
+  readonly watchNamespaces?: readonly string[];
   /** Another way to the API server, such as a fault proxy. */
   readonly url?: string;
 }
@@ -91,6 +93,7 @@ export class ClientInstall {
     onItsWay = async () => {},
     isUnanswered = () => false,
     beforeLeading = async () => {},
+    watchNamespaces,
     url,
   }: StartOptions = {}): Promise<RunningController> {
     const { namespace: releaseNamespace, className, controllerToken: token } = this.installation;
@@ -100,7 +103,7 @@ export class ClientInstall {
     const sources = new ControllerSources({
       ...{ api: connection, clock: this.clock, random: systemRandom, log },
       ...{ metrics: { watchEvent: () => {}, watchRestarted: () => {}, changeRefused: () => {} } },
-      ...{ className, releaseNamespace, watchNamespaces: undefined, serverService },
+      ...{ className, releaseNamespace, watchNamespaces, serverService },
     });
     const [events, writes]: [EventFacts[], Write[]] = [[], []];
     const leading = new AbortController();
@@ -147,7 +150,7 @@ export class ClientInstall {
         clock: this.clock,
         log,
       },
-      install: { issuer: ISSUER, className, releaseNamespace, defaultPolicy: 'Baseline', watchNamespaces: undefined },
+      install: { issuer: ISSUER, className, releaseNamespace, defaultPolicy: 'Baseline', watchNamespaces },
       record: (event) => events.push(event),
       ...{ random: systemRandom, metrics: { reconciled: () => {} } },
     });

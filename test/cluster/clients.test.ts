@@ -6,6 +6,7 @@ import type { AcceptedVerifier } from '../../src/admission/client-verifier.ts';
 import { startReplica } from '../kubernetes/replica-servers.ts';
 import { until } from '../until.ts';
 import { ClientInstall } from './client-controllers.ts';
+import { FaultProxy } from './fault-proxy.ts';
 import { sharedCluster } from './shared-cluster.ts';
 
 const cluster = sharedCluster();
@@ -624,6 +625,45 @@ describe('a client that is gone', () => {
     expect(await install.verifiers(unseen)).toBeDefined();
     await install.start();
     await until('its verifier is gone', async () => (await install.verifiers(unseen)) === undefined);
+  });
+
+  it('leaves its verifier where its namespace is watched no longer, and nobody asks there, until it is again', async () => {
+    const own = await ClientInstall.make(cluster);
+    const [watched, other] = [await cluster.namespace(), await cluster.namespace()];
+    const first = await own.start();
+    const uids: Record<string, string> = {};
+    for (const [namespace, name] of [
+      [watched, 'seen'],
+      [other, 'unseen'],
+      [other, 'living'],
+    ] as const) {
+      await own.apply(namespace, name);
+      uids[name] = (await own.whenReady(namespace, name)).metadata.uid;
+    }
+    const secret = await own.secret(other, 'living-oauth');
+    await first.stop();
+    const path = (namespace: string) => `/apis/grantry.dev/v1alpha1/namespaces/${namespace}/oauthclients`;
+    await cluster.call('DELETE', `${path(watched)}/seen`);
+    await cluster.call('DELETE', `${path(other)}/unseen`);
+    const verifiers = (name: string) => own.verifiers(uids[name] ?? '');
+    const proxy = await FaultProxy.start(cluster.address);
+    try {
+      const narrow = await own.start({ url: proxy.url, watchNamespaces: [watched] });
+      await until('the verifier of one that is watched is gone', async () => (await verifiers('seen')) === undefined);
+      await narrow.stop();
+      expect([await verifiers('unseen'), await verifiers('living')]).toEqual([expect.anything(), expect.anything()]);
+      expect(proxy.requests.filter((seen) => seen.path.includes(`/namespaces/${other}/`))).toEqual([]);
+      expect(narrow.writes.map(({ verb, name }) => `${verb} ${name}`)).toEqual([`delete grantry-client-${uids.seen}`]);
+    } finally {
+      await proxy.stop();
+    }
+    const wide = await own.start();
+    await until('the verifier of the other is gone', async () => (await verifiers('unseen')) === undefined);
+    await own.apply(other, 'living', { displayName: 'watched again' });
+    await own.whenReady(other, 'living');
+    expect(await own.secret(other, 'living-oauth')).toEqual(secret);
+    expect(await own.accepts(uids.living ?? '', secret?.data['client-secret'])).toBe(true);
+    expect(wide.eventsOf('living')).toEqual([]);
   });
 
   it('and made anew gets a new secret, and what it had before counts for nothing', async () => {
