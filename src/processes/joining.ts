@@ -4,6 +4,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { StoreUnavailableError } from '../oauth/error.ts';
+import type { Clock } from '../oauth/ports.ts';
 import { SHARDS } from '../oauth/shard.ts';
 import type { ManagedConnection } from '../redis/connection.ts';
 import { agreeOnIssuer, IssuerConflictError } from '../redis/deployment.ts';
@@ -11,15 +12,13 @@ import type { RedisKeys } from '../redis/keys.ts';
 import { type ShardEvent, ShardWatch } from '../redis/shard-watch.ts';
 import { StartChecks } from '../redis/start-checks.ts';
 import type { RedisSettings } from './redis-config.ts';
-import { unreachable } from './redis-fault.ts';
+import { describeSkew, unreachable } from './redis-fault.ts';
 import { StartError } from './start-error.ts';
 
 /** How long the first try waits for every primary, in milliseconds. */
 const PATIENCE = 2000;
 /** The same for each later one, and between two of them. */
 const PAUSE = 500;
-/** What tokens tell their time in, in milliseconds. */
-const FULL_SECOND = 1000;
 
 export interface JoiningParts {
   readonly connection: ManagedConnection;
@@ -27,6 +26,8 @@ export interface JoiningParts {
   readonly redis: RedisSettings;
   /** What this process was told, and what is taken where neither it nor Redis was told anything. */
   readonly issuer: { readonly explicit: string | undefined; readonly fallback: string };
+  /** By which tokens and sign-ins are dated. */
+  readonly clock: Clock;
   readonly log: Logger;
 }
 
@@ -44,7 +45,13 @@ export class Joining {
 
   /** What is not as it should be with the servers, as slugs; none before they were reached. */
   get findings(): readonly string[] {
-    return [...new Set(this.#checks.findings.map(({ reason }) => reason))];
+    const found = this.#checks.findings.map(({ reason }) => reason);
+    return [...new Set<string>(this.clockSkew === 0 ? found : [...found, 'clock_skew'])];
+  }
+
+  /** Milliseconds by which our clock is ahead of that of Redis, behind where negative; 0 where that does no harm. */
+  get clockSkew(): number {
+    return this.#watch?.clockSkew ?? 0;
   }
 
   /** Whether the state is known to be that of our issuer, and is watched. */
@@ -125,8 +132,8 @@ export class Joining {
 
   /** A watch that has seen a part sees to the rest by itself; one that has seen nothing leaves it to that of the next try. */
   async #watchOver(issuer: string): Promise<void> {
-    const { connection, keys, log } = this.#parts;
-    const watch = new ShardWatch({ connection, keys, issuer, observe: (event) => logEvent(log, event) });
+    const { connection, keys, clock, log } = this.#parts;
+    const watch = new ShardWatch({ connection, keys, issuer, clock, observe: (event) => logEvent(log, event) });
     this.#watch = watch;
     try {
       await watch.start();
@@ -135,8 +142,6 @@ export class Joining {
         watch.stop();
         throw error;
       }
-      // As after a first look without faults: what is made from now on outlives the watermark, should it have been raised.
-      await sleep(FULL_SECOND);
     }
   }
 
@@ -176,5 +181,9 @@ function logEvent(log: Logger, event: ShardEvent): void {
       return;
     case 'issuer_conflict':
       log.error({ stored: event.error.stored, configured: event.error.configured }, 'redis: holds another deployment');
+      return;
+    case 'clock_skew':
+      if (event.milliseconds === 0) log.info('redis: its clock and that of this process agree again');
+      else log.warn({ milliseconds: event.milliseconds }, `redis: ${describeSkew(event.milliseconds)}`);
   }
 }

@@ -30,6 +30,15 @@ export function describeAwayPart(primaries: Primaries): string | undefined {
   return `${away.map(({ name }) => name).join(', ')} of the Cluster`;
 }
 
+/** What a clock that is off costs. @param skew milliseconds by which ours is ahead; negative where it is behind */
+export function describeSkew(skew: number): string {
+  const seconds = (Math.abs(skew) / 1000).toFixed(1);
+  if (skew > 0) {
+    return `the clock here is ${seconds} s ahead of that of Redis, synchronize them: what was revoked within that time before Redis loses its state is good again`;
+  }
+  return `the clock here is ${seconds} s behind that of Redis, synchronize them: where Redis is new or loses its state, tokens of machines and sign-ins made here are void for that time`;
+}
+
 /** Why Redis could not be reached, or which of its primaries. @param cause what the connection last failed with */
 export function unreachable(redis: RedisSettings, primaries: Primaries, cause: unknown): StartError {
   const place = describeAwayPart(primaries) ?? describeTarget(redis.target);

@@ -13,8 +13,9 @@ import { RedisKeys } from '../redis/keys.ts';
 import type { RedisTarget } from '../redis/redis-url.ts';
 import { redisStores } from '../redis/stores.ts';
 import { Joining } from './joining.ts';
+import { systemClock } from './machine.ts';
 import type { RedisSettings } from './redis-config.ts';
-import { describeAwayPart, describeTarget } from './redis-fault.ts';
+import { describeAwayPart, describeSkew, describeTarget } from './redis-fault.ts';
 import { StartError } from './start-error.ts';
 
 export interface RedisStateOptions {
@@ -53,7 +54,7 @@ export async function openRedisState({ redis, issuer, log, onFatal }: RedisState
     acknowledgement: redis.acknowledgement,
   });
   const keys = new RedisKeys(redis.prefix);
-  const joining = new Joining({ connection, keys, redis, issuer, log });
+  const joining = new Joining({ connection, keys, redis, issuer, clock: systemClock, log });
   const guarded = new GuardedConnection({ connection, keys, isOpen: (shard) => joining.admits(shard) });
   const stores = redisStores({ connection: guarded, keys });
   async function close(): Promise<void> {
@@ -94,7 +95,7 @@ function readinessFault(connection: ManagedConnection, joining: Joining, target:
   if (!joining.isJoined) return `not joined: whose state ${place} holds is not known yet; ${cost('needs state')}`;
   const closed = joining.closedShards;
   if (closed > 0) return `joined in part: ${closed} shards were not looked at yet; ${cost('lies there')}`;
-  return undefined;
+  return joining.clockSkew === 0 ? undefined : describeSkew(joining.clockSkew);
 }
 
 /** Reads the files. @throws StartError, at the first call: the connection keeps what it had when a later one fails */

@@ -3,8 +3,11 @@
 // so everything made until then dies with the global watermark. What can be reached is seen to, whatever cannot. That belongs
 // to the server that was looked at: nothing of it is remembered, to be applied to another one that takes over.
 
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Clock } from '../oauth/ports.ts';
 import { SHARDS } from '../oauth/shard.ts';
 import { attemptEach } from './attempt-each.ts';
+import { harmfulSkew, skewOf, TOLERATED_SKEW } from './clock-skew.ts';
 import type { ManagedConnection } from './connection.ts';
 import { agreeOnIssuer, IssuerConflictError } from './deployment.ts';
 import type { RedisKeys } from './keys.ts';
@@ -21,6 +24,12 @@ const BEGINNING = 1000;
 const BEAT_DUE = 10_000;
 const BEAT_SPREAD = 10_000;
 
+/** What tokens tell their time in, in milliseconds. */
+const FULL_SECOND = 1000;
+
+/** By how much a timer may be too early, in milliseconds. */
+const TIMER = 2;
+
 /** What a look found, for logs and metrics. */
 export type ShardEvent =
   /** Shards without marker, or with an old one; the watermark was raised. `isFirstLook`: none had one, as in a new Redis. */
@@ -28,13 +37,17 @@ export type ShardEvent =
   /** Another server answers, or the same again: so many revocations were applied again. */
   | { readonly kind: 'reasserted'; readonly writes: number }
   /** Redis was emptied and another deployment has stored its issuer since. */
-  | { readonly kind: 'issuer_conflict'; readonly error: IssuerConflictError };
+  | { readonly kind: 'issuer_conflict'; readonly error: IssuerConflictError }
+  /** Our clock is off those of the servers by more than does no harm, ahead or (negative) behind; 0 when it no longer is. */
+  | { readonly kind: 'clock_skew'; readonly milliseconds: number };
 
 export interface ShardWatchParts {
   readonly connection: ManagedConnection;
   readonly keys: RedisKeys;
   /** The agreed one; stored again where it was lost. */
   readonly issuer: string;
+  /** By which tokens and sign-ins are dated here. */
+  readonly clock: Clock;
   readonly observe: (event: ShardEvent) => void;
 }
 
@@ -57,6 +70,9 @@ export class ShardWatch {
   /** How often revocations may have been lost by now, and how often that was when all of them were last applied again. */
   #doubts = 0;
   #doubtsSettled = 0;
+  /** What the watermark was last raised to here. */
+  #raisedTo: number | undefined;
+  #clockSkew = 0;
   #looking: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
   #forgetListener = () => {};
@@ -69,8 +85,9 @@ export class ShardWatch {
 
   /**
    * Looks once, then each second and after each reconnect until `stop`. On a new or emptied Redis it resolves when what
-   * is made from now on outlives the watermark, which has to wait for the next full second.
-   * @throws StoreUnavailableError when the first look failed; it goes on all the same, until it is stopped
+   * is made from now on outlives the watermark, which has to wait for the next full second, also by our clock; for one that is
+   * behind by more than {@link TOLERATED_SKEW} no longer than for that.
+   * @throws StoreUnavailableError when the first look failed, or a part of it; it goes on all the same, until it is stopped
    */
   async start(): Promise<void> {
     this.#forgetListener = this.#parts.connection.onReconnect(() => {
@@ -78,8 +95,16 @@ export class ShardWatch {
       this.#lookSoon();
     });
     this.#timer = setInterval(() => this.#lookSoon(), INTERVAL);
-    const raisedTo = await this.look();
-    if (raisedTo !== undefined) await new Promise((resolve) => setTimeout(resolve, 1000 - (raisedTo % 1000)));
+    try {
+      await this.look();
+    } finally {
+      if (this.#raisedTo !== undefined) await this.#outlived(this.#raisedTo);
+    }
+  }
+
+  /** Milliseconds by which our clock is ahead of those of the servers, behind where negative; 0 where that does no harm. */
+  get clockSkew(): number {
+    return this.#clockSkew;
   }
 
   /** Whether this shard was looked at, and what it lacked was seen to. */
@@ -101,7 +126,7 @@ export class ShardWatch {
   async look(): Promise<number | undefined> {
     let look = await this.#seen();
     if (this.#mayBeBeginning(look)) {
-      await new Promise((resolve) => setTimeout(resolve, BEGINNING));
+      await sleep(BEGINNING);
       look = await this.#seen();
     }
     const { seen, lost } = look;
@@ -116,9 +141,16 @@ export class ShardWatch {
   }
 
   async #seen(): Promise<Look> {
-    const { values: groups, failed } = await attemptEach(this.#markers.groups, SHARDS.length, (shards) =>
-      this.#markers.look(shards),
-    );
+    const { clock } = this.#parts;
+    const skews: number[] = [];
+    const { values: groups, failed } = await attemptEach(this.#markers.groups, SHARDS.length, async (shards) => {
+      const begin = clock.now();
+      const group = await this.#markers.look(shards);
+      const end = clock.now();
+      skews.push(...group.map(({ now }) => skewOf(now, { begin, end })));
+      return group;
+    });
+    if (skews.length > 0) this.#noteSkew(harmfulSkew(skews));
     const seen = groups.flat();
     const lost = new Set(seen.filter((shard) => this.#known.isLost(shard)));
     return { groups, seen, lost, errors: failed.map(({ error }) => error) };
@@ -168,6 +200,7 @@ export class ShardWatch {
     const shards = restored.filter((shard) => lost.has(shard));
     if (shards.length === 0) return undefined;
     for (const shard of shards) this.#known.learn(shard, shard.now);
+    this.#raisedTo = watermark;
     await this.#storeIssuer().catch((error) => errors.push(error));
     this.#parts.observe({ kind: 'found_empty', shards: shards.length, isFirstLook });
     return watermark;
@@ -208,6 +241,19 @@ export class ShardWatch {
     });
     errors.push(...failed.map(({ error }) => error));
     return values.flat();
+  }
+
+  #noteSkew(skew: number): void {
+    const hasChanged = (skew === 0) !== (this.#clockSkew === 0);
+    this.#clockSkew = skew;
+    if (hasChanged) this.#parts.observe({ kind: 'clock_skew', milliseconds: skew });
+  }
+
+  /** Until what is made here is dated later than a watermark that was just raised by the time of Redis. */
+  async #outlived(watermark: number): Promise<void> {
+    const next = watermark - (watermark % FULL_SECOND) + FULL_SECOND;
+    const wait = Math.max(next - watermark, next - this.#parts.clock.now());
+    await sleep(Math.min(wait, TOLERATED_SKEW + FULL_SECOND) + TIMER);
   }
 
   /** One look at a time; a failed one is repeated by the timer. */

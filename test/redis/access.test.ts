@@ -8,6 +8,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { StoreUnavailableError } from '../../src/oauth/error.ts';
 import { readSettings } from '../../src/processes/config.ts';
 import { createLog } from '../../src/processes/log.ts';
+import { systemClock } from '../../src/processes/machine.ts';
 import { openRedisState, type RedisState } from '../../src/processes/redis-state.ts';
 import type { RedisCredentials } from '../../src/redis/clients.ts';
 import { connectRedis } from '../../src/redis/connection.ts';
@@ -273,7 +274,7 @@ describeRedis('the rights that the guide asks for', () => {
   it('are enough to start and to watch; what they are enough for beside that is in contracts.test.ts', async () => {
     const connection = await asUser('grantry', guideRights());
     const issuer = await agreeOnIssuer({ connection, keys }, { explicit: undefined, fallback: 'https://id.example' });
-    const watch = new ShardWatch({ connection, keys, issuer, observe: () => {} });
+    const watch = new ShardWatch({ connection, keys, issuer, clock: systemClock, observe: () => {} });
     await watch.start();
     watch.stop();
     const target = parseRedisUrl(server.url);

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { SHARDS } from '../../src/oauth/shard.ts';
 import type { WatermarkStore } from '../../src/oauth/token-stores.ts';
+import { systemClock } from '../../src/processes/machine.ts';
 import type { ManagedConnection } from '../../src/redis/connection.ts';
 import { agreeOnIssuer, IssuerConflictError } from '../../src/redis/deployment.ts';
 import { RedisKeys } from '../../src/redis/keys.ts';
@@ -36,7 +37,8 @@ async function startReplica(server: { readonly url: string }): Promise<Replica> 
   const { watermarks } = redisStores({ connection, keys });
   const events: ShardEvent[] = [];
   await agreeOnIssuer({ connection, keys }, { explicit: ISSUER, fallback: ISSUER });
-  const watch = new ShardWatch({ connection, keys, issuer: ISSUER, observe: (event) => events.push(event) });
+  const observe = (event: ShardEvent) => void events.push(event);
+  const watch = new ShardWatch({ connection, keys, issuer: ISSUER, clock: systemClock, observe });
   const replica = { connection, watermarks, watch, events };
   replicas.push(replica);
   await watch.start();

@@ -1,7 +1,7 @@
 // How a token server takes up its state: a Redis that is away is waited for while others are served, one that holds
 // somebody else's state is not.
 
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { StoreUnavailableError } from '../../src/oauth/error.ts';
 import { SHARDS } from '../../src/oauth/shard.ts';
 import { readSettings } from '../../src/processes/config.ts';
@@ -93,6 +93,24 @@ describeRedis('a server that serves others meanwhile', () => {
     expect(await state.stores.sessions.list('usr_ann')).toEqual([]);
   });
 
+  it('says that its clock is off that of Redis, in the log, the metric and on /readyz', async () => {
+    const now = Date.now.bind(Date);
+    const clock = vi.spyOn(Date, 'now').mockImplementation(() => now() - 5000);
+    try {
+      const state = await open('https://id.example', unexpected);
+      const [warning = '{}'] = lines.filter((line) => line.includes('behind that of Redis'));
+      expect(JSON.parse(warning)).toMatchObject({ level: 'warn', milliseconds: expect.any(Number) });
+      expect(state.probe.warnings()).toContain('clock_skew');
+      expect(state.readiness.fault()).toMatch(/^the clock here is \d\.\d s behind/);
+      clock.mockRestore();
+      await until('it is right', () => state.readiness.fault() === undefined);
+      expect(state.probe.warnings()).not.toContain('clock_skew');
+      expect(lines.join('')).toContain('agree again');
+    } finally {
+      clock.mockRestore();
+    }
+  });
+
   it('ends at once when a Redis that is there does', async () => {
     await open('https://first.example', unexpected);
     await expect(open('https://second.example', unexpected)).rejects.toBeInstanceOf(StartError);
@@ -172,6 +190,18 @@ describeRedis('a server that starts while a primary of a Cluster is away', () =>
     await until('it is raised', async () => (await globalWatermarks(withIssuer)) >= flushed);
     await until('it is raised there too', async () => (await globalWatermarks(third)) >= flushed);
     expect(await markersOf(third)).toBe(shardsOf(third).length);
+  });
+
+  it('does not begin before what it makes outlives what was raised for a primary that was emptied', async () => {
+    await left();
+    await primary(away).kill();
+    await primary(third).command('FLUSHALL');
+    const flushed = Date.now();
+    await open(OURS);
+    const dated = Math.floor(Date.now() / 1000) * 1000;
+    const raisedTo = await globalWatermarks(third);
+    expect(raisedTo).toBeGreaterThanOrEqual(flushed);
+    expect(dated).toBeGreaterThan(raisedTo);
   });
 
   it('looks at the one that was away once it is back, before anything there is served', async () => {

@@ -3,6 +3,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { StoreUnavailableError } from '../../src/oauth/error.ts';
 import { SHARDS } from '../../src/oauth/shard.ts';
+import { systemClock } from '../../src/processes/machine.ts';
 import type { ConnectionOptions, ManagedConnection } from '../../src/redis/connection.ts';
 import { RedisKeys } from '../../src/redis/keys.ts';
 import { type ShardEvent, ShardWatch } from '../../src/redis/shard-watch.ts';
@@ -35,13 +36,14 @@ async function connected(server: { readonly url: string }, options: Omit<Connect
 }
 
 /** A watch that looks when it is told to, or by itself once it is started. */
-function watchOver(connection: ManagedConnection) {
+function watchOver(connection: ManagedConnection, clock = systemClock) {
   const events: ShardEvent[] = [];
   const { watermarks } = redisStores({ connection, keys });
-  const watch = new ShardWatch({ connection, keys, issuer: ISSUER, observe: (event) => events.push(event) });
+  const observe = (event: ShardEvent) => void events.push(event);
+  const watch = new ShardWatch({ connection, keys, issuer: ISSUER, clock, observe });
   ended.push(async () => watch.stop());
   const count = (wanted: ShardEvent['kind']) => events.filter(({ kind }) => kind === wanted).length;
-  return { watch, watermarks, losses: () => count('found_empty'), reasserted: () => count('reasserted') };
+  return { watch, watermarks, events, losses: () => count('found_empty'), reasserted: () => count('reasserted') };
 }
 
 /** A Redis whose time the test moves, and a watch that has started on it. */
@@ -297,6 +299,50 @@ describeRedis('the watch over the shards', () => {
     for (let looks = 0; looks < 3; looks++) await watch.look();
     // The first look is on an empty Redis.
     expect(asked.filter((which) => which === 'all')).toHaveLength(3);
+  });
+});
+
+describeRedis('the watch over the shards, where the clock of its process', () => {
+  /** A new Redis, and a watch that has a clock of its own; it is this far from that of Redis. */
+  async function skewed(offset: number) {
+    const server = await oneServer();
+    const skew = { offset };
+    const clock = { now: () => Date.now() + skew.offset };
+    const { watch, events } = watchOver(await connected(server), clock);
+    const skews = () => events.flatMap((event) => (event.kind === 'clock_skew' ? event.milliseconds : []));
+    return { server, skew, clock, watch, skews };
+  }
+  /** When a token of now is dated. */
+  const dated = ({ now }: { now(): number }) => Math.floor(now() / 1000) * 1000;
+
+  it.each([0, -1500])(
+    'is %i ms ahead of that of Redis, has what is made after a start outlive the watermark',
+    async (offset) => {
+      const { server, clock, watch, skews } = await skewed(offset);
+      await watch.start();
+      expect(dated(clock)).toBeGreaterThan(await lowestWatermark(server));
+      expect([skews(), watch.clockSkew]).toEqual([[], 0]);
+    },
+  );
+
+  it('is far behind, does not wait for it, and says so until it is right', async () => {
+    const { server, skew, clock, watch, skews } = await skewed(-MINUTE);
+    await watch.start();
+    watch.stop();
+    expect(clock.now()).toBeLessThan(await lowestWatermark(server));
+    expect(watch.clockSkew).toBeLessThan(-MINUTE / 2);
+    expect(skews()).toEqual([expect.any(Number)]);
+    skew.offset = 0;
+    await looked(watch);
+    await looked(watch);
+    expect([skews().slice(1), watch.clockSkew]).toEqual([[0], 0]);
+  });
+
+  it('is far ahead, says so, too', async () => {
+    const { watch, skews } = await skewed(MINUTE);
+    await looked(watch);
+    expect(watch.clockSkew).toBeGreaterThan(MINUTE / 2);
+    expect(skews()).toHaveLength(1);
   });
 });
 

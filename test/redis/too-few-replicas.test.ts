@@ -4,6 +4,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect, it } from 'vitest';
 import { StoreUnavailableError } from '../../src/oauth/error.ts';
+import { systemClock } from '../../src/processes/machine.ts';
 import type { ConnectionOptions, RedisConnection } from '../../src/redis/connection.ts';
 import { RedisKeys } from '../../src/redis/keys.ts';
 import { ShardWatch } from '../../src/redis/shard-watch.ts';
@@ -54,7 +55,7 @@ describeRedis('a primary that has too few replicas to write', () => {
     let offset = 0;
     const { connection, reconnects } = await connected(redis, { clockOffset: () => offset });
     const { grants } = redisStores({ connection, keys });
-    const watch = new ShardWatch({ connection, keys, issuer: 'https://id.example', observe() {} });
+    const watch = new ShardWatch({ connection, keys, issuer: 'https://id.example', clock: systemClock, observe() {} });
     ended.push(async () => watch.stop());
     await watch.start();
     const { grantId } = await redeemed(grants);

@@ -3,6 +3,7 @@
 
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { StoreUnavailableError } from '../../src/oauth/error.ts';
+import { systemClock } from '../../src/processes/machine.ts';
 import type { ManagedConnection } from '../../src/redis/connection.ts';
 import { RedisKeys } from '../../src/redis/keys.ts';
 import { type ShardEvent, ShardWatch } from '../../src/redis/shard-watch.ts';
@@ -47,7 +48,7 @@ describeRedis('an empty server that is taken for the primary for a while', () =>
     const events: ShardEvent[] = [];
     const { grants } = redisStores({ connection, keys });
     const observe = (event: ShardEvent) => void events.push(event);
-    const watch = new ShardWatch({ connection: over, keys, issuer: 'https://id.example', observe });
+    const watch = new ShardWatch({ connection: over, keys, issuer: 'https://id.example', clock: systemClock, observe });
     return { watch, grants, losses: () => events.filter(({ kind }) => kind === 'found_empty').length };
   }
 
