@@ -1,6 +1,7 @@
 // The queue of keys, on timers that the test moves.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { ChangedMeanwhileError } from '../../src/kubernetes/changed-meanwhile.ts';
 import { KubernetesError } from '../../src/kubernetes/client.ts';
 import { SECRETS } from '../../src/kubernetes/resources.ts';
 import { WorkQueue, type WorkQueueOptions } from '../../src/kubernetes/work-queue.ts';
@@ -43,6 +44,10 @@ function gate() {
   const open: (() => void)[] = [];
   const reconcile = () => new Promise<undefined>((resolve) => open.push(() => resolve(undefined)));
   return { reconcile, next: () => open.shift()?.() };
+}
+
+function refused(reason: string, status: number): KubernetesError {
+  return new KubernetesError({ status, reason, verb: 'patch', resource: SECRETS, user: 'somebody' });
 }
 
 describe('a work queue', () => {
@@ -115,22 +120,19 @@ describe('a work queue', () => {
   });
 
   it.each([
-    ['Conflict', 409],
-    ['Conflict', 422],
-    ['AlreadyExists', 409],
-  ])(
-    'looks again ever later, and without a word, at what somebody else keeps changing (%s %i)',
-    async (reason, status) => {
-      const conflict = new KubernetesError({ status, reason, verb: 'patch', resource: SECRETS, user: 'somebody' });
-      start(async () => Promise.reject(conflict));
-      queue.add('a');
-      await wait(3_600_000);
-      const waits = looks.slice(1).map(({ at }, index) => at - (looks[index]?.at ?? 0));
-      expect(waits.slice(0, 5)).toEqual([50, 100, 200, 400, 800]);
-      expect(Math.max(...waits)).toBe(300_000);
-      expect([errors, new Set(results)]).toEqual([[], new Set(['OAuthClient done'])]);
-    },
-  );
+    ['Conflict 409', refused('Conflict', 409)],
+    ['Conflict 422', refused('Conflict', 422)],
+    ['AlreadyExists 409', refused('AlreadyExists', 409)],
+    ['not what the watch told', new ChangedMeanwhileError('OAuthClient shop/web')],
+  ])('looks again ever later, and without a word, at what somebody else keeps changing (%s)', async (_, conflict) => {
+    start(async () => Promise.reject(conflict));
+    queue.add('a');
+    await wait(3_600_000);
+    const waits = looks.slice(1).map(({ at }, index) => at - (looks[index]?.at ?? 0));
+    expect(waits.slice(0, 5)).toEqual([50, 100, 200, 400, 800]);
+    expect(Math.max(...waits)).toBe(300_000);
+    expect([errors, new Set(results)]).toEqual([[], new Set(['OAuthClient done'])]);
+  });
 
   it('forgets failures after a success', async () => {
     let fails = 4;
