@@ -253,6 +253,18 @@ describe('alerts', () => {
     expect(promises([REDEEMED, reuse], faults, [detected, detected])).toEqual([]);
   });
 
+  it('are raised once, too, where a fail-over lost that it was, unless its successor saw the same before it was told', () => {
+    const lossy = [fault(60, 90, { lostSince: 35 })];
+    const twice = [detected, detected];
+    const again = (begin: number) => operation(begin, 'refresh', refused, { generation: 0, ...misuse });
+    expect(promises([REDEEMED, reuse], lossy, twice)).toEqual(['one alert for each family']);
+    expect(promises([REDEEMED, reuse, again(100)], lossy, twice)).toEqual([]);
+    expect(promises([REDEEMED, reuse, again(45)], lossy, twice)).toEqual(['one alert for each family']);
+    expect(promises([REDEEMED, reuse, again(5000)], lossy, twice)).toEqual(['one alert for each family']);
+    const replay = operation(100, 'redeem', refused, misuse);
+    expect(promises([REDEEMED, reuse, replay], lossy, twice)).toEqual(['one alert for each family']);
+  });
+
   it('are raised for every reuse that killed a family', () => {
     expect(promises([REDEEMED, reuse], [], [])).toEqual(['an alert for each cause']);
     expect(promises([REDEEMED, operation(30, 'revoke', revoked), reuse], [], [])).toEqual([]);
