@@ -70,8 +70,9 @@ export class ShardWatch {
   /** How often revocations may have been lost by now, and how often that was when all of them were last applied again. */
   #doubts = 0;
   #doubtsSettled = 0;
-  /** What the watermark was last raised to here. */
-  #raisedTo: number | undefined;
+  /** The global watermark, and what time it was at the slowest server, when that was last looked at. */
+  #watermark = 0;
+  #slowest = 0;
   #clockSkew = 0;
   #looking: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -84,9 +85,9 @@ export class ShardWatch {
   }
 
   /**
-   * Looks once, then each second and after each reconnect until `stop`. On a new or emptied Redis it resolves when what
-   * is made from now on outlives the watermark, which has to wait for the next full second, also by our clock; for one that is
-   * behind by more than {@link TOLERATED_SKEW} no longer than for that.
+   * Looks once, then each second and after each reconnect until `stop`. On a new or emptied Redis, also where another replica has
+   * just seen to that, it resolves when what is made from now on outlives the watermark, which has to wait for the next full
+   * second, also by our clock; for one that is behind by more than {@link TOLERATED_SKEW} no longer than for that.
    * @throws StoreUnavailableError when the first look failed, or a part of it; it goes on all the same, until it is stopped
    */
   async start(): Promise<void> {
@@ -98,7 +99,7 @@ export class ShardWatch {
     try {
       await this.look();
     } finally {
-      if (this.#raisedTo !== undefined) await this.#outlived(this.#raisedTo);
+      await this.#outlived();
     }
   }
 
@@ -200,7 +201,6 @@ export class ShardWatch {
     const shards = restored.filter((shard) => lost.has(shard));
     if (shards.length === 0) return undefined;
     for (const shard of shards) this.#known.learn(shard, shard.now);
-    this.#raisedTo = watermark;
     await this.#storeIssuer().catch((error) => errors.push(error));
     this.#parts.observe({ kind: 'found_empty', shards: shards.length, isFirstLook });
     return watermark;
@@ -209,6 +209,8 @@ export class ShardWatch {
   /** Raises the copies that are behind; also when a raise reached some only, or did not outlive its server everywhere. */
   async #raise(look: Look, raisedTo = 0): Promise<void> {
     const highest = Math.max(raisedTo, ...look.seen.map(({ watermark }) => watermark));
+    this.#watermark = highest;
+    this.#slowest = Math.min(...look.seen.map(({ now }) => now));
     const behind = look.seen.filter((shard) => shard.watermark < highest && !look.lost.has(shard));
     await this.#writeTo(look, behind, (group) => this.#markers.raise(group, highest));
   }
@@ -249,11 +251,11 @@ export class ShardWatch {
     if (hasChanged) this.#parts.observe({ kind: 'clock_skew', milliseconds: skew });
   }
 
-  /** Until what is made here is dated later than a watermark that was just raised by the time of Redis. */
-  async #outlived(watermark: number): Promise<void> {
-    const next = watermark - (watermark % FULL_SECOND) + FULL_SECOND;
-    const wait = Math.max(next - watermark, next - this.#parts.clock.now());
-    await sleep(Math.min(wait, TOLERATED_SKEW + FULL_SECOND) + TIMER);
+  /** Until what is made here is dated later than the watermark, which may have been raised just now, here or by another replica. */
+  async #outlived(): Promise<void> {
+    const next = this.#watermark - (this.#watermark % FULL_SECOND) + FULL_SECOND;
+    const wait = next - Math.min(this.#slowest, this.#parts.clock.now());
+    if (wait > 0 && this.#watermark > 0) await sleep(Math.min(wait, TOLERATED_SKEW + FULL_SECOND) + TIMER);
   }
 
   /** One look at a time; a failed one is repeated by the timer. */

@@ -325,6 +325,13 @@ describeRedis('the watch over the shards, where the clock of its process', () =>
     },
   );
 
+  it('agrees with it, has that, too, where another replica has raised the watermark a moment before', async () => {
+    const server = await oneServer();
+    await looked(watchOver(await connected(server)).watch);
+    await watchOver(await connected(server)).watch.start();
+    expect(dated(systemClock)).toBeGreaterThan(await lowestWatermark(server));
+  });
+
   it('is far behind, does not wait for it, and says so until it is right', async () => {
     const { server, skew, clock, watch, skews } = await skewed(-MINUTE);
     await watch.start();
