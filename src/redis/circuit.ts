@@ -46,7 +46,7 @@ export class Circuit {
     this.#nextProbe = this.#clock.now() + PAUSE;
   }
 
-  /** Nothing was sent after all. */
+  /** Nothing was sent after all, or too late to be answered. */
   notSent(): void {
     this.#isProbing = false;
   }

@@ -8,6 +8,9 @@ const LIMIT = 800;
 /** What taking an action back may add to that, where it was done and the request is refused all the same; milliseconds. */
 const TAKING_BACK = 100;
 
+/** Who got no answer in less than this had no time left: the server may be slow, and is not silent; milliseconds. */
+export const SILENCE = 600;
+
 /** Monotonic: only distances count here. */
 export const STOPWATCH: Clock = { now: () => performance.now() };
 

@@ -4,10 +4,11 @@
 import type { Redis } from 'ioredis';
 import type { Clock } from '../oauth/ports.ts';
 import { Circuit } from './circuit.ts';
+import { SILENCE } from './deadline.ts';
 import { isLate } from './in-time.ts';
 import { LeasedConnections, type LeaseLimits } from './leased-connections.ts';
 import { ServerClock } from './server-clock.ts';
-import { isReply, UnansweredError, unavailableReason, within } from './unanswered.ts';
+import { isReply, UnansweredError, type UnavailableReason, unavailableReason, within } from './unanswered.ts';
 
 /** The most requests that may wait for one server. Beyond it they are refused at once. */
 const MOST_IN_FLIGHT = 1000;
@@ -94,19 +95,25 @@ export class ServerLink {
     if (this.#inFlight >= MOST_IN_FLIGHT) throw new UnansweredError('too_many_in_flight');
     if (!this.#circuit.admits()) throw new UnansweredError('circuit_open');
     this.#inFlight += 1;
+    const begin = this.#clock.now();
     try {
       const reply = await request();
       this.#circuit.answered();
       return reply;
     } catch (error) {
       if (isReply(error)) this.#circuit.answered();
-      else if (unavailableReason(error) === 'too_many_in_flight') this.#circuit.notSent();
+      else if (this.#tellsNothing(unavailableReason(error), begin)) this.#circuit.notSent();
       else this.#circuit.unanswered();
       if (isLate(error)) this.#forgetTime();
       throw error;
     } finally {
       this.#inFlight -= 1;
     }
+  }
+
+  /** Whether a request that failed so says nothing of the server: it was not sent, or the answer had no time. */
+  #tellsNothing(reason: UnavailableReason | undefined, begin: number): boolean {
+    return reason === 'too_many_in_flight' || (reason === 'timeout' && this.#clock.now() - begin < SILENCE);
   }
 
   // Late at the server and not here: its clock was set.
