@@ -94,7 +94,12 @@ function generatedSecret(object: ObjectIdentity, spec: OAuthClientSpec, referenc
   return { state: 'ready', verifiers, reason, message: 'The generated secret is in place.', faults };
 }
 
-function existingSecret(object: ObjectIdentity, spec: OAuthClientSpec, references: References): Credentials {
+/** What a Secret of the owner's own comes to, for a client that names one; whether the client is accepted is no matter. */
+export function existingSecret(
+  object: ObjectIdentity,
+  spec: OAuthClientSpec,
+  references: Pick<References, 'secret' | 'verifiersOf'>,
+): Credentials {
   const name = clientSecretName(object.name, spec);
   // Where somebody wrote which Secret it is: an absent field is no place to look at.
   const path = spec.auth.clientSecret?.secretName === undefined ? SECRET_PATH : [...SECRET_PATH, 'secretName'];
@@ -141,7 +146,11 @@ function messageOn(form: WithheldSecret): string {
 }
 
 /** Whoever may read the Secret has left its verifiers, or not yet. */
-function withheldSecret({ uid }: ObjectIdentity, form: WithheldSecret, references: References): Credentials {
+function withheldSecret(
+  { uid }: ObjectIdentity,
+  form: WithheldSecret,
+  references: Pick<References, 'verifiersOf'>,
+): Credentials {
   const verifiers = references.verifiersOf(uid);
   if (verifiers === 'assumed' || verifiers.length === 0) return { state: 'pending', faults: [] };
   return { state: 'ready', verifiers, reason: 'SecretAdopted', message: messageOn(form), faults: [] };

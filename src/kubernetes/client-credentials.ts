@@ -2,7 +2,7 @@
 // owner's own, which is only read, or none at all.
 
 import { clientSecretName, hasGeneratedSecret } from '../admission/client-secret-manifest.ts';
-import { withheldForm } from '../admission/credentials.ts';
+import { existingSecret, withheldForm } from '../admission/credentials.ts';
 import { fieldsOf } from '../admission/manifest.ts';
 import type { ReferencedSecret, References } from '../admission/references.ts';
 import { SECRET_METHODS } from '../oauth/client-auth/index.ts';
@@ -87,18 +87,23 @@ export class ClientCredentials {
     return refused === undefined ? await this.#generated.bring(subject) : nothing;
   }
 
-  /** A Secret of the owner's own: its verifiers are stored as they are. */
+  /**
+   * A Secret of the owner's own: its verifiers are stored as they are. By the manifest of this look, whatever the client has
+   * become while the Secret was read: that is for its own look.
+   */
   async #read(subject: CredentialSubject): Promise<CredentialOutcome> {
-    const { key, object, owner, manifest, state } = subject;
-    const { api, clients, verifiers } = this.#options;
+    const { object, owner, manifest, verdict, state } = subject;
+    const { api, verifiers, isLiving } = this.#options;
     const name = clientSecretName(owner.name, manifest.spec);
     const found = await api.get(SECRETS, { namespace: owner.namespace, name });
     const secret = () => found as ReferencedSecret | undefined;
-    const { client } = clients.verdict(key, { secret, ...PENDING, verifiers: [] });
-    if (client === undefined || found === undefined) await verifiers.remove(owner.uid);
+    // What was kept of it is removed by now, and nobody would remove it again.
+    if (!isLiving(owner.uid)) return { facts: { secret }, done: 'kept', again: undefined };
+    const credentials = existingSecret(verdict.object, manifest.spec, { secret, verifiersOf: () => [] });
+    if (credentials.state !== 'ready' || found === undefined) await verifiers.remove(owner.uid);
     else {
       const at = { now: this.#now, requests: rotationRequests(object) };
-      const next = existingCredentials(state, client.secretVerifiers, at);
+      const next = existingCredentials(state, credentials.verifiers, at);
       if (next !== undefined) await verifiers.put(owner, next);
       await this.#formerSecrets.remove(subject);
       const now = { ...subject, state: verifiers.get(owner.uid) };
