@@ -5,22 +5,16 @@ import { createHash } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Clock } from '../oauth/ports.ts';
 import type { NewObject } from './client.ts';
+import { EventLimits } from './event-limits.ts';
 import type { LeadersApi } from './leaders-api.ts';
 import { microTime } from './micro-time.ts';
 import { EVENTS, type KubernetesObject } from './resources.ts';
-import { TokenBucket } from './token-bucket.ts';
 
 const CONTROLLER = 'grantry.dev/controller';
 /** The same again within this time counts up; after it, it is news. Milliseconds. */
 const SERIES_MILLISECONDS = 10 * 60_000;
 /** How often the count of a series is written. */
 const COUNT_MILLISECONDS = 60_000;
-/** Of all objects together. */
-const PER_SECOND = 10;
-const BURST = 50;
-/** Of one object. */
-const PER_OBJECT_SECOND = 1 / 60;
-const OBJECT_BURST = 10;
 const REMEMBERED = 4096;
 const LONGEST_NOTE_BYTES = 1024;
 
@@ -34,6 +28,8 @@ export interface EventFacts {
   readonly action: string;
   /** A sentence for people; nothing secret. */
   readonly note: string;
+  /** Whether somebody may have been robbed. No other Event, however many come, keeps it from being written. */
+  readonly isAlert?: boolean;
 }
 
 interface Series {
@@ -46,8 +42,8 @@ interface Series {
 
 export class EventRecorder {
   readonly #options: EventRecorderOptions;
-  readonly #rate = new TokenBucket({ perSecond: PER_SECOND, burst: BURST });
-  readonly #perObject = new Map<string, TokenBucket>();
+  readonly #limits = new EventLimits();
+  readonly #limitsOfAlerts = new EventLimits();
   readonly #series = new Map<string, Series>();
 
   constructor(options: EventRecorderOptions) {
@@ -67,7 +63,8 @@ export class EventRecorder {
       series.timer ??= setTimeout(() => this.#writeCount(series), COUNT_MILLISECONDS).unref();
       return;
     }
-    if (!this.#mayWrite(facts.regarding.metadata.uid)) return;
+    const limits = facts.isAlert ? this.#limitsOfAlerts : this.#limits;
+    if (!limits.tryTake(facts.regarding)) return;
     const begun: Series = { event: this.#event(facts, now), count: 1, lastAt: now, timer: undefined };
     // The youngest last: the oldest is forgotten first.
     this.#series.delete(key);
@@ -82,24 +79,11 @@ export class EventRecorder {
     this.#series.clear();
   }
 
-  #mayWrite(uid: string): boolean {
-    let own = this.#perObject.get(uid);
-    if (own === undefined) {
-      own = new TokenBucket({ perSecond: PER_OBJECT_SECOND, burst: OBJECT_BURST });
-      this.#perObject.set(uid, own);
-    }
-    return own.tryTake() && this.#rate.tryTake();
-  }
-
   #forget(): void {
     for (const [key, { timer }] of this.#series) {
       if (this.#series.size <= REMEMBERED) break;
       clearTimeout(timer);
       this.#series.delete(key);
-    }
-    for (const uid of this.#perObject.keys()) {
-      if (this.#perObject.size <= REMEMBERED) break;
-      this.#perObject.delete(uid);
     }
   }
 

@@ -209,7 +209,7 @@ export class ReplicaReports {
     }
     if (!this.#reportedAlerts.take(alert)) return undefined;
     const { reason, sentence: note } = kind;
-    this.#options.record({ regarding: client, type: 'Warning', reason, action: 'Revoke', note });
+    this.#options.record({ regarding: client, type: 'Warning', reason, action: 'Revoke', note, isAlert: true });
     this.#alerts.note(clientUid, { reason, count: 1, lastTime });
     return client;
   }

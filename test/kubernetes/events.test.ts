@@ -141,9 +141,49 @@ describe('an event', () => {
     expect(written.length).toBe(12);
   });
 
-  it('comes only so often at all', () => {
-    for (let index = 0; index < 1000; index++) recorder.record(facts({ regarding: regarding(`client-${index}`) }));
+  const everywhere = (index: number) => facts({ regarding: regarding(`client-${index}`, `team-${index}`) });
+  const flood = (index: number) => facts({ regarding: regarding(`client-${index}`, 'flood') });
+  const alert = (regarding: EventFacts['regarding']) =>
+    facts({ regarding, reason: 'RefreshTokenReuse', isAlert: true });
+
+  it('comes only so often at all', async () => {
+    for (let index = 0; index < 1000; index++) recorder.record(everywhere(index));
     expect(written.length).toBe(50);
+    await vi.advanceTimersByTimeAsync(1000);
+    for (let index = 1000; index < 2000; index++) recorder.record(everywhere(index));
+    expect(written.length).toBe(60);
+  });
+
+  it('comes only so often in one namespace, and that keeps no other from its own', async () => {
+    for (let index = 0; index < 2000; index++) recorder.record(flood(index));
+    expect(written.length).toBe(20);
+    for (let index = 0; index < 10; index++) recorder.record(facts({ regarding: regarding(`app-${index}`, 'shop') }));
+    const { namespace: _, ...metadata } = regarding('policy').metadata;
+    recorder.record(facts({ regarding: { ...regarding('policy'), metadata } }));
+    expect(written.length).toBe(31);
+    // For as long as it lasts.
+    for (let second = 0; second < 60; second++) {
+      await vi.advanceTimersByTimeAsync(1000);
+      written.length = 0;
+      for (let index = 0; index < 100; index++) recorder.record(flood(2000 + second * 100 + index));
+      expect(written.length).toBe(2);
+      recorder.record(facts({ regarding: regarding(`later-${second}`, 'shop') }));
+      expect(written.length).toBe(3);
+    }
+  });
+
+  it('that is an alert is written whatever there is of others, and alerts come only so often too', () => {
+    for (let index = 0; index < 1000; index++) recorder.record(everywhere(index));
+    for (let index = 0; index < 40; index++) recorder.record(facts({ note: `Number ${index}.` }));
+    for (let index = 0; index < 40; index++) recorder.record(flood(index));
+    written.length = 0;
+    recorder.record(alert(regarding('web')));
+    recorder.record(alert(regarding('app', 'shop')));
+    for (let index = 0; index < 100; index++) recorder.record(alert(regarding(`client-${index}`, 'flood')));
+    recorder.record(alert(regarding('another', 'shop')));
+    const alerts = written.filter(({ reason }) => reason === 'RefreshTokenReuse');
+    const names = alerts.map(({ regarding }) => (regarding as { name: string }).name);
+    expect([written.length, names.length, names[0], names[1], names.at(-1)]).toEqual([23, 23, 'web', 'app', 'another']);
   });
 
   it('is not written by who lost the lease, nor is a count, and that disturbs nobody', async () => {
