@@ -13,8 +13,12 @@ export function skewOf(time: number, { begin, end }: { readonly begin: number; r
   return Math.max(begin - time, 0) + Math.min(end - time, 0);
 }
 
-/** The largest of them; 0 where that does no harm. */
-export function harmfulSkew(skews: readonly number[]): number {
+/**
+ * The largest of them; 0 where that does no harm. At the border it would be now this, now that, so once it was harmful it is so
+ * down to half of what is tolerated.
+ */
+export function harmfulSkew(skews: readonly number[], { wasHarmful }: { readonly wasHarmful: boolean }): number {
+  const tolerated = wasHarmful ? TOLERATED_SKEW / 2 : TOLERATED_SKEW;
   const largest = skews.reduce((most, skew) => (Math.abs(skew) > Math.abs(most) ? skew : most), 0);
-  return Math.abs(largest) > TOLERATED_SKEW ? largest : 0;
+  return Math.abs(largest) > tolerated ? largest : 0;
 }

@@ -151,7 +151,7 @@ export class ShardWatch {
       skews.push(...group.map(({ now }) => skewOf(now, { begin, end })));
       return group;
     });
-    if (skews.length > 0) this.#noteSkew(harmfulSkew(skews));
+    if (skews.length > 0) this.#noteSkew(harmfulSkew(skews, { wasHarmful: this.#clockSkew !== 0 }));
     const seen = groups.flat();
     const lost = new Set(seen.filter((shard) => this.#known.isLost(shard)));
     return { groups, seen, lost, errors: failed.map(({ error }) => error) };

@@ -345,6 +345,20 @@ describeRedis('the watch over the shards, where the clock of its process', () =>
     expect([skews().slice(1), watch.clockSkew]).toEqual([[0], 0]);
   });
 
+  it('is off by about as much as does no harm, says so once, until it is well within that', async () => {
+    const { skew, watch, skews } = await skewed(-3000);
+    await looked(watch);
+    for (const offset of [-1900, -2100, -1900, -2100, -1900]) {
+      skew.offset = offset;
+      await looked(watch);
+    }
+    expect(skews()).toHaveLength(1);
+    expect(watch.clockSkew).toBeLessThan(-1000);
+    skew.offset = -500;
+    await looked(watch);
+    expect([skews().slice(1), watch.clockSkew]).toEqual([[0], 0]);
+  });
+
   it('is far ahead, says so, too', async () => {
     const { watch, skews } = await skewed(MINUTE);
     await looked(watch);
