@@ -1,7 +1,9 @@
 // The rights that a leader found it lacks: each call that the API server last refused for want of one. It is tried again
-// like any other call that failed; here it is remembered, so that it can be said until the same kind of call goes through.
+// like any other call that failed; here it is remembered, so that it can be said until the same kind of call goes through,
+// or nobody wants it any more.
 
 import type { Logger } from 'pino';
+import type { Clock } from '../oauth/ports.ts';
 import { KubernetesError } from './client.ts';
 import { isRightMissing } from './refused-calls.ts';
 import { type Resource, resourceName } from './resources.ts';
@@ -18,20 +20,31 @@ export interface Right {
 export interface MissingRightsOptions {
   /** Whoever is refused in a namespace that is gone is not refused any more. */
   readonly namespaces: Pick<Watched, 'listen'>;
+  readonly clock: Clock;
   readonly log: Pick<Logger, 'warn' | 'info'>;
 }
+
+/** What the API server said last, and when: epoch milliseconds. */
+interface Refusal {
+  readonly message: string;
+  readonly at: number;
+}
+
+/** What is still wanted is tried again within five minutes. */
+const REMEMBERED_MILLISECONDS = 10 * 60_000;
 
 /** Of a cluster-scoped kind. */
 const NO_NAMESPACE = '';
 
 export class MissingRights {
   readonly #log: MissingRightsOptions['log'];
-  /** What the API server said, by kind of call and then by namespace. */
-  readonly #refused = new Map<string, Map<string, string>>();
+  readonly #clock: Clock;
+  /** By kind of call and then by namespace. */
+  readonly #refused = new Map<string, Map<string, Refusal>>();
   readonly #endListening: () => void;
 
-  constructor({ namespaces, log }: MissingRightsOptions) {
-    this.#log = log;
+  constructor({ namespaces, clock, log }: MissingRightsOptions) {
+    [this.#clock, this.#log] = [clock, log];
     this.#endListening = namespaces.listen(({ type, key }) => {
       if (type === 'delete') for (const kind of this.#refused.keys()) this.#forget(kind, key);
     });
@@ -44,26 +57,31 @@ export class MissingRights {
 
   /** Every kind of call that is refused, one namespace of each in the words of the API server; undefined: none is. */
   get fault(): string | undefined {
-    if (this.#refused.size === 0) return undefined;
-    const said = [...this.#refused.values()].map((byNamespace) => {
-      const [first] = byNamespace.values();
-      return byNamespace.size === 1 ? first : `${first}, and in ${byNamespace.size - 1} more namespaces`;
+    const said = [...this.#refused.values()].flatMap((byNamespace) => {
+      const [first, ...more] = [...byNamespace.values()].filter((refusal) => this.#counts(refusal));
+      if (first === undefined) return [];
+      return more.length === 0 ? first.message : `${first.message}, and in ${more.length} more namespaces`;
     });
-    return said.join('; ');
+    return said.length === 0 ? undefined : said.join('; ');
   }
 
   /** Takes in what became of a call. @param error undefined: it went through */
   answered(right: Right, error?: unknown): void {
     const { namespace = NO_NAMESPACE } = right;
     const kind = kindOf(right);
-    const refused = this.#refused.get(kind) ?? new Map<string, string>();
+    const refused = this.#refused.get(kind) ?? new Map<string, Refusal>();
     if (isRightMissing(error)) {
-      if (!refused.has(namespace)) this.#log.warn({}, error.message);
-      this.#refused.set(kind, refused.set(namespace, error.message));
+      if (!this.#counts(refused.get(namespace))) this.#log.warn({}, error.message);
+      this.#refused.set(kind, refused.set(namespace, { message: error.message, at: this.#clock.now() }));
     } else if (isPermitted(error) && this.#forget(kind, namespace)) {
       const where = right.namespace === undefined ? '' : ` in namespace ${right.namespace}`;
       this.#log.info({}, `${kind}${where}: the right is there now`);
     }
+  }
+
+  /** Whoever wanted it may be gone, or never try again: then no call tells that the right is there. */
+  #counts(refusal: Refusal | undefined): boolean {
+    return refusal !== undefined && this.#clock.now() - refusal.at < REMEMBERED_MILLISECONDS;
   }
 
   #forget(kind: string, namespace: string): boolean {

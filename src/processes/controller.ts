@@ -150,7 +150,7 @@ class ControllerProcess {
     const { issuer, className, namespace, defaultPolicy } = this.#settings;
     const replicas = this.#replicas();
     const { log } = this.#processLog;
-    const rights = new MissingRights({ namespaces: this.#sources.namespaces, log });
+    const rights = new MissingRights({ namespaces: this.#sources.namespaces, clock: systemClock, log });
     const api = new LeadersApi({ api: this.#api, leadership, rights });
     const watchNamespaces = namespacesOf(this.#settings);
     const events = new EventRecorder({

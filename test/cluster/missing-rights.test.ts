@@ -86,7 +86,10 @@ interface Row {
   readonly where: () => string | undefined;
   readonly roles: readonly (keyof typeof ROLES)[];
   readonly provoke: () => Promise<unknown>;
-  /** Has it tried again; by itself it may take a minute, and what is told once is not told again. */
+  /**
+   * Has it tried again, where nothing does so within a minute: an Event that was refused is never told again, and what is
+   * said of it goes after ten (test/kubernetes/missing-rights.test.ts).
+   */
   readonly again?: () => Promise<unknown>;
 }
 

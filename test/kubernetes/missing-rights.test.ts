@@ -1,4 +1,5 @@
-// Which refusals are remembered, and until when. What a real API server says is tested in test/cluster/lost-rights.test.ts.
+// Which refusals are remembered, and until when. What a real API server says is tested in
+// test/cluster/missing-rights.test.ts.
 
 import { beforeEach, describe, expect, it } from 'vitest';
 import { KubernetesError } from '../../src/kubernetes/client.ts';
@@ -6,6 +7,7 @@ import { MissingRights, type Right } from '../../src/kubernetes/missing-rights.t
 import { EVENTS, NAMESPACES, OAUTH_CLIENTS, SECRETS } from '../../src/kubernetes/resources.ts';
 import { PlayedObjects } from './played-objects.ts';
 
+const MINUTE = 60_000;
 const WRITE: Right = { verb: 'patch', resource: SECRETS, namespace: 'shop' };
 
 /** As the API server words it. */
@@ -25,11 +27,16 @@ describe('a right that is missing', () => {
   let namespaces: PlayedObjects;
   let rights: MissingRights;
   let logged: string[];
+  let now: number;
   beforeEach(() => {
+    now = Date.parse('2026-03-01T10:00:00Z');
     namespaces = new PlayedObjects(NAMESPACES);
     logged = [];
     const take = (level: string) => (_: unknown, message?: string) => void logged.push(`${level} ${message}`);
-    rights = new MissingRights({ namespaces, log: { warn: take('warn'), info: take('info') } });
+    rights = new MissingRights({
+      ...{ namespaces, clock: { now: () => now } },
+      log: { warn: take('warn'), info: take('info') },
+    });
   });
 
   it('is said until a call of its kind goes through in that namespace, and logged once each time', () => {
@@ -75,6 +82,35 @@ describe('a right that is missing', () => {
     rights.answered(WRITE, unauthorized(WRITE));
     rights.answered(WRITE, refused(WRITE, 'something else', status));
     expect(rights.fault).toContain('403');
+  });
+
+  it('is not said for ever of a call that nobody makes any more', () => {
+    const create: Right = { ...WRITE, verb: 'create' };
+    const [ofCreate, ofPatch] = [unauthorized(create), unauthorized(WRITE)];
+    rights.answered(create, ofCreate);
+    rights.answered(WRITE, ofPatch);
+    now += 5 * MINUTE;
+    rights.answered(WRITE, ofPatch);
+    now += 5 * MINUTE - 1;
+    expect(rights.fault).toBe(`${ofCreate.message}; ${ofPatch.message}`);
+    now += 1;
+    expect(rights.fault).toBe(ofPatch.message);
+    now += 5 * MINUTE;
+    expect(rights.fault).toBeUndefined();
+    // By then it is news.
+    rights.answered(create, ofCreate);
+    expect([rights.fault, logged]).toEqual([
+      ofCreate.message,
+      [ofCreate, ofPatch, ofCreate].map(({ message }) => `warn ${message}`),
+    ]);
+  });
+
+  it('is counted in those namespaces alone in which somebody was refused of late', () => {
+    for (const namespace of ['a', 'b', 'c']) {
+      rights.answered({ ...WRITE, namespace }, unauthorized({ ...WRITE, namespace }));
+      now += 4 * MINUTE;
+    }
+    expect(rights.fault).toMatch(/^patch secrets in namespace b .*, and in 1 more namespaces$/);
   });
 
   it('in many namespaces is named in one of them, beside every other one', () => {
