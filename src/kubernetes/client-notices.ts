@@ -150,8 +150,9 @@ export class ClientNotices {
   }
 }
 
-/** The clocks of replicas differ; generations do not. */
+/** The clocks of replicas differ; generations do not. What is bound to one was told, and the other was not. */
 function isLater(one: Known, other: Known): boolean {
+  if (one.generation === undefined && other.generation !== undefined) return true;
   const isComparable = one.generation !== undefined && other.generation !== undefined;
   if (isComparable && one.generation !== other.generation) return one.generation > other.generation;
   return one.lastTime > other.lastTime;

@@ -14,6 +14,8 @@ const PERIOD_MILLISECONDS = 5000;
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
+/** After so long a client that the watch does not know is none. */
+const UNKNOWN_MILLISECONDS = 10 * MINUTE;
 
 /** Refusals that only a client that proved who it is can bring about, as the word in its condition. */
 const DENIED: ReadonlyMap<string, string> = new Map([
@@ -204,7 +206,9 @@ export class ReplicaReports {
     const kind = ALERTS.get(type);
     const client = this.#options.clientOf(clientUid);
     if (kind === undefined || client === undefined) {
-      this.#reportedAlerts.settle(id);
+      // One that the watch does not know yet will be known by then; until then it comes with each report.
+      const isLost = kind === undefined || this.#options.clock.now() - lastTime > UNKNOWN_MILLISECONDS;
+      if (isLost) this.#reportedAlerts.settle(id);
       return undefined;
     }
     if (!this.#reportedAlerts.take(alert)) return undefined;

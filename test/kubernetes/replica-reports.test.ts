@@ -4,7 +4,8 @@ import { replicasAt } from '../../src/kubernetes/replicas.ts';
 import type { KubernetesObject } from '../../src/kubernetes/resources.ts';
 import { askable, startReplica } from './replica-servers.ts';
 
-const HOUR = 3_600_000;
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
 const START = Date.parse('2026-03-01T12:00:00Z');
 
 function clientObject(uid: string, generation = 1): KubernetesObject {
@@ -293,11 +294,35 @@ describe('the reports of replicas', () => {
     expect(await acknowledged()).toEqual(['al-2', 'al-1']);
   });
 
-  it('have an alert acknowledged whose client is not here, or goes', async () => {
-    const { told, reports, clients, clock, acknowledged } = await world();
-    told[0] = { alerts: [alertOf('al-1'), { ...alertOf('al-2'), clientUid: 'stranger' }] };
+  it('show an alert that comes after a later one of the spec before, which was told', async () => {
+    const { told, reports, clock, acknowledged } = await world();
+    told[0] = { alerts: [alertOf('al-2', '2026-03-01T12:00:02Z')] };
     clock.at = START + 5000;
     await reports.ask();
+    conditionsOf(reports, 'a', 1, { conditions: conditionsOf(reports, 'a', 1) });
+    expect(conditionsOf(reports, 'a', 2, {})).toEqual([]);
+    told[0] = { alerts: [alertOf('al-1')] };
+    await reports.ask();
+    const conditions = conditionsOf(reports, 'a', 2, {});
+    expect(conditions).toMatchObject([{ type: 'Alert', observedGeneration: 2 }]);
+    conditionsOf(reports, 'a', 2, { conditions });
+    expect(await acknowledged()).toContain('al-1');
+  });
+
+  it('have an alert acknowledged whose client goes, or is not here after ten minutes either', async () => {
+    const { told, reports, clients, events, clock, acknowledged } = await world();
+    const early = [
+      { ...alertOf('al-2'), clientUid: 'stranger' },
+      { ...alertOf('al-3'), clientUid: 'newcomer' },
+    ];
+    told[0] = { alerts: [alertOf('al-1'), ...early] };
+    clock.at = START + 5000;
+    await reports.ask();
+    expect(await acknowledged()).toEqual([]);
+    clients.set('newcomer', clientObject('newcomer'));
+    clock.at = START + 10 * MINUTE + 2000;
+    await reports.ask();
+    expect(events).toContain('newcomer RefreshTokenReuse');
     expect(await acknowledged()).toEqual(['al-2']);
     clients.delete('a');
     told[0] = {};
@@ -400,7 +425,8 @@ describe('the reports of replicas', () => {
   });
 
   it('have each of many alerts acknowledged once, some hundreds at a time', async () => {
-    const { told, reports, questions } = await world();
+    const { told, reports, questions, clock } = await world();
+    clock.at = START + HOUR;
     const clientUid = 'stranger';
     const alerts = (from: number) =>
       Array.from({ length: 1000 }, (_, index) => ({ ...alertOf(`al-${from + index}`), clientUid }));
