@@ -119,9 +119,11 @@ function plainText(encoded: unknown): string | undefined {
 
 // By hand, because there are as many of them as clients.
 function verifiersOf(list: unknown): readonly AcceptedVerifier[] | undefined {
-  if (!Array.isArray(list) || list.length === 0 || list.length > VERIFIERS_MAX) return undefined;
-  const verifiers = list.flatMap((entry) => acceptedVerifier(entry) ?? []);
-  return verifiers.length === list.length ? verifiers : undefined;
+  if (!Array.isArray(list) || list.length === 0) return undefined;
+  // The newest are first. A controller of another version may keep more.
+  const newest = list.slice(0, VERIFIERS_MAX);
+  const verifiers = newest.flatMap((entry) => acceptedVerifier(entry) ?? []);
+  return verifiers.length === newest.length ? verifiers : undefined;
 }
 
 function acceptedVerifier(entry: unknown): AcceptedVerifier | undefined {
