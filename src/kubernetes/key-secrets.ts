@@ -10,6 +10,7 @@ import {
   type StoredKey,
 } from '../admission/key-secret.ts';
 import type { SigningKeyManifest } from '../admission/signing-key.ts';
+import { ChangedMeanwhileError } from './changed-meanwhile.ts';
 import type { LeadersApi } from './leaders-api.ts';
 import { OwnWrites } from './own-writes.ts';
 import { type KubernetesObject, objectKey, SECRETS } from './resources.ts';
@@ -94,6 +95,7 @@ export class KeySecrets {
     return keys.filter((key) => templateOf(this.#own.get(this.#nameOf(key))) !== digestOf(template));
   }
 
+  /** @throws ChangedMeanwhileError: look again */
   async remove(key: StoredKey): Promise<void> {
     const name = this.#nameOf(key);
     const present = this.#own.get(name);
@@ -101,7 +103,7 @@ export class KeySecrets {
     const { api, releaseNamespace: namespace } = this.#options;
     const { uid, resourceVersion } = present.metadata;
     const outcome = await api.delete(SECRETS, { namespace, name: present.metadata.name, uid, resourceVersion });
-    if (outcome === 'changed') throw new Error(`${name} changed while it was to be deleted`);
+    if (outcome === 'changed') throw new ChangedMeanwhileError(`Secret ${name}`);
     this.#own.wrote(name, undefined);
   }
 

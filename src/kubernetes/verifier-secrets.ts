@@ -3,6 +3,7 @@
 
 import { VERIFIER_SECRET_TYPE, verifierSecretName } from '../admission/client-verifier.ts';
 import { PART_LABEL } from '../admission/secret-parts.ts';
+import { ChangedMeanwhileError } from './changed-meanwhile.ts';
 import { KubernetesError, type NewObject } from './client.ts';
 import {
   CLASS_LABEL,
@@ -46,7 +47,7 @@ export class VerifierSecrets {
     return labels[PART_LABEL] === 'verifier' && labels[CLASS_LABEL] === this.#options.className;
   }
 
-  /** @throws KubernetesError `Conflict` when it is not what `get` knew: look again */
+  /** @throws KubernetesError `Conflict` and ChangedMeanwhileError when it is not what `get` knew: look again */
   async put(owner: CredentialOwner, state: CredentialState): Promise<void> {
     const { api, releaseNamespace, className } = this.#options;
     const key = this.#key(owner.uid);
@@ -64,7 +65,7 @@ export class VerifierSecrets {
     this.#own.wrote(key, await api.apply(SECRETS, { ...secret, metadata }));
   }
 
-  /** Nothing is accepted of this client any more. */
+  /** Nothing is accepted of this client any more. @throws ChangedMeanwhileError when it is not what `get` knew: look again */
   async remove(uid: string): Promise<void> {
     const key = this.#key(uid);
     const present = this.#own.get(key);
@@ -120,7 +121,7 @@ export class VerifierSecrets {
     const namespace = this.#options.releaseNamespace;
     const outcome = await this.#options.api.delete(SECRETS, { namespace, name, uid, resourceVersion });
     if (outcome !== 'changed') this.#own.wrote(key, undefined);
-    else throw new Error(`${key} changed while it was to be deleted`);
+    else throw new ChangedMeanwhileError(`Secret ${key}`);
   }
 
   #key(uid: string): string {

@@ -2,6 +2,7 @@
 // test/cluster/.
 
 import { describe, expect, it } from 'vitest';
+import { ChangedMeanwhileError } from '../../src/kubernetes/changed-meanwhile.ts';
 import { KeyReconciler } from '../../src/kubernetes/reconcile-keys.ts';
 import { type Resource, SECRETS, SIGNING_KEYS } from '../../src/kubernetes/resources.ts';
 import { leaderOver } from './leader.ts';
@@ -18,6 +19,8 @@ class World {
   now = START;
   /** What passes while a key is deleted. */
   deletionTakes = 0;
+  /** Whether somebody changes a key before it is deleted. */
+  deletionFails = false;
   /** The keys that the replica has; undefined: it has all. */
   served: ReadonlySet<string> | undefined;
   asked = 0;
@@ -29,6 +32,7 @@ class World {
       create: async (resource, object) => this.#of(resource).put(object),
       apply: async (resource, object) => this.#of(resource).put(object),
       delete: async (resource, { name }) => {
+        if (this.deletionFails) return 'changed';
         this.#of(resource).delete(`${NAMESPACE}/${name}`);
         this.now += this.deletionTakes;
         return 'deleted';
@@ -113,5 +117,15 @@ describe('a key whose time comes', () => {
     world.deletionTakes = 2 * SECOND;
     await world.lookAt(72 * HOUR);
     expect([world.asked, ...world.states]).toEqual([asked + 1, 'Active', 'Retiring', 'Retiring']);
+  });
+
+  it('is looked at again where an old one changes while it is removed', async () => {
+    const world = await thirdDay();
+    await world.lookAt(71 * HOUR + SECOND);
+    world.deletionFails = true;
+    await expect(world.lookAt(72 * HOUR)).rejects.toBeInstanceOf(ChangedMeanwhileError);
+    world.deletionFails = false;
+    await world.lookAt(72 * HOUR + SECOND);
+    expect(world.states).toEqual(['Active', 'Retiring', 'Retiring']);
   });
 });

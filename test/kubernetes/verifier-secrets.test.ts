@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { ChangedMeanwhileError } from '../../src/kubernetes/changed-meanwhile.ts';
 import type { NewObject } from '../../src/kubernetes/client.ts';
 import type { LeadersApiOptions } from '../../src/kubernetes/leaders-api.ts';
 import { LeadershipLostError } from '../../src/kubernetes/lease.ts';
@@ -13,7 +14,13 @@ const STATE = {
 };
 
 /** Verifiers of a client where a Secret of another type stands in their place. */
-function behindAnother({ leadsFor }: { leadsFor: number }) {
+function behindAnother({
+  leadsFor = 9,
+  deletion = 'deleted',
+}: {
+  leadsFor?: number;
+  deletion?: 'deleted' | 'changed';
+}) {
   const writes: string[] = [];
   let left = leadsFor;
   const name = 'grantry-client-u-1';
@@ -33,7 +40,7 @@ function behindAnother({ leadsFor }: { leadsFor: number }) {
     apply: async (_, object) => written('apply', object),
     delete: async () => {
       note('delete');
-      return 'deleted';
+      return deletion;
     },
   };
   const verifiers = new VerifierSecrets({
@@ -55,5 +62,14 @@ it('a Secret of another type is replaced by the verifiers of its client', async 
 it('verifiers are not written by who stopped leading between removing what was in their place and writing them', async () => {
   const { verifiers, writes } = behindAnother({ leadsFor: 1 });
   await expect(verifiers.put(OWNER, STATE)).rejects.toBeInstanceOf(LeadershipLostError);
+  expect(writes).toEqual(['delete']);
+});
+
+it.each([
+  ['replaced', (verifiers: VerifierSecrets) => verifiers.put(OWNER, STATE)],
+  ['removed', (verifiers: VerifierSecrets) => verifiers.remove(OWNER.uid)],
+])('a Secret that changes while it is to be %s is looked at again', async (_, act) => {
+  const { verifiers, writes } = behindAnother({ deletion: 'changed' });
+  await expect(act(verifiers)).rejects.toBeInstanceOf(ChangedMeanwhileError);
   expect(writes).toEqual(['delete']);
 });
