@@ -26,8 +26,8 @@ export class FormerSecrets {
   readonly #options: FormerSecretsOptions;
   /** The name that this process last wrote, by uid of the client: the watch may not have told of it yet. */
   readonly #written = new Map<string, string>();
-  /** The Secrets of others that were told of, by uid of the client and theirs. */
-  readonly #leftAlone = new Map<string, Set<string>>();
+  /** The Secrets of others that were there last and are told of, by uid of the client and theirs. */
+  readonly #leftAlone = new Map<string, ReadonlySet<string>>();
 
   constructor(options: FormerSecretsOptions) {
     this.#options = options;
@@ -61,10 +61,14 @@ export class FormerSecrets {
     if (spec.auth.clientSecret?.deletionPolicy === 'Retain') return;
     const needsSecret = SECRET_METHODS.includes(spec.auth.method);
     const kept = needsSecret ? clientSecretName(owner.name, spec) : undefined;
-    for (const found of await this.#besides(owner, kept)) {
-      if (!isOurWork(found)) this.#leaveAlone(object, found);
+    const besides = await this.#besides(owner, kept);
+    this.#leaveAlone(
+      object,
+      besides.filter((found) => !isOurWork(found)),
+    );
+    for (const found of besides.filter(isOurWork)) {
       // A client that generates no secret has no policy for one any more: the Secret alone tells.
-      else if (hasGeneratedSecret(spec) || goesWith(found, owner)) await this.#delete(found);
+      if (hasGeneratedSecret(spec) || goesWith(found, owner)) await this.#delete(found);
     }
     if (!needsSecret) this.#written.delete(owner.uid);
   }
@@ -85,13 +89,17 @@ export class FormerSecrets {
     if (outcome === 'changed') throw new ChangedMeanwhileError(`Secret ${namespace}/${name}`);
   }
 
-  /** Says so once. */
-  #leaveAlone(regarding: KubernetesObject, { metadata: { name, uid } }: KubernetesObject): void {
-    const told = this.#leftAlone.get(regarding.metadata.uid) ?? new Set();
-    if (told.has(uid)) return;
-    this.#leftAlone.set(regarding.metadata.uid, told.add(uid));
-    const note = `The Secret ${quoted(name)} has the labels of this client, but what is in it was not written by grantry: it is left alone, and does not follow the client.`;
-    this.#options.record({ regarding, type: 'Warning', reason: 'SecretLeftAlone', action: 'Remove', note });
+  /** Says so once of each, and remembers no more of them than there are. */
+  #leaveAlone(regarding: KubernetesObject, secrets: readonly KubernetesObject[]): void {
+    const { uid } = regarding.metadata;
+    const told = this.#leftAlone.get(uid);
+    if (secrets.length === 0) this.#leftAlone.delete(uid);
+    else this.#leftAlone.set(uid, new Set(secrets.map(({ metadata }) => metadata.uid)));
+    for (const { metadata } of secrets) {
+      if (told?.has(metadata.uid)) continue;
+      const note = `The Secret ${quoted(metadata.name)} has the labels of this client, but what is in it was not written by grantry: it is left alone, and does not follow the client.`;
+      this.#options.record({ regarding, type: 'Warning', reason: 'SecretLeftAlone', action: 'Remove', note });
+    }
   }
 
   #namesOf(owner: CredentialOwner): ReadonlySet<string> {

@@ -1,5 +1,6 @@
-// A Secret of the owner's own, over objects that only this test changes: what is kept of it where the client changes in the
-// very moment in which the Secret is read. The rest of it is tested in test/cluster/secrets-that-are-read.test.ts.
+// A client with a Secret of its owner's own, over objects that only this test changes: what is kept of it where the client
+// changes in the very moment in which the Secret is read, and what is said of others with its labels. The rest is tested in
+// test/cluster/secrets-that-are-read.test.ts and former-secrets.test.ts.
 
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { readVerifierSecret, verifierSecretName } from '../../src/admission/client-verifier.ts';
@@ -29,6 +30,8 @@ class Install {
   readonly secrets = new PlayedObjects(SECRETS);
   readonly releaseSecrets = new PlayedObjects(SECRETS);
   readonly errors: string[] = [];
+  /** The reasons of the Events. */
+  readonly said: string[] = [];
   /** Each write of a verifier Secret: a deletion, or which verifiers it has, and which of them only for a time. */
   readonly kept: string[] = [];
   /** What happens once, while the owner's Secret is read. */
@@ -76,7 +79,7 @@ class Install {
       },
       replicas: { find: () => [], ask: async () => undefined },
       observed: { observe: async () => ({ outcome: 'NoReplicas' }) },
-      ...{ record: () => {}, clock: { now: Date.now }, random: systemRandom },
+      ...{ record: ({ reason }) => void this.said.push(reason), clock: { now: Date.now }, random: systemRandom },
       log: { error: (line: object) => void this.errors.push(JSON.stringify(line)) },
       metrics: { reconciled: () => {} },
     });
@@ -163,4 +166,16 @@ it('a client whose Secret is not there has nothing that works', async () => {
   install.secrets.delete(`${TEAM}/mine`);
   await vi.advanceTimersByTimeAsync(1000);
   expect([install.kept.slice(1), install.accepted]).toEqual([['deleted'], undefined]);
+});
+
+it('a Secret that got the labels of the client is told of once, and again when it gets them again', async () => {
+  const labelled = { 'grantry.dev/client': 'web', 'grantry.dev/client-uid': 'uid-web' };
+  const told: number[] = [];
+  for (const [index, labels] of [labelled, labelled, {}, labelled].entries()) {
+    install.secrets.put({ metadata: { namespace: TEAM, name: 'theirs', labels } });
+    install.declare({ ...FOLLOWS, displayName: `At ${index}` });
+    await vi.advanceTimersByTimeAsync(1000);
+    told.push(install.said.filter((reason) => reason === 'SecretLeftAlone').length);
+  }
+  expect(told).toEqual([1, 1, 1, 2]);
 });
