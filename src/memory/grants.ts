@@ -136,7 +136,7 @@ export class MemoryGrants implements GrantStore {
     const answer: RotateAnswer = { ...access, outcome, grant: record.grant, generation, alert: undefined };
     this.#keep({
       ...record,
-      keepUntil: Math.max(record.keepUntil, record.grant.createdAt + request.absoluteLifetime),
+      keepUntil: Math.max(record.keepUntil, record.grant.createdAt + request.retention),
       generation,
       refreshedAt: now,
       replacedAt: rotates ? now : undefined,

@@ -89,6 +89,8 @@ export interface RotateRequest {
   readonly reuseGrace: number;
   readonly idleLifetime: number;
   readonly absoluteLifetime: number;
+  /** See {@link RedeemRequest}: it may be more now than it was then. */
+  readonly retention: number;
   readonly attemptId: string;
   readonly access: AccessRequest;
   readonly accessToken: NewAccessToken | undefined;

@@ -129,7 +129,7 @@ local alert = outcome == 'healed' and raise('state_lost', 'healed_forward')
 local rotates = request.rotation == 'Always'
 local generation = math.max(current, rotates and presented + 1 or presented)
 if record.y or #others > 0 then redis.call('HDEL', KEYS[1], 'y', unpack(others)) end
-local kept = needed(request.absoluteLifetime)
+local kept = needed(request.retention)
 redis.call('HSET', KEYS[1], 'g', generation, 'f', now - created, 'k', kept, 'l', request.address, 'a', attempt)
 if generation == presented then redis.call('HSET', KEYS[1], 'n', 1) elseif record.n then redis.call('HDEL', KEYS[1], 'n') end
 if is_unknown then redis.call('HDEL', KEYS[1], 'm', 'w') end

@@ -120,7 +120,7 @@ export function grantRotationContract(name: string, makeStores: MakeStores): voi
       });
 
       it('follows a client whose lifetimes have grown since the grant was made', async () => {
-        const grown = { idleLifetime: 100 * DAY, absoluteLifetime: 200 * DAY };
+        const grown = { idleLifetime: 100 * DAY, absoluteLifetime: 200 * DAY, retention: 201 * DAY };
         const grant = await redeemed(grants);
         world.advance(80 * DAY);
         expect(await grants.rotate(rotateRequest(grant, 0, grown))).toMatchObject({ outcome: 'rotated' });
@@ -128,6 +128,23 @@ export function grantRotationContract(name: string, makeStores: MakeStores): voi
         expect(await grants.rotate(rotateRequest(grant, 1, grown))).toMatchObject({ outcome: 'rotated' });
         expect(await grants.redeem(redeemRequest(grant))).toMatchObject({ outcome: 'replayed' });
       });
+
+      for (const [what, generation] of [
+        ['moved', 0],
+        ['healed', 5],
+      ] as const) {
+        it(`keeps a family that a refresh has ${what} as long as what that gave may live`, async () => {
+          const grant = await redeemed(grants);
+          // The lifetimes of the client have grown since; the last access token is made at the end of the family.
+          const grown = { idleLifetime: 200 * DAY, absoluteLifetime: 100 * DAY, retention: 102 * DAY };
+          world.advance(80 * DAY);
+          await grants.rotate(rotateRequest(grant, generation, grown));
+          world.advance(22 * DAY - world.tick);
+          expect(await grants.read(grant.grantId)).toMatchObject({ revoked: false, generation: generation + 1 });
+          world.advance(world.tick);
+          expect(await grants.read(grant.grantId)).toBeUndefined();
+        });
+      }
 
       it('raises nothing for an old token of an expired family', async () => {
         const grant = await rotatedTo(grants, 3);

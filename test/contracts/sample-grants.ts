@@ -85,6 +85,7 @@ export function rotateRequest(grant: Grant, generation: number, different: Parti
     reuseGrace: 10 * SECOND,
     idleLifetime: 14 * DAY,
     absoluteLifetime: 90 * DAY,
+    retention: RETENTION,
     attemptId: uniqueId(),
     access: accessRequest(),
     accessToken: undefined,

@@ -183,6 +183,19 @@ describe('a refresh token', () => {
     expect(await web.refresh(tokens.refresh_token)).toMatchObject(invalidGrant('refresh_token_gone'));
   });
 
+  it('gives access tokens that live as long as they say, also where its lifetime has grown since the code', async () => {
+    let tokens = await begin();
+    const longer = settings({ refreshTokenLifetimeSeconds: 5000 });
+    grantry.setClients(clients.map((client) => (client.clientId === WEB.clientId ? { ...client, ...longer } : client)));
+    for (const seconds of [900, 900, 900, 900, 900, 490]) {
+      grantry.clock.advance(seconds * 1000);
+      tokens = (await web.refresh(tokens.refresh_token)).body;
+    }
+    grantry.clock.advance(599_000);
+    expect(await api.isActive(tokens.access_token)).toBe(true);
+    grantry.setClients(clients);
+  });
+
   it('is never issued for client_credentials', async () => {
     const { status, body } = await web.post('/token', { grant_type: 'client_credentials' });
     expect(status).toBe(200);

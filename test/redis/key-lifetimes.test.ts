@@ -90,7 +90,7 @@ describeRedis('a key in Redis', () => {
         await stores.grants.redeem(redeemRequest(grant, { retention: 90 * DAY }));
         await expectKept(key, 90 * DAY);
         // Used and revoked it is a tombstone, and stays as long.
-        await stores.grants.rotate(rotateRequest(grant, 0, { absoluteLifetime: 180 * DAY }));
+        await stores.grants.rotate(rotateRequest(grant, 0, { retention: 180 * DAY }));
         await expectKept(key, 180 * DAY);
         await stores.grants.revoke(grant.grantId);
         await expectKept(key, 180 * DAY);

@@ -1,8 +1,6 @@
 // authorization_code (RFC 6749 §4.1.3) with PKCE for every client (RFC 7636 §4.5): a person has consented, the client
 // redeems the code, once. A valid replay kills all that the code had issued; anything less than valid kills nothing.
 
-import { CODE_LIFETIME } from '../authorization-endpoint.ts';
-import type { Client } from '../client.ts';
 import type { RedeemAnswer } from '../grant-store.ts';
 import type { CodeHandle } from '../handles.ts';
 import { isVerifier, s256 } from '../pkce.ts';
@@ -12,6 +10,7 @@ import { accessRequest, exceeded } from './access-request.ts';
 import { alertEvent } from './alert-event.ts';
 import type { GrantContext, GrantRequest, GrantType } from './grant.ts';
 import { invalidGrant, requireActive } from './living-grant.ts';
+import { mayRefresh, retentionOf } from './retention.ts';
 
 type Refusal = Exclude<RedeemAnswer, { outcome: 'redeemed' }>;
 
@@ -44,7 +43,6 @@ function redeem(
   { issuer, random, stores }: GrantContext,
 ): Promise<RedeemAnswer> {
   const verifier = parameters.get('code_verifier');
-  const { accessTokenLifetimeSeconds, refreshTokenLifetimeSeconds } = client.tokens;
   return stores.grants.redeem({
     grantId,
     secretHash,
@@ -53,9 +51,7 @@ function redeem(
     // RFC 7636 §4.1: one outside the syntax is no verifier at all; it must not cost a guess.
     verifierChallenge: verifier !== undefined && isVerifier(verifier) ? s256(verifier) : undefined,
     attemptId: randomId(random, 16),
-    // The last access token may be made at the very end of the code's or of the refresh family's life.
-    retention:
-      CODE_LIFETIME + 1000 * (accessTokenLifetimeSeconds + (mayRefresh(client) ? refreshTokenLifetimeSeconds : 0)),
+    retention: retentionOf(client),
     access: accessRequest(client, parameters, undefined, issuer),
     accessToken: accessToken.opaque(grantId),
     revokedBefore: client.revokeTokensBefore,
@@ -82,8 +78,4 @@ function refusal(answer: Refusal, { address }: GrantRequest, { audit }: GrantCon
     case 'ended':
       return invalidGrant('grant_before_watermark');
   }
-}
-
-function mayRefresh(client: Client): boolean {
-  return client.grantTypes.includes('refresh_token');
 }

@@ -10,6 +10,7 @@ import { accessRequest, exceeded } from './access-request.ts';
 import { alertEvent } from './alert-event.ts';
 import type { GrantContext, GrantRequest, GrantType } from './grant.ts';
 import { invalidGrant, requireActive } from './living-grant.ts';
+import { retentionOf } from './retention.ts';
 
 type Renewal = Extract<RotateAnswer, { generation: number }>;
 type Refusal = Exclude<RotateAnswer, Renewal>;
@@ -51,6 +52,7 @@ function rotate(
     reuseGrace: 1000 * tokens.refreshTokenReuseGraceSeconds,
     idleLifetime: 1000 * tokens.refreshTokenIdleLifetimeSeconds,
     absoluteLifetime: 1000 * tokens.refreshTokenLifetimeSeconds,
+    retention: retentionOf(client),
     attemptId: randomId(random, 16),
     access: accessRequest(client, parameters, requestedScope(parameters.get('scope')), issuer),
     accessToken: accessToken.opaque(grantId),

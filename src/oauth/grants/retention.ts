@@ -1,0 +1,15 @@
+// How long the record of a grant is needed: whatever was issued under it is judged by that.
+
+import { CODE_LIFETIME } from '../authorization-endpoint.ts';
+import type { Client } from '../client.ts';
+
+/** Milliseconds from the creation of a grant after which nothing issued under it is alive, as its client is today. */
+export function retentionOf(client: Client): number {
+  const { accessTokenLifetimeSeconds, refreshTokenLifetimeSeconds } = client.tokens;
+  // The last access token may be made at the very end of the code's or of the refresh family's life.
+  return CODE_LIFETIME + 1000 * (accessTokenLifetimeSeconds + (mayRefresh(client) ? refreshTokenLifetimeSeconds : 0));
+}
+
+export function mayRefresh(client: Client): boolean {
+  return client.grantTypes.includes('refresh_token');
+}
