@@ -45,7 +45,8 @@ function signingKey(unknownFields: UnknownFields) {
           labels: mapOf(text(63), 32).default({}),
           annotations: mapOf(text(4096), 32).default({}),
         }).prefault({}),
-      }),
+        // Server-side apply drops a spec with nothing in it, such as one of a list alone that is emptied again.
+      }).prefault({}),
       status: z.unknown().optional(),
     }),
   );

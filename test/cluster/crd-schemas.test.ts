@@ -292,6 +292,16 @@ describe('a new object', () => {
     });
   });
 
+  it('takes back the only thing that was applied to it, where it is a signing key', async () => {
+    const [apiVersion, kind, metadata] = ['grantry.dev/v1alpha1', 'SigningKey', { name: 'emptied', namespace }];
+    for (const revokedKeyIds of [['A'.repeat(43)], []]) {
+      const path = `/apis/grantry.dev/v1alpha1/namespaces/${namespace}/signingkeys/emptied?fieldManager=gitops`;
+      const body = { apiVersion, kind, metadata, spec: { revokedKeyIds } };
+      const { status } = await cluster.call('PATCH', path, { contentType: 'application/apply-patch+yaml', body });
+      expect([200, 201]).toContain(status);
+    }
+  });
+
   it('is listed by its short name and its category, in columns that read well', async () => {
     const columns = async (...args: string[]) => {
       const { output, errors } = await cluster.kubectl(['get', '-n', namespace, ...args]);
