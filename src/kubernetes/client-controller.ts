@@ -204,9 +204,11 @@ export class ClientController {
     for (const key of this.#clients.keys()) this.#queue.add(key);
   }
 
-  #namespaceChanged({ key: namespace, object, before }: ObjectChange): void {
+  #namespaceChanged({ key: namespace, object, before, isAfterGap }: ObjectChange): void {
     const labels = JSON.stringify(object.metadata.labels);
-    if (before !== undefined && JSON.stringify(before.metadata.labels) === labels) return;
+    const isKnown = before !== undefined && JSON.stringify(before.metadata.labels) === labels;
+    // After a gap they may have been others in between.
+    if (isKnown && !isAfterGap) return;
     const prefix = `${namespace}/`;
     for (const key of this.#clients.keys()) if (key.startsWith(prefix)) this.#queue.add(key);
   }

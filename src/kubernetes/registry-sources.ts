@@ -141,20 +141,22 @@ export class RegistrySources {
 
 type Tell = (change: ObjectChange) => void;
 
-function unless(isOfNoConsequence: (change: ObjectChange) => boolean, tell: Tell): Tell {
-  return (change) => (isOfNoConsequence(change) ? undefined : tell(change));
+/** Does not tell of an object that is to us what it was. After a gap that cannot be told from the two alone. */
+function unless(isSame: (object: KubernetesObject, before: KubernetesObject) => boolean, tell: Tell): Tell {
+  return (change) => {
+    const { type, object, before, isAfterGap } = change;
+    const isComparable = type === 'put' && before !== undefined && !isAfterGap;
+    if (!isComparable || !isSame(object, before)) tell(change);
+  };
 }
 
 /** Somebody wrote its status or its labels. After a restore of the cluster another spec may have the same generation. */
-function isOfSameSpec({ type, object, before, isAfterGap }: ObjectChange): boolean {
-  if (type === 'delete' || before === undefined || isAfterGap) return false;
-  const [now, then] = [object.metadata, before.metadata];
+function isOfSameSpec({ metadata: now }: KubernetesObject, { metadata: then }: KubernetesObject): boolean {
   return now.generation === then.generation && now.deletionTimestamp === then.deletionTimestamp;
 }
 
-function hasSameLabels({ type, object, before }: ObjectChange): boolean {
-  if (type === 'delete' || before === undefined) return false;
-  return JSON.stringify(before.metadata.labels) === JSON.stringify(object.metadata.labels);
+function hasSameLabels({ metadata: now }: KubernetesObject, { metadata: then }: KubernetesObject): boolean {
+  return JSON.stringify(now.labels) === JSON.stringify(then.labels);
 }
 
 function withoutStatus({ status: _, ...object }: KubernetesObject & { readonly status?: unknown }): KubernetesObject {

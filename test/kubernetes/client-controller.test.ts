@@ -26,6 +26,7 @@ class Install {
   /** What happens while the replica is asked. */
   whileObserved = () => {};
   statusWrites = 0;
+  looks = 0;
   readonly #reports: ((lastUsed: Record<string, string>) => void)[] = [];
   #controller: ClientController | undefined;
 
@@ -71,7 +72,11 @@ class Install {
         },
       },
       ...{ record: () => {}, clock: { now: Date.now }, random: systemRandom, log },
-      metrics: { reconciled: () => {} },
+      metrics: {
+        reconciled: () => {
+          this.looks += 1;
+        },
+      },
     });
     this.#controller.start();
     await this.#settle();
@@ -218,5 +223,22 @@ describe('the controller of clients', () => {
     permitting();
     await install.pass(MINUTE);
     expect([install.said('Accepted'), install.said('Programmed')]).toEqual(['Accepted', 'NoReplicas']);
+  });
+
+  it('looks at the clients of a namespace again when its labels change, or may have changed meanwhile', async () => {
+    install.serves(install.has(3));
+    await install.lead();
+    const looks: number[] = [];
+    for (const [labels, gap] of [
+      [{ tier: 'two' }, {}],
+      [{ tier: 'two' }, {}],
+      [{ tier: 'two' }, { isAfterGap: true }],
+    ] as const) {
+      const before = install.looks;
+      install.namespaces.put({ metadata: { name: TEAM, labels } }, gap);
+      await install.pass(100);
+      looks.push(install.looks - before);
+    }
+    expect(looks).toEqual([3, 0, 3]);
   });
 });

@@ -29,8 +29,8 @@ export class PlayedObjects implements ObjectView {
     return () => this.#listeners.delete(listener);
   }
 
-  /** What is not said of an object that is there stays. */
-  put(object: NewObject): KubernetesObject {
+  /** What is not said of an object that is there stays. @param gap whether the watch told nothing for a while */
+  put(object: NewObject, gap: Pick<ObjectChange, 'isAfterGap'> = {}): KubernetesObject {
     const key = objectKey(object.metadata);
     const before = this.#objects.get(key);
     const made = { uid: `uid-${object.metadata.name}`, generation: 1, creationTimestamp: '2026-01-01T00:00:00Z' };
@@ -38,7 +38,7 @@ export class PlayedObjects implements ObjectView {
     const { kind } = this.#resource;
     const kept = { apiVersion: apiVersionOf(this.#resource), kind, ...before, ...object, metadata };
     this.#objects.set(key, kept);
-    this.#tell({ type: 'put', key, object: kept, ...(before !== undefined && { before }) });
+    this.#tell({ type: 'put', key, object: kept, ...(before !== undefined && { before, ...gap }) });
     return kept;
   }
 

@@ -12,7 +12,14 @@ import {
 } from '../../src/admission/key-secret.ts';
 import { KubernetesError, type ListPage, type WatchFrame } from '../../src/kubernetes/client.ts';
 import { type RegistrySwap, RegistrySync } from '../../src/kubernetes/registry-sync.ts';
-import { CLIENT_POLICIES, type KubernetesObject, type Resource } from '../../src/kubernetes/resources.ts';
+import {
+  CLIENT_POLICIES,
+  type KubernetesObject,
+  NAMESPACES,
+  OAUTH_CLIENTS,
+  type Resource,
+  SIGNING_KEYS,
+} from '../../src/kubernetes/resources.ts';
 import { generateSigningKeyPem, importSigningKey } from '../../src/oauth/keys.ts';
 import { systemClock, systemRandom } from '../../src/processes/machine.ts';
 import { until } from '../until.ts';
@@ -290,6 +297,21 @@ describe('the registry of a token server', () => {
     ['a signing key', 'signingkeys', () => ring(2, ['one'])],
   ])('swaps once for a change of %s', async (_, plural, object) => {
     expect(await swapsFor(plural, object)).toHaveLength(1);
+  });
+
+  it.each<[string, Resource, () => KubernetesObject]>([
+    ['client', OAUTH_CLIENTS, () => client('web')],
+    ['policy', CLIENT_POLICIES, () => policy(1, ['authorization_code'])],
+    ['namespace', NAMESPACES, () => namespace('team')],
+    ['signing key', SIGNING_KEYS, () => ring(1, [])],
+  ])('judges again for a %s that a list after a gap has in another version', async (_, resource, object) => {
+    cluster.has('clientpolicies', policy(1, ['authorization_code']));
+    cluster.has('signingkeys', ring(1, []));
+    await serving();
+    swaps.splice(0);
+    cluster.has(resource.plural, object());
+    cluster.expire(resource);
+    await until('it is judged', () => swaps.length > 0);
   });
 
   it('takes another spec of the same generation from a list, as after a restore of the cluster', async () => {
