@@ -33,6 +33,7 @@ interface Untaken {
 export class ChangeDelivery {
   readonly #options: ChangeDeliveryOptions;
   readonly #untaken = new Map<string, Untaken>();
+  #ended = false;
 
   constructor(options: ChangeDeliveryOptions) {
     this.#options = options;
@@ -40,6 +41,7 @@ export class ChangeDelivery {
 
   /** To be called when `current` says so already. Never throws. */
   tell(change: ObjectChange): void {
+    if (this.#ended) return;
     const { key, type, object, before } = change;
     const untaken = this.#untaken.get(key);
     if (untaken !== undefined) {
@@ -50,14 +52,14 @@ export class ChangeDelivery {
       this.#options.listener(change);
     } catch (error) {
       const isGone = type === 'delete';
-      const failed = { taken: isGone ? object : before, tried: isGone ? undefined : object, failures: 0 };
-      this.#untaken.set(key, failed);
-      this.#failed(key, failed, error);
+      const tried = isGone ? undefined : object;
+      this.#failed(key, { taken: isGone ? object : before, tried, failures: 0 }, error);
     }
   }
 
-  /** Tells nothing any more. */
+  /** Tells nothing any more, also where it is the listener who ends it. */
   stop(): void {
+    this.#ended = true;
     for (const { timer } of this.#untaken.values()) clearTimeout(timer);
     this.#untaken.clear();
   }
@@ -73,7 +75,7 @@ export class ChangeDelivery {
         listener({ type: 'delete', key, object: old });
         untaken.taken = untaken.tried = undefined;
       }
-      if (object !== undefined) {
+      if (object !== undefined && !this.#ended) {
         const { taken: before } = untaken;
         untaken.tried = object;
         listener({ type: 'put', key, object, ...(before !== undefined && { before, isAfterGap: true }) });
@@ -87,7 +89,10 @@ export class ChangeDelivery {
   #failed(key: string, untaken: Untaken, error: unknown): void {
     const { resource, log, onFailure } = this.#options;
     onFailure();
-    log.error({ resource, key, err: error }, 'a change could not be handed on and will be told again');
+    const more = this.#ended ? '' : ' and will be told again';
+    log.error({ resource, key, err: error }, `a change could not be handed on${more}`);
+    if (this.#ended) return;
+    this.#untaken.set(key, untaken);
     const wait = Math.min(LONGEST_RETRY_MILLISECONDS, FIRST_RETRY_MILLISECONDS * 2 ** untaken.failures);
     untaken.failures += 1;
     untaken.timer = setTimeout(() => this.#catchUp(key, untaken), wait);

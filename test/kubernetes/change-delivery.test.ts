@@ -22,6 +22,8 @@ class World {
   readonly known = new Map<string, KubernetesObject>();
   failures = 0;
   fails = false;
+  /** Whether the listener ends it all at the next change. */
+  ends = false;
   readonly #delivery = new ChangeDelivery({
     resource: 'configmaps',
     listener: (change) => this.#take(change),
@@ -46,6 +48,7 @@ class World {
     this.told.push(
       `${type} ${object.metadata.uid}${before === undefined ? '' : ' again'}${isAfterGap ? ' after a gap' : ''}`,
     );
+    if (this.ends) this.#delivery.stop();
     if (this.fails) throw new Error('no');
     if (type === 'delete') this.known.delete(key);
     else {
@@ -79,6 +82,27 @@ it('a change that could not be taken is told as one that may hide more', async (
   world.told.length = 0;
   await vi.advanceTimersByTimeAsync(60_000);
   expect(world.told).toEqual(['put first again after a gap']);
+});
+
+it('who ends it while being told is told nothing more, not even what it threw at', async () => {
+  const world = new World();
+  world.fails = world.ends = true;
+  world.put('a', 'first');
+  world.put('b', 'first');
+  expect([world.told, world.failures, vi.getTimerCount()]).toEqual([['put first'], 1, 0]);
+});
+
+it('who ends it at a deletion is not told of what came after that', async () => {
+  const world = new World();
+  world.put('a', 'first');
+  world.fails = true;
+  world.objects.delete('a');
+  world.put('a', 'second');
+  world.fails = false;
+  world.ends = true;
+  world.told.length = 0;
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect([world.told, vi.getTimerCount()]).toEqual([['delete first'], 0]);
 });
 
 it('what nobody takes is told ever less often', async () => {
