@@ -94,13 +94,18 @@ export class RedisSessions implements SessionStore {
   }
 
   async end(sessionId: string): Promise<void> {
+    await this.#end(sessionId, { mayBegin: false });
+  }
+
+  /** @param options.mayBegin whether one that is not there may be of a sign-in that is under way, which may live then */
+  async #end(sessionId: string, { mayBegin }: { readonly mayBegin: boolean }): Promise<void> {
     const keys = [this.#keys.session(sessionId)];
     let subject: string | null | undefined;
     try {
       subject = (await this.#connection.run(END, keys, [])) as string | null;
     } finally {
-      // Where no answer came, too; but what is not there may be of a sign-in that is under way, and that one may live.
-      if (subject !== null) this.#connection.remember(END, keys, []);
+      // Where no answer came, too.
+      if (subject !== null || !mayBegin) this.#connection.remember(END, keys, []);
     }
     // Such a sign-in has to be found later: it stays in the index, and what never comes goes by its score.
     if (subject !== null) await this.#connection.run(FORGET, [this.#keys.sessionsOfUser(subject)], [sessionId]);
@@ -108,7 +113,7 @@ export class RedisSessions implements SessionStore {
 
   /** @throws StoreUnavailableError where some could not be ended; the others are then */
   async endAll(subject: string): Promise<void> {
-    await this.#each(subject, (sessionId) => this.end(sessionId));
+    await this.#each(subject, (sessionId) => this.#end(sessionId, { mayBegin: true }));
   }
 
   async list(subject: string): Promise<readonly Session[]> {

@@ -93,6 +93,17 @@ describeRedis('the sessions of a person', () => {
     expect(await sessions.list('usr_alice')).toEqual([]);
   });
 
+  it('end one by one for good, also where the server has lost them and gets them back', async () => {
+    const { sessionId } = await signedIn();
+    const key = keys.session(sessionId);
+    await server.command('RENAME', key, `${key}-kept`);
+    await sessions.end(sessionId);
+    await server.command('RENAME', `${key}-kept`, key);
+    expect(await sessions.use(sessionId)).toBeDefined();
+    await real.reassert('all');
+    expect(await sessions.use(sessionId)).toBeUndefined();
+  });
+
   it('end, also where nobody is told so, for good: a server that has lost that is told again', async () => {
     const { sessionId } = await signedIn();
     const unanswered = sessionsRunning(async (action, ...rest) => {
