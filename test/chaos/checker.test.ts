@@ -300,7 +300,7 @@ describe('alerts', () => {
 
 describe('what is back', () => {
   const BACK_AT_60 = [fault(30, 60)];
-  const PROMISE = 'what is back serves within a second';
+  const PROMISE = 'what is back serves within two seconds';
   const asked = (begin: number, seen: Seen, more: Partial<Operation> = {}) =>
     promises([REDEEMED, operation(begin, 'introspect', seen, more)], BACK_AT_60);
 
