@@ -2,6 +2,7 @@
 // it is labelled.
 
 import { beforeAll, describe, expect, it } from 'vitest';
+import type { ControllerSources } from '../../src/processes/controller-sources.ts';
 import { until } from '../until.ts';
 import { ClientInstall, type RunningController, type Write } from './client-controllers.ts';
 import { sharedCluster } from './shared-cluster.ts';
@@ -46,9 +47,17 @@ describe('a Secret that somebody else made and that has the labels of a client',
   }
 
   it('stays, and is said to, when the client changes', async () => {
-    const controller = await install.start();
+    let sources: ControllerSources | undefined;
+    const beforeLeading = async (known: ControllerSources) => {
+      sources = known;
+    };
+    const controller = await install.start({ beforeLeading });
     await install.apply(team, 'changing');
     const { data, before } = await labelled('changing');
+    // It is told of what is known when the client changes.
+    const labels = (name: string) => sources?.secrets.get(`${team}/${name}`)?.metadata.labels;
+    const hasHeardOf = (name: string) => labels(name)?.['grantry.dev/client-uid'] !== undefined;
+    await until('it has heard of both', () => ['changing-copy', 'changing-database'].every(hasHeardOf));
     await install.apply(team, 'changing', { displayName: 'Changed' });
     await isSaidOfBoth(controller, 'changing');
     expect(await data()).toEqual(before);
