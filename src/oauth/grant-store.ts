@@ -95,8 +95,8 @@ export interface RotateRequest {
   readonly access: AccessRequest;
   readonly accessToken: NewAccessToken | undefined;
   readonly address: string;
-  /** What {@link GrantStore} `subjectOf` said; a store that needs it and is not told asks itself. */
-  readonly subject?: string;
+  /** What {@link GrantStore} `subjectOf` said. */
+  readonly subject: string;
   /**
    * Epoch milliseconds. Where it is given, kill switches count: a grant made at or before this, or at or before a watermark
    * that `watermarks.read` would answer in the same moment, is `ended`.

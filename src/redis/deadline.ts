@@ -1,11 +1,12 @@
-// How long a request waits for Redis: less than a second, all that is asked for its sake together.
+// How long an action waits for Redis, all its scripts together: less than a second. A request may take several actions, one
+// after the other: a refresh asks first whose grant it is, where the replica does not know.
 
 import type { Clock } from '../oauth/ports.ts';
 
-/** What its actions may take, everything included; milliseconds. */
+/** What it may take, everything included; milliseconds. */
 const LIMIT = 800;
 
-/** What taking an action back may add to that, where it was done and the request is refused all the same; milliseconds. */
+/** What taking it back may add to that, where it was done and the request is refused all the same; milliseconds. */
 const TAKING_BACK = 100;
 
 /** Who got no answer in less than this had no time left: the server may be slow, and is not silent; milliseconds. */
@@ -14,7 +15,7 @@ export const SILENCE = 600;
 /** Monotonic: only distances count here. */
 export const STOPWATCH: Clock = { now: () => performance.now() };
 
-/** When a request that begins now gives up: a moment of {@link STOPWATCH}. */
+/** When an action that begins now gives up: a moment of {@link STOPWATCH}. */
 export function newDeadline(): number {
   return STOPWATCH.now() + LIMIT;
 }

@@ -103,12 +103,11 @@ export class RedisGrants implements GrantStore {
    *   family is ended as `redeem` ends a code.
    */
   async rotate(request: RotateRequest): Promise<RotateAnswer> {
-    const { grantId, clientUid, revokedBefore } = request;
+    const { grantId, clientUid, subject, revokedBefore } = request;
     const deadline = newDeadline();
     const isJudged = revokedBefore !== undefined;
-    const subject = isJudged ? (request.subject ?? (await this.subjectOf(grantId, deadline))) : undefined;
-    const looks = subject !== undefined && this.#connection.crossesSlots;
-    const isTold = subject !== undefined && !looks;
+    const looks = isJudged && this.#connection.crossesSlots;
+    const isTold = isJudged && !looks;
     const watermark = isTold ? await this.#watermarks.read(clientUid, subject, deadline) : undefined;
     const script = looks ? ROTATE_AND_LOOK : ROTATE;
     const keys = this.#keysOf(request, looks ? this.#known.watermarksOf(grantId, { clientUid, subject }) : []);
@@ -120,13 +119,13 @@ export class RedisGrants implements GrantStore {
     return await this.#confirmed(request, answer, { acknowledged, script, deadline });
   }
 
-  /** A replica may be asked: it knows no other subject, and at worst none. @param deadline of an action that asks for more */
-  async subjectOf(grantId: string, deadline?: number): Promise<string | undefined> {
+  /** A replica may be asked: it knows no other subject, and at worst none. */
+  async subjectOf(grantId: string): Promise<string | undefined> {
     const known = this.#known.subjectOf(grantId);
     if (known !== undefined) return known;
-    const reply = await this.#connection.run(PEEK, [this.#keys.grant(grantId)], SUBJECT_FIELDS, deadline);
+    const reply = await this.#connection.run(PEEK, [this.#keys.grant(grantId)], SUBJECT_FIELDS);
     const [first, rest] = reply as readonly (string | null)[];
-    const subject = first && rest === null ? first : (await this.read(grantId, deadline))?.grant.subject;
+    const subject = first && rest === null ? first : (await this.read(grantId))?.grant.subject;
     if (subject !== undefined) this.#known.learn(grantId, subject);
     return subject;
   }
@@ -138,9 +137,8 @@ export class RedisGrants implements GrantStore {
     if (!acknowledged) throw unacknowledged(REVOKE);
   }
 
-  /** @param deadline of an action that asks for more */
-  async read(grantId: string, deadline?: number): Promise<GrantState | undefined> {
-    const reply = await this.#connection.run(READ, [this.#keys.grant(grantId)], [], deadline);
+  async read(grantId: string): Promise<GrantState | undefined> {
+    const reply = await this.#connection.run(READ, [this.#keys.grant(grantId)], []);
     return grantState(grantId, reply as string);
   }
 

@@ -90,6 +90,7 @@ export function rotateRequest(grant: Grant, generation: number, different: Parti
     access: accessRequest(),
     accessToken: undefined,
     address: '192.0.2.2',
+    subject: grant.subject,
     ...different,
   };
 }
