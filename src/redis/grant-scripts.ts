@@ -1,8 +1,11 @@
 // The Lua of grants: the state tables of `oauth/grant-store.ts`, one script per action. `memory/grants.ts` is the same in
 // TypeScript; the call and the answers are in `grants.ts`.
 
+import type { Alert } from '../oauth/audit.ts';
+import { shardOf } from '../oauth/shard.ts';
 import { TURN } from './alert-turns.ts';
 import { EFFECTS, HISTORY, KILL_SWITCHES, LETTERS, NARROW, RECORD } from './grant-record.ts';
+import type { RedisKeys } from './keys.ts';
 import type { Script } from './script.ts';
 import { CLOCK } from './script-clock.ts';
 
@@ -182,7 +185,7 @@ redis.call('HDEL', KEYS[1], 'q' .. ARGV[2])
  * has lost that, and says so where its line is written. A grant that remembers the alert has lost nothing of the rest: it
  * waits in the outbox, or is delivered.
  */
-export const RAISE_AGAIN: Script = {
+const RAISE_AGAIN: Script = {
   name: 'grantRaiseAgain',
   keys: 3,
   lua: `${TURN}${LETTERS}
@@ -201,6 +204,18 @@ if is_waiting and ARGV[4] == '1' then
 end
 `,
 };
+
+/** How an alert is raised again. @param isTold whether its line is written */
+export function raiseAgain(
+  keys: RedisKeys,
+  alert: Alert,
+  { isTold }: { readonly isTold: boolean },
+): readonly [Script, keys: readonly string[], args: readonly (string | number)[]] {
+  const { id, grantId } = alert;
+  const shard = shardOf(grantId);
+  const names = [keys.outbox(shard), keys.alertTurns(shard), keys.grant(grantId)];
+  return [RAISE_AGAIN, names, [id, JSON.stringify(alert), isTold ? 1 : 0]];
+}
 
 /** KEYS grant; ARGV offset. A grant that is not there was never issued, or is past every lifetime: nothing to wait for. */
 export const REVOKE: Script = {

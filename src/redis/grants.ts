@@ -18,13 +18,13 @@ import { endOf, newDeadline } from './deadline.ts';
 import { grantState, redemptionIn, rotateAnswer } from './grant-replies.ts';
 import {
   ISSUE,
-  RAISE_AGAIN,
   READ,
   REDEEM,
   REDEEM_AND_LOOK,
   REVOKE,
   ROTATE,
   ROTATE_AND_LOOK,
+  raiseAgain,
   UNDELIVERED,
   VOID,
 } from './grant-scripts.ts';
@@ -88,7 +88,7 @@ export class RedisGrants implements GrantStore {
     const keys = this.#keysOf(request, looks ? watermarkBounds(this.#keys, clientUid, shard) : []);
     const { reply, acknowledged } = await this.#move(request, { script, keys, told: request, deadline });
     const { answer, isNewer } = redemptionIn(grantId, reply);
-    this.#rememberAlert(grantId, answer);
+    this.#rememberAlert(answer);
     if (answer.outcome !== 'redeemed') return answer;
     const { subject } = answer.grant;
     this.#known.learn(grantId, subject);
@@ -114,7 +114,7 @@ export class RedisGrants implements GrantStore {
     const told = watermark === undefined ? request : { ...request, watermark };
     const { reply, acknowledged } = await this.#move(request, { script, keys, told, deadline });
     const answer = rotateAnswer(grantId, reply);
-    this.#rememberAlert(grantId, answer);
+    this.#rememberAlert(answer);
     if (!('generation' in answer) || (acknowledged && looks)) return answer;
     return await this.#confirmed(request, answer, { acknowledged, script, deadline });
   }
@@ -198,12 +198,9 @@ export class RedisGrants implements GrantStore {
   }
 
   // What raised it and its entry in the outbox have the same fate in a fail-over.
-  #rememberAlert(grantId: string, answer: RedeemAnswer | RotateAnswer): void {
+  #rememberAlert(answer: RedeemAnswer | RotateAnswer): void {
     if (!('alert' in answer) || answer.alert === undefined) return;
-    const { alert } = answer;
-    const shard = shardOf(grantId);
-    const keys = [this.#keys.outbox(shard), this.#keys.alertTurns(shard), this.#keys.grant(grantId)];
-    this.#connection.remember(RAISE_AGAIN, keys, [alert.id, JSON.stringify(alert), 0]);
+    this.#connection.remember(...raiseAgain(this.#keys, answer.alert, { isTold: false }));
   }
 
   /** @param watermarks what the script looks at */

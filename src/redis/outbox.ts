@@ -3,10 +3,9 @@
 // sink has.
 
 import type { Alert } from '../oauth/audit.ts';
-import { shardOf } from '../oauth/shard.ts';
 import type { RedisConnection } from './connection.ts';
 import { parseAlert } from './grant-replies.ts';
-import { RAISE_AGAIN } from './grant-scripts.ts';
+import { raiseAgain } from './grant-scripts.ts';
 import type { RedisKeys } from './keys.ts';
 import type { Script } from './script.ts';
 import { CLOCK } from './script-clock.ts';
@@ -69,9 +68,7 @@ export class Outbox {
 
   /** The caller has written the audit line of an alert: where a fail-over raises that again, nobody else needs to. */
   rememberTold(alert: Alert): void {
-    const shard = shardOf(alert.id);
-    const keys = [this.#keys.outbox(shard), this.#keys.alertTurns(shard), this.#keys.grant(alert.grantId)];
-    this.#connection.remember(RAISE_AGAIN, keys, [alert.id, JSON.stringify(alert), 1]);
+    this.#connection.remember(...raiseAgain(this.#keys, alert, { isTold: true }));
   }
 }
 
