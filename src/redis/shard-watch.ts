@@ -121,10 +121,9 @@ export class ShardWatch {
 
   /**
    * Looks now, and does what is to be done wherever it can be.
-   * @returns what the watermark was raised to, if shards were lost
    * @throws StoreUnavailableError when something could not be looked at or done: look again
    */
-  async look(): Promise<number | undefined> {
+  async look(): Promise<void> {
     let look = await this.#seen();
     if (this.#mayBeBeginning(look)) {
       await sleep(BEGINNING);
@@ -138,7 +137,6 @@ export class ShardWatch {
     await this.#beat(look);
     for (const shard of seen) if (!lost.has(shard)) this.#known.learn(shard);
     if (look.errors.length > 0) throw look.errors[0];
-    return raisedTo;
   }
 
   async #seen(): Promise<Look> {
@@ -262,7 +260,6 @@ export class ShardWatch {
   #lookSoon(): void {
     if (this.#isStopped) return;
     this.#looking ??= this.look()
-      .then(() => {})
       .catch(() => {})
       .finally(() => {
         this.#looking = undefined;
