@@ -6,7 +6,6 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Clock, Random } from '../oauth/ports.ts';
 import { Backoff, fraction } from './backoff.ts';
-import { ChangeDelivery } from './change-delivery.ts';
 import type { KubernetesApi, Selection, WatchFrame } from './client.ts';
 import { listAll } from './listing.ts';
 import { type ObjectChange, ObjectStore, withoutBallast } from './object-store.ts';
@@ -38,7 +37,7 @@ export interface ReflectorOptions extends Selection {
   readonly resource: Resource;
   /** What is kept of an object as it came; by default {@link withoutBallast}. Must not throw. */
   readonly keep?: (object: KubernetesObject, key: string) => KubernetesObject;
-  /** Called for every change, one at a time. Puts a key somewhere and is done; what it throws at is told again. */
+  /** Called for every change, one at a time. Puts a key somewhere and is done; must not throw: see change-delivery.ts. */
   readonly onChange: (change: ObjectChange) => void;
   /** Called once, when the first list has been told. */
   readonly onSynced?: () => void;
@@ -52,7 +51,6 @@ export class Reflector {
   readonly #options: ReflectorOptions;
   readonly #name: string;
   readonly #store: ObjectStore;
-  readonly #delivery: ChangeDelivery;
   readonly #backoff: Backoff;
   /** Between lists that follow each other although each was watched from. */
   readonly #listBackoff: Backoff;
@@ -75,15 +73,7 @@ export class Reflector {
     this.#backoff = new Backoff({ first: 500, longest: 30_000, random: options.random });
     this.#listBackoff = new Backoff({ first: 500, longest: 30_000, random: options.random });
     this.#lastProgress = this.#listedAt = options.clock.now();
-    this.#store = new ObjectStore({
-      prune: options.keep ?? withoutBallast,
-      tell: (change) => this.#delivery.tell(change),
-    });
-    this.#delivery = new ChangeDelivery({
-      ...{ resource: this.#name, listener: options.onChange, log: options.log },
-      current: (key) => this.#store.get(key),
-      onFailure: () => options.metrics.changeRefused(this.#name),
-    });
+    this.#store = new ObjectStore({ prune: options.keep ?? withoutBallast, tell: options.onChange });
   }
 
   /** Whether everything of a first list was told. Stays true while the API server is away. */
@@ -122,7 +112,6 @@ export class Reflector {
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#running;
-    this.#delivery.stop();
   }
 
   async #run(): Promise<void> {

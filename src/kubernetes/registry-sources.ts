@@ -3,6 +3,7 @@
 
 import type { Logger } from 'pino';
 import type { Clock, Random } from '../oauth/ports.ts';
+import { ChangeDelivery } from './change-delivery.ts';
 import type { KubernetesApi } from './client.ts';
 import { clientKeeper } from './kept-client.ts';
 import { type ObjectChange, withoutBallast } from './object-store.ts';
@@ -33,7 +34,7 @@ export interface RegistrySourcesOptions {
   readonly random: Random;
   readonly log: Pick<Logger, 'info' | 'warn' | 'error'>;
   readonly metrics: WatchMetrics;
-  /** Told of each change that can be of any consequence, and of no other. None may throw. */
+  /** Told of each change that can be of any consequence, and of no other; what one throws at it is told again. */
   readonly onChange: {
     readonly client: (change: ObjectChange) => void;
     readonly policy: (change: ObjectChange) => void;
@@ -52,6 +53,7 @@ export class RegistrySources {
   readonly secrets: Pick<ObjectView, 'get'>;
   readonly #options: RegistrySourcesOptions;
   readonly #reflectors: readonly (readonly [Resource, Reflector])[];
+  readonly #deliveries: ChangeDelivery[] = [];
 
   constructor(options: RegistrySourcesOptions) {
     this.#options = options;
@@ -116,6 +118,7 @@ export class RegistrySources {
   /** No change is told after the promise is fulfilled. */
   async stop(): Promise<void> {
     await Promise.all(this.#reflectors.map(([, reflector]) => reflector.stop()));
+    for (const delivery of this.#deliveries) delivery.stop();
   }
 
   #reflector(
@@ -124,10 +127,16 @@ export class RegistrySources {
     selection: Pick<ReflectorOptions, 'namespace' | 'labelSelector' | 'keep'>,
   ): Reflector {
     const { api, clock, random, log, metrics, onSynced } = this.#options;
-    return new Reflector({
+    const delivery = new ChangeDelivery({
+      ...{ resource: resourceName(resource), listener: onChange, log },
+      current: (key) => reflector.get(key),
+      onFailure: () => metrics.changeRefused(resourceName(resource)),
+    });
+    this.#deliveries.push(delivery);
+    const reflector = new Reflector({
       api,
       resource,
-      onChange,
+      onChange: (change) => delivery.tell(change),
       onSynced,
       clock,
       random,
@@ -136,6 +145,7 @@ export class RegistrySources {
       unread: UNREAD,
       ...selection,
     });
+    return reflector;
   }
 }
 

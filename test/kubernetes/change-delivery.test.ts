@@ -20,6 +20,7 @@ class World {
   readonly objects = new PlayedObjects(CONFIG_MAPS);
   readonly told: string[] = [];
   readonly known = new Map<string, KubernetesObject>();
+  readonly errors: object[] = [];
   failures = 0;
   fails = false;
   /** Whether the listener ends it all at the next change. */
@@ -31,7 +32,7 @@ class World {
     onFailure: () => {
       this.failures += 1;
     },
-    log: { error: () => {} },
+    log: { error: (line: object) => void this.errors.push(line) },
   });
 
   constructor() {
@@ -71,6 +72,15 @@ it('what could not be taken is told as it is by then, after a deletion that coul
   await vi.advanceTimersByTimeAsync(60_000);
   expect(world.told).toEqual(['delete first', 'put second']);
   expect([...world.known.values()]).toEqual(world.objects.objects());
+});
+
+it('what could not be taken is logged with its kind and its key, each time', async () => {
+  const world = new World();
+  world.fails = true;
+  world.put('a', 'first');
+  await vi.advanceTimersByTimeAsync(500);
+  const line = { resource: 'configmaps', key: 'a', err: new Error('no') };
+  expect([world.errors, world.failures]).toEqual([[line, line], 2]);
 });
 
 it('a change that could not be taken is told as one that may hide more', async () => {

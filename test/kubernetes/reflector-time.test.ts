@@ -55,7 +55,6 @@ function refusal(status: number, reason: string): KubernetesError {
 const watches: PlayedWatch[] = [];
 const lists: number[] = [];
 const restarts: string[] = [];
-const refused: string[] = [];
 let refusals: KubernetesError[] = [];
 let listRefusals: KubernetesError[] = [];
 let reflector: Reflector;
@@ -83,7 +82,7 @@ function follow(options: Partial<ReflectorOptions> = {}): Reflector {
     metrics: {
       watchEvent: () => {},
       watchRestarted: (_, reason) => restarts.push(reason),
-      changeRefused: (resource) => refused.push(resource),
+      changeRefused: () => {},
     },
     ...options,
   });
@@ -93,7 +92,7 @@ function follow(options: Partial<ReflectorOptions> = {}): Reflector {
 
 beforeEach(() => {
   vi.useFakeTimers();
-  watches.length = lists.length = restarts.length = refused.length = 0;
+  watches.length = lists.length = restarts.length = 0;
   refusals = [];
   listRefusals = [];
 });
@@ -297,54 +296,6 @@ describe('progress', () => {
 });
 
 describe('a change', () => {
-  it('that nobody can take is logged, counted and told again until somebody does, and the next one is told at once', async () => {
-    const told: string[] = [];
-    const errors: unknown[] = [];
-    follow({
-      onChange: ({ key }) => {
-        told.push(key);
-        if (key === 'a' && told.length < 4) throw new Error('no');
-      },
-      log: { info: () => {}, warn: () => {}, error: (...line: unknown[]) => void errors.push(line[0]) },
-    });
-    const watch = await opened();
-    for (const name of ['a', 'b']) {
-      const metadata = { name, uid: name, resourceVersion: name, creationTimestamp: '' };
-      watch.send({ type: 'ADDED', object: { apiVersion: 'v1', kind: 'ConfigMap', metadata } });
-    }
-    await seconds(0);
-    expect(told).toEqual(['a', 'b']);
-    expect(errors).toEqual([expect.objectContaining({ resource: 'configmaps', key: 'a' })]);
-    await seconds(1);
-    expect([told, refused]).toEqual([
-      ['a', 'b', 'a'],
-      ['configmaps', 'configmaps'],
-    ]);
-    await seconds(100);
-    expect([told, refused]).toEqual([
-      ['a', 'b', 'a', 'a'],
-      ['configmaps', 'configmaps'],
-    ]);
-    expect(restarts).toEqual([]);
-  });
-
-  it('that nobody could take is not told any more after the end', async () => {
-    let told = 0;
-    follow({
-      onChange: () => {
-        told += 1;
-        throw new Error('no');
-      },
-    });
-    const watch = await opened();
-    const metadata = { name: 'a', uid: 'a', resourceVersion: '7', creationTimestamp: '' };
-    watch.send({ type: 'ADDED', object: { apiVersion: 'v1', kind: 'ConfigMap', metadata } });
-    await seconds(0);
-    await reflector.stop();
-    await seconds(600);
-    expect(told).toBe(1);
-  });
-
   it.each([
     ['without managedFields and the annotations of others', {}, { status: { b: 2 } }],
     ['as `keep` has it', { keep: ({ status: _, ...rest }: KubernetesObject) => withoutBallast(rest) }, {}],

@@ -10,6 +10,7 @@ import {
   keySecretName,
   type StoredKey,
 } from '../../src/admission/key-secret.ts';
+import { PART_LABEL, PEPPER_SECRET } from '../../src/admission/secret-parts.ts';
 import { KubernetesError, type ListPage, type WatchFrame } from '../../src/kubernetes/client.ts';
 import { type RegistrySwap, RegistrySync } from '../../src/kubernetes/registry-sync.ts';
 import {
@@ -122,11 +123,13 @@ describe('the registry of a token server', () => {
   let cluster: PlayedCluster;
   let sync: RegistrySync;
   let swaps: RegistrySwap[];
+  let onSecret: () => void;
   const log = { info: () => {}, warn: () => {}, error: vi.fn() };
 
   beforeEach(() => {
     log.error.mockReset();
     swaps = [];
+    onSecret = () => {};
     cluster = new PlayedCluster();
     cluster.has('namespaces', namespace('team'));
     cluster.has('oauthclients', client('web'));
@@ -134,7 +137,7 @@ describe('the registry of a token server', () => {
       ...{ api: cluster, className: 'default', releaseNamespace: RELEASE, defaultPolicy: 'Baseline' },
       ...{ watchNamespaces: [], clock: systemClock, random: systemRandom, log },
       metrics: { watchEvent: () => {}, watchRestarted: () => {}, changeRefused: () => {} },
-      ...{ onSwap: (swap) => swaps.push(swap), onSecret: () => {} },
+      ...{ onSwap: (swap) => swaps.push(swap), onSecret: () => onSecret() },
     });
   });
   afterEach(async () => {
@@ -255,6 +258,25 @@ describe('the registry of a token server', () => {
     expect(log.error.mock.calls.map(([fields]) => Object.keys(fields))).toEqual([['secret'], ['err']]);
     await until('it is tried again', () => log.error.mock.calls.length > 2);
     expect(log.error.mock.lastCall?.[0]).toEqual({ secret: secret.metadata.name });
+  });
+
+  it('is told again of what somebody threw at, and not after the end', async () => {
+    await serving();
+    let tries = 0;
+    onSecret = () => {
+      tries += 1;
+      throw new Error('no');
+    };
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const labels = { [PART_LABEL]: PEPPER_SECRET.part };
+    cluster.put('secrets', cluster.object('Secret', PEPPER_SECRET.name, { metadata: { namespace: RELEASE, labels } }));
+    await cluster.told();
+    expect(tries).toBe(1);
+    vi.advanceTimersByTime(500);
+    expect(tries).toBe(2);
+    await sync.stop();
+    vi.advanceTimersByTime(600_000);
+    expect(tries).toBe(2);
   });
 
   it('swaps once for all changes that come within ten milliseconds', async () => {
