@@ -2,12 +2,15 @@
 
 import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
+import { connectRedis } from '../../src/redis/connection.ts';
 import { LeasedConnections } from '../../src/redis/leased-connections.ts';
+import { parseRedisUrl } from '../../src/redis/redis-url.ts';
 import { until } from '../until.ts';
 import { describeRedis, type RedisServer, startRedis } from './servers.ts';
 
-/** How many connections are lent at a time. */
+/** How many connections are lent at a time, and how many requests may wait for one. */
 const SIZE = 8;
+const MOST_WAITING = 200;
 
 describeRedis('a leased connection', () => {
   let server: RedisServer;
@@ -60,6 +63,48 @@ describeRedis('a leased connection', () => {
     await expect(waiting).rejects.toMatchObject({ reason: 'too_many_in_flight' });
     expect(begun).toBe(false);
     await Promise.all(turns);
+  });
+
+  it('is waited for by so many, and one more is refused at once', async () => {
+    let end = () => {};
+    const held = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    let begun = 0;
+    const turns = Array.from({ length: SIZE + MOST_WAITING }, () =>
+      leases.use(LIMITS, async () => {
+        begun += 1;
+        await held;
+      }),
+    );
+    await expect(leases.use(LIMITS, ping)).rejects.toMatchObject({ reason: 'too_many_in_flight' });
+    await until('the first have theirs', () => begun === SIZE);
+    end();
+    await Promise.all(turns);
+    expect([begun, connects]).toEqual([SIZE + MOST_WAITING, SIZE]);
+    expect(await leases.use(LIMITS, ping)).toBe('PONG');
+  });
+
+  it('is given up with the connection to the primary, which may be another one by then', async () => {
+    const connection = connectRedis({
+      target: parseRedisUrl(server.url),
+      acknowledgement: { replicas: 0, timeout: 50 },
+    });
+    const ids = async () => {
+      const list = String(await server.command('CLIENT', 'LIST', 'TYPE', 'normal'));
+      const ours = list.split('\n').filter((line) => line.includes('name=grantry'));
+      return ours.map((line) => Number(/^id=(\d+)/.exec(line)?.[1])).sort((one, other) => one - other);
+    };
+    try {
+      await connection.ready(5000);
+      await connection.runDurably({ name: 'leaseProbe', keys: 1, lua: 'return 1' }, ['any'], []);
+      const [shared, leased] = await ids();
+      await server.command('CLIENT', 'KILL', 'ID', String(shared));
+      await until('both are gone', async () => !(await ids()).some((id) => id === shared || id === leased));
+      expect(leased).toBeGreaterThan(Number(shared));
+    } finally {
+      await connection.close();
+    }
   });
 
   it('is not kept when all are given up while it is made: its server may have been replaced', async () => {
