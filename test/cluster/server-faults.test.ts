@@ -114,6 +114,9 @@ describe('a token server that is refused', () => {
     const { body } = await cluster.call('GET', path);
     const without = body.rules.filter((rule: { resources: string[] }) => !rule.resources.includes('signingkeys'));
     await cluster.call('PATCH', path, { body: { rules: without } });
+    const list = `/apis/grantry.dev/v1alpha1/namespaces/${namespace}/signingkeys`;
+    const { serverToken: token } = install.installation;
+    await until('it is taken', async () => (await cluster.call('GET', list, { token })).status === 403);
     const server = await install.start();
     const account = `system:serviceaccount:${namespace}:grantry-server`;
     const line = `list signingkeys.grantry.dev in namespace ${namespace} as ${account}: 403 Forbidden`;
