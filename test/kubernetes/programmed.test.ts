@@ -50,6 +50,7 @@ function replicas(...revisions: (number | undefined)[]): Observation {
 class Leaders {
   observation: Observation = NONE;
   asked = 0;
+  now = NOW;
   status: unknown;
   #programmed = this.#newLeader();
 
@@ -76,7 +77,7 @@ class Leaders {
       this.asked += 1;
       return this.observation;
     };
-    return new ProgrammedClients({ observe }, { now: () => NOW });
+    return new ProgrammedClients({ observe }, { now: () => this.now });
   }
 }
 
@@ -131,6 +132,20 @@ describe('a client that all replicas serve', () => {
 });
 
 describe('a client that nobody saw served', () => {
+  it('has its new secret handed out after five seconds where nobody can be asked', async () => {
+    const leaders = new Leaders();
+    leaders.observation = { outcome: 'NotObserved' };
+    const isServedAfter = (milliseconds: number) => {
+      leaders.now = NOW + milliseconds;
+      return leaders.isServed(PRESENT);
+    };
+    expect([await isServedAfter(0), await isServedAfter(4999), await isServedAfter(5000)]).toEqual([
+      false,
+      false,
+      true,
+    ]);
+  });
+
   it('waits for the replicas that are behind or say nothing', async () => {
     const leaders = new Leaders();
     const said: string[] = [];
