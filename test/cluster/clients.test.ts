@@ -588,11 +588,30 @@ describe('what replicas tell of a client', () => {
 });
 
 describe('the verifiers of a client', () => {
-  it.each([
+  const DAMAGES = [
     ['were deleted', undefined],
     ['came back from a backup without their labels', { labels: null }],
     ['cannot be read any more', { data: { verifiers: Buffer.from('[').toString('base64') } }],
-  ])('that %s are made again, and its secret stays', async (how, damage) => {
+  ] as const;
+
+  it.each(DAMAGES)('that %s are made again by a leader that sees it, and its secret stays', async (how, damage) => {
+    const name = `seen-${how.length}`;
+    await install.start();
+    await install.apply(team, name);
+    const { metadata } = await install.whenReady(team, name);
+    const secret = (await install.secret(team, `${name}-oauth`))?.data['client-secret'];
+    const path = `/api/v1/namespaces/${install.installation.namespace}/secrets/grantry-client-${metadata.uid}`;
+    if (damage === undefined) await cluster.call('DELETE', path);
+    else await install.patch(path, 'labels' in damage ? { metadata: damage } : damage);
+    const labels = async () => (await cluster.call('GET', path)).body.metadata?.labels ?? {};
+    await until('they are there', async () => {
+      const isLabelled = (await labels())['grantry.dev/part'] === 'verifier';
+      return isLabelled && (await install.accepts(metadata.uid, secret));
+    });
+    expect((await install.secret(team, `${name}-oauth`))?.data['client-secret']).toBe(secret);
+  });
+
+  it.each(DAMAGES)('that %s while nobody led are made again, and its secret stays', async (how, damage) => {
     const name = `verified-${how.length}`;
     const own = await ClientInstall.make(cluster);
     const first = await own.start();
