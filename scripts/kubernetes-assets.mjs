@@ -19,6 +19,7 @@ import { tmpdir } from 'node:os';
 import { basename, delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { cacheFolder } from './cache-folder.mjs';
+import { goProgram } from './go.mjs';
 import { lock } from './lock.mjs';
 
 const VERSION = '1.34.4';
@@ -149,12 +150,6 @@ async function build(target, programs, { installGo, orElse }) {
     rmSync(folder, { recursive: true, force: true });
     unlock();
   }
-}
-
-function goProgram() {
-  // Where it says itself that it is, or where its own installer puts it, which is often not on the PATH.
-  const installed = join(process.env.GOROOT || '/usr/local/go', 'bin', 'go');
-  return ['go', installed].find((go) => spawnSync(go, ['version']).status === 0);
 }
 
 /** Answers a sentence when a program cannot be built. */

@@ -1,8 +1,10 @@
 // What a one-node cluster changes in the network of the machine, and puts back: the node's address, forwarding, the rules
-// that let pods out. kube-proxy keeps rules of its own, in chains that begin with KUBE-.
+// that let pods out. kube-proxy keeps rules of its own, in chains that begin with KUBE-; the tables of all of them are in
+// firewall-tables.mjs.
 
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { firewallTables, removeEmptyTables } from './firewall-tables.mjs';
 import { ADDRESSES, inState, NODE_ADDRESS, POD_NETWORK } from './layout.mjs';
 import { call, succeeds } from './processes.mjs';
 
@@ -18,6 +20,8 @@ const RULES = [
 ];
 /** kube-proxy sets the second one for node ports on the loopback address. */
 const SETTINGS = ['ip_forward', 'conf/all/route_localnet'].map((name) => join('/proc/sys/net/ipv4', name));
+const SAVED_SETTINGS = inState('network-settings.json');
+const SAVED_TABLES = inState('firewall-tables.json');
 
 /** Whether another Kubernetes has its rules on this machine: two would overwrite each other's. */
 export function hasOthersRules() {
@@ -26,7 +30,8 @@ export function hasOthersRules() {
 
 export function openNetwork() {
   const before = Object.fromEntries(SETTINGS.map((file) => [file, readFileSync(file, 'utf8')]));
-  writeFileSync(inState('network-settings.json'), JSON.stringify(before));
+  writeFileSync(SAVED_SETTINGS, JSON.stringify(before));
+  writeFileSync(SAVED_TABLES, JSON.stringify(firewallTables()));
   for (const file of SETTINGS) writeFileSync(file, '1');
   if (!call('ip', ['address', 'show', 'dev', 'lo']).includes(`${NODE_ADDRESS}/`)) {
     call('ip', ['address', 'add', `${NODE_ADDRESS}/32`, 'dev', 'lo']);
@@ -44,9 +49,10 @@ export function closeNetwork(kubeProxy) {
   }
   call('ip', ['address', 'delete', `${NODE_ADDRESS}/32`, 'dev', 'lo'], { mayFail: true });
   removePluginState();
-  const saved = inState('network-settings.json');
-  if (!existsSync(saved)) return;
-  for (const [file, value] of Object.entries(JSON.parse(readFileSync(saved, 'utf8')))) writeFileSync(file, value);
+  if (existsSync(SAVED_TABLES)) removeEmptyTables(JSON.parse(readFileSync(SAVED_TABLES, 'utf8')));
+  if (!existsSync(SAVED_SETTINGS)) return;
+  const before = JSON.parse(readFileSync(SAVED_SETTINGS, 'utf8'));
+  for (const [file, value] of Object.entries(before)) writeFileSync(file, value);
 }
 
 /** A chain that kube-proxy makes, for node ports on the loopback address, and leaves. */

@@ -23,6 +23,7 @@ const PACKAGES = {
   ip: 'iproute2',
   iptables: 'iptables',
   mmdebstrap: 'mmdebstrap',
+  nft: 'nftables',
   openssl: 'openssl',
   runc: 'runc',
 };
