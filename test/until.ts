@@ -14,3 +14,11 @@ export async function until(
   }
   throw new Error(`waited ${limit} ms in vain: ${what}`);
 }
+
+/** Whether this was done; not where it failed. */
+export function succeeds(tried: Promise<unknown>): Promise<boolean> {
+  return tried.then(
+    () => true,
+    () => false,
+  );
+}

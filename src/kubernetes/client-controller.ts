@@ -12,6 +12,7 @@ import { ownerOf } from './client-secret-object.ts';
 import type { EventFacts } from './events.ts';
 import { JudgedClients } from './judged-clients.ts';
 import type { LeadersApi } from './leaders-api.ts';
+import { hasSameLabels } from './namespace-labels.ts';
 import type { ObjectChange } from './object-store.ts';
 import type { ObservedReplicas } from './observed-replicas.ts';
 import { OwnedSecrets } from './owner-secrets.ts';
@@ -21,6 +22,7 @@ import { ReplicaReports } from './replica-reports.ts';
 import type { Replicas } from './replicas.ts';
 import { type KubernetesObject, objectKey } from './resources.ts';
 import { TokenBucket } from './token-bucket.ts';
+import { unlessSame } from './unless-same.ts';
 import { uidOfVerifierSecret, VerifierSecrets } from './verifier-secrets.ts';
 import type { Watched } from './watched.ts';
 import { type ReconcileMetrics, WorkQueue } from './work-queue.ts';
@@ -129,7 +131,7 @@ export class ClientController {
     this.#endListening = [
       clients.listen((change) => this.#clientChanged(change)),
       policies.listen(() => this.#policiesChanged()),
-      namespaces.listen((change) => this.#namespaceChanged(change)),
+      namespaces.listen(unlessSame(hasSameLabels, (change) => this.#namespaceChanged(change))),
       secrets.listen((change) => this.#secretChanged(change)),
       releaseSecrets.listen((change) => this.#releaseSecretChanged(change)),
       ...(endpointSlices === undefined ? [] : [endpointSlices.listen(() => this.#replicasChanged())]),
@@ -161,9 +163,10 @@ export class ClientController {
     return await this.#reconciler.reconcile(key);
   }
 
+  /** Who can be told what replicas report. */
   #clientOf(uid: string): KubernetesObject | undefined {
     const key = this.#keys.get(uid);
-    return key === undefined ? undefined : this.#clients.get(key);
+    return key === undefined || this.#reconciler.isEnding(uid) ? undefined : this.#clients.get(key);
   }
 
   #takeIn(object: KubernetesObject): void {
@@ -204,11 +207,7 @@ export class ClientController {
     for (const key of this.#clients.keys()) this.#queue.add(key);
   }
 
-  #namespaceChanged({ key: namespace, object, before, isAfterGap }: ObjectChange): void {
-    const labels = JSON.stringify(object.metadata.labels);
-    const isKnown = before !== undefined && JSON.stringify(before.metadata.labels) === labels;
-    // After a gap they may have been others in between.
-    if (isKnown && !isAfterGap) return;
+  #namespaceChanged({ key: namespace }: ObjectChange): void {
     const prefix = `${namespace}/`;
     for (const key of this.#clients.keys()) if (key.startsWith(prefix)) this.#queue.add(key);
   }

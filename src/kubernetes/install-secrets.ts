@@ -43,14 +43,20 @@ const LOSSES: Partial<Readonly<Record<SingleSecret['part'], string>>> = {
 export class InstallSecrets {
   readonly #options: InstallSecretsOptions;
   readonly #queue: WorkQueue;
-  /** Whether others of the Secrets of an install were there before. */
+  /** By name: fulfilled when it was looked at once. */
+  readonly #tries: ReadonlyMap<string, PromiseWithResolvers<void>>;
+  /** Whether there was something that comes after them. */
   #isOld = false;
   #endListening: (() => void) | undefined;
 
   constructor(options: InstallSecretsOptions) {
     this.#options = options;
-    const { log, metrics } = options;
-    this.#queue = new WorkQueue({ kind: 'install secret', log, metrics, reconcile: (name) => this.#reconcile(name) });
+    const { log, metrics, wanted } = options;
+    this.#tries = new Map(wanted.map(({ name }) => [name, Promise.withResolvers<void>()]));
+    this.#queue = new WorkQueue({
+      ...{ kind: 'install secret', log, metrics },
+      reconcile: (name) => this.#reconcile(name).finally(() => this.#tries.get(name)?.resolve()),
+    });
   }
 
   get queued(): number {
@@ -68,6 +74,14 @@ export class InstallSecrets {
     );
     for (const { name } of wanted) this.#queue.add(name);
     this.#queue.start();
+  }
+
+  /**
+   * Fulfilled when each is there, or could not be made at the first try. Whatever else an install has is to come after that:
+   * a leader that finds it takes those that are missing for lost.
+   */
+  async whenTried(): Promise<void> {
+    await Promise.all([...this.#tries.values()].map(({ promise }) => promise));
   }
 
   /** Nothing is written any more after the promise is fulfilled. */

@@ -1,5 +1,6 @@
 // The labels of a namespace as policies are chosen by them, the same for token servers and controller.
 
+import type { KubernetesObject } from './resources.ts';
 import type { ObjectView } from './watched.ts';
 
 const NAME_LABEL = 'kubernetes.io/metadata.name';
@@ -14,4 +15,9 @@ export function labelsOf(
   const { labels } = object.metadata;
   // The API server puts it on every namespace.
   return labels?.[NAME_LABEL] === namespace ? labels : { ...labels, [NAME_LABEL]: namespace };
+}
+
+/** Whether a namespace is to policies what it was. */
+export function hasSameLabels({ metadata: now }: KubernetesObject, { metadata: then }: KubernetesObject): boolean {
+  return JSON.stringify(now.labels) === JSON.stringify(then.labels);
 }

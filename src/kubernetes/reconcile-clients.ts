@@ -70,6 +70,11 @@ export class ClientReconciler {
     this.#options.programmed.forget(uid);
   }
 
+  /** Whether a client goes with its namespace: nothing is told of it any more. */
+  isEnding(uid: string): boolean {
+    return this.#ending.has(uid);
+  }
+
   /**
    * @returns milliseconds until it is looked at again even if nothing happens
    * @throws KubernetesError with reason `Conflict` or `AlreadyExists`, or ChangedMeanwhileError, when something changed
@@ -77,7 +82,7 @@ export class ClientReconciler {
    */
   async reconcile(key: string): Promise<number | undefined> {
     const object = this.#options.clients.get(key);
-    if (object === undefined || this.#ending.has(object.metadata.uid)) return undefined;
+    if (object === undefined || this.isEnding(object.metadata.uid)) return undefined;
     try {
       const outcome = await this.#options.credentials.bring(key, object);
       this.#recordOutcome(object, outcome);

@@ -6,6 +6,7 @@ import type { Clock, Random } from '../oauth/ports.ts';
 import { ChangeDelivery } from './change-delivery.ts';
 import type { KubernetesApi } from './client.ts';
 import { clientKeeper } from './kept-client.ts';
+import { hasSameLabels } from './namespace-labels.ts';
 import { type ObjectChange, withoutBallast } from './object-store.ts';
 import { Reflector, type ReflectorOptions, type WatchMetrics } from './reflector.ts';
 import { keptOfSecret, PARTS_SELECTOR } from './release-secrets.ts';
@@ -19,6 +20,7 @@ import {
   SECRETS,
   SIGNING_KEYS,
 } from './resources.ts';
+import { unlessSame } from './unless-same.ts';
 import type { ObjectView } from './watched.ts';
 
 /** What managers and controllers write about an object, which is longer than all the rest. */
@@ -61,16 +63,18 @@ export class RegistrySources {
     const keep = clientKeeper(className);
     const everywhere = watchNamespaces.length === 0 ? [undefined] : watchNamespaces;
     const clients = everywhere.map((namespace) =>
-      this.#reflector(OAUTH_CLIENTS, unless(isOfSameSpec, onChange.client), {
+      this.#reflector(OAUTH_CLIENTS, unlessSame(isOfSameSpec, onChange.client), {
         ...(namespace !== undefined && { namespace }),
         keep,
       }),
     );
-    const policies = this.#reflector(CLIENT_POLICIES, unless(isOfSameSpec, onChange.policy), { keep: withoutStatus });
-    const namespaces = this.#reflector(NAMESPACES, unless(hasSameLabels, onChange.namespace), {
+    const policies = this.#reflector(CLIENT_POLICIES, unlessSame(isOfSameSpec, onChange.policy), {
+      keep: withoutStatus,
+    });
+    const namespaces = this.#reflector(NAMESPACES, unlessSame(hasSameLabels, onChange.namespace), {
       keep: keptOfNamespace,
     });
-    const signingKeys = this.#reflector(SIGNING_KEYS, unless(isOfSameSpec, onChange.signingKey), {
+    const signingKeys = this.#reflector(SIGNING_KEYS, unlessSame(isOfSameSpec, onChange.signingKey), {
       ...{ namespace: releaseNamespace, keep: withoutStatus },
     });
     const secrets = this.#reflector(SECRETS, onChange.secret, {
@@ -149,24 +153,9 @@ export class RegistrySources {
   }
 }
 
-type Tell = (change: ObjectChange) => void;
-
-/** Does not tell of an object that is to us what it was. After a gap that cannot be told from the two alone. */
-function unless(isSame: (object: KubernetesObject, before: KubernetesObject) => boolean, tell: Tell): Tell {
-  return (change) => {
-    const { type, object, before, isAfterGap } = change;
-    const isComparable = type === 'put' && before !== undefined && !isAfterGap;
-    if (!isComparable || !isSame(object, before)) tell(change);
-  };
-}
-
 /** Somebody wrote its status or its labels. After a restore of the cluster another spec may have the same generation. */
 function isOfSameSpec({ metadata: now }: KubernetesObject, { metadata: then }: KubernetesObject): boolean {
   return now.generation === then.generation && now.deletionTimestamp === then.deletionTimestamp;
-}
-
-function hasSameLabels({ metadata: now }: KubernetesObject, { metadata: then }: KubernetesObject): boolean {
-  return JSON.stringify(now.labels) === JSON.stringify(then.labels);
 }
 
 function withoutStatus({ status: _, ...object }: KubernetesObject & { readonly status?: unknown }): KubernetesObject {

@@ -1,10 +1,10 @@
 // What happened at the replicas, fetched from each of them every few seconds: when clients were last used, what they were
 // denied and the alerts about them. It is the only way from a replica into the cluster; a replica itself writes nothing.
 
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../oauth/ports.ts';
 import { ClientNotices, type Happening, type Notice } from './client-notices.ts';
 import type { EventFacts } from './events.ts';
+import { pause } from './pause.ts';
 import { type Denial, type ReplicaReport, replicaReportSchema } from './replica-report.ts';
 import type { Replica, Replicas } from './replicas.ts';
 import { ReportedAlerts } from './reported-alerts.ts';
@@ -42,7 +42,7 @@ const ALERTS: ReadonlyMap<string, { readonly reason: string; readonly sentence: 
 
 export interface ReplicaReportsOptions {
   readonly replicas: Pick<Replicas, 'find' | 'ask'>;
-  /** The living client of a uid; undefined for one that is not of this install. */
+  /** The living client of a uid; undefined for one that is not of this install, or goes with its namespace. */
   readonly clientOf: (uid: string) => KubernetesObject | undefined;
   readonly record: (event: EventFacts) => void;
   /** Called for each client about which there is something new. */
@@ -107,7 +107,7 @@ export class ReplicaReports {
     const { signal } = this.#stopping;
     while (!signal.aborted) {
       await this.ask();
-      await sleep(PERIOD_MILLISECONDS, undefined, { signal }).catch(() => {});
+      await pause(PERIOD_MILLISECONDS, signal);
     }
   }
 

@@ -164,8 +164,12 @@ class ControllerProcess {
       ...{ clock: systemClock, random: systemRandom, log, metrics: this.#metrics },
     };
     const install = { issuer, className, releaseNamespace: namespace, defaultPolicy };
-    this.#led = [
-      new InstallSecrets({ ...shared, wanted: this.#wantedSecrets(), lost: this.#lostSecrets }),
+    const secrets = new InstallSecrets({ ...shared, wanted: this.#wantedSecrets(), lost: this.#lostSecrets });
+    this.#led = [secrets];
+    secrets.start();
+    await Promise.race([secrets.whenTried(), aborted(end)]);
+    if (end.aborted) return;
+    const others = [
       new KeyController(shared),
       new PolicyController(shared),
       new ClientController({
@@ -173,7 +177,8 @@ class ControllerProcess {
         install: { ...install, watchNamespaces },
       }),
     ];
-    for (const each of this.#led) each.start();
+    this.#led = [secrets, ...others];
+    for (const each of others) each.start();
   }
 
   /** What can be in a file, and is, is provided by somebody else. */

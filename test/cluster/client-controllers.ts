@@ -10,7 +10,7 @@ import type { LeadersApiOptions } from '../../src/kubernetes/leaders-api.ts';
 import { LeadershipLostError } from '../../src/kubernetes/lease.ts';
 import { AskedReplicas } from '../../src/kubernetes/observed-replicas.ts';
 import { replicasAt } from '../../src/kubernetes/replicas.ts';
-import type { Resource } from '../../src/kubernetes/resources.ts';
+import { objectKey, type Resource } from '../../src/kubernetes/resources.ts';
 import { secretVerifier } from '../../src/oauth/client-secret.ts';
 import { connectCluster } from '../../src/processes/cluster-connection.ts';
 import { ControllerSources } from '../../src/processes/controller-sources.ts';
@@ -56,6 +56,8 @@ export interface RunningController {
   /** The reasons of the Events about a client. */
   eventsOf(name: string): readonly string[];
   readonly writes: readonly Write[];
+  /** Waits until its watches have told it all there is of a client with a secret, and it has nothing left to look at. */
+  whenAtRest(namespace: string, name: string): Promise<void>;
   /** Writes nothing more, except what is on its way. */
   losesLease(): void;
   stop(): Promise<void>;
@@ -167,7 +169,23 @@ export class ClientInstall {
     onTestFinished(stop);
     const eventsOf = (name: string) =>
       events.filter(({ regarding }) => regarding.metadata.name === name).map(({ reason }) => reason);
-    return { eventsOf, writes, losesLease: () => leading.abort(), stop };
+    const whenAtRest = (of: string, name: string) =>
+      until(`nothing is left to do for ${name}`, async () => {
+        const client = await this.client(of, name);
+        const secret = await this.secret(of, client.status.binding.name);
+        const kept = verifierSecretName(client.metadata.uid);
+        const verifiers = await this.#get('/api/v1', releaseNamespace, 'secrets', kept);
+        const there = [
+          [sources.clients, client.metadata],
+          [sources.secrets, secret?.metadata],
+          [sources.releaseSecrets, verifiers.body.metadata],
+        ] as const;
+        const isTold = there.every(
+          ([view, metadata]) => view.get(objectKey(metadata))?.metadata.resourceVersion === metadata.resourceVersion,
+        );
+        return isTold && controller.queued === 0;
+      });
+    return { eventsOf, writes, whenAtRest, losesLease: () => leading.abort(), stop };
   }
 
   /** A machine client of this install. */

@@ -155,7 +155,7 @@ it.each([
     const { status } = await own.whenCondition(team, name, 'CredentialsReady', 'SecretNotReadable');
     const { message } = status.conditions.find(({ type }: { type: string }) => type === 'CredentialsReady');
     expect(message).toContain(`get secrets in namespace ${team} as system:serviceaccount:`);
-    expect(controller.eventsOf(name)).toContain('SecretNotReadable');
+    await until('it is an Event, too', () => controller.eventsOf(name).includes('SecretNotReadable'));
     // What nobody could look at is not taken for changed.
     expect(await own.accepts(metadata.uid, secret)).toBe(true);
     await own.patch(path, { rules });

@@ -596,10 +596,12 @@ describe('the verifiers of a client', () => {
 
   it.each(DAMAGES)('that %s are made again by a leader that sees it, and its secret stays', async (how, damage) => {
     const name = `seen-${how.length}`;
-    await install.start();
+    const controller = await install.start();
     await install.apply(team, name);
     const { metadata } = await install.whenReady(team, name);
     const secret = (await install.secret(team, `${name}-oauth`))?.data['client-secret'];
+    // It looks again at what it wrote itself, and would see the damage then.
+    await controller.whenAtRest(team, name);
     const path = `/api/v1/namespaces/${install.installation.namespace}/secrets/grantry-client-${metadata.uid}`;
     if (damage === undefined) await cluster.call('DELETE', path);
     else await install.patch(path, 'labels' in damage ? { metadata: damage } : damage);

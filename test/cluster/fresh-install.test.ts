@@ -38,6 +38,8 @@ describeRedis('a fresh install', () => {
     for (const server of servers) await server.saysUnready(/^pepper: waiting/m);
     controller = await startController(install, { replicas: servers });
     for (const server of servers) await server.ready();
+    // A server serves a key that it finds, whether or not its status tells of it yet.
+    await until('the status tells of the key', async () => (await status()).activeKeyId !== undefined);
     const { activeKeyId } = await status();
     for (const server of servers) expect(await keyIds(server)).toEqual([activeKeyId]);
   }, 120_000);

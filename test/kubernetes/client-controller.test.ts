@@ -2,6 +2,7 @@
 // when. What becomes of it at a real API server is tested in test/cluster/.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { KubernetesError } from '../../src/kubernetes/client.ts';
 import { ClientController } from '../../src/kubernetes/client-controller.ts';
 import { conditionIn } from '../../src/kubernetes/client-status.ts';
 import { verifierSecret } from '../../src/kubernetes/credential-state.ts';
@@ -17,6 +18,12 @@ const TEAM = 'team';
 const TODAY = '2026-03-01';
 const MINUTE = 60_000;
 
+/** What the replica reports, where it is not nothing. */
+interface Told {
+  lastUsed?: Record<string, string>;
+  alerts?: { id: string; type: string; clientUid: string; time: string }[];
+}
+
 class Install {
   readonly clients = new PlayedObjects(OAUTH_CLIENTS);
   readonly policies = new PlayedObjects(CLIENT_POLICIES);
@@ -25,9 +32,14 @@ class Install {
   observation: Observation = { outcome: 'NotObserved' };
   /** What happens while the replica is asked. */
   whileObserved = () => {};
+  /** What happens to a Secret of the team on its way to the API server. */
+  onItsWay = async () => {};
   statusWrites = 0;
   looks = 0;
-  readonly #reports: ((lastUsed: Record<string, string>) => void)[] = [];
+  questions = 0;
+  /** The alerts that the last question acknowledged. */
+  acknowledged: readonly string[] = [];
+  readonly #reports: ((told: Told) => void)[] = [];
   #controller: ClientController | undefined;
 
   constructor() {
@@ -42,7 +54,10 @@ class Install {
     this.#controller = new ClientController({
       api: leaderOver({
         get: async (resource, { namespace, name }) => this.#of(resource).get(`${namespace}/${name}`),
-        create: async (resource, object) => this.#of(resource).put(object),
+        create: async (resource, object) => {
+          if (object.metadata.namespace === TEAM) await this.onItsWay();
+          return this.#of(resource).put(object);
+        },
         apply: async (resource, object) => {
           if (resource.kind === OAUTH_CLIENTS.kind) this.statusWrites += 1;
           return this.#of(resource).put(object);
@@ -59,10 +74,12 @@ class Install {
       },
       replicas: {
         find: () => [{ name: 'pod-1', url: 'http://pod-1' }],
-        ask: (_replica, _path, _question, schema) =>
+        ask: (_replica, _path, question, schema) =>
           new Promise((resolve) => {
-            const answer = { cursor: '1', denied: {}, alerts: [] };
-            this.#reports.push((lastUsed) => resolve(schema.parse({ ...answer, lastUsed })));
+            this.questions += 1;
+            this.acknowledged = (question as { acknowledged?: string[] }).acknowledged ?? [];
+            const answer = { cursor: '1', lastUsed: {}, denied: {}, alerts: [] };
+            this.#reports.push((told) => resolve(schema.parse({ ...answer, ...told })));
           }),
       },
       observed: {
@@ -88,8 +105,8 @@ class Install {
   }
 
   /** The replica answers the questions that it was asked. */
-  report(lastUsed: Record<string, string>): void {
-    for (const answer of this.#reports.splice(0)) answer(lastUsed);
+  report(told: Told): void {
+    for (const answer of this.#reports.splice(0)) answer(told);
   }
 
   /** Clients without a secret, made before anybody leads. @returns their uids */
@@ -147,7 +164,7 @@ describe('the controller of clients', () => {
     const uids = install.has(100);
     await install.lead();
     expect([install.statusWrites, install.said('Programmed')]).toEqual([100, 'NotObserved']);
-    install.report(Object.fromEntries(uids.map((uid) => [uid, TODAY])));
+    install.report({ lastUsed: Object.fromEntries(uids.map((uid) => [uid, TODAY])) });
     const written: number[] = [];
     for (let second = 0; second < 25; second++) {
       const before = install.statusWrites;
@@ -223,6 +240,26 @@ describe('the controller of clients', () => {
     permitting();
     await install.pass(MINUTE);
     expect([install.said('Accepted'), install.said('Programmed')]).toEqual(['Accepted', 'NoReplicas']);
+  });
+
+  it('acknowledges alerts of a client that goes with its namespace, which nobody can be told', async () => {
+    const refused = Promise.withResolvers<void>();
+    install.onItsWay = () => refused.promise;
+    const spec = { grantTypes: ['client_credentials'], scopes: [`${TEAM}/read`] };
+    const { uid: clientUid } = install.clients.put({ metadata: { namespace: TEAM, name: 'machine' }, spec }).metadata;
+    await install.lead();
+    const alert = { type: 'refresh_token.reuse_detected', clientUid, time: new Date().toISOString() };
+    install.report({ alerts: [{ id: 'al-1', ...alert }] });
+    await install.pass(5000);
+    expect([install.questions, install.acknowledged]).toEqual([2, []]);
+    const call = { verb: 'create', resource: SECRETS, namespace: TEAM, user: 'grantry' };
+    const causes = ['NamespaceTerminating'];
+    refused.reject(new KubernetesError({ ...call, status: 403, reason: 'Forbidden', causes }));
+    await install.pass(100);
+    install.report({});
+    await install.pass(5000);
+    expect([install.questions, install.acknowledged]).toEqual([3, ['al-1']]);
+    expect(install.statusWrites).toBe(0);
   });
 
   it('looks at the clients of a namespace again when its labels change, or may have changed meanwhile', async () => {

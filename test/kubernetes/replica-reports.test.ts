@@ -39,7 +39,8 @@ async function world() {
     new ReplicaReports({
       replicas: askable(() => replicasAt(urls)),
       clientOf: (uid) => clients.get(uid),
-      record: ({ regarding, reason }) => events.push(`${regarding.metadata.uid} ${reason}`),
+      record: ({ regarding: { metadata }, reason, isAlert }) =>
+        events.push(`${metadata.uid} ${reason}${isAlert ? ', an alert' : ''}`),
       onNews: ({ metadata }) => news.push(metadata.uid),
       clock,
     });
@@ -211,7 +212,10 @@ describe('the reports of replicas', () => {
       denied: { a: [{ reason: 'invalid_scope', count: 1, lastTime: new Date(START + 1000).toISOString() }, mismatch] },
     };
     await reports.ask();
-    expect([reports.lastUsed('a'), events]).toEqual(['2026-03-01', ['a RedirectUriMismatch', 'a RefreshTokenReuse']]);
+    expect([reports.lastUsed('a'), events]).toEqual([
+      '2026-03-01',
+      ['a RedirectUriMismatch', 'a RefreshTokenReuse, an alert'],
+    ]);
     expect(conditionsOf(reports, 'a')).toMatchObject([{ type: 'Alert' }]);
   });
 
@@ -253,7 +257,7 @@ describe('the reports of replicas', () => {
     told[1] = { alerts: [alertOf('al-1')] };
     clock.at = START + 5000;
     await reports.ask();
-    expect([events, news]).toEqual([['a RefreshTokenReuse'], ['a']]);
+    expect([events, news]).toEqual([['a RefreshTokenReuse, an alert'], ['a']]);
     // What is to be said was never written, or no answer came.
     const conditions = conditionsOf(reports, 'a');
     expect(conditions).toMatchObject([{ type: 'Alert', status: 'True', reason: 'RefreshTokenReuse' }]);
@@ -275,7 +279,7 @@ describe('the reports of replicas', () => {
     events.splice(0);
     const next = make();
     await next.ask();
-    expect([conditionsOf(next, 'a'), events]).toEqual([conditions, ['a RefreshTokenReuse']]);
+    expect([conditionsOf(next, 'a'), events]).toEqual([conditions, ['a RefreshTokenReuse, an alert']]);
     expect(await acknowledged(next)).toEqual([]);
     conditionsOf(next, 'a', 1, { conditions });
     expect(await acknowledged(next)).toEqual(['al-1']);
@@ -322,7 +326,7 @@ describe('the reports of replicas', () => {
     clients.set('newcomer', clientObject('newcomer'));
     clock.at = START + 10 * MINUTE + 2000;
     await reports.ask();
-    expect(events).toContain('newcomer RefreshTokenReuse');
+    expect(events).toContain('newcomer RefreshTokenReuse, an alert');
     expect(await acknowledged()).toEqual(['al-2']);
     clients.delete('a');
     told[0] = {};
@@ -387,7 +391,7 @@ describe('the reports of replicas', () => {
     told[0] = { alerts: [alert] };
     clock.at = START + 5000;
     await reports.ask();
-    expect(events).toEqual(['a AuthorizationCodeReplayed']);
+    expect(events).toEqual(['a AuthorizationCodeReplayed, an alert']);
     expect(conditionsOf(reports, 'a')).toMatchObject([{ type: 'Alert', reason: 'AuthorizationCodeReplayed' }]);
   });
 
@@ -421,7 +425,7 @@ describe('the reports of replicas', () => {
     clock.at = START + 11 * HOUR;
     told[0] = { lastUsed: { a: '2026-03-02' }, alerts: [alertOf('al-1', '2026-03-02T03:00:00Z')] };
     await reports.ask();
-    expect([events, reports.lastUsed('a')]).toEqual([['a RefreshTokenReuse'], '2026-03-02']);
+    expect([events, reports.lastUsed('a')]).toEqual([['a RefreshTokenReuse, an alert'], '2026-03-02']);
   });
 
   it('have each of many alerts acknowledged once, some hundreds at a time', async () => {
