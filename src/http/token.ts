@@ -26,8 +26,8 @@ async function token(options: TokenOptions, exchange: Exchange): Promise<void> {
     exchange.reply.type('application/json; charset=utf-8').send(JSON.stringify(response));
   } catch (error) {
     if (error instanceof OAuthError) {
-      const { clientId, reason, code } = error;
-      options.audit.record({ type: 'token.refused', clientId, reason, error: code, address: exchange.address });
+      const { clientId, reason } = error;
+      options.audit.record({ type: 'token.refused', clientId, reason, address: exchange.address });
     }
     throw error;
   }

@@ -1,7 +1,5 @@
 // What happened, for the audit stream, the metrics and the alert sinks.
 
-import type { ErrorCode } from './error.ts';
-
 /** An alert written in the same action as the revocation it reports; one per grant for each type. Holds no token. */
 export interface Alert {
   readonly id: string;
@@ -50,8 +48,6 @@ export interface AuditEvent {
   readonly scope?: string | undefined;
   readonly audience?: string | undefined;
   readonly reason?: string | undefined;
-  /** The code that {@link reason} is of; counted, never written. */
-  readonly error?: ErrorCode | undefined;
   readonly address?: string | undefined;
   readonly keyId?: string | undefined;
   readonly alert?: Alert | undefined;

@@ -4,7 +4,7 @@
 import type { Client } from './client.ts';
 import { CLIENT_AUTH_METHODS } from './client-auth/index.ts';
 import type { Attempt, ClientAuthMethod, Credentials } from './client-auth/method.ts';
-import { attributeTo, OAuthError } from './error.ts';
+import { attributeTo, type ErrorCode, OAuthError } from './error.ts';
 import type { Parameters } from './parameters.ts';
 import type { AuthenticationLimiter } from './ports.ts';
 import type { Registry, RegistryRef } from './registry.ts';
@@ -41,6 +41,8 @@ export interface Authenticated {
 export interface ClientEndpointOptions {
   readonly registry: RegistryRef;
   readonly limiter: AuthenticationLimiter;
+  /** Told of each refusal of an authenticated client, as it was when its request began. It must not throw. */
+  readonly onRefused?: ((client: Client, code: ErrorCode) => void) | undefined;
 }
 
 /**
@@ -54,7 +56,7 @@ export interface ClientEndpointOptions {
 export async function answerClient<Answer extends object>(
   request: ClientRequest,
   known: ReadonlySet<string>,
-  { registry: { current }, limiter }: ClientEndpointOptions,
+  { registry: { current }, limiter, onRefused }: ClientEndpointOptions,
   answer: (client: Client, registry: Registry) => Promise<Answer>,
 ): Promise<Answer & Authenticated> {
   request.parameters.rejectDuplicates(known);
@@ -63,6 +65,7 @@ export async function answerClient<Answer extends object>(
   try {
     return { ...(await answer(client, current)), clientId, authMethod };
   } catch (error) {
+    if (error instanceof OAuthError) onRefused?.(client, error.code);
     throw attributeTo(clientId, error, authMethod);
   }
 }

@@ -1,12 +1,17 @@
 // The token endpoint (RFC 6749 §3.2): the phases every grant shares, in order. What one grant demands is in `grants/`.
 
 import type { Client } from './client.ts';
-import { type Authenticated, answerClient, type ClientRequest, knownParameters } from './client-authentication.ts';
+import {
+  type Authenticated,
+  answerClient,
+  type ClientEndpointOptions,
+  type ClientRequest,
+  knownParameters,
+} from './client-authentication.ts';
 import { OAuthError } from './error.ts';
 import type { GrantContext } from './grants/grant.ts';
 import { GRANT_TYPES } from './grants/index.ts';
-import type { AuthenticationLimiter } from './ports.ts';
-import type { Registry, RegistryRef } from './registry.ts';
+import type { Registry } from './registry.ts';
 import { formatScope } from './scope.ts';
 import type { AccessTokens, Authorization } from './tokens.ts';
 
@@ -26,10 +31,8 @@ export interface TokenResult extends Authenticated {
   readonly grantType: string;
 }
 
-export interface TokenEndpointOptions extends GrantContext {
-  readonly registry: RegistryRef;
+export interface TokenEndpointOptions extends GrantContext, ClientEndpointOptions {
   readonly tokens: AccessTokens;
-  readonly limiter: AuthenticationLimiter;
 }
 
 /** Every form parameter the endpoint knows. */

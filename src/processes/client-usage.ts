@@ -3,7 +3,9 @@
 
 import type { Denial, DenialReason, ReportAnswer } from '../http/registry-endpoints.ts';
 import type { AuditEvent } from '../oauth/audit.ts';
+import type { Client } from '../oauth/client.ts';
 import { isPublic } from '../oauth/client-auth/index.ts';
+import type { ErrorCode } from '../oauth/error.ts';
 import type { Clock } from '../oauth/ports.ts';
 import type { RegistryRef } from '../oauth/registry.ts';
 
@@ -43,13 +45,18 @@ export class ClientUsage {
   }
 
   /** Takes what the audit stream is told. */
-  note({ type, clientId, error }: AuditEvent): void {
+  note({ type, clientId }: AuditEvent): void {
     if (clientId === undefined) return;
     if (type === 'token.issued' || type === 'token.refreshed') this.#used(clientId);
+  }
+
+  /** A client was refused. @param client as it was when its request began */
+  refused(client: Client, code: ErrorCode): void {
     // Whoever only names a public client has proven nothing: it must not be able to write into its status.
-    if (type !== 'token.refused' || error === undefined || !DENIALS.includes(error)) return;
-    const client = this.#options.registry.current.find(clientId);
-    if (client !== undefined && !isPublic(client)) this.#refused(client.uid, error as DenialReason);
+    if (!DENIALS.includes(code) || isPublic(client)) return;
+    // It was another one that was refused: its owner may have mended it since.
+    if (this.#options.registry.current.findByUid(client.uid) !== client) return;
+    this.#refused(client.uid, code as DenialReason);
   }
 
   /** Somebody sent a registered client's id with an address that is not among its own. */

@@ -21,7 +21,9 @@ import { HTTP_TIMEOUTS, type HttpTimeouts } from '../http/strict-fastify.ts';
 import { tokenEndpoint } from '../http/token.ts';
 import type { Followed } from '../http/watch-metrics.ts';
 import { AuthorizationEndpoint } from '../oauth/authorization-endpoint.ts';
+import type { Client } from '../oauth/client.ts';
 import { CLIENT_AUTH_METHODS } from '../oauth/client-auth/index.ts';
+import type { ErrorCode } from '../oauth/error.ts';
 import { GRANT_TYPES } from '../oauth/grants/index.ts';
 import { Handles } from '../oauth/handles.ts';
 import { IntrospectionEndpoint } from '../oauth/introspection.ts';
@@ -163,6 +165,7 @@ function publicEndpoints(options: TokenServerOptions, audit: AuditLog, metrics: 
     ...{ issuer, peppers, rateLimits, authorization, registry, stores, owners, clock, random, audit, metrics },
     onRedirectMismatch: (clientId) => options.usage?.redirectMismatch(clientId),
   });
+  const onRefused = (client: Client, code: ErrorCode) => options.usage?.refused(client, code);
   const document = authorizationServerMetadata({
     issuer,
     grantTypes: [...GRANT_TYPES.keys()],
@@ -170,7 +173,7 @@ function publicEndpoints(options: TokenServerOptions, audit: AuditLog, metrics: 
   });
   const below: readonly Endpoint[] = [
     ...pageEndpoints(signIn),
-    tokenEndpoint({ token: new TokenEndpoint(protocol), metrics, audit }),
+    tokenEndpoint({ token: new TokenEndpoint({ ...protocol, onRefused }), metrics, audit }),
     revokeEndpoint({ revocation: new RevocationEndpoint(protocol), metrics }),
     introspectEndpoint({ introspection: new IntrospectionEndpoint(protocol), metrics }),
     jwksEndpoint({ registry }),

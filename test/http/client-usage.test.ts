@@ -3,12 +3,15 @@
 import { describe, expect, it } from 'vitest';
 import { ClientUsage } from '../../src/processes/client-usage.ts';
 import { basic, type Grantry, startGrantry, type TestClient } from '../grantry.ts';
+import { TokenCalls } from './token-calls.ts';
 
 const SECRET = 'kSiQ0yY8Jh1x4nV7wB2dR5tG9mC3fL6p';
 const DAY = 86_400_000;
 const MACHINE = { clientId: 'team.machine', uid: 'u-machine', secret: SECRET, grantTypes: ['client_credentials'] };
 
 async function start(clients: readonly TestClient[] = [MACHINE, { clientId: 'team.app', uid: 'u-app' }]) {
+  /** What happens before a store says whose grant it has. */
+  const way = { pause: async () => {} };
   let usage: ClientUsage | undefined;
   const spec = { generation: 1 };
   const grantry = await startGrantry({
@@ -17,9 +20,17 @@ async function start(clients: readonly TestClient[] = [MACHINE, { clientId: 'tea
       usage = new ClientUsage({ registry, clock, instance: 'one', generationOf: () => spec.generation });
       return usage;
     },
+    wrapStores: (stores) => {
+      const subjectOf = stores.grants.subjectOf.bind(stores.grants);
+      stores.grants.subjectOf = async (grantId) => {
+        await way.pause();
+        return subjectOf(grantId);
+      };
+      return stores;
+    },
   });
   if (usage === undefined) throw new Error('no usage was asked for');
-  return { grantry, usage, spec };
+  return { grantry, usage, spec, way };
 }
 
 function ask(grantry: Grantry, form: Record<string, string> = {}, secret = SECRET) {
@@ -93,6 +104,22 @@ describe('what a replica tells of its clients', () => {
     expect(usage.since(undefined).denied).toMatchObject({ 'u-machine': [{ generation: 1, count: 2 }] });
     await ask(grantry, { scope: 'admin' });
     expect(usage.since(undefined).denied).toMatchObject({ 'u-machine': [{ generation: 2, count: 1 }] });
+  });
+
+  it('is nothing of a refusal during which the client became another one, whose owner may have mended it', async () => {
+    const client = { clientId: 'team.web', uid: 'u-web', secret: SECRET };
+    const { grantry, usage, spec, way } = await start([client]);
+    const calls = new TokenCalls(grantry, client);
+    const { body } = await calls.redeem(await grantry.issueCode(client.clientId));
+    way.pause = async () => {
+      grantry.setClients([client]);
+      spec.generation = 2;
+    };
+    expect((await calls.refresh(body.refresh_token, { scope: 'admin' })).body.error).toBe('invalid_scope');
+    expect(usage.since(undefined).denied).toEqual({});
+    way.pause = async () => {};
+    await calls.refresh(body.refresh_token, { scope: 'admin' });
+    expect(usage.since(undefined).denied).toMatchObject({ 'u-web': [{ generation: 2, count: 1 }] });
   });
 
   it('is no more at once than a controller reads, and in the end all of it', async () => {
