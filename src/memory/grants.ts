@@ -163,7 +163,6 @@ export class MemoryGrants implements GrantStore {
   }
 
   #isEnded({ grant }: GrantRecord, { revokedBefore }: RedeemRequest | RotateRequest): boolean {
-    if (revokedBefore === undefined) return false;
     return grant.createdAt <= Math.max(revokedBefore, this.#watermarks.highest(grant.clientUid, grant.subject));
   }
 

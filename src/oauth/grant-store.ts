@@ -53,7 +53,7 @@ export interface RedeemRequest {
   readonly retention: number;
   readonly access: AccessRequest;
   /** See {@link RotateRequest}. */
-  readonly revokedBefore?: number;
+  readonly revokedBefore: number;
   /** Set for clients with opaque access tokens: written if and only if the code is redeemed. */
   readonly accessToken: NewAccessToken | undefined;
   readonly address: string;
@@ -98,10 +98,10 @@ export interface RotateRequest {
   /** What {@link GrantStore} `subjectOf` said. */
   readonly subject: string;
   /**
-   * Epoch milliseconds. Where it is given, kill switches count: a grant made at or before this, or at or before a watermark
+   * The kill switch of the client's manifest, epoch milliseconds: a grant made at or before this, or at or before a watermark
    * that `watermarks.read` would answer in the same moment, is `ended`.
    */
-  readonly revokedBefore?: number;
+  readonly revokedBefore: number;
 }
 
 export type RotateAnswer =
@@ -138,7 +138,7 @@ export interface GrantState {
 
 /** Codes and refresh families. Monotone: issued → redeemed → replayed; generations only grow; revoked is sticky. */
 export interface GrantStore {
-  /** Writes a grant whose code can be redeemed for `codeLifetime`. */
+  /** Writes a grant whose code can be redeemed for `codeLifetime`; its shard is that of its person. */
   issue(grant: Grant, secretHash: string, codeLifetime: number): Promise<void>;
   /**
    * Judges in this order: revoked or missing → gone · other secret or client → no_match · wrong redirect_uri, absent or

@@ -12,23 +12,19 @@ import type { AlertTurns } from '../redis/alert-turns.ts';
 import type { Outbox } from '../redis/outbox.ts';
 import type { Webhook } from '../webhook/webhook.ts';
 import type { AlertReports } from './alert-reports.ts';
+import { AlertWebhook, type RetryPace } from './alert-webhook.ts';
 import type { AuditLog } from './audit-log.ts';
 
-/** All in milliseconds, but for the numbers of tries and alerts. */
-export interface DeliveryPace {
+/** In milliseconds. */
+export interface DeliveryPace extends RetryPace {
   /** Between two sweeps, up to half of it more. */
   readonly sweep: number;
   /** From an audit line until it is written out for sure: a replica that is killed before has told nobody. */
   readonly written: number;
-  /** How old an alert is before a sweep takes it: whoever raised it comes first. */
+  /** How old an alert is, and how long Redis is back, before a sweep takes it: whoever raised it comes first. */
   readonly leftBehind: number;
   /** How long a replica has an alert for itself. Longer than a try takes. */
   readonly lease: number;
-  /** The longest pause after the first failed try; it doubles each time. The pause is anything up to that. */
-  readonly backOff: number;
-  readonly longestBackOff: number;
-  /** Tries until an alert is a dead letter. */
-  readonly tries: number;
 }
 
 /** A webhook that is away for some hours loses nothing. */
@@ -49,11 +45,11 @@ const MOST_AT_ONCE = 16;
 /** Alerts of this replica that wait for Redis to come back. More are left to the sweep, which may tell them again. */
 const MOST_WAITING = 1000;
 
-/** How long a controller may be away, in milliseconds. */
-const LONGEST_WAIT = 7 * 24 * 3_600_000;
-
 /** How often those try, in milliseconds. */
 const WAITING_PAUSE = 250;
+
+/** How long a controller may be away, in milliseconds. */
+const LONGEST_WAIT = 7 * 24 * 3_600_000;
 
 export interface AlertDeliveryOptions {
   readonly outbox: Outbox;
@@ -74,6 +70,7 @@ export interface AlertDeliveryOptions {
 export class AlertDelivery {
   readonly #options: AlertDeliveryOptions;
   readonly #pace: DeliveryPace;
+  readonly #webhook: AlertWebhook | undefined;
   /** By alert id. */
   readonly #underWay = new Map<string, Promise<void>>();
   /** Alerts whose line may not be written out yet. */
@@ -87,6 +84,8 @@ export class AlertDelivery {
   constructor(options: AlertDeliveryOptions) {
     this.#options = options;
     this.#pace = options.pace ?? DELIVERY_PACE;
+    const { webhook } = options;
+    this.#webhook = webhook && new AlertWebhook({ ...options, webhook, pace: this.#pace });
   }
 
   /** Delivers what is raised here, and sweeps, until `stop`. */
@@ -122,10 +121,15 @@ export class AlertDelivery {
       if (this.#isStopped) return;
       this.#options.reports?.note(alert);
       if (age > LONGEST_WAIT && this.#options.reports !== undefined) await this.#giveUp(alert);
-      if (age < this.#pace.leftBehind || this.#underWay.has(alert.id)) continue;
+      if (this.#isFresh(age) || this.#underWay.has(alert.id)) continue;
       while (this.#underWay.size >= MOST_AT_ONCE) await Promise.race(this.#underWay.values());
       this.#begin(alert, () => this.#deliver(alert, false));
     }
+  }
+
+  /** Whoever raised an alert comes first, and while Redis was away could not say that it is told. */
+  #isFresh(age: number): boolean {
+    return Math.min(age, performance.now() - this.#reconnectedAt) < this.#pace.leftBehind;
   }
 
   /** The controller has been away for longer than anybody looks at an alert. */
@@ -145,9 +149,7 @@ export class AlertDelivery {
   #sweepLater(): void {
     const pause = this.#pace.sweep * (1 + Math.random() / 2);
     this.#after(pause, async () => {
-      // Whoever raised an alert while Redis was away has not been able to say so yet.
-      const isTooSoon = performance.now() - this.#reconnectedAt < this.#pace.leftBehind;
-      if (!isTooSoon) await this.sweep().catch((error) => this.#noteFault(error));
+      await this.sweep().catch((error) => this.#noteFault(error));
       if (!this.#isStopped) this.#sweepLater();
     });
   }
@@ -195,7 +197,7 @@ export class AlertDelivery {
   }
 
   async #deliver(alert: Alert, isTold: boolean): Promise<void> {
-    const { outbox, turns, webhook, audit } = this.#options;
+    const { outbox, turns, audit } = this.#options;
     const turn = await turns.take(alert.id, { lease: this.#pace.lease, isTold });
     if (turn === undefined) return;
     if (!turn.isTold) {
@@ -203,45 +205,15 @@ export class AlertDelivery {
       await this.#written();
       outbox.rememberTold(alert);
     }
-    if (webhook === undefined) return await turns.settle(alert.id, 'delivery');
+    if (this.#webhook === undefined) return await turns.settle(alert.id, 'delivery');
     // Only now: of a replica that ended before its line was written nobody has heard.
     if (!turn.isTold) await turns.tell(alert.id);
-    await this.#post(webhook, alert, turn.tries);
+    await this.#webhook.post(alert, turn.tries);
   }
 
   /** Until the lines so far are written out; an orderly end does that itself. */
   async #written(): Promise<void> {
     await Promise.race([sleep(this.#pace.written, undefined, { ref: false }), this.#stopping.promise]);
-  }
-
-  async #post(webhook: Webhook, alert: Alert, tries: number): Promise<void> {
-    const { turns, metrics, log } = this.#options;
-    const { backOff, longestBackOff, tries: most } = this.#pace;
-    const answer = await webhook.post(this.#bodyOf(alert));
-    const facts = { alert: alert.id, type: alert.type, tries };
-    if (answer.accepted) {
-      metrics.alertDeliveries.inc({ outcome: 'delivered' });
-      await turns.settle(alert.id, 'delivery');
-    } else if (tries >= most) {
-      metrics.alertDeliveries.inc({ outcome: 'dead_letter' });
-      log.error({ ...facts, fault: answer.fault }, 'alert webhook: given up');
-      await turns.settle(alert.id, 'delivery');
-    } else {
-      metrics.alertDeliveries.inc({ outcome: 'failed' });
-      log.warn({ ...facts, fault: answer.fault }, 'alert webhook: not accepted');
-      const ceiling = Math.min(longestBackOff, backOff * 2 ** (tries - 1));
-      await turns.postpone(alert.id, Math.random() * ceiling);
-    }
-  }
-
-  #bodyOf(alert: Alert): string {
-    const { id, type, time, clientId, subject, grantId, address, lastAddress, action } = alert;
-    const { presentedGeneration, currentGeneration } = alert;
-    return JSON.stringify({
-      ...{ id, type, time: new Date(time).toISOString(), issuer: this.#options.issuer, clientId },
-      subject: this.#options.audit.nameOf(subject),
-      ...{ grantId, presentedGeneration, currentGeneration, address, lastAddress, action },
-    });
   }
 
   /** What Redis did not take or tell now, a sweep will find. */

@@ -9,10 +9,12 @@ import { SHARDS } from '../oauth/shard.ts';
 import type { ManagedConnection } from '../redis/connection.ts';
 import { agreeOnIssuer, IssuerConflictError } from '../redis/deployment.ts';
 import type { RedisKeys } from '../redis/keys.ts';
-import { type ShardEvent, ShardWatch } from '../redis/shard-watch.ts';
+import type { ShardEvent } from '../redis/shard-mending.ts';
+import { ShardWatch } from '../redis/shard-watch.ts';
 import { StartChecks } from '../redis/start-checks.ts';
+import { isReply } from '../redis/unanswered.ts';
 import type { RedisSettings } from './redis-config.ts';
-import { describeSkew, unreachable } from './redis-fault.ts';
+import { describeSkew, unusable } from './redis-fault.ts';
 import { StartError } from './start-error.ts';
 
 /** How long the first try waits for every primary, in milliseconds. */
@@ -159,7 +161,8 @@ export class Joining {
     const { connection, redis } = this.#parts;
     if (error instanceof StartError) return error;
     if (error instanceof IssuerConflictError) return new StartError(error.message, 2);
-    if (error instanceof StoreUnavailableError) return unreachable(redis, connection.primaries, error.cause);
+    const cause = error instanceof Error ? error.cause : undefined;
+    if (mayPass(error) || isReply(cause)) return unusable(redis, connection.primaries, cause);
     throw error;
   }
 }

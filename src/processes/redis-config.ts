@@ -2,8 +2,8 @@
 // with all others.
 
 import { z } from 'zod';
-import type { Acknowledgement } from '../redis/connection.ts';
 import { parseRedisUrl, type RedisTarget } from '../redis/redis-url.ts';
+import type { Acknowledgement } from '../redis/script-runner.ts';
 
 /** The longest that replicas may be waited for: what then is left of a request's second is for the network. */
 const LONGEST_WAIT = 500;
@@ -59,7 +59,7 @@ export const REDIS_VARIABLES = {
     })
     .optional()
     .describe(
-      'How many replicas must have a redemption, a rotation or a revocation before it is answered, and for how many milliseconds to wait for them, e.g. `1:100`. Unset: the primary alone is enough.',
+      'How many replicas of Redis must have a redemption, a rotation or a revocation before it is answered, and for how many milliseconds to wait for them, e.g. `1:100`. Unset: the primary alone is enough.',
     ),
   GRANTRY_REDIS_STRICT: z
     .enum(['on', 'off'], 'is neither on nor off')

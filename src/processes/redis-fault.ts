@@ -39,8 +39,8 @@ export function describeSkew(skew: number): string {
   return `the clock here is ${seconds} s behind that of Redis, synchronize them: where Redis is new or loses its state, tokens of machines and sign-ins made here are void for that time`;
 }
 
-/** Why Redis could not be reached, or which of its primaries. @param cause what the connection last failed with */
-export function unreachable(redis: RedisSettings, primaries: Primaries, cause: unknown): StartError {
+/** Why Redis cannot be used, or which of its primaries. @param cause what the connection last failed with, or what was answered */
+export function unusable(redis: RedisSettings, primaries: Primaries, cause: unknown): StartError {
   const place = describeAwayPart(primaries) ?? describeTarget(redis.target);
   return new StartError(sentence(redis, place, reasons(cause)), 1);
 }
@@ -69,6 +69,9 @@ function sentence(settings: RedisSettings, place: string, reason: string): strin
   }
   if (reason.includes('DB index')) {
     return `GRANTRY_REDIS_URL: Redis at ${place} has no such database (${reason}): name another, or raise its setting databases`;
+  }
+  if (/^[A-Z]{2,} /.test(reason)) {
+    return `GRANTRY_REDIS_URL: Redis at ${place} answers and refuses what grantry asks for (${reason}): mend that there, or name another Redis`;
   }
   const tls = target.tls ? '; one without TLS needs redis for rediss' : '; one with TLS needs rediss for redis';
   return `GRANTRY_REDIS_URL: no Redis answers at ${place} (${reason}): start it or correct the address${tls}`;

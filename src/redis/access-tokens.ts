@@ -6,6 +6,7 @@ import type { RedisConnection } from './connection.ts';
 import type { RedisKeys } from './keys.ts';
 import type { Script } from './script.ts';
 import { CLOCK } from './script-clock.ts';
+import type { StoreParts } from './store-parts.ts';
 import { unacknowledged } from './unanswered.ts';
 
 const WRITE: Script = {
@@ -25,7 +26,7 @@ return token and now < cjson.decode(token).expiresAtSeconds * 1000 and token
 
 /**
  * Answers whether it was there. Writes also where there is nothing: WAIT waits for what its own connection wrote, and replicas
- * may still have the token.
+ * of Redis may still have the token.
  */
 const REVOKE: Script = {
   name: 'accessTokenRevoke',
@@ -48,28 +49,31 @@ export class RedisAccessTokens implements AccessTokenStore {
   readonly #connection: RedisConnection;
   readonly #keys: RedisKeys;
 
-  constructor({ connection, keys }: { connection: RedisConnection; keys: RedisKeys }) {
+  constructor({ connection, keys }: StoreParts) {
     this.#connection = connection;
     this.#keys = keys;
   }
 
   async write(token: StoredAccessToken): Promise<void> {
     const key = this.#keys.accessToken(token.tokenId);
-    await this.#connection.run(WRITE, [key], [JSON.stringify(token), token.expiresAtSeconds]);
+    await this.#connection.run({ script: WRITE, keys: [key], args: [JSON.stringify(token), token.expiresAtSeconds] });
   }
 
   async read(tokenId: string): Promise<StoredAccessToken | undefined> {
-    const json = (await this.#connection.run(READ, [this.#keys.accessToken(tokenId)], [])) as string | null;
+    const json = (await this.#connection.run({ script: READ, keys: [this.#keys.accessToken(tokenId)] })) as
+      | string
+      | null;
     if (json === null) return undefined;
     const token = JSON.parse(json) as StoredAccessToken;
+    // JSON leaves out what is undefined.
     return { ...token, grantId: token.grantId, authTime: token.authTime };
   }
 
-  /** @throws StoreUnavailableError also when too few replicas have it: repeat it */
+  /** @throws StoreUnavailableError also when too few replicas of Redis have it: repeat it */
   async revoke(tokenId: string): Promise<void> {
     const key = this.#keys.accessToken(tokenId);
-    const { reply, acknowledged } = await this.#connection.runDurably(REVOKE, [key], []);
-    this.#connection.remember(reply === 1 ? REVOKE : REVOKE_UNKNOWN, [key], []);
+    const { reply, acknowledged } = await this.#connection.runDurably({ script: REVOKE, keys: [key] });
+    this.#connection.remember({ script: reply === 1 ? REVOKE : REVOKE_UNKNOWN, keys: [key] });
     if (!acknowledged) throw unacknowledged(REVOKE);
   }
 }

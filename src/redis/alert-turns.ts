@@ -1,6 +1,6 @@
 // Whose turn it is to deliver an alert of the outbox, and whether it was told: one hash per shard with an entry for each
-// alert, so that two replicas do not send the same one at once, a failed try waits before the next, and the audit stream
-// has one line of it.
+// alert, so that two replicas of grantry do not send the same one at once, a failed try waits before the next, and the audit
+// stream has one line of it.
 
 import { shardOf } from '../oauth/shard.ts';
 import type { RedisConnection } from './connection.ts';
@@ -111,28 +111,40 @@ export class AlertTurns {
    */
   async take(alertId: string, { lease, isTold }: { lease: number; isTold: boolean }): Promise<AlertTurn | undefined> {
     const args = [alertId, lease, isTold ? 1 : 0];
-    const turn = (await this.#connection.run(TAKE, this.#keysOf(alertId), args)) as [number, string] | null;
+    const turn = (await this.#connection.run({ script: TAKE, keys: this.#keysOf(alertId), args })) as
+      | [number, string]
+      | null;
     return turn === null ? undefined : { tries: turn[0], isTold: turn[1] === '1' };
   }
 
   /** Notes that the audit line of an alert is written. */
   async tell(alertId: string): Promise<void> {
-    await this.#connection.run(TELL, this.#keysOf(alertId), [alertId]);
+    await this.#connection.run({ script: TELL, keys: this.#keysOf(alertId), args: [alertId] });
   }
 
   /** Ends a turn that failed: nobody gets the next one before `delay` milliseconds are over. */
   async postpone(alertId: string, delay: number): Promise<void> {
-    await this.#connection.run(POSTPONE, this.#keysOf(alertId), [alertId, Math.ceil(delay)]);
+    await this.#connection.run({ script: POSTPONE, keys: this.#keysOf(alertId), args: [alertId, Math.ceil(delay)] });
   }
 
   /** Notes that a sink has an alert, and forgets one that all have. Idempotent; its grant remembers that it was raised. */
   async settle(alertId: string, sink: AlertSink): Promise<void> {
-    await this.#connection.run(SETTLE, this.#keysOf(alertId), [alertId, SINK_BITS[sink], this.#allBits]);
+    await this.#connection.run({
+      script: SETTLE,
+      keys: this.#keysOf(alertId),
+      args: [alertId, SINK_BITS[sink], this.#allBits],
+    });
   }
 
   /** Whether an alert is in the outbox and this sink has not had it. */
   async awaits(alertId: string, sink: AlertSink): Promise<boolean> {
-    return (await this.#connection.run(AWAITS, this.#keysOf(alertId), [alertId, SINK_BITS[sink]])) === 1;
+    return (
+      (await this.#connection.run({
+        script: AWAITS,
+        keys: this.#keysOf(alertId),
+        args: [alertId, SINK_BITS[sink]],
+      })) === 1
+    );
   }
 
   #keysOf(alertId: string): readonly string[] {

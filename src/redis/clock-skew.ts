@@ -14,8 +14,8 @@ export function skewOf(time: number, { begin, end }: { readonly begin: number; r
 }
 
 /**
- * The largest of them; 0 where that does no harm. At the border it would be now this, now that, so once it was harmful it is so
- * down to half of what is tolerated.
+ * The largest of them; 0 where that does no harm. Once harmful, it counts as such until it is below half of what is tolerated:
+ * at the border it would be now this, now that.
  */
 export function harmfulSkew(skews: readonly number[], { wasHarmful }: { readonly wasHarmful: boolean }): number {
   const tolerated = wasHarmful ? TOLERATED_SKEW / 2 : TOLERATED_SKEW;

@@ -9,6 +9,7 @@ import type { RedisKeys } from './keys.ts';
 import type { Script } from './script.ts';
 import { CLOCK } from './script-clock.ts';
 import { joined, split } from './spaced-list.ts';
+import type { StoreParts } from './store-parts.ts';
 
 const LIVING = `${CLOCK}
 local function living(json)
@@ -88,7 +89,7 @@ const WITHDRAW_AGAIN: Script = {
   keys: 1,
   lua: `
 local json = redis.call('HGET', KEYS[1], ARGV[2])
-if json and (cjson.decode(json).givenAt or 0) <= tonumber(ARGV[3]) then redis.call('HDEL', KEYS[1], ARGV[2]) end
+if json and cjson.decode(json).givenAt <= tonumber(ARGV[3]) then redis.call('HDEL', KEYS[1], ARGV[2]) end
 `,
 };
 
@@ -97,13 +98,17 @@ export class RedisConsents implements ConsentStore {
   readonly #connection: RedisConnection;
   readonly #keys: RedisKeys;
 
-  constructor({ connection, keys }: { connection: RedisConnection; keys: RedisKeys }) {
+  constructor({ connection, keys }: StoreParts) {
     this.#connection = connection;
     this.#keys = keys;
   }
 
   async read(subject: string, clientUid: string): Promise<Consent | undefined> {
-    const reply = await this.#connection.run(READ, [this.#keys.consentsOfUser(subject)], [clientUid]);
+    const reply = await this.#connection.run({
+      script: READ,
+      keys: [this.#keys.consentsOfUser(subject)],
+      args: [clientUid],
+    });
     return reply === null ? undefined : parseConsent(reply as string);
   }
 
@@ -114,17 +119,17 @@ export class RedisConsents implements ConsentStore {
     lifetime: number,
   ): Promise<void> {
     const args = [clientUid, lifetime, joined(allowed.scope), ...allowed.audiences];
-    await this.#connection.run(GIVE, [this.#keys.consentsOfUser(subject)], args);
+    await this.#connection.run({ script: GIVE, keys: [this.#keys.consentsOfUser(subject)], args });
   }
 
   async withdraw(subject: string, clientUid: string): Promise<void> {
     const keys = [this.#keys.consentsOfUser(subject)];
-    const time = Number(await this.#connection.run(WITHDRAW, keys, [clientUid]));
-    this.#connection.remember(WITHDRAW_AGAIN, keys, [clientUid, time]);
+    const time = Number(await this.#connection.run({ script: WITHDRAW, keys, args: [clientUid] }));
+    this.#connection.remember({ script: WITHDRAW_AGAIN, keys, args: [clientUid, time] });
   }
 
   async list(subject: string): Promise<readonly GivenConsent[]> {
-    const flat = (await this.#connection.run(LIST, [this.#keys.consentsOfUser(subject)], [])) as string[];
+    const flat = (await this.#connection.run({ script: LIST, keys: [this.#keys.consentsOfUser(subject)] })) as string[];
     const clientUids = flat.filter((_, index) => index % 2 === 0);
     return clientUids.map((clientUid, index) => ({ clientUid, access: parseConsent(flat[2 * index + 1] as string) }));
   }

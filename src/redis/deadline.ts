@@ -1,5 +1,5 @@
 // How long an action waits for Redis, all its scripts together: less than a second. A request may take several actions, one
-// after the other: a refresh asks first whose grant it is, where the replica does not know.
+// after the other: a refresh asks first whose grant it is, where this process does not know.
 
 import type { Clock } from '../oauth/ports.ts';
 
@@ -9,8 +9,11 @@ const LIMIT = 800;
 /** What taking it back may add to that, where it was done and the request is refused all the same; milliseconds. */
 const TAKING_BACK = 100;
 
-/** Who got no answer in less than this had no time left: the server may be slow, and is not silent; milliseconds. */
+/** A request that had less time than this says nothing of its server when no answer comes; milliseconds. */
 export const SILENCE = 600;
+
+/** By how much a timer may be too early; milliseconds. */
+export const TIMER = 2;
 
 /** Monotonic: only distances count here. */
 export const STOPWATCH: Clock = { now: () => performance.now() };

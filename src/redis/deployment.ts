@@ -1,8 +1,7 @@
-// Whose state this Redis holds: the issuer is written by the first replica, and every other has to agree.
+// Whose state this Redis holds: the issuer is written by the first replica of grantry, and every other has to agree.
 
-import type { RedisConnection } from './connection.ts';
-import type { RedisKeys } from './keys.ts';
 import type { Script } from './script.ts';
+import type { StoreParts } from './store-parts.ts';
 
 /** Answers the stored issuer, after storing ARGV[2] if there was none. */
 const CLAIM: Script = {
@@ -31,16 +30,16 @@ export class IssuerConflictError extends Error {
 }
 
 /**
- * The issuer of the deployment: the stored one, which an explicit one has to equal; the first replica stores its own.
+ * The issuer of the deployment: the stored one, which an explicit one has to equal; the first process stores its own.
  * @param issuer.explicit what GRANTRY_ISSUER says, if anything
  * @param issuer.fallback what to store where nothing is stored and nothing was said
  * @throws IssuerConflictError, StoreUnavailableError
  */
 export async function agreeOnIssuer(
-  { connection, keys }: { connection: RedisConnection; keys: RedisKeys },
+  { connection, keys }: StoreParts,
   { explicit, fallback }: { explicit: string | undefined; fallback: string },
 ): Promise<string> {
-  const stored = String(await connection.run(CLAIM, [keys.issuer()], [explicit ?? fallback]));
+  const stored = String(await connection.run({ script: CLAIM, keys: [keys.issuer()], args: [explicit ?? fallback] }));
   if (explicit !== undefined && explicit !== stored) throw new IssuerConflictError(stored, explicit);
   return stored;
 }

@@ -56,13 +56,6 @@ local function needed(lifetime)
 end
 `;
 
-/** Lua: the name of the history this server writes; another one after every promotion and restart. */
-export const HISTORY = `
-local function history()
-  return string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
-end
-`;
-
 /** Lua: `narrow(access)` is `narrowAccess` of oauth/access.ts over the record: outcome, scope, audience. */
 export const NARROW = `
 local function has(list, wanted)
@@ -98,14 +91,12 @@ local LETTERS = {
 `;
 
 /**
- * Lua: `is_ended(last)`, whether a kill switch ends the grant, where the request wants that judged; its watermarks are KEYS from
- * 4 on, to the last unless that is given.
+ * Lua: `is_ended(last)`, whether a kill switch ends the grant: one that the request tells, or a watermark of KEYS from 4 on, to
+ * the last unless that is given.
  */
 export const KILL_SWITCHES = `${HIGHEST_WATERMARK}
 local function is_ended(last)
-  if not request.revokedBefore then return false end
-  local seen = #KEYS > 3 and highest_watermark(4, last) or request.watermark or 0
-  return created <= math.max(request.revokedBefore, seen)
+  return created <= math.max(request.revokedBefore, request.watermark or 0, highest_watermark(4, last))
 end
 `;
 

@@ -38,6 +38,7 @@ type ReadReply =
 /** An alert as the scripts write it. */
 export function parseAlert(json: string): Alert {
   const alert = JSON.parse(json) as Alert;
+  // JSON leaves out what is undefined.
   const { presentedGeneration, currentGeneration, lastAddress } = alert;
   return { ...alert, presentedGeneration, currentGeneration, lastAddress };
 }

@@ -4,10 +4,11 @@
 import type { Alert } from '../oauth/audit.ts';
 import { shardOf } from '../oauth/shard.ts';
 import { TURN } from './alert-turns.ts';
-import { EFFECTS, HISTORY, KILL_SWITCHES, LETTERS, NARROW, RECORD } from './grant-record.ts';
+import { EFFECTS, KILL_SWITCHES, LETTERS, NARROW, RECORD } from './grant-record.ts';
 import type { RedisKeys } from './keys.ts';
-import type { Script } from './script.ts';
+import type { Action, Script } from './script.ts';
 import { CLOCK } from './script-clock.ts';
+import { HISTORY } from './server-history.ts';
 
 /** KEYS grant; ARGV offset, code lifetime, authTime, SHA-256 of the secret, then the other fields of the record, name and value in turn. */
 export const ISSUE: Script = {
@@ -73,19 +74,20 @@ else
   redis.call('HDEL', KEYS[1], 'm', 'w')
   expire(KEYS[1], created + kept * 1000)
 end
-if is_ended(5) then return { 'ended' } end
-local is_newer = #KEYS == 6 and created > highest_watermark(6)
+if is_ended(#KEYS - 1) then return { 'ended' } end
+local is_newer = created > highest_watermark(#KEYS)
 return { 'redeemed', described(), scope, audience, is_newer }
 `);
 
-/** KEYS grant, outbox, access token; ARGV offset, the RedeemRequest as JSON. */
-export const REDEEM: Script = { name: 'grantRedeem', keys: 3, lua: REDEMPTION, expires: true };
-
 /**
- * The same and, after those keys, the watermarks of the client and of everybody, and what is no lower than those of any person
- * of the shard, read in the moment of the redemption. The reply says whether the grant is newer than that.
+ * KEYS grant, outbox, access token; ARGV offset, the RedeemRequest as JSON. After those keys come the watermarks of the client,
+ * of everybody, and what none of a person of the shard exceeds, looked at in the moment of the redemption: the reply says
+ * whether the grant is newer than that.
  */
-export const REDEEM_AND_LOOK: Script = { name: 'grantRedeemAndLook', keys: 6, lua: REDEMPTION, expires: true };
+export const REDEEM: Script = { name: 'grantRedeem', keys: 6, lua: REDEMPTION, hasDeadline: true };
+
+/** The same without the watermark of the client, where it is in another slot. */
+export const REDEEM_APART: Script = { ...REDEEM, name: 'grantRedeemApart', keys: 5 };
 
 /** How many tries that have given out the same successor are told apart; one more, and none of them is taken back. */
 const MOST_TOLD_APART = 8;
@@ -140,11 +142,14 @@ if kept > tonumber(record.k) then expire(KEYS[1], created + kept * 1000) end
 return { outcome, described(), generation, scope, audience, alert }
 `);
 
-/** KEYS grant, outbox, access token; ARGV offset, the RotateRequest as JSON, with `watermark` where no key says it. */
-export const ROTATE: Script = { name: 'grantRotate', keys: 3, lua: ROTATION, expires: true };
+/**
+ * KEYS grant, outbox, access token; ARGV offset, the RotateRequest as JSON. After those keys come the four watermarks of the
+ * grant, looked at in the moment of the rotation.
+ */
+export const ROTATE: Script = { name: 'grantRotate', keys: 7, lua: ROTATION, hasDeadline: true };
 
-/** The same and, after those keys, the four watermarks of the grant, read in the moment of the rotation. */
-export const ROTATE_AND_LOOK: Script = { name: 'grantRotateAndLook', keys: 7, lua: ROTATION, expires: true };
+/** The same where those of the client are in another slot: the request tells them as `watermark`, and the global one is the person's copy. */
+export const ROTATE_APART: Script = { ...ROTATE, name: 'grantRotateApart', keys: 6 };
 
 /**
  * KEYS grant; ARGV offset, attempt id. Ends what this try redeemed or rotated and nobody was told of: the grant is `gone`
@@ -206,15 +211,11 @@ end
 };
 
 /** How an alert is raised again. @param isTold whether its line is written */
-export function raiseAgain(
-  keys: RedisKeys,
-  alert: Alert,
-  { isTold }: { readonly isTold: boolean },
-): readonly [Script, keys: readonly string[], args: readonly (string | number)[]] {
+export function raiseAgain(keys: RedisKeys, alert: Alert, { isTold }: { readonly isTold: boolean }): Action {
   const { id, grantId } = alert;
   const shard = shardOf(grantId);
   const names = [keys.outbox(shard), keys.alertTurns(shard), keys.grant(grantId)];
-  return [RAISE_AGAIN, names, [id, JSON.stringify(alert), isTold ? 1 : 0]];
+  return { script: RAISE_AGAIN, keys: names, args: [id, JSON.stringify(alert), isTold ? 1 : 0] };
 }
 
 /** KEYS grant; ARGV offset. A grant that is not there was never issued, or is past every lifetime: nothing to wait for. */

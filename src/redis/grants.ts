@@ -1,5 +1,5 @@
 // Codes and refresh families in Redis, one hash per grant. What each action does is the Lua of `grant-scripts.ts`; here it
-// is called, its reply read by `grant-replies.ts`, and what replicas did not acknowledge is refused.
+// is called, its reply read by `grant-replies.ts`, and what replicas of Redis did not acknowledge is refused.
 
 import { StoreUnavailableError } from '../oauth/error.ts';
 import type {
@@ -20,10 +20,10 @@ import {
   ISSUE,
   READ,
   REDEEM,
-  REDEEM_AND_LOOK,
+  REDEEM_APART,
   REVOKE,
   ROTATE,
-  ROTATE_AND_LOOK,
+  ROTATE_APART,
   raiseAgain,
   UNDELIVERED,
   VOID,
@@ -32,8 +32,9 @@ import type { RedisKeys } from './keys.ts';
 import { KnownGrants } from './known-grants.ts';
 import type { PlainRead, Script } from './script.ts';
 import { joined } from './spaced-list.ts';
+import type { StoreParts } from './store-parts.ts';
 import { mayHaveRun, unacknowledged } from './unanswered.ts';
-import { type RedisWatermarks, watermarkBounds } from './watermarks.ts';
+import type { RedisWatermarks } from './watermarks.ts';
 
 const PEEK: PlainRead = { name: 'grantPeek', command: 'HMGET', keys: 1 };
 
@@ -53,77 +54,74 @@ export class RedisGrants implements GrantStore {
   readonly #watermarks: RedisWatermarks;
   readonly #known: KnownGrants;
 
-  constructor(parts: { connection: RedisConnection; keys: RedisKeys; watermarks: RedisWatermarks }) {
+  constructor(parts: StoreParts & { readonly watermarks: RedisWatermarks }) {
     this.#connection = parts.connection;
     this.#keys = parts.keys;
     this.#watermarks = parts.watermarks;
     this.#known = new KnownGrants(parts);
   }
 
+  /** @throws TypeError where the grant is not in the shard of its person: nothing would look at what ends it */
   async issue(grant: Grant, secretHash: string, codeLifetime: number): Promise<void> {
+    if (shardOf(grant.grantId) !== shardOfPerson(grant.subject))
+      throw new TypeError('the grant is not with its person');
     const { clientUid, clientId, subject, sessionId, authTime, scope, audiences, redirectUri, codeChallenge } = grant;
     const fields = {
       ...{ u: clientUid, c: clientId, s: subject, i: sessionId, o: joined(scope), d: joined(audiences) },
       ...{ r: redirectUri, h: codeChallenge },
     };
     const written = Object.entries(fields).flatMap(([name, value]) => (value === undefined ? [] : [name, value]));
-    await this.#connection.run(
-      ISSUE,
-      [this.#keys.grant(grant.grantId)],
-      [codeLifetime, authTime, secretHash, ...written],
-    );
+    await this.#connection.run({
+      script: ISSUE,
+      keys: [this.#keys.grant(grant.grantId)],
+      args: [codeLifetime, authTime, secretHash, ...written],
+    });
   }
 
   /**
-   * @throws StoreUnavailableError, not retriable, when too few replicas have the redemption, or a kill switch elsewhere cannot
-   *   be looked at: the code is void then. When no answer came, a repeat may find it void, too: what that try redeemed is
-   *   ended as soon as Redis can be reached.
+   * @throws StoreUnavailableError, not retriable, when too few replicas of Redis have the redemption, or a kill switch elsewhere
+   *   cannot be looked at: the code is void then. When no answer came, a repeat may find it void, too: what that try redeemed
+   *   is ended as soon as Redis can be reached.
    */
   async redeem(request: RedeemRequest): Promise<RedeemAnswer> {
-    const { grantId, clientUid, revokedBefore } = request;
+    const { grantId, clientUid } = request;
     const deadline = newDeadline();
-    const shard = shardOf(grantId);
-    const looks = revokedBefore !== undefined && this.#connection.crossesSlots;
-    const script = looks ? REDEEM_AND_LOOK : REDEEM;
-    const keys = this.#keysOf(request, looks ? watermarkBounds(this.#keys, clientUid, shard) : []);
-    const { reply, acknowledged } = await this.#move(request, { script, keys, told: request, deadline });
+    const script = this.#watermarks.areApart ? REDEEM_APART : REDEEM;
+    const keys = this.#keysOf(request, this.#watermarks.keysForAnybody(clientUid, shardOf(grantId)));
+    const { reply, acknowledged } = await this.#move(request, { script, keys, payload: request, deadline });
     const { answer, isNewer } = redemptionIn(grantId, reply);
     this.#rememberAlert(answer);
     if (answer.outcome !== 'redeemed') return answer;
-    const { subject } = answer.grant;
-    this.#known.learn(grantId, subject);
+    this.#known.learn(grantId, answer.grant.subject);
     // Whose grant it is nobody knew before; most were made after anything was last ended for any person of the shard.
-    if (acknowledged && isNewer && shardOfPerson(subject) === shard) return answer;
-    return await this.#confirmed(request, answer, { acknowledged, script, deadline });
+    return await this.#confirmed(request, answer, { acknowledged, isPersonSeen: isNewer, script, deadline });
   }
 
   /**
-   * @throws StoreUnavailableError also when too few replicas have the rotation, or a kill switch elsewhere cannot be looked at:
-   *   it may be repeated, however late, unless a repetition was answered. Where there is no grace, or it is too short, the
-   *   family is ended as `redeem` ends a code.
+   * @throws StoreUnavailableError also when too few replicas of Redis have the rotation, or a kill switch elsewhere cannot be
+   *   looked at: it may be repeated, however late, unless a repetition was answered. Where there is no grace, or it is too
+   *   short, the family is ended as `redeem` ends a code.
    */
   async rotate(request: RotateRequest): Promise<RotateAnswer> {
-    const { grantId, clientUid, subject, revokedBefore } = request;
+    const { grantId, clientUid } = request;
     const deadline = newDeadline();
-    const isJudged = revokedBefore !== undefined;
-    const looks = isJudged && this.#connection.crossesSlots;
-    const isTold = isJudged && !looks;
-    const watermark = isTold ? await this.#watermarks.read(clientUid, subject, deadline) : undefined;
-    const script = looks ? ROTATE_AND_LOOK : ROTATE;
-    const keys = this.#keysOf(request, looks ? this.#known.watermarksOf(grantId, { clientUid, subject }) : []);
-    const told = watermark === undefined ? request : { ...request, watermark };
-    const { reply, acknowledged } = await this.#move(request, { script, keys, told, deadline });
+    const { areApart } = this.#watermarks;
+    const watermark = areApart ? await this.#watermarks.read(clientUid, undefined, deadline) : 0;
+    const script = areApart ? ROTATE_APART : ROTATE;
+    const keys = this.#keysOf(request, this.#known.watermarkKeysOf(grantId, request));
+    const payload = areApart ? { ...request, watermark } : request;
+    const { reply, acknowledged } = await this.#move(request, { script, keys, payload, deadline });
     const answer = rotateAnswer(grantId, reply);
     this.#rememberAlert(answer);
-    if (!('generation' in answer) || (acknowledged && looks)) return answer;
-    return await this.#confirmed(request, answer, { acknowledged, script, deadline });
+    if (!('generation' in answer)) return answer;
+    return await this.#confirmed(request, answer, { acknowledged, isPersonSeen: true, script, deadline });
   }
 
-  /** A replica may be asked: it knows no other subject, and at worst none. */
+  /** A replica of Redis may be asked: it knows no other subject, and at worst none. */
   async subjectOf(grantId: string): Promise<string | undefined> {
     const known = this.#known.subjectOf(grantId);
     if (known !== undefined) return known;
-    const reply = await this.#connection.run(PEEK, [this.#keys.grant(grantId)], SUBJECT_FIELDS);
+    const reply = await this.#connection.run({ script: PEEK, keys: [this.#keys.grant(grantId)], args: SUBJECT_FIELDS });
     const [first, rest] = reply as readonly (string | null)[];
     const subject = first && rest === null ? first : (await this.read(grantId))?.grant.subject;
     if (subject !== undefined) this.#known.learn(grantId, subject);
@@ -131,23 +129,26 @@ export class RedisGrants implements GrantStore {
   }
 
   async revoke(grantId: string): Promise<void> {
-    const keys = [this.#keys.grant(grantId)];
-    const { acknowledged } = await this.#connection.runDurably(REVOKE, keys, []);
-    this.#connection.remember(REVOKE, keys, []);
+    const revocation = { script: REVOKE, keys: [this.#keys.grant(grantId)] };
+    const { acknowledged } = await this.#connection.runDurably(revocation);
+    this.#connection.remember(revocation);
     if (!acknowledged) throw unacknowledged(REVOKE);
   }
 
   async read(grantId: string): Promise<GrantState | undefined> {
-    const reply = await this.#connection.run(READ, [this.#keys.grant(grantId)], []);
+    const reply = await this.#connection.run({ script: READ, keys: [this.#keys.grant(grantId)] });
     return grantState(grantId, reply as string);
   }
 
   async #move(
     request: RedeemRequest | RotateRequest,
-    { script, keys, told, deadline }: Move,
+    { script, keys, payload, deadline }: Move,
   ): Promise<{ reply: string; acknowledged: boolean }> {
     try {
-      const { reply, acknowledged } = await this.#connection.runDurably(script, keys, [JSON.stringify(told)], deadline);
+      const { reply, acknowledged } = await this.#connection.runDurably(
+        { script, keys, args: [JSON.stringify(payload)] },
+        deadline,
+      );
       return { reply: reply as string, acknowledged };
     } catch (error) {
       const isUnsure = error instanceof StoreUnavailableError && mayHaveRun(error.cause);
@@ -158,17 +159,21 @@ export class RedisGrants implements GrantStore {
   }
 
   /**
-   * The answer to what has moved the grant by a script that did not look at its watermarks, unless it may be lost, or a kill
-   * switch has ended it. @throws StoreUnavailableError; also where the script did look, and too few replicas have it
+   * The answer to what has moved the grant, unless it may be lost, or a kill switch that its script did not see has ended it.
+   * @throws StoreUnavailableError where too few replicas of Redis have it, or the kill switch cannot be looked at
    */
   async #confirmed<Answer extends { readonly grant: StoredGrant }>(
     request: RedeemRequest | RotateRequest,
     answer: Answer,
-    { acknowledged, script, deadline }: { acknowledged: boolean } & Pick<Move, 'script' | 'deadline'>,
+    { acknowledged, isPersonSeen, script, deadline }: Moved,
   ): Promise<Answer | { readonly outcome: 'ended' }> {
+    const watermarks = this.#watermarks;
+    if (acknowledged && isPersonSeen && !watermarks.areApart) return answer;
     try {
       if (!acknowledged) throw unacknowledged(script);
-      return (await this.#isEnded(request, answer, deadline)) ? { outcome: 'ended' } : answer;
+      const { clientUid, subject, createdAt } = answer.grant;
+      const watermark = await watermarks.read(clientUid, isPersonSeen ? undefined : subject, deadline);
+      return createdAt <= watermark ? { outcome: 'ended' } : answer;
     } catch (error) {
       // It has moved, and nobody is given anything: the same again would pass for a replay, or in time for reuse.
       await this.#giveUp(request, endOf(deadline));
@@ -177,21 +182,14 @@ export class RedisGrants implements GrantStore {
     }
   }
 
-  /** Whether a watermark ends the grant, where that is to be judged. */
-  async #isEnded(
-    { revokedBefore, clientUid }: RedeemRequest | RotateRequest,
-    { grant: { subject, createdAt } }: { readonly grant: StoredGrant },
-    deadline: number,
-  ): Promise<boolean> {
-    return revokedBefore !== undefined && createdAt <= (await this.#watermarks.read(clientUid, subject, deadline));
-  }
-
   // Nobody was given anything by this try. Now, and again after a reconnect.
   async #giveUp(request: RedeemRequest | RotateRequest, deadline?: number): Promise<void> {
-    const [script, keys] = [isRepeatable(request) ? UNDELIVERED : VOID, [this.#keys.grant(request.grantId)]];
-    this.#connection.remember(script, keys, [request.attemptId]);
+    const { grantId, attemptId } = request;
+    const script = isRepeatable(request) ? UNDELIVERED : VOID;
+    const action = { script, keys: [this.#keys.grant(grantId)], args: [attemptId] };
+    this.#connection.remember(action);
     try {
-      await this.#connection.run(script, keys, [request.attemptId], deadline);
+      await this.#connection.run(action, deadline);
     } catch (error) {
       if (!(error instanceof StoreUnavailableError)) throw error;
     }
@@ -200,10 +198,9 @@ export class RedisGrants implements GrantStore {
   // What raised it and its entry in the outbox have the same fate in a fail-over.
   #rememberAlert(answer: RedeemAnswer | RotateAnswer): void {
     if (!('alert' in answer) || answer.alert === undefined) return;
-    this.#connection.remember(...raiseAgain(this.#keys, answer.alert, { isTold: false }));
+    this.#connection.remember(raiseAgain(this.#keys, answer.alert, { isTold: false }));
   }
 
-  /** @param watermarks what the script looks at */
   #keysOf({ grantId, accessToken }: RedeemRequest | RotateRequest, watermarks: readonly string[]): readonly string[] {
     // A script's keys are fixed: without an access token the third names one that is never written.
     const tokenId = accessToken?.tokenId ?? grantId;
@@ -216,8 +213,16 @@ export class RedisGrants implements GrantStore {
 interface Move {
   readonly script: Script;
   readonly keys: readonly string[];
-  readonly told: object;
+  /** What the script is told as JSON. */
+  readonly payload: object;
   readonly deadline: number;
+}
+
+/** What has moved it. */
+interface Moved extends Pick<Move, 'script' | 'deadline'> {
+  readonly acknowledged: boolean;
+  /** Whether the script has looked at the watermarks of the person, or at what they do not exceed. */
+  readonly isPersonSeen: boolean;
 }
 
 /** Whether the same request may come again, soon, without being taken for another's. */

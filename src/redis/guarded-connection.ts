@@ -1,10 +1,10 @@
-// The connection of a replica that serves: it asks for nothing in a shard that this replica has not looked at yet. Whose
+// The connection of a process that serves: it asks for nothing in a shard that this process has not looked at yet. Whose
 // state lies there and whether something of it was lost is known first, whatever part of Redis is away.
 
 import { StoreUnavailableError } from '../oauth/error.ts';
 import type { ManagedConnection, RedisConnection } from './connection.ts';
 import type { RedisKeys } from './keys.ts';
-import type { PlainRead, Script } from './script.ts';
+import type { Action, PlainRead, Script } from './script.ts';
 import { UnansweredError } from './unanswered.ts';
 
 export interface GuardedConnectionParts {
@@ -27,41 +27,27 @@ export class GuardedConnection implements RedisConnection {
     this.#isOpen = isOpen;
   }
 
-  run(
-    action: Script | PlainRead,
-    keys: readonly string[],
-    args: readonly (string | number)[],
-    deadline?: number,
-  ): Promise<unknown> {
-    return this.#refused(action, keys) ?? this.#connection.run(action, keys, args, deadline);
+  run(action: Action<Script | PlainRead>, deadline?: number): Promise<unknown> {
+    return this.#refused(action) ?? this.#connection.run(action, deadline);
   }
 
-  runDurably(
-    script: Script,
-    keys: readonly string[],
-    args: readonly (string | number)[],
-    deadline?: number,
-  ): Promise<{ reply: unknown; acknowledged: boolean }> {
-    return this.#refused(script, keys) ?? this.#connection.runDurably(script, keys, args, deadline);
+  runDurably(action: Action, deadline?: number): Promise<{ reply: unknown; acknowledged: boolean }> {
+    return this.#refused(action) ?? this.#connection.runDurably(action, deadline);
   }
 
   /** Applied by the watch, which has looked by then. */
-  remember(script: Script, keys: readonly string[], args: readonly (string | number)[]): void {
-    this.#connection.remember(script, keys, args);
+  remember(action: Action): void {
+    this.#connection.remember(action);
   }
 
   onReconnect(listener: () => void): () => void {
     return this.#connection.onReconnect(listener);
   }
 
-  async close(): Promise<void> {
-    await this.#connection.close();
-  }
-
   /** The first key will do: others are in its shard, or on its server and looked at with it. */
-  #refused({ name }: Script | PlainRead, [first = '']: readonly string[]): Promise<never> | undefined {
+  #refused({ script, keys: [first = ''] }: Action<Script | PlainRead>): Promise<never> | undefined {
     if (this.#isOpen(this.#keys.shardOfKey(first))) return undefined;
     const cause = new UnansweredError('not_joined');
-    return Promise.reject(new StoreUnavailableError(name, cause, { reason: cause.reason }));
+    return Promise.reject(new StoreUnavailableError(script.name, cause, { reason: cause.reason }));
   }
 }

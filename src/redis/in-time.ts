@@ -1,8 +1,6 @@
 // A script that waited, in the socket of a server that was stopped, say, would run when its request has long been refused and
 // somebody else has done what was asked. One that must not do so is told until when it may run, in the server's own time.
 
-import { isReply } from './unanswered.ts';
-
 /** Lua that refuses with LATE, before anything else, once the time in the last ARGV is over; milliseconds. */
 export function inTime(lua: string): string {
   return `local clock = redis.call('TIME')
@@ -10,9 +8,4 @@ if clock[1] * 1000 + clock[2] / 1000 > tonumber(ARGV[#ARGV]) then
   return redis.error_reply('LATE nobody waits for this any more')
 end
 ${lua}`;
-}
-
-/** Whether a server refused because its time was over. Nothing has changed there. */
-export function isLate(error: unknown): boolean {
-  return isReply(error) && (error as Error).message.startsWith('LATE ');
 }

@@ -13,6 +13,7 @@ import type { RedisConnection } from './connection.ts';
 import type { RedisKeys } from './keys.ts';
 import type { Script } from './script.ts';
 import { CLOCK } from './script-clock.ts';
+import type { StoreParts } from './store-parts.ts';
 
 /** Lua: a field read and written; one that was taken or whose time is over is read as nothing. */
 const FIELD = `${CLOCK}
@@ -89,7 +90,7 @@ redis.call('HSET', KEYS[1], ARGV[2], 'taken ' .. ARGV[3] .. ' ' .. (kept or text
 return { found.interaction, found.decision }
 `,
   // Who was refused is told to load the page again.
-  expires: true,
+  hasDeadline: true,
 };
 
 type InteractionReply = readonly [interaction: string, decision: 'allow' | 'deny' | '-'] | null;
@@ -99,7 +100,7 @@ export class RedisInteractions implements InteractionStore {
   readonly #connection: RedisConnection;
   readonly #keys: RedisKeys;
 
-  constructor({ connection, keys }: { connection: RedisConnection; keys: RedisKeys }) {
+  constructor({ connection, keys }: StoreParts) {
     this.#connection = connection;
     this.#keys = keys;
   }
@@ -107,7 +108,7 @@ export class RedisInteractions implements InteractionStore {
   async create(interaction: Omit<Interaction, 'decision'>, lifetime: number): Promise<void> {
     const { interactionId, sessionId } = interaction;
     const args = [interactionId, JSON.stringify(interaction), lifetime, OPEN_INTERACTIONS_PER_SESSION];
-    await this.#connection.run(CREATE, [this.#keys.interactionsOfSession(sessionId)], args);
+    await this.#connection.run({ script: CREATE, keys: [this.#keys.interactionsOfSession(sessionId)], args });
   }
 
   read(interactionId: string, sessionId: string): Promise<Interaction | undefined> {
@@ -120,7 +121,7 @@ export class RedisInteractions implements InteractionStore {
     decision: 'allow' | 'deny',
   ): Promise<'decided' | 'conflict' | 'gone'> {
     const keys = [this.#keys.interactionsOfSession(sessionId)];
-    const answer = await this.#connection.run(DECIDE, keys, [interactionId, decision]);
+    const answer = await this.#connection.run({ script: DECIDE, keys, args: [interactionId, decision] });
     return answer as 'decided' | 'conflict' | 'gone';
   }
 
@@ -135,7 +136,7 @@ export class RedisInteractions implements InteractionStore {
     more: readonly string[] = [],
   ): Promise<Interaction | undefined> {
     const keys = [this.#keys.interactionsOfSession(sessionId)];
-    const reply = (await this.#connection.run(script, keys, [interactionId, ...more])) as InteractionReply;
+    const reply = (await this.#connection.run({ script, keys, args: [interactionId, ...more] })) as InteractionReply;
     if (reply === null) return undefined;
     const [json, decision] = reply;
     return { ...(JSON.parse(json) as Interaction), decision: decision === '-' ? undefined : decision };

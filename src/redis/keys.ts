@@ -1,6 +1,7 @@
 // The name of every key in Redis. All keys carry the hash tag of a virtual shard, `{s000}` to `{s255}`, so that what one
-// script touches shares a slot of a Cluster: a grant's shard is in its id, everything else's is the first byte of the
-// SHA-256 of its name. Types and lifetimes are in docs/reference/redis-keys.md.
+// script touches shares a slot of a Cluster: that of a grant or an opaque token is in its id, that of everything else is the
+// first byte of the SHA-256 of its name, unless its method says otherwise. Types and lifetimes are in
+// docs/reference/redis-keys.md.
 
 import { hash } from 'node:crypto';
 import { RecentValues } from '../oauth/recent-values.ts';

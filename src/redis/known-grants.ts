@@ -2,10 +2,9 @@
 // refresh of an active session one of its two round trips, and knowing the keys of its watermarks three hashes.
 
 import { RecentValues } from '../oauth/recent-values.ts';
-import type { RedisKeys } from './keys.ts';
-import { watermarkKeys } from './watermarks.ts';
+import type { RedisWatermarks } from './watermarks.ts';
 
-/** Twice as many take some 8 MB. */
+/** How many are known at least; twice as many, the most, take some 8 MB. */
 const LEAST = 5000;
 
 /** Whose watermarks end a grant. */
@@ -15,12 +14,12 @@ interface Owners {
 }
 
 export class KnownGrants {
-  readonly #keys: RedisKeys;
+  readonly #watermarks: Pick<RedisWatermarks, 'keysFor'>;
   readonly #subjects = new RecentValues<string>(LEAST);
-  readonly #watermarks = new RecentValues<Owners & { readonly keys: readonly string[] }>(LEAST);
+  readonly #watermarkKeys = new RecentValues<Owners & { readonly keys: readonly string[] }>(LEAST);
 
-  constructor({ keys }: { readonly keys: RedisKeys }) {
-    this.#keys = keys;
+  constructor({ watermarks }: { readonly watermarks: Pick<RedisWatermarks, 'keysFor'> }) {
+    this.#watermarks = watermarks;
   }
 
   subjectOf(grantId: string): string | undefined {
@@ -31,12 +30,12 @@ export class KnownGrants {
     this.#subjects.set(grantId, subject);
   }
 
-  /** The keys of the watermarks that end it, were its owners these: a client may present what is another's. */
-  watermarksOf(grantId: string, { clientUid, subject }: Owners): readonly string[] {
-    const known = this.#watermarks.get(grantId);
+  /** The keys of the watermarks that its scripts look at, were its owners these: a client may present what is another's. */
+  watermarkKeysOf(grantId: string, { clientUid, subject }: Owners): readonly string[] {
+    const known = this.#watermarkKeys.get(grantId);
     if (known?.clientUid === clientUid && known.subject === subject) return known.keys;
-    const keys = watermarkKeys(this.#keys, clientUid, subject);
-    this.#watermarks.set(grantId, { clientUid, subject, keys });
+    const keys = this.#watermarks.keysFor(clientUid, subject);
+    this.#watermarkKeys.set(grantId, { clientUid, subject, keys });
     return keys;
   }
 }

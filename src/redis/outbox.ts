@@ -9,6 +9,7 @@ import { raiseAgain } from './grant-scripts.ts';
 import type { RedisKeys } from './keys.ts';
 import type { Script } from './script.ts';
 import { CLOCK } from './script-clock.ts';
+import type { StoreParts } from './store-parts.ts';
 
 /** An alert not yet delivered to every sink. */
 export interface OutboxEntry {
@@ -41,14 +42,14 @@ export class Outbox {
   readonly #connection: RedisConnection;
   readonly #keys: RedisKeys;
 
-  constructor({ connection, keys }: { connection: RedisConnection; keys: RedisKeys }) {
+  constructor({ connection, keys }: StoreParts) {
     this.#connection = connection;
     this.#keys = keys;
   }
 
   /** Up to `limit` entries of one shard, in no order. */
   async list(shard: string, limit = 100): Promise<OutboxContent> {
-    const reply = await this.#connection.run(LIST, [this.#keys.outbox(shard)], [limit]);
+    const reply = await this.#connection.run({ script: LIST, keys: [this.#keys.outbox(shard)], args: [limit] });
     const [now, flat] = reply as [number, string[]];
     const entries: OutboxEntry[] = [];
     const unreadable: string[] = [];
@@ -63,12 +64,12 @@ export class Outbox {
 
   /** Deletes an entry, whatever it is. @returns whether there was one */
   async discard(shard: string, id: string): Promise<boolean> {
-    return (await this.#connection.run(DISCARD, [this.#keys.outbox(shard)], [id])) === 1;
+    return (await this.#connection.run({ script: DISCARD, keys: [this.#keys.outbox(shard)], args: [id] })) === 1;
   }
 
   /** The caller has written the audit line of an alert: where a fail-over raises that again, nobody else needs to. */
   rememberTold(alert: Alert): void {
-    this.#connection.remember(...raiseAgain(this.#keys, alert, { isTold: true }));
+    this.#connection.remember(raiseAgain(this.#keys, alert, { isTold: true }));
   }
 }
 

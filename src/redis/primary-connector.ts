@@ -1,6 +1,7 @@
 // Finds the primary by what the Sentinels say. All of them are asked: one that has not heard of a fail-over yet, or is cut off
 // from the others, goes on naming the old primary, which may be back by then, empty. Each fail-over has an epoch, and the
-// answer with the latest one counts. They are asked at every connect, and while the primary that was reached is in doubt.
+// answer with the latest one counts. They are asked at every connect, and now and then about the primary that was reached: one
+// that nobody could tell of a fail-over goes on being a primary in its own eyes.
 
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -12,9 +13,6 @@ import type { RedisAddress } from './redis-url.ts';
 
 /** How long the other Sentinels have after the first that answers, in milliseconds. */
 const OTHERS = 100;
-
-/** Between two times that they are asked about a primary in doubt, in milliseconds. */
-const DOUBTS = 500;
 
 /** How the error begins that says that no Sentinel tells where the primary is; why stands behind it. */
 export const NO_SENTINEL = 'no Sentinel names the primary';
@@ -39,8 +37,7 @@ interface Answer {
 export class PrimaryConnector extends Connector {
   readonly #parts: PrimaryConnectorParts;
   /** Where the socket leads, or led. */
-  #address: RedisAddress | undefined;
-  #isInDoubt = false;
+  #reached: Answer | undefined;
 
   constructor(parts: PrimaryConnectorParts) {
     super(parts);
@@ -52,15 +49,21 @@ export class PrimaryConnector extends Connector {
     return super.check(info) && (info.role === undefined || info.role === 'master');
   }
 
+  /** Where the socket leads, or led; undefined before there was one. */
+  get address(): RedisAddress | undefined {
+    return this.#reached?.address;
+  }
+
   /** @param report told of each try that failed @throws when none may follow, or the connection was closed meanwhile */
   override async connect(report: (event: string, error: Error) => void): Promise<Socket> {
     this.connecting = true;
     for (let attempt = 1; ; attempt++) {
-      const { newest, error } = await this.#ask();
+      const { latest, error } = await this.#ask();
       if (!this.connecting) throw new Error('the connection was closed');
-      if (newest !== undefined) {
-        this.#address = newest.address;
-        return this.dial(newest.address);
+      const [first] = latest;
+      if (first !== undefined) {
+        this.#reached = first;
+        return this.dial(first.address);
       }
       const fault = new Error(`${NO_SENTINEL}: ${error instanceof Error ? error.message : 'no answer in time'}`);
       if (!this.#parts.lasting) throw fault;
@@ -71,33 +74,40 @@ export class PrimaryConnector extends Connector {
   }
 
   /**
-   * Asks the Sentinels, unless they are being asked or have just been: the socket ends where they name another primary, upon
-   * which the client connects again. Until then, and where they do not, it goes on serving. Never throws.
+   * Asks the Sentinels: the socket ends where they tell of a later fail-over to another primary, upon which the client connects
+   * again. Until then, and where they do not, it goes on serving. Without a socket `connect` is asking them. Never throws.
    */
   async doubt(): Promise<void> {
-    if (this.#isInDoubt) return;
-    this.#isInDoubt = true;
-    const [address, socket] = [this.#address, this.stream];
-    const { newest } = await this.#ask();
-    if (newest !== undefined && !isDeepStrictEqual(newest.address, address)) socket?.destroy();
-    await sleep(DOUBTS, undefined, { ref: false });
-    this.#isInDoubt = false;
+    const [reached, socket] = [this.#reached, this.stream];
+    if (reached === undefined || socket === undefined || socket.destroyed) return;
+    const { latest } = await this.#ask();
+    const [first] = latest;
+    if (first === undefined || this.#reached !== reached) return;
+    const others = latest.filter(({ address }) => !isDeepStrictEqual(address, reached.address));
+    const isNamed = others.length < latest.length;
+    // One that was cut off may be the only one to answer in time.
+    if (first.epoch > reached.epoch) {
+      if (isNamed) this.#reached = { ...reached, epoch: first.epoch };
+      else socket.destroy();
+    }
+    // Where no fail-over is told of, most of those that answer are right.
+    else if (reached.epoch === 0 && others.length > latest.length / 2) socket.destroy();
   }
 
-  /** The latest that the Sentinels say which answer in time; why not, where none does. */
-  async #ask(): Promise<{ readonly newest?: Answer; readonly error?: unknown }> {
-    let newest: Answer | undefined;
+  /** The latest that the Sentinels say which answer in time, the first of them first; why not, where none does. */
+  async #ask(): Promise<{ readonly latest: readonly Answer[]; readonly error?: unknown }> {
+    const answers: Answer[] = [];
     const asked = this.#parts.sentinels.map(async (sentinel) => {
-      const answer = await this.#askOne(sentinel);
-      if (newest === undefined || answer.epoch > newest.epoch) newest = answer;
+      answers.push(await this.#askOne(sentinel));
     });
     try {
       await Promise.any(asked);
     } catch (error) {
-      return { error: (error as AggregateError).errors[0] };
+      return { latest: [], error: (error as AggregateError).errors[0] };
     }
     await Promise.race([Promise.allSettled(asked), sleep(OTHERS)]);
-    return newest === undefined ? {} : { newest };
+    const newest = Math.max(...answers.map(({ epoch }) => epoch));
+    return { latest: answers.filter(({ epoch }) => epoch === newest) };
   }
 
   /** @throws why this one does not say */

@@ -5,6 +5,7 @@ import type { RedisConnection } from './connection.ts';
 import type { RedisKeys } from './keys.ts';
 import type { Script } from './script.ts';
 import { CLOCK } from './script-clock.ts';
+import type { StoreParts } from './store-parts.ts';
 
 const WINDOW = `${CLOCK}
 local hits, ends = unpack(redis.call('HMGET', KEYS[1], 'n', 'e'))
@@ -38,17 +39,17 @@ export class RedisRateLimits implements RateLimitStore {
   readonly #connection: RedisConnection;
   readonly #keys: RedisKeys;
 
-  constructor({ connection, keys }: { connection: RedisConnection; keys: RedisKeys }) {
+  constructor({ connection, keys }: StoreParts) {
     this.#connection = connection;
     this.#keys = keys;
   }
 
   async hit(key: string, limit: number, windowMilliseconds: number): Promise<number> {
     const args = [limit, windowMilliseconds];
-    return (await this.#connection.run(HIT, [this.#keys.rateLimit(key)], args)) as number;
+    return (await this.#connection.run({ script: HIT, keys: [this.#keys.rateLimit(key)], args })) as number;
   }
 
   async refund(key: string): Promise<void> {
-    await this.#connection.run(REFUND, [this.#keys.rateLimit(key)], []);
+    await this.#connection.run({ script: REFUND, keys: [this.#keys.rateLimit(key)] });
   }
 }

@@ -2,14 +2,7 @@
 // have them. They only ever make things deader, so that applying them again, late or in any order, is right.
 
 import type { Clock } from '../oauth/ports.ts';
-import type { Script } from './script.ts';
-
-/** A write that may be applied again at any time. */
-export interface Reassertion {
-  readonly script: Script;
-  readonly keys: readonly string[];
-  readonly args: readonly (string | number)[];
-}
+import type { Action } from './script.ts';
 
 /** How long a write is remembered while all is well, in milliseconds: until the watch over the shards tells a loss by itself. */
 const WINDOW = 90_000;
@@ -18,7 +11,7 @@ const WINDOW = 90_000;
 const CAPACITY = 10_000;
 
 /** What one script wrote, by name, oldest first. */
-type Kind = Map<string, { readonly write: Reassertion; readonly time: number }>;
+type Kind = Map<string, { readonly write: Action; readonly time: number }>;
 
 export class Reassertions {
   readonly #clock: Clock;
@@ -32,7 +25,7 @@ export class Reassertions {
   }
 
   /** Due at once: the server it was written to may have been replaced already, without any connection telling. */
-  remember(write: Reassertion): void {
+  remember(write: Action): void {
     const name = nameOf(write);
     const kind = this.#kinds.get(write.script.name) ?? new Map();
     this.#kinds.set(write.script.name, kind);
@@ -43,7 +36,7 @@ export class Reassertions {
   }
 
   /** Takes out what is due, or everything: it is due no longer. Oldest first within a script. */
-  take(which: 'all' | 'due'): readonly Reassertion[] {
+  take(which: 'all' | 'due'): readonly Action[] {
     const remembered = [...this.#kinds.values()].flatMap((kind) => [...kind]);
     const taken = remembered.filter(([name]) => which === 'all' || this.#due.has(name));
     this.#due.clear();
@@ -51,7 +44,7 @@ export class Reassertions {
   }
 
   /** It could not be applied: it is due again. */
-  failed(write: Reassertion): void {
+  failed(write: Action): void {
     const name = nameOf(write);
     if (this.#kinds.get(write.script.name)?.has(name)) this.#due.add(name);
   }
@@ -75,6 +68,6 @@ export class Reassertions {
   }
 }
 
-function nameOf({ script, keys, args }: Reassertion): string {
+function nameOf({ script, keys, args }: Action): string {
   return JSON.stringify([script.name, keys, args]);
 }

@@ -6,6 +6,7 @@ import type { RedisConnection } from './connection.ts';
 import type { RedisKeys } from './keys.ts';
 import type { Script } from './script.ts';
 import { CLOCK } from './script-clock.ts';
+import type { StoreParts } from './store-parts.ts';
 
 /** ARGV offset, end of the mark. */
 const CLAIM: Script = {
@@ -23,13 +24,17 @@ export class RedisReplays implements ReplayStore {
   readonly #connection: RedisConnection;
   readonly #keys: RedisKeys;
 
-  constructor({ connection, keys }: { connection: RedisConnection; keys: RedisKeys }) {
+  constructor({ connection, keys }: StoreParts) {
     this.#connection = connection;
     this.#keys = keys;
   }
 
   async claim(purpose: string, value: string, expiresAt: number): Promise<'fresh' | 'seen'> {
-    const answer = await this.#connection.run(CLAIM, [this.#keys.replay(purpose, value)], [expiresAt]);
+    const answer = await this.#connection.run({
+      script: CLAIM,
+      keys: [this.#keys.replay(purpose, value)],
+      args: [expiresAt],
+    });
     return answer as 'fresh' | 'seen';
   }
 }

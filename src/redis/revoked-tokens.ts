@@ -5,6 +5,7 @@ import type { RedisConnection } from './connection.ts';
 import type { RedisKeys } from './keys.ts';
 import type { Script } from './script.ts';
 import { CLOCK } from './script-clock.ts';
+import type { StoreParts } from './store-parts.ts';
 import { unacknowledged } from './unanswered.ts';
 
 /** Seconds a mark outlives its token: whoever checks it may have a slow clock. */
@@ -30,21 +31,22 @@ export class RedisRevokedTokens implements RevokedTokenStore {
   readonly #connection: RedisConnection;
   readonly #keys: RedisKeys;
 
-  constructor({ connection, keys }: { connection: RedisConnection; keys: RedisKeys }) {
+  constructor({ connection, keys }: StoreParts) {
     this.#connection = connection;
     this.#keys = keys;
   }
 
-  /** @throws StoreUnavailableError also when too few replicas have it: repeat it */
+  /** @throws StoreUnavailableError also when too few replicas of Redis have it: repeat it */
   async mark(jti: string, expiresAtSeconds: number): Promise<void> {
     const ends = expiresAtSeconds + MARGIN_SECONDS;
     const key = this.#keys.revokedToken(jti);
-    const { acknowledged } = await this.#connection.runDurably(MARK, [key], [ends]);
-    this.#connection.remember(MARK, [key], [ends]);
+    const mark = { script: MARK, keys: [key], args: [ends] };
+    const { acknowledged } = await this.#connection.runDurably(mark);
+    this.#connection.remember(mark);
     if (!acknowledged) throw unacknowledged(MARK);
   }
 
   async has(jti: string): Promise<boolean> {
-    return (await this.#connection.run(HAS, [this.#keys.revokedToken(jti)], [])) === 1;
+    return (await this.#connection.run({ script: HAS, keys: [this.#keys.revokedToken(jti)] })) === 1;
   }
 }

@@ -3,7 +3,7 @@
 
 /**
  * Lua: `now` in epoch milliseconds (the server's time and the offset that each script gets first), and
- * `expire(key, at)`, which lets Redis drop a key some time after `at`.
+ * `expire(key, at)`, which lets Redis drop a key some time after `at`; `lifetime(at)` is what its own commands take for that.
  */
 export const CLOCK = `
 local time = redis.call('TIME')

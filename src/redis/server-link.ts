@@ -5,10 +5,9 @@ import type { Redis } from 'ioredis';
 import type { Clock } from '../oauth/ports.ts';
 import { Circuit } from './circuit.ts';
 import { SILENCE } from './deadline.ts';
-import { isLate } from './in-time.ts';
 import { LeasedConnections, type LeaseLimits } from './leased-connections.ts';
 import { ServerClock } from './server-clock.ts';
-import { isReply, UnansweredError, type UnavailableReason, unavailableReason, within } from './unanswered.ts';
+import { isLate, isReply, UnansweredError, type UnavailableReason, unavailableReason, within } from './unanswered.ts';
 
 /** The most requests that may wait for one server. Beyond it they are refused at once. */
 const MOST_IN_FLIGHT = 1000;

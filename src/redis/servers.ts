@@ -1,9 +1,9 @@
 // Which servers there are and which of them has a key: one primary, wherever it is, or the primaries of a Cluster. The
-// Cluster's map is our own: the client's one sends a request again by itself and keeps requests it has reported as failed.
+// Cluster's map is our own: that of ioredis sends a request again by itself and keeps requests it has reported as failed.
 
 import type { Clock } from '../oauth/ports.ts';
-import type { ClientMaker } from './clients.ts';
-import { MapRefresh } from './map-refresh.ts';
+import type { ConnectionMaker } from './connection-maker.ts';
+import { OwnerRefresh } from './owner-refresh.ts';
 import type { RedisAddress, RedisTarget } from './redis-url.ts';
 import { ServerLink } from './server-link.ts';
 import { slotOf } from './slot.ts';
@@ -17,7 +17,7 @@ export interface Servers {
   redirected(redirection: Redirection, from: ServerLink): ServerLink | undefined;
   /** Every primary that is known; empty while none is. */
   primaries(): readonly ServerLink[];
-  /** Something did not answer: the map may be old. */
+  /** Something did not answer, or not as a primary does: it may be another one by now. */
   doubt(): void;
   /** The last thing that went wrong while connecting. */
   lastError(): unknown;
@@ -26,50 +26,64 @@ export interface Servers {
 
 export interface ServersParts {
   readonly target: RedisTarget;
-  readonly clients: ClientMaker;
+  readonly connections: ConnectionMaker;
   readonly clock: Clock;
   /** Called whenever a primary is reached, the first time included. */
   readonly onReady: () => void;
 }
 
+/** Between two times that Sentinels are asked, each over a new connection; milliseconds. */
+const LEAST_BETWEEN = 500;
+
 /** Starts to connect. */
-export function openServers({ target, clients, clock, onReady }: ServersParts): Servers {
-  if (target.form === 'cluster') return new ClusterServers({ seeds: target.seeds, clients, clock, onReady });
+export function openServers({ target, connections, clock, onReady }: ServersParts): Servers {
+  if (target.form === 'cluster') return new ClusterServers({ seeds: target.seeds, connections, clock, onReady });
   const link = new ServerLink({
     name: target.form === 'sentinel' ? target.primary : nameOf(target.address),
     connect: (lasting) =>
-      target.form === 'sentinel' ? clients.toPrimary(target, lasting) : clients.to(target.address, lasting),
+      target.form === 'sentinel' ? connections.toPrimary(target, lasting) : connections.to(target.address, lasting),
     clock,
     onReady,
   });
+  // A lost connection asks by itself.
+  const refresh =
+    target.form === 'sentinel' ? new OwnerRefresh({ ask: connections.doubt, least: LEAST_BETWEEN }) : undefined;
   return {
     ownerOf: () => link,
     redirected: () => undefined,
     primaries: () => [link],
-    doubt() {},
+    doubt: () => refresh?.doubt(),
     lastError: () => link.lastError,
-    close: () => link.close(),
+    close() {
+      refresh?.stop();
+      link.close();
+    },
   };
 }
 
 class ClusterServers implements Servers {
   readonly #seeds: readonly RedisAddress[];
-  readonly #clients: ClientMaker;
+  readonly #connections: ConnectionMaker;
   readonly #clock: Clock;
   readonly #onReady: () => void;
   readonly #links = new Map<string, ServerLink>();
   /** The name of the primary that has each slot. */
   #owners: readonly (string | undefined)[] = [];
-  readonly #refresh: MapRefresh;
+  readonly #refresh: OwnerRefresh;
   #isClosed = false;
   #lastError: unknown;
 
-  constructor({ seeds, clients, clock, onReady }: Omit<ServersParts, 'target'> & { seeds: readonly RedisAddress[] }) {
+  constructor({
+    seeds,
+    connections,
+    clock,
+    onReady,
+  }: Omit<ServersParts, 'target'> & { seeds: readonly RedisAddress[] }) {
     this.#seeds = seeds;
-    this.#clients = clients;
+    this.#connections = connections;
     this.#clock = clock;
     this.#onReady = onReady;
-    this.#refresh = new MapRefresh({
+    this.#refresh = new OwnerRefresh({
       ask: () => this.#askForMap(),
       isWell: () => this.primaries().length > 0 && this.primaries().every((link) => link.isUp),
     });
@@ -112,7 +126,7 @@ class ClusterServers implements Servers {
     if (known !== undefined) return known;
     const link = new ServerLink({
       name,
-      connect: (lasting) => this.#clients.to(address, lasting),
+      connect: (lasting) => this.#connections.to(address, lasting),
       clock: this.#clock,
       onReady: this.#onReady,
     });
@@ -129,7 +143,7 @@ class ClusterServers implements Servers {
     }
     for (const seed of this.#seeds) {
       if (this.#isClosed) return;
-      const redis = this.#clients.to(seed, false);
+      const redis = this.#connections.to(seed, false);
       redis.on('error', (error) => {
         this.#lastError = error;
       });

@@ -8,6 +8,7 @@ import type { RedisConnection } from './connection.ts';
 import type { RedisKeys } from './keys.ts';
 import type { Script } from './script.ts';
 import { CLOCK } from './script-clock.ts';
+import type { StoreParts } from './store-parts.ts';
 
 /** ARGV offset, session, subject, absolute and idle lifetime. */
 const CREATE: Script = {
@@ -76,7 +77,7 @@ export class RedisSessions implements SessionStore {
   readonly #connection: RedisConnection;
   readonly #keys: RedisKeys;
 
-  constructor({ connection, keys }: { connection: RedisConnection; keys: RedisKeys }) {
+  constructor({ connection, keys }: StoreParts) {
     this.#connection = connection;
     this.#keys = keys;
   }
@@ -84,9 +85,13 @@ export class RedisSessions implements SessionStore {
   // Indexed first: a session that its person could not find would outlive "end all".
   async create(session: Session): Promise<void> {
     const { sessionId, subject, idleLifetime, absoluteLifetime } = session;
-    await this.#connection.run(INDEX, [this.#keys.sessionsOfUser(subject)], [sessionId, absoluteLifetime]);
+    await this.#connection.run({
+      script: INDEX,
+      keys: [this.#keys.sessionsOfUser(subject)],
+      args: [sessionId, absoluteLifetime],
+    });
     const args = [JSON.stringify(session), subject, absoluteLifetime, idleLifetime];
-    await this.#connection.run(CREATE, [this.#keys.session(sessionId)], args);
+    await this.#connection.run({ script: CREATE, keys: [this.#keys.session(sessionId)], args });
   }
 
   use(sessionId: string): Promise<Session | undefined> {
@@ -99,16 +104,18 @@ export class RedisSessions implements SessionStore {
 
   /** @param options.mayBegin whether one that is not there may be of a sign-in that is under way, which may live then */
   async #end(sessionId: string, { mayBegin }: { readonly mayBegin: boolean }): Promise<void> {
-    const keys = [this.#keys.session(sessionId)];
+    const ending = { script: END, keys: [this.#keys.session(sessionId)] };
     let subject: string | null | undefined;
     try {
-      subject = (await this.#connection.run(END, keys, [])) as string | null;
+      subject = (await this.#connection.run(ending)) as string | null;
     } finally {
       // Where no answer came, too.
-      if (subject !== null || !mayBegin) this.#connection.remember(END, keys, []);
+      if (subject !== null || !mayBegin) this.#connection.remember(ending);
     }
     // Such a sign-in has to be found later: it stays in the index, and what never comes goes by its score.
-    if (subject !== null) await this.#connection.run(FORGET, [this.#keys.sessionsOfUser(subject)], [sessionId]);
+    if (subject === null) return;
+    const keys = [this.#keys.sessionsOfUser(subject)];
+    await this.#connection.run({ script: FORGET, keys, args: [sessionId] });
   }
 
   /** @throws StoreUnavailableError where some could not be ended; the others are then */
@@ -123,14 +130,17 @@ export class RedisSessions implements SessionStore {
 
   /** @throws what one of them failed with, after all were tried */
   async #each<Value>(subject: string, work: (sessionId: string) => Promise<Value>): Promise<readonly Value[]> {
-    const sessionIds = (await this.#connection.run(INDEXED, [this.#keys.sessionsOfUser(subject)], [])) as string[];
+    const sessionIds = (await this.#connection.run({
+      script: INDEXED,
+      keys: [this.#keys.sessionsOfUser(subject)],
+    })) as string[];
     const { values, failed } = await attemptEach(sessionIds, BATCH, work);
     if (failed[0] !== undefined) throw failed[0].error;
     return values;
   }
 
   async #session(script: Script, sessionId: string): Promise<Session | undefined> {
-    const json = (await this.#connection.run(script, [this.#keys.session(sessionId)], [])) as string | null;
+    const json = (await this.#connection.run({ script, keys: [this.#keys.session(sessionId)] })) as string | null;
     return json === null ? undefined : (JSON.parse(json) as Session);
   }
 }

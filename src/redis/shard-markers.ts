@@ -6,6 +6,9 @@ import type { RedisConnection } from './connection.ts';
 import type { RedisKeys } from './keys.ts';
 import type { Script } from './script.ts';
 import { CLOCK } from './script-clock.ts';
+import { HISTORY } from './server-history.ts';
+import type { StoreParts } from './store-parts.ts';
+import { RAISING } from './watermarks.ts';
 
 /** A shard at one moment, by what its server says. */
 export interface ShardSeen {
@@ -21,10 +24,10 @@ export interface ShardSeen {
 }
 
 /** KEYS markers, then as many watermarks. */
-const LOOK = `${CLOCK}
+const LOOK = `${CLOCK}${HISTORY}
 return {
   string.format('%.0f', now),
-  redis.call('INFO', 'replication'):match('master_replid:(%w+)'),
+  history(),
   redis.call('INFO', 'persistence'):match('aof_enabled:(%d)'),
   redis.call('MGET', unpack(KEYS)),
 }
@@ -34,27 +37,19 @@ return {
  * Lua: refuses where another server answers than was looked at (ARGV[2] is its history): what that one lacks says nothing
  * about this one.
  */
-const SAME_SERVER = `${CLOCK}
-local history = redis.call('INFO', 'replication'):match('master_replid:(%w+)')
-if history ~= ARGV[2] then return redis.error_reply('TRYAGAIN another server was looked at') end
+const SAME_SERVER = `${CLOCK}${HISTORY}
+if history() ~= ARGV[2] then return redis.error_reply('TRYAGAIN another server was looked at') end
 `;
 
 /** Lua: `mark(key, least)` renews a heartbeat, which never goes back. */
 const MARKING = `${SAME_SERVER}
 local function mark(key, least)
   local beat = string.match(redis.call('GET', key) or '', '^%d+') or 0
-  redis.call('SET', key, string.format('%.0f %s', math.max(now, beat, least), history))
+  redis.call('SET', key, string.format('%.0f %s', math.max(now, beat, least), ARGV[2]))
 end
 `;
 
 const BEAT = `${MARKING}for _, key in ipairs(KEYS) do mark(key, 0) end`;
-
-/** Lua: `raise(key, watermark)`; one that is higher stays. */
-const RAISING = `
-local function raise(key, watermark)
-  redis.call('SET', key, string.format('%.0f', math.max(redis.call('GET', key) or 0, watermark)))
-end
-`;
 
 /** KEYS watermarks; ARGV offset, history, watermark. */
 const RAISE = `${SAME_SERVER}${RAISING}for _, key in ipairs(KEYS) do raise(key, ARGV[3]) end`;
@@ -83,7 +78,7 @@ export class ShardMarkers {
   readonly #raise: Script;
   readonly #restore: Script;
 
-  constructor({ connection, keys }: { connection: RedisConnection; keys: RedisKeys }) {
+  constructor({ connection, keys }: StoreParts) {
     this.#connection = connection;
     this.#keys = keys;
     this.groups = connection.crossesSlots ? [SHARDS] : SHARDS.map((shard) => [shard]);
@@ -97,7 +92,7 @@ export class ShardMarkers {
   /** What there is of the shards of a group. @throws StoreUnavailableError */
   async look(shards: readonly string[]): Promise<ShardGroup> {
     const keys = [...this.#markersOf(shards), ...this.#watermarksOf(shards)];
-    const reply = await this.#connection.run(this.#look, keys, []);
+    const reply = await this.#connection.run({ script: this.#look, keys });
     const [now, history, hasFile, values] = reply as LookReply;
     return shards.map((shard, index) => ({
       ...{ shard, now: Number(now), history, hasFile: hasFile === '1' },
@@ -133,7 +128,7 @@ export class ShardMarkers {
     keys: readonly string[],
     args: readonly (string | number)[],
   ): Promise<void> {
-    await this.#connection.run(script, keys, [group[0]?.history ?? '', ...args]);
+    await this.#connection.run({ script, keys, args: [group[0]?.history ?? '', ...args] });
   }
 
   #markersOf(shards: readonly string[]): readonly string[] {

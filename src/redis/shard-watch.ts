@@ -9,64 +9,31 @@ import { SHARDS } from '../oauth/shard.ts';
 import { attemptEach } from './attempt-each.ts';
 import { harmfulSkew, skewOf, TOLERATED_SKEW } from './clock-skew.ts';
 import type { ManagedConnection } from './connection.ts';
-import { agreeOnIssuer, IssuerConflictError } from './deployment.ts';
-import type { RedisKeys } from './keys.ts';
+import { TIMER } from './deadline.ts';
 import { KnownShards } from './known-shards.ts';
-import { type ShardGroup, ShardMarkers, type ShardSeen } from './shard-markers.ts';
+import { ShardMarkers } from './shard-markers.ts';
+import { type Look, ShardMending, type ShardMendingParts } from './shard-mending.ts';
 
 /** Milliseconds between two looks. */
 const INTERVAL = 1000;
 
-/** How long another replica is given to write the markers of a new deployment, in milliseconds. */
+/** How long another process is given to write the markers of a new deployment, in milliseconds. */
 const BEGINNING = 1000;
-
-/** Milliseconds after which a heartbeat is due: for the most eager replica, and how much later for the least. */
-const BEAT_DUE = 10_000;
-const BEAT_SPREAD = 10_000;
 
 /** What tokens tell their time in, in milliseconds. */
 const FULL_SECOND = 1000;
 
-/** By how much a timer may be too early, in milliseconds. */
-const TIMER = 2;
-
-/** What a look found, for logs and metrics. */
-export type ShardEvent =
-  /** Shards without marker, or with an old one; the watermark was raised. `isFirstLook`: none had one, as in a new Redis. */
-  | { readonly kind: 'found_empty'; readonly shards: number; readonly isFirstLook: boolean }
-  /** Another server answers, or the same again: so many revocations were applied again. */
-  | { readonly kind: 'reasserted'; readonly writes: number }
-  /** Redis was emptied and another deployment has stored its issuer since. */
-  | { readonly kind: 'issuer_conflict'; readonly error: IssuerConflictError }
-  /** Our clock is off those of the servers by more than does no harm, ahead or (negative) behind; 0 when it no longer is. */
-  | { readonly kind: 'clock_skew'; readonly milliseconds: number };
-
-export interface ShardWatchParts {
+export interface ShardWatchParts extends Omit<ShardMendingParts, 'markers' | 'known'> {
   readonly connection: ManagedConnection;
-  readonly keys: RedisKeys;
-  /** The agreed one; stored again where it was lost. */
-  readonly issuer: string;
   /** By which tokens and sign-ins are dated here. */
   readonly clock: Clock;
-  readonly observe: (event: ShardEvent) => void;
-}
-
-/** What one look found. */
-interface Look {
-  readonly groups: readonly ShardGroup[];
-  /** The shards of all of them. */
-  readonly seen: readonly ShardSeen[];
-  /** Those that lack what they once had. */
-  readonly lost: ReadonlySet<ShardSeen>;
-  /** Why others were not seen, or not seen to. */
-  readonly errors: unknown[];
 }
 
 export class ShardWatch {
   readonly #parts: ShardWatchParts;
   readonly #markers: ShardMarkers;
   readonly #known = new KnownShards();
-  readonly #beatDue = BEAT_DUE + Math.random() * BEAT_SPREAD;
+  readonly #mending: ShardMending;
   /** How often revocations may have been lost by now, and how often that was when all of them were last applied again. */
   #doubts = 0;
   #doubtsSettled = 0;
@@ -82,10 +49,11 @@ export class ShardWatch {
   constructor(parts: ShardWatchParts) {
     this.#parts = parts;
     this.#markers = new ShardMarkers(parts);
+    this.#mending = new ShardMending({ ...parts, markers: this.#markers, known: this.#known });
   }
 
   /**
-   * Looks once, then each second and after each reconnect until `stop`. On a new or emptied Redis, also where another replica has
+   * Looks once, then each second and after each reconnect until `stop`. On a new or emptied Redis, also where another process has
    * just seen to that, it resolves when what is made from now on outlives the watermark, which has to wait for the next full
    * second, also by our clock; for one that is behind by more than {@link TOLERATED_SKEW} no longer than for that.
    * @throws StoreUnavailableError when the first look failed, or a part of it; it goes on all the same, until it is stopped
@@ -132,9 +100,11 @@ export class ShardWatch {
     const { seen, lost } = look;
     if (seen.length === 0 || this.#cannotTell(look)) throw look.errors[0];
     await this.#reassert(look);
-    const raisedTo = lost.size > 0 ? await this.#restore(look) : undefined;
-    await this.#raise(look, raisedTo);
-    await this.#beat(look);
+    const raisedTo = lost.size > 0 ? await this.#mending.restore(look) : 0;
+    this.#watermark = Math.max(raisedTo, ...seen.map(({ watermark }) => watermark));
+    this.#slowest = Math.min(...seen.map(({ now }) => now));
+    await this.#mending.raise(look, this.#watermark);
+    await this.#mending.beat(look);
     for (const shard of seen) if (!lost.has(shard)) this.#known.learn(shard);
     if (look.errors.length > 0) throw look.errors[0];
   }
@@ -155,7 +125,7 @@ export class ShardWatch {
     return { groups, seen, lost, errors: failed.map(({ error }) => error) };
   }
 
-  /** Whether another replica may be writing the first markers at this moment: in a Cluster they do not appear at once. */
+  /** Whether another process may be writing the first markers at this moment: in a Cluster they do not appear at once. */
   #mayBeBeginning({ seen }: Look): boolean {
     const marked = seen.filter(({ marker }) => marker !== undefined).length;
     return this.#known.isEmpty && 0 < marked && marked < seen.length;
@@ -182,74 +152,13 @@ export class ShardWatch {
     if (!isDoubtful && errors.length === 0) connection.forgetOld();
   }
 
-  /**
-   * Writes the missing markers again, each together with the raised watermark of its shard: whoever dies then leaves the
-   * other shards to the next look.
-   * @returns what the watermark was raised to; undefined where no shard could be restored, as the true primary answers by now
-   */
-  async #restore(look: Look): Promise<number | undefined> {
-    const { seen, lost, errors } = look;
-    const missing = seen.filter(({ marker }) => marker === undefined);
-    const isFirstLook = this.#known.isEmpty && missing.length === SHARDS.length;
-    const watermark = this.#known.latest(seen);
-    const restored = await this.#writeTo(look, lost, async (group) => {
-      const least = Math.max(...group.map((shard) => this.#known.beatOf(shard)));
-      await this.#markers.restore(group, { watermark, least });
-    });
-    const shards = restored.filter((shard) => lost.has(shard));
-    if (shards.length === 0) return undefined;
-    for (const shard of shards) this.#known.learn(shard, shard.now);
-    await this.#storeIssuer().catch((error) => errors.push(error));
-    this.#parts.observe({ kind: 'found_empty', shards: shards.length, isFirstLook });
-    return watermark;
-  }
-
-  /** Raises the copies that are behind; also when a raise reached some only, or did not outlive its server everywhere. */
-  async #raise(look: Look, raisedTo = 0): Promise<void> {
-    const highest = Math.max(raisedTo, ...look.seen.map(({ watermark }) => watermark));
-    this.#watermark = highest;
-    this.#slowest = Math.min(...look.seen.map(({ now }) => now));
-    const behind = look.seen.filter((shard) => shard.watermark < highest && !look.lost.has(shard));
-    await this.#writeTo(look, behind, (group) => this.#markers.raise(group, highest));
-  }
-
-  /**
-   * Renews heartbeats that are due, where nothing is lost. Not at the first sight of a shard: another replica may know that
-   * it is old, and has to see it as it is.
-   */
-  async #beat(look: Look): Promise<void> {
-    if (look.lost.size > 0) return;
-    const due = look.seen.filter(
-      (shard) => this.#known.has(shard) && shard.now - (shard.marker?.beat ?? shard.now) >= this.#beatDue,
-    );
-    for (const shard of await this.#writeTo(look, due, (group) => this.#markers.beat(group))) {
-      this.#known.learn(shard, shard.now);
-    }
-  }
-
-  /** Writes to the groups that these shards are in. @returns all shards of those where it was done; the rest is an error */
-  async #writeTo(
-    { groups, errors }: Look,
-    shards: Iterable<ShardSeen>,
-    write: (group: ShardGroup) => Promise<void>,
-  ): Promise<readonly ShardSeen[]> {
-    const wanted = new Set(shards);
-    const meant = groups.filter((group) => group.some((shard) => wanted.has(shard)));
-    const { values, failed } = await attemptEach(meant, SHARDS.length, async (group) => {
-      await write(group);
-      return group;
-    });
-    errors.push(...failed.map(({ error }) => error));
-    return values.flat();
-  }
-
   #noteSkew(skew: number): void {
     const hasChanged = (skew === 0) !== (this.#clockSkew === 0);
     this.#clockSkew = skew;
     if (hasChanged) this.#parts.observe({ kind: 'clock_skew', milliseconds: skew });
   }
 
-  /** Until what is made here is dated later than the watermark, which may have been raised just now, here or by another replica. */
+  /** Until what is made here is dated later than the watermark, which may have been raised just now, here or by another process. */
   async #outlived(): Promise<void> {
     const next = this.#watermark - (this.#watermark % FULL_SECOND) + FULL_SECOND;
     const wait = next - Math.min(this.#slowest, this.#parts.clock.now());
@@ -264,15 +173,5 @@ export class ShardWatch {
       .finally(() => {
         this.#looking = undefined;
       });
-  }
-
-  async #storeIssuer(): Promise<void> {
-    const { issuer, observe } = this.#parts;
-    try {
-      await agreeOnIssuer(this.#parts, { explicit: issuer, fallback: issuer });
-    } catch (error) {
-      if (!(error instanceof IssuerConflictError)) throw error;
-      observe({ kind: 'issuer_conflict', error });
-    }
   }
 }

@@ -1,7 +1,8 @@
 // Whether the Redis that was found is one to keep state in. Read from INFO: managed Redis forbids CONFIG GET.
 
-import type { Acknowledgement, ManagedConnection, ServerInfo } from './connection.ts';
+import type { ManagedConnection, ServerInfo } from './connection.ts';
 import type { RedisTarget } from './redis-url.ts';
+import type { Acknowledgement } from './script-runner.ts';
 
 /** One thing that is wrong with a server: a loud warning, and with GRANTRY_REDIS_STRICT a reason not to start. */
 export interface RedisFinding {
@@ -81,10 +82,14 @@ const CHECKS: readonly Check[] = [
   {
     reason: 'wrong_mode',
     isFatal: true,
-    fault: ({ redis_mode }, { target }) =>
-      redis_mode === 'cluster' && target.form !== 'cluster'
+    fault({ redis_mode }, { target }) {
+      if (redis_mode === 'sentinel') {
+        return 'is a Sentinel: write GRANTRY_REDIS_URL as redis+sentinel://host:port,host:port/primary';
+      }
+      return redis_mode === 'cluster' && target.form !== 'cluster'
         ? 'is part of a Cluster: write GRANTRY_REDIS_URL as redis+cluster://host:port,host:port'
-        : undefined,
+        : undefined;
+    },
   },
   {
     reason: 'old_version',

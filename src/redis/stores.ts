@@ -2,19 +2,18 @@
 
 import type { Stores } from '../oauth/ports.ts';
 import { RedisAccessTokens } from './access-tokens.ts';
-import type { RedisConnection } from './connection.ts';
 import { RedisConsents } from './consents.ts';
 import { RedisGrants } from './grants.ts';
 import { RedisInteractions } from './interactions.ts';
-import type { RedisKeys } from './keys.ts';
 import { RedisRateLimits } from './rate-limits.ts';
 import { RedisReplays } from './replays.ts';
 import { RedisRevokedTokens } from './revoked-tokens.ts';
 import { RedisSessions } from './sessions.ts';
+import type { StoreParts } from './store-parts.ts';
 import { RedisWatermarks } from './watermarks.ts';
 
 /** The stores of the deployment whose keys these are. */
-export function redisStores(redis: { connection: RedisConnection; keys: RedisKeys }): Stores {
+export function redisStores(redis: StoreParts): Stores {
   const watermarks = new RedisWatermarks(redis);
   return {
     grants: new RedisGrants({ ...redis, watermarks }),

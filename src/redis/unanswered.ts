@@ -2,7 +2,7 @@
 
 import { StoreUnavailableError } from '../oauth/error.ts';
 
-/** Why Redis was not available: the `reason` of a StoreUnavailableError. */
+/** Why Redis was not available: the reason of an {@link UnansweredError}, or what an error that it answered with means. */
 export type UnavailableReason =
   | 'disconnected'
   | 'timeout'
@@ -32,7 +32,7 @@ export class UnansweredError extends Error {
   }
 }
 
-/** A write that the primary has and too few replicas had in time. */
+/** A write that the primary has and too few replicas of Redis had in time. */
 export function unacknowledged({ name }: { readonly name: string }): StoreUnavailableError {
   return new StoreUnavailableError(name, undefined, { reason: 'not_acknowledged' });
 }
@@ -95,6 +95,11 @@ export function unavailableReason(error: unknown): UnavailableReason | undefined
 /** Whether a request may have been run although it failed so: it was sent, and no answer came. */
 export function mayHaveRun(error: unknown): boolean {
   return error instanceof UnansweredError ? error.reason === 'timeout' : !isReply(error);
+}
+
+/** Whether a server refused because the time of a request was over. Nothing has changed there. */
+export function isLate(error: unknown): boolean {
+  return unavailableReason(error) === 'late';
 }
 
 /** Where a Cluster says that a key is: `MOVED` for good, `ASK` for this once. The request was not run. */

@@ -2,19 +2,14 @@
 
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { RedisKeys } from '../../src/redis/keys.ts';
-import { slotOf } from '../../src/redis/slot.ts';
-import { describeRedis, type RedisCluster, startCluster } from '../redis/servers.ts';
+import { ownerOf, type RedisCluster, startCluster } from '../redis/redis-cluster.ts';
+import { describeRedis } from '../redis/servers.ts';
 import { until } from '../until.ts';
 import { sharedCluster } from './shared-cluster.ts';
 import { introspect } from './signed-in.ts';
 import { type AClient, type TokenServerProcess, TokenServers } from './token-servers.ts';
 
 const KEYS = new RedisKeys('grantry:');
-
-/** The primary that has a key. */
-function ownerOf(key: string): number {
-  return [5460, 10_922, 16_383].findIndex((end) => slotOf(key) <= end);
-}
 
 describeRedis('a token server that starts while a primary of its Redis Cluster is away', () => {
   const cluster = sharedCluster();

@@ -70,6 +70,7 @@ export function redeemRequest(grant: Grant, different: Partial<RedeemRequest> = 
     retention: RETENTION,
     access: accessRequest(),
     accessToken: undefined,
+    revokedBefore: 0,
     address: '192.0.2.1',
     ...different,
   };
@@ -91,6 +92,7 @@ export function rotateRequest(grant: Grant, generation: number, different: Parti
     accessToken: undefined,
     address: '192.0.2.2',
     subject: grant.subject,
+    revokedBefore: 0,
     ...different,
   };
 }

@@ -419,6 +419,7 @@ describe('a code', () => {
       accessToken: undefined,
       address: '192.0.2.1',
       retention: 7_776_000_000,
+      revokedBefore: 0,
     });
     expect(answer.outcome).toBe(outcome);
   });

@@ -10,8 +10,8 @@ import { readSettings } from '../../src/processes/config.ts';
 import { createLog } from '../../src/processes/log.ts';
 import { systemClock } from '../../src/processes/machine.ts';
 import { openRedisState, type RedisState } from '../../src/processes/redis-state.ts';
-import type { RedisCredentials } from '../../src/redis/clients.ts';
 import { connectRedis } from '../../src/redis/connection.ts';
+import type { RedisCredentials } from '../../src/redis/connection-maker.ts';
 import { agreeOnIssuer } from '../../src/redis/deployment.ts';
 import { RedisKeys } from '../../src/redis/keys.ts';
 import { parseRedisUrl } from '../../src/redis/redis-url.ts';
@@ -19,15 +19,14 @@ import type { Script } from '../../src/redis/script.ts';
 import { ShardWatch } from '../../src/redis/shard-watch.ts';
 import { StartChecks } from '../../src/redis/start-checks.ts';
 import { unheardDuring } from '../unheard.ts';
-import { until } from '../until.ts';
+import { succeeds, until } from '../until.ts';
 import { makeCertificates, tlsOf } from './certificates.ts';
-import { connectTo } from './connect.ts';
+import { connectTo, WRITE } from './connect.ts';
 import { guideRights } from './guide-rights.ts';
-import { describeRedis, type RedisServer, type ReplicatedRedis, startRedis, startReplicated } from './servers.ts';
+import { type ReplicatedRedis, startReplicated } from './replicated-redis.ts';
+import { describeRedis, type RedisServer, startRedis } from './servers.ts';
 
 const PING: Script = { name: 'testPing', keys: 1, lua: "return redis.call('EXISTS', KEYS[1])" };
-
-const WRITE: Script = { name: 'testWrite', keys: 1, lua: "return redis.call('SET', KEYS[1], '')" };
 
 /** What the last try to connect failed with. */
 async function failure(server: RedisServer, credentials: RedisCredentials): Promise<string> {
@@ -53,7 +52,7 @@ describeRedis('a Redis with TLS and a password', () => {
 
   it('is used with our certificate, its authority and the password', async () => {
     const connection = await connectTo(server, { credentials: () => ({ ...tls, password: 'first' }) });
-    expect(await connection.run(PING, ['{s000}:x'], [])).toBe(0);
+    expect(await connection.run({ script: PING, keys: ['{s000}:x'] })).toBe(0);
     await connection.close();
   });
 
@@ -98,7 +97,7 @@ describeRedis('a Redis with TLS and a password', () => {
       await until('it has tried with them', () => asked > before + 2 && !connection.isUp);
       current = tls;
       await until('it is up', () => connection.isUp);
-      expect(await connection.run(PING, ['{s000}:x'], [])).toBe(0);
+      expect(await connection.run({ script: PING, keys: ['{s000}:x'] })).toBe(0);
     } finally {
       await connection.close();
     }
@@ -110,15 +109,7 @@ describeRedis('a Redis with TLS and a password', () => {
     await server.command('CONFIG', 'SET', 'requirepass', 'second');
     password = 'second';
     await server.command('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
-    await until(
-      'it answers',
-      () =>
-        connection.run(PING, ['{s000}:x'], []).then(
-          () => true,
-          () => false,
-        ),
-      2000,
-    );
+    await until('it answers', () => succeeds(connection.run({ script: PING, keys: ['{s000}:x'] })), 2000);
     await connection.close();
     await server.command('CONFIG', 'SET', 'requirepass', 'first');
   });
@@ -136,7 +127,7 @@ describeRedis('the database that is named', () => {
 
   it('is written to, and no other', async () => {
     const connection = await connectTo(of(7));
-    await connection.run(WRITE, ['{s000}:x'], []);
+    await connection.run({ script: WRITE, keys: ['{s000}:x'] });
     expect(await server.command('INFO', 'keyspace')).toMatch(/^# Keyspace\s+db7:keys=1,\S+\s*$/);
     await connection.close();
     await server.command('FLUSHALL');
@@ -149,7 +140,7 @@ describeRedis('the database that is named', () => {
     const connection = connectRedis({ target: parseRedisUrl(of(database).url), credentials: () => credentials });
     const tries: unknown[] = [];
     for (const end = Date.now() + 500; Date.now() < end; await sleep(1)) {
-      tries.push(await connection.run(WRITE, ['{s000}:x'], []).catch((error: unknown) => error));
+      tries.push(await connection.run({ script: WRITE, keys: ['{s000}:x'] }).catch((error: unknown) => error));
     }
     expect(tries.filter((answer) => !(answer instanceof StoreUnavailableError)).length).toBe(0);
     const refusal = await connection.ready(100).catch((error: unknown) => error);
@@ -222,10 +213,7 @@ describeRedis('a user and a password in files', () => {
   }
   let claims = 0;
   const isServed = ({ stores }: RedisState) =>
-    stores.replays.claim('test', `${++claims}`, Date.now() + 60_000).then(
-      () => true,
-      () => false,
-    );
+    succeeds(stores.replays.claim('test', `${++claims}`, Date.now() + 60_000));
 
   it('are who we are, and both may be replaced together', async () => {
     write('one');

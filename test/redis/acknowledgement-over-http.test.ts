@@ -12,6 +12,7 @@ import {
   refreshing,
   startReplicas,
 } from './replicas.ts';
+import { isFollowed } from './replication.ts';
 import { describeRedis, type RedisServer, startRedis } from './servers.ts';
 
 describeRedis('a client of grantry, while a replica of Redis that has to acknowledge stands still', () => {
@@ -35,11 +36,7 @@ describeRedis('a client of grantry, while a replica of Redis that has to acknowl
   /** Lets the replica go on, and waits until it has what it missed. */
   async function goesOn(): Promise<void> {
     replica.resume();
-    await until('the replica is in step', async () => {
-      const info = String(await primary.command('INFO', 'replication'));
-      const offset = /^master_repl_offset:(\d+)/m.exec(info)?.[1];
-      return info.includes(`state=online,offset=${offset},`);
-    });
+    await until('the replica is in step', () => isFollowed(primary, 1));
   }
 
   async function ask(client: ClientName, form: Readonly<Record<string, string>>): Promise<ClientAnswer> {

@@ -3,19 +3,19 @@
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { StoreUnavailableError } from '../../src/oauth/error.ts';
 import type { Stores } from '../../src/oauth/ports.ts';
-import type { RedisConnection } from '../../src/redis/connection.ts';
+import type { ManagedConnection } from '../../src/redis/connection.ts';
 import { RedisKeys } from '../../src/redis/keys.ts';
 import { redisStores } from '../../src/redis/stores.ts';
 import { issued, redeemed, redeemRequest, rotateRequest } from '../contracts/sample-grants.ts';
 import { until } from '../until.ts';
-import { connectTo, isAcknowledged } from './connect.ts';
-import { describeRedis, type ReplicatedRedis, startReplicated } from './servers.ts';
-
-const WRITE = { name: 'testWrite', keys: 1, lua: "redis.call('SET', KEYS[1], 1)" };
+import { connectTo, isAcknowledged, WRITE } from './connect.ts';
+import { type ReplicatedRedis, startReplicated } from './replicated-redis.ts';
+import { isFollowed } from './replication.ts';
+import { describeRedis, startRedis } from './servers.ts';
 
 describeRedis('stores whose replicas have to acknowledge', () => {
   let redis: ReplicatedRedis;
-  let connection: RedisConnection;
+  let connection: ManagedConnection;
   let stores: Stores;
   beforeAll(async () => {
     redis = await startReplicated();
@@ -31,7 +31,7 @@ describeRedis('stores whose replicas have to acknowledge', () => {
   /** Lets the replica go on, and waits until it has what it missed. */
   async function resumed(): Promise<void> {
     redis.servers[2].resume();
-    await until('both replicas acknowledge', () => isAcknowledged(connection, WRITE, '{s000}:test'));
+    await until('both replicas acknowledge', () => isAcknowledged(connection, '{s000}:test'));
   }
 
   it('work as ever while all do', async () => {
@@ -72,5 +72,26 @@ describeRedis('stores whose replicas have to acknowledge', () => {
     await resumed();
     await stores.watermarks.raise({ kind: 'global' }, 2);
     expect(await stores.watermarks.read('any', undefined)).toBe(2);
+  });
+});
+
+describeRedis('a write whose script Redis has forgotten', () => {
+  it('is acknowledged by no replica that has not got it', async () => {
+    // No Sentinels, which write all the time: what comes before the write is acknowledged.
+    const primary = await startRedis({ settings: { 'repl-diskless-sync-delay': 0 } });
+    const replica = await startRedis({ settings: { replicaof: `127.0.0.1 ${primary.port}` } });
+    const connection = await connectTo(primary, { acknowledgement: { replicas: 1, timeout: 500 } });
+    try {
+      await until('the replica acknowledges', () => isAcknowledged(connection, 'known'));
+      await primary.command('SCRIPT', 'FLUSH');
+      await until('the replica has said that it has everything', () => isFollowed(primary, 1));
+      replica.pause();
+      const answer = await connection.runDurably({ script: WRITE, keys: ['forgotten'] });
+      expect(answer).toEqual({ reply: 'OK', acknowledged: false });
+    } finally {
+      await connection.close();
+      await replica.stop();
+      await primary.stop();
+    }
   });
 });

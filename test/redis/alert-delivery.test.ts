@@ -1,6 +1,7 @@
 // Alerts from the outbox to the sinks, by replicas of the delivery over one Redis and a real receiver.
 
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
+import type { Alert } from '../../src/oauth/audit.ts';
 import { StoreUnavailableError } from '../../src/oauth/error.ts';
 import type { Stores } from '../../src/oauth/ports.ts';
 import { SHARDS } from '../../src/oauth/shard.ts';
@@ -80,11 +81,11 @@ describeRedis('the delivery of alerts', () => {
   /** Redis, but for what a test keeps from it. */
   function exceptFor(isLost: (key: string) => boolean): RedisConnection {
     return {
-      ...{ crossesSlots: true, close: async () => {}, remember: () => {} },
+      ...{ crossesSlots: true, remember: () => {} },
       runDurably: (...request) => connection.runDurably(...request),
-      async run(script, redisKeys, args) {
-        if (redisKeys.some(isLost)) throw new StoreUnavailableError(script.name);
-        return await connection.run(script, redisKeys, args);
+      async run(action, deadline) {
+        if (action.keys.some(isLost)) throw new StoreUnavailableError(action.script.name);
+        return await connection.run(action, deadline);
       },
     };
   }
@@ -97,6 +98,33 @@ describeRedis('the delivery of alerts', () => {
     if (alert === undefined) throw new Error('nothing was raised');
     by?.raise(alert);
     return alert.id;
+  }
+
+  /** Has it raised so many milliseconds before. */
+  async function antedate(id: string, by: number): Promise<void> {
+    const place = [keys.outbox(id.slice(0, 3)), id] as const;
+    const alert = JSON.parse(String(await server.command('HGET', ...place))) as { time: number };
+    await server.command('HSET', ...place, JSON.stringify({ ...alert, time: alert.time - by }));
+  }
+
+  /** So many that nobody has told, in one shard. */
+  async function untold(count: number): Promise<readonly Alert[]> {
+    const id = await reuse();
+    const shard = id.slice(0, 3);
+    const { entries } = await outbox.list(shard);
+    await outbox.discard(shard, id);
+    const alerts = entries.flatMap(({ alert }) =>
+      Array.from({ length: count }, (_, index) => ({ ...alert, id: `${id}-${index}` })),
+    );
+    const words = alerts.flatMap((alert) => [alert.id, JSON.stringify(alert)]);
+    await server.command('HSET', keys.outbox(shard), ...words);
+    return alerts;
+  }
+
+  /** How many alerts of a shard some replica knows of, and how many of those it has taken, to post them. */
+  async function turns(shard: string) {
+    const all = (await server.command('HVALS', keys.alertTurns(shard))) as readonly string[];
+    return { known: all.length, taken: all.filter((turn) => !/^\d+:0:/.test(turn)).length };
   }
 
   async function waitingAlerts(): Promise<readonly string[]> {
@@ -197,9 +225,7 @@ describeRedis('the delivery of alerts', () => {
 
   it('is told and posted also where nobody was there for a week, and no controller is waited for', async () => {
     const id = await reuse();
-    const place = [keys.outbox(id.slice(0, 3)), id] as const;
-    const alert = JSON.parse(String(await server.command('HGET', ...place))) as { time: number };
-    await server.command('HSET', ...place, JSON.stringify({ ...alert, time: alert.time - 8 * 24 * 3_600_000 }));
+    await antedate(id, 8 * 24 * 3_600_000);
     const replica = aReplica({ pace: QUIET });
     await replica.delivery.sweep();
     await emptied();
@@ -228,14 +254,18 @@ describeRedis('the delivery of alerts', () => {
     expect(fault?.cause).toMatch(/^caused by ReplyError: WRONGTYPE$/m);
   });
 
-  it('takes what is no alert out of the outbox, says so in the log, counts it, and goes on', async () => {
+  it('takes what is no alert, or none of its shard, out of the outbox, says so in the log, counts it, and goes on', async () => {
     const id = await reuse();
     const shard = id.slice(0, 3);
-    for (const [name, json] of [
-      [`${shard}.broken`, '{"id":'],
-      ['no shard', '{}'],
+    const other = shard === '000' ? '001' : '000';
+    const misplaced = `${shard}.misplaced`;
+    const alert = JSON.parse(String(await server.command('HGET', keys.outbox(shard), id))) as Alert;
+    for (const [where, name, json] of [
+      [shard, `${shard}.broken`, '{"id":'],
+      [shard, 'no shard', '{}'],
+      [other, misplaced, JSON.stringify({ ...alert, id: misplaced })],
     ] as const) {
-      await server.command('HSET', keys.outbox(shard), name, json);
+      await server.command('HSET', keys.outbox(where), name, json);
     }
     const replicas = [1, 2].map(() => aReplica({ pace: { ...QUIET, leftBehind: 0 } }));
     await Promise.all(replicas.map(({ delivery }) => delivery.sweep()));
@@ -244,10 +274,11 @@ describeRedis('the delivery of alerts', () => {
     const errors = replicas.flatMap(({ lines }) => lines.filter(({ level }) => level === 'error'));
     expect(errors.map(({ alert, fault }) => [alert, fault]).sort()).toEqual([
       [`${shard}.broken`, 'unreadable'],
+      [misplaced, 'unreadable'],
       ['no shard', 'unreadable'],
     ]);
     const counts = await Promise.all(replicas.map((replica) => replica.deliveries('dead_letter')));
-    expect(counts.reduce((sum, count) => sum + count, 0)).toBe(2);
+    expect(counts.reduce((sum, count) => sum + count, 0)).toBe(3);
   });
 
   it('hears of every alert, also of those for which no replica has room', async () => {
@@ -288,6 +319,35 @@ describeRedis('the delivery of alerts', () => {
     await emptied();
     expect([...ids()].sort()).toEqual([...raised].sort());
     expect(all.flatMap((replica) => replica.audits())).toHaveLength(3);
+  });
+
+  it('of many takes no more than sixteen at once, and the next when one of them has ended', async () => {
+    receiver.answer = undefined;
+    const alerts = await untold(40);
+    aReplica().start();
+    await until('sixteen wait for their answer', () => receiver.received.length >= 16);
+    expect(await turns(alerts[0]?.id.slice(0, 3) ?? '')).toEqual({ known: 16, taken: 16 });
+    receiver.answer = { status: 204 };
+    receiver.answerWaiting();
+    await emptied();
+    expect(new Set(ids())).toEqual(new Set(alerts.map(({ id }) => id)));
+    expect(receiver.mostWaiting).toBe(16);
+  });
+
+  it('of more than sixteen that were raised at once leaves the rest to a sweep, told', async () => {
+    receiver.answer = undefined;
+    const alerts = await untold(40);
+    const raising = aReplica({ pace: QUIET }).start();
+    for (const alert of alerts) raising.raise(alert);
+    const shard = alerts[0]?.id.slice(0, 3) ?? '';
+    await until('all are told', async () => (await turns(shard)).known === 40);
+    expect((await turns(shard)).taken).toBe(16);
+    receiver.answer = { status: 204 };
+    receiver.answerWaiting();
+    const sweeping = aReplica().start();
+    await emptied();
+    expect(new Set(ids())).toEqual(new Set(alerts.map(({ id }) => id)));
+    expect([raising.audits().length, sweeping.audits()]).toEqual([40, []]);
   });
 
   it('is tried again after a pause, and the audit line stays one', async () => {
@@ -351,6 +411,21 @@ describeRedis('the delivery of alerts', () => {
     await emptied();
     expect(ids()).toEqual([alert?.id]);
     expect([...raising.audits(), ...other.audits()]).toEqual(['refresh_token.reuse_detected']);
+  });
+
+  it('leaves what is there when Redis is back to the replicas that raised it, as if it were fresh', async () => {
+    const pace = { ...QUIET, leftBehind: 60_000 };
+    const sweeping = aReplica({ pace }).start();
+    const id = await reuse();
+    await antedate(id, 120_000);
+    await server.kill();
+    await server.start();
+    await connection.ready(5000);
+    await sweeping.delivery.sweep();
+    expect([ids(), sweeping.audits(), await waitingAlerts()]).toEqual([[], [], [id]]);
+    await aReplica({ pace }).delivery.sweep();
+    await emptied();
+    expect(ids()).toEqual([id]);
   });
 
   it('tells an alert once, though a store that lost writes raises it again', async () => {

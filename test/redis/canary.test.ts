@@ -6,7 +6,7 @@ import { hashPassword, LocalUsers } from '../../src/login/local-users.ts';
 import type { Client } from '../../src/oauth/client.ts';
 import { secretVerifier } from '../../src/oauth/client-secret.ts';
 import { AlertTurns } from '../../src/redis/alert-turns.ts';
-import type { RedisConnection } from '../../src/redis/connection.ts';
+import type { ManagedConnection } from '../../src/redis/connection.ts';
 import { RedisKeys } from '../../src/redis/keys.ts';
 import { redisStores } from '../../src/redis/stores.ts';
 import { basic, type Grantry, PKCE, readJson, startGrantry } from '../grantry.ts';
@@ -46,7 +46,7 @@ const keys = new RedisKeys('grantry:');
 
 describeRedis('a dump of Redis', () => {
   let server: RedisServer;
-  let connection: RedisConnection;
+  let connection: ManagedConnection;
   let grantry: Grantry;
   beforeAll(async () => {
     server = await startRedis();

@@ -12,6 +12,11 @@ export interface Certificates {
   readonly key: string;
 }
 
+/** How servers speak TLS, to each other too. */
+export type Tls = Required<Pick<RedisServerOptions, 'settings' | 'client'>>;
+
+export const NO_TLS: Tls = { settings: {}, client: {} };
+
 /** Makes an authority and a certificate that it signed, as files of a folder too. */
 export function makeCertificates(folder: string): Certificates {
   const openssl = (...words: readonly string[]) => execFileSync('openssl', words, { cwd: folder, stdio: 'pipe' });
@@ -28,10 +33,7 @@ export function makeCertificates(folder: string): Certificates {
 }
 
 /** Options of a server that speaks TLS alone, also to other servers, and lets in who has our certificate. */
-export function tlsOf(
-  folder: string,
-  { ca, certificate: cert, key }: Certificates,
-): Required<Pick<RedisServerOptions, 'settings' | 'client'>> {
+export function tlsOf(folder: string, { ca, certificate: cert, key }: Certificates): Tls {
   return {
     settings: {
       ...{ 'tls-cert-file': join(folder, 'redis.crt'), 'tls-key-file': join(folder, 'redis.key') },

@@ -26,10 +26,19 @@ export async function connectTo(
   }
 }
 
-/** Whether replicas have this write in time; not, too, where a busy machine lets nobody ask in time. */
-export async function isAcknowledged(connection: RedisConnection, script: Script, key: string): Promise<boolean> {
+/** The port of the one server that is asked. @throws StoreUnavailableError where it does not answer */
+export async function portOf(connection: ManagedConnection): Promise<number> {
+  const [info] = await connection.info();
+  return Number(/^tcp_port:(\d+)/m.exec(info?.text ?? '')?.[1]);
+}
+
+/** Writes one key, and answers `OK`. */
+export const WRITE: Script = { name: 'testWrite', keys: 1, lua: "return redis.call('SET', KEYS[1], 1)" };
+
+/** Whether replicas have a write of this key in time; not, too, where a busy machine lets nobody ask in time. */
+export async function isAcknowledged(connection: RedisConnection, key: string): Promise<boolean> {
   try {
-    return (await connection.runDurably(script, [key], [1])).acknowledged;
+    return (await connection.runDurably({ script: WRITE, keys: [key] })).acknowledged;
   } catch (error) {
     if (error instanceof StoreUnavailableError) return false;
     throw error;
@@ -44,7 +53,7 @@ export function methodsOf(real: ManagedConnection): ManagedConnection {
     primaries: real.primaries,
     run: (...action) => real.run(...action),
     runDurably: (...action) => real.runDurably(...action),
-    remember: (script, of, args) => real.remember(script, of, args),
+    remember: (action) => real.remember(action),
     ready: (limit) => real.ready(limit),
     info: () => real.info(),
     reassert: (which) => real.reassert(which),

@@ -2,12 +2,14 @@
 // than the guide asks for, a primary that Sentinels watch.
 
 import { afterAll, beforeAll } from 'vitest';
-import type { RedisCredentials } from '../../src/redis/clients.ts';
+import type { RedisCredentials } from '../../src/redis/connection-maker.ts';
 import { allContracts } from '../contracts/all-contracts.ts';
 import { alertContract } from './alert-contract.ts';
 import { guideUser } from './guide-rights.ts';
+import { startCluster } from './redis-cluster.ts';
 import { redisWorlds, WORLD } from './redis-world.ts';
-import { describeRedis, startCluster, startRedis, startReplicated } from './servers.ts';
+import { startReplicated } from './replicated-redis.ts';
+import { describeRedis, startRedis } from './servers.ts';
 
 interface Deployment {
   readonly url: string;

@@ -76,9 +76,9 @@ describeRedis('a script', () => {
     return {
       ...methodsOf(real),
       crossesSlots,
-      run: (...action) => note(action[0]) && real.run(...action),
-      runDurably: (...action) => note(action[0]) && real.runDurably(...action),
-      remember: (...action) => note(action[0]) && real.remember(...action),
+      run: (...action) => note(action[0].script) && real.run(...action),
+      runDurably: (...action) => note(action[0].script) && real.runDurably(...action),
+      remember: (...action) => note(action[0].script) && real.remember(...action),
     };
   }
 

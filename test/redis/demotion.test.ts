@@ -2,11 +2,12 @@
 
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { StoreUnavailableError } from '../../src/oauth/error.ts';
+import type { GrantStore } from '../../src/oauth/grant-store.ts';
 import type { ManagedConnection } from '../../src/redis/connection.ts';
 import { RedisKeys } from '../../src/redis/keys.ts';
 import { redisStores } from '../../src/redis/stores.ts';
 import { redeemed, redeemRequest, rotateRequest } from '../contracts/sample-grants.ts';
-import { until } from '../until.ts';
+import { succeeds, until } from '../until.ts';
 import { connectTo } from './connect.ts';
 import { describeRedis, type RedisServer, startRedis } from './servers.ts';
 
@@ -40,12 +41,24 @@ describeRedis('a primary that was made a replica of another server', () => {
     ];
     for (const ask of asked) await expect(ask()).rejects.toBeInstanceOf(StoreUnavailableError);
     await server.command('REPLICAOF', 'NO', 'ONE');
-    const isAnswered = () =>
-      grants.read(grant.grantId).then(
-        () => true,
-        () => false,
-      );
-    await until('a primary answers', isAnswered);
+    await until('a primary answers', () => succeeds(grants.read(grant.grantId)));
     expect(await grants.rotate(rotateRequest(grant, 0))).toMatchObject({ outcome: 'rotated' });
+  });
+
+  it.each<[string, string, (grants: GrantStore) => Promise<unknown>]>([
+    ['a script', 'yes', (grants) => grants.read('000.unknown')],
+    ['a plain read, where it answers none from old data', 'no', (grants) => grants.subjectOf('000.unknown')],
+  ])('is left once it has refused %s', async (_what, servesOldData, ask) => {
+    await server.command('CONFIG', 'SET', 'replica-serve-stale-data', servesOldData);
+    await server.command('REPLICAOF', 'NO', 'ONE');
+    await connection.ready(5000);
+    let reconnects = 0;
+    connection.onReconnect(() => {
+      reconnects += 1;
+    });
+    await server.command('REPLICAOF', '127.0.0.1', 1);
+    const { grants } = redisStores({ connection, keys: new RedisKeys('grantry:') });
+    await expect(ask(grants)).rejects.toBeInstanceOf(StoreUnavailableError);
+    await until('it is connected to anew', () => reconnects > 0);
   });
 });

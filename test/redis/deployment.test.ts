@@ -5,11 +5,13 @@ import { systemClock } from '../../src/processes/machine.ts';
 import type { ManagedConnection } from '../../src/redis/connection.ts';
 import { agreeOnIssuer, IssuerConflictError } from '../../src/redis/deployment.ts';
 import { RedisKeys } from '../../src/redis/keys.ts';
-import { type ShardEvent, ShardWatch } from '../../src/redis/shard-watch.ts';
+import type { ShardEvent } from '../../src/redis/shard-mending.ts';
+import { ShardWatch } from '../../src/redis/shard-watch.ts';
 import { redisStores } from '../../src/redis/stores.ts';
 import { until } from '../until.ts';
 import { connectTo, expectWithin, timed } from './connect.ts';
-import { describeRedis, type RedisCluster, type RedisServer, startCluster, startRedis } from './servers.ts';
+import { type RedisCluster, startCluster } from './redis-cluster.ts';
+import { describeRedis, type RedisServer, startRedis } from './servers.ts';
 
 const ISSUER = 'https://id.example';
 const keys = new RedisKeys('grantry:');
@@ -192,7 +194,7 @@ describeRedis('the watch over the shards of a Cluster', () => {
   it('raises the watermark of every shard when one primary was emptied', async () => {
     const replica = await startReplica(cluster);
     const flushed = Date.now();
-    await cluster.primaries[1]?.command('FLUSHALL');
+    await cluster.primaries[1].command('FLUSHALL');
     await until('the watch has noticed', () => losses(replica).length === 2);
     const shards = losses(replica)[1]?.shards;
     expect(shards).toBeGreaterThan(50);

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { folderOf, machineClient, removeFolder } from '../manifests/a-folder.ts';
 import { endProcesses, grantry, post, startDev } from '../processes/grantry-process.ts';
+import { startLoneSentinel } from './replicated-redis.ts';
 import { describeRedis, type RedisServer, startRedis } from './servers.ts';
 
 const JOB = machineClient('job', '  scopes: [default/read]\n  defaultScopes: [default/read]\n');
@@ -141,6 +142,34 @@ describeRedis('grantry dev on Redis', () => {
       } finally {
         await locked.stop();
       }
+    });
+
+    it.each<readonly [what: string, prepare: () => Promise<unknown>, told: RegExp]>([
+      [
+        'has no room',
+        () => redis.command('CONFIG', 'SET', 'maxmemory', 1),
+        /^grantry dev: GRANTRY_REDIS_URL: Redis at \S+ answers and refuses what grantry asks for \(OOM .*\): .*\n$/,
+      ],
+      [
+        'has something else by the name of a key of ours',
+        () => redis.command('LPUSH', 'grantry:{s000}:issuer', 'x'),
+        /^grantry dev: GRANTRY_REDIS_URL: Redis at \S+ answers and refuses what grantry asks for \(WRONGTYPE .*\): .*\n$/,
+      ],
+    ])('says what Redis says when it %s', async (_what, prepare, told) => {
+      await prepare();
+      const { code, errors } = await refused('--redis', redis.url);
+      await redis.command('CONFIG', 'SET', 'maxmemory', 0);
+      expect([code, errors]).toEqual([1, expect.stringMatching(told)]);
+    });
+
+    it('says how the Sentinels are named when one of them was named as the server', async () => {
+      const sentinel = await startLoneSentinel(redis);
+      const { code, errors } = await refused('--redis', sentinel.url);
+      await sentinel.stop();
+      expect([code, errors]).toEqual([
+        1,
+        expect.stringMatching(/is a Sentinel: write GRANTRY_REDIS_URL as redis\+sentinel:/),
+      ]);
     });
 
     it('refuses a pepper that would end with the process, where the folder cannot be written', async () => {

@@ -3,17 +3,17 @@
 
 import { expect } from 'vitest';
 import type { RedisConnection } from '../../src/redis/connection.ts';
-import type { PlainRead, Script } from '../../src/redis/script.ts';
+import type { Action, PlainRead, Script } from '../../src/redis/script.ts';
 
 const READS_CLOCK = /^local now = .*$/m;
 
 /** A connection whose scripts take the offset they are given for the time itself. */
 export function frozen(connection: RedisConnection): RedisConnection {
   const scripts = new Map<Script, Script>();
-  function stillAction(action: Script | PlainRead): Script | PlainRead {
-    return 'lua' in action ? still(action) : action;
+  function still<Of extends Script | PlainRead>(action: Action<Of>): Action<Of | Script> {
+    return { ...action, script: 'lua' in action.script ? stillScript(action.script) : action.script };
   }
-  function still(script: Script): Script {
+  function stillScript(script: Script): Script {
     const known = scripts.get(script);
     if (known !== undefined) return known;
     if (script.lua.includes("'TIME'")) expect(script.lua).toMatch(READS_CLOCK);
@@ -23,9 +23,8 @@ export function frozen(connection: RedisConnection): RedisConnection {
   }
   return {
     crossesSlots: connection.crossesSlots,
-    run: (action, keys, args) => connection.run(stillAction(action), keys, args),
-    runDurably: (script, keys, args) => connection.runDurably(still(script), keys, args),
-    remember: (script, keys, args) => connection.remember(still(script), keys, args),
-    close: () => connection.close(),
+    run: (action, deadline) => connection.run(still(action), deadline),
+    runDurably: (action, deadline) => connection.runDurably(still(action), deadline),
+    remember: (action) => connection.remember(still(action)),
   };
 }

@@ -48,9 +48,8 @@ describeRedis('a client of grantry, while the disk of Redis is full', () => {
     execFileSync('prlimit', ['--pid', `${redis.pid()}`, `--fsize=${size}:unlimited`]);
   }
 
-  async function fill(): Promise<void> {
-    const [, folder] = (await redis.command('CONFIG', 'GET', 'dir')) as [string, string];
-    const files = join(folder, 'appendonlydir');
+  function fill(): void {
+    const files = join(redis.folder, 'appendonlydir');
     const [file = ''] = readdirSync(files).filter((name) => name.endsWith('.incr.aof'));
     allow(statSync(join(files, file)).size);
   }
@@ -69,7 +68,7 @@ describeRedis('a client of grantry, while the disk of Redis is full', () => {
 
   it('is refused what writes and nothing else, and is served again when there is room (everysec)', async () => {
     await signedIn('everysec');
-    await fill();
+    fill();
     expect(await refused()).toMatchObject({ status: 503, retryAfter: expect.stringMatching(/^\d+$/) });
     expect(String(await redis.command('INFO', 'persistence'))).toContain('aof_last_write_status:err');
     expect((await ask('/revoke', { token })).status).toBe(503);
@@ -84,7 +83,7 @@ describeRedis('a client of grantry, while the disk of Redis is full', () => {
 
   it('keeps through a crash what was written while there was room, and can use what was not (everysec)', async () => {
     await signedIn('everysec');
-    await fill();
+    fill();
     await refused();
     await redis.kill();
     await redis.start();
@@ -94,7 +93,7 @@ describeRedis('a client of grantry, while the disk of Redis is full', () => {
 
   it('is refused as by a server that is away, until it is started where there is room; nothing is lost (always)', async () => {
     await signedIn('always');
-    await fill();
+    fill();
     const pid = redis.pid();
     const before = generation();
     expect((await refused()).status).toBe(503);

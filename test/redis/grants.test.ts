@@ -2,14 +2,11 @@
 // memory.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Alert } from '../../src/oauth/audit.ts';
 import { StoreUnavailableError } from '../../src/oauth/error.ts';
 import type { Grant } from '../../src/oauth/grant-store.ts';
 import type { Stores } from '../../src/oauth/ports.ts';
-import { shardOf } from '../../src/oauth/shard.ts';
 import type { ManagedConnection, RedisConnection } from '../../src/redis/connection.ts';
 import { RedisKeys } from '../../src/redis/keys.ts';
-import { Outbox } from '../../src/redis/outbox.ts';
 import { redisStores } from '../../src/redis/stores.ts';
 import { UnansweredError } from '../../src/redis/unanswered.ts';
 import {
@@ -25,6 +22,7 @@ import {
 } from '../contracts/sample-grants.ts';
 import { connectTo } from './connect.ts';
 import { describeRedis, type RedisServer, startRedis } from './servers.ts';
+import { alertsAbout } from './waiting-alerts.ts';
 
 const PREFIX = 'grantry:';
 const keys = new RedisKeys(PREFIX);
@@ -43,10 +41,7 @@ describeRedis('grants in Redis', () => {
     await server.stop();
   });
 
-  async function alertsAbout({ grantId }: Grant): Promise<readonly Alert[]> {
-    const { entries } = await new Outbox({ connection, keys }).list(shardOf(grantId));
-    return entries.map(({ alert }) => alert).filter((alert) => alert.grantId === grantId);
-  }
+  const alerts = (grant: Grant) => alertsAbout(grant, { connection, keys });
 
   describe('after the server has begun another history', () => {
     const failOver = () => server.command('DEBUG', 'CHANGE-REPL-ID');
@@ -99,10 +94,9 @@ describeRedis('grants in Redis', () => {
       acknowledged = false;
       const unacknowledged: RedisConnection = {
         crossesSlots: connection.crossesSlots,
-        run: (script, of, args) => connection.run(script, of, args),
-        runDurably: async (script, of, args) => ({ reply: await connection.run(script, of, args), acknowledged }),
-        remember: (script, of, args) => connection.remember(script, of, args),
-        close: async () => {},
+        run: (action, deadline) => connection.run(action, deadline),
+        runDurably: async (action, deadline) => ({ reply: await connection.run(action, deadline), acknowledged }),
+        remember: (action) => connection.remember(action),
       };
       careful = redisStores({ connection: unacknowledged, keys });
     });
@@ -143,7 +137,7 @@ describeRedis('grants in Redis', () => {
         acknowledged = true;
         expect(await refreshed()).toEqual({ outcome: 'gone' });
         expect(await careful.grants.read(grant.grantId)).toMatchObject({ revoked: true });
-        expect(await alertsAbout(grant)).toEqual([]);
+        expect(await alerts(grant)).toEqual([]);
       },
     );
 
@@ -190,17 +184,16 @@ describeRedis('grants in Redis', () => {
         keys,
         connection: {
           crossesSlots: connection.crossesSlots,
-          run: (script, of, args) => connection.run(script, of, args),
-          async runDurably(script, of, args) {
-            if (lost) return connection.runDurably(script, of, args);
+          run: (action, deadline) => connection.run(action, deadline),
+          async runDurably(action, deadline) {
+            if (lost) return connection.runDurably(action, deadline);
             lost = true;
-            const run = () => connection.run(script, of, args);
+            const run = () => connection.run(action, deadline);
             if (runs) await run();
             else late(run);
-            throw new StoreUnavailableError(script.name, cause);
+            throw new StoreUnavailableError(action.script.name, cause);
           },
-          remember: (script, of, args) => connection.remember(script, of, args),
-          close: async () => {},
+          remember: (action) => connection.remember(action),
         },
       });
     }
@@ -215,7 +208,7 @@ describeRedis('grants in Redis', () => {
       await expect(grants.redeem(redeemRequest(grant))).rejects.toThrow(StoreUnavailableError);
       expect(await grants.redeem(redeemRequest(grant))).toEqual({ outcome: 'gone' });
       expect(await grants.rotate(rotateRequest(grant, 0))).toEqual({ outcome: 'gone' });
-      expect(await alertsAbout(grant)).toEqual([]);
+      expect(await alerts(grant)).toEqual([]);
     });
 
     it('ends a family that was rotated without a grace, so that no reuse is raised', async () => {
@@ -224,7 +217,7 @@ describeRedis('grants in Redis', () => {
       const refreshed = () => grants.rotate(rotateRequest(grant, 0, { reuseGrace: 0 }));
       await expect(refreshed()).rejects.toThrow(StoreUnavailableError);
       expect(await refreshed()).toEqual({ outcome: 'gone' });
-      expect(await alertsAbout(grant)).toEqual([]);
+      expect(await alerts(grant)).toEqual([]);
     });
 
     it('leaves a family that was not rotated as it was: the next try is good, and the one given up never', async () => {
@@ -266,7 +259,15 @@ describeRedis('grants in Redis', () => {
       if (tries === 0) answers.push(await next());
       expect(answers).toMatchObject([{ outcome: 'redeemed' }]);
       expect(await stores.grants.rotate(rotateRequest(grant, 0))).toMatchObject({ outcome: 'rotated' });
-      expect(await alertsAbout(grant)).toEqual([]);
+      expect(await alerts(grant)).toEqual([]);
+    });
+
+    it('leaves a code alone that was tried with a wrong verifier: the right one still redeems it', async () => {
+      const { grants } = losing({ runs: true, cause: dropped });
+      const grant = await issued(grants);
+      const wrong = redeemRequest(grant, { verifierChallenge: digest('another verifier') });
+      await expect(grants.redeem(wrong)).rejects.toThrow(StoreUnavailableError);
+      expect(await grants.redeem(redeemRequest(grant))).toMatchObject({ outcome: 'redeemed' });
     });
 
     it('leaves a code that was not redeemed as it was: now and when revocations are applied again', async () => {
@@ -288,41 +289,41 @@ describeRedis('grants in Redis', () => {
         keys,
         connection: {
           crossesSlots: false,
-          async run(script, of, args) {
-            if (isAway && script.name.startsWith('watermarkRead')) throw new StoreUnavailableError(script.name);
-            return await connection.run(script, of, args);
+          async run(action, deadline) {
+            if (isAway && action.script.name.startsWith('watermarkRead'))
+              throw new StoreUnavailableError(action.script.name);
+            return await connection.run(action, deadline);
           },
-          async runDurably(script, of, args) {
-            const answer = await connection.runDurably(script, of, args);
+          async runDurably(action, deadline) {
+            const answer = await connection.runDurably(action, deadline);
             isAway = true;
             return answer;
           },
-          remember: (script, of, args) => connection.remember(script, of, args),
-          close: async () => {},
+          remember: (action) => connection.remember(action),
         },
       }));
     });
 
     it('voids the code: no retry can succeed, and no replay is raised', async () => {
       const grant = await issued(grants);
-      const request = () => redeemRequest(grant, { revokedBefore: 0 });
+      const request = () => redeemRequest(grant);
       await expect(grants.redeem(request())).rejects.toMatchObject({ retriable: false });
       isAway = false;
       expect(await grants.redeem(request())).toEqual({ outcome: 'gone' });
-      expect(await alertsAbout(grant)).toEqual([]);
+      expect(await alerts(grant)).toEqual([]);
     });
 
     it('refuses a refresh, which may be repeated; without one it ends the family, and no reuse is raised', async () => {
       const [healed, dead] = [await redeemed(stores.grants), await redeemed(stores.grants)];
       const refreshed = (grant: Grant, reuseGrace: number) => {
         isAway = false;
-        return grants.rotate(rotateRequest(grant, 0, { revokedBefore: 0, reuseGrace }));
+        return grants.rotate(rotateRequest(grant, 0, { reuseGrace }));
       };
       await expect(refreshed(healed, 10_000)).rejects.toMatchObject({ retriable: true });
       await expect(refreshed(dead, 0)).rejects.toMatchObject({ retriable: false });
       expect(await stores.grants.rotate(rotateRequest(healed, 0))).toMatchObject({ outcome: 'rotated', generation: 1 });
       expect(await stores.grants.rotate(rotateRequest(dead, 0, { reuseGrace: 0 }))).toEqual({ outcome: 'gone' });
-      expect(await alertsAbout(dead)).toEqual([]);
+      expect(await alerts(dead)).toEqual([]);
     });
   });
 

@@ -3,7 +3,9 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { StoreUnavailableError } from '../../src/oauth/error.ts';
 import type { Grant } from '../../src/oauth/grant-store.ts';
+import type { Session } from '../../src/oauth/login-stores.ts';
 import type { Stores } from '../../src/oauth/ports.ts';
+import { shardOfPerson } from '../../src/oauth/shard.ts';
 import type { ManagedConnection } from '../../src/redis/connection.ts';
 import { GuardedConnection } from '../../src/redis/guarded-connection.ts';
 import { RedisKeys } from '../../src/redis/keys.ts';
@@ -17,10 +19,21 @@ const keys = new RedisKeys('grantry:');
 const JTI = 'a token id';
 const SHARD_OF_JTI = keys.shardOfKey(keys.revokedToken(JTI));
 
+function signedIn(): Session {
+  const [sessionId, subject] = [uniqueId(), `usr_${uniqueId()}`];
+  const times = { authTime: Date.now(), idleLifetime: 3_600_000, absoluteLifetime: 3_600_000 };
+  return { sessionId, subject, username: subject, displayName: subject, ...times };
+}
+
 /** Something that is asked of a store, and the shard that it is about. */
 interface Asked {
   readonly shard: string;
   ask(stores: Stores): Promise<unknown>;
+}
+
+/** What ends something, and whether that is at its end. */
+interface Ending extends Asked {
+  isDone(stores: Stores): Promise<boolean>;
 }
 
 const ASKED: Readonly<Record<string, (grant: Grant) => Asked>> = {
@@ -40,12 +53,32 @@ const ASKED: Readonly<Record<string, (grant: Grant) => Asked>> = {
     shard: SHARD_OF_JTI,
     ask: ({ revokedTokens }) => revokedTokens.has(JTI),
   }),
+  'withdraw a consent': ({ subject, clientUid }) => ({
+    shard: keys.shardOfKey(keys.consentsOfUser(subject)),
+    ask: ({ consents }) => consents.withdraw(subject, clientUid),
+  }),
+};
+
+/** A try of these that was refused counts later all the same: nobody who wanted an end minds that it comes. */
+const ENDED: Readonly<Record<string, (session: Session) => Ending>> = {
+  'end a session': ({ sessionId }) => ({
+    shard: keys.shardOfKey(keys.session(sessionId)),
+    ask: ({ sessions }) => sessions.end(sessionId),
+    isDone: async ({ sessions }) => (await sessions.use(sessionId)) === undefined,
+  }),
+  'raise a watermark': ({ subject, authTime }) => ({
+    shard: shardOfPerson(subject),
+    ask: ({ watermarks }) => watermarks.raise({ kind: 'user', subject }, authTime),
+    isDone: async ({ watermarks }) => (await watermarks.read('any', subject)) === authTime,
+  }),
 };
 
 describeRedis('in a shard that was not looked at yet', () => {
   let server: RedisServer;
   let real: ManagedConnection;
   let stores: Stores;
+  /** Of a replica that has looked at all shards. */
+  let others: Stores;
   const [open, sent, remembered] = [new Set<string>(), new Set<string>(), new Set<string>()];
   beforeAll(async () => {
     server = await startRedis();
@@ -55,29 +88,52 @@ describeRedis('in a shard that was not looked at yet', () => {
     await real.close();
     await server.stop();
   });
-  beforeEach(() => {
+  beforeEach(async () => {
+    await real.reassert('due');
     for (const noted of [open, sent, remembered]) noted.clear();
     const noted: ManagedConnection = {
       ...methodsOf(real),
-      run: (...action) => sent.add(action[0].name) && real.run(...action),
-      runDurably: (...action) => sent.add(action[0].name) && real.runDurably(...action),
-      remember: (...action) => remembered.add(action[0].name) && real.remember(...action),
+      run: (...action) => sent.add(action[0].script.name) && real.run(...action),
+      runDurably: (...action) => sent.add(action[0].script.name) && real.runDurably(...action),
+      remember: (...action) => remembered.add(action[0].script.name) && real.remember(...action),
     };
     const connection = new GuardedConnection({ connection: noted, keys, isOpen: (shard) => open.has(shard) });
     stores = redisStores({ connection, keys });
+    others = redisStores({ connection: real, keys });
   });
 
-  it.each(Object.entries(ASKED))('nothing is sent, and nothing is to be done later: %s', async (_name, about) => {
-    const others = redisStores({ connection: real, keys });
-    const { shard, ask } = about(await redeemed(others.grants));
+  /** Asks before the shard is open. */
+  async function refused({ ask }: Asked): Promise<void> {
     const refusal = await ask(stores).catch((error: unknown) => error);
     expect(refusal).toBeInstanceOf(StoreUnavailableError);
     expect(refusal).toMatchObject({ reason: 'not_joined', retriable: true });
     // What is taken back of a try that may have run goes out by itself, right behind it.
     await real.info();
-    expect([...sent, ...remembered]).toEqual([]);
+    expect([...sent]).toEqual([]);
+  }
+
+  /** Asks once it is. */
+  async function admitted({ shard, ask }: Asked): Promise<void> {
     open.add(shard);
     await ask(stores);
     expect(sent.size).toBeGreaterThan(0);
+  }
+
+  it.each(Object.entries(ASKED))('nothing is sent, and nothing is to be done later: %s', async (_name, about) => {
+    const asked = about(await redeemed(others.grants));
+    await refused(asked);
+    expect([...remembered]).toEqual([]);
+    await admitted(asked);
+  });
+
+  it.each(Object.entries(ENDED))('nothing is sent until it was, and then it is done: %s', async (_name, about) => {
+    const session = signedIn();
+    await others.sessions.create(session);
+    const asked = about(session);
+    await refused(asked);
+    expect(await asked.isDone(others)).toBe(false);
+    expect(await real.reassert('due')).toEqual({ applied: 1, errors: [] });
+    expect(await asked.isDone(others)).toBe(true);
+    await admitted(asked);
   });
 });

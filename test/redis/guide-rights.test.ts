@@ -10,7 +10,8 @@ import { openRedisState, type RedisState } from '../../src/processes/redis-state
 import { redeemed, rotateRequest } from '../contracts/sample-grants.ts';
 import { until } from '../until.ts';
 import { guideUser } from './guide-rights.ts';
-import { describeRedis, type RedisCluster, startCluster } from './servers.ts';
+import { type RedisCluster, startCluster } from './redis-cluster.ts';
+import { describeRedis } from './servers.ts';
 
 describeRedis('a Cluster on which a server has the rights of the guide, and replicas acknowledge', () => {
   const folder = mkdtempSync(join(tmpdir(), 'grantry-rights-'));

@@ -3,24 +3,23 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { Alert } from '../../src/oauth/audit.ts';
 import { StoreUnavailableError } from '../../src/oauth/error.ts';
 import type { Grant } from '../../src/oauth/grant-store.ts';
-import { shardOf } from '../../src/oauth/shard.ts';
 import type { ConnectionOptions, ManagedConnection } from '../../src/redis/connection.ts';
 import { RedisKeys } from '../../src/redis/keys.ts';
-import { Outbox } from '../../src/redis/outbox.ts';
 import { redisStores } from '../../src/redis/stores.ts';
 import { startProxy } from '../chaos/tcp-proxy.ts';
 import { digest, issued, redeemed, redeemRequest, rotateRequest, uniqueId } from '../contracts/sample-grants.ts';
-import { connectTo } from './connect.ts';
+import { connectTo, WRITE } from './connect.ts';
 import { describeRedis, type RedisServer, startRedis } from './servers.ts';
+import { alertsAbout } from './waiting-alerts.ts';
 
 const keys = new RedisKeys('grantry:');
 const REQUEST = {
   ...{ clientUid: 'uid-of-shop', clientId: 'default.shop', redirectUri: 'https://shop.example/cb', state: undefined },
   ...{ scope: ['read'], audiences: ['https://api.example'], codeChallenge: digest('verifier') },
 };
-const TOUCH = { name: 'testTouch', keys: 1, lua: "return redis.call('SET', KEYS[1], 1)" };
 
 describeRedis('a request that was refused while Redis was stopped', () => {
   let server: RedisServer;
@@ -47,7 +46,7 @@ describeRedis('a request that was refused while Redis was stopped', () => {
   /** Stops Redis. What this connection sends from now on is run first when it goes on: it was the first to send. */
   function stopped({ connection }: { readonly connection: ManagedConnection }): void {
     server.pause();
-    connection.run(TOUCH, ['{s000}:test'], []).catch(() => {});
+    connection.run({ script: WRITE, keys: ['{s000}:test'] }).catch(() => {});
   }
 
   async function refused(asked: Promise<unknown>): Promise<void> {
@@ -61,10 +60,9 @@ describeRedis('a request that was refused while Redis was stopped', () => {
     await server.command('PING');
   }
 
-  async function alertsAbout({ grantId }: Grant): Promise<readonly string[]> {
+  async function alerts(grant: Grant): Promise<readonly Alert[]> {
     const { connection } = await replica();
-    const { entries } = await new Outbox({ connection, keys }).list(shardOf(grantId));
-    return entries.map(({ alert }) => alert).flatMap((alert) => (alert.grantId === grantId ? [alert.type] : []));
+    return await alertsAbout(grant, { connection, keys });
   }
 
   describe.each([
@@ -80,7 +78,7 @@ describeRedis('a request that was refused while Redis was stopped', () => {
       const use = other.grants.rotate(rotateRequest(grant, 1)).catch(() => {});
       await goesOn();
       await use;
-      expect(await alertsAbout(grant)).toEqual([]);
+      expect(await alerts(grant)).toEqual([]);
       expect(await (await replica()).grants.read(grant.grantId)).toMatchObject({ revoked: false });
     });
 
@@ -92,7 +90,7 @@ describeRedis('a request that was refused while Redis was stopped', () => {
       const again = other.grants.redeem(redeemRequest(grant)).catch(() => {});
       await goesOn();
       await again;
-      expect(await alertsAbout(grant)).toEqual([]);
+      expect(await alerts(grant)).toEqual([]);
       expect(await (await replica()).grants.read(grant.grantId)).toMatchObject({ revoked: false });
     });
 
@@ -159,7 +157,7 @@ describeRedis('a request that was refused while Redis was stopped', () => {
       const connection = await connectTo({ url: `redis://127.0.0.1:${way.port}` });
       open.push(connection);
       // Its answer comes after the one that says what time it is.
-      await connection.run(TOUCH, ['{s000}:test'], []);
+      await connection.run({ script: WRITE, keys: ['{s000}:test'] });
       way.setClock(0);
       const asked = redisStores({ connection, keys });
       for (let generation = 0; generation < 2; generation++) {

@@ -97,7 +97,7 @@ describeRedis('a leased connection', () => {
     };
     try {
       await connection.ready(5000);
-      await connection.runDurably({ name: 'leaseProbe', keys: 1, lua: 'return 1' }, ['any'], []);
+      await connection.runDurably({ script: { name: 'leaseProbe', keys: 1, lua: 'return 1' }, keys: ['any'] });
       const [shared, leased] = await ids();
       await server.command('CLIENT', 'KILL', 'ID', String(shared));
       await until('both are gone', async () => !(await ids()).some((id) => id === shared || id === leased));

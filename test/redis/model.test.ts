@@ -2,7 +2,7 @@
 // happens.
 
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { RedisConnection } from '../../src/redis/connection.ts';
+import type { ManagedConnection } from '../../src/redis/connection.ts';
 import { RedisKeys } from '../../src/redis/keys.ts';
 import { redisStores } from '../../src/redis/stores.ts';
 import { type ModelStores, runModel } from '../oauth/model-run.ts';
@@ -10,20 +10,14 @@ import { connectTo } from './connect.ts';
 import { dump, secretsIn } from './dump.ts';
 import { failOver } from './fail-over.ts';
 import { frozen } from './frozen-time.ts';
-import {
-  describeRedis,
-  type RedisCluster,
-  type RedisServer,
-  type ReplicatedRedis,
-  startCluster,
-  startRedis,
-  startReplicated,
-} from './servers.ts';
+import { type RedisCluster, startCluster } from './redis-cluster.ts';
+import { type ReplicatedRedis, startReplicated } from './replicated-redis.ts';
+import { describeRedis, type RedisServer, startRedis } from './servers.ts';
 
 let histories = 0;
 
 interface Befalling {
-  failOver(connections: readonly RedisConnection[]): Promise<void>;
+  failOver(connections: readonly ManagedConnection[]): Promise<void>;
   empty(): Promise<unknown>;
 }
 
@@ -36,7 +30,7 @@ async function replicasOver(
   histories += 1;
   const prefix = `history-${histories}:`;
   const keys = new RedisKeys(prefix);
-  const connections: RedisConnection[] = [];
+  const connections: ManagedConnection[] = [];
   async function replica() {
     const connection = await connectTo({ url }, { clockOffset: () => clock.now() });
     connections.push(connection);

@@ -1,11 +1,15 @@
-// Sentinels that do not say the same, one of them nothing that makes sense: whom the connection follows.
+// Sentinels that do not say the same, one of them nothing that makes sense, and one that names a replica: whom the
+// connection follows.
 
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server } from 'node:net';
-import { afterEach, beforeEach, it } from 'vitest';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { StoreUnavailableError } from '../../src/oauth/error.ts';
 import { until } from '../until.ts';
-import { connectTo } from './connect.ts';
-import { describeRedis, type RedisServer, startLoneSentinel, startRedis } from './servers.ts';
+import { connectTo, portOf } from './connect.ts';
+import { PRIMARY_NAME, sentinelUrl, startLoneSentinel } from './replicated-redis.ts';
+import { inStep } from './replication.ts';
+import { describeRedis, type RedisServer, startRedis } from './servers.ts';
 
 /** A server that calls itself a Sentinel, names this primary, and tells this about it. */
 async function startNonsense(port: number, state: readonly string[], answered: () => void): Promise<Server> {
@@ -42,7 +46,7 @@ describeRedis('of several Sentinels, one that answers first', () => {
     ['nonsense', ['config-epoch', 'nonsense']],
     ['nothing', ['config-epoch']],
     ['no number that a fail-over has', ['config-epoch', 'Infinity']],
-    ['no epoch at all', ['name', 'grantry']],
+    ['no epoch at all', ['name', PRIMARY_NAME]],
   ])('is not followed where it says when its fail-over was by %s', async (_what, state) => {
     // In time to be heard, and no sooner.
     const nonsense = await startNonsense(other.port, state, () => setTimeout(() => sentinel.resume(), 20));
@@ -51,13 +55,35 @@ describeRedis('of several Sentinels, one that answers first', () => {
       // A busy machine may have the true one answer too late.
       await until('the true one is followed', async () => {
         sentinel.pause();
-        const url = `redis+sentinel://127.0.0.1:${port},127.0.0.1:${sentinel.port}/grantry`;
-        const connection = await connectTo({ url });
-        const [info] = await connection.info().finally(() => connection.close());
-        return info?.text.includes(`tcp_port:${primary.port}\r`) ?? false;
+        const connection = await connectTo({ url: sentinelUrl([{ port }, sentinel]) });
+        return (await portOf(connection).finally(() => connection.close())) === primary.port;
       });
     } finally {
       nonsense.close();
     }
+  });
+});
+
+describeRedis('a replica in step that a Sentinel calls the primary', () => {
+  let primary: RedisServer;
+  let replica: RedisServer;
+  let sentinel: RedisServer;
+  beforeEach(async () => {
+    primary = await startRedis({ settings: { 'repl-diskless-sync-delay': 0 } });
+    replica = await startRedis({ settings: { replicaof: `127.0.0.1 ${primary.port}` } });
+    sentinel = await startLoneSentinel(replica);
+    await inStep(primary, [replica]);
+  });
+  afterEach(async () => {
+    await Promise.all([sentinel, replica, primary].map((server) => server.stop()));
+  });
+
+  it('is taken for one when it is one in its own eyes, and not before', async () => {
+    const url = sentinelUrl([sentinel]);
+    await expect(connectTo({ url }, {}, 1000)).rejects.toBeInstanceOf(StoreUnavailableError);
+    await replica.command('REPLICAOF', 'NO', 'ONE');
+    const connection = await connectTo({ url });
+    const port = await portOf(connection).finally(() => connection.close());
+    expect(port).toBe(replica.port);
   });
 });

@@ -2,8 +2,8 @@
 // real time runs under it. Beside the stores it has what only Redis has: the outbox and the turns of its alerts.
 
 import { AlertTurns } from '../../src/redis/alert-turns.ts';
-import type { RedisCredentials } from '../../src/redis/clients.ts';
 import type { ManagedConnection } from '../../src/redis/connection.ts';
+import type { RedisCredentials } from '../../src/redis/connection-maker.ts';
 import { RedisKeys } from '../../src/redis/keys.ts';
 import { Outbox } from '../../src/redis/outbox.ts';
 import type { Script } from '../../src/redis/script.ts';
@@ -62,9 +62,9 @@ export function redisWorlds(
         outbox: new Outbox({ connection, keys }),
         turns: (options) => new AlertTurns({ connection, keys, ...options }),
         async put(key, field, value) {
-          await connection.run(PUT, [key], [field, value]);
+          await connection.run({ script: PUT, keys: [key], args: [field, value] });
         },
-        fieldsOf: async (key) => Number(await connection.run(FIELDS, [key], [])),
+        fieldsOf: async (key) => Number(await connection.run({ script: FIELDS, keys: [key] })),
         now: () => Date.now() + offset,
         advance(milliseconds) {
           offset += milliseconds;

@@ -18,7 +18,7 @@ import {
   rotateRequest,
   uniqueId,
 } from '../contracts/sample-grants.ts';
-import { until } from '../until.ts';
+import { succeeds, until } from '../until.ts';
 import { connectTo } from './connect.ts';
 import { describeRedis, type RedisServer, startRedis } from './servers.ts';
 
@@ -128,12 +128,7 @@ describeRedis('an action that replicas have to acknowledge', () => {
       }
       replica.resume();
       const patient = await connected({ replicas: 1, timeout: 500 });
-      const isDone = () =>
-        act(patient).then(
-          () => true,
-          () => false,
-        );
-      await until('it is acknowledged', isDone);
+      await until('it is acknowledged', () => succeeds(act(patient)));
     });
   }
 

@@ -75,6 +75,8 @@ export interface ClientAnswer {
 /** One line of the audit stream. */
 export interface AuditLine {
   readonly event: string;
+  /** ISO 8601. */
+  readonly time: string;
   readonly grantId?: string;
 }
 

@@ -8,6 +8,7 @@ import { RedisKeys } from '../../src/redis/keys.ts';
 import { redisStores } from '../../src/redis/stores.ts';
 import { MINUTE, uniqueId } from '../contracts/sample-grants.ts';
 import { connectTo, methodsOf } from './connect.ts';
+import { losing } from './forgetful-redis.ts';
 import { describeRedis, type RedisServer, startRedis } from './servers.ts';
 
 const keys = new RedisKeys('grantry:');
@@ -61,9 +62,9 @@ describeRedis('the sessions of a person', () => {
 
   it('that are all ended while one begins, leave one that is listed and ends like any other', async () => {
     const old = await signedIn();
-    const elsewhere = sessionsRunning(async (action, ...rest) => {
-      if (action.name === 'sessionCreate') await sessions.endAll('usr_alice');
-      return await real.run(action, ...rest);
+    const elsewhere = sessionsRunning(async (action, deadline) => {
+      if (action.script.name === 'sessionCreate') await sessions.endAll('usr_alice');
+      return await real.run(action, deadline);
     });
     const begun = session();
     await elsewhere.create(begun);
@@ -80,9 +81,10 @@ describeRedis('the sessions of a person', () => {
     const others: Session[] = [];
     while (others.length < 150) others.push(await signedIn());
     let isAway = true;
-    const partly = sessionsRunning(async (action, of, args) => {
-      if (isAway && of[0] === keys.session(stays.sessionId)) throw new StoreUnavailableError(action.name);
-      return await real.run(action, of, args);
+    const partly = sessionsRunning(async (action, deadline) => {
+      if (isAway && action.keys[0] === keys.session(stays.sessionId))
+        throw new StoreUnavailableError(action.script.name);
+      return await real.run(action, deadline);
     });
     await expect(partly.endAll('usr_alice')).rejects.toBeInstanceOf(StoreUnavailableError);
     expect(await sessions.list('usr_alice')).toEqual([stays]);
@@ -106,15 +108,13 @@ describeRedis('the sessions of a person', () => {
 
   it('end, also where nobody is told so, for good: a server that has lost that is told again', async () => {
     const { sessionId } = await signedIn();
-    const unanswered = sessionsRunning(async (action, ...rest) => {
-      await real.run(action, ...rest);
-      throw new StoreUnavailableError(action.name);
+    const unanswered = sessionsRunning(async (action, deadline) => {
+      await real.run(action, deadline);
+      throw new StoreUnavailableError(action.script.name);
     });
-    await server.command('SAVE');
-    await expect(unanswered.end(sessionId)).rejects.toBeInstanceOf(StoreUnavailableError);
-    await server.kill();
-    await server.start();
-    await real.ready(5000);
+    await losing({ server, connection: real }, async () => {
+      await expect(unanswered.end(sessionId)).rejects.toBeInstanceOf(StoreUnavailableError);
+    });
     expect(await sessions.use(sessionId)).toBeDefined();
     await real.reassert('all');
     expect(await sessions.use(sessionId)).toBeUndefined();

@@ -6,12 +6,13 @@ import { SHARDS } from '../../src/oauth/shard.ts';
 import { systemClock } from '../../src/processes/machine.ts';
 import type { ConnectionOptions, ManagedConnection } from '../../src/redis/connection.ts';
 import { RedisKeys } from '../../src/redis/keys.ts';
-import { type ShardEvent, ShardWatch } from '../../src/redis/shard-watch.ts';
-import { slotOf } from '../../src/redis/slot.ts';
+import type { ShardEvent } from '../../src/redis/shard-mending.ts';
+import { ShardWatch } from '../../src/redis/shard-watch.ts';
 import { redisStores } from '../../src/redis/stores.ts';
 import { until } from '../until.ts';
-import { connectTo, methodsOf } from './connect.ts';
-import { describeRedis, type RedisCluster, type RedisServer, startCluster, startRedis } from './servers.ts';
+import { connectTo, methodsOf, WRITE } from './connect.ts';
+import { ownerOf, type RedisCluster, startCluster } from './redis-cluster.ts';
+import { describeRedis, type RedisServer, startRedis } from './servers.ts';
 
 const ISSUER = 'https://id.example';
 const keys = new RedisKeys('grantry:');
@@ -368,26 +369,18 @@ describeRedis('the watch over the shards, where the clock of its process', () =>
 });
 
 describeRedis('the watch over the shards of a Cluster', () => {
-  const shardsOf = (from: number, to: number) =>
-    SHARDS.filter((shard) => {
-      const slot = slotOf(keys.marker(shard));
-      return from <= slot && slot <= to;
-    });
-  const [DEAD, EMPTIED, WHOLE] = [shardsOf(0, 5460), shardsOf(5461, 10_922), shardsOf(10_923, 16_383)];
+  const shardsOf = (owner: number) => SHARDS.filter((shard) => ownerOf(keys.marker(shard)) === owner);
+  const [DEAD, EMPTIED, WHOLE] = [shardsOf(0), shardsOf(1), shardsOf(2)];
 
-  async function aCluster(): Promise<
-    RedisCluster & { readonly nodes: readonly [RedisServer, RedisServer, RedisServer] }
-  > {
+  async function aCluster(): Promise<RedisCluster> {
     const cluster = await startCluster();
     ended.push(() => cluster.stop());
-    const [first, second, third] = cluster.primaries;
-    if (first === undefined || second === undefined || third === undefined) throw new Error('no three primaries');
-    return { ...cluster, nodes: [first, second, third] };
+    return cluster;
   }
 
   it('raises the watermark and restores the markers of an emptied primary while another one is dead', async () => {
     const cluster = await aCluster();
-    const [dead, emptied, whole] = cluster.nodes;
+    const [dead, emptied, whole] = cluster.primaries;
     const { watch, watermarks, losses } = watchOver(await connected(cluster));
     await watch.start();
     await watermarks.raise({ kind: 'user', subject: 'usr_alice' }, 123);
@@ -412,16 +405,16 @@ describeRedis('the watch over the shards of a Cluster', () => {
     let [written, looked] = [0, 0];
     const first = watchOver({
       ...methodsOf(real),
-      async run(script, of, args) {
-        if (script.name === 'markerRestore' && ++written > begun) await waits.promise;
-        return await real.run(script, of, args);
+      async run(action, deadline) {
+        if (action.script.name === 'markerRestore' && ++written > begun) await waits.promise;
+        return await real.run(action, deadline);
       },
     });
     const second = watchOver({
       ...methodsOf(real),
-      async run(script, of, args) {
-        const reply = await real.run(script, of, args);
-        if (script.name === 'markerLook') looked += 1;
+      async run(action, deadline) {
+        const reply = await real.run(action, deadline);
+        if (action.script.name === 'markerLook') looked += 1;
         return reply;
       },
     });
@@ -436,11 +429,10 @@ describeRedis('the watch over the shards of a Cluster', () => {
 
   it('applies the revocations again that it can, and the others once their primary is back', async () => {
     const cluster = await aCluster();
-    const [dead] = cluster.nodes;
+    const [dead] = cluster.primaries;
     const connection = await connected(cluster);
-    const set = { name: 'testSet', keys: 1, lua: "redis.call('SET', KEYS[1], 1)" };
     const all = SHARDS.map((shard) => `{s${shard}}:test`);
-    for (const key of all) connection.remember(set, [key], []);
+    for (const key of all) connection.remember({ script: WRITE, keys: [key] });
     await dead.kill();
     const first = await connection.reassert('all');
     expect(first.applied).toBe(EMPTIED.length + WHOLE.length);
@@ -454,14 +446,15 @@ describeRedis('the watch over the shards of a Cluster', () => {
 
   it('raises the watermark to the latest time of any primary', async () => {
     const cluster = await aCluster();
-    const [, emptied] = cluster.nodes;
+    const [, emptied] = cluster.primaries;
     const real = await connected(cluster);
     // The clock of one primary, which loses nothing, is ahead.
     const connection: ManagedConnection = {
       ...methodsOf(real),
-      async run(script, of, args) {
-        const reply = await real.run(script, of, args);
-        const isAhead = script.name === 'markerLook' && WHOLE.some((shard) => of[0] === keys.marker(shard));
+      async run(action, deadline) {
+        const reply = await real.run(action, deadline);
+        const isAhead =
+          action.script.name === 'markerLook' && WHOLE.some((shard) => action.keys[0] === keys.marker(shard));
         return isAhead && Array.isArray(reply) ? [String(Number(reply[0]) + 5000), ...reply.slice(1)] : reply;
       },
     };

@@ -10,12 +10,12 @@ import { redisStores } from '../../src/redis/stores.ts';
 import { issued, redeemed, redeemRequest, rotateRequest } from '../contracts/sample-grants.ts';
 import { until } from '../until.ts';
 import { connectTo, expectWithin, methodsOf, timed } from './connect.ts';
-import { describeRedis, type RedisCluster, type RedisServer, startCluster, startRedis } from './servers.ts';
+import { type RedisCluster, startCluster } from './redis-cluster.ts';
+import { describeRedis, type RedisServer, startRedis } from './servers.ts';
 
 const keys = new RedisKeys('grantry:');
 
 /** Kill switches are looked at, and none was ever thrown in a manifest. */
-const JUDGED = { revokedBefore: 0 };
 
 function pause(servers: readonly RedisServer[]): void {
   for (const server of servers) server.pause();
@@ -94,7 +94,7 @@ describeRedis('a Redis that falls silent when it has done the first half of a re
         // Something was ended for a person of the shard since: it has to be found out whether for this one.
         await watermarks.raise({ kind: 'consent', subject: grant.subject, clientUid: 'another' }, Date.now() + 60_000);
         isSlow([single], slow);
-        const milliseconds = await refused(() => asking.grants.redeem(redeemRequest(grant, JUDGED)));
+        const milliseconds = await refused(() => asking.grants.redeem(redeemRequest(grant)));
         await goesOn(asking);
         // Whether it was redeemed or, on a busy machine, came too late for that: it is no replay.
         expect((await grants.redeem(redeemRequest(grant))).outcome).toMatch(/^(gone|redeemed)$/);
@@ -108,7 +108,7 @@ describeRedis('a Redis that falls silent when it has done the first half of a re
       await expectWithin(1000, async () => {
         const grant = await redeemed(grants);
         isSlow(cluster.primaries, slow);
-        const rotated = () => asking.grants.rotate(rotateRequest(grant, 0, JUDGED));
+        const rotated = () => asking.grants.rotate(rotateRequest(grant, 0));
         const milliseconds = await refused(rotated);
         await goesOn(asking);
         await expectRepeatable(grants, grant);
@@ -123,7 +123,7 @@ describeRedis('a Redis that falls silent when it has done the first half of a re
     const { grants } = await replica(single);
     await expectWithin(1000, async () => {
       const grant = await redeemed(grants);
-      const milliseconds = await refused(() => asking.grants.rotate(rotateRequest(grant, 0, JUDGED)));
+      const milliseconds = await refused(() => asking.grants.rotate(rotateRequest(grant, 0)));
       await goesOn(asking);
       await expectRepeatable(grants, grant);
       return milliseconds;

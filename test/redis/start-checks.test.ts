@@ -77,6 +77,13 @@ describeRedis('the check of a Redis at the start', () => {
       expect(reasons(member, expecting('redis+cluster://redis'))).toEqual([]);
     });
 
+    it('a Sentinel that was addressed as a server, which has no data', () => {
+      const sentinel = text.replace('redis_mode:standalone', 'redis_mode:sentinel');
+      expect(judgeInfo({ server: 'redis:26379', text: sentinel }, expecting('redis://redis'))).toMatchObject([
+        { reason: 'wrong_mode', isFatal: true, message: expect.stringMatching(/redis\+sentinel:\/\//) },
+      ]);
+    });
+
     it('replicas that need not acknowledge anything', () => {
       const replicated = text.replace('connected_slaves:0', 'connected_slaves:2');
       expect(reasons(replicated)).toEqual(['no_acknowledgement']);

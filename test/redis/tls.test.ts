@@ -9,11 +9,12 @@ import { SHARDS } from '../../src/oauth/shard.ts';
 import type { ConnectionOptions, ManagedConnection } from '../../src/redis/connection.ts';
 import { until } from '../until.ts';
 import { type Certificates, makeCertificates, tlsOf } from './certificates.ts';
-import { connectTo, isAcknowledged } from './connect.ts';
+import { connectTo, isAcknowledged, WRITE } from './connect.ts';
 import { failOver } from './fail-over.ts';
-import { describeRedis, type RedisCluster, type ReplicatedRedis, startCluster, startReplicated } from './servers.ts';
+import { type RedisCluster, startCluster } from './redis-cluster.ts';
+import { type ReplicatedRedis, startReplicated } from './replicated-redis.ts';
+import { describeRedis } from './servers.ts';
 
-const SET = { name: 'testSet', keys: 1, lua: "return redis.call('SET', KEYS[1], ARGV[2])" };
 const ACKNOWLEDGED = { acknowledgement: { replicas: 1, timeout: 300 } };
 
 const folder = mkdtempSync(join(tmpdir(), 'grantry-tls-'));
@@ -55,8 +56,8 @@ describeRedis('Sentinels and their servers with TLS', () => {
   it('are used with our certificate and their authority, before and after a fail-over', async () => {
     const connection = await connected(redis, ACKNOWLEDGED);
     expect(redis.url).toMatch(/^rediss\+sentinel:/);
-    expect(await connection.run(SET, ['{s000}:x'], [1])).toBe('OK');
-    const acknowledges = () => isAcknowledged(connection, SET, '{s000}:x');
+    expect(await connection.run({ script: WRITE, keys: ['{s000}:x'] })).toBe('OK');
+    const acknowledges = () => isAcknowledged(connection, '{s000}:x');
     await until('a replica acknowledges', acknowledges);
     await failOver(redis, [connection]);
     await until('a replica of the other primary acknowledges', acknowledges);
@@ -75,9 +76,9 @@ describeRedis('a Cluster with TLS', () => {
   it('is used with our certificate and its authority at every node', async () => {
     const connection = await connected(cluster, ACKNOWLEDGED);
     expect(cluster.url).toMatch(/^rediss\+cluster:/);
-    for (const shard of SHARDS) expect(await connection.run(SET, [`{s${shard}}:x`], [1])).toBe('OK');
+    for (const shard of SHARDS) expect(await connection.run({ script: WRITE, keys: [`{s${shard}}:x`] })).toBe('OK');
     for (const key of ['{s000}:x', '{s001}:x', '{s002}:x']) {
-      await until('a replica acknowledges', () => isAcknowledged(connection, SET, key));
+      await until('a replica acknowledges', () => isAcknowledged(connection, key));
     }
     for (const primary of cluster.primaries) expect(await primary.command('DBSIZE')).toBeGreaterThan(0);
   });

@@ -11,10 +11,10 @@ import { ShardWatch } from '../../src/redis/shard-watch.ts';
 import { redisStores } from '../../src/redis/stores.ts';
 import { redeemed } from '../contracts/sample-grants.ts';
 import { until } from '../until.ts';
-import { connectTo, timed } from './connect.ts';
-import { describeRedis, startLoneSentinel, startRedis, startReplicated } from './servers.ts';
+import { connectTo, timed, WRITE } from './connect.ts';
+import { nameInstead, sentinelUrl, startLoneSentinel, startReplicated, timesAsked } from './replicated-redis.ts';
+import { describeRedis, startRedis } from './servers.ts';
 
-const SET = { name: 'testSet', keys: 1, lua: "return redis.call('SET', KEYS[1], ARGV[2])" };
 const keys = new RedisKeys('grantry:');
 
 const ended: (() => Promise<void>)[] = [];
@@ -40,7 +40,7 @@ async function connected(server: { readonly url: string }, options: Omit<Connect
 
 /** Why a write is refused; undefined when it is not. */
 async function refusal(connection: RedisConnection): Promise<string | undefined> {
-  const { error } = await timed(() => connection.run(SET, ['{s000}:x'], [1]));
+  const { error } = await timed(() => connection.run({ script: WRITE, keys: ['{s000}:x'] }));
   if (error === undefined || error instanceof StoreUnavailableError) return error?.reason;
   throw error;
 }
@@ -88,21 +88,16 @@ describeRedis('a primary that has too few replicas to write', () => {
     const settings = { 'min-replicas-to-write': 1 };
     const [old, other] = await Promise.all([stopping(startRedis({ settings })), stopping(startRedis())]);
     const sentinel = await stopping(startLoneSentinel(old));
-    const { connection, reconnects } = await connected({ url: `redis+sentinel://127.0.0.1:${sentinel.port}/grantry` });
-    const asked = async () => {
-      const stats = String(await sentinel.command('INFO', 'stats'));
-      return Number(/total_connections_received:(\d+)/.exec(stats)?.[1]);
-    };
-    const before = await asked();
+    const { connection, reconnects } = await connected({ url: sentinelUrl([sentinel]) });
+    const before = await timesAsked(sentinel);
     for (let refused = 0; refused < 100; refused++) {
       expect(await hasTooFew(connection)).toBe(true);
       await sleep(10);
     }
-    expect(await asked()).toBeGreaterThan(before);
-    expect((await asked()) - before).toBeLessThan(20);
+    expect(await timesAsked(sentinel)).toBeGreaterThan(before);
+    expect((await timesAsked(sentinel)) - before).toBeLessThan(20);
     expect(reconnects()).toBe(0);
-    await sentinel.command('SENTINEL', 'REMOVE', 'grantry');
-    await sentinel.command('SENTINEL', 'MONITOR', 'grantry', '127.0.0.1', other.port, 1);
+    await nameInstead(sentinel, other);
     await until('the other one is written to', () => isWritable(connection));
     expect(await other.command('GET', '{s000}:x')).toBe('1');
   });
@@ -111,14 +106,13 @@ describeRedis('a primary that has too few replicas to write', () => {
     const [old, other] = await Promise.all([stopping(startRedis()), stopping(startRedis())]);
     const sentinel = await stopping(startLoneSentinel(old));
     const { connection, reconnects } = await connected(
-      { url: `redis+sentinel://127.0.0.1:${sentinel.port}/grantry` },
+      { url: sentinelUrl([sentinel]) },
       { acknowledgement: { replicas: 0, timeout: 100 } },
     );
-    const write = () => connection.runDurably(SET, ['{s000}:x'], [1]);
+    const write = () => connection.runDurably({ script: WRITE, keys: ['{s000}:x'] });
     await until('it is done', async () => (await timed(write)).error === undefined);
     await old.command('CONFIG', 'SET', 'min-replicas-to-write', 1);
-    await sentinel.command('SENTINEL', 'REMOVE', 'grantry');
-    await sentinel.command('SENTINEL', 'MONITOR', 'grantry', '127.0.0.1', other.port, 1);
+    await nameInstead(sentinel, other);
     expect((await timed(write)).error).toMatchObject({ reason: 'too_few_replicas' });
     await until('what is shared leads elsewhere', () => reconnects() === 1);
     expect(await isWritable(connection)).toBe(true);

@@ -44,18 +44,17 @@ describeRedis('a refresh that was answered to nobody', () => {
       keys,
       connection: {
         crossesSlots: true,
-        async run(script, of, args) {
-          if (isAway) throw new StoreUnavailableError(script.name);
-          return await connection.run(script, of, args);
+        async run(action, deadline) {
+          if (isAway) throw new StoreUnavailableError(action.script.name);
+          return await connection.run(action, deadline);
         },
-        async runDurably(script, of, args) {
-          const reply = await connection.run(script, of, args);
+        async runDurably(action, deadline) {
+          const reply = await connection.run(action, deadline);
           isAway = true;
           if (fault === 'too few replicas acknowledge') return { reply, acknowledged: false };
-          throw new StoreUnavailableError(script.name, new Error('Connection is closed.'));
+          throw new StoreUnavailableError(action.script.name, new Error('Connection is closed.'));
         },
-        remember: (script, of, args) => remembered.push(() => connection.run(script, of, args)),
-        close: async () => {},
+        remember: (action) => remembered.push(() => connection.run(action)),
       },
     });
     const asked = failing.grants.rotate(rotateRequest(grant, generation, different));
@@ -148,6 +147,15 @@ describeRedis('a refresh that was answered to nobody', () => {
       await known();
       graceIsOver();
       expect(await refresh(0)).toMatchObject({ outcome: 'reused' });
+    });
+
+    it('may be repeated late also where the refresh before it was repeated, and that answered', async () => {
+      await refresh(0);
+      expect(await refresh(0)).toMatchObject({ outcome: 'benign_retry', generation: 1 });
+      const known = await givenUp(fault, 1);
+      await known();
+      graceIsOver();
+      expect(await refresh(1)).toMatchObject({ outcome: 'rotated', generation: 2 });
     });
 
     it('says nothing of tokens before it', async () => {

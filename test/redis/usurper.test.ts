@@ -6,18 +6,18 @@ import { StoreUnavailableError } from '../../src/oauth/error.ts';
 import { systemClock } from '../../src/processes/machine.ts';
 import type { ManagedConnection } from '../../src/redis/connection.ts';
 import { RedisKeys } from '../../src/redis/keys.ts';
-import { type ShardEvent, ShardWatch } from '../../src/redis/shard-watch.ts';
+import type { ShardEvent } from '../../src/redis/shard-mending.ts';
+import { ShardWatch } from '../../src/redis/shard-watch.ts';
 import { redisStores } from '../../src/redis/stores.ts';
 import { startProxy, type TcpProxy } from '../chaos/tcp-proxy.ts';
 import { redeemed, rotateRequest } from '../contracts/sample-grants.ts';
 import { until } from '../until.ts';
-import { connectTo, methodsOf } from './connect.ts';
+import { connectTo, methodsOf, portOf } from './connect.ts';
 import { describeRedis, type RedisServer, startRedis } from './servers.ts';
 
 const keys = new RedisKeys('grantry:');
 
 /** Nothing is raised that it would not outlive. */
-const JUDGED = { revokedBefore: 0 };
 
 describeRedis('an empty server that is taken for the primary for a while', () => {
   let primary: RedisServer;
@@ -38,10 +38,7 @@ describeRedis('an empty server that is taken for the primary for a while', () =>
   /** The connection breaks, and comes back to this server. */
   async function movedTo(server: RedisServer, real = connection): Promise<void> {
     way.leadTo(server.port);
-    await until('it is asked', async () => {
-      const [info] = await real.info().catch(() => []);
-      return info?.text.includes(`tcp_port:${server.port}\r`) ?? false;
-    });
+    await until('it is asked', async () => (await portOf(real).catch(() => undefined)) === server.port);
   }
 
   function watchOver(over: ManagedConnection) {
@@ -67,7 +64,7 @@ describeRedis('an empty server that is taken for the primary for a while', () =>
     expect(watched.losses()).toBe(2);
     await movedTo(primary);
     for (let looks = 0; looks < 3; looks++) await watched.watch.look();
-    expect(await watched.grants.rotate(rotateRequest(grant, 0, JUDGED))).toMatchObject({ outcome: 'rotated' });
+    expect(await watched.grants.rotate(rotateRequest(grant, 0))).toMatchObject({ outcome: 'rotated' });
     expect(watched.losses()).toBe(2);
   });
 
@@ -76,12 +73,12 @@ describeRedis('an empty server that is taken for the primary for a while', () =>
     let isMoved = false;
     return {
       ...methodsOf(real),
-      async run(action, of, args) {
-        if (action.name === script && !isMoved) {
+      async run(action, deadline) {
+        if (action.script.name === script && !isMoved) {
           isMoved = true;
           await movedTo(server(), real);
         }
-        return await real.run(action, of, args);
+        return await real.run(action, deadline);
       },
     };
   }
@@ -96,7 +93,7 @@ describeRedis('an empty server that is taken for the primary for a while', () =>
     expect(watched.losses()).toBe(0);
     await watched.watch.look();
     expect(watched.losses()).toBe(0);
-    expect(await watched.grants.rotate(rotateRequest(grant, 0, JUDGED))).toMatchObject({ outcome: 'rotated' });
+    expect(await watched.grants.rotate(rotateRequest(grant, 0))).toMatchObject({ outcome: 'rotated' });
     expect(await usurper.command('DBSIZE')).toBe(0);
   });
 
@@ -127,6 +124,6 @@ describeRedis('an empty server that is taken for the primary for a while', () =>
     await primary.command('FLUSHALL');
     await redeemed(grants, { grantId: grant.grantId });
     await watched.watch.look();
-    expect(await grants.rotate(rotateRequest(grant, 0, JUDGED))).toEqual({ outcome: 'ended' });
+    expect(await grants.rotate(rotateRequest(grant, 0))).toEqual({ outcome: 'ended' });
   });
 });

@@ -8,9 +8,10 @@ import { RedisKeys } from '../../src/redis/keys.ts';
 import { slotOf } from '../../src/redis/slot.ts';
 import { redisStores } from '../../src/redis/stores.ts';
 import { RedisWatermarks } from '../../src/redis/watermarks.ts';
-import { redeemed, rotateRequest } from '../contracts/sample-grants.ts';
+import { issued, redeemed, redeemRequest, rotateRequest } from '../contracts/sample-grants.ts';
 import { connectTo } from './connect.ts';
-import { describeRedis, type RedisServer, startCluster, startRedis } from './servers.ts';
+import { startCluster } from './redis-cluster.ts';
+import { describeRedis, type RedisServer, startRedis } from './servers.ts';
 
 const CLIENTS = Array.from({ length: 100 }, (_, index) => `uid-${index}`);
 
@@ -44,7 +45,8 @@ describeRedis('the global watermark of a Cluster', () => {
       const keys = new RedisKeys('grantry:');
       const { grants, watermarks } = redisStores({ connection, keys });
       const grant = await redeemed(grants);
-      const { createdAt } = (await grants.read(grant.grantId))?.grant ?? { createdAt: Number.NaN };
+      const code = await issued(grants);
+      const { createdAt } = (await grants.read(code.grantId))?.grant ?? { createdAt: Number.NaN };
       await watermarks.raise({ kind: 'global' }, createdAt);
       const holders = async (key: string) => {
         const count = (each: RedisServer) => each.command('CLUSTER', 'COUNTKEYSINSLOT', slotOf(key));
@@ -54,8 +56,9 @@ describeRedis('the global watermark of a Cluster', () => {
       expect(await holders(keys.clientWatermark(grant.clientUid))).not.toEqual(ofFamily);
       const others = cluster.primaries.filter((_, index) => !ofFamily[index]);
       await Promise.all(others.map((primary) => primary.command('FLUSHALL')));
-      const answer = await grants.rotate(rotateRequest(grant, 0, { revokedBefore: 0 }));
+      const answer = await grants.rotate(rotateRequest(grant, 0));
       expect(answer).toEqual({ outcome: 'ended' });
+      expect(await grants.redeem(redeemRequest(code))).toEqual({ outcome: 'ended' });
     } finally {
       await connection.close();
       await cluster.stop();

@@ -1,12 +1,17 @@
 // How often the map of a Cluster is asked for, and that replicas which lost one together do not ask in step.
 
 import type { Redis } from 'ioredis';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { MapRefresh } from '../../src/redis/map-refresh.ts';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { StoreUnavailableError } from '../../src/oauth/error.ts';
+import type { ManagedConnection } from '../../src/redis/connection.ts';
+import { OwnerRefresh } from '../../src/redis/owner-refresh.ts';
+import type { RedisTarget } from '../../src/redis/redis-url.ts';
 import { openServers, type Servers } from '../../src/redis/servers.ts';
-import { until } from '../until.ts';
-import { connectTo, expectWithin, timed } from './connect.ts';
-import { describeRedis, startCluster } from './servers.ts';
+import { slotOf } from '../../src/redis/slot.ts';
+import { succeeds, until } from '../until.ts';
+import { connectTo, expectWithin, timed, WRITE } from './connect.ts';
+import { type RedisCluster, startCluster } from './redis-cluster.ts';
+import { describeRedis } from './servers.ts';
 
 const SEED = { host: '127.0.0.1', port: 7000 };
 
@@ -24,7 +29,7 @@ describe('the map of a Cluster', () => {
   /** When it was asked for, in milliseconds from now. */
   function refresh(isWell: () => boolean): { readonly times: readonly number[]; readonly doubt: () => void } {
     const [times, start] = [[] as number[], performance.now()];
-    const refreshing = new MapRefresh({ ask: async () => void times.push(performance.now() - start), isWell });
+    const refreshing = new OwnerRefresh({ ask: async () => void times.push(performance.now() - start), isWell });
     open.push({ close: () => refreshing.stop() });
     return { times, doubt: () => refreshing.doubt() };
   }
@@ -39,7 +44,7 @@ describe('the map of a Cluster', () => {
     };
     const servers: Servers = openServers({
       target: { form: 'cluster', tls: false, seeds: [SEED] },
-      clients: { to: unreachable, toPrimary: unreachable },
+      connections: { to: unreachable, toPrimary: unreachable, doubt: async () => {} },
       clock: { now: () => performance.now() },
       onReady: () => {},
     });
@@ -49,6 +54,38 @@ describe('the map of a Cluster', () => {
     open.push({ close: () => clearInterval(asking) });
     return times;
   }
+
+  it.each<RedisTarget>([
+    { form: 'cluster', tls: false, seeds: [SEED] },
+    { form: 'sentinel', tls: false, sentinels: [SEED], primary: 'any', database: 0 },
+  ])('is asked for no more once the connection is closed: $form', async (target) => {
+    const silent = () => ({ on() {}, connect: async () => {}, disconnect() {} }) as unknown as Redis;
+    const connections = { to: silent, toPrimary: silent, doubt: async () => {} };
+    const servers = openServers({ target, connections, clock: { now: () => performance.now() }, onReady: () => {} });
+    await vi.advanceTimersByTimeAsync(5000);
+    expect(vi.getTimerCount()).toBeGreaterThan(0);
+    servers.close();
+    await vi.advanceTimersByTimeAsync(5000);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it('is not asked for too often where each time costs a new connection, whatever fails: a primary of Sentinels', async () => {
+    const silent = () => ({ on() {}, connect: async () => {}, disconnect() {} }) as unknown as Redis;
+    const times: number[] = [];
+    const doubt = async () => void times.push(performance.now());
+    const servers = openServers({
+      target: { form: 'sentinel', tls: false, sentinels: [SEED], primary: 'any', database: 0 },
+      ...{ connections: { to: silent, toPrimary: silent, doubt }, onReady: () => {} },
+      clock: { now: () => performance.now() },
+    });
+    open.push(servers);
+    for (let passed = 0; passed < 10_000; passed += 10) {
+      servers.doubt();
+      await vi.advanceTimersByTimeAsync(10);
+    }
+    expect(times.length).toBeGreaterThan(15);
+    expect(times.length).toBeLessThanOrEqual(21);
+  });
 
   it('is asked for by replicas that lost the Cluster together when chance says, and never later than after 400 ms', async () => {
     const REPLICAS = 50;
@@ -113,16 +150,52 @@ describe('the map of a Cluster', () => {
   });
 });
 
+describeRedis('a Cluster of which every primary is up', () => {
+  let cluster: RedisCluster;
+  let connection: ManagedConnection;
+  beforeAll(async () => {
+    cluster = await startCluster();
+    connection = await connectTo(cluster);
+  });
+  afterAll(async () => {
+    await connection.close();
+    await cluster.stop();
+  });
+
+  /** How often its map was asked for. */
+  async function timesAsked(): Promise<number> {
+    const views = await Promise.all(cluster.primaries.map((node) => node.command('INFO', 'commandstats')));
+    return views.reduce<number>(
+      (sum, view) => sum + Number(/cluster\|slots:calls=(\d+)/.exec(String(view))?.[1] ?? 0),
+      0,
+    );
+  }
+
+  async function untilAskedAgain(before: number): Promise<void> {
+    await until('the map is asked for', async () => (await timesAsked()) > before);
+  }
+
+  it('is asked for its map soon after it refused a request', async () => {
+    const key = '{s000}:test';
+    // Its owner has other slots and stays what it is: only requests can find out.
+    for (const node of cluster.primaries) await node.command('CLUSTER', 'DELSLOTS', slotOf(key));
+    await expectWithin(600, async () => {
+      await untilAskedAgain(await timesAsked());
+      // All is well, and the next time is a second away at least.
+      const before = await timesAsked();
+      await expect(connection.run({ script: WRITE, keys: [key] })).rejects.toBeInstanceOf(StoreUnavailableError);
+      const { error, milliseconds } = await timed(() => untilAskedAgain(before));
+      expect([error, connection.isUp]).toEqual([undefined, true]);
+      return milliseconds;
+    });
+  });
+});
+
 describeRedis('a Cluster that was silent altogether', () => {
   it('is used again within a second after it goes on', async () => {
     const cluster = await startCluster();
     const connection = await connectTo(cluster);
-    const write = { name: 'testWrite', keys: 1, lua: "redis.call('SET', KEYS[1], 1)" };
-    const isWritten = (shard: string) =>
-      connection.run(write, [`{${shard}}:test`], []).then(
-        () => true,
-        () => false,
-      );
+    const isWritten = (shard: string) => succeeds(connection.run({ script: WRITE, keys: [`{${shard}}:test`] }));
     const shards = ['s000', 's001', 's002', 's003', 's004', 's005'];
     try {
       await expectWithin(1000, async () => {

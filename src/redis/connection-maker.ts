@@ -21,18 +21,20 @@ export interface RedisCredentials {
 
 type Options = RedisOptions & { replyMapping?: 'legacy' };
 
-export interface ClientMaker {
+export interface ConnectionMaker {
+  /** Asks the Sentinels, where there are some, whether the lasting connection still leads to the primary. Never throws. */
+  doubt(): Promise<void>;
   /** A connection to one address that comes back by itself (`lasting`), or one that is made by `connect()` and does not. */
   to(address: RedisAddress, lasting: boolean): Redis;
-  /** The same, to whatever the Sentinels call the primary. */
+  /** The same, to whatever the Sentinels call the primary: where the lasting one leads, once there is one. */
   toPrimary(target: Extract<RedisTarget, { form: 'sentinel' }>, lasting: boolean): Redis;
 }
 
 /** Makes connections. @param credentials may throw: then those of before are used again */
-export function clientMaker(
+export function connectionMaker(
   { tls, database }: { readonly tls: boolean; readonly database: number },
   credentials: () => RedisCredentials,
-): ClientMaker {
+): ConnectionMaker {
   let last = credentials();
   const current = () => {
     try {
@@ -77,8 +79,8 @@ export function clientMaker(
     });
     return redis;
   };
-  /** Of the lasting connection to a primary, by whichever connection it is found. */
-  let doubt = () => {};
+  /** Of the lasting connection to a primary. */
+  let connector: PrimaryConnector | undefined;
   const toSentinel = (address: RedisAddress) => {
     const { sentinelPassword: password, ...credentials } = current();
     return new Redis({
@@ -88,21 +90,21 @@ export function clientMaker(
     } satisfies Options);
   };
   return {
+    doubt: async () => await connector?.doubt(),
     to: (address, lasting) => make(lasting, (more) => at(address, more)),
-    toPrimary: ({ sentinels, primary }, lasting) =>
-      make(lasting, (more) => ({
+    toPrimary({ sentinels, primary }, lasting) {
+      // A lease goes where the lasting connection leads, whoever answers at the moment.
+      const reached = lasting ? undefined : connector?.address;
+      if (reached !== undefined) return make(false, (more) => at(reached, more));
+      return make(lasting, (more) => ({
         Connector: class extends PrimaryConnector {
           constructor() {
             super({ ...parts, ...more, sentinels, primary, toSentinel, lasting });
-            if (lasting) doubt = () => this.doubt();
+            if (lasting) connector = this;
           }
         },
-        reconnectOnError: (error) => {
-          // A primary that lost its replicas may have lost its office too. If not, what reads goes on. Leases end anyway.
-          if (/^NOREPLICAS /.test(error.message)) doubt();
-          return BEHAVIOUR.reconnectOnError(error);
-        },
-      })),
+      }));
+    },
   };
 }
 

@@ -1,0 +1,9 @@
+// What every store over Redis is made of.
+
+import type { RedisConnection } from './connection.ts';
+import type { RedisKeys } from './keys.ts';
+
+export interface StoreParts {
+  readonly connection: RedisConnection;
+  readonly keys: RedisKeys;
+}
