@@ -1,9 +1,19 @@
-// What is counted once and not divided by anything: the scripts of a refresh, and what a refresh family takes in Redis.
+// What is counted once and not divided by anything: the scripts of a refresh, and what a refresh family and a person who is
+// signed in take in Redis.
 
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Stores } from '../src/oauth/ports.ts';
 import { KEY_PATTERNS } from '../src/redis/keys.ts';
-import { type GivenGrant, inBatches, openGrantryState } from './grantry-state.ts';
+import {
+  answerRequest,
+  type GivenGrant,
+  type GrantryState,
+  giveConsent,
+  inBatches,
+  newSession,
+  openGrantryState,
+} from './grantry-state.ts';
 import {
   AUDIENCE,
   CLIENT_UID,
@@ -35,9 +45,9 @@ const FAMILIES = 'families: bytes of a live one';
 const REFRESHES = 1000;
 const IDLE_SECONDS = 3;
 const CHUNK = 5000;
-/** What only the key of a grant has in it. */
-const GRANT = `}${KEY_PATTERNS.grant.split('}')[1]?.split('<')[0]}`;
 const DAY = 24 * 3_600_000;
+
+type KeyKind = keyof typeof KEY_PATTERNS;
 
 /** Counts what is asked for. @param options.families how many live at the same time */
 export async function countAll(
@@ -47,6 +57,7 @@ export async function countAll(
   const counts: Count[] = [];
   if (isAsked(SCRIPTS, texts)) counts.push(await scriptCalls(await startRefresh()));
   if (isAsked(FAMILIES, texts)) counts.push(...(await familyBytes(families)));
+  for (const row of OF_A_PERSON) if (isAsked(row.name, texts)) counts.push(await bytesOfAPerson(row, families));
   return counts;
 }
 
@@ -78,25 +89,70 @@ async function countsDuring(redis: RedisServer, work: () => Promise<unknown>): P
 
 /** The memory of refresh families, each with the tombstone of its code; what is found by user or client counts apart. */
 async function familyBytes(families: number): Promise<readonly Count[]> {
-  const redis = await startRedis(LOAD_CORE, { appendOnly: false });
-  const state = await openGrantryState(redis.url);
-  const redeemAll = async (grants: readonly GivenGrant[]) => {
+  const isIndex = (key: string) => !isOf('grant', key);
+  const { each, indexes } = await bytesOf(families, isIndex, async (state, numbers) => {
+    const grants = await state.give(numbers.length);
     const answers = await inBatches(grants, (given) => state.stores.grants.redeem(redeemRequest(given)));
     if (answers.some(({ outcome }) => outcome !== 'redeemed')) throw new Error('a code was not redeemed');
-  };
+  });
+  return [
+    judged({ name: FAMILIES, value: Math.round(each - indexes), parts: { families } }, 600),
+    { name: 'families: bytes of the indexes of a live one', value: Math.round(indexes) },
+  ];
+}
+
+/** What each of as many people as there are families has beside theirs. */
+interface RowOfAPerson {
+  readonly name: string;
+  /** The keys by which it is found. */
+  readonly index?: KeyKind;
+  readonly write: (stores: Stores, username: string) => Promise<void>;
+}
+
+const OF_A_PERSON: readonly RowOfAPerson[] = [
+  {
+    name: 'sessions: bytes of one, with its index',
+    index: 'sessionsOfUser',
+    write: ({ sessions }, username) => sessions.create(newSession(username)),
+  },
+  { name: 'consents: bytes of one', write: giveConsent },
+  {
+    name: 'requests: bytes of the last one of a session',
+    write: (stores, username) => answerRequest(stores, newSession(username)),
+  },
+];
+
+async function bytesOfAPerson({ name, index, write }: RowOfAPerson, people: number): Promise<Count> {
+  const isIndex = (key: string) => index !== undefined && isOf(index, key);
+  const { each, indexes } = await bytesOf(people, isIndex, (state, numbers) =>
+    inBatches(numbers, (number) => write(state.stores, `person-${number}`)),
+  );
+  return { name, value: Math.round(each), parts: { people, ...(index && { index: Math.round(indexes) }) } };
+}
+
+/**
+ * The memory that one of many takes, in a Redis of their own: all of it, and what of it is in keys that are indexes.
+ * @param write writes those with these numbers
+ */
+async function bytesOf(
+  count: number,
+  isIndex: (key: string) => boolean,
+  write: (state: GrantryState, numbers: readonly number[]) => Promise<unknown>,
+): Promise<{ readonly each: number; readonly indexes: number }> {
+  const redis = await startRedis(LOAD_CORE, { appendOnly: false });
+  const state = await openGrantryState(redis.url);
   // The first one loads the scripts.
-  await redeemAll(await state.give(1));
+  await write(state, [0]);
   const before = await usedBytes(redis);
-  for (let made = 0; made < families; made += CHUNK) {
-    await redeemAll(await state.give(Math.min(CHUNK, families - made)));
+  for (let made = 0; made < count; made += CHUNK) {
+    const numbers = Array.from({ length: Math.min(CHUNK, count - made) }, (_, index) => 1 + made + index);
+    await write(state, numbers);
   }
-  const indexes = await bytesOfOtherKeys(redis);
+  if ((await redis.commands.dbsize()) <= count) throw new Error('less was kept than was written');
+  const indexes = await bytesOfKeys(redis, isIndex);
   const all = (await usedBytes(redis)) - before;
   await state.close();
-  return [
-    judged({ name: FAMILIES, value: Math.round((all - indexes) / families), parts: { families } }, 600),
-    { name: 'families: bytes of the indexes of a live one', value: Math.round(indexes / families) },
-  ];
+  return { each: all / count, indexes: indexes / count };
 }
 
 function redeemRequest({ grant, secretHash }: GivenGrant) {
@@ -111,6 +167,7 @@ function redeemRequest({ grant, secretHash }: GivenGrant) {
     },
     accessToken: undefined,
     address: '192.0.2.117',
+    revokedBefore: 0,
   };
 }
 
@@ -118,17 +175,19 @@ async function usedBytes({ commands }: RedisServer): Promise<number> {
   return Number(/^used_memory:(\d+)/m.exec(await commands.info('memory'))?.[1]);
 }
 
-async function bytesOfOtherKeys({ commands }: RedisServer): Promise<number> {
+async function bytesOfKeys({ commands }: RedisServer, isCounted: (key: string) => boolean): Promise<number> {
   let bytes = 0;
   let cursor = '0';
   do {
     const [next, keys] = await commands.scan(cursor, 'COUNT', 1000);
-    for (const key of keys.filter((name) => !name.includes(GRANT))) {
-      bytes += (await commands.memory('USAGE', key)) ?? 0;
-    }
+    for (const key of keys.filter(isCounted)) bytes += (await commands.memory('USAGE', key)) ?? 0;
     cursor = next;
   } while (cursor !== '0');
   return bytes;
+}
+
+function isOf(kind: KeyKind, key: string): boolean {
+  return key.includes(`}${KEY_PATTERNS[kind].split('}')[1]?.split('<')[0]}`);
 }
 
 function judged(count: Count, goal: number): Count {

@@ -1,9 +1,10 @@
 // grantry's state in Redis as the run writes it outside the measured time: through the product's own stores, with what a
-// real sign-in puts into a grant.
+// real sign-in puts into a grant, and what it leaves beside it.
 
 import { createHash, randomBytes } from 'node:crypto';
 import type { Grant } from '../src/oauth/grant-store.ts';
 import { Handles } from '../src/oauth/handles.ts';
+import type { Session } from '../src/oauth/login-stores.ts';
 import type { Stores } from '../src/oauth/ports.ts';
 import { connectRedis } from '../src/redis/connection.ts';
 import { RedisKeys } from '../src/redis/keys.ts';
@@ -22,6 +23,7 @@ import {
 
 /** Writes made at a time. */
 const BATCH = 50;
+const HOUR = 3_600_000;
 
 /** A grant that a person has just given, and its code. */
 export interface GivenGrant {
@@ -71,14 +73,53 @@ export async function inBatches<Each, Done>(
 }
 
 /** What `grantry dev` calls the person of this name. */
-const SUBJECT = `usr_${createHash('sha256').update(`local\0${USERNAME}`).digest('base64url').slice(0, 22)}`;
+function subjectOf(username: string): string {
+  return `usr_${createHash('sha256').update(`local\0${username}`).digest('base64url').slice(0, 22)}`;
+}
+
+const SUBJECT = subjectOf(USERNAME);
+
+/** What the person of this name has let the client do. */
+export function giveConsent({ consents }: Stores, username: string): Promise<void> {
+  return consents.give(subjectOf(username), CLIENT_UID, { scope: [SCOPE], audiences: [AUDIENCE] }, 365 * 24 * HOUR);
+}
+
+/** The browser of the person of this name, just signed in. */
+export function newSession(username: string): Session {
+  return {
+    ...{ sessionId: randomDigest(), subject: subjectOf(username), username, displayName: username },
+    ...{ authTime: Date.now(), idleLifetime: HOUR, absoluteLifetime: 12 * HOUR },
+  };
+}
+
+/** A request of the client that its person has agreed to, and that has gone back to it. */
+export async function answerRequest(
+  { interactions }: Stores,
+  { sessionId, subject, authTime }: Session,
+): Promise<void> {
+  const interactionId = randomDigest();
+  const request = {
+    ...{ clientUid: CLIENT_UID, clientId: CLIENT_ID, redirectUri: REDIRECT_URI, codeChallenge: CODE_CHALLENGE },
+    ...{ scope: [SCOPE], audiences: [AUDIENCE], state: randomDigest() },
+  };
+  await interactions.create({ interactionId, sessionId, subject, authTime, request }, HOUR / 6);
+  await interactions.decide(interactionId, sessionId, 'allow');
+  const attemptId = randomBytes(16).toString('base64url');
+  const taken = await interactions.take(interactionId, sessionId, { attemptId, after: [] });
+  if (taken === undefined) throw new Error('a request did not go back');
+}
+
+/** As long as a digest, and as random. */
+function randomDigest(): string {
+  return randomBytes(32).toString('base64url');
+}
 
 function newGrant(grantId: string): Grant {
   return {
     grantId,
     ...{ clientUid: CLIENT_UID, clientId: CLIENT_ID, redirectUri: REDIRECT_URI, codeChallenge: CODE_CHALLENGE },
     subject: SUBJECT,
-    sessionId: randomBytes(32).toString('base64url'),
+    sessionId: randomDigest(),
     authTime: Date.now(),
     ...{ scope: [SCOPE], audiences: [AUDIENCE] },
   };

@@ -2,7 +2,8 @@
 // without a pause; two where one loses what the other keeps. Prints the table of docs/guides/redis.md: `node bench/redis-failures.ts`.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isFollowed } from '../test/redis/fail-over.ts';
+import { rejoined } from '../test/chaos/replicated-set.ts';
+import { startCluster } from '../test/redis/redis-cluster.ts';
 import {
   type ClientAnswer,
   type PersonName,
@@ -11,10 +12,14 @@ import {
   refreshing,
   startReplicas,
 } from '../test/redis/replicas.ts';
-import { LONG, type RedisServer, startCluster, startRedis, startReplicated } from '../test/redis/servers.ts';
+import { startReplicated } from '../test/redis/replicated-redis.ts';
+import { isPrimary, replicationOf } from '../test/redis/replication.ts';
+import { LONG, type RedisServer, startRedis } from '../test/redis/servers.ts';
 import { until } from '../test/until.ts';
 
 const ROUNDS = 5;
+/** Sentinels begin no other fail-over before twice their `failover-timeout` is over, which is a second here; milliseconds. */
+const FAIL_OVERS_APART = 2500;
 
 const IN_STEP = 'master_link_status:up';
 
@@ -164,10 +169,8 @@ for (const wait of [undefined, '1:100']) {
       await primary.kill();
       outages.push((await client.untilAnswered()).total);
       await primary.start();
-      // By themselves the Sentinels take their time to see that it is one too many.
-      const successor = await replicated.primary();
-      await primary.command('REPLICAOF', '127.0.0.1', successor.port);
-      await until('it is a replica', () => isFollowed(successor), LONG);
+      await rejoined(replicated);
+      await sleep(FAIL_OVERS_APART);
     }
     row(`${name}, silent for 500 ms is down: the primary is killed, until a refresh is answered`, outages);
   });
@@ -202,13 +205,13 @@ await withClients({ GRANTRY_REDIS_URL: backed.url }, async (client) => {
   for (let round = 0; round < 3; round++) {
     // The first part of the keys, and the two servers that take turns with it.
     const [first, second] = [backed.primaries[0], backed.replicas[0]] as [RedisServer, RedisServer];
-    const primary = String(await first.command('INFO', 'replication')).includes('role:master') ? first : second;
+    const primary = (await isPrimary(first)) ? first : second;
     await backed.setPatience(500);
     await primary.kill();
     outages.push((await client.untilAnswered()).total);
     await primary.start();
     await backed.setPatience(LONG);
-    await until('it is a replica', async () => String(await primary.command('INFO', 'replication')).includes(IN_STEP));
+    await until('it is a replica', async () => (await replicationOf(primary)).includes(IN_STEP));
   }
   row('Cluster, silent for 500 ms is down: a primary is killed, until a refresh of what it had is answered', outages);
 });

@@ -1,4 +1,5 @@
-// `npm run bench`: measures in alternating rounds, prints the ratios, and writes them beside the last committed result.
+// `npm run bench`: measures in alternating rounds, prints the ratios beside those of the last committed result, if there is
+// one, and writes them to a file of their own.
 
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -179,7 +180,7 @@ function write(rounds: readonly Round[], rows: readonly Row[], counts: readonly 
 }
 
 function lastResult(): { readonly rows: readonly Row[]; readonly counts?: readonly Count[] } | undefined {
-  const file = git('ls-files', RESULTS)
+  const file = git('ls-tree', '-r', '--name-only', 'HEAD', RESULTS)
     .split('\n')
     .filter((path) => path.endsWith('.json'))
     .sort()

@@ -1,7 +1,7 @@
 // Histories that break one promise each, and their nearest neighbours that break none.
 
 import { describe, expect, it } from 'vitest';
-import { BACK, checkHistory, NOTICED } from './checker.ts';
+import { allTold, BACK, checkHistory, NOTICED, SWEPT } from './checker.ts';
 import type { AlertSeen, Fault, Operation, Seen } from './history.ts';
 
 /** An operation that takes from `begin` to 10 ms later, about a family whose code was redeemed at 20. */
@@ -161,7 +161,7 @@ describe('a refresh that got no answer', () => {
   const again = (begin: number) => operation(begin, 'refresh', refused, { generation: 0, begin, end: begin + 10 });
 
   it('may be repeated within the grace, and after it looks like reuse, with an alert', () => {
-    const alerts = [{ type: 'refresh_token.reuse_detected', grantId: '007.family' }];
+    const alerts = [{ type: 'refresh_token.reuse_detected', grantId: '007.family', told: 60 }];
     expect(promises([REDEEMED, unanswered, again(9000)], [AWAY], [])).toEqual(['a living family is kept']);
     expect(promises([REDEEMED, unanswered, again(9000)], [AWAY], alerts)).toContain('no alert without a cause');
     const late = [REDEEMED, unanswered, again(10_100), operation(10_200, 'introspect', inactive)];
@@ -244,18 +244,24 @@ describe('a blind replica', () => {
 describe('alerts', () => {
   const grantId = '007.family';
   const reuse = operation(40, 'refresh', refused, { generation: 0, ...misuse });
-  const detected = { type: 'refresh_token.reuse_detected', grantId };
+  const detected = { type: 'refresh_token.reuse_detected', grantId, told: 45 };
 
   it('are raised once for a family', () => {
     expect(promises([REDEEMED, reuse], [], [detected])).toEqual([]);
     expect(promises([REDEEMED, reuse], [], [detected, detected])).toEqual(['one alert for each family']);
-    const faults = [fault(45, 60, { killsReplica: true })];
-    expect(promises([REDEEMED, reuse], faults, [detected, detected])).toEqual([]);
+  });
+
+  it('are raised once, too, where a replica is killed, unless that was soon after it told one', () => {
+    const again = { ...detected, told: 9000 };
+    const killedAt = (from: number) =>
+      promises([REDEEMED, reuse], [fault(from, from + 20, { killsReplica: true })], [again, detected]);
+    for (const from of [30, 60, 2045]) expect(killedAt(from)).toEqual([]);
+    for (const from of [20, 2046, 8990, 9500]) expect(killedAt(from)).toEqual(['one alert for each family']);
   });
 
   it('are raised once, too, where a fail-over lost that it was, unless its successor saw the same before it was told', () => {
     const lossy = [fault(60, 90, { lostSince: 35 })];
-    const twice = [detected, detected];
+    const twice = [detected, { ...detected, told: 9000 }];
     const again = (begin: number) => operation(begin, 'refresh', refused, { generation: 0, ...misuse });
     expect(promises([REDEEMED, reuse], lossy, twice)).toEqual(['one alert for each family']);
     expect(promises([REDEEMED, reuse, again(100)], lossy, twice)).toEqual([]);
@@ -263,6 +269,12 @@ describe('alerts', () => {
     expect(promises([REDEEMED, reuse, again(5000)], lossy, twice)).toEqual(['one alert for each family']);
     const replay = operation(100, 'redeem', refused, misuse);
     expect(promises([REDEEMED, reuse, replay], lossy, twice)).toEqual(['one alert for each family']);
+  });
+
+  it('are all told, also once more, so long after the last fault that lost a part of Redis', () => {
+    const lossy = [fault(60, 90, { lostSince: 35 }), fault(100, 120, { lostSince: 95 })];
+    expect(allTold([...lossy, fault(200, 210), fault(300, 310, EMPTIED)])).toBe(120 + SWEPT);
+    expect(allTold([fault(200, 210), fault(300, 310, EMPTIED)])).toBe(Number.NEGATIVE_INFINITY);
   });
 
   it('are raised for every reuse that killed a family', () => {
@@ -274,7 +286,7 @@ describe('alerts', () => {
 
   it('are raised for every replay of a code that was redeemed', () => {
     const replay = operation(40, 'redeem', refused, misuse);
-    const replayed = { type: 'authorization_code.replayed', grantId };
+    const replayed = { type: 'authorization_code.replayed', grantId, told: 45 };
     expect(promises([REDEEMED, replay], [], [replayed])).toEqual([]);
     expect(promises([REDEEMED, replay], [], [])).toEqual(['an alert for each cause']);
     expect(promises([REDEEMED, operation(30, 'revoke', revoked), replay], [], [])).toEqual([]);
@@ -288,11 +300,11 @@ describe('alerts', () => {
     ['authorization_code.replayed', 'nobody sent a code twice'],
     ['state_lost', 'nothing was lost'],
   ])('are not raised (%s) where %s', (type) => {
-    expect(promises([REDEEMED], [], [{ type, grantId }])).toEqual(['no alert without a cause']);
+    expect(promises([REDEEMED], [], [{ type, grantId, told: 25 }])).toEqual(['no alert without a cause']);
   });
 
   it('are not raised about families that nobody has', () => {
-    expect(promises([REDEEMED], [], [{ type: 'state_lost', grantId: '001.other' }])).toEqual([
+    expect(promises([REDEEMED], [], [{ type: 'state_lost', grantId: '001.other', told: 25 }])).toEqual([
       'no alert without a cause',
     ]);
   });

@@ -37,6 +37,9 @@ export const BACK = 2000;
 /** By when an alert that its replica did not tell is told by another one, in milliseconds. */
 export const SWEPT = 20_000;
 
+/** By when a replica has noted that its line of an alert is written, in milliseconds: it is half a second if it is not busy. */
+const NOTED = 2000;
+
 /** How long a refresh may be repeated, in milliseconds: what a client has that says nothing about it. */
 const GRACE = 10_000;
 
@@ -55,6 +58,15 @@ export function checkHistory(history: History): readonly Violation[] {
     ...history.faults.flatMap(servesLate),
     ...strangers.map((grantId) => ({ promise: 'no alert without a cause' as const, grantId, operations: [] })),
   ];
+}
+
+/**
+ * From when on no alert is told again: what a fail-over has lost of one is made good within this time, and whoever sweeps
+ * then tells it, unless it is known there that somebody has. Minus infinity where nothing is made good.
+ */
+export function allTold(faults: readonly Fault[]): number {
+  const partial = faults.filter(({ lostSince }) => Number.isFinite(lostSince));
+  return Math.max(...partial.map(({ to }) => to + SWEPT));
 }
 
 /** Whether all of this happened while something could not be known that its answer depends on. */
@@ -214,7 +226,7 @@ class GrantHistory {
     const found: Found[] = [];
     for (const [type, those] of Map.groupBy(alerts, (alert) => alert.type)) {
       if (causes[type] !== true) found.push({ promise: 'no alert without a cause', operations });
-      if (those.length > 1 && !this.#mayBeToldTwice(type, faults))
+      if (those.length > 1 && !this.#mayBeToldTwice(type, those, faults))
         found.push({ promise: 'one alert for each family', operations });
     }
     for (const [kind, alert] of DETECTED) {
@@ -230,8 +242,12 @@ class GrantHistory {
    * Whether a replica may have ended between its line and its note of it, or the same was seen twice: once by a server that lost
    * it, and once by its successor before that was told. A loss alone is no excuse.
    */
-  #mayBeToldTwice(type: string, faults: readonly Fault[]): boolean {
-    if (faults.some(({ killsReplica }) => killsReplica)) return true;
+  #mayBeToldTwice(type: string, alerts: readonly AlertSeen[], faults: readonly Fault[]): boolean {
+    const last = Math.max(...alerts.map(({ told }) => told));
+    const kills = faults.filter(({ killsReplica }) => killsReplica);
+    const isCutShort = ({ told }: AlertSeen) =>
+      told < last && kills.some(({ from, to }) => from <= told + NOTED && told <= to);
+    if (alerts.some(isCutShort)) return true;
     const seen = this.#operations.filter((operation) => this.#mayRaise(type, operation));
     return faults.some(({ from, to, lostSince = Number.POSITIVE_INFINITY }) => {
       const lost = seen.filter(({ begin, end }) => lostSince <= end && begin <= to);

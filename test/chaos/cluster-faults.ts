@@ -2,14 +2,15 @@
 // long as it is away nobody can know what is in its shards.
 
 import { rmSync } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SHARDS } from '../../src/oauth/shard.ts';
 import { RedisKeys } from '../../src/redis/keys.ts';
 import { slotOf } from '../../src/redis/slot.ts';
-import { LONG, type RedisCluster, type RedisServer } from '../redis/servers.ts';
+import type { RedisCluster } from '../redis/redis-cluster.ts';
+import { inStep, isPrimary, replicationOf } from '../redis/replication.ts';
+import { LONG, type RedisServer } from '../redis/servers.ts';
 import { until } from '../until.ts';
-import { blindly, EVERYTHING, type FaultKind, offsetIn } from './faults.ts';
+import { blindly, EVERYTHING, type FaultKind } from './faults.ts';
 import type { SeededRandom } from './seeded-random.ts';
 
 const KEYS = new RedisKeys('');
@@ -31,16 +32,14 @@ export const CLUSTER_FAULTS: readonly FaultKind<RedisCluster>[] = [
       const nodes = nodesOf(cluster);
       const { primary, replica } = await aPair(nodes, random);
       const shards = await shardsOf(primary);
-      const lostSince = await inStep({ primary, replica });
+      const lostSince = await inStep(primary, [replica]);
       const blind = await blindly(
         () => primary.kill(),
         () => sleep(500),
         shards,
       );
       const mended = await promoted(nodes, { primary, replica });
-      await primary.start();
-      await cluster.setPatience(LONG);
-      await whole(nodes);
+      await cameBack(cluster, primary);
       return { lostSince, breaksLogins: true, blind, mended };
     },
   },
@@ -50,7 +49,7 @@ export const CLUSTER_FAULTS: readonly FaultKind<RedisCluster>[] = [
       const nodes = nodesOf(cluster);
       const { primary, replica } = await aPair(nodes, random);
       const shards = await shardsOf(primary);
-      const lostSince = await inStep({ primary, replica });
+      const lostSince = await inStep(primary, [replica]);
       replica.pause();
       await primary.command('CLIENT', 'KILL', 'TYPE', 'replica');
       await sleep(random.between(50, 400));
@@ -63,9 +62,7 @@ export const CLUSTER_FAULTS: readonly FaultKind<RedisCluster>[] = [
         shards,
       );
       const mended = await promoted(nodes, { primary, replica });
-      await primary.start();
-      await cluster.setPatience(LONG);
-      await whole(nodes);
+      await cameBack(cluster, primary);
       return { lostSince, breaksLogins: true, blind, mended };
     },
   },
@@ -88,17 +85,14 @@ export const CLUSTER_FAULTS: readonly FaultKind<RedisCluster>[] = [
     async strike(cluster, random) {
       const nodes = nodesOf(cluster);
       const { primary } = await aPair(nodes, random);
-      const [, folder] = (await primary.command('CONFIG', 'GET', 'dir')) as [string, string];
       const blind = await blindly(
         () => primary.kill(),
         () => sleep(random.between(50, 400)),
         await shardsOf(primary),
       );
       // What it was sent when it was a replica itself would be an old state, not none.
-      rmSync(join(folder, 'dump.rdb'), { force: true });
-      await primary.start();
-      await cluster.setPatience(LONG);
-      await whole(nodes);
+      rmSync(primary.snapshot, { force: true });
+      await cameBack(cluster, primary);
       return { lostSince: EVERYTHING, breaksLogins: true, blind };
     },
   },
@@ -115,9 +109,7 @@ async function aPair(nodes: readonly RedisServer[], random: SeededRandom): Promi
 }
 
 async function pairsOf(nodes: readonly RedisServer[]): Promise<readonly Pair[]> {
-  const infos = await Promise.all(
-    nodes.map(async (node) => ({ node, info: String(await node.command('INFO', 'replication')) })),
-  );
+  const infos = await Promise.all(nodes.map(async (node) => ({ node, info: await replicationOf(node) })));
   return infos.flatMap(({ node: replica, info }) => {
     const [, port] = /^master_port:(\d+)/m.exec(info) ?? [];
     const primary = nodes.find((node) => String(node.port) === port);
@@ -150,16 +142,11 @@ function isComplete(view: unknown): boolean {
   return /cluster_state:ok[\s\S]*cluster_slots_ok:16384/.test(String(view));
 }
 
-async function isPrimary(node: RedisServer): Promise<boolean> {
-  return String(await node.command('INFO', 'replication')).includes('role:master');
-}
-
-/** Waits until the replica has what its primary had when this was called. @returns that moment */
-async function inStep({ primary, replica }: Pair): Promise<number> {
-  const moment = performance.now();
-  const wanted = offsetIn(await primary.command('INFO', 'replication'));
-  await until('the replica is in step', async () => offsetIn(await replica.command('INFO', 'replication')) >= wanted);
-  return moment;
+/** Starts a primary that was killed, and waits until the Cluster is as it was before. */
+async function cameBack(cluster: RedisCluster, primary: RedisServer): Promise<void> {
+  await primary.start();
+  await cluster.setPatience(LONG);
+  await whole(nodesOf(cluster));
 }
 
 /** Waits until every primary has its replica, and every node thinks well of the Cluster. */

@@ -71,8 +71,3 @@ export const REPLICA_FAULTS: readonly FaultKind<readonly Replica[]>[] = [
     },
   },
 ];
-
-/** The replication offset in an INFO. */
-export function offsetIn(info: unknown): number {
-  return Number(/^master_repl_offset:(\d+)/m.exec(String(info))?.[1]);
-}

@@ -65,7 +65,7 @@ export interface Fault {
   /** Codes issued before or meanwhile may be gone: another history has begun. */
   readonly breaksLogins: boolean;
   readonly blind: Blindness | undefined;
-  /** A replica died: what it had raised may be told again by another one. */
+  /** A replica died: what it had just told may be told again by another one. */
   readonly killsReplica: boolean;
 }
 
@@ -73,6 +73,8 @@ export interface Fault {
 export interface AlertSeen {
   readonly type: string;
   readonly grantId: string;
+  /** When its line was made. */
+  readonly told: number;
 }
 
 export interface History {

@@ -2,12 +2,14 @@
 // each round everything is asked about in the calm, and the history so far is judged.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type AuditLine, type Replicas, redemption, refreshing, startReplicas } from '../redis/replicas.ts';
-import { startCluster, startRedis, startReplicated } from '../redis/servers.ts';
-import { checkHistory, isUnanswered, SWEPT, type Violation } from './checker.ts';
+import { startCluster } from '../redis/redis-cluster.ts';
+import { type Replicas, redemption, refreshing, startReplicas } from '../redis/replicas.ts';
+import { startReplicated } from '../redis/replicated-redis.ts';
+import { startRedis } from '../redis/servers.ts';
+import { allTold, checkHistory, isUnanswered, SWEPT, type Violation } from './checker.ts';
 import { CLUSTER_FAULTS } from './cluster-faults.ts';
 import { type BoundFault, boundTo, REPLICA_FAULTS } from './faults.ts';
-import type { Fault, Operation } from './history.ts';
+import type { AlertSeen, Fault, Operation } from './history.ts';
 import { SeededRandom } from './seeded-random.ts';
 import { SENTINEL_FAULTS } from './sentinel-faults.ts';
 import { SERVER_FAULTS } from './server-faults.ts';
@@ -122,7 +124,7 @@ export interface StartedAct {
    */
   play(until?: number, least?: number): Promise<ActReport>;
   /**
-   * Judges with the alerts too, once those that had to wait have come.
+   * Judges with the alerts too, once those that had to wait have come, and any that is told twice.
    * @param until a time of `performance.now()` after which those that are not there yet are not waited for, nor missed
    */
   judge(until?: number): Promise<ActReport>;
@@ -223,11 +225,13 @@ class Act implements StartedAct {
   }
 
   async judge(until = Number.POSITIVE_INFINITY): Promise<ActReport> {
-    for (const told = performance.now() + SWEPT; ; await sleep(500)) {
-      const alerts = this.#alerts().map(({ event: type, grantId }) => ({ type, grantId }));
-      const violations = checkHistory({ operations: this.#operations, faults: this.#faults, alerts });
-      if (violations.length === 0 || performance.now() > told) return this.#report(violations);
+    const [missing, again] = [performance.now() + SWEPT, allTold(this.#faults)];
+    for (;;) {
+      const violations = checkHistory({ operations: this.#operations, faults: this.#faults, alerts: this.#alerts() });
+      const settled = violations.length === 0 ? again : missing;
+      if (performance.now() > settled) return this.#report(violations);
       if (performance.now() > until) return this.#report(violations.filter(({ promise }) => promise !== MAY_COME));
+      await sleep(500);
     }
   }
 
@@ -303,10 +307,11 @@ class Act implements StartedAct {
     return lastFailure;
   }
 
-  #alerts(): readonly (AuditLine & { readonly grantId: string })[] {
+  #alerts(): readonly AlertSeen[] {
     const lines = this.#replicas.all.flatMap((replica) => replica.audits());
-    return lines.flatMap(({ event, grantId }) =>
-      grantId !== undefined && ALERTS.includes(event) && this.#grants.has(grantId) ? [{ event, grantId }] : [],
-    );
+    return lines.flatMap(({ event: type, time, grantId }) => {
+      if (grantId === undefined || !ALERTS.includes(type) || !this.#grants.has(grantId)) return [];
+      return [{ type, grantId, told: Date.parse(time) - performance.timeOrigin }];
+    });
   }
 }

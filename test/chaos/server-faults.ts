@@ -42,12 +42,11 @@ export const SERVER_FAULTS: readonly FaultKind<ProxiedServer>[] = [
   {
     name: 'Redis is killed and comes back empty',
     async strike({ server }, random) {
-      const [, folder] = (await server.command('CONFIG', 'GET', 'dir')) as [string, string];
       const blind = await blindly(
         () => server.kill(),
         () => sleep(random.between(0, 500)),
       );
-      rmSync(join(folder, 'appendonlydir'), { recursive: true });
+      rmSync(join(server.folder, 'appendonlydir'), { recursive: true });
       await server.start();
       return { lostSince: EVERYTHING, breaksLogins: true, blind };
     },
@@ -92,8 +91,7 @@ export const SERVER_FAULTS: readonly FaultKind<ProxiedServer>[] = [
   {
     name: 'the disk of Redis is full',
     async strike({ server }, random) {
-      const [, folder] = (await server.command('CONFIG', 'GET', 'dir')) as [string, string];
-      const obstacle = join(folder, 'dump.rdb');
+      const obstacle = server.snapshot;
       // A snapshot cannot be put where a folder is, not even by root; the server refuses writes then (MISCONF).
       rmSync(obstacle, { recursive: true, force: true });
       mkdirSync(obstacle);
