@@ -223,7 +223,7 @@ export class ClientController {
 
   #releaseSecretChanged({ type, key, object }: ObjectChange): void {
     if (object.type !== VERIFIER_SECRET_TYPE) return;
-    if (type === 'delete') this.#verifiers.gone(key);
+    if (type === 'delete') this.#verifiers.gone(key, object.metadata.uid);
     const uid = uidOfVerifierSecret(object);
     const client = uid === undefined ? undefined : this.#keys.get(uid);
     if (client !== undefined) this.#queue.add(client);

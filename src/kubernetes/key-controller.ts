@@ -72,9 +72,9 @@ export class KeyController {
     await this.#queue.stop();
   }
 
-  #signingKeyChanged({ type, key }: ObjectChange): void {
+  #signingKeyChanged({ type, key, object }: ObjectChange): void {
     if (type === 'delete') {
-      this.#reconciler.forget(key);
+      this.#reconciler.forget(key, object.metadata.uid);
       // It may have been the last.
       this.#queue.add(this.#reconciler.defaultRing);
     }
@@ -82,7 +82,7 @@ export class KeyController {
   }
 
   #secretChanged({ type, key, object, before }: ObjectChange): void {
-    if (type === 'delete') this.#reconciler.forgetSecret(key);
+    if (type === 'delete') this.#reconciler.forgetSecret(key, object.metadata.uid);
     this.#addRingOf(object);
     if (before !== undefined) this.#addRingOf(before);
   }

@@ -56,8 +56,8 @@ export class KeySecrets {
   }
 
   /** To be called when the watch tells that one is gone. */
-  gone(name: string): void {
-    this.#own.gone(name);
+  gone(name: string, uid: string): void {
+    this.#own.gone(name, uid);
     this.#made.delete(name);
   }
 
@@ -67,14 +67,14 @@ export class KeySecrets {
    */
   async make(key: StoredKey, pem: string): Promise<void> {
     const { api, releaseNamespace: namespace } = this.#options;
-    const object = await api.create(SECRETS, {
+    const secret = {
       metadata: { name: keySecretName(key), namespace, ...metadataOf(key, NO_TEMPLATE) },
       type: KEY_SECRET_TYPE,
       immutable: true,
       data: keySecretData(pem),
-    });
+    };
+    await this.#own.write(this.#nameOf(key), () => api.create(SECRETS, secret));
     this.#made.add(this.#nameOf(key));
-    this.#own.wrote(this.#nameOf(key), object);
   }
 
   /** Says of a key what it is now. @throws KubernetesError `Conflict` when it changed meanwhile: look again */
@@ -87,7 +87,7 @@ export class KeySecrets {
       ...{ name: ownName, uid, resourceVersion, ...metadataOf(key, template) },
       ...(namespace !== undefined && { namespace }),
     };
-    this.#own.wrote(name, await this.#options.api.apply(SECRETS, { metadata }));
+    await this.#own.write(name, () => this.#options.api.apply(SECRETS, { metadata }));
   }
 
   /** The keys whose Secrets were written with another template. */
@@ -102,9 +102,11 @@ export class KeySecrets {
     if (present === undefined) return;
     const { api, releaseNamespace: namespace } = this.#options;
     const { uid, resourceVersion } = present.metadata;
-    const outcome = await api.delete(SECRETS, { namespace, name: present.metadata.name, uid, resourceVersion });
-    if (outcome === 'changed') throw new ChangedMeanwhileError(`Secret ${name}`);
-    this.#own.wrote(name, undefined);
+    await this.#own.write(name, async () => {
+      const outcome = await api.delete(SECRETS, { namespace, name: present.metadata.name, uid, resourceVersion });
+      if (outcome === 'changed') throw new ChangedMeanwhileError(`Secret ${name}`);
+      return undefined;
+    });
   }
 
   #nameOf(key: StoredKey): string {

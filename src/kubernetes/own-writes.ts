@@ -15,6 +15,8 @@ interface Written {
 export class OwnWrites {
   readonly #view: ObjectView;
   readonly #written = new Map<string, Written>();
+  /** The uids of objects that went while a write of their key was under way. */
+  readonly #goneMeanwhile = new Map<string, Set<string>>();
 
   constructor(view: ObjectView) {
     this.#view = view;
@@ -29,19 +31,34 @@ export class OwnWrites {
     return watched;
   }
 
-  /** @param object as the API server answered; undefined after a deletion */
-  wrote(key: string, object: KubernetesObject | undefined): void {
+  /**
+   * Sends a write, one of each key at a time, and knows from its answer on what it left. The watch may have told more than
+   * the answer by then: what it tells of anew since the write began is not taken for older.
+   * @param send answers with the object as the API server did; undefined after a deletion
+   * @throws what `send` throws
+   */
+  async write<Answer extends KubernetesObject | undefined>(key: string, send: () => Promise<Answer>): Promise<Answer> {
     const before = this.#written.get(key);
     const replaced = new Set(before?.replaced).add(versionOf(this.#view.get(key)));
     if (before !== undefined) replaced.add(versionOf(before.object));
-    // An apply that changed nothing replaces nothing.
-    replaced.delete(versionOf(object));
-    this.#written.set(key, { object, replaced });
+    const gone = new Set<string>();
+    this.#goneMeanwhile.set(key, gone);
+    try {
+      const object = await send();
+      // An apply that changed nothing replaces nothing.
+      replaced.delete(versionOf(object));
+      if (object === undefined || !gone.has(object.metadata.uid)) this.#written.set(key, { object, replaced });
+      return object;
+    } finally {
+      this.#goneMeanwhile.delete(key);
+    }
   }
 
-  /** To be called when the watch tells that the object is gone: then none is meant again. */
-  gone(key: string): void {
-    this.#written.delete(key);
+  /** To be called when the watch tells that an object is gone: then it is not meant again. Another of its name may be. */
+  gone(key: string, uid: string): void {
+    this.#goneMeanwhile.get(key)?.add(uid);
+    const written = this.#written.get(key);
+    if (written?.object === undefined || written.object.metadata.uid === uid) this.#written.delete(key);
   }
 }
 

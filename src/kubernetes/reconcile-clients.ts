@@ -63,7 +63,7 @@ export class ClientReconciler {
 
   /** To be called when a client is gone. */
   forget(key: string, uid: string): void {
-    this.#written.gone(key);
+    this.#written.gone(key, uid);
     this.#behindSince.delete(uid);
     this.#ending.delete(uid);
     this.#options.credentials.forget(uid);
@@ -173,8 +173,8 @@ export class ClientReconciler {
     const { api } = this.#options;
     const { namespace, name, uid } = metadata;
     try {
-      const at = { name, uid, ...(namespace !== undefined && { namespace }) };
-      this.#written.wrote(key, await api.apply(OAUTH_CLIENTS, { metadata: at, status }, { subresource: 'status' }));
+      const object = { metadata: { name, uid, ...(namespace !== undefined && { namespace }) }, status };
+      await this.#written.write(key, () => api.apply(OAUTH_CLIENTS, object, { subresource: 'status' }));
     } catch (error) {
       // Gone, or made anew: the watch tells.
       if (!(error instanceof KubernetesError && error.status === 404)) throw error;

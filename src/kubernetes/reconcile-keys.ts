@@ -72,13 +72,13 @@ export class KeyReconciler {
   }
 
   /** To be called when the watch tells that a SigningKey is gone. */
-  forget(key: string): void {
-    this.#objects.gone(key);
+  forget(key: string, uid: string): void {
+    this.#objects.gone(key, uid);
   }
 
   /** To be called when the watch tells that a Secret is gone. */
-  forgetSecret(key: string): void {
-    this.#secrets.gone(key);
+  forgetSecret(key: string, uid: string): void {
+    this.#secrets.gone(key, uid);
   }
 
   /**
@@ -95,8 +95,8 @@ export class KeyReconciler {
     const { signingKeys, clock, releaseNamespace: namespace, api } = this.#options;
     const objects = [...signingKeys.objects()];
     if (objects.length === 0 && this.#objects.get(this.defaultRing) === undefined) {
-      const made = await api.create(SIGNING_KEYS, { metadata: { name: DEFAULT_RING, namespace }, spec: {} });
-      this.#objects.wrote(this.defaultRing, made);
+      const ring = { metadata: { name: DEFAULT_RING, namespace }, spec: {} };
+      const made = await this.#objects.write(this.defaultRing, () => api.create(SIGNING_KEYS, ring));
       if (key === this.defaultRing) return await this.#withObject(key, made);
     }
     const name = key.slice(key.indexOf('/') + 1);
@@ -177,8 +177,8 @@ export class KeyReconciler {
     const status = keyStatus({ ...report, keys: this.#secrets.keys(name) }, before, clock.now());
     if (isSameStatus(status, before)) return;
     try {
-      const metadata = { name, uid, ...(namespace !== undefined && { namespace }) };
-      this.#objects.wrote(key, await api.apply(SIGNING_KEYS, { metadata, status }, { subresource: 'status' }));
+      const written = { metadata: { name, uid, ...(namespace !== undefined && { namespace }) }, status };
+      await this.#objects.write(key, () => api.apply(SIGNING_KEYS, written, { subresource: 'status' }));
     } catch (error) {
       // Gone, or made anew: the watch tells.
       if (!(error instanceof KubernetesError && error.status === 404)) throw error;

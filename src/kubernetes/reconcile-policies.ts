@@ -61,8 +61,8 @@ export class PolicyController {
     const { policies, namespaces, clients } = this.#options.sources;
     const later = () => this.#queue.addAfter(ALL, GATHERING_MILLISECONDS);
     this.#endListening = [
-      policies.listen(({ type, key }) => {
-        if (type === 'delete') this.#written.gone(key);
+      policies.listen(({ type, key, object }) => {
+        if (type === 'delete') this.#written.gone(key, object.metadata.uid);
         this.#queue.add(ALL);
       }),
       namespaces.listen(later),
@@ -117,8 +117,8 @@ export class PolicyController {
   async #write({ metadata: { name, uid } }: KubernetesObject, status: object): Promise<void> {
     const { api } = this.#options;
     try {
-      const written = await api.apply(CLIENT_POLICIES, { metadata: { name, uid }, status }, { subresource: 'status' });
-      this.#written.wrote(name, written);
+      const object = { metadata: { name, uid }, status };
+      await this.#written.write(name, () => api.apply(CLIENT_POLICIES, object, { subresource: 'status' }));
     } catch (error) {
       // Gone, or made anew: the watch tells.
       if (!(error instanceof KubernetesError && (error.status === 404 || error.status === 409))) throw error;

@@ -62,7 +62,7 @@ export class VerifierSecrets {
     }
     const { uid, resourceVersion } = known.metadata;
     const metadata = { ...secret.metadata, uid, resourceVersion };
-    this.#own.wrote(key, await api.apply(SECRETS, { ...secret, metadata }));
+    await this.#own.write(key, () => api.apply(SECRETS, { ...secret, metadata }));
   }
 
   /** Nothing is accepted of this client any more. @throws ChangedMeanwhileError when it is not what `get` knew: look again */
@@ -84,8 +84,8 @@ export class VerifierSecrets {
   }
 
   /** To be called when the watch tells that one is gone. */
-  gone(key: string): void {
-    this.#own.gone(key);
+  gone(key: string, uid: string): void {
+    this.#own.gone(key, uid);
   }
 
   /**
@@ -107,11 +107,12 @@ export class VerifierSecrets {
   async #create(key: string, secret: NewObject): Promise<void> {
     const { api, releaseNamespace: namespace } = this.#options;
     try {
-      this.#own.wrote(key, await api.create(SECRETS, secret));
+      await this.#own.write(key, () => api.create(SECRETS, secret));
     } catch (error) {
       // One without our label, which the watch never tells of: from a backup, or of a human hand.
       const isThere = error instanceof KubernetesError && error.reason === 'AlreadyExists';
-      if (isThere) this.#own.wrote(key, await api.get(SECRETS, { namespace, name: secret.metadata.name }));
+      const { name } = secret.metadata;
+      if (isThere) await this.#own.write(key, () => api.get(SECRETS, { namespace, name }));
       throw error;
     }
   }
@@ -119,9 +120,11 @@ export class VerifierSecrets {
   async #delete(key: string, { metadata }: KubernetesObject): Promise<void> {
     const { name, uid, resourceVersion } = metadata;
     const namespace = this.#options.releaseNamespace;
-    const outcome = await this.#options.api.delete(SECRETS, { namespace, name, uid, resourceVersion });
-    if (outcome !== 'changed') this.#own.wrote(key, undefined);
-    else throw new ChangedMeanwhileError(`Secret ${key}`);
+    await this.#own.write(key, async () => {
+      const outcome = await this.#options.api.delete(SECRETS, { namespace, name, uid, resourceVersion });
+      if (outcome === 'changed') throw new ChangedMeanwhileError(`Secret ${key}`);
+      return undefined;
+    });
   }
 
   #key(uid: string): string {

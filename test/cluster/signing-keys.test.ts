@@ -29,6 +29,8 @@ class Leaders {
   readonly errors: string[] = [];
   /** What the replicas serve; undefined: nobody knows where they are. */
   replicas: Readonly<Record<string, readonly string[]>> | undefined;
+  /** How long the answer to a status that was written is on its way. Milliseconds. */
+  answerTakes = 0;
   #offset = 0;
   readonly #client: ApiClient;
   #stop: (() => Promise<void>) | undefined;
@@ -56,8 +58,19 @@ class Leaders {
     const sources = { signingKeys, releaseSecrets };
     for (const source of Object.values(sources)) source.start();
     await Promise.all(Object.values(sources).map((source) => source.whenSynced()));
+    const api = leaderOver({
+      get: (...at) => this.#client.get(...at),
+      create: (...object) => this.#client.create(...object),
+      apply: async (...object) => {
+        const answer = await this.#client.apply(...object);
+        const [, , options] = object;
+        if (options?.subresource === 'status') await sleep(this.answerTakes);
+        return answer;
+      },
+      delete: (...at) => this.#client.delete(...at),
+    });
     const controller = new KeyController({
-      ...{ api: leaderOver(this.#client), sources, releaseNamespace: this.namespace, clock, metrics: noMetrics },
+      ...{ api, sources, releaseNamespace: this.namespace, clock, metrics: noMetrics },
       observed: { observe: async () => this.#observation() },
       record: (event) => void this.events.push(event),
       log: {
@@ -279,6 +292,18 @@ describe('the signing keys of an install', () => {
     await cluster.apply(manifest('ring', {}));
     await until('nothing is left', async () => (await metadata()).labels.team === undefined);
     expect((await metadata()).annotations).not.toHaveProperty('backup');
+  });
+
+  it('take a change that their watch tells before the answer to their last status has come', async () => {
+    await leaders.lead();
+    await untilStates('default', 'Active');
+    leaders.answerTakes = 500;
+    await cluster.call('PATCH', path(), { body: { spec: { secretTemplate: { labels: { team: 'a' } } } } });
+    const isTold = async (generation: number) => (await status()).observedGeneration === generation;
+    await until('the first change is told', () => isTold(2));
+    await cluster.call('PATCH', path(), { body: { spec: { secretTemplate: null } } });
+    await until('the second is told', () => isTold(3));
+    expect((await secrets())[0].metadata.labels).not.toHaveProperty('team');
   });
 
   it('do nothing while suspended, and go on as they were', async () => {

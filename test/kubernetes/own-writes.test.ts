@@ -3,22 +3,36 @@ import { untilTold } from '../../src/kubernetes/last-used.ts';
 import { OwnWrites } from '../../src/kubernetes/own-writes.ts';
 import type { KubernetesObject } from '../../src/kubernetes/resources.ts';
 
-function version(resourceVersion: string): KubernetesObject {
-  const metadata = { name: 'x', namespace: 'n', uid: 'u', resourceVersion, creationTimestamp: '' };
+const KEY = 'n/x';
+
+function version(resourceVersion: string, uid = 'u'): KubernetesObject {
+  const metadata = { name: 'x', namespace: 'n', uid, resourceVersion, creationTimestamp: '' };
   return { apiVersion: 'v1', kind: 'Secret', metadata };
 }
 
 function world(first?: string) {
   const watched: { now: KubernetesObject | undefined } = { now: first === undefined ? undefined : version(first) };
   const own = new OwnWrites({ get: () => watched.now, objects: () => [] });
-  return { watched, own, seen: () => own.get('n/x')?.metadata.resourceVersion };
+  /** Writes; the watch may tell something between the write and its answer. */
+  const write = (object: KubernetesObject | undefined, meanwhile = () => {}) =>
+    own.write(KEY, async () => {
+      meanwhile();
+      return object;
+    });
+  /** The watch tells that what there was is gone. */
+  const go = () => {
+    const { uid = '' } = watched.now?.metadata ?? {};
+    watched.now = undefined;
+    own.gone(KEY, uid);
+  };
+  return { watched, own, write, go, seen: () => own.get(KEY)?.metadata.resourceVersion };
 }
 
 describe('own writes', () => {
-  it('are seen before the watch tells of them, each of several', () => {
-    const { watched, own, seen } = world('1');
-    own.wrote('n/x', version('2'));
-    own.wrote('n/x', version('3'));
+  it('are seen before the watch tells of them, each of several', async () => {
+    const { watched, write, seen } = world('1');
+    await write(version('2'));
+    await write(version('3'));
     expect(seen()).toBe('3');
     watched.now = version('2');
     expect(seen()).toBe('3');
@@ -28,31 +42,77 @@ describe('own writes', () => {
     expect(seen()).toBe('1');
   });
 
-  it('give way to what others wrote after them', () => {
-    const { watched, own, seen } = world('1');
-    own.wrote('n/x', version('2'));
+  it('give way to what others wrote after them', async () => {
+    const { watched, write, seen } = world('1');
+    await write(version('2'));
     watched.now = version('9');
     expect(seen()).toBe('9');
   });
 
-  it('that changed nothing are nothing', () => {
-    const { watched, own, seen } = world('1');
-    own.wrote('n/x', version('1'));
+  it('give way to what others wrote after them also where the watch tells of that before the answer comes', async () => {
+    const { watched, write, seen } = world('1');
+    await write(version('2'), () => {
+      watched.now = version('9');
+    });
+    expect(seen()).toBe('9');
+  });
+
+  it('that changed nothing are nothing', async () => {
+    const { watched, write, seen } = world('1');
+    await write(version('1'));
     watched.now = version('2');
     expect(seen()).toBe('2');
   });
 
-  it('make and remove', () => {
-    const { watched, own, seen } = world();
-    own.wrote('n/x', version('1'));
+  it('that failed are nothing', async () => {
+    const { watched, own, write, seen } = world('1');
+    await write(version('2'));
+    await expect(own.write(KEY, () => Promise.reject(new Error('refused')))).rejects.toThrow('refused');
+    expect(seen()).toBe('2');
+    watched.now = version('3');
+    expect(seen()).toBe('3');
+  });
+
+  it('make and remove', async () => {
+    const { watched, write, go, seen } = world();
+    await write(version('1'));
     expect(seen()).toBe('1');
     watched.now = version('1');
-    own.wrote('n/x', undefined);
+    await write(undefined);
     expect(seen()).toBeUndefined();
-    watched.now = undefined;
-    own.gone('n/x');
+    go();
     expect(seen()).toBeUndefined();
     watched.now = version('5');
+    expect(seen()).toBe('5');
+  });
+
+  it('that make something are over when the watch tells that it is gone, before the answer comes or after', async () => {
+    const { watched, write, go, seen } = world();
+    await write(version('1'), () => {
+      watched.now = version('1');
+      go();
+    });
+    expect(seen()).toBeUndefined();
+    await write(version('2'));
+    watched.now = version('2');
+    go();
+    expect(seen()).toBeUndefined();
+  });
+
+  it('that remove something hide nothing that somebody made in its place before the answer came', async () => {
+    const { watched, write, go, seen } = world('1');
+    await write(undefined, () => {
+      go();
+      watched.now = version('5', 'another');
+    });
+    expect(seen()).toBe('5');
+  });
+
+  it('that make something anew stay when the watch tells that what was before is gone', async () => {
+    const { write, go, seen } = world('1');
+    await write(undefined);
+    await write(version('5', 'another'));
+    go();
     expect(seen()).toBe('5');
   });
 });
