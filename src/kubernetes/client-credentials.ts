@@ -75,7 +75,7 @@ export class ClientCredentials {
       await this.#formerSecrets.remove(subject);
       return nothing;
     }
-    if (state !== undefined && !verifiers.isListed(owner.uid)) await verifiers.put(owner, state);
+    if (state !== undefined && !verifiers.isListed(owner.uid)) await verifiers.put(owner, state, state);
     const holding = this.#settled.holding(subject, this.#secretVersion(subject), this.#now);
     if (holding !== undefined) {
       const { withheld, again } = holding;
@@ -104,11 +104,11 @@ export class ClientCredentials {
     else {
       const at = { now: this.#now, requests: rotationRequests(object) };
       const next = existingCredentials(state, credentials.verifiers, at);
-      if (next !== undefined) await verifiers.put(owner, next);
+      if (next !== undefined) await verifiers.put(owner, next, state);
       await this.#formerSecrets.remove(subject);
-      const now = { ...subject, state: verifiers.get(owner.uid) };
+      const left = { ...subject, state: next ?? state };
       const withheld = withheldForm(manifest.spec, found);
-      this.#settled.settle(now, found.metadata.resourceVersion, { withheld });
+      this.#settled.settle(left, found.metadata.resourceVersion, { withheld });
     }
     return { facts: { secret }, done: 'kept', again: undefined };
   }

@@ -107,7 +107,7 @@ export class GeneratedSecrets {
     if (contest !== undefined) return failed(contestFault(name, present, contest), contest.until - this.#now);
     this.#undelivered.remember(owner.uid, step.undelivered ?? step.value);
     const stored = step.store && { ...step.store, ...(state === undefined && { writtenFields }) };
-    if (stored !== undefined) await verifiers.put(owner, stored);
+    if (stored !== undefined) await verifiers.put(owner, stored, state);
     const before = stored ?? state;
     let written = present;
     if (isDue || before?.writtenFields !== writtenFields) {
@@ -122,11 +122,11 @@ export class GeneratedSecrets {
     if (isPutBack) this.#contested.putBack(owner.uid);
     const after = step.settle ?? before;
     if (after !== undefined && (step.settle !== undefined || after.writtenFields !== writtenFields)) {
-      await verifiers.put(owner, { ...after, writtenFields });
+      await verifiers.put(owner, { ...after, writtenFields }, before);
     }
     await formerSecrets.remove(subject);
     formerSecrets.wrote(owner, name);
-    return { facts: { secret: () => written }, done, again: this.#settle(subject, step, written) };
+    return { facts: { secret: () => written }, done, again: this.#settle({ ...subject, state: after }, step, written) };
   }
 
   /**
@@ -140,7 +140,7 @@ export class GeneratedSecrets {
     if (state === undefined || formerSecrets.has(owner)) return failed(secretOfAnother(name), undefined);
     const gracePeriodSeconds = gracePeriodOf(manifest);
     const ending = endingCredentials(state, { now: this.#now, gracePeriodSeconds });
-    if (ending !== undefined) await verifiers.put(owner, ending);
+    if (ending !== undefined) await verifiers.put(owner, ending, state);
     const end = Math.max(...(ending ?? state).verifiers.map(({ expiresAt = 0 }) => expiresAt));
     const isOver = end <= this.#now;
     const more = isOver
@@ -200,14 +200,15 @@ export class GeneratedSecrets {
     return writeSecret(this.#options.api, secret, { present, writtenBefore: before?.writtenFields, owners });
   }
 
-  /** @returns milliseconds until there is something to do again; undefined: when something changes */
+  /**
+   * @param subject with the state that this look left: another that was stored since is looked at by itself
+   * @returns milliseconds until there is something to do again; undefined: when something changes
+   */
   #settle(subject: CredentialSubject, step: RotationStep, written: KubernetesObject | undefined): number | undefined {
-    const { settled, verifiers } = this.#options;
     const { uid } = subject.owner;
     if (step.undelivered !== undefined) return this.#undelivered.untilServed(uid);
     this.#undelivered.forget(uid);
-    const now = { ...subject, state: verifiers.get(uid) };
-    settled.settle(now, written?.metadata.resourceVersion, { until: step.again });
+    this.#options.settled.settle(subject, written?.metadata.resourceVersion, { until: step.again });
     return step.again === undefined ? undefined : Math.max(0, step.again - this.#now);
   }
 

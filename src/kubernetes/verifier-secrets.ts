@@ -47,20 +47,24 @@ export class VerifierSecrets {
     return labels[PART_LABEL] === 'verifier' && labels[CLASS_LABEL] === this.#options.className;
   }
 
-  /** @throws KubernetesError `Conflict` and ChangedMeanwhileError when it is not what `get` knew: look again */
-  async put(owner: CredentialOwner, state: CredentialState): Promise<void> {
+  /**
+   * @param known what `get` said when this state was decided on: what somebody else stored since is not written over
+   * @throws KubernetesError `Conflict` and ChangedMeanwhileError when it is not that any more: look again
+   */
+  async put(owner: CredentialOwner, state: CredentialState, known: CredentialState | undefined): Promise<void> {
     const { api, releaseNamespace, className } = this.#options;
     const key = this.#key(owner.uid);
+    if (this.get(owner.uid)?.revision !== known?.revision) throw new ChangedMeanwhileError(`Secret ${key}`);
     const present = this.#own.get(key);
     const secret = verifierSecret(owner, state, { releaseNamespace, className });
     // Its type cannot be changed, and only of this type it counts.
     if (present !== undefined && present.type !== VERIFIER_SECRET_TYPE) await this.#delete(key, present);
-    const known = this.#own.get(key);
-    if (known === undefined) {
+    const replaced = this.#own.get(key);
+    if (replaced === undefined) {
       await this.#create(key, secret);
       return;
     }
-    const { uid, resourceVersion } = known.metadata;
+    const { uid, resourceVersion } = replaced.metadata;
     const metadata = { ...secret.metadata, uid, resourceVersion };
     await this.#own.write(key, () => api.apply(SECRETS, { ...secret, metadata }));
   }

@@ -3,8 +3,10 @@
 // test/cluster/secrets-that-are-read.test.ts and former-secrets.test.ts.
 
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { readVerifierSecret, verifierSecretName } from '../../src/admission/client-verifier.ts';
+import { verifierSecretName } from '../../src/admission/client-verifier.ts';
 import { ClientController } from '../../src/kubernetes/client-controller.ts';
+import { following } from '../../src/kubernetes/credential-changes.ts';
+import { type CredentialState, readCredentialState, verifierSecret } from '../../src/kubernetes/credential-state.ts';
 import {
   CLIENT_POLICIES,
   NAMESPACES,
@@ -59,7 +61,7 @@ class Install {
       api: leaderOver({
         get: async (resource, at) => {
           const found = this.#of(resource, at.namespace).get(objectKey(at));
-          const happens = at.name === 'mine' ? this.whileRead : undefined;
+          const happens = resource.kind === SECRETS.kind ? this.whileRead : undefined;
           if (happens !== undefined) this.whileRead = undefined;
           happens?.();
           return found;
@@ -91,14 +93,20 @@ class Install {
     await this.#controller?.stop();
   }
 
-  get #verifiers(): ReturnType<typeof readVerifierSecret> {
-    const object = this.releaseSecrets.get(`${RELEASE}/${verifierSecretName('uid-web')}`);
-    return object && readVerifierSecret(object);
+  /** What is kept of the client. */
+  get stored(): CredentialState {
+    const state = this.#state;
+    if (state === undefined) throw new Error('nothing is kept');
+    return state;
+  }
+
+  get #state(): CredentialState | undefined {
+    return readCredentialState(this.releaseSecrets.get(`${RELEASE}/${verifierSecretName('uid-web')}`));
   }
 
   /** The revisions that are accepted, `~` where only for a time; undefined where nothing is kept at all. */
   get accepted(): readonly string[] | undefined {
-    return this.#verifiers?.verifiers.map(({ revision, expiresAt }) => `${revision}${expiresAt ? '~' : ''}`);
+    return this.#state?.verifiers.map(({ revision, expiresAt }) => `${revision}${expiresAt ? '~' : ''}`);
   }
 
   #put(resource: Resource, object: Parameters<PlayedObjects['put']>[0]) {
@@ -153,6 +161,35 @@ it.each([
   await install.lead();
   expect(install.whileRead).toBeUndefined();
   expect([install.kept.slice(1), install.accepted, install.errors]).toEqual([writes, accepted, []]);
+});
+
+it.each([
+  ['the Secret of its owner', FOLLOWS],
+  ['the Secret that is made for it', MACHINE],
+])('a client whose verifiers go while %s is read gets them again', async (_, spec) => {
+  install.declare(spec);
+  await vi.advanceTimersByTimeAsync(1000);
+  install.whileRead = () => install.releaseSecrets.delete(`${RELEASE}/${verifierSecretName('uid-web')}`);
+  await install.lead();
+  expect([install.whileRead, install.accepted, install.errors]).toEqual([undefined, ['1'], []]);
+});
+
+it('a secret whose verifier somebody who led before stored while the Secret was read is accepted', async () => {
+  install.declare(MACHINE);
+  await vi.advanceTimersByTimeAsync(1000);
+  const owner = { namespace: TEAM, name: 'web', uid: 'uid-web' };
+  const late = following(owner.uid, 'of who led before', install.stored.verifiers);
+  install.whileRead = () => {
+    const { stored } = install;
+    const verifiers = [late, ...stored.verifiers];
+    const state = { ...stored, revision: stored.revision + 1, verifiers };
+    install.releaseSecrets.put(verifierSecret(owner, state, { releaseNamespace: RELEASE, className: 'default' }));
+  };
+  const annotations = { 'grantry.dev/rotate-requested-at': 'now' };
+  install.clients.put({ metadata: { namespace: TEAM, name: 'web', annotations } });
+  await vi.advanceTimersByTimeAsync(1000);
+  expect([install.whileRead, install.errors]).toEqual([undefined, []]);
+  expect(install.stored.verifiers).toContainEqual({ ...late, expiresAt: expect.any(Number) });
 });
 
 it('a client that is deleted while the Secret of its owner is read for the first time leaves nothing behind', async () => {

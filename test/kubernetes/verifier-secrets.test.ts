@@ -55,18 +55,18 @@ function behindAnother({
 
 it('a Secret of another type is replaced by the verifiers of its client', async () => {
   const { verifiers, writes } = behindAnother({ leadsFor: 2 });
-  await verifiers.put(OWNER, STATE);
+  await verifiers.put(OWNER, STATE, undefined);
   expect(writes).toEqual(['delete', 'create']);
 });
 
 it('verifiers are not written by who stopped leading between removing what was in their place and writing them', async () => {
   const { verifiers, writes } = behindAnother({ leadsFor: 1 });
-  await expect(verifiers.put(OWNER, STATE)).rejects.toBeInstanceOf(LeadershipLostError);
+  await expect(verifiers.put(OWNER, STATE, undefined)).rejects.toBeInstanceOf(LeadershipLostError);
   expect(writes).toEqual(['delete']);
 });
 
 it.each([
-  ['replaced', (verifiers: VerifierSecrets) => verifiers.put(OWNER, STATE)],
+  ['replaced', (verifiers: VerifierSecrets) => verifiers.put(OWNER, STATE, undefined)],
   ['removed', (verifiers: VerifierSecrets) => verifiers.remove(OWNER.uid)],
 ])('a Secret that changes while it is to be %s is looked at again', async (_, act) => {
   const { verifiers, writes } = behindAnother({ deletion: 'changed' });
