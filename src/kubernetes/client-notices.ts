@@ -82,9 +82,10 @@ export class ClientNotices {
     this.#shown.delete(uid);
   }
 
-  /** The last time that a status tells of; undefined when it tells of nothing. */
-  lastTold(status: unknown): number | undefined {
-    return this.#shownIn(status)?.lastTime;
+  /** The last time that a status tells of, of this generation; undefined when it tells of nothing, or of another. */
+  lastTold(generation: number, status: unknown): number | undefined {
+    const told = this.#shownIn(status);
+    return told?.generation === generation ? told.lastTime : undefined;
   }
 
   /** @param before the status that is there */
@@ -93,7 +94,7 @@ export class ClientNotices {
     const told = this.#shownIn(before);
     let shown = this.#shown.get(uid) ?? told;
     if (shown !== undefined && (shown.generation !== generation || now >= shown.until)) shown = undefined;
-    const known = this.#knownBeside(uid, told);
+    const known = this.#knownBeside(uid, generation, told);
     const counts = known !== undefined && countsFor(known, generation, now);
     const isNews = counts && known.lastTime > (shown?.lastTime ?? 0);
     const mayChange = shown === undefined || now - shown.at >= pace;
@@ -110,12 +111,15 @@ export class ClientNotices {
     return { condition: shown.condition, again: isNews && !mayChange ? shown.at + pace : shown.until };
   }
 
-  /** What status tells of is of the generation that it names from then on. */
-  #knownBeside(uid: string, told: Shown | undefined): Known | undefined {
+  /**
+   * What status tells of the generation that the client has is of that one from then on. Of another it may have been told
+   * when the client was not of that any more.
+   */
+  #knownBeside(uid: string, generation: number, told: Shown | undefined): Known | undefined {
     const known = this.#known.get(uid);
-    if (known === undefined || known.generation !== undefined || told === undefined) return known;
+    if (known === undefined || known.generation !== undefined || told?.generation !== generation) return known;
     if (told.lastTime < known.lastTime) return known;
-    const bound = { ...known, generation: told.generation };
+    const bound = { ...known, generation };
     this.#known.set(uid, bound);
     return bound;
   }

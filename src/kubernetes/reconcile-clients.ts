@@ -99,11 +99,12 @@ export class ClientReconciler {
   async #tell(key: string, object: KubernetesObject, { facts, again }: CredentialOutcome): Promise<number | undefined> {
     const { clients, verifiers, programmed, clock } = this.#options;
     const { uid, generation } = object.metadata;
-    // Gone meanwhile, made anew or changed: what was found is not about what is judged now, and its own look comes.
-    const isOutdated = () => {
-      const now = clients.get(key)?.metadata;
-      return now?.uid !== uid || now.generation !== generation;
-    };
+    // Gone meanwhile, made anew or changed: what was found is not about what is judged now, and its own look comes. The answer
+    // to a write may know of a change before the watch does.
+    const isOutdated = () =>
+      [clients.get(key), this.#written.get(key)].some(
+        (now) => now?.metadata.uid !== uid || now.metadata.generation !== generation,
+      );
     if (isOutdated()) return undefined;
     const state = verifiers.get(uid);
     const judge = (told: Programmed) =>

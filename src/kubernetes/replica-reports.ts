@@ -90,7 +90,7 @@ export class ReplicaReports {
   /** What status has to say of what a client met with. @param before the status at the API server */
   notices(uid: string, generation: number, before: unknown): readonly Notice[] {
     const now = this.#options.clock.now();
-    const told = this.#alerts.lastTold(before);
+    const told = this.#alerts.lastTold(generation, before);
     if (told !== undefined) this.#reportedAlerts.told(uid, told);
     return [this.#denied, this.#alerts].map((notices) => notices.of(uid, generation, before, now));
   }

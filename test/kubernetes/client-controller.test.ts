@@ -2,12 +2,19 @@
 // when. What becomes of it at a real API server is tested in test/cluster/.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { KubernetesError } from '../../src/kubernetes/client.ts';
+import { KubernetesError, type NewObject } from '../../src/kubernetes/client.ts';
 import { ClientController } from '../../src/kubernetes/client-controller.ts';
 import { conditionIn } from '../../src/kubernetes/client-status.ts';
 import { verifierSecret } from '../../src/kubernetes/credential-state.ts';
 import type { Observation } from '../../src/kubernetes/observed-replicas.ts';
-import { CLIENT_POLICIES, NAMESPACES, OAUTH_CLIENTS, type Resource, SECRETS } from '../../src/kubernetes/resources.ts';
+import {
+  CLIENT_POLICIES,
+  type KubernetesObject,
+  NAMESPACES,
+  OAUTH_CLIENTS,
+  type Resource,
+  SECRETS,
+} from '../../src/kubernetes/resources.ts';
 import { secretVerifier } from '../../src/oauth/client-secret.ts';
 import { systemRandom } from '../../src/processes/machine.ts';
 import { leaderOver } from './leader.ts';
@@ -34,6 +41,8 @@ class Install {
   whileObserved = () => {};
   /** What happens to a Secret of the team on its way to the API server. */
   onItsWay = async () => {};
+  /** What the API server answers while the watch tells nothing. */
+  untold: ((object: NewObject) => KubernetesObject) | undefined;
   statusWrites = 0;
   looks = 0;
   questions = 0;
@@ -60,7 +69,7 @@ class Install {
         },
         apply: async (resource, object) => {
           if (resource.kind === OAUTH_CLIENTS.kind) this.statusWrites += 1;
-          return this.#of(resource).put(object);
+          return this.untold?.(object) ?? this.#of(resource).put(object);
         },
         delete: async (resource, { namespace, name }) => {
           this.#of(resource).delete(`${namespace}/${name}`);
@@ -260,6 +269,32 @@ describe('the controller of clients', () => {
     await install.pass(5000);
     expect([install.questions, install.acknowledged]).toEqual([3, ['al-1']]);
     expect(install.statusWrites).toBe(0);
+  });
+
+  it('shows an alert that it told of a spec which was another by then', async () => {
+    const [clientUid = ''] = install.has(1);
+    await install.lead();
+    let told: object = {};
+    install.untold = ({ metadata, status }) => {
+      told = { metadata: { ...metadata, namespace: TEAM, generation: 2 }, status };
+      const { apiVersion, kind, metadata: known } = install.clients.get(`${TEAM}/web-0`) as KubernetesObject;
+      return { apiVersion, kind, status, metadata: { ...known, generation: 2, resourceVersion: 'untold' } };
+    };
+    install.report({
+      alerts: [{ id: 'al-1', type: 'refresh_token.reuse_detected', clientUid, time: new Date().toISOString() }],
+    });
+    await install.pass(5000);
+    install.report({ lastUsed: { [clientUid]: TODAY } });
+    await install.pass(5000);
+    expect([install.statusWrites, install.acknowledged]).toEqual([2, []]);
+    install.untold = undefined;
+    install.clients.put(told as NewObject);
+    await install.pass(100);
+    const status = install.clients.get(`${TEAM}/web-0`)?.status;
+    expect(conditionIn(status, 'Alert')).toMatchObject({ observedGeneration: 2 });
+    install.report({});
+    await install.pass(5000);
+    expect(install.acknowledged).toEqual(['al-1']);
   });
 
   it('looks at the clients of a namespace again when its labels change, or may have changed meanwhile', async () => {

@@ -355,6 +355,19 @@ describe('the reports of replicas', () => {
     expect(conditionsOf(reports, 'a', 3, {})).toEqual([]);
   });
 
+  it('show an alert that was told of a spec which was another by then, and acknowledge it after that', async () => {
+    const { told, reports, clock, acknowledged } = await world();
+    told[0] = { alerts: [alertOf('al-1')] };
+    clock.at = START + 5000;
+    await reports.ask();
+    const late = { conditions: conditionsOf(reports, 'a', 1) };
+    const conditions = conditionsOf(reports, 'a', 2, late);
+    expect(conditions).toMatchObject([{ type: 'Alert', observedGeneration: 2 }]);
+    expect(await acknowledged()).toEqual([]);
+    conditionsOf(reports, 'a', 2, { conditions });
+    expect(await acknowledged()).toEqual(['al-1']);
+  });
+
   it('show an alert that nobody could be told of for days, for a day', async () => {
     const { told, make, clock } = await world();
     told[0] = { alerts: [alertOf('al-1')] };
