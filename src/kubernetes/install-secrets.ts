@@ -108,7 +108,9 @@ export class InstallSecrets {
       if (!(error instanceof KubernetesError && error.reason === 'AlreadyExists')) throw error;
       // Another leader's that the watch has not told yet, or somebody else's, which no token server reads.
       const present = await api.get(SECRETS, { namespace, name });
-      if (present !== undefined && present.metadata.labels?.[PART_LABEL] !== secret.part) {
+      // One that went meanwhile, and that nobody tells of: look again.
+      if (present === undefined) throw error;
+      if (present.metadata.labels?.[PART_LABEL] !== secret.part) {
         throw new Error(`the Secret ${name} has no label ${PART_LABEL}: ${secret.part}; add it, or remove the Secret`);
       }
     }
