@@ -46,7 +46,7 @@ export class OwnWrites {
     try {
       const object = await send();
       // An apply that changed nothing replaces nothing.
-      replaced.delete(versionOf(object));
+      if (object !== undefined) replaced.delete(versionOf(object));
       if (object === undefined || !gone.has(object.metadata.uid)) this.#written.set(key, { object, replaced });
       return object;
     } finally {

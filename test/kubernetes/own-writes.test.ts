@@ -108,6 +108,17 @@ describe('own writes', () => {
     expect(seen()).toBe('5');
   });
 
+  it('that remove what the watch has not told yet are not undone when it tells of that', async () => {
+    const { watched, write, go, seen } = world();
+    await write(version('1'));
+    await write(undefined);
+    expect(seen()).toBeUndefined();
+    watched.now = version('1');
+    expect(seen()).toBeUndefined();
+    go();
+    expect(seen()).toBeUndefined();
+  });
+
   it('that make something anew stay when the watch tells that what was before is gone', async () => {
     const { write, go, seen } = world('1');
     await write(undefined);
