@@ -25,7 +25,7 @@ export class LeasedConnections {
   readonly #waiting = new Set<() => void>();
   #leases = 0;
 
-  /** @param connect makes a connection that is not yet connected and does not come back by itself */
+  /** @param connect makes a connection that is not yet connected and does not come back by itself; may throw */
   constructor({ connect, clock }: { connect: () => Redis; clock: Clock }) {
     this.#connect = connect;
     this.#clock = clock;

@@ -44,7 +44,12 @@ export class ServerLink {
     this.#circuit = new Circuit({ clock });
     this.#redis = connect(true);
     this.#serverClock = this.#clockOf(this.#redis);
-    this.#leases = new LeasedConnections({ connect: () => connect(false), clock });
+    const lease = () => {
+      // Who has waited for a turn may find the shared one lost: until it is back, nobody knows who the primary is.
+      this.#requireShared();
+      return connect(false);
+    };
+    this.#leases = new LeasedConnections({ connect: lease, clock });
     this.#redis.on('error', (error) => {
       this.lastError = error;
     });
@@ -90,7 +95,7 @@ export class ServerLink {
   }
 
   async #guard<Reply>(request: () => Promise<Reply>): Promise<Reply> {
-    if (this.#redis.status !== 'ready') throw new UnansweredError('disconnected', this.lastError);
+    this.#requireShared();
     if (this.#inFlight >= MOST_IN_FLIGHT) throw new UnansweredError('too_many_in_flight');
     if (!this.#circuit.admits()) throw new UnansweredError('circuit_open');
     this.#inFlight += 1;
@@ -108,6 +113,11 @@ export class ServerLink {
     } finally {
       this.#inFlight -= 1;
     }
+  }
+
+  /** @throws UnansweredError while the shared connection is lost */
+  #requireShared(): void {
+    if (this.#redis.status !== 'ready') throw new UnansweredError('disconnected', this.lastError);
   }
 
   /** Whether a request that failed so says nothing of the server: it was not sent, or the answer had no time. */

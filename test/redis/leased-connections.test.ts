@@ -3,10 +3,12 @@
 import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { connectRedis } from '../../src/redis/connection.ts';
+import { STOPWATCH } from '../../src/redis/deadline.ts';
 import { LeasedConnections } from '../../src/redis/leased-connections.ts';
 import { parseRedisUrl } from '../../src/redis/redis-url.ts';
+import { ServerLink } from '../../src/redis/server-link.ts';
 import { until } from '../until.ts';
-import { describeRedis, type RedisServer, startRedis } from './servers.ts';
+import { describeRedis, LONG, type RedisServer, startRedis } from './servers.ts';
 
 /** How many connections are lent at a time, and how many requests may wait for one. */
 const SIZE = 8;
@@ -104,6 +106,38 @@ describeRedis('a leased connection', () => {
       expect(leased).toBeGreaterThan(Number(shared));
     } finally {
       await connection.close();
+    }
+  });
+
+  it('is not made while the one to the primary is lost, for who has waited: it could lead to the one that was replaced', async () => {
+    const made: Redis[] = [];
+    const link = new ServerLink({
+      ...{ name: 'any', clock: STOPWATCH, onReady() {} },
+      connect(lasting) {
+        const retryStrategy = lasting ? () => LONG : null;
+        const redis = new Redis({ port: server.port, lazyConnect: !lasting, retryStrategy });
+        made.push(redis);
+        return redis;
+      },
+    });
+    const limits = { deadline: STOPWATCH.now() + LONG, needed: 0 };
+    try {
+      await until('the primary is reached', () => link.isUp);
+      let begun = 0;
+      const blocked = (redis: Redis) => {
+        begun += 1;
+        return redis.blpop('nothing', 0);
+      };
+      const turns = Array.from({ length: SIZE }, () => link.sendLeased(blocked, limits));
+      const waiting = link.sendLeased(ping, limits);
+      const ended = Promise.allSettled([waiting, ...turns]);
+      await until('all are lent', () => begun === SIZE);
+      made[0]?.disconnect(true);
+      await ended;
+      await expect(waiting).rejects.toMatchObject({ reason: 'disconnected' });
+      expect(made).toHaveLength(1 + SIZE);
+    } finally {
+      link.close();
     }
   });
 
