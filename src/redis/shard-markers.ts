@@ -49,7 +49,8 @@ local function mark(key, least)
 end
 `;
 
-const BEAT = `${MARKING}for _, key in ipairs(KEYS) do mark(key, 0) end`;
+/** A shard that was emptied since it was looked at gets none: it would be taken for what it was. */
+const BEAT = `${MARKING}for _, key in ipairs(KEYS) do if redis.call('EXISTS', key) == 1 then mark(key, 0) end end`;
 
 /** KEYS watermarks; ARGV offset, history, watermark. */
 const RAISE = `${SAME_SERVER}${RAISING}for _, key in ipairs(KEYS) do raise(key, ARGV[3]) end`;
@@ -101,7 +102,7 @@ export class ShardMarkers {
     }));
   }
 
-  /** Renews the heartbeats of a group. @throws StoreUnavailableError */
+  /** Renews the heartbeats that are there of a group. @throws StoreUnavailableError */
   async beat(group: ShardGroup): Promise<void> {
     await this.#write(this.#beat, group, this.#markersOf(namesOf(group)), []);
   }

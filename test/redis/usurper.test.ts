@@ -116,6 +116,28 @@ describeRedis('an empty server that is taken for the primary for a while', () =>
     }
   });
 
+  it('gets no heartbeat that hides that it was emptied after it was looked at', async () => {
+    const later = await connectTo(primary, { clockOffset: () => 60_000 });
+    try {
+      await begun(watchOver(connection));
+      const watched = watchOver({
+        ...methodsOf(later),
+        async run(action, deadline) {
+          if (action.script.name === 'markerBeat') await primary.command('FLUSHALL');
+          return await later.run(action, deadline);
+        },
+      });
+      // The first look learns what is there; the second finds the heartbeat due.
+      await watched.watch.look();
+      await watched.watch.look();
+      expect(watched.losses()).toBe(0);
+      await watched.watch.look();
+      expect(watched.losses()).toBe(1);
+    } finally {
+      await later.close();
+    }
+  });
+
   it('is emptied itself, being the true one: everything made until then is dead', async () => {
     const watched = watchOver(connection);
     await begun(watched);
