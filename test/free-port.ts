@@ -1,18 +1,35 @@
 // Ports for servers that must be told theirs before they start.
 
+import { createSocket } from 'node:dgram';
 import { createServer } from 'node:net';
 
-/** Below the ports that the system hands out by itself; this many in a row are free just now. */
+/**
+ * Below the ports that the system hands out by itself: this many in a row are free just now, and as long as this process
+ * lives nobody else gets them here.
+ */
 export async function freePort(count = 1): Promise<number> {
   const first = 20_000 + 2 * Math.floor(Math.random() * 6000);
-  for (let i = 0; i < count; i++) {
-    const probe = createServer();
-    const taken = await new Promise<boolean>((resolve) => {
-      probe.once('error', () => resolve(true));
-      probe.listen(first + i, '127.0.0.1', () => resolve(false));
-    });
-    if (taken) return await freePort(count);
-    await new Promise((resolve) => probe.close(resolve));
+  for (let port = first; port < first + count; port++) {
+    if (!(await isClaimed(port)) || !(await isFree(port))) return await freePort(count);
   }
   return first;
+}
+
+/** By a port of UDP of the same number, which no server of ours wants, and which is given up with the process. */
+function isClaimed(port: number): Promise<boolean> {
+  const claim = createSocket('udp4').unref();
+  return new Promise((resolve) => {
+    claim.once('error', () => resolve(false));
+    claim.bind({ port, address: '127.0.0.1', exclusive: true }, () => resolve(true));
+  });
+}
+
+async function isFree(port: number): Promise<boolean> {
+  const probe = createServer();
+  const isFree = await new Promise<boolean>((resolve) => {
+    probe.once('error', () => resolve(false));
+    probe.listen(port, '127.0.0.1', () => resolve(true));
+  });
+  if (isFree) await new Promise((resolve) => probe.close(resolve));
+  return isFree;
 }

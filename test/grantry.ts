@@ -2,7 +2,6 @@
 // moves when told to. Every response and every log line goes past the oracle; what it finds fails the running test.
 
 import { createHash, randomBytes } from 'node:crypto';
-import { createServer } from 'node:net';
 import { Writable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import { afterAll, afterEach, expect } from 'vitest';
@@ -20,6 +19,7 @@ import { Registry, type RegistryRef } from '../src/oauth/registry.ts';
 import type { ClientUsage } from '../src/processes/client-usage.ts';
 import { createLog } from '../src/processes/log.ts';
 import { assembleTokenServer, type TokenServer } from '../src/processes/token-server.ts';
+import { freePort } from './free-port.ts';
 import { Oracle } from './oracle.ts';
 import { tapResponses } from './wire-tap.ts';
 
@@ -189,7 +189,9 @@ afterAll(async () => {
 
 /** Starts grantry; it ends by itself after the tests of the file. */
 export async function startGrantry(options: GrantryOptions): Promise<Grantry> {
-  const [port, adminPort] = await freePorts();
+  // The issuer holds one of them, so it must be known before the server is made.
+  const port = await freePort(2);
+  const adminPort = port + 1;
   const issuer = options.issuer ?? `http://127.0.0.1:${port}${options.issuerPath ?? ''}`;
   const clock = new TestClock();
   const memory = memoryStores({ clock });
@@ -309,20 +311,4 @@ function learnSecrets(server: FastifyInstance, oracle: Oracle): void {
     }
     done();
   });
-}
-
-/** Two ports nobody listens on. The issuer holds one of them, so it must be known before the server is made. */
-async function freePorts(): Promise<[number, number]> {
-  const probes = await Promise.all(
-    [0, 0].map(
-      () =>
-        new Promise<ReturnType<typeof createServer>>((resolve) => {
-          const probe = createServer();
-          probe.listen(0, '127.0.0.1', () => resolve(probe));
-        }),
-    ),
-  );
-  const ports = probes.map((probe) => (probe.address() as { port: number }).port);
-  await Promise.all(probes.map((probe) => new Promise((resolve) => probe.close(resolve))));
-  return ports as [number, number];
 }
