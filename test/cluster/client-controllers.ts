@@ -1,7 +1,7 @@
 // A controller of one install inside the test's own process, over the real API server: with a clock that can be moved, and
 // with replicas that say what a test wants them to.
 
-import { onTestFinished } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import { readVerifierSecret, verifierSecretName } from '../../src/admission/client-verifier.ts';
 import { KubernetesError } from '../../src/kubernetes/client.ts';
 import { ClientController } from '../../src/kubernetes/client-controller.ts';
@@ -20,6 +20,7 @@ import { askable } from '../kubernetes/replica-servers.ts';
 import { until } from '../until.ts';
 import type { ApiAnswer, Cluster, Manifest } from './cluster.ts';
 import { type Installation, install } from './installation.ts';
+import { STARTS } from './limits.ts';
 
 const ISSUER = 'https://id.example';
 
@@ -55,6 +56,8 @@ interface StartOptions {
 export interface RunningController {
   /** The reasons of the Events about a client. */
   eventsOf(name: string): readonly string[];
+  /** Waits for them until they are these: what they tell of can be seen before. */
+  expectEventsOf(name: string, reasons: readonly string[]): Promise<void>;
   readonly writes: readonly Write[];
   /** Waits until its watches have told it all there is of a client with a secret, and it has nothing left to look at. */
   whenAtRest(namespace: string, name: string): Promise<void>;
@@ -169,6 +172,10 @@ export class ClientInstall {
     onTestFinished(stop);
     const eventsOf = (name: string) =>
       events.filter(({ regarding }) => regarding.metadata.name === name).map(({ reason }) => reason);
+    const expectEventsOf = async (name: string, reasons: readonly string[]) => {
+      await until('all is told', () => eventsOf(name).length >= reasons.length).catch(() => {});
+      expect(eventsOf(name)).toEqual(reasons);
+    };
     const whenAtRest = (of: string, name: string) =>
       until(`nothing is left to do for ${name}`, async () => {
         const client = await this.client(of, name);
@@ -185,7 +192,7 @@ export class ClientInstall {
         );
         return isTold && controller.queued === 0;
       });
-    return { eventsOf, writes, whenAtRest, losesLease: () => leading.abort(), stop };
+    return { eventsOf, expectEventsOf, writes, whenAtRest, losesLease: () => leading.abort(), stop };
   }
 
   /** A machine client of this install. */
@@ -247,7 +254,7 @@ export class ClientInstall {
         const condition = status?.conditions?.find((each: { type: string }) => each.type === type);
         return condition?.reason === reason && status.observedGeneration === metadata.generation;
       },
-      20_000,
+      STARTS,
     ).catch((error: Error) => {
       throw new Error(`${error.message}: ${JSON.stringify(found?.status)}`);
     });

@@ -69,8 +69,11 @@ describeRedis('what a replica tells on its admin port', () => {
     });
     expect(answer.status).toBe(200);
     const key = `/apis/grantry.dev/v1alpha1/namespaces/${install.namespace}/signingkeys/default`;
-    const { body } = await cluster.call('GET', key);
-    await cluster.call('PATCH', key, { body: { spec: { revokedKeyIds: [body.status.activeKeyId] } } });
+    const activeKeyId = async () => (await cluster.call('GET', key)).body.status?.activeKeyId;
+    // A server serves a key that it finds, whether or not its status tells of it yet.
+    await until('the status tells of the key', async () => (await activeKeyId()) !== undefined);
+    const revoked = await cluster.call('PATCH', key, { body: { spec: { revokedKeyIds: [await activeKeyId()] } } });
+    expect(revoked.status).toBe(200);
     await clients.apply(team, 'after');
     await clients.whenReady(team, 'after');
 

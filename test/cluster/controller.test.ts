@@ -136,13 +136,17 @@ describe('two controllers', () => {
     const install = await ClientInstall.make(cluster);
     const both = [await startController(install), await startController(install)];
     const leader = await leaderOf(both);
+    const others = both.filter((each) => each !== leader);
+    // They would take it before anybody has looked at what is given up.
+    for (const { process } of others) process.signal('SIGSTOP');
     expect(await leader.process.end('SIGTERM')).toBe(0);
     const { namespace } = install.installation;
     const path = `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases`;
     const { body } = await cluster.call('GET', path);
     expect(body.items).toHaveLength(1);
     expect(body.items[0].spec.leaseDurationSeconds).toBe(1);
-    await leaderOf(both.filter((each) => each !== leader));
+    for (const { process } of others) process.signal('SIGCONT');
+    await leaderOf(others);
   });
 });
 
@@ -169,6 +173,9 @@ describe('a controller', () => {
     const path = `/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/${namespace}-grantry-controller-tenants`;
     const { body: binding } = await cluster.call('GET', path);
     await cluster.call('DELETE', path);
+    const list = '/apis/grantry.dev/v1alpha1/oauthclients';
+    const { controllerToken: token } = install.installation;
+    await until('it is taken', async () => (await cluster.call('GET', list, { token })).status === 403);
     const controller = await startController(install);
     const account = `system:serviceaccount:${namespace}:grantry-controller`;
     const parts = [/^503/, /list oauthclients\.grantry\.dev/, new RegExp(account), /403/];
@@ -248,7 +255,7 @@ describe('a controller', () => {
         await until('the rest is listed', async () =>
           /^503[\s\S]*^watches: [a-z.]+: not listed yet$/m.test(await readiness(controller)),
         );
-        expect(proxy.count(isHeld)).toBeGreaterThan(0);
+        await until('it is asked for', () => proxy.count(isHeld) > 0);
         await sleep(500);
         const writes = () => proxy.requests.filter(({ method, path }) => method !== 'GET' && !path.includes('/leases'));
         expect(writes()).toEqual([]);

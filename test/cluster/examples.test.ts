@@ -22,10 +22,11 @@ const ORDER = ['Namespace', 'Secret', 'ConfigMap', 'ClientPolicy', 'SigningKey',
 const PATIENCE = 60_000;
 /** From the request that creates an example to the condition that it is waited for. */
 const PROMISED = 2000;
-/** A burst of other work may come in between; what is slow for a reason is so each time. */
-const ATTEMPTS = 2;
-/** The primes of an RSA key are found by luck, in a tenth or in ten times of the usual time. */
-const ATTEMPTS_BY_LUCK = 5;
+/**
+ * A burst of other work may come in between, and the primes of an RSA key are found by luck, in a tenth or in ten times of
+ * the usual time. What is slow for a reason is so each time.
+ */
+const ATTEMPTS = 5;
 
 const OF_A_STRICT_INSTALL = 'no-matching-policy.yaml';
 /** Examples that say something about an install which is configured otherwise, or about what no cluster lets one write. */
@@ -153,7 +154,7 @@ describeRedis('the examples in a cluster', () => {
     const documents = examplesIn('valid', (text) => text).flatMap(({ documents }) => documents);
     const late: string[] = [];
     for (const document of inOrder(documents.map(placed))) {
-      const spec = document.spec as { suspended?: boolean; className?: string; algorithm?: string } | undefined;
+      const spec = document.spec as { suspended?: boolean; className?: string } | undefined;
       if (!KINDS.includes(document.kind) || (spec?.className ?? 'default') !== 'default') {
         const { status, body } = await create(document);
         expect([document.metadata.name, status, body.message]).toEqual([
@@ -162,10 +163,9 @@ describeRedis('the examples in a cluster', () => {
         continue;
       }
       const expected = spec?.suspended === true && document.kind === 'OAuthClient' ? 'Suspended' : 'Ready';
-      const isByLuck = ['RS256', 'PS256'].includes(spec?.algorithm ?? '');
       const times = [await becomes(document, expected)];
       const isLate = () => (times.at(-1) ?? 0) > PROMISED;
-      while (isLate() && times.length < (isByLuck ? ATTEMPTS_BY_LUCK : ATTEMPTS)) {
+      while (isLate() && times.length < ATTEMPTS) {
         await forget(document);
         times.push(await becomes(document, expected));
       }

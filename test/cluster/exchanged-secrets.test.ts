@@ -111,8 +111,11 @@ it.each(EXCHANGES.slice(0, 2))(
   async (_, exchange) => {
     const client = `exchanged-${++count}`;
     const name = `${client}-oauth`;
+    let isExchanged = false;
     const before = async (write: Write) => {
-      if (write.verb === 'create' && write.name === name) await exchange(name);
+      if (isExchanged || write.verb !== 'create' || write.name !== name) return;
+      isExchanged = true;
+      await exchange(name);
     };
     await install.start({ before });
     await install.apply(team, client);

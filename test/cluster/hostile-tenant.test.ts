@@ -127,7 +127,8 @@ describeRedis('a hostile tenant', () => {
         const conditions: { type: string; status: string; reason: string; observedGeneration: number }[] =
           body.status?.conditions ?? [];
         const ready = conditions.find(({ type }) => type === 'Ready');
-        if (ready === undefined || ready.status === 'Unknown') return false;
+        // Where the replica takes its time, what is judged by then is said to wait for it.
+        if (ready === undefined || ready.status === 'Unknown' || ready.reason === 'Pending') return false;
         reason = ready.reason;
         return ready.observedGeneration === body.metadata.generation;
       },

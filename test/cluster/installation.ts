@@ -33,11 +33,18 @@ export async function install(cluster: Cluster): Promise<Installation> {
   await cluster.apply(
     ...['server.yaml', 'controller.yaml', 'tenants.yaml'].flatMap((file) => manifests(file, namespace)),
   );
-  return {
-    ...{ namespace, className: namespace },
-    serverToken: await cluster.token({ namespace, name: 'grantry-server' }),
-    controllerToken: await cluster.token({ namespace, name: 'grantry-controller' }),
-  };
+  const serverToken = await cluster.token({ namespace, name: 'grantry-server' });
+  const controllerToken = await cluster.token({ namespace, name: 'grantry-controller' });
+  const everywhere = '/apis/grantry.dev/v1alpha1/oauthclients';
+  const paths = [everywhere, `/api/v1/namespaces/${namespace}/secrets`];
+  for (const token of [serverToken, controllerToken]) for (const path of paths) await isPermitted(cluster, token, path);
+  return { ...{ namespace, className: namespace }, serverToken, controllerToken };
+}
+
+/** Waits until somebody may list what is there: the authorizer learns of bindings by a watch of its own. */
+async function isPermitted(cluster: Cluster, token: string, path: string): Promise<void> {
+  const isRefused = async () => (await cluster.call('GET', `${path}?limit=1`, { token })).status === 403;
+  await until(`${path} may be listed`, async () => !(await isRefused()));
 }
 
 /**
@@ -71,14 +78,8 @@ export async function createTenant(cluster: Cluster, { namespace: release }: Ins
   await cluster.apply(
     ...parts.map((name) => roleBinding(namespace, name, { kind: 'ServiceAccount', namespace, name: 'tenant' })),
   );
-  // The authorizer learns of bindings by a watch of its own.
-  for (const [group, kind] of [
-    ['apis/grantry.dev/v1alpha1', 'oauthclients'],
-    ['api/v1', 'secrets'],
-  ]) {
-    const path = `/${group}/namespaces/${namespace}/${kind}`;
-    await until('the tenant has its rights', async () => (await cluster.call('GET', path, { token })).status === 200);
-  }
+  const clients = `/apis/grantry.dev/v1alpha1/namespaces/${namespace}/oauthclients`;
+  for (const path of [clients, `/api/v1/namespaces/${namespace}/secrets`]) await isPermitted(cluster, token, path);
   return { namespace, token };
 }
 

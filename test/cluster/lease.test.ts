@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { LEASES, resourcePath } from '../../src/kubernetes/resources.ts';
 import { until } from '../until.ts';
-import { TAKES_OVER } from './limits.ts';
+import { STARTS, TAKES_OVER } from './limits.ts';
 import { sharedCluster } from './shared-cluster.ts';
 
 /** A process of lease-candidate.ts, and what it said. */
@@ -32,7 +32,8 @@ class Candidate {
 
   end(signal: NodeJS.Signals): Promise<void> {
     return new Promise((resolve) => {
-      this.process.once('exit', () => resolve());
+      // All that it said is there only then.
+      this.process.once('close', () => resolve());
       this.process.kill(signal);
     });
   }
@@ -75,7 +76,7 @@ describe('an election between processes', () => {
   it('changes hands when the leader freezes, which then writes nothing more', { timeout: 120_000 }, async () => {
     const { candidate, lease } = await election();
     const one = candidate('one');
-    await until('one leads', () => one.said('write').length > 0);
+    await until('one leads', () => one.said('write').length > 0, STARTS);
     const other = candidate('other');
     await until('other looks on', async () => (await lease()).holderIdentity === 'one');
     one.process.kill('SIGSTOP');
@@ -92,7 +93,7 @@ describe('an election between processes', () => {
   it('changes hands at once when the leader ends in order', { timeout: 60_000 }, async () => {
     const { candidate, lease } = await election();
     const one = candidate('one');
-    await until('one leads', () => one.said('started').length > 0);
+    await until('one leads', () => one.said('started').length > 0, STARTS);
     const other = candidate('other');
     await one.end('SIGTERM');
     expect(one.said('stopped').length).toBe(1);

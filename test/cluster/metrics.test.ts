@@ -135,7 +135,8 @@ describeRedis('the metrics', () => {
     const before = { done: await looks('done'), failed: await looks('failed') };
     await clients.apply(team, 'looked-at');
     await clients.whenReady(team, 'looked-at');
-    expect(await looks('done')).toBeGreaterThan(before.done);
+    // A look ends after its status can be seen.
+    await until('a look is counted', async () => (await looks('done')) > before.done);
     ways.controller.answer(({ method, path }) => method === 'PATCH' && path.endsWith('/oauthclients/failing/status'), {
       ...{ status: 500, reason: 'InternalError', times: 1 },
     });

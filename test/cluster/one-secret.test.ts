@@ -97,7 +97,7 @@ it('a new secret that arrives when another leads, who has begun with another one
   await install.poke(team, 'slow');
   await early.sent;
   first.losesLease();
-  await install.start();
+  const second = await install.start();
   const begun = async () => ((await install.verifiers(metadata.uid))?.verifiers[0]?.revision ?? 0) > 2;
   await until('the other has begun again', begun);
   const secret = async () => (await install.secret(team, 'slow-oauth'))?.data['client-secret'];
@@ -110,7 +110,7 @@ it('a new secret that arrives when another leads, who has begun with another one
   });
   install.ahead += 6000;
   await install.poke(team, 'slow');
-  await install.whenReady(team, 'slow');
+  await second.whenAtRest(team, 'slow');
   expect(await secret()).toBe(arrived);
   expect((await history.upToNow()).get(metadata.uid)).toMatchObject({ values: [old, arrived], refused: [] });
 });

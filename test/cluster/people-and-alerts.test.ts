@@ -162,5 +162,5 @@ describeRedis('an install with people', () => {
     controller = await startController(install, { replicas: servers });
     await clients.whenCondition(team, 'unheard', 'Alert', 'RefreshTokenReuse');
     await until('an Event tells of it', async () => (await reuseEvents('unheard')).length > 0);
-  });
+  }, 120_000);
 });

@@ -78,7 +78,14 @@ describeRedis('what kubectl prints', () => {
       ...{ public: 'Ready', ready: 'Ready', refused: 'PolicyViolation', suspended: 'Suspended' },
       ...{ waiting: 'SecretNotFound' },
     };
-    for (const [client, reason] of Object.entries(reasons)) await clients.whenCondition(team, client, 'Ready', reason);
+    for (const [client, reason] of Object.entries(reasons)) {
+      // Some would be refused or suspended without the policy, too.
+      await until(
+        `${client} is judged by it`,
+        async () => (await clients.client(team, client)).status?.policy === name,
+      );
+      await clients.whenCondition(team, client, 'Ready', reason);
+    }
 
     const row = (client: keyof typeof reasons, auth: string, ready: string): Row => ({
       ...{ NAME: client, 'CLIENT-ID': `${team}.${client}`, AUTH: auth, READY: ready, REASON: reasons[client] },
@@ -159,7 +166,13 @@ describeRedis('what kubectl prints', () => {
     for (const [name, reason] of Object.entries(reasons)) {
       await until(`${name} is ${reason}`, async () => (await ready(name)) === reason);
     }
-    const { keys } = (await (await fetch(`${server.url}/.well-known/jwks.json`)).json()) as { keys: PublishedKey[] };
+    let keys: readonly PublishedKey[] = [];
+    // A first key signs at once: nobody waits for the replica.
+    await until('both keys are published', async () => {
+      const response = await fetch(`${server.url}/.well-known/jwks.json`);
+      ({ keys } = (await response.json()) as { keys: PublishedKey[] });
+      return keys.length === 2;
+    });
     const keyOf = (algorithm: string) => keys.find(({ alg }) => alg === algorithm)?.kid ?? 'none is published';
     const { lastRotationTime } = (await cluster.call('GET', `${path}/default`)).body.status;
     const expected: readonly Row[] = [

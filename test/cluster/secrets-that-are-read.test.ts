@@ -35,11 +35,12 @@ describeRedis('the Secrets that are read', () => {
     await clients.apply(team, 'made', { defaultScopes: [`${team}/read`] });
     // Both go through what follows Secrets, and a client is looked at again.
     await cluster.apply(secret('unrelated', team, 'another'), secret('there-before', team, 'another'));
-    for (const name of ['own', 'made']) await clients.whenReady(team, name);
-    await cluster.apply(secret('mine', team, 'another'));
-    const gets = () => ways.controller.count((seen) => isGet(seen) && seen.path.endsWith('/mine'));
-    const before = gets();
-    await until('the change of a Secret is followed', () => gets() > before);
+    await clients.whenReady(team, 'made');
+    const { metadata } = await clients.whenReady(team, 'own');
+    const changed = secret('mine', team, 'another');
+    await cluster.apply(changed);
+    const text = changed.stringData['client-secret'];
+    await until('the change of a Secret is followed', () => clients.accepts(metadata.uid, text));
   });
 
   afterAll(async () => {

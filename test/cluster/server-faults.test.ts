@@ -6,7 +6,7 @@ import { until } from '../until.ts';
 import { ApiServer } from './api-server.ts';
 import { Cluster } from './cluster.ts';
 import { FaultProxy } from './fault-proxy.ts';
-import { ASKS_AGAIN } from './limits.ts';
+import { ASKS_AGAIN, STARTS } from './limits.ts';
 import { sharedCluster } from './shared-cluster.ts';
 import { type AClient, type TokenServerProcess, TokenServers } from './token-servers.ts';
 
@@ -67,10 +67,14 @@ describe('a token server whose API server goes away', () => {
     const requests = load(replicas, clients);
     await server.kill();
     const late = await install.start();
-    await until('the late one says what it waits for', async () => {
-      const { status, text } = await late.readiness();
-      return status === 503 && /^registry: .*oauthclients.*$/m.test(text) && !/^registry: waiting/m.test(text);
-    });
+    await until(
+      'the late one says what it waits for',
+      async () => {
+        const { status, text } = await late.readiness();
+        return status === 503 && /^registry: .*oauthclients.*$/m.test(text) && !/^registry: waiting/m.test(text);
+      },
+      STARTS,
+    );
     await sleep(AWAY);
     for (const each of replicas) {
       await until('it says that it hears nothing', async () =>
@@ -171,10 +175,14 @@ describe('a token server on an API server without the CRDs', () => {
     try {
       install = await TokenServers.install(cluster, { complete: false });
       const started = await install.start();
-      await until('it names them', async () => {
-        const { text } = await started.readiness();
-        return /^registry: .*oauthclients\.grantry\.dev.*CRDs/m.test(text);
-      });
+      await until(
+        'it names them',
+        async () => {
+          const { text } = await started.readiness();
+          return /^registry: .*oauthclients\.grantry\.dev.*CRDs/m.test(text);
+        },
+        STARTS,
+      );
       await started.process.printed(/oauthclients\.grantry\.dev.*are its CRDs installed/);
       await cluster.applyCrds();
       await install.writePepper();

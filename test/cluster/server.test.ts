@@ -133,7 +133,9 @@ describe('three token servers', () => {
     const both = [{ secret: next.secret }, { secret: client.secret, expiresAt }];
     await install.writeVerifiers(client, both, { revision: 2 });
     await everywhere(next, 200);
-    if (Date.now() < expiresAt - 1000) expect(await statuses(client)).toEqual([200, 200, 200]);
+    const meanwhile = await statuses(client);
+    // On a busy machine it may be over by now.
+    if (Date.now() < expiresAt) expect(meanwhile).toEqual([200, 200, 200]);
     await everywhere(client, 401);
     expect(Date.now()).toBeGreaterThanOrEqual(expiresAt);
     expect(await statuses(next)).toEqual([200, 200, 200]);

@@ -85,15 +85,21 @@ class Leaders {
     return this;
   }
 
+  /** Whoever leads ends what is begun, and nobody leads. */
+  async abdicate(): Promise<void> {
+    await this.#stop?.();
+    this.#stop = undefined;
+  }
+
   /** Time passes, and another process leads. */
   async pass(milliseconds: number): Promise<void> {
-    await this.#stop?.();
+    await this.abdicate();
     this.#offset += milliseconds;
     await this.lead();
   }
 
   async end(): Promise<void> {
-    await this.#stop?.();
+    await this.abdicate();
     this.#client.close();
   }
 
@@ -167,7 +173,7 @@ describe('the signing keys of an install', () => {
       body: { metadata: { annotations: { 'grantry.dev/rotate-requested-at': 'a' } } },
     });
     await untilStates('default', 'Active', 'Published');
-    await sleep(300);
+    await leaders.abdicate();
     const versions = async () =>
       [(await cluster.call('GET', path())).body, ...(await secrets())].map((object) => object.metadata.resourceVersion);
     const before = await versions();
@@ -269,6 +275,7 @@ describe('the signing keys of an install', () => {
     await leaders.lead();
     await until('it is told', async () => (await condition('Stalled', 'labelled')).reason === 'InvalidSecretTemplate');
     expect((await condition('Ready', 'labelled')).status).toBe('False');
+    await until('it is an Event, too', () => leaders.events.length > 0);
     expect(leaders.events).toContainEqual(
       expect.objectContaining({ type: 'Warning', reason: 'InvalidSecretTemplate' }),
     );
