@@ -76,7 +76,8 @@ export interface KubernetesApi {
 
   /**
    * Server-side apply as field manager `grantry-controller`, with force. Creates what is not there. With `metadata.uid` or
-   * `resourceVersion` in the body it throws with reason `Conflict` (its status may be 422) for any other object or state than that.
+   * `resourceVersion` in the body it throws with reason `Conflict` (its status may be 422) for any other object or state than that;
+   * for the status of a custom resource only with `resourceVersion`.
    */
   apply(
     resource: Resource,

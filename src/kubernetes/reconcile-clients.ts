@@ -173,8 +173,10 @@ export class ClientReconciler {
   async #apply(key: string, { metadata }: KubernetesObject, status: object): Promise<void> {
     const { api } = this.#options;
     const { namespace, name, uid } = metadata;
+    const { resourceVersion } = this.#written.get(key)?.metadata ?? metadata;
     try {
-      const object = { metadata: { name, uid, ...(namespace !== undefined && { namespace }) }, status };
+      const pinned = { name, uid, resourceVersion, ...(namespace !== undefined && { namespace }) };
+      const object = { metadata: pinned, status };
       await this.#written.write(key, () => api.apply(OAUTH_CLIENTS, object, { subresource: 'status' }));
     } catch (error) {
       // Gone, or made anew: the watch tells.

@@ -3,10 +3,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { AcceptedVerifier } from '../../src/admission/client-verifier.ts';
+import type { ControllerSources } from '../../src/processes/controller-sources.ts';
 import { startReplica } from '../kubernetes/replica-servers.ts';
 import { until } from '../until.ts';
 import { ClientInstall } from './client-controllers.ts';
-import { FaultProxy } from './fault-proxy.ts';
+import { FaultProxy, type SeenRequest, watchOf } from './fault-proxy.ts';
 import { sharedCluster } from './shared-cluster.ts';
 
 const cluster = sharedCluster();
@@ -56,7 +57,7 @@ describe('a generated secret', () => {
     await install.apply(team, 'quiet');
     const { metadata } = await install.whenReady(team, 'quiet');
     await install.poke(team, 'quiet');
-    await sleep(500);
+    await controller.whenAtRest(team, 'quiet');
     const before = (await install.client(team, 'quiet')).metadata.resourceVersion;
     const writes = controller.writes.length;
     await sleep(500);
@@ -155,7 +156,7 @@ describe('a generated secret', () => {
     expect(status.conditions).toContainEqual(expect.objectContaining({ type: 'Stalled', reason: 'SecretNotOwned' }));
     expect((await install.secret(team, 'foreign-oauth'))?.data).toEqual({ password: 'of somebody else' });
     expect(await install.verifiers(metadata.uid)).toBeUndefined();
-    expect(controller.eventsOf('foreign')).toEqual(['SecretNotOwned']);
+    await controller.expectEventsOf('foreign', ['SecretNotOwned']);
     await cluster.call('DELETE', `/api/v1/namespaces/${team}/secrets/foreign-oauth`);
     await install.whenReady(team, 'foreign');
   });
@@ -251,7 +252,7 @@ describe('a generated secret', () => {
     await until('it is replaced', async () => ![undefined, old, OLD].includes(await current()));
     expect(await install.accepts(metadata.uid, await current())).toBe(true);
     expect([await install.accepts(metadata.uid, old), await install.accepts(metadata.uid, OLD)]).toEqual([true, false]);
-    expect(controller.eventsOf(name)).toEqual(['SecretCreated', 'DriftRepaired']);
+    await controller.expectEventsOf(name, ['SecretCreated', 'DriftRepaired']);
   });
 
   it('has its other keys and labels put back, with the same value', async () => {
@@ -265,7 +266,7 @@ describe('a generated secret', () => {
     await until('it is put back', isBack);
     const second = await install.secret(team, 'defaced-oauth');
     expect([second?.data, second?.metadata.labels]).toEqual([first?.data, first?.metadata.labels]);
-    expect(controller.eventsOf('defaced')).toEqual(['SecretCreated', 'DriftRepaired']);
+    await controller.expectEventsOf('defaced', ['SecretCreated', 'DriftRepaired']);
   });
 });
 
@@ -297,7 +298,7 @@ describe('a rotation', () => {
     await own.poke(team, 'by-interval');
     await until('it is dropped', async () => (await own.verifiers(metadata.uid))?.verifiers.length === 1);
     expect([await own.accepts(metadata.uid, current), await own.accepts(metadata.uid, old)]).toEqual([true, false]);
-    expect(controller.eventsOf('by-interval')).toEqual(['SecretCreated', 'SecretRotated', 'PreviousSecretExpired']);
+    await controller.expectEventsOf('by-interval', ['SecretCreated', 'SecretRotated', 'PreviousSecretExpired']);
   });
 
   it('on request waits for every replica, and writes the previous secret where the owner asks for it', async () => {
@@ -447,7 +448,7 @@ describe('a client that is refused', () => {
     await install.poke(team, 'implicit');
     await sleep(300);
     expect(controller.writes.filter(({ name }) => name === 'implicit')).toHaveLength(1);
-    expect(controller.eventsOf('implicit')).toEqual(['UnsupportedGrantType']);
+    await controller.expectEventsOf('implicit', ['UnsupportedGrantType']);
   });
 
   it('in the release namespace gets nothing at all', async () => {
@@ -701,13 +702,45 @@ describe('a client that is gone', () => {
     expect((await install.secret(team, 'anew-oauth'))?.metadata.labels['grantry.dev/client-uid']).toBe(metadata.uid);
   });
 
+  it('and made anew before the watch has told of either is told nothing that is known of the one before', async () => {
+    const own = await ClientInstall.make(cluster);
+    const proxy = await FaultProxy.start(cluster.address);
+    const secret = `/api/v1/namespaces/${team}/secrets/unheard-oauth`;
+    try {
+      const controller = await own.start({ url: proxy.url });
+      await own.apply(team, 'unheard');
+      await own.whenReady(team, 'unheard');
+      await controller.whenAtRest(team, 'unheard');
+      proxy.stall(watchOf('oauthclients'));
+      await cluster.call('DELETE', `/apis/grantry.dev/v1alpha1/namespaces/${team}/oauthclients/unheard`);
+      await own.apply(team, 'unheard');
+      const isStatus = ({ method, path }: SeenRequest) => method === 'PATCH' && path.endsWith('/unheard/status');
+      const before = proxy.count(isStatus);
+      await cluster.call('DELETE', secret);
+      // Who is refused tries again.
+      await until('it is tried again', () => proxy.count(isStatus) > before + 1).catch(() => {});
+      expect((await own.client(team, 'unheard')).status.observedGeneration).toBeUndefined();
+      proxy.clear();
+      const { metadata } = await own.whenReady(team, 'unheard');
+      const labels = (await own.secret(team, 'unheard-oauth'))?.metadata.labels;
+      expect(labels['grantry.dev/client-uid']).toBe(metadata.uid);
+    } finally {
+      await proxy.stop();
+    }
+  });
+
   it('and made anew while it is looked at is told nothing that was found of the one before', async () => {
     const own = await ClientInstall.make(cluster);
     let swapping: Promise<void> | undefined;
+    let sources: ControllerSources | undefined;
+    const beforeLeading = async (known: ControllerSources) => {
+      sources = known;
+    };
     const swap = async () => {
       await cluster.call('DELETE', `/apis/grantry.dev/v1alpha1/namespaces/${team}/oauthclients/swapped`);
       await own.apply(team, 'swapped');
-      await sleep(1000);
+      const { uid } = (await own.client(team, 'swapped')).metadata;
+      await until('the watch tells', () => sources?.clients.get(`${team}/swapped`)?.metadata.uid === uid);
     };
     const replica = await startReplica(async (path, question) => {
       if (path.endsWith('/report')) return { body: { cursor: '1', lastUsed: {}, denied: {}, alerts: [] } };
@@ -723,7 +756,7 @@ describe('a client that is gone', () => {
       const { uid } = (await own.client(team, 'swapped')).metadata;
       told.push((await own.verifiers(uid)) !== undefined);
     };
-    await own.start({ replicas: [replica], before });
+    await own.start({ replicas: [replica], before, beforeLeading });
     await own.apply(team, 'swapped');
     await until('it is made anew', () => swapping !== undefined);
     await swapping;
