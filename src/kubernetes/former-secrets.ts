@@ -44,11 +44,6 @@ export class FormerSecrets {
     this.#leftAlone.delete(uid);
   }
 
-  /** Whether the client has any Secret. */
-  has(owner: CredentialOwner): boolean {
-    return this.#options.ownedSecrets.of(owner).length > 0;
-  }
-
   /** The Secret under another name than this that the client had before its owner renamed it. */
   async of(owner: CredentialOwner, name: string): Promise<KubernetesObject | undefined> {
     const found = await this.#besides(owner, name);

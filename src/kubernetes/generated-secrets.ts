@@ -137,7 +137,8 @@ export class GeneratedSecrets {
   async endWithGrace({ owner, manifest, state }: CredentialSubject): Promise<CredentialOutcome> {
     const { formerSecrets, verifiers } = this.#options;
     const name = clientSecretName(owner.name, manifest.spec);
-    if (state === undefined || formerSecrets.has(owner)) return failed(secretOfAnother(name), undefined);
+    const hasAnother = state !== undefined && (await formerSecrets.of(owner, name)) !== undefined;
+    if (state === undefined || hasAnother) return failed(secretOfAnother(name), undefined);
     const gracePeriodSeconds = gracePeriodOf(manifest);
     const ending = endingCredentials(state, { now: this.#now, gracePeriodSeconds });
     if (ending !== undefined) await verifiers.put(owner, ending, state);

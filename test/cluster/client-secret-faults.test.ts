@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, it } from 'vitest';
 import { until } from '../until.ts';
 import { ClientInstall } from './client-controllers.ts';
+import { FaultProxy, watchOf } from './fault-proxy.ts';
 import { sharedCluster } from './shared-cluster.ts';
 
 const HOUR = 3_600_000;
@@ -49,17 +50,26 @@ it('a Secret that its owner replaced by another ends with the grace what was acc
   expect(controller.eventsOf('replaced')).toEqual(['SecretNotOwned', 'DriftRepaired']);
 });
 
-it('a client whose Secret is to have a name that is taken keeps the one it has, for as long as that stands', async () => {
+it.each([
+  ['', 'misnamed', () => false],
+  [' also before the watch has told of it', 'misnamed-unheard', watchOf('secrets')],
+])('a client whose Secret is to have a name that is taken keeps the one it has%s', async (_, name, isStalled) => {
   const own = await ClientInstall.make(cluster);
-  await own.start();
-  await own.apply(team, 'misnamed');
-  const { metadata } = await own.whenReady(team, 'misnamed');
-  const secret = (await own.secret(team, 'misnamed-oauth'))?.data['client-secret'];
-  await cluster.apply(secretManifest('taken', { password: 'of somebody else' }));
-  await own.apply(team, 'misnamed', { auth: { clientSecret: { secretName: 'taken' } } });
-  await own.whenCondition(team, 'misnamed', 'CredentialsReady', 'SecretNotOwned');
-  expect((await own.verifiers(metadata.uid))?.verifiers[0]?.expiresAt).toBeUndefined();
-  expect((await own.secret(team, 'misnamed-oauth'))?.data['client-secret']).toBe(secret);
+  const proxy = await FaultProxy.start(cluster.address);
+  try {
+    await own.start({ url: proxy.url });
+    proxy.stall((seen) => isStalled(seen) && seen.path === '/api/v1/secrets');
+    await own.apply(team, name);
+    const { metadata } = await own.whenReady(team, name);
+    const secret = (await own.secret(team, `${name}-oauth`))?.data['client-secret'];
+    await cluster.apply(secretManifest('taken', { password: 'of somebody else' }));
+    await own.apply(team, name, { auth: { clientSecret: { secretName: 'taken' } } });
+    await own.whenCondition(team, name, 'CredentialsReady', 'SecretNotOwned');
+    expect((await own.verifiers(metadata.uid))?.verifiers[0]?.expiresAt).toBeUndefined();
+    expect((await own.secret(team, `${name}-oauth`))?.data['client-secret']).toBe(secret);
+  } finally {
+    await proxy.stop();
+  }
 });
 
 it('a value that somebody else puts back each time is replaced ever less often, and status says who and until when', async () => {
