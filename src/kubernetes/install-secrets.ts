@@ -96,6 +96,8 @@ export class InstallSecrets {
     if (secret === undefined || sources.releaseSecrets.get(objectKey({ namespace, name })) !== undefined)
       return undefined;
     const lost = this.#lostValue(secret);
+    // Not by what the watch has told when the answer comes: what is made here may be gone again by then.
+    const wasThere = this.#isOld || this.#options.lost.get(name) !== undefined;
     const value = lost ?? Buffer.from(random.bytes(SECRET_BYTES)).toString('base64url');
     try {
       const made = await api.create(SECRETS, {
@@ -103,7 +105,7 @@ export class InstallSecrets {
         type: 'Opaque',
         data: { [secret.key]: Buffer.from(value).toString('base64') },
       });
-      if (lost === undefined) this.#tellOfLoss(secret, made);
+      if (wasThere && lost === undefined) this.#tellOfLoss(secret, made);
     } catch (error) {
       if (!(error instanceof KubernetesError && error.reason === 'AlreadyExists')) throw error;
       // Another leader's that the watch has not told yet, or somebody else's, which no token server reads.
@@ -118,10 +120,9 @@ export class InstallSecrets {
   }
 
   #tellOfLoss({ name, part }: SingleSecret, made: KubernetesObject): void {
-    const { lost, log, record } = this.#options;
+    const { log, record } = this.#options;
     const note = LOSSES[part];
-    const wasThere = this.#isOld || lost.get(name) !== undefined;
-    if (!wasThere || note === undefined) return;
+    if (note === undefined) return;
     log.error({ secret: name }, `the Secret ${name} was gone: ${note}`);
     record({ regarding: made, type: 'Warning', reason: 'InstallSecretLost', action: 'Create', note });
   }

@@ -12,7 +12,7 @@ import { CLIENT_POLICIES, NAMESPACES, OAUTH_CLIENTS, type Resource, SECRETS } fr
 import { Watched, type WatchedOptions } from '../../src/kubernetes/watched.ts';
 import { systemClock, systemRandom } from '../../src/processes/machine.ts';
 import { parsePeppers } from '../../src/processes/pepper.ts';
-import { leaderOver } from '../kubernetes/leader.ts';
+import { leaderOver, UNPLAYED } from '../kubernetes/leader.ts';
 import { until } from '../until.ts';
 import { type Installation, install } from './installation.ts';
 import { sharedCluster } from './shared-cluster.ts';
@@ -67,11 +67,12 @@ describe('an install', () => {
   async function startSecrets(
     wanted = [PEPPER_SECRET, WEBHOOK_SECRET],
     watched?: Awaited<ReturnType<typeof watchSecrets>>,
+    api = leaderOver(client),
   ): Promise<void> {
     const { releaseSecrets, lost } = watched ?? (await watchSecrets());
     const secrets = new InstallSecrets({
       ...{
-        api: leaderOver(client),
+        api,
         releaseNamespace: installation.namespace,
         wanted,
         random: systemRandom,
@@ -176,6 +177,25 @@ describe('an install', () => {
     await until('it is said', () => losses().length === 2);
     expect(losses().sort()).toEqual(['grantry-pepper', 'grantry-webhook']);
     expect(errors).toHaveLength(2);
+  });
+
+  it('loses none that is deleted before the answer to its making has come', async () => {
+    events.length = 0;
+    const watched = await watchSecrets();
+    let deleted: string | undefined;
+    const create: typeof client.create = async (...object) => {
+      const made = await client.create(...object);
+      if (deleted === undefined) {
+        deleted = made.metadata.uid;
+        await cluster.call('DELETE', path('grantry-pepper'));
+        await until('it is seen', () => watched.lost.get('grantry-pepper') !== undefined);
+      }
+      return made;
+    };
+    await startSecrets([PEPPER_SECRET], watched, leaderOver({ ...UNPLAYED, create }));
+    const uid = async () => (await secret('grantry-pepper')).metadata?.uid;
+    await until('it is back', async () => deleted !== undefined && ![undefined, deleted].includes(await uid()));
+    expect([losses(), errors]).toEqual([[], []]);
   });
 
   it('makes none that is provided otherwise, and says whose it cannot use', async () => {
