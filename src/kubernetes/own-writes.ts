@@ -7,6 +7,8 @@ import type { ObjectView } from './watched.ts';
 interface Written {
   /** Undefined after a deletion. */
   readonly object: KubernetesObject | undefined;
+  /** Of it, or of what was deleted. */
+  readonly uid: string | undefined;
   /** The states it replaced: while the watch tells of one of them, it is behind. Undefined: there was none. */
   readonly replaced: ReadonlySet<string | undefined>;
 }
@@ -39,7 +41,8 @@ export class OwnWrites {
    */
   async write<Answer extends KubernetesObject | undefined>(key: string, send: () => Promise<Answer>): Promise<Answer> {
     const before = this.#written.get(key);
-    const replaced = new Set(before?.replaced).add(versionOf(this.#view.get(key)));
+    const watched = this.#view.get(key);
+    const replaced = new Set(before?.replaced).add(versionOf(watched));
     if (before !== undefined) replaced.add(versionOf(before.object));
     const gone = new Set<string>();
     this.#goneMeanwhile.set(key, gone);
@@ -47,7 +50,8 @@ export class OwnWrites {
       const object = await send();
       // An apply that changed nothing replaces nothing.
       if (object !== undefined) replaced.delete(versionOf(object));
-      if (object === undefined || !gone.has(object.metadata.uid)) this.#written.set(key, { object, replaced });
+      const { uid } = object?.metadata ?? before ?? watched?.metadata ?? {};
+      if (object === undefined || !gone.has(object.metadata.uid)) this.#written.set(key, { object, uid, replaced });
       return object;
     } finally {
       this.#goneMeanwhile.delete(key);
@@ -57,8 +61,7 @@ export class OwnWrites {
   /** To be called when the watch tells that an object is gone: then it is not meant again. Another of its name may be. */
   gone(key: string, uid: string): void {
     this.#goneMeanwhile.get(key)?.add(uid);
-    const written = this.#written.get(key);
-    if (written?.object === undefined || written.object.metadata.uid === uid) this.#written.delete(key);
+    if (this.#written.get(key)?.uid === uid) this.#written.delete(key);
   }
 }
 

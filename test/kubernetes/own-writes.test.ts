@@ -57,6 +57,22 @@ describe('own writes', () => {
     expect(seen()).toBe('9');
   });
 
+  it('that deleted what they had made twice are not undone when the watch tells that the first one went', async () => {
+    const { watched, write, go, seen } = world();
+    for (const object of [version('1', 'first'), version('2', 'second')]) {
+      await write(object);
+      await write(undefined);
+    }
+    watched.now = version('1', 'first');
+    expect(seen()).toBeUndefined();
+    go();
+    watched.now = version('2', 'second');
+    expect(seen()).toBeUndefined();
+    go();
+    watched.now = version('3', 'third');
+    expect(seen()).toBe('3');
+  });
+
   it('that changed nothing are nothing', async () => {
     const { watched, write, seen } = world('1');
     await write(version('1'));
