@@ -19,7 +19,8 @@ describe('draining', () => {
     const log = createLog('silent', process.stderr);
     const over = drain({
       draining: server.draining,
-      drainDelaySeconds: 0.5,
+      // A busy machine takes its time for the two requests that come meanwhile.
+      drainDelaySeconds: 2,
       servers: [server.public, server.admin],
       log,
     });
@@ -49,9 +50,9 @@ describe('a request in flight', () => {
       `Content-Length: ${body.length}`,
     ];
     const socket = connect({ host: '127.0.0.1', port: grantry.port });
+    const begun = once(server.public.server, 'request');
     socket.write(`${head.join('\r\n')}\r\n\r\n`);
-    await once(socket, 'connect');
-    await setTimeout(100);
+    await begun;
     const log = createLog('silent', process.stderr);
     const over = drain({
       draining: server.draining,
@@ -97,7 +98,8 @@ async function run(source: string, onReady: (kill: (signal: NodeJS.Signals) => v
     if (`${output}${chunk}`.includes('ready') && !output.includes('ready')) onReady((signal) => child.kill(signal));
     output += chunk;
   });
-  const [code] = await once(child, 'exit');
+  // What it said is all there only when its streams are closed, too.
+  const [code] = await once(child, 'close');
   return { code, output };
 }
 

@@ -163,6 +163,10 @@ describeRedis('a server that starts while a primary of a Cluster is away', () =>
       return await state.stores.replays.claim('test', value, Date.now() + 60_000).catch(reasonOf);
     }
   }
+  /** Waits until what is new is taken there: a machine that is busy may refuse it for a moment, as when a server starts. */
+  async function isServed(state: RedisState, ...owners: readonly number[]): Promise<void> {
+    for (const owner of owners) await until('it is served', async () => (await asked(state, owner)) === 'fresh');
+  }
   const globalWatermarks = async (owner: number): Promise<number> => {
     const read = (shard: string) => primary(owner).command('GET', keys.globalWatermark(shard));
     return Math.min(...(await Promise.all(shardsOf(owner).map(read))).map(Number));
@@ -181,7 +185,7 @@ describeRedis('a server that starts while a primary of a Cluster is away', () =>
     await left();
     await primary(away).kill();
     const state = await open(OURS);
-    expect([await asked(state, withIssuer), await asked(state, third)]).toEqual(['fresh', 'fresh']);
+    await isServed(state, withIssuer, third);
     const flushed = Date.now();
     await primary(third).command('FLUSHALL');
     await until('it is raised', async () => (await globalWatermarks(withIssuer)) >= flushed);
@@ -209,7 +213,7 @@ describeRedis('a server that starts while a primary of a Cluster is away', () =>
     expectOnly(away, state.readiness.fault());
     const before = Date.now();
     await primary(away).start();
-    await until('it is served', async () => (await asked(state, away)) === 'fresh');
+    await isServed(state, away);
     expect(await primary(away).command('EXISTS', keys.marker(shardsOf(away)[0] ?? ''))).toBe(1);
     await until('all of it was seen to', async () => (await globalWatermarks(away)) >= before);
     expect(await globalWatermarks(withIssuer)).toBeGreaterThanOrEqual(before);
@@ -229,7 +233,7 @@ describeRedis('a server that starts while a primary of a Cluster is away', () =>
     expect(await asked(state, away)).toBe('not_joined');
     await primary(away).command('CONFIG', 'SET', 'maxmemory', 0);
     await until('all is well', () => state.readiness.fault() === undefined);
-    expect(await asked(state, away)).toBe('fresh');
+    await isServed(state, away);
   });
 
   it('calls all of it away, and not a part, where nothing answers', async () => {
@@ -248,7 +252,7 @@ describeRedis('a server that starts while a primary of a Cluster is away', () =>
     expect([await asked(state, withIssuer), await asked(state, third)]).toEqual(['not_joined', 'not_joined']);
     await primary(away).start();
     await until('it has joined', () => lines.join('').includes('redis: reached'));
-    for (const owner of [withIssuer, away, third]) expect(await asked(state, owner)).toBe('fresh');
+    await isServed(state, withIssuer, away, third);
     expect([NEW, LOST].map((told) => lines.join('').includes(told))).toEqual([true, false]);
   });
 
@@ -289,7 +293,7 @@ describeRedis('a server that starts while a primary of a Cluster is away', () =>
     expect(await primary(third).command('DBSIZE')).toBe(0);
     await primary(withIssuer).start();
     await until('it has joined', () => lines.join('').includes('redis: reached'));
-    expect([await asked(state, withIssuer), await asked(state, third)]).toEqual(['fresh', 'fresh']);
+    await isServed(state, withIssuer, third);
     expect(await markersOf(third)).toBe(shardsOf(third).length);
   });
 
@@ -299,7 +303,7 @@ describeRedis('a server that starts while a primary of a Cluster is away', () =>
     await primary(away).kill();
     const fatal = Promise.withResolvers<StartError>();
     const state = await openOn({ url: cluster.url, issuer: OURS, onFatal: fatal.resolve, strict: 'on' });
-    expect(await asked(state, third)).toBe('fresh');
+    await isServed(state, third);
     await primary(away).start();
     const { message } = await fatal.promise;
     expect(message).toContain(`127.0.0.1:${primary(away).port}`);

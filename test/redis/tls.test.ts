@@ -61,7 +61,7 @@ describeRedis('Sentinels and their servers with TLS', () => {
     await until('a replica acknowledges', acknowledges);
     await failOver(redis, [connection]);
     await until('a replica of the other primary acknowledges', acknowledges);
-  });
+  }, 120_000);
 
   it('are closed to everybody else', () => isClosedToOthers(redis));
 });
