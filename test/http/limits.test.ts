@@ -2,6 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { basic, type Grantry, readJson, startGrantry } from '../grantry.ts';
+import { answersIn, exchangeBytes, requestText } from './raw-socket.ts';
 
 const SECRET = 'kSiQ0yY8Jh1x4nV7wB2dR5tG9mC3fL6p';
 const CLIENTS = ['team.a', 'team.b', 'team.c'].map((clientId) => ({ clientId, secret: SECRET }));
@@ -32,6 +33,16 @@ describe('failed client authentication', () => {
     expect(await (await fetch(grantry.adminUrl('/metrics'))).text()).toMatch(
       /^grantry_rate_limited_total\{limit="[a-z_]+"\} 2$/m,
     );
+  });
+
+  it('is limited all the same where many come in one moment', async () => {
+    const grantry = await startGrantry({ clients: CLIENTS, rateLimits: true });
+    const headers = [`Authorization: ${basic('team.a', 'wrong')}`, 'Content-Type: application/x-www-form-urlencoded'];
+    const last = requestText('POST /token HTTP/1.1', headers, 'grant_type=client_credentials');
+    const one = last.replace('Connection: close', 'Connection: keep-alive');
+    const stream = await exchangeBytes(Number(new URL(grantry.url('/')).port), `${one.repeat(29)}${last}`);
+    const statuses = answersIn(stream).map(({ status }) => status);
+    expect(statuses).toEqual([...Array<number>(10).fill(401), ...Array<number>(20).fill(429)]);
   });
 
   it('of one client does not starve another one', async () => {
