@@ -121,8 +121,10 @@ export class AlertDelivery {
       if (this.#isStopped) return;
       this.#options.reports?.note(alert);
       if (age > LONGEST_WAIT && this.#options.reports !== undefined) await this.#giveUp(alert);
-      if (this.#isFresh(age) || this.#underWay.has(alert.id)) continue;
+      if (this.#isFresh(age)) continue;
       while (this.#underWay.size >= MOST_AT_ONCE) await Promise.race(this.#underWay.values());
+      if (this.#isStopped) return;
+      if (this.#underWay.has(alert.id)) continue;
       this.#begin(alert, () => this.#deliver(alert, false));
     }
   }

@@ -396,6 +396,21 @@ describeRedis('the delivery of alerts', () => {
     expect(await replica.deliveries('failed')).toBe(1);
   });
 
+  it('begins none once it is stopped, though a sweep has found more than are taken at once', async () => {
+    receiver.answer = undefined;
+    const shard = (await untold(17))[0]?.id.slice(0, 3) ?? '';
+    const replica = aReplica({ pace: { ...QUIET, leftBehind: 0 } });
+    const swept = replica.delivery.sweep();
+    await until('sixteen wait for their answer', () => receiver.received.length === 16);
+    const stopped = replica.delivery.stop();
+    receiver.answer = { status: 204 };
+    receiver.answerWaiting();
+    await Promise.all([stopped, swept]);
+    // What was sent to Redis before this has been done.
+    const { entries } = await outbox.list(shard);
+    expect([entries.length, await turns(shard)]).toEqual([1, { known: 0, taken: 0 }]);
+  });
+
   it('waits for Redis to come back, and no other replica writes a second audit line', async () => {
     const [raising, other] = [
       aReplica({ pace: QUIET }).start(),
