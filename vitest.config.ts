@@ -2,9 +2,16 @@ import { defineConfig } from 'vitest/config';
 
 // `fast` opens no socket; `servers` runs grantry over real HTTP; `redis` starts redis-server; `cluster` starts a
 // Kubernetes API server; `chart` runs Helm; `browser` drives the system's Chromium; `e2e` needs a whole cluster and runs by `npm run test:e2e` alone.
-const servers = ['http', 'clients', 'kubernetes', 'processes', 'webhook'].map(
-  (folder) => `test/${folder}/**/*.test.ts`,
-);
+const servers = [
+  'http',
+  'clients',
+  'kubernetes',
+  'cluster-registry',
+  'controller',
+  'processes',
+  'scripts',
+  'webhook',
+].map((folder) => `test/${folder}/**/*.test.ts`);
 const redis = ['test/redis/**/*.test.ts'];
 const cluster = ['test/cluster/**/*.test.ts'];
 const chart = ['test/chart/**/*.test.ts'];
@@ -39,7 +46,7 @@ export default defineConfig({
         test: {
           name: 'cluster',
           include: cluster,
-          globalSetup: 'test/cluster/global-setup.ts',
+          globalSetup: 'test/cluster/setup/global-setup.ts',
           testTimeout: 60_000,
           hookTimeout: 60_000,
           maxWorkers: 3,
@@ -63,8 +70,8 @@ export default defineConfig({
         test: {
           name: 'e2e',
           include: e2e,
-          globalSetup: 'test/e2e/global-setup.ts',
-          setupFiles: 'test/e2e/diagnose-failures.ts',
+          globalSetup: 'test/e2e/setup/global-setup.ts',
+          setupFiles: 'test/e2e/setup/diagnose-failures.ts',
           testTimeout: 300_000,
           hookTimeout: 300_000,
           maxWorkers: 1,

@@ -4,10 +4,10 @@
 // `node bench/apply-to-token.ts [clients]`; needs the programs that the tests on an API server need.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ApiServer } from '../test/cluster/api-server.ts';
-import { Cluster } from '../test/cluster/cluster.ts';
-import { startController } from '../test/cluster/controllers.ts';
-import { type AClient, type TokenServerProcess, TokenServers } from '../test/cluster/token-servers.ts';
+import { ApiServer } from '../test/cluster/setup/api-server.ts';
+import { Cluster } from '../test/cluster/setup/cluster.ts';
+import { startController } from '../test/cluster/setup/controllers.ts';
+import { type AClient, type TokenServerProcess, TokenServers } from '../test/cluster/setup/token-servers.ts';
 
 const CLIENTS = Number(process.argv[2] ?? 200);
 const REPLICAS = 3;

@@ -3,8 +3,8 @@
 
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Stores } from '../src/oauth/ports.ts';
-import { KEY_PATTERNS } from '../src/redis/keys.ts';
+import type { Stores } from '../src/oauth/ports/ports.ts';
+import { KEY_PATTERNS } from '../src/redis/connection/keys.ts';
 import {
   answerRequest,
   type GivenGrant,
@@ -23,8 +23,8 @@ import {
   refresh,
   requestTokens,
   SCOPE,
-} from './load-client.ts';
-import { LOAD_CORE } from './pinned-process.ts';
+} from './load/load-client.ts';
+import { LOAD_CORE } from './load/pinned-process.ts';
 import { commandCounts, type RedisServer, startRedis } from './redis-server.ts';
 import { isAsked, type Verdict, verdictOn } from './rows.ts';
 import type { Workload } from './workloads.ts';

@@ -2,7 +2,7 @@
 
 import { json } from 'node:stream/consumers';
 import { openGrantryState } from './grantry-state.ts';
-import type { CodeOrder } from './load-client.ts';
+import type { CodeOrder } from './load/load-client.ts';
 
 const { redisUrl, count } = (await json(process.stdin)) as CodeOrder;
 const state = await openGrantryState(redisUrl);

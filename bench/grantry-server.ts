@@ -3,8 +3,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { AUDIENCE, CLIENT_SECRET, CLIENT_UID, REDIRECT_URI, SCOPE, USERNAME } from './load-client.ts';
-import { freePort, type PinnedServer, startServer } from './pinned-process.ts';
+import { AUDIENCE, CLIENT_SECRET, CLIENT_UID, REDIRECT_URI, SCOPE, USERNAME } from './load/load-client.ts';
+import { freePort, type PinnedServer, startServer } from './load/pinned-process.ts';
 
 const MANIFESTS = `
 apiVersion: v1

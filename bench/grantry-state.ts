@@ -2,13 +2,13 @@
 // real sign-in puts into a grant, and what it leaves beside it.
 
 import { createHash, randomBytes } from 'node:crypto';
-import type { Grant } from '../src/oauth/grant-store.ts';
-import { Handles } from '../src/oauth/handles.ts';
-import type { Session } from '../src/oauth/login-stores.ts';
-import type { Stores } from '../src/oauth/ports.ts';
-import { connectRedis } from '../src/redis/connection.ts';
-import { RedisKeys } from '../src/redis/keys.ts';
-import { parseRedisUrl } from '../src/redis/redis-url.ts';
+import type { Grant } from '../src/oauth/ports/grant-store.ts';
+import type { Session } from '../src/oauth/ports/login-stores.ts';
+import type { Stores } from '../src/oauth/ports/ports.ts';
+import { Handles } from '../src/oauth/tokens/handles.ts';
+import { connectRedis } from '../src/redis/connection/connection.ts';
+import { RedisKeys } from '../src/redis/connection/keys.ts';
+import { parseRedisUrl } from '../src/redis/link/redis-url.ts';
 import { redisStores } from '../src/redis/stores.ts';
 import {
   AUDIENCE,
@@ -19,7 +19,7 @@ import {
   REDIRECT_URI,
   SCOPE,
   USERNAME,
-} from './load-client.ts';
+} from './load/load-client.ts';
 
 /** Writes made at a time. */
 const BATCH = 50;

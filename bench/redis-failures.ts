@@ -3,7 +3,6 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { rejoined } from '../test/chaos/replicated-set.ts';
-import { startCluster } from '../test/redis/redis-cluster.ts';
 import {
   type ClientAnswer,
   type PersonName,
@@ -11,10 +10,11 @@ import {
   redemption,
   refreshing,
   startReplicas,
-} from '../test/redis/replicas.ts';
-import { startReplicated } from '../test/redis/replicated-redis.ts';
-import { isPrimary, replicationOf } from '../test/redis/replication.ts';
-import { LONG, type RedisServer, startRedis } from '../test/redis/servers.ts';
+} from '../test/redis/processes/replicas.ts';
+import { startCluster } from '../test/redis/setup/redis-cluster.ts';
+import { startReplicated } from '../test/redis/setup/replicated-redis.ts';
+import { isPrimary, replicationOf } from '../test/redis/setup/replication.ts';
+import { LONG, type RedisServer, startRedis } from '../test/redis/setup/servers.ts';
 import { until } from '../test/until.ts';
 
 const ROUNDS = 5;

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { freePort, type PinnedProcess, startProgram } from './pinned-process.ts';
+import { freePort, type PinnedProcess, startProgram } from './load/pinned-process.ts';
 
 const START_MILLISECONDS = 5000;
 

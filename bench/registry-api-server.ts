@@ -5,9 +5,13 @@ import { randomUUID } from 'node:crypto';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createInterface } from 'node:readline';
-import { VERIFIER_SECRET_TYPE, verifierSecretData, verifierSecretName } from '../src/admission/client-verifier.ts';
-import { PART_LABEL } from '../src/admission/secret-parts.ts';
-import { secretVerifier } from '../src/oauth/client-secret.ts';
+import {
+  VERIFIER_SECRET_TYPE,
+  verifierSecretData,
+  verifierSecretName,
+} from '../src/admission/client-secrets/client-verifier.ts';
+import { PART_LABEL } from '../src/admission/references/secret-parts.ts';
+import { secretVerifier } from '../src/oauth/registry/client-secret.ts';
 
 const CLIENTS = Number(process.argv[2]);
 /** Below the limit of the built-in policy. */

@@ -11,9 +11,9 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { ApiClient } from '../src/kubernetes/api-client.ts';
-import { kubeconfigAccess } from '../src/kubernetes/kubeconfig.ts';
-import { RegistrySync } from '../src/kubernetes/registry-sync.ts';
+import { RegistrySync } from '../src/cluster-registry/registry-sync.ts';
+import { ApiClient } from '../src/kubernetes/api/api-client.ts';
+import { kubeconfigAccess } from '../src/kubernetes/api/kubeconfig.ts';
 
 const CLIENTS = Number(process.argv[2] ?? 100_000);
 const CHANGES = 50;

@@ -6,9 +6,9 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { type Count, countAll } from './counts.ts';
-import { HEADERS } from './load-client.ts';
-import type { LoadOrder, LoadReport } from './load-generator.ts';
-import { runPinned, SERVER_CORE, stopAll } from './pinned-process.ts';
+import { HEADERS } from './load/load-client.ts';
+import type { LoadOrder, LoadReport } from './load/load-generator.ts';
+import { runPinned, SERVER_CORE, stopAll } from './load/pinned-process.ts';
 import { type Measurement, type Round, type Row, rowsOf, workloadsFor } from './rows.ts';
 import { summarize } from './statistics.ts';
 import { type Workload, workloads } from './workloads.ts';
@@ -107,7 +107,7 @@ async function measure(
   const before = cpuOf(workload);
   const redisBefore = redis?.cpuMicroseconds() ?? 0;
   const reports = await Promise.all(
-    orders.map(async (order) => (await runPinned(loadCores, 'bench/load-generator.ts', order)) as LoadReport),
+    orders.map(async (order) => (await runPinned(loadCores, 'bench/load/load-generator.ts', order)) as LoadReport),
   );
   const requests = sum(reports.map((report) => report.requests));
   const requestsPerSecond = sum(reports.map((report) => report.requests / report.seconds));

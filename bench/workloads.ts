@@ -3,9 +3,16 @@
 
 import { manifestFolder, startGrantry } from './grantry-server.ts';
 import { inBatches } from './grantry-state.ts';
-import { answerOf, CLIENT_CREDENTIALS, type CodeOrder, redemption, requestTokens } from './load-client.ts';
-import type { Bodies } from './load-generator.ts';
-import { BOTH_CORES, LOAD_CORE, type PinnedServer, runPinned, SERVER_CORE, startServer } from './pinned-process.ts';
+import { answerOf, CLIENT_CREDENTIALS, type CodeOrder, redemption, requestTokens } from './load/load-client.ts';
+import type { Bodies } from './load/load-generator.ts';
+import {
+  BOTH_CORES,
+  LOAD_CORE,
+  type PinnedServer,
+  runPinned,
+  SERVER_CORE,
+  startServer,
+} from './load/pinned-process.ts';
 import { type RedisServer, startRedis } from './redis-server.ts';
 
 /** One kind of request. */
@@ -81,7 +88,7 @@ async function introspection(server: PinnedServer): Promise<Workload> {
 }
 
 async function emptyPost(): Promise<Workload> {
-  const server = await startServer({ args: (port) => ['bench/empty-post-server.ts', String(port)], probe: '/' });
+  const server = await startServer({ args: (port) => ['bench/load/empty-post-server.ts', String(port)], probe: '/' });
   return { targets: [repeating(server, server.origin, CLIENT_CREDENTIALS)], loadCores: LOAD_CORE };
 }
 
@@ -134,13 +141,13 @@ async function startReplicas(): Promise<readonly TokenService[]> {
 }
 
 async function startPeer(...redisUrl: readonly string[]): Promise<PinnedServer> {
-  const args = (port: number) => ['bench/peer-server.ts', String(port), ...redisUrl];
+  const args = (port: number) => ['bench/peer/peer-server.ts', String(port), ...redisUrl];
   return await startServer({ args, probe: '/jwks' });
 }
 
 async function startPeerService(redis: RedisServer): Promise<TokenService> {
   const server = await startPeer(redis.url);
-  return { server, redis, codes: codesMadeBy('bench/peer-codes.ts', server, redis) };
+  return { server, redis, codes: codesMadeBy('bench/peer/peer-codes.ts', server, redis) };
 }
 
 function codesMadeBy(file: string, { origin: issuer }: PinnedServer, { url: redisUrl }: RedisServer) {

@@ -4,7 +4,7 @@
 
 import { readFileSync } from 'node:fs';
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
-import type { CheckFormat } from './processes/check.ts';
+import type { CheckFormat } from './processes/check/check.ts';
 
 const USAGE = 2;
 const CHECK_FORMATS: readonly CheckFormat[] = ['text', 'json', 'github'];
@@ -45,7 +45,7 @@ function program(end: (code: number) => void): Command {
     .option('--redis <url>', 'keep state in this Redis, and share it with every grantry dev that does')
     .option('--strict-redis', 'refuse to start on a Redis that is not set up to keep state')
     .action(async (directory: string, flags: DevFlags) => {
-      const { dev } = await import('./processes/dev.ts');
+      const { dev } = await import('./processes/dev/dev.ts');
       end(await dev({ ...flags, directory, stdout, stderr }));
     });
 
@@ -55,11 +55,11 @@ function program(end: (code: number) => void): Command {
     .option('--help', 'print this help')
     .action(async ({ help }: { readonly help?: boolean }) => {
       if (help === true) {
-        const { variableHelp } = await import('./processes/variable-help.ts');
+        const { variableHelp } = await import('./processes/config/variable-help.ts');
         stdout.write(`${server.helpInformation()}\n${variableHelp()}`);
         return end(0);
       }
-      const { server: serve } = await import('./processes/server.ts');
+      const { server: serve } = await import('./processes/server/server.ts');
       end(await serve({ stderr }));
     });
 
@@ -69,11 +69,11 @@ function program(end: (code: number) => void): Command {
     .option('--help', 'print this help')
     .action(async ({ help }: { readonly help?: boolean }) => {
       if (help === true) {
-        const { variableHelp } = await import('./processes/variable-help.ts');
+        const { variableHelp } = await import('./processes/config/variable-help.ts');
         stdout.write(`${controller.helpInformation()}\n${variableHelp()}`);
         return end(0);
       }
-      const { controller: control } = await import('./processes/controller.ts');
+      const { controller: control } = await import('./processes/controller/controller.ts');
       end(await control({ stderr }));
     });
 
@@ -85,7 +85,7 @@ function program(end: (code: number) => void): Command {
     .addOption(new Option('--format <format>', 'how to print').choices(CHECK_FORMATS).default('text'))
     .option('--policies <DIR>', 'a folder with the ClientPolicies of the cluster')
     .action(async (paths: string[], { format, policies }: CheckFlags) => {
-      const { check } = await import('./processes/check.ts');
+      const { check } = await import('./processes/check/check.ts');
       end(await check({ paths, format, policies, stdin, stdout, stderr }));
     });
 
@@ -93,7 +93,7 @@ function program(end: (code: number) => void): Command {
     .command('hash-password')
     .description('read a password and print its hash for a users.yaml')
     .action(async () => {
-      const { printPasswordHash } = await import('./processes/hash-password.ts');
+      const { printPasswordHash } = await import('./processes/hash-password/hash-password.ts');
       end(await printPasswordHash({ stdin, stdout, stderr }));
     });
 

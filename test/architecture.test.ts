@@ -77,7 +77,7 @@ describe('the layer table', () => {
     const files = { 'processes/dev.ts': 'process.exit(1); export const a = process.env.HOME;' };
     expect(layerFaults(tree(files))).toHaveLength(2);
     const allowed = {
-      'processes/config.ts': 'export const a = process.env;',
+      'processes/config/config.ts': 'export const a = process.env;',
       'main.ts': 'process.exit(1); run(process.env);',
     };
     expect(layerFaults(tree(allowed))).toEqual([]);

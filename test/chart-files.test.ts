@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { readSettings, variableReference } from '../src/processes/config.ts';
+import { readSettings, variableReference } from '../src/processes/config/config.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const CHART = join(ROOT, 'charts/grantry');

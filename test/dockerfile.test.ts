@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { NODE_OPTIONS } from '../bench/pinned-process.ts';
+import { NODE_OPTIONS } from '../bench/load/pinned-process.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 

@@ -2,7 +2,7 @@
 // `password.ts` judges passwords.
 
 import { createHash } from 'node:crypto';
-import type { ResourceOwner, ResourceOwners } from '../oauth/ports.ts';
+import type { ResourceOwner, ResourceOwners } from '../oauth/ports/ports.ts';
 import { type HashingLimits, PasswordJudge } from './password.ts';
 
 export { hashPassword } from './password.ts';

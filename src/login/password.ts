@@ -2,7 +2,7 @@
 // a flood of sign-ins waits, and beyond that is turned away, instead of eating the machine.
 
 import { hash, verify } from '@node-rs/argon2';
-import { OAuthError } from '../oauth/error.ts';
+import { OAuthError } from '../oauth/ports/error.ts';
 
 /** What OWASP gives for argon2id: 19 MiB, two passes, one lane. */
 const COST = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };

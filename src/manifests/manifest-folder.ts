@@ -2,10 +2,10 @@
 // faults to show. Reading and watching the disk are folder.ts and folder-watch.ts; the judge is `admission/`.
 
 import { join } from 'node:path';
-import { CLIENT_POLICY } from '../admission/client-policy.ts';
-import { readManifest } from '../admission/manifest.ts';
-import { OAUTH_CLIENT } from '../admission/oauth-client.ts';
-import { SIGNING_KEY } from '../admission/signing-key.ts';
+import { CLIENT_POLICY } from '../admission/kinds/client-policy.ts';
+import { readManifest } from '../admission/kinds/manifest.ts';
+import { OAUTH_CLIENT } from '../admission/kinds/oauth-client.ts';
+import { SIGNING_KEY } from '../admission/kinds/signing-key.ts';
 import { FileReader } from './file-reader.ts';
 import type { FolderContents } from './folder.ts';
 import { type FileObjects, type ManifestObject, readObjects } from './objects.ts';

@@ -3,8 +3,8 @@
 
 import { closest } from 'fastest-levenshtein';
 import { v5 as uuidv5 } from 'uuid';
-import type { FieldPath } from '../admission/field-path.ts';
-import type { SourceObject } from '../admission/manifest.ts';
+import type { FieldPath } from '../admission/kinds/field-path.ts';
+import type { SourceObject } from '../admission/kinds/manifest.ts';
 import type { ManifestDocument, ParsedFile } from './documents.ts';
 import { placeIn } from './outline.ts';
 import type { ManifestFault, Place } from './place.ts';

@@ -1,7 +1,7 @@
 // On which line each field of a document stands, as plain data: a document is parsed in one thread and used in another.
 
 import { type Document, isAlias, isMap, isNode, isScalar, isSeq, type LineCounter, type Node } from 'yaml';
-import { type FieldPath, formatPath } from '../admission/field-path.ts';
+import { type FieldPath, formatPath } from '../admission/kinds/field-path.ts';
 import type { Place } from './place.ts';
 
 /** A line, and what is below it; a bare number where nothing is. */

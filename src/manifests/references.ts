@@ -1,6 +1,6 @@
 // The lookup that the judge asks about everything around a manifest, answered from the objects of a folder.
 
-import type { ReferencedSecret, References } from '../admission/references.ts';
+import type { ReferencedSecret, References } from '../admission/references/references.ts';
 import type { ManifestKind, ManifestObject } from './objects.ts';
 
 export interface ReferenceOptions {

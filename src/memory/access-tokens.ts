@@ -1,6 +1,6 @@
 // Opaque access tokens over a Map. The grant store writes those of a grant into the same map, within its own action.
 
-import type { AccessTokenStore, StoredAccessToken } from '../oauth/token-stores.ts';
+import type { AccessTokenStore, StoredAccessToken } from '../oauth/ports/token-stores.ts';
 import type { ExpiringMap } from './expiring-map.ts';
 
 /** Keeps a token until its `exp`. @throws StoreUnavailableError when the map is full. */

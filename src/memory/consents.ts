@@ -1,8 +1,8 @@
 // What people have let clients do, over a Map. A client is named by its uid: a re-created one starts without consent.
 
-import type { Grant } from '../oauth/grant-store.ts';
-import type { Consent, ConsentStore, GivenConsent } from '../oauth/login-stores.ts';
-import type { Clock } from '../oauth/ports.ts';
+import type { Grant } from '../oauth/ports/grant-store.ts';
+import type { Consent, ConsentStore, GivenConsent } from '../oauth/ports/login-stores.ts';
+import type { Clock } from '../oauth/ports/ports.ts';
 import type { ExpiringMap } from './expiring-map.ts';
 
 interface ConsentRecord extends GivenConsent {

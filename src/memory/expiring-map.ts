@@ -2,8 +2,8 @@
 // an expired entry is never seen, a few are removed at each write, and a full map refuses: it never drops what is alive,
 // unless it was made to forget.
 
-import { StoreUnavailableError } from '../oauth/error.ts';
-import type { Clock } from '../oauth/ports.ts';
+import { StoreUnavailableError } from '../oauth/ports/error.ts';
+import type { Clock } from '../oauth/ports/ports.ts';
 
 /** Entries looked at by each write: more than one, so that the sweep outruns the growth. */
 const SWEPT_PER_WRITE = 8;

@@ -1,7 +1,7 @@
 // A grant as the memory store keeps it: its code, its refresh family and what has become of them. Immutable: `grants.ts`
 // replaces a record in one step, so that a request sees all of a change or none.
 
-import type { Alert } from '../oauth/audit.ts';
+import type { Alert } from '../oauth/ports/audit.ts';
 import type {
   Grant,
   RedeemAnswer,
@@ -9,7 +9,7 @@ import type {
   RotateAnswer,
   RotateRequest,
   StoredGrant,
-} from '../oauth/grant-store.ts';
+} from '../oauth/ports/grant-store.ts';
 
 /** A grant with what has become of its code and of its refresh tokens. */
 export interface GrantRecord {

@@ -1,10 +1,10 @@
-// Codes and refresh families over a Map: the readable form of the state tables in `oauth/grant-store.ts`.
+// Codes and refresh families over a Map: the readable form of the state tables in `oauth/ports/grant-store.ts`.
 // One record per grant: issued, then redeemed, then replayed; its generation only grows and `revoked` never turns back.
 // Nothing here waits, so every method is one atomic action.
 
 import { timingSafeEqual } from 'node:crypto';
-import { narrowAccess } from '../oauth/access.ts';
-import type { Alert } from '../oauth/audit.ts';
+import { narrowAccess } from '../oauth/access/access.ts';
+import type { Alert } from '../oauth/ports/audit.ts';
 import type {
   Grant,
   GrantState,
@@ -14,9 +14,9 @@ import type {
   RotateAnswer,
   RotateRequest,
   StoredGrant,
-} from '../oauth/grant-store.ts';
-import type { Clock } from '../oauth/ports.ts';
-import type { NewAccessToken, StoredAccessToken } from '../oauth/token-stores.ts';
+} from '../oauth/ports/grant-store.ts';
+import type { Clock } from '../oauth/ports/ports.ts';
+import type { NewAccessToken, StoredAccessToken } from '../oauth/ports/token-stores.ts';
 import { keepAccessToken } from './access-tokens.ts';
 import type { ExpiringMap } from './expiring-map.ts';
 import { alertOf, type GrantRecord, isRedeemed, issuedRecord, type Redeemed, withAlert } from './grant-record.ts';

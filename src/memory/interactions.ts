@@ -5,8 +5,8 @@ import {
   type InteractionStore,
   OPEN_INTERACTIONS_PER_SESSION,
   type TakingTry,
-} from '../oauth/login-stores.ts';
-import type { Clock } from '../oauth/ports.ts';
+} from '../oauth/ports/login-stores.ts';
+import type { Clock } from '../oauth/ports/ports.ts';
 import type { ExpiringMap } from './expiring-map.ts';
 
 /** An interaction as kept, with the moment it ends: a decision does not prolong it. */

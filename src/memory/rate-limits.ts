@@ -1,7 +1,7 @@
 // Attempt counters over a Map. A fixed window per key begins with the key's first hit.
 
 import { hash } from 'node:crypto';
-import type { Clock, RateLimitStore } from '../oauth/ports.ts';
+import type { Clock, RateLimitStore } from '../oauth/ports/ports.ts';
 import type { ExpiringMap } from './expiring-map.ts';
 
 /** Hits in one window. */

@@ -1,7 +1,7 @@
 // Marks on values that may be seen once, over a Map. A flood fills the map and is refused; it flushes out no mark.
 
 import { hash } from 'node:crypto';
-import type { Clock, ReplayStore } from '../oauth/ports.ts';
+import type { Clock, ReplayStore } from '../oauth/ports/ports.ts';
 import type { ExpiringMap } from './expiring-map.ts';
 
 /** {@link ReplayStore} in this process. */

@@ -1,6 +1,6 @@
 // Marks on the ids of revoked JWT access tokens, over a Map. A mark goes when its token would have died by itself.
 
-import type { RevokedTokenStore } from '../oauth/token-stores.ts';
+import type { RevokedTokenStore } from '../oauth/ports/token-stores.ts';
 import type { ExpiringMap } from './expiring-map.ts';
 
 /** {@link RevokedTokenStore} in this process. */

@@ -1,7 +1,7 @@
 // Signed-in browsers over a Map. A session ends by idleness or by age, whichever comes first.
 
-import type { Session, SessionStore } from '../oauth/login-stores.ts';
-import type { Clock } from '../oauth/ports.ts';
+import type { Session, SessionStore } from '../oauth/ports/login-stores.ts';
+import type { Clock } from '../oauth/ports/ports.ts';
 import type { ExpiringMap } from './expiring-map.ts';
 
 /** A session as kept, with the moment it ends whatever its use. */

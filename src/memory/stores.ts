@@ -1,7 +1,7 @@
 // All stores of one process, over maps. Everything is gone when the process ends; `redis/` is for more than one replica.
 
-import type { Clock, Stores } from '../oauth/ports.ts';
-import type { StoredAccessToken } from '../oauth/token-stores.ts';
+import type { Clock, Stores } from '../oauth/ports/ports.ts';
+import type { StoredAccessToken } from '../oauth/ports/token-stores.ts';
 import { MemoryAccessTokens } from './access-tokens.ts';
 import { MemoryConsents } from './consents.ts';
 import { ExpiringMap } from './expiring-map.ts';

@@ -1,7 +1,7 @@
 // Not-before watermarks over a Map. They only rise, and they do not expire: how long a grant may live is its client's
 // setting, and a watermark that went first would bring dead grants back.
 
-import type { WatermarkStore, WatermarkSubject } from '../oauth/token-stores.ts';
+import type { WatermarkStore, WatermarkSubject } from '../oauth/ports/token-stores.ts';
 import type { ExpiringMap } from './expiring-map.ts';
 
 /** {@link WatermarkStore} in this process. */

@@ -1,16 +1,16 @@
 // All stores over one Redis, shared by every replica of a deployment. `memory/` has the same for one process.
 
-import type { Stores } from '../oauth/ports.ts';
-import { RedisAccessTokens } from './access-tokens.ts';
-import { RedisConsents } from './consents.ts';
-import { RedisGrants } from './grants.ts';
-import { RedisInteractions } from './interactions.ts';
-import { RedisRateLimits } from './rate-limits.ts';
-import { RedisReplays } from './replays.ts';
-import { RedisRevokedTokens } from './revoked-tokens.ts';
-import { RedisSessions } from './sessions.ts';
-import type { StoreParts } from './store-parts.ts';
-import { RedisWatermarks } from './watermarks.ts';
+import type { Stores } from '../oauth/ports/ports.ts';
+import type { StoreParts } from './connection/store-parts.ts';
+import { RedisGrants } from './grants/grants.ts';
+import { RedisAccessTokens } from './stores/access-tokens.ts';
+import { RedisConsents } from './stores/consents.ts';
+import { RedisInteractions } from './stores/interactions.ts';
+import { RedisRateLimits } from './stores/rate-limits.ts';
+import { RedisReplays } from './stores/replays.ts';
+import { RedisRevokedTokens } from './stores/revoked-tokens.ts';
+import { RedisSessions } from './stores/sessions.ts';
+import { RedisWatermarks } from './stores/watermarks.ts';
 
 /** The stores of the deployment whose keys these are. */
 export function redisStores(redis: StoreParts): Stores {

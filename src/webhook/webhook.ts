@@ -1,7 +1,7 @@
 // One POST to somebody else's server: signed, bounded in time, no redirect followed, nothing of the answer but its status
 // looked at. When to try again is decided by who sends.
 
-import type { Clock } from '../oauth/ports.ts';
+import type { Clock } from '../oauth/ports/ports.ts';
 import { SIGNATURE_HEADER, signatureHeader } from './signature.ts';
 
 /** How long a receiver may take to answer, in milliseconds. */

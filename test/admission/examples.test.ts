@@ -1,14 +1,14 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { KEY_FAULTS } from '../../src/admission/admit-key.ts';
+import { KEY_FAULTS } from '../../src/admission/keys/admit-key.ts';
 import {
   ACCEPTED_FAULTS,
   type Condition,
   CREDENTIALS_FAULTS,
   type Fault,
   RESOLVED_REFS_FAULTS,
-} from '../../src/admission/conditions.ts';
+} from '../../src/admission/kinds/conditions.ts';
 import { documentsOf, judge, type WorldSettings } from './world.ts';
 
 const EXAMPLES = join(import.meta.dirname, '../../crds/examples');

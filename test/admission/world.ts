@@ -1,13 +1,13 @@
 // A small cluster for admission tests: parsed documents in, verdicts out, with the protocol's real tables.
 
 import { parseAllDocuments } from 'yaml';
-import { type AdmissionContext, admitClient, type ClientVerdict } from '../../src/admission/admit-client.ts';
-import { admitClients } from '../../src/admission/admit-clients.ts';
-import { admitKey, type KeyVerdict } from '../../src/admission/admit-key.ts';
-import { admitPolicies, type PolicyVerdict } from '../../src/admission/admit-policies.ts';
-import type { Condition } from '../../src/admission/conditions.ts';
-import type { SourceObject } from '../../src/admission/manifest.ts';
-import type { ReferencedSecret, References } from '../../src/admission/references.ts';
+import { type AdmissionContext, admitClient, type ClientVerdict } from '../../src/admission/clients/admit-client.ts';
+import { admitClients } from '../../src/admission/clients/admit-clients.ts';
+import { admitKey, type KeyVerdict } from '../../src/admission/keys/admit-key.ts';
+import type { Condition } from '../../src/admission/kinds/conditions.ts';
+import type { SourceObject } from '../../src/admission/kinds/manifest.ts';
+import { admitPolicies, type PolicyVerdict } from '../../src/admission/policies/admit-policies.ts';
+import type { ReferencedSecret, References } from '../../src/admission/references/references.ts';
 import { CLIENT_AUTH_METHODS } from '../../src/oauth/client-auth/index.ts';
 import { GRANT_TYPES } from '../../src/oauth/grants/index.ts';
 

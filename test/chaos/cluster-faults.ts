@@ -3,12 +3,12 @@
 
 import { rmSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { SHARDS } from '../../src/oauth/shard.ts';
-import { RedisKeys } from '../../src/redis/keys.ts';
-import { slotOf } from '../../src/redis/slot.ts';
-import type { RedisCluster } from '../redis/redis-cluster.ts';
-import { inStep, isPrimary, replicationOf } from '../redis/replication.ts';
-import { LONG, type RedisServer } from '../redis/servers.ts';
+import { SHARDS } from '../../src/oauth/values/shard.ts';
+import { RedisKeys } from '../../src/redis/connection/keys.ts';
+import { slotOf } from '../../src/redis/topology/slot.ts';
+import type { RedisCluster } from '../redis/setup/redis-cluster.ts';
+import { inStep, isPrimary, replicationOf } from '../redis/setup/replication.ts';
+import { LONG, type RedisServer } from '../redis/setup/servers.ts';
 import { until } from '../until.ts';
 import { blindly, EVERYTHING, type FaultKind } from './faults.ts';
 import type { SeededRandom } from './seeded-random.ts';

@@ -2,7 +2,7 @@
 // Redis depends on its form and is in a file for each; what happens to grantry itself is here.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Replica } from '../redis/replicas.ts';
+import type { Replica } from '../redis/processes/replicas.ts';
 import type { Blindness, Fault } from './history.ts';
 import type { SeededRandom } from './seeded-random.ts';
 

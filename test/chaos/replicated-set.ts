@@ -1,8 +1,8 @@
 // A primary, its two replicas and their Sentinels while one of them fails: who is what, and until when each has to be waited for.
 
-import { PRIMARY_NAME, type ReplicatedRedis } from '../redis/replicated-redis.ts';
-import { isPrimary, replicationOf } from '../redis/replication.ts';
-import { LONG, type RedisServer } from '../redis/servers.ts';
+import { PRIMARY_NAME, type ReplicatedRedis } from '../redis/setup/replicated-redis.ts';
+import { isPrimary, replicationOf } from '../redis/setup/replication.ts';
+import { LONG, type RedisServer } from '../redis/setup/servers.ts';
 import { until } from '../until.ts';
 
 /** Who the primary is now, and who the others are. */

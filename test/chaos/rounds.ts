@@ -2,10 +2,10 @@
 // each round everything is asked about in the calm, and the history so far is judged.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startCluster } from '../redis/redis-cluster.ts';
-import { type Replicas, redemption, refreshing, startReplicas } from '../redis/replicas.ts';
-import { startReplicated } from '../redis/replicated-redis.ts';
-import { startRedis } from '../redis/servers.ts';
+import { type Replicas, redemption, refreshing, startReplicas } from '../redis/processes/replicas.ts';
+import { startCluster } from '../redis/setup/redis-cluster.ts';
+import { startReplicated } from '../redis/setup/replicated-redis.ts';
+import { startRedis } from '../redis/setup/servers.ts';
 import { allTold, checkHistory, isUnanswered, SWEPT, type Violation } from './checker.ts';
 import { CLUSTER_FAULTS } from './cluster-faults.ts';
 import { type BoundFault, boundTo, REPLICA_FAULTS } from './faults.ts';

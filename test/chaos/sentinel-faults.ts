@@ -2,8 +2,8 @@
 
 import { rmSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { PRIMARY_NAME, type ReplicatedRedis } from '../redis/replicated-redis.ts';
-import { inStep } from '../redis/replication.ts';
+import { PRIMARY_NAME, type ReplicatedRedis } from '../redis/setup/replicated-redis.ts';
+import { inStep } from '../redis/setup/replication.ts';
 import { succeeds, until } from '../until.ts';
 import { NOTICED } from './checker.ts';
 import { blindly, EVERYTHING, type FaultKind } from './faults.ts';

@@ -3,7 +3,7 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { RedisServer } from '../redis/servers.ts';
+import type { RedisServer } from '../redis/setup/servers.ts';
 import { until } from '../until.ts';
 import { blindly, EVERYTHING, type FaultKind } from './faults.ts';
 import type { ProxyMode, TcpProxy } from './tcp-proxy.ts';

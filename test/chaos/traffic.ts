@@ -2,7 +2,7 @@
 // Everything they ask and see goes into the history.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { RedisKeys } from '../../src/redis/keys.ts';
+import { RedisKeys } from '../../src/redis/connection/keys.ts';
 import {
   type ClientAnswer,
   type ClientName,
@@ -12,7 +12,7 @@ import {
   redemption,
   refreshing,
   uidOf,
-} from '../redis/replicas.ts';
+} from '../redis/processes/replicas.ts';
 import type { Operation, Seen } from './history.ts';
 import type { SeededRandom } from './seeded-random.ts';
 

@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { stringify } from 'yaml';
-import { ControllerMetrics } from '../../src/http/controller-metrics.ts';
-import { Metrics } from '../../src/http/metrics.ts';
+import { ControllerMetrics } from '../../src/http/metrics/controller-metrics.ts';
+import { Metrics } from '../../src/http/metrics/metrics.ts';
 import { ASSETS, CHART, CI_VALUES, render } from './helm.ts';
 
 const PROMTOOL = join(ASSETS, 'promtool');

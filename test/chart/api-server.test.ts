@@ -5,8 +5,8 @@ import { cpSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } fr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { ApiServer } from '../cluster/api-server.ts';
-import { Cluster, type Manifest } from '../cluster/cluster.ts';
+import { ApiServer } from '../cluster/setup/api-server.ts';
+import { Cluster, type Manifest } from '../cluster/setup/cluster.ts';
 import { until } from '../until.ts';
 import {
   ASSETS,

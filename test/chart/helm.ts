@@ -4,7 +4,7 @@ import { execFileSync, spawn } from 'node:child_process';
 import { globSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
-import type { Manifest } from '../cluster/cluster.ts';
+import type { Manifest } from '../cluster/setup/cluster.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 export const CHART = join(ROOT, 'charts/grantry');

@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { parseAllDocuments } from 'yaml';
-import { readSettings, variableReference } from '../../src/processes/config.ts';
-import type { Manifest } from '../cluster/cluster.ts';
+import { readSettings, variableReference } from '../../src/processes/config/config.ts';
+import type { Manifest } from '../cluster/setup/cluster.ts';
 import { CHART, CI_VALUES, HELMS, helm, MINIMAL, render, template } from './helm.ts';
 
 const LONGEST_RELEASE = 'abcdefghij-abcdefghij-abcdefghij-abcdefghij-abcdefghi';

@@ -2,7 +2,7 @@
 // the server sent them to. A browser without script: forms are sent as they stand in the page, with its own hidden fields.
 
 import type { Grantry } from '../grantry.ts';
-import { type Page, TestBrowser } from '../http/sign-in-browser.ts';
+import { type Page, TestBrowser } from '../http/sign-in/sign-in-browser.ts';
 
 export interface Answers {
   readonly username: string;

@@ -1,5 +1,5 @@
 // Every store contract there is. An implementation is one call more in a runner file: `contracts.test.ts` for what needs no
-// socket, `test/redis/contracts.test.ts` for Redis.
+// socket, `test/redis/stores/contracts.test.ts` for Redis.
 
 import { rateLimitStoreContract, replayStoreContract } from './counting-stores.ts';
 import { grantRedemptionContract } from './grant-redemption.ts';

@@ -1,7 +1,7 @@
 // The contract of GrantStore.issue and .redeem: one code, one redemption, and what a replay costs.
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { GrantStore, RedeemRequest } from '../../src/oauth/grant-store.ts';
+import type { GrantStore, RedeemRequest } from '../../src/oauth/ports/grant-store.ts';
 import {
   accessRequest,
   CODE_LIFETIME,

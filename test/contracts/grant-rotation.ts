@@ -1,7 +1,7 @@
 // The contract of GrantStore.rotate: one successor per refresh token, a short grace for a lost answer, and death for reuse.
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Grant, GrantStore } from '../../src/oauth/grant-store.ts';
+import type { Grant, GrantStore } from '../../src/oauth/ports/grant-store.ts';
 import {
   accessRequest,
   DAY,

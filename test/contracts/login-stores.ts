@@ -6,7 +6,7 @@ import {
   OPEN_INTERACTIONS_PER_SESSION,
   type Session,
   type TakingTry,
-} from '../../src/oauth/login-stores.ts';
+} from '../../src/oauth/ports/login-stores.ts';
 import { DAY, digest, MINUTE, uniqueId } from './sample-grants.ts';
 import type { MakeStores, StoreWorld } from './store-world.ts';
 

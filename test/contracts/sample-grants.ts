@@ -1,9 +1,15 @@
 // Grants and the requests for them, right in every respect; a test names what it makes different.
 
 import { hash } from 'node:crypto';
-import type { AccessRequest, Grant, GrantStore, RedeemRequest, RotateRequest } from '../../src/oauth/grant-store.ts';
-import { shardOfPerson } from '../../src/oauth/shard.ts';
-import type { NewAccessToken, StoredAccessToken } from '../../src/oauth/token-stores.ts';
+import type {
+  AccessRequest,
+  Grant,
+  GrantStore,
+  RedeemRequest,
+  RotateRequest,
+} from '../../src/oauth/ports/grant-store.ts';
+import type { NewAccessToken, StoredAccessToken } from '../../src/oauth/ports/token-stores.ts';
+import { shardOfPerson } from '../../src/oauth/values/shard.ts';
 
 export const SECOND = 1000;
 export const MINUTE = 60 * SECOND;

@@ -1,6 +1,6 @@
 // What a store contract runs against: fresh stores, and a clock that only the test moves.
 
-import type { Stores } from '../../src/oauth/ports.ts';
+import type { Stores } from '../../src/oauth/ports/ports.ts';
 
 export interface StoreWorld {
   readonly stores: Stores;

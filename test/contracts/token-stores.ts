@@ -1,7 +1,7 @@
 // The contracts of AccessTokenStore, RevokedTokenStore and WatermarkStore: what is alive among tokens already issued.
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { StoredAccessToken, WatermarkSubject } from '../../src/oauth/token-stores.ts';
+import type { StoredAccessToken, WatermarkSubject } from '../../src/oauth/ports/token-stores.ts';
 import { DAY, MINUTE, uniqueId } from './sample-grants.ts';
 import type { MakeStores, StoreWorld } from './store-world.ts';
 

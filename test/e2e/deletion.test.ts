@@ -11,9 +11,9 @@ import {
   kubectl,
   list,
   waitReady,
-} from './kubectl.ts';
-import { sharedInstall } from './shared-install.ts';
-import { createMachineClient, machineSpec, oauthClient } from './tenants.ts';
+} from './setup/kubectl.ts';
+import { sharedInstall } from './setup/shared-install.ts';
+import { createMachineClient, machineSpec, oauthClient } from './setup/tenants.ts';
 
 const TENANT = 'e2e-deletion';
 const CLIENTS = 20;

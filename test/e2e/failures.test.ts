@@ -1,13 +1,13 @@
 // What breaks in a cluster: pods are told to end, pods are killed, Redis hangs and dies. Programs ask for tokens meanwhile.
 
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { figure } from './diagnosis.ts';
-import { apply, deleteNamespaces, eventually, get, kubectl, list, outcomeOf, waitReady } from './kubectl.ts';
-import { createWebApplication, letPeopleSignIn, refresh, signIn, type WebApplication } from './people.ts';
-import { PortForward } from './port-forward.ts';
-import { sharedInstall } from './shared-install.ts';
-import { createMachineClient, type MachineClient, machineSpec, oauthClient } from './tenants.ts';
-import { Traffic } from './traffic.ts';
+import { figure } from './setup/diagnosis.ts';
+import { apply, deleteNamespaces, eventually, get, kubectl, list, outcomeOf, waitReady } from './setup/kubectl.ts';
+import { createWebApplication, letPeopleSignIn, refresh, signIn, type WebApplication } from './setup/people.ts';
+import { PortForward } from './setup/port-forward.ts';
+import { sharedInstall } from './setup/shared-install.ts';
+import { createMachineClient, type MachineClient, machineSpec, oauthClient } from './setup/tenants.ts';
+import { Traffic } from './setup/traffic.ts';
 
 const TENANT = 'e2e-failures';
 const PEOPLES_TENANT = 'e2e-failures-people';

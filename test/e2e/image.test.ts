@@ -3,9 +3,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { figure } from './diagnosis.ts';
-import { apply, createNamespace, deleteNamespaces, eventually, get, kubectl } from './kubectl.ts';
-import { IMAGE } from './pods.ts';
+import { figure } from './setup/diagnosis.ts';
+import { apply, createNamespace, deleteNamespaces, eventually, get, kubectl } from './setup/kubectl.ts';
+import { IMAGE } from './setup/pods.ts';
 
 const NAMESPACE = 'e2e-image';
 const APPLICATION_MEGABYTES = 40;

@@ -1,10 +1,10 @@
 // `helm install` as README prints it: what runs afterwards, and what is Ready.
 
 import { expect, inject, it } from 'vitest';
-import { figure } from './diagnosis.ts';
-import { apply, canI, createNamespace, get, kubectl, list } from './kubectl.ts';
-import { readmeCommands, runPrinted } from './printed.ts';
-import { sharedInstall } from './shared-install.ts';
+import { figure } from './setup/diagnosis.ts';
+import { apply, canI, createNamespace, get, kubectl, list } from './setup/kubectl.ts';
+import { readmeCommands, runPrinted } from './setup/printed.ts';
+import { sharedInstall } from './setup/shared-install.ts';
 
 const { namespace } = sharedInstall;
 /** The name that the chart gives the admin port. */

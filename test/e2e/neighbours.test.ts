@@ -1,10 +1,19 @@
 // A second install in the same cluster, which may look at some namespaces only; and one whose Redis is not there.
 
 import { afterAll, describe, expect, it } from 'vitest';
-import { runTokenJob } from './jobs.ts';
-import { apply, canI, createNamespace, deleteNamespaces, eventually, get, outcomeOf, waitReady } from './kubectl.ts';
-import { Release } from './release.ts';
-import { machineSpec, oauthClient } from './tenants.ts';
+import { runTokenJob } from './setup/jobs.ts';
+import {
+  apply,
+  canI,
+  createNamespace,
+  deleteNamespaces,
+  eventually,
+  get,
+  outcomeOf,
+  waitReady,
+} from './setup/kubectl.ts';
+import { Release } from './setup/release.ts';
+import { machineSpec, oauthClient } from './setup/tenants.ts';
 
 const ONE_OF_EACH = { server: { replicas: 1 }, controller: { replicas: 1 } };
 

@@ -2,12 +2,12 @@
 
 import { createRemoteJWKSet, jwtVerify } from 'jose';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { figure } from './diagnosis.ts';
-import { deleteNamespaces, eventually, get, kubectl, list, secretValue } from './kubectl.ts';
-import { PortForward } from './port-forward.ts';
-import { ISSUER, sharedInstall } from './shared-install.ts';
-import { createMachineClient, type MachineClient, requestToken } from './tenants.ts';
-import { Traffic } from './traffic.ts';
+import { figure } from './setup/diagnosis.ts';
+import { deleteNamespaces, eventually, get, kubectl, list, secretValue } from './setup/kubectl.ts';
+import { PortForward } from './setup/port-forward.ts';
+import { ISSUER, sharedInstall } from './setup/shared-install.ts';
+import { createMachineClient, type MachineClient, requestToken } from './setup/tenants.ts';
+import { Traffic } from './setup/traffic.ts';
 
 const TENANT = 'e2e-rotation';
 const REQUESTS_PER_SECOND = 50;

@@ -5,10 +5,10 @@ import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { launchChromium, NO_CHROMIUM } from '../browser/chromium.ts';
 import { type ClientSite, startClientSite } from '../browser/client-site.ts';
-import { deleteNamespaces } from './kubectl.ts';
-import { authorizationUrl, createWebApplication, letPeopleSignIn, PERSON, redeem, refresh } from './people.ts';
-import { PortForward } from './port-forward.ts';
-import { ISSUER, ISSUER_PORT, sharedInstall } from './shared-install.ts';
+import { deleteNamespaces } from './setup/kubectl.ts';
+import { authorizationUrl, createWebApplication, letPeopleSignIn, PERSON, redeem, refresh } from './setup/people.ts';
+import { PortForward } from './setup/port-forward.ts';
+import { ISSUER, ISSUER_PORT, sharedInstall } from './setup/shared-install.ts';
 
 const TENANT = 'e2e-album';
 const SERVICE_PORT = 80;

@@ -1,10 +1,10 @@
 // What teams do with the Secrets that grantry writes for them: Jobs in two namespaces mount theirs and get tokens.
 
 import { afterAll, expect, it } from 'vitest';
-import { runTokenJob } from './jobs.ts';
-import { apply, createNamespace, deleteNamespaces, waitFor, waitReady } from './kubectl.ts';
-import { ISSUER, sharedInstall } from './shared-install.ts';
-import { createMachineClient, machineSpec, oauthClient } from './tenants.ts';
+import { runTokenJob } from './setup/jobs.ts';
+import { apply, createNamespace, deleteNamespaces, waitFor, waitReady } from './setup/kubectl.ts';
+import { ISSUER, sharedInstall } from './setup/shared-install.ts';
+import { createMachineClient, machineSpec, oauthClient } from './setup/tenants.ts';
 
 const { tokenUrl } = sharedInstall;
 

@@ -3,10 +3,10 @@
 
 import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose';
 import { afterAll, expect, it } from 'vitest';
-import { deleteNamespaces, find, get, list, outcomeOf, run, secretValue, waitReady } from './kubectl.ts';
-import { PortForward } from './port-forward.ts';
-import { ISSUER, sharedInstall } from './shared-install.ts';
-import { createMachineClient, type MachineClient, requestToken } from './tenants.ts';
+import { deleteNamespaces, find, get, list, outcomeOf, run, secretValue, waitReady } from './setup/kubectl.ts';
+import { PortForward } from './setup/port-forward.ts';
+import { ISSUER, sharedInstall } from './setup/shared-install.ts';
+import { createMachineClient, type MachineClient, requestToken } from './setup/tenants.ts';
 
 const TENANT = 'e2e-kept';
 const CRDS = ['oauthclients', 'signingkeys', 'clientpolicies'].map((name) => `${name}.grantry.dev`);

@@ -4,14 +4,14 @@
 // proves the roll-out and nothing about versions, and the names of the tests say so.
 
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { figure } from './diagnosis.ts';
-import { deleteNamespaces } from './kubectl.ts';
-import { IMAGE } from './pods.ts';
-import { imageValues } from './release.ts';
-import { sharedInstall } from './shared-install.ts';
-import { createMachineClient, type MachineClient } from './tenants.ts';
-import { Traffic } from './traffic.ts';
-import { usageOf } from './usage.ts';
+import { figure } from './setup/diagnosis.ts';
+import { deleteNamespaces } from './setup/kubectl.ts';
+import { IMAGE } from './setup/pods.ts';
+import { imageValues } from './setup/release.ts';
+import { sharedInstall } from './setup/shared-install.ts';
+import { createMachineClient, type MachineClient } from './setup/tenants.ts';
+import { Traffic } from './setup/traffic.ts';
+import { usageOf } from './setup/usage.ts';
 
 const TENANT = 'e2e-upgrade';
 const REQUESTS_PER_SECOND = 200;

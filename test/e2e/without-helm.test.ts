@@ -6,11 +6,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { decodeJwt } from 'jose';
 import { afterAll, expect, it } from 'vitest';
-import { deleteNamespaces, kubectl, OURS } from './kubectl.ts';
-import { IMAGE } from './pods.ts';
-import { runPrinted, shellBlocks } from './printed.ts';
-import { imageValues, REDIS_IMAGE } from './release.ts';
-import { ISSUER } from './shared-install.ts';
+import { deleteNamespaces, kubectl, OURS } from './setup/kubectl.ts';
+import { IMAGE } from './setup/pods.ts';
+import { runPrinted, shellBlocks } from './setup/printed.ts';
+import { imageValues, REDIS_IMAGE } from './setup/release.ts';
+import { ISSUER } from './setup/shared-install.ts';
 
 const GUIDE = 'docs/guides/kubernetes.md';
 const [NAMESPACE, TENANT, CLASS] = ['e2e-by-hand', 'e2e-walk', 'by-hand'];

@@ -1,10 +1,15 @@
 // What an API server keeps of one kind and tells its watch at once, for tests in which nothing else of it matters. What a
 // real one does is tested in test/cluster/.
 
-import type { NewObject } from '../../src/kubernetes/client.ts';
-import type { ObjectChange } from '../../src/kubernetes/object-store.ts';
-import { apiVersionOf, type KubernetesObject, objectKey, type Resource } from '../../src/kubernetes/resources.ts';
-import type { ObjectView } from '../../src/kubernetes/watched.ts';
+import type { NewObject } from '../../src/kubernetes/api/kubernetes-api.ts';
+import {
+  apiVersionOf,
+  type KubernetesObject,
+  objectKey,
+  type Resource,
+} from '../../src/kubernetes/objects/resources.ts';
+import type { ObjectChange } from '../../src/kubernetes/watch/object-store.ts';
+import type { ObjectView } from '../../src/kubernetes/watch/shared-reflector.ts';
 
 export class PlayedObjects implements ObjectView {
   readonly #resource: Resource;

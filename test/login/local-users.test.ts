@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { hashPassword, LocalUsers, UsersFileError } from '../../src/login/local-users.ts';
 import { parseUsers } from '../../src/login/users-yaml.ts';
-import { OAuthError } from '../../src/oauth/error.ts';
+import { OAuthError } from '../../src/oauth/ports/error.ts';
 
 const aliceHash = await hashPassword('correct horse');
 const bobHash = await hashPassword('battery staple');

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { FieldPath } from '../../src/admission/field-path.ts';
+import type { FieldPath } from '../../src/admission/kinds/field-path.ts';
 import { parseFile } from '../../src/manifests/documents.ts';
 import { placeIn } from '../../src/manifests/outline.ts';
 

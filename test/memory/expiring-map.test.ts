@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { ExpiringMap } from '../../src/memory/expiring-map.ts';
-import { StoreUnavailableError } from '../../src/oauth/error.ts';
+import { StoreUnavailableError } from '../../src/oauth/ports/error.ts';
 
 function mapOf(capacity: number) {
   let now = 1000;

@@ -2,8 +2,8 @@
 
 import { describe, expect, it } from 'vitest';
 import { memoryStores } from '../../src/memory/stores.ts';
-import { StoreUnavailableError } from '../../src/oauth/error.ts';
-import type { Stores } from '../../src/oauth/ports.ts';
+import { StoreUnavailableError } from '../../src/oauth/ports/error.ts';
+import type { Stores } from '../../src/oauth/ports/ports.ts';
 import {
   DAY,
   digest,

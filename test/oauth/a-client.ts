@@ -1,6 +1,6 @@
 // A registered client for tests: a confidential web application that may do all three grants, unless told otherwise.
 
-import type { Client } from '../../src/oauth/client.ts';
+import type { Client } from '../../src/oauth/registry/client.ts';
 
 /** The client with these fields replaced. It has no secret verifiers: add them where a secret is judged. */
 export function aClient(overrides: Partial<Client> = {}): Client {

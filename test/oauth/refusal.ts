@@ -1,6 +1,6 @@
 // What a refused call of the protocol says, for tests that compare code and reason.
 
-import { OAuthError } from '../../src/oauth/error.ts';
+import { OAuthError } from '../../src/oauth/ports/error.ts';
 
 /** The code and reason of the OAuthError that `act` throws; fails when it throws none. */
 export function refusalOf(act: () => unknown): { readonly code: string; readonly reason: string } {

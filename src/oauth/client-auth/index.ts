@@ -1,7 +1,7 @@
 // THE TABLE of client authentication methods. A new method is one file and one line here; metadata, admission and the
 // token endpoint read it.
 
-import type { Client } from '../client.ts';
+import type { Client } from '../registry/client.ts';
 import { clientSecretBasic } from './client-secret-basic.ts';
 import { clientSecretPost } from './client-secret-post.ts';
 import type { ClientAuthMethod } from './method.ts';

@@ -1,8 +1,8 @@
 // What a client authentication method is. The table of those that exist is `index.ts`; the order of the checks around
-// them (one method only, limits, same answer for every failure) is `../client-authentication.ts`.
+// them (one method only, limits, same answer for every failure) is `./client-authentication.ts`.
 
-import type { Client } from '../client.ts';
-import type { Parameters } from '../parameters.ts';
+import type { Client } from '../registry/client.ts';
+import type { Parameters } from '../values/parameters.ts';
 
 /** The part of a request a method may look at. */
 export interface Credentials {

@@ -1,7 +1,7 @@
 // none: a public client names itself by client_id and proves nothing (RFC 6749 §2.1); PKCE binds its code, rotation its
 // refresh token. Only a try when no other method is.
 
-import { secretMatches } from '../client-secret.ts';
+import { secretMatches } from '../registry/client-secret.ts';
 import type { ClientAuthMethod } from './method.ts';
 
 export const none: ClientAuthMethod = {

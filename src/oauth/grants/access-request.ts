@@ -1,10 +1,10 @@
 // What a token request asks of the grant it presents, read from its parameters and its client.
 
-import type { Client } from '../client.ts';
-import { OAuthError } from '../error.ts';
-import type { AccessRequest } from '../grant-store.ts';
-import type { Parameters } from '../parameters.ts';
-import { audiencesOf, isResourceIndicator } from '../resource-indicator.ts';
+import { audiencesOf, isResourceIndicator } from '../access/resource-indicator.ts';
+import { OAuthError } from '../ports/error.ts';
+import type { AccessRequest } from '../ports/grant-store.ts';
+import type { Client } from '../registry/client.ts';
+import type { Parameters } from '../values/parameters.ts';
 
 /**
  * @param scope the narrower scope asked for; undefined for all of the grant's

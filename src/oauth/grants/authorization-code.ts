@@ -1,15 +1,15 @@
 // authorization_code (RFC 6749 §4.1.3) with PKCE for every client (RFC 7636 §4.5): a person has consented, the client
 // redeems the code, once. A valid replay kills all that the code had issued; anything less than valid kills nothing.
 
-import type { RedeemAnswer } from '../grant-store.ts';
-import type { CodeHandle } from '../handles.ts';
-import { isVerifier, s256 } from '../pkce.ts';
-import { randomId } from '../random-id.ts';
-import { matchRedirectUri } from '../redirect-uri.ts';
+import type { RedeemAnswer } from '../ports/grant-store.ts';
+import type { CodeHandle } from '../tokens/handles.ts';
+import { invalidGrant, requireActive } from '../tokens/revocation-checks.ts';
+import { isVerifier, s256 } from '../values/pkce.ts';
+import { randomId } from '../values/random-id.ts';
+import { matchRedirectUri } from '../values/redirect-uri.ts';
 import { accessRequest, exceeded } from './access-request.ts';
 import { alertEvent } from './alert-event.ts';
 import type { GrantContext, GrantRequest, GrantType } from './grant.ts';
-import { invalidGrant, requireActive } from './living-grant.ts';
 import { mayRefresh, retentionOf } from './retention.ts';
 
 type Refusal = Exclude<RedeemAnswer, { outcome: 'redeemed' }>;

@@ -1,7 +1,7 @@
 // client_credentials (RFC 6749 §4.4): a confidential client acts for itself. It never gets a refresh token.
 
-import { resolveResource } from '../resource-indicator.ts';
-import { resolveScope } from '../scope.ts';
+import { resolveResource } from '../access/resource-indicator.ts';
+import { resolveScope } from '../access/scope.ts';
 import type { GrantType } from './grant.ts';
 
 export const clientCredentials: GrantType = {

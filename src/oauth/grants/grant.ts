@@ -1,11 +1,11 @@
-// What a grant is. The table of those that exist is `index.ts`; the phases around them are `../token-endpoint.ts`.
+// What a grant is. The table of those that exist is `index.ts`; the phases around them are `../endpoints/token-endpoint.ts`.
 
-import type { Audit } from '../audit.ts';
-import type { Client } from '../client.ts';
-import type { Handles } from '../handles.ts';
-import type { Parameters } from '../parameters.ts';
-import type { Random, ResourceOwners, Stores } from '../ports.ts';
-import type { Authorization, PreparedAccessToken } from '../tokens.ts';
+import type { Audit } from '../ports/audit.ts';
+import type { Random, ResourceOwners, Stores } from '../ports/ports.ts';
+import type { Client } from '../registry/client.ts';
+import type { Handles } from '../tokens/handles.ts';
+import type { Authorization, PreparedAccessToken } from '../tokens/tokens.ts';
+import type { Parameters } from '../values/parameters.ts';
 
 /** What grants are given at construction of the token endpoint. */
 export interface GrantContext {

@@ -1,15 +1,15 @@
 // refresh_token (RFC 6749 §6): the client renews its access. Each use rotates the token; the successor is derived, so a lost
 // response is answered again with the same one, and anything older kills the family and raises one alert.
 
-import { OAuthError } from '../error.ts';
-import type { RotateAnswer } from '../grant-store.ts';
-import type { RefreshHandle } from '../handles.ts';
-import { randomId } from '../random-id.ts';
-import { parseScope } from '../scope.ts';
+import { parseScope } from '../access/scope.ts';
+import { OAuthError } from '../ports/error.ts';
+import type { RotateAnswer } from '../ports/grant-store.ts';
+import type { RefreshHandle } from '../tokens/handles.ts';
+import { invalidGrant, requireActive } from '../tokens/revocation-checks.ts';
+import { randomId } from '../values/random-id.ts';
 import { accessRequest, exceeded } from './access-request.ts';
 import { alertEvent } from './alert-event.ts';
 import type { GrantContext, GrantRequest, GrantType } from './grant.ts';
-import { invalidGrant, requireActive } from './living-grant.ts';
 import { retentionOf } from './retention.ts';
 
 type Renewal = Extract<RotateAnswer, { generation: number }>;

@@ -1,7 +1,7 @@
 // How long the record of a grant is needed: whatever was issued under it is judged by that.
 
-import { CODE_LIFETIME } from '../authorization-endpoint.ts';
-import type { Client } from '../client.ts';
+import { CODE_LIFETIME } from '../endpoints/authorization-endpoint.ts';
+import type { Client } from '../registry/client.ts';
 
 /** Milliseconds from the creation of a grant after which nothing issued under it is alive, as its client is today. */
 export function retentionOf(client: Client): number {

@@ -1,0 +1,51 @@
+// The peer as it is configured for all of its processes: oidc-provider with the same client, grants and tokens as the
+// grantry under test.
+
+import { generateKeyPairSync } from 'node:crypto';
+import type { Redis } from 'ioredis';
+import Provider from 'oidc-provider';
+import { AUDIENCE, CLIENT_ID, CLIENT_SECRET, REDIRECT_URI, SCOPE } from '../load/load-client.ts';
+import { peerRedisAdapter } from './peer-redis-adapter.ts';
+
+/** @param redis where its state is; without it, in memory */
+export function peerProvider(issuer: string, redis: Redis | undefined): Provider {
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
+  const signingKey = { ...privateKey.export({ format: 'jwk' }), kty: 'EC' as const, alg: 'ES256', use: 'sig' as const };
+  return new Provider(issuer, {
+    ...(redis && { adapter: peerRedisAdapter(redis) }),
+    clients: [
+      {
+        client_id: CLIENT_ID,
+        client_secret: CLIENT_SECRET,
+        grant_types: ['client_credentials', 'authorization_code', 'refresh_token'],
+        redirect_uris: [REDIRECT_URI],
+        response_types: ['code'],
+        token_endpoint_auth_method: 'client_secret_basic',
+        // Its clients verify ID tokens with RS256 unless told otherwise, and it holds no such key.
+        id_token_signed_response_alg: 'ES256',
+      },
+    ],
+    jwks: { keys: [signingKey] },
+    scopes: [SCOPE],
+    findAccount: (_context, accountId) => ({ accountId, claims: () => ({ sub: accountId }) }),
+    pkce: { required: () => true },
+    issueRefreshToken: () => true,
+    rotateRefreshToken: true,
+    ttl: { ClientCredentials: 600, AccessToken: 600, RefreshToken: 14 * 86_400, Grant: 90 * 86_400 },
+    features: {
+      clientCredentials: { enabled: true },
+      devInteractions: { enabled: false },
+      resourceIndicators: {
+        enabled: true,
+        defaultResource: () => AUDIENCE,
+        getResourceServerInfo: () => ({
+          scope: SCOPE,
+          audience: AUDIENCE,
+          accessTokenFormat: 'jwt',
+          accessTokenTTL: 600,
+          jwt: { sign: { alg: 'ES256' } },
+        }),
+      },
+    },
+  });
+}

@@ -1,0 +1,88 @@
+// What an owner may ask of the Secret that is generated for a client: its keys, its further literals, its labels.
+// What that Secret then is: client-secret-manifest.ts.
+
+import type { Fault } from '../kinds/conditions.ts';
+import type { FieldPath } from '../kinds/field-path.ts';
+import { DATA_KEY } from '../kinds/manifest.ts';
+import type { OAuthClientSpec } from '../kinds/oauth-client.ts';
+import { quoted } from '../kinds/quoted.ts';
+import { SECRET_VARIABLES } from './client-secret-manifest.ts';
+
+type ClientSecretSpec = NonNullable<OAuthClientSpec['auth']['clientSecret']>;
+
+const RESERVED_DOMAINS = ['grantry.dev', 'kubernetes.io', 'k8s.io', 'helm.sh', 'argoproj.io'] as const;
+const SECRET_PATH: FieldPath = ['spec', 'auth', 'clientSecret'];
+
+/** Everything about the template of a generated Secret that cannot be done. */
+export function secretTemplateFaults(spec: ClientSecretSpec): readonly Fault<'InvalidSecretTemplate'>[] {
+  return [
+    ...keyFaults(spec),
+    ...literalFaults(spec),
+    ...secretMetadataFaults([...SECRET_PATH, 'secretTemplate'], spec.secretTemplate),
+  ];
+}
+
+function fault(path: FieldPath, message: string): Fault<'InvalidSecretTemplate'> {
+  return { path: [...SECRET_PATH, ...path], reason: 'InvalidSecretTemplate', message };
+}
+
+/** Every key is written by one thing alone. */
+function keyFaults({ keys, extraData, randomKeys }: ClientSecretSpec): readonly Fault<'InvalidSecretTemplate'>[] {
+  const taken = new Set<string>();
+  const claims: readonly { readonly path: FieldPath; readonly key: string }[] = [
+    ...Object.entries(keys).flatMap(([name, key]) => (key === undefined ? [] : [{ path: ['keys', name], key }])),
+    ...randomKeys.map((key, index) => ({ path: ['randomKeys', index], key })),
+    ...Object.keys(extraData).map((key) => ({ path: ['extraData', key], key })),
+  ];
+  return claims.flatMap(({ path, key }) => {
+    if (taken.has(key)) return [fault(path, `The key ${quoted(key)} is already used for another value.`)];
+    taken.add(key);
+    if (key.length <= 253 && DATA_KEY.test(key)) return [];
+    return [fault(path, 'This is not a key of a Secret: letters, digits, -, _ and . only.')];
+  });
+}
+
+function literalFaults({ extraData }: ClientSecretSpec): readonly Fault<'InvalidSecretTemplate'>[] {
+  const known = [...SECRET_VARIABLES.keys()].map((name) => `\${${name}}`);
+  return Object.entries(extraData).flatMap(([key, literal]) => {
+    const variables = literal.match(/\$\{[^}]*\}?/g) ?? [];
+    if (variables.every((variable) => known.includes(variable))) return [];
+    return [fault(['extraData', key], `Only ${known.join(', ')} can be filled in.`)];
+  });
+}
+
+/** The labels and annotations an owner asks for on a Secret of ours. */
+interface SecretMetadata {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+}
+
+const QUALIFIED_NAME = /^([a-z0-9]([a-z0-9.-]*[a-z0-9])?\/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
+const LABEL_VALUE = /^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$/;
+
+/**
+ * Labels and annotations that may not stand on a Secret of ours: malformed, or of a domain whose labels make other
+ * controllers act, which nobody may write through us.
+ * @param path where the template stands
+ */
+export function secretMetadataFaults(
+  path: FieldPath,
+  template: SecretMetadata,
+): readonly Fault<'InvalidSecretTemplate'>[] {
+  return (['labels', 'annotations'] as const).flatMap((field) =>
+    Object.entries(template[field]).flatMap(([key, value]) => {
+      const message = metadataFault(key, field === 'labels' ? value : '');
+      return message === undefined
+        ? []
+        : [{ path: [...path, field, key], reason: 'InvalidSecretTemplate' as const, message }];
+    }),
+  );
+}
+
+function metadataFault(key: string, labelValue: string): string | undefined {
+  if (!QUALIFIED_NAME.test(key)) return 'This is not the key of a label or annotation.';
+  if (!LABEL_VALUE.test(labelValue)) return 'The value is not one that a label may have.';
+  const domain = key.includes('/') ? key.slice(0, key.indexOf('/')) : '';
+  const isReserved = RESERVED_DOMAINS.some((reserved) => domain === reserved || domain.endsWith(`.${reserved}`));
+  return isReserved && domain !== 'app.kubernetes.io' ? `Keys under ${quoted(domain)} are reserved.` : undefined;
+}

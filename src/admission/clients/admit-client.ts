@@ -1,0 +1,247 @@
+// THE judge of one OAuthClient: from the manifest, the policies and what it refers to, to a client or to conditions with
+// reason and message. What only a whole set of clients can tell is added by whoever has one: two with one id or one Secret,
+// too many in a namespace (client-uniqueness.ts).
+
+import type { Client } from '../../oauth/registry/client.ts';
+import type { DefaultPolicy } from '../kinds/client-policy.ts';
+import { type Condition, type Fault, type Programmed, pending, readyCondition } from '../kinds/conditions.ts';
+import type { FieldPath } from '../kinds/field-path.ts';
+import { type ObjectIdentity, readManifest, type SourceObject, type UnknownFields } from '../kinds/manifest.ts';
+import { OAUTH_CLIENT, type OAuthClientManifest, type OAuthClientSpec } from '../kinds/oauth-client.ts';
+import { type ClaimVerdict, judgeByPolicy } from '../policies/policy.ts';
+import type { Policy } from '../policies/policy-violations.ts';
+import type { References } from '../references/references.ts';
+import { acceptedCondition, referenceConditions, unjudgedConditions } from './client-conditions.ts';
+import { clientFaults } from './client-rules.ts';
+import { type Credentials, resolveCredentials } from './credentials.ts';
+
+/** What one install is and has: everything a client is judged by beside itself. */
+export interface AdmissionContext {
+  readonly unknownFields: UnknownFields;
+  /** Where grantry itself lives. OAuthClients there are refused unless `releaseNamespaceReserved` is false (`dev`). */
+  readonly releaseNamespace: string;
+  readonly releaseNamespaceReserved: boolean;
+  /** The policies of this install's class. */
+  readonly policies: readonly Policy[];
+  readonly defaultPolicy: DefaultPolicy;
+  readonly references: References;
+  /** The keys of the protocol's tables. */
+  readonly supportedGrantTypes: readonly string[];
+  readonly supportedAuthMethods: readonly string[];
+  /** Whether the replicas serve the present generation of this object. */
+  readonly programmed: (uid: string) => Programmed;
+  /** What clients have in common that breaks no rule of the protocol, of those that are judged one after the other. */
+  readonly soundInCommon?: WeakSet<object>;
+}
+
+/** A manifest as it was read. */
+export interface ReadManifest {
+  /** Undefined when it is not a well-shaped OAuthClient. */
+  readonly manifest: OAuthClientManifest | undefined;
+  readonly faults: readonly Fault[];
+  /** The same object for all clients that have the same {@link CommonSpec}. */
+  readonly common?: object | undefined;
+}
+
+/** What a manifest came to. */
+export interface ClientVerdict<Source extends ObjectIdentity = SourceObject> {
+  readonly object: Source;
+  /** The id it has or would have; the derived one where the manifest cannot be read. */
+  readonly clientId: string;
+  /** Undefined when it is not a well-shaped OAuthClient. */
+  readonly manifest: OAuthClientManifest | undefined;
+  /** The policy it was judged by; `(baseline)` and `(allow-all)` are built in. */
+  readonly policy: string | undefined;
+  /** What is served; undefined unless accepted, resolved and with its credentials at hand. */
+  readonly client: Client | undefined;
+  /** Accepted, ResolvedRefs, CredentialsReady, Programmed, Ready, in this order. */
+  readonly conditions: readonly Condition[];
+  /** Everything that is wrong with it, not only what the conditions name. */
+  readonly faults: readonly Fault[];
+  /** Whether all that is missing is a generated secret: make one, keep its verifier, and admit again. */
+  readonly wantsSecret: boolean;
+}
+
+/** What judging one manifest found, before the set has its say. */
+export interface ClientFindings<Source extends ObjectIdentity = ObjectIdentity> {
+  readonly object: Source;
+  readonly clientId: string;
+  /** Whether the id is the derived one. */
+  readonly derived: boolean;
+  readonly manifest: OAuthClientManifest | undefined;
+  /** Whether no policy could be chosen yet. */
+  readonly awaitsNamespace: boolean;
+  readonly policy: string | undefined;
+  readonly maxClientsPerNamespace: number;
+  readonly faults: readonly Fault[];
+  readonly credentials: Credentials;
+  readonly programmed: Programmed;
+}
+
+/** Judges one manifest as if it were alone. Never throws, whatever the manifest is. */
+export function admitClient<Source extends SourceObject>(
+  object: Source,
+  context: AdmissionContext,
+): ClientVerdict<Source> {
+  return clientVerdict(findClient(object, context));
+}
+
+/** What no policy was asked about. */
+const UNJUDGED: ClaimVerdict = { policy: undefined, faults: [], maxClientsPerNamespace: 0 };
+
+/** The findings about one manifest. */
+export function findClient<Source extends SourceObject>(
+  object: Source,
+  context: AdmissionContext,
+): ClientFindings<Source> {
+  return judgeRead(object, readManifest(OAUTH_CLIENT[context.unknownFields], object.manifest), context);
+}
+
+/** The findings about a manifest that was read before. */
+export function judgeRead<Object extends ObjectIdentity>(
+  object: Object,
+  { manifest, faults, common }: ReadManifest,
+  context: AdmissionContext,
+): ClientFindings<Object> {
+  const programmed = context.programmed(object.uid);
+  // Joined it is one piece of text: a template would hold on to its parts, of every client.
+  const derivedId = [object.namespace, object.name].join('.');
+  if (manifest === undefined) {
+    const unread = { object, clientId: derivedId, derived: true, manifest, awaitsNamespace: false, programmed };
+    return {
+      ...unread,
+      policy: undefined,
+      maxClientsPerNamespace: 0,
+      faults,
+      credentials: { state: 'pending', faults: [] },
+    };
+  }
+  const clientId = manifest.spec.clientId ?? derivedId;
+  const derived = clientId === derivedId;
+  const namespaceLabels = context.references.namespaceLabels(object.namespace);
+  const explicitClientId = derived ? undefined : clientId;
+  const claim = { namespace: object.namespace, explicitClientId, spec: manifest.spec, common };
+  const verdict =
+    namespaceLabels === undefined
+      ? UNJUDGED
+      : judgeByPolicy({ ...claim, namespaceLabels }, context.policies, context.defaultPolicy);
+  const ruleFaults = [...namespaceFaults(object, context), ...rulesBroken(manifest.spec, common, context)];
+  const credentials = resolveCredentials(object, manifest.spec, context.references);
+  return {
+    object,
+    clientId,
+    derived,
+    manifest,
+    awaitsNamespace: namespaceLabels === undefined,
+    policy: verdict.policy,
+    maxClientsPerNamespace: verdict.maxClientsPerNamespace,
+    faults: [
+      ...ruleFaults,
+      // No policy could permit what the protocol itself refuses: one field, one message.
+      ...verdict.faults.filter((fault) => !ruleFaults.some((other) => isSamePath(other.path, fault.path))),
+      ...credentials.faults,
+    ],
+    credentials,
+    programmed,
+  };
+}
+
+function namespaceFaults(object: ObjectIdentity, context: AdmissionContext): readonly Fault[] {
+  if (!context.releaseNamespaceReserved || object.namespace !== context.releaseNamespace) return [];
+  const message = 'Clients cannot live in the namespace that grantry itself runs in.';
+  return [{ path: ['metadata', 'namespace'], reason: 'NamespaceReserved', message }];
+}
+
+function rulesBroken(spec: OAuthClientSpec, common: object | undefined, context: AdmissionContext): readonly Fault[] {
+  if (common === undefined) return clientFaults(spec, context);
+  const isCommonSound = context.soundInCommon?.has(common);
+  const faults = clientFaults(spec, context, isCommonSound);
+  if (faults.length === 0 && !isCommonSound) context.soundInCommon?.add(common);
+  return faults;
+}
+
+function isSamePath(a: FieldPath, b: FieldPath): boolean {
+  return a.length === b.length && a.every((step, index) => step === b[index]);
+}
+
+/** Whether the client is served, as far as these findings go: {@link clientVerdict} calls it Ready once it is programmed. */
+export function isSound({ manifest, awaitsNamespace, faults, credentials }: ClientFindings): boolean {
+  const isAccepted = manifest?.spec.suspended === false && faults.length === 0 && !awaitsNamespace;
+  return isAccepted && credentials.state === 'ready';
+}
+
+/**
+ * The verdict that findings come to.
+ * @param amongAll what only the whole set of clients could tell of this one (client-uniqueness.ts)
+ */
+export function clientVerdict<Source extends ObjectIdentity>(
+  alone: ClientFindings<Source>,
+  amongAll: readonly Fault[] = [],
+): ClientVerdict<Source> {
+  const findings = amongAll.length === 0 ? alone : withFaults(alone, amongAll);
+  const { object, clientId, manifest, policy, faults } = findings;
+  const accepted = acceptedCondition(findings);
+  const others =
+    manifest === undefined ? unjudgedConditions(object.generation) : referenceConditions(findings, accepted);
+  const programmed: Condition = { type: 'Programmed', ...findings.programmed, observedGeneration: object.generation };
+  const judged = [accepted, ...others];
+  const isReady = judged.every((condition) => condition.status === 'True');
+  const { credentials } = findings;
+  const conditions = [
+    ...judged,
+    isReady ? programmed : pending('Programmed', 'There is nothing to serve yet.', object.generation),
+  ];
+  return {
+    object,
+    clientId,
+    manifest,
+    policy,
+    faults,
+    conditions: [...conditions, readyCondition(conditions, object.generation)],
+    client:
+      isSound(findings) && manifest !== undefined && credentials.state === 'ready'
+        ? clientOf(object, clientId, manifest, credentials.verifiers)
+        : undefined,
+    wantsSecret: accepted.status === 'True' && credentials.state === 'wanted',
+  };
+}
+
+function withFaults<Source extends ObjectIdentity>(
+  findings: ClientFindings<Source>,
+  amongAll: readonly Fault[],
+): ClientFindings<Source> {
+  const faults = [...findings.faults, ...amongAll];
+  // Whose Secret another one writes has no secret.
+  const lostSecret = amongAll.some(({ reason }) => reason === 'SecretNotOwned');
+  return { ...findings, faults, ...(lostSecret && { credentials: { state: 'pending', faults: [] } }) };
+}
+
+function clientOf(
+  object: ObjectIdentity,
+  clientId: string,
+  { spec }: OAuthClientManifest,
+  secretVerifiers: readonly Uint8Array[],
+): Client {
+  return {
+    uid: object.uid,
+    clientId,
+    displayName: spec.displayName ?? clientId,
+    clientUri: spec.clientUri,
+    policyUri: spec.policyUri,
+    tosUri: spec.tosUri,
+    revokeTokensBefore: spec.revokeTokensBefore ?? 0,
+    authMethod: spec.auth.method,
+    secretVerifiers,
+    grantTypes: spec.grantTypes,
+    redirectUris: spec.redirectUris,
+    allowedCorsOrigins: spec.allowedCorsOrigins,
+    scopes: spec.scopes,
+    defaultScopes: spec.defaultScopes,
+    audiences: spec.audiences,
+    defaultAudience: spec.defaultAudience,
+    resourceServerAudiences: spec.resourceServer.audiences,
+    consent: spec.consent,
+    requireState: spec.requireState,
+    tokens: spec.tokens,
+  };
+}

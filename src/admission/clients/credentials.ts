@@ -1,0 +1,185 @@
+// What a client proves itself with: the objects it refers to, and the verifiers of its secrets.
+
+import { isPublic, SECRET_METHODS } from '../../oauth/client-auth/index.ts';
+import { secretVerifier } from '../../oauth/registry/client-secret.ts';
+import {
+  clientSecretKeys,
+  clientSecretName,
+  hasGeneratedSecret,
+  isSecretOf,
+  MINIMUM_SECRET_BYTES,
+} from '../client-secrets/client-secret-manifest.ts';
+import { secretTemplateFaults } from '../client-secrets/secret-template.ts';
+import type { Fault } from '../kinds/conditions.ts';
+import type { FieldPath } from '../kinds/field-path.ts';
+import type { ObjectIdentity } from '../kinds/manifest.ts';
+import type { OAuthClientSpec } from '../kinds/oauth-client.ts';
+import { quoted } from '../kinds/quoted.ts';
+import {
+  presentKeys,
+  type ReferencedSecret,
+  type References,
+  readSecretValue,
+  type WithheldSecret,
+} from '../references/references.ts';
+
+/** Whether the judge can tell the client's secret when it sees it. */
+export type Credentials = { readonly faults: readonly Fault[] } & (
+  | {
+      readonly state: 'ready';
+      readonly verifiers: readonly Uint8Array[];
+      readonly reason: 'SecretGenerated' | 'SecretAdopted' | 'NotRequired';
+      readonly message: string;
+    }
+  /** An offline check: it is taken for granted, and nothing can be served by it. */
+  | { readonly state: 'assumed'; readonly reason: 'SecretGenerated' | 'SecretAdopted'; readonly message: string }
+  /** A secret is to be generated. */
+  | { readonly state: 'wanted' }
+  /** Something else must happen first. */
+  | { readonly state: 'pending' }
+);
+
+const SECRET_PATH: FieldPath = ['spec', 'auth', 'clientSecret'];
+
+/** Looks up what the client refers to, in its own namespace only. */
+export function resolveCredentials(object: ObjectIdentity, spec: OAuthClientSpec, references: References): Credentials {
+  const { method } = spec.auth;
+  if (hasGeneratedSecret(spec)) return generatedSecret(object, spec, references);
+  if (SECRET_METHODS.includes(method)) return existingSecret(object, spec, references);
+  const faults = referenceFaults(object, spec, references);
+  if (!isPublic({ authMethod: method })) return { state: 'pending', faults };
+  return { state: 'ready', verifiers: [], reason: 'NotRequired', message: 'A public client has no secret.', faults };
+}
+
+function referenceFaults(
+  { namespace }: ObjectIdentity,
+  { auth }: OAuthClientSpec,
+  references: References,
+): readonly Fault[] {
+  const faults: Fault[] = [];
+  const configMap = auth.privateKeyJwt?.jwksConfigMapRef;
+  if (configMap !== undefined && !references.hasConfigMap(namespace, configMap.name)) {
+    const message = `There is no ConfigMap ${quoted(configMap.name)} in this namespace.`;
+    faults.push({
+      path: ['spec', 'auth', 'privateKeyJwt', 'jwksConfigMapRef', 'name'],
+      reason: 'ConfigMapNotFound',
+      message,
+    });
+  }
+  for (const [index, { name }] of auth.serviceAccounts.entries()) {
+    if (references.hasServiceAccount(namespace, name)) continue;
+    const message = `There is no ServiceAccount ${quoted(name)} in this namespace.`;
+    faults.push({
+      path: ['spec', 'auth', 'serviceAccounts', index, 'name'],
+      reason: 'ServiceAccountNotFound',
+      message,
+    });
+  }
+  return faults;
+}
+
+function generatedSecret(object: ObjectIdentity, spec: OAuthClientSpec, references: References): Credentials {
+  const { clientSecret } = spec.auth;
+  const faults = clientSecret === undefined ? [] : secretTemplateFaults(clientSecret);
+  if (faults.length > 0) return { state: 'pending', faults };
+  const name = clientSecretName(object.name, spec);
+  const present = references.secret(object.namespace, name);
+  if (typeof present === 'object' && !isSecretOf(object.uid, present)) {
+    return waiting(secretOfAnother(name));
+  }
+  const verifiers = references.verifiersOf(object.uid);
+  const reason = 'SecretGenerated';
+  if (verifiers === 'assumed') return { state: 'assumed', reason, message: 'A secret will be generated.', faults };
+  if (verifiers.length === 0) return { state: 'wanted', faults };
+  return { state: 'ready', verifiers, reason, message: 'The generated secret is in place.', faults };
+}
+
+/** What a Secret of the owner's own comes to, for a client that names one; whether the client is accepted is no matter. */
+export function existingSecret(
+  object: ObjectIdentity,
+  spec: OAuthClientSpec,
+  references: Pick<References, 'secret' | 'verifiersOf'>,
+): Credentials {
+  const name = clientSecretName(object.name, spec);
+  // Where somebody wrote which Secret it is: an absent field is no place to look at.
+  const path = spec.auth.clientSecret?.secretName === undefined ? SECRET_PATH : [...SECRET_PATH, 'secretName'];
+  const secret = references.secret(object.namespace, name);
+  if (secret === undefined) {
+    const message = `There is no Secret ${quoted(name)} in this namespace; it is waited for, never invented.`;
+    return waiting({ path, reason: 'SecretNotFound', message });
+  }
+  const reason = 'SecretAdopted';
+  if (secret === 'assumed') return { state: 'assumed', reason, message: 'The Secret is taken to exist.', faults: [] };
+  if (typeof secret === 'string') return withheldSecret(object, secret, references);
+  const keys = clientSecretKeys(spec);
+  const current = { key: keys.clientSecret, optional: false };
+  const previous = { key: keys.previousClientSecret, optional: true };
+  const verifiers: Uint8Array[] = [];
+  for (const { key, optional } of [current, previous]) {
+    if (key === undefined) continue;
+    const found = readSecretValue(secret, key);
+    if (found.outcome === 'missing' && optional) continue;
+    if (found.outcome !== 'found') {
+      const message = unreadable(name, key, found.outcome, secret);
+      return waiting({ path, reason: 'SecretKeyMissing', message });
+    }
+    if (Buffer.byteLength(found.value) < MINIMUM_SECRET_BYTES) {
+      const message = `The value of ${quoted(key)} in the Secret ${quoted(name)} is shorter than ${MINIMUM_SECRET_BYTES} bytes.`;
+      return waiting({ path, reason: 'WeakSecret', message });
+    }
+    verifiers.push(secretVerifier(object.uid, found.value));
+  }
+  return { state: 'ready', verifiers, reason, message: messageOn(withheldForm(spec, secret)), faults: [] };
+}
+
+const UNRESERVED = /^[A-Za-z0-9._~-]*$/;
+
+/** How a Secret of an owner's own that was read is spoken of where its value is not kept. */
+export function withheldForm(spec: OAuthClientSpec, secret: ReferencedSecret): WithheldSecret {
+  const found = readSecretValue(secret, clientSecretKeys(spec).clientSecret);
+  return found.outcome === 'found' && !UNRESERVED.test(found.value) ? 'withheld_reserved' : 'withheld';
+}
+
+function messageOn(form: WithheldSecret): string {
+  if (form === 'withheld') return 'The existing Secret is used.';
+  return 'The existing Secret is used. Its client secret has other characters than letters, digits and - . _ ~: a consumer that sends it without encoding it first (RFC 6749 section 2.3.1) is refused.';
+}
+
+/** Whoever may read the Secret has left its verifiers, or not yet. */
+function withheldSecret(
+  { uid }: ObjectIdentity,
+  form: WithheldSecret,
+  references: Pick<References, 'verifiersOf'>,
+): Credentials {
+  const verifiers = references.verifiersOf(uid);
+  if (verifiers === 'assumed' || verifiers.length === 0) return { state: 'pending', faults: [] };
+  return { state: 'ready', verifiers, reason: 'SecretAdopted', message: messageOn(form), faults: [] };
+}
+
+/** The Secret of this name is there and somebody else's. @param more what else there is to say, after a space */
+export function secretOfAnother(name: string, more = ''): Fault<'SecretNotOwned'> {
+  return secretNotOwned(
+    `The Secret ${quoted(name)} exists and was not written for this client; it is never overwritten.${more} Name another, or use it with source: Existing.`,
+  );
+}
+
+/** The Secret this client names is somebody else's. */
+export function secretNotOwned(message: string): Fault<'SecretNotOwned'> {
+  return { path: [...SECRET_PATH, 'secretName'], reason: 'SecretNotOwned', message };
+}
+
+function waiting(fault: Fault): Credentials {
+  return { state: 'pending', faults: [fault] };
+}
+
+function unreadable(
+  name: string,
+  key: string,
+  outcome: 'missing' | 'not_text' | 'not_one_line',
+  secret: ReferencedSecret,
+): string {
+  const value = `The value of ${quoted(key)} in the Secret ${quoted(name)}`;
+  if (outcome === 'missing') return `The Secret ${quoted(name)} has no key ${quoted(key)}; ${presentKeys(secret)}.`;
+  if (outcome === 'not_text') return `${value} is not text: a string under stringData, base64 of UTF-8 under data.`;
+  return `${value} is not one line of text; a line break at its end is the usual cause.`;
+}

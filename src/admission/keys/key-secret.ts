@@ -1,0 +1,122 @@
+// The Secret one signing key is kept in, as it is read and as it is written: the truth about the key. Its material never
+// changes; its state and times are labels and annotations. Who moves keys from state to state is controller/signing-keys/key-reconciler.ts.
+
+import { importSigningKey, type SigningAlgorithm, type SigningKey } from '../../oauth/registry/keys.ts';
+import { fieldsOf } from '../kinds/manifest.ts';
+import { readSecretValue } from '../references/references.ts';
+import { PART_LABEL } from '../references/secret-parts.ts';
+
+/** Only Secrets of this type hold keys: the type cannot be changed once a Secret exists. */
+export const KEY_SECRET_TYPE = 'grantry.dev/signing-key';
+
+const STATE_LABEL = 'grantry.dev/key-state';
+/** The label whose value is the SigningKey that a key belongs to. */
+export const SIGNING_KEY_LABEL = 'grantry.dev/signing-key';
+const KEY_ID_ANNOTATION = 'grantry.dev/key-id';
+const ALGORITHM_ANNOTATION = 'grantry.dev/algorithm';
+const PUBLISHED_AT_ANNOTATION = 'grantry.dev/published-at';
+const ACTIVATED_AT_ANNOTATION = 'grantry.dev/activated-at';
+const REMOVE_AFTER_ANNOTATION = 'grantry.dev/remove-after';
+const HANDLED_ANNOTATION = 'grantry.dev/handled-rotate-at';
+const PRIVATE_KEY = 'private-key.pem';
+
+const STATES = ['Published', 'Active', 'Retiring', 'Revoked'] as const;
+const ALGORITHMS = ['ES256', 'ES384', 'RS256', 'PS256', 'EdDSA'] as const satisfies readonly SigningAlgorithm[];
+const NAME_DIGITS = 10;
+
+/** `Revoked`: in no key set any more, kept until nobody can hold a token of it. The others: {@link SigningKey}. */
+export type StoredKeyState = (typeof STATES)[number];
+
+/** One key of a ring, without its material. Times are epoch milliseconds. */
+export interface StoredKey {
+  /** The SigningKey it belongs to. */
+  readonly signingKey: string;
+  /** RFC 7638 thumbprint. */
+  readonly keyId: string;
+  readonly algorithm: SigningAlgorithm;
+  readonly state: StoredKeyState;
+  readonly publishedAt: number;
+  /** When it began to sign; undefined before that. */
+  readonly activatedAt: number | undefined;
+  /** When the last token it signed has died; undefined until it retires or is revoked. */
+  readonly removeAfter: number | undefined;
+  /** The latest request for rotation that this key is the answer to; undefined when there was none. */
+  readonly handledRotateAt?: string | undefined;
+}
+
+/** A Secret as the API server gives it. */
+interface Secret {
+  readonly metadata?: unknown;
+  readonly type?: unknown;
+  readonly data?: unknown;
+}
+
+/** The name of the Secret of a key: a thumbprint itself is no legal name. */
+export function keySecretName({ signingKey, keyId }: Pick<StoredKey, 'signingKey' | 'keyId'>): string {
+  return `${signingKey}-${Buffer.from(keyId, 'base64url').toString('hex').slice(0, NAME_DIGITS)}`;
+}
+
+/** The key a Secret says it holds; undefined unless type, name, labels and annotations are those of a key of ours. */
+export function readKeySecret({ metadata, type }: Secret): StoredKey | undefined {
+  if (type !== KEY_SECRET_TYPE) return undefined;
+  const { name, labels, annotations } = fieldsOf(metadata);
+  const label = fieldsOf(labels);
+  const annotation = fieldsOf(annotations);
+  const signingKey = label[SIGNING_KEY_LABEL];
+  const keyId = annotation[KEY_ID_ANNOTATION];
+  const state = STATES.find((known) => known === label[STATE_LABEL]);
+  const algorithm = ALGORITHMS.find((known) => known === annotation[ALGORITHM_ANNOTATION]);
+  const publishedAt = timeOf(annotation[PUBLISHED_AT_ANNOTATION]);
+  if (typeof signingKey !== 'string' || typeof keyId !== 'string') return undefined;
+  if (state === undefined || algorithm === undefined || publishedAt === undefined) return undefined;
+  if (label[PART_LABEL] !== 'signing-key' || name !== keySecretName({ signingKey, keyId })) return undefined;
+  const activatedAt = timeOf(annotation[ACTIVATED_AT_ANNOTATION]);
+  const removeAfter = timeOf(annotation[REMOVE_AFTER_ANNOTATION]);
+  const handled = annotation[HANDLED_ANNOTATION];
+  const handledRotateAt = typeof handled === 'string' ? handled : undefined;
+  return { signingKey, keyId, algorithm, state, publishedAt, activatedAt, removeAfter, handledRotateAt };
+}
+
+function timeOf(text: unknown): number | undefined {
+  const time = typeof text === 'string' ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(time) ? undefined : time;
+}
+
+/**
+ * The material of a key, ready to sign or to verify with.
+ * @throws TypeError when it is missing, does not fit the algorithm, or is another key than the Secret says
+ */
+export async function importKeySecret(
+  secret: Secret,
+  { keyId, algorithm, state }: StoredKey & { readonly state: SigningKey['state'] },
+): Promise<SigningKey> {
+  const pem = readSecretValue(secret, PRIVATE_KEY, true);
+  if (pem.outcome !== 'found') throw new TypeError(`the Secret has no text under ${PRIVATE_KEY}`);
+  const key = await importSigningKey(pem.value, algorithm, state);
+  if (key.kid !== keyId) throw new TypeError('the key has another RFC 7638 thumbprint than its Secret says');
+  return key;
+}
+
+/** The labels and annotations that say what a key is. */
+export function keySecretMetadata(key: StoredKey): {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+} {
+  const { signingKey, keyId, algorithm, state, publishedAt, activatedAt, removeAfter, handledRotateAt } = key;
+  return {
+    labels: { [PART_LABEL]: 'signing-key', [SIGNING_KEY_LABEL]: signingKey, [STATE_LABEL]: state },
+    annotations: {
+      [KEY_ID_ANNOTATION]: keyId,
+      [ALGORITHM_ANNOTATION]: algorithm,
+      [PUBLISHED_AT_ANNOTATION]: new Date(publishedAt).toISOString(),
+      ...(activatedAt !== undefined && { [ACTIVATED_AT_ANNOTATION]: new Date(activatedAt).toISOString() }),
+      ...(removeAfter !== undefined && { [REMOVE_AFTER_ANNOTATION]: new Date(removeAfter).toISOString() }),
+      ...(handledRotateAt !== undefined && { [HANDLED_ANNOTATION]: handledRotateAt }),
+    },
+  };
+}
+
+/** What is written under `data`, once: the private key. */
+export function keySecretData(pem: string): Readonly<Record<string, string>> {
+  return { [PRIVATE_KEY]: Buffer.from(pem).toString('base64') };
+}

@@ -1,0 +1,46 @@
+// Which of the stored keys the token servers serve, and which of them signs: the same answer in every replica.
+
+import type { SigningAlgorithm } from '../../oauth/registry/keys.ts';
+import { fieldsOf, type SourceObject } from '../kinds/manifest.ts';
+import type { StoredKey } from './key-secret.ts';
+
+/** What is signed with when there are keys of several algorithms. */
+const PREFERRED_ALGORITHM: SigningAlgorithm = 'ES256';
+
+/** A key in the JWKS. */
+type ServedKey<Key extends StoredKey> = Key & { readonly state: Exclude<StoredKey['state'], 'Revoked'> };
+
+/**
+ * The keys to be served, in the order of a `KeyRing`: of several Active ones the newest of the preferred algorithm signs.
+ * A suspended SigningKey takes its keys out, `spec.revokedKeyIds` each one it names; nothing else that a manifest says
+ * does, so that a mistake in it does not make every token worthless. Keys whose SigningKey is gone come last.
+ * @param objects the SigningKeys of the release namespace
+ */
+export function servedKeys<Key extends StoredKey>(
+  objects: readonly SourceObject[],
+  keys: readonly Key[],
+): readonly ServedKey<Key>[] {
+  const byName = new Map(objects.map((object) => [object.name, object]));
+  const age = ({ signingKey }: StoredKey) => byName.get(signingKey)?.createdAt ?? -Infinity;
+  const rank = ({ algorithm }: StoredKey) => (algorithm === PREFERRED_ALGORITHM ? 1 : 0);
+  return keys
+    .filter((key) => isServed(key, byName.get(key.signingKey)))
+    .sort(
+      (a, b) =>
+        Number(byName.has(b.signingKey)) - Number(byName.has(a.signingKey)) ||
+        rank(b) - rank(a) ||
+        compare(age(b), age(a)) ||
+        compare(b.activatedAt ?? b.publishedAt, a.activatedAt ?? a.publishedAt) ||
+        compare(a.keyId, b.keyId),
+    );
+}
+
+function isServed<Key extends StoredKey>(key: Key, object: SourceObject | undefined): key is ServedKey<Key> {
+  const { suspended, revokedKeyIds } = fieldsOf(fieldsOf(object?.manifest).spec);
+  const revoked = Array.isArray(revokedKeyIds) && revokedKeyIds.includes(key.keyId);
+  return key.state !== 'Revoked' && suspended !== true && !revoked;
+}
+
+function compare<Value extends number | string>(a: Value, b: Value): number {
+  return a < b ? -1 : Number(a > b);
+}

@@ -1,0 +1,236 @@
+// What one ClientPolicy does not permit of one client, field by field. Which policy counts is policy.ts.
+
+import { isLoopback, plainHost } from '../../oauth/values/redirect-uri.ts';
+import { type ClientPolicySpec, isLeftOpen, type Permissions } from '../kinds/client-policy.ts';
+import type { Fault } from '../kinds/conditions.ts';
+import { formatDuration } from '../kinds/duration.ts';
+import type { FieldPath } from '../kinds/field-path.ts';
+import { expandNamespace, globMatches, SEGMENT_ENDS } from '../kinds/glob.ts';
+import type { CommonSpec, OAuthClientSpec } from '../kinds/oauth-client.ts';
+import { quoted } from '../kinds/quoted.ts';
+
+/** A ClientPolicy as admission uses it. */
+export interface Policy {
+  readonly name: string;
+  readonly namespaceSelector: ClientPolicySpec['namespaceSelector'];
+  /** Undefined for a policy that cannot be read: it permits nothing, and no wider built-in one takes its place. */
+  readonly permissions: Permissions | undefined;
+}
+
+/** What a client claims of its policies. */
+export interface Claim {
+  readonly namespace: string;
+  readonly namespaceLabels: Readonly<Record<string, string>>;
+  /** Undefined when the client id is the derived one: that needs nobody's permission. */
+  readonly explicitClientId: string | undefined;
+  readonly spec: OAuthClientSpec;
+  /** The same object for clients that have the same {@link CommonSpec}: what was permitted of it need not be asked again. */
+  readonly common?: object | undefined;
+}
+
+export type PolicyFault = Fault<'ClientIdNotPermitted' | 'NoMatchingPolicy' | 'PolicyViolation'>;
+
+/** One policy as it reads in one namespace: `${namespace}` is filled in. */
+interface Rules {
+  readonly namespace: string;
+  readonly allow: Permissions['allow'];
+  readonly limits: Permissions['limits'];
+  /** How messages name the policy. */
+  readonly subject: string;
+  /** Whether the policy says nothing of a list, so that the baseline's stands in for it. */
+  readonly leavesOpen: (field: GlobField) => boolean;
+  /** Nobody can change it; its lists are no secret. */
+  readonly isBuiltIn: boolean;
+  /** The sentence that says which policy would permit it; empty where the policy itself can be changed. */
+  readonly remedy: (content: string) => string;
+  /** What clients have in common, as far as it was asked for and all is permitted. */
+  readonly permitted: WeakSet<object>;
+}
+
+/** Everything the policy does not permit; empty when it permits the whole claim. */
+export function policyViolations(claim: Claim, policy: Policy): readonly PolicyFault[] {
+  const { permissions } = policy;
+  if (permissions === undefined) {
+    const message = `Nothing is permitted: ${subjectOf(policy)} is itself invalid.`;
+    return [{ path: [], reason: 'PolicyViolation', message }];
+  }
+  const rules = rulesIn(claim.namespace, policy, permissions);
+  const { spec, common } = claim;
+  const ofIds = clientIdViolation(claim, permissions, rules);
+  const ofAddresses = [...originViolations(spec, rules), ...redirectViolations(spec, rules)];
+  if (common !== undefined && rules.permitted.has(common)) return [...ofIds, ...ofAddresses];
+  const ofLists = listViolations(spec, rules);
+  const ofSettings = settingViolations(spec, rules);
+  if (common !== undefined && ofLists.length === 0 && ofSettings.length === 0) rules.permitted.add(common);
+  return [...ofIds, ...ofLists, ...ofAddresses, ...ofSettings];
+}
+
+function subjectOf({ name }: Policy): string {
+  return isBuiltIn(name) ? `the built-in policy ${name}` : `the ClientPolicy ${quoted(name)}`;
+}
+
+function isBuiltIn(name: string): boolean {
+  return name.startsWith('(');
+}
+
+/** What a policy says in the namespace it was last read for: clients come namespace by namespace. */
+const lastRead = new WeakMap<Permissions, Rules>();
+
+function rulesIn(namespace: string, policy: Policy, permissions: Permissions): Rules {
+  const known = lastRead.get(permissions);
+  if (known?.namespace === namespace) return known;
+  const rules: Rules = {
+    namespace,
+    allow: allowIn(namespace, permissions),
+    limits: permissions.limits,
+    subject: subjectOf(policy),
+    isBuiltIn: isBuiltIn(policy.name),
+    leavesOpen: (field) => isLeftOpen(permissions, field),
+    // Nobody can change a built-in policy; one that matches the namespace takes its place.
+    remedy: (content) =>
+      isBuiltIn(policy.name) ? ` The namespace ${namespace} needs a ClientPolicy with ${content}.` : '',
+    permitted: new WeakSet(),
+  };
+  lastRead.set(permissions, rules);
+  return rules;
+}
+
+function allowIn(namespace: string, { allow }: Permissions): Permissions['allow'] {
+  const filled = Object.entries(allow).map(([field, value]) => [
+    field,
+    typeof value === 'boolean' ? value : value.map((pattern) => expandNamespace(pattern, namespace)),
+  ]);
+  return Object.fromEntries(filled) as Permissions['allow'];
+}
+
+function violation(path: FieldPath, message: string): PolicyFault {
+  return { path, reason: 'PolicyViolation', message };
+}
+
+// An id with a dot could be what is derived for another namespace's client: no glob reaches it, and no variable.
+function clientIdViolation({ explicitClientId }: Claim, written: Permissions, rules: Rules): readonly PolicyFault[] {
+  if (explicitClientId === undefined) return [];
+  const hasDot = explicitClientId.includes('.');
+  const permitted = hasDot
+    ? written.allow.clientIds.includes(explicitClientId)
+    : rules.allow.clientIds.some((pattern) => globMatches(pattern, explicitClientId, ''));
+  if (permitted) return [];
+  const dotted = hasDot ? ' An id with a dot must be listed letter by letter.' : '';
+  const remedy = rules.remedy('allow.clientIds that permit it');
+  const message = `The client id ${quoted(explicitClientId)} is not among allow.clientIds of ${rules.subject}.${remedy}${dotted}`;
+  return [{ path: ['spec', 'clientId'], reason: 'ClientIdNotPermitted', message }];
+}
+
+type GlobField =
+  | 'grantTypes'
+  | 'authMethods'
+  | 'scopes'
+  | 'audiences'
+  | 'corsOrigins'
+  | 'redirectHosts'
+  | 'redirectSchemes';
+
+/** What to say when no glob of a list permits a value; undefined when one does. */
+function listFault(rules: Rules, field: GlobField, noun: string, value: string): string | undefined {
+  const ends = field === 'corsOrigins' || field === 'redirectHosts' ? SEGMENT_ENDS.host : SEGMENT_ENDS.path;
+  if (rules.allow[field].some((pattern) => globMatches(pattern, value, ends))) return undefined;
+  const fault = `${noun} ${quoted(value)} is not among allow.${field} of ${rules.subject}`;
+  return `${fault}${listPermits(rules, field)}.${rules.remedy(`allow.${field} that permit it`)}`;
+}
+
+/** What a list permits instead, as far as anybody may know: a policy's own list may name other tenants. */
+function listPermits({ allow, leavesOpen, isBuiltIn }: Rules, field: GlobField): string {
+  const list = allow[field];
+  if (leavesOpen(field) && !isBuiltIn) {
+    return list.length === 0 ? ': left out there, so it permits none' : `: left out there, so it is ${list.join(', ')}`;
+  }
+  if (list.length === 0) return ', which permits none';
+  return isBuiltIn ? `, which permits ${list.join(', ')}` : '';
+}
+
+function listViolations(spec: CommonSpec, rules: Rules): readonly PolicyFault[] {
+  const each = (...list: ListedIn) => valueViolations(rules, ...list);
+  const method = listFault(rules, 'authMethods', 'The method', spec.auth.method);
+  return [
+    ...(method === undefined ? [] : [violation(['spec', 'auth', 'method'], method)]),
+    ...each('grantTypes', 'The grant type', ['spec', 'grantTypes'], spec.grantTypes),
+    ...each('scopes', 'The scope', ['spec', 'scopes'], spec.scopes),
+    ...each('audiences', 'The audience', ['spec', 'audiences'], spec.audiences),
+    ...each('audiences', 'The audience', ['spec', 'resourceServer', 'audiences'], spec.resourceServer.audiences),
+  ];
+}
+
+function originViolations({ allowedCorsOrigins }: OAuthClientSpec, rules: Rules): readonly PolicyFault[] {
+  return valueViolations(rules, 'corsOrigins', 'The CORS origin', ['spec', 'allowedCorsOrigins'], allowedCorsOrigins);
+}
+
+type ListedIn = readonly [field: GlobField, noun: string, path: FieldPath, values: readonly string[]];
+
+function valueViolations(rules: Rules, ...[field, noun, path, values]: ListedIn): readonly PolicyFault[] {
+  return values.flatMap((value, index) => {
+    const message = listFault(rules, field, noun, value);
+    return message === undefined ? [] : [violation([...path, index], message)];
+  });
+}
+
+function redirectViolations(spec: OAuthClientSpec, rules: Rules): readonly PolicyFault[] {
+  return (['redirectUris', 'postLogoutRedirectUris'] as const).flatMap((field) =>
+    spec[field].flatMap((uri, index) => {
+      const message = redirectFault(uri, rules);
+      return message === undefined ? [] : [violation(['spec', field, index], message)];
+    }),
+  );
+}
+
+function redirectFault(uri: string, rules: Rules): string | undefined {
+  const host = plainHost(uri);
+  if (host !== undefined) return listFault(rules, 'redirectHosts', 'The host', host);
+  // What does not parse is named by admission itself (InvalidRedirectUri).
+  const url = URL.parse(uri);
+  if (url === null) return undefined;
+  // No certificate makes the person's own machine a host of somebody.
+  if (url.protocol === 'https:' && !isLoopback(uri)) return listFault(rules, 'redirectHosts', 'The host', url.hostname);
+  if (!['https:', 'http:'].includes(url.protocol)) {
+    return listFault(rules, 'redirectSchemes', 'The scheme', url.protocol.slice(0, -1));
+  }
+  return rules.allow.loopbackRedirects ? undefined : notAllowed('A loopback address', 'loopbackRedirects', rules);
+}
+
+/** What to say when a permission that is on or off is off. */
+function notAllowed(
+  noun: string,
+  field: 'loopbackRedirects' | 'consentSkip',
+  { subject, isBuiltIn, remedy }: Rules,
+): string {
+  const setting = `allow.${field}: true`;
+  return isBuiltIn
+    ? `${noun} is nothing that ${subject} permits.${remedy(setting)}`
+    : `${noun} needs ${setting} in ${subject}.`;
+}
+
+function settingViolations(spec: CommonSpec, rules: Rules): readonly PolicyFault[] {
+  const { allow, limits, subject, remedy } = rules;
+  const faults: PolicyFault[] = [];
+  const refuse = (path: FieldPath, message: string) => faults.push(violation(path, message));
+  if (spec.consent === 'Skip' && !allow.consentSkip) {
+    refuse(['spec', 'consent'], notAllowed('Skipping consent', 'consentSkip', rules));
+  }
+  if (spec.tokens.accessTokenLifetimeSeconds > limits.maxAccessTokenLifetime) {
+    const most = formatDuration(limits.maxAccessTokenLifetime);
+    const message = `Access tokens may live at most ${most} by ${subject}.${remedy('a higher limits.maxAccessTokenLifetime')}`;
+    refuse(['spec', 'tokens', 'accessTokenLifetime'], message);
+  }
+  const hasRefreshTokens = spec.grantTypes.includes('refresh_token');
+  if (hasRefreshTokens && spec.tokens.refreshTokenLifetimeSeconds > limits.maxRefreshTokenLifetime) {
+    const most = formatDuration(limits.maxRefreshTokenLifetime);
+    const message = `Refresh tokens may live at most ${most} by ${subject}.${remedy('a higher limits.maxRefreshTokenLifetime')}`;
+    refuse(['spec', 'tokens', 'refreshTokenLifetime'], message);
+  }
+  if (limits.requireSenderConstraint && spec.senderConstraint === 'None') {
+    refuse(['spec', 'senderConstraint'], `Tokens must be sender-constrained by ${subject}.`);
+  }
+  if (limits.requirePushedAuthorizationRequests && !spec.requirePushedAuthorizationRequests) {
+    refuse(['spec', 'requirePushedAuthorizationRequests'], `Pushed authorization requests are required by ${subject}.`);
+  }
+  return faults;
+}

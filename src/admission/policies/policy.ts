@@ -1,0 +1,72 @@
+// Which ClientPolicy permits a client. One matching policy must permit all of it; where none matches, a built-in one judges.
+// What one policy does not permit is policy-violations.ts.
+
+import {
+  ALLOW_ALL,
+  BASELINE,
+  type ClientPolicyManifest,
+  type DefaultPolicy,
+  permissionsOf,
+} from '../kinds/client-policy.ts';
+import { quoted } from '../kinds/quoted.ts';
+import { selects } from './label-selector.ts';
+import { type Claim, type Policy, type PolicyFault, policyViolations } from './policy-violations.ts';
+
+/** What the policies of a class say to a claim. */
+export interface ClaimVerdict {
+  /** The policy that permits the client, or the one the faults are about; undefined when none applies. */
+  readonly policy: string | undefined;
+  /** Empty when the client is permitted. */
+  readonly faults: readonly PolicyFault[];
+  /** How many clients the permitting policies let the namespace have. */
+  readonly maxClientsPerNamespace: number;
+}
+
+/** The policy of a well-shaped manifest. */
+export function policyOf(manifest: ClientPolicyManifest): Policy {
+  return {
+    name: manifest.metadata.name,
+    namespaceSelector: manifest.spec.namespaceSelector,
+    permissions: permissionsOf(manifest.spec),
+  };
+}
+
+/** Judges one client by all policies of its class. */
+export function judgeByPolicy(claim: Claim, policies: readonly Policy[], defaultPolicy: DefaultPolicy): ClaimVerdict {
+  let chosen: Policy | undefined;
+  let refusal: ClaimVerdict | undefined;
+  let maxClientsPerNamespace = 0;
+  for (const policy of candidatesFor(claim, policies, defaultPolicy)) {
+    const faults = policyViolations(claim, policy);
+    if (faults.length > 0) refusal ??= refused(policy.name, faults);
+    else {
+      chosen ??= policy;
+      const most = policy.permissions?.limits.maxClientsPerNamespace ?? 0;
+      if (most > maxClientsPerNamespace) maxClientsPerNamespace = most;
+    }
+  }
+  if (chosen !== undefined) return { policy: chosen.name, faults: [], maxClientsPerNamespace };
+  if (refusal !== undefined) return refusal;
+  const message = `No ClientPolicy matches the namespace ${quoted(claim.namespace)}, and without one nothing is allowed.`;
+  return refused(undefined, [{ path: [], reason: 'NoMatchingPolicy', message }]);
+}
+
+/** By name, so that of several faults always the same are told. */
+function candidatesFor(claim: Claim, policies: readonly Policy[], defaultPolicy: DefaultPolicy): readonly Policy[] {
+  const matching = policies.filter((policy) => selects(policy.namespaceSelector, claim.namespaceLabels));
+  if (matching.length === 0) return BUILT_IN[defaultPolicy];
+  return matching.sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+function refused(policy: string | undefined, faults: readonly PolicyFault[]): ClaimVerdict {
+  return { policy, faults, maxClientsPerNamespace: 0 };
+}
+
+const EVERYWHERE = { matchLabels: {}, matchExpressions: [] };
+
+/** What judges where no policy matches. */
+const BUILT_IN: Readonly<Record<DefaultPolicy, readonly Policy[]>> = {
+  Baseline: [{ name: '(baseline)', namespaceSelector: EVERYWHERE, permissions: BASELINE }],
+  AllowAll: [{ name: '(allow-all)', namespaceSelector: EVERYWHERE, permissions: ALLOW_ALL }],
+  Deny: [],
+};

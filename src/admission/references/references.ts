@@ -1,0 +1,94 @@
+// What a manifest may refer to, as a lookup that the source of manifests provides, and how one value is read from a Secret.
+
+import { quoted } from '../kinds/quoted.ts';
+
+/** A Secret as `kubectl` takes it; `stringData` wins over `data`, as in the API server. */
+export interface ReferencedSecret {
+  readonly metadata?: unknown;
+  readonly data?: unknown;
+  readonly stringData?: unknown;
+}
+
+/**
+ * A Secret whose value is not told. `withheld_reserved`: its client secret has other characters than the unreserved ones
+ * (RFC 3986 §2.3), as somebody who read it found.
+ */
+export type WithheldSecret = 'withheld' | 'withheld_reserved';
+
+/** The objects around a manifest. A tenant's manifest is only ever looked up in its own namespace. */
+export interface References {
+  /**
+   * Undefined when there is none; `assumed` where nobody can tell (an offline check without the cluster); `withheld` where
+   * tenants' Secrets are not read (a token server): the verifiers of every secret come from `verifiersOf` then.
+   */
+  secret(namespace: string, name: string): ReferencedSecret | 'assumed' | WithheldSecret | undefined;
+  /** Whether it exists, or is assumed to. */
+  hasConfigMap(namespace: string, name: string): boolean;
+  /** Whether it exists, or is assumed to. */
+  hasServiceAccount(namespace: string, name: string): boolean;
+  /**
+   * All labels of the Namespace, `kubernetes.io/metadata.name` included; undefined while it is not known: no policy can be
+   * chosen then, and its clients wait.
+   */
+  namespaceLabels(namespace: string): Readonly<Record<string, string>> | undefined;
+  /**
+   * The verifiers of the secrets generated for this object, newest first; where Secrets are `withheld`, of the owner's too.
+   * Empty while there is none: generate one and admit again. `assumed` where nothing is ever generated (an offline check).
+   */
+  verifiersOf(uid: string): readonly Uint8Array[] | 'assumed';
+}
+
+/** One value of a Secret. */
+export type SecretValue =
+  | { readonly outcome: 'found'; readonly value: string }
+  | { readonly outcome: 'missing' }
+  /** Not a string, not base64 or not UTF-8. */
+  | { readonly outcome: 'not_text' }
+  /** With control characters: a line break at the end is the usual one. */
+  | { readonly outcome: 'not_one_line' };
+
+/**
+ * The text under one key of a Secret.
+ * @param multiline whether line breaks belong to the value (PEM) or spoil it (a client secret)
+ */
+export function readSecretValue(secret: ReferencedSecret, key: string, multiline = false): SecretValue {
+  const plain = own(secret.stringData, key);
+  const encoded = own(secret.data, key);
+  const value = plain ?? (encoded === undefined ? undefined : decodeBase64(encoded));
+  if (value === undefined) return { outcome: plain === undefined && encoded === undefined ? 'missing' : 'not_text' };
+  if (typeof value !== 'string' || !value.isWellFormed()) return { outcome: 'not_text' };
+  return !multiline && /\p{Cc}/u.test(value) ? { outcome: 'not_one_line' } : { outcome: 'found', value };
+}
+
+const KEYS_NAMED = 10;
+
+/** Which keys a Secret has, for a message that misses one: `it has "a", "b"`. Never a value. */
+export function presentKeys({ data, stringData }: ReferencedSecret): string {
+  const keys = [...new Set([data, stringData].flatMap((map) => Object.keys(isMap(map) ? map : {})))];
+  if (keys.length === 0) return 'it has none at all';
+  const more = keys.length > KEYS_NAMED ? ` and ${keys.length - KEYS_NAMED} more` : '';
+  return `it has ${keys.slice(0, KEYS_NAMED).map(quoted).join(', ')}${more}`;
+}
+
+function isMap(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function own(map: unknown, key: string): unknown {
+  if (typeof map !== 'object' || map === null || !Object.hasOwn(map, key)) return undefined;
+  return (map as Readonly<Record<string, unknown>>)[key] ?? undefined;
+}
+
+const UTF_8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+function decodeBase64(encoded: unknown): string | undefined {
+  if (typeof encoded !== 'string') return undefined;
+  // YAML folds long values over lines; the API server reads through the breaks.
+  const compact = encoded.replace(/[\r\n]/g, '');
+  if (compact.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(compact)) return undefined;
+  try {
+    return UTF_8.decode(Buffer.from(compact, 'base64'));
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,297 @@
+// The OAuthClients of this install as a token server has judged them: what each came to by itself, what the set of all says
+// of it, and the registry that follows. A change is judged alone; whatever else it touches is found by the claims. Nothing
+// here waits: when what is judged is decided in registry-sync.ts.
+
+import { type ClientVerifiers, livingVerifiers } from '../admission/client-secrets/client-verifier.ts';
+import {
+  type AdmissionContext,
+  type ClientFindings,
+  clientVerdict,
+  isSound,
+  judgeRead,
+} from '../admission/clients/admit-client.ts';
+import { specOf } from '../admission/clients/client-reader.ts';
+import { ClientClaims, claimOf } from '../admission/clients/client-uniqueness.ts';
+import type { DefaultPolicy } from '../admission/kinds/client-policy.ts';
+import type { OAuthClientSpec } from '../admission/kinds/oauth-client.ts';
+import { selects } from '../admission/policies/label-selector.ts';
+import type { Policy } from '../admission/policies/policy-violations.ts';
+import type { References } from '../admission/references/references.ts';
+import type { KubernetesObject } from '../kubernetes/objects/resources.ts';
+import { CLIENT_AUTH_METHODS } from '../oauth/client-auth/index.ts';
+import { GRANT_TYPES } from '../oauth/grants/index.ts';
+import type { Clock } from '../oauth/ports/ports.ts';
+import type { Client } from '../oauth/registry/client.ts';
+import { KeyRing } from '../oauth/registry/keys.ts';
+import { Registry, type RegistryDraft } from '../oauth/registry/registry.ts';
+import { AdmittedClient, reasonOf, type ServedState } from './admitted-client.ts';
+import { isOurs, type ReadableClient } from './kept-client.ts';
+import { KeptVerifiers } from './kept-verifiers.ts';
+import { ServedClient } from './served-client.ts';
+
+export interface AdmittedClientsOptions {
+  readonly releaseNamespace: string;
+  readonly defaultPolicy: DefaultPolicy;
+  /** See {@link References.namespaceLabels}. */
+  readonly labelsOf: References['namespaceLabels'];
+  /** What the verifier Secret of a client says. */
+  readonly verifiersOf: (uid: string) => ClientVerifiers | undefined;
+  readonly clock: Clock;
+}
+
+/** What became of a client, for the audit stream. */
+export interface ClientChange {
+  readonly clientId: string;
+  readonly kind: 'accepted' | 'refused' | 'removed';
+  /** Why it is refused. */
+  readonly reason?: string;
+}
+
+export class AdmittedClients {
+  readonly #options: AdmittedClientsOptions;
+  readonly #context: AdmissionContext;
+  /** Those of the client that is being judged. */
+  #verifiers: ClientVerifiers | undefined;
+  readonly #clients = new Map<string, AdmittedClient>();
+  readonly #claims = new ClientClaims<AdmittedClient>({ uidsDiffer: true });
+  /** For each manifest that several share, a client of it. */
+  readonly #like = new WeakMap<OAuthClientSpec, Client>();
+  /** By namespace, with those policies only that are about it. */
+  readonly #contexts = new Map<string, AdmissionContext>();
+  #policies: readonly Policy[] = [];
+  #registry = new Registry([], new KeyRing([]));
+  #draft: RegistryDraft | undefined;
+  /** Judged since the latest {@link publish}, and some that are gone. */
+  #unpublished: AdmittedClient[] = [];
+  /** Of these so many are served already. */
+  #published = 0;
+  readonly #changes: ClientChange[] = [];
+  #refused = 0;
+
+  constructor(options: AdmittedClientsOptions) {
+    this.#options = options;
+    this.#context = {
+      unknownFields: 'ignore',
+      releaseNamespace: options.releaseNamespace,
+      releaseNamespaceReserved: true,
+      policies: [],
+      defaultPolicy: options.defaultPolicy,
+      references: this.#references(),
+      supportedGrantTypes: [...GRANT_TYPES.keys()],
+      supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()],
+      programmed: () => PROGRAMMED,
+      soundInCommon: new WeakSet(),
+    };
+  }
+
+  /** How many clients the last judgement refused. */
+  get refused(): number {
+    return this.#refused;
+  }
+
+  uids(): Iterable<string> {
+    return this.#clients.keys();
+  }
+
+  /** Takes an object in; it is for the caller to have it judged. Whatever must not be served is as good as gone. */
+  put(object: KubernetesObject): void {
+    const { uid } = object.metadata;
+    if (!isOurs(object)) {
+      this.delete(uid);
+      return;
+    }
+    const client = this.#clients.get(uid);
+    if (client === undefined) this.#clients.set(uid, new AdmittedClient(object));
+    else client.object = object;
+  }
+
+  delete(uid: string): void {
+    const client = this.#clients.get(uid);
+    if (client === undefined) return;
+    this.#clients.delete(uid);
+    this.#claims.delete(client);
+    client.isUnpublished = false;
+    if (client.isRefused) this.#refused--;
+    if (client.judged !== undefined) this.#changes.push({ clientId: client.clientId, kind: 'removed' });
+    if (client.served !== undefined) this.#drafted().remove(uid);
+  }
+
+  /** @returns the clients that have to be judged anew */
+  setPolicies(policies: readonly Policy[]): readonly string[] {
+    const before = new Map(this.#policies.map((policy) => [policy.name, policy]));
+    const after = new Map(policies.map((policy) => [policy.name, policy]));
+    const changed = [...this.#policies, ...policies].filter(
+      ({ name }) => JSON.stringify(before.get(name)) !== JSON.stringify(after.get(name)),
+    );
+    this.#policies = policies;
+    if (changed.length === 0) return [];
+    this.#contexts.clear();
+    return this.#inNamespaces((namespace) => {
+      const labels = this.#options.labelsOf(namespace);
+      // Whoever waits for its namespace is judged when that is there.
+      return labels !== undefined && changed.some(({ namespaceSelector }) => selects(namespaceSelector, labels));
+    });
+  }
+
+  /** The labels of a namespace are not what they were. @returns the clients that have to be judged anew */
+  relabelled(namespace: string): readonly string[] {
+    this.#contexts.delete(namespace);
+    return this.#inNamespaces((candidate) => candidate === namespace);
+  }
+
+  /** Judges a client by itself; {@link settle} completes it. Does nothing for one that is gone. */
+  judge(uid: string): void {
+    const known = this.#clients.get(uid);
+    if (known === undefined) return;
+    const { object } = known;
+    const verifiers = this.#options.verifiersOf(uid);
+    const findings = this.#findings(object, verifiers);
+    this.#claims.put(known, claimOf(findings));
+    const { clientId } = findings;
+    if (isSound(findings)) {
+      const isSame = known.judged === object && known.verifiers === verifiers && !hasExpiry(verifiers);
+      // The same object serves on: the registry then need not change.
+      const client = (isSame ? known.client : undefined) ?? this.#served(findings, verifiers);
+      known.judge(verifiers, { clientId, reason: READY, client });
+    } else known.judge(verifiers, { clientId, reason: reasonOf(clientVerdict(findings)), client: undefined });
+    this.#mark(known);
+  }
+
+  /** Lets the set of all say what it makes of those that were judged. */
+  settle(): void {
+    for (const client of this.#claims.settle()) this.#mark(client);
+  }
+
+  /**
+   * Puts what was settled into the next registry, as far as there is time.
+   * @param end of `performance.now()`
+   * @returns whether that was all
+   */
+  serveUntil(end: number): boolean {
+    for (; this.#published < this.#unpublished.length; this.#published++) {
+      if (performance.now() > end) return false;
+      const client = this.#unpublished[this.#published];
+      if (client?.isUnpublished) this.#serve(client);
+    }
+    this.#unpublished = [];
+    this.#published = 0;
+    return true;
+  }
+
+  /** Serves what was settled. @returns the registry, and what became of whom since the one before */
+  publish(keys: KeyRing): { readonly registry: Registry; readonly changes: readonly ClientChange[] } {
+    this.serveUntil(Infinity);
+    if (this.#draft !== undefined || keys !== this.#registry.keys) this.#registry = this.#drafted().finish(keys);
+    this.#draft = undefined;
+    return { registry: this.#registry, changes: this.#changes.splice(0) };
+  }
+
+  /** What of a client the present registry serves, or refuses. */
+  servedState(uid: string): ServedState | undefined {
+    return this.#clients.get(uid)?.servedState;
+  }
+
+  #mark(client: AdmittedClient): void {
+    if (client.isUnpublished) return;
+    client.isUnpublished = true;
+    this.#unpublished.push(client);
+  }
+
+  #serve(known: AdmittedClient): void {
+    const { judged, clientId, verifiers, served: before, isPublished } = known;
+    known.isUnpublished = false;
+    if (judged === undefined) return;
+    const amongAll = this.#claims.faultsOf(known);
+    const client = amongAll.length === 0 ? known.client : undefined;
+    if (known.isRefused) this.#refused--;
+    known.publish(judged, client);
+    if (known.isRefused) this.#refused++;
+    if (client !== before) {
+      if (client === undefined) this.#drafted().remove(judged.uid);
+      else this.#drafted().put(client);
+    }
+    if (client === undefined && (before !== undefined || !isPublished)) {
+      const reason =
+        amongAll.length === 0 ? known.reason : reasonOf(clientVerdict(this.#findings(judged, verifiers), amongAll));
+      this.#changes.push({ clientId, kind: 'refused', reason });
+    } else if (client !== undefined && before === undefined) this.#changes.push({ clientId, kind: 'accepted' });
+  }
+
+  #drafted(): RegistryDraft {
+    this.#draft ??= this.#registry.draft();
+    return this.#draft;
+  }
+
+  #findings(object: ReadableClient, verifiers: ClientVerifiers | undefined) {
+    const { reading, namespace } = object;
+    this.#verifiers = verifiers;
+    const read =
+      reading.shared === undefined
+        ? { manifest: undefined, faults: reading.faults }
+        : { manifest: { spec: specOf(reading) }, faults: [], common: reading.shared };
+    return judgeRead(object, read, this.#contextIn(namespace));
+  }
+
+  /** The client that sound findings come to, made of what others have too. */
+  #served(findings: ClientFindings<ReadableClient>, verifiers: ClientVerifiers | undefined): Client | undefined {
+    const { object, clientId, credentials } = findings;
+    const { uid, reading } = object;
+    if (reading.shared === undefined || credentials.state !== 'ready') return undefined;
+    let like = this.#like.get(reading.shared);
+    if (like === undefined) {
+      like = clientVerdict(findings).client;
+      if (like === undefined) return undefined;
+      this.#like.set(reading.shared, like);
+    }
+    const text = verifiers instanceof KeptVerifiers ? verifiers.text : undefined;
+    return new ServedClient({ uid, clientId, reading, verifiers: credentials.verifiers, text, like });
+  }
+
+  #contextIn(namespace: string): AdmissionContext {
+    const known = this.#contexts.get(namespace);
+    if (known !== undefined) return known;
+    const labels = this.#options.labelsOf(namespace);
+    // Nobody is judged by policies there before that is known.
+    if (labels === undefined) return this.#context;
+    const policies = this.#policies.filter(({ namespaceSelector }) => selects(namespaceSelector, labels));
+    const context = { ...this.#context, policies };
+    this.#contexts.set(namespace, context);
+    return context;
+  }
+
+  #inNamespaces(isMeant: (namespace: string) => boolean): readonly string[] {
+    const answers = new Map<string, boolean>();
+    const uids: string[] = [];
+    for (const [uid, { object }] of this.#clients) {
+      const { namespace } = object;
+      let answer = answers.get(namespace);
+      if (answer === undefined) {
+        answer = isMeant(namespace);
+        answers.set(namespace, answer);
+      }
+      if (answer) uids.push(uid);
+    }
+    return uids;
+  }
+
+  #references(): References {
+    const { labelsOf, clock } = this.#options;
+    return {
+      secret: () => 'withheld',
+      // The controller looks them up and refuses to make a credential of what is not there.
+      hasConfigMap: () => true,
+      hasServiceAccount: () => true,
+      namespaceLabels: labelsOf,
+      verifiersOf: () => (this.#verifiers === undefined ? [] : livingVerifiers(this.#verifiers, clock.now())),
+    };
+  }
+}
+
+/** What `Ready` says of those that are served. */
+const READY = 'Ready';
+const PROGRAMMED = { status: 'True', reason: 'Programmed', message: 'Served by this process.' } as const;
+
+/** Whether the very same verifiers may come to another client later. */
+function hasExpiry(verifiers: ClientVerifiers | undefined): boolean {
+  return verifiers?.verifiers.some(({ expiresAt }) => expiresAt !== undefined) ?? false;
+}

@@ -1,0 +1,168 @@
+// What the registry of a token server is made from, followed in a cluster: which kinds, in which namespaces, what is kept of
+// each, and whether it is all there. What follows from a change is registry-sync.ts.
+
+import type { Logger } from 'pino';
+import type { KubernetesApi } from '../kubernetes/api/kubernetes-api.ts';
+import {
+  CLIENT_POLICIES,
+  type KubernetesObject,
+  NAMESPACES,
+  OAUTH_CLIENTS,
+  type Resource,
+  resourceName,
+  SECRETS,
+  SIGNING_KEYS,
+} from '../kubernetes/objects/resources.ts';
+import { ChangeDelivery } from '../kubernetes/watch/change-delivery.ts';
+import { hasSameLabels } from '../kubernetes/watch/namespace-labels.ts';
+import { type ObjectChange, withoutBallast } from '../kubernetes/watch/object-store.ts';
+import { Reflector, type ReflectorOptions, type WatchMetrics } from '../kubernetes/watch/reflector.ts';
+import type { ObjectView } from '../kubernetes/watch/shared-reflector.ts';
+import { unlessSame } from '../kubernetes/watch/unless-same.ts';
+import type { Clock, Random } from '../oauth/ports/ports.ts';
+import { clientKeeper } from './kept-client.ts';
+import { keptOfSecret, PARTS_SELECTOR } from './release-secrets.ts';
+
+/** What managers and controllers write about an object, which is longer than all the rest. */
+const UNREAD = ['managedFields', 'conditions'];
+
+export interface RegistrySourcesOptions {
+  readonly api: Pick<KubernetesApi, 'list' | 'watch'>;
+  readonly className: string;
+  readonly releaseNamespace: string;
+  /** The namespaces whose OAuthClients are followed; none: every one. */
+  readonly watchNamespaces: readonly string[];
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Pick<Logger, 'info' | 'warn' | 'error'>;
+  readonly metrics: WatchMetrics;
+  /** Told of each change that can be of any consequence, and of no other; what one throws at it is told again. */
+  readonly onChange: {
+    readonly client: (change: ObjectChange) => void;
+    readonly policy: (change: ObjectChange) => void;
+    readonly namespace: (change: ObjectChange) => void;
+    readonly signingKey: (change: ObjectChange) => void;
+    readonly secret: (change: ObjectChange) => void;
+  };
+  /** Called for each kind that was listed for the first time. */
+  readonly onSynced: () => void;
+}
+
+export class RegistrySources {
+  readonly policies: Pick<ObjectView, 'objects'>;
+  readonly namespaces: Pick<ObjectView, 'get'>;
+  readonly signingKeys: ObjectView;
+  readonly secrets: Pick<ObjectView, 'get'>;
+  readonly #options: RegistrySourcesOptions;
+  readonly #reflectors: readonly (readonly [Resource, Reflector])[];
+  readonly #deliveries: ChangeDelivery[] = [];
+
+  constructor(options: RegistrySourcesOptions) {
+    this.#options = options;
+    const { className, releaseNamespace, watchNamespaces, onChange } = options;
+    const keep = clientKeeper(className);
+    const everywhere = watchNamespaces.length === 0 ? [undefined] : watchNamespaces;
+    const clients = everywhere.map((namespace) =>
+      this.#reflector(OAUTH_CLIENTS, unlessSame(isOfSameSpec, onChange.client), {
+        ...(namespace !== undefined && { namespace }),
+        keep,
+      }),
+    );
+    const policies = this.#reflector(CLIENT_POLICIES, unlessSame(isOfSameSpec, onChange.policy), {
+      keep: withoutStatus,
+    });
+    const namespaces = this.#reflector(NAMESPACES, unlessSame(hasSameLabels, onChange.namespace), {
+      keep: keptOfNamespace,
+    });
+    const signingKeys = this.#reflector(SIGNING_KEYS, unlessSame(isOfSameSpec, onChange.signingKey), {
+      ...{ namespace: releaseNamespace, keep: withoutStatus },
+    });
+    const secrets = this.#reflector(SECRETS, onChange.secret, {
+      ...{ namespace: releaseNamespace, labelSelector: PARTS_SELECTOR, keep: keptOfSecret },
+    });
+    [this.policies, this.namespaces, this.signingKeys, this.secrets] = [policies, namespaces, signingKeys, secrets];
+    this.#reflectors = [
+      ...clients.map((reflector) => [OAUTH_CLIENTS, reflector] as const),
+      [CLIENT_POLICIES, policies],
+      [NAMESPACES, namespaces],
+      [SIGNING_KEYS, signingKeys],
+      [SECRETS, secrets],
+    ];
+  }
+
+  /** Whether everything was listed once. */
+  get synced(): boolean {
+    return this.#reflectors.every(([, { synced }]) => synced);
+  }
+
+  /** What is waited for, or what is wrong, until everything was listed once. */
+  get startFault(): string | undefined {
+    const waiting = this.#reflectors.filter(([, { synced }]) => !synced);
+    if (waiting.length === 0) return undefined;
+    const faults = waiting.flatMap(([, { fault }]) => fault ?? []);
+    if (faults.length > 0) return [...new Set(faults)].join('; ');
+    return `waiting for the first list of ${[...new Set(waiting.map(([resource]) => resourceName(resource)))].join(', ')}`;
+  }
+
+  /** What keeps it from hearing of changes; undefined when all is well. */
+  get watchFault(): string | undefined {
+    const faults = this.#reflectors.flatMap(([, { fault }]) => fault ?? []);
+    return faults.length === 0 ? undefined : [...new Set(faults)].join('; ');
+  }
+
+  /** Epoch milliseconds up to which nothing was missed. */
+  get lastProgress(): number {
+    return Math.min(...this.#reflectors.map(([, { lastProgress }]) => lastProgress));
+  }
+
+  start(): void {
+    for (const [, reflector] of this.#reflectors) reflector.start();
+  }
+
+  /** No change is told after the promise is fulfilled. */
+  async stop(): Promise<void> {
+    await Promise.all(this.#reflectors.map(([, reflector]) => reflector.stop()));
+    for (const delivery of this.#deliveries) delivery.stop();
+  }
+
+  #reflector(
+    resource: Resource,
+    onChange: (change: ObjectChange) => void,
+    selection: Pick<ReflectorOptions, 'namespace' | 'labelSelector' | 'keep'>,
+  ): Reflector {
+    const { api, clock, random, log, metrics, onSynced } = this.#options;
+    const delivery = new ChangeDelivery({
+      ...{ resource: resourceName(resource), listener: onChange, log },
+      current: (key) => reflector.get(key),
+      onFailure: () => metrics.changeRefused(resourceName(resource)),
+    });
+    this.#deliveries.push(delivery);
+    const reflector = new Reflector({
+      api,
+      resource,
+      onChange: (change) => delivery.tell(change),
+      onSynced,
+      clock,
+      random,
+      log,
+      metrics,
+      unread: UNREAD,
+      ...selection,
+    });
+    return reflector;
+  }
+}
+
+/** Somebody wrote its status or its labels. After a restore of the cluster another spec may have the same generation. */
+function isOfSameSpec({ metadata: now }: KubernetesObject, { metadata: then }: KubernetesObject): boolean {
+  return now.generation === then.generation && now.deletionTimestamp === then.deletionTimestamp;
+}
+
+function withoutStatus({ status: _, ...object }: KubernetesObject & { readonly status?: unknown }): KubernetesObject {
+  return withoutBallast(object as KubernetesObject);
+}
+
+function keptOfNamespace({ apiVersion, kind, metadata }: KubernetesObject): KubernetesObject {
+  const { name, uid, resourceVersion, creationTimestamp, labels = {} } = metadata;
+  return { apiVersion, kind, metadata: { name, uid, resourceVersion, creationTimestamp, labels } };
+}

@@ -1,0 +1,150 @@
+// The Secrets of the release namespace as a token server reads them: who may say what is decided by their exact type and
+// name, never by a label alone. Verifiers by client, keys with their material, and those of which there is one.
+
+import {
+  type ClientVerifiers,
+  readSingleVerifier,
+  readVerifierSecret,
+  VERIFIER_SECRET_TYPE,
+  verifierSecretName,
+} from '../admission/client-secrets/client-verifier.ts';
+import { importKeySecret, readKeySecret, type StoredKey } from '../admission/keys/key-secret.ts';
+import { servedKeys } from '../admission/keys/served-keys.ts';
+import { readSecretValue } from '../admission/references/references.ts';
+import { PART_LABEL, type SingleSecret } from '../admission/references/secret-parts.ts';
+import { type KubernetesObject, objectKey } from '../kubernetes/objects/resources.ts';
+import { sourceOf } from '../kubernetes/objects/source-object.ts';
+import { type ObjectChange, withoutBallast } from '../kubernetes/watch/object-store.ts';
+import type { ObjectView } from '../kubernetes/watch/shared-reflector.ts';
+import { KeyRing, type SigningKey } from '../oauth/registry/keys.ts';
+import { KeptVerifiers } from './kept-verifiers.ts';
+
+/** The selector of the only Secrets a token server lists. */
+export const PARTS_SELECTOR = `${PART_LABEL} in (verifier,signing-key,pepper,webhook,controller)`;
+
+/** A stored key and the Secret its material is in. */
+type KeyInSecret = StoredKey & { readonly secret: KubernetesObject };
+
+/** What a change of a Secret is about. */
+export type SecretChange =
+  | { readonly part: 'verifier'; readonly uid: string }
+  | { readonly part: 'signing-key' | SingleSecret['part'] | 'none' };
+
+/** What is kept of a Secret: of a verifier Secret what it says, because there are as many as clients. */
+export function keptOfSecret(object: KubernetesObject, key: string): KubernetesObject {
+  if (object.type !== VERIFIER_SECRET_TYPE) return withoutBallast(object);
+  const read = readSingleVerifier(object) ?? readVerifierSecret(object);
+  if (read !== undefined) return new KeptVerifiers(key, object.metadata, read);
+  const { apiVersion, kind, metadata } = object;
+  return withoutBallast({ apiVersion, kind, metadata });
+}
+
+function verifiersIn(object: KubernetesObject | undefined): KeptVerifiers | undefined {
+  return object instanceof KeptVerifiers ? object : undefined;
+}
+
+/** What is accepted from a client; undefined while nobody has said. @param namespace that of the release */
+export function verifiersOf(
+  secrets: Pick<ObjectView, 'get'>,
+  namespace: string,
+  uid: string,
+): ClientVerifiers | undefined {
+  return verifiersIn(secrets.get(objectKey({ namespace, name: verifierSecretName(uid) })));
+}
+
+/** What a Secret of which there is one holds; undefined when it is missing, not that Secret, or holds no text. */
+export function textOfSingle(
+  object: KubernetesObject | undefined,
+  { name, part, key }: SingleSecret,
+): string | undefined {
+  if (object?.metadata.name !== name || object.metadata.labels?.[PART_LABEL] !== part) return undefined;
+  const value = readSecretValue(object, key, true);
+  return value.outcome === 'found' ? value.value : undefined;
+}
+
+export class ReleaseSecrets {
+  /** When verifiers end, of those clients that are between two secrets. */
+  readonly #expiries = new Map<string, readonly number[]>();
+  readonly #keys = new Map<string, KeyInSecret>();
+  readonly #singles = new Map<string, KubernetesObject>();
+  /** Material that was read, by uid of the Secret: immutable Secrets are read once for each state. */
+  readonly #imported = new Map<string, SigningKey>();
+
+  /** Takes a change in. */
+  take({ type, object, before }: ObjectChange): SecretChange {
+    // What cannot be read any more says nothing, and least of all what it said before.
+    const verifiers = verifiersIn(object) ?? verifiersIn(before);
+    if (verifiers !== undefined) {
+      const uid = verifiers.clientUid;
+      const times = type === 'put' && verifiers === object ? verifiers.ends : [];
+      if (times.length === 0) this.#expiries.delete(uid);
+      else this.#expiries.set(uid, times);
+      return { part: 'verifier', uid };
+    }
+    const key = objectKey(object.metadata);
+    const wasKey = this.#keys.delete(key);
+    const stored = type === 'delete' ? undefined : readKeySecret(object);
+    if (stored !== undefined) this.#keys.set(key, { ...stored, secret: object });
+    if (wasKey || stored !== undefined) return { part: 'signing-key' };
+    const part = object.metadata.labels?.[PART_LABEL];
+    if (part !== 'pepper' && part !== 'webhook' && part !== 'controller') return { part: 'none' };
+    if (type === 'delete') this.#singles.delete(object.metadata.name);
+    else this.#singles.set(object.metadata.name, object);
+    return { part };
+  }
+
+  /** When the next verifier ends, in epoch milliseconds; undefined while none will. */
+  get nextExpiry(): number | undefined {
+    let next: number | undefined;
+    for (const times of this.#expiries.values()) {
+      for (const time of times) if (next === undefined || time < next) next = time;
+    }
+    return next;
+  }
+
+  /** The clients with a verifier that ended since this was asked before. @param now epoch milliseconds */
+  takeExpired(now: number): readonly string[] {
+    const expired: string[] = [];
+    for (const [uid, times] of this.#expiries) {
+      const ahead = times.filter((time) => time > now);
+      if (ahead.length === times.length) continue;
+      expired.push(uid);
+      if (ahead.length === 0) this.#expiries.delete(uid);
+      else this.#expiries.set(uid, ahead);
+    }
+    return expired;
+  }
+
+  /** The text of a Secret of which there is one; undefined while it is not there or holds none. */
+  textOf(single: SingleSecret): string | undefined {
+    return textOfSingle(this.#singles.get(single.name), single);
+  }
+
+  /**
+   * The ring that the keys come to. A key that cannot be read is left out.
+   * @param signingKeys the SigningKeys of the release namespace
+   * @param onFault told each key that was left out, and why
+   */
+  async ringOf(
+    signingKeys: Iterable<KubernetesObject>,
+    onFault: (secret: string, message: string) => void,
+  ): Promise<{ readonly ring: KeyRing; readonly signing: StoredKey | undefined }> {
+    const served = servedKeys([...signingKeys].map(sourceOf), [...this.#keys.values()]);
+    const material = new Map<string, SigningKey>();
+    const keys: SigningKey[] = [];
+    for (const stored of served) {
+      const id = `${stored.secret.metadata.uid} ${stored.state}`;
+      try {
+        const key = this.#imported.get(id) ?? (await importKeySecret(stored.secret, stored));
+        material.set(id, key);
+        keys.push(key);
+      } catch (error) {
+        onFault(stored.secret.metadata.name, error instanceof Error ? error.message : String(error));
+      }
+    }
+    this.#imported.clear();
+    for (const [id, key] of material) this.#imported.set(id, key);
+    const ring = new KeyRing(keys);
+    return { ring, signing: served.find(({ keyId }) => keyId === ring.signing?.kid) };
+  }
+}

@@ -1,0 +1,38 @@
+// What is stored for a client with a Secret of its owner's own: that one is followed, and nothing of it is ours to change.
+// Pure.
+
+import type { AcceptedVerifier } from '../../admission/client-secrets/client-verifier.ts';
+import type { CredentialState, RotationRequests } from './credential-state.ts';
+
+/**
+ * The state for the verifiers of what the Secret holds.
+ * @param verifiers newest first
+ * @param at.now epoch milliseconds
+ * @returns undefined when that is what is stored
+ */
+export function existingCredentials(
+  stored: CredentialState | undefined,
+  verifiers: readonly Uint8Array[],
+  { now, requests }: { readonly now: number; readonly requests: RotationRequests },
+): CredentialState | undefined {
+  const known = stored?.verifiers ?? [];
+  const isKnown = (accepted: AcceptedVerifier | undefined, verifier: Uint8Array) =>
+    accepted !== undefined && Buffer.from(verifier).equals(accepted.verifier);
+  const isSame = known.length === verifiers.length && verifiers.every((each, index) => isKnown(known[index], each));
+  if (isSame && known.every(({ expiresAt }) => expiresAt === undefined)) return undefined;
+  const next = Math.max(0, ...known.map(({ revision }) => revision)) + 1;
+  const accepted = verifiers.map((verifier) => ({
+    verifier,
+    revision: known.find((each) => isKnown(each, verifier))?.revision ?? next,
+  }));
+  const isNewest = isKnown(known[0], verifiers[0] ?? new Uint8Array());
+  return {
+    revision: (stored?.revision ?? 0) + 1,
+    verifiers: accepted,
+    rotatedAt: isNewest && stored !== undefined ? stored.rotatedAt : now,
+    handedOut: 0,
+    // Nothing of it is ours to rotate.
+    handled: requests,
+    writtenFields: undefined,
+  };
+}

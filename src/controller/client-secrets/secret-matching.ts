@@ -1,0 +1,52 @@
+// Which client secrets an owner's Secret holds, told by the verifiers that are stored of them. Pure.
+
+import { clientSecretKeys, MINIMUM_SECRET_BYTES } from '../../admission/client-secrets/client-secret-manifest.ts';
+import type { AcceptedVerifier } from '../../admission/client-secrets/client-verifier.ts';
+import type { KubernetesObject } from '../../kubernetes/objects/resources.ts';
+import { secretVerifier } from '../../oauth/registry/client-secret.ts';
+import type { RotationStep } from './client-rotation.ts';
+import { secretText, writtenKeys } from './client-secret-object.ts';
+import { indexOfSecret } from './credential-changes.ts';
+import type { CredentialSubject } from './credential-subject.ts';
+
+/** The secret in the owner's Secret: under its key, or where it stood before the owner renamed the key. */
+export function presentSecret(
+  { owner, manifest, state }: CredentialSubject,
+  secret: KubernetesObject | undefined,
+): string | undefined {
+  const usable = (key: string) => {
+    const text = secretText(secret, key);
+    return text !== undefined && Buffer.byteLength(text) >= MINIMUM_SECRET_BYTES ? text : undefined;
+  };
+  const texts = [clientSecretKeys(manifest.spec).clientSecret, ...writtenKeys(state?.writtenFields)].map(usable);
+  const newest = state?.verifiers[0];
+  const isNewest = (text: string) => newest !== undefined && isOf(newest, owner.uid, text);
+  return texts.find((text) => text !== undefined && isNewest(text)) ?? texts[0];
+}
+
+/** Whether the owner's Secret holds a client secret that is not accepted. */
+export function holdsDeadSecret(subject: CredentialSubject, secret: KubernetesObject | undefined): boolean {
+  const held = presentSecret(subject, secret);
+  if (held === undefined || subject.state === undefined) return false;
+  return !subject.state.verifiers.some((accepted) => isOf(accepted, subject.owner.uid, held));
+}
+
+/** The secret before the one that a step leaves, where the owner wants it written and it is known. */
+export function previousOf(
+  { owner, manifest, state }: CredentialSubject,
+  secret: KubernetesObject | undefined,
+  { settle, store }: Pick<RotationStep, 'settle' | 'store'>,
+): string | undefined {
+  const keys = clientSecretKeys(manifest.spec);
+  const after = settle ?? store ?? state;
+  if (keys.previousClientSecret === undefined || after === undefined) return undefined;
+  const candidates = [keys.clientSecret, keys.previousClientSecret].map((key) => secretText(secret, key));
+  // While a new one is on its way the present one is not the previous one yet.
+  const isOnItsWay = after.verifiers[1] !== undefined && after.verifiers[1].expiresAt === undefined;
+  const verifiers = isOnItsWay ? after.verifiers.slice(1) : after.verifiers;
+  return candidates.find((secret) => secret !== undefined && (indexOfSecret(owner.uid, secret, verifiers) ?? 0) > 0);
+}
+
+function isOf({ verifier }: AcceptedVerifier, uid: string, secret: string): boolean {
+  return Buffer.from(verifier).equals(secretVerifier(uid, secret));
+}

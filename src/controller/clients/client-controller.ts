@@ -1,0 +1,251 @@
+// All OAuthClients of an install reconciled while this process leads: which change has which client looked at, and what is
+// cleaned up after clients that are gone.
+
+import type { Logger } from 'pino';
+import { defaultSecretName } from '../../admission/client-secrets/client-secret-manifest.ts';
+import { VERIFIER_SECRET_TYPE } from '../../admission/client-secrets/client-verifier.ts';
+import type { DefaultPolicy } from '../../admission/kinds/client-policy.ts';
+import { fieldsOf } from '../../admission/kinds/manifest.ts';
+import { TokenBucket } from '../../kubernetes/api/token-bucket.ts';
+import { type KubernetesObject, objectKey } from '../../kubernetes/objects/resources.ts';
+import { hasSameLabels } from '../../kubernetes/watch/namespace-labels.ts';
+import type { ObjectChange } from '../../kubernetes/watch/object-store.ts';
+import type { Watched } from '../../kubernetes/watch/shared-reflector.ts';
+import { unlessSame } from '../../kubernetes/watch/unless-same.ts';
+import type { Clock, Random } from '../../oauth/ports/ports.ts';
+import { ownerOf } from '../client-secrets/client-secret-object.ts';
+import { ClientCredentials } from '../client-secrets/client-secrets.ts';
+import { OwnedSecrets } from '../client-secrets/owner-secrets.ts';
+import { uidOfVerifierSecret, VerifierSecrets } from '../client-secrets/verifier-secrets.ts';
+import type { LeadersApi } from '../leadership/leader-api.ts';
+import type { EventFacts } from '../reconciling/events.ts';
+import { type ReconcileMetrics, WorkQueue } from '../reconciling/work-queue.ts';
+import type { ObservedReplicas } from '../replicas/observed-replicas.ts';
+import { ReplicaReports } from '../replicas/replica-reports.ts';
+import type { Replicas } from '../replicas/replicas.ts';
+import { JudgedClients } from '../verdicts/judged-clients.ts';
+import { ClientReconciler } from './client-reconciler.ts';
+import { ProgrammedClients } from './programmed.ts';
+
+type Source = Pick<Watched, 'get' | 'objects' | 'listen'>;
+
+/** What is watched; all of it has been listed once. */
+export interface ClientSources {
+  readonly clients: Source;
+  readonly policies: Source;
+  readonly namespaces: Source;
+  /** Metadata of the Secrets in the namespaces of clients. */
+  readonly secrets: Source;
+  /** Those Secrets of the release namespace that are parts of grantry. */
+  readonly releaseSecrets: Source;
+  /** Of the replicas; undefined where nobody watches who they are. */
+  readonly endpointSlices?: Source | undefined;
+}
+
+/** What an install is. */
+export interface Install {
+  readonly issuer: string;
+  readonly className: string;
+  readonly releaseNamespace: string;
+  readonly defaultPolicy: DefaultPolicy;
+  /** Undefined: all. */
+  readonly watchNamespaces: readonly string[] | undefined;
+}
+
+export interface ClientControllerOptions {
+  readonly api: LeadersApi;
+  readonly sources: ClientSources;
+  readonly install: Install;
+  readonly replicas: Pick<Replicas, 'find' | 'ask'>;
+  readonly observed: ObservedReplicas;
+  readonly record: (event: EventFacts) => void;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Pick<Logger, 'error'>;
+  readonly metrics: ReconcileMetrics;
+}
+
+const WORKERS = 16;
+const CLEAN_UP_MILLISECONDS = 10 * 60_000;
+const LAST_USED_PER_SECOND = 5;
+
+export class ClientController {
+  readonly #options: ClientControllerOptions;
+  readonly #clients: JudgedClients;
+  readonly #reconciler: ClientReconciler;
+  readonly #verifiers: VerifierSecrets;
+  readonly #reports: ReplicaReports;
+  readonly #ownedSecrets = new OwnedSecrets();
+  /** Of every class: key by uid. */
+  readonly #keys = new Map<string, string>();
+  /** The clients that name a Secret. */
+  readonly #bySecret = new Map<string, Set<string>>();
+  readonly #queue: WorkQueue;
+  readonly #cleanUps: WorkQueue;
+  #endListening: readonly (() => void)[] = [];
+  #cleaning: NodeJS.Timeout | undefined;
+
+  constructor(options: ClientControllerOptions) {
+    this.#options = options;
+    const { api, sources, install, clock, random, log, metrics, record } = options;
+    const isLiving = (uid: string) => this.#keys.has(uid);
+    this.#clients = new JudgedClients({ ...install, policies: sources.policies, namespaces: sources.namespaces });
+    this.#verifiers = new VerifierSecrets({ api, view: sources.releaseSecrets, ...install });
+    this.#reports = new ReplicaReports({
+      ...{ replicas: options.replicas, record, clock },
+      clientOf: (uid) => this.#clientOf(uid),
+      onNews: ({ metadata }) => this.#queue.add(objectKey(metadata)),
+    });
+    const programmed = new ProgrammedClients(options.observed, clock);
+    const shared = { api, clients: this.#clients, verifiers: this.#verifiers, clock };
+    const credentials = new ClientCredentials({
+      ...{ ...shared, issuer: install.issuer, secrets: sources.secrets, ownedSecrets: this.#ownedSecrets },
+      ...{ isLiving, random, record, isServed: (...asked) => programmed.isServed(...asked) },
+    });
+    this.#reconciler = new ClientReconciler({
+      ...{ ...shared, view: sources.clients, credentials, programmed, reports: this.#reports, record, random },
+      lastUsedRate: new TokenBucket({ perSecond: LAST_USED_PER_SECOND, burst: LAST_USED_PER_SECOND }),
+    });
+    const queues = { log, metrics };
+    this.#queue = new WorkQueue({
+      ...{ ...queues, kind: 'OAuthClient', workers: WORKERS },
+      reconcile: (key) => this.#look(key),
+    });
+    this.#cleanUps = new WorkQueue({
+      ...{ ...queues, kind: 'verifier' },
+      reconcile: async (uid) => {
+        if (!isLiving(uid)) await this.#verifiers.removeAbandoned(uid);
+        return undefined;
+      },
+    });
+  }
+
+  /** How many clients wait or are looked at now. */
+  get queued(): number {
+    return this.#queue.size + this.#cleanUps.size;
+  }
+
+  /** Begins with everything there is. */
+  start(): void {
+    const { clients, policies, namespaces, secrets, releaseSecrets, endpointSlices } = this.#options.sources;
+    this.#endListening = [
+      clients.listen((change) => this.#clientChanged(change)),
+      policies.listen(() => this.#policiesChanged()),
+      namespaces.listen(unlessSame(hasSameLabels, (change) => this.#namespaceChanged(change))),
+      secrets.listen((change) => this.#secretChanged(change)),
+      releaseSecrets.listen((change) => this.#releaseSecretChanged(change)),
+      ...(endpointSlices === undefined ? [] : [endpointSlices.listen(() => this.#replicasChanged())]),
+    ];
+    for (const object of secrets.objects()) this.#ownedSecrets.put(object);
+    // What each claims must be known before the first is judged.
+    for (const object of clients.objects()) this.#takeIn(object);
+    this.#settle();
+    for (const key of this.#clients.keys()) this.#queue.add(key);
+    this.#cleanUp();
+    this.#cleaning = setInterval(() => this.#cleanUp(), CLEAN_UP_MILLISECONDS);
+    this.#queue.start();
+    this.#cleanUps.start();
+    this.#reports.start();
+  }
+
+  /** Nothing is written any more after the promise is fulfilled. */
+  async stop(): Promise<void> {
+    clearInterval(this.#cleaning);
+    for (const end of this.#endListening) end();
+    await Promise.all([this.#queue.stop(), this.#cleanUps.stop(), this.#reports.stop()]);
+  }
+
+  async #look(key: string): Promise<number | undefined> {
+    // Policies and namespaces may have changed since it was taken in.
+    const object = this.#clients.get(key);
+    if (object !== undefined) this.#clients.put(object);
+    this.#settle();
+    return await this.#reconciler.reconcile(key);
+  }
+
+  /** Who can be told what replicas report. */
+  #clientOf(uid: string): KubernetesObject | undefined {
+    const key = this.#keys.get(uid);
+    return key === undefined || this.#reconciler.isEnding(uid) ? undefined : this.#clients.get(key);
+  }
+
+  #takeIn(object: KubernetesObject): void {
+    const key = objectKey(object.metadata);
+    this.#keys.set(object.metadata.uid, key);
+    const secret = secretKeyOf(object);
+    const naming = this.#bySecret.get(secret) ?? new Set();
+    this.#bySecret.set(secret, naming.add(key));
+    this.#clients.put(object);
+  }
+
+  #settle(): void {
+    for (const key of this.#clients.settle()) this.#queue.add(key);
+  }
+
+  #clientChanged({ type, key, object, before }: ObjectChange): void {
+    const outdated = type === 'delete' ? object : before;
+    if (outdated !== undefined) {
+      const naming = this.#bySecret.get(secretKeyOf(outdated));
+      if (naming?.delete(key) && naming.size === 0) this.#bySecret.delete(secretKeyOf(outdated));
+    }
+    if (type === 'put') {
+      this.#takeIn(object);
+      this.#queue.add(key);
+    } else {
+      const { uid } = object.metadata;
+      this.#keys.delete(uid);
+      this.#clients.delete(key);
+      this.#reconciler.forget(key, uid);
+      this.#reports.forget(uid);
+      this.#cleanUps.add(uid);
+    }
+    this.#settle();
+  }
+
+  #policiesChanged(): void {
+    this.#clients.policiesChanged();
+    for (const key of this.#clients.keys()) this.#queue.add(key);
+  }
+
+  #namespaceChanged({ key: namespace }: ObjectChange): void {
+    const prefix = `${namespace}/`;
+    for (const key of this.#clients.keys()) if (key.startsWith(prefix)) this.#queue.add(key);
+  }
+
+  #secretChanged({ type, key, object, before }: ObjectChange): void {
+    if (type === 'put') this.#ownedSecrets.put(object, before);
+    else this.#ownedSecrets.delete(object);
+    for (const client of this.#bySecret.get(key) ?? []) this.#queue.add(client);
+    const owner = ownerOf(object.metadata);
+    const ownerKey = owner && this.#keys.get(owner.uid);
+    if (ownerKey !== undefined) this.#queue.add(ownerKey);
+  }
+
+  #releaseSecretChanged({ type, key, object }: ObjectChange): void {
+    if (object.type !== VERIFIER_SECRET_TYPE) return;
+    if (type === 'delete') this.#verifiers.gone(key, object.metadata.uid);
+    const uid = uidOfVerifierSecret(object);
+    const client = uid === undefined ? undefined : this.#keys.get(uid);
+    if (client !== undefined) this.#queue.add(client);
+  }
+
+  #replicasChanged(): void {
+    for (const uid of this.#reconciler.replicasChanged()) {
+      const client = this.#keys.get(uid);
+      if (client !== undefined) this.#queue.add(client);
+    }
+  }
+
+  #cleanUp(): void {
+    const { watchNamespaces } = this.#options.install;
+    const isWatched = (namespace: string) => watchNamespaces?.includes(namespace) ?? true;
+    for (const uid of this.#verifiers.abandoned((each) => this.#keys.has(each), isWatched)) this.#cleanUps.add(uid);
+  }
+}
+
+/** The Secret a client names or would have by default, whatever else is wrong with it. */
+function secretKeyOf({ metadata, spec }: KubernetesObject): string {
+  const { clientSecret } = fieldsOf(fieldsOf(spec).auth);
+  const { secretName } = fieldsOf(clientSecret);
+  return `${metadata.namespace}/${typeof secretName === 'string' ? secretName : defaultSecretName(metadata.name)}`;
+}

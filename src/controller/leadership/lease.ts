@@ -1,0 +1,253 @@
+// Elects one leader among processes that share a Lease. Nobody trusts another's clock: a lease has run out when it was not
+// seen to change for its whole length. Who leads stops well before the others may think so.
+
+import type { Logger } from 'pino';
+import { fraction } from '../../kubernetes/api/backoff.ts';
+import { type KubernetesApi, KubernetesError, type NewObject } from '../../kubernetes/api/kubernetes-api.ts';
+import { microTime } from '../../kubernetes/api/micro-time.ts';
+import { pause } from '../../kubernetes/api/sleep.ts';
+import { inTime } from '../../kubernetes/api/timeout.ts';
+import { type KubernetesObject, LEASES } from '../../kubernetes/objects/resources.ts';
+import type { Clock, Random } from '../../oauth/ports/ports.ts';
+
+const LEASE_SECONDS = 15;
+/** After so long without a renewal the leader stops. What it began by then has 5 s to arrive. */
+const RENEW_MILLISECONDS = 10_000;
+const RETRY_MILLISECONDS = 2000;
+/**
+ * How long a call of a leader may take: one that began while the lease still had time has ended before another leads. One
+ * for the lease itself that takes longer is not waited for: the next one may still come in time.
+ */
+export const LEADERS_CALL_MILLISECONDS = 4000;
+
+/** Thrown before a write by who may not be the leader any more. */
+export class LeadershipLostError extends Error {
+  constructor() {
+    super('another process may be the leader by now');
+    this.name = 'LeadershipLostError';
+  }
+}
+
+export interface Leadership {
+  /** Aborted at the end. */
+  readonly signal: AbortSignal;
+  /** Throws LeadershipLostError unless the lease still has time: to be called before every write, as leader-api.ts does. */
+  readonly assertHeld: () => void;
+}
+
+export interface LeaseElectorOptions {
+  readonly api: Pick<KubernetesApi, 'get' | 'create' | 'update'>;
+  readonly namespace: string;
+  readonly name: string;
+  /** Different for each process. */
+  readonly identity: string;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Pick<Logger, 'info' | 'warn'>;
+  readonly onStartedLeading: (leadership: Leadership) => void;
+  readonly onStoppedLeading: () => void;
+}
+
+interface LeaseSpec {
+  readonly holderIdentity?: string;
+  readonly leaseDurationSeconds?: number;
+  readonly acquireTime?: string;
+  readonly renewTime?: string;
+  readonly leaseTransitions?: number;
+}
+
+/** When this process had the lease for sure: both clocks count, as one stands still while a machine sleeps. */
+interface Moment {
+  readonly monotonic: number;
+  readonly wall: number;
+}
+
+/** The lease as last seen, and when it was first seen so. */
+interface Sighting {
+  /** Undefined: there was none. */
+  readonly lease: KubernetesObject | undefined;
+  readonly at: number;
+  /** How long its holder, or that of the lease that was removed, may still count on it, from `at`. Milliseconds. */
+  readonly heldFor: number;
+}
+
+export class LeaseElector {
+  readonly #options: LeaseElectorOptions;
+  readonly #stopping = new AbortController();
+  #running: Promise<void> | undefined;
+  #seen: Sighting | undefined;
+  #renewed: Moment | undefined;
+  #leading: AbortController | undefined;
+  #deadline: NodeJS.Timeout | undefined;
+  #fault: string | undefined;
+
+  constructor(options: LeaseElectorOptions) {
+    this.#options = options;
+  }
+
+  get isLeading(): boolean {
+    return this.#leading !== undefined;
+  }
+
+  /** Who leads, as far as is known. */
+  get holder(): string | undefined {
+    return spec(this.#seen?.lease).holderIdentity || undefined;
+  }
+
+  /** What is wrong now, in one line; undefined when all is well. */
+  get fault(): string | undefined {
+    return this.#fault;
+  }
+
+  /** Takes part in the election, until `stop`. */
+  start(): void {
+    this.#running ??= this.#run();
+  }
+
+  /** Gives the lease up, so that another need not wait. Have everything that writes ended before. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#running;
+    const wasLeading = this.isLeading;
+    this.#stopLeading();
+    if (wasLeading) await this.#release().catch((error: unknown) => this.#report(error));
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      try {
+        await this.#attempt();
+        this.#fault = undefined;
+      } catch (error) {
+        this.#report(error);
+      }
+      // Candidates spread, so that they do not all write at the same moment.
+      const wait = RETRY_MILLISECONDS * (this.isLeading ? 1 : 1 + fraction(this.#options.random) * 0.2);
+      await pause(wait, signal);
+    }
+  }
+
+  /** Renews or tries to take the lease, once. */
+  async #attempt(): Promise<void> {
+    const begun = this.#now();
+    // A leader knows the lease: whoever else wrote it shows as a conflict.
+    if (!this.isLeading) await this.#look();
+    const written = await this.#write();
+    if (written === undefined) return;
+    this.#see(written);
+    if (!this.#stopping.signal.aborted) this.#hold(begun);
+  }
+
+  async #look(): Promise<void> {
+    const { api, namespace, name } = this.#options;
+    this.#see(await answered(api.get(LEASES, { namespace, name })));
+  }
+
+  #see(lease: KubernetesObject | undefined): void {
+    const { lease: before, heldFor = 0 } = this.#seen ?? {};
+    if (this.#seen !== undefined && before?.metadata.resourceVersion === lease?.metadata.resourceVersion) return;
+    const { holderIdentity, leaseDurationSeconds = LEASE_SECONDS } = spec(lease);
+    const length = holderIdentity ? leaseDurationSeconds * 1000 : 0;
+    this.#seen = { lease, at: performance.now(), heldFor: lease === undefined ? heldFor : length };
+  }
+
+  /** @returns the lease as written; undefined when it is another's */
+  async #write(): Promise<KubernetesObject | undefined> {
+    const { api, identity } = this.#options;
+    const { lease, at = 0, heldFor = 0 } = this.#seen ?? {};
+    const isOurs = lease === undefined ? this.isLeading : this.holder === identity;
+    if (!isOurs && performance.now() - at < heldFor) {
+      this.#stopLeading();
+      return undefined;
+    }
+    try {
+      const body = this.#lease(lease);
+      return await answered(lease === undefined ? api.create(LEASES, body) : api.update(LEASES, body));
+    } catch (error) {
+      if (!(error instanceof KubernetesError) || ![404, 409].includes(error.status)) throw error;
+      // Another was faster, or somebody removed it, or an answer to us was lost: what it is now decides.
+      await this.#look();
+      if (this.holder !== undefined && this.holder !== identity) this.#stopLeading();
+      return undefined;
+    }
+  }
+
+  #lease(before: KubernetesObject | undefined): NewObject {
+    const { namespace, name, identity, clock } = this.#options;
+    const now = microTime(clock.now());
+    const old = spec(before);
+    const isRenewal = old.holderIdentity === identity;
+    const resourceVersion = before === undefined ? {} : { resourceVersion: before.metadata.resourceVersion };
+    return {
+      metadata: { namespace, name, ...resourceVersion },
+      spec: {
+        holderIdentity: identity,
+        leaseDurationSeconds: LEASE_SECONDS,
+        acquireTime: isRenewal ? (old.acquireTime ?? now) : now,
+        renewTime: now,
+        leaseTransitions: (old.leaseTransitions ?? 0) + (isRenewal || before === undefined ? 0 : 1),
+      },
+    };
+  }
+
+  /** The lease is ours, counted from before it was asked for. */
+  #hold(begun: Moment): void {
+    this.#renewed = begun;
+    clearTimeout(this.#deadline);
+    this.#deadline = setTimeout(() => this.#stopLeading(), this.#timeLeft());
+    if (this.#leading !== undefined) return;
+    const leading = new AbortController();
+    this.#leading = leading;
+    this.#options.log.info({ identity: this.#options.identity }, 'leading');
+    this.#options.onStartedLeading({
+      signal: leading.signal,
+      assertHeld: () => {
+        if (leading.signal.aborted || this.#timeLeft() <= 0) throw new LeadershipLostError();
+      },
+    });
+  }
+
+  #timeLeft(): number {
+    if (this.#renewed === undefined) return 0;
+    const { monotonic, wall } = this.#now();
+    return RENEW_MILLISECONDS - Math.max(monotonic - this.#renewed.monotonic, wall - this.#renewed.wall);
+  }
+
+  #stopLeading(): void {
+    clearTimeout(this.#deadline);
+    const leading = this.#leading;
+    if (leading === undefined) return;
+    this.#leading = undefined;
+    this.#renewed = undefined;
+    leading.abort();
+    this.#options.log.info({ identity: this.#options.identity }, 'not leading any more');
+    this.#options.onStoppedLeading();
+  }
+
+  async #release(): Promise<void> {
+    if (this.#seen?.lease === undefined) return;
+    const { metadata, spec: held } = this.#lease(this.#seen.lease);
+    const released = { ...(held as LeaseSpec), holderIdentity: '', leaseDurationSeconds: 1 };
+    await answered(this.#options.api.update(LEASES, { metadata, spec: released }));
+  }
+
+  #report(error: unknown): void {
+    const { message } = error as Error;
+    if (this.#fault === message) return;
+    this.#fault = message;
+    this.#options.log.warn({ lease: this.#options.name }, message);
+  }
+
+  #now(): Moment {
+    return { monotonic: performance.now(), wall: this.#options.clock.now() };
+  }
+}
+
+function answered<Answer>(answer: Promise<Answer>): Promise<Answer> {
+  return inTime(answer, LEADERS_CALL_MILLISECONDS, 'the API server takes too long');
+}
+
+function spec(lease: KubernetesObject | undefined): LeaseSpec {
+  return (lease?.spec ?? {}) as LeaseSpec;
+}

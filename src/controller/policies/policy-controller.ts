@@ -1,0 +1,159 @@
+// What the ClientPolicies of an install come to, told in their status: whether they count, how many namespaces they select,
+// how many clients are in those. Counting looks at everything, so many changes are counted once.
+
+import type { Logger } from 'pino';
+import { isServed } from '../../admission/clients/admit-clients.ts';
+import { fieldsOf } from '../../admission/kinds/manifest.ts';
+import { admitPolicies, type PolicyVerdict } from '../../admission/policies/admit-policies.ts';
+import { selects } from '../../admission/policies/label-selector.ts';
+import { KubernetesError } from '../../kubernetes/api/kubernetes-api.ts';
+import { CLIENT_POLICIES, type KubernetesObject } from '../../kubernetes/objects/resources.ts';
+import { sourceOf } from '../../kubernetes/objects/source-object.ts';
+import type { Watched } from '../../kubernetes/watch/shared-reflector.ts';
+import type { Clock } from '../../oauth/ports/ports.ts';
+import { conditionIn, isSameStatus, withTime } from '../clients/client-status.ts';
+import type { LeadersApi } from '../leadership/leader-api.ts';
+import type { EventFacts } from '../reconciling/events.ts';
+import { OwnWrites } from '../reconciling/own-writes.ts';
+import { type ReconcileMetrics, WorkQueue } from '../reconciling/work-queue.ts';
+
+type Source = Pick<Watched, 'get' | 'objects' | 'listen'>;
+
+export interface PolicyControllerOptions {
+  readonly api: LeadersApi;
+  /** What is watched; all of it has been listed once. */
+  readonly sources: {
+    readonly policies: Source;
+    readonly namespaces: Source;
+    readonly clients: Source;
+  };
+  readonly className: string;
+  readonly record: (event: EventFacts) => void;
+  readonly clock: Clock;
+  readonly log: Pick<Logger, 'error'>;
+  readonly metrics: ReconcileMetrics;
+}
+
+/** The one key of the queue: each look is at all policies. */
+const ALL = 'all';
+/** So long changes of clients and namespaces are gathered. */
+const GATHERING_MILLISECONDS = 1000;
+
+export class PolicyController {
+  readonly #options: PolicyControllerOptions;
+  readonly #written: OwnWrites;
+  readonly #queue: WorkQueue;
+  #endListening: readonly (() => void)[] = [];
+
+  constructor(options: PolicyControllerOptions) {
+    this.#options = options;
+    this.#written = new OwnWrites(options.sources.policies);
+    const { log, metrics } = options;
+    this.#queue = new WorkQueue({ kind: 'ClientPolicy', log, metrics, reconcile: () => this.#reconcile() });
+  }
+
+  /** Whether there is something to look at now. */
+  get queued(): number {
+    return this.#queue.size;
+  }
+
+  start(): void {
+    const { policies, namespaces, clients } = this.#options.sources;
+    const later = () => this.#queue.addAfter(ALL, GATHERING_MILLISECONDS);
+    this.#endListening = [
+      policies.listen(({ type, key, object }) => {
+        if (type === 'delete') this.#written.gone(key, object.metadata.uid);
+        this.#queue.add(ALL);
+      }),
+      namespaces.listen(later),
+      // What only changes counts where it counted before.
+      clients.listen(({ before }) => (before === undefined ? later() : undefined)),
+    ];
+    this.#queue.add(ALL);
+    this.#queue.start();
+  }
+
+  /** Nothing is written any more after the promise is fulfilled. */
+  async stop(): Promise<void> {
+    for (const end of this.#endListening) end();
+    await this.#queue.stop();
+  }
+
+  async #reconcile(): Promise<undefined> {
+    const { sources, className } = this.#options;
+    const objects = new Map([...sources.policies.objects()].map((object) => [object.metadata.uid, object]));
+    const policies = [...objects.values()].map(sourceOf);
+    const verdicts = admitPolicies({ className, unknownFields: 'ignore', policies });
+    const clients = this.#clientsByNamespace();
+    for (const verdict of verdicts) {
+      const object = objects.get(verdict.object.uid);
+      if (object !== undefined) await this.#tell(object, verdict, clients);
+    }
+    return undefined;
+  }
+
+  #clientsByNamespace(): ReadonlyMap<string, number> {
+    const { sources, className } = this.#options;
+    const counts = new Map<string, number>();
+    for (const object of sources.clients.objects()) {
+      const { namespace = '' } = object.metadata;
+      if (isServed({ manifest: object }, className)) counts.set(namespace, (counts.get(namespace) ?? 0) + 1);
+    }
+    return counts;
+  }
+
+  async #tell(object: KubernetesObject, verdict: PolicyVerdict, clients: ReadonlyMap<string, number>): Promise<void> {
+    const { sources, clock } = this.#options;
+    const before = fieldsOf(this.#written.get(object.metadata.name)).status;
+    const status = policyStatus({ verdict, namespaces: sources.namespaces.objects(), clients }, before, clock.now());
+    if (isSameStatus(status, before)) return;
+    await this.#write(object, status);
+    for (const { type, status: value, reason, message } of verdict.conditions) {
+      if (value !== 'False' || type === 'Ready' || conditionIn(before, type)?.reason === reason) continue;
+      this.#options.record({ regarding: object, type: 'Warning', reason, action: 'Reconcile', note: message });
+    }
+  }
+
+  async #write({ metadata: { name, uid } }: KubernetesObject, status: object): Promise<void> {
+    const { api } = this.#options;
+    try {
+      const object = { metadata: { name, uid }, status };
+      await this.#written.write(name, () => api.apply(CLIENT_POLICIES, object, { subresource: 'status' }));
+    } catch (error) {
+      // Gone, or made anew: the watch tells.
+      if (!(error instanceof KubernetesError && (error.status === 404 || error.status === 409))) throw error;
+    }
+  }
+}
+
+/**
+ * The whole status.
+ * @param before the status that is there: a condition that says the same keeps its time
+ */
+function policyStatus(
+  facts: {
+    readonly verdict: PolicyVerdict;
+    readonly namespaces: Iterable<KubernetesObject>;
+    /** How many clients of the class each namespace has. */
+    readonly clients: ReadonlyMap<string, number>;
+  },
+  before: unknown,
+  now: number,
+): Readonly<Record<string, unknown>> {
+  const { object, policy, conditions } = facts.verdict;
+  const [refused] = conditions.filter(({ status }) => status === 'False');
+  // A policy waits for nothing: when it is not ready, only its owner can go on.
+  const stalled = refused === undefined ? [] : [{ ...refused, type: 'Stalled', status: 'True' as const }];
+  let [matchedNamespaces, matchedClients] = [0, 0];
+  for (const { metadata } of facts.namespaces) {
+    if (policy === undefined || !selects(policy.namespaceSelector, metadata.labels ?? {})) continue;
+    matchedNamespaces++;
+    matchedClients += facts.clients.get(metadata.name) ?? 0;
+  }
+  return {
+    observedGeneration: object.generation,
+    conditions: [...conditions, ...stalled].map((condition) => withTime(condition, before, now)),
+    matchedNamespaces,
+    matchedClients,
+  };
+}

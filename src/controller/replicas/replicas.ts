@@ -1,0 +1,139 @@
+// The replicas of the token server, as the controller reaches them: their addresses, and one question to one of them on its
+// admin port. What is asked: observed-replicas.ts and replica-reports.ts.
+
+import { isIP } from 'node:net';
+import type { Logger } from 'pino';
+import { z } from 'zod';
+import { controllerProof } from '../../admission/references/controller-proof.ts';
+import { CONTROLLER_SECRET } from '../../admission/references/secret-parts.ts';
+import type { KubernetesObject } from '../../kubernetes/objects/resources.ts';
+import type { Clock } from '../../oauth/ports/ports.ts';
+
+/** One replica that takes requests. */
+export interface Replica {
+  /** For messages: the pod's name, or the address. */
+  readonly name: string;
+  /** Of its admin port, without a slash at the end. */
+  readonly url: string;
+}
+
+/** Who they are at this moment; undefined where nobody told how to find them. */
+export type FindReplicas = () => readonly Replica[] | undefined;
+
+/** The replicas at fixed addresses. */
+export function replicasAt(urls: readonly string[]): readonly Replica[] {
+  return urls.map((url) => {
+    const trimmed = url.replace(/\/+$/, '');
+    return { name: trimmed, url: trimmed };
+  });
+}
+
+const ENDPOINT_SLICE = z.object({
+  endpoints: z
+    .array(
+      z.object({
+        addresses: z.array(z.string()).min(1),
+        conditions: z.object({ ready: z.boolean().nullish() }).nullish(),
+        targetRef: z.object({ name: z.string().nullish() }).nullish(),
+      }),
+    )
+    .nullish(),
+  ports: z.array(z.object({ name: z.string().nullish(), port: z.int().nullish() })).nullish(),
+});
+
+const ADMIN_PORT_NAME = 'admin';
+
+/** The ready replicas behind a Service, by its EndpointSlices; its port is the one named `admin`. */
+export function replicasIn(slices: Iterable<KubernetesObject>): readonly Replica[] {
+  const found = new Map<string, Replica>();
+  for (const slice of slices) {
+    const read = ENDPOINT_SLICE.safeParse(slice).data;
+    const port = read?.ports?.find(({ name }) => name === ADMIN_PORT_NAME)?.port;
+    if (port === undefined || port === null) continue;
+    for (const { addresses, conditions, targetRef } of read?.endpoints ?? []) {
+      // Not known counts as ready, as in kube-proxy.
+      if (conditions?.ready === false) continue;
+      const [address = ''] = addresses;
+      const url = `http://${isIP(address) === 6 ? `[${address}]` : address}:${port}`;
+      found.set(url, { name: targetRef?.name ?? address, url });
+    }
+  }
+  return [...found.values()];
+}
+
+/** A replica that does not answer within this time counts as behind. */
+const ANSWER_MILLISECONDS = 2000;
+const LARGEST_ANSWER_BYTES = 8 * 1024 * 1024;
+
+export interface ReplicasOptions {
+  readonly find: FindReplicas;
+  /** What the questions are proven with; undefined while there is none, and then nobody answers them. */
+  readonly key: () => string | undefined;
+  readonly clock: Clock;
+  readonly log: Pick<Logger, 'warn'>;
+}
+
+/** The replicas as a controller asks them: each question proves where it comes from. */
+export class Replicas {
+  /** Who they are at this moment. */
+  readonly find: FindReplicas;
+  readonly #options: ReplicasOptions;
+  /** Those that did not believe the last question, by address. */
+  readonly #disbelieving = new Set<string>();
+
+  constructor(options: ReplicasOptions) {
+    this.#options = options;
+    this.find = options.find;
+  }
+
+  /**
+   * Posts JSON to one of them.
+   * @returns undefined when it does not answer in time, not with 200, or not what `schema` says
+   */
+  async ask<Answer>(
+    replica: Replica,
+    path: string,
+    question: object,
+    schema: z.ZodType<Answer>,
+  ): Promise<Answer | undefined> {
+    const { key, clock } = this.#options;
+    const body = JSON.stringify(question);
+    const authorization = controllerProof({ path, body }, key(), clock.now());
+    try {
+      const response = await fetch(`${replica.url}${path}`, {
+        ...{ method: 'POST', body, redirect: 'error', signal: AbortSignal.timeout(ANSWER_MILLISECONDS) },
+        headers: { 'content-type': 'application/json', ...(authorization !== undefined && { authorization }) },
+      });
+      if (authorization !== undefined) this.#noteBelief(replica, response.status);
+      if (response.status !== 200 || response.body === null) {
+        await response.body?.cancel();
+        return undefined;
+      }
+      const text = await limitedText(response.body);
+      return text === undefined ? undefined : schema.safeParse(JSON.parse(text)).data;
+    } catch {
+      // Gone, slow, or not a replica at all: to the asker all the same.
+      return undefined;
+    }
+  }
+
+  /** Once when it begins: a replica is asked every few seconds. */
+  #noteBelief({ name, url }: Replica, status: number): void {
+    if (status === 200) this.#disbelieving.delete(url);
+    if (status !== 403 || this.#disbelieving.has(url)) return;
+    this.#disbelieving.add(url);
+    const secret = CONTROLLER_SECRET.name;
+    this.#options.log.warn({ replica: name, secret }, 'a replica does not believe that the controller asks it');
+  }
+}
+
+async function limitedText(body: ReadableStream<Uint8Array>): Promise<string | undefined> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of body) {
+    length += chunk.length;
+    if (length > LARGEST_ANSWER_BYTES) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
+}

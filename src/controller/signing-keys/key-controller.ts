@@ -1,0 +1,94 @@
+// All SigningKeys of the release namespace reconciled while this process leads: which change has which ring looked at.
+
+import type { Logger } from 'pino';
+import { SIGNING_KEY_LABEL } from '../../admission/keys/key-secret.ts';
+import { objectKey } from '../../kubernetes/objects/resources.ts';
+import type { ObjectChange } from '../../kubernetes/watch/object-store.ts';
+import type { Watched } from '../../kubernetes/watch/shared-reflector.ts';
+import type { Clock } from '../../oauth/ports/ports.ts';
+import type { LeadersApi } from '../leadership/leader-api.ts';
+import type { EventFacts } from '../reconciling/events.ts';
+import { type ReconcileMetrics, WorkQueue } from '../reconciling/work-queue.ts';
+import type { ObservedReplicas } from '../replicas/observed-replicas.ts';
+import { KeyReconciler } from './key-reconciler.ts';
+
+export interface KeyControllerOptions {
+  readonly api: LeadersApi;
+  /** What is watched; all of it has been listed once. */
+  readonly sources: {
+    /** SigningKeys of the release namespace. */
+    readonly signingKeys: Watched;
+    /** Those Secrets of the release namespace that are parts of grantry. */
+    readonly releaseSecrets: Watched;
+  };
+  readonly releaseNamespace: string;
+  readonly observed: ObservedReplicas;
+  readonly record: (event: EventFacts) => void;
+  readonly clock: Clock;
+  readonly log: Pick<Logger, 'error'>;
+  readonly metrics: ReconcileMetrics;
+}
+
+export class KeyController {
+  readonly #options: KeyControllerOptions;
+  readonly #reconciler: KeyReconciler;
+  readonly #queue: WorkQueue;
+  #endListening: readonly (() => void)[] = [];
+
+  constructor(options: KeyControllerOptions) {
+    this.#options = options;
+    const { api, sources, releaseNamespace, observed: replicas, record, clock, log, metrics } = options;
+    const { signingKeys, releaseSecrets: secrets } = sources;
+    this.#reconciler = new KeyReconciler({
+      ...{ api, signingKeys, secrets, releaseNamespace, replicas, record, clock },
+    });
+    this.#queue = new WorkQueue({
+      ...{ kind: 'SigningKey', log, metrics },
+      reconcile: (key) => this.#reconciler.reconcile(key),
+    });
+  }
+
+  /** How many rings wait or are looked at now. */
+  get queued(): number {
+    return this.#queue.size;
+  }
+
+  /** Begins with everything there is, and with a ring of its own where there is none. */
+  start(): void {
+    const { signingKeys, releaseSecrets } = this.#options.sources;
+    this.#endListening = [
+      signingKeys.listen((change) => this.#signingKeyChanged(change)),
+      releaseSecrets.listen((change) => this.#secretChanged(change)),
+    ];
+    this.#queue.add(this.#reconciler.defaultRing);
+    for (const { metadata } of signingKeys.objects()) this.#queue.add(objectKey(metadata));
+    for (const object of releaseSecrets.objects()) this.#addRingOf(object);
+    this.#queue.start();
+  }
+
+  /** Nothing is written any more after the promise is fulfilled. */
+  async stop(): Promise<void> {
+    for (const end of this.#endListening) end();
+    await this.#queue.stop();
+  }
+
+  #signingKeyChanged({ type, key, object }: ObjectChange): void {
+    if (type === 'delete') {
+      this.#reconciler.forget(key, object.metadata.uid);
+      // It may have been the last.
+      this.#queue.add(this.#reconciler.defaultRing);
+    }
+    this.#queue.add(key);
+  }
+
+  #secretChanged({ type, key, object, before }: ObjectChange): void {
+    if (type === 'delete') this.#reconciler.forgetSecret(key, object.metadata.uid);
+    this.#addRingOf(object);
+    if (before !== undefined) this.#addRingOf(before);
+  }
+
+  #addRingOf({ metadata }: ObjectChange['object']): void {
+    const name = metadata.labels?.[SIGNING_KEY_LABEL];
+    if (name !== undefined) this.#queue.add(objectKey({ namespace: this.#options.releaseNamespace, name }));
+  }
+}

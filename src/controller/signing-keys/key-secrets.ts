@@ -1,0 +1,135 @@
+// The key Secrets of the release namespace, read and written by the controller. What was just written is known at once.
+
+import { createHash } from 'node:crypto';
+import {
+  KEY_SECRET_TYPE,
+  keySecretData,
+  keySecretMetadata,
+  keySecretName,
+  readKeySecret,
+  type StoredKey,
+} from '../../admission/keys/key-secret.ts';
+import type { SigningKeyManifest } from '../../admission/kinds/signing-key.ts';
+import { type KubernetesObject, objectKey, SECRETS } from '../../kubernetes/objects/resources.ts';
+import type { ObjectView } from '../../kubernetes/watch/shared-reflector.ts';
+import type { LeadersApi } from '../leadership/leader-api.ts';
+import { OwnWrites } from '../reconciling/own-writes.ts';
+import { ChangedMeanwhileError } from '../reconciling/stale-read.ts';
+
+/** The labels and annotations that the owner of a ring wants on its Secrets. */
+export type KeySecretTemplate = SigningKeyManifest['spec']['secretTemplate'];
+
+export interface KeySecretsOptions {
+  readonly api: LeadersApi;
+  /** Secrets of the release namespace. */
+  readonly view: ObjectView;
+  readonly releaseNamespace: string;
+}
+
+/** Tells which template was last written: the annotations of others are not watched. */
+const TEMPLATE_ANNOTATION = 'grantry.dev/secret-template';
+const NO_TEMPLATE: KeySecretTemplate = { labels: {}, annotations: {} };
+
+export class KeySecrets {
+  readonly #options: KeySecretsOptions;
+  readonly #own: OwnWrites;
+  /** Of Secrets that were made here and that the watch may not have told yet. */
+  readonly #made = new Set<string>();
+
+  constructor(options: KeySecretsOptions) {
+    this.#options = options;
+    this.#own = new OwnWrites(options.view);
+  }
+
+  /** Every key there is, or those of one ring. */
+  keys(signingKey?: string): readonly StoredKey[] {
+    const names = new Set(this.#made);
+    // There may be a verifier for each of many clients beside them.
+    for (const { type, metadata } of this.#options.view.objects()) {
+      if (type === KEY_SECRET_TYPE) names.add(objectKey(metadata));
+    }
+    return [...names].flatMap((name) => {
+      const object = this.#own.get(name);
+      const key = object && readKeySecret(object);
+      return key !== undefined && (signingKey === undefined || key.signingKey === signingKey) ? key : [];
+    });
+  }
+
+  /** To be called when the watch tells that one is gone. */
+  gone(name: string, uid: string): void {
+    this.#own.gone(name, uid);
+    this.#made.delete(name);
+  }
+
+  /**
+   * Without a template, which `put` adds: what our own POST wrote no apply takes away again.
+   * @throws KubernetesError `AlreadyExists` when there is a Secret of this name: look again
+   */
+  async make(key: StoredKey, pem: string): Promise<void> {
+    const { api, releaseNamespace: namespace } = this.#options;
+    const secret = {
+      metadata: { name: keySecretName(key), namespace, ...metadataOf(key, NO_TEMPLATE) },
+      type: KEY_SECRET_TYPE,
+      immutable: true,
+      data: keySecretData(pem),
+    };
+    await this.#own.write(this.#nameOf(key), () => api.create(SECRETS, secret));
+    this.#made.add(this.#nameOf(key));
+  }
+
+  /** Says of a key what it is now. @throws KubernetesError `Conflict` when it changed meanwhile: look again */
+  async put(key: StoredKey, template: KeySecretTemplate = NO_TEMPLATE): Promise<void> {
+    const name = this.#nameOf(key);
+    const present = this.#own.get(name);
+    if (present === undefined) return;
+    const { name: ownName, namespace, uid, resourceVersion } = present.metadata;
+    const metadata = {
+      ...{ name: ownName, uid, resourceVersion, ...metadataOf(key, template) },
+      ...(namespace !== undefined && { namespace }),
+    };
+    await this.#own.write(name, () => this.#options.api.apply(SECRETS, { metadata }));
+  }
+
+  /** The keys whose Secrets were written with another template. */
+  withOtherTemplate(keys: readonly StoredKey[], template: KeySecretTemplate): readonly StoredKey[] {
+    return keys.filter((key) => templateOf(this.#own.get(this.#nameOf(key))) !== digestOf(template));
+  }
+
+  /** @throws ChangedMeanwhileError: look again */
+  async remove(key: StoredKey): Promise<void> {
+    const name = this.#nameOf(key);
+    const present = this.#own.get(name);
+    if (present === undefined) return;
+    const { api, releaseNamespace: namespace } = this.#options;
+    const { uid, resourceVersion } = present.metadata;
+    await this.#own.write(name, async () => {
+      const outcome = await api.delete(SECRETS, { namespace, name: present.metadata.name, uid, resourceVersion });
+      if (outcome === 'changed') throw new ChangedMeanwhileError(`Secret ${name}`);
+      return undefined;
+    });
+  }
+
+  #nameOf(key: StoredKey): string {
+    return objectKey({ namespace: this.#options.releaseNamespace, name: keySecretName(key) });
+  }
+}
+
+function metadataOf(key: StoredKey, template: KeySecretTemplate) {
+  const { labels, annotations } = keySecretMetadata(key);
+  const digest = digestOf(template);
+  return {
+    labels: { ...template.labels, ...labels },
+    annotations: { ...template.annotations, ...annotations, ...(digest !== '' && { [TEMPLATE_ANNOTATION]: digest }) },
+  };
+}
+
+/** The empty string for an empty template. */
+function digestOf({ labels, annotations }: KeySecretTemplate): string {
+  const entries = [labels, annotations].map((map) => Object.entries(map).sort(([a], [b]) => (a < b ? -1 : 1)));
+  if (entries.every(({ length }) => length === 0)) return '';
+  return createHash('sha256').update(JSON.stringify(entries)).digest('hex').slice(0, 16);
+}
+
+function templateOf(object: KubernetesObject | undefined): string {
+  return object?.metadata.annotations?.[TEMPLATE_ANNOTATION] ?? '';
+}

@@ -1,0 +1,108 @@
+// The status of a SigningKey: everything that is known of its ring, as it is applied as a whole. Pure. Status is a report:
+// nothing is ever decided by it.
+
+import type { KeyVerdict } from '../../admission/keys/admit-key.ts';
+import { keySecretName, type StoredKey } from '../../admission/keys/key-secret.ts';
+import { type Condition, pending, readyCondition } from '../../admission/kinds/conditions.ts';
+import { seconds, withoutUndefined, withTime } from '../clients/client-status.ts';
+import { activationTime, activeKey, handledRequest, nextActivation, nextKey, type RingWishes } from './key-plan.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** What status is made of. */
+export interface KeyReport {
+  readonly verdict: KeyVerdict;
+  /** Undefined when the manifest cannot be read. */
+  readonly wishes: RingWishes | undefined;
+  readonly keys: readonly StoredKey[];
+  /** The replicas that do not have the next key although it is its time; empty when none is waited for. */
+  readonly behind: readonly string[];
+}
+
+/** Reasons that time or another object may end without the owner. */
+const PASSING = ['Pending', 'SecretNotFound', 'SecretKeyMissing'];
+const REPLICAS_NAMED = 3;
+const KEYS_SHOWN = 100;
+
+/**
+ * The whole status.
+ * @param before the status that is there: a condition that says the same keeps its time
+ */
+export function keyStatus(report: KeyReport, before: unknown, now: number): Fields {
+  const { verdict, wishes, keys } = report;
+  const active = activeKey(keys);
+  const material = materialCondition(report, active);
+  const ready = readyCondition([material], verdict.object.generation);
+  const conditions = [material, rotatingCondition(report, now), ready, ...progressConditions(ready)];
+  return withoutUndefined({
+    observedGeneration: verdict.object.generation,
+    activeKeyId: active?.keyId,
+    lastRotationTime: seconds(active?.activatedAt),
+    nextRotationTime: wishes?.mayBegin ? seconds(nextActivation(wishes, keys)) : undefined,
+    lastHandledRotateAt: handledRequest(keys),
+    conditions: conditions.map((condition) => withTime(condition, before, now)),
+    keys: keys
+      .toSorted((a, b) => a.publishedAt - b.publishedAt || (a.keyId < b.keyId ? -1 : 1))
+      .slice(-KEYS_SHOWN)
+      .map(keyFields),
+  });
+}
+
+function keyFields(key: StoredKey): Fields {
+  const { keyId, algorithm, state, publishedAt, activatedAt, removeAfter } = key;
+  return withoutUndefined({
+    ...{ keyId, algorithm, state, secretName: keySecretName(key) },
+    publishedAt: seconds(publishedAt),
+    activatedAt: seconds(activatedAt),
+    removeAfter: seconds(removeAfter),
+  });
+}
+
+function materialCondition({ verdict, wishes }: KeyReport, active: StoredKey | undefined): Condition {
+  const { generation: observedGeneration } = verdict.object;
+  const type = 'KeyMaterialReady';
+  if (!verdict.accepted) {
+    const told = verdict.conditions.find((condition) => condition.type === type);
+    return told ?? pending(type, 'The key is not there yet.', observedGeneration);
+  }
+  if (active === undefined) return pending(type, 'The key is not there yet.', observedGeneration);
+  if (wishes?.importedKeyId !== undefined) {
+    return {
+      type,
+      status: 'True',
+      reason: 'KeyImported',
+      message: 'The imported key is in place.',
+      observedGeneration,
+    };
+  }
+  return {
+    type,
+    status: 'True',
+    reason: 'KeyGenerated',
+    message: 'The generated key is in place.',
+    observedGeneration,
+  };
+}
+
+function rotatingCondition({ verdict, wishes, keys, behind }: KeyReport, now: number): Condition {
+  const { generation: observedGeneration } = verdict.object;
+  const type = 'Rotating';
+  const next = wishes?.mayBegin ? nextKey(wishes, keys) : undefined;
+  if (wishes === undefined || next === undefined) {
+    return { type, status: 'False', reason: 'Idle', message: 'No other key is about to sign.', observedGeneration };
+  }
+  const due = activationTime(wishes, next);
+  if (now >= due && behind.length > 0) {
+    const more = behind.length > REPLICAS_NAMED ? ` and ${behind.length - REPLICAS_NAMED} more` : '';
+    const message = `The key ${next.keyId} is not served yet by ${behind.slice(0, REPLICAS_NAMED).join(', ')}${more}.`;
+    return { type, status: 'True', reason: 'WaitingForReplicas', message, observedGeneration };
+  }
+  const message = `The key ${next.keyId} is published and signs from ${seconds(due)} on.`;
+  return { type, status: 'True', reason: 'KeyPublished', message, observedGeneration };
+}
+
+/** What kstatus reads: `Stalled` when only the owner can go on, else `Reconciling` until it is ready. */
+function progressConditions(ready: Condition): readonly Condition[] {
+  if (ready.status === 'True') return [];
+  return [{ ...ready, type: PASSING.includes(ready.reason) ? 'Reconciling' : 'Stalled', status: 'True' }];
+}

@@ -1,0 +1,147 @@
+// The OAuthClients of this install as the controller judges them: the same judge and the same claims as in the token
+// servers (admitted-clients.ts), with the Secrets that only the controller may look at.
+
+import {
+  type AdmissionContext,
+  type ClientVerdict,
+  clientVerdict,
+  findClient,
+} from '../../admission/clients/admit-client.ts';
+import { isServed } from '../../admission/clients/admit-clients.ts';
+import { Claimant, ClientClaims, claimOf } from '../../admission/clients/client-uniqueness.ts';
+import type { DefaultPolicy } from '../../admission/kinds/client-policy.ts';
+import type { Fault, Programmed } from '../../admission/kinds/conditions.ts';
+import { admitPolicies } from '../../admission/policies/admit-policies.ts';
+import type { Policy } from '../../admission/policies/policy-violations.ts';
+import type { References } from '../../admission/references/references.ts';
+import { type KubernetesObject, objectKey } from '../../kubernetes/objects/resources.ts';
+import { sourceOf } from '../../kubernetes/objects/source-object.ts';
+import { labelsOf } from '../../kubernetes/watch/namespace-labels.ts';
+import type { ObjectView } from '../../kubernetes/watch/shared-reflector.ts';
+import { CLIENT_AUTH_METHODS } from '../../oauth/client-auth/index.ts';
+import { GRANT_TYPES } from '../../oauth/grants/index.ts';
+
+export interface JudgedClientsOptions {
+  readonly className: string;
+  readonly releaseNamespace: string;
+  readonly defaultPolicy: DefaultPolicy;
+  readonly policies: ObjectView;
+  readonly namespaces: ObjectView;
+}
+
+/** What one client is judged by beside all others. */
+export interface OwnFacts {
+  readonly secret: References['secret'];
+  readonly verifiers: readonly Uint8Array[];
+  readonly programmed: Programmed;
+  /** What went wrong with its credentials outside of any manifest. */
+  readonly faults?: readonly Fault[];
+}
+
+/** Nothing of it counts before it was asked for. */
+const NOT_YET: OwnFacts = {
+  secret: () => 'withheld',
+  verifiers: [],
+  programmed: { status: 'Unknown', reason: 'Pending', message: '' },
+};
+
+class JudgedClient extends Claimant {
+  readonly key: string;
+  object: KubernetesObject;
+
+  constructor(key: string, object: KubernetesObject) {
+    super();
+    this.key = key;
+    this.object = object;
+  }
+}
+
+export class JudgedClients {
+  readonly #options: JudgedClientsOptions;
+  readonly #clients = new Map<string, JudgedClient>();
+  readonly #claims = new ClientClaims<JudgedClient>();
+  #policies: readonly Policy[] | undefined;
+
+  constructor(options: JudgedClientsOptions) {
+    this.#options = options;
+  }
+
+  /** Takes a client in as it is now, and what it claims; also to be called when policies or namespaces changed. */
+  put(object: KubernetesObject): void {
+    const key = objectKey(object.metadata);
+    if (!isServed({ manifest: object }, this.#options.className)) {
+      this.delete(key);
+      return;
+    }
+    const client = this.#clients.get(key) ?? new JudgedClient(key, object);
+    client.object = object;
+    this.#clients.set(key, client);
+    this.#claims.put(client, claimOf(this.#findings(object, NOT_YET)));
+  }
+
+  delete(key: string): void {
+    const client = this.#clients.get(key);
+    if (client === undefined) return;
+    this.#clients.delete(key);
+    this.#claims.delete(client);
+  }
+
+  /** The policies are not what they were. */
+  policiesChanged(): void {
+    this.#policies = undefined;
+  }
+
+  /** @returns the clients of which the set of all thinks otherwise than before */
+  settle(): readonly string[] {
+    return this.#claims.settle().map(({ key }) => key);
+  }
+
+  /** Undefined when it is not a client of this install. */
+  get(key: string): KubernetesObject | undefined {
+    return this.#clients.get(key)?.object;
+  }
+
+  keys(): Iterable<string> {
+    return this.#clients.keys();
+  }
+
+  /** The verdict on a client that is here. @throws Error for any other */
+  verdict(key: string, facts: OwnFacts): ClientVerdict {
+    const client = this.#clients.get(key);
+    if (client === undefined) throw new Error(`${key} is no client of this install`);
+    const amongAll = this.#claims.faultsOf(client);
+    return clientVerdict(this.#findings(client.object, facts), [...amongAll, ...(facts.faults ?? [])]);
+  }
+
+  #findings(object: KubernetesObject, { secret, verifiers, programmed }: OwnFacts) {
+    const { releaseNamespace, defaultPolicy } = this.#options;
+    const context: AdmissionContext = {
+      unknownFields: 'ignore',
+      releaseNamespace,
+      releaseNamespaceReserved: true,
+      policies: this.#currentPolicies(),
+      defaultPolicy,
+      references: {
+        secret,
+        // No method of this version reads either; whoever names one is refused for the method.
+        hasConfigMap: () => true,
+        hasServiceAccount: () => true,
+        namespaceLabels: (namespace) => labelsOf(this.#options.namespaces, namespace),
+        verifiersOf: () => verifiers,
+      },
+      supportedGrantTypes: [...GRANT_TYPES.keys()],
+      supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()],
+      programmed: () => programmed,
+    };
+    return findClient(sourceOf(object), context);
+  }
+
+  #currentPolicies(): readonly Policy[] {
+    const { className, policies } = this.#options;
+    this.#policies ??= admitPolicies({
+      ...{ className, unknownFields: 'ignore' },
+      policies: [...policies.objects()].map(sourceOf),
+    }).flatMap(({ policy }) => policy ?? []);
+    return this.#policies;
+  }
+}

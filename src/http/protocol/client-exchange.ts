@@ -1,0 +1,45 @@
+// What the three endpoints share at which clients authenticate: the call into the protocol, the client in the log line,
+// and the count of authentications.
+
+import type { Authenticated, ClientRequest } from '../../oauth/client-auth/client-authentication.ts';
+import { OAuthError } from '../../oauth/ports/error.ts';
+import type { Metrics } from '../metrics/metrics.ts';
+import type { Exchange } from '../server/endpoint.ts';
+
+/** A protocol endpoint as HTTP calls it. */
+export interface ClientEndpoint<Result extends Authenticated> {
+  handle(request: ClientRequest): Promise<Result>;
+}
+
+export interface ClientExchangeOptions {
+  readonly metrics: Metrics;
+}
+
+/** Hands a request to its protocol endpoint. @throws what that throws */
+export async function exchangeWithClient<Result extends Authenticated>(
+  endpoint: ClientEndpoint<Result>,
+  { request, parameters, address, log }: Exchange,
+  { metrics }: ClientExchangeOptions,
+): Promise<Result> {
+  const { authorization } = request.headers;
+  try {
+    const result = await endpoint.handle({ parameters, authorization, address });
+    log.clientId = result.clientId;
+    metrics.clientAuthentications.inc({ method: result.authMethod, outcome: 'succeeded' });
+    return result;
+  } catch (error) {
+    const outcome = error instanceof OAuthError ? authenticationOutcome(error) : undefined;
+    if (error instanceof OAuthError && outcome !== undefined) {
+      metrics.clientAuthentications.inc({ method: error.authMethod ?? 'unknown', outcome });
+    }
+    throw error;
+  }
+}
+
+/** How the authentication of a refused request went; undefined when it never came to one. */
+function authenticationOutcome({ code, reason, clientId }: OAuthError): 'succeeded' | 'failed' | 'limited' | undefined {
+  if (code === 'rate_limited') return 'limited';
+  // A public client has authenticated by its name; introspection wants more than that (RFC 7662 §2.1).
+  if (code === 'invalid_client' && reason !== 'public_client') return 'failed';
+  return clientId === undefined ? undefined : 'succeeded';
+}

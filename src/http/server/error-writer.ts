@@ -1,0 +1,96 @@
+// The one writer of errors. Handlers and checks throw; what that becomes is the table of `errors.ts`, and here it is
+// written as JSON or as a page, noted for the log line and counted. Connections without a readable request:
+// `connections.ts`.
+
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Logger } from 'pino';
+import { OAuthError, StoreUnavailableError } from '../../oauth/ports/error.ts';
+import { describeFault } from '../../oauth/ports/fault.ts';
+import { issuerPath } from '../../oauth/values/issuer.ts';
+import type { Metrics } from '../metrics/metrics.ts';
+import { errorPage } from '../pages/error-page.ts';
+import type { Endpoint } from './endpoint.ts';
+import { describeError, type ErrorAnswer, errorBody } from './errors.ts';
+import { PAGE_HEADERS } from './security-headers.ts';
+
+/** What a client is told of a fault of ours by redirect (RFC 6749 §4.1.2.1). */
+export type FaultCode = 'server_error' | 'temporarily_unavailable';
+
+/** What is counted of requests; the last two only where token requests are answered. */
+export type RequestMetrics = Pick<Metrics, 'requestFinished'> & Partial<Pick<Metrics, 'rateLimited' | 'tokenErrors'>>;
+
+/** What these refuse is counted; `authorize` counts by itself what it answers at the client (RFC 6749 §4.1.2.1). */
+const PROTOCOL_ENDPOINTS: ReadonlySet<string> = new Set(['authorize', 'token', 'revoke', 'introspect']);
+
+export interface ErrorWriterOptions {
+  readonly issuer: string;
+  readonly log: Logger;
+  readonly metrics: RequestMetrics;
+}
+
+export class ErrorWriter {
+  readonly #options: ErrorWriterOptions;
+  readonly #basePath: string;
+
+  constructor(options: ErrorWriterOptions) {
+    this.#options = options;
+    this.#basePath = issuerPath(options.issuer);
+  }
+
+  /** Answers with what `error` means; `endpoint` is undefined where none has this path. */
+  write(error: unknown, request: FastifyRequest, reply: FastifyReply, endpoint: Endpoint | undefined): void {
+    const answer = describeError(error, this.#options.issuer);
+    this.#note(error, answer, request, endpoint);
+    const fault = faultCode(answer);
+    if (fault !== undefined && request.visit.faultLocation !== undefined) {
+      reply.redirect(request.visit.faultLocation(fault), 302);
+      return;
+    }
+    // Whatever the handler had set for a good answer must not describe this one.
+    reply.headers({ 'cache-control': 'no-store', ...answer.headers });
+    if (looks(endpoint, request) === 'html') this.#sendPage(reply, answer);
+    else reply.code(answer.status).type('application/json; charset=utf-8').send(errorBody(answer));
+  }
+
+  /** A person cannot answer a challenge of ours: 401 becomes 400 on a page. */
+  #sendPage(reply: FastifyReply, answer: ErrorAnswer): void {
+    const { reason } = answer;
+    const status = answer.status === 401 ? 400 : answer.status;
+    reply
+      .removeHeader('www-authenticate')
+      .code(status)
+      .headers(PAGE_HEADERS)
+      .type('text/html; charset=utf-8')
+      .send(errorPage({ status, reason, requestId: reply.request.id, basePath: this.#basePath }));
+  }
+
+  #note(error: unknown, answer: ErrorAnswer, request: FastifyRequest, endpoint: Endpoint | undefined): void {
+    const { metrics, log } = this.#options;
+    const { facts } = request.visit;
+    facts.outcome = 'refused';
+    facts.reason = answer.reason;
+    if (error instanceof OAuthError && error.clientId !== undefined) facts.clientId = error.clientId;
+    if (answer.status === 429) metrics.rateLimited?.inc({ limit: answer.reason });
+    if (error instanceof StoreUnavailableError) {
+      const { operation, reason } = error;
+      log.warn({ requestId: request.id, operation, reason, cause: describeFault(error) }, 'store unavailable');
+    }
+    if (answer.reason === 'unexpected') {
+      log.error({ requestId: request.id, route: endpoint?.route, cause: describeFault(error) }, 'unexpected error');
+    }
+    if (endpoint !== undefined && PROTOCOL_ENDPOINTS.has(endpoint.route)) {
+      metrics.tokenErrors?.inc({ endpoint: endpoint.route, error: answer.error, reason: answer.reason });
+    }
+  }
+}
+
+/** JSON endpoints answer JSON whatever is asked for; where there is none, a browser gets a page. */
+function looks(endpoint: Endpoint | undefined, request: FastifyRequest): 'json' | 'html' {
+  if (endpoint !== undefined) return endpoint.answers;
+  return request.headers.accept?.includes('text/html') === true ? 'html' : 'json';
+}
+
+function faultCode({ status }: ErrorAnswer): FaultCode | undefined {
+  if (status < 500) return undefined;
+  return status === 503 ? 'temporarily_unavailable' : 'server_error';
+}

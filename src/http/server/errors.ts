@@ -1,0 +1,132 @@
+// What an error becomes on the wire: the table code → status → `error` of the protocol (RFC 6749 §5.2) and the one of
+// what HTTP itself refuses (RFC 9110 §15). Who writes it is `error-writer.ts`.
+
+import { type ErrorCode, OAuthError, StoreUnavailableError } from '../../oauth/ports/error.ts';
+
+interface Wire {
+  readonly status: number;
+  /** The `error` member. */
+  readonly error: string;
+}
+
+/** What each code of the protocol becomes at a JSON endpoint. */
+const PROTOCOL: Readonly<Record<ErrorCode, Wire>> = {
+  invalid_request: { status: 400, error: 'invalid_request' },
+  invalid_client: { status: 401, error: 'invalid_client' },
+  invalid_grant: { status: 400, error: 'invalid_grant' },
+  unauthorized_client: { status: 400, error: 'unauthorized_client' },
+  unsupported_grant_type: { status: 400, error: 'unsupported_grant_type' },
+  unsupported_response_type: { status: 400, error: 'unsupported_response_type' },
+  invalid_scope: { status: 400, error: 'invalid_scope' },
+  invalid_target: { status: 400, error: 'invalid_target' },
+  access_denied: { status: 403, error: 'access_denied' },
+  request_not_supported: { status: 400, error: 'request_not_supported' },
+  request_uri_not_supported: { status: 400, error: 'request_uri_not_supported' },
+  registration_not_supported: { status: 400, error: 'registration_not_supported' },
+  server_error: { status: 500, error: 'server_error' },
+  temporarily_unavailable: { status: 503, error: 'temporarily_unavailable' },
+  rate_limited: { status: 429, error: 'temporarily_unavailable' },
+};
+
+/** What HTTP itself refuses; the key is the reason. */
+const TRANSPORT = {
+  not_found: { status: 404, error: 'not_found', description: 'There is nothing at this address.' },
+  method_not_allowed: { status: 405, error: 'invalid_request', description: 'The method is not allowed here.' },
+  request_timeout: { status: 408, error: 'invalid_request', description: 'The request took too long to arrive.' },
+  content_too_large: { status: 413, error: 'invalid_request', description: 'The request body is too large.' },
+  unsupported_media_type: {
+    status: 415,
+    error: 'invalid_request',
+    description: 'The request body must be application/x-www-form-urlencoded in UTF-8.',
+  },
+  headers_too_large: { status: 431, error: 'invalid_request', description: 'The request headers are too large.' },
+  malformed_http: { status: 400, error: 'invalid_request', description: 'The request is not valid HTTP.' },
+} as const;
+
+export type TransportReason = keyof typeof TRANSPORT;
+
+/** A request refused by HTTP before the protocol saw it. */
+export class TransportError extends Error {
+  readonly reason: TransportReason;
+  /** The methods of the resource, for 405. */
+  readonly allow: string | undefined;
+
+  constructor(reason: TransportReason, allow?: string) {
+    super(reason);
+    this.name = 'TransportError';
+    this.reason = reason;
+    this.allow = allow;
+  }
+}
+
+/** One error, ready for the wire and for the log. */
+export interface ErrorAnswer {
+  readonly status: number;
+  readonly error: string;
+  readonly description: string;
+  /** A slug; for logs and metrics only. */
+  readonly reason: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** Seconds after which a request that a store could not answer may be tried again. */
+const STORE_RETRY_SECONDS = 1;
+
+/** What an error becomes. Whatever is not known here is a fault of ours: 500, and no word about it. */
+export function describeError(error: unknown, issuer: string): ErrorAnswer {
+  if (error instanceof OAuthError) {
+    const { description, reason, retryAfterSeconds } = error;
+    return {
+      ...PROTOCOL[error.code],
+      ...{ description, reason },
+      headers: {
+        ...(error.code === 'invalid_client' && { 'www-authenticate': challenge(issuer) }),
+        ...(retryAfterSeconds !== undefined && { 'retry-after': String(retryAfterSeconds) }),
+      },
+    };
+  }
+  if (error instanceof StoreUnavailableError) {
+    const headers: Record<string, string> = error.retriable ? { 'retry-after': String(STORE_RETRY_SECONDS) } : {};
+    const description = 'The server cannot answer now.';
+    return { ...PROTOCOL.temporarily_unavailable, description, reason: 'store_unavailable', headers };
+  }
+  if (error instanceof TransportError) {
+    return { ...TRANSPORT[error.reason], reason: error.reason, headers: error.allow ? { allow: error.allow } : {} };
+  }
+  const reason = frameworkReason(error);
+  if (reason !== undefined) return { ...TRANSPORT[reason], reason, headers: {} };
+  return { ...PROTOCOL.server_error, description: 'The server failed.', reason: 'unexpected', headers: {} };
+}
+
+/** RFC 7235 §2.2; the error parameter keeps client libraries reading the JSON body. */
+function challenge(issuer: string): string {
+  return `Basic realm="${issuer}", error="invalid_client"`;
+}
+
+/** What Fastify's and Node's own errors mean here. */
+function frameworkReason(error: unknown): TransportReason | undefined {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  switch (code) {
+    case 'FST_ERR_CTP_BODY_TOO_LARGE':
+      return 'content_too_large';
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+      return 'unsupported_media_type';
+    case 'FST_ERR_BAD_URL':
+    case 'FST_ERR_MAX_PARAM_LENGTH':
+      return 'not_found';
+    case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
+    case 'ECONNRESET':
+      return 'malformed_http';
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return 'request_timeout';
+    case 'HPE_HEADER_OVERFLOW':
+      return 'headers_too_large';
+    default:
+      return typeof code === 'string' && code.startsWith('HPE_') ? 'malformed_http' : undefined;
+  }
+}
+
+/** The body of an error at a JSON endpoint: these two members and no other (RFC 6749 §5.2). */
+export function errorBody(answer: ErrorAnswer): string {
+  return JSON.stringify({ error: answer.error, error_description: answer.description });
+}

@@ -1,0 +1,175 @@
+// One listening side of grantry: a list of endpoints behind the checks, headers, errors, log line and metrics they
+// share. The order of a request is that of `admit`, and then of the handlers that `addRoutes` makes. Which endpoints
+// exist is wired in `processes/token-server/token-server.ts`.
+
+import cookie from '@fastify/cookie';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { Turns } from '../../oauth/values/micro-batch.ts';
+import type { TrustedProxies } from './client-address.ts';
+import { Connections } from './connections.ts';
+import { corsHeaders, preflightHeaders } from './cors.ts';
+import type { Endpoint, Handler, RequestFacts } from './endpoint.ts';
+import { EndpointTable } from './endpoint-table.ts';
+import { ErrorWriter, type ErrorWriterOptions, type FaultCode } from './error-writer.ts';
+import { TransportError } from './errors.ts';
+import { pathOf } from './raw-request.ts';
+import * as checks from './request-checks.ts';
+import type { FinishedRequest, RequestLog } from './request-log.ts';
+import { commonHeaders, PAGE_HEADERS } from './security-headers.ts';
+import { type HttpTimeouts, strictFastify } from './strict-fastify.ts';
+
+export interface HttpServerOptions extends ErrorWriterOptions {
+  /** With absolute paths. */
+  readonly endpoints: readonly Endpoint[];
+  readonly corsOrigins: () => ReadonlySet<string>;
+  readonly proxies: TrustedProxies;
+  readonly timeouts: HttpTimeouts;
+  readonly requestLog: RequestLog;
+  /** Makes request ids; they tell nothing and are never taken from a request. */
+  readonly newRequestId: () => string;
+  /** Whether this server is about to close: connections are given up, each with its next answer. Default: never known before. */
+  readonly isDraining?: () => boolean;
+}
+
+/** What the server knows of a request beside the request. */
+interface Visit {
+  readonly endpoint: Endpoint | undefined;
+  /** Of `performance.now()`, when the headers had been read. */
+  readonly startedAt: number;
+  readonly facts: RequestFacts;
+  /** Set by a handler once there is a client to answer: where faults of ours go then, instead of an error page. */
+  faultLocation: ((error: FaultCode) => string) | undefined;
+}
+
+/** Of the one event loop there is: every request of a turn is read and judged by its head before the first is handled. */
+const TURNS = new Turns({ endOfTurn: setImmediate });
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    visit: Visit;
+  }
+}
+
+/** A server that is not listening yet. */
+export function createHttpServer(options: HttpServerOptions): FastifyInstance {
+  const { issuer, metrics, requestLog, timeouts, newRequestId, isDraining = () => false } = options;
+  const errors = new ErrorWriter(options);
+  const beginVisit = visits(options);
+  const finished = (request: FinishedRequest) => {
+    requestLog.write(request);
+    metrics.requestFinished(request.route, request.method, request.status, request.durationMilliseconds / 1000);
+  };
+  const server = strictFastify({
+    ...{ timeouts, newRequestId, isDraining },
+    connections: new Connections({ issuer, finished }),
+    refuse: (error, request, reply) => {
+      beginVisit(request, reply);
+      errors.write(error, request, reply, request.visit.endpoint);
+    },
+  });
+  server.decorateRequest('visit');
+  server.addHook('onRequest', (request, reply, done) => {
+    beginVisit(request, reply);
+    try {
+      if (admit(request, reply, options)) done();
+    } catch (error) {
+      done(error as Error);
+    }
+  });
+  server.addHook('onResponse', (request, reply, done) => {
+    const { endpoint, startedAt, facts } = request.visit;
+    const durationMilliseconds = performance.now() - startedAt;
+    const { id: requestId, method } = request;
+    const route = endpoint?.route ?? 'unmatched';
+    finished({ requestId, route, method, status: reply.statusCode, durationMilliseconds, facts });
+    done();
+  });
+  server.setErrorHandler((error, request, reply) => errors.write(error, request, reply, request.visit.endpoint));
+  server.setNotFoundHandler(() => {
+    throw new TransportError('not_found');
+  });
+  addRoutes(server, options);
+  return server;
+}
+
+/**
+ * What is done for every request before anything can go wrong: find its endpoint, and set the headers of every answer.
+ */
+function visits({ endpoints, issuer, corsOrigins }: HttpServerOptions) {
+  const table = new EndpointTable(endpoints);
+  const common = commonHeaders(issuer);
+  const page = { ...common, ...PAGE_HEADERS };
+  const form = { ...common, pragma: 'no-cache' };
+  return (request: FastifyRequest, reply: FastifyReply): void => {
+    const endpoint = table.find(pathOf(request.url));
+    request.visit = { endpoint, startedAt: performance.now(), facts: {}, faultLocation: undefined };
+    if (endpoint === undefined || endpoint.answers === 'html') reply.headers(page);
+    else reply.headers(endpoint.handlers.POST ? form : common);
+    if (endpoint) reply.headers(corsHeaders(endpoint, request.headers.origin, corsOrigins()));
+  };
+}
+
+/** Judges a request by its head. Answers whether it goes on; a preflight is answered here. */
+function admit(request: FastifyRequest, reply: FastifyReply, options: HttpServerOptions): boolean {
+  const { endpoint } = request.visit;
+  checks.rejectAmbiguousHeaders(request, reply);
+  if (request.method === 'OPTIONS' && endpoint !== undefined && endpoint.cors !== 'none') {
+    const headers = preflightHeaders(endpoint, request.headers.origin, options.corsOrigins());
+    reply
+      .code(204)
+      .headers({ allow: checks.allowedMethods(endpoint), ...headers })
+      .send();
+    return false;
+  }
+  checks.requireMethod(endpoint, request.method);
+  if (request.method === 'POST') {
+    if (endpoint.body === 'json') checks.requireJson(request);
+    else checks.requireForm(request);
+    checks.rejectTooMuch(request);
+  }
+  return true;
+}
+
+function addRoutes(server: FastifyInstance, options: HttpServerOptions): void {
+  for (const endpoint of options.endpoints.filter(({ answers }) => answers === 'json')) {
+    addEndpoint(server, endpoint, options);
+  }
+  // Only pages have cookies.
+  server.register(async (pages) => {
+    await pages.register(cookie);
+    for (const endpoint of options.endpoints.filter(({ answers }) => answers === 'html')) {
+      addEndpoint(pages, endpoint, options);
+    }
+  });
+}
+
+function addEndpoint(server: FastifyInstance, endpoint: Endpoint, options: HttpServerOptions): void {
+  const { GET, POST } = endpoint.handlers;
+  const url = endpoint.path;
+  if (GET) {
+    const handler = exchangeWith(GET, checks.queryParameters, options);
+    server.route({ method: endpoint.head ? ['GET', 'HEAD'] : 'GET', url, handler });
+  }
+  if (POST) {
+    const parametersOf = endpoint.body === 'json' ? checks.queryParameters : checks.formParameters;
+    server.route({ method: 'POST', url, handler: exchangeWith(POST, parametersOf, options) });
+  }
+}
+
+function exchangeWith(
+  handler: Handler,
+  parametersOf: typeof checks.queryParameters,
+  { proxies }: HttpServerOptions,
+): (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply> {
+  return async (request, reply) => {
+    await TURNS.end();
+    const forwardedFor = request.headers['x-forwarded-for'];
+    const address = proxies.clientAddress(
+      request.socket.remoteAddress,
+      Array.isArray(forwardedFor) ? forwardedFor.join(',') : forwardedFor,
+    );
+    const parameters = parametersOf(request);
+    await handler({ request, reply, parameters, address, log: request.visit.facts });
+    return reply;
+  };
+}

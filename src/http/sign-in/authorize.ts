@@ -1,0 +1,54 @@
+// GET /authorize (RFC 6749 §4.1.1): judge the request; whoever is not signed in gets the login page as the answer,
+// whoever must be asked goes to the consent page, everybody else goes straight back with a code.
+
+import { consentNeeded } from '../../oauth/access/consent.ts';
+import type { Endpoint, Exchange } from '../server/endpoint.ts';
+import {
+  accepted,
+  answerFaultsAtClient,
+  isOutdated,
+  openInteraction,
+  type SignInFlow,
+  sendLoginPage,
+} from './sign-in-flow.ts';
+
+/** The authorization endpoint. HEAD must never issue anything: 405. */
+export function authorizeEndpoint(flow: SignInFlow): Endpoint {
+  return {
+    route: 'authorize',
+    path: '/authorize',
+    handlers: { GET: (exchange) => authorize(flow, exchange) },
+    answers: 'html',
+    cors: 'none',
+    head: false,
+  };
+}
+
+async function authorize(flow: SignInFlow, exchange: Exchange): Promise<void> {
+  const { request, reply, parameters, log } = exchange;
+  const judged = flow.authorization.check(parameters, flow.registry.current);
+  if (judged.kind === 'refused' && judged.reason === 'redirect_uri_mismatch' && judged.clientId !== undefined) {
+    flow.onRedirectMismatch(judged.clientId);
+  }
+  if (judged.kind === 'redirect') {
+    flow.metrics.tokenErrors.inc({ endpoint: 'authorize', error: judged.error, reason: judged.reason });
+  }
+  const check = accepted(judged, exchange, 302);
+  if (!check) return;
+  answerFaultsAtClient(flow, exchange, check);
+
+  const session = (await flow.sessions.current(request))?.session;
+  if (!session || (await isOutdated(flow, session, check.client.uid))) {
+    sendLoginPage(flow, exchange, check, { status: 200, username: '', problem: undefined });
+    return;
+  }
+
+  const given = await flow.consents.read(session.subject, check.client.uid);
+  if (consentNeeded(check.client, check.request, given).ask) {
+    log.outcome = 'consent_needed';
+    reply.redirect(await openInteraction(flow, check, session), 302);
+    return;
+  }
+  log.outcome = 'issued';
+  reply.redirect(await flow.authorization.issue(check, session), 302);
+}

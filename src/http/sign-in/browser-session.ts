@@ -1,0 +1,132 @@
+// Who a browser is, in two cookies: one random value from the first login page on (a sealed request is bound to it), and
+// the session once somebody has signed in. The store knows a session by the hash of its cookie only. The cookies of tries
+// without an answer are in `interaction-taker.ts`.
+
+import { createHash } from 'node:crypto';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Audit } from '../../oauth/ports/audit.ts';
+import type { Session, SessionStore } from '../../oauth/ports/login-stores.ts';
+import type { Random, ResourceOwner, ResourceOwners } from '../../oauth/ports/ports.ts';
+import { type CookieForm, cookieForm } from './cookie-form.ts';
+
+const IDLE_LIFETIME = 3_600_000;
+const ABSOLUTE_LIFETIME = 12 * 3_600_000;
+/** 256 bits. */
+const VALUE_BYTES = 32;
+const VALUE = /^[A-Za-z0-9_-]{43}$/;
+
+/** Somebody signed in, and the cookie value that proves it. */
+export interface SignedIn {
+  readonly session: Session;
+  /** For {@link FormTokens}; never stored, never logged. */
+  readonly cookie: string;
+}
+
+export interface BrowserSessionsOptions {
+  readonly issuer: string;
+  readonly sessions: SessionStore;
+  readonly owners: ResourceOwners;
+  readonly random: Random;
+  readonly audit: Audit;
+}
+
+/** Reads and writes the cookies and the sessions behind them. */
+export class BrowserSessions {
+  readonly #sessions: SessionStore;
+  readonly #owners: ResourceOwners;
+  readonly #random: Random;
+  readonly #audit: Audit;
+  readonly #attributes: CookieForm['attributes'];
+  readonly #sessionCookie: string;
+  readonly #browserCookie: string;
+
+  constructor({ issuer, sessions, owners, random, audit }: BrowserSessionsOptions) {
+    this.#sessions = sessions;
+    this.#owners = owners;
+    this.#random = random;
+    this.#audit = audit;
+    const { prefix, attributes } = cookieForm(issuer);
+    this.#attributes = attributes;
+    this.#sessionCookie = `${prefix}grantry-session`;
+    this.#browserCookie = `${prefix}grantry-browser`;
+  }
+
+  /** Who is signed in with this browser. Somebody disabled since then is signed out by it. */
+  async current(request: FastifyRequest): Promise<SignedIn | undefined> {
+    const cookie = readCookie(request, this.#sessionCookie);
+    if (cookie === undefined) return undefined;
+    const session = await this.#sessions.use(sessionIdOf(cookie));
+    if (session === undefined) return undefined;
+    if (await this.#owners.isActive(session.subject)) return { session, cookie };
+    await this.#end(session, 'user_inactive');
+    return undefined;
+  }
+
+  /**
+   * Signs somebody in under a new id, whatever cookie the browser came with; the session it may have had ends.
+   * @param authTime epoch milliseconds
+   */
+  async begin(
+    { request, reply }: { readonly request: FastifyRequest; readonly reply: FastifyReply },
+    owner: ResourceOwner,
+    authTime: number,
+  ): Promise<Session> {
+    const formerCookie = readCookie(request, this.#sessionCookie);
+    const cookie = this.#newValue();
+    const session: Session = {
+      sessionId: sessionIdOf(cookie),
+      ...{ subject: owner.subject, username: owner.username, displayName: owner.displayName },
+      ...{ authTime, idleLifetime: IDLE_LIFETIME, absoluteLifetime: ABSOLUTE_LIFETIME },
+    };
+    await this.#sessions.create(session);
+    const former = formerCookie && (await this.#sessions.use(sessionIdOf(formerCookie)));
+    if (former) await this.#end(former, 'signed_in_again');
+    this.#write(reply, this.#sessionCookie, cookie);
+    return session;
+  }
+
+  /**
+   * Signs this browser out.
+   * @param reason a slug for the audit line
+   */
+  async end(reply: FastifyReply, { session }: SignedIn, reason: string): Promise<void> {
+    await this.#end(session, reason);
+    reply.clearCookie(this.#sessionCookie, this.#attributes);
+  }
+
+  /** The value that tells this browser from others; undefined when it never saw a login page. */
+  browser(request: FastifyRequest): string | undefined {
+    return readCookie(request, this.#browserCookie);
+  }
+
+  /** As {@link browser}, but a browser that has no value gets one. */
+  ensureBrowser(request: FastifyRequest, reply: FastifyReply): string {
+    const known = this.browser(request);
+    if (known !== undefined) return known;
+    const value = this.#newValue();
+    this.#write(reply, this.#browserCookie, value);
+    return value;
+  }
+
+  async #end({ sessionId, subject }: Session, reason: string): Promise<void> {
+    await this.#sessions.end(sessionId);
+    this.#audit.record({ type: 'session.ended', subject, reason });
+  }
+
+  #newValue(): string {
+    return Buffer.from(this.#random.bytes(VALUE_BYTES)).toString('base64url');
+  }
+
+  #write(reply: FastifyReply, name: string, value: string): void {
+    reply.setCookie(name, value, this.#attributes);
+  }
+}
+
+function readCookie(request: FastifyRequest, name: string): string | undefined {
+  const value = request.cookies[name];
+  return value !== undefined && VALUE.test(value) ? value : undefined;
+}
+
+function sessionIdOf(cookie: string): string {
+  return createHash('sha256').update(`grantry session\0${cookie}`).digest('base64url');
+}

@@ -1,0 +1,132 @@
+// GET and POST /consent/:interaction: the person is asked once, about a request that was stored when it was checked
+// (security row U9). Nothing in the form says what is being allowed, only whether.
+
+import { consentNeeded } from '../../oauth/access/consent.ts';
+import type { AuthorizationSnapshot, Interaction } from '../../oauth/ports/login-stores.ts';
+import { consentPage } from '../pages/consent-page.ts';
+import type { Endpoint, Exchange } from '../server/endpoint.ts';
+import type { SignedIn } from './browser-session.ts';
+import {
+  acceptedStill,
+  interactionIdOf,
+  requireOwnForm,
+  resumePath,
+  type SignInFlow,
+  sendPage,
+  startAgain,
+} from './sign-in-flow.ts';
+
+const CONSENT_LIFETIME = 365 * 24 * 3_600_000;
+
+/** The consent page and its form. */
+export function consentEndpoint(flow: SignInFlow): Endpoint {
+  return {
+    route: 'consent',
+    path: '/consent/:interaction',
+    handlers: { GET: (exchange) => ask(flow, exchange), POST: (exchange) => hear(flow, exchange) },
+    answers: 'html',
+    cors: 'none',
+    head: false,
+  };
+}
+
+interface Opened {
+  readonly signedIn: SignedIn;
+  readonly interaction: Interaction;
+}
+
+/** The interaction of the path, if this browser's session opened it (security row U8). */
+async function open(flow: SignInFlow, { request }: Exchange): Promise<Opened> {
+  const signedIn = await flow.sessions.current(request);
+  if (!signedIn) throw startAgain('interaction_not_signed_in');
+  const interaction = await flow.interactions.read(interactionIdOf(request), signedIn.session.sessionId);
+  if (!interaction) throw startAgain('interaction_unknown');
+  return { signedIn, interaction };
+}
+
+async function ask(flow: SignInFlow, exchange: Exchange): Promise<void> {
+  const { signedIn, interaction } = await open(flow, exchange);
+  const check = acceptedStill(flow, exchange, { request: interaction.request, endpoint: 'consent' });
+  if (!check) return;
+  const { client, request } = check;
+  const given = await flow.consents.read(interaction.subject, client.uid);
+  const { newScope } = consentNeeded(client, request, given);
+  exchange.log.outcome = 'consent_page';
+  const page = consentPage({
+    basePath: flow.basePath,
+    interactionId: interaction.interactionId,
+    csrf: flow.formTokens.make(signedIn.cookie, interaction.interactionId),
+    person: signedIn.session,
+    client: {
+      name: client.displayName,
+      redirectUri: request.redirectUri,
+      website: client.clientUri,
+      privacyPolicy: client.policyUri,
+      termsOfService: client.tosUri,
+    },
+    asked: newScope,
+    given: request.scope.filter((scope) => !newScope.includes(scope)),
+    audiences: request.audiences.filter((audience) => audience !== flow.issuer),
+    lasts: client.grantTypes.includes('refresh_token'),
+  });
+  sendPage(exchange.reply.code(200), request.redirectUri, page);
+}
+
+async function hear(flow: SignInFlow, exchange: Exchange): Promise<void> {
+  const { request, reply, parameters, log } = exchange;
+  requireOwnForm(flow, request);
+  const opened = await open(flow, exchange);
+  const { signedIn, interaction } = opened;
+  log.clientId = interaction.request.clientId;
+  if (!flow.formTokens.check(parameters.get('csrf'), signedIn.cookie, interaction.interactionId)) {
+    throw startAgain('interaction_bad_csrf');
+  }
+  parameters.rejectDuplicates(['csrf', 'decision']);
+  const decision = parameters.get('decision');
+  switch (decision) {
+    case 'allow':
+    case 'deny':
+      await decide(flow, opened, decision);
+      log.outcome = decision === 'allow' ? 'consent_given' : 'consent_denied';
+      reply.redirect(resumePath(flow, interaction.interactionId), 303);
+      return;
+    case 'other_account':
+      await flow.sessions.end(reply, signedIn, 'other_account');
+      log.outcome = 'signed_out';
+      reply.redirect(`${flow.basePath}/authorize?${requestQuery(interaction.request)}`, 303);
+      return;
+    default:
+      throw startAgain('interaction_odd_decision');
+  }
+}
+
+async function decide(flow: SignInFlow, { interaction }: Opened, decision: 'allow' | 'deny'): Promise<void> {
+  const { interactionId, sessionId, subject, request } = interaction;
+  const { clientUid, clientId, scope, audiences } = request;
+  const answer = await flow.interactions.decide(interactionId, sessionId, decision);
+  if (answer !== 'decided')
+    throw startAgain(answer === 'gone' ? 'interaction_unknown' : 'interaction_decided_otherwise');
+  // The first click or a repeat of it: consent is written either way (a repeat may follow a store that failed here).
+  if (decision === 'allow') await flow.consents.give(subject, clientUid, { scope, audiences }, CONSENT_LIFETIME);
+  if (interaction.decision !== undefined) return;
+  flow.audit.record({
+    type: decision === 'allow' ? 'consent.given' : 'consent.denied',
+    ...{ subject, clientId, scope: scope.join(' '), audience: audiences.join(' ') },
+  });
+}
+
+/** The stored request as the query it came as: the login page of /authorize continues it for another person. */
+function requestQuery(request: AuthorizationSnapshot): URLSearchParams {
+  const { clientId, redirectUri, scope, audiences, codeChallenge, state } = request;
+  const query = new URLSearchParams({
+    response_type: 'code',
+    client_id: clientId,
+    redirect_uri: redirectUri,
+    scope: scope.join(' '),
+    code_challenge: codeChallenge,
+    code_challenge_method: 'S256',
+  });
+  for (const audience of audiences) query.append('resource', audience);
+  if (state !== undefined) query.set('state', state);
+  return query;
+}

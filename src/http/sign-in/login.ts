@@ -1,0 +1,121 @@
+// POST /login: the form of the login page. The request it continues is in the form's sealed field and nowhere else.
+
+import type { AcceptedAuthorization } from '../../oauth/endpoints/authorization-endpoint.ts';
+import { OAuthError } from '../../oauth/ports/error.ts';
+import type { ResourceOwner } from '../../oauth/ports/ports.ts';
+import type { LoginProblem } from '../pages/login-page.ts';
+import type { Endpoint, Exchange } from '../server/endpoint.ts';
+import {
+  acceptedStill,
+  openInteraction,
+  requireOwnForm,
+  type SignInFlow,
+  sendLoginPage,
+  startAgain,
+} from './sign-in-flow.ts';
+
+/** Sign-in with a password. */
+export function loginEndpoint(flow: SignInFlow): Endpoint {
+  return {
+    route: 'login',
+    path: '/login',
+    handlers: { POST: (exchange) => login(flow, exchange) },
+    answers: 'html',
+    cors: 'none',
+    head: false,
+  };
+}
+
+async function login(flow: SignInFlow, exchange: Exchange): Promise<void> {
+  const { request, reply, parameters, address, log } = exchange;
+  // 1. Our own page, shown to this browser, not long ago
+  requireOwnForm(flow, request);
+  parameters.rejectDuplicates(['username', 'password', 'csrf', 'request']);
+  const browser = flow.sessions.browser(request);
+  if (browser === undefined) throw startAgain('interaction_other_browser');
+  const sealed = parameters.get('request');
+  if (sealed === undefined) throw startAgain('interaction_request_missing');
+  if (!flow.formTokens.check(parameters.get('csrf'), browser, sealed)) throw startAgain('interaction_bad_csrf');
+  const snapshot = flow.sealedRequests.open(sealed, browser);
+  if (!snapshot) throw startAgain('interaction_expired');
+
+  // 2. The client may have changed since then
+  const check = acceptedStill(flow, exchange, { request: snapshot, endpoint: 'login' });
+  if (!check) return;
+
+  // 3. The person
+  const attempt = { username: parameters.get('username') ?? '', password: parameters.get('password') ?? '', address };
+  const judgement = await judge(flow, attempt);
+  if (judgement.owner === undefined) return refuse(flow, exchange, check, { ...judgement, attempt });
+
+  // 4. A session under a new id, then consent or the way back
+  const session = await flow.sessions.begin(exchange, judgement.owner, flow.clock.now());
+  flow.audit.record({
+    type: 'login.succeeded',
+    subject: session.subject,
+    clientId: check.client.clientId,
+    address,
+  });
+  log.outcome = 'signed_in';
+  reply.redirect(await openInteraction(flow, check, session), 303);
+}
+
+interface Attempt {
+  readonly username: string;
+  readonly password: string;
+  readonly address: string;
+}
+
+type Judgement = { readonly owner: ResourceOwner } | { readonly owner: undefined; readonly problem: LoginProblem };
+
+/** Limits first, then the password: a wrong one stays counted, one that could not be judged does not. */
+async function judge({ loginLimit, owners }: SignInFlow, attempt: Attempt): Promise<Judgement> {
+  const { username, password } = attempt;
+  if (username === '' || password === '') {
+    const problem = { kind: 'missing', username: username === '', password: password === '' } as const;
+    return { owner: undefined, problem };
+  }
+  const seconds = await loginLimit.begin(attempt);
+  if (seconds > 0) return { owner: undefined, problem: { kind: 'tooMany', seconds } };
+  let owner: ResourceOwner | undefined;
+  try {
+    owner = await owners.authenticate(username, password);
+  } catch (error) {
+    // Better a count that stays than to lose why nothing was judged; a store that fails here has its own metric.
+    await loginLimit.refund(attempt).catch(() => undefined);
+    if (!(error instanceof OAuthError) || error.code !== 'temporarily_unavailable') throw error;
+    return { owner: undefined, problem: { kind: 'busy', seconds: error.retryAfterSeconds } };
+  }
+  if (owner === undefined) return { owner, problem: { kind: 'wrong' } };
+  await loginLimit.refund(attempt);
+  const wait = await loginLimit.signedIn(owner.subject);
+  return wait > 0 ? { owner: undefined, problem: { kind: 'tooMany', seconds: wait } } : { owner };
+}
+
+/** The login page again, with what went wrong. The typed name is in no log: people type passwords there. */
+function refuse(
+  flow: SignInFlow,
+  exchange: Exchange,
+  check: AcceptedAuthorization,
+  { problem, attempt }: { readonly problem: LoginProblem; readonly attempt: Attempt },
+): void {
+  const { reply, log } = exchange;
+  const { username, address } = attempt;
+  if ('seconds' in problem && problem.seconds !== undefined) reply.header('retry-after', String(problem.seconds));
+  sendLoginPage(flow, exchange, check, { status: STATUS[problem.kind], username, problem });
+  const reason = REASON[problem.kind];
+  if (problem.kind === 'tooMany') flow.metrics.rateLimited.inc({ limit: reason });
+  log.outcome = 'refused';
+  log.reason = reason;
+  if (problem.kind !== 'missing') {
+    flow.audit.record({ type: 'login.failed', clientId: check.client.clientId, reason, address });
+  }
+}
+
+const STATUS = { missing: 422, wrong: 422, tooMany: 429, busy: 503 } as const;
+const REASON = {
+  missing: 'credentials_missing',
+  wrong: 'credentials_wrong',
+  tooMany: 'login_rate_limited',
+  busy: 'login_busy',
+} as const;

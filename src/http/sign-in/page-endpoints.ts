@@ -1,0 +1,37 @@
+// The endpoints that people see: everything of a sign-in, and the files that its pages link to.
+
+import { ICON, type PageAsset, STYLESHEET } from '../pages/page-assets.ts';
+import type { Endpoint } from '../server/endpoint.ts';
+import { authorizeEndpoint } from './authorize.ts';
+import { consentEndpoint } from './consent.ts';
+import { loginEndpoint } from './login.ts';
+import { resumeEndpoint } from './resume.ts';
+import type { SignInFlow } from './sign-in-flow.ts';
+
+/** /authorize, /login, /consent, /authorize/resume, the style sheet and the icon. */
+export function pageEndpoints(flow: SignInFlow): readonly Endpoint[] {
+  return [
+    authorizeEndpoint(flow),
+    loginEndpoint(flow),
+    consentEndpoint(flow),
+    resumeEndpoint(flow),
+    assetEndpoint('stylesheet', STYLESHEET),
+    assetEndpoint('icon', ICON),
+  ];
+}
+
+/** A file whose path changes with its content. */
+function assetEndpoint(route: string, { path, content, contentType }: PageAsset): Endpoint {
+  return {
+    route,
+    path,
+    handlers: {
+      GET: async ({ reply }) => {
+        reply.header('cache-control', 'public, max-age=31536000, immutable').type(contentType).send(content);
+      },
+    },
+    answers: 'html',
+    cors: 'none',
+    head: true,
+  };
+}

@@ -1,0 +1,54 @@
+// GET /authorize/resume/:interaction: the last step of a sign-in. It takes the decided interaction, once, and sends the
+// browser back to the client with a code or with access_denied. Whoever comes again is told to start again; only a browser
+// whose try to take it got no answer goes on.
+
+import { isCovered } from '../../oauth/access/consent.ts';
+import type { Endpoint, Exchange } from '../server/endpoint.ts';
+import {
+  acceptedStill,
+  answerFaultsAtClient,
+  interactionIdOf,
+  isOutdated,
+  type SignInFlow,
+  startAgain,
+} from './sign-in-flow.ts';
+
+/** The way back to the client. */
+export function resumeEndpoint(flow: SignInFlow): Endpoint {
+  return {
+    route: 'resume',
+    path: '/authorize/resume/:interaction',
+    handlers: { GET: (exchange) => resume(flow, exchange) },
+    answers: 'html',
+    cors: 'none',
+    head: false,
+  };
+}
+
+async function resume(flow: SignInFlow, exchange: Exchange): Promise<void> {
+  const { request, reply, log } = exchange;
+  // 1. The interaction, by the session that opened it
+  const session = (await flow.sessions.current(request))?.session;
+  if (!session) throw startAgain('interaction_not_signed_in');
+  const interaction = await flow.taker.take(exchange, interactionIdOf(request), session.sessionId);
+  if (!interaction) throw startAgain('interaction_unknown');
+
+  // 2. The client as it is now
+  const check = acceptedStill(flow, exchange, { request: interaction.request, endpoint: 'resume' });
+  if (!check) return;
+  answerFaultsAtClient(flow, exchange, check);
+  if (interaction.decision === 'deny') {
+    log.outcome = 'denied';
+    reply.redirect(flow.authorization.deny(check), 302);
+    return;
+  }
+
+  // 3. Nothing was withdrawn or revoked meanwhile
+  if (await isOutdated(flow, session, check.client.uid)) throw startAgain('interaction_outdated');
+  const given = await flow.consents.read(session.subject, check.client.uid);
+  if (!isCovered(check.client, check.request, given)) throw startAgain('interaction_consent_gone');
+
+  // 4. One code
+  log.outcome = 'issued';
+  reply.redirect(await flow.authorization.issue(check, session), 302);
+}

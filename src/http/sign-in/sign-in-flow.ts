@@ -1,0 +1,196 @@
+// What the four endpoints of a sign-in share (`authorize`, `login`, `consent`, `resume`): their parts, and the few
+// steps that more than one of them takes. Each endpoint's own order of steps is in its own file.
+
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { consentNeeded } from '../../oauth/access/consent.ts';
+import type {
+  AcceptedAuthorization,
+  AuthorizationCheck,
+  AuthorizationEndpoint,
+} from '../../oauth/endpoints/authorization-endpoint.ts';
+import type { Audit } from '../../oauth/ports/audit.ts';
+import { attributeTo, OAuthError } from '../../oauth/ports/error.ts';
+import type { AuthorizationSnapshot, ConsentStore, InteractionStore, Session } from '../../oauth/ports/login-stores.ts';
+import type { Clock, Random, ResourceOwners } from '../../oauth/ports/ports.ts';
+import type { WatermarkStore } from '../../oauth/ports/token-stores.ts';
+import type { RegistryRef } from '../../oauth/registry/registry.ts';
+import type { Metrics } from '../metrics/metrics.ts';
+import { type LoginProblem, loginPage } from '../pages/login-page.ts';
+import type { Exchange } from '../server/endpoint.ts';
+import { PAGE_HEADERS, pagePolicy } from '../server/security-headers.ts';
+import type { BrowserSessions } from './browser-session.ts';
+import { type FormTokens, isOwnForm } from './form-origin.ts';
+import type { InteractionTaker } from './interaction-taker.ts';
+import type { LoginLimiter } from './login-limit.ts';
+import type { SealedRequests } from './sealed-request.ts';
+
+const INTERACTION_LIFETIME = 600_000;
+const INTERACTION_ID_BYTES = 32;
+
+/** The parts, made once. */
+export interface SignInFlow {
+  readonly issuer: string;
+  /** The path of the issuer, '' or '/…' without a slash at its end. */
+  readonly basePath: string;
+  readonly authorization: AuthorizationEndpoint;
+  readonly registry: RegistryRef;
+  readonly sessions: BrowserSessions;
+  readonly sealedRequests: SealedRequests;
+  readonly formTokens: FormTokens;
+  readonly loginLimit: LoginLimiter;
+  readonly owners: ResourceOwners;
+  readonly interactions: InteractionStore;
+  readonly taker: InteractionTaker;
+  readonly consents: ConsentStore;
+  readonly watermarks: WatermarkStore;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly audit: Audit;
+  readonly metrics: Metrics;
+  /** Told when a registered client was named with an address that is not its own. */
+  readonly onRedirectMismatch: (clientId: string) => void;
+}
+
+/** The way back is at the application only: a 400 page that says so (docs/scope.md, R11). */
+export function startAgain(reason: `interaction_${string}`): OAuthError {
+  return new OAuthError('invalid_request', 'The interaction is over or belongs to another browser.', { reason });
+}
+
+/**
+ * The accepted request; an error that the client is told about is answered by redirect, and then this is undefined.
+ * @throws OAuthError when there is nobody to redirect to (RFC 6749 §4.1.2.1)
+ */
+export function accepted(
+  check: AuthorizationCheck,
+  { reply, log }: Exchange,
+  redirectStatus: 302 | 303,
+): AcceptedAuthorization | undefined {
+  if (check.kind === 'refused') {
+    const { reason, clientId } = check;
+    const refusal = new OAuthError('invalid_request', 'The authorization request cannot be answered.', { reason });
+    throw clientId === undefined ? refusal : attributeTo(clientId, refusal);
+  }
+  if (check.kind === 'accepted') {
+    log.clientId = check.client.clientId;
+    log.scope = check.request.scope.join(' ');
+    return check;
+  }
+  log.clientId = check.clientId;
+  log.outcome = 'refused';
+  log.reason = check.reason;
+  reply.redirect(check.location, redirectStatus);
+  return undefined;
+}
+
+/**
+ * Judges a request again that was accepted before. What is refused now, because the client changed meanwhile, is counted
+ * where that was met.
+ * @returns as {@link accepted} @throws as it
+ */
+export function acceptedStill(
+  { authorization, registry, metrics }: SignInFlow,
+  exchange: Exchange,
+  { request, endpoint }: { readonly request: AuthorizationSnapshot; readonly endpoint: 'login' | 'consent' | 'resume' },
+): AcceptedAuthorization | undefined {
+  const check = authorization.recheck(request, registry.current);
+  if (check.kind !== 'accepted') {
+    const error = check.kind === 'redirect' ? check.error : 'invalid_request';
+    metrics.tokenErrors.inc({ endpoint, error, reason: check.reason });
+  }
+  return accepted(check, exchange, exchange.request.method === 'POST' ? 303 : 302);
+}
+
+/**
+ * From here on there is a client to answer: what fails on our side is told there and not on a page (RFC 6749 §4.1.2.1).
+ * For a GET that has nothing left to show; whoever looks at a form of ours can repeat it.
+ */
+export function answerFaultsAtClient(
+  { authorization }: SignInFlow,
+  { request }: Exchange,
+  check: AcceptedAuthorization,
+): void {
+  request.visit.faultLocation = (error) => authorization.fail(check, error);
+}
+
+/**
+ * Refuses a form that another site made a browser post.
+ * @throws OAuthError as {@link startAgain}
+ */
+export function requireOwnForm({ issuer }: SignInFlow, request: FastifyRequest): void {
+  if (!isOwnForm(request.headers, new URL(issuer).origin)) throw startAgain('interaction_foreign_origin');
+}
+
+/**
+ * Whether a revocation demands that the person signs in anew: their own, everybody's, this client's, or of what they
+ * let this client do.
+ */
+export async function isOutdated({ watermarks }: SignInFlow, session: Session, clientUid: string): Promise<boolean> {
+  return session.authTime <= (await watermarks.read(clientUid, session.subject));
+}
+
+/**
+ * Remembers a request for somebody signed in. Where nothing is to be asked, the interaction is decided here: `allow`.
+ * @returns the path to go on at: the consent page, or the way back
+ */
+export async function openInteraction(
+  flow: SignInFlow,
+  { client, request }: AcceptedAuthorization,
+  { sessionId, subject, authTime }: Session,
+): Promise<string> {
+  const interactionId = Buffer.from(flow.random.bytes(INTERACTION_ID_BYTES)).toString('base64url');
+  await flow.interactions.create({ interactionId, sessionId, subject, authTime, request }, INTERACTION_LIFETIME);
+  const { ask } = consentNeeded(client, request, await flow.consents.read(subject, client.uid));
+  if (ask) return `${flow.basePath}/consent/${interactionId}`;
+  await flow.interactions.decide(interactionId, sessionId, 'allow');
+  return resumePath(flow, interactionId);
+}
+
+/** Where a decided interaction goes on. */
+export function resumePath({ basePath }: SignInFlow, interactionId: string): string {
+  return `${basePath}/authorize/resume/${interactionId}`;
+}
+
+/** The interaction named by the path. */
+export function interactionIdOf(request: FastifyRequest): string {
+  return (request.params as { readonly interaction: string }).interaction;
+}
+
+/** What the login page is shown for. */
+export interface LoginStep {
+  readonly status: 200 | 422 | 429 | 503;
+  readonly username: string;
+  readonly problem: LoginProblem | undefined;
+}
+
+/** Answers the login page for an accepted request; the request goes along as a sealed field. */
+export function sendLoginPage(
+  flow: SignInFlow,
+  { request, reply, log }: Exchange,
+  { client, request: authorizationRequest }: AcceptedAuthorization,
+  { status, username, problem }: LoginStep,
+): void {
+  const browser = flow.sessions.ensureBrowser(request, reply);
+  const sealedRequest = flow.sealedRequests.seal(authorizationRequest, browser);
+  log.outcome = 'login_page';
+  const page = loginPage({
+    basePath: flow.basePath,
+    host: new URL(flow.issuer).host,
+    clientName: client.displayName,
+    sealedRequest,
+    csrf: flow.formTokens.make(browser, sealedRequest),
+    username,
+    problem,
+  });
+  sendPage(reply.code(status), authorizationRequest.redirectUri, page);
+}
+
+/**
+ * Sends a page with a form that may end at the client: Chromium holds every redirect after a form post against
+ * `form-action`, so the scheme of the redirect URI is allowed. A scheme, because CSP has no IPv6 hosts.
+ */
+export function sendPage(reply: FastifyReply, redirectUri: string, page: string): void {
+  reply
+    .headers({ ...PAGE_HEADERS, 'content-security-policy': pagePolicy([new URL(redirectUri).protocol]) })
+    .type('text/html; charset=utf-8')
+    .send(page);
+}

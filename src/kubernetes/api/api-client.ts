@@ -1,0 +1,171 @@
+// The API server over HTTP: the calls of kubernetes-api.ts as requests, and its answers as objects or words. All calls of a process
+// share connections and one limit on their rate; calls.ts makes them, and what is said of those that fail is api-errors.ts's.
+
+import type { IncomingMessage } from 'node:http';
+import { apiVersionOf, type KubernetesObject, type Resource, resourcePath, typed } from '../objects/resources.ts';
+import { silence, unreadable } from './api-errors.ts';
+import { type Call, Calls, type CallsOptions } from './calls.ts';
+import type { Request } from './connection.ts';
+import {
+  FIELD_MANAGER,
+  type KubernetesApi,
+  KubernetesError,
+  type ListPage,
+  type NewObject,
+  type ObjectPlace,
+  type Selection,
+  type WatchFrame,
+} from './kubernetes-api.ts';
+import { watchFrame } from './watch-frames.ts';
+import { watchLines } from './watch-lines.ts';
+
+/** A page of 500 objects, from an API server that has just started. */
+const LIST_MILLISECONDS = 60_000;
+/** Until the API server says that it watches. */
+const WATCH_MILLISECONDS = 30_000;
+
+const METADATA = ';g=meta.k8s.io;v=v1';
+
+export class ApiClient implements KubernetesApi {
+  readonly #calls: Calls;
+
+  constructor(options: CallsOptions) {
+    this.#calls = new Calls(options);
+  }
+
+  /** Cuts what still runs. */
+  close(): void {
+    this.#calls.close();
+  }
+
+  async list(
+    resource: Resource,
+    options: Selection & { limit?: number; continue?: string | undefined; signal?: AbortSignal } = {},
+  ): Promise<ListPage> {
+    const { namespace, metadataOnly, unread, signal } = options;
+    const page = await this.#answer<{
+      readonly items?: readonly KubernetesObject[];
+      readonly metadata: { readonly resourceVersion: string; readonly continue?: string };
+    }>({
+      ...{ verb: 'list', resource, namespace },
+      accept: metadataOnly ? `application/json;as=PartialObjectMetadataList${METADATA}` : undefined,
+      unread,
+      request: {
+        ...{ method: 'GET', signal, limit: LIST_MILLISECONDS },
+        path: collection(resource, options, { limit: options.limit, continue: options.continue }),
+      },
+    });
+    return {
+      items: (page.items ?? []).map((item) => typed(resource, item)),
+      resourceVersion: page.metadata.resourceVersion,
+      continue: page.metadata.continue || undefined,
+    };
+  }
+
+  async watch(
+    resource: Resource,
+    options: Selection & { resourceVersion: string; timeoutSeconds: number; signal: AbortSignal },
+  ): Promise<AsyncIterable<WatchFrame>> {
+    const { namespace, metadataOnly, resourceVersion, timeoutSeconds, signal } = options;
+    const query = { watch: '1', allowWatchBookmarks: 'true', resourceVersion, timeoutSeconds };
+    const call: Call = {
+      ...{ verb: 'watch', resource, namespace },
+      accept: metadataOnly ? `application/json;as=PartialObjectMetadata${METADATA}` : undefined,
+      request: { method: 'GET', path: collection(resource, options, query), signal, limit: WATCH_MILLISECONDS },
+    };
+    const response = await this.#calls.answer(call);
+    return this.#frames(call, response);
+  }
+
+  async get(resource: Resource, at: ObjectPlace): Promise<KubernetesObject | undefined> {
+    try {
+      return await this.#object({ verb: 'get', resource, ...place(at) }, 'GET', resourcePath(resource, at));
+    } catch (error) {
+      if (error instanceof KubernetesError && error.status === 404) return undefined;
+      throw error;
+    }
+  }
+
+  create(resource: Resource, object: NewObject): Promise<KubernetesObject> {
+    const { namespace } = object.metadata;
+    const path = `${resourcePath(resource, { namespace })}?fieldManager=${FIELD_MANAGER}`;
+    return this.#object({ verb: 'create', resource, namespace, body: whole(resource, object) }, 'POST', path);
+  }
+
+  update(resource: Resource, object: NewObject): Promise<KubernetesObject> {
+    const path = `${resourcePath(resource, object.metadata)}?fieldManager=${FIELD_MANAGER}`;
+    const { namespace } = object.metadata;
+    return this.#object({ verb: 'update', resource, namespace, body: whole(resource, object) }, 'PUT', path);
+  }
+
+  apply(resource: Resource, object: NewObject, options: { subresource?: 'status' } = {}): Promise<KubernetesObject> {
+    const { namespace } = object.metadata;
+    const subresource = options.subresource === undefined ? '' : `/${options.subresource}`;
+    const path = `${resourcePath(resource, object.metadata)}${subresource}?fieldManager=${FIELD_MANAGER}&force=true`;
+    return this.#object(
+      {
+        ...{ verb: 'patch', resource, namespace, body: whole(resource, object) },
+        contentType: 'application/apply-patch+yaml',
+      },
+      ...(['PATCH', path] as const),
+    );
+  }
+
+  async delete(
+    resource: Resource,
+    at: ObjectPlace & { uid: string; resourceVersion?: string },
+  ): Promise<'deleted' | 'gone' | 'changed'> {
+    const { uid, resourceVersion } = at;
+    try {
+      await this.#calls.json({
+        ...{ verb: 'delete', resource, ...place(at) },
+        request: { method: 'DELETE', path: resourcePath(resource, at) },
+        body: { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid, resourceVersion } },
+      });
+      return 'deleted';
+    } catch (error) {
+      if (error instanceof KubernetesError && error.status === 404) return 'gone';
+      if (error instanceof KubernetesError && error.status === 409) return 'changed';
+      throw error;
+    }
+  }
+
+  async #object(call: Omit<Call, 'request'>, method: Request['method'], path: string): Promise<KubernetesObject> {
+    return typed(call.resource, await this.#answer<KubernetesObject>({ ...call, request: { method, path } }));
+  }
+
+  /** What was answered, if it can be an object or a list: both have metadata. */
+  async #answer<Answer extends { readonly metadata: object }>(call: Call): Promise<Answer> {
+    const answer = (await this.#calls.json(call)) as Partial<Answer> | null;
+    if (typeof answer?.metadata === 'object' && answer.metadata !== null) return answer as Answer;
+    throw unreadable(this.#calls.named(call), 200, 'UnreadableAnswer');
+  }
+
+  async *#frames(call: Call, response: IncomingMessage): AsyncGenerator<WatchFrame> {
+    try {
+      for await (const line of watchLines(response)) yield watchFrame(this.#calls.named(call), line);
+    } catch (error) {
+      throw error instanceof KubernetesError ? error : silence(this.#calls.named(call), error, call.request.signal);
+    }
+  }
+}
+
+function place({ namespace }: ObjectPlace): { readonly namespace?: string } {
+  return namespace === undefined ? {} : { namespace };
+}
+
+function collection(
+  resource: Resource,
+  { namespace, labelSelector }: Selection,
+  more: Readonly<Record<string, string | number | undefined>>,
+): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries({ labelSelector, ...more })) {
+    if (value !== undefined) query.set(name, String(value));
+  }
+  return `${resourcePath(resource, { namespace })}${query.size === 0 ? '' : `?${query}`}`;
+}
+
+function whole(resource: Resource, object: NewObject): object {
+  return { apiVersion: apiVersionOf(resource), kind: resource.kind, ...object };
+}

@@ -1,0 +1,91 @@
+// One kind of object as several reconcilers see it: in all namespaces or in some, with everybody told of each change,
+// whatever another of them makes of it.
+
+import { type KubernetesObject, resourceName } from '../objects/resources.ts';
+import { ChangeDelivery } from './change-delivery.ts';
+import type { ObjectChange } from './object-store.ts';
+import { Reflector, type ReflectorOptions } from './reflector.ts';
+
+/** What a reader of watched objects needs. */
+export interface ObjectView {
+  /** By `<namespace>/<name>`, or `<name>` of a cluster-scoped object. */
+  get(key: string): KubernetesObject | undefined;
+  objects(): Iterable<KubernetesObject>;
+}
+
+export interface WatchedOptions extends Omit<ReflectorOptions, 'onChange' | 'onSynced' | 'namespace'> {
+  /** Undefined: all of the cluster. */
+  readonly namespaces?: readonly string[] | undefined;
+}
+
+export class Watched implements ObjectView {
+  /** The kind, as kubectl names it. */
+  readonly name: string;
+  readonly #reflectors: readonly Reflector[];
+  readonly #byNamespace = new Map<string | undefined, Reflector>();
+  readonly #deliveries = new Set<ChangeDelivery>();
+  readonly #options: Pick<WatchedOptions, 'log' | 'metrics'>;
+
+  constructor({ namespaces, ...options }: WatchedOptions) {
+    this.name = resourceName(options.resource);
+    this.#options = options;
+    for (const namespace of namespaces ?? [undefined]) {
+      const onChange = (change: ObjectChange) => {
+        for (const delivery of this.#deliveries) delivery.tell(change);
+      };
+      this.#byNamespace.set(namespace, new Reflector({ ...options, namespace, onChange }));
+    }
+    this.#reflectors = [...this.#byNamespace.values()];
+  }
+
+  /** Has every change told from now on; one that the listener throws at is told again. @returns what ends that */
+  listen(listener: (change: ObjectChange) => void): () => void {
+    const { log, metrics } = this.#options;
+    const delivery = new ChangeDelivery({
+      ...{ resource: this.name, listener, log },
+      current: (key) => this.get(key),
+      onFailure: () => metrics.changeRefused(this.name),
+    });
+    this.#deliveries.add(delivery);
+    return () => {
+      this.#deliveries.delete(delivery);
+      delivery.stop();
+    };
+  }
+
+  start(): void {
+    for (const reflector of this.#reflectors) reflector.start();
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.#reflectors.map((reflector) => reflector.stop()));
+    for (const delivery of this.#deliveries) delivery.stop();
+  }
+
+  get synced(): boolean {
+    return this.#reflectors.every(({ synced }) => synced);
+  }
+
+  async whenSynced(): Promise<void> {
+    await Promise.all(this.#reflectors.map((reflector) => reflector.whenSynced()));
+  }
+
+  /** What is wrong with watching them now; undefined when all is well. */
+  get fault(): string | undefined {
+    return this.#reflectors.find(({ fault }) => fault !== undefined)?.fault;
+  }
+
+  /** Epoch milliseconds of the last sign that nothing is missed. */
+  get lastProgress(): number {
+    return Math.min(...this.#reflectors.map(({ lastProgress }) => lastProgress));
+  }
+
+  get(key: string): KubernetesObject | undefined {
+    const all = this.#byNamespace.get(undefined);
+    return (all ?? this.#byNamespace.get(key.slice(0, key.indexOf('/'))))?.get(key);
+  }
+
+  *objects(): Iterable<KubernetesObject> {
+    for (const reflector of this.#reflectors) yield* reflector.objects();
+  }
+}

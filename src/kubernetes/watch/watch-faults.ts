@@ -1,0 +1,48 @@
+// What ends a watch other than its time, by the words that metrics have for it.
+
+import { KubernetesError } from '../api/kubernetes-api.ts';
+
+/** Why a watch began anew; a label of a metric. */
+export type RestartReason =
+  | 'ended'
+  | 'ended_early'
+  | 'expired'
+  | 'undecodable'
+  | 'deadline'
+  | 'idle'
+  | 'unauthorized'
+  | 'forbidden'
+  | 'refused'
+  | 'disconnected';
+
+/** A watch that was accepted and is of no use any more. */
+export class WatchFault extends Error {
+  readonly reason: RestartReason;
+
+  constructor(reason: 'ended_early' | 'deadline' | 'idle') {
+    super(MESSAGES[reason]);
+    this.reason = reason;
+  }
+}
+
+const MESSAGES = {
+  ended_early: 'the API server ended it at once',
+  deadline: 'the API server did not end it in time',
+  idle: 'the API server fell silent',
+};
+
+/** Why a watch that ended with this error begins anew. */
+export function restartReason(error: unknown): RestartReason {
+  if (error instanceof WatchFault) return error.reason;
+  if (!(error instanceof KubernetesError)) return 'refused';
+  if (isExpired(error)) return 'expired';
+  if (error.reason === 'UndecodableFrame') return 'undecodable';
+  if (error.status === 401) return 'unauthorized';
+  if (error.status === 403) return 'forbidden';
+  return error.status === 0 ? 'disconnected' : 'refused';
+}
+
+/** The version that a list or a watch was to go on from is too old. */
+export function isExpired(error: unknown): boolean {
+  return error instanceof KubernetesError && error.status === 410;
+}

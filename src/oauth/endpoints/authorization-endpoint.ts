@@ -1,0 +1,234 @@
+// The authorization endpoint (RFC 6749 §3.1, §4.1): judges a request, judges it again when a person comes back from
+// login and consent, and makes the answer to the client. Who the person is and what they decide lives in `login/` and
+// `http/`; the single checks are in `authorization-checks.ts`.
+
+import { checkResources, resolveResources } from '../access/resource-indicator.ts';
+import { checkScope, formatScope, resolveScope } from '../access/scope.ts';
+import type { Audit } from '../ports/audit.ts';
+import { type ErrorCode, OAuthError, StoreUnavailableError } from '../ports/error.ts';
+import type { GrantStore } from '../ports/grant-store.ts';
+import type { AuthorizationSnapshot } from '../ports/login-stores.ts';
+import type { Clock, ReplayStore } from '../ports/ports.ts';
+import type { Client } from '../registry/client.ts';
+import type { Registry } from '../registry/registry.ts';
+import type { Handles } from '../tokens/handles.ts';
+import type { Parameters } from '../values/parameters.ts';
+import { appendParameters, matchRedirectUri } from '../values/redirect-uri.ts';
+import {
+  readableState,
+  rejectDuplicates,
+  rejectUnauthorizedClient,
+  rejectUnreadableState,
+  rejectUnsupportedParameters,
+  requireChallenge,
+  requireResponseModeQuery,
+  requireResponseTypeCode,
+  requireStateWhereDemanded,
+} from './authorization-checks.ts';
+
+/** Milliseconds within which a code must be redeemed (security row K5). */
+export const CODE_LIFETIME = 60_000;
+/** How long a code challenge is remembered to notice its reuse. */
+const CHALLENGE_MEMORY = 3_600_000;
+
+/** There is no client or address to answer to: an HTML page with status 400, never a redirect (RFC 6749 §4.1.2.1). */
+export interface RefusedAuthorization {
+  readonly kind: 'refused';
+  readonly reason: string;
+  /** The registered client, where it is known; for logs only. */
+  readonly clientId: string | undefined;
+}
+
+/** The request is answered with an error at the client's own address. */
+export interface RedirectedAuthorization {
+  readonly kind: 'redirect';
+  /** With error, state (if readable) and iss. */
+  readonly location: string;
+  readonly error: ErrorCode;
+  readonly reason: string;
+  readonly clientId: string;
+}
+
+/** The request is good; a person may be asked now. */
+export interface AcceptedAuthorization {
+  readonly kind: 'accepted';
+  readonly client: Client;
+  readonly request: AuthorizationSnapshot;
+}
+
+/** What becomes of an authorization request. */
+export type AuthorizationCheck = RefusedAuthorization | RedirectedAuthorization | AcceptedAuthorization;
+
+/** The signed-in person a code is issued for. */
+export interface AuthorizingPerson {
+  readonly subject: string;
+  readonly sessionId: string;
+  /** Epoch milliseconds of the sign-in. */
+  readonly authTime: number;
+}
+
+export interface AuthorizationEndpointOptions {
+  readonly issuer: string;
+  readonly clock: Clock;
+  readonly grants: GrantStore;
+  readonly replays: ReplayStore;
+  readonly handles: Handles;
+  readonly audit: Audit;
+}
+
+/** Judges authorization requests and answers them. */
+export class AuthorizationEndpoint {
+  readonly #issuer: string;
+  readonly #clock: Clock;
+  readonly #grants: GrantStore;
+  readonly #replays: ReplayStore;
+  readonly #handles: Handles;
+  readonly #audit: Audit;
+
+  constructor({ issuer, clock, grants, replays, handles, audit }: AuthorizationEndpointOptions) {
+    this.#issuer = issuer;
+    this.#clock = clock;
+    this.#grants = grants;
+    this.#replays = replays;
+    this.#handles = handles;
+    this.#audit = audit;
+  }
+
+  /** Judges a request as it came; makes no state. The first check that fails decides. */
+  check(parameters: Parameters, registry: Registry): AuthorizationCheck {
+    const addressee = findAddressee(parameters, registry);
+    if (addressee.kind === 'refused') return addressee;
+    const { client, redirectUri } = addressee;
+    const state = readableState(parameters);
+    return this.#answerErrors({ client, redirectUri, state }, () => {
+      rejectDuplicates(parameters);
+      rejectUnreadableState(parameters);
+      rejectUnsupportedParameters(parameters);
+      rejectUnauthorizedClient(client);
+      requireResponseTypeCode(parameters);
+      requireResponseModeQuery(parameters);
+      const codeChallenge = requireChallenge(parameters);
+      const scope = resolveScope(parameters.get('scope'), client);
+      const audiences = resolveResources(parameters.all('resource'), client, this.#issuer);
+      requireStateWhereDemanded(state, client);
+      const { uid: clientUid, clientId } = client;
+      return { clientUid, clientId, redirectUri, scope, audiences, codeChallenge, state };
+    });
+  }
+
+  /** Judges a request again that was accepted before: the client may have changed while the person was asked. */
+  recheck(request: AuthorizationSnapshot, registry: Registry): AuthorizationCheck {
+    const { clientId, redirectUri, state } = request;
+    const client = registry.findByUid(request.clientUid);
+    if (client === undefined || client.clientId !== clientId) return refused('client_gone', clientId);
+    if (!matchRedirectUri(redirectUri, client.redirectUris)) return refused('redirect_uri_gone', clientId);
+    return this.#answerErrors({ client, redirectUri, state }, () => {
+      rejectUnauthorizedClient(client);
+      checkScope(request.scope, client);
+      checkResources(request.audiences, client, this.#issuer);
+      requireStateWhereDemanded(state, client);
+      return request;
+    });
+  }
+
+  /**
+   * Issues the one code of an accepted request (RFC 6749 §4.1.2) and answers the address to redirect to.
+   * @throws StoreUnavailableError when no code could be stored
+   */
+  async issue({ client, request }: AcceptedAuthorization, person: AuthorizingPerson): Promise<string> {
+    const { subject, sessionId, authTime } = person;
+    const { code, grantId, secretHash } = this.#handles.newCode(subject);
+    const { scope, audiences, redirectUri, codeChallenge } = request;
+    const { uid: clientUid, clientId } = client;
+    await this.#grants.issue(
+      { grantId, clientUid, clientId, subject, sessionId, authTime, scope, audiences, redirectUri, codeChallenge },
+      secretHash,
+      CODE_LIFETIME,
+    );
+    this.#audit.record({
+      type: 'authorization_code.issued',
+      clientId,
+      subject,
+      grantId,
+      scope: formatScope(scope),
+      audience: audiences.join(' '),
+    });
+    await this.#noticeRepeatedChallenge(client, codeChallenge, grantId);
+    return this.#location(request, { code });
+  }
+
+  /** The address to redirect to when the person said no (RFC 6749 §4.1.2.1). */
+  deny({ request }: AcceptedAuthorization): string {
+    const denial = new OAuthError('access_denied', 'The resource owner denied the request.', { reason: 'denied' });
+    return this.#errorLocation(request, denial);
+  }
+
+  /** The address to redirect to when an accepted request cannot be answered because of us (RFC 6749 §4.1.2.1). */
+  fail({ request }: AcceptedAuthorization, code: 'server_error' | 'temporarily_unavailable'): string {
+    return this.#errorLocation(request, new OAuthError(code, 'The server cannot answer now.', { reason: code }));
+  }
+
+  // RFC 9700 §2.1.1: a challenge belongs to one transaction. A reload repeats one innocently, so it is noted, not refused,
+  // and a store that cannot tell must not cost the login.
+  async #noticeRepeatedChallenge(client: Client, challenge: string, grantId: string): Promise<void> {
+    try {
+      const until = this.#clock.now() + CHALLENGE_MEMORY;
+      const answer = await this.#replays.claim('code_challenge', `${client.uid}.${challenge}`, until);
+      if (answer === 'seen') {
+        this.#audit.record({ type: 'code_challenge.repeated', clientId: client.clientId, grantId });
+      }
+    } catch (error) {
+      if (!(error instanceof StoreUnavailableError)) throw error;
+    }
+  }
+
+  #answerErrors(addressee: Addressee, judge: () => AuthorizationSnapshot): AuthorizationCheck {
+    const { client } = addressee;
+    try {
+      return { kind: 'accepted', client, request: judge() };
+    } catch (error) {
+      if (!(error instanceof OAuthError)) throw error;
+      const { code, reason } = error;
+      const location = this.#errorLocation(addressee, error);
+      return { kind: 'redirect', location, error: code, reason, clientId: client.clientId };
+    }
+  }
+
+  #errorLocation(answerTo: AnswerTo, { code, description }: OAuthError): string {
+    return this.#location(answerTo, { error: code, error_description: description });
+  }
+
+  // RFC 9207 §2: iss is in every answer, good or bad.
+  #location({ redirectUri, state }: AnswerTo, answer: Readonly<Record<string, string>>): string {
+    return appendParameters(redirectUri, { ...answer, state, iss: this.#issuer });
+  }
+}
+
+interface AnswerTo {
+  readonly redirectUri: string;
+  readonly state: string | undefined;
+}
+
+interface Addressee extends AnswerTo {
+  readonly client: Client;
+}
+
+type FoundAddressee = { readonly kind: 'found'; readonly client: Client; readonly redirectUri: string };
+
+function findAddressee(parameters: Parameters, registry: Registry): FoundAddressee | RefusedAuthorization {
+  // RFC 6749 §4.1.2.1, RFC 9700 §4.11.2: until client and address are certain, nobody is redirected anywhere.
+  const doubled = parameters.firstDuplicate(['client_id', 'redirect_uri']);
+  if (doubled !== undefined) return refused(`${doubled}_duplicate`, undefined);
+  const clientId = parameters.get('client_id');
+  if (clientId === undefined) return refused('client_id_missing', undefined);
+  const client = registry.find(clientId);
+  if (client === undefined) return refused('client_unknown', undefined);
+  const redirectUri = parameters.get('redirect_uri');
+  if (redirectUri === undefined) return refused('redirect_uri_missing', clientId);
+  if (!matchRedirectUri(redirectUri, client.redirectUris)) return refused('redirect_uri_mismatch', clientId);
+  return { kind: 'found', client, redirectUri };
+}
+
+function refused(reason: string, clientId: string | undefined): RefusedAuthorization {
+  return { kind: 'refused', reason, clientId };
+}

@@ -1,0 +1,117 @@
+// Token introspection (RFC 7662). A caller sees a token only if it was issued to it, or if it is the API the token is for;
+// to everybody else every token is inactive. While the store cannot answer, nothing is ever called active.
+
+import { formatScope } from '../access/scope.ts';
+import {
+  type Authenticated,
+  answerClient,
+  type ClientRequest,
+  knownParameters,
+} from '../client-auth/client-authentication.ts';
+import { isPublic } from '../client-auth/index.ts';
+import { OAuthError } from '../ports/error.ts';
+import type { AuthenticationLimiter } from '../ports/ports.ts';
+import type { Client } from '../registry/client.ts';
+import type { Registry, RegistryRef } from '../registry/registry.ts';
+import { isIssuedTo } from '../tokens/access-token-claims.ts';
+import { type PresentedToken, refreshExpiry, TokenStatus, type TokenStatusOptions } from '../tokens/token-status.ts';
+
+/** The answer (RFC 7662 §2.2): the claims of an active token, or `active: false` and nothing else. */
+export type IntrospectionResponse = { readonly active: false } | ({ readonly active: true } & Record<string, unknown>);
+
+/** The answer, and what the request log says about it. */
+export interface IntrospectionResult extends Authenticated {
+  readonly response: IntrospectionResponse;
+}
+
+export interface IntrospectionOptions extends TokenStatusOptions {
+  readonly issuer: string;
+  readonly registry: RegistryRef;
+  readonly limiter: AuthenticationLimiter;
+}
+
+/** Every form parameter the endpoint knows. */
+export const INTROSPECTION_PARAMETERS = knownParameters(['token', 'token_type_hint']);
+
+/** Tells resource servers and clients about tokens. */
+export class IntrospectionEndpoint {
+  readonly #options: IntrospectionOptions;
+  readonly #status: TokenStatus;
+
+  constructor(options: IntrospectionOptions) {
+    this.#options = options;
+    this.#status = new TokenStatus(options);
+  }
+
+  /**
+   * @throws OAuthError invalid_client also for a public client: RFC 7662 §2.1 demands an authorised caller
+   * @throws StoreUnavailableError rather than guessing
+   */
+  handle(request: ClientRequest): Promise<IntrospectionResult> {
+    return answerClient(request, INTROSPECTION_PARAMETERS, this.#options, async (caller, registry) => {
+      if (isPublic(caller)) {
+        throw new OAuthError('invalid_client', 'Client authentication failed.', { reason: 'public_client' });
+      }
+      const presented = await this.#status.recognise(request.parameters.require('token'), registry);
+      const visible = presented !== undefined && maySee(caller, presented);
+      const active = visible && (await this.#status.isAlive(presented, registry));
+      return { response: active ? this.#describe(presented, registry) : { active: false } };
+    });
+  }
+
+  #describe(presented: PresentedToken, registry: Registry): IntrospectionResponse {
+    switch (presented.kind) {
+      case 'jwt':
+        return { active: true, token_type: 'Bearer', ...presented.claims };
+      case 'opaque': {
+        const { token } = presented;
+        return {
+          active: true,
+          token_type: 'Bearer',
+          iss: this.#options.issuer,
+          sub: token.subject,
+          aud: token.audience,
+          client_id: token.clientId,
+          iat: token.issuedAtSeconds,
+          exp: token.expiresAtSeconds,
+          jti: token.tokenId,
+          scope: formatScope(token.scope),
+          ...(token.authTime !== undefined && { auth_time: Math.floor(token.authTime / 1000) }),
+          ...(token.grantId !== undefined && { grant_id: token.grantId }),
+        };
+      }
+      case 'refresh': {
+        const { grant } = presented.state;
+        const client = registry.findByUid(grant.clientUid);
+        return {
+          active: true,
+          iss: this.#options.issuer,
+          sub: grant.subject,
+          aud: grant.audiences.length === 1 ? grant.audiences[0] : grant.audiences,
+          client_id: grant.clientId,
+          iat: Math.floor(presented.state.refreshedAt / 1000),
+          ...(client && { exp: Math.floor(refreshExpiry(client, presented.state) / 1000) }),
+          scope: formatScope(grant.scope),
+          auth_time: Math.floor(grant.authTime / 1000),
+          grant_id: grant.grantId,
+        };
+      }
+    }
+  }
+}
+
+/** RFC 7662 §4: a token's state must not be told to those it is not for. */
+function maySee(caller: Client, presented: PresentedToken): boolean {
+  switch (presented.kind) {
+    case 'jwt':
+      return isIssuedTo(caller, presented.claims) || isFor(caller, presented.claims.aud);
+    case 'opaque':
+      return presented.token.clientUid === caller.uid || isFor(caller, presented.token.audience);
+    case 'refresh':
+      return presented.state.grant.clientUid === caller.uid;
+  }
+}
+
+function isFor(caller: Client, audience: string): boolean {
+  return caller.resourceServerAudiences.includes(audience);
+}

@@ -1,0 +1,49 @@
+// Authorization server metadata (RFC 8414): what this server offers, read from the tables of grants and client
+// authentication, and the paths it is found at. Scopes are per client and team, so they are not listed.
+
+import { issuerPath } from '../values/issuer.ts';
+
+/** What the document is made of. */
+export interface MetadataOptions {
+  /** The configured issuer: no trailing slash, query or fragment. */
+  readonly issuer: string;
+  /** Wire names of the grants. */
+  readonly grantTypes: readonly string[];
+  /** The client authentication methods by wire name. */
+  readonly authMethods: ReadonlyMap<string, { readonly confidential: boolean }>;
+}
+
+/** The members of RFC 8414 §2 that apply; empty arrays are left out. Built from the issuer, never from a Host header. */
+export function authorizationServerMetadata({ issuer, grantTypes, authMethods }: MetadataOptions): object {
+  const methods = [...authMethods.keys()];
+  const document: Readonly<Record<string, string | boolean | readonly string[]>> = {
+    issuer,
+    authorization_endpoint: `${issuer}/authorize`,
+    token_endpoint: `${issuer}/token`,
+    jwks_uri: `${issuer}/.well-known/jwks.json`,
+    response_types_supported: ['code'],
+    response_modes_supported: ['query'],
+    grant_types_supported: grantTypes,
+    token_endpoint_auth_methods_supported: methods,
+    revocation_endpoint: `${issuer}/revoke`,
+    revocation_endpoint_auth_methods_supported: methods,
+    introspection_endpoint: `${issuer}/introspect`,
+    // RFC 7662 §2.1: the caller must be authorized, and a public client proves nothing.
+    introspection_endpoint_auth_methods_supported: methods.filter((method) => authMethods.get(method)?.confidential),
+    code_challenge_methods_supported: ['S256'],
+    authorization_response_iss_parameter_supported: true,
+  };
+  return Object.fromEntries(
+    Object.entries(document).filter(([, value]) => !(Array.isArray(value) && value.length === 0)),
+  );
+}
+
+/**
+ * The absolute paths that answer the document. With a path in the issuer, the well-known path is inserted before it
+ * (RFC 8414 §3.1); the same document is also below the issuer, where many look first.
+ */
+export function metadataPaths(issuer: string): readonly string[] {
+  const wellKnown = '/.well-known/oauth-authorization-server';
+  const path = issuerPath(issuer);
+  return path === '' ? [wellKnown] : [`${wellKnown}${path}`, `${path}${wellKnown}`];
+}

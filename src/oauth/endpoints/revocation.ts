@@ -1,0 +1,96 @@
+// Token revocation (RFC 7009). A refresh token takes its whole family and every access token of it along; an access token
+// dies alone. An unknown token is a success; somebody else's is refused and stays alive.
+
+import {
+  type Authenticated,
+  answerClient,
+  type ClientRequest,
+  knownParameters,
+} from '../client-auth/client-authentication.ts';
+import type { Audit } from '../ports/audit.ts';
+import { OAuthError } from '../ports/error.ts';
+import type { AuthenticationLimiter } from '../ports/ports.ts';
+import type { Client } from '../registry/client.ts';
+import type { RegistryRef } from '../registry/registry.ts';
+import { isIssuedTo } from '../tokens/access-token-claims.ts';
+import { type PresentedToken, TokenStatus, type TokenStatusOptions } from '../tokens/token-status.ts';
+
+export interface RevocationOptions extends TokenStatusOptions {
+  readonly registry: RegistryRef;
+  readonly limiter: AuthenticationLimiter;
+  readonly audit: Audit;
+}
+
+/** Every form parameter the endpoint knows. */
+export const REVOCATION_PARAMETERS = knownParameters(['token', 'token_type_hint']);
+
+/** Ends tokens on their client's request. */
+export class RevocationEndpoint {
+  readonly #options: RevocationOptions;
+  readonly #status: TokenStatus;
+
+  constructor(options: RevocationOptions) {
+    this.#options = options;
+    this.#status = new TokenStatus(options);
+  }
+
+  /**
+   * Returns when the token is dead, or was never ours (RFC 7009 §2.2).
+   * @throws OAuthError invalid_request for a token of another client
+   * @throws StoreUnavailableError when the revocation could not be written: it must not be called done
+   */
+  handle(request: ClientRequest): Promise<Authenticated> {
+    return answerClient(request, REVOCATION_PARAMETERS, this.#options, async (client, registry) => {
+      const token = request.parameters.require('token');
+      const presented = await this.#status.recognise(token, registry);
+      if (presented !== undefined) await this.#revoke(presented, client, request.address);
+      else await this.#revokeAgain(token);
+      return {};
+    });
+  }
+
+  /** An opaque token that is gone may be so by an earlier try, which could not be called done yet. */
+  async #revokeAgain(token: string): Promise<void> {
+    const { handles, stores } = this.#options;
+    const tokenId = handles.accessTokenId(token);
+    if (tokenId !== undefined) await stores.accessTokens.revoke(tokenId);
+  }
+
+  async #revoke(presented: PresentedToken, client: Client, address: string): Promise<void> {
+    const { stores, audit } = this.#options;
+    const { clientId } = client;
+    if (!isOwn(presented, client)) {
+      throw new OAuthError('invalid_request', 'The token was not issued to this client.', {
+        reason: 'token_of_another_client',
+      });
+    }
+    switch (presented.kind) {
+      case 'refresh': {
+        const { subject, grantId } = presented.state.grant;
+        await stores.grants.revoke(grantId);
+        return audit.record({ type: 'token.revoked', reason: 'refresh_token', clientId, subject, grantId, address });
+      }
+      case 'opaque': {
+        const { subject, grantId, tokenId } = presented.token;
+        await stores.accessTokens.revoke(tokenId);
+        return audit.record({ type: 'token.revoked', reason: 'access_token', clientId, subject, grantId, address });
+      }
+      case 'jwt': {
+        const { sub: subject, grant_id: grantId, jti, exp } = presented.claims;
+        await stores.revokedTokens.mark(jti, exp);
+        return audit.record({ type: 'token.revoked', reason: 'access_token', clientId, subject, grantId, address });
+      }
+    }
+  }
+}
+
+function isOwn(presented: PresentedToken, client: Client): boolean {
+  switch (presented.kind) {
+    case 'refresh':
+      return presented.state.grant.clientUid === client.uid;
+    case 'opaque':
+      return presented.token.clientUid === client.uid;
+    case 'jwt':
+      return isIssuedTo(client, presented.claims);
+  }
+}

@@ -1,0 +1,112 @@
+// The token endpoint (RFC 6749 §3.2): the phases every grant shares, in order. What one grant demands is in `grants/`.
+
+import { formatScope } from '../access/scope.ts';
+import {
+  type Authenticated,
+  answerClient,
+  type ClientEndpointOptions,
+  type ClientRequest,
+  knownParameters,
+} from '../client-auth/client-authentication.ts';
+import type { GrantContext } from '../grants/grant.ts';
+import { GRANT_TYPES } from '../grants/index.ts';
+import { OAuthError } from '../ports/error.ts';
+import type { Client } from '../registry/client.ts';
+import type { Registry } from '../registry/registry.ts';
+import type { AccessTokens, Authorization } from '../tokens/tokens.ts';
+
+/** The successful answer (RFC 6749 §5.1); `scope` is always present. */
+export interface TokenResponse {
+  readonly access_token: string;
+  readonly token_type: 'Bearer';
+  /** Seconds. */
+  readonly expires_in: number;
+  readonly scope: string;
+  readonly refresh_token?: string;
+}
+
+/** The answer, and what the request log says about it. */
+export interface TokenResult extends Authenticated {
+  readonly response: TokenResponse;
+  readonly grantType: string;
+}
+
+export interface TokenEndpointOptions extends GrantContext, ClientEndpointOptions {
+  readonly tokens: AccessTokens;
+}
+
+/** Every form parameter the endpoint knows. */
+export const TOKEN_PARAMETERS = knownParameters([
+  'grant_type',
+  ...[...GRANT_TYPES.values()].flatMap((grant) => grant.parameters),
+]);
+
+/** Exchanges grants for tokens. */
+export class TokenEndpoint {
+  readonly #options: TokenEndpointOptions;
+
+  constructor(options: TokenEndpointOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * @throws OAuthError with the codes of RFC 6749 §5.2 and RFC 8707 §2; what a refused request uses up says its grant
+   * @throws StoreUnavailableError when state cannot be read or written
+   */
+  handle(request: ClientRequest): Promise<TokenResult> {
+    // 1. and 2. One consistent world for the whole request; who asks.
+    return answerClient(request, TOKEN_PARAMETERS, this.#options, (client, registry) =>
+      this.#answer(request, client, registry),
+    );
+  }
+
+  async #answer(
+    { parameters, address }: ClientRequest,
+    client: Client,
+    registry: Registry,
+  ): Promise<Omit<TokenResult, keyof Authenticated>> {
+    // 3. Which grant.
+    const grantType = parameters.require('grant_type');
+    const grant = GRANT_TYPES.get(grantType);
+    if (grant === undefined) throw refuse('unsupported_grant_type', 'grant_type_unknown');
+    // 4. May this client use it.
+    if (!client.grantTypes.includes(grantType)) throw refuse('unauthorized_client', 'grant_type_not_allowed');
+    // 5. and 6. The grant reads its own parameters and judges what is presented.
+    const accessToken = this.#options.tokens.prepare(client, registry.keys);
+    const authorization = await grant.exchange({ client, parameters, address, accessToken }, this.#options);
+    // 7. Mint and answer.
+    const { refreshToken } = authorization;
+    const scope = formatScope(authorization.scope);
+    const response: TokenResponse = {
+      access_token: await accessToken.issue(authorization),
+      token_type: 'Bearer',
+      expires_in: accessToken.expiresAtSeconds - accessToken.issuedAtSeconds,
+      scope,
+      ...(refreshToken !== undefined && { refresh_token: refreshToken }),
+    };
+    this.#record({ client, grantType, authorization, scope, address });
+    return { response, grantType };
+  }
+
+  #record({ client, grantType, authorization, scope, address }: Issued): void {
+    const { subject, grantId, audience } = authorization;
+    this.#options.audit.record({
+      type: grantType === 'refresh_token' ? 'token.refreshed' : 'token.issued',
+      clientId: client.clientId,
+      tokenFormat: client.tokens.accessTokenFormat,
+      ...{ subject, grantId, grantType, scope, audience, address },
+    });
+  }
+}
+
+interface Issued {
+  readonly client: Client;
+  readonly grantType: string;
+  readonly authorization: Authorization;
+  readonly scope: string;
+  readonly address: string;
+}
+
+function refuse(code: 'unsupported_grant_type' | 'unauthorized_client', reason: string): OAuthError {
+  return new OAuthError(code, 'The grant type is not supported for this client.', { reason });
+}

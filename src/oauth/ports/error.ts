@@ -1,0 +1,87 @@
+// The one error the protocol throws. The wire text is fixed and dull; `reason` is what logs, metrics and tests read.
+// Which HTTP status a code becomes is not known here: `http/server/errors.ts` holds that table.
+
+/**
+ * What went wrong, in the words of RFC 6749 §4.1.2.1 and §5.2, RFC 7009 §2.2.1, RFC 8707 §2 and RFC 9101 §6.2.
+ * `rate_limited` is ours: it becomes 429 with the wire word `temporarily_unavailable`.
+ */
+export type ErrorCode =
+  | 'invalid_request'
+  | 'invalid_client'
+  | 'invalid_grant'
+  | 'unauthorized_client'
+  | 'unsupported_grant_type'
+  | 'unsupported_response_type'
+  | 'invalid_scope'
+  | 'invalid_target'
+  | 'access_denied'
+  | 'request_not_supported'
+  | 'request_uri_not_supported'
+  | 'registration_not_supported'
+  | 'server_error'
+  | 'temporarily_unavailable'
+  | 'rate_limited';
+
+/** What an {@link OAuthError} carries beside its code and description. */
+export interface OAuthErrorDetails {
+  /** A stable snake_case slug that names the exact cause; never sent to the client. */
+  readonly reason: string;
+  /** Whole seconds after which the request may be tried again; becomes `Retry-After`. */
+  readonly retryAfterSeconds?: number;
+  /** The client authentication method that was tried, a name of the client-auth table; for metrics only. */
+  readonly authMethod?: string;
+  readonly cause?: unknown;
+}
+
+/** A request the protocol refuses. `description` is one of ours, never text from the request (security row S7). */
+export class OAuthError extends Error {
+  readonly code: ErrorCode;
+  readonly description: string;
+  readonly reason: string;
+  readonly retryAfterSeconds: number | undefined;
+  /** The registered client the request came from; set once, by whoever knows it first ({@link attributeTo}). */
+  clientId: string | undefined;
+  /** The client authentication method of the request; set with the client. */
+  authMethod: string | undefined;
+
+  constructor(code: ErrorCode, description: string, details: OAuthErrorDetails) {
+    super(`${code}: ${details.reason}`, { cause: details.cause });
+    this.name = 'OAuthError';
+    this.code = code;
+    this.description = description;
+    this.reason = details.reason;
+    this.retryAfterSeconds = details.retryAfterSeconds;
+    this.clientId = undefined;
+    this.authMethod = details.authMethod;
+  }
+}
+
+/** The same error, naming the client its request came from and how it authenticated: for logs only, never for the wire. */
+export function attributeTo(clientId: string, error: unknown, authMethod?: string): unknown {
+  if (error instanceof OAuthError) {
+    error.clientId ??= clientId;
+    error.authMethod ??= authMethod;
+  }
+  return error;
+}
+
+/** A store that cannot answer now. It becomes 503; where a repeat may succeed nothing was consumed, and `Retry-After` says so. */
+export class StoreUnavailableError extends Error {
+  readonly operation: string;
+  /** False when what the request presented is used up: a code that was voided. */
+  readonly retriable: boolean;
+  /** A slug for metrics, of a closed set. */
+  readonly reason: string;
+
+  constructor(
+    operation: string,
+    cause?: unknown,
+    { retriable = true, reason = 'unavailable' }: { readonly retriable?: boolean; readonly reason?: string } = {},
+  ) {
+    super(`the store did not answer: ${operation}`, { cause });
+    this.name = 'StoreUnavailableError';
+    this.operation = operation;
+    this.retriable = retriable;
+    this.reason = reason;
+  }
+}

@@ -1,8 +1,0 @@
-// Random text that names or authorizes something once.
-
-import type { Random } from './ports.ts';
-
-/** `byteCount` random bytes in base64url. */
-export function randomId(random: Random, byteCount: number): string {
-  return Buffer.from(random.bytes(byteCount)).toString('base64url');
-}

@@ -1,0 +1,102 @@
+// Reads a presented token of any of our kinds and says whether it is alive, for introspection and revocation.
+// A token is dead if any of these says so: its own mark, its grant, its client, its person, a watermark (security row T4).
+
+import type { GrantState } from '../ports/grant-store.ts';
+import type { Clock, ResourceOwners, Stores } from '../ports/ports.ts';
+import type { StoredAccessToken } from '../ports/token-stores.ts';
+import type { Client } from '../registry/client.ts';
+import type { Registry } from '../registry/registry.ts';
+import { type AccessTokenClaims, isIssuedTo } from './access-token-claims.ts';
+import type { Handles, RefreshHandle } from './handles.ts';
+import { deathOf } from './revocation-checks.ts';
+import type { AccessTokens } from './tokens.ts';
+
+/** A token this issuer made, by kind; it may be dead. */
+export type PresentedToken =
+  | { readonly kind: 'jwt'; readonly claims: AccessTokenClaims }
+  | { readonly kind: 'opaque'; readonly token: StoredAccessToken }
+  | { readonly kind: 'refresh'; readonly handle: RefreshHandle; readonly state: GrantState };
+
+export interface TokenStatusOptions {
+  readonly clock: Clock;
+  readonly stores: Stores;
+  readonly handles: Handles;
+  readonly tokens: AccessTokens;
+  readonly owners: ResourceOwners;
+}
+
+/** Recognises tokens by their form, so a hint is never needed (RFC 7009 §2.1, RFC 7662 §2.1), and judges them. */
+export class TokenStatus {
+  readonly #options: TokenStatusOptions;
+
+  constructor(options: TokenStatusOptions) {
+    this.#options = options;
+  }
+
+  /** The token if it is one of ours and neither expired nor forgotten; undefined otherwise. */
+  async recognise(token: string, registry: Registry): Promise<PresentedToken | undefined> {
+    const { handles, stores, tokens } = this.#options;
+    const handle = handles.parseRefreshToken(token);
+    if (handle !== undefined) {
+      const state = await stores.grants.read(handle.grantId);
+      return state && { kind: 'refresh', handle, state };
+    }
+    const tokenId = handles.accessTokenId(token);
+    if (tokenId !== undefined) {
+      const stored = await stores.accessTokens.read(tokenId);
+      return stored && { kind: 'opaque', token: stored };
+    }
+    const claims = await tokens.verify(token, registry.keys);
+    return claims && { kind: 'jwt', claims };
+  }
+
+  /** Whether a recognised token would still be honoured. */
+  async isAlive(presented: PresentedToken, registry: Registry): Promise<boolean> {
+    switch (presented.kind) {
+      case 'refresh':
+        return this.#isRefreshAlive(presented.handle, presented.state, registry);
+      case 'opaque': {
+        const { clientUid, ...token } = presented.token;
+        const client = registry.findByUid(clientUid);
+        return client !== undefined && this.#isAccessAlive(client, token);
+      }
+      case 'jwt': {
+        const { client_id, sub, iat, grant_id, jti } = presented.claims;
+        const client = registry.find(client_id);
+        if (client === undefined || !isIssuedTo(client, presented.claims)) return false;
+        if (await this.#options.stores.revokedTokens.has(jti)) return false;
+        return this.#isAccessAlive(client, { subject: sub, issuedAtSeconds: iat, grantId: grant_id });
+      }
+    }
+  }
+
+  async #isAccessAlive(
+    client: Client,
+    token: Pick<StoredAccessToken, 'subject' | 'issuedAtSeconds' | 'grantId'>,
+  ): Promise<boolean> {
+    const { stores } = this.#options;
+    if (token.grantId === undefined) {
+      const watermark = await stores.watermarks.read(client.uid, undefined);
+      return token.issuedAtSeconds * 1000 > Math.max(watermark, client.revokeTokensBefore);
+    }
+    const state = await stores.grants.read(token.grantId);
+    if (state === undefined || state.revoked || state.grant.clientUid !== client.uid) return false;
+    return (await deathOf(client, state.grant, this.#options)) === undefined;
+  }
+
+  async #isRefreshAlive(handle: RefreshHandle, state: GrantState, registry: Registry): Promise<boolean> {
+    const client = registry.findByUid(state.grant.clientUid);
+    if (client === undefined || state.revoked || state.generation !== handle.generation) return false;
+    if (!client.grantTypes.includes('refresh_token')) return false;
+    if (this.#options.clock.now() >= refreshExpiry(client, state)) return false;
+    return (await deathOf(client, state.grant, this.#options)) === undefined;
+  }
+}
+
+/** Epoch milliseconds at which the current refresh token of a grant dies if it is not used. */
+export function refreshExpiry({ tokens }: Client, { grant, refreshedAt }: GrantState): number {
+  return Math.min(
+    refreshedAt + 1000 * tokens.refreshTokenIdleLifetimeSeconds,
+    grant.createdAt + 1000 * tokens.refreshTokenLifetimeSeconds,
+  );
+}

@@ -1,0 +1,191 @@
+// Access tokens: how a JWT (RFC 9068) is made and read, and how an opaque one is prepared before the store
+// action that writes it. Which scope and audience a token gets was decided by the grant.
+
+import { decodeJwt, decodeProtectedHeader, errors, jwtVerify } from 'jose';
+import { formatScope } from '../access/scope.ts';
+import { OAuthError } from '../ports/error.ts';
+import type { Clock, EndOfTurn, Random } from '../ports/ports.ts';
+import type { NewAccessToken } from '../ports/token-stores.ts';
+import type { Client } from '../registry/client.ts';
+import type { KeyRing, SigningKey } from '../registry/keys.ts';
+import { Turns } from '../values/micro-batch.ts';
+import { signatureOf } from '../values/signature.ts';
+import { type AccessTokenClaims, newTokenId } from './access-token-claims.ts';
+import type { Handles } from './handles.ts';
+import { VerifiedTokens } from './verified-tokens.ts';
+
+/** What a grant came to: everything a token says, and nothing a grant could forge in it. */
+export interface Authorization {
+  readonly subject: string;
+  readonly scope: readonly string[];
+  readonly audience: string;
+  /** Undefined for client_credentials. */
+  readonly grantId: string | undefined;
+  /** Epoch milliseconds of the person's login; undefined where no person was involved. */
+  readonly authTime: number | undefined;
+  /** The refresh token that goes with the access token, if any. */
+  readonly refreshToken: string | undefined;
+}
+
+/** Time and name of one access token, fixed before the grant is exchanged so that a store action can write it. */
+export interface PreparedAccessToken {
+  readonly issuedAtSeconds: number;
+  readonly expiresAtSeconds: number;
+  /** Set for opaque tokens: its name in the store, once it is known which grant it belongs to. */
+  opaque(grantId: string | undefined): NewAccessToken | undefined;
+  /** The token itself. Call after the exchange. */
+  issue(authorization: Authorization): Promise<string>;
+}
+
+/** Makes and reads access tokens. */
+export class AccessTokens {
+  readonly #issuer: string;
+  readonly #clock: Clock;
+  readonly #random: Random;
+  readonly #handles: Handles;
+  readonly #headers = new WeakMap<SigningKey, string>();
+  readonly #verified: VerifiedTokens;
+  readonly #turns: Turns;
+
+  constructor({
+    issuer,
+    clock,
+    random,
+    handles,
+    endOfTurn,
+  }: {
+    readonly issuer: string;
+    readonly clock: Clock;
+    readonly random: Random;
+    readonly handles: Handles;
+    readonly endOfTurn: EndOfTurn;
+  }) {
+    this.#issuer = issuer;
+    this.#clock = clock;
+    this.#random = random;
+    this.#handles = handles;
+    this.#turns = new Turns({ endOfTurn });
+    this.#verified = new VerifiedTokens({ clock });
+  }
+
+  /**
+   * Begins a token for this client. All that can fail fails here, before a grant is used up.
+   * @throws OAuthError temporarily_unavailable when a JWT is wanted and no key signs
+   */
+  prepare(client: Client, keys: KeyRing): PreparedAccessToken {
+    const issuedAtSeconds = Math.floor(this.#clock.now() / 1000);
+    const times = { issuedAtSeconds, expiresAtSeconds: issuedAtSeconds + client.tokens.accessTokenLifetimeSeconds };
+    if (client.tokens.accessTokenFormat === 'opaque') return this.#prepareOpaque(times);
+    const key = keys.signing;
+    if (key === undefined) {
+      throw new OAuthError('temporarily_unavailable', 'The service cannot issue tokens right now.', {
+        reason: 'no_signing_key',
+        retryAfterSeconds: 5,
+      });
+    }
+    return {
+      ...times,
+      opaque: () => undefined,
+      issue: (authorization) => this.#sign(this.#claims(client, authorization, times), key),
+    };
+  }
+
+  /**
+   * The claims of a JWT access token this issuer made with a key of the ring and that has not expired; undefined for
+   * anything else. Whether it was revoked is not looked at here.
+   */
+  async verify(token: string, keys: KeyRing): Promise<AccessTokenClaims | undefined> {
+    const known = this.#verified.find(token, keys);
+    if (known !== undefined) return known;
+    const claims = await this.#verifySignature(token, keys);
+    if (claims !== undefined) this.#verified.add(token, keys, claims);
+    return claims;
+  }
+
+  async #verifySignature(token: string, keys: KeyRing): Promise<AccessTokenClaims | undefined> {
+    const key = keys.find(kidOf(token) ?? '');
+    if (key === undefined || !hasOneSpelling(token)) return undefined;
+    try {
+      // Dead whoever signed it: a verification costs more than the rest of the request, and APIs ask about dead tokens again.
+      const { exp } = decodeJwt(token);
+      if (exp !== undefined && exp * 1000 <= this.#clock.now()) return undefined;
+      const { payload } = await jwtVerify<AccessTokenClaims>(token, key.publicKey, {
+        algorithms: [key.algorithm],
+        typ: 'at+jwt',
+        issuer: this.#issuer,
+        requiredClaims: ['sub', 'aud', 'client_id', 'iat', 'exp', 'jti', 'scope'],
+        currentDate: new Date(this.#clock.now()),
+      });
+      return payload;
+    } catch (error) {
+      if (error instanceof errors.JOSEError) return undefined;
+      throw error;
+    }
+  }
+
+  #prepareOpaque(times: { issuedAtSeconds: number; expiresAtSeconds: number }): PreparedAccessToken {
+    let made: { readonly token: string; readonly tokenId: string } | undefined;
+    return {
+      ...times,
+      opaque: (grantId) => {
+        made = this.#handles.newAccessToken(grantId);
+        return { ...times, tokenId: made.tokenId };
+      },
+      issue: async () => {
+        if (made === undefined) throw new TypeError('an opaque token must be written before it is issued');
+        return made.token;
+      },
+    };
+  }
+
+  #claims(
+    client: Client,
+    authorization: Authorization,
+    { issuedAtSeconds, expiresAtSeconds }: { issuedAtSeconds: number; expiresAtSeconds: number },
+  ): AccessTokenClaims {
+    const { authTime, grantId } = authorization;
+    return {
+      iss: this.#issuer,
+      sub: authorization.subject,
+      aud: authorization.audience,
+      client_id: client.clientId,
+      iat: issuedAtSeconds,
+      exp: expiresAtSeconds,
+      jti: newTokenId(client, this.#random),
+      scope: formatScope(authorization.scope),
+      ...(authTime !== undefined && { auth_time: Math.floor(authTime / 1000) }),
+      ...(grantId !== undefined && { grant_id: grantId }),
+    };
+  }
+
+  async #sign(claims: AccessTokenClaims, key: SigningKey): Promise<string> {
+    const payload = Buffer.from(JSON.stringify(claims)).toString('base64url');
+    const signingInput = `${this.#header(key)}.${payload}`;
+    // An ECDSA signature reads through a table larger than the fastest caches of a core: all of a turn in a row.
+    await this.#turns.end();
+    return `${signingInput}.${signatureOf(signingInput, key.algorithm, key.privateKey)}`;
+  }
+
+  #header(key: SigningKey): string {
+    const known = this.#headers.get(key);
+    if (known !== undefined) return known;
+    const json = JSON.stringify({ typ: 'at+jwt', alg: key.algorithm, kid: key.kid });
+    const header = Buffer.from(json).toString('base64url');
+    this.#headers.set(key, header);
+    return header;
+  }
+}
+
+/** Whether the signature is spelled as we spell it: the last character of base64url has spare bits that decoding skips. */
+function hasOneSpelling(token: string): boolean {
+  const signature = token.slice(token.lastIndexOf('.') + 1);
+  return Buffer.from(signature, 'base64url').toString('base64url') === signature;
+}
+
+function kidOf(token: string): string | undefined {
+  try {
+    return decodeProtectedHeader(token).kid;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,66 @@
+// The parameters of one OAuth request, from a query or a form body, after strict percent-decoding (`http/server/form.ts`).
+// What the endpoint knows may come once; an empty value counts as absent; unknown parameters are ignored (RFC 6749 §3.1, §3.2).
+
+import { OAuthError } from '../ports/error.ts';
+
+/** Parameters in wire order of first appearance, each with all its values as sent. */
+export type RawParameters = ReadonlyMap<string, readonly string[]>;
+
+/** Parameters an endpoint knows; `resource` alone may repeat (RFC 8707 §2). */
+export class Parameters {
+  readonly #values: RawParameters;
+
+  constructor(values: RawParameters) {
+    this.#values = values;
+  }
+
+  /** The value, or undefined when absent or empty. Of a doubled parameter the first: see {@link rejectDuplicates}. */
+  get(name: string): string | undefined {
+    return this.#values.get(name)?.[0] || undefined;
+  }
+
+  /** Whether the parameter was sent at all, also empty. */
+  has(name: string): boolean {
+    return this.#values.has(name);
+  }
+
+  /** All non-empty values of a parameter that may repeat. */
+  all(name: string): readonly string[] {
+    return (this.#values.get(name) ?? []).filter((value) => value !== '');
+  }
+
+  /** The first of `known` that was sent more than once, also when a value is empty or repeated. */
+  firstDuplicate(known: Iterable<string>): string | undefined {
+    if (!this.#hasDuplicates()) return undefined;
+    for (const name of known) {
+      if (name !== 'resource' && (this.#values.get(name)?.length ?? 0) > 1) return name;
+    }
+    return undefined;
+  }
+
+  #hasDuplicates(): boolean {
+    for (const values of this.#values.values()) if (values.length > 1) return true;
+    return false;
+  }
+
+  /** @throws OAuthError invalid_request when one of `known` was sent more than once. */
+  rejectDuplicates(known: Iterable<string>): void {
+    if (this.firstDuplicate(known) !== undefined) {
+      throw new OAuthError('invalid_request', 'A parameter is included more than once.', {
+        reason: 'duplicate_parameter',
+      });
+    }
+  }
+
+  /**
+   * The value of a required parameter.
+   * @throws OAuthError invalid_request with the reason `<name>_missing` when absent or empty.
+   */
+  require(name: string): string {
+    const value = this.get(name);
+    if (value === undefined) {
+      throw new OAuthError('invalid_request', 'A required parameter is missing.', { reason: `${name}_missing` });
+    }
+    return value;
+  }
+}

@@ -1,0 +1,70 @@
+// The parts of the delivery of alerts, put together from what is configured.
+
+import { readFileSync } from 'node:fs';
+import type { Logger } from 'pino';
+import { AlertTurns } from '../../redis/grants/delivery-leases.ts';
+import { Outbox } from '../../redis/grants/outbox.ts';
+import { Webhook } from '../../webhook/webhook.ts';
+import type { Settings } from '../config/config.ts';
+import { StartError } from '../config/start-error.ts';
+import type { WebhookSettings } from '../config/webhook-config.ts';
+import { systemClock } from '../lifecycle/machine.ts';
+import type { RedisState } from '../redis/redis-state.ts';
+import type { TokenServer } from '../token-server/token-server.ts';
+import { AlertDelivery } from './alert-delivery.ts';
+import type { AlertReports } from './alert-reports.ts';
+
+const MINIMUM_CHARACTERS = 32;
+
+export interface AlertDeliveryParts {
+  readonly redis: RedisState;
+  readonly server: TokenServer;
+  readonly settings: Pick<Settings, 'issuer' | 'alertWebhook'>;
+  readonly log: Logger;
+  /** The text of the secret where no file has it; undefined while there is none. */
+  readonly webhookSecret?: () => string | undefined;
+  /** Where a controller asks for them. */
+  readonly reports?: AlertReports;
+}
+
+/** The delivery of a server's alerts; it rests until it is started. @throws StartError for a secret that cannot be used */
+export function alertDelivery(parts: AlertDeliveryParts): AlertDelivery {
+  const { redis, server, settings, log, webhookSecret, reports } = parts;
+  const { audit, metrics } = server;
+  return new AlertDelivery({
+    outbox: new Outbox(redis),
+    turns: new AlertTurns({ ...redis, hasController: reports !== undefined }),
+    webhook: settings.alertWebhook && webhookTo(settings.alertWebhook, webhookSecret),
+    onReconnect: (listener) => redis.connection.onReconnect(listener),
+    issuer: settings.issuer,
+    ...{ audit, metrics, log, reports },
+  });
+}
+
+function webhookTo({ url, secretFile }: WebhookSettings, textElsewhere?: () => string | undefined): Webhook {
+  const inFile = () =>
+    parseSecrets(readSecretFile(secretFile ?? ''), `GRANTRY_ALERT_WEBHOOK_SECRET_FILE: ${secretFile}`);
+  // One that is not there yet is a try that fails, and the next may find it.
+  const inCluster = () => parseSecrets(textElsewhere?.() ?? '', 'the Secret grantry-webhook');
+  if (secretFile !== undefined) inFile();
+  return new Webhook({ url, secrets: secretFile === undefined ? inCluster : inFile, clock: systemClock });
+}
+
+function readSecretFile(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new StartError(`GRANTRY_ALERT_WEBHOOK_SECRET_FILE: ${file} cannot be read (${code})`, 2);
+  }
+}
+
+/** One secret a line; all of them sign. @param place where the text stands */
+function parseSecrets(text: string, place: string): readonly string[] {
+  const secrets = text.split('\n').flatMap((line) => line.trim() || []);
+  if (secrets.length === 0) throw new StartError(`${place} is empty`, 2);
+  if (secrets.some((secret) => secret.length < MINIMUM_CHARACTERS)) {
+    throw new StartError(`${place} holds a secret of less than ${MINIMUM_CHARACTERS} characters`, 2);
+  }
+  return secrets;
+}

@@ -1,0 +1,130 @@
+// What a folder of manifests comes to: the judge's verdict on every object, and everything that is wrong with its place.
+// `check` prints it; `dev` serves it (manifest-registry.ts).
+
+import type { ClientVerdict } from '../../admission/clients/admit-client.ts';
+import { admitClients } from '../../admission/clients/admit-clients.ts';
+import { admitKey, type KeyVerdict } from '../../admission/keys/admit-key.ts';
+import type { DefaultPolicy } from '../../admission/kinds/client-policy.ts';
+import type { Condition, Fault, Programmed } from '../../admission/kinds/conditions.ts';
+import { classOf, DEFAULT_CLASS, type UnknownFields } from '../../admission/kinds/manifest.ts';
+import { admitPolicies, type PolicyVerdict } from '../../admission/policies/admit-policies.ts';
+import type { LocalUser } from '../../login/local-users.ts';
+import type { ManifestSet } from '../../manifests/manifest-folder.ts';
+import type { ManifestKind, ManifestObject } from '../../manifests/objects.ts';
+import { formatPlace, type ManifestFault } from '../../manifests/place.ts';
+import { manifestReferences, type ReferenceOptions } from '../../manifests/references.ts';
+import { CLIENT_AUTH_METHODS } from '../../oauth/client-auth/index.ts';
+import { GRANT_TYPES } from '../../oauth/grants/index.ts';
+import { usersIn } from './users-in-manifests.ts';
+
+/** How a folder is judged. */
+export interface JudgeOptions {
+  readonly unknownFields: UnknownFields;
+  /** Whose objects count: those of this install's class, or of every class, each judged by itself. */
+  readonly classes: 'default' | 'every';
+  /** The only namespace whose SigningKeys count; undefined where nobody knows it: each is in the right one then. */
+  readonly releaseNamespace: string | undefined;
+  readonly defaultPolicy: DefaultPolicy;
+  readonly references: Pick<ReferenceOptions, 'verifiersOf' | 'assumeMissing'>;
+  readonly programmed: Programmed;
+}
+
+/** Everything the judge says, for people, for the registry and for the audit stream. */
+export interface ManifestVerdicts {
+  readonly clients: readonly ClientVerdict<ManifestObject>[];
+  readonly keys: readonly KeyVerdict<ManifestObject>[];
+  readonly policies: readonly PolicyVerdict<ManifestObject>[];
+  /** Everything that is wrong, each thing once, sorted by file and line. */
+  readonly faults: readonly ManifestFault[];
+  readonly warnings: readonly ManifestFault[];
+  /** Objects that do not count here, by kind or class, each named once. */
+  readonly passedOver: readonly string[];
+  readonly files: readonly string[];
+  /** Broken files that count as they last were good. */
+  readonly staleFiles: readonly string[];
+  /** Users that Secrets of any namespace give; undefined when there is no such Secret. */
+  readonly users: readonly LocalUser[] | undefined;
+}
+
+/** Judges a folder. Never throws, whatever is in it. */
+export async function judgeManifests(set: ManifestSet, options: JudgeOptions): Promise<ManifestVerdicts> {
+  const of = (kind: ManifestKind) => set.objects.filter((object) => object.kind === kind);
+  const references = manifestReferences({ objects: set.objects, ...options.references });
+  const { unknownFields, releaseNamespace } = options;
+  const classed = [...of('ClientPolicy'), ...of('OAuthClient')];
+  const classes = options.classes === 'default' ? [DEFAULT_CLASS] : distinct(classed.map(classNameOf));
+  const byClass = classes.map((className) => {
+    const policies = admitPolicies({ className, unknownFields, policies: of('ClientPolicy') });
+    const clients = admitClients({
+      className,
+      clients: of('OAuthClient'),
+      unknownFields,
+      releaseNamespace: releaseNamespace ?? '',
+      releaseNamespaceReserved: false,
+      policies: policies.flatMap(({ policy }) => policy ?? []),
+      defaultPolicy: options.defaultPolicy,
+      references,
+      supportedGrantTypes: [...GRANT_TYPES.keys()],
+      supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()],
+      programmed: () => options.programmed,
+    });
+    return { policies, clients };
+  });
+  const policies = byClass.flatMap((judged) => judged.policies);
+  const clients = byClass.flatMap((judged) => judged.clients);
+  const keys = await Promise.all(
+    of('SigningKey').map((object) =>
+      admitKey(object, { unknownFields, releaseNamespace: releaseNamespace ?? object.namespace, references }),
+    ),
+  );
+  const users = usersIn(of('Secret'));
+  const found = [...policies, ...clients, ...keys].flatMap(placedFaults);
+  return {
+    ...{ clients, keys, policies },
+    faults: sortedFaults([...set.faults, ...found, ...users.faults]),
+    warnings: set.warnings,
+    passedOver: [
+      ...set.ignoredKinds,
+      ...classed.filter((object) => !classes.includes(classNameOf(object))).map(otherClassLine),
+    ],
+    files: set.files,
+    staleFiles: set.staleFiles,
+    users: users.given ? users.users : undefined,
+  };
+}
+
+/** `Ready` of a client or key. */
+export function readyOf({ conditions }: { readonly conditions: readonly Condition[] }): Condition {
+  return conditions.find(({ type }) => type === 'Ready') as Condition;
+}
+
+/** Each fault once (shape and judge may find the same one), in the order of the files. */
+export function sortedFaults(faults: readonly ManifestFault[]): readonly ManifestFault[] {
+  const once = new Map(faults.map((fault) => [`${formatPlace(fault.place)} ${fault.reason}`, fault]));
+  return [...once.values()].sort(byPlace);
+}
+
+function byPlace(a: ManifestFault, b: ManifestFault): number {
+  if (a.place.file !== b.place.file) return a.place.file < b.place.file ? -1 : 1;
+  return (a.place.line ?? 0) - (b.place.line ?? 0);
+}
+
+function placedFaults(verdict: {
+  readonly object: ManifestObject;
+  readonly faults: readonly Fault<string>[];
+}): readonly ManifestFault[] {
+  const { object, faults } = verdict;
+  return faults.map(({ path, reason, message }) => ({ place: object.locate(path), reason, message }));
+}
+
+function classNameOf({ manifest }: ManifestObject): string {
+  return classOf(manifest);
+}
+
+function otherClassLine({ kind, namespace, name }: ManifestObject): string {
+  return `${kind} ${namespace === '' ? '' : `${namespace}/`}${name} of another class`;
+}
+
+function distinct<Value>(values: readonly Value[]): readonly Value[] {
+  return [...new Set(values)];
+}

@@ -1,0 +1,49 @@
+// Local users that a folder of manifests brings along: Secrets of type `grantry.dev/users` with the key `users.yaml`.
+
+import { readSecretValue } from '../../admission/references/references.ts';
+import { type LocalUser, UsersFileError } from '../../login/local-users.ts';
+import { parseUsers } from '../../login/users-yaml.ts';
+import type { ManifestObject } from '../../manifests/objects.ts';
+import type { ManifestFault } from '../../manifests/place.ts';
+
+const USERS_TYPE = 'grantry.dev/users';
+const USERS_KEY = 'users.yaml';
+
+/** The users of these Secrets, in order. With a fault none of that Secret's users is in the answer. */
+export function usersIn(secrets: readonly ManifestObject[]): {
+  readonly users: readonly LocalUser[];
+  readonly faults: readonly ManifestFault[];
+  /** Whether there is a users Secret at all, usable or not. */
+  readonly given: boolean;
+} {
+  const users = new Map<string, LocalUser>();
+  const faults: ManifestFault[] = [];
+  const found = secrets.filter(({ manifest }) => manifest.type === USERS_TYPE);
+  for (const secret of found) {
+    const refuse = (message: string) =>
+      faults.push({ place: secret.locate(placeOf(secret)), reason: 'InvalidUsers', message });
+    const value = readSecretValue(secret.manifest, USERS_KEY, true);
+    if (value.outcome !== 'found') {
+      refuse(`The Secret has no text under ${USERS_KEY}.`);
+      continue;
+    }
+    try {
+      const parsed = parseUsers(value.value);
+      const twice = parsed.find(({ username }) => users.has(username));
+      if (twice !== undefined) refuse(`Another Secret already names the user ${JSON.stringify(twice.username)}.`);
+      else for (const user of parsed) users.set(user.username, user);
+    } catch (error) {
+      if (!(error instanceof UsersFileError)) throw error;
+      refuse(error.message);
+    }
+  }
+  return { users: [...users.values()], faults, given: found.length > 0 };
+}
+
+function placeOf({ manifest }: ManifestObject): readonly string[] {
+  for (const field of ['stringData', 'data']) {
+    const values = manifest[field];
+    if (typeof values === 'object' && values !== null && Object.hasOwn(values, USERS_KEY)) return [field, USERS_KEY];
+  }
+  return [];
+}

@@ -1,0 +1,73 @@
+// The variables of the processes in a cluster: which install this is, which namespaces it serves, and how the API server is
+// reached. `config.ts` reads them together with all others.
+
+import { homedir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { z } from 'zod';
+import { DEFAULT_CLASS } from '../../admission/kinds/manifest.ts';
+
+const LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
+
+const namespaces = z.string().transform((text, context) => {
+  const list = text.split(',').flatMap((entry) => entry.trim() || []);
+  for (const entry of list.filter((candidate) => !LABEL.test(candidate))) {
+    context.addIssue({ code: 'custom', message: `holds ${entry}, which is not the name of a namespace` });
+  }
+  return [...new Set(list)];
+});
+
+const adminUrls = z.string().transform((text, context) => {
+  const list = text.split(',').flatMap((entry) => entry.trim() || []);
+  for (const entry of list) {
+    const url = URL.parse(entry);
+    const isAddress =
+      url !== null && /^https?:$/.test(url.protocol) && url.pathname === '/' && url.search + url.hash === '';
+    if (!isAddress) context.addIssue({ code: 'custom', message: `holds ${entry}, which is not an http address` });
+  }
+  return list;
+});
+
+/** Each variable: how its text is read, and what it means. */
+export const CLUSTER_VARIABLES = {
+  GRANTRY_CLASS: z
+    .string()
+    .regex(LABEL, 'is not a class: lower-case letters, digits and - only')
+    .prefault(DEFAULT_CLASS)
+    .describe('In a cluster: only OAuthClients and ClientPolicies with this `spec.className` count.'),
+  GRANTRY_WATCH_NAMESPACES: namespaces
+    .prefault('')
+    .describe('In a cluster: the namespaces, separated by commas, whose OAuthClients count. Empty: all.'),
+  GRANTRY_SERVER_SERVICE: z
+    .string()
+    .regex(LABEL, 'is not the name of a Service')
+    .optional()
+    .describe(
+      '`grantry controller`: the Service of the release namespace behind which the replicas of the token server are, with a port named `admin`. A change counts as programmed when all of them serve it.',
+    ),
+  GRANTRY_SERVER_ADMIN_URLS: adminUrls
+    .prefault('')
+    .describe(
+      '`grantry controller`: the admin addresses of the replicas, separated by commas, where no Service has them. Empty, and no Service named: nobody is asked.',
+    ),
+  GRANTRY_USERS_FILE: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      '`grantry server`: a `users.yaml` with the people who can sign in. Read again when it changes. Unset: nobody.',
+    ),
+} as const;
+
+/** How the API server is reached: as a pod, or as the files of a kubeconfig say. */
+export type ClusterPlace =
+  | { readonly kind: 'pod'; readonly host: string; readonly port: string }
+  | { readonly kind: 'kubeconfig'; readonly files: readonly string[] };
+
+/** By `KUBECONFIG`, else what Kubernetes puts into the environment of a pod, else the kubeconfig in the home folder. */
+export function clusterPlace(environment: Readonly<Record<string, string | undefined>>): ClusterPlace {
+  const { KUBECONFIG, KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port = '443' } = environment;
+  const files = (KUBECONFIG ?? '').split(delimiter).filter((file) => file !== '');
+  if (files.length > 0) return { kind: 'kubeconfig', files };
+  if (host !== undefined && host !== '') return { kind: 'pod', host, port };
+  return { kind: 'kubeconfig', files: [join(homedir(), '.kube', 'config')] };
+}

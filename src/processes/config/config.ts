@@ -1,0 +1,260 @@
+// The configuration: every GRANTRY_ variable with its default and meaning, read once, judged and frozen. Nothing else
+// reads the environment. docs/reference/configuration.md lists the same variables; a test compares the two.
+
+import { isIP, isIPv4 } from 'node:net';
+import { z } from 'zod';
+import { parseDuration } from '../../admission/kinds/duration.ts';
+import { issuerFault } from '../../oauth/values/issuer.ts';
+import { CLUSTER_VARIABLES, type ClusterPlace, clusterPlace } from './cluster-config.ts';
+import { ownVariables } from './own-variables.ts';
+import { REDIS_VARIABLES, type RedisSettings, redisFaults, redisSettings } from './redis-config.ts';
+import { WEBHOOK_VARIABLES, type WebhookSettings, webhookFaults, webhookSettings } from './webhook-config.ts';
+
+/** A configuration that cannot be used; one line for each fault, each naming its variable or flag. */
+export class ConfigurationError extends Error {
+  readonly faults: readonly string[];
+
+  constructor(faults: readonly string[]) {
+    super(faults.join('\n'));
+    this.name = 'ConfigurationError';
+    this.faults = faults;
+  }
+}
+
+const port = z
+  .string()
+  .regex(/^\d{1,5}$/, 'is not a port')
+  .transform(Number)
+  .refine((value) => value <= 65_535, 'is not a port');
+
+const duration = z.string().transform((text, context) => {
+  const seconds = parseDuration(text);
+  if (seconds !== undefined && seconds <= 3600) return seconds;
+  context.addIssue({ code: 'custom', message: 'is not a duration of at most an hour, such as 5s' });
+  return z.NEVER;
+});
+
+const switched = z.enum(['on', 'off'], 'is neither on nor off').transform((value) => value === 'on');
+
+const networks = z.string().transform((text, context) => {
+  const list = text.split(',').flatMap((entry) => entry.trim() || []);
+  for (const entry of list.filter((candidate) => !isNetwork(candidate))) {
+    context.addIssue({ code: 'custom', message: `holds ${entry}, which is neither an address nor a CIDR block` });
+  }
+  return list;
+});
+
+/** Each variable: how its text is read, and what it means. A default is text too, as if it had been set. */
+const VARIABLES = z.object({
+  GRANTRY_ISSUER: z
+    .string()
+    .superRefine((issuer, context) => {
+      const message = issuerFault(issuer);
+      if (message) context.addIssue({ code: 'custom', message });
+    })
+    .optional()
+    .describe(
+      'The address clients know this server by: https, without a slash at its end. http only on loopback. Unset: `http://localhost:<port>`.',
+    ),
+  GRANTRY_HOST: z.string().min(1).prefault('127.0.0.1').describe('The address both ports listen on.'),
+  GRANTRY_PORT: port.prefault('9400').describe('The public port: OAuth endpoints and pages.'),
+  GRANTRY_ADMIN_PORT: port
+    .prefault('9401')
+    .describe('The admin port: `/livez`, `/readyz`, `/metrics`. Never publish it.'),
+  GRANTRY_TRUSTED_PROXIES: networks
+    .prefault('')
+    .describe('Addresses and CIDR blocks, separated by commas, whose `X-Forwarded-For` is believed. Empty: nobody.'),
+  GRANTRY_RATE_LIMITS: switched
+    .prefault('on')
+    .describe('`off` turns the limits on failed client authentication and on sign-in off.'),
+  GRANTRY_LOG_LEVEL: z
+    .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace'], 'is not a log level')
+    .prefault('info')
+    .describe('`fatal`, `error`, `warn`, `info`, `debug` or `trace`. The audit stream is not affected.'),
+  GRANTRY_LOG_FORMAT: z
+    .enum(['auto', 'json', 'pretty'], 'is not a log format')
+    .prefault('auto')
+    .describe(
+      '`json`, `pretty` for people (of the audit stream only alerts), or `auto`: `pretty` on a terminal, else `json`.',
+    ),
+  GRANTRY_LOG_ONE_TOKEN_IN: z
+    .string()
+    .regex(/^[1-9]\d{0,6}$/, 'is not a whole number of at least 1')
+    .transform(Number)
+    .prefault('1')
+    .describe('Of how many successful token requests one is logged. Refusals are always logged.'),
+  GRANTRY_AUDIT_SUBJECTS: z
+    .enum(['hashed', 'plain'], 'is neither hashed nor plain')
+    .prefault('hashed')
+    .describe('How people appear in the audit stream: by a keyed hash, or `plain`.'),
+  GRANTRY_DRAIN_DELAY: duration
+    .prefault('5s')
+    .describe('How long requests are still taken after SIGTERM, while `/readyz` is red.'),
+  GRANTRY_NAMESPACE: z
+    .string()
+    .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, 'is not the name of a namespace')
+    .prefault('default')
+    .describe(
+      'The release namespace: signing keys count only there. (`grantry dev` takes users from Secrets of any namespace.) In a cluster it must be set.',
+    ),
+  ...CLUSTER_VARIABLES,
+  GRANTRY_DEFAULT_POLICY: z
+    .enum(['Baseline', 'Deny', 'AllowAll'], 'is none of Baseline, Deny and AllowAll')
+    .prefault('Baseline')
+    .describe('What applies to a namespace that no ClientPolicy matches: `Baseline`, `Deny` or `AllowAll`.'),
+  GRANTRY_PEPPER_FILE: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      'A file with the pepper that handles and sealed fields are made with, one value a line: the first makes, all are accepted. Unset: `grantry dev` makes one and keeps it; in a cluster it is that of the Secret `grantry-pepper`, which the controller makes unless this is set for it too.',
+    ),
+  ...REDIS_VARIABLES,
+  ...WEBHOOK_VARIABLES,
+});
+
+type Variable = keyof typeof VARIABLES.shape;
+const NAMES = Object.keys(VARIABLES.shape) as readonly Variable[];
+
+/** Texts by variable, as an environment has them. */
+export type VariableTexts = Readonly<Partial<Record<Variable, string>>>;
+
+/** What the processes are configured with. */
+export interface Settings {
+  readonly issuer: string;
+  /** Whether somebody chose the issuer; else it is made from the port. */
+  readonly issuerGiven: boolean;
+  readonly host: string;
+  readonly port: number;
+  readonly adminPort: number;
+  readonly trustedProxies: readonly string[];
+  readonly rateLimits: boolean;
+  readonly logLevel: string;
+  readonly logFormat: 'auto' | 'json' | 'pretty';
+  readonly logOneTokenIn: number;
+  readonly auditSubjects: 'hashed' | 'plain';
+  readonly drainDelaySeconds: number;
+  readonly namespace: string;
+  readonly className: string;
+  /** None: all of them. */
+  readonly watchNamespaces: readonly string[];
+  /** Where the controller finds the replicas; both unset: it asks nobody. */
+  readonly serverService: string | undefined;
+  readonly serverAdminUrls: readonly string[];
+  readonly usersFile: string | undefined;
+  readonly cluster: ClusterPlace;
+  readonly defaultPolicy: 'Baseline' | 'Deny' | 'AllowAll';
+  readonly pepperFile: string | undefined;
+  /** Undefined: state is in the memory of the process. */
+  readonly redis: RedisSettings | undefined;
+  /** Undefined: alerts go to the audit stream and the metrics only. */
+  readonly alertWebhook: WebhookSettings | undefined;
+}
+
+/** One variable, for help texts and the reference. */
+export interface VariableReference {
+  readonly name: string;
+  /** As one would set it; undefined when there is none. */
+  readonly default: string | undefined;
+  readonly meaning: string;
+}
+
+/** All variables in the order of the reference. */
+export function variableReference(): readonly VariableReference[] {
+  const defaults: Readonly<Record<string, unknown>> = z.toJSONSchema(VARIABLES, { io: 'input', unrepresentable: 'any' })
+    .properties as never;
+  return NAMES.map((name) => {
+    const { default: text } = (defaults[name] ?? {}) as { default?: string };
+    return { name, default: text, meaning: VARIABLES.shape[name].description ?? '' };
+  });
+}
+
+export interface SettingsSources {
+  /** From the command line; stronger than the environment. */
+  readonly flags?: VariableTexts;
+  /** Of the command; weaker than the environment, stronger than the general ones. */
+  readonly defaults?: VariableTexts;
+  /** Default: that of the process. */
+  readonly environment?: Readonly<Record<string, string | undefined>>;
+  /** What the command cannot do without. */
+  readonly required?: readonly Variable[];
+  /** Whether what no file says may be in a Secret of the cluster. */
+  readonly hasSecrets?: boolean;
+}
+
+/** Reads, completes and judges the configuration. @throws ConfigurationError with every fault there is */
+export function readSettings({
+  flags,
+  defaults,
+  environment = process.env,
+  required = [],
+  hasSecrets = false,
+}: SettingsSources = {}): Settings {
+  const { texts, faults } = ownVariables(environment, NAMES);
+  const given = { ...defaults, ...texts, ...flags };
+  const isSet = (name: Variable) => given[name] !== undefined;
+  const parsed = VARIABLES.safeParse(given);
+  const missing = required.filter((name) => !isSet(name)).map((name) => `${name} is not set: ${NEEDED[name] ?? ''}`);
+  const all = [...faults, ...missing, ...redisFaults(isSet), ...webhookFaults(isSet, hasSecrets)];
+  if (!parsed.success || all.length > 0) {
+    const issues = parsed.error?.issues ?? [];
+    const said = issues.map(({ path, message }) => `${givenAs(String(path[0]) as Variable, flags)} ${message}`);
+    throw new ConfigurationError([...all, ...said]);
+  }
+  const values = parsed.data;
+  return Object.freeze({
+    issuer: values.GRANTRY_ISSUER ?? `http://localhost:${values.GRANTRY_PORT}`,
+    issuerGiven: values.GRANTRY_ISSUER !== undefined,
+    host: values.GRANTRY_HOST,
+    port: values.GRANTRY_PORT,
+    adminPort: values.GRANTRY_ADMIN_PORT,
+    trustedProxies: values.GRANTRY_TRUSTED_PROXIES,
+    rateLimits: values.GRANTRY_RATE_LIMITS,
+    logLevel: values.GRANTRY_LOG_LEVEL,
+    logFormat: values.GRANTRY_LOG_FORMAT,
+    logOneTokenIn: values.GRANTRY_LOG_ONE_TOKEN_IN,
+    auditSubjects: values.GRANTRY_AUDIT_SUBJECTS,
+    drainDelaySeconds: values.GRANTRY_DRAIN_DELAY,
+    namespace: values.GRANTRY_NAMESPACE,
+    className: values.GRANTRY_CLASS,
+    watchNamespaces: values.GRANTRY_WATCH_NAMESPACES,
+    serverService: values.GRANTRY_SERVER_SERVICE,
+    serverAdminUrls: values.GRANTRY_SERVER_ADMIN_URLS,
+    usersFile: values.GRANTRY_USERS_FILE,
+    cluster: clusterPlace(environment),
+    defaultPolicy: values.GRANTRY_DEFAULT_POLICY,
+    pepperFile: values.GRANTRY_PEPPER_FILE,
+    redis: redisSettings(values),
+    alertWebhook: webhookSettings(values),
+  });
+}
+
+/** What a command that needs a variable needs it for. */
+const NEEDED: Partial<Record<Variable, string>> = {
+  GRANTRY_ISSUER: 'the address clients know this server by, such as https://id.example.com',
+  GRANTRY_NAMESPACE: 'the namespace that grantry itself runs in',
+  GRANTRY_REDIS_URL: 'where the replicas keep what they share, such as redis://redis:6379',
+};
+
+/** Flags that are not called like their variable. */
+const FLAGS: Partial<Record<Variable, string>> = {
+  GRANTRY_REDIS_URL: '--redis',
+  GRANTRY_REDIS_STRICT: '--strict-redis',
+};
+
+/** What a person calls a setting: `--issuer` where it stood on the command line, else `GRANTRY_ISSUER`. */
+function givenAs(variable: Variable, flags: VariableTexts = {}): string {
+  if (flags[variable] === undefined) return variable;
+  return FLAGS[variable] ?? `--${variable.slice('GRANTRY_'.length).toLowerCase().replaceAll('_', '-')}`;
+}
+
+/** A flag as a person gives it to what they started: `--port`, in a checkout `npm start -- --port`. */
+export function flagToGive(flag: string, environment: SettingsSources['environment'] = process.env): string {
+  return environment.npm_lifecycle_event === 'start' ? `npm start -- ${flag}` : flag;
+}
+
+function isNetwork(text: string): boolean {
+  const [address = '', bits, ...more] = text.split('/');
+  if (isIP(address) === 0 || more.length > 0) return false;
+  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (isIPv4(address) ? 32 : 128));
+}

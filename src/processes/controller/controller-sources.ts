@@ -1,0 +1,102 @@
+// Everything of a cluster that a controller follows, leading or not.
+
+import { classOf, DEFAULT_CLASS } from '../../admission/kinds/manifest.ts';
+import { PARTS_SELECTOR } from '../../cluster-registry/release-secrets.ts';
+import { withoutForeignLabels } from '../../controller/client-secrets/owner-secrets.ts';
+import type { ClientSources } from '../../controller/clients/client-controller.ts';
+import {
+  CLIENT_POLICIES,
+  ENDPOINT_SLICES,
+  type KubernetesObject,
+  NAMESPACES,
+  OAUTH_CLIENTS,
+  type Resource,
+  SECRETS,
+  SIGNING_KEYS,
+} from '../../kubernetes/objects/resources.ts';
+import { withoutBallast } from '../../kubernetes/watch/object-store.ts';
+import { Watched, type WatchedOptions } from '../../kubernetes/watch/shared-reflector.ts';
+
+export interface ControllerSourcesOptions extends Pick<WatchedOptions, 'api' | 'clock' | 'random' | 'log' | 'metrics'> {
+  readonly className: string;
+  readonly releaseNamespace: string;
+  /** Undefined: all. */
+  readonly watchNamespaces: readonly string[] | undefined;
+  /** The Service of the replicas; undefined where they are found otherwise. */
+  readonly serverService: string | undefined;
+}
+
+export class ControllerSources implements ClientSources {
+  readonly clients: Watched;
+  readonly policies: Watched;
+  readonly namespaces: Watched;
+  readonly secrets: Watched;
+  readonly releaseSecrets: Watched;
+  readonly signingKeys: Watched;
+  readonly endpointSlices: Watched | undefined;
+  readonly #all: readonly Watched[];
+
+  constructor(options: ControllerSourcesOptions) {
+    const { className, releaseNamespace, watchNamespaces, serverService, ...shared } = options;
+    const watch = (resource: Resource, more: Partial<WatchedOptions> = {}) =>
+      new Watched({ ...shared, resource, ...more });
+    const keep = (object: KubernetesObject) => ofClass(object, className);
+    this.clients = watch(OAUTH_CLIENTS, { namespaces: watchNamespaces, keep });
+    this.policies = watch(CLIENT_POLICIES, { keep });
+    this.namespaces = watch(NAMESPACES);
+    this.secrets = watch(SECRETS, { namespaces: watchNamespaces, metadataOnly: true, keep: withoutForeignLabels });
+    this.releaseSecrets = watch(SECRETS, { namespaces: [releaseNamespace], labelSelector: PARTS_SELECTOR });
+    this.signingKeys = watch(SIGNING_KEYS, { namespaces: [releaseNamespace] });
+    this.endpointSlices =
+      serverService === undefined
+        ? undefined
+        : watch(ENDPOINT_SLICES, {
+            namespaces: [releaseNamespace],
+            labelSelector: `kubernetes.io/service-name=${serverService}`,
+          });
+    this.#all = [
+      ...[this.clients, this.policies, this.namespaces, this.secrets, this.releaseSecrets, this.signingKeys],
+      ...(this.endpointSlices === undefined ? [] : [this.endpointSlices]),
+    ];
+  }
+
+  start(): void {
+    for (const each of this.#all) each.start();
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.#all.map((each) => each.stop()));
+  }
+
+  async whenSynced(): Promise<void> {
+    await Promise.all(this.#all.map((each) => each.whenSynced()));
+  }
+
+  /** What is missing until everything was listed once; undefined after that. */
+  get startFault(): string | undefined {
+    const missing = this.#all.filter(({ synced }) => !synced);
+    if (missing.length === 0) return undefined;
+    return missing.map(({ name, fault }) => fault ?? `${name}: not listed yet`).join('; ');
+  }
+
+  /** What is wrong with watching now; undefined when all is well. */
+  get fault(): string | undefined {
+    return this.#all.find(({ fault }) => fault !== undefined)?.fault;
+  }
+
+  /** Epoch milliseconds up to when nothing was missed. */
+  get lastProgress(): number {
+    return Math.min(...this.#all.map(({ lastProgress }) => lastProgress));
+  }
+}
+
+/** Of an object of another class nothing is kept but that it is there. */
+function ofClass(object: KubernetesObject, className: string): KubernetesObject {
+  const other = classOf(object);
+  if (other === className) return withoutBallast(object);
+  const { apiVersion, kind, metadata } = object;
+  const { name, namespace, uid, resourceVersion, creationTimestamp } = metadata;
+  const place = namespace === undefined ? { name } : { name, namespace };
+  const spec = other === DEFAULT_CLASS ? {} : { className: other };
+  return { apiVersion, kind, metadata: { ...place, uid, resourceVersion, creationTimestamp }, spec };
+}

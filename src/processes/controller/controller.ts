@@ -1,0 +1,286 @@
+// `grantry controller`: of several processes one leads and writes what follows from the objects of a cluster: status,
+// Secrets, Events. All of them watch, so that another can take over at once. The admin port answers first and says what the
+// rest waits for.
+
+import { hostname } from 'node:os';
+import {
+  CONTROLLER_SECRET,
+  PEPPER_SECRET,
+  type SingleSecret,
+  WEBHOOK_SECRET,
+} from '../../admission/references/secret-parts.ts';
+import { textOfSingle } from '../../cluster-registry/release-secrets.ts';
+import { ClientController } from '../../controller/clients/client-controller.ts';
+import { InstallSecrets } from '../../controller/install/install-secrets.ts';
+import { LostSecrets } from '../../controller/install/lost-secrets.ts';
+import { LeadersApi } from '../../controller/leadership/leader-api.ts';
+import { LEADERS_CALL_MILLISECONDS, type Leadership, LeaseElector } from '../../controller/leadership/lease.ts';
+import { MissingRights } from '../../controller/leadership/rbac-denials.ts';
+import { PolicyController } from '../../controller/policies/policy-controller.ts';
+import { type EventFacts, EventRecorder } from '../../controller/reconciling/events.ts';
+import { AskedReplicas } from '../../controller/replicas/observed-replicas.ts';
+import { type FindReplicas, Replicas, replicasAt, replicasIn } from '../../controller/replicas/replicas.ts';
+import { KeyController } from '../../controller/signing-keys/key-controller.ts';
+import { adminEndpoints, type ReadinessCheck } from '../../http/admin/admin.ts';
+import { ControllerMetrics } from '../../http/metrics/controller-metrics.ts';
+import { TrustedProxies } from '../../http/server/client-address.ts';
+import { RequestLog } from '../../http/server/request-log.ts';
+import { createHttpServer } from '../../http/server/server.ts';
+import { HTTP_TIMEOUTS } from '../../http/server/strict-fastify.ts';
+import type { ApiClient } from '../../kubernetes/api/api-client.ts';
+import { objectKey } from '../../kubernetes/objects/resources.ts';
+import { randomId } from '../../oauth/values/random-id.ts';
+import { ConfigurationError, readSettings, type Settings } from '../config/config.ts';
+import { StartError } from '../config/start-error.ts';
+import { connectCluster } from '../lifecycle/cluster-connection.ts';
+import { systemClock, systemRandom } from '../lifecycle/machine.ts';
+import { codeOf, Draining, endOnSignals } from '../lifecycle/shutdown.ts';
+import { openLog, type ProcessLog } from '../log/log.ts';
+import { listenOn } from '../token-server/listening.ts';
+import { ControllerSources } from './controller-sources.ts';
+
+export interface ControllerOptions {
+  readonly stderr: NodeJS.WritableStream;
+}
+
+/** Runs until a signal ends it. @returns 0; 1 when its port is taken or by a fault of ours; 2 for wrong configuration */
+export async function controller({ stderr }: ControllerOptions): Promise<number> {
+  try {
+    const settings = readSettings({
+      defaults: { GRANTRY_HOST: '0.0.0.0' },
+      required: ['GRANTRY_ISSUER', 'GRANTRY_NAMESPACE'],
+      hasSecrets: true,
+    });
+    const processLog = await openLog({ level: settings.logLevel, format: settings.logFormat });
+    const api = await connectCluster(settings.cluster, { callLimit: LEADERS_CALL_MILLISECONDS });
+    const controller = new ControllerProcess({ settings, processLog, api });
+    return await codeOf(() => controller.run(), processLog.log);
+  } catch (error) {
+    if (error instanceof ConfigurationError) {
+      for (const fault of error.faults) stderr.write(`grantry controller: ${fault}\n`);
+      return 2;
+    }
+    if (!(error instanceof StartError)) throw error;
+    stderr.write(`grantry controller: ${error.message}\n`);
+    return error.code;
+  }
+}
+
+/** One of a namespace, whatever the class: keys, pepper and webhook secret are the namespace's. */
+const LEASE_NAME = 'grantry-controller';
+
+/** What runs while this process leads. */
+interface Led {
+  readonly queued: number;
+  start(): void;
+  stop(): Promise<void>;
+}
+
+interface ControllerParts {
+  readonly settings: Settings;
+  readonly processLog: ProcessLog;
+  readonly api: ApiClient;
+}
+
+class ControllerProcess {
+  readonly #settings: Settings;
+  readonly #processLog: ProcessLog;
+  readonly #api: ApiClient;
+  readonly #sources: ControllerSources;
+  readonly #lostSecrets: LostSecrets;
+  readonly #metrics: ControllerMetrics;
+  readonly #identity: string;
+  readonly #elector: LeaseElector;
+  readonly #draining = new Draining();
+  readonly #stopping = new AbortController();
+  readonly #ended = Promise.withResolvers<number>();
+  #led: readonly Led[] = [];
+  #events: EventRecorder | undefined;
+  #rights: MissingRights | undefined;
+  /** What begins and ends leading, one after the other. */
+  #turn: Promise<void> = Promise.resolve();
+
+  constructor({ settings, processLog, api }: ControllerParts) {
+    this.#settings = settings;
+    this.#processLog = processLog;
+    this.#api = api;
+    const { log } = processLog;
+    const [clock, random] = [systemClock, systemRandom];
+    this.#metrics = new ControllerMetrics({
+      isLeading: () => this.#elector.isLeading,
+      queued: () => this.#led.reduce((sum, { queued }) => sum + queued, 0),
+      followed: {
+        now: () => clock.now(),
+        lastProgress: () => this.#sources.lastProgress,
+        signingKey: () => undefined,
+      },
+    });
+    this.#sources = new ControllerSources({
+      ...{ api: this.#api, clock, random, log, metrics: this.#metrics.watches },
+      ...{ className: settings.className, releaseNamespace: settings.namespace },
+      ...{ watchNamespaces: namespacesOf(settings), serverService: settings.serverService },
+    });
+    this.#lostSecrets = new LostSecrets(this.#sources.releaseSecrets);
+    this.#identity = `${hostname()}_${randomId(random, 6)}`;
+    this.#elector = new LeaseElector({
+      ...{ api: this.#api, namespace: settings.namespace, name: LEASE_NAME, identity: this.#identity },
+      ...{ clock, random, log },
+      onStartedLeading: (leadership) => this.#next(() => this.#lead(leadership)),
+      onStoppedLeading: () => this.#next(() => this.#stopLeading()),
+    });
+  }
+
+  /** Until the end. @throws StartError when it cannot listen */
+  async run(): Promise<number> {
+    const { host, adminPort } = this.#settings;
+    const admin = this.#adminServer();
+    endOnSignals({
+      // Nobody is sent here: there is nothing to wait for.
+      ...{ draining: this.#draining, drainDelaySeconds: 0, servers: [admin], log: this.#processLog.log },
+      afterwards: () => this.#stop(),
+      flush: this.#processLog.flush,
+      exit: (code) => this.#ended.resolve(code),
+    });
+    await listenOn(admin, { host, port: adminPort, variable: 'GRANTRY_ADMIN_PORT' });
+    this.#sources.start();
+    this.#elector.start();
+    return await this.#ended.promise;
+  }
+
+  async #lead(leadership: Leadership): Promise<void> {
+    // Nothing is judged, and least of all removed, before everything is known.
+    const end = AbortSignal.any([leadership.signal, this.#stopping.signal]);
+    await Promise.race([this.#sources.whenSynced(), aborted(end)]);
+    if (end.aborted) return;
+    const { issuer, className, namespace, defaultPolicy } = this.#settings;
+    const replicas = this.#replicas();
+    const { log } = this.#processLog;
+    const rights = new MissingRights({ namespaces: this.#sources.namespaces, clock: systemClock, log });
+    const api = new LeadersApi({ api: this.#api, leadership, rights });
+    const watchNamespaces = namespacesOf(this.#settings);
+    const events = new EventRecorder({
+      ...{ api, instance: this.#identity, clock: systemClock, log },
+      namespaces: watchNamespaces && [...watchNamespaces, namespace],
+    });
+    [this.#rights, this.#events] = [rights, events];
+    const shared = {
+      ...{ api, sources: this.#sources, observed: new AskedReplicas(replicas), className },
+      ...{ releaseNamespace: namespace, record: (event: EventFacts) => events.record(event) },
+      ...{ clock: systemClock, random: systemRandom, log, metrics: this.#metrics },
+    };
+    const install = { issuer, className, releaseNamespace: namespace, defaultPolicy };
+    const secrets = new InstallSecrets({ ...shared, wanted: this.#wantedSecrets(), lost: this.#lostSecrets });
+    this.#led = [secrets];
+    secrets.start();
+    await Promise.race([secrets.whenTried(), aborted(end)]);
+    if (end.aborted) return;
+    const others = [
+      new KeyController(shared),
+      new PolicyController(shared),
+      new ClientController({
+        ...{ ...shared, replicas },
+        install: { ...install, watchNamespaces },
+      }),
+    ];
+    this.#led = [secrets, ...others];
+    for (const each of others) each.start();
+  }
+
+  /** What can be in a file, and is, is provided by somebody else. */
+  #wantedSecrets(): readonly SingleSecret[] {
+    const { pepperFile, alertWebhook } = this.#settings;
+    return [
+      CONTROLLER_SECRET,
+      ...(pepperFile === undefined ? [PEPPER_SECRET] : []),
+      ...(alertWebhook?.secretFile === undefined ? [WEBHOOK_SECRET] : []),
+    ];
+  }
+
+  async #stopLeading(): Promise<void> {
+    const led = this.#led;
+    this.#led = [];
+    await Promise.all(led.map((each) => each.stop()));
+    this.#events?.stop();
+    this.#rights?.stop();
+    [this.#events, this.#rights] = [undefined, undefined];
+  }
+
+  /** Everything that writes ends before the lease is given up. */
+  async #stop(): Promise<void> {
+    this.#stopping.abort();
+    this.#next(() => this.#stopLeading());
+    await this.#turn;
+    await this.#elector.stop();
+    await this.#turn;
+    await this.#sources.stop();
+    this.#api.close();
+  }
+
+  /** A leader that cannot work ends: as long as it has the lease nobody else leads. */
+  #next(task: () => Promise<void>): void {
+    this.#turn = this.#turn.then(task).catch(async (error: unknown) => {
+      this.#processLog.log.fatal({ err: error }, 'leading failed');
+      await this.#processLog.flush();
+      this.#ended.resolve(1);
+    });
+  }
+
+  #replicas(): Replicas {
+    const { releaseSecrets } = this.#sources;
+    const secret = objectKey({ namespace: this.#settings.namespace, name: CONTROLLER_SECRET.name });
+    return new Replicas({
+      find: this.#findReplicas(),
+      key: () => textOfSingle(releaseSecrets.get(secret), CONTROLLER_SECRET),
+      ...{ clock: systemClock, log: this.#processLog.log },
+    });
+  }
+
+  #findReplicas(): FindReplicas {
+    const { serverAdminUrls, serverService } = this.#settings;
+    const { endpointSlices } = this.#sources;
+    if (endpointSlices !== undefined) return () => replicasIn(endpointSlices.objects());
+    if (serverService === undefined && serverAdminUrls.length === 0) return () => undefined;
+    const replicas = replicasAt(serverAdminUrls);
+    return () => replicas;
+  }
+
+  #adminServer() {
+    const { issuer, logOneTokenIn: oneTokenIn } = this.#settings;
+    const { log } = this.#processLog;
+    let requests = 0;
+    return createHttpServer({
+      ...{ issuer, log, metrics: this.#metrics, timeouts: HTTP_TIMEOUTS, proxies: new TrustedProxies([]) },
+      requestLog: new RequestLog({ log, oneTokenIn }),
+      corsOrigins: () => new Set(),
+      newRequestId: () => (requests++).toString(36),
+      endpoints: adminEndpoints({ checks: this.#checks(), metrics: this.#metrics }),
+    });
+  }
+
+  #checks(): readonly ReadinessCheck[] {
+    return [
+      { name: 'serving', fault: () => (this.#draining.begun ? 'draining' : undefined) },
+      { name: 'watches', fault: () => this.#sources.startFault },
+      // Whoever leads: as long as one is known, this process has nothing to be blamed for.
+      {
+        name: 'lease',
+        fault: () => (this.#elector.holder === undefined ? (this.#elector.fault ?? 'not known yet') : undefined),
+      },
+      { name: 'kubernetes', fault: () => this.#sources.fault ?? this.#elector.fault, required: false },
+      // What one kind of call cannot do, others may: clients are looked after as far as it goes.
+      { name: 'rights', fault: () => this.#rights?.fault, required: false },
+    ];
+  }
+}
+
+/** Undefined: all. */
+function namespacesOf({ watchNamespaces }: Settings): readonly string[] | undefined {
+  return watchNamespaces.length === 0 ? undefined : watchNamespaces;
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}

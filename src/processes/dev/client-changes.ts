@@ -1,0 +1,47 @@
+// Which clients are not what they were, from one judgement of the folder to the next. How it is told: dev-report.ts for the
+// person, dev-changes.ts for the audit stream.
+
+import type { ClientVerdict } from '../../admission/clients/admit-client.ts';
+import { type ManifestVerdicts, readyOf } from '../check/manifest-verdicts.ts';
+
+/** What a change came to. */
+export interface ClientChange {
+  readonly clientId: string;
+  readonly kind: 'accepted' | 'changed' | 'refused' | 'removed';
+  /** Why it is refused. */
+  readonly reason: string | undefined;
+}
+
+/** Each client that is not what it was; all of them against undefined. */
+export function clientChanges(before: ManifestVerdicts | undefined, after: ManifestVerdicts): readonly ClientChange[] {
+  const known = new Map(before?.clients.map((verdict) => [verdict.object.uid, verdict]));
+  const changes: ClientChange[] = [];
+  for (const verdict of after.clients) {
+    const earlier = known.get(verdict.object.uid);
+    known.delete(verdict.object.uid);
+    if (earlier !== undefined && fingerprint(earlier) === fingerprint(verdict)) continue;
+    const { clientId, client } = verdict;
+    if (client === undefined) {
+      changes.push({ clientId, kind: 'refused', reason: readyOf(verdict).reason });
+    } else {
+      const kind = earlier?.client === undefined ? 'accepted' : 'changed';
+      changes.push({ clientId, kind, reason: undefined });
+    }
+  }
+  for (const { clientId } of known.values()) {
+    changes.push({ clientId, kind: 'removed', reason: undefined });
+  }
+  return changes;
+}
+
+function fingerprint(verdict: ClientVerdict): string {
+  const { client } = verdict;
+  const verifiers = client?.secretVerifiers.map((verifier) => Buffer.from(verifier).toString('base64'));
+  return JSON.stringify([verdict.clientId, statusOf(verdict), { ...client, secretVerifiers: verifiers }]);
+}
+
+/** `Ready`, or the reason why not. */
+export function statusOf(verdict: ClientVerdict): string {
+  const ready = readyOf(verdict);
+  return ready.status === 'True' ? 'Ready' : `${ready.reason}: ${ready.message}`;
+}

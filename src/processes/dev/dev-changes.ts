@@ -1,0 +1,56 @@
+// What follows from a change of the folder while `grantry dev` runs: it is served, told to the person, and audited.
+
+import type { FolderContents } from '../../manifests/folder.ts';
+import type { ManifestFolder } from '../../manifests/manifest-folder.ts';
+import type { Audit } from '../../oauth/ports/audit.ts';
+import type { ManifestVerdicts } from '../check/manifest-verdicts.ts';
+import { systemClock } from '../lifecycle/machine.ts';
+import type { TokenServer } from '../token-server/token-server.ts';
+import { clientChanges } from './client-changes.ts';
+import type { DevPeople } from './dev-people.ts';
+import { changeReport } from './dev-report.ts';
+import type { ManifestRegistry } from './manifest-registry.ts';
+
+/** What is served at one moment. */
+export interface Served {
+  readonly verdicts: ManifestVerdicts;
+  /** Undefined while nothing can be signed. */
+  readonly signingKeyId: string | undefined;
+}
+
+export interface ChangeHandling {
+  readonly registry: ManifestRegistry;
+  readonly folder: ManifestFolder;
+  readonly people: DevPeople;
+  readonly server: Pick<TokenServer, 'audit' | 'registrySwapped'>;
+  readonly stdout: NodeJS.WritableStream;
+  /** What is served now. */
+  readonly served: Served;
+}
+
+/** Serves each new state of the folder and says what it came to. */
+export function changeHandler({ registry, folder, people, server, stdout, served }: ChangeHandling) {
+  let before = served;
+  return async (contents: FolderContents): Promise<void> => {
+    const begin = performance.now();
+    const time = new Date(systemClock.now()).toTimeString().slice(0, 8);
+    const verdicts = await registry.rebuild(await folder.update(contents));
+    server.registrySwapped((performance.now() - begin) / 1000);
+    await people.replace(verdicts.users);
+    const after = { verdicts, signingKeyId: registry.current.keys.signing?.kid };
+    recordChanges(server.audit, before, after);
+    stdout.write(changeReport(before.verdicts, verdicts, time));
+    before = after;
+  };
+}
+
+/** Tells the audit stream what is served now and was not before; all of it against undefined. */
+export function recordChanges(audit: Audit, before: Served | undefined, after: Served): void {
+  for (const { clientId, kind, reason } of clientChanges(before?.verdicts, after.verdicts)) {
+    if (kind === 'refused') audit.record({ type: 'client.refused', clientId, reason });
+    else if (kind === 'removed') audit.record({ type: 'client.removed', clientId });
+    else audit.record({ type: 'client.accepted', clientId });
+  }
+  const keyId = after.signingKeyId;
+  if (keyId !== undefined && keyId !== before?.signingKeyId) audit.record({ type: 'key.activated', keyId });
+}

@@ -1,0 +1,130 @@
+// The signing keys that `grantry dev` keeps in `.grantry/keys/`: a ring for each SigningKey manifest, or `default` (ES256)
+// when there is none. A ring of another algorithm signs from now on and the old key goes on verifying.
+
+import type { KeyVerdict } from '../../admission/keys/admit-key.ts';
+import {
+  generateSigningKeyPem,
+  importSigningKey,
+  KeyRing,
+  type SigningAlgorithm,
+  type SigningKey,
+} from '../../oauth/registry/keys.ts';
+import { type DevState, DevStateError } from './dev-state.ts';
+
+/** What is signed with when a folder has rings of several algorithms. */
+const PREFERRED_ALGORITHM: SigningAlgorithm = 'ES256';
+const MAX_REVOKED_KEYS = 64;
+
+/** A ring of keys to be kept. */
+interface Ring {
+  readonly name: string;
+  readonly algorithm: SigningAlgorithm;
+  readonly rsaModulusBits: number;
+  readonly revokedKeyIds: readonly string[];
+}
+
+/** One kept key, as it is read. */
+interface KeyFile {
+  readonly file: string;
+  readonly algorithm: SigningAlgorithm;
+  readonly pem: string;
+  readonly state: 'Active' | 'Retiring';
+}
+
+const KEY_FILE = /^keys\/(?<ring>.+)\.(?<algorithm>ES256|ES384|RS256|PS256|EdDSA)(-\d+)?\.\d+\.pem$/;
+
+export interface DevKeysOptions {
+  readonly state: DevState;
+  readonly releaseNamespace: string;
+}
+
+/** The keys of a folder of manifests. */
+export class DevKeys {
+  readonly #state: DevState;
+  readonly #releaseNamespace: string;
+  /** Keys once read, by file and state: an import costs a millisecond. */
+  readonly #imported = new Map<string, { readonly pem: string; readonly key: SigningKey }>();
+
+  constructor({ state, releaseNamespace }: DevKeysOptions) {
+    this.#state = state;
+    this.#releaseNamespace = releaseNamespace;
+  }
+
+  /**
+   * The ring that all SigningKeys of the folder come to. Keys that are missing are made.
+   * @throws DevStateError for a key file that cannot be read: what it signed must not silently become worthless
+   */
+  async ringOf(verdicts: readonly KeyVerdict[]): Promise<KeyRing> {
+    const named = `${this.#releaseNamespace}.default`;
+    if (verdicts.length === 0) {
+      const ring = { name: named, algorithm: PREFERRED_ALGORITHM, rsaModulusBits: 0, revokedKeyIds: [] };
+      return new KeyRing(await this.#keysOf(ring));
+    }
+    // The newest ring of the preferred algorithm signs.
+    const accepted = verdicts
+      .filter((verdict) => verdict.accepted)
+      .sort((a, b) => rank(b) - rank(a) || b.object.createdAt - a.object.createdAt);
+    const keys: SigningKey[] = [];
+    for (const verdict of accepted) keys.push(...(await this.#keysOfVerdict(verdict)));
+    // What was signed before the first SigningKey manifest came stays valid.
+    if (!verdicts.some(({ object }) => `${object.namespace}.${object.name}` === named)) {
+      keys.push(...(await this.#retiring(named, [])));
+    }
+    return new KeyRing(keys);
+  }
+
+  async #keysOfVerdict({ object, manifest, imported }: KeyVerdict): Promise<readonly SigningKey[]> {
+    if (imported !== undefined) return [imported];
+    if (manifest === undefined || manifest.spec.importSecretRef !== undefined) return [];
+    return await this.#keysOf({ name: `${object.namespace}.${object.name}`, ...manifest.spec });
+  }
+
+  /** The Active key of a ring first, then what retires. */
+  async #keysOf(ring: Ring): Promise<readonly SigningKey[]> {
+    const { algorithm, rsaModulusBits, revokedKeyIds } = ring;
+    const size = algorithm === 'RS256' || algorithm === 'PS256' ? `-${rsaModulusBits}` : '';
+    for (let number = 1; number <= MAX_REVOKED_KEYS; number++) {
+      const file = `keys/${ring.name}.${algorithm}${size}.${number}.pem`;
+      const pem = await this.#state.keep(file, async () =>
+        (await generateSigningKeyPem(algorithm, rsaModulusBits)).trimEnd(),
+      );
+      const active = await this.#import({ file, algorithm, pem, state: 'Active' });
+      // A revoked key is left where it is and the next one takes over.
+      if (revokedKeyIds.includes(active.kid)) continue;
+      const retiring = await this.#retiring(ring.name, revokedKeyIds);
+      return [active, ...retiring.filter((key) => key.kid !== active.kid)];
+    }
+    return [];
+  }
+
+  /** Every key a ring ever had, to verify by. */
+  async #retiring(name: string, revokedKeyIds: readonly string[]): Promise<readonly SigningKey[]> {
+    const keys: SigningKey[] = [];
+    for (const file of await this.#state.list('keys')) {
+      const { ring, algorithm } = KEY_FILE.exec(file)?.groups ?? {};
+      if (ring !== name || algorithm === undefined) continue;
+      const pem = await this.#state.read(file);
+      if (pem === undefined) continue;
+      // The pattern lets nothing else through.
+      const key = await this.#import({ file, algorithm: algorithm as SigningAlgorithm, pem, state: 'Retiring' });
+      if (!revokedKeyIds.includes(key.kid)) keys.push(key);
+    }
+    return keys;
+  }
+
+  async #import({ file, algorithm, pem, state }: KeyFile): Promise<SigningKey> {
+    const known = this.#imported.get(`${state} ${file}`);
+    if (known?.pem === pem) return known.key;
+    const key = await importSigningKey(pem, algorithm, state).catch(() => {
+      const path = this.#state.fileOf(file) ?? file;
+      const remedy = 'put it back, or remove it and with it all that it signed';
+      throw new DevStateError(path, `is not a private key in PEM that fits ${algorithm}; ${remedy}`);
+    });
+    this.#imported.set(`${state} ${file}`, { pem, key });
+    return key;
+  }
+}
+
+function rank({ manifest }: KeyVerdict): number {
+  return manifest?.spec.algorithm === PREFERRED_ALGORITHM ? 1 : 0;
+}

@@ -1,0 +1,178 @@
+// What `grantry dev` says to the person in front of it: at the start what is served and how to try it, and later what each
+// change came to. No line of it ever holds a secret: commands take secrets from their files.
+
+import type { ClientVerdict } from '../../admission/clients/admit-client.ts';
+import { formatPlace, type ManifestFault } from '../../manifests/place.ts';
+import { metadataPaths } from '../../oauth/endpoints/metadata.ts';
+import { type ManifestVerdicts, readyOf } from '../check/manifest-verdicts.ts';
+import { printable } from '../log/printable.ts';
+import { clientChanges, statusOf } from './client-changes.ts';
+
+export interface StartFacts {
+  readonly issuer: string;
+  /** Where the public port answers, for a replica whose issuer is that of another one. */
+  readonly listening: string;
+  /** Where Redis is; undefined when state is in memory. */
+  readonly redis: string | undefined;
+  /** Where the admin port answers. */
+  readonly adminAddress: string;
+  readonly directory: string;
+  readonly verdicts: ManifestVerdicts;
+  /** Names of those who can sign in. */
+  readonly usernames: readonly string[];
+  /** Whether `demo` with the password `demo` is among them. */
+  readonly demo: boolean;
+  /** Why nothing is kept on disk; undefined when it is. */
+  readonly memoryReason: string | undefined;
+  /** The file with just the secret of a client; undefined when there is none. */
+  readonly secretFileOf: (verdict: ClientVerdict) => string | undefined;
+}
+
+/** The lines printed once everything is served. */
+export function startReport(facts: StartFacts): string {
+  const { issuer, verdicts, memoryReason, directory } = facts;
+  const { origin } = new URL(issuer);
+  const lines = [
+    `grantry serves the manifests in ${directory}`,
+    '',
+    `  Issuer    ${issuer}`,
+    `  Metadata  ${origin}${metadataPaths(issuer)[0] ?? ''}`,
+    ...replicaLines(facts),
+    `  Admin     ${facts.adminAddress}/readyz`,
+    `  Users     ${usersLine(facts)}`,
+    '',
+    ...clientTable(verdicts.clients).map((line) => `  ${line}`),
+    '',
+  ];
+  if (memoryReason !== undefined) {
+    lines.push(
+      `  ${directory} cannot be written (${memoryReason}): keys and generated secrets are kept in memory only.`,
+      '  They end with this process, and nobody can read the secrets: use clients with source: Existing.',
+      '',
+    );
+  }
+  lines.push(
+    ...tryLines(facts),
+    ...unplacedLines(verdicts.clients),
+    ...faultLines(verdicts.faults),
+    ...warningLines(verdicts.warnings),
+  );
+  for (const kind of verdicts.passedOver) lines.push(`Passed over: ${kind}`);
+  return `${lines.map(printable).join('\n').trimEnd()}\n`;
+}
+
+/** Where state is, and where this process answers when its issuer does not tell. */
+function replicaLines({ issuer, listening, redis }: StartFacts): readonly string[] {
+  if (redis === undefined) return [];
+  const isElsewhere = new URL(listening).port !== new URL(issuer).port;
+  return [
+    ...(isElsewhere ? [`  Replica   ${listening} (the issuer is the one that Redis holds)`] : []),
+    `  Redis     ${redis}`,
+  ];
+}
+
+function usersLine({ usernames, demo, verdicts }: StartFacts): string {
+  if (demo) return 'demo with the password demo (only while grantry listens on loopback and no users are given)';
+  const isFaulty = verdicts.faults.some(({ reason }) => reason === 'InvalidUsers');
+  if (usernames.length === 0 && isFaulty) return 'none: nobody can sign in (see the fault below)';
+  if (usernames.length === 0) return 'none: nobody can sign in; add one with --user name:password';
+  return usernames.join(', ');
+}
+
+function clientTable(clients: readonly ClientVerdict[]): readonly string[] {
+  if (clients.length === 0) return ['There is no OAuthClient here yet. Save one, and it is served at once.'];
+  const rows = clients.map((verdict) => {
+    const { auth, grantTypes } = verdict.manifest?.spec ?? {};
+    return [
+      verdict.clientId,
+      auth?.method ?? '?',
+      grantTypes?.join(' ') ?? '?',
+      readyOf(verdict).status === 'True' ? 'Ready' : readyOf(verdict).reason,
+    ];
+  });
+  const table = [['CLIENT ID', 'METHOD', 'GRANTS', 'STATUS'], ...rows];
+  const widths = [0, 1, 2].map((column) => Math.max(...table.map((row) => row[column]?.length ?? 0)));
+  return table.map((row) =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join('  ')
+      .trimEnd(),
+  );
+}
+
+/** One command that works as pasted. */
+function tryLines({ issuer, verdicts, secretFileOf }: StartFacts): readonly string[] {
+  for (const verdict of verdicts.clients) {
+    const { client } = verdict;
+    const file = secretFileOf(verdict);
+    if (client === undefined || file === undefined || !client.grantTypes.includes('client_credentials')) continue;
+    const scope = client.defaultScopes.length === 0 ? client.scopes[0] : undefined;
+    // Without any scope of its own a client gets no token.
+    if (scope === undefined && client.defaultScopes.length === 0) continue;
+    const secret = `$(cat ${quoted(file)})`;
+    const parts = ['curl -s'];
+    if (client.authMethod === 'client_secret_basic') parts.push(`-u ${client.clientId}:"${secret}"`);
+    parts.push('-d grant_type=client_credentials');
+    if (client.authMethod === 'client_secret_post') {
+      parts.push(`-d client_id=${client.clientId}`, `-d client_secret="${secret}"`);
+    }
+    if (scope !== undefined) parts.push(`--data-urlencode ${quoted(`scope=${scope}`)}`);
+    return ['Try it:', '', `  ${parts.join(' ')} ${quoted(`${issuer}/token`)}`, ''];
+  }
+  return [];
+}
+
+/** A word as a POSIX shell takes it unchanged. */
+function quoted(word: string): string {
+  return /^[A-Za-z0-9_./:=@%+,~-]+$/.test(word) && !word.startsWith('~') ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}
+
+/** Why a client is not served when no fault of a file says so. */
+function unplacedLines(clients: readonly ClientVerdict[]): readonly string[] {
+  const silent = clients.filter((verdict) => verdict.faults.length === 0 && readyOf(verdict).status !== 'True');
+  return silent.map((verdict) => `${verdict.clientId}: ${statusOf(verdict)}`);
+}
+
+function faultLines(faults: readonly ManifestFault[]): readonly string[] {
+  return faults.map(({ place, reason, message }) => `${formatPlace(place)}: ${reason}: ${message}`);
+}
+
+function warningLines(warnings: readonly ManifestFault[]): readonly string[] {
+  return warnings.map(({ place, message }) => `${formatPlace(place)}: ignored: ${message}`);
+}
+
+/** The lines for one change of the folder; empty when it changed nothing. */
+export function changeReport(before: ManifestVerdicts, after: ManifestVerdicts, time: string): string {
+  const lines = clientChanges(before, after).map(({ clientId, kind, reason }) => {
+    const verb = kind === 'changed' || kind === 'removed' ? 'was' : 'is';
+    // What exactly is wrong, and where, say the lines of faults below.
+    return reason === undefined ? `${clientId} ${verb} ${kind}` : `${clientId} ${verb} ${kind}: ${reason}`;
+  });
+  lines.push(...news(faultLines(before.faults), faultLines(after.faults)));
+  const stale = news(before.staleFiles, after.staleFiles);
+  lines.push(...stale.map((file) => `${file}: its last good state is served until this is mended`));
+  const faulty = filesOf(after.faults);
+  const healed = filesOf(before.faults).filter((file) => !faulty.includes(file) && after.files.includes(file));
+  lines.push(...healed.map((file) => `${file} is good again`));
+  lines.push(...news(warningLines(before.warnings), warningLines(after.warnings)));
+  lines.push(...news(before.passedOver, after.passedOver).map((kind) => `passed over: ${kind}`));
+  const keysBefore = JSON.stringify(before.keys.map(keyLine));
+  if (keysBefore !== JSON.stringify(after.keys.map(keyLine))) lines.push(...after.keys.map(keyLine));
+  return lines.map((line) => `${time} ${printable(line)}\n`).join('');
+}
+
+function keyLine(verdict: ManifestVerdicts['keys'][number]): string {
+  const { object, accepted, manifest } = verdict;
+  const name = `SigningKey ${object.namespace}/${object.name}`;
+  if (accepted) return `${name} (${manifest?.spec.algorithm}) is accepted`;
+  const { reason, message } = readyOf(verdict);
+  return `${name} is refused: ${reason}: ${message}`;
+}
+
+function news(before: readonly string[], after: readonly string[]): readonly string[] {
+  return after.filter((line) => !before.includes(line));
+}
+
+function filesOf(faults: readonly ManifestFault[]): readonly string[] {
+  return [...new Set(faults.map(({ place }) => place.file))];
+}

@@ -1,0 +1,89 @@
+// The marks on revoked JWT access tokens that `grantry dev` keeps in `.grantry/`: the key that signed them outlives a
+// restart, so what was revoked stays revoked. One line for each mark; lines of tokens that died by themselves go.
+
+import { StoreUnavailableError } from '../../oauth/ports/error.ts';
+import type { Clock } from '../../oauth/ports/ports.ts';
+import type { RevokedTokenStore } from '../../oauth/ports/token-stores.ts';
+import type { DevState } from './dev-state.ts';
+
+const NAME = 'revoked-tokens';
+/** Far more than anybody revokes on one machine in the lifetime of a token. */
+const MAX_MARKS = 100_000;
+/** The file is written anew when this many lines came since. */
+const LINES_BETWEEN_REWRITES = 10_000;
+
+export interface DevRevokedTokensOptions {
+  /** Answers while the process runs. */
+  readonly store: RevokedTokenStore;
+  readonly state: DevState;
+  readonly clock: Clock;
+}
+
+/** {@link RevokedTokenStore} whose marks outlive a restart, where the folder can be written. */
+export class DevRevokedTokens implements RevokedTokenStore {
+  readonly #store: RevokedTokenStore;
+  readonly #state: DevState;
+  readonly #clock: Clock;
+  /** When each token dies, in epoch seconds; the oldest mark first. */
+  readonly #marks = new Map<string, number>();
+  #newLines = 0;
+  #written: Promise<void> = Promise.resolve();
+
+  private constructor({ store, state, clock }: DevRevokedTokensOptions) {
+    this.#store = store;
+    this.#state = state;
+    this.#clock = clock;
+  }
+
+  /** With the marks of earlier processes. @throws DevStateError when there are some that cannot be read */
+  static async open(options: DevRevokedTokensOptions): Promise<DevRevokedTokens> {
+    const tokens = new DevRevokedTokens(options);
+    for (const line of (await options.state.read(NAME))?.split('\n') ?? []) {
+      // A process that was killed may have left half a line.
+      const [, expiry = '', jti = ''] = /^(\d{1,12}) (\S+)$/.exec(line) ?? [];
+      if (jti !== '') tokens.#remember(jti, Number(expiry));
+    }
+    await tokens.#rewrite();
+    for (const [jti, expiry] of tokens.#marks) await options.store.mark(jti, expiry);
+    return tokens;
+  }
+
+  /** @throws StoreUnavailableError when the mark holds now but could not be kept */
+  async mark(jti: string, expiresAtSeconds: number): Promise<void> {
+    await this.#store.mark(jti, expiresAtSeconds);
+    if (this.#state.memoryReason !== undefined) return;
+    this.#remember(jti, expiresAtSeconds);
+    const written = this.#written.then(() => this.#write(`${expiresAtSeconds} ${jti}`));
+    this.#written = written.catch(() => undefined);
+    await written.catch((cause: unknown) => {
+      throw new StoreUnavailableError('revokedTokens.mark', cause);
+    });
+  }
+
+  has(jti: string): Promise<boolean> {
+    return this.#store.has(jti);
+  }
+
+  #remember(jti: string, expiresAtSeconds: number): void {
+    const expiry = Math.max(expiresAtSeconds, this.#marks.get(jti) ?? 0);
+    this.#marks.delete(jti);
+    this.#marks.set(jti, expiry);
+  }
+
+  async #write(line: string): Promise<void> {
+    this.#newLines++;
+    if (this.#newLines < LINES_BETWEEN_REWRITES) await this.#state.append(NAME, line);
+    else await this.#rewrite();
+  }
+
+  async #rewrite(): Promise<void> {
+    let excess = this.#marks.size - MAX_MARKS;
+    for (const [jti, expiry] of this.#marks) {
+      if (expiry * 1000 <= this.#clock.now() || excess > 0) this.#marks.delete(jti);
+      excess--;
+    }
+    const lines = [...this.#marks].map(([jti, expiry]) => `${expiry} ${jti}`);
+    await this.#state.replace(NAME, lines.join('\n'));
+    this.#newLines = 0;
+  }
+}

@@ -1,0 +1,233 @@
+// `grantry dev`: everything in one process on one machine. The manifests of a folder are served, every change of them too;
+// what must outlive a restart is kept in `.grantry/` beside the manifests. State is in memory, or in Redis: then several of
+// these processes on the same folder are replicas of one server.
+
+import { readFile, stat } from 'node:fs/promises';
+import { type LocalUser, LocalUsers } from '../../login/local-users.ts';
+import { FolderWatch } from '../../manifests/folder-watch.ts';
+import { ManifestFolder } from '../../manifests/manifest-folder.ts';
+import { memoryStores } from '../../memory/stores.ts';
+import type { Stores } from '../../oauth/ports/ports.ts';
+import type { AlertDelivery } from '../alerts/alert-delivery.ts';
+import { alertDelivery } from '../alerts/alerts.ts';
+import { ConfigurationError, readSettings, type Settings, type VariableTexts } from '../config/config.ts';
+import { StartError } from '../config/start-error.ts';
+import { systemClock, systemRandom } from '../lifecycle/machine.ts';
+import { parsePeppers } from '../lifecycle/pepper.ts';
+import { endOnSignals } from '../lifecycle/shutdown.ts';
+import { openLog, type ProcessLog } from '../log/log.ts';
+import { openRedisState, type RedisState } from '../redis/redis-state.ts';
+import { addressOf, freePort, isLoopback, listen } from '../token-server/listening.ts';
+import { assembleTokenServer, type TokenServer } from '../token-server/token-server.ts';
+import { changeHandler, recordChanges, type Served } from './dev-changes.ts';
+import { DevKeys } from './dev-keys.ts';
+import { DevPeople, userOf } from './dev-people.ts';
+import { startReport } from './dev-report.ts';
+import { DevRevokedTokens } from './dev-revoked-tokens.ts';
+import { DevSecrets } from './dev-secrets.ts';
+import { DevState, DevStateError } from './dev-state.ts';
+import { Follower } from './follower.ts';
+import { ManifestRegistry } from './manifest-registry.ts';
+
+export interface DevOptions {
+  readonly directory: string;
+  readonly port?: number;
+  readonly host?: string;
+  readonly adminPort?: number;
+  readonly issuer?: string;
+  /** `name:password` each. */
+  readonly user?: readonly string[];
+  /** The address of a Redis; without it state is in memory. */
+  readonly redis?: string;
+  readonly strictRedis?: boolean;
+  readonly stdout: NodeJS.WritableStream;
+  readonly stderr: NodeJS.WritableStream;
+}
+
+/** Serves until a signal ends it. @returns 0; 1 when a port is taken or requests were cut off; 2 for wrong usage */
+export async function dev(options: DevOptions): Promise<number> {
+  try {
+    return await serve(options);
+  } catch (error) {
+    if (error instanceof ConfigurationError) {
+      for (const fault of error.faults) options.stderr.write(`grantry dev: ${fault}\n`);
+      return 2;
+    }
+    if (!(error instanceof StartError || error instanceof DevStateError)) throw error;
+    options.stderr.write(`grantry dev: ${error.message}\n`);
+    return error instanceof StartError ? error.code : 1;
+  }
+}
+
+async function serve(options: DevOptions): Promise<number> {
+  const { directory } = options;
+  const configured = await settingsOf(options);
+  await requireFolder(directory);
+  const given = await Promise.all((options.user ?? []).map(userOf));
+  const processLog = await openLog({ level: configured.logLevel, format: configured.logFormat });
+  const redis = await redisOf(configured, processLog);
+  try {
+    const settings = { ...configured, issuer: redis?.issuer ?? configured.issuer };
+    return await serveWith(options, { settings, given, processLog, redis });
+  } finally {
+    await redis?.close();
+  }
+}
+
+/** What is known before the folder is looked at. */
+interface Groundwork {
+  readonly settings: Settings;
+  readonly given: readonly LocalUser[];
+  readonly processLog: ProcessLog;
+  readonly redis: RedisState | undefined;
+}
+
+async function serveWith({ directory, stdout }: DevOptions, groundwork: Groundwork): Promise<number> {
+  const { settings, given, processLog, redis } = groundwork;
+  const parts = await partsOf(directory, settings);
+  const { registry, state, follower, watch } = parts;
+  const people = new DevPeople(new LocalUsers({ users: [] }), given, isLoopback(settings.host));
+  const begin = performance.now();
+  const verdicts = await registry.rebuild(await parts.folder.update(await watch.start()));
+  const seconds = (performance.now() - begin) / 1000;
+  await people.replace(verdicts.users);
+  const server = assembleTokenServer({
+    settings,
+    registry,
+    refusedClients: () => registry.refusedClients,
+    stores: redis?.stores ?? (await storesOf(state)),
+    owners: people.users,
+    clock: systemClock,
+    random: systemRandom,
+    peppers: await peppersOf(settings, state),
+    log: processLog.log,
+    logDropped: processLog.dropped,
+    processMetrics: true,
+    ...(redis !== undefined && { store: redis.probe, readiness: [redis.readiness] }),
+  });
+  const alerts = redis && alertDelivery({ redis, server, settings, log: processLog.log });
+  const adminPort = await listen(server, settings);
+  alerts?.start();
+  // Before anybody can know that it serves: whoever reads the report may send a signal at once.
+  const ended = signalled({ server, settings, processLog, watch, alerts });
+  server.registrySwapped(seconds);
+  const served: Served = { verdicts, signingKeyId: registry.current.keys.signing?.kid };
+  stdout.write(
+    startReport({
+      issuer: settings.issuer,
+      listening: addressOf(settings.host, settings.port),
+      redis: redis?.place,
+      directory,
+      verdicts,
+      adminAddress: addressOf(settings.host, adminPort),
+      usernames: people.names,
+      demo: people.hasDemo,
+      memoryReason: state.memoryReason,
+      secretFileOf: (verdict) => parts.secrets.fileOf(verdict),
+    }),
+  );
+  recordChanges(server.audit, undefined, served);
+  follower.follow(changeHandler({ ...parts, people, server, stdout, served }));
+  return await ended;
+}
+
+/** Everything that is there before anything is served. */
+async function partsOf(directory: string, { issuer, namespace, defaultPolicy }: Settings) {
+  const state = await DevState.open(directory);
+  const secrets = new DevSecrets({ state, random: systemRandom, issuer });
+  const keys = new DevKeys({ state, releaseNamespace: namespace });
+  const follower = new Follower();
+  return {
+    state,
+    secrets,
+    follower,
+    registry: new ManifestRegistry({ secrets, keys, releaseNamespace: namespace, defaultPolicy }),
+    folder: new ManifestFolder(),
+    watch: new FolderWatch({ root: directory, onChange: (contents) => follower.take(contents) }),
+  };
+}
+
+async function storesOf(state: DevState): Promise<Stores> {
+  const stores = memoryStores({ clock: systemClock });
+  const store = stores.revokedTokens;
+  return { ...stores, revokedTokens: await DevRevokedTokens.open({ store, state, clock: systemClock }) };
+}
+
+function signalled({
+  server,
+  settings,
+  processLog,
+  watch,
+  alerts,
+}: {
+  readonly server: TokenServer;
+  readonly settings: Settings;
+  readonly processLog: ProcessLog;
+  readonly watch: FolderWatch;
+  readonly alerts: AlertDelivery | undefined;
+}): Promise<number> {
+  return new Promise((resolve) => {
+    endOnSignals({
+      draining: server.draining,
+      drainDelaySeconds: settings.drainDelaySeconds,
+      servers: [server.public, server.admin],
+      log: processLog.log,
+      afterwards: async () => await alerts?.stop(),
+      flush: processLog.flush,
+      exit: (code) => {
+        void watch.close();
+        resolve(code);
+      },
+    });
+  });
+}
+
+async function settingsOf(options: DevOptions): Promise<Settings> {
+  const flags: VariableTexts = {
+    ...(options.host !== undefined && { GRANTRY_HOST: options.host }),
+    ...(options.port !== undefined && { GRANTRY_PORT: String(options.port) }),
+    ...(options.adminPort !== undefined && { GRANTRY_ADMIN_PORT: String(options.adminPort) }),
+    ...(options.issuer !== undefined && { GRANTRY_ISSUER: options.issuer }),
+    ...(options.redis !== undefined && { GRANTRY_REDIS_URL: options.redis }),
+    ...(options.strictRedis === true && { GRANTRY_REDIS_STRICT: 'on' }),
+  };
+  // A person waits for the end, no load balancer does; admin port 0 means the first free one.
+  const defaults: VariableTexts = { GRANTRY_DRAIN_DELAY: '0s', GRANTRY_ADMIN_PORT: '0' };
+  const settings = readSettings({ flags, defaults });
+  if (settings.port !== 0) return settings;
+  // The issuer names the port, so it must be known before anything listens.
+  const port = await freePort(settings.host);
+  return readSettings({ flags: { ...flags, GRANTRY_PORT: String(port) }, defaults });
+}
+
+/** The state in Redis, where one is configured. */
+async function redisOf(settings: Settings, { log }: ProcessLog): Promise<RedisState | undefined> {
+  const { redis, issuer, issuerGiven } = settings;
+  if (redis === undefined) return undefined;
+  return await openRedisState({
+    ...{ redis, log },
+    issuer: { explicit: issuerGiven ? issuer : undefined, fallback: issuer },
+  });
+}
+
+async function requireFolder(directory: string): Promise<void> {
+  const found = await stat(directory).catch(() => undefined);
+  if (found === undefined) throw new StartError(`there is no folder ${directory}`, 2);
+  if (!found.isDirectory()) throw new StartError(`${directory} is not a folder`, 2);
+}
+
+async function peppersOf({ pepperFile, redis }: Settings, state: DevState) {
+  if (redis !== undefined && pepperFile === undefined && state.memoryReason !== undefined) {
+    const reason = `${state.path} cannot be written (${state.memoryReason})`;
+    throw new StartError(`${reason}, and replicas on one Redis need the same pepper: set GRANTRY_PEPPER_FILE`, 1);
+  }
+  const make = () => Buffer.from(systemRandom.bytes(32)).toString('base64url');
+  try {
+    return parsePeppers(
+      pepperFile === undefined ? await state.keep('pepper', make) : await readFile(pepperFile, 'utf8'),
+    );
+  } catch (error) {
+    const where = pepperFile ?? state.fileOf('pepper') ?? 'the pepper';
+    throw new StartError(`${where}: ${error instanceof Error ? error.message : String(error)}`, 2);
+  }
+}

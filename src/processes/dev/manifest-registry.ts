@@ -1,0 +1,112 @@
+// From what a folder of manifests says to the registry that requests read: judge everything, make and write the secrets,
+// build new, and at the very end swap one reference. Nothing is patched, so each request sees one consistent world.
+
+import type { ClientVerdict } from '../../admission/clients/admit-client.ts';
+import type { DefaultPolicy } from '../../admission/kinds/client-policy.ts';
+import type { ManifestSet } from '../../manifests/manifest-folder.ts';
+import type { ManifestObject } from '../../manifests/objects.ts';
+import type { ManifestFault } from '../../manifests/place.ts';
+import { KeyRing } from '../../oauth/registry/keys.ts';
+import { Registry, type RegistryRef } from '../../oauth/registry/registry.ts';
+import { judgeManifests, type ManifestVerdicts, sortedFaults } from '../check/manifest-verdicts.ts';
+import type { DevKeys } from './dev-keys.ts';
+import type { DevSecrets } from './dev-secrets.ts';
+import { DevStateError } from './dev-state.ts';
+
+export interface ManifestRegistryOptions {
+  readonly secrets: DevSecrets;
+  readonly keys: DevKeys;
+  readonly releaseNamespace: string;
+  readonly defaultPolicy: DefaultPolicy;
+}
+
+/** The registry of `grantry dev`. */
+export class ManifestRegistry implements RegistryRef {
+  readonly #options: ManifestRegistryOptions;
+  #current: Registry | undefined;
+  #refusedClients = 0;
+
+  constructor(options: ManifestRegistryOptions) {
+    this.#options = options;
+  }
+
+  get current(): Registry {
+    return this.#current ?? NOTHING;
+  }
+
+  /** How many clients the last judgement refused. */
+  get refusedClients(): number {
+    return this.#refusedClients;
+  }
+
+  /**
+   * Judges the folder and serves what it came to. One call at a time.
+   * @throws DevStateError from the first call only, when a kept key cannot be used; later the keys stay as they are
+   */
+  async rebuild(set: ManifestSet): Promise<ManifestVerdicts> {
+    const judged = await this.#withSecrets(set);
+    const keys = await this.#ringOf(judged.verdicts);
+    const unwritten = await this.#writeSecrets(judged.verdicts.clients);
+    const { clients, faults } = judged.verdicts;
+    this.#current = new Registry(
+      clients.flatMap(({ client }) => client ?? []),
+      keys.ring,
+    );
+    this.#refusedClients = clients.filter(({ client }) => client === undefined).length;
+    return { ...judged.verdicts, faults: sortedFaults([...faults, ...judged.faults, ...keys.faults, ...unwritten]) };
+  }
+
+  /** The verdicts once every client that wants a secret has one; faults of those that could not get it. */
+  async #withSecrets(set: ManifestSet) {
+    const { secrets, releaseNamespace, defaultPolicy } = this.#options;
+    const judge = () =>
+      judgeManifests(set, {
+        unknownFields: 'ignore',
+        classes: 'default',
+        releaseNamespace,
+        defaultPolicy,
+        references: { verifiersOf: (uid) => secrets.verifiersOf(uid), assumeMissing: false },
+        programmed: { status: 'True', reason: 'Programmed', message: 'Served by this process.' },
+      });
+    const verdicts = await judge();
+    const wanting = verdicts.clients.filter(({ wantsSecret }) => wantsSecret);
+    const faults = await faultsOfEach(wanting, (verdict) => secrets.provide(verdict));
+    return { verdicts: wanting.length > faults.length ? await judge() : verdicts, faults };
+  }
+
+  async #writeSecrets(clients: readonly ClientVerdict<ManifestObject>[]): Promise<readonly ManifestFault[]> {
+    const served = clients.filter(({ client }) => client !== undefined);
+    return await faultsOfEach(served, (verdict) => this.#options.secrets.writeManifest(verdict));
+  }
+
+  // With no key at all nothing can be served. Later a damaged key must not take the good ones away.
+  async #ringOf({ keys }: ManifestVerdicts): Promise<{ ring: KeyRing; faults: readonly ManifestFault[] }> {
+    try {
+      return { ring: await this.#options.keys.ringOf(keys), faults: [] };
+    } catch (error) {
+      if (this.#current === undefined || !(error instanceof DevStateError)) throw error;
+      const place = { file: error.file, document: undefined, line: undefined, field: undefined };
+      const message = `It ${error.problem}. The keys stay as they were.`;
+      return { ring: this.#current.keys, faults: [{ place, reason: 'InvalidKeyMaterial', message }] };
+    }
+  }
+}
+
+const NOTHING = new Registry([], new KeyRing([]));
+
+/** Does something for each client; what cannot be kept for one is that one's fault. */
+async function faultsOfEach(
+  clients: readonly ClientVerdict<ManifestObject>[],
+  action: (verdict: ClientVerdict<ManifestObject>) => Promise<void>,
+): Promise<readonly ManifestFault[]> {
+  const faults: ManifestFault[] = [];
+  for (const verdict of clients) {
+    try {
+      await action(verdict);
+    } catch (error) {
+      if (!(error instanceof DevStateError)) throw error;
+      faults.push({ place: verdict.object.place, reason: 'SecretWriteForbidden', message: `${error.message}.` });
+    }
+  }
+  return faults;
+}

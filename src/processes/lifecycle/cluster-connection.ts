@@ -1,0 +1,34 @@
+// The API server as the processes of a cluster reach it.
+
+import { readFileSync } from 'node:fs';
+import { ApiClient } from '../../kubernetes/api/api-client.ts';
+import type { CallsOptions } from '../../kubernetes/api/calls.ts';
+import { type ClusterAccess, inClusterAccess } from '../../kubernetes/api/cluster-access.ts';
+import type { ClusterPlace } from '../config/cluster-config.ts';
+import { StartError } from '../config/start-error.ts';
+import { systemClock } from './machine.ts';
+
+/** Nothing is asked yet. @throws StartError for a kubeconfig that cannot be used */
+export async function connectCluster(
+  place: ClusterPlace,
+  limits: Pick<CallsOptions, 'callLimit'> = {},
+): Promise<ApiClient> {
+  return new ApiClient({ ...limits, access: await accessOf(place), userAgent: `grantry/${version()}` });
+}
+
+async function accessOf(place: ClusterPlace): Promise<ClusterAccess> {
+  if (place.kind === 'pod') return inClusterAccess({ ...place, clock: systemClock });
+  // No pod needs it.
+  const { kubeconfigAccess } = await import('../../kubernetes/api/kubeconfig.ts');
+  try {
+    return kubeconfigAccess({ files: place.files, clock: systemClock });
+  } catch (error) {
+    const fault = error instanceof Error ? error.message : String(error);
+    throw new StartError(`no cluster: ${fault}; name a kubeconfig with KUBECONFIG, or run in a pod`, 2);
+  }
+}
+
+function version(): string {
+  const file = readFileSync(new URL('../../../package.json', import.meta.url), 'utf8');
+  return (JSON.parse(file) as { readonly version: string }).version;
+}

@@ -1,0 +1,26 @@
+// Time and chance as the machine has them.
+
+import { randomBytes } from 'node:crypto';
+import type { Clock, Random } from '../../oauth/ports/ports.ts';
+
+export const systemClock: Clock = { now: () => Date.now() };
+
+// A call for randomness costs as much as a whole request's parsing; one for many requests does not. Each byte is handed
+// out once and wiped from the pool.
+const POOL_BYTES = 8192;
+let pool = Buffer.alloc(0);
+let used = 0;
+
+export const systemRandom: Random = {
+  bytes(count) {
+    if (count > POOL_BYTES) return randomBytes(count);
+    if (used + count > pool.length) {
+      pool = randomBytes(POOL_BYTES);
+      used = 0;
+    }
+    const taken = Buffer.from(pool.subarray(used, used + count));
+    pool.fill(0, used, used + count);
+    used += count;
+    return taken;
+  },
+};

@@ -1,0 +1,126 @@
+// State in Redis as a process has it: the connection with its credentials, whose state it is, the watch over its shards,
+// and the stores. Used by whatever serves tokens; `memory/` takes its place where no Redis is configured.
+
+import { readFileSync } from 'node:fs';
+import type { Logger } from 'pino';
+import type { ReadinessCheck } from '../../http/admin/admin.ts';
+import type { StoreProbe } from '../../http/metrics/metrics.ts';
+import type { Stores } from '../../oauth/ports/ports.ts';
+import { connectRedis, type ManagedConnection } from '../../redis/connection/connection.ts';
+import { GuardedConnection } from '../../redis/connection/guarded-connection.ts';
+import { RedisKeys } from '../../redis/connection/keys.ts';
+import type { RedisTarget } from '../../redis/link/redis-url.ts';
+import { redisStores } from '../../redis/stores.ts';
+import type { RedisCredentials } from '../../redis/topology/connection-maker.ts';
+import type { RedisSettings } from '../config/redis-config.ts';
+import { StartError } from '../config/start-error.ts';
+import { systemClock } from '../lifecycle/machine.ts';
+import { describeAwayPart, describeSkew, describeTarget } from './redis-fault.ts';
+import { Joining } from './redis-startup.ts';
+
+export interface RedisStateOptions {
+  readonly redis: RedisSettings;
+  /** What GRANTRY_ISSUER or its flag says, and what is taken where neither they nor Redis say anything. */
+  readonly issuer: { readonly explicit: string | undefined; readonly fallback: string };
+  readonly log: Logger;
+  /**
+   * Set where others must be served although Redis is away at the start: it is tried again for as long as it takes, and this
+   * is told what no waiting would mend. The issuer must be an explicit one.
+   */
+  readonly onFatal?: (error: StartError) => void;
+}
+
+/** State in a Redis. */
+export interface RedisState {
+  readonly stores: Stores;
+  /** The one that all replicas on this Redis have. */
+  readonly issuer: string;
+  /** Asks for nothing in a shard that was not looked at yet. */
+  readonly connection: GuardedConnection;
+  readonly keys: RedisKeys;
+  readonly probe: StoreProbe;
+  /** Away, it makes no replica unready: all of them share it, and much is served without it. */
+  readonly readiness: ReadinessCheck;
+  /** Where it is, for people. */
+  readonly place: string;
+  close(): Promise<void>;
+}
+
+/** Connects, agrees on the issuer, and looks at every shard. @throws StartError with what is wrong and how to mend it */
+export async function openRedisState({ redis, issuer, log, onFatal }: RedisStateOptions): Promise<RedisState> {
+  const connection = connectRedis({
+    target: redis.target,
+    credentials: credentialsOf(redis),
+    acknowledgement: redis.acknowledgement,
+  });
+  const keys = new RedisKeys(redis.prefix);
+  const joining = new Joining({ connection, keys, redis, issuer, clock: systemClock, log });
+  const guarded = new GuardedConnection({ connection, keys, isOpen: (shard) => joining.admits(shard) });
+  const stores = redisStores({ connection: guarded, keys });
+  async function close(): Promise<void> {
+    joining.end();
+    await connection.close();
+  }
+  const agreed = await joining.begin(onFatal).catch(async (error: unknown) => {
+    await close();
+    throw error;
+  });
+  return {
+    ...{ stores, connection: guarded, keys, close },
+    issuer: agreed,
+    place: describeTarget(redis.target),
+    probe: {
+      get isUp() {
+        return connection.isUp;
+      },
+      warnings: () => joining.findings,
+    },
+    readiness: {
+      name: 'redis',
+      fault: () => readinessFault(connection, joining, redis.target),
+      required: false,
+    },
+  };
+}
+
+/** What is not well, and what it costs. */
+function readinessFault(connection: ManagedConnection, joining: Joining, target: RedisTarget): string | undefined {
+  const place = describeTarget(target);
+  const awayPart = describeAwayPart(connection.primaries);
+  const cost = (what: string) => `what ${what} is answered 503, all else is served`;
+  if (awayPart !== undefined) {
+    return `away in part: ${awayPart} does not answer; ${cost(joining.isJoined ? 'lies there' : 'needs state')}`;
+  }
+  if (!connection.isUp) return `away: ${place} does not answer; ${cost('needs state')}`;
+  if (!joining.isJoined) return `not joined: whose state ${place} holds is not known yet; ${cost('needs state')}`;
+  const closed = joining.closedShards;
+  if (closed > 0) return `joined in part: ${closed} shards were not looked at yet; ${cost('lies there')}`;
+  return joining.clockSkew === 0 ? undefined : describeSkew(joining.clockSkew);
+}
+
+/** Reads the files. @throws StartError, at the first call: the connection keeps what it had when a later one fails */
+function credentialsOf(redis: RedisSettings): () => RedisCredentials {
+  const read = (name: string, file: string | undefined) => {
+    if (file === undefined) return undefined;
+    try {
+      return readFileSync(file, 'utf8');
+    } catch (error) {
+      throw new StartError(`${name}: ${file} cannot be read (${(error as NodeJS.ErrnoException).code})`, 2);
+    }
+  };
+  const readUsername = () => {
+    const name = 'GRANTRY_REDIS_USERNAME_FILE';
+    const username = read(name, redis.usernameFile)?.trimEnd();
+    // The empty name would be the default user’s: the password would be sent alone.
+    if (username === '') throw new StartError(`${name}: ${redis.usernameFile} is empty: put the user there`, 2);
+    return username ?? redis.username;
+  };
+  return () => ({
+    username: readUsername(),
+    password: read('GRANTRY_REDIS_PASSWORD_FILE', redis.passwordFile)?.trimEnd(),
+    sentinelPassword: read('GRANTRY_REDIS_SENTINEL_PASSWORD_FILE', redis.sentinelPasswordFile)?.trimEnd(),
+    ca: read('GRANTRY_REDIS_CA_FILE', redis.caFile),
+    certificate: read('GRANTRY_REDIS_CERTIFICATE_FILE', redis.certificateFile),
+    key: read('GRANTRY_REDIS_KEY_FILE', redis.keyFile),
+  });
+}

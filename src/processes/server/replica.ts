@@ -1,0 +1,57 @@
+// What a token server tells its controller, and nobody else: what it serves, what its clients met with, and the alerts that
+// wait.
+
+import { proofFault } from '../../admission/references/controller-proof.ts';
+import { CONTROLLER_SECRET } from '../../admission/references/secret-parts.ts';
+import type { RegistrySync } from '../../cluster-registry/registry-sync.ts';
+import type {
+  AskedQuestion,
+  ObservedAnswer,
+  ObservedClient,
+  ObservedRequest,
+  ReplicaAnswers,
+  ReportAnswer,
+  ReportRequest,
+} from '../../http/admin/controller-endpoints.ts';
+import type { Clock } from '../../oauth/ports/ports.ts';
+import type { AlertReports } from '../alerts/alert-reports.ts';
+import type { ClientUsage } from '../token-server/client-usage.ts';
+
+export interface ReplicaOptions {
+  readonly registry: Pick<RegistrySync, 'current' | 'servedState' | 'textOf'>;
+  readonly usage: ClientUsage;
+  /** Undefined until Redis was reached. */
+  readonly alerts: () => AlertReports | undefined;
+  readonly clock: Clock;
+}
+
+export class Replica implements ReplicaAnswers {
+  readonly #options: ReplicaOptions;
+
+  constructor(options: ReplicaOptions) {
+    this.#options = options;
+  }
+
+  proofFault({ authorization, ...question }: AskedQuestion): string | undefined {
+    const { registry, clock } = this.#options;
+    return proofFault(question, authorization, registry.textOf(CONTROLLER_SECRET), clock.now());
+  }
+
+  observed({ uids }: ObservedRequest): ObservedAnswer {
+    const { registry } = this.#options;
+    const clients: Record<string, ObservedClient> = {};
+    for (const uid of uids) {
+      const state = registry.servedState(uid);
+      if (state === undefined) continue;
+      const { generation, secretRevision } = state;
+      clients[uid] = { generation, ...(secretRevision !== undefined && { secretRevision }) };
+    }
+    return { clients, keyIds: registry.current.keys.jwks.keys.flatMap(({ kid }) => kid ?? []) };
+  }
+
+  async report({ after, acknowledged = [] }: ReportRequest): Promise<ReportAnswer> {
+    const { usage, alerts } = this.#options;
+    const waiting = (await alerts()?.exchange(acknowledged)) ?? [];
+    return { ...usage.since(after), alerts: waiting };
+  }
+}

@@ -1,0 +1,57 @@
+// The stores, each call of them timed and each failure counted. It stands between the wiring and whatever keeps the
+// state, so that memory and Redis are measured alike, and also what a caller survives in silence.
+
+import type { Metrics } from '../../http/metrics/metrics.ts';
+import { StoreUnavailableError } from '../../oauth/ports/error.ts';
+import type { Stores } from '../../oauth/ports/ports.ts';
+
+/** Every action of every store; the compiler misses a new one here. */
+const ACTIONS: { readonly [Name in keyof Stores]: Readonly<Record<keyof Stores[Name], true>> } = {
+  grants: { issue: true, redeem: true, rotate: true, revoke: true, read: true, subjectOf: true },
+  accessTokens: { write: true, read: true, revoke: true },
+  revokedTokens: { mark: true, has: true },
+  watermarks: { raise: true, read: true },
+  sessions: { create: true, use: true, end: true, endAll: true, list: true },
+  interactions: { create: true, read: true, decide: true, take: true },
+  consents: { read: true, give: true, withdraw: true, list: true },
+  replays: { claim: true },
+  rateLimits: { hit: true, refund: true },
+};
+
+type Action = (...given: readonly unknown[]) => Promise<unknown>;
+
+/** The same stores; `operation` in the metrics is `<store>.<action>`. */
+export function measuredStores(stores: Stores, metrics: Metrics): Stores {
+  const measured = Object.entries(ACTIONS).map(([name, actions]) => {
+    const store = stores[name as keyof Stores] as unknown as Readonly<Record<string, Action>>;
+    return [name, measuredStore(store, name, Object.keys(actions), metrics)];
+  });
+  return Object.fromEntries(measured) as unknown as Stores;
+}
+
+function measuredStore(
+  store: Readonly<Record<string, Action>>,
+  name: string,
+  actions: readonly string[],
+  metrics: Metrics,
+): Readonly<Record<string, Action>> {
+  return Object.fromEntries(
+    actions.map((action) => {
+      const operation = `${name}.${action}`;
+      const duration = metrics.storeDuration.series({ operation });
+      async function measuredAction(...given: readonly unknown[]): Promise<unknown> {
+        const startedAt = performance.now();
+        try {
+          return await store[action]?.(...given);
+        } catch (error) {
+          const reason = error instanceof StoreUnavailableError ? error.reason : 'unexpected';
+          metrics.storeErrors.inc({ operation, reason });
+          throw error;
+        } finally {
+          duration.observe((performance.now() - startedAt) / 1000);
+        }
+      }
+      return [action, measuredAction];
+    }),
+  );
+}

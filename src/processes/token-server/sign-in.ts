@@ -1,0 +1,52 @@
+// The wiring of everything a sign-in needs: cookies, sealed requests, form tokens and limits, over the stores. What the
+// endpoints do with it is in `http/sign-in/sign-in-flow.ts` and beside.
+
+import type { Metrics } from '../../http/metrics/metrics.ts';
+import { BrowserSessions } from '../../http/sign-in/browser-session.ts';
+import { FormTokens } from '../../http/sign-in/form-origin.ts';
+import { InteractionTaker } from '../../http/sign-in/interaction-taker.ts';
+import { LoginLimit, UNLIMITED_LOGINS } from '../../http/sign-in/login-limit.ts';
+import { SealedRequests } from '../../http/sign-in/sealed-request.ts';
+import type { SignInFlow } from '../../http/sign-in/sign-in-flow.ts';
+import type { AuthorizationEndpoint } from '../../oauth/endpoints/authorization-endpoint.ts';
+import type { Audit } from '../../oauth/ports/audit.ts';
+import type { Clock, Random, ResourceOwners, Stores } from '../../oauth/ports/ports.ts';
+import type { RegistryRef } from '../../oauth/registry/registry.ts';
+import { issuerPath } from '../../oauth/values/issuer.ts';
+
+export interface SignInOptions {
+  readonly issuer: string;
+  /** The first makes, all are accepted; at least one. */
+  readonly peppers: readonly Uint8Array[];
+  /** False turns the limits on sign-in off. */
+  readonly rateLimits: boolean;
+  readonly authorization: AuthorizationEndpoint;
+  readonly registry: RegistryRef;
+  readonly stores: Stores;
+  readonly owners: ResourceOwners;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly audit: Audit;
+  readonly metrics: Metrics;
+  readonly onRedirectMismatch: SignInFlow['onRedirectMismatch'];
+}
+
+/** The parts of a sign-in, made once. */
+export function assembleSignIn(options: SignInOptions): SignInFlow {
+  const { issuer, peppers, rateLimits, authorization, registry, stores, owners, clock, random, audit, metrics } =
+    options;
+  const { onRedirectMismatch } = options;
+  return {
+    issuer,
+    basePath: issuerPath(issuer),
+    ...{ authorization, registry, owners, clock, random, audit, metrics, onRedirectMismatch },
+    sessions: new BrowserSessions({ issuer, sessions: stores.sessions, owners, random, audit }),
+    sealedRequests: new SealedRequests({ issuer, peppers, clock, random }),
+    formTokens: new FormTokens({ issuer, peppers }),
+    loginLimit: rateLimits ? new LoginLimit(stores.rateLimits) : UNLIMITED_LOGINS,
+    interactions: stores.interactions,
+    taker: new InteractionTaker({ issuer, interactions: stores.interactions, random }),
+    consents: stores.consents,
+    watermarks: stores.watermarks,
+  };
+}

@@ -1,0 +1,192 @@
+// The one wiring of the token server: protocol, endpoints, and the two listening sides. `dev` and `server` differ only
+// in where registry, stores and people come from. Nothing listens yet when this returns. The admin side can be had first:
+// it says what the other one still waits for.
+
+import type { FastifyInstance } from 'fastify';
+import type { Logger } from 'pino';
+import { adminEndpoints, type ReadinessCheck } from '../../http/admin/admin.ts';
+import { type ReplicaAnswers, registryEndpoints } from '../../http/admin/controller-endpoints.ts';
+import { Metrics, type StoreProbe } from '../../http/metrics/metrics.ts';
+import type { Followed } from '../../http/metrics/watch-metrics.ts';
+import { AuthenticationLimit, UNLIMITED_AUTHENTICATION } from '../../http/protocol/authentication-limit.ts';
+import { introspectEndpoint } from '../../http/protocol/introspect.ts';
+import { jwksEndpoint } from '../../http/protocol/jwks.ts';
+import { metadataEndpoints } from '../../http/protocol/metadata.ts';
+import { revokeEndpoint } from '../../http/protocol/revoke.ts';
+import { tokenEndpoint } from '../../http/protocol/token.ts';
+import { TrustedProxies } from '../../http/server/client-address.ts';
+import type { Endpoint } from '../../http/server/endpoint.ts';
+import { RequestLog } from '../../http/server/request-log.ts';
+import { createHttpServer } from '../../http/server/server.ts';
+import { HTTP_TIMEOUTS, type HttpTimeouts } from '../../http/server/strict-fastify.ts';
+import { pageEndpoints } from '../../http/sign-in/page-endpoints.ts';
+import { CLIENT_AUTH_METHODS } from '../../oauth/client-auth/index.ts';
+import { AuthorizationEndpoint } from '../../oauth/endpoints/authorization-endpoint.ts';
+import { IntrospectionEndpoint } from '../../oauth/endpoints/introspection.ts';
+import { authorizationServerMetadata, metadataPaths } from '../../oauth/endpoints/metadata.ts';
+import { RevocationEndpoint } from '../../oauth/endpoints/revocation.ts';
+import { TokenEndpoint } from '../../oauth/endpoints/token-endpoint.ts';
+import { GRANT_TYPES } from '../../oauth/grants/index.ts';
+import type { ErrorCode } from '../../oauth/ports/error.ts';
+import type { Clock, Random, ResourceOwners, Stores } from '../../oauth/ports/ports.ts';
+import type { Client } from '../../oauth/registry/client.ts';
+import type { RegistryRef } from '../../oauth/registry/registry.ts';
+import { Handles } from '../../oauth/tokens/handles.ts';
+import { AccessTokens } from '../../oauth/tokens/tokens.ts';
+import { issuerPath } from '../../oauth/values/issuer.ts';
+import { Draining } from '../lifecycle/shutdown.ts';
+import { AuditLog } from '../log/audit-log.ts';
+import type { ClientUsage } from './client-usage.ts';
+import { measuredStores } from './measured-stores.ts';
+import { assembleSignIn } from './sign-in.ts';
+
+/** What configuration decides about the token server; `config.ts` reads it. */
+export interface TokenServerSettings {
+  readonly issuer: string;
+  /** Addresses and CIDR blocks whose X-Forwarded-For counts. */
+  readonly trustedProxies: readonly string[];
+  /** False turns every limit on attempts off. */
+  readonly rateLimits: boolean;
+  readonly auditSubjects: 'hashed' | 'plain';
+  /** One of how many successful token requests gets a log line. */
+  readonly logOneTokenIn: number;
+}
+
+/** What the admin side is made of. */
+interface AdminSideOptions {
+  readonly settings: TokenServerSettings;
+  readonly registry: RegistryRef;
+  readonly random: Random;
+  readonly log: Logger;
+  /** The server behind `stores`; undefined where they are in memory. */
+  readonly store?: StoreProbe;
+  /** How many clients the last judgement of the manifests refused. */
+  readonly refusedClients?: () => number;
+  /** Log lines dropped since the start. */
+  readonly logDropped?: () => number;
+  /** Conditions of readiness beside a signing key and not draining. */
+  readonly readiness?: readonly ReadinessCheck[];
+  readonly timeouts?: Partial<HttpTimeouts>;
+  /** Metrics of the process itself: once a process. */
+  readonly processMetrics?: boolean;
+  /** The cluster that the registry follows; undefined where there is none. */
+  readonly followed?: Followed;
+  /** What a controller may ask; undefined where there is none. */
+  readonly replica?: ReplicaAnswers;
+}
+
+export interface AdminSide {
+  readonly admin: FastifyInstance;
+  readonly draining: Draining;
+  readonly metrics: Metrics;
+}
+
+export interface TokenServerOptions extends AdminSideOptions {
+  readonly stores: Stores;
+  readonly owners: ResourceOwners;
+  readonly clock: Clock;
+  /** The first makes handles, all are accepted; at least one. */
+  readonly peppers: readonly [Uint8Array, ...Uint8Array[]];
+  /** Told who got tokens and who was refused; undefined where no controller asks. */
+  readonly usage?: ClientUsage;
+}
+
+export interface TokenServer extends AdminSide {
+  readonly public: FastifyInstance;
+  readonly audit: AuditLog;
+  /** To be called at each swap of the registry. @param seconds from the change of the manifests until it was served */
+  readonly registrySwapped: (seconds: number) => void;
+}
+
+/** Health, metrics and what a controller asks. @throws Error when a trusted proxy is neither an address nor a CIDR block */
+export function assembleAdminSide(options: AdminSideOptions): AdminSide {
+  const { registry, replica } = options;
+  const draining = new Draining();
+  const metrics = new Metrics({
+    clients: () => registry.current.size,
+    refusedClients: options.refusedClients,
+    logDropped: options.logDropped ?? (() => 0),
+    processMetrics: options.processMetrics ?? false,
+    store: options.store,
+    followed: options.followed,
+  });
+  const checks: readonly ReadinessCheck[] = [
+    { name: 'serving', fault: () => (draining.begun ? 'draining' : undefined) },
+    { name: 'signing key', fault: () => (registry.current.keys.signing ? undefined : 'no active key') },
+    ...(options.readiness ?? []),
+  ];
+  const endpoints = [...adminEndpoints({ checks, metrics }), ...(replica ? registryEndpoints(replica) : [])];
+  return { admin: createHttpServer({ ...whatSidesShare(options, metrics), endpoints }), draining, metrics };
+}
+
+/**
+ * Puts a token server together.
+ * @param side the admin side, where it was needed before the rest could be had
+ * @throws Error when a trusted proxy is neither an address nor a CIDR block
+ */
+export function assembleTokenServer(options: TokenServerOptions, side = assembleAdminSide(options)): TokenServer {
+  const { settings, log, peppers, usage } = options;
+  const { metrics, draining } = side;
+  const audit = new AuditLog({
+    ...{ log, metrics, subjects: settings.auditSubjects, pepper: peppers[0] },
+    observe: (event) => usage?.note(event),
+  });
+  const endpoints = publicEndpoints(options, audit, metrics);
+  return {
+    ...{ ...side, audit },
+    public: createHttpServer({ ...whatSidesShare(options, metrics), endpoints, isDraining: () => draining.begun }),
+    registrySwapped: (seconds) => metrics.registrySwap.observe(seconds),
+  };
+}
+
+function whatSidesShare({ settings, registry, log, random, timeouts }: AdminSideOptions, metrics: Metrics) {
+  return {
+    ...{ issuer: settings.issuer, log, metrics },
+    proxies: new TrustedProxies(settings.trustedProxies),
+    timeouts: { ...HTTP_TIMEOUTS, ...timeouts },
+    requestLog: new RequestLog({ log, oneTokenIn: settings.logOneTokenIn }),
+    corsOrigins: () => registry.current.corsOrigins,
+    newRequestId: requestIds(random),
+  };
+}
+
+/** Every endpoint of the public port, with its absolute path. */
+function publicEndpoints(options: TokenServerOptions, audit: AuditLog, metrics: Metrics): readonly Endpoint[] {
+  const { settings, registry, owners, clock, random, peppers } = options;
+  const stores = measuredStores(options.stores, metrics);
+  const { issuer, rateLimits } = settings;
+  const handles = new Handles({ issuer, peppers, random });
+  const tokens = new AccessTokens({ issuer, clock, random, handles, endOfTurn: setImmediate });
+  const limiter = rateLimits ? new AuthenticationLimit({ clock }) : UNLIMITED_AUTHENTICATION;
+  const protocol = { issuer, registry, stores, owners, clock, random, handles, tokens, limiter, audit };
+  const { grants, replays } = stores;
+  const authorization = new AuthorizationEndpoint({ issuer, clock, grants, replays, handles, audit });
+  const signIn = assembleSignIn({
+    ...{ issuer, peppers, rateLimits, authorization, registry, stores, owners, clock, random, audit, metrics },
+    onRedirectMismatch: (clientId) => options.usage?.redirectMismatch(clientId),
+  });
+  const onRefused = (client: Client, code: ErrorCode) => options.usage?.refused(client, code);
+  const document = authorizationServerMetadata({
+    issuer,
+    grantTypes: [...GRANT_TYPES.keys()],
+    authMethods: CLIENT_AUTH_METHODS,
+  });
+  const below: readonly Endpoint[] = [
+    ...pageEndpoints(signIn),
+    tokenEndpoint({ token: new TokenEndpoint({ ...protocol, onRefused }), metrics, audit }),
+    revokeEndpoint({ revocation: new RevocationEndpoint(protocol), metrics }),
+    introspectEndpoint({ introspection: new IntrospectionEndpoint(protocol), metrics }),
+    jwksEndpoint({ registry }),
+  ];
+  return [
+    ...below.map((endpoint) => ({ ...endpoint, path: `${issuerPath(issuer)}${endpoint.path}` })),
+    ...metadataEndpoints({ document, paths: metadataPaths(issuer) }),
+  ];
+}
+
+/** Ids that tell two requests apart in the logs of many replicas, without a call for randomness each. */
+function requestIds(random: Random): () => string {
+  const replica = Buffer.from(random.bytes(6)).toString('base64url');
+  let count = 0;
+  return () => `${replica}-${(count++).toString(36)}`;
+}

@@ -1,0 +1,138 @@
+// Whether the Redis that was found is one to keep state in. Read from INFO: managed Redis forbids CONFIG GET.
+
+import type { ManagedConnection, ServerInfo } from '../connection/connection.ts';
+import type { RedisTarget } from '../link/redis-url.ts';
+import type { Acknowledgement } from '../scripts/script-runner.ts';
+
+/** One thing that is wrong with a server: a loud warning, and with GRANTRY_REDIS_STRICT a reason not to start. */
+export interface RedisFinding {
+  /** For metrics. */
+  readonly reason:
+    | 'wrong_mode'
+    | 'old_version'
+    | 'eviction_policy'
+    | 'no_append_only_file'
+    | 'no_acknowledgement'
+    | 'too_few_replicas';
+  readonly server: string;
+  /** What is wrong, what it may cost and how to mend it; names the variable. */
+  readonly message: string;
+  /** Nothing works like this: a start is refused whether strict or not. */
+  readonly isFatal: boolean;
+}
+
+/** What was asked for, to hold a server against. */
+export interface RedisExpectation {
+  readonly target: RedisTarget;
+  readonly acknowledgement: Acknowledgement | undefined;
+}
+
+/** Looks at the primaries, at each once. */
+export class StartChecks {
+  readonly #connection: ManagedConnection;
+  readonly #expected: RedisExpectation;
+  readonly #checked = new Set<string>();
+  readonly #findings: RedisFinding[] = [];
+
+  constructor(connection: ManagedConnection, expected: RedisExpectation) {
+    this.#connection = connection;
+    this.#expected = expected;
+  }
+
+  /** Everything that was found wrong so far. */
+  get findings(): readonly RedisFinding[] {
+    return this.#findings;
+  }
+
+  /**
+   * @returns everything that is wrong with the primaries that answer now and did not answer before
+   * @throws StoreUnavailableError where none answers, and where the ACL forbids INFO
+   */
+  async look(): Promise<readonly RedisFinding[]> {
+    const answers = (await this.#connection.info()).filter(({ server }) => !this.#checked.has(server));
+    for (const { server } of answers) this.#checked.add(server);
+    const found = answers.flatMap((info) => judgeInfo(info, this.#expected));
+    this.#findings.push(...found);
+    return found;
+  }
+}
+
+/** What is wrong with one server, by its INFO. */
+export function judgeInfo({ server, text }: ServerInfo, expected: RedisExpectation): readonly RedisFinding[] {
+  const facts = readInfo(text);
+  return CHECKS.flatMap(({ reason, fault, isFatal = false }) => {
+    const found = fault(facts, expected);
+    return found === undefined ? [] : [{ reason, server, isFatal, message: `Redis at ${server} ${found}` }];
+  });
+}
+
+type Facts = Readonly<Record<string, string>>;
+
+interface Check {
+  readonly reason: RedisFinding['reason'];
+  readonly isFatal?: boolean;
+  /** The rest of a sentence that begins with the server. */
+  readonly fault: (facts: Facts, expected: RedisExpectation) => string | undefined;
+}
+
+/** The oldest major version that keeps what is promised. */
+const OLDEST = 7;
+
+const CHECKS: readonly Check[] = [
+  {
+    reason: 'wrong_mode',
+    isFatal: true,
+    fault({ redis_mode }, { target }) {
+      if (redis_mode === 'sentinel') {
+        return 'is a Sentinel: write GRANTRY_REDIS_URL as redis+sentinel://host:port,host:port/primary';
+      }
+      return redis_mode === 'cluster' && target.form !== 'cluster'
+        ? 'is part of a Cluster: write GRANTRY_REDIS_URL as redis+cluster://host:port,host:port'
+        : undefined;
+    },
+  },
+  {
+    reason: 'old_version',
+    fault: ({ redis_version = '' }) =>
+      Number.parseInt(redis_version, 10) < OLDEST
+        ? `has version ${redis_version}: grantry is made for ${OLDEST} and later; upgrade it or point GRANTRY_REDIS_URL to a newer one`
+        : undefined,
+  },
+  {
+    reason: 'eviction_policy',
+    fault: ({ maxmemory_policy = 'noeviction' }) =>
+      maxmemory_policy === 'noeviction'
+        ? undefined
+        : `has the maxmemory-policy ${maxmemory_policy} and may forget revocations when memory is short: set maxmemory-policy to noeviction, or point GRANTRY_REDIS_URL to a Redis that is no cache`,
+  },
+  {
+    reason: 'no_append_only_file',
+    fault: ({ aof_enabled }) =>
+      aof_enabled === '0'
+        ? 'keeps no append-only file and is empty after a restart: set appendonly to yes, or point GRANTRY_REDIS_URL to a Redis that has one'
+        : undefined,
+  },
+  {
+    reason: 'no_acknowledgement',
+    fault: ({ connected_slaves = '0' }, { target, acknowledgement }) =>
+      acknowledgement === undefined && (target.form === 'sentinel' || connected_slaves !== '0')
+        ? 'has replicas, but none has to acknowledge a write, so that a fail-over may lose the last ones: set GRANTRY_REDIS_WAIT, such as 1:100'
+        : undefined,
+  },
+  {
+    reason: 'too_few_replicas',
+    fault: ({ connected_slaves = '0' }, { acknowledgement }) =>
+      acknowledgement !== undefined && Number(connected_slaves) < acknowledgement.replicas
+        ? `has ${connected_slaves} replicas now, but GRANTRY_REDIS_WAIT asks for ${acknowledgement.replicas}: until there are so many, sign-ins and refreshes are refused`
+        : undefined,
+  },
+];
+
+function readInfo(text: string): Facts {
+  return Object.fromEntries(
+    text.split('\r\n').flatMap((line) => {
+      const [, name, value] = /^([a-z0-9_]+):(.*)$/.exec(line) ?? [];
+      return name === undefined || value === undefined ? [] : [[name, value]];
+    }),
+  );
+}

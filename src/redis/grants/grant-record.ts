@@ -1,0 +1,134 @@
+// The record of a grant in Redis, and what the scripts about it have in common: pieces of Lua that read it, judge by it and
+// write what goes with it. The scripts themselves are in `grant-scripts.ts`.
+//
+// A grant is one hash, small enough for the compact encoding of Redis (no value over 64 bytes: a long one continues
+// under `o1`, `o2` …). Its fields:
+//
+//   u client uid       s subject             o scope             r redirect_uri      x of the code's secret
+//   c client id        i session id, if any  d audiences         h code challenge    b created at
+//   t how long before b the person signed in            k for how many seconds from b the record is needed
+//   m master_replid at birth, until redemption          w wrong verifiers
+//   g current generation, from redemption on            f how long after b it was last used or made
+//   n 1 when it was only renewed (no rotation): its predecessor is not answered again
+//   l address of the last good use                      z 1 once revoked
+//   a the try that last moved the record: w wrong verifier, c redeemed, r rotated or h healed, then its id
+//   y 1 once it is known that the try in a gave its successor to nobody
+//   q and the id of another try: it has given out the same successor; q* for those that nobody takes back
+//   v and the id of a try: it was given up before it moved the record, and must not do so any more
+//   e alerts raised: c code replayed, r refresh token reused, s state lost
+//
+// Of the SHA-256 of the secret `x` has the first 162 bits, no fewer than the secret itself has (160).
+// Lists are joined by spaces, which neither scopes (RFC 6749 §3.3) nor resources can hold; times are milliseconds.
+
+import { HIGHEST_WATERMARK } from '../stores/watermarks.ts';
+
+/** Lua: `record`, the living grant of KEYS[1] or nil, and its times; `text(name)` joins the pieces of a long value. */
+export const RECORD = `
+local record, created, refreshed
+local function text(name)
+  local value, piece = record[name], 1
+  while record[name .. piece] do
+    value = value .. record[name .. piece]
+    piece = piece + 1
+  end
+  return value
+end
+local function described()
+  return { text('u'), text('c'), text('s'), text('i') or false, created - record.t, text('o'), text('d'), text('r'),
+    record.h or false, created }
+end
+local flat = redis.call('HGETALL', KEYS[1])
+if #flat > 0 then
+  record = {}
+  for at = 1, #flat, 2 do record[flat[at]] = flat[at + 1] end
+  created = tonumber(record.b)
+  refreshed = created + (record.f or 0)
+  if now >= created + record.k * 1000 then record = nil end
+end
+local function list(name)
+  local all = {}
+  for each in string.gmatch(text(name), '[^ ]+') do all[#all + 1] = each end
+  return all
+end
+-- Seconds from creation on, never fewer than before.
+local function needed(lifetime)
+  return math.max(record.k, math.ceil(lifetime / 1000))
+end
+`;
+
+/** Lua: `narrow(access)` is `narrowAccess` of oauth/access/access.ts over the record: outcome, scope, audience. */
+export const NARROW = `
+local function has(list, wanted)
+  for _, each in ipairs(list) do
+    if each == wanted then return true end
+  end
+  return false
+end
+local function common(list, other)
+  local both = {}
+  for _, each in ipairs(list) do
+    if has(other, each) then both[#both + 1] = each end
+  end
+  return both
+end
+local function narrow(access)
+  local living = common(list('o'), access.allowedScopes)
+  local scope = access.scope or living
+  if #scope == 0 or #common(scope, living) < #scope then return 'scope_exceeded' end
+  local audiences = common(list('d'), access.allowedAudiences)
+  local preferred = has(audiences, access.defaultAudience) and access.defaultAudience or audiences[1]
+  local audience = access.resource or preferred
+  if not has(audiences, audience) then return 'target_exceeded' end
+  return 'granted', scope, audience
+end
+`;
+
+/** Lua: what a grant remembers an alert by. */
+export const LETTERS = `
+local LETTERS = {
+  ['authorization_code.replayed'] = 'c', ['refresh_token.reuse_detected'] = 'r', ['state_lost'] = 's',
+}
+`;
+
+/**
+ * Lua: `is_ended(last)`, whether a kill switch ends the grant: one that the request tells, or a watermark of KEYS from 4 on, to
+ * the last unless that is given.
+ */
+export const KILL_SWITCHES = `${HIGHEST_WATERMARK}
+local function is_ended(last)
+  return created <= math.max(request.revokedBefore, request.watermark or 0, highest_watermark(4, last))
+end
+`;
+
+/** Lua: what redeem and rotate write besides the grant: the opaque access token (KEYS[3]) and alerts (KEYS[2]). */
+export const EFFECTS = `${LETTERS}
+local function write_access_token(scope, audience)
+  local token = request.accessToken
+  if not token then return end
+  token.clientUid, token.clientId, token.subject = text('u'), text('c'), text('s')
+  token.scope, token.audience = scope, audience
+  token.grantId, token.authTime = request.grantId, created - record.t
+  redis.call('SET', KEYS[3], cjson.encode(token), 'PX', lifetime(token.expiresAtSeconds * 1000))
+end
+-- What was done before is written again where it is answered again: WAIT waits for what its own connection wrote.
+local function write_again()
+  redis.call('HSET', KEYS[1], 'g', record.g)
+end
+local function raise(type, action)
+  local raised, letter = record.e or '', LETTERS[type]
+  if string.find(raised, letter, 1, true) then return false end
+  local alert = cjson.encode({
+    id = request.grantId .. '.' .. type, type = type, action = action, time = now, grantId = request.grantId,
+    clientUid = text('u'), clientId = text('c'), subject = text('s'),
+    presentedGeneration = request.generation, currentGeneration = tonumber(record.g),
+    address = request.address, lastAddress = record.l,
+  })
+  redis.call('HSETNX', KEYS[2], request.grantId .. '.' .. type, alert)
+  redis.call('HSET', KEYS[1], 'e', raised .. letter)
+  return alert
+end
+local function revoke_with(type)
+  redis.call('HSET', KEYS[1], 'z', 1)
+  return raise(type, 'grant_revoked')
+end
+`;

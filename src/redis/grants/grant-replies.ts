@@ -1,0 +1,112 @@
+// What the scripts of grants answer, read: lists in JSON become the answers of the store. What is not there is false.
+
+import type { Alert } from '../../oauth/ports/audit.ts';
+import type { GrantState, RedeemAnswer, RotateAnswer, StoredGrant } from '../../oauth/ports/grant-store.ts';
+import { split } from '../stores/spaced-list.ts';
+
+/** A grant as the scripts give it: the fields in the order of `described()`. */
+type GrantReply = readonly [
+  clientUid: string,
+  clientId: string,
+  subject: string,
+  sessionId: string | false,
+  authTime: number,
+  scope: string,
+  audiences: string,
+  redirectUri: string,
+  codeChallenge: string | false,
+  createdAt: number,
+];
+
+/** What the scripts of a redemption answer. */
+type RedeemReply =
+  | readonly ['redeemed', GrantReply, readonly string[], string, isNewer: boolean]
+  | readonly ['replayed', string | false]
+  | readonly ['gone' | 'no_match' | 'bad_proof' | 'wrong_verifier' | 'scope_exceeded' | 'target_exceeded' | 'ended'];
+
+/** What those of a rotation answer. */
+type RotateReply =
+  | readonly ['rotated' | 'benign_retry' | 'healed', GrantReply, number, readonly string[], string, string | false]
+  | readonly ['reused', string | false]
+  | readonly ['gone' | 'no_match' | 'scope_exceeded' | 'target_exceeded' | 'ended'];
+
+/** What the script that reads a grant answers. */
+type ReadReply =
+  | readonly [GrantReply, revoked: string | false, generation: string | false, refreshedAt: number]
+  | readonly [false];
+
+/** An alert as the scripts write it. */
+export function parseAlert(json: string): Alert {
+  const alert = JSON.parse(json) as Alert;
+  // JSON leaves out what is undefined.
+  const { presentedGeneration, currentGeneration, lastAddress } = alert;
+  return { ...alert, presentedGeneration, currentGeneration, lastAddress };
+}
+
+/** What a redemption replied. */
+export interface Redemption {
+  readonly answer: RedeemAnswer;
+  /** Whether the grant is newer than every watermark of a person of its shard, so far as that was asked. */
+  readonly isNewer: boolean;
+}
+
+/** What is in the reply of a redemption. */
+export function redemptionIn(grantId: string, json: string): Redemption {
+  const reply = JSON.parse(json) as RedeemReply;
+  switch (reply[0]) {
+    case 'redeemed': {
+      const [outcome, grant, scope, audience, isNewer] = reply;
+      return { answer: { outcome, grant: storedGrant(grantId, grant), scope, audience }, isNewer };
+    }
+    case 'replayed':
+      return { answer: { outcome: reply[0], alert: alertIn(reply[1]) }, isNewer: false };
+    default:
+      return { answer: { outcome: reply[0] }, isNewer: false };
+  }
+}
+
+/** The answer in what a rotation replied. */
+export function rotateAnswer(grantId: string, json: string): RotateAnswer {
+  const reply = JSON.parse(json) as RotateReply;
+  switch (reply[0]) {
+    case 'rotated':
+    case 'benign_retry':
+    case 'healed': {
+      const [outcome, grant, generation, scope, audience, alert] = reply;
+      return { outcome, grant: storedGrant(grantId, grant), generation, scope, audience, alert: alertIn(alert) };
+    }
+    case 'reused':
+      return { outcome: reply[0], alert: alertIn(reply[1]) };
+    default:
+      return { outcome: reply[0] };
+  }
+}
+
+/** What reading a grant replied; undefined where there is none. */
+export function grantState(grantId: string, json: string): GrantState | undefined {
+  const [grant, revoked, generation, refreshedAt] = JSON.parse(json) as ReadReply;
+  if (grant === false) return undefined;
+  return {
+    grant: storedGrant(grantId, grant),
+    revoked: revoked !== false,
+    generation: generation === false ? undefined : Number(generation),
+    refreshedAt,
+  };
+}
+
+function alertIn(json: string | false): Alert | undefined {
+  return json === false ? undefined : parseAlert(json);
+}
+
+/** A grant in what a script replied. */
+function storedGrant(grantId: string, reply: GrantReply): StoredGrant {
+  const [clientUid, clientId, subject, sessionId, authTime, scope, audiences, redirectUri, challenge, createdAt] =
+    reply;
+  return {
+    ...{ grantId, clientUid, clientId, subject, authTime, redirectUri, createdAt },
+    sessionId: sessionId === false ? undefined : sessionId,
+    scope: split(scope),
+    audiences: split(audiences),
+    codeChallenge: challenge === false ? undefined : challenge,
+  };
+}

@@ -1,0 +1,236 @@
+// The Lua of grants: the state tables of `oauth/ports/grant-store.ts`, one script per action. `memory/grants.ts` is the same in
+// TypeScript; the call and the answers are in `grants.ts`.
+
+import type { Alert } from '../../oauth/ports/audit.ts';
+import { shardOf } from '../../oauth/values/shard.ts';
+import type { RedisKeys } from '../connection/keys.ts';
+import type { Action, Script } from '../scripts/script.ts';
+import { CLOCK } from '../scripts/script-clock.ts';
+import { HISTORY } from '../scripts/server-history.ts';
+import { TURN } from './delivery-leases.ts';
+import { EFFECTS, KILL_SWITCHES, LETTERS, NARROW, RECORD } from './grant-record.ts';
+
+/** KEYS grant; ARGV offset, code lifetime, authTime, SHA-256 of the secret, then the other fields of the record, name and value in turn. */
+export const ISSUE: Script = {
+  name: 'grantIssue',
+  keys: 1,
+  lua: `${CLOCK}${HISTORY}
+-- Written twice, a grant stays what it has become.
+if redis.call('EXISTS', KEYS[1]) == 1 then return end
+local fields = { 'b', now, 'k', math.ceil(ARGV[2] / 1000), 't', now - ARGV[3], 'x', string.sub(ARGV[4], 1, 27), 'm', history() }
+for at = 5, #ARGV, 2 do
+  local name, value = ARGV[at], ARGV[at + 1]
+  for from = 1, math.max(1, #value), 63 do
+    fields[#fields + 1] = from == 1 and name or name .. (from - 1) / 63
+    fields[#fields + 1] = string.sub(value, from, from + 62)
+  end
+end
+redis.call('HSET', KEYS[1], unpack(fields))
+expire(KEYS[1], now + ARGV[2])
+`,
+};
+
+/**
+ * A script that answers one text, its list in JSON: to read a list of Redis value by value costs ioredis as much again as all
+ * the rest of the call.
+ */
+function answering(lua: string): string {
+  return `local function answer()\n${lua}end\nreturn cjson.encode(answer())`;
+}
+
+const REDEMPTION = answering(`${CLOCK}${RECORD}${HISTORY}local request = cjson.decode(ARGV[2])
+${KILL_SWITCHES}${NARROW}${EFFECTS}
+if not record or record.z or tonumber(record.w or 0) >= 5 then return { 'gone' } end
+if record['v' .. request.attemptId] then return { 'gone' } end
+local is_match = record.x == string.sub(request.secretHash, 1, 27) and text('u') == request.clientUid
+local is_here = text('r') == request.redirectUri
+local right = record.h and record.h == request.verifierChallenge
+-- A fail-over may have lost the redemption of this code; one that is known to be redeemed tells a replay by itself. What a
+-- lost one has given, if anything, ends with the replay all the same.
+if record.m and record.m ~= history() then
+  if is_match and is_here and right then redis.call('HSET', KEYS[1], 'z', 1) end
+  return { 'gone' }
+end
+if not is_match then return { 'no_match' } end
+if not is_here or not record.h or not request.verifierChallenge then return { 'bad_proof' } end
+if not right and record.g then return { 'bad_proof' } end
+
+if record.a == 'w' .. request.attemptId then return { 'wrong_verifier' } end
+if not right then
+  redis.call('HSET', KEYS[1], 'w', (record.w or 0) + 1, 'a', 'w' .. request.attemptId)
+  return { 'wrong_verifier' }
+end
+local again = record.a == 'c' .. request.attemptId
+if record.g and not again then return { 'replayed', revoke_with('authorization_code.replayed') } end
+
+local outcome, scope, audience = narrow(request.access)
+if outcome ~= 'granted' then return { outcome } end
+if again then
+  write_again()
+else
+  write_access_token(scope, audience)
+  local kept = needed(request.retention)
+  redis.call('HSET', KEYS[1], 'g', 0, 'f', now - created, 'k', kept, 'l', request.address, 'a', 'c' .. request.attemptId)
+  redis.call('HDEL', KEYS[1], 'm', 'w')
+  expire(KEYS[1], created + kept * 1000)
+end
+if is_ended(#KEYS - 1) then return { 'ended' } end
+local is_newer = created > highest_watermark(#KEYS)
+return { 'redeemed', described(), scope, audience, is_newer }
+`);
+
+/**
+ * KEYS grant, outbox, access token; ARGV offset, the RedeemRequest as JSON. After those keys come the watermarks of the client,
+ * of everybody, and what none of a person of the shard exceeds, looked at in the moment of the redemption: the reply says
+ * whether the grant is newer than that.
+ */
+export const REDEEM: Script = { name: 'grantRedeem', keys: 6, lua: REDEMPTION, hasDeadline: true };
+
+/** The same without the watermark of the client, where it is in another slot. */
+export const REDEEM_APART: Script = { ...REDEEM, name: 'grantRedeemApart', keys: 5 };
+
+/** How many tries that have given out the same successor are told apart; one more, and none of them is taken back. */
+const MOST_TOLD_APART = 8;
+
+const ROTATION = answering(`${CLOCK}${RECORD}${HISTORY}local request = cjson.decode(ARGV[2])
+${KILL_SWITCHES}${NARROW}${EFFECTS}
+if not record then return { 'gone' } end
+if text('u') ~= request.clientUid then return { 'no_match' } end
+if is_ended() then return { 'ended' } end
+if record.z or record['v' .. request.attemptId] then return { 'gone' } end
+-- The token proves that its code was redeemed: a fail-over has lost that, so the token is newer than what is known.
+local is_unknown = not record.g and record.m and record.m ~= history()
+if not record.g and not is_unknown then return { 'gone' } end
+local current = tonumber(record.g or -1)
+if now >= refreshed + request.idleLifetime or now >= created + request.absoluteLifetime then return { 'gone' } end
+
+local presented, outcome = request.generation, nil
+local others = {}
+for name in pairs(record) do
+  if string.sub(name, 1, 1) == 'q' then others[#others + 1] = name end
+end
+local in_grace = request.reuseGrace > 0 and not record.n and now - refreshed <= request.reuseGrace
+if record.a == 'r' .. request.attemptId then outcome = 'rotated'
+elseif record.a == 'h' .. request.attemptId then outcome = 'healed'
+elseif presented == current then outcome = 'rotated'
+-- Nobody has the successor: it is as if that had not been.
+elseif presented == current - 1 and record.y and #others == 0 then outcome = 'rotated'
+elseif presented == current - 1 and in_grace then outcome = 'benign_retry'
+elseif presented > current then outcome = 'healed'
+else return { 'reused', revoke_with('refresh_token.reuse_detected') } end
+
+local covered, scope, audience = narrow(request.access)
+if covered ~= 'granted' then return { covered } end
+local attempt = string.sub(outcome, 1, 1) .. request.attemptId
+local again = record.a == attempt
+if not again then write_access_token(scope, audience) end
+if again or outcome == 'benign_retry' then
+  write_again()
+  redis.call('HSET', KEYS[1], 'q' .. ((again or #others >= ${MOST_TOLD_APART}) and '*' or request.attemptId), '')
+  return { outcome, described(), current, scope, audience, false }
+end
+
+local alert = outcome == 'healed' and raise('state_lost', 'healed_forward')
+local rotates = request.rotation == 'Always'
+local generation = math.max(current, rotates and presented + 1 or presented)
+if record.y or #others > 0 then redis.call('HDEL', KEYS[1], 'y', unpack(others)) end
+local kept = needed(request.retention)
+redis.call('HSET', KEYS[1], 'g', generation, 'f', now - created, 'k', kept, 'l', request.address, 'a', attempt)
+if generation == presented then redis.call('HSET', KEYS[1], 'n', 1) elseif record.n then redis.call('HDEL', KEYS[1], 'n') end
+if is_unknown then redis.call('HDEL', KEYS[1], 'm', 'w') end
+if kept > tonumber(record.k) then expire(KEYS[1], created + kept * 1000) end
+return { outcome, described(), generation, scope, audience, alert }
+`);
+
+/**
+ * KEYS grant, outbox, access token; ARGV offset, the RotateRequest as JSON. After those keys come the four watermarks of the
+ * grant, looked at in the moment of the rotation.
+ */
+export const ROTATE: Script = { name: 'grantRotate', keys: 7, lua: ROTATION, hasDeadline: true };
+
+/** The same where those of the client are in another slot: the request tells them as `watermark`, and the global one is the person's copy. */
+export const ROTATE_APART: Script = { ...ROTATE, name: 'grantRotateApart', keys: 6 };
+
+/**
+ * KEYS grant; ARGV offset, attempt id. Ends what this try redeemed or rotated and nobody was told of: the grant is `gone`
+ * then, and a client that presents the same again raises nothing. A try that has not moved it, it may be on its way still,
+ * never will; to all others the record stays what it is, so this may be applied late or again.
+ */
+export const VOID: Script = {
+  name: 'grantVoid',
+  keys: 1,
+  lua: `
+if redis.call('EXISTS', KEYS[1]) == 0 then return end
+local moved = redis.call('HGET', KEYS[1], 'a') or ''
+if string.find(moved, '^[crh]') and string.sub(moved, 2) == ARGV[2] then
+  redis.call('HSET', KEYS[1], 'z', 1)
+else
+  redis.call('HSET', KEYS[1], 'v' .. ARGV[2], '')
+end
+`,
+};
+
+/**
+ * KEYS grant; ARGV offset, attempt id. This try was answered, if at all, to nobody: a successor that no other has given out
+ * is nobody's, and its predecessor is as good as it was before. Of a try that did not move the record, or after which it has
+ * moved on, this says nothing, so that it may be applied late or again.
+ */
+export const UNDELIVERED: Script = {
+  name: 'grantUndelivered',
+  keys: 1,
+  lua: `
+local moved, renewed = unpack(redis.call('HMGET', KEYS[1], 'a', 'n'))
+if not renewed and (moved == 'r' .. ARGV[2] or moved == 'h' .. ARGV[2]) then redis.call('HSET', KEYS[1], 'y', 1) end
+redis.call('HDEL', KEYS[1], 'q' .. ARGV[2])
+`,
+};
+
+/**
+ * KEYS outbox, turns, grant; ARGV offset, alert id, the alert, `1` when it is told. Does again what raised it, where a fail-over
+ * has lost that, and says so where its line is written. A grant that remembers the alert has lost nothing of the rest: it
+ * waits in the outbox, or is delivered.
+ */
+const RAISE_AGAIN: Script = {
+  name: 'grantRaiseAgain',
+  keys: 3,
+  lua: `${TURN}${LETTERS}
+if redis.call('EXISTS', KEYS[3]) == 0 then return end
+local alert = cjson.decode(ARGV[3])
+if alert.action == 'grant_revoked' then redis.call('HSET', KEYS[3], 'z', 1) end
+local raised, letter = redis.call('HGET', KEYS[3], 'e') or '', LETTERS[alert.type]
+if not string.find(raised, letter, 1, true) then
+  redis.call('HSETNX', KEYS[1], ARGV[2], ARGV[3])
+  redis.call('HSET', KEYS[3], 'e', raised .. letter)
+  is_waiting = true
+end
+if is_waiting and ARGV[4] == '1' then
+  told = '1'
+  keep()
+end
+`,
+};
+
+/** How an alert is raised again. @param isTold whether its line is written */
+export function raiseAgain(keys: RedisKeys, alert: Alert, { isTold }: { readonly isTold: boolean }): Action {
+  const { id, grantId } = alert;
+  const shard = shardOf(grantId);
+  const names = [keys.outbox(shard), keys.alertTurns(shard), keys.grant(grantId)];
+  return { script: RAISE_AGAIN, keys: names, args: [id, JSON.stringify(alert), isTold ? 1 : 0] };
+}
+
+/** KEYS grant; ARGV offset. A grant that is not there was never issued, or is past every lifetime: nothing to wait for. */
+export const REVOKE: Script = {
+  name: 'grantRevoke',
+  keys: 1,
+  lua: "if redis.call('EXISTS', KEYS[1]) == 1 then redis.call('HSET', KEYS[1], 'z', 1) end",
+};
+
+/** KEYS grant; ARGV offset. */
+export const READ: Script = {
+  name: 'grantRead',
+  keys: 1,
+  lua: answering(`${CLOCK}${RECORD}
+if not record then return { false } end
+return { described(), record.z or false, record.g or false, refreshed }
+`),
+};

@@ -1,0 +1,147 @@
+// Sends actions, each to the server that has its keys and never again once it may have run. What the actions are is in the
+// files of the stores.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Redis } from 'ioredis';
+import { StoreUnavailableError } from '../../oauth/ports/error.ts';
+import { newDeadline, STOPWATCH, TIMER } from '../link/deadline.ts';
+import { isLate, mayHaveRun, redirectionOf, UnansweredError, unavailableReason } from '../link/redis-errors.ts';
+import type { ServerLink } from '../link/server-link.ts';
+import type { Servers } from '../topology/servers.ts';
+import { primaryOnly } from './primary-only.ts';
+import type { Action, PlainRead, Script } from './script.ts';
+import { inTime } from './script-deadline.ts';
+
+type Words = readonly (string | number)[];
+
+/** What a script may take beside the wait for replicas of Redis, before there is no point in beginning; milliseconds. */
+const SCRIPT_TIME = 150;
+
+/** How often a request follows a redirection of a Cluster, or is sent again to a server whose clock was set, before it gives up. */
+const MOST_REDIRECTIONS = 3;
+
+/** What GRANTRY_REDIS_WAIT asks for: so many replicas of Redis have a write within so many milliseconds. */
+export interface Acknowledgement {
+  readonly replicas: number;
+  readonly timeout: number;
+}
+
+export interface ScriptRunnerParts {
+  readonly servers: Servers;
+  /** Undefined: the primary alone is enough. */
+  readonly acknowledgement: Acknowledgement | undefined;
+  readonly clockOffset: () => number;
+}
+
+/** Runs actions by the terms of `RedisConnection`. */
+export class ScriptRunner {
+  readonly #servers: Servers;
+  readonly #acknowledgement: Acknowledgement | undefined;
+  readonly #clockOffset: () => number;
+
+  constructor({ servers, acknowledgement, clockOffset }: ScriptRunnerParts) {
+    this.#servers = servers;
+    this.#acknowledgement = acknowledgement;
+    this.#clockOffset = clockOffset;
+  }
+
+  run({ script, keys, args = [] }: Action<Script | PlainRead>, deadline = newDeadline()): Promise<unknown> {
+    return this.#ask({ script, keys }, deadline, ({ link, asking }) =>
+      link.send((redis, serverClock) => {
+        const send = (...limit: Words) => {
+          if (asking) redis.asking().catch(() => {});
+          if ('command' in script) return redis.call(script.command, ...keys, ...args);
+          return evaluate(redis, script, [...keys, this.#clockOffset(), ...args, ...limit]);
+        };
+        if (!('hasDeadline' in script)) return send();
+        const limit = serverClock.at(deadline - TIMER);
+        return typeof limit === 'number' ? send(limit) : limit.then(send);
+      }, deadline),
+    );
+  }
+
+  async runDurably(action: Action, deadline = newDeadline()): Promise<{ reply: unknown; acknowledged: boolean }> {
+    const wanted = this.#acknowledgement;
+    if (wanted === undefined) return { reply: await this.run(action, deadline), acknowledged: true };
+    const { script, keys, args = [] } = action;
+    const words = [...keys, this.#clockOffset(), ...args];
+    const answer = await this.#ask({ script, keys }, deadline, ({ link, asking }) =>
+      link.sendLeased(
+        async (redis, serverClock) => {
+          const limit = script.hasDeadline ? [await serverClock.at(deadline - TIMER)] : [];
+          if (asking) redis.asking().catch(() => {});
+          // Both go out at once. EVAL, because the resend of an unknown EVALSHA would come after the WAIT.
+          const reply = redis.eval(textOf(script), script.keys, ...words, ...limit);
+          const acknowledging = redis.wait(wanted.replicas, wanted.timeout).catch(() => 0);
+          return { reply: await reply, acknowledged: (await acknowledging) >= wanted.replicas };
+        },
+        { deadline, needed: wanted.timeout + SCRIPT_TIME },
+      ),
+    );
+    // Replicas of Redis that are gone may have another primary by now.
+    if (!answer.acknowledged) this.#servers.doubt();
+    return answer;
+  }
+
+  /** Asks the owner of the keys, and whomever a Cluster redirects to: a redirected request has not run. */
+  async #ask<Reply>(
+    { script, keys }: Action<Script | PlainRead>,
+    deadline: number,
+    send: (attempt: Attempt) => Promise<Reply>,
+  ): Promise<Reply> {
+    const { name, keys: count } = script;
+    if (keys.length !== count) throw new TypeError(`${name} takes ${count} keys`);
+    try {
+      return await this.#follow(keys[0] ?? '', send);
+    } catch (error) {
+      const reason = unavailableReason(error);
+      if (reason === undefined) throw new Error(`${name} failed in Redis`, { cause: error });
+      this.#servers.doubt();
+      // Who is refused may do the same elsewhere at once, and what was sent before must not come after that.
+      if ('hasDeadline' in script && mayHaveRun(error)) await sleep(Math.max(0, deadline - STOPWATCH.now()));
+      throw new StoreUnavailableError(name, error, { reason });
+    }
+  }
+
+  async #follow<Reply>(key: string, send: (attempt: Attempt) => Promise<Reply>): Promise<Reply> {
+    let link = this.#servers.ownerOf(key);
+    let asking = false;
+    for (let redirections = 0; link !== undefined; redirections++) {
+      try {
+        return await send({ link, asking });
+      } catch (error) {
+        const redirection = redirectionOf(error);
+        if (redirections === MOST_REDIRECTIONS) throw error;
+        // Late there, and we are waiting here: the server's clock was set, and nothing has run.
+        if (isLate(error)) continue;
+        if (redirection === undefined) throw error;
+        link = this.#servers.redirected(redirection, link);
+        asking = redirection.kind === 'ASK';
+      }
+    }
+    throw new UnansweredError('no_owner', this.#servers.lastError());
+  }
+}
+
+/** One sending of a request to one server. */
+interface Attempt {
+  readonly link: ServerLink;
+  /** The slot is moving here: say so first, or the server refuses. */
+  readonly asking: boolean;
+}
+
+type Command = (...words: Words) => Promise<unknown>;
+
+function textOf({ lua, hasDeadline }: Script): string {
+  return primaryOnly(hasDeadline ? inTime(lua) : lua);
+}
+
+/** EVALSHA; the text itself goes only where the server does not know it yet. */
+function evaluate(redis: Redis, script: Script, words: Words): Promise<unknown> {
+  const command = `grantry:${script.name}`;
+  const commands = redis as unknown as Record<string, Command>;
+  if (!Object.hasOwn(commands, command)) {
+    redis.defineCommand(command, { lua: textOf(script), numberOfKeys: script.keys });
+  }
+  return commands[command]?.(...words) ?? Promise.reject(new TypeError(`${command} is not defined`));
+}

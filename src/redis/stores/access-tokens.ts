@@ -1,0 +1,79 @@
+// Opaque access tokens in Redis, one JSON string each. Those of a grant are written by `grant-scripts.ts`, in the action
+// that redeems or rotates.
+
+import type { AccessTokenStore, StoredAccessToken } from '../../oauth/ports/token-stores.ts';
+import type { RedisConnection } from '../connection/connection.ts';
+import type { RedisKeys } from '../connection/keys.ts';
+import type { StoreParts } from '../connection/store-parts.ts';
+import { unacknowledged } from '../link/redis-errors.ts';
+import type { Script } from '../scripts/script.ts';
+import { CLOCK } from '../scripts/script-clock.ts';
+
+const WRITE: Script = {
+  name: 'accessTokenWrite',
+  keys: 1,
+  lua: `${CLOCK}redis.call('SET', KEYS[1], ARGV[2], 'PX', lifetime(ARGV[3] * 1000))`,
+};
+
+const READ: Script = {
+  name: 'accessTokenRead',
+  keys: 1,
+  lua: `${CLOCK}
+local token = redis.call('GET', KEYS[1])
+return token and now < cjson.decode(token).expiresAtSeconds * 1000 and token
+`,
+};
+
+/**
+ * Answers whether it was there. Writes also where there is nothing: WAIT waits for what its own connection wrote, and replicas
+ * of Redis may still have the token.
+ */
+const REVOKE: Script = {
+  name: 'accessTokenRevoke',
+  keys: 1,
+  lua: `
+local found = redis.call('DEL', KEYS[1])
+if found == 0 then
+  redis.call('SET', KEYS[1], '')
+  redis.call('DEL', KEYS[1])
+end
+return found
+`,
+};
+
+/** Remembered apart: any client can make up as many as it likes, and they must not displace those that were there. */
+const REVOKE_UNKNOWN: Script = { ...REVOKE, name: 'accessTokenRevokeUnknown' };
+
+/** {@link AccessTokenStore} in Redis. */
+export class RedisAccessTokens implements AccessTokenStore {
+  readonly #connection: RedisConnection;
+  readonly #keys: RedisKeys;
+
+  constructor({ connection, keys }: StoreParts) {
+    this.#connection = connection;
+    this.#keys = keys;
+  }
+
+  async write(token: StoredAccessToken): Promise<void> {
+    const key = this.#keys.accessToken(token.tokenId);
+    await this.#connection.run({ script: WRITE, keys: [key], args: [JSON.stringify(token), token.expiresAtSeconds] });
+  }
+
+  async read(tokenId: string): Promise<StoredAccessToken | undefined> {
+    const json = (await this.#connection.run({ script: READ, keys: [this.#keys.accessToken(tokenId)] })) as
+      | string
+      | null;
+    if (json === null) return undefined;
+    const token = JSON.parse(json) as StoredAccessToken;
+    // JSON leaves out what is undefined.
+    return { ...token, grantId: token.grantId, authTime: token.authTime };
+  }
+
+  /** @throws StoreUnavailableError also when too few replicas of Redis have it: repeat it */
+  async revoke(tokenId: string): Promise<void> {
+    const key = this.#keys.accessToken(tokenId);
+    const { reply, acknowledged } = await this.#connection.runDurably({ script: REVOKE, keys: [key] });
+    this.#connection.remember({ script: reply === 1 ? REVOKE : REVOKE_UNKNOWN, keys: [key] });
+    if (!acknowledged) throw unacknowledged(REVOKE);
+  }
+}

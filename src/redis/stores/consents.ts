@@ -1,0 +1,141 @@
+// What people have let clients do, in Redis: one hash per person with a field per client uid, so that all of a person's
+// consents are found and changed in one action. A field is JSON: `access` has the scope at each audience, joined by
+// spaces, `endsAt` says when the consent ends, and `givenAt` when it was last given.
+
+import type { Grant } from '../../oauth/ports/grant-store.ts';
+import type { Consent, ConsentStore, GivenConsent } from '../../oauth/ports/login-stores.ts';
+import type { RedisConnection } from '../connection/connection.ts';
+import type { RedisKeys } from '../connection/keys.ts';
+import type { StoreParts } from '../connection/store-parts.ts';
+import type { Script } from '../scripts/script.ts';
+import { CLOCK } from '../scripts/script-clock.ts';
+import { joined, split } from './spaced-list.ts';
+
+const LIVING = `${CLOCK}
+local function living(json)
+  local consent = json and cjson.decode(json)
+  return consent and now < consent.endsAt and consent or nil
+end
+`;
+
+const READ: Script = {
+  name: 'consentRead',
+  keys: 1,
+  lua: `${LIVING}
+local json = redis.call('HGET', KEYS[1], ARGV[2])
+return living(json) and json
+`,
+};
+
+const LIST: Script = {
+  name: 'consentList',
+  keys: 1,
+  lua: `${LIVING}
+local all = redis.call('HGETALL', KEYS[1])
+local found = {}
+for at = 1, #all, 2 do
+  if living(all[at + 1]) then
+    found[#found + 1] = all[at]
+    found[#found + 1] = all[at + 1]
+  end
+end
+return found
+`,
+};
+
+/** ARGV offset, client uid, lifetime, scope, then the audiences. Forgets the person's ended consents on the way. */
+const GIVE: Script = {
+  name: 'consentGive',
+  keys: 1,
+  lua: `${LIVING}
+local function union(before, added)
+  local all, seen = {}, {}
+  for each in string.gmatch((before or '') .. ' ' .. added, '[^ ]+') do
+    if not seen[each] then
+      seen[each] = true
+      all[#all + 1] = each
+    end
+  end
+  return table.concat(all, ' ')
+end
+local before = living(redis.call('HGET', KEYS[1], ARGV[2]))
+local access = before and before.access or {}
+for at = 5, #ARGV do access[ARGV[at]] = union(access[ARGV[at]], ARGV[4]) end
+local ends = now + ARGV[3]
+local consent = string.format('{"access":%s,"endsAt":%.0f,"givenAt":%.0f}', cjson.encode(access), ends, now)
+redis.call('HSET', KEYS[1], ARGV[2], consent)
+local last, all = ends, redis.call('HGETALL', KEYS[1])
+for at = 1, #all, 2 do
+  local consent = living(all[at + 1])
+  if consent then last = math.max(last, consent.endsAt) else redis.call('HDEL', KEYS[1], all[at]) end
+end
+expire(KEYS[1], last)
+`,
+};
+
+/** Answers when that was. */
+const WITHDRAW: Script = {
+  name: 'consentWithdraw',
+  keys: 1,
+  lua: `${CLOCK}
+redis.call('HDEL', KEYS[1], ARGV[2])
+return string.format('%.0f', now)
+`,
+};
+
+/** ARGV offset, client uid, when it was withdrawn. One that was given since stays. */
+const WITHDRAW_AGAIN: Script = {
+  name: 'consentWithdrawAgain',
+  keys: 1,
+  lua: `
+local json = redis.call('HGET', KEYS[1], ARGV[2])
+if json and cjson.decode(json).givenAt <= tonumber(ARGV[3]) then redis.call('HDEL', KEYS[1], ARGV[2]) end
+`,
+};
+
+/** {@link ConsentStore} in Redis. */
+export class RedisConsents implements ConsentStore {
+  readonly #connection: RedisConnection;
+  readonly #keys: RedisKeys;
+
+  constructor({ connection, keys }: StoreParts) {
+    this.#connection = connection;
+    this.#keys = keys;
+  }
+
+  async read(subject: string, clientUid: string): Promise<Consent | undefined> {
+    const reply = await this.#connection.run({
+      script: READ,
+      keys: [this.#keys.consentsOfUser(subject)],
+      args: [clientUid],
+    });
+    return reply === null ? undefined : parseConsent(reply as string);
+  }
+
+  async give(
+    subject: string,
+    clientUid: string,
+    allowed: Pick<Grant, 'scope' | 'audiences'>,
+    lifetime: number,
+  ): Promise<void> {
+    const args = [clientUid, lifetime, joined(allowed.scope), ...allowed.audiences];
+    await this.#connection.run({ script: GIVE, keys: [this.#keys.consentsOfUser(subject)], args });
+  }
+
+  async withdraw(subject: string, clientUid: string): Promise<void> {
+    const keys = [this.#keys.consentsOfUser(subject)];
+    const time = Number(await this.#connection.run({ script: WITHDRAW, keys, args: [clientUid] }));
+    this.#connection.remember({ script: WITHDRAW_AGAIN, keys, args: [clientUid, time] });
+  }
+
+  async list(subject: string): Promise<readonly GivenConsent[]> {
+    const flat = (await this.#connection.run({ script: LIST, keys: [this.#keys.consentsOfUser(subject)] })) as string[];
+    const clientUids = flat.filter((_, index) => index % 2 === 0);
+    return clientUids.map((clientUid, index) => ({ clientUid, access: parseConsent(flat[2 * index + 1] as string) }));
+  }
+}
+
+function parseConsent(json: string): Consent {
+  const { access } = JSON.parse(json) as { access: Record<string, string> };
+  return new Map(Object.entries(access).map(([audience, scope]) => [audience, split(scope)]));
+}

@@ -1,0 +1,144 @@
+// One person's one decision about one request, in Redis: a hash per session with a field per interaction, so that one
+// session's are counted where they are. A field is four words: when it ends, its place in the order of the session's, the
+// decision or `-`, and the interaction as JSON. A decision does not prolong it. One that was taken stays until the session's
+// next, behind two more words, `taken` and the id of the try: a try that got no answer may come again.
+
+import {
+  type Interaction,
+  type InteractionStore,
+  OPEN_INTERACTIONS_PER_SESSION,
+  type TakingTry,
+} from '../../oauth/ports/login-stores.ts';
+import type { RedisConnection } from '../connection/connection.ts';
+import type { RedisKeys } from '../connection/keys.ts';
+import type { StoreParts } from '../connection/store-parts.ts';
+import type { Script } from '../scripts/script.ts';
+import { CLOCK } from '../scripts/script-clock.ts';
+
+/** Lua: a field read and written; one that was taken or whose time is over is read as nothing. */
+const FIELD = `${CLOCK}
+local function parsed(text)
+  local ends, place, decision, interaction = string.match(text or '', '^(%d+) (%d+) (%S+) (.*)$')
+  if not ends or now >= tonumber(ends) then return nil end
+  return { ends = tonumber(ends), place = tonumber(place), decision = decision, interaction = interaction }
+end
+local function write(id, it)
+  local text = string.format('%.0f %.0f %s ', it.ends, it.place, it.decision) .. it.interaction
+  redis.call('HSET', KEYS[1], id, text)
+end
+`;
+
+/** ARGV offset, interaction id, interaction, lifetime, how many a session may have. */
+const CREATE: Script = {
+  name: 'interactionCreate',
+  keys: 1,
+  lua: `${FIELD}
+local created = { ends = now + ARGV[4], place = 0, decision = '-', interaction = ARGV[3] }
+local open, last, all = {}, created.ends, redis.call('HGETALL', KEYS[1])
+for at = 1, #all, 2 do
+  local other = parsed(all[at + 1])
+  if other then
+    open[#open + 1] = { id = all[at], place = other.place }
+    last = math.max(last, other.ends)
+    created.place = math.max(created.place, other.place + 1)
+  else
+    redis.call('HDEL', KEYS[1], all[at])
+  end
+end
+table.sort(open, function(one, other) return one.place < other.place end)
+for at = 1, #open + 1 - tonumber(ARGV[5]) do redis.call('HDEL', KEYS[1], open[at].id) end
+write(ARGV[2], created)
+expire(KEYS[1], last)
+`,
+};
+
+/** ARGV offset, interaction id. */
+const FOUND = `${FIELD}
+local found = parsed(redis.call('HGET', KEYS[1], ARGV[2]))
+`;
+
+const READ: Script = {
+  name: 'interactionRead',
+  keys: 1,
+  lua: `${FOUND}return found and { found.interaction, found.decision }`,
+};
+
+/** ARGV offset, interaction id, decision. */
+const DECIDE: Script = {
+  name: 'interactionDecide',
+  keys: 1,
+  lua: `${FOUND}
+if not found then return 'gone' end
+if found.decision ~= '-' then return found.decision == ARGV[3] and 'decided' or 'conflict' end
+found.decision = ARGV[3]
+write(ARGV[2], found)
+return 'decided'
+`,
+};
+
+/** ARGV offset, interaction id, try, the tries before it that got no answer, in one word with a dot around each. */
+const TAKE: Script = {
+  name: 'interactionTake',
+  keys: 1,
+  lua: `${FIELD}
+local text = redis.call('HGET', KEYS[1], ARGV[2])
+local taker, kept = string.match(text or '', '^taken (%S+) (.*)$')
+if taker and taker ~= ARGV[3] and not string.find(ARGV[4], '.' .. taker .. '.', 1, true) then return false end
+local found = parsed(kept or text)
+if not found or found.decision == '-' then return false end
+redis.call('HSET', KEYS[1], ARGV[2], 'taken ' .. ARGV[3] .. ' ' .. (kept or text))
+return { found.interaction, found.decision }
+`,
+  // Who was refused is told to load the page again.
+  hasDeadline: true,
+};
+
+type InteractionReply = readonly [interaction: string, decision: 'allow' | 'deny' | '-'] | null;
+
+/** {@link InteractionStore} in Redis. */
+export class RedisInteractions implements InteractionStore {
+  readonly #connection: RedisConnection;
+  readonly #keys: RedisKeys;
+
+  constructor({ connection, keys }: StoreParts) {
+    this.#connection = connection;
+    this.#keys = keys;
+  }
+
+  async create(interaction: Omit<Interaction, 'decision'>, lifetime: number): Promise<void> {
+    const { interactionId, sessionId } = interaction;
+    const args = [interactionId, JSON.stringify(interaction), lifetime, OPEN_INTERACTIONS_PER_SESSION];
+    await this.#connection.run({ script: CREATE, keys: [this.#keys.interactionsOfSession(sessionId)], args });
+  }
+
+  read(interactionId: string, sessionId: string): Promise<Interaction | undefined> {
+    return this.#interaction(READ, interactionId, sessionId);
+  }
+
+  async decide(
+    interactionId: string,
+    sessionId: string,
+    decision: 'allow' | 'deny',
+  ): Promise<'decided' | 'conflict' | 'gone'> {
+    const keys = [this.#keys.interactionsOfSession(sessionId)];
+    const answer = await this.#connection.run({ script: DECIDE, keys, args: [interactionId, decision] });
+    return answer as 'decided' | 'conflict' | 'gone';
+  }
+
+  take(interactionId: string, sessionId: string, { attemptId, after }: TakingTry): Promise<Interaction | undefined> {
+    return this.#interaction(TAKE, interactionId, sessionId, [attemptId, ['', ...after, ''].join('.')]);
+  }
+
+  async #interaction(
+    script: Script,
+    interactionId: string,
+    sessionId: string,
+    more: readonly string[] = [],
+  ): Promise<Interaction | undefined> {
+    const keys = [this.#keys.interactionsOfSession(sessionId)];
+    const reply = (await this.#connection.run({ script, keys, args: [interactionId, ...more] })) as InteractionReply;
+    if (reply === null) return undefined;
+    const [json, decision] = reply;
+    return { ...(JSON.parse(json) as Interaction), decision: decision === '-' ? undefined : decision };
+  }
+}

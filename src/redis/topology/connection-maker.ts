@@ -1,0 +1,147 @@
+// How ioredis is set up: it never keeps, repeats or queues a request by itself, gives up on a silent socket within a
+// second, and comes back with full jitter. Credentials are asked for again at every connection.
+
+import type { ConnectionOptions as TlsOptions } from 'node:tls';
+import { Redis, type RedisOptions, ReplyError } from 'ioredis';
+import { AddressConnector, type ConnectorParts } from '../link/connector.ts';
+import { reconnectDelay } from '../link/reconnect-delay.ts';
+import type { RedisAddress, RedisTarget } from '../link/redis-url.ts';
+import { PrimaryConnector } from './sentinel-connector.ts';
+
+/** Who we are to Redis, and whom we trust. Certificates and keys are PEM texts. */
+export interface RedisCredentials {
+  readonly username?: string | undefined;
+  readonly password?: string | undefined;
+  /** What the Sentinels themselves ask for. */
+  readonly sentinelPassword?: string | undefined;
+  readonly ca?: string | undefined;
+  readonly certificate?: string | undefined;
+  readonly key?: string | undefined;
+}
+
+type Options = RedisOptions & { replyMapping?: 'legacy' };
+
+export interface ConnectionMaker {
+  /** Asks the Sentinels, where there are some, whether the lasting connection still leads to the primary. Never throws. */
+  doubt(): Promise<void>;
+  /** A connection to one address that comes back by itself (`lasting`), or one that is made by `connect()` and does not. */
+  to(address: RedisAddress, lasting: boolean): Redis;
+  /** The same, to whatever the Sentinels call the primary: where the lasting one leads, once there is one. */
+  toPrimary(target: Extract<RedisTarget, { form: 'sentinel' }>, lasting: boolean): Redis;
+}
+
+/** Makes connections. @param credentials may throw: then those of before are used again */
+export function connectionMaker(
+  { tls, database }: { readonly tls: boolean; readonly database: number },
+  credentials: () => RedisCredentials,
+): ConnectionMaker {
+  let last = credentials();
+  const current = () => {
+    try {
+      last = credentials();
+    } catch {
+      // A file is being replaced; the next connection reads it again.
+    }
+    return last;
+  };
+  const parts: ConnectorParts = {
+    tls: () => (tls ? tlsOptions(current()) : undefined),
+    disconnectTimeout: BEHAVIOUR.disconnectTimeout,
+  };
+  const at = (address: RedisAddress, more: Partial<ConnectorParts> = {}): Options => ({
+    ...address,
+    Connector: class extends AddressConnector {
+      constructor() {
+        super(address, { ...parts, ...more });
+      }
+    },
+  });
+  const make = (lasting: boolean, where: (more: Partial<ConnectorParts>) => Options): Redis => {
+    let isInDatabase = true;
+    const redis: Redis = new Redis({
+      ...BEHAVIOUR,
+      ...identity(current(), tls),
+      ...where({ isFit: () => isInDatabase }),
+      db: database,
+      lazyConnect: !lasting,
+      retryStrategy: lasting
+        ? (attempt) => {
+            Object.assign(redis.options, identity(current(), tls));
+            return reconnectDelay(attempt);
+          }
+        : null,
+    } satisfies Options);
+    redis.on('connect', () => {
+      isInDatabase = true;
+    });
+    redis.on('error', (error) => {
+      if (isOfCommand(error, 'select')) isInDatabase = false;
+    });
+    return redis;
+  };
+  /** Of the lasting connection to a primary. */
+  let connector: PrimaryConnector | undefined;
+  const toSentinel = (address: RedisAddress) => {
+    const { sentinelPassword: password, ...credentials } = current();
+    return new Redis({
+      ...{ ...BEHAVIOUR, commandTimeout: BEHAVIOUR.connectTimeout, enableReadyCheck: false, retryStrategy: null },
+      ...identity({ ...credentials, username: undefined, password }, tls),
+      ...{ ...at(address), lazyConnect: true },
+    } satisfies Options);
+  };
+  return {
+    doubt: async () => await connector?.doubt(),
+    to: (address, lasting) => make(lasting, (more) => at(address, more)),
+    toPrimary({ sentinels, primary }, lasting) {
+      // A lease goes where the lasting connection leads, whoever answers at the moment.
+      const reached = lasting ? undefined : connector?.address;
+      if (reached !== undefined) return make(false, (more) => at(reached, more));
+      return make(lasting, (more) => ({
+        Connector: class extends PrimaryConnector {
+          constructor() {
+            super({ ...parts, ...more, sentinels, primary, toSentinel, lasting });
+            if (lasting) connector = this;
+          }
+        },
+      }));
+    },
+  };
+}
+
+const BEHAVIOUR = {
+  protocol: 2,
+  enableOfflineQueue: false,
+  autoResendUnfulfilledCommands: false,
+  maxRetriesPerRequest: 0,
+  connectTimeout: 500,
+  // A socket that owes an answer for so long is given up, in the handshake too.
+  socketTimeout: 1000,
+  disconnectTimeout: 100,
+  maxLoadingRetryTime: 100,
+  connectionName: 'grantry',
+  disableClientInfo: true,
+  // Redis became a replica: find the primary. The request is refused, not repeated.
+  reconnectOnError: (error) => /^(READONLY|MASTERDOWN) /.test(error.message),
+} as const satisfies Options;
+
+/** Whether a server refused this command. */
+function isOfCommand(error: unknown, name: string): boolean {
+  return error instanceof ReplyError && (error as { command?: { name?: unknown } }).command?.name === name;
+}
+
+function identity(credentials: RedisCredentials, tls: boolean): Options {
+  return {
+    ...(credentials.username === undefined ? {} : { username: credentials.username }),
+    ...(credentials.password === undefined ? {} : { password: credentials.password }),
+    ...(tls ? { tls: tlsOptions(credentials) } : {}),
+  };
+}
+
+function tlsOptions({ ca, certificate, key }: RedisCredentials): TlsOptions {
+  return {
+    minVersion: 'TLSv1.2',
+    ...(ca === undefined ? {} : { ca }),
+    ...(certificate === undefined ? {} : { cert: certificate }),
+    ...(key === undefined ? {} : { key }),
+  };
+}

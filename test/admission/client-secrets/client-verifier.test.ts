@@ -1,0 +1,117 @@
+import { describe, expect, it } from 'vitest';
+import {
+  type ClientVerifiers,
+  livingVerifiers,
+  readSingleVerifier,
+  readVerifierSecret,
+  VERIFIER_SECRET_TYPE,
+  verifierSecretData,
+  verifierSecretName,
+} from '../../../src/admission/client-secrets/client-verifier.ts';
+import { secretVerifier } from '../../../src/oauth/registry/client-secret.ts';
+
+const UID = '6b8f6a52-5a0e-4b0e-9d5c-0f6a0f3f4c11';
+const NOW = Date.parse('2026-03-01T12:00:00Z');
+
+const VERIFIERS: ClientVerifiers = {
+  revision: 7,
+  verifiers: [
+    { verifier: secretVerifier(UID, 'new'), revision: 3 },
+    { verifier: secretVerifier(UID, 'old'), revision: 2, expiresAt: NOW + 1000 },
+  ],
+};
+
+const SECRET = {
+  apiVersion: 'v1',
+  kind: 'Secret',
+  metadata: { name: verifierSecretName(UID), namespace: 'grantry' },
+  type: VERIFIER_SECRET_TYPE,
+  data: verifierSecretData(VERIFIERS),
+};
+
+const base64 = (text: string) => Buffer.from(text).toString('base64');
+const withVerifiers = (verifiers: unknown) => ({
+  ...SECRET,
+  data: { ...SECRET.data, verifiers: base64(JSON.stringify(verifiers)) },
+});
+const [entry, ending] = JSON.parse(Buffer.from(String(SECRET.data.verifiers), 'base64').toString()) as Record<
+  string,
+  unknown
+>[];
+
+describe('a verifier Secret', () => {
+  it('says what was written into it', () => {
+    expect(readVerifierSecret(SECRET)).toEqual({ uid: UID, ...VERIFIERS });
+  });
+
+  it('says the same however it is written', () => {
+    const verifiers = VERIFIERS.verifiers.slice(0, 1);
+    const { data } = withVerifiers([entry]);
+    const compact = { ...SECRET, data };
+    const spaced = { ...SECRET, data: { ...data, verifiers: base64(JSON.stringify([entry]).replaceAll(',', ', ')) } };
+    const folded = { ...SECRET, data: { ...data, verifiers: data.verifiers.replace(/.{40}/g, '$&\n') } };
+    for (const secret of [compact, spaced, folded]) {
+      expect(readVerifierSecret(secret)).toEqual({ uid: UID, revision: VERIFIERS.revision, verifiers });
+    }
+    // In a short way only what is written as we write it.
+    expect(readSingleVerifier(compact)).toEqual({
+      ...{ revision: VERIFIERS.revision, verifierRevision: verifiers[0]?.revision },
+      verifier: Buffer.from(verifiers[0]?.verifier ?? []).toString('latin1'),
+    });
+    for (const secret of [spaced, folded]) expect(readSingleVerifier(secret)).toBeUndefined();
+    const urlSafe = { ...compact, data: { ...data, verifiers: `-${data.verifiers.slice(1)}` } };
+    expect(readVerifierSecret(urlSafe)).toBeUndefined();
+    expect(readSingleVerifier(urlSafe)).toBeUndefined();
+    const indented = { ...compact, data: { ...data, verifiers: ` ${data.verifiers}` } };
+    expect(readVerifierSecret(indented)).toBeUndefined();
+    expect(readSingleVerifier(indented)).toBeUndefined();
+    const long = { ...compact, data: { ...data, verifiers: data.verifiers + base64('123'.repeat(300)) } };
+    expect(readSingleVerifier(long)).toBeUndefined();
+  });
+
+  it('holds no secret', () => {
+    const text = Object.values(SECRET.data).map((value) => Buffer.from(value, 'base64').toString());
+    expect(text.join()).not.toMatch(/new|old/);
+  });
+
+  it.each([
+    ['of another type', { ...SECRET, type: 'Opaque' }],
+    ['of another name', { ...SECRET, metadata: { name: `client-${UID}` } }],
+    ['without data', { ...SECRET, data: undefined }],
+    ['without verifiers', { ...SECRET, data: { revision: SECRET.data.revision } }],
+    ['without revision', { ...SECRET, data: { verifiers: SECRET.data.verifiers } }],
+    ['with a revision that is no number', { ...SECRET, data: { ...SECRET.data, revision: base64('x') } }],
+    ['with verifiers that are not JSON', { ...SECRET, data: { ...SECRET.data, verifiers: base64('[') } }],
+    ['with an empty list', withVerifiers([])],
+    ['with a short verifier', withVerifiers([{ ...entry, verifier: 'AAAA' }])],
+    ['with a verifier that is no text', withVerifiers([{ ...entry, verifier: 7 }])],
+    ['with a secret before the first', withVerifiers([{ ...entry, revision: 0 }])],
+    ['with a secret between two', withVerifiers([{ ...entry, revision: 1.5 }])],
+    ['with a time that is none', withVerifiers([{ ...entry, expiresAt: 'tomorrow' }])],
+    ['with nothing as a time', withVerifiers([{ ...entry, expiresAt: null }])],
+    ['with something else than a list', withVerifiers({ 0: entry, length: 1 })],
+    ['with one good verifier and one bad', withVerifiers([entry, {}])],
+    ['that is no object', 'text'],
+  ])('%s does not count', (_, secret) => {
+    expect(readVerifierSecret(secret)).toBeUndefined();
+    expect(readSingleVerifier(secret)).toBeUndefined();
+  });
+
+  it('with more verifiers than count is read as far as they do', () => {
+    const list = Array.from({ length: 40 }, (_, index) => ({ ...entry, revision: 40 - index }));
+    const revisions = readVerifierSecret(withVerifiers(list))?.verifiers.map(({ revision }) => revision);
+    expect(revisions).toEqual(list.slice(0, 32).map(({ revision }) => revision));
+  });
+
+  it('is not read in short when another verifier or an end stands in it', () => {
+    for (const secret of [SECRET, withVerifiers([ending])]) {
+      expect(readSingleVerifier(secret)).toBeUndefined();
+    }
+  });
+
+  it('counts each verifier until its own time', () => {
+    const [current, previous] = VERIFIERS.verifiers.map(({ verifier }) => verifier);
+    expect(livingVerifiers(VERIFIERS, NOW + 999)).toEqual([current, previous]);
+    expect(livingVerifiers(VERIFIERS, NOW + 1000)).toEqual([current]);
+  });
+});

@@ -1,0 +1,217 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { clientDocument, judge, MACHINE, policyDocument } from '../world.ts';
+
+const time = (day: number) => `2026-01-${String(day).padStart(2, '0')}T00:00:00Z`;
+const SHARED = policyDocument({ allow: { clientIds: ['shared', 'acme.app'] } });
+
+async function reasonsOf(...documents: readonly unknown[]) {
+  const { clients } = await judge(documents);
+  return Object.fromEntries(clients.map(({ object, conditions }) => [object.name, conditions[0]?.reason]));
+}
+
+function claimant(name: string, day: number, more: object = {}, uid = `uid-${name}`) {
+  return clientDocument({ ...MACHINE, clientId: 'shared', ...more }, { name, creationTimestamp: time(day), uid });
+}
+
+describe('two clients with one client id', () => {
+  it('leave it to the older', async () => {
+    expect(await reasonsOf(claimant('young', 2), claimant('old', 1), SHARED)).toEqual({
+      young: 'ClientIdConflict',
+      old: 'Accepted',
+    });
+  });
+
+  it('of the same age leave it to the smaller uid', async () => {
+    expect(await reasonsOf(claimant('b', 1), claimant('a', 1), SHARED)).toEqual({
+      b: 'ClientIdConflict',
+      a: 'Accepted',
+    });
+  });
+
+  it('leave it to the one it is derived for, however young, and the loser learns nothing of it', async () => {
+    const explicit = claimant('explicit', 1, { clientId: 'acme.app' });
+    const spec = { ...MACHINE, scopes: ['acme/read'], defaultScopes: [] };
+    const derived = clientDocument(spec, { name: 'app', namespace: 'acme', creationTimestamp: time(9) });
+    const { clients } = await judge([explicit, derived, SHARED]);
+    expect(clients.map(({ conditions }) => conditions[0]?.reason)).toEqual(['ClientIdConflict', 'Accepted']);
+    expect(JSON.stringify(clients[0]?.conditions)).not.toContain('acme');
+  });
+
+  it('leave it to the older also while that is suspended or otherwise refused', async () => {
+    expect(await reasonsOf(claimant('young', 2), claimant('old', 1, { suspended: true }), SHARED)).toEqual({
+      young: 'ClientIdConflict',
+      old: 'Suspended',
+    });
+    expect(
+      await reasonsOf(claimant('young', 2), claimant('old', 1, { scopes: [], consent: 'Skip' }), SHARED),
+    ).toMatchObject({
+      young: 'ClientIdConflict',
+    });
+  });
+
+  it('leave it to the younger when the older may not have it or cannot be read', async () => {
+    const stranger = clientDocument(
+      { ...MACHINE, clientId: 'shared', scopes: [], defaultScopes: [] },
+      { name: 'stranger', namespace: 'elsewhere', creationTimestamp: time(1) },
+    );
+    expect(await reasonsOf(claimant('young', 2), stranger, SHARED)).toEqual({
+      young: 'Accepted',
+      stranger: 'ClientIdNotPermitted',
+    });
+    expect(await reasonsOf(claimant('young', 2), claimant('broken', 1, { scopes: 'x' }), SHARED)).toEqual({
+      young: 'Accepted',
+      broken: 'InvalidManifest',
+    });
+  });
+
+  it('never leave two of them served, whatever the order they come in', async () => {
+    const claimants = [1, 2, 2, 3, 3].map((day, index) => claimant(`c${index}`, day));
+    await fc.assert(
+      fc.asyncProperty(fc.shuffledSubarray(claimants, { minLength: 1 }), async (documents) => {
+        const { clients } = await judge([...documents, SHARED]);
+        const served = clients.flatMap(({ client, object }) => (client === undefined ? [] : [object]));
+        expect(served).toHaveLength(1);
+        const oldest = clients
+          .map(({ object }) => object)
+          .sort((a, b) => a.createdAt - b.createdAt || (a.uid < b.uid ? -1 : 1));
+        expect(served[0]).toBe(oldest[0]);
+      }),
+    );
+  });
+});
+
+describe('a namespace with more clients than it may have', () => {
+  const limit = policyDocument({ limits: { maxClientsPerNamespace: 2 } });
+  const plain = (name: string, day: number, more: object = {}) =>
+    clientDocument({ ...MACHINE, ...more }, { name, creationTimestamp: time(day), uid: `uid-${name}` });
+
+  it('keeps its oldest', async () => {
+    expect(await reasonsOf(plain('c', 3), plain('a', 1), plain('b', 2), limit)).toEqual({
+      a: 'Accepted',
+      b: 'Accepted',
+      c: 'ClientLimitExceeded',
+    });
+  });
+
+  it('does not count those that are refused, and counts those that wait for a Secret', async () => {
+    const refused = plain('a', 1, { scopes: ['other/read'], defaultScopes: [] });
+    const waiting = plain('b', 2, { auth: { clientSecret: { source: 'Existing' } } });
+    expect(await reasonsOf(refused, waiting, plain('c', 3), plain('d', 4), limit)).toEqual({
+      a: 'PolicyViolation',
+      b: 'Accepted',
+      c: 'Accepted',
+      d: 'ClientLimitExceeded',
+    });
+  });
+
+  it('does not count against another namespace', async () => {
+    const elsewhere = clientDocument(
+      { ...MACHINE, scopes: [], defaultScopes: [] },
+      { name: 'x', namespace: 'elsewhere', creationTimestamp: time(1) },
+    );
+    expect(await reasonsOf(elsewhere, plain('a', 2), plain('b', 3), limit)).toMatchObject({ b: 'Accepted' });
+  });
+
+  it('may have as many as the widest policy that permits them says', async () => {
+    const wider = policyDocument({ limits: { maxClientsPerNamespace: 3 } }, 'z-wider');
+    expect(await reasonsOf(plain('a', 1), plain('b', 2), plain('c', 3), limit, wider)).toMatchObject({ c: 'Accepted' });
+  });
+
+  it('has 200 places without any policy', async () => {
+    const crowd = Array.from({ length: 201 }, (_, index) =>
+      clientDocument(MACHINE, {
+        name: `c${index}`,
+        uid: `uid-${String(index).padStart(3, '0')}`,
+        creationTimestamp: time(1),
+      }),
+    );
+    const { clients } = await judge(crowd);
+    expect(clients.filter(({ client }) => client === undefined).map(({ object }) => object.name)).toEqual(['c200']);
+  });
+});
+
+describe('the set of clients', () => {
+  it('leaves out another class, also when the manifest cannot be read, and what is being deleted', async () => {
+    const { clients } = await judge([
+      clientDocument({ ...MACHINE, className: 'staging' }, { name: 'a' }),
+      clientDocument({ ...MACHINE, className: 'staging', scopes: 1 }, { name: 'b' }),
+      clientDocument(MACHINE, { name: 'c', deletionTimestamp: time(1) }),
+      clientDocument(MACHINE, { name: 'd' }),
+    ]);
+    expect(clients.map(({ object }) => object.name)).toEqual(['d']);
+  });
+
+  it('gives one uid to one object only', async () => {
+    const twins = ['first', 'second'].map((name) => clientDocument(MACHINE, { name, uid: 'same' }));
+    const { clients } = await judge(twins);
+    expect(clients.map(({ client }) => client?.clientId)).toEqual(['team.first', undefined]);
+    const misread = clientDocument({ scopes: 1 }, { name: 'broken', uid: 'same', creationTimestamp: time(1) });
+    expect(await reasonsOf(misread, ...twins)).toEqual({
+      broken: 'InvalidManifest',
+      first: 'Accepted',
+      second: 'InvalidManifest',
+    });
+  });
+
+  it('reserves the namespace that grantry runs in, unless told otherwise', async () => {
+    const spec = { ...MACHINE, scopes: ['default/read'], defaultScopes: [] };
+    const document = clientDocument(spec, { namespace: 'default' });
+    const { clients: reserved } = await judge([document], { releaseNamespaceReserved: true });
+    expect(reserved[0]?.conditions[0]?.reason).toBe('NamespaceReserved');
+    expect(reserved[0]?.wantsSecret).toBe(false);
+    const { clients: free } = await judge([document]);
+    expect(free[0]?.client?.clientId).toBe('default.app');
+  });
+});
+
+describe('two clients whose secret would be generated into one Secret', () => {
+  const shared = { auth: { clientSecret: { secretName: 'shared' } } };
+  const named = (name: string, day: number, more: object = shared, namespace = 'team') =>
+    clientDocument({ ...MACHINE, ...more }, { name, namespace, creationTimestamp: time(day), uid: `uid-${name}` });
+
+  async function credentialsOf(...documents: readonly unknown[]) {
+    const { clients } = await judge(documents, { verifiersOf: () => [] });
+    return Object.fromEntries(
+      clients.map(({ object, conditions, wantsSecret }) => [object.name, [conditions[2]?.reason, wantsSecret]]),
+    );
+  }
+
+  it('leave it to the older, and the younger gets none', async () => {
+    expect(await credentialsOf(named('young', 2), named('old', 1))).toEqual({
+      young: ['SecretNotOwned', false],
+      old: ['Pending', true],
+    });
+  });
+
+  it('leave it to the older also when the younger has that name by default', async () => {
+    const byName = named('old', 1, { auth: { clientSecret: { secretName: 'young-oauth' } } });
+    expect(await credentialsOf(named('young', 2, {}), byName)).toEqual({
+      young: ['SecretNotOwned', false],
+      old: ['Pending', true],
+    });
+  });
+
+  it('leave it to the older also while that is suspended', async () => {
+    expect(await credentialsOf(named('young', 2), named('old', 1, { ...shared, suspended: true }))).toMatchObject({
+      young: ['SecretNotOwned', false],
+    });
+  });
+
+  it('have one each in namespaces of their own', async () => {
+    const elsewhere = named('b', 2, { ...shared, scopes: [], defaultScopes: [] }, 'elsewhere');
+    expect(await credentialsOf(named('a', 1), elsewhere)).toEqual({ a: ['Pending', true], b: ['Pending', true] });
+  });
+});
+
+describe('the class of an install', () => {
+  it('is the default one for a manifest whose own cannot be read: somebody must report it', async () => {
+    const odd = clientDocument({ ...MACHINE, className: 5 });
+    const policy = policyDocument({ className: 5 });
+    const { clients, policies } = await judge([odd, policy]);
+    expect([...clients, ...policies].map(({ conditions }) => conditions[0]?.reason)).toEqual([
+      'InvalidManifest',
+      'InvalidManifest',
+    ]);
+  });
+});

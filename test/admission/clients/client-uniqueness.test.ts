@@ -1,0 +1,171 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { Claimant, type ClientClaim, ClientClaims } from '../../../src/admission/clients/client-uniqueness.ts';
+
+const KEYS = ['a', 'b', 'c', 'd', 'e', 'f'];
+
+/** Few values, so that claims meet; no two clients are of one age. */
+const claim = (key: string) =>
+  fc.record<ClientClaim>({
+    namespace: fc.constantFrom('team', 'other'),
+    createdAt: fc.constant(KEYS.indexOf(key) % 2 === 0 ? KEYS.indexOf(key) : 100 - KEYS.indexOf(key)),
+    uid: fc.option(fc.constantFrom('uid-1', 'uid-2', `uid-${key}`), { nil: undefined }),
+    clientId: fc.option(fc.constantFrom('web', 'app', `own-${key}`), { nil: undefined }),
+    derived: fc.boolean(),
+    secret: fc.option(fc.constantFrom('team/web', `team/${key}`), { nil: undefined }),
+    isAccepted: fc.boolean(),
+    maxClientsPerNamespace: fc.constantFrom(0, 1, 2, 200),
+  });
+
+const change = fc
+  .constantFrom(...KEYS)
+  .chain((key) => fc.record({ key: fc.constant(key), claim: fc.option(claim(key), { nil: undefined }) }));
+
+class Named<Key> extends Claimant {
+  readonly key: Key;
+
+  constructor(key: Key) {
+    super();
+    this.key = key;
+  }
+}
+
+/** Claims by names. */
+class NamedClaims<Key> {
+  readonly #claims = new ClientClaims<Named<Key>>();
+  readonly #named = new Map<Key, Named<Key>>();
+
+  put(key: Key, claim: ClientClaim): void {
+    this.#claims.put(this.#of(key), claim);
+  }
+
+  delete(key: Key): void {
+    this.#claims.delete(this.#of(key));
+  }
+
+  settle(): readonly Key[] {
+    return this.#claims.settle().map(({ key }) => key);
+  }
+
+  faultsOf(key: Key) {
+    return this.#claims.faultsOf(this.#of(key));
+  }
+
+  #of(key: Key): Named<Key> {
+    const named = this.#named.get(key) ?? new Named(key);
+    this.#named.set(key, named);
+    return named;
+  }
+}
+
+function faultsIn(claims: NamedClaims<string>): Readonly<Record<string, readonly string[]>> {
+  return Object.fromEntries(KEYS.map((key) => [key, claims.faultsOf(key).map(({ reason }) => reason)]));
+}
+
+describe('the claims of all clients', () => {
+  it('come to the same whether they are judged change by change or all at once', () => {
+    fc.assert(
+      fc.property(fc.array(fc.array(change, { maxLength: 4 }), { maxLength: 12 }), (rounds) => {
+        const followed = new NamedClaims<string>();
+        const present = new Map<string, ClientClaim>();
+        for (const changes of rounds) {
+          const before = faultsIn(followed);
+          for (const { key, claim } of changes) {
+            if (claim === undefined) {
+              followed.delete(key);
+              present.delete(key);
+            } else {
+              followed.put(key, claim);
+              present.set(key, claim);
+            }
+          }
+          const told = new Set([...followed.settle(), ...changes.map(({ key }) => key)]);
+          const atOnce = new NamedClaims<string>();
+          for (const [key, claim] of present) atOnce.put(key, claim);
+          atOnce.settle();
+          const after = faultsIn(followed);
+          expect(after).toEqual(faultsIn(atOnce));
+          for (const key of KEYS) if (!told.has(key)) expect(after[key]).toEqual(before[key]);
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  const web: ClientClaim = {
+    ...{ namespace: 'team', createdAt: 1, uid: 'uid-1', clientId: 'web', derived: false, secret: undefined },
+    ...{ isAccepted: true, maxClientsPerNamespace: 1 },
+  };
+
+  it('give an id and a place to the next in line when its holder goes', () => {
+    const claims = new NamedClaims<string>();
+    claims.put('older', web);
+    claims.put('younger', { ...web, uid: 'uid-2', createdAt: 2 });
+    claims.settle();
+    expect(claims.faultsOf('younger').map(({ reason }) => reason)).toEqual(['ClientIdConflict']);
+    claims.delete('older');
+    expect(claims.settle()).toEqual(['younger']);
+    expect(claims.faultsOf('younger')).toEqual([]);
+  });
+
+  it('name nobody but those whom a change concerns', () => {
+    const claims = new NamedClaims<string>();
+    claims.put('one', web);
+    claims.put('other', { ...web, namespace: 'other', uid: 'uid-2', clientId: 'other' });
+    claims.settle();
+    claims.put('third', { ...web, uid: 'uid-3', clientId: 'third', createdAt: 0 });
+    expect(claims.settle()).toEqual(['one']);
+    expect(claims.faultsOf('one').map(({ reason }) => reason)).toEqual(['ClientLimitExceeded']);
+  });
+
+  it('cost little in a namespace that is crowded', () => {
+    let looks = 0;
+    const crowded = (index: number, rest: Partial<ClientClaim> = {}): ClientClaim => ({
+      ...{ ...web, uid: `uid-${index}`, clientId: `id-${index}`, maxClientsPerNamespace: 20, ...rest },
+      // Whoever compares two of them looks at their ages.
+      get createdAt() {
+        looks++;
+        return index;
+      },
+    });
+    const claims = new NamedClaims<number>();
+    for (let index = 0; index < 5000; index++) claims.put(index, crowded(index));
+    claims.settle();
+    const cost = (change: () => void) => {
+      looks = 0;
+      change();
+      const told = claims.settle();
+      return { looks, told };
+    };
+    // Looked at once more, as it is.
+    expect(cost(() => claims.put(3000, crowded(3000)))).toEqual({ looks: 2, told: [] });
+    const changes = [
+      cost(() => claims.delete(10)),
+      cost(() => claims.put(10, crowded(10))),
+      cost(() => claims.put(4000, crowded(4000, { isAccepted: false }))),
+      cost(() => claims.put(4000, crowded(4000, { clientId: 'id-0' }))),
+    ];
+    expect(changes.map(({ told }) => told)).toEqual([[20], [20], [4000], [4000]]);
+    expect(Math.max(...changes.map((change) => change.looks))).toBeLessThan(500);
+    expect(claims.faultsOf(19)).toEqual([]);
+    expect(claims.faultsOf(20).map(({ reason }) => reason)).toEqual(['ClientLimitExceeded']);
+  });
+
+  it('cost little where many want the same id', () => {
+    let looks = 0;
+    const same = (index: number): ClientClaim => ({
+      ...{ ...web, uid: `uid-${index}`, maxClientsPerNamespace: 5000 },
+      get createdAt() {
+        looks++;
+        return index;
+      },
+    });
+    const claims = new NamedClaims<number>();
+    for (let index = 1; index < 5000; index++) claims.put(index, same(index));
+    claims.settle();
+    looks = 0;
+    claims.put(0, same(0));
+    expect(claims.settle()).toEqual([1]);
+    expect(looks).toBeLessThan(500);
+  });
+});

@@ -1,0 +1,117 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { admitKey } from '../../../src/admission/keys/admit-key.ts';
+import type { ReferencedSecret } from '../../../src/admission/references/references.ts';
+import { generateSigningKeyPem, importSigningKey } from '../../../src/oauth/registry/keys.ts';
+import { sourceObject, summaryOf } from '../world.ts';
+
+function keyDocument(spec: object, namespace = 'grantry-system') {
+  return { apiVersion: 'grantry.dev/v1alpha1', kind: 'SigningKey', metadata: { name: 'main', namespace }, spec };
+}
+
+function judgeKey(document: unknown, secret?: ReferencedSecret | 'assumed') {
+  return admitKey(sourceObject(document), {
+    unknownFields: 'refuse',
+    releaseNamespace: 'grantry-system',
+    references: {
+      secret: (namespace, name) => (namespace === 'grantry-system' && name === 'mine' ? secret : undefined),
+    },
+  });
+}
+
+describe('a SigningKey', () => {
+  it('counts in the release namespace, its key still to be made', async () => {
+    const { accepted, imported, conditions, manifest } = await judgeKey(keyDocument({}));
+    expect(accepted).toBe(true);
+    expect(imported).toBeUndefined();
+    expect(manifest?.spec).toMatchObject({
+      algorithm: 'ES256',
+      rsaModulusBits: 3072,
+      rotation: { interval: 7_776_000 },
+    });
+    expect(summaryOf(conditions)).toEqual(['KeyMaterialReady=Unknown/Pending', 'Ready=Unknown/Pending']);
+  });
+
+  it('counts nowhere else', async () => {
+    const { accepted, conditions } = await judgeKey(keyDocument({}, 'team'));
+    expect(accepted).toBe(false);
+    expect(conditions[0]?.reason).toBe('NamespaceNotHonoured');
+  });
+
+  it('that is suspended does not count, and that is no fault', async () => {
+    const { accepted, faults, conditions } = await judgeKey(keyDocument({ suspended: true }));
+    expect(accepted).toBe(false);
+    expect(faults).toEqual([]);
+    expect(conditions[0]?.reason).toBe('Suspended');
+  });
+
+  it('may not put labels on Secrets that make other controllers act', async () => {
+    const secretTemplate = { labels: { 'argocd.argoproj.io/secret-type': 'cluster' } };
+    expect((await judgeKey(keyDocument({ secretTemplate }))).conditions[0]?.reason).toBe('InvalidSecretTemplate');
+  });
+
+  it('may rotate only after its next key has been published', async () => {
+    const reasonOf = async (interval: string) =>
+      (await judgeKey(keyDocument({ rotation: { prePublish: '24h', interval } }))).conditions[0]?.reason;
+    expect(await reasonOf('24h')).toBe('InvalidRotation');
+    expect(await reasonOf('86401s')).toBe('Pending');
+  });
+
+  it('of anything at all is refused and never thrown about', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.jsonValue({ maxDepth: 4 }), async (value) => {
+        expect((await judgeKey({ kind: 'SigningKey', metadata: value, spec: value })).accepted).toBe(false);
+      }),
+    );
+  });
+});
+
+describe('an imported key', () => {
+  const spec = { algorithm: 'ES256', importSecretRef: { name: 'mine', key: 'pem' } };
+
+  it('signs under its thumbprint', async () => {
+    const pem = await generateSigningKeyPem('ES256');
+    const { kid } = await importSigningKey(pem, 'ES256', 'Active');
+    const { imported, conditions } = await judgeKey(keyDocument(spec), { stringData: { pem } });
+    expect(imported).toMatchObject({ kid, state: 'Active', algorithm: 'ES256' });
+    expect(summaryOf(conditions)).toEqual(['KeyMaterialReady=True/KeyImported', 'Ready=True/Ready']);
+  });
+
+  it('that is revoked signs nothing', async () => {
+    const pem = await generateSigningKeyPem('ES256');
+    const { kid } = await importSigningKey(pem, 'ES256', 'Active');
+    const { accepted, imported, conditions } = await judgeKey(keyDocument({ ...spec, revokedKeyIds: [kid] }), {
+      stringData: { pem },
+    });
+    expect(accepted).toBe(false);
+    expect(imported).toBeUndefined();
+    expect(conditions[0]?.reason).toBe('KeyRevoked');
+  });
+
+  const certificate = '-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----';
+  it.each<[string, () => Promise<ReferencedSecret | undefined>, string]>([
+    [
+      'another algorithm',
+      async () => ({ stringData: { pem: await generateSigningKeyPem('EdDSA') } }),
+      'InvalidKeyMaterial',
+    ],
+    ['a certificate', async () => ({ stringData: { pem: certificate } }), 'InvalidKeyMaterial'],
+    ['no such key', async () => ({ stringData: { other: 'x' } }), 'SecretKeyMissing'],
+    ['no Secret', async () => undefined, 'SecretNotFound'],
+  ])('with %s is refused', async (_, secret, reason) => {
+    const { accepted, conditions } = await judgeKey(keyDocument(spec), await secret());
+    expect(accepted).toBe(false);
+    expect(conditions[0]).toMatchObject({ status: 'False', reason });
+  });
+
+  it('with another thumbprint than the one promised is refused', async () => {
+    const importSecretRef = { ...spec.importSecretRef, keyId: 'A'.repeat(43) };
+    const secret = { stringData: { pem: await generateSigningKeyPem('ES256') } };
+    const { faults } = await judgeKey(keyDocument({ ...spec, importSecretRef }), secret);
+    expect(faults.map(({ path }) => path.join('.'))).toEqual(['spec.importSecretRef.keyId']);
+  });
+
+  it('that is only assumed is no fault', async () => {
+    expect((await judgeKey(keyDocument(spec), 'assumed')).faults).toEqual([]);
+  });
+});

@@ -1,0 +1,177 @@
+// Holds crds/ to the schemas (the same fields with the same defaults), to what a structural schema should have, and the
+// reference pages to crds/. That both accept the same values is proven against an API server, in test/cluster/.
+
+import { execFileSync } from 'node:child_process';
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { z } from 'zod';
+import { BASELINE, CLIENT_POLICY } from '../../../src/admission/kinds/client-policy.ts';
+import { formatDuration } from '../../../src/admission/kinds/duration.ts';
+import { OAUTH_CLIENT } from '../../../src/admission/kinds/oauth-client.ts';
+import { SIGNING_KEY } from '../../../src/admission/kinds/signing-key.ts';
+
+const ROOT = join(import.meta.dirname, '../../..');
+const KINDS = { OAuthClient: OAUTH_CLIENT, SigningKey: SIGNING_KEY, ClientPolicy: CLIENT_POLICY } as const;
+type Kind = keyof typeof KINDS;
+
+interface CrdSchema {
+  readonly type: string;
+  readonly description?: string;
+  readonly default?: unknown;
+  readonly enum?: unknown;
+  readonly format?: string;
+  readonly maxLength?: number;
+  readonly maxItems?: number;
+  readonly maxProperties?: number;
+  readonly required?: readonly string[];
+  readonly properties?: Readonly<Record<string, CrdSchema>>;
+  readonly additionalProperties?: CrdSchema;
+  readonly items?: CrdSchema;
+  readonly 'x-kubernetes-list-type'?: string;
+  readonly 'x-kubernetes-validations'?: readonly { readonly rule: string }[];
+}
+
+const texts = new Map(
+  globSync('crds/*.yaml', { cwd: ROOT }).map((file) => [file, readFileSync(join(ROOT, file), 'utf8')] as const),
+);
+const schemas = new Map(
+  [...texts.values()].map((text) => {
+    // kubectl reads YAML 1.1, in which y and n are no strings.
+    const { spec } = parse(text, { version: '1.1' });
+    return [spec.names.kind as Kind, spec.versions[0].schema.openAPIV3Schema as CrdSchema] as const;
+  }),
+);
+
+interface Field {
+  readonly path: string;
+  /** `required`, or what an absent field becomes; null for nothing. */
+  readonly fallback: unknown;
+}
+
+/** The fields below a schema of admission that hold no further ones; an absent list or map is as good as an empty one. */
+function fieldsOfAdmission(schema: unknown, path: string, fallback: unknown = 'required'): readonly Field[] {
+  if (schema instanceof z.ZodObject) {
+    const prefix = path === '' ? '' : `${path}.`;
+    return Object.entries(schema.shape).flatMap(([name, member]) => fieldsOfAdmission(member, `${prefix}${name}`));
+  }
+  if (schema instanceof z.ZodOptional) return fieldsOfAdmission(schema.unwrap(), path, null);
+  if (schema instanceof z.ZodPrefault) return fieldsOfAdmission(schema.unwrap(), path);
+  if (schema instanceof z.ZodDefault) return fieldsOfAdmission(schema.unwrap(), path, defaultOf(schema));
+  // An object is a transformation into one; a duration or the settings of tokens are transformed out of their form.
+  if (schema instanceof z.ZodPipe) {
+    return fieldsOfAdmission(schema.def.in instanceof z.ZodTransform ? schema.def.out : schema.def.in, path, fallback);
+  }
+  if (schema instanceof z.ZodArray && fieldsOfAdmission(schema.element, '').some((field) => field.path !== '')) {
+    return fieldsOfAdmission(schema.element, `${path}[]`);
+  }
+  return [{ path, fallback }];
+}
+
+function defaultOf(schema: z.ZodDefault): unknown {
+  const value = schema.def.defaultValue;
+  if (typeof value === 'number' && schema.unwrap() instanceof z.ZodPipe) return formatDuration(value);
+  const isEmpty = typeof value === 'object' && value !== null && Object.keys(value).length === 0;
+  return isEmpty ? null : value;
+}
+
+function fieldsOfCrd(schema: CrdSchema, path: string, fallback: unknown): readonly Field[] {
+  if (schema.properties !== undefined) {
+    const prefix = path === '' ? '' : `${path}.`;
+    return Object.entries(schema.properties).flatMap(([name, member]) =>
+      fieldsOfCrd(member, `${prefix}${name}`, schema.required?.includes(name) ? 'required' : (member.default ?? null)),
+    );
+  }
+  if (schema.items?.properties !== undefined) return fieldsOfCrd(schema.items, `${path}[]`, null);
+  return [{ path, fallback }];
+}
+
+function specOf(schema: unknown): unknown {
+  const object = schema instanceof z.ZodPipe ? schema.def.out : schema;
+  return object instanceof z.ZodObject ? object.shape.spec : undefined;
+}
+
+const byPath = (a: Field, b: Field) => (a.path < b.path ? -1 : 1);
+
+it.each(Object.keys(KINDS) as Kind[])('the CRD of %s has the fields and defaults of the schema', (kind) => {
+  const spec = schemas.get(kind)?.properties?.spec;
+  if (spec === undefined) throw new Error(`no CRD of ${kind}`);
+  const fields = fieldsOfAdmission(specOf(KINDS[kind].refuse), '');
+  expect(fields.length).toBeGreaterThan(10);
+  expect(fieldsOfCrd(spec, '', null).toSorted(byPath)).toEqual(fields.toSorted(byPath));
+});
+
+/** Every schema below one, with its path. */
+function nodesOf(schema: CrdSchema, path: string): readonly { readonly path: string; readonly schema: CrdSchema }[] {
+  return [
+    { path, schema },
+    ...Object.entries(schema.properties ?? {}).flatMap(([name, child]) => nodesOf(child, `${path}.${name}`)),
+    ...(schema.items === undefined ? [] : nodesOf(schema.items, `${path}[]`)),
+    ...(schema.additionalProperties === undefined ? [] : nodesOf(schema.additionalProperties, `${path}.*`)),
+  ];
+}
+
+describe.each([...schemas])('the CRD of %s', (kind, root) => {
+  const nodes = nodesOf(root, kind);
+  const pathsWhere = (holds: (schema: CrdSchema) => boolean) =>
+    nodes.filter(({ schema }) => holds(schema)).map(({ path }) => path);
+
+  it('bounds every string, list and map, from which the cost of its rules is reckoned', () => {
+    const isUnbounded = ({ type, enum: words, maxLength, maxItems, maxProperties, additionalProperties }: CrdSchema) =>
+      (type === 'string' && words === undefined && maxLength === undefined) ||
+      (type === 'array' && maxItems === undefined) ||
+      (additionalProperties !== undefined && maxProperties === undefined);
+    expect(pathsWhere(isUnbounded)).toEqual([]);
+  });
+
+  it('says how each list is merged', () => {
+    expect(pathsWhere((schema) => schema.type === 'array' && schema['x-kubernetes-list-type'] === undefined)).toEqual(
+      [],
+    );
+  });
+
+  it('describes every field', () => {
+    const described = nodes.filter(({ path }) => !/(\[\]|\.\*|\.metadata)$/.test(path));
+    expect(
+      described.filter(({ schema }) => !/^\S.*\.$/s.test(schema.description ?? '')).map(({ path }) => path),
+    ).toEqual([]);
+  });
+
+  it('has rules that Kubernetes 1.29 understands and that stay within their budget', () => {
+    const rules = nodes.flatMap(({ schema }) => (schema['x-kubernetes-validations'] ?? []).map(({ rule }) => rule));
+    expect(rules.length).toBeGreaterThan(1);
+    const called = rules.flatMap((rule) => [...rule.matchAll(/(\w+)\(/g)].map(([, name]) => name));
+    const allowed = ['contains', 'matches', 'size', 'has', 'all', 'duration'];
+    expect(called.filter((name) => name === undefined || !allowed.includes(name))).toEqual([]);
+    expect(
+      pathsWhere(({ format }) => format !== undefined && !['date-time', 'int32', 'int64'].includes(format)),
+    ).toEqual([]);
+  });
+});
+
+it('the CRDs hold no field that is newer than Kubernetes 1.29', () => {
+  for (const text of texts.values()) expect(text).not.toMatch(/optionalOldSelf|selectableFields|reason: Field/);
+});
+
+it('the policy CRD says what the baseline permits', () => {
+  const { allow, limits } = schemas.get('ClientPolicy')?.properties?.spec?.properties ?? {};
+  const listed = (values: readonly string[]) => {
+    if (values.length === 0) return 'none';
+    return values.join() === '**' ? 'all' : values.join(', ');
+  };
+  for (const [name, value] of Object.entries(BASELINE.allow)) {
+    if (typeof value === 'boolean') expect(allow?.properties?.[name]?.default, name).toBe(value);
+    else expect(allow?.properties?.[name]?.description, name).toContain(`Baseline: ${listed(value)}.`);
+  }
+  for (const [name, value] of Object.entries(BASELINE.limits)) {
+    const said = name.endsWith('Lifetime') ? formatDuration(Number(value)) : String(value);
+    if (typeof value === 'boolean') expect(limits?.properties?.[name]?.default, name).toBe(value);
+    else expect(limits?.properties?.[name]?.description, name).toContain(`Baseline: ${said}.`);
+  }
+});
+
+it('the reference pages are what crds/ says', () => {
+  const script = join(ROOT, 'scripts/crd-reference.mjs');
+  execFileSync(process.execPath, [script, '--check'], { stdio: ['ignore', 'ignore', 'inherit'] });
+});

@@ -1,0 +1,181 @@
+import { describe, expect, it } from 'vitest';
+import { selects } from '../../../src/admission/policies/label-selector.ts';
+import { clientDocument, judge, judgeOne, MACHINE, policyDocument, WEB } from '../world.ts';
+
+describe('a namespace selector', () => {
+  const selector = (parts: Partial<Parameters<typeof selects>[0]>) => ({
+    matchLabels: {},
+    matchExpressions: [],
+    ...parts,
+  });
+  const labels = { tier: 'gold', team: 'a' };
+
+  it.each([
+    ['selects everything when empty', selector({}), true],
+    ['matches labels', selector({ matchLabels: { tier: 'gold' } }), true],
+    ['refuses another value', selector({ matchLabels: { tier: 'silver' } }), false],
+    ['refuses a label that is not there', selector({ matchLabels: { toString: 'x' } }), false],
+    ['In', selector({ matchExpressions: [{ key: 'team', operator: 'In', values: ['a', 'b'] }] }), true],
+    ['In without the label', selector({ matchExpressions: [{ key: 'zone', operator: 'In', values: ['a'] }] }), false],
+    ['NotIn', selector({ matchExpressions: [{ key: 'team', operator: 'NotIn', values: ['a'] }] }), false],
+    [
+      'NotIn without the label',
+      selector({ matchExpressions: [{ key: 'zone', operator: 'NotIn', values: ['a'] }] }),
+      true,
+    ],
+    ['Exists', selector({ matchExpressions: [{ key: 'team', operator: 'Exists', values: [] }] }), true],
+    [
+      'Exists of an inherited name',
+      selector({ matchExpressions: [{ key: 'valueOf', operator: 'Exists', values: [] }] }),
+      false,
+    ],
+    ['DoesNotExist', selector({ matchExpressions: [{ key: 'team', operator: 'DoesNotExist', values: [] }] }), false],
+    [
+      'needs all of it',
+      selector({ matchLabels: { tier: 'gold' }, matchExpressions: [{ key: 'zone', operator: 'Exists', values: [] }] }),
+      false,
+    ],
+  ])('%s', (_, given, expected) => {
+    expect(selects(given, labels)).toBe(expected);
+  });
+});
+
+describe('policies', () => {
+  const reasonsOf = (...documents: readonly unknown[]) => judgeOne(documents).faults.map(({ reason }) => reason);
+
+  it('leave the lists they do not speak of to the baseline', () => {
+    expect(reasonsOf(clientDocument(WEB), policyDocument({ allow: { grantTypes: ['authorization_code'] } }))).toEqual(
+      [],
+    );
+    const wide = { ...WEB, scopes: ['other/read'] };
+    expect(reasonsOf(clientDocument(wide), policyDocument({ allow: { grantTypes: ['**'] } }))).toEqual([
+      'PolicyViolation',
+    ]);
+  });
+
+  it('take the place of the baseline, also when they permit less', () => {
+    expect(reasonsOf(clientDocument(WEB), policyDocument({ allow: { scopes: [] } }))).toEqual(['PolicyViolation']);
+  });
+
+  it('permit a client when any one of them permits all of it, and name that one', () => {
+    const strict = policyDocument({ allow: { scopes: [] } }, 'a-strict');
+    const wide = policyDocument({ allow: { scopes: ['**'] } }, 'b-wide');
+    const verdict = judgeOne([clientDocument(MACHINE), wide, strict]);
+    expect(verdict.policy).toBe('b-wide');
+    expect(verdict.client?.clientId).toBe('team.app');
+  });
+
+  it('that all refuse: the faults are those of the alphabetically first', () => {
+    const client = clientDocument({ ...WEB, consent: 'Skip' });
+    const first = policyDocument({}, 'a');
+    const second = policyDocument({ allow: { scopes: [], consentSkip: true } }, 'b');
+    const verdict = judgeOne([client, second, first]);
+    expect(verdict.policy).toBe('a');
+    expect(verdict.faults.map(({ path }) => path)).toEqual([['spec', 'consent']]);
+  });
+
+  it('of another class do not count', () => {
+    const verdict = judgeOne([clientDocument(WEB), policyDocument({ className: 'staging', allow: { scopes: [] } })]);
+    expect(verdict.policy).toBe('(baseline)');
+  });
+
+  it('that cannot be read permit nothing, and the baseline does not step in', async () => {
+    const { clients, policies } = await judge([clientDocument(WEB), policyDocument({ allow: { scopes: 'team/*' } })]);
+    expect(policies.map(({ conditions }) => conditions[0]?.reason)).toEqual(['InvalidManifest']);
+    expect(clients.map(({ conditions }) => conditions[0]?.reason)).toEqual(['PolicyViolation']);
+  });
+
+  it('that do not say whom they are about harm nobody', () => {
+    const broken = { ...policyDocument({}), spec: { allow: {} } };
+    expect(judgeOne([clientDocument(WEB), broken]).client?.clientId).toBe('team.app');
+  });
+
+  it('fill the namespace into every glob', () => {
+    const spec = {
+      clientId: 'team-portal',
+      scopes: ['x:team'],
+      audiences: ['https://team.example.com/api'],
+      redirectUris: ['https://team.apps.example.com/cb', 'com.example.team:/cb'],
+      allowedCorsOrigins: ['https://team.apps.example.com'],
+    };
+    const allow = {
+      clientIds: [`\${namespace}-*`],
+      scopes: [`x:\${namespace}`],
+      audiences: [`https://\${namespace}.example.com/*`],
+      redirectHosts: [`\${namespace}.apps.example.com`],
+      redirectSchemes: [`com.example.\${namespace}`],
+      corsOrigins: [`https://\${namespace}.apps.example.com`],
+    };
+    expect(reasonsOf(clientDocument(spec), policyDocument({ allow }))).toEqual([]);
+    const elsewhere = clientDocument(spec, { namespace: 'other' });
+    const everywhere = { ...policyDocument({ allow }), spec: { namespaceSelector: {}, allow } };
+    expect(reasonsOf(elsewhere, everywhere)).toHaveLength(6);
+  });
+
+  it('never let a variable stand in for an id with a dot', () => {
+    const client = clientDocument({ ...MACHINE, clientId: 'team.other' });
+    const policy = policyDocument({ allow: { clientIds: [`\${namespace}.other`] } });
+    expect(reasonsOf(client, policy)).toEqual(['ClientIdNotPermitted']);
+  });
+
+  it('judge what a resource server answers for as they judge audiences', () => {
+    const client = clientDocument({ grantTypes: [], resourceServer: { audiences: ['https://api.example.com/a'] } });
+    expect(reasonsOf(client, policyDocument({ allow: { audiences: ['https://api.example.com/*'] } }))).toEqual([]);
+    expect(reasonsOf(client, policyDocument({ allow: { audiences: ['https://api.example.org/*'] } }))).toEqual([
+      'PolicyViolation',
+    ]);
+  });
+
+  it('let a namespace without one have everything when the default is AllowAll, except borrowed ids with a dot', () => {
+    const spec = {
+      ...WEB,
+      scopes: ['anything:at/all'],
+      consent: 'Skip',
+      redirectUris: ['http://127.0.0.1/cb', 'com.example.app:/cb'],
+      allowedCorsOrigins: ['https://app.example.com'],
+      clientId: 'portal',
+    };
+    const settings = { defaultPolicy: 'AllowAll' } as const;
+    expect(judgeOne([clientDocument(spec)], settings).policy).toBe('(allow-all)');
+    const dotted = judgeOne([clientDocument({ ...spec, clientId: 'other.app' })], settings);
+    expect(dotted.faults.map(({ reason }) => reason)).toEqual(['ClientIdNotPermitted']);
+  });
+});
+
+describe('what a policy does not permit', () => {
+  const messageOf = (spec: Readonly<Record<string, unknown>>, ...policies: readonly unknown[]) =>
+    judgeOne([clientDocument(spec), ...policies]).faults.map(({ message }) => message);
+  const scoped = { ...WEB, scopes: ['other/read'] };
+  const loopback = { ...WEB, redirectUris: ['http://127.0.0.1/callback'] };
+
+  it('by the baseline comes with its list and the policy that the namespace needs', () => {
+    expect(messageOf(scoped)).toEqual([
+      expect.stringMatching(/\(baseline\).*team\/\*.*namespace team .*allow\.scopes/),
+    ]);
+    expect(messageOf(loopback)).toEqual([
+      expect.stringContaining('The namespace team needs a ClientPolicy with allow.loopbackRedirects: true.'),
+    ]);
+    expect(messageOf({ ...WEB, redirectUris: ['com.example.app:/cb'] })).toEqual([
+      expect.stringContaining('permits none'),
+    ]);
+  });
+
+  it('for it leaves the list out comes with the list that stands in', () => {
+    expect(messageOf(scoped, policyDocument({ allow: {} }))).toEqual([
+      expect.stringContaining('left out there, so it is team/*, openid'),
+    ]);
+    const scheme = { ...WEB, redirectUris: ['com.example.app:/cb'] };
+    expect(messageOf(scheme, policyDocument({ allow: {} }))).toEqual([
+      expect.stringContaining('left out there, so it permits none'),
+    ]);
+  });
+
+  it('by a list of its own never comes with that list', () => {
+    const [message] = messageOf(scoped, policyDocument({ allow: { scopes: ['tenant-b/*'] } }));
+    expect(message).not.toContain('tenant-b');
+    expect(message).not.toContain('left out');
+    expect(messageOf(scoped, policyDocument({ allow: { scopes: [] } }))).toEqual([
+      expect.stringContaining('permits none'),
+    ]);
+  });
+});

@@ -1,0 +1,195 @@
+// What follows from one change among all clients of an install, without any API server.
+
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { ClientVerifiers } from '../../src/admission/client-secrets/client-verifier.ts';
+import { CLIENT_POLICY } from '../../src/admission/kinds/client-policy.ts';
+import { policyOf } from '../../src/admission/policies/policy.ts';
+import { AdmittedClients } from '../../src/cluster-registry/admitted-clients.ts';
+import { clientKeeper } from '../../src/cluster-registry/kept-client.ts';
+import { type KubernetesObject, objectKey } from '../../src/kubernetes/objects/resources.ts';
+import { KeyRing } from '../../src/oauth/registry/keys.ts';
+
+const KEYS = new KeyRing([]);
+const CREATED = '2026-01-01T00:00:00Z';
+
+describe('the admitted clients', () => {
+  let clients: AdmittedClients;
+  let verifiers: Map<string, ClientVerifiers>;
+  let labels: Readonly<Record<string, string>>;
+  const keep = clientKeeper('default');
+  const clock = { value: Date.parse(CREATED), now: () => clock.value };
+
+  beforeEach(() => {
+    clock.value = Date.parse(CREATED);
+    verifiers = new Map();
+    labels = {};
+    clients = new AdmittedClients({
+      ...{ releaseNamespace: 'grantry', defaultPolicy: 'Baseline', clock },
+      labelsOf: (namespace) => ({ 'kubernetes.io/metadata.name': namespace, ...labels }),
+      verifiersOf: (uid) => verifiers.get(uid),
+    });
+  });
+
+  function object(name: string, spec: object = {}, metadata: object = {}): KubernetesObject {
+    const defaults = { grantTypes: ['client_credentials'], scopes: ['team/read'] };
+    const manifest = {
+      ...{ apiVersion: 'grantry.dev/v1alpha1', kind: 'OAuthClient' },
+      metadata: {
+        ...{ name, namespace: 'team', uid: `uid-${name}`, resourceVersion: '1', generation: 1 },
+        ...{ creationTimestamp: CREATED, ...metadata },
+      },
+      spec: { ...defaults, ...spec },
+    };
+    return keep(manifest, objectKey(manifest.metadata));
+  }
+  const withSecret = (uid: string, expiresAt?: number, byte = 1) =>
+    verifiers.set(uid, {
+      revision: 1,
+      verifiers: [
+        { verifier: new Uint8Array(32).fill(byte), revision: 1, ...(expiresAt !== undefined && { expiresAt }) },
+      ],
+    });
+  function add(...objects: readonly KubernetesObject[]) {
+    for (const each of objects) {
+      withSecret(each.metadata.uid);
+      clients.put(each);
+      clients.judge(each.metadata.uid);
+    }
+    return serve();
+  }
+  function serve() {
+    clients.settle();
+    return clients.publish(KEYS);
+  }
+  const ids = () => {
+    const { registry } = serve();
+    return ['one', 'two', 'three'].filter((name) => registry.find(`team.${name}`) !== undefined);
+  };
+
+  it('are served when their secret is known, and not before', () => {
+    clients.put(object('one'));
+    clients.judge('uid-one');
+    expect(serve().changes).toEqual([{ clientId: 'team.one', kind: 'refused', reason: 'Pending' }]);
+    withSecret('uid-one');
+    clients.judge('uid-one');
+    expect(serve().changes).toEqual([{ clientId: 'team.one', kind: 'accepted' }]);
+    expect(ids()).toEqual(['one']);
+    expect(clients.refused).toBe(0);
+  });
+
+  it('change nobody but whom a change is about', () => {
+    add(object('one'), object('two'));
+    const before = serve().registry;
+    add(object('two', { displayName: 'Two' }, { generation: 2 }));
+    const after = serve().registry;
+    expect(after.find('team.one')).toBe(before.find('team.one'));
+    expect(after.find('team.two')?.displayName).toBe('Two');
+    expect(before.find('team.two')?.displayName).toBe('team.two');
+    expect(clients.servedState('uid-two')).toEqual({ generation: 2, secretRevision: 1 });
+  });
+
+  it('tell what they have judged only once it is served', () => {
+    add(object('one'));
+    clients.put(object('one', { suspended: true }, { generation: 2 }));
+    clients.judge('uid-one');
+    expect(clients.servedState('uid-one')?.generation).toBe(1);
+    expect(serve().changes).toEqual([{ clientId: 'team.one', kind: 'refused', reason: 'Suspended' }]);
+    expect(clients.servedState('uid-one')?.generation).toBe(2);
+    expect(ids()).toEqual([]);
+    expect(clients.refused).toBe(1);
+  });
+
+  it('name whom a policy concerns, and serve the very same clients where nothing came of it', () => {
+    add(object('one'), object('other', { scopes: ['elsewhere/read'] }, { namespace: 'elsewhere' }));
+    const before = serve().registry.find('team.one');
+    const policy = (scopes: readonly string[]) =>
+      policyOf(
+        CLIENT_POLICY.ignore.parse({
+          ...{ apiVersion: 'grantry.dev/v1alpha1', kind: 'ClientPolicy', metadata: { name: 'team' } },
+          spec: { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'team' } }, allow: { scopes } },
+        }),
+      );
+    expect(clients.setPolicies([policy(['team/*'])])).toEqual(['uid-one']);
+    clients.judge('uid-one');
+    expect(serve().registry.find('team.one')).toBe(before);
+    expect(clients.setPolicies([policy(['team/*'])])).toEqual([]);
+    expect(clients.setPolicies([policy(['nothing'])])).toEqual(['uid-one']);
+    clients.judge('uid-one');
+    expect(serve().changes).toEqual([{ clientId: 'team.one', kind: 'refused', reason: 'PolicyViolation' }]);
+  });
+
+  it.each([
+    ['PolicyViolation', { scopes: ['elsewhere/read'] }],
+    ['UnsupportedGrantType', { grantTypes: ['magic'] }],
+  ])('are each refused with %s for what they say alike', (reason, spec) => {
+    const { changes } = add(object('one', spec), object('two', spec), object('three', spec));
+    expect(changes).toEqual(
+      ['one', 'two', 'three'].map((name) => ({ clientId: `team.${name}`, kind: 'refused', reason })),
+    );
+    expect(ids()).toEqual([]);
+  });
+
+  it('are judged by other policies where their namespace has other labels', () => {
+    clients.setPolicies([
+      policyOf(
+        CLIENT_POLICY.ignore.parse({
+          ...{ apiVersion: 'grantry.dev/v1alpha1', kind: 'ClientPolicy', metadata: { name: 'strict' } },
+          spec: { namespaceSelector: { matchLabels: { tier: 'strict' } }, allow: { scopes: [] } },
+        }),
+      ),
+    ]);
+    add(object('one'));
+    expect(ids()).toEqual(['one']);
+    labels = { tier: 'strict' };
+    expect(clients.relabelled('team')).toEqual(['uid-one']);
+    clients.judge('uid-one');
+    expect(serve().changes).toEqual([{ clientId: 'team.one', kind: 'refused', reason: 'PolicyViolation' }]);
+  });
+
+  it('accept another secret, and no longer the one before, once their verifier is another', () => {
+    add(object('one'));
+    withSecret('uid-one', undefined, 2);
+    clients.judge('uid-one');
+    const served = serve()
+      .registry.find('team.one')
+      ?.secretVerifiers.map((verifier) => [...verifier]);
+    expect(served).toEqual([Array(32).fill(2)]);
+  });
+
+  it('drop a verifier whose time has come', () => {
+    add(object('one'));
+    withSecret('uid-one', clock.value + 1000);
+    clients.judge('uid-one');
+    expect(ids()).toEqual(['one']);
+    clock.value += 1000;
+    clients.judge('uid-one');
+    expect(ids()).toEqual([]);
+  });
+
+  it('have a Secret each, by whatever name: the older of two with one is served', () => {
+    const naming = (secretName: string) => ({ auth: { clientSecret: { secretName } } });
+    const later = { creationTimestamp: '2026-01-01T00:00:01Z' };
+    // `one` is no name of the Secret of `one`, and `one-oauth` is.
+    add(object('one', {}, later), object('two', naming('one'), later), object('three', naming('one'), later));
+    expect(ids()).toEqual(['one', 'three']);
+    add(object('three', naming('one-oauth'), { resourceVersion: '2' }));
+    expect(ids()).toEqual(['two', 'three']);
+    add(object('three', naming('three-oauth'), { resourceVersion: '3' }));
+    expect(ids()).toEqual(['one', 'two', 'three']);
+  });
+
+  it('forget one that is deleted, or being deleted, and count no refusal of it', () => {
+    add(object('one'), object('two', { grantTypes: ['magic'] }));
+    expect(clients.refused).toBe(1);
+    clients.put(object('two', {}, { deletionTimestamp: CREATED }));
+    clients.delete('uid-one');
+    const { changes } = serve();
+    expect(changes.map(({ kind }) => kind)).toEqual(['removed', 'removed']);
+    expect([ids(), clients.refused, clients.servedState('uid-one')]).toEqual([[], 0, undefined]);
+  });
+
+  it('pass over objects of another class', () => {
+    add(object('one', { className: 'another' }));
+    expect([ids(), clients.refused]).toEqual([[], 0]);
+  });
+});

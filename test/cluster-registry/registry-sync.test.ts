@@ -1,0 +1,360 @@
+// What a token server makes of changes that come while it works on others: key material is read in the background, and the
+// test decides when that is done. What a real API server sends is tested in test/cluster/.
+
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import {
+  KEY_SECRET_TYPE,
+  keySecretData,
+  keySecretMetadata,
+  keySecretName,
+  type StoredKey,
+} from '../../src/admission/keys/key-secret.ts';
+import { PART_LABEL, PEPPER_SECRET } from '../../src/admission/references/secret-parts.ts';
+import { type RegistrySwap, RegistrySync } from '../../src/cluster-registry/registry-sync.ts';
+import { KubernetesError, type ListPage, type WatchFrame } from '../../src/kubernetes/api/kubernetes-api.ts';
+import {
+  CLIENT_POLICIES,
+  type KubernetesObject,
+  NAMESPACES,
+  OAUTH_CLIENTS,
+  type Resource,
+  SIGNING_KEYS,
+} from '../../src/kubernetes/objects/resources.ts';
+import { generateSigningKeyPem, importSigningKey } from '../../src/oauth/registry/keys.ts';
+import { systemClock, systemRandom } from '../../src/processes/lifecycle/machine.ts';
+import { until } from '../until.ts';
+
+const RELEASE = 'grantry-system';
+const CREATED = '2026-01-01T00:00:00Z';
+
+/** The objects of a cluster, and what is told of them to whoever watches. */
+class PlayedCluster {
+  readonly #objects = new Map<string, readonly KubernetesObject[]>();
+  readonly #frames = new Map<string, WatchFrame[]>();
+  #wake = Promise.withResolvers<void>();
+  #versions = 1;
+
+  object(kind: string, name: string, rest: { readonly metadata?: object; readonly [field: string]: unknown } = {}) {
+    const { metadata, ...fields } = rest;
+    return {
+      ...{ apiVersion: kind === 'Namespace' || kind === 'Secret' ? 'v1' : 'grantry.dev/v1alpha1', kind, ...fields },
+      metadata: {
+        ...{ name, uid: `uid-${kind}-${name}`, resourceVersion: String(++this.#versions), generation: 1 },
+        ...{ creationTimestamp: CREATED, ...metadata },
+      },
+    } satisfies KubernetesObject;
+  }
+
+  /** Is there from the start. */
+  has(plural: string, ...objects: readonly KubernetesObject[]): void {
+    this.#objects.set(plural, objects);
+  }
+
+  /** Tells of a new or changed object. */
+  put(plural: string, object: KubernetesObject): void {
+    this.#framesOf(plural).push({ type: 'MODIFIED', object });
+    this.#wake.resolve();
+    this.#wake = Promise.withResolvers();
+  }
+
+  /** Ends the watch, because what it went on from is too old. */
+  expire(resource: Resource): void {
+    const told = { status: 410, reason: 'Expired', verb: 'watch', user: 'the test' };
+    this.#framesOf(resource.plural).push({ type: 'ERROR', error: new KubernetesError({ ...told, resource }) });
+    this.#wake.resolve();
+    this.#wake = Promise.withResolvers();
+  }
+
+  /** Once everybody was told of everything. */
+  async told(): Promise<void> {
+    await until('all is told', () => [...this.#frames.values()].every(({ length }) => length === 0));
+  }
+
+  async list({ plural }: Resource): Promise<ListPage> {
+    return { items: this.#objects.get(plural) ?? [], resourceVersion: '1', continue: undefined };
+  }
+
+  async watch({ plural }: Resource, { signal }: { readonly signal: AbortSignal }): Promise<AsyncIterable<WatchFrame>> {
+    signal.addEventListener('abort', () => this.#wake.resolve());
+    return this.#follow(plural, signal);
+  }
+
+  async *#follow(plural: string, signal: AbortSignal): AsyncGenerator<WatchFrame> {
+    while (!signal.aborted) {
+      const frame = this.#framesOf(plural)[0];
+      if (frame === undefined) await this.#wake.promise;
+      else {
+        yield frame;
+        this.#framesOf(plural).shift();
+      }
+    }
+  }
+
+  #framesOf(plural: string): WatchFrame[] {
+    const frames = this.#frames.get(plural) ?? [];
+    this.#frames.set(plural, frames);
+    return frames;
+  }
+}
+
+function changed(object: KubernetesObject, metadata: Partial<KubernetesObject['metadata']>): KubernetesObject {
+  return { ...object, metadata: { ...object.metadata, ...metadata } };
+}
+
+/** Has whoever wants the material of a key wait for the test. */
+function heldMaterial() {
+  const { promise: released, resolve: release } = Promise.withResolvers<void>();
+  const digest = crypto.subtle.digest.bind(crypto.subtle);
+  const spy = vi.spyOn(crypto.subtle, 'digest').mockImplementation(async (...asked) => {
+    await released;
+    return await digest(...asked);
+  });
+  return {
+    wanted: () => until('material is read', () => spy.mock.calls.length > 0),
+    release: () => {
+      spy.mockRestore();
+      release();
+    },
+  };
+}
+
+describe('the registry of a token server', () => {
+  let cluster: PlayedCluster;
+  let sync: RegistrySync;
+  let swaps: RegistrySwap[];
+  let onSecret: () => void;
+  const log = { info: () => {}, warn: () => {}, error: vi.fn() };
+
+  beforeEach(() => {
+    log.error.mockReset();
+    swaps = [];
+    onSecret = () => {};
+    cluster = new PlayedCluster();
+    cluster.has('namespaces', namespace('team'));
+    cluster.has('oauthclients', client('web'));
+    sync = new RegistrySync({
+      ...{ api: cluster, className: 'default', releaseNamespace: RELEASE, defaultPolicy: 'Baseline' },
+      ...{ watchNamespaces: [], clock: systemClock, random: systemRandom, log },
+      metrics: { watchEvent: () => {}, watchRestarted: () => {}, changeRefused: () => {} },
+      ...{ onSwap: (swap) => swaps.push(swap), onSecret: () => onSecret() },
+    });
+  });
+  afterEach(async () => {
+    vi.useRealTimers();
+    vi.restoreAllMocks();
+    await sync.stop();
+  });
+
+  function namespace(name: string, labels: Readonly<Record<string, string>> = {}) {
+    return cluster.object('Namespace', name, {
+      metadata: { labels: { 'kubernetes.io/metadata.name': name, ...labels } },
+    });
+  }
+  /** A public client, which is served as it is. */
+  function client(name: string) {
+    return cluster.object('OAuthClient', name, {
+      metadata: { namespace: 'team' },
+      spec: {
+        ...{ auth: { method: 'none' }, grantTypes: ['authorization_code'], scopes: ['openid'] },
+        redirectUris: ['https://app.example/cb'],
+      },
+    });
+  }
+  function policy(generation: number, grantTypes: readonly string[], namespaceSelector: object = {}) {
+    return cluster.object('ClientPolicy', 'tenants', {
+      metadata: { generation },
+      spec: { namespaceSelector, allow: { grantTypes, scopes: ['openid'], redirectHosts: ['*.example'] } },
+    });
+  }
+  function ring(generation: number, revokedKeyIds: readonly string[]) {
+    return cluster.object('SigningKey', 'default', {
+      metadata: { namespace: RELEASE, generation },
+      spec: { revokedKeyIds },
+    });
+  }
+  async function key(metadata: object = {}) {
+    const pem = await generateSigningKeyPem('ES256');
+    const { kid: keyId } = await importSigningKey(pem, 'ES256', 'Active');
+    const times = { publishedAt: Date.now(), activatedAt: Date.now(), removeAfter: undefined };
+    const stored: StoredKey = { signingKey: 'default', keyId, algorithm: 'ES256', state: 'Active', ...times };
+    const secret = cluster.object('Secret', keySecretName(stored), {
+      type: KEY_SECRET_TYPE,
+      metadata: { namespace: RELEASE, ...keySecretMetadata(stored), ...metadata },
+      data: keySecretData(pem),
+    });
+    return { keyId, secret };
+  }
+  async function serving() {
+    sync.start();
+    await sync.whenServing();
+  }
+  const keyIds = () => sync.current.keys.jwks.keys.map(({ kid }) => kid);
+  const isServed = () => sync.current.find('team.web') !== undefined;
+
+  /** The swaps that follow from an object as it is now, where one of each kind was there before. */
+  async function swapsFor(plural: string, object: () => KubernetesObject): Promise<readonly RegistrySwap[]> {
+    cluster.has('clientpolicies', policy(1, ['authorization_code']));
+    cluster.has('signingkeys', ring(1, []));
+    await serving();
+    expect(isServed()).toBe(true);
+    swaps.splice(0);
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    cluster.put(plural, object());
+    await cluster.told();
+    vi.advanceTimersByTime(10);
+    for (let turn = 0; turn < 10; turn++) await nextTurn();
+    return swaps;
+  }
+
+  it('loses no key that is revoked while another is read', async () => {
+    await serving();
+    const [one, other] = [await key(), await key()];
+    const material = heldMaterial();
+    cluster.put('secrets', one.secret);
+    await material.wanted();
+    cluster.put('signingkeys', ring(1, [one.keyId]));
+    await cluster.told();
+    material.release();
+    await until('it signs no more', () => keyIds().length === 0);
+    cluster.put('secrets', other.secret);
+    await until('the other signs', () => sync.current.keys.signing?.kid === other.keyId);
+  });
+
+  it('loses no key that arrives while another is read', async () => {
+    await serving();
+    const [one, other] = [await key(), await key()];
+    const material = heldMaterial();
+    cluster.put('secrets', one.secret);
+    await material.wanted();
+    cluster.put('secrets', other.secret);
+    await cluster.told();
+    material.release();
+    await until('both are there', () => keyIds().length === 2);
+  });
+
+  it('loses no policy that changes while a key is read', async () => {
+    await serving();
+    expect(isServed()).toBe(true);
+    const { secret } = await key();
+    const material = heldMaterial();
+    cluster.put('secrets', secret);
+    await material.wanted();
+    cluster.put('clientpolicies', policy(1, ['client_credentials']));
+    await cluster.told();
+    material.release();
+    await until('it permits nothing', () => !isServed());
+  });
+
+  it('takes a change again that could not be taken', async () => {
+    await serving();
+    const { secret } = await key();
+    const broken = { ...secret, data: {} };
+    log.error.mockImplementationOnce(() => {
+      throw new Error('nobody writes logs now');
+    });
+    cluster.put('secrets', broken);
+    await until('it is said', () => log.error.mock.calls.length > 1);
+    expect(log.error.mock.calls.map(([fields]) => Object.keys(fields))).toEqual([['secret'], ['err']]);
+    await until('it is tried again', () => log.error.mock.calls.length > 2);
+    expect(log.error.mock.lastCall?.[0]).toEqual({ secret: secret.metadata.name });
+  });
+
+  it('is told again of what somebody threw at, and not after the end', async () => {
+    await serving();
+    let tries = 0;
+    onSecret = () => {
+      tries += 1;
+      throw new Error('no');
+    };
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const labels = { [PART_LABEL]: PEPPER_SECRET.part };
+    cluster.put('secrets', cluster.object('Secret', PEPPER_SECRET.name, { metadata: { namespace: RELEASE, labels } }));
+    await cluster.told();
+    expect(tries).toBe(1);
+    vi.advanceTimersByTime(500);
+    expect(tries).toBe(2);
+    await sync.stop();
+    vi.advanceTimersByTime(600_000);
+    expect(tries).toBe(2);
+  });
+
+  it('swaps once for all changes that come within ten milliseconds', async () => {
+    await serving();
+    expect(swaps.splice(0)).toHaveLength(1);
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const burst = async (names: readonly string[]) => {
+      for (const name of names) cluster.put('oauthclients', client(name));
+      await cluster.told();
+    };
+    await burst(['a', 'b', 'c']);
+    vi.advanceTimersByTime(9);
+    await burst(['d', 'e']);
+    expect(swaps).toEqual([]);
+    vi.advanceTimersByTime(1);
+    await until('the last one is served', () => sync.current.find('team.e') !== undefined);
+    const served = swaps.map(({ changes }) => changes.map(({ clientId }) => clientId).sort());
+    expect(served).toEqual([['team.a', 'team.b', 'team.c', 'team.d', 'team.e']]);
+  });
+
+  const status = { conditions: [{ type: 'Accepted', status: 'True' }] };
+  it.each<[string, string, () => KubernetesObject]>([
+    ['a client', 'oauthclients', () => client('web')],
+    ['a client whose status is another', 'oauthclients', () => ({ ...client('web'), status })],
+    ['a policy', 'clientpolicies', () => policy(1, ['authorization_code'])],
+    ['a policy whose status is another', 'clientpolicies', () => ({ ...policy(1, ['authorization_code']), status })],
+    ['a namespace', 'namespaces', () => namespace('team')],
+    ['a namespace whose status is another', 'namespaces', () => ({ ...namespace('team'), status })],
+    ['a signing key', 'signingkeys', () => ring(1, [])],
+    ['a signing key whose status is another', 'signingkeys', () => ({ ...ring(1, []), status })],
+  ])('judges nobody and swaps nothing for another version of %s', async (_, plural, object) => {
+    expect(await swapsFor(plural, object)).toEqual([]);
+  });
+
+  it.each<[string, string, () => KubernetesObject]>([
+    ['a client', 'oauthclients', () => changed(client('web'), { generation: 2 })],
+    ['a client that is being deleted', 'oauthclients', () => changed(client('web'), { deletionTimestamp: CREATED })],
+    ['a policy', 'clientpolicies', () => policy(2, ['client_credentials'])],
+    ['the labels of a namespace', 'namespaces', () => namespace('team', { tier: 'two' })],
+    ['a signing key', 'signingkeys', () => ring(2, ['one'])],
+  ])('swaps once for a change of %s', async (_, plural, object) => {
+    expect(await swapsFor(plural, object)).toHaveLength(1);
+  });
+
+  it.each<[string, Resource, () => KubernetesObject]>([
+    ['client', OAUTH_CLIENTS, () => client('web')],
+    ['policy', CLIENT_POLICIES, () => policy(1, ['authorization_code'])],
+    ['namespace', NAMESPACES, () => namespace('team')],
+    ['signing key', SIGNING_KEYS, () => ring(1, [])],
+  ])('judges again for a %s that a list after a gap has in another version', async (_, resource, object) => {
+    cluster.has('clientpolicies', policy(1, ['authorization_code']));
+    cluster.has('signingkeys', ring(1, []));
+    await serving();
+    swaps.splice(0);
+    cluster.has(resource.plural, object());
+    cluster.expire(resource);
+    await until('it is judged', () => swaps.length > 0);
+  });
+
+  it('takes another spec of the same generation from a list, as after a restore of the cluster', async () => {
+    cluster.has('clientpolicies', policy(2, ['authorization_code']));
+    await serving();
+    expect(isServed()).toBe(true);
+    cluster.has('clientpolicies', policy(2, ['client_credentials']));
+    cluster.expire(CLIENT_POLICIES);
+    await until('it permits nothing', () => !isServed());
+  });
+
+  it('serves no client of a namespace that is not known yet, whatever a policy would make of its labels', async () => {
+    cluster.has('namespaces');
+    cluster.has(
+      'clientpolicies',
+      policy(1, ['authorization_code'], { matchExpressions: [{ key: 'restricted', operator: 'DoesNotExist' }] }),
+    );
+    await serving();
+    expect(isServed()).toBe(false);
+    expect(sync.servedState('uid-OAuthClient-web')).toEqual({ generation: 1 });
+    cluster.put('namespaces', namespace('team'));
+    await until('it is served', isServed);
+  });
+});

@@ -1,0 +1,176 @@
+// What becomes of a client when others get hold of its Secret, fight over it or keep it from being read.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import { beforeAll, expect, it } from 'vitest';
+import { until } from '../../until.ts';
+import { ClientInstall } from '../setup/client-controllers.ts';
+import { FaultProxy, watchOf } from '../setup/fault-proxy.ts';
+import { sharedCluster } from '../setup/shared-cluster.ts';
+
+const HOUR = 3_600_000;
+const OLD = 'an-example-value-that-somebody-else-puts-in-place';
+const cluster = sharedCluster();
+let team: string;
+beforeAll(async () => {
+  team = await cluster.namespace();
+});
+
+const secretPath = (name: string) => `/api/v1/namespaces/${team}/secrets/${name}-oauth`;
+
+function secretManifest(name: string, data: Record<string, string>) {
+  return { apiVersion: 'v1', kind: 'Secret', metadata: { namespace: team, name }, stringData: data };
+}
+
+it('a Secret that its owner replaced by another ends with the grace what was accepted, and is never overwritten', async () => {
+  const own = await ClientInstall.make(cluster);
+  const first = await own.start();
+  await own.apply(team, 'replaced');
+  const { metadata } = await own.whenReady(team, 'replaced');
+  const old = (await own.secret(team, 'replaced-oauth'))?.data['client-secret'];
+  await first.stop();
+  await cluster.call('DELETE', secretPath('replaced'));
+  await cluster.apply(secretManifest('replaced-oauth', { 'client-secret': OLD }));
+  const controller = await own.start();
+  const { status } = await own.whenCondition(team, 'replaced', 'CredentialsReady', 'SecretNotOwned');
+  expect(status.conditions).toContainEqual(expect.objectContaining({ type: 'Stalled', reason: 'SecretNotOwned' }));
+  const { message } = status.conditions.find(({ type }: { type: string }) => type === 'CredentialsReady');
+  const [{ expiresAt = 0 } = {}, ...others] = (await own.verifiers(metadata.uid))?.verifiers ?? [];
+  expect(others).toEqual([]);
+  expect(message).toContain(new Date(expiresAt).toISOString());
+  expect(expiresAt - own.clock.now()).toBeGreaterThan(23 * HOUR);
+  expect([await own.accepts(metadata.uid, old), await own.accepts(metadata.uid, OLD)]).toEqual([true, false]);
+  own.ahead = 25 * HOUR;
+  expect(await own.accepts(metadata.uid, old)).toBe(false);
+  expect((await own.secret(team, 'replaced-oauth'))?.data).toEqual({ 'client-secret': OLD });
+  await cluster.call('DELETE', secretPath('replaced'));
+  await own.whenReady(team, 'replaced');
+  const current = (await own.secret(team, 'replaced-oauth'))?.data['client-secret'];
+  expect([old, OLD]).not.toContain(current);
+  expect([await own.accepts(metadata.uid, current), await own.accepts(metadata.uid, old)]).toEqual([true, false]);
+  expect(controller.eventsOf('replaced')).toEqual(['SecretNotOwned', 'DriftRepaired']);
+});
+
+it.each([
+  ['', 'misnamed', () => false],
+  [' also before the watch has told of it', 'misnamed-unheard', watchOf('secrets')],
+])('a client whose Secret is to have a name that is taken keeps the one it has%s', async (_, name, isStalled) => {
+  const own = await ClientInstall.make(cluster);
+  const proxy = await FaultProxy.start(cluster.address);
+  try {
+    await own.start({ url: proxy.url });
+    proxy.stall((seen) => isStalled(seen) && seen.path === '/api/v1/secrets');
+    await own.apply(team, name);
+    const { metadata } = await own.whenReady(team, name);
+    const secret = (await own.secret(team, `${name}-oauth`))?.data['client-secret'];
+    await cluster.apply(secretManifest('taken', { password: 'of somebody else' }));
+    await own.apply(team, name, { auth: { clientSecret: { secretName: 'taken' } } });
+    await own.whenCondition(team, name, 'CredentialsReady', 'SecretNotOwned');
+    expect((await own.verifiers(metadata.uid))?.verifiers[0]?.expiresAt).toBeUndefined();
+    expect((await own.secret(team, `${name}-oauth`))?.data['client-secret']).toBe(secret);
+  } finally {
+    await proxy.stop();
+  }
+});
+
+it('a value that somebody else puts back each time is replaced ever less often, and status says who and until when', async () => {
+  const own = await ClientInstall.make(cluster);
+  const controller = await own.start();
+  await own.apply(team, 'contested');
+  await own.whenReady(team, 'contested');
+  const path = secretPath('contested');
+  const current = async () => (await own.secret(team, 'contested-oauth'))?.data['client-secret'];
+  const repairs = () => controller.eventsOf('contested').filter((reason) => reason === 'DriftRepaired').length;
+  const disturb = async () => {
+    await cluster.call('PATCH', `${path}?fieldManager=another-operator`, {
+      body: { stringData: { 'client-secret': OLD } },
+    });
+  };
+  for (const times of [1, 2, 3]) {
+    await disturb();
+    await until(`it is put back ${times} times`, async () => repairs() === times && (await current()) !== OLD);
+  }
+  await disturb();
+  const { status } = await own.whenCondition(team, 'contested', 'CredentialsReady', 'SecretContested');
+  const stalled = status.conditions.find(({ type }: { type: string }) => type === 'Stalled');
+  expect(stalled).toMatchObject({ status: 'True', reason: 'SecretContested' });
+  expect(stalled.message).toContain('"another-operator"');
+  await own.poke(team, 'contested');
+  await disturb();
+  await sleep(1000);
+  expect([await current(), repairs()]).toEqual([OLD, 3]);
+  own.ahead = 11_000;
+  await own.poke(team, 'contested');
+  await own.whenReady(team, 'contested');
+  expect([OLD]).not.toContain(await current());
+  expect(repairs()).toBe(4);
+  // Whoever asks for a new secret gets it, contest or not.
+  await disturb();
+  await own.whenCondition(team, 'contested', 'CredentialsReady', 'SecretContested');
+  await own.apply(team, 'contested', {}, { annotations: { 'grantry.dev/rotate-now': 'now' } });
+  await own.whenReady(team, 'contested');
+  expect(await current()).not.toBe(OLD);
+});
+
+it('a secret of its own with characters that some send without encoding works, and its condition goes on saying so', async () => {
+  const own = await ClientInstall.make(cluster);
+  const value = `${OLD}+/==`;
+  await cluster.apply(secretManifest('reserved-oauth', { 'client-secret': value }));
+  const first = await own.start();
+  await own.apply(team, 'reserved', { auth: { clientSecret: { source: 'Existing' } } });
+  const isSaid = async () => {
+    const { metadata, status } = await own.whenReady(team, 'reserved');
+    const condition = status.conditions.find(({ type }: { type: string }) => type === 'CredentialsReady');
+    expect(condition).toMatchObject({ status: 'True', reason: 'SecretAdopted' });
+    expect(condition.message).toContain('RFC 6749');
+    return await own.accepts(metadata.uid, value);
+  };
+  expect(await isSaid()).toBe(true);
+  // Looked at once more, without reading the Secret.
+  await own.poke(team, 'reserved');
+  await sleep(500);
+  expect(await isSaid()).toBe(true);
+  const statusWrites = first.writes.filter(({ kind, name }) => kind === 'OAuthClient' && name === 'reserved');
+  expect(statusWrites).toHaveLength(1);
+  await first.stop();
+  await own.start();
+  await own.poke(team, 'reserved');
+  await sleep(500);
+  expect(await isSaid()).toBe(true);
+});
+
+/** The status with which the controller is answered that reads a Secret of the team. */
+async function readAs({ installation: { controllerToken: token } }: ClientInstall): Promise<number> {
+  return (await cluster.call('GET', `/api/v1/namespaces/${team}/secrets/any`, { token })).status;
+}
+
+it.each([
+  ['of its own', 'unread-own', { source: 'Existing', secretName: 'unread-own-oauth' }],
+  ['that is generated', 'unread-generated', {}],
+])(
+  'a client with a Secret %s that may not be read says which right is missing to whom',
+  async (_, name, clientSecret) => {
+    const own = await ClientInstall.make(cluster);
+    if ('source' in clientSecret) await cluster.apply(secretManifest(`${name}-oauth`, { 'client-secret': OLD }));
+    const controller = await own.start();
+    await own.apply(team, name, { auth: { clientSecret } });
+    const { metadata } = await own.whenReady(team, name);
+    const secret = (await own.secret(team, `${name}-oauth`))?.data['client-secret'];
+    const path = `/apis/rbac.authorization.k8s.io/v1/clusterroles/${own.installation.namespace}-grantry-controller-tenants`;
+    const { rules } = (await cluster.call('GET', path)).body;
+    const withoutGet = (rule: { resources: string[]; verbs: string[] }) =>
+      rule.resources.includes('secrets') ? { ...rule, verbs: rule.verbs.filter((verb) => verb !== 'get') } : rule;
+    await own.patch(path, { rules: rules.map(withoutGet) });
+    await until('the right is gone', async () => (await readAs(own)) === 403);
+    await own.patch(secretPath(name), { metadata: { labels: { 'example.com/touched': 'yes' } } });
+    const { status } = await own.whenCondition(team, name, 'CredentialsReady', 'SecretNotReadable');
+    const { message } = status.conditions.find(({ type }: { type: string }) => type === 'CredentialsReady');
+    expect(message).toContain(`get secrets in namespace ${team} as system:serviceaccount:`);
+    await until('it is an Event, too', () => controller.eventsOf(name).includes('SecretNotReadable'));
+    // What nobody could look at is not taken for changed.
+    expect(await own.accepts(metadata.uid, secret)).toBe(true);
+    await own.patch(path, { rules });
+    await until('the right is back', async () => (await readAs(own)) !== 403);
+    await own.poke(team, name);
+    await own.whenReady(team, name);
+  },
+);

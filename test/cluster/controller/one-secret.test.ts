@@ -1,0 +1,219 @@
+// A client has one secret until it is rotated: whatever becomes of a write of it, and whoever leads meanwhile. What could
+// once be read in its Secret stays there, and is accepted from that moment on.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import { beforeAll, expect, it } from 'vitest';
+import { verifierSecretName } from '../../../src/admission/client-secrets/client-verifier.ts';
+import type { KubernetesObject } from '../../../src/kubernetes/objects/resources.ts';
+import type { ControllerSources } from '../../../src/processes/controller/controller-sources.ts';
+import { until } from '../../until.ts';
+import { ClientInstall, type Write } from '../setup/client-controllers.ts';
+import { FaultProxy, watchOf } from '../setup/fault-proxy.ts';
+import { SecretHistory } from '../setup/secret-history.ts';
+import { sharedCluster } from '../setup/shared-cluster.ts';
+
+const HOUR = 3_600_000;
+const RESTORED = 'an-example-value-that-comes-back-from-a-backup';
+const cluster = sharedCluster();
+let team: string;
+beforeAll(async () => {
+  team = await cluster.namespace();
+});
+
+/** A write that waits on its way until it is let go. */
+function held(verb: Write['verb'], name: string) {
+  const [sent, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const onItsWay = async (write: Write) => {
+    if (write.verb !== verb || write.name !== name) return;
+    sent.resolve();
+    await released.promise;
+  };
+  return { onItsWay, sent: sent.promise, arrives: () => released.resolve() };
+}
+
+async function followed() {
+  const install = await ClientInstall.make(cluster);
+  const history = await SecretHistory.follow(cluster, install.installation);
+  return { install, history };
+}
+
+it.each([
+  ['of its verifier', 'unanswered-verifier', ({ name }: Write) => name.startsWith('grantry-client-')],
+  ['of its Secret', 'unanswered-secret', ({ name }: Write) => name.endsWith('-oauth')],
+])('a write %s that happened and was not answered is no reason for another secret', async (_, name, isMeant) => {
+  const { install, history } = await followed();
+  let left = 1;
+  const isUnanswered = (write: Write) => write.verb === 'create' && isMeant(write) && left-- > 0;
+  const controller = await install.start({ isUnanswered });
+  await install.apply(team, name);
+  const { metadata } = await install.whenReady(team, name);
+  expect(left).toBeLessThanOrEqual(0);
+  const { values, ...told } = (await history.upToNow()).get(metadata.uid) ?? {};
+  expect([values?.length, told]).toEqual([1, { made: 1, madeAfterwards: 0, refused: [] }]);
+  const verifiers = (await install.verifiers(metadata.uid))?.verifiers;
+  expect(verifiers).toMatchObject([{ revision: 1 }]);
+  expect(controller.eventsOf(name)).not.toContain('DriftRepaired');
+});
+
+it('a first secret that arrives when another leads, who has made one as well, is the one that stays', async () => {
+  const { install, history } = await followed();
+  const [early, late] = [held('create', 'late-oauth'), held('create', 'late-oauth')];
+  const first = await install.start(early);
+  await install.apply(team, 'late');
+  await early.sent;
+  first.losesLease();
+  const second = await install.start(late);
+  await late.sent;
+  early.arrives();
+  const secret = async () => (await install.secret(team, 'late-oauth'))?.data['client-secret'];
+  await until('it has arrived', async () => (await secret()) !== undefined);
+  const arrived = await secret();
+  late.arrives();
+  const { metadata } = await install.whenReady(team, 'late');
+  await until('what was made in vain ends', async () => {
+    const [current, ...others] = (await install.verifiers(metadata.uid))?.verifiers ?? [];
+    return current?.expiresAt === undefined && others.every(({ expiresAt }) => expiresAt !== undefined);
+  });
+  expect(await secret()).toBe(arrived);
+  const told = (await history.upToNow()).get(metadata.uid);
+  expect(told).toEqual({ values: [arrived], made: 2, madeAfterwards: 0, refused: [] });
+  install.ahead = 25 * HOUR;
+  await install.poke(team, 'late');
+  await until('it has ended', async () => (await install.verifiers(metadata.uid))?.verifiers.length === 1);
+  expect(await install.accepts(metadata.uid, arrived)).toBe(true);
+  expect(second.eventsOf('late')).not.toContain('DriftRepaired');
+});
+
+it('a new secret that arrives when another leads, who has begun with another one, is handed out and works', async () => {
+  const { install, history } = await followed();
+  const early = held('apply', 'slow-oauth');
+  const first = await install.start(early);
+  await install.apply(team, 'slow');
+  const { metadata } = await install.whenReady(team, 'slow');
+  await install.apply(team, 'slow', {}, { annotations: { 'grantry.dev/rotate-requested-at': 'once' } });
+  // Nobody is asked whether replicas are there: it waits a while.
+  await until('it has begun', async () => (await install.verifiers(metadata.uid))?.verifiers.length === 2);
+  install.ahead += 6000;
+  await install.poke(team, 'slow');
+  await early.sent;
+  first.losesLease();
+  const second = await install.start();
+  const begun = async () => ((await install.verifiers(metadata.uid))?.verifiers[0]?.revision ?? 0) > 2;
+  await until('the other has begun again', begun);
+  const secret = async () => (await install.secret(team, 'slow-oauth'))?.data['client-secret'];
+  const old = await secret();
+  early.arrives();
+  await until('it has arrived', async () => (await secret()) !== old);
+  const arrived = await secret();
+  await until('it is the current one', async () => {
+    return (await install.verifiers(metadata.uid))?.verifiers[1]?.expiresAt !== undefined;
+  });
+  install.ahead += 6000;
+  await install.poke(team, 'slow');
+  await second.whenAtRest(team, 'slow');
+  expect(await secret()).toBe(arrived);
+  expect((await history.upToNow()).get(metadata.uid)).toMatchObject({ values: [old, arrived], refused: [] });
+});
+
+it('a Secret that is restored when the verifier of a first secret is stored keeps its value, whoever leads then', async () => {
+  const { install } = await followed();
+  const first = await install.start({ diesBefore: ({ name }) => name === 'restored-late-oauth' });
+  await install.apply(team, 'restored-late');
+  const { uid } = (await install.client(team, 'restored-late')).metadata;
+  await until('it is stored', async () => (await install.verifiers(uid)) !== undefined);
+  await first.stop();
+  const labels = { 'grantry.dev/client': 'restored-late', 'grantry.dev/client-uid': crypto.randomUUID() };
+  const metadata = { namespace: team, name: 'restored-late-oauth', labels };
+  await cluster.apply({ apiVersion: 'v1', kind: 'Secret', metadata, stringData: { 'client-secret': RESTORED } });
+  const second = await install.start();
+  await install.whenReady(team, 'restored-late');
+  expect((await install.secret(team, 'restored-late-oauth'))?.data['client-secret']).toBe(RESTORED);
+  expect(await install.accepts(uid, RESTORED)).toBe(true);
+  expect(second.eventsOf('restored-late')).toEqual(['SecretAdopted']);
+});
+
+it('a Secret that is renamed before the watch has told of it keeps its value', async () => {
+  const { install, history } = await followed();
+  const proxy = await FaultProxy.start(cluster.address);
+  try {
+    await install.start({ url: proxy.url });
+    proxy.stall((seen) => watchOf('secrets')(seen) && seen.path === '/api/v1/secrets');
+    await install.apply(team, 'unseen');
+    const { metadata } = await install.whenReady(team, 'unseen');
+    const value = (await install.secret(team, 'unseen-oauth'))?.data['client-secret'];
+    await install.apply(team, 'unseen', { auth: { clientSecret: { secretName: 'seen' } } });
+    await until('it has its name', async () => (await install.secret(team, 'seen')) !== undefined);
+    expect((await install.secret(team, 'seen'))?.data['client-secret']).toBe(value);
+    await until('the old one is gone', async () => (await install.secret(team, 'unseen-oauth')) === undefined);
+    expect((await history.upToNow()).get(metadata.uid)).toMatchObject({ values: [value], made: 1, refused: [] });
+  } finally {
+    await proxy.stop();
+  }
+});
+
+it('a client that the watch of a new leader has not told of yet keeps what is accepted of it', async () => {
+  const { install } = await followed();
+  const { namespace } = install.installation;
+  const proxy = await FaultProxy.start(cluster.address);
+  try {
+    const first = await install.start();
+    let uid = '';
+    const verifierPath = () => `/api/v1/namespaces/${namespace}/secrets/${verifierSecretName(uid)}`;
+    const beforeLeading = async ({ releaseSecrets }: ControllerSources) => {
+      proxy.stall(watchOf('oauthclients'));
+      await install.apply(team, 'unheard');
+      ({ uid } = (await install.whenReady(team, 'unheard')).metadata);
+      await first.stop();
+      const key = `${namespace}/${verifierSecretName(uid)}`;
+      await until('its verifier is heard of', () => releaseSecrets.get(key) !== undefined);
+    };
+    await install.start({ url: proxy.url, beforeLeading });
+    const { body: before } = await cluster.call('GET', verifierPath());
+    await sleep(500);
+    proxy.clear();
+    await install.apply(team, 'unheard', { displayName: 'heard of' });
+    await install.whenReady(team, 'unheard');
+    const { body: after } = await cluster.call('GET', verifierPath());
+    expect(after.metadata.uid).toBe(before.metadata.uid);
+  } finally {
+    await proxy.stop();
+  }
+});
+
+it('the Secret of a client that was made anew is not taken by a leader that only knows of the one before', async () => {
+  const { install, history } = await followed();
+  const proxy = await FaultProxy.start(cluster.address);
+  try {
+    const first = await install.start();
+    await install.apply(team, 'anew');
+    const dead = (await install.whenReady(team, 'anew')).metadata.uid;
+    let living = '';
+    const labels = (secret: KubernetesObject | undefined) => secret?.metadata.labels?.['grantry.dev/client-uid'];
+    const beforeLeading = async ({ secrets }: ControllerSources) => {
+      proxy.stall(watchOf('oauthclients'));
+      await cluster.call('DELETE', `/apis/grantry.dev/v1alpha1/namespaces/${team}/oauthclients/anew`);
+      await until('its verifier is gone', async () => (await install.verifiers(dead)) === undefined);
+      // As a cluster does that collects garbage.
+      await cluster.call('DELETE', `/api/v1/namespaces/${team}/secrets/anew-oauth`);
+      await install.apply(team, 'anew');
+      living = (await install.whenReady(team, 'anew')).metadata.uid;
+      await first.stop();
+      await until('its Secret is heard of', () => labels(secrets.get(`${team}/anew-oauth`)) === living);
+    };
+    const second = await install.start({ url: proxy.url, beforeLeading });
+    const before = await install.secret(team, 'anew-oauth');
+    const path = `/api/v1/namespaces/${team}/secrets/anew-oauth`;
+    const looks = () => proxy.count((seen) => seen.method === 'GET' && seen.path === path);
+    await until('it was looked at', () => looks() > 2 || second.writes.length > 0);
+    expect(await install.secret(team, 'anew-oauth')).toEqual(before);
+    expect(await install.verifiers(dead)).toBeUndefined();
+    proxy.clear();
+    await install.apply(team, 'anew', { displayName: 'heard of' });
+    await install.whenReady(team, 'anew');
+    expect((await install.secret(team, 'anew-oauth'))?.data).toEqual(before?.data);
+    expect((await history.upToNow()).get(living)).toMatchObject({ made: 1, madeAfterwards: 0, refused: [] });
+    expect([await install.verifiers(dead), second.eventsOf('anew')]).toEqual([undefined, []]);
+  } finally {
+    await proxy.stop();
+  }
+});

@@ -1,0 +1,355 @@
+// The keys of an install against a real API server, with the rights of its controller: made, published, activated, retired
+// and removed by a clock that the test moves. A moved clock comes with a new leader, which knows only what is stored.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { EventFacts } from '../../../src/controller/reconciling/events.ts';
+import type { Observation } from '../../../src/controller/replicas/observed-replicas.ts';
+import { KeyController } from '../../../src/controller/signing-keys/key-controller.ts';
+import { ApiClient } from '../../../src/kubernetes/api/api-client.ts';
+import { kubeconfigAccess } from '../../../src/kubernetes/api/kubeconfig.ts';
+import { SECRETS, SIGNING_KEYS } from '../../../src/kubernetes/objects/resources.ts';
+import { Watched } from '../../../src/kubernetes/watch/shared-reflector.ts';
+import { generateSigningKeyPem, importSigningKey } from '../../../src/oauth/registry/keys.ts';
+import { systemClock, systemRandom } from '../../../src/processes/lifecycle/machine.ts';
+import { leaderOver } from '../../controller/leader.ts';
+import { until } from '../../until.ts';
+import { install } from '../setup/installation.ts';
+import { sharedCluster } from '../setup/shared-cluster.ts';
+
+const HOUR = 3_600_000;
+const cluster = sharedCluster();
+const quiet = { info: () => {}, warn: () => {}, error: () => {} };
+const noMetrics = { watchEvent: () => {}, watchRestarted: () => {}, changeRefused: () => {}, reconciled: () => {} };
+
+/** The controller of one install, from one leader to the next. */
+class Leaders {
+  readonly namespace: string;
+  readonly events: EventFacts[] = [];
+  readonly errors: string[] = [];
+  /** What the replicas serve; undefined: nobody knows where they are. */
+  replicas: Readonly<Record<string, readonly string[]>> | undefined;
+  /** How long the answer to a status that was written is on its way. Milliseconds. */
+  answerTakes = 0;
+  #offset = 0;
+  readonly #client: ApiClient;
+  #stop: (() => Promise<void>) | undefined;
+
+  private constructor(namespace: string, kubeconfig: string) {
+    this.namespace = namespace;
+    const access = kubeconfigAccess({ files: [kubeconfig], clock: systemClock });
+    this.#client = new ApiClient({ access, userAgent: 'grantry/test' });
+  }
+
+  static async install(): Promise<Leaders> {
+    const { namespace, controllerToken } = await install(cluster);
+    return new Leaders(namespace, cluster.kubeconfig({ token: controllerToken }));
+  }
+
+  now = () => Date.now() + this.#offset;
+
+  async lead(): Promise<this> {
+    const clock = { now: this.now };
+    const watched = { api: this.#client, clock, random: systemRandom, log: quiet, metrics: noMetrics };
+    const namespaces = [this.namespace];
+    const signingKeys = new Watched({ ...watched, resource: SIGNING_KEYS, namespaces });
+    const labelSelector = 'grantry.dev/part';
+    const releaseSecrets = new Watched({ ...watched, resource: SECRETS, namespaces, labelSelector });
+    const sources = { signingKeys, releaseSecrets };
+    for (const source of Object.values(sources)) source.start();
+    await Promise.all(Object.values(sources).map((source) => source.whenSynced()));
+    const api = leaderOver({
+      get: (...at) => this.#client.get(...at),
+      create: (...object) => this.#client.create(...object),
+      apply: async (...object) => {
+        const answer = await this.#client.apply(...object);
+        const [, , options] = object;
+        if (options?.subresource === 'status') await sleep(this.answerTakes);
+        return answer;
+      },
+      delete: (...at) => this.#client.delete(...at),
+    });
+    const controller = new KeyController({
+      ...{ api, sources, releaseNamespace: this.namespace, clock, metrics: noMetrics },
+      observed: { observe: async () => this.#observation() },
+      record: (event) => void this.events.push(event),
+      log: {
+        error: (line: { err?: Error; fault?: string }) => void this.errors.push(line.err?.message ?? line.fault ?? ''),
+      },
+    });
+    controller.start();
+    this.#stop = async () => {
+      await controller.stop();
+      await Promise.all(Object.values(sources).map((source) => source.stop()));
+    };
+    return this;
+  }
+
+  /** Whoever leads ends what is begun, and nobody leads. */
+  async abdicate(): Promise<void> {
+    await this.#stop?.();
+    this.#stop = undefined;
+  }
+
+  /** Time passes, and another process leads. */
+  async pass(milliseconds: number): Promise<void> {
+    await this.abdicate();
+    this.#offset += milliseconds;
+    await this.lead();
+  }
+
+  async end(): Promise<void> {
+    await this.abdicate();
+    this.#client.close();
+  }
+
+  #observation(): Observation {
+    if (this.replicas === undefined) return { outcome: 'NotObserved' };
+    const replicas = Object.entries(this.replicas).map(([name, keyIds]) => ({
+      name,
+      state: { clients: new Map(), keyIds: new Set(keyIds) },
+    }));
+    return { outcome: 'Observed', replicas };
+  }
+}
+
+describe('the signing keys of an install', () => {
+  let leaders: Leaders;
+  beforeEach(async () => {
+    leaders = await Leaders.install();
+  });
+  afterEach(async () => {
+    await leaders.end();
+    expect(leaders.errors).toEqual([]);
+  });
+
+  const path = (name = 'default') => `/apis/grantry.dev/v1alpha1/namespaces/${leaders.namespace}/signingkeys/${name}`;
+  const manifest = (name: string, spec: object, annotations: object = {}) => ({
+    ...{ apiVersion: 'grantry.dev/v1alpha1', kind: 'SigningKey' },
+    metadata: { name, namespace: leaders.namespace, annotations },
+    spec,
+  });
+  const status = async (name = 'default') => (await cluster.call('GET', path(name))).body.status ?? {};
+  const states = async (name = 'default'): Promise<readonly string[]> =>
+    ((await status(name)).keys ?? []).map(({ state }: { state: string }) => state);
+  const condition = async (type: string, name = 'default') =>
+    (await status(name)).conditions?.find((each: { type: string }) => each.type === type) ?? {};
+  const secrets = async () => {
+    const all = await cluster.call('GET', `/api/v1/namespaces/${leaders.namespace}/secrets`);
+    return all.body.items.filter(({ type }: { type: string }) => type === 'grantry.dev/signing-key');
+  };
+  const untilStates = (name: string, ...expected: string[]) =>
+    until(`${name}: ${expected}`, async () => String(await states(name)) === String(expected));
+
+  it('begin with a ring of its own where there is none, ready at once', async () => {
+    await leaders.lead();
+    const { code, errors } = await cluster.kubectl([
+      ...['-n', leaders.namespace, 'wait', '--for=condition=Ready', '--timeout=20s', 'signingkey/default'],
+    ]);
+    // kubectl wait fails for what is not there yet.
+    if (code !== 0) await until(errors, async () => (await condition('Ready')).status === 'True');
+    const [secret] = await secrets();
+    const { activeKeyId, keys } = await status();
+    expect(await secrets()).toHaveLength(1);
+    expect(secret).toMatchObject({
+      immutable: true,
+      metadata: {
+        name: keys[0].secretName,
+        labels: { 'grantry.dev/part': 'signing-key', 'grantry.dev/key-state': 'Active' },
+        annotations: { 'grantry.dev/key-id': activeKeyId },
+      },
+    });
+    expect(secret.metadata.ownerReferences).toBeUndefined();
+    const pem = Buffer.from(secret.data['private-key.pem'], 'base64').toString();
+    expect((await importSigningKey(pem, 'ES256', 'Active')).kid).toBe(activeKeyId);
+    expect((await condition('KeyMaterialReady')).reason).toBe('KeyGenerated');
+    expect(leaders.events.map(({ reason }) => reason)).toEqual(['KeyActivated']);
+  });
+
+  it('come to rest: nothing is written when nothing changes', async () => {
+    await leaders.lead();
+    await untilStates('default', 'Active');
+    await cluster.call('PATCH', path(), {
+      body: { metadata: { annotations: { 'grantry.dev/rotate-requested-at': 'a' } } },
+    });
+    await untilStates('default', 'Active', 'Published');
+    await leaders.abdicate();
+    const versions = async () =>
+      [(await cluster.call('GET', path())).body, ...(await secrets())].map((object) => object.metadata.resourceVersion);
+    const before = await versions();
+    await leaders.pass(1000);
+    await sleep(1000);
+    expect(await versions()).toEqual(before);
+  });
+
+  it('are published, activated when every replica has them, retired and removed by the clock', async () => {
+    await leaders.lead();
+    await untilStates('default', 'Active');
+    const first = (await status()).activeKeyId;
+    await leaders.pass(2136 * HOUR + 1000);
+    await untilStates('default', 'Active', 'Published');
+    expect(await condition('Rotating')).toMatchObject({ status: 'True', reason: 'KeyPublished' });
+    const second = (await status()).keys[1].keyId;
+    leaders.replicas = { one: [first, second], two: [first] };
+    await leaders.pass(24 * HOUR + 1000);
+    await until('it waits', async () => (await condition('Rotating')).reason === 'WaitingForReplicas');
+    expect((await condition('Rotating')).message).toContain('two');
+    expect(await states()).toEqual(['Active', 'Published']);
+    leaders.replicas = { one: [first, second], two: [first, second] };
+    await untilStates('default', 'Retiring', 'Active');
+    expect((await status()).activeKeyId).toBe(second);
+    expect(await condition('Rotating')).toMatchObject({ status: 'False' });
+    await leaders.pass(47 * HOUR);
+    await sleep(300);
+    expect(await secrets()).toHaveLength(2);
+    await leaders.pass(2 * HOUR);
+    await untilStates('default', 'Active');
+    expect(await secrets()).toHaveLength(1);
+    expect((await status()).nextRotationTime > (await status()).lastRotationTime).toBe(true);
+  });
+
+  it('rotate on request only when that is their policy', async () => {
+    await cluster.apply(
+      manifest('manual', { rotation: { policy: 'Manual' } }, { 'grantry.dev/rotate-requested-at': 'a' }),
+    );
+    await leaders.lead();
+    await untilStates('manual', 'Active');
+    await leaders.pass(5000 * HOUR);
+    await sleep(300);
+    expect(await states('manual')).toEqual(['Active']);
+    await cluster.apply(
+      manifest('manual', { rotation: { policy: 'Manual' } }, { 'grantry.dev/rotate-requested-at': 'b' }),
+    );
+    await untilStates('manual', 'Active', 'Published');
+    expect((await status('manual')).lastHandledRotateAt).toBe('b');
+    await leaders.pass(24 * HOUR + 1000);
+    await untilStates('manual', 'Retiring', 'Active');
+  });
+
+  it('go over to another algorithm', async () => {
+    await cluster.apply(manifest('ring', {}));
+    await leaders.lead();
+    await untilStates('ring', 'Active');
+    await cluster.apply(manifest('ring', { algorithm: 'EdDSA' }));
+    await untilStates('ring', 'Active', 'Published');
+    await leaders.pass(24 * HOUR + 1000);
+    await untilStates('ring', 'Retiring', 'Active');
+    expect((await status('ring')).keys.map(({ algorithm }: { algorithm: string }) => algorithm)).toEqual([
+      'ES256',
+      'EdDSA',
+    ]);
+  });
+
+  it('are replaced at once when they are revoked', async () => {
+    await leaders.lead();
+    await untilStates('default', 'Active');
+    const { activeKeyId } = await status();
+    leaders.replicas = { one: [activeKeyId] };
+    await cluster.call('PATCH', path(), { body: { spec: { revokedKeyIds: [activeKeyId] } } });
+    await untilStates('default', 'Revoked', 'Active');
+    expect((await status()).activeKeyId).not.toBe(activeKeyId);
+    expect((await condition('Ready')).status).toBe('True');
+    expect(leaders.events.map(({ reason }) => reason)).toContain('KeyRevoked');
+  });
+
+  it('can be imported, as soon as there is something to import', async () => {
+    const pem = await generateSigningKeyPem('ES384');
+    const { kid } = await importSigningKey(pem, 'ES384', 'Active');
+    const spec = { algorithm: 'ES384', importSecretRef: { name: 'theirs', keyId: kid } };
+    await cluster.apply(manifest('imported', spec));
+    await leaders.lead();
+    await until('the fault is told', async () => (await condition('Ready', 'imported')).reason === 'SecretNotFound');
+    expect((await condition('Reconciling', 'imported')).status).toBe('True');
+    const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'theirs', namespace: leaders.namespace } };
+    await cluster.apply({ ...secret, stringData: { 'tls.key': pem } });
+    await untilStates('imported', 'Active');
+    expect((await status('imported')).activeKeyId).toBe(kid);
+    expect((await condition('KeyMaterialReady', 'imported')).reason).toBe('KeyImported');
+    expect((await condition('Reconciling', 'imported')).status).toBeUndefined();
+  });
+
+  it('say what only their owner can put right', async () => {
+    await cluster.apply(
+      manifest('labelled', { secretTemplate: { labels: { 'argocd.argoproj.io/secret-type': 'x' } } }),
+    );
+    await leaders.lead();
+    await until('it is told', async () => (await condition('Stalled', 'labelled')).reason === 'InvalidSecretTemplate');
+    expect((await condition('Ready', 'labelled')).status).toBe('False');
+    await until('it is an Event, too', () => leaders.events.length > 0);
+    expect(leaders.events).toContainEqual(
+      expect.objectContaining({ type: 'Warning', reason: 'InvalidSecretTemplate' }),
+    );
+  });
+
+  it('have the labels and annotations that are asked for, also later, and none that were asked for before', async () => {
+    const template = (labels: object, annotations: object) => ({ secretTemplate: { labels, annotations } });
+    await cluster.apply(manifest('ring', template({ team: 'a', colour: 'red' }, { owner: 'them' })));
+    await leaders.lead();
+    await untilStates('ring', 'Active');
+    const metadata = async () => (await secrets())[0].metadata;
+    const first = await metadata();
+    expect(first).toMatchObject({ labels: { team: 'a', colour: 'red' }, annotations: { owner: 'them' } });
+    await cluster.apply(manifest('ring', template({ team: 'b' }, { backup: 'yes' })));
+    await until('the labels follow', async () => (await metadata()).labels.team === 'b');
+    const second = await metadata();
+    expect(second.annotations.backup).toBe('yes');
+    expect(second.labels['grantry.dev/key-state']).toBe('Active');
+    expect(second.labels).not.toHaveProperty('colour');
+    expect(second.annotations).not.toHaveProperty('owner');
+    await cluster.apply(manifest('ring', {}));
+    await until('nothing is left', async () => (await metadata()).labels.team === undefined);
+    expect((await metadata()).annotations).not.toHaveProperty('backup');
+  });
+
+  it('take a change that their watch tells before the answer to their last status has come', async () => {
+    await leaders.lead();
+    await untilStates('default', 'Active');
+    leaders.answerTakes = 500;
+    await cluster.call('PATCH', path(), { body: { spec: { secretTemplate: { labels: { team: 'a' } } } } });
+    const isTold = async (generation: number) => (await status()).observedGeneration === generation;
+    await until('the first change is told', () => isTold(2));
+    await cluster.call('PATCH', path(), { body: { spec: { secretTemplate: null } } });
+    await until('the second is told', () => isTold(3));
+    expect((await secrets())[0].metadata.labels).not.toHaveProperty('team');
+  });
+
+  it('do nothing while suspended, and go on as they were', async () => {
+    await leaders.lead();
+    await untilStates('default', 'Active');
+    const { activeKeyId } = await status();
+    await cluster.call('PATCH', path(), { body: { spec: { suspended: true } } });
+    await until('it is told', async () => (await condition('Ready')).reason === 'Suspended');
+    await leaders.pass(5000 * HOUR);
+    await sleep(300);
+    expect(await states()).toEqual(['Active']);
+    await cluster.call('PATCH', path(), { body: { spec: { suspended: false } } });
+    await until('it is ready', async () => (await condition('Ready')).status === 'True');
+    expect((await status()).activeKeyId).toBe(activeKeyId);
+  });
+
+  it('outlive their SigningKey until another signs, and until their last token has died', async () => {
+    await cluster.apply(manifest('mine', {}));
+    await leaders.lead();
+    await untilStates('mine', 'Active');
+    await cluster.call('DELETE', path('mine'));
+    await untilStates('default', 'Active');
+    const labels = async () =>
+      (await secrets()).map(({ metadata }: { metadata: { labels: object } }) =>
+        Object.values(metadata.labels).join(' '),
+      );
+    await until('it retires', async () => (await labels()).some((each: string) => each.includes('Retiring')));
+    expect(await labels()).toHaveLength(2);
+    await leaders.pass(49 * HOUR);
+    await until('it is removed', async () => (await labels()).length === 1);
+  });
+
+  it('are taken up again by a SigningKey of the same name', async () => {
+    await leaders.lead();
+    await untilStates('default', 'Active');
+    const { activeKeyId } = await status();
+    await cluster.call('DELETE', path());
+    await until('it is back', async () => (await status()).activeKeyId !== undefined);
+    expect((await status()).activeKeyId).toBe(activeKeyId);
+    expect(await secrets()).toHaveLength(1);
+  });
+});

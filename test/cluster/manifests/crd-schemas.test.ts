@@ -1,0 +1,327 @@
+// The CRDs against the schemas of admission, asked of a real API server: what one refuses the other refuses, over all
+// examples and over manifests made up from the CRDs. What only the judge can tell both accept.
+
+import { globSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { CLIENT_POLICY } from '../../../src/admission/kinds/client-policy.ts';
+import { formatPath } from '../../../src/admission/kinds/field-path.ts';
+import { fieldsOf } from '../../../src/admission/kinds/manifest.ts';
+import { OAUTH_CLIENT } from '../../../src/admission/kinds/oauth-client.ts';
+import { SIGNING_KEY } from '../../../src/admission/kinds/signing-key.ts';
+import { documentsOf, judge } from '../../admission/world.ts';
+import type { Manifest } from '../setup/cluster.ts';
+import { sharedCluster } from '../setup/shared-cluster.ts';
+import { type Schema, valuesOf } from './generated-manifests.ts';
+
+const CRDS = join(import.meta.dirname, '../../../crds');
+const SCHEMAS = { OAuthClient: OAUTH_CLIENT, SigningKey: SIGNING_KEY, ClientPolicy: CLIENT_POLICY } as const;
+type Kind = keyof typeof SCHEMAS;
+
+interface CustomResourceDefinition {
+  readonly spec: {
+    readonly scope: string;
+    readonly names: { readonly kind: Kind; readonly plural: string };
+    readonly versions: readonly [{ readonly schema: { readonly openAPIV3Schema: Schema } }];
+  };
+}
+
+const definitions = new Map(
+  globSync('*.yaml', { cwd: CRDS }).map((file) => {
+    const definition = parse(readFileSync(join(CRDS, file), 'utf8')) as CustomResourceDefinition;
+    return [definition.spec.names.kind, definition.spec] as const;
+  }),
+);
+
+/** Where the judge finds the fault that a rule of a CRD finds too, by the rule's message. */
+const RULES_OF_THE_JUDGE: Readonly<Record<string, RegExp>> = {
+  'defaultAudience is required with more than one audience': /^spec\.defaultAudience$/,
+  'defaultAudience is not one of audiences': /^spec\.defaultAudience$/,
+  'ids beginning with usr_ are kept for people': /^spec\.clientId$/,
+  'clientSecret counts only with the methods client_secret_basic and client_secret_post': /^spec\.auth\.clientSecret$/,
+  'privateKeyJwt counts only with the method private_key_jwt': /^spec\.auth\.privateKeyJwt$/,
+  'tls counts only with the methods tls_client_auth and self_signed_tls_client_auth': /^spec\.auth\.tls$/,
+  'serviceAccounts counts only with the method kubernetes_service_account': /^spec\.auth\.serviceAccounts$/,
+  // The methods that these blocks belong to are refused as a whole, and the blocks with any other.
+  'only one of jwks, jwksUri and jwksConfigMapRef can be given': /^spec\.auth\.(method|privateKeyJwt)$/,
+  'only one of subjectDn, sanDns, sanUri, sanIp and sanEmail can be given': /^spec\.auth\.(method|tls)$/,
+  'must be at least 24h': /^spec\.(auth\.clientSecret\.rotation\.interval|rotation\.retain)$/,
+  'must be from 1s to 24h': /^spec\.tokens\.accessTokenLifetime$/,
+  'must be from 1s to 8784h': /^spec\.tokens\.refreshToken(Idle)?Lifetime$/,
+  'must be at most 60s': /^spec\.tokens\.refreshTokenReuseGrace$/,
+  'must be at least 10m': /^spec\.rotation\.prePublish$/,
+  'interval must be longer than prePublish': /^spec\.rotation\.interval$/,
+};
+
+/** Rules that stand for what the schemas of admission say. */
+const RULES_OF_THE_SCHEMAS = [
+  'metadata.name has more than 63 characters',
+  'a key has more than 317 characters',
+  'browsers send no default port',
+  'needs values for In and NotIn, and none for Exists and DoesNotExist',
+];
+
+/** Rules about a change. */
+const RULES_OF_CHANGE = ['clientId cannot be changed', 'className cannot be changed'];
+
+const cluster = sharedCluster();
+let namespace: string;
+beforeAll(async () => {
+  namespace = await cluster.namespace();
+});
+
+/** What the API server says to a new object: undefined when it would take it, else why not. */
+async function refusalOf(
+  manifest: Manifest,
+  fieldValidation: 'Strict' | 'Ignore',
+): Promise<readonly string[] | undefined> {
+  const spec = definitions.get(manifest.kind as Kind);
+  if (spec === undefined) throw new Error(`no CRD for ${manifest.kind}`);
+  const scope = spec.scope === 'Namespaced' ? `/namespaces/${namespace}` : '';
+  const path = `/apis/${manifest.apiVersion}${scope}/${spec.names.plural}?dryRun=All&fieldValidation=${fieldValidation}`;
+  const metadata = { ...manifest.metadata };
+  if (spec.scope === 'Namespaced') Object.assign(metadata, { namespace });
+  const { status, body } = await cluster.call('POST', path, { body: { ...manifest, metadata } });
+  if (status === 201) return undefined;
+  expect([400, 404, 422]).toContain(status);
+  const causes: readonly { message: string }[] = body.details?.causes ?? [];
+  return causes.length > 0 ? causes.map(({ message }) => message) : [String(body.message)];
+}
+
+const messageOf = (cause: string, messages: readonly string[]) => messages.find((message) => cause.includes(message));
+
+/** Holds the API server's word on a manifest to that of the schema and of the judge; whether it would be taken. */
+async function expectAgreement(manifest: Manifest, unknownFields: 'refuse' | 'ignore'): Promise<boolean> {
+  const refusal = await refusalOf(manifest, unknownFields === 'refuse' ? 'Strict' : 'Ignore');
+  const schema = SCHEMAS[manifest.kind as Kind][unknownFields].safeParse(manifest);
+  const shown = JSON.stringify({ manifest, refusal, issues: schema.error?.issues }, null, 1);
+  if (!schema.success) {
+    expect(refusal, `only the schema of admission refuses ${shown}`).toBeDefined();
+    return false;
+  }
+  if (refusal === undefined) return true;
+  // The judge leaves out what is of another class.
+  const judged = { ...manifest, spec: { ...fieldsOf(manifest.spec), className: 'default' } };
+  if (manifest.kind === 'SigningKey') Reflect.deleteProperty(judged.spec, 'className');
+  const { clients, keys, policies } = await judge([judged], { unknownFields, otherSecrets: 'assumed' });
+  const faults = [...clients, ...keys, ...policies].flatMap((verdict) =>
+    verdict.faults.map(({ path }) => formatPath(path)),
+  );
+  for (const cause of refusal) {
+    const rule = messageOf(cause, Object.keys(RULES_OF_THE_JUDGE));
+    expect(rule, `only the CRD refuses ${shown}`).toBeDefined();
+    expect(faults, `only a rule of the CRD refuses ${shown}`).toContainEqual(
+      expect.stringMatching(RULES_OF_THE_JUDGE[rule ?? ''] ?? /^$/),
+    );
+  }
+  return false;
+}
+
+function examplesIn(folder: 'valid' | 'invalid') {
+  return readdirSync(join(CRDS, 'examples', folder)).map((file) => {
+    const text = readFileSync(join(CRDS, 'examples', folder, file), 'utf8');
+    const manifests = documentsOf(text).filter((document) => String(fieldsOf(document).kind) in SCHEMAS);
+    const reason = /^# reason: (\w+)$/m.exec(text)?.[1];
+    return { file, reason, manifests: manifests as readonly Manifest[] };
+  });
+}
+
+describe('the examples', () => {
+  it.each(examplesIn('valid'))('$file is taken by the API server', async ({ manifests }) => {
+    for (const manifest of manifests) expect(await expectAgreement(manifest, 'refuse')).toBe(true);
+  });
+
+  it.each(examplesIn('invalid'))('$file is refused by both or by neither', async ({ file, reason, manifests }) => {
+    const taken: boolean[] = [];
+    for (const manifest of manifests) taken.push(await expectAgreement(manifest, 'refuse'));
+    // Two objects with one uid there cannot be in a cluster.
+    if (reason === 'InvalidManifest' && file !== 'uid-twice.yaml') expect(taken).toContain(false);
+  });
+});
+
+describe.each(Object.keys(SCHEMAS) as Kind[])('manifests made up as a %s', (kind) => {
+  const spec = definitions.get(kind)?.versions[0].schema.openAPIV3Schema.properties?.spec;
+  if (spec === undefined) throw new Error(`no schema of ${kind}`);
+  const metadata = { name: 'made-up', ...(kind !== 'ClientPolicy' && { namespace: 'team' }) };
+  const manifests = valuesOf(spec).map(
+    (value): Manifest => ({ apiVersion: 'grantry.dev/v1alpha1', kind, metadata, spec: value }),
+  );
+
+  it.each(['refuse', 'ignore'] as const)(
+    'are judged alike by the API server and by admission, unknown fields: %s',
+    async (unknownFields) => {
+      const samples = fc.sample(manifests, { numRuns: 300, seed: 34 });
+      const taken = [];
+      for (const manifest of samples) taken.push(await expectAgreement(manifest, unknownFields));
+      // Both must happen often, or nothing was compared.
+      expect(taken.filter((each) => each).length).toBeGreaterThan(60);
+      expect(taken.filter((each) => !each).length).toBeGreaterThan(30);
+    },
+  );
+});
+
+describe('the rules of the CRDs', () => {
+  const collect = (schema: Schema): readonly string[] => [
+    ...(schema['x-kubernetes-validations'] ?? []).map(({ message }) => message),
+    ...[...Object.values(schema.properties ?? {}), schema.items, schema.additionalProperties].flatMap((child) =>
+      child === undefined ? [] : collect(child),
+    ),
+  ];
+
+  it('are all known to these tests', () => {
+    const rules = [...definitions.values()].flatMap(({ versions: [version] }) =>
+      collect(version.schema.openAPIV3Schema),
+    );
+    const known = [...Object.keys(RULES_OF_THE_JUDGE), ...RULES_OF_THE_SCHEMAS, ...RULES_OF_CHANGE];
+    expect([...new Set(rules)].sort()).toEqual(known.sort());
+  });
+
+  it.each([
+    ['defaultAudience is required with more than one audience', { audiences: ['urn:a', 'urn:b'] }],
+    ['defaultAudience is not one of audiences', { defaultAudience: 'urn:a' }],
+    ['ids beginning with usr_ are kept for people', { clientId: 'usr_a' }],
+    ['clientSecret counts only', { auth: { method: 'none', clientSecret: {} } }],
+    ['privateKeyJwt counts only', { auth: { privateKeyJwt: {} } }],
+    ['tls counts only', { auth: { method: 'client_secret_post', tls: {} } }],
+    ['serviceAccounts counts only', { auth: { serviceAccounts: [{ name: 'a' }] } }],
+    ['only one of jwks', { auth: { method: 'private_key_jwt', privateKeyJwt: { jwks: { keys: [] }, jwksUri: 'a' } } }],
+    ['only one of subjectDn', { auth: { method: 'tls_client_auth', tls: { sanDns: 'a', sanIp: 'b' } } }],
+    ['must be at least 24h', { auth: { clientSecret: { rotation: { interval: '23h59m' } } } }],
+    ['must be from 1s to 24h', { tokens: { accessTokenLifetime: '24h1s' } }],
+    ['must be from 1s to 24h', { tokens: { accessTokenLifetime: '0s' } }],
+    ['must be from 1s to 8784h', { tokens: { refreshTokenLifetime: '8784h1s' } }],
+    ['must be from 1s to 8784h', { tokens: { refreshTokenIdleLifetime: '0s' } }],
+    ['must be at most 60s', { tokens: { refreshTokenReuseGrace: '61s' } }],
+    ['browsers send no default port', { allowedCorsOrigins: ['https://app:443'] }],
+    ['a key has more than 317 characters', { auth: { clientSecret: { extraData: { ['k'.repeat(318)]: '' } } } }],
+  ])('say of a client: %s', async (message, spec) => {
+    const manifest = { apiVersion: 'grantry.dev/v1alpha1', kind: 'OAuthClient', metadata: { name: 'a' }, spec };
+    expect(await refusalOf(manifest, 'Strict')).toEqual([expect.stringContaining(message)]);
+    await expectAgreement(manifest, 'refuse');
+  });
+
+  it.each(['made_up_method', 'client_secret_jwt'])('leave %s, an unknown method, to the judge', async (method) => {
+    const auth = { method, clientSecret: {}, privateKeyJwt: {}, tls: {}, serviceAccounts: [{ name: 'a' }] };
+    const manifest = {
+      apiVersion: 'grantry.dev/v1alpha1',
+      kind: 'OAuthClient',
+      metadata: { name: 'a' },
+      spec: { auth },
+    };
+    expect(await refusalOf(manifest, 'Strict')).toBeUndefined();
+  });
+
+  it.each([
+    ['must be at least 10m', { prePublish: '9m59s' }],
+    ['must be at least 24h', { retain: '23h' }],
+    ['interval must be longer than prePublish', { interval: '24h' }],
+    ['interval must be longer than prePublish', { prePublish: '2160h' }],
+  ])('say of a signing key: %s', async (message, rotation) => {
+    const manifest = {
+      apiVersion: 'grantry.dev/v1alpha1',
+      kind: 'SigningKey',
+      metadata: { name: 'a' },
+      spec: { rotation },
+    };
+    expect(await refusalOf(manifest, 'Strict')).toEqual([expect.stringContaining(message)]);
+    await expectAgreement(manifest, 'refuse');
+  });
+
+  it('hold names to 63 characters', async () => {
+    const specs = { OAuthClient: {}, SigningKey: {}, ClientPolicy: { namespaceSelector: {} } };
+    for (const [kind, spec] of Object.entries(specs)) {
+      const manifest = (length: number) => ({
+        ...{ apiVersion: 'grantry.dev/v1alpha1', kind, metadata: { name: 'a'.repeat(length) }, spec },
+      });
+      expect(await refusalOf(manifest(63), 'Strict')).toBeUndefined();
+      expect(await refusalOf(manifest(64), 'Strict')).toEqual([expect.stringContaining('more than 63')]);
+    }
+  });
+
+  it('keep the client id, also when there was none, and the class', async () => {
+    const clients = `/apis/grantry.dev/v1alpha1/namespaces/${namespace}/oauthclients`;
+    const object = (name: string, spec: object) => ({
+      ...{ apiVersion: 'grantry.dev/v1alpha1', kind: 'OAuthClient', metadata: { name, namespace }, spec },
+    });
+    await cluster.apply(object('named', { clientId: 'one' }), object('unnamed', {}));
+    const change = async (name: string, spec: object) =>
+      (await cluster.call('PATCH', `${clients}/${name}`, { body: { spec } })).body.details?.causes?.[0]?.message;
+    expect(await change('named', { clientId: 'two' })).toContain('clientId cannot be changed');
+    expect(await change('named', { clientId: null })).toContain('clientId cannot be changed');
+    expect(await change('unnamed', { clientId: 'one' })).toContain('clientId cannot be changed');
+    expect(await change('unnamed', { className: 'other' })).toContain('className cannot be changed');
+    expect(await change('named', { displayName: 'Named' })).toBeUndefined();
+  });
+});
+
+describe('a new object', () => {
+  const CONDITIONS = {
+    OAuthClient: ['Accepted', 'ResolvedRefs', 'CredentialsReady', 'Programmed', 'Ready'],
+    SigningKey: ['KeyMaterialReady', 'Ready'],
+    ClientPolicy: ['Accepted', 'Ready'],
+  };
+
+  it.each(Object.keys(CONDITIONS) as Kind[])(
+    'of kind %s looks as if nobody has seen it, whatever its author says',
+    async (kind) => {
+      const spec = kind === 'ClientPolicy' ? { namespaceSelector: {}, className: namespace } : {};
+      const status = { conditions: [{ type: 'Ready', status: 'True', reason: 'Ready', message: '' }] };
+      const name = `new-${namespace}`;
+      const metadata = kind === 'ClientPolicy' ? { name } : { name, namespace };
+      const [object] = await cluster.apply({ apiVersion: 'grantry.dev/v1alpha1', kind, metadata, spec, status });
+      const { conditions } = fieldsOf(object?.status) as { conditions: Record<string, string>[] };
+      expect(conditions.map(({ type }) => type)).toEqual(CONDITIONS[kind]);
+      for (const condition of conditions) expect(condition).toMatchObject({ status: 'Unknown', reason: 'Pending' });
+    },
+  );
+
+  it('has its defaults filled in, also below blocks that are not there', async () => {
+    const manifest = {
+      apiVersion: 'grantry.dev/v1alpha1',
+      kind: 'OAuthClient',
+      metadata: { name: 'plain', namespace },
+      spec: {},
+    };
+    const [object] = await cluster.apply(manifest);
+    expect(object?.spec).toMatchObject({
+      ...{ className: 'default', grantTypes: ['authorization_code'], consent: 'Required' },
+      auth: { method: 'client_secret_basic' },
+      tokens: { accessTokenLifetime: '10m', refreshTokenRotation: 'Always' },
+    });
+  });
+
+  it('takes back the only thing that was applied to it, where it is a signing key', async () => {
+    const [apiVersion, kind, metadata] = ['grantry.dev/v1alpha1', 'SigningKey', { name: 'emptied', namespace }];
+    for (const revokedKeyIds of [['A'.repeat(43)], []]) {
+      const path = `/apis/grantry.dev/v1alpha1/namespaces/${namespace}/signingkeys/emptied?fieldManager=gitops`;
+      const body = { apiVersion, kind, metadata, spec: { revokedKeyIds } };
+      const { status } = await cluster.call('PATCH', path, { contentType: 'application/apply-patch+yaml', body });
+      expect([200, 201]).toContain(status);
+    }
+  });
+
+  it('is listed by its short name and its category, in columns that read well', async () => {
+    const columns = async (...args: string[]) => {
+      const { output, errors } = await cluster.kubectl(['get', '-n', namespace, ...args]);
+      expect(errors).toBe('');
+      return output
+        .split('\n', 1)[0]
+        ?.trim()
+        .split(/\s{2,}/);
+    };
+    expect(await columns('oac')).toEqual(['NAME', 'CLIENT-ID', 'AUTH', 'READY', 'REASON', 'AGE']);
+    const wide = ['SECRET', 'NEXT-ROTATION', 'GRANTS', 'POLICY', 'LAST-USED'];
+    expect(await columns('oac', '-o', 'wide')).toEqual(expect.arrayContaining(wide));
+    expect(await columns('skey')).toEqual(['NAME', 'ALGORITHM', 'ACTIVE-KEY', 'READY', 'NEXT-ROTATION', 'AGE']);
+    expect(await columns('oacp')).toEqual(['NAME', 'READY', 'NAMESPACES', 'CLIENTS', 'AGE']);
+    const { output } = await cluster.kubectl(['get', 'grantry', '-n', namespace, '-o', 'name']);
+    expect(output).toContain('oauthclient.grantry.dev/plain');
+  });
+
+  it('is explained by kubectl', async () => {
+    const { output } = await cluster.kubectl(['explain', 'oauthclient.spec.auth.clientSecret.rotation.interval']);
+    expect(output.replaceAll(/\s+/g, ' ')).toContain('How often the secret is replaced, 24h at least.');
+  });
+});

@@ -1,0 +1,276 @@
+// Every example of crds/examples, applied to a cluster in which a controller and a replica run: the valid ones become
+// Ready. The invalid ones begin with `# reason:`, what a condition tells them. Those with `# refused:` the API server does not
+// take: there stand its status, the field that it names, and what it says of it.
+
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { parseAllDocuments } from 'yaml';
+import { describeRedis } from '../../redis/setup/servers.ts';
+import { until } from '../../until.ts';
+import { ApiServer } from '../setup/api-server.ts';
+import { type ApiAnswer, Cluster, type Manifest } from '../setup/cluster.ts';
+import { type ControllerProcess, startController } from '../setup/controllers.ts';
+import { sharedCluster } from '../setup/shared-cluster.ts';
+import { TokenServers } from '../setup/token-servers.ts';
+
+const EXAMPLES = join(import.meta.dirname, '../../../crds/examples');
+const KINDS = ['OAuthClient', 'ClientPolicy', 'SigningKey'];
+/** Policies and what clients refer to come first, so that no client is judged without them. */
+const ORDER = ['Namespace', 'Secret', 'ConfigMap', 'ClientPolicy', 'SigningKey', 'OAuthClient'];
+const PATIENCE = 60_000;
+/** From the request that creates an example to the condition that it is waited for. */
+const PROMISED = 2000;
+/**
+ * A burst of other work may come in between, and the primes of an RSA key are found by luck, in a tenth or in ten times of
+ * the usual time. What is slow for a reason is so each time.
+ */
+const ATTEMPTS = 5;
+
+const OF_A_STRICT_INSTALL = 'no-matching-policy.yaml';
+/** Examples that say something about an install which is configured otherwise, or about what no cluster lets one write. */
+const ELSEWHERE: Readonly<Record<string, string>> = {
+  [OF_A_STRICT_INSTALL]: 'has a test of its own',
+  'uid-twice.yaml': 'the API server gives each object a uid of its own',
+  'signing-key-in-another-namespace.yaml': 'the controller may not even read it: hostile-tenant.test.ts',
+};
+
+interface Example {
+  readonly file: string;
+  readonly reason: string | undefined;
+  readonly refused: string | undefined;
+  readonly documents: readonly Manifest[];
+}
+
+function examplesIn(folder: 'valid' | 'invalid', rewrite: (text: string, index: number) => string): readonly Example[] {
+  return readdirSync(join(EXAMPLES, folder)).map((file, index) => {
+    const text = readFileSync(join(EXAMPLES, folder, file), 'utf8');
+    const documents = parseAllDocuments(rewrite(text, index)).map((document) => document.toJS() as Manifest);
+    const said = (what: string) => new RegExp(`^# ${what}: (.+)$`, 'm').exec(text)?.[1];
+    return { file, reason: said('reason'), refused: said('refused'), documents };
+  });
+}
+
+interface Condition {
+  readonly type: string;
+  readonly status: string;
+  readonly reason: string;
+  readonly observedGeneration: number;
+}
+
+describeRedis('the examples in a cluster', () => {
+  // Clients and policies have the class `default` here, as in a cluster that is installed as the guide says.
+  const { assets } = sharedCluster().address;
+  let apiServer: ApiServer;
+  let cluster: Cluster;
+  let servers: TokenServers;
+  let controller: ControllerProcess;
+
+  beforeAll(async () => {
+    apiServer = await ApiServer.start(assets);
+    cluster = new Cluster(apiServer.address);
+    await cluster.applyCrds();
+    servers = await TokenServers.install(cluster, { complete: false });
+    const environment = { GRANTRY_CLASS: 'default' };
+    const replica = await servers.start({ environment });
+    controller = await startController(servers, { replicas: [replica], environment });
+    await Promise.all([controller.ready(), replica.ready()]);
+  });
+
+  afterAll(async () => {
+    await controller?.process.end('SIGKILL');
+    await servers?.stop();
+    await apiServer?.stop();
+  });
+
+  /** As a manifest stands in the release namespace's own repository, or in the tenant's. */
+  function placed(document: Manifest): Manifest {
+    const isClusterScoped = ['Namespace', 'ClientPolicy'].includes(document.kind);
+    const { name, namespace = servers.namespace, labels, annotations } = document.metadata;
+    // What else the metadata of an example says, only the API server may.
+    const metadata = { name, ...(!isClusterScoped && { namespace }), ...(labels ? { labels } : {}) };
+    return { ...document, metadata: { ...metadata, ...(annotations ? { annotations } : {}) } };
+  }
+
+  /** Creates an object as kubectl does: what the schema does not know is refused. */
+  async function create(document: Manifest): Promise<ApiAnswer> {
+    const { namespace } = document.metadata;
+    if (document.kind === 'Namespace') return { status: 200, body: (await cluster.apply(document))[0] };
+    if (namespace !== undefined) {
+      const body = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } };
+      await cluster.call('POST', '/api/v1/namespaces', { body });
+    }
+    const path = await pathOf(document);
+    if (path === undefined) {
+      const { status } = await cluster.call('GET', `/apis/${document.apiVersion}`);
+      return { status, body: { message: document.apiVersion } };
+    }
+    const collection = path.slice(0, path.lastIndexOf('/'));
+    return await cluster.call('POST', `${collection}?fieldManager=test&fieldValidation=Strict`, { body: document });
+  }
+
+  /** Undefined where the API server does not have that version of a kind. */
+  async function pathOf(document: Manifest): Promise<string | undefined> {
+    return await cluster.pathOf(document).catch(() => undefined);
+  }
+
+  async function conditionsOf(document: Manifest): Promise<readonly Condition[]> {
+    const path = await pathOf(document);
+    if (path === undefined) return [];
+    const { body } = await cluster.call('GET', path);
+    const conditions: readonly Condition[] = body.status?.conditions ?? [];
+    return conditions.filter(({ observedGeneration }) => observedGeneration === body.metadata.generation);
+  }
+
+  function inOrder(documents: readonly Manifest[]): readonly Manifest[] {
+    return documents.toSorted((one, other) => ORDER.indexOf(one.kind) - ORDER.indexOf(other.kind));
+  }
+
+  /** Creates one of ours and waits until `Ready` says so. @returns how long that took, in milliseconds */
+  async function becomes(document: Manifest, expected: string): Promise<number> {
+    const { kind, metadata } = document;
+    const began = performance.now();
+    const { status, body } = await create(document);
+    expect([metadata.name, status, body.message]).toEqual([metadata.name, expect.toSatisfy(isDone), undefined]);
+    const says = async () => {
+      return (await conditionsOf(document)).some(({ type, reason }) => type === 'Ready' && reason === expected);
+    };
+    await until(`${kind} ${metadata.name} says ${expected}`, says, PATIENCE);
+    return performance.now() - began;
+  }
+
+  /** As if it had never been there: without the Secrets that would be taken over. */
+  async function forget(document: Manifest): Promise<void> {
+    const path = await cluster.pathOf(document);
+    const { name, namespace, uid } = (await cluster.call('GET', path)).body.metadata;
+    await cluster.call('DELETE', path);
+    const label = { OAuthClient: `client-uid=${uid}`, SigningKey: `signing-key=${name}` }[document.kind];
+    if (label === undefined) return;
+    await cluster.call('DELETE', `/api/v1/namespaces/${namespace}/secrets?labelSelector=grantry.dev/${label}`);
+  }
+
+  it('that are valid are Ready within two seconds, each of them, and suspended ones say so', async () => {
+    const documents = examplesIn('valid', (text) => text).flatMap(({ documents }) => documents);
+    const late: string[] = [];
+    for (const document of inOrder(documents.map(placed))) {
+      const spec = document.spec as { suspended?: boolean; className?: string } | undefined;
+      if (!KINDS.includes(document.kind) || (spec?.className ?? 'default') !== 'default') {
+        const { status, body } = await create(document);
+        expect([document.metadata.name, status, body.message]).toEqual([
+          ...[document.metadata.name, expect.toSatisfy(isDone), undefined],
+        ]);
+        continue;
+      }
+      const expected = spec?.suspended === true && document.kind === 'OAuthClient' ? 'Suspended' : 'Ready';
+      const times = [await becomes(document, expected)];
+      const isLate = () => (times.at(-1) ?? 0) > PROMISED;
+      while (isLate() && times.length < ATTEMPTS) {
+        await forget(document);
+        times.push(await becomes(document, expected));
+      }
+      if (isLate()) late.push(`${document.kind} ${document.metadata.name}: ${times.map(Math.round)} ms`);
+    }
+    expect(late).toEqual([]);
+  }, 300_000);
+
+  it('that are valid are what `kubectl wait --for=condition=Ready` waits for', async () => {
+    const wait = ['wait', '--for=condition=Ready', '--timeout=30s', '-n', 'orders', 'oauthclient/reporting'];
+    expect((await cluster.kubectl(wait)).code).toBe(0);
+  });
+
+  it('of another class are left alone', async () => {
+    const [preview] = examplesIn('valid', (text) => text).flatMap(({ documents }) =>
+      documents.filter(({ spec }) => (spec as { className?: string } | undefined)?.className === 'staging'),
+    );
+    if (preview === undefined) throw new Error('no example has another class');
+    const { body } = await cluster.call('GET', await cluster.pathOf(preview));
+    expect(body.metadata.managedFields.map(({ manager }: { manager: string }) => manager)).toEqual(['test']);
+  });
+
+  it('that are invalid are refused, or told the reason that they are examples of', { timeout: 180_000 }, async () => {
+    // Each is a world of its own: its namespaces and policies get names that no other example has.
+    const rewrite = (text: string, index: number) =>
+      text
+        .replaceAll(/\b(team|other)\b/g, `$1-${index}`)
+        .replaceAll(/\bdefault\b/g, text.includes('releaseNamespaceReserved') ? servers.namespace : 'default');
+    const examples = examplesIn('invalid', rewrite).filter(({ file }) => ELSEWHERE[file] === undefined);
+    const names = examples.flatMap(({ documents }) => documents.map(placed)).filter(({ kind }) => kind !== 'Namespace');
+    // Of two with one name the second would be refused for that alone.
+    expect(repeated(names.map(({ kind, metadata }) => `${kind} ${metadata.namespace}/${metadata.name}`))).toEqual([]);
+    const open = new Map<Example, readonly Manifest[]>();
+    for (const example of examples) {
+      const created = inOrder(example.documents);
+      const refusals: Refusal[] = [];
+      for (const document of created) {
+        const { status, body } = await create(placed(document));
+        if (!isDone(status)) refusals.push(refusalOf(status, body));
+        // What of two is the older one counts in seconds.
+        if (document.metadata.creationTimestamp !== undefined) await sleep(1100);
+      }
+      if (example.refused === undefined) {
+        expect([example.file, refusals]).toEqual([example.file, []]);
+        open.set(
+          example,
+          created.map(placed).filter(({ kind }) => KINDS.includes(kind)),
+        );
+      } else {
+        const [, status = '', field = '', words = ''] = /^(\d+) (\S+: )?(.+)$/.exec(example.refused) ?? [];
+        const cause = expect.toSatisfy((said?: string) => said?.startsWith(field) === true && said.includes(words));
+        const refusal = [Number(status), expect.arrayContaining([cause])];
+        expect([example.file, refusals]).toEqual([example.file, [refusal]]);
+      }
+    }
+    const told = async ([{ reason }, documents]: [Example, readonly Manifest[]]) => {
+      const conditions = (await Promise.all(documents.map(conditionsOf))).flat();
+      return conditions.some((condition) => condition.status === 'False' && condition.reason === reason);
+    };
+    const untold = new Set(open);
+    await until(
+      'every example was told',
+      async () => {
+        for (const each of untold) if (await told(each)) untold.delete(each);
+        return untold.size === 0;
+      },
+      PATIENCE,
+    ).catch(() => {});
+    // Not only for a moment, while something else was still to come.
+    const notTold: string[] = [];
+    for (const each of open) if (!(await told(each))) notTold.push(each[0].file);
+    expect(notTold).toEqual([]);
+  });
+
+  it('that no policy permits is told so where an install denies what no policy permits', async () => {
+    const strict = await TokenServers.install(cluster, { complete: false });
+    const strictController = await startController(strict, { environment: { GRANTRY_DEFAULT_POLICY: 'Deny' } });
+    try {
+      const examples = examplesIn('invalid', (text) => text).filter(({ file }) => file === OF_A_STRICT_INSTALL);
+      const [document] = examples.flatMap(({ documents }) => documents);
+      if (document === undefined) throw new Error('there is no such example');
+      const spec = { ...(document.spec as object), className: strict.installation.className };
+      expect((await create(placed({ ...document, spec }))).status).toBe(201);
+      await until('it was told', async () => {
+        return (await conditionsOf(document)).some(({ reason }) => reason === examples[0]?.reason);
+      });
+    } finally {
+      await strictController.process.end('SIGKILL');
+      await strict.stop();
+    }
+  });
+});
+
+function isDone(status: number): boolean {
+  return status === 200 || status === 201;
+}
+
+/** A status, and what is said: of each field, or at all. */
+type Refusal = readonly [status: number, said: readonly string[]];
+
+function refusalOf(status: number, { message, details }: ApiAnswer['body']): Refusal {
+  const causes: readonly { readonly field: string; readonly message: string }[] = details?.causes ?? [];
+  return [status, [message, ...causes.map((cause) => `${cause.field}: ${cause.message}`)]];
+}
+
+function repeated(names: readonly string[]): readonly string[] {
+  return names.filter((name, index) => names.indexOf(name) !== index);
+}

@@ -1,0 +1,286 @@
+// A controller of one install inside the test's own process, over the real API server: with a clock that can be moved, and
+// with replicas that say what a test wants them to.
+
+import { expect, onTestFinished } from 'vitest';
+import { readVerifierSecret, verifierSecretName } from '../../../src/admission/client-secrets/client-verifier.ts';
+import { ClientController } from '../../../src/controller/clients/client-controller.ts';
+import type { LeadersApiOptions } from '../../../src/controller/leadership/leader-api.ts';
+import { LeadershipLostError } from '../../../src/controller/leadership/lease.ts';
+import type { EventFacts } from '../../../src/controller/reconciling/events.ts';
+import { AskedReplicas } from '../../../src/controller/replicas/observed-replicas.ts';
+import { replicasAt } from '../../../src/controller/replicas/replicas.ts';
+import { KubernetesError } from '../../../src/kubernetes/api/kubernetes-api.ts';
+import { objectKey, type Resource } from '../../../src/kubernetes/objects/resources.ts';
+import { secretVerifier } from '../../../src/oauth/registry/client-secret.ts';
+import { ControllerSources } from '../../../src/processes/controller/controller-sources.ts';
+import { connectCluster } from '../../../src/processes/lifecycle/cluster-connection.ts';
+import { systemRandom } from '../../../src/processes/lifecycle/machine.ts';
+import { leaderOver } from '../../controller/leader.ts';
+import { askable } from '../../controller/replicas/replica-servers.ts';
+import { until } from '../../until.ts';
+import type { ApiAnswer, Cluster, Manifest } from './cluster.ts';
+import { type Installation, install } from './installation.ts';
+import { STARTS } from './limits.ts';
+
+const ISSUER = 'https://id.example';
+
+/** One write of a controller, in the order in which they were asked for. */
+export interface Write {
+  readonly verb: 'create' | 'apply' | 'delete';
+  readonly kind: string;
+  readonly name: string;
+}
+
+interface StartOptions {
+  /** Admin addresses of replicas; undefined: nobody is asked. */
+  readonly replicas?: readonly string[];
+  /** Whose EndpointSlices tell that replicas come and go. */
+  readonly serverService?: string;
+  /** Dies right before the write that this picks: nothing is written any more. */
+  readonly diesBefore?: (write: Write) => boolean;
+  /** What happens right before a write. */
+  readonly before?: (write: Write) => Promise<void>;
+  /** What keeps a write on its way, whoever leads when it arrives. */
+  readonly onItsWay?: (write: Write) => Promise<void>;
+  /** Writes that happen and that no answer comes of. */
+  readonly isUnanswered?: (write: Write) => boolean;
+  /** What happens when it knows all there is, and before it leads. */
+  readonly beforeLeading?: (sources: ControllerSources) => Promise<void>;
+  /** Undefined: all. */
+  readonly watchNamespaces?: readonly string[];
+  /** Another way to the API server, such as a fault proxy. */
+  readonly url?: string;
+}
+
+/** A running controller. */
+export interface RunningController {
+  /** The reasons of the Events about a client. */
+  eventsOf(name: string): readonly string[];
+  /** Waits for them until they are these: what they tell of can be seen before. */
+  expectEventsOf(name: string, reasons: readonly string[]): Promise<void>;
+  readonly writes: readonly Write[];
+  /** Waits until its watches have told it all there is of a client with a secret, and it has nothing left to look at. */
+  whenAtRest(namespace: string, name: string): Promise<void>;
+  /** Writes nothing more, except what is on its way. */
+  losesLease(): void;
+  stop(): Promise<void>;
+}
+
+/** An install in a cluster, and what tests look at. */
+export class ClientInstall {
+  readonly cluster: Cluster;
+  readonly installation: Installation;
+  /** How far the controllers' clock is ahead. Milliseconds. */
+  ahead = 0;
+
+  private constructor(cluster: Cluster, installation: Installation) {
+    this.cluster = cluster;
+    this.installation = installation;
+  }
+
+  static async make(cluster: Cluster): Promise<ClientInstall> {
+    return new ClientInstall(cluster, await install(cluster));
+  }
+
+  /** One that is there already. */
+  static of(cluster: Cluster, installation: Installation): ClientInstall {
+    return new ClientInstall(cluster, installation);
+  }
+
+  readonly clock = { now: () => Date.now() + this.ahead };
+
+  /** Starts a controller with the rights of a real one; it ends with the test. */
+  async start({
+    replicas,
+    serverService,
+    diesBefore = () => false,
+    before = async () => {},
+    onItsWay = async () => {},
+    isUnanswered = () => false,
+    beforeLeading = async () => {},
+    watchNamespaces,
+    url,
+  }: StartOptions = {}): Promise<RunningController> {
+    const { namespace: releaseNamespace, className, controllerToken: token } = this.installation;
+    const files = [this.cluster.kubeconfig({ token, ...(url !== undefined && { url }) })];
+    const connection = await connectCluster({ kind: 'kubeconfig', files });
+    const log = { info: () => {}, warn: () => {}, error: () => {} };
+    const sources = new ControllerSources({
+      ...{ api: connection, clock: this.clock, random: systemRandom, log },
+      ...{ metrics: { watchEvent: () => {}, watchRestarted: () => {}, changeRefused: () => {} } },
+      ...{ className, releaseNamespace, watchNamespaces, serverService },
+    });
+    const [events, writes]: [EventFacts[], Write[]] = [[], []];
+    const leading = new AbortController();
+    const written = async <Answer>(write: Write, resource: Resource, send: () => Promise<Answer>): Promise<Answer> => {
+      await before(write);
+      if (diesBefore(write)) {
+        leading.abort();
+        throw new LeadershipLostError();
+      }
+      writes.push(write);
+      await onItsWay(write);
+      const answer = await send();
+      if (!isUnanswered(write)) return answer;
+      throw new KubernetesError({ status: 0, reason: 'Timeout', verb: write.verb, resource, user: 'test' });
+    };
+    const calls: LeadersApiOptions['api'] = {
+      get: (resource, at) => connection.get(resource, at),
+      create: (resource, object) =>
+        written({ verb: 'create', kind: resource.kind, name: object.metadata.name }, resource, () =>
+          connection.create(resource, object),
+        ),
+      apply: (resource, object, options) =>
+        written({ verb: 'apply', kind: resource.kind, name: object.metadata.name }, resource, () =>
+          connection.apply(resource, object, options),
+        ),
+      delete: (resource, at) =>
+        written({ verb: 'delete', kind: resource.kind, name: at.name }, resource, () =>
+          connection.delete(resource, at),
+        ),
+    };
+    const asked = askable(() => (replicas === undefined ? undefined : replicasAt(replicas)));
+    const assertHeld = () => {
+      if (leading.signal.aborted) throw new LeadershipLostError();
+    };
+    sources.start();
+    await sources.whenSynced();
+    await beforeLeading(sources);
+    const controller = new ClientController({
+      ...{
+        api: leaderOver(calls, assertHeld),
+        sources,
+        replicas: asked,
+        observed: new AskedReplicas(asked),
+        clock: this.clock,
+        log,
+      },
+      install: { issuer: ISSUER, className, releaseNamespace, defaultPolicy: 'Baseline', watchNamespaces },
+      record: (event) => events.push(event),
+      ...{ random: systemRandom, metrics: { reconciled: () => {} } },
+    });
+    controller.start();
+    let stopped: Promise<void> | undefined;
+    const stop = () => {
+      leading.abort();
+      stopped ??= controller.stop().then(async () => {
+        await sources.stop();
+        connection.close();
+      });
+      return stopped;
+    };
+    onTestFinished(stop);
+    const eventsOf = (name: string) =>
+      events.filter(({ regarding }) => regarding.metadata.name === name).map(({ reason }) => reason);
+    const expectEventsOf = async (name: string, reasons: readonly string[]) => {
+      await until('all is told', () => eventsOf(name).length >= reasons.length).catch(() => {});
+      expect(eventsOf(name)).toEqual(reasons);
+    };
+    const whenAtRest = (of: string, name: string) =>
+      until(`nothing is left to do for ${name}`, async () => {
+        const client = await this.client(of, name);
+        const secret = await this.secret(of, client.status.binding.name);
+        const kept = verifierSecretName(client.metadata.uid);
+        const verifiers = await this.#get('/api/v1', releaseNamespace, 'secrets', kept);
+        const there = [
+          [sources.clients, client.metadata],
+          [sources.secrets, secret?.metadata],
+          [sources.releaseSecrets, verifiers.body.metadata],
+        ] as const;
+        const isTold = there.every(
+          ([view, metadata]) => view.get(objectKey(metadata))?.metadata.resourceVersion === metadata.resourceVersion,
+        );
+        return isTold && controller.queued === 0;
+      });
+    return { eventsOf, expectEventsOf, writes, whenAtRest, losesLease: () => leading.abort(), stop };
+  }
+
+  /** A machine client of this install. */
+  manifest(namespace: string, name: string, spec: object = {}, metadata: object = {}): Manifest {
+    const machine = { grantTypes: ['client_credentials'], scopes: [`${namespace}/read`] };
+    return {
+      ...{ apiVersion: 'grantry.dev/v1alpha1', kind: 'OAuthClient', metadata: { namespace, name, ...metadata } },
+      spec: { className: this.installation.className, ...machine, ...spec },
+    };
+  }
+
+  /** Applies a client. */
+  async apply(namespace: string, name: string, spec: object = {}, metadata: object = {}): Promise<void> {
+    await this.cluster.apply(this.manifest(namespace, name, spec, metadata));
+  }
+
+  // biome-ignore lint/suspicious/noExplicitAny: tests read what they know the object to hold
+  async client(namespace: string, name: string): Promise<any> {
+    return (await this.#get('/apis/grantry.dev/v1alpha1', namespace, 'oauthclients', name)).body;
+  }
+
+  /** The Secret, its data as texts; undefined when there is none. */
+  async secret(namespace: string, name: string) {
+    const { status, body } = await this.#get('/api/v1', namespace, 'secrets', name);
+    if (status !== 200) return undefined;
+    const texts = Object.entries((body.data ?? {}) as Record<string, string>).map(([key, value]) => [
+      key,
+      Buffer.from(value, 'base64').toString(),
+    ]);
+    return { metadata: body.metadata, type: body.type, data: Object.fromEntries(texts) as Record<string, string> };
+  }
+
+  /** What replicas are told of a client. */
+  async verifiers(uid: string) {
+    const { namespace } = this.installation;
+    const { body } = await this.#get('/api/v1', namespace, 'secrets', verifierSecretName(uid));
+    return readVerifierSecret(body);
+  }
+
+  /** Whether replicas accept this secret now. */
+  async accepts(uid: string, secret: string | undefined): Promise<boolean> {
+    const { verifiers = [] } = (await this.verifiers(uid)) ?? {};
+    const wanted = Buffer.from(secretVerifier(uid, secret ?? ''));
+    const now = this.clock.now();
+    return verifiers.some(
+      ({ verifier, expiresAt }) => wanted.equals(verifier) && (expiresAt === undefined || expiresAt > now),
+    );
+  }
+
+  /** Waits until a condition of the client is as said; the client then. */
+  async whenCondition(namespace: string, name: string, type: string, reason: string) {
+    // biome-ignore lint/suspicious/noExplicitAny: tests read what they know the object to hold
+    let found: any;
+    await until(
+      `${name} is ${type}/${reason}`,
+      async () => {
+        found = await this.client(namespace, name);
+        const { status, metadata } = found;
+        const condition = status?.conditions?.find((each: { type: string }) => each.type === type);
+        return condition?.reason === reason && status.observedGeneration === metadata.generation;
+      },
+      STARTS,
+    ).catch((error: Error) => {
+      throw new Error(`${error.message}: ${JSON.stringify(found?.status)}`);
+    });
+    return found;
+  }
+
+  whenReady(namespace: string, name: string) {
+    return this.whenCondition(namespace, name, 'Ready', 'Ready');
+  }
+
+  /** Makes the watch tell of a client again, as nothing else does when only the clock has moved. */
+  async poke(namespace: string, name: string): Promise<void> {
+    const annotations = { 'example.com/poked': String(Math.random()) };
+    await this.patch(`/apis/grantry.dev/v1alpha1/namespaces/${namespace}/oauthclients/${name}`, {
+      metadata: { annotations },
+    });
+  }
+
+  /** A merge patch as the cluster's admin. */
+  async patch(path: string, body: object): Promise<ApiAnswer> {
+    const answer = await this.cluster.call('PATCH', path, { body });
+    if (answer.status >= 300) throw new Error(`${path}: ${answer.status} ${answer.body.message}`);
+    return answer;
+  }
+
+  #get(root: string, namespace: string, plural: string, name: string): Promise<ApiAnswer> {
+    return this.cluster.call('GET', `${root}/namespaces/${namespace}/${plural}/${name}`);
+  }
+}

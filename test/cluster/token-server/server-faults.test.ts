@@ -1,0 +1,196 @@
+// `grantry server` when the API server is away or says no: what it serves on with, and what it says.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { until } from '../../until.ts';
+import { ApiServer } from '../setup/api-server.ts';
+import { Cluster } from '../setup/cluster.ts';
+import { FaultProxy } from '../setup/fault-proxy.ts';
+import { ASKS_AGAIN, STARTS } from '../setup/limits.ts';
+import { sharedCluster } from '../setup/shared-cluster.ts';
+import { type AClient, type TokenServerProcess, TokenServers } from '../setup/token-servers.ts';
+
+/** How long the API server is away under load, in milliseconds: a full minute. */
+const AWAY = 60_000;
+
+/** So many at a time ask each replica for each client, and each so long after its last answer, in milliseconds. */
+const CALLERS = 3;
+const THINKS = 10;
+
+/** Requests for tokens until it is told to stop; the status of each. */
+function load(servers: readonly TokenServerProcess[], clients: readonly AClient[]) {
+  const statuses: number[] = [];
+  let isOver = false;
+  const ask = async (server: TokenServerProcess, client: AClient) => {
+    while (!isOver) {
+      const { status } = await server.token(client).catch(() => ({ status: 0 }));
+      statuses.push(status);
+      await sleep(THINKS);
+    }
+  };
+  const pairs = servers.flatMap((server) => clients.map((client) => [server, client] as const));
+  const done = Promise.all(pairs.flatMap((pair) => Array.from({ length: CALLERS }, () => ask(...pair))));
+  return {
+    async end() {
+      isOver = true;
+      await done;
+      return statuses;
+    },
+  };
+}
+
+describe('a token server whose API server goes away', () => {
+  let server: ApiServer;
+  let cluster: Cluster;
+  let install: TokenServers;
+
+  beforeAll(async () => {
+    server = await ApiServer.start(sharedCluster().address.assets);
+    cluster = new Cluster(server.address);
+    await cluster.applyCrds();
+    install = await TokenServers.install(cluster);
+  });
+  afterAll(async () => {
+    await install.stop();
+    await server.stop();
+  });
+
+  it('answers every request for a minute, and follows again when it is back; one that starts meanwhile waits', async () => {
+    const tenant = await cluster.namespace();
+    const clients = [await install.client(tenant, 'steady'), await install.client(tenant, 'other')];
+    const replicas = await install.startReady(2);
+    for (const each of replicas) {
+      for (const client of clients) {
+        await until('both are served', async () => (await each.token(client)).status === 200);
+      }
+    }
+    const requests = load(replicas, clients);
+    await server.kill();
+    const late = await install.start();
+    await until(
+      'the late one says what it waits for',
+      async () => {
+        const { status, text } = await late.readiness();
+        return status === 503 && /^registry: .*oauthclients.*$/m.test(text) && !/^registry: waiting/m.test(text);
+      },
+      STARTS,
+    );
+    await sleep(AWAY);
+    for (const each of replicas) {
+      await until('it says that it hears nothing', async () =>
+        /^kubernetes: nothing/m.test((await each.readiness()).text),
+      );
+      expect((await each.readiness()).status).toBe(200);
+    }
+    expect((await late.readiness()).status).toBe(503);
+    await server.start();
+    await late.ready(ASKS_AGAIN);
+    const statuses = await requests.end();
+    expect(statuses.length).toBeGreaterThan(1000);
+    expect(new Set(statuses)).toEqual(new Set([200]));
+    const next = await install.client(tenant, 'next');
+    for (const each of [...replicas, late]) {
+      await until('the next client is served', async () => (await each.token(next)).status === 200, ASKS_AGAIN);
+    }
+    for (const each of replicas) {
+      await until('it is well again', async () => /^kubernetes: ok$/m.test((await each.readiness()).text), ASKS_AGAIN);
+    }
+  }, 240_000);
+});
+
+describe('a token server that is refused', () => {
+  const cluster = sharedCluster();
+  const made: { stop(): Promise<void> }[] = [];
+  afterEach(async () => {
+    for (const each of made.splice(0)) await each.stop();
+  });
+
+  async function installed(options: { complete?: boolean } = {}): Promise<TokenServers> {
+    const install = await TokenServers.install(cluster, options);
+    made.push(install);
+    return install;
+  }
+
+  it('names verb, resource and ServiceAccount of a right it lacks, and is ready once it has it', async () => {
+    const install = await installed();
+    const { namespace } = install;
+    const path = `/apis/rbac.authorization.k8s.io/v1/namespaces/${namespace}/roles/grantry-server`;
+    const { body } = await cluster.call('GET', path);
+    const without = body.rules.filter((rule: { resources: string[] }) => !rule.resources.includes('signingkeys'));
+    await cluster.call('PATCH', path, { body: { rules: without } });
+    const list = `/apis/grantry.dev/v1alpha1/namespaces/${namespace}/signingkeys`;
+    const { serverToken: token } = install.installation;
+    await until('it is taken', async () => (await cluster.call('GET', list, { token })).status === 403);
+    const server = await install.start();
+    const account = `system:serviceaccount:${namespace}:grantry-server`;
+    const line = `list signingkeys.grantry.dev in namespace ${namespace} as ${account}: 403 Forbidden`;
+    await server.saysUnready(new RegExp(`^registry: .*${line}`, 'm'));
+    await server.process.printed(new RegExp(line));
+    await cluster.call('PATCH', path, { body: { rules: body.rules } });
+    await server.ready(ASKS_AGAIN);
+  }, 120_000);
+
+  it('says that its credentials are not believed', async () => {
+    const install = await installed();
+    const server = await install.start({ token: 'expired' });
+    await server.saysUnready(/^registry: .*401 Unauthorized/m);
+    await server.process.printed(/401 Unauthorized/);
+  });
+
+  it('says that nobody answers', async () => {
+    const install = await installed();
+    const proxy = await FaultProxy.start(cluster.address);
+    made.push(proxy);
+    proxy.refuse();
+    const server = await install.start({ url: proxy.url });
+    await server.saysUnready(/^registry: list oauthclients\.grantry\.dev .*(refused|reset)/im);
+    proxy.clear();
+    await proxy.stop();
+  });
+
+  it('waits for the pepper and for a key, and says so', async () => {
+    const install = await installed({ complete: false });
+    const server = await install.start();
+    await server.saysUnready(/^pepper: waiting for the Secret grantry-pepper/m);
+    await install.writePepper();
+    await server.saysUnready(/^pepper: ok$[\s\S]*^public port: ok$/m);
+    expect((await server.readiness()).text).toMatch(/^signing key: no active key$/m);
+    await install.writeKey();
+    await server.ready();
+  });
+
+  it('ends at once when it is told to before it serves', async () => {
+    const install = await installed({ complete: false });
+    const server = await install.start();
+    await server.saysUnready(/^pepper: waiting/m);
+    expect(await server.process.end('SIGTERM')).toBe(0);
+  });
+});
+
+describe('a token server on an API server without the CRDs', () => {
+  it('names what is missing, and is ready once it is there', async () => {
+    const server = await ApiServer.start(sharedCluster().address.assets);
+    const cluster = new Cluster(server.address);
+    let install: TokenServers | undefined;
+    try {
+      install = await TokenServers.install(cluster, { complete: false });
+      const started = await install.start();
+      await until(
+        'it names them',
+        async () => {
+          const { text } = await started.readiness();
+          return /^registry: .*oauthclients\.grantry\.dev.*CRDs/m.test(text);
+        },
+        STARTS,
+      );
+      await started.process.printed(/oauthclients\.grantry\.dev.*are its CRDs installed/);
+      await cluster.applyCrds();
+      await install.writePepper();
+      await install.writeKey();
+      await started.ready(ASKS_AGAIN);
+    } finally {
+      await install?.stop();
+      await server.stop();
+    }
+  }, 120_000);
+});

@@ -1,0 +1,479 @@
+import { describe, expect, it } from 'vitest';
+import {
+  livingVerifiers,
+  readVerifierSecret,
+  VERIFIERS_MAX,
+} from '../../../src/admission/client-secrets/client-verifier.ts';
+import {
+  nextRotation,
+  type RotationInput,
+  rotationStep,
+} from '../../../src/controller/client-secrets/client-rotation.ts';
+import { endingCredentials } from '../../../src/controller/client-secrets/credential-changes.ts';
+import {
+  type CredentialState,
+  readCredentialState,
+  verifierSecret,
+} from '../../../src/controller/client-secrets/credential-state.ts';
+import { existingCredentials } from '../../../src/controller/client-secrets/existing-credentials.ts';
+import { secretVerifier } from '../../../src/oauth/registry/client-secret.ts';
+
+const UID = 'a3f1c2d4-0000-4000-8000-000000000001';
+const HOUR = 3_600_000;
+const START = Date.parse('2026-03-01T12:00:00Z');
+
+/** One client whose steps are carried out as the reconciler does it. */
+class Owner {
+  now = START;
+  settings = { intervalSeconds: undefined as number | undefined, gracePeriodSeconds: 24 * 3600 };
+  requests: RotationInput['requests'] = { rotateAt: undefined, rotateNow: undefined };
+  stored: CredentialState | undefined;
+  present: string | undefined;
+  isLeftBehind = false;
+  undelivered: string | undefined;
+  isServed = true;
+  #bytes = 0;
+
+  step(options: { diesBeforeWriting?: boolean; diesBeforeSettling?: boolean } = {}) {
+    const done = rotationStep({
+      ...{ uid: UID, now: this.now, requests: this.requests, ...this.settings },
+      ...{ stored: this.stored, present: this.present, isLeftBehind: this.isLeftBehind },
+      ...{ undelivered: this.undelivered, isServed: this.isServed },
+      random: { bytes: (count) => Buffer.alloc(count, ++this.#bytes) },
+    });
+    if (done.store !== undefined) this.stored = done.store;
+    if (options.diesBeforeWriting) return this.#died(done);
+    this.present = done.value;
+    if (options.diesBeforeSettling) return this.#died(done);
+    if (done.settle !== undefined) this.stored = done.settle;
+    this.undelivered = done.undelivered;
+    return done;
+  }
+
+  #died<Done>(done: Done): Done {
+    this.undelivered = undefined;
+    return done;
+  }
+
+  /** Whether replicas accept this secret now. */
+  accepts(secret: string | undefined): boolean {
+    if (secret === undefined || this.stored === undefined) return false;
+    const wanted = Buffer.from(secretVerifier(UID, secret));
+    return livingVerifiers(this.stored, this.now).some((verifier) => wanted.equals(verifier));
+  }
+
+  get count(): number {
+    return this.stored?.verifiers.length ?? 0;
+  }
+}
+
+function ownerWithSecret(): Owner & { present: string } {
+  const owner = new Owner();
+  owner.step();
+  return owner as Owner & { present: string };
+}
+
+/** What replicas and the next controller read. */
+function secretOf(state: CredentialState): object {
+  const install = { releaseNamespace: 'grantry', className: 'default' };
+  return verifierSecret({ namespace: 'shop', name: 'web', uid: UID }, state, install);
+}
+
+describe('a first secret', () => {
+  it('is made and accepted', () => {
+    const owner = new Owner();
+    expect(owner.step()).toMatchObject({ outcome: 'created', undelivered: undefined, again: undefined });
+    expect(owner.accepts(owner.present)).toBe(true);
+    expect(owner.step()).toMatchObject({ outcome: 'kept', store: undefined, settle: undefined });
+  });
+
+  it('is the one that is there, where it may be taken over', () => {
+    const owner = new Owner();
+    owner.present = 'a secret that was restored from a backup';
+    expect(owner.step().outcome).toBe('adopted');
+    expect(owner.present).toBe('a secret that was restored from a backup');
+    expect(owner.accepts(owner.present)).toBe(true);
+  });
+
+  it('is not rotated for a request that is as old as the object', () => {
+    const owner = new Owner();
+    owner.requests = { rotateAt: 'monday', rotateNow: 'monday' };
+    owner.step();
+    expect(owner.step().outcome).toBe('kept');
+  });
+
+  it('is repaired when whoever made it died before its owner had it', () => {
+    const owner = new Owner();
+    owner.step({ diesBeforeWriting: true });
+    expect(owner.step().outcome).toBe('repaired');
+    expect(owner.accepts(owner.present)).toBe(true);
+  });
+
+  it('is the same one as long as it is not known whether it is stored', () => {
+    const owner = new Owner();
+    const first = owner.step({ diesBeforeWriting: true });
+    [owner.stored, owner.undelivered] = [undefined, first.value];
+    expect(owner.step({ diesBeforeWriting: true })).toMatchObject({ outcome: 'created', value: first.value });
+    owner.undelivered = first.value;
+    expect(owner.step()).toMatchObject({ outcome: 'created', value: first.value, store: undefined });
+    expect(owner.accepts(first.value)).toBe(true);
+  });
+
+  it.each([1, 2])('stays when it arrives after %d others made one each that nobody has', (others) => {
+    const owner = new Owner();
+    const late = owner.step({ diesBeforeWriting: true }).value;
+    for (let other = 0; other < others; other += 1) {
+      owner.undelivered = owner.step({ diesBeforeWriting: true }).value;
+      if (other + 1 < others) owner.undelivered = undefined;
+    }
+    owner.present = late;
+    expect(owner.step()).toMatchObject({ outcome: 'kept', value: late });
+    expect(owner.step()).toMatchObject({ outcome: 'kept', value: late, store: undefined });
+    owner.now += 24 * HOUR;
+    expect(owner.step().outcome).toBe('expired');
+    expect([owner.count, owner.accepts(late)]).toEqual([1, true]);
+  });
+
+  it('that stays is looked at again at once: its owner may have asked for another one', () => {
+    const owner = new Owner();
+    const late = owner.step({ diesBeforeWriting: true }).value;
+    owner.undelivered = owner.step({ diesBeforeWriting: true }).value;
+    owner.present = late;
+    owner.requests = { rotateAt: 'one', rotateNow: undefined };
+    expect(owner.step()).toMatchObject({ outcome: 'kept', value: late, again: owner.now });
+    expect([owner.step().outcome, owner.step().outcome, owner.present === late]).toEqual(['begun', 'rotated', false]);
+    expect(owner.accepts(late)).toBe(true);
+  });
+
+  it('that came back from a backup after another was made keeps its value, also in the middle of a rotation', () => {
+    for (const isRotating of [false, true]) {
+      const owner = ownerWithSecret();
+      const before = owner.present;
+      owner.isServed = false;
+      if (isRotating) owner.requests = { rotateAt: 'one', rotateNow: undefined };
+      if (isRotating) owner.step();
+      const restored = 'a secret that was restored from a backup';
+      owner.present = restored;
+      owner.isLeftBehind = true;
+      expect(owner.step()).toMatchObject({ outcome: 'adopted', value: restored });
+      owner.isLeftBehind = false;
+      expect(owner.step()).toMatchObject({ outcome: 'kept', value: restored, store: undefined });
+      expect([owner.accepts(restored), owner.accepts(before)]).toEqual([true, true]);
+      owner.now += 24 * HOUR;
+      expect([owner.accepts(restored), owner.accepts(before)]).toEqual([true, false]);
+    }
+  });
+});
+
+describe('a rotation', () => {
+  it.each([
+    [
+      'by interval',
+      (owner: Owner) => {
+        owner.now += 48 * HOUR;
+      },
+    ],
+    [
+      'by annotation',
+      (owner: Owner) => {
+        owner.requests = { ...owner.requests, rotateAt: 'now please' };
+      },
+    ],
+  ])('%s hands the new secret out once all replicas accept it, and lets the old one work for its grace', (_, ask) => {
+    const owner = new Owner();
+    owner.settings.intervalSeconds = 48 * 3600;
+    owner.step();
+    const old = owner.present;
+    owner.isServed = false;
+    ask(owner);
+    expect(owner.step().outcome).toBe('begun');
+    expect(owner.step().outcome).toBe('kept');
+    expect(owner.present).toBe(old);
+    owner.isServed = true;
+    expect(owner.step().outcome).toBe('rotated');
+    expect(owner.present).not.toBe(old);
+    const handedOut = owner.now;
+    expect([owner.accepts(owner.present), owner.accepts(old)]).toEqual([true, true]);
+    expect(owner.step()).toMatchObject({ outcome: 'kept', again: handedOut + 24 * HOUR });
+    owner.now = handedOut + 24 * HOUR;
+    expect([owner.accepts(owner.present), owner.accepts(old)]).toEqual([true, false]);
+    expect(owner.step().outcome).toBe('expired');
+    expect(owner.count).toBe(1);
+  });
+
+  it('is due again an interval after the new secret was handed out', () => {
+    const owner = ownerWithSecret();
+    owner.settings.intervalSeconds = 48 * 3600;
+    expect(owner.step().again).toBe(START + 48 * HOUR);
+    expect(nextRotation(owner.settings, { rotatedAt: START })).toBe(START + 48 * HOUR);
+  });
+
+  it('is asked for once by one annotation, and not by its removal', () => {
+    const owner = ownerWithSecret();
+    owner.requests = { rotateAt: 'one', rotateNow: undefined };
+    expect([owner.step().outcome, owner.step().outcome, owner.step().outcome]).toEqual(['begun', 'rotated', 'kept']);
+    owner.requests = { rotateAt: undefined, rotateNow: undefined };
+    expect(owner.step().outcome).toBe('kept');
+    owner.requests = { rotateAt: 'one', rotateNow: undefined };
+    expect(owner.step().outcome).toBe('kept');
+  });
+
+  it('begins again with another secret when the only process that knew it died', () => {
+    const owner = ownerWithSecret();
+    const old = owner.present;
+    owner.requests = { rotateAt: 'one', rotateNow: undefined };
+    owner.step({ diesBeforeWriting: true });
+    const lost = owner.stored?.verifiers[0];
+    expect(owner.step().outcome).toBe('begun');
+    expect(owner.stored?.verifiers[0]?.verifier).not.toEqual(lost?.verifier);
+    expect(owner.step().outcome).toBe('rotated');
+    expect([owner.accepts(owner.present), owner.accepts(old)]).toEqual([true, true]);
+    owner.now += 24 * HOUR;
+    owner.step();
+    expect([owner.count, owner.accepts(owner.present)]).toEqual([1, true]);
+  });
+
+  it.each([
+    ['before the other hands out its own', 0, 24],
+    ['after several others began', 3, 24],
+    ['also where the old one has no grace', 0, 0],
+  ])('is finished with the secret that somebody handed out when another led already, %s', (_, others, grace) => {
+    const owner = ownerWithSecret();
+    owner.settings.gracePeriodSeconds = grace * 3600;
+    const old = owner.present;
+    owner.isServed = false;
+    owner.requests = { rotateAt: 'one', rotateNow: undefined };
+    const late = owner.step({ diesBeforeWriting: true }).undelivered;
+    owner.step();
+    for (let other = 0; other < others; other += 1) {
+      owner.undelivered = undefined;
+      expect(owner.step().outcome).toBe('begun');
+    }
+    (owner as Owner).present = late;
+    expect(owner.accepts(late)).toBe(true);
+    expect(owner.step()).toMatchObject({ outcome: 'rotated', value: late });
+    expect(owner.step().outcome).toBe('kept');
+    owner.now += grace * HOUR;
+    expect([owner.accepts(late), owner.accepts(old)]).toEqual([true, false]);
+    expect(owner.step()).toMatchObject({ outcome: grace === 0 ? 'kept' : 'expired', value: late });
+    expect(owner.count).toBe(1);
+  });
+
+  it('goes on where somebody died after handing the secret out', () => {
+    const owner = ownerWithSecret();
+    const old = owner.present;
+    owner.requests = { rotateAt: 'one', rotateNow: undefined };
+    owner.step();
+    owner.step({ diesBeforeSettling: true });
+    const handedOut = owner.present;
+    expect(owner.step().outcome).toBe('rotated');
+    expect(owner.present).toBe(handedOut);
+    owner.now += 24 * HOUR;
+    expect([owner.accepts(handedOut), owner.accepts(old)]).toEqual([true, false]);
+  });
+
+  it('lets each secret work for the whole of its grace, with a month of it and a rotation each day', () => {
+    const owner = ownerWithSecret();
+    owner.settings = { intervalSeconds: 24 * 3600, gracePeriodSeconds: 30 * 24 * 3600 };
+    const replaced: { readonly secret: string; readonly until: number }[] = [];
+    for (let day = 0; day < 60; day += 1) {
+      const before = owner.present;
+      owner.now += 24 * HOUR;
+      owner.step();
+      owner.step();
+      expect(owner.present).not.toBe(before);
+      replaced.push({ secret: before, until: owner.now + 30 * 24 * HOUR });
+      for (const { secret, until } of replaced) expect(owner.accepts(secret)).toBe(until > owner.now);
+    }
+    expect(readVerifierSecret(secretOf(owner.stored as CredentialState))?.verifiers).toHaveLength(owner.count);
+  });
+
+  it('keeps a bounded number of secrets, however often it is asked for', () => {
+    const owner = ownerWithSecret();
+    for (let request = 0; request < 50; request += 1) {
+      owner.requests = { rotateAt: String(request), rotateNow: undefined };
+      owner.step();
+      owner.step();
+      expect(owner.accepts(owner.present)).toBe(true);
+      expect(owner.count).toBeLessThanOrEqual(VERIFIERS_MAX);
+    }
+  });
+
+  it('tells replicas of every change by a higher revision', () => {
+    const owner = ownerWithSecret();
+    const revisions = [owner.stored?.revision];
+    owner.requests = { rotateAt: 'one', rotateNow: undefined };
+    for (const _ of ['begin', 'rotate']) {
+      owner.step();
+      revisions.push(owner.stored?.revision);
+    }
+    owner.now += 24 * HOUR;
+    owner.step();
+    expect([...revisions, owner.stored?.revision]).toEqual([1, 2, 3, 4]);
+  });
+});
+
+describe('an immediate cut', () => {
+  it('lets no older secret work any more, also in the middle of a rotation', () => {
+    const owner = ownerWithSecret();
+    const old = owner.present;
+    owner.isServed = false;
+    owner.requests = { rotateAt: 'one', rotateNow: undefined };
+    owner.step();
+    owner.requests = { rotateAt: 'one', rotateNow: 'leaked' };
+    expect(owner.step().outcome).toBe('cut');
+    expect(owner.count).toBe(1);
+    expect([owner.accepts(owner.present), owner.accepts(old)]).toEqual([true, false]);
+    expect(owner.step().outcome).toBe('kept');
+  });
+});
+
+describe('drift', () => {
+  it.each([
+    ['missing', undefined],
+    ['another one', 'something that somebody typed in by hand'],
+  ])('of a secret that is %s makes a new one, and the old one works for its grace', (_, present) => {
+    const owner = ownerWithSecret();
+    const old = owner.present;
+    (owner as Owner).present = present;
+    expect(owner.step()).toMatchObject({ outcome: 'repaired', again: START + 24 * HOUR });
+    expect([owner.accepts(owner.present), owner.accepts(old), owner.accepts(present)]).toEqual([true, true, false]);
+  });
+
+  it('is repaired with the same secret as long as it cannot be written, and the old one outlasts that', () => {
+    const owner = ownerWithSecret();
+    const old = owner.present;
+    (owner as Owner).present = undefined;
+    const first = owner.step({ diesBeforeWriting: true });
+    for (let round = 0; round < 10; round += 1) {
+      owner.undelivered = first.value;
+      expect(owner.step({ diesBeforeWriting: true })).toMatchObject({ value: first.value, store: undefined });
+    }
+    expect([owner.accepts(first.value), owner.accepts(old)]).toEqual([true, true]);
+  });
+
+  it('in the middle of a rotation forgets the secret that nobody has', () => {
+    const owner = ownerWithSecret();
+    const old = owner.present;
+    owner.isServed = false;
+    owner.requests = { rotateAt: 'one', rotateNow: undefined };
+    owner.step();
+    (owner as Owner).present = undefined;
+    expect(owner.step().outcome).toBe('repaired');
+    expect(owner.count).toBe(2);
+    expect([owner.accepts(owner.present), owner.accepts(old)]).toEqual([true, true]);
+  });
+
+  it('back to an older secret in its grace is repaired, and does not lengthen the grace', () => {
+    const owner = ownerWithSecret();
+    const old = owner.present;
+    owner.requests = { rotateAt: 'one', rotateNow: undefined };
+    owner.step();
+    owner.step();
+    owner.now += 23 * HOUR;
+    owner.present = old;
+    expect(owner.step().outcome).toBe('repaired');
+    owner.now += 2 * HOUR;
+    expect([owner.accepts(owner.present), owner.accepts(old)]).toEqual([true, false]);
+  });
+});
+
+describe("a Secret of the owner's own", () => {
+  const [one, two] = ['first', 'second'].map((secret) => secretVerifier(UID, secret)) as [Uint8Array, Uint8Array];
+  const at = { now: START, requests: { rotateAt: undefined, rotateNow: undefined } };
+
+  it('is stored as it is, and only when it changes', () => {
+    const stored = existingCredentials(undefined, [one], at);
+    expect(stored).toMatchObject({ revision: 1, verifiers: [{ revision: 1 }], rotatedAt: START });
+    expect(existingCredentials(stored, [one], at)).toBeUndefined();
+    const both = existingCredentials(stored, [two, one], { ...at, now: START + HOUR });
+    expect(both).toMatchObject({ revision: 2, verifiers: [{ revision: 2 }, { revision: 1 }], rotatedAt: START + HOUR });
+    const alone = existingCredentials(both, [two], { ...at, now: START + 2 * HOUR });
+    expect(alone).toMatchObject({ revision: 3, verifiers: [{ revision: 2 }], rotatedAt: START + HOUR });
+  });
+});
+
+describe('the state of credentials', () => {
+  it('is read from the Secret as it was written', () => {
+    const owner = ownerWithSecret();
+    owner.requests = { rotateAt: 'one', rotateNow: undefined };
+    owner.step();
+    owner.step();
+    const state: CredentialState = { ...(owner.stored as CredentialState), writtenFields: 'fields' };
+    expect(readCredentialState(secretOf(state))).toEqual({ uid: UID, ...state });
+  });
+});
+
+describe('a Secret that somebody else replaced', () => {
+  /** What happens while the Secret is not this client's. */
+  function replaced(): Owner & { present: string; stored: CredentialState } {
+    const owner = ownerWithSecret() as Owner & { present: string; stored: CredentialState };
+    end(owner);
+    return owner;
+  }
+  const end = (owner: Owner) => {
+    const { stored, now, settings } = owner;
+    const ending = stored && endingCredentials(stored, { now, ...settings });
+    if (ending !== undefined) owner.stored = ending;
+    return ending;
+  };
+
+  it('lets what was accepted end with the grace, once', () => {
+    const owner = replaced();
+    expect(owner.accepts(owner.present)).toBe(true);
+    owner.now += 23 * HOUR;
+    expect(end(owner)).toBeUndefined();
+    expect(owner.accepts(owner.present)).toBe(true);
+    owner.now += HOUR;
+    expect(owner.accepts(owner.present)).toBe(false);
+    expect(owner.stored.revision).toBe(2);
+  });
+
+  it('ends at once where there is no grace, and none that ends earlier is prolonged', () => {
+    const owner = ownerWithSecret();
+    owner.requests = { rotateAt: 'now', rotateNow: undefined };
+    const old = owner.present;
+    owner.settings.gracePeriodSeconds = 3600;
+    owner.step();
+    owner.step();
+    expect(owner.count).toBe(2);
+    owner.settings.gracePeriodSeconds = 24 * 3600;
+    end(owner);
+    owner.now += 2 * HOUR;
+    expect([owner.accepts(owner.present), owner.accepts(old)]).toEqual([true, false]);
+    const strict = ownerWithSecret();
+    strict.settings.gracePeriodSeconds = 0;
+    end(strict);
+    expect(strict.accepts(strict.present)).toBe(false);
+    expect(strict.count).toBe(1);
+  });
+
+  it('and went away is made anew with another value, during the grace and after it', () => {
+    for (const hours of [1, 25]) {
+      const owner = replaced();
+      const old = owner.present;
+      owner.now += hours * HOUR;
+      owner.undelivered = old;
+      (owner as Owner).present = undefined;
+      expect(owner.step().outcome).toBe('repaired');
+      expect(owner.present).not.toBe(old);
+      expect([owner.accepts(owner.present), owner.accepts(old)]).toEqual([true, hours === 1]);
+      expect(owner.stored.verifiers[0]).toMatchObject({ revision: 2 });
+      expect(owner.stored.verifiers[0]?.expiresAt).toBeUndefined();
+    }
+  });
+
+  it('and came back in time with the value it had goes on; too late, it is replaced', () => {
+    const owner = replaced();
+    const old = owner.present;
+    owner.now += 23 * HOUR;
+    expect(owner.step()).toMatchObject({ outcome: 'kept', value: old });
+    owner.now += 48 * HOUR;
+    expect(owner.step()).toMatchObject({ outcome: 'kept', store: undefined });
+    expect(owner.accepts(old)).toBe(true);
+    end(owner);
+    owner.now += 25 * HOUR;
+    expect(owner.step().outcome).toBe('repaired');
+    expect(owner.accepts(old)).toBe(false);
+  });
+});

@@ -1,0 +1,75 @@
+import { expect, it } from 'vitest';
+import { VerifierSecrets } from '../../../src/controller/client-secrets/verifier-secrets.ts';
+import type { LeadersApiOptions } from '../../../src/controller/leadership/leader-api.ts';
+import { LeadershipLostError } from '../../../src/controller/leadership/lease.ts';
+import { ChangedMeanwhileError } from '../../../src/controller/reconciling/stale-read.ts';
+import type { NewObject } from '../../../src/kubernetes/api/kubernetes-api.ts';
+import type { KubernetesObject } from '../../../src/kubernetes/objects/resources.ts';
+import { leaderOver } from '../leader.ts';
+
+const OWNER = { namespace: 'shop', name: 'web', uid: 'u-1' };
+const STATE = {
+  ...{ revision: 1, verifiers: [], rotatedAt: 0, handedOut: 0, writtenFields: undefined },
+  handled: { rotateAt: undefined, rotateNow: undefined },
+};
+
+/** Verifiers of a client where a Secret of another type stands in their place. */
+function behindAnother({
+  leadsFor = 9,
+  deletion = 'deleted',
+}: {
+  leadsFor?: number;
+  deletion?: 'deleted' | 'changed';
+}) {
+  const writes: string[] = [];
+  let left = leadsFor;
+  const name = 'grantry-client-u-1';
+  const metadata = { name, namespace: 'auth', uid: 's-1', resourceVersion: '1', creationTimestamp: '' };
+  const other: KubernetesObject = { apiVersion: 'v1', kind: 'Secret', metadata, type: 'Opaque' };
+  const note = (verb: string) => {
+    writes.push(verb);
+    left -= 1;
+  };
+  const written = (verb: string, object: NewObject): KubernetesObject => {
+    note(verb);
+    return { ...other, ...object, metadata: { ...metadata, ...object.metadata, uid: 's-2', resourceVersion: '2' } };
+  };
+  const calls: LeadersApiOptions['api'] = {
+    get: async () => undefined,
+    create: async (_, object) => written('create', object),
+    apply: async (_, object) => written('apply', object),
+    delete: async () => {
+      note('delete');
+      return deletion;
+    },
+  };
+  const verifiers = new VerifierSecrets({
+    api: leaderOver(calls, () => {
+      if (left <= 0) throw new LeadershipLostError();
+    }),
+    view: { get: () => other, objects: () => [other] },
+    ...{ releaseNamespace: 'auth', className: 'default' },
+  });
+  return { verifiers, writes };
+}
+
+it('a Secret of another type is replaced by the verifiers of its client', async () => {
+  const { verifiers, writes } = behindAnother({ leadsFor: 2 });
+  await verifiers.put(OWNER, STATE, undefined);
+  expect(writes).toEqual(['delete', 'create']);
+});
+
+it('verifiers are not written by who stopped leading between removing what was in their place and writing them', async () => {
+  const { verifiers, writes } = behindAnother({ leadsFor: 1 });
+  await expect(verifiers.put(OWNER, STATE, undefined)).rejects.toBeInstanceOf(LeadershipLostError);
+  expect(writes).toEqual(['delete']);
+});
+
+it.each([
+  ['replaced', (verifiers: VerifierSecrets) => verifiers.put(OWNER, STATE, undefined)],
+  ['removed', (verifiers: VerifierSecrets) => verifiers.remove(OWNER.uid)],
+])('a Secret that changes while it is to be %s is looked at again', async (_, act) => {
+  const { verifiers, writes } = behindAnother({ deletion: 'changed' });
+  await expect(act(verifiers)).rejects.toBeInstanceOf(ChangedMeanwhileError);
+  expect(writes).toEqual(['delete']);
+});

@@ -1,0 +1,316 @@
+// The controller of clients over objects that only this test changes, by a clock of the test: what it writes, how often and
+// when. What becomes of it at a real API server is tested in test/cluster/.
+
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { verifierSecret } from '../../../src/controller/client-secrets/credential-state.ts';
+import { ClientController } from '../../../src/controller/clients/client-controller.ts';
+import { conditionIn } from '../../../src/controller/clients/client-status.ts';
+import type { Observation } from '../../../src/controller/replicas/observed-replicas.ts';
+import { KubernetesError, type NewObject } from '../../../src/kubernetes/api/kubernetes-api.ts';
+import {
+  CLIENT_POLICIES,
+  type KubernetesObject,
+  NAMESPACES,
+  OAUTH_CLIENTS,
+  type Resource,
+  SECRETS,
+} from '../../../src/kubernetes/objects/resources.ts';
+import { secretVerifier } from '../../../src/oauth/registry/client-secret.ts';
+import { systemRandom } from '../../../src/processes/lifecycle/machine.ts';
+import { PlayedObjects } from '../../kubernetes/played-objects.ts';
+import { leaderOver } from '../leader.ts';
+
+const RELEASE = 'grantry-system';
+const TEAM = 'team';
+const TODAY = '2026-03-01';
+const MINUTE = 60_000;
+
+/** What the replica reports, where it is not nothing. */
+interface Told {
+  lastUsed?: Record<string, string>;
+  alerts?: { id: string; type: string; clientUid: string; time: string }[];
+}
+
+class Install {
+  readonly clients = new PlayedObjects(OAUTH_CLIENTS);
+  readonly policies = new PlayedObjects(CLIENT_POLICIES);
+  readonly namespaces = new PlayedObjects(NAMESPACES);
+  readonly releaseSecrets = new PlayedObjects(SECRETS);
+  observation: Observation = { outcome: 'NotObserved' };
+  /** What happens while the replica is asked. */
+  whileObserved = () => {};
+  /** What happens to a Secret of the team on its way to the API server. */
+  onItsWay = async () => {};
+  /** What the API server answers while the watch tells nothing. */
+  untold: ((object: NewObject) => KubernetesObject) | undefined;
+  statusWrites = 0;
+  looks = 0;
+  questions = 0;
+  /** The alerts that the last question acknowledged. */
+  acknowledged: readonly string[] = [];
+  readonly #reports: ((told: Told) => void)[] = [];
+  #controller: ClientController | undefined;
+
+  constructor() {
+    this.namespaces.put({ metadata: { name: TEAM } });
+  }
+
+  /** Begins to lead, after whoever led before. */
+  async lead(): Promise<void> {
+    await this.stop();
+    const { clients, policies, namespaces, releaseSecrets } = this;
+    const log = { info: () => {}, error: (line: object) => expect.fail(JSON.stringify(line)) };
+    this.#controller = new ClientController({
+      api: leaderOver({
+        get: async (resource, { namespace, name }) => this.#of(resource).get(`${namespace}/${name}`),
+        create: async (resource, object) => {
+          if (object.metadata.namespace === TEAM) await this.onItsWay();
+          return this.#of(resource).put(object);
+        },
+        apply: async (resource, object) => {
+          if (resource.kind === OAUTH_CLIENTS.kind) this.statusWrites += 1;
+          return this.untold?.(object) ?? this.#of(resource).put(object);
+        },
+        delete: async (resource, { namespace, name }) => {
+          this.#of(resource).delete(`${namespace}/${name}`);
+          return 'deleted';
+        },
+      }),
+      sources: { clients, policies, namespaces, secrets: new PlayedObjects(SECRETS), releaseSecrets },
+      install: {
+        ...{ issuer: 'https://id.example', className: 'default', releaseNamespace: RELEASE },
+        ...{ defaultPolicy: 'Baseline', watchNamespaces: undefined },
+      },
+      replicas: {
+        find: () => [{ name: 'pod-1', url: 'http://pod-1' }],
+        ask: (_replica, _path, question, schema) =>
+          new Promise((resolve) => {
+            this.questions += 1;
+            this.acknowledged = (question as { acknowledged?: string[] }).acknowledged ?? [];
+            const answer = { cursor: '1', lastUsed: {}, denied: {}, alerts: [] };
+            this.#reports.push((told) => resolve(schema.parse({ ...answer, ...told })));
+          }),
+      },
+      observed: {
+        observe: async () => {
+          this.whileObserved();
+          return this.observation;
+        },
+      },
+      ...{ record: () => {}, clock: { now: Date.now }, random: systemRandom, log },
+      metrics: {
+        reconciled: () => {
+          this.looks += 1;
+        },
+      },
+    });
+    this.#controller.start();
+    await this.#settle();
+  }
+
+  async stop(): Promise<void> {
+    this.report({});
+    await this.#controller?.stop();
+  }
+
+  /** The replica answers the questions that it was asked. */
+  report(told: Told): void {
+    for (const answer of this.#reports.splice(0)) answer(told);
+  }
+
+  /** Clients without a secret, made before anybody leads. @returns their uids */
+  has(count: number, scopes = [`${TEAM}/read`]): readonly string[] {
+    const spec = {
+      ...{ grantTypes: ['authorization_code'], scopes, redirectUris: ['https://app.example/back'] },
+      auth: { method: 'none' },
+    };
+    const names = Array.from({ length: count }, (_, index) => `web-${index}`);
+    return names.map((name) => this.clients.put({ metadata: { namespace: TEAM, name }, spec }).metadata.uid);
+  }
+
+  /** What the only replica serves. */
+  serves(uids: readonly string[], generation = 1): void {
+    const served = uids.map((uid) => [uid, { generation, secretRevision: undefined }] as const);
+    const state = { clients: new Map(served), keyIds: new Set<string>() };
+    this.observation = { outcome: 'Observed', replicas: [{ name: 'pod-1', state }] };
+  }
+
+  /** What is said of the first client. */
+  said(condition: string): unknown {
+    return conditionIn(this.clients.get(`${TEAM}/web-0`)?.status, condition)?.reason;
+  }
+
+  async pass(milliseconds: number): Promise<void> {
+    await vi.advanceTimersByTimeAsync(milliseconds);
+    await this.#settle();
+  }
+
+  /** What follows without any time. */
+  async #settle(): Promise<void> {
+    await vi.advanceTimersByTimeAsync(1);
+  }
+
+  #of({ kind }: Resource): PlayedObjects {
+    return kind === SECRETS.kind ? this.releaseSecrets : this.clients;
+  }
+}
+
+describe('the controller of clients', () => {
+  let install: Install;
+
+  beforeEach(() => {
+    const toFake = ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance', 'Date'] as const;
+    // By then the time of day of nearly every client has come.
+    vi.useFakeTimers({ toFake: [...toFake], now: Date.parse(`${TODAY}T23:59:00Z`) });
+    install = new Install();
+  });
+  afterEach(async () => {
+    await install.stop();
+    vi.useRealTimers();
+  });
+
+  it('tells of the last use of many clients by five writes a second and no more', async () => {
+    const uids = install.has(100);
+    await install.lead();
+    expect([install.statusWrites, install.said('Programmed')]).toEqual([100, 'NotObserved']);
+    install.report({ lastUsed: Object.fromEntries(uids.map((uid) => [uid, TODAY])) });
+    const written: number[] = [];
+    for (let second = 0; second < 25; second++) {
+      const before = install.statusWrites;
+      await install.pass(1000);
+      written.push(install.statusWrites - before);
+    }
+    const [first, ...later] = written;
+    // What was not used before may be used at once: those of one second.
+    expect(first).toBeLessThanOrEqual(10);
+    expect(Math.max(...later)).toBeLessThanOrEqual(5);
+    expect(install.statusWrites).toBe(200);
+  });
+
+  it('removes every ten minutes what is kept of clients that it never saw', async () => {
+    await install.lead();
+    const handled = { rotateAt: undefined, rotateNow: undefined };
+    const verifiers = [{ verifier: secretVerifier('gone', 'secret'), revision: 1 }];
+    const state = { revision: 1, verifiers, rotatedAt: 0, handedOut: 1, handled, writtenFields: undefined };
+    const owner = { namespace: TEAM, name: 'gone', uid: 'gone' };
+    for (const _ of ['once', 'and again']) {
+      const shared = { releaseNamespace: RELEASE, className: 'default' };
+      install.releaseSecrets.put(verifierSecret(owner, state, shared));
+      await install.pass(9 * MINUTE);
+      expect(install.releaseSecrets.objects()).toHaveLength(1);
+      await install.pass(MINUTE);
+      expect(install.releaseSecrets.objects()).toHaveLength(0);
+    }
+  });
+
+  it('writes no status because it leads now and no replica takes requests', async () => {
+    const uids = install.has(20);
+    install.serves(uids);
+    await install.lead();
+    expect([install.statusWrites, install.said('Programmed')]).toEqual([20, 'Programmed']);
+    install.observation = { outcome: 'NoReplicas' };
+    await install.pass(MINUTE);
+    await install.lead();
+    await install.pass(MINUTE);
+    expect([install.statusWrites, install.said('Programmed')]).toEqual([20, 'Programmed']);
+    // Replicas are there again, and do not have it: it went on asking.
+    install.serves([]);
+    await install.pass(MINUTE);
+    expect([install.statusWrites, install.said('Programmed')]).toEqual([40, 'Pending']);
+  });
+
+  it('says nothing of what a client has become while it was looked at, before it has looked at that', async () => {
+    const uids = install.has(1);
+    install.serves(uids);
+    install.whileObserved = () => {
+      install.whileObserved = () => {};
+      install.clients.put({ metadata: { namespace: TEAM, name: 'web-0', generation: 2 } });
+    };
+    await install.lead();
+    expect([install.statusWrites, install.said('Programmed')]).toEqual([0, undefined]);
+    install.serves(uids, 2);
+    await install.pass(MINUTE);
+    const status = install.clients.get(`${TEAM}/web-0`)?.status;
+    expect(conditionIn(status, 'Programmed')).toMatchObject({ reason: 'Programmed', observedGeneration: 2 });
+  });
+
+  it('asks anew about a client that was refused meanwhile', async () => {
+    const [uid = ''] = install.has(1, ['gold']);
+    const spec = { namespaceSelector: {}, allow: { scopes: ['gold'] } };
+    const permitting = () => install.policies.put({ metadata: { name: 'gold' }, spec });
+    permitting();
+    install.serves([uid]);
+    await install.lead();
+    expect(install.said('Programmed')).toBe('Programmed');
+    install.policies.delete('gold');
+    await install.pass(MINUTE);
+    expect(install.said('Accepted')).toBe('PolicyViolation');
+    install.observation = { outcome: 'NoReplicas' };
+    permitting();
+    await install.pass(MINUTE);
+    expect([install.said('Accepted'), install.said('Programmed')]).toEqual(['Accepted', 'NoReplicas']);
+  });
+
+  it('acknowledges alerts of a client that goes with its namespace, which nobody can be told', async () => {
+    const refused = Promise.withResolvers<void>();
+    install.onItsWay = () => refused.promise;
+    const spec = { grantTypes: ['client_credentials'], scopes: [`${TEAM}/read`] };
+    const { uid: clientUid } = install.clients.put({ metadata: { namespace: TEAM, name: 'machine' }, spec }).metadata;
+    await install.lead();
+    const alert = { type: 'refresh_token.reuse_detected', clientUid, time: new Date().toISOString() };
+    install.report({ alerts: [{ id: 'al-1', ...alert }] });
+    await install.pass(5000);
+    expect([install.questions, install.acknowledged]).toEqual([2, []]);
+    const call = { verb: 'create', resource: SECRETS, namespace: TEAM, user: 'grantry' };
+    const causes = ['NamespaceTerminating'];
+    refused.reject(new KubernetesError({ ...call, status: 403, reason: 'Forbidden', causes }));
+    await install.pass(100);
+    install.report({});
+    await install.pass(5000);
+    expect([install.questions, install.acknowledged]).toEqual([3, ['al-1']]);
+    expect(install.statusWrites).toBe(0);
+  });
+
+  it('shows an alert that it told of a spec which was another by then', async () => {
+    const [clientUid = ''] = install.has(1);
+    await install.lead();
+    let told: object = {};
+    install.untold = ({ metadata, status }) => {
+      told = { metadata: { ...metadata, namespace: TEAM, generation: 2 }, status };
+      const { apiVersion, kind, metadata: known } = install.clients.get(`${TEAM}/web-0`) as KubernetesObject;
+      return { apiVersion, kind, status, metadata: { ...known, generation: 2, resourceVersion: 'untold' } };
+    };
+    install.report({
+      alerts: [{ id: 'al-1', type: 'refresh_token.reuse_detected', clientUid, time: new Date().toISOString() }],
+    });
+    await install.pass(5000);
+    install.report({ lastUsed: { [clientUid]: TODAY } });
+    await install.pass(5000);
+    expect([install.statusWrites, install.acknowledged]).toEqual([2, []]);
+    install.untold = undefined;
+    install.clients.put(told as NewObject);
+    await install.pass(100);
+    const status = install.clients.get(`${TEAM}/web-0`)?.status;
+    expect(conditionIn(status, 'Alert')).toMatchObject({ observedGeneration: 2 });
+    install.report({});
+    await install.pass(5000);
+    expect(install.acknowledged).toEqual(['al-1']);
+  });
+
+  it('looks at the clients of a namespace again when its labels change, or may have changed meanwhile', async () => {
+    install.serves(install.has(3));
+    await install.lead();
+    const looks: number[] = [];
+    for (const [labels, gap] of [
+      [{ tier: 'two' }, {}],
+      [{ tier: 'two' }, {}],
+      [{ tier: 'two' }, { isAfterGap: true }],
+    ] as const) {
+      const before = install.looks;
+      install.namespaces.put({ metadata: { name: TEAM, labels } }, gap);
+      await install.pass(100);
+      looks.push(install.looks - before);
+    }
+    expect(looks).toEqual([3, 0, 3]);
+  });
+});

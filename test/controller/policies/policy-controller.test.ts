@@ -1,0 +1,58 @@
+// What is said of a policy that cannot be taken. The API server refuses all of today's; that of a newer grantry may take what
+// this one cannot read.
+
+import { afterEach, expect, it, vi } from 'vitest';
+import { PolicyController } from '../../../src/controller/policies/policy-controller.ts';
+import type { EventFacts } from '../../../src/controller/reconciling/events.ts';
+import {
+  CLIENT_POLICIES,
+  type KubernetesObject,
+  NAMESPACES,
+  OAUTH_CLIENTS,
+} from '../../../src/kubernetes/objects/resources.ts';
+import { PlayedObjects } from '../../kubernetes/played-objects.ts';
+import { leaderOver, UNPLAYED } from '../leader.ts';
+
+interface Condition {
+  readonly type: string;
+  readonly status: string;
+  readonly reason: string;
+}
+
+function conditionsOf(object: KubernetesObject | undefined): readonly Condition[] {
+  const { conditions = [] } = (object?.status ?? {}) as { readonly conditions?: readonly Condition[] };
+  return conditions;
+}
+
+let controller: PolicyController | undefined;
+afterEach(async () => {
+  await controller?.stop();
+  vi.useRealTimers();
+});
+
+it('a policy that cannot be taken is Stalled and told of by one Warning, until it can', async () => {
+  vi.useFakeTimers();
+  const policies = new PlayedObjects(CLIENT_POLICIES);
+  const sources = { policies, namespaces: new PlayedObjects(NAMESPACES), clients: new PlayedObjects(OAUTH_CLIENTS) };
+  const events: EventFacts[] = [];
+  controller = new PolicyController({
+    api: leaderOver({ ...UNPLAYED, apply: async (_resource, object) => policies.put(object) }),
+    ...{ sources, className: 'default', record: (event: EventFacts) => events.push(event) },
+    ...{ clock: { now: Date.now }, log: { error: expect.fail }, metrics: { reconciled: () => {} } },
+  });
+  const write = async (scopes: readonly string[], generation: number) => {
+    policies.put({ metadata: { name: 'gold', generation }, spec: { namespaceSelector: {}, allow: { scopes } } });
+    await vi.advanceTimersByTimeAsync(5000);
+    return conditionsOf(policies.get('gold')).map(({ type, status, reason }) => `${type}=${status} ${reason}`);
+  };
+  controller.start();
+  const refused = ['Accepted=False InvalidManifest', 'Ready=False InvalidManifest', 'Stalled=True InvalidManifest'];
+  const variable = '$' + '{tomorrow}';
+  expect(await write([`${variable}/*`], 1)).toEqual(refused);
+  expect(await write([`${variable}/read`], 2)).toEqual(refused);
+  expect(events.map(({ type, reason, regarding }) => [type, reason, regarding.metadata.name])).toEqual([
+    ['Warning', 'InvalidManifest', 'gold'],
+  ]);
+  expect(await write(['shop/*'], 3)).toEqual(['Accepted=True Accepted', 'Ready=True Ready']);
+  expect(events).toHaveLength(1);
+});

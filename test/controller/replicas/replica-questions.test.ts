@@ -1,0 +1,99 @@
+// The controller's questions and the endpoints of a replica, made apart, understand each other.
+
+import { expect, it } from 'vitest';
+import { proofFault } from '../../../src/admission/references/controller-proof.ts';
+import { AskedReplicas, replicasBehind } from '../../../src/controller/replicas/observed-replicas.ts';
+import { ReplicaReports } from '../../../src/controller/replicas/replica-reports.ts';
+import { replicasAt } from '../../../src/controller/replicas/replicas.ts';
+import { startGrantry } from '../../grantry.ts';
+import { askable, PROOF_KEY } from './replica-servers.ts';
+
+const UID = '6b8f6a52-5a0e-4b0e-9d5c-0f6a0f3f4c11';
+const NOW = '2026-03-01T12:00:05.000Z';
+
+it('a controller learns from a replica what it serves and what its clients met with', async () => {
+  const asked: unknown[] = [];
+  const grantry = await startGrantry({
+    clients: [],
+    replica: {
+      proofFault: ({ authorization, ...question }) => proofFault(question, authorization, PROOF_KEY, Date.now()),
+      observed: (question) => {
+        asked.push(question);
+        return { clients: { [UID]: { generation: 3, secretRevision: 2 } }, keyIds: ['k-1'] };
+      },
+      report: async (question) => {
+        asked.push(question);
+        const denied = { [UID]: [{ reason: 'invalid_scope', generation: 3, count: 2, lastTime: NOW } as const] };
+        const type = 'refresh_token.reuse_detected' as const;
+        const shared = { id: 'al-1', clientUid: UID, clientId: 'shop.web', action: 'grant_revoked' as const };
+        return { cursor: 'c-1', lastUsed: { [UID]: '2026-03-01' }, denied, alerts: [{ ...shared, type, time: NOW }] };
+      },
+    },
+  });
+  const refusing: unknown[] = [];
+  const log = { warn: (line: { replica: string }) => void refusing.push(line.replica) };
+  const find = () => replicasAt([grantry.adminUrl('')]);
+  const replicas = askable(find, { log: log as never });
+  const observation = await new AskedReplicas(replicas).observe([UID]);
+  expect(observation).toMatchObject({ outcome: 'Observed', replicas: [{ state: { keyIds: new Set(['k-1']) } }] });
+  const hasIt = (generation: number) =>
+    replicasBehind(observation, ({ clients }) => clients.get(UID)?.generation === generation).length === 0;
+  expect([hasIt(3), hasIt(4)]).toEqual([true, false]);
+
+  const metadata = {
+    name: 'web',
+    namespace: 'shop',
+    uid: UID,
+    generation: 3,
+    resourceVersion: '1',
+    creationTimestamp: '',
+  };
+  const events: string[] = [];
+  const reports = new ReplicaReports({
+    replicas,
+    clientOf: () => ({ apiVersion: 'grantry.dev/v1alpha1', kind: 'OAuthClient', metadata }),
+    record: ({ reason }) => events.push(reason),
+    onNews: () => {},
+    clock: { now: () => Date.parse('2026-03-01T12:00:00Z') },
+  });
+  await reports.ask();
+  const conditions = reports.notices(UID, 3, undefined).flatMap(({ condition }) => condition ?? []);
+  expect(conditions.map(({ reason }) => reason)).toEqual(['InvalidScope', 'RefreshTokenReuse']);
+  reports.notices(UID, 3, { conditions });
+  await reports.ask();
+  expect(events).toEqual(['InvalidScope', 'RefreshTokenReuse']);
+  expect(reports.lastUsed(UID)).toBe('2026-03-01');
+  expect(asked).toEqual([{ uids: [UID] }, {}, { after: 'c-1', acknowledged: ['al-1'] }]);
+
+  expect(refusing).toEqual([]);
+  const stranger = new AskedReplicas(askable(find, { key: () => 'another'.repeat(7), log: log as never }));
+  for (const _ of [1, 2]) expect(await stranger.observe([UID])).toMatchObject({ replicas: [{ state: undefined }] });
+  expect(refusing).toEqual([grantry.adminUrl('')]);
+});
+
+it('a controller has as many alerts acknowledged as replicas tell, however long their ids are', async () => {
+  const shared = { type: 'refresh_token.reuse_detected', clientUid: UID, clientId: 'shop.web' } as const;
+  const told = (id: string) => ({ ...shared, id, action: 'grant_revoked' as const, time: NOW });
+  const waiting = new Set(Array.from({ length: 1000 }, (_, index) => `${index}`.padStart(128, 'x')));
+  const grantry = await startGrantry({
+    clients: [],
+    replica: {
+      proofFault: ({ authorization, ...question }) => proofFault(question, authorization, PROOF_KEY, Date.now()),
+      observed: () => ({ clients: {}, keyIds: [] }),
+      report: async ({ acknowledged = [] }) => {
+        for (const id of acknowledged) waiting.delete(id);
+        return { cursor: 'c-1', lastUsed: {}, denied: {}, alerts: [...waiting].map(told) };
+      },
+    },
+  });
+  const reports = new ReplicaReports({
+    replicas: askable(() => replicasAt([grantry.adminUrl('')])),
+    clientOf: () => undefined,
+    record: () => {},
+    onNews: () => {},
+    // By now nobody waits for the client any more.
+    clock: { now: () => Date.parse(NOW) + 3_600_000 },
+  });
+  for (let times = 0; times < 10; times++) await reports.ask();
+  expect(waiting.size).toBe(0);
+});

@@ -1,0 +1,459 @@
+import { describe, expect, it } from 'vitest';
+import { ReplicaReports } from '../../../src/controller/replicas/replica-reports.ts';
+import { replicasAt } from '../../../src/controller/replicas/replicas.ts';
+import type { KubernetesObject } from '../../../src/kubernetes/objects/resources.ts';
+import { askable, startReplica } from './replica-servers.ts';
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const START = Date.parse('2026-03-01T12:00:00Z');
+
+function clientObject(uid: string, generation = 1): KubernetesObject {
+  const metadata = { name: uid, namespace: 'shop', uid, generation, resourceVersion: '1', creationTimestamp: '' };
+  return { apiVersion: 'grantry.dev/v1alpha1', kind: 'OAuthClient', metadata };
+}
+
+interface Told {
+  lastUsed?: object;
+  denied?: Record<string, { reason: string; generation?: number; count: number; lastTime: string }[]>;
+  alerts?: { id: string; type: string; clientUid: string; time: string }[];
+}
+
+/** Reports of two replicas that tell what the test says. */
+async function world() {
+  const told: Told[] = [{}, {}];
+  const questions: Record<string, unknown>[] = [];
+  const urls = await Promise.all(
+    told.map((_, index) =>
+      startReplica((_path, question) => {
+        questions.push(question as Record<string, unknown>);
+        return { body: { cursor: `c-${index}`, lastUsed: {}, denied: {}, alerts: [], ...told[index] } };
+      }),
+    ),
+  );
+  const clients = new Map(['a', 'b'].map((uid) => [uid, clientObject(uid)]));
+  const news: string[] = [];
+  const events: string[] = [];
+  const clock = { at: START, now: () => clock.at };
+  const make = () =>
+    new ReplicaReports({
+      replicas: askable(() => replicasAt(urls)),
+      clientOf: (uid) => clients.get(uid),
+      record: ({ regarding: { metadata }, reason, isAlert }) =>
+        events.push(`${metadata.uid} ${reason}${isAlert ? ', an alert' : ''}`),
+      onNews: ({ metadata }) => news.push(metadata.uid),
+      clock,
+    });
+  const reports = make();
+  /** The ids that are acknowledged with the next question. */
+  const acknowledged = async (by = reports) => {
+    questions.splice(0);
+    await by.ask();
+    return questions[0]?.acknowledged ?? [];
+  };
+  return { told, questions, clients, news, events, clock, urls, make, reports, acknowledged };
+}
+
+const denied = (at: number, { count = 1, reason = 'invalid_scope', generation = 1 } = {}) => [
+  { reason, generation, count, lastTime: new Date(at).toISOString() },
+];
+
+const alertOf = (id: string, time = '2026-03-01T12:00:01Z') => {
+  return { id, type: 'refresh_token.reuse_detected', clientUid: 'a', time };
+};
+
+function conditionsOf(reports: ReplicaReports, uid: string, generation = 1, before?: unknown) {
+  return reports.notices(uid, generation, before).flatMap(({ condition }) => condition ?? []);
+}
+
+describe('the reports of replicas', () => {
+  it('tell the latest day on which a client was used, of clients that are here', async () => {
+    const { told, reports, news } = await world();
+    told[0] = { lastUsed: { a: '2026-03-01', stranger: '2026-03-01' } };
+    told[1] = { lastUsed: { a: '2026-02-28', b: '2026-02-27' } };
+    await reports.ask();
+    expect([reports.lastUsed('a'), reports.lastUsed('b'), reports.lastUsed('stranger')]).toEqual([
+      ...['2026-03-01', '2026-02-27'],
+      undefined,
+    ]);
+    expect(news.sort()).toEqual(['a', 'b']);
+    await reports.ask();
+    expect(news).toHaveLength(2);
+  });
+
+  it('are asked for from where the last one ended', async () => {
+    const { reports, questions } = await world();
+    await reports.ask();
+    await reports.ask();
+    expect(questions.map(({ after }) => after).sort()).toEqual(['c-0', 'c-1', undefined, undefined]);
+  });
+
+  it('make refusals an Event and a condition, with what all replicas counted', async () => {
+    const { told, reports, events, clock } = await world();
+    told[0] = { denied: { a: denied(START + 1000, { count: 3 }) } };
+    told[1] = { denied: { a: denied(START + 2000, { count: 4 }) } };
+    clock.at = START + 5000;
+    await reports.ask();
+    const [condition] = conditionsOf(reports, 'a');
+    expect(condition).toMatchObject({ type: 'Denied', status: 'True', reason: 'InvalidScope', observedGeneration: 1 });
+    expect(condition?.message).toContain('7 requests');
+    expect(condition?.message).toContain('2026-03-01T12:00:02.000Z');
+    expect(new Set(events)).toEqual(new Set(['a InvalidScope']));
+    expect(conditionsOf(reports, 'b')).toEqual([]);
+  });
+
+  it('count on with what a replica said before of a reason that it does not tell again', async () => {
+    const { told, reports, clock } = await world();
+    const report = async (at: number, replica: 0 | 1, options: Parameters<typeof denied>[1]) => {
+      clock.at = at;
+      [told[0], told[1]] = [{}, {}];
+      told[replica] = { denied: { a: denied(at, options) } };
+      await reports.ask();
+    };
+    await report(START + 1000, 0, { count: 3 });
+    await report(START + 2000, 0, { count: 2, reason: 'unauthorized_client' });
+    await report(START + 2 * HOUR, 1, { count: 4 });
+    expect(conditionsOf(reports, 'a')[0]?.message).toContain('7 requests');
+    await report(START + 4 * HOUR, 0, { count: 5 });
+    expect(conditionsOf(reports, 'a')[0]?.message).toContain('9 requests');
+  });
+
+  it('count no more what a replica said more than a day before', async () => {
+    const { told, reports, clock } = await world();
+    told[0] = { denied: { a: denied(START, { count: 3 }) } };
+    await reports.ask();
+    clock.at = START + 25 * HOUR;
+    [told[0], told[1]] = [{}, { denied: { a: denied(clock.at, { count: 4 }) } }];
+    await reports.ask();
+    expect(conditionsOf(reports, 'a')[0]?.message).toContain('4 requests');
+  });
+
+  it('change a condition at most once an hour, and drop it a day after the last refusal', async () => {
+    const { told, reports, clock } = await world();
+    const refuse = async (at: number, count: number) => {
+      clock.at = at;
+      told[0] = { denied: { a: denied(at, { count }) } };
+      await reports.ask();
+      return conditionsOf(reports, 'a')[0]?.message;
+    };
+    const first = await refuse(START + 1000, 1);
+    expect(await refuse(START + 0.5 * HOUR, 2)).toBe(first);
+    const later = await refuse(START + 1.1 * HOUR, 3);
+    expect(later).not.toBe(first);
+    clock.at = START + 25 * HOUR;
+    expect(conditionsOf(reports, 'a')).toHaveLength(1);
+    clock.at = START + 25.2 * HOUR;
+    expect(conditionsOf(reports, 'a')).toEqual([]);
+  });
+
+  it('count no more what a replica said that is gone', async () => {
+    const { told, reports, clock, urls } = await world();
+    told[0] = { denied: { a: denied(START + 1000, { count: 3 }) } };
+    told[1] = { denied: { a: denied(START + 2000, { count: 4 }) } };
+    clock.at = START + 5000;
+    await reports.ask();
+    expect(conditionsOf(reports, 'a')[0]?.message).toContain('7 requests');
+    urls.shift();
+    told[1] = { denied: { a: denied(START + HOUR, { count: 5 }) } };
+    clock.at = START + 2 * HOUR;
+    await reports.ask();
+    expect(conditionsOf(reports, 'a')[0]?.message).toContain('5 requests');
+  });
+
+  it('drop it with a new generation', async () => {
+    const { told, reports, clock } = await world();
+    told[0] = { denied: { a: denied(START + 1000) } };
+    clock.at = START + 5000;
+    await reports.ask();
+    expect(conditionsOf(reports, 'a', 1)).toHaveLength(1);
+    expect(conditionsOf(reports, 'a', 2)).toEqual([]);
+  });
+
+  it.each([
+    ['a leader that hears of it too late', { isHeardBefore: false, isNew: false }],
+    ['a leader that told of it', { isHeardBefore: true, isNew: false }],
+    ['a new leader', { isHeardBefore: true, isNew: true }],
+  ])('are no news from %s once the spec has changed', async (_, { isHeardBefore, isNew }) => {
+    const { told, reports, make, clients, news, events, clock } = await world();
+    told[0] = { denied: { a: denied(START + 1000, { count: 3 }) } };
+    if (isHeardBefore) await reports.ask();
+    expect(conditionsOf(reports, 'a')).toHaveLength(isHeardBefore ? 1 : 0);
+    [news.length, events.length] = [0, 0];
+    clients.set('a', clientObject('a', 2));
+    clock.at = START + HOUR;
+    const next = isNew ? make() : reports;
+    await next.ask();
+    expect([conditionsOf(next, 'a', 2), news, events]).toEqual([[], [], []]);
+    // It was not mended; and what was counted before is not counted on.
+    told[1] = { denied: { a: denied(clock.at, { count: 2, generation: 2 }) } };
+    await next.ask();
+    const [condition] = conditionsOf(next, 'a', 2);
+    expect(condition).toMatchObject({ type: 'Denied', observedGeneration: 2 });
+    expect(condition?.message).toContain('2 requests');
+  });
+
+  it('tell of a generation that is not known yet once it is, whatever the clocks of replicas say', async () => {
+    const { told, reports, clients, clock } = await world();
+    clock.at = START + 5000;
+    told[0] = { denied: { a: denied(START + 2000, { generation: 1 }) } };
+    await reports.ask();
+    told[0] = { denied: { a: denied(START + 1000, { generation: 2 }) } };
+    told[1] = { denied: { a: denied(START + 3000, { generation: 1 }) } };
+    await reports.ask();
+    clients.set('a', clientObject('a', 2));
+    expect(conditionsOf(reports, 'a', 2)).toMatchObject([{ type: 'Denied', observedGeneration: 2 }]);
+  });
+
+  it('say no denial of a replica whose version names no generation, and everything else', async () => {
+    const { told, reports, events } = await world();
+    const mismatch = { reason: 'redirect_uri_mismatch', count: 1, lastTime: new Date(START + 1000).toISOString() };
+    told[0] = {
+      ...{ lastUsed: { a: '2026-03-01' }, alerts: [alertOf('al-1')] },
+      denied: { a: [{ reason: 'invalid_scope', count: 1, lastTime: new Date(START + 1000).toISOString() }, mismatch] },
+    };
+    await reports.ask();
+    expect([reports.lastUsed('a'), events]).toEqual([
+      '2026-03-01',
+      ['a RedirectUriMismatch', 'a RefreshTokenReuse, an alert'],
+    ]);
+    expect(conditionsOf(reports, 'a')).toMatchObject([{ type: 'Alert' }]);
+  });
+
+  it('leave what another leader said until it fades', async () => {
+    const { told, reports, make, clock } = await world();
+    told[0] = { denied: { a: denied(START + 1000) } };
+    clock.at = START + 5000;
+    await reports.ask();
+    const before = { conditions: conditionsOf(reports, 'a') };
+    const next = make();
+    clock.at = START + 2 * HOUR;
+    expect(conditionsOf(next, 'a', 1, before)).toEqual(before.conditions);
+    clock.at = START + 25 * HOUR;
+    expect(conditionsOf(next, 'a', 1, before)).toEqual([]);
+  });
+
+  it('are no Event again for a new leader, whom a replica tells everything from its start', async () => {
+    const { told, make, events, clock } = await world();
+    told[0] = { denied: { a: denied(START - HOUR) } };
+    clock.at = START;
+    await make().ask();
+    expect(events).toEqual([]);
+  });
+
+  it('make a redirect mismatch, which anybody can bring about, one Event an hour and nothing in status', async () => {
+    const { told, reports, events, news, clock } = await world();
+    for (const minutes of [1, 2, 30, 70]) {
+      clock.at = START + minutes * 60_000;
+      told[0] = { denied: { a: denied(clock.at, { reason: 'redirect_uri_mismatch' }) } };
+      await reports.ask();
+    }
+    expect(events).toEqual(['a RedirectUriMismatch', 'a RedirectUriMismatch']);
+    expect([news, conditionsOf(reports, 'a')]).toEqual([[], []]);
+  });
+
+  it('make an alert one Event and a condition, and acknowledge it once status at the API server tells of it', async () => {
+    const { told, reports, events, news, clock, acknowledged } = await world();
+    told[0] = { alerts: [alertOf('al-1')] };
+    told[1] = { alerts: [alertOf('al-1')] };
+    clock.at = START + 5000;
+    await reports.ask();
+    expect([events, news]).toEqual([['a RefreshTokenReuse, an alert'], ['a']]);
+    // What is to be said was never written, or no answer came.
+    const conditions = conditionsOf(reports, 'a');
+    expect(conditions).toMatchObject([{ type: 'Alert', status: 'True', reason: 'RefreshTokenReuse' }]);
+    expect(conditionsOf(reports, 'a', 1, {})).toEqual(conditions);
+    expect(await acknowledged()).toEqual([]);
+    expect(conditionsOf(reports, 'a', 1, { conditions })).toEqual(conditions);
+    expect([await acknowledged(), await acknowledged()]).toEqual([['al-1'], ['al-1']]);
+    expect(events).toHaveLength(1);
+  });
+
+  it('tell an alert again to a new leader, where the one before could not write what it read', async () => {
+    const { told, make, events, clock, acknowledged } = await world();
+    told[0] = { alerts: [alertOf('al-1')] };
+    clock.at = START + 5000;
+    const first = make();
+    await first.ask();
+    const conditions = conditionsOf(first, 'a');
+    expect(await acknowledged(first)).toEqual([]);
+    events.splice(0);
+    const next = make();
+    await next.ask();
+    expect([conditionsOf(next, 'a'), events]).toEqual([conditions, ['a RefreshTokenReuse, an alert']]);
+    expect(await acknowledged(next)).toEqual([]);
+    conditionsOf(next, 'a', 1, { conditions });
+    expect(await acknowledged(next)).toEqual(['al-1']);
+  });
+
+  it('have an alert acknowledged where status tells of a later one', async () => {
+    const { told, reports, clock, acknowledged } = await world();
+    told[0] = { alerts: [alertOf('al-2', '2026-03-01T12:00:02Z'), alertOf('al-1')] };
+    clock.at = START + 5000;
+    await reports.ask();
+    const conditions = conditionsOf(reports, 'a');
+    expect(conditions[0]?.message).toContain('12:00:02.000Z');
+    told[0] = { alerts: [alertOf('al-3', '2026-03-01T12:00:03Z')] };
+    expect(await acknowledged()).toEqual([]);
+    conditionsOf(reports, 'a', 1, { conditions });
+    expect(await acknowledged()).toEqual(['al-2', 'al-1']);
+  });
+
+  it('show an alert that comes after a later one of the spec before, which was told', async () => {
+    const { told, reports, clock, acknowledged } = await world();
+    told[0] = { alerts: [alertOf('al-2', '2026-03-01T12:00:02Z')] };
+    clock.at = START + 5000;
+    await reports.ask();
+    conditionsOf(reports, 'a', 1, { conditions: conditionsOf(reports, 'a', 1) });
+    expect(conditionsOf(reports, 'a', 2, {})).toEqual([]);
+    told[0] = { alerts: [alertOf('al-1')] };
+    await reports.ask();
+    const conditions = conditionsOf(reports, 'a', 2, {});
+    expect(conditions).toMatchObject([{ type: 'Alert', observedGeneration: 2 }]);
+    conditionsOf(reports, 'a', 2, { conditions });
+    expect(await acknowledged()).toContain('al-1');
+  });
+
+  it('have an alert acknowledged whose client goes, or is not here after ten minutes either', async () => {
+    const { told, reports, clients, events, clock, acknowledged } = await world();
+    const early = [
+      { ...alertOf('al-2'), clientUid: 'stranger' },
+      { ...alertOf('al-3'), clientUid: 'newcomer' },
+    ];
+    told[0] = { alerts: [alertOf('al-1'), ...early] };
+    clock.at = START + 5000;
+    await reports.ask();
+    expect(await acknowledged()).toEqual([]);
+    clients.set('newcomer', clientObject('newcomer'));
+    clock.at = START + 10 * MINUTE + 2000;
+    await reports.ask();
+    expect(events).toContain('newcomer RefreshTokenReuse, an alert');
+    expect(await acknowledged()).toEqual(['al-2']);
+    clients.delete('a');
+    told[0] = {};
+    expect(await acknowledged()).toContain('al-1');
+  });
+
+  it('keep no more than ten alerts of a client waiting for its status', async () => {
+    const { told, reports, clock, acknowledged } = await world();
+    const ids = Array.from({ length: 12 }, (_, index) => `al-${index}`);
+    told[0] = { alerts: ids.map((id) => alertOf(id)) };
+    clock.at = START + 5000;
+    await reports.ask();
+    expect(await acknowledged()).toEqual(ids.slice(0, 2));
+  });
+
+  it('show an alert whatever becomes of the spec before status tells of it, and drop it with the next spec', async () => {
+    const { told, reports, clock } = await world();
+    told[0] = { alerts: [alertOf('al-1')] };
+    clock.at = START + 5000;
+    await reports.ask();
+    expect(conditionsOf(reports, 'a', 1)).toMatchObject([{ observedGeneration: 1 }]);
+    const conditions = conditionsOf(reports, 'a', 2);
+    expect(conditions).toMatchObject([{ type: 'Alert', observedGeneration: 2 }]);
+    expect(conditionsOf(reports, 'a', 2, { conditions })).toEqual(conditions);
+    expect(conditionsOf(reports, 'a', 3, { conditions })).toEqual([]);
+    expect(conditionsOf(reports, 'a', 3, {})).toEqual([]);
+  });
+
+  it('show an alert that was told of a spec which was another by then, and acknowledge it after that', async () => {
+    const { told, reports, clock, acknowledged } = await world();
+    told[0] = { alerts: [alertOf('al-1')] };
+    clock.at = START + 5000;
+    await reports.ask();
+    const late = { conditions: conditionsOf(reports, 'a', 1) };
+    const conditions = conditionsOf(reports, 'a', 2, late);
+    expect(conditions).toMatchObject([{ type: 'Alert', observedGeneration: 2 }]);
+    expect(await acknowledged()).toEqual([]);
+    conditionsOf(reports, 'a', 2, { conditions });
+    expect(await acknowledged()).toEqual(['al-1']);
+  });
+
+  it('show an alert that nobody could be told of for days, for a day', async () => {
+    const { told, make, clock } = await world();
+    told[0] = { alerts: [alertOf('al-1')] };
+    clock.at = START + 50 * HOUR;
+    const reports = make();
+    await reports.ask();
+    const [condition] = conditionsOf(reports, 'a');
+    expect(condition).toMatchObject({ type: 'Alert', reason: 'RefreshTokenReuse' });
+    const before = { conditions: [{ ...condition, lastTransitionTime: new Date(clock.at).toISOString() }] };
+    const next = make();
+    clock.at += 23 * HOUR;
+    for (const each of [reports, next]) expect(conditionsOf(each, 'a', 1, before)).toEqual([condition]);
+    clock.at += HOUR;
+    for (const each of [reports, next]) expect(conditionsOf(each, 'a', 1, before)).toEqual([]);
+    for (const each of [reports, next]) expect(conditionsOf(each, 'a', 1, {})).toEqual([]);
+  });
+
+  it('change what is said of alerts at most once a minute', async () => {
+    const { told, reports, clock } = await world();
+    const messages: unknown[] = [];
+    for (const seconds of [1, 30, 61]) {
+      clock.at = START + seconds * 1000;
+      told[0] = { alerts: [alertOf(`al-${seconds}`, new Date(clock.at).toISOString())] };
+      await reports.ask();
+      messages.push(conditionsOf(reports, 'a')[0]?.message);
+    }
+    expect(messages[1]).toBe(messages[0]);
+    expect(messages[2]).not.toBe(messages[0]);
+  });
+
+  it('tell of a code that came twice by its own name', async () => {
+    const { told, reports, events, clock } = await world();
+    const alert = { id: 'al-1', type: 'authorization_code.replayed', clientUid: 'a', time: '2026-03-01T12:00:01Z' };
+    told[0] = { alerts: [alert] };
+    clock.at = START + 5000;
+    await reports.ask();
+    expect(events).toEqual(['a AuthorizationCodeReplayed, an alert']);
+    expect(conditionsOf(reports, 'a')).toMatchObject([{ type: 'Alert', reason: 'AuthorizationCodeReplayed' }]);
+  });
+
+  it.each<[string, Told]>([
+    ['of a day that is a word', { lastUsed: { a: 'today' } }],
+    ['of a day that never was', { lastUsed: { a: '2026-02-30' } }],
+    ['of a day that is far ahead', { lastUsed: { a: '2026-03-03' } }],
+    ['of a day after all others', { lastUsed: { a: '9999-12-31' } }],
+    ['of a time that is a word', { denied: { a: [{ reason: 'invalid_scope', count: 1, lastTime: 'now' }] } }],
+    ['of a time that is far ahead', { denied: { a: denied(START + 25 * HOUR) } }],
+    ['of an alert that is far ahead', { alerts: [alertOf('al-1', '2026-03-02T12:00:01Z')] }],
+    ['of an alert with a long id', { alerts: [alertOf('x'.repeat(129))] }],
+    ['of an alert without an id', { alerts: [alertOf('')] }],
+    ['of an alert whose id is none', { alerts: [alertOf('al\n1')] }],
+    [
+      'of more alerts than there can be',
+      { alerts: Array.from({ length: 1001 }, (_, index) => alertOf(`al-${index}`)) },
+    ],
+  ])('%s change nothing', async (_, report) => {
+    const { told, reports, events, news, questions } = await world();
+    told[0] = report;
+    await reports.ask();
+    await reports.ask();
+    expect([events, news, reports.lastUsed('a')]).toEqual([[], [], undefined]);
+    expect(conditionsOf(reports, 'a')).toEqual([]);
+    expect(questions.filter(({ acknowledged }) => acknowledged !== undefined)).toEqual([]);
+  });
+
+  it('are believed where the clock of a replica is some hours ahead', async () => {
+    const { told, reports, events, clock } = await world();
+    clock.at = START + 11 * HOUR;
+    told[0] = { lastUsed: { a: '2026-03-02' }, alerts: [alertOf('al-1', '2026-03-02T03:00:00Z')] };
+    await reports.ask();
+    expect([events, reports.lastUsed('a')]).toEqual([['a RefreshTokenReuse, an alert'], '2026-03-02']);
+  });
+
+  it('have each of many alerts acknowledged once, some hundreds at a time', async () => {
+    const { told, reports, questions, clock } = await world();
+    clock.at = START + HOUR;
+    const clientUid = 'stranger';
+    const alerts = (from: number) =>
+      Array.from({ length: 1000 }, (_, index) => ({ ...alertOf(`al-${from + index}`), clientUid }));
+    [told[0], told[1]] = [{ alerts: alerts(0) }, { alerts: alerts(500) }];
+    await reports.ask();
+    [told[0], told[1]] = [{}, {}];
+    for (let times = 0; times < 5; times++) await reports.ask();
+    const acknowledged = questions.map((question) => (question.acknowledged as string[] | undefined)?.length ?? 0);
+    expect(acknowledged.sort((a, b) => b - a)).toEqual([400, 400, 400, 400, 400, 400, 300, 300, 0, 0, 0, 0]);
+    const ids = new Set(questions.flatMap((question) => (question.acknowledged as string[] | undefined) ?? []));
+    expect(ids.size).toBe(1500);
+  });
+});

@@ -1,0 +1,131 @@
+// One ring by a clock that the test moves, also in the middle of a look. What happens at a real API server is tested in
+// test/cluster/.
+
+import { describe, expect, it } from 'vitest';
+import { ChangedMeanwhileError } from '../../../src/controller/reconciling/stale-read.ts';
+import { KeyReconciler } from '../../../src/controller/signing-keys/key-reconciler.ts';
+import { type Resource, SECRETS, SIGNING_KEYS } from '../../../src/kubernetes/objects/resources.ts';
+import { PlayedObjects } from '../../kubernetes/played-objects.ts';
+import { leaderOver } from '../leader.ts';
+
+const NAMESPACE = 'auth';
+const RING = `${NAMESPACE}/default`;
+const SECOND = 1000;
+const HOUR = 3_600_000;
+const START = 1_800_000_000_000;
+
+/** A ring that signs with a new key each day, and its one replica. */
+class World {
+  now = START;
+  /** What passes while a key is deleted. */
+  deletionTakes = 0;
+  /** Whether somebody changes a key before it is deleted. */
+  deletionFails = false;
+  /** The keys that the replica has; undefined: it has all. */
+  served: ReadonlySet<string> | undefined;
+  asked = 0;
+  readonly #rings = new PlayedObjects(SIGNING_KEYS);
+  readonly #secrets = new PlayedObjects(SECRETS);
+  readonly #reconciler = new KeyReconciler({
+    api: leaderOver({
+      get: async () => undefined,
+      create: async (resource, object) => this.#of(resource).put(object),
+      apply: async (resource, object) => this.#of(resource).put(object),
+      delete: async (resource, { name }) => {
+        if (this.deletionFails) return 'changed';
+        this.#of(resource).delete(`${NAMESPACE}/${name}`);
+        this.now += this.deletionTakes;
+        return 'deleted';
+      },
+    }),
+    signingKeys: this.#rings,
+    secrets: this.#secrets,
+    releaseNamespace: NAMESPACE,
+    replicas: {
+      observe: async () => {
+        this.asked += 1;
+        const state = { clients: new Map(), keyIds: this.served ?? new Set(this.#keyIds()) };
+        return { outcome: 'Observed', replicas: [{ name: 'pod-1', state }] };
+      },
+    },
+    record: () => {},
+    clock: { now: () => this.now },
+  });
+
+  constructor() {
+    const rotation = { policy: 'Scheduled', interval: '24h', prePublish: '1h', retain: '48h' };
+    const metadata = { name: 'default', namespace: NAMESPACE };
+    this.#rings.put({ metadata, spec: { algorithm: 'ES256', rotation } });
+  }
+
+  /** Looks at the ring so long after the start. @returns in how many milliseconds it is to be looked at again */
+  async lookAt(sinceStart: number): Promise<number | undefined> {
+    this.now = START + sinceStart;
+    return await this.#reconciler.reconcile(RING);
+  }
+
+  get states(): readonly string[] {
+    return this.#secrets
+      .objects()
+      .map(({ metadata }) => `${metadata.labels?.['grantry.dev/key-state']}`)
+      .sort();
+  }
+
+  /** From now on the replica learns of no other key. */
+  stopsFollowing(): void {
+    this.served = new Set(this.#keyIds());
+  }
+
+  #keyIds(): readonly string[] {
+    return this.#secrets.objects().map(({ metadata }) => `${metadata.annotations?.['grantry.dev/key-id']}`);
+  }
+
+  #of({ kind }: Resource): PlayedObjects {
+    return kind === SECRETS.kind ? this.#secrets : this.#rings;
+  }
+}
+
+describe('a key whose time comes', () => {
+  /** The third day: the first key is to be removed right before the fourth may sign. */
+  async function thirdDay(): Promise<World> {
+    const world = new World();
+    for (const hours of [0, 23, 24, 47, 48]) await world.lookAt(hours * HOUR);
+    expect(world.states).toEqual(['Active', 'Retiring', 'Retiring']);
+    return world;
+  }
+
+  it('while an old one is removed signs only when the replicas have it', async () => {
+    const world = await thirdDay();
+    world.stopsFollowing();
+    await world.lookAt(71 * HOUR + SECOND);
+    world.deletionTakes = 2 * SECOND;
+    const asked = world.asked;
+    expect(await world.lookAt(72 * HOUR)).toBeLessThanOrEqual(2 * SECOND);
+    expect(world.states).toEqual(['Active', 'Published', 'Retiring']);
+    expect(world.asked).toBe(asked + 1);
+    world.served = undefined;
+    await world.lookAt(72 * HOUR + 10 * SECOND);
+    expect(world.states).toEqual(['Active', 'Retiring', 'Retiring']);
+  });
+
+  it('is asked about no earlier, and signs in the same look where the replicas have it', async () => {
+    const world = await thirdDay();
+    const asked = world.asked;
+    await world.lookAt(71 * HOUR + SECOND);
+    await world.lookAt(72 * HOUR - SECOND);
+    expect(world.asked).toBe(asked);
+    world.deletionTakes = 2 * SECOND;
+    await world.lookAt(72 * HOUR);
+    expect([world.asked, ...world.states]).toEqual([asked + 1, 'Active', 'Retiring', 'Retiring']);
+  });
+
+  it('is looked at again where an old one changes while it is removed', async () => {
+    const world = await thirdDay();
+    await world.lookAt(71 * HOUR + SECOND);
+    world.deletionFails = true;
+    await expect(world.lookAt(72 * HOUR)).rejects.toBeInstanceOf(ChangedMeanwhileError);
+    world.deletionFails = false;
+    await world.lookAt(72 * HOUR + SECOND);
+    expect(world.states).toEqual(['Active', 'Retiring', 'Retiring']);
+  });
+});

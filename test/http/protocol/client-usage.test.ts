@@ -1,0 +1,152 @@
+// What a replica remembers of its clients for the controller, over real requests.
+
+import { describe, expect, it } from 'vitest';
+import { ClientUsage } from '../../../src/processes/token-server/client-usage.ts';
+import { basic, type Grantry, startGrantry, type TestClient } from '../../grantry.ts';
+import { TokenCalls } from './token-calls.ts';
+
+const SECRET = 'kSiQ0yY8Jh1x4nV7wB2dR5tG9mC3fL6p';
+const DAY = 86_400_000;
+const MACHINE = { clientId: 'team.machine', uid: 'u-machine', secret: SECRET, grantTypes: ['client_credentials'] };
+
+async function start(clients: readonly TestClient[] = [MACHINE, { clientId: 'team.app', uid: 'u-app' }]) {
+  /** What happens before a store says whose grant it has. */
+  const way = { pause: async () => {} };
+  let usage: ClientUsage | undefined;
+  const spec = { generation: 1 };
+  const grantry = await startGrantry({
+    clients,
+    usage: (registry, clock) => {
+      usage = new ClientUsage({ registry, clock, instance: 'one', generationOf: () => spec.generation });
+      return usage;
+    },
+    wrapStores: (stores) => {
+      const subjectOf = stores.grants.subjectOf.bind(stores.grants);
+      stores.grants.subjectOf = async (grantId) => {
+        await way.pause();
+        return subjectOf(grantId);
+      };
+      return stores;
+    },
+  });
+  if (usage === undefined) throw new Error('no usage was asked for');
+  return { grantry, usage, spec, way };
+}
+
+function ask(grantry: Grantry, form: Record<string, string> = {}, secret = SECRET) {
+  const headers = { authorization: basic('team.machine', secret) };
+  return grantry.post('/token', { grant_type: 'client_credentials', ...form }, { headers });
+}
+
+describe('what a replica tells of its clients', () => {
+  it('is the day of the last token, once a day', async () => {
+    const { grantry, usage } = await start();
+    await ask(grantry);
+    const first = usage.since(undefined);
+    expect(first.lastUsed).toEqual({ 'u-machine': '2026-01-01' });
+    await ask(grantry);
+    expect(usage.since(first.cursor).lastUsed).toEqual({});
+    grantry.clock.advance(DAY);
+    await ask(grantry);
+    expect(usage.since(first.cursor).lastUsed).toEqual({ 'u-machine': '2026-01-02' });
+  });
+
+  it('is every refusal that its owner can mend, counted', async () => {
+    const { grantry, usage } = await start();
+    await ask(grantry, { scope: 'admin' });
+    await ask(grantry, { scope: 'admin' });
+    await ask(grantry, { grant_type: 'refresh_token', refresh_token: 'x' });
+    await ask(grantry, { grant_type: 'nonsense' });
+    await ask(grantry, {}, 'wrong');
+    const lastTime = '2026-01-01T12:00:00.000Z';
+    expect(usage.since(undefined).denied).toEqual({
+      'u-machine': [
+        { reason: 'invalid_scope', generation: 1, count: 2, lastTime },
+        { reason: 'unauthorized_client', generation: 1, count: 1, lastTime },
+      ],
+    });
+  });
+
+  it('is nothing that somebody did who only named a public client, but an address that is not its own', async () => {
+    const { grantry, usage } = await start();
+    await grantry.post('/token', { grant_type: 'client_credentials', client_id: 'team.app' });
+    expect(usage.since(undefined).denied).toEqual({});
+    const query = new URLSearchParams({ client_id: 'team.app', redirect_uri: 'https://evil.example/cb' });
+    await fetch(grantry.url(`/authorize?${query}`));
+    query.set('client_id', 'nobody');
+    await fetch(grantry.url(`/authorize?${query}`));
+    expect(usage.since(undefined).denied).toMatchObject({ 'u-app': [{ reason: 'redirect_uri_mismatch', count: 1 }] });
+  });
+
+  it('is told again as often as it is asked with the same cursor, and whole to whoever asks another process', async () => {
+    const { grantry, usage } = await start();
+    await ask(grantry, { scope: 'admin' });
+    const all = usage.since(undefined);
+    expect(usage.since(undefined)).toEqual(all);
+    expect(usage.since('another.7')).toEqual(all);
+    expect(usage.since(all.cursor)).toEqual({ cursor: all.cursor, lastUsed: {}, denied: {} });
+  });
+
+  it('begins to count anew after a day without refusals', async () => {
+    const { grantry, usage } = await start();
+    await ask(grantry, { scope: 'admin' });
+    grantry.clock.advance(DAY + 1);
+    expect(usage.since(undefined).denied).toEqual({});
+    await ask(grantry, { scope: 'admin' });
+    expect(usage.since(undefined).denied).toMatchObject({ 'u-machine': [{ count: 1 }] });
+  });
+
+  it('names the generation that was refused, and counts anew with another one', async () => {
+    const { grantry, usage, spec } = await start();
+    await ask(grantry, { scope: 'admin' });
+    await ask(grantry, { scope: 'admin' });
+    spec.generation = 2;
+    expect(usage.since(undefined).denied).toMatchObject({ 'u-machine': [{ generation: 1, count: 2 }] });
+    await ask(grantry, { scope: 'admin' });
+    expect(usage.since(undefined).denied).toMatchObject({ 'u-machine': [{ generation: 2, count: 1 }] });
+  });
+
+  it('is nothing of a refusal during which the client became another one, whose owner may have mended it', async () => {
+    const client = { clientId: 'team.web', uid: 'u-web', secret: SECRET };
+    const { grantry, usage, spec, way } = await start([client]);
+    const calls = new TokenCalls(grantry, client);
+    const { body } = await calls.redeem(await grantry.issueCode(client.clientId));
+    way.pause = async () => {
+      grantry.setClients([client]);
+      spec.generation = 2;
+    };
+    expect((await calls.refresh(body.refresh_token, { scope: 'admin' })).body.error).toBe('invalid_scope');
+    expect(usage.since(undefined).denied).toEqual({});
+    way.pause = async () => {};
+    await calls.refresh(body.refresh_token, { scope: 'admin' });
+    expect(usage.since(undefined).denied).toMatchObject({ 'u-web': [{ generation: 2, count: 1 }] });
+  });
+
+  it('is no more at once than a controller reads, and in the end all of it', async () => {
+    const ids = Array.from({ length: 5010 }, (_, index) => `team.app-${index}`);
+    const { usage } = await start(ids.map((clientId) => ({ clientId, uid: clientId })));
+    // One after the other of each kind, and the one kind long before the other.
+    for (const clientId of ids) usage.redirectMismatch(clientId);
+    for (const clientId of ids) usage.note({ type: 'token.issued', clientId });
+    const [denied, used] = [new Set<string>(), new Set<string>()];
+    let cursor: string | undefined;
+    for (let times = 0; times < 4; times++) {
+      const answer = usage.since(cursor);
+      const uids = [Object.keys(answer.denied), Object.keys(answer.lastUsed)] as const;
+      expect(Math.max(...uids.map(({ length }) => length))).toBeLessThanOrEqual(5000);
+      for (const uid of uids[0]) denied.add(uid);
+      for (const uid of uids[1]) used.add(uid);
+      cursor = answer.cursor;
+    }
+    expect([denied.size, used.size]).toEqual([ids.length, ids.length]);
+    expect(usage.since(cursor)).toMatchObject({ lastUsed: {}, denied: {} });
+  });
+
+  it('holds nothing of a client that is gone', async () => {
+    const { grantry, usage } = await start();
+    await ask(grantry);
+    await ask(grantry, { scope: 'admin' });
+    grantry.setClients([]);
+    expect(usage.since(undefined)).toMatchObject({ lastUsed: {}, denied: {} });
+  });
+});

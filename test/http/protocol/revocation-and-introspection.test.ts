@@ -1,0 +1,184 @@
+// POST /revoke (RFC 7009) and POST /introspect (RFC 7662) over HTTP. What kills a token otherwise:
+// kill-switches.test.ts.
+
+import { beforeAll, describe, expect, it } from 'vitest';
+import { type Grantry, startGrantry, type TestClient } from '../../grantry.ts';
+import { TokenCalls } from './token-calls.ts';
+
+const RESOURCE = 'https://api.example/';
+const WEB = { clientId: 'shop.web', secret: 'the-secret-of-the-web-application', audiences: [RESOURCE] };
+const OPAQUE: TestClient = {
+  ...{ clientId: 'shop.opaque', secret: 'the-secret-of-the-opaque-client', audiences: [RESOURCE] },
+  tokens: {
+    ...{ accessTokenFormat: 'opaque', accessTokenLifetimeSeconds: 600, refreshTokenIdleLifetimeSeconds: 86_400 },
+    ...{ refreshTokenLifetimeSeconds: 864_000, refreshTokenRotation: 'Always', refreshTokenReuseGraceSeconds: 10 },
+  },
+};
+const OTHER = { clientId: 'other.web', secret: 'the-secret-of-another-team-here' };
+const API = { clientId: 'shop.api', secret: 'the-secret-of-the-api-behind-it', resourceServerAudiences: [RESOURCE] };
+
+let grantry: Grantry;
+let web: TokenCalls;
+beforeAll(async () => {
+  grantry = await startGrantry({ clients: [WEB, OPAQUE, OTHER, API] });
+  web = new TokenCalls(grantry, WEB);
+});
+
+async function tokensOf(caller: TokenCalls, clientId: string) {
+  const { status, body } = await caller.redeem(await grantry.issueCode(clientId));
+  expect(status).toBe(200);
+  return { access: String(body.access_token), refresh: String(body.refresh_token) };
+}
+
+describe.each([WEB, OPAQUE])('for the tokens of $clientId', (client) => {
+  let caller: TokenCalls;
+  let api: TokenCalls;
+  beforeAll(() => {
+    caller = new TokenCalls(grantry, client as typeof WEB);
+    api = new TokenCalls(grantry, API);
+  });
+
+  it('revocation of an access token ends it and leaves its family alive', async () => {
+    const { access, refresh } = await tokensOf(caller, client.clientId);
+    expect(await api.isActive(access)).toBe(true);
+    expect((await caller.revoke(access)).status).toBe(200);
+    expect(await api.isActive(access)).toBe(false);
+    expect((await caller.refresh(refresh)).status).toBe(200);
+  });
+
+  it('revocation of a refresh token ends the family and every access token of it', async () => {
+    const { access, refresh } = await tokensOf(caller, client.clientId);
+    const next = await caller.refresh(refresh);
+    expect((await caller.revoke(next.body.refresh_token)).status).toBe(200);
+    for (const token of [access, next.body.access_token, refresh, next.body.refresh_token]) {
+      expect(await caller.isActive(token)).toBe(false);
+    }
+    expect((await caller.refresh(next.body.refresh_token)).body.error).toBe('invalid_grant');
+  });
+
+  it('revocation of an already rotated refresh token ends the family too', async () => {
+    const { refresh } = await tokensOf(caller, client.clientId);
+    const next = await caller.refresh(refresh);
+    expect((await caller.revoke(refresh)).status).toBe(200);
+    expect((await caller.refresh(next.body.refresh_token)).body.error).toBe('invalid_grant');
+  });
+
+  it('revocation by another client is invalid_request, and the token stays alive', async () => {
+    const { access, refresh } = await tokensOf(caller, client.clientId);
+    for (const token of [access, refresh]) {
+      const answer = await caller.as(OTHER).revoke(token);
+      expect([answer.status, answer.body.error]).toEqual([400, 'invalid_request']);
+      expect(await caller.isActive(token)).toBe(true);
+    }
+  });
+
+  it('introspection tells the API and the client everything, and nobody else anything', async () => {
+    const { access } = await tokensOf(caller, client.clientId);
+    for (const authorised of [api, caller]) {
+      const { status, body } = await authorised.introspect(access);
+      expect(status).toBe(200);
+      expect(body).toMatchObject({
+        active: true,
+        token_type: 'Bearer',
+        iss: grantry.issuer,
+        aud: RESOURCE,
+        client_id: client.clientId,
+        scope: 'read write',
+        sub: expect.stringMatching(/^usr_/),
+        jti: expect.any(String),
+        grant_id: expect.any(String),
+      });
+      expect(Number(body.exp) - Number(body.iat)).toBe(600);
+    }
+    expect((await caller.as(OTHER).introspect(access)).body).toEqual({ active: false });
+  });
+
+  it('introspection tells only its client about a refresh token, and only while it is the current one', async () => {
+    const { refresh } = await tokensOf(caller, client.clientId);
+    expect((await caller.introspect(refresh)).body).toMatchObject({ active: true, client_id: client.clientId });
+    expect((await api.introspect(refresh)).body).toEqual({ active: false });
+    await caller.refresh(refresh);
+    expect((await caller.introspect(refresh)).body).toEqual({ active: false });
+  });
+});
+
+describe('revocation', () => {
+  it('answers an empty 200 that still has a media type', async () => {
+    const { access } = await tokensOf(web, WEB.clientId);
+    for (const token of [access, access, 'unknown', `${access}x`, 'rt1.000.forged.0.mac']) {
+      const response = await grantry.post('/revoke', { token }, { headers: authorizationOf(WEB) });
+      expect(response.status).toBe(200);
+      expect(response.headers.get('content-type')).toMatch(/^application\/json/);
+      expect(await response.text()).toBe('');
+    }
+  });
+
+  it('ignores hints, right, wrong or unknown', async () => {
+    for (const hint of ['access_token', 'refresh_token', 'nonsense', '']) {
+      const { refresh } = await tokensOf(web, WEB.clientId);
+      expect((await web.post('/revoke', { token: refresh, token_type_hint: hint })).status).toBe(200);
+      expect((await web.refresh(refresh)).status).toBe(400);
+    }
+  });
+
+  it.each([
+    ['no token', []],
+    ['an empty token', [['token', '']]],
+    [
+      'two tokens',
+      [
+        ['token', 'a'],
+        ['token', 'a'],
+      ],
+    ],
+    [
+      'two hints',
+      [
+        ['token', 'a'],
+        ['token_type_hint', 'x'],
+        ['token_type_hint', ''],
+      ],
+    ],
+  ] as [string, [string, string][]][])('with %s is invalid_request, and so is introspection', async (_what, form) => {
+    for (const path of ['/revoke', '/introspect']) {
+      const response = await grantry.post(path, form, { headers: authorizationOf(WEB) });
+      expect([path, response.status, ((await response.json()) as { error: string }).error]).toEqual([
+        path,
+        400,
+        'invalid_request',
+      ]);
+    }
+  });
+});
+
+describe('introspection', () => {
+  it('says inactive, and nothing else, to whatever is not a living token', async () => {
+    const { access } = await tokensOf(web, WEB.clientId);
+    const [head = '', claims = '', signature = ''] = access.split('.');
+    const none = Buffer.from('{"alg":"none","typ":"at+jwt"}').toString('base64url');
+    const forged = [
+      'garbage',
+      '..',
+      `${head}.${claims}.`,
+      `${head}.${claims}.${signature.slice(0, -4)}AAAA`,
+      `${none}.${claims}.`,
+      `${none}.${claims}.${signature}`,
+      `${head}.${Buffer.from('{"sub":"usr_x"}').toString('base64url')}.${signature}`,
+      'a'.repeat(30_000),
+    ];
+    for (const token of forged) expect((await web.introspect(token)).body).toEqual({ active: false });
+    grantry.clock.advance(601_000);
+    expect((await web.introspect(access)).body).toEqual({ active: false });
+  });
+
+  it('answers JSON only, and it may not be kept', async () => {
+    const headers = { ...authorizationOf(WEB), accept: 'application/token-introspection+jwt' };
+    const response = await grantry.post('/introspect', { token: 'x' }, { headers });
+    expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8');
+    expect(response.headers.get('cache-control')).toBe('no-store');
+  });
+});
+
+function authorizationOf({ clientId, secret }: typeof WEB): { authorization: string } {
+  return { authorization: `Basic ${Buffer.from(`${clientId}:${secret}`).toString('base64')}` };
+}

@@ -1,0 +1,105 @@
+import { randomBytes } from 'node:crypto';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { SealedRequests } from '../../../src/http/sign-in/sealed-request.ts';
+import type { AuthorizationSnapshot } from '../../../src/oauth/ports/login-stores.ts';
+
+const request: AuthorizationSnapshot = {
+  clientUid: '6f0f0b52-6f0e-5c6a-9d57-0f5d2a6f2b11',
+  clientId: 'shop.web',
+  redirectUri: 'https://app.example.com/cb',
+  scope: ['orders:read'],
+  audiences: ['https://api.example.com'],
+  codeChallenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM',
+  state: 'a b+c%20é"<',
+};
+const pepper = Buffer.alloc(32, 1);
+const otherPepper = Buffer.alloc(32, 2);
+const issuer = 'https://auth.example.com';
+
+function sealer({ peppers = [pepper], from = issuer } = {}) {
+  const clock = { time: 1_800_000_000_000, now: () => clock.time };
+  const random = { bytes: (count: number) => randomBytes(count) };
+  return { clock, requests: new SealedRequests({ issuer: from, peppers, clock, random }) };
+}
+
+describe('a sealed request', () => {
+  it('opens to what was sealed, for the same browser', () => {
+    const { requests } = sealer();
+    expect(requests.open(requests.seal(request, 'browser'), 'browser')).toEqual(request);
+  });
+
+  it('opens on another replica with the same peppers', () => {
+    expect(sealer().requests.open(sealer().requests.seal(request, 'browser'), 'browser')).toEqual(request);
+  });
+
+  it('shows nothing of the request', () => {
+    const bytes = Buffer.from(sealer().requests.seal(request, 'browser'), 'base64url').toString('latin1');
+    for (const word of ['shop.web', 'orders', 'example', 'E9Mel']) expect(bytes).not.toContain(word);
+  });
+
+  it('is another text each time', () => {
+    const { requests } = sealer();
+    expect(requests.seal(request, 'browser')).not.toBe(requests.seal(request, 'browser'));
+  });
+
+  it('does not open for another browser', () => {
+    const { requests } = sealer();
+    const sealed = requests.seal(request, 'browser');
+    expect(requests.open(sealed, 'another')).toBeUndefined();
+    expect(requests.open(sealed, '')).toBeUndefined();
+  });
+
+  it('opens for ten minutes and not a moment longer', () => {
+    const { requests, clock } = sealer();
+    const sealed = requests.seal(request, 'browser');
+    clock.time += 599_999;
+    expect(requests.open(sealed, 'browser')).toEqual(request);
+    clock.time += 1;
+    expect(requests.open(sealed, 'browser')).toBeUndefined();
+  });
+
+  it('does not open once any bit of it was changed', () => {
+    const { requests } = sealer();
+    const sealed = Buffer.from(requests.seal(request, 'browser'), 'base64url');
+    fc.assert(
+      fc.property(fc.nat(sealed.length * 8 - 1), (bit) => {
+        const changed = Buffer.from(sealed);
+        changed[bit >> 3] = (changed[bit >> 3] ?? 0) ^ (1 << (bit & 7));
+        expect(requests.open(changed.toString('base64url'), 'browser')).toBeUndefined();
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('does not open cut short, lengthened, or spelled in another way', () => {
+    const { requests } = sealer();
+    const sealed = requests.seal(request, 'browser');
+    for (const text of [
+      '',
+      'A',
+      sealed.slice(0, 40),
+      sealed.slice(0, -4),
+      `${sealed}AAAA`,
+      `${sealed}=`,
+      ` ${sealed}`,
+    ]) {
+      expect(requests.open(text, 'browser')).toBeUndefined();
+    }
+  });
+
+  it('opens while its pepper is among the accepted ones, also when another one seals now', () => {
+    const sealed = sealer({ peppers: [pepper] }).requests.seal(request, 'browser');
+    expect(sealer({ peppers: [otherPepper, pepper] }).requests.open(sealed, 'browser')).toEqual(request);
+    expect(sealer({ peppers: [otherPepper] }).requests.open(sealed, 'browser')).toBeUndefined();
+  });
+
+  it('of another issuer with the same pepper does not open', () => {
+    const sealed = sealer({ from: 'https://other.example.com' }).requests.seal(request, 'browser');
+    expect(sealer().requests.open(sealed, 'browser')).toBeUndefined();
+  });
+
+  it('cannot be made without a pepper', () => {
+    expect(() => sealer({ peppers: [] })).toThrow(TypeError);
+  });
+});

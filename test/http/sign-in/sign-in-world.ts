@@ -1,0 +1,180 @@
+// A running server with a few clients and people, for the tests of a sign-in. The clock stands still unless it is
+// moved.
+
+import { onTestFinished } from 'vitest';
+import { hashPassword, LocalUsers, type LocalUsersOptions } from '../../../src/login/local-users.ts';
+import { parseUsers } from '../../../src/login/users-yaml.ts';
+import type { AuditEvent } from '../../../src/oauth/ports/audit.ts';
+import { StoreUnavailableError } from '../../../src/oauth/ports/error.ts';
+import type { Stores } from '../../../src/oauth/ports/ports.ts';
+import type { Client } from '../../../src/oauth/registry/client.ts';
+import { secretVerifier } from '../../../src/oauth/registry/client-secret.ts';
+import { type Grantry, type LogLine, PKCE, startGrantry } from '../../grantry.ts';
+import { aClient } from '../../oauth/a-client.ts';
+import { TestBrowser } from './sign-in-browser.ts';
+
+export const PASSWORD = 'correct horse battery';
+export const SECRET = 'a-secret-of-the-shop-that-is-long-enough';
+export const CALLBACK = 'https://shop.example/callback';
+const uid = '6a0c4d1e-3c5b-5f43-9d0a-0f6f1f6f0001';
+
+/** A confidential web application. */
+export const WEB: Client = aClient({ uid, secretVerifiers: [secretVerifier(uid, SECRET)] });
+
+/** A public program on somebody's computer. */
+export const NATIVE: Client = aClient({
+  uid: '6a0c4d1e-3c5b-5f43-9d0a-0f6f1f6f0002',
+  clientId: 'shop.native',
+  displayName: 'Shop for the desk',
+  authMethod: 'none',
+  redirectUris: ['http://127.0.0.1/callback', 'http://[::1]/callback', 'com.example.app:/callback'],
+  grantTypes: ['authorization_code', 'refresh_token'],
+});
+
+const passwordHash = await hashPassword(PASSWORD);
+
+export interface WorldOptions {
+  readonly issuer?: string;
+  readonly clients?: readonly Client[];
+  /** Of alice and bob. */
+  readonly disabled?: readonly string[];
+  readonly rateLimits?: boolean;
+  readonly trustedProxies?: readonly string[];
+  readonly hashing?: LocalUsersOptions['hashing'];
+}
+
+type Query = Readonly<Record<string, string | readonly string[] | undefined>>;
+
+export interface World {
+  readonly issuer: string;
+  readonly stores: Stores;
+  /** POSTs a form without a browser. */
+  readonly post: Grantry['post'];
+  /** Audit events so far, without those of tokens and codes. */
+  readonly events: readonly Partial<AuditEvent>[];
+  now(): number;
+  advance(milliseconds: number): void;
+  /** A browser that has never been here. */
+  browser(): TestBrowser;
+  /** The path of a good request of {@link WEB} with these parameters replaced, doubled or left out. */
+  authorizePath(changes?: Query): string;
+  setClients(clients: readonly Client[]): void;
+  setDisabled(usernames: readonly string[]): void;
+  /** Each call of this store fails from now on, by default as an absent server would make it fail. */
+  breakStore(name: keyof Stores, error?: unknown): void;
+  /** Each call of this store is done from now on, but nobody is told. */
+  loseAnswersOf(name: keyof Stores): void;
+  mendStores(): void;
+  subject(username: string): string;
+  /** The reason in the last request's log line. */
+  lastReason(): string | undefined;
+  /** What the admin port says about itself. */
+  metrics(): Promise<string>;
+  /** All log lines so far. */
+  logs(): readonly LogLine[];
+}
+
+/** A world of its own; it ends with the test. */
+export async function aWorld(options: WorldOptions = {}): Promise<World> {
+  const { clients = [WEB, NATIVE], disabled = [], hashing } = options;
+  const users = new LocalUsers({ users: people(disabled), ...(hashing && { hashing }) });
+  const broken = new Map<keyof Stores, unknown>();
+  const silent = new Set<keyof Stores>();
+  let memory: Stores | undefined;
+  const grantry = await startGrantry({
+    ...{ clients, owners: users, rateLimits: options.rateLimits ?? true, auditSubjects: 'plain' },
+    ...(options.issuer !== undefined && { issuer: options.issuer }),
+    ...(options.trustedProxies && { trustedProxies: options.trustedProxies }),
+    wrapStores: (stores) => {
+      memory = stores;
+      return breakable(stores, broken, silent);
+    },
+  });
+  onTestFinished(() => grantry.stop());
+  const { issuer, clock, post } = grantry;
+  return {
+    ...{ issuer, post, stores: memory ?? grantry.stores },
+    get events() {
+      return eventsOf(grantry.audits());
+    },
+    now: () => clock.now(),
+    advance: (milliseconds) => clock.advance(milliseconds),
+    browser: () => new TestBrowser(`http://127.0.0.1:${grantry.port}`, issuer),
+    authorizePath: (changes = {}) => `${new URL(grantry.url('/authorize')).pathname}?${query(changes)}`,
+    setClients: (next) => grantry.setClients(next),
+    setDisabled: (usernames) => users.replace(people(usernames)),
+    breakStore: (name, error) => void broken.set(name, error),
+    loseAnswersOf: (name) => void silent.add(name),
+    mendStores() {
+      broken.clear();
+      silent.clear();
+    },
+    subject: (username) => SUBJECTS[username] ?? 'nobody',
+    lastReason: () => grantry.logs().findLast(({ route }) => route !== undefined)?.reason as string | undefined,
+    metrics: async () => (await fetch(grantry.adminUrl('/metrics'))).text(),
+    logs: () => grantry.logs(),
+  };
+}
+
+const SUBJECTS: Readonly<Record<string, string>> = {
+  alice: 'usr__opn0Ky1LrfMdvbK8-HI2s',
+  bob: 'usr_CT-JdrScZvoW3W4zUXrxaQ',
+};
+
+function people(disabled: readonly string[]) {
+  return parseUsers([
+    { username: 'alice', displayName: 'Alice Ang', passwordHash, disabled: disabled.includes('alice') },
+    { username: 'bob', passwordHash, disabled: disabled.includes('bob') },
+  ]);
+}
+
+function eventsOf(lines: readonly LogLine[]): readonly Partial<AuditEvent>[] {
+  return lines
+    .map(({ level: _level, time: _time, stream: _stream, event, ...fields }) => ({ type: event, ...fields }))
+    .filter(({ type }) => /^(login|session|consent)\./.test(String(type))) as Partial<AuditEvent>[];
+}
+
+function query(changes: Query): URLSearchParams {
+  const good: Query = {
+    response_type: 'code',
+    client_id: WEB.clientId,
+    redirect_uri: CALLBACK,
+    scope: 'shop/read',
+    state: 'st&te= 1',
+    code_challenge: PKCE.challenge,
+    code_challenge_method: 'S256',
+  };
+  const sent = new URLSearchParams();
+  for (const [name, value] of Object.entries({ ...good, ...changes })) {
+    for (const each of value === undefined ? [] : [value].flat()) sent.append(name, each as string);
+  }
+  return sent;
+}
+
+/** The stores, but each method of a broken one fails, and that of a silent one once it is done. */
+function breakable(
+  stores: Stores,
+  broken: ReadonlyMap<keyof Stores, unknown>,
+  silent: ReadonlySet<keyof Stores>,
+): Stores {
+  const entries = Object.entries(stores).map(([name, store]) => [
+    name,
+    new Proxy(store as object, {
+      get(target, method, receiver) {
+        if (broken.has(name as keyof Stores)) {
+          return async () => {
+            throw broken.get(name as keyof Stores) ?? new StoreUnavailableError(`${name}.${String(method)}`);
+          };
+        }
+        const value: unknown = Reflect.get(target, method, receiver);
+        if (typeof value !== 'function') return value;
+        if (!silent.has(name as keyof Stores)) return value.bind(target);
+        return async (...given: readonly unknown[]) => {
+          await value.apply(target, given);
+          throw new StoreUnavailableError(`${name}.${String(method)}`);
+        };
+      },
+    }),
+  ]);
+  return Object.fromEntries(entries) as Stores;
+}

@@ -1,0 +1,97 @@
+import { describe, expect, it } from 'vitest';
+import {
+  audiencesOf,
+  isResourceIndicator,
+  resolveResource,
+  resolveResources,
+} from '../../../src/oauth/access/resource-indicator.ts';
+import { aClient } from '../a-client.ts';
+import { refusalOf } from '../refusal.ts';
+
+const ISSUER = 'https://auth.example';
+const A = 'https://a.example/';
+const B = 'urn:grantry:ns:shop:b';
+const C = 'https://c.example/v1?x=1';
+
+const none = aClient({ audiences: [] });
+const one = aClient({ audiences: [A] });
+const several = aClient({ audiences: [A, B, C], defaultAudience: B });
+
+describe('a resource indicator (RFC 8707 §2)', () => {
+  it.each([A, B, C, 'https://a.example', 'https://a.example/%2e', 'com.example.api:/v1'])('may be %s', (value) => {
+    expect(isResourceIndicator(value)).toBe(true);
+  });
+
+  it.each([
+    '',
+    'a.example',
+    '/v1',
+    '//a.example',
+    '1http://a.example',
+    'https:',
+    'https://a.example/#',
+    'https://a.example/#x',
+    'https://a.example/ x',
+    'https://a.example/\n',
+    'https://a.example/%2',
+    'https://é.example/',
+    'https://a.example/"',
+  ])('may not be %j', (value) => {
+    expect(isResourceIndicator(value)).toBe(false);
+  });
+});
+
+describe('the audiences of a client', () => {
+  it('are the registered ones', () => {
+    expect(audiencesOf(several, ISSUER)).toEqual([A, B, C]);
+  });
+
+  it('are the issuer alone where none is registered', () => {
+    expect(audiencesOf(none, ISSUER)).toEqual([ISSUER]);
+  });
+});
+
+describe('the resources an authorization request asks for', () => {
+  it.each([
+    ['several, in the order sent', [C, A], several, [C, A]],
+    ['one sent twice, once', [A, A], several, [A]],
+    ['the default where none is sent', [], several, [B]],
+    ['the only registered one where none is sent', [], one, [A]],
+    ['the issuer where none is sent and none registered', [], none, [ISSUER]],
+    ['the issuer when a client without audiences names it', [ISSUER], none, [ISSUER]],
+  ])('are %s', (_, values, client, resources) => {
+    expect(resolveResources(values, client, ISSUER)).toEqual(resources);
+  });
+
+  it.each([
+    ['one is not registered', [A, 'https://x.example/'], several, 'resource_not_registered'],
+    ['one differs in a slash only', ['https://a.example'], several, 'resource_not_registered'],
+    ['one is relative', ['/v1'], several, 'resource_malformed'],
+    ['one has a fragment', [`${A}#x`], several, 'resource_malformed'],
+    ['the issuer is asked of a client with audiences', [ISSUER], one, 'resource_not_registered'],
+    ['none is sent and several have no default', [], aClient({ audiences: [A, B] }), 'resource_missing'],
+    ['the default is not registered', [], aClient({ audiences: [A], defaultAudience: B }), 'resource_not_registered'],
+  ])('are refused when %s', (_, values, client, reason) => {
+    expect(refusalOf(() => resolveResources(values, client, ISSUER))).toEqual({ code: 'invalid_target', reason });
+  });
+});
+
+describe('the one resource of a token request without a grant', () => {
+  it.each([
+    ['the one sent', [C], several, C],
+    ['the default', [], several, B],
+    ['the only registered one', [], one, A],
+    ['the issuer', [], none, ISSUER],
+  ])('is %s', (_, values, client, resource) => {
+    expect(resolveResource(values, client, ISSUER)).toBe(resource);
+  });
+
+  it.each([
+    ['two are sent', [A, B], several, 'resource_repeated'],
+    ['it is not registered', ['https://x.example/'], several, 'resource_not_registered'],
+    ['it has a fragment', [`${A}#`], several, 'resource_malformed'],
+    ['none is sent and several have no default', [], aClient({ audiences: [A, B] }), 'resource_missing'],
+  ])('is refused when %s', (_, values, client, reason) => {
+    expect(refusalOf(() => resolveResource(values, client, ISSUER))).toEqual({ code: 'invalid_target', reason });
+  });
+});

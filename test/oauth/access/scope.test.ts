@@ -1,0 +1,131 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { formatScope, isSubset, parseScope, resolveScope } from '../../../src/oauth/access/scope.ts';
+import { aClient } from '../a-client.ts';
+import { refusalOf } from '../refusal.ts';
+
+const tokenCharacters = Array.from({ length: 0x7f - 0x21 }, (_, index) => String.fromCharCode(0x21 + index)).filter(
+  (character) => character !== '"' && character !== '\\',
+);
+const aToken = fc.string({ unit: fc.constantFrom(...tokenCharacters), minLength: 1, maxLength: 12 });
+const someTokens = fc.array(aToken, { minLength: 1, maxLength: 8 });
+
+describe('the syntax of scope (RFC 6749 §3.3)', () => {
+  it.each([
+    ['one token', 'read', ['read']],
+    ['several tokens in the order sent', 'write read', ['write', 'read']],
+    ['a repeated token once', 'read write read', ['read', 'write']],
+    ['every allowed punctuation mark', "!#$%&'()*+,-./:;<=>?@[]^_`{|}~", ["!#$%&'()*+,-./:;<=>?@[]^_`{|}~"]],
+    ['tokens that differ in case apart', 'Read read', ['Read', 'read']],
+    ['a comma as part of a token', 'read,write', ['read,write']],
+  ])('reads %s', (_, value, tokens) => {
+    expect(parseScope(value)).toEqual(tokens);
+  });
+
+  it.each([
+    ['nothing', ''],
+    ['a single space', ' '],
+    ['a leading space', ' read'],
+    ['a trailing space', 'read '],
+    ['two spaces in a row', 'read  write'],
+    ['a tab', 'read\twrite'],
+    ['a line break', 'read\nwrite'],
+    ['a trailing line break', 'read\n'],
+    ['a double quote', 'rea"d'],
+    ['a backslash', 'rea\\d'],
+    ['DEL', 'read\x7f'],
+    ['NUL', 'read\0'],
+    ['a no-break space', 'read\u00a0write'],
+    ['a letter outside ASCII', 'lés'],
+  ])('refuses %s', (_, value) => {
+    expect(parseScope(value)).toBeUndefined();
+  });
+
+  it('reads back whatever it wrote, each token once', () => {
+    fc.assert(
+      fc.property(someTokens, (tokens) => {
+        const distinct = [...new Set(tokens)];
+        expect(parseScope(formatScope(tokens))).toEqual(distinct);
+        expect(parseScope(formatScope(distinct))).toEqual(distinct);
+      }),
+    );
+  });
+
+  it('accepts no text with a character outside the syntax', () => {
+    const strange = fc.string({ unit: 'binary', minLength: 1, maxLength: 3 }).filter((text) => {
+      return [...text].some((character) => character !== ' ' && !tokenCharacters.includes(character));
+    });
+    fc.assert(
+      fc.property(fc.string(), strange, fc.string(), (before, bad, after) => {
+        expect(parseScope(before + bad + after)).toBeUndefined();
+      }),
+    );
+  });
+});
+
+describe('the subset of scopes', () => {
+  it('holds for every selection of a scope, in any order and with repeats', () => {
+    const selection = someTokens.chain((whole) => fc.tuple(fc.array(fc.constantFrom(...whole)), fc.constant(whole)));
+    fc.assert(
+      fc.property(selection, ([part, whole]) => {
+        expect(isSubset(part, whole)).toBe(true);
+      }),
+    );
+  });
+
+  it('fails as soon as one token is foreign', () => {
+    fc.assert(
+      fc.property(someTokens, aToken, fc.nat(), (whole, foreign, place) => {
+        fc.pre(!whole.includes(foreign));
+        expect(isSubset(whole.toSpliced(place % (whole.length + 1), 0, foreign), whole)).toBe(false);
+      }),
+    );
+  });
+
+  it('is transitive', () => {
+    const small = fc.array(fc.constantFrom('a', 'b', 'c', 'd'), { maxLength: 4 });
+    fc.assert(
+      fc.property(small, small, small, (first, second, third) => {
+        fc.pre(isSubset(first, second) && isSubset(second, third));
+        expect(isSubset(first, third)).toBe(true);
+      }),
+    );
+  });
+
+  it('tells case apart', () => {
+    expect(isSubset(['READ'], ['read'])).toBe(false);
+  });
+});
+
+describe('the scope a request means', () => {
+  const client = aClient({ scopes: ['a', 'b', 'c'], defaultScopes: ['b', 'a'] });
+
+  it('is what was asked, each token once', () => {
+    expect(resolveScope('c a c', client)).toEqual(['c', 'a']);
+  });
+
+  it('is the default scope when none is asked', () => {
+    expect(resolveScope(undefined, client)).toEqual(['b', 'a']);
+  });
+
+  it.each([
+    ['a scope that is not registered', 'a x', client, 'scope_not_registered'],
+    ['a registered scope in other case', 'A', client, 'scope_not_registered'],
+    ['a malformed scope', 'a  b', client, 'scope_malformed'],
+    ['no scope where the client has no defaults', undefined, aClient({ defaultScopes: [] }), 'scope_missing'],
+    ['a default that is no longer registered', undefined, aClient({ scopes: ['a'] }), 'scope_not_registered'],
+  ])('is refused for %s', (_, requested, who, reason) => {
+    expect(refusalOf(() => resolveScope(requested, who))).toEqual({ code: 'invalid_scope', reason });
+  });
+
+  it('never holds a token that is not registered', () => {
+    const known = fc.constantFrom('a', 'b', 'c');
+    fc.assert(
+      fc.property(fc.array(fc.oneof(known, aToken), { minLength: 1 }), (tokens) => {
+        const isRegistered = tokens.every((token) => client.scopes.includes(token));
+        if (isRegistered) expect(isSubset(resolveScope(tokens.join(' '), client), client.scopes)).toBe(true);
+        else expect(refusalOf(() => resolveScope(tokens.join(' '), client)).reason).toBe('scope_not_registered');
+      }),
+    );
+  });
+});

@@ -1,0 +1,199 @@
+// The protocol without HTTP: its endpoints over given stores, with a small cast of clients, one person and a clock that only
+// the test moves. What a client receives and what it is refused come back as plain values.
+
+import { randomBytes } from 'node:crypto';
+import { AuthorizationEndpoint } from '../../../src/oauth/endpoints/authorization-endpoint.ts';
+import { IntrospectionEndpoint, type IntrospectionResponse } from '../../../src/oauth/endpoints/introspection.ts';
+import { RevocationEndpoint } from '../../../src/oauth/endpoints/revocation.ts';
+import { TokenEndpoint, type TokenResponse } from '../../../src/oauth/endpoints/token-endpoint.ts';
+import type { AuditEvent } from '../../../src/oauth/ports/audit.ts';
+import { OAuthError } from '../../../src/oauth/ports/error.ts';
+import type { Clock, Stores } from '../../../src/oauth/ports/ports.ts';
+import type { Client } from '../../../src/oauth/registry/client.ts';
+import { secretVerifier } from '../../../src/oauth/registry/client-secret.ts';
+import { generateSigningKeyPem, importSigningKey, KeyRing } from '../../../src/oauth/registry/keys.ts';
+import { Registry } from '../../../src/oauth/registry/registry.ts';
+import { Handles } from '../../../src/oauth/tokens/handles.ts';
+import { AccessTokens } from '../../../src/oauth/tokens/tokens.ts';
+import { Parameters } from '../../../src/oauth/values/parameters.ts';
+import { s256 } from '../../../src/oauth/values/pkce.ts';
+import { aClient } from '../a-client.ts';
+
+const ISSUER = 'https://auth.example';
+export const API = 'https://api.example/';
+export const PERSON = 'usr_alice0000000000000000';
+export const SCOPES = ['read', 'write', 'admin'] as const;
+
+const PLAIN = aClient().tokens;
+const COMMON = { scopes: SCOPES, defaultScopes: ['read'], audiences: [API] };
+
+/** A client's own callback, then everybody's: none is refused as unregistered before the grant is looked at. */
+function callbacks(own: string): readonly string[] {
+  return [own, 'web', 'app', 'batch', 'thief'].map((name) => `https://${name}.example/cb`);
+}
+
+/** Who takes part: three ways to hold a refresh token, one that holds another's, and the API the tokens are for. */
+const CAST = {
+  web: aClient({ ...COMMON, uid: 'uid-web', clientId: 'shop.web', redirectUris: callbacks('web') }),
+  /** Public, opaque tokens, no grace. */
+  app: aClient({
+    ...COMMON,
+    uid: 'uid-app',
+    clientId: 'shop.app',
+    authMethod: 'none',
+    grantTypes: ['authorization_code', 'refresh_token'],
+    redirectUris: callbacks('app'),
+    tokens: { ...PLAIN, accessTokenFormat: 'opaque', refreshTokenReuseGraceSeconds: 0 },
+  }),
+  /** Keeps its refresh token. */
+  batch: aClient({
+    ...COMMON,
+    uid: 'uid-batch',
+    clientId: 'shop.batch',
+    authMethod: 'client_secret_post',
+    redirectUris: callbacks('batch'),
+    tokens: { ...PLAIN, refreshTokenRotation: 'Never' },
+  }),
+  thief: aClient({ ...COMMON, uid: 'uid-thief', clientId: 'evil.thief', redirectUris: callbacks('thief') }),
+  api: aClient({ ...COMMON, uid: 'uid-api', clientId: 'shop.api', resourceServerAudiences: [API] }),
+} as const satisfies Record<string, Client>;
+
+export type CastName = keyof typeof CAST;
+
+/** What a client is told. */
+export type Answer<Good> = Good | { readonly error: string; readonly reason: string };
+
+/** An access or refresh token as introspection tells it. */
+export type Introspected = Answer<IntrospectionResponse>;
+
+export type ProtocolWorld = Awaited<ReturnType<typeof protocolWorld>>;
+
+let signingKey: ReturnType<typeof importSigningKey> | undefined;
+
+/** What a world is made of. Replicas of one server share all but their stores. */
+export interface WorldParts {
+  readonly stores: Stores;
+  readonly clock: Clock;
+  readonly pepper: Uint8Array;
+  /** Where the audit events end up. */
+  readonly events: AuditEvent[];
+}
+
+/** Endpoints over these stores. */
+export async function protocolWorld({ stores, clock, pepper, events }: WorldParts) {
+  signingKey ??= generateSigningKeyPem('ES256').then((pem) => importSigningKey(pem, 'ES256', 'Active'));
+  const clients = Object.values(CAST).map((client) => ({
+    ...client,
+    secretVerifiers: client.authMethod === 'none' ? [] : [secretVerifier(client.uid, secretOf(client))],
+  }));
+  const registry = { current: new Registry(clients, new KeyRing([await signingKey])) };
+  const random = { bytes: (count: number) => randomBytes(count) };
+  const handles = new Handles({ issuer: ISSUER, peppers: [pepper], random });
+  const tokens = new AccessTokens({ issuer: ISSUER, clock, random, handles, endOfTurn: setImmediate });
+  const audit = { record: (event: AuditEvent) => void events.push(event) };
+  const limiter = { waitSeconds: () => 0, failed: () => {} };
+  const owners = { authenticate: async () => undefined, isActive: async () => true };
+  const options = { issuer: ISSUER, clock, random, stores, handles, tokens, owners, audit, limiter, registry };
+  const authorization = new AuthorizationEndpoint({ ...options, grants: stores.grants, replays: stores.replays });
+  const tokenEndpoint = new TokenEndpoint(options);
+  const revocation = new RevocationEndpoint(options);
+  const introspection = new IntrospectionEndpoint(options);
+
+  return {
+    events: events as readonly AuditEvent[],
+
+    /** The person lets the client have the scope; the code that the client finds in its redirect. */
+    async authorize(name: CastName, { scope, verifier }: { scope: readonly string[]; verifier: string }) {
+      const check = authorization.check(
+        parametersOf({
+          response_type: 'code',
+          client_id: CAST[name].clientId,
+          redirect_uri: redirectUriOf(name),
+          scope: scope.join(' '),
+          code_challenge: s256(verifier),
+          code_challenge_method: 'S256',
+        }),
+        registry.current,
+      );
+      if (check.kind !== 'accepted') throw new Error(`the sample request was not accepted: ${check.reason}`);
+      const person = { subject: PERSON, sessionId: 'session', authTime: clock.now() };
+      const code = new URL(await authorization.issue(check, person)).searchParams.get('code');
+      if (code === null) throw new Error('the redirect holds no code');
+      return code;
+    },
+
+    /** One request of a client, authenticated as it is registered, to the token endpoint. */
+    token(name: CastName, sent: Record<string, string>): Promise<Answer<TokenResponse>> {
+      return answered(async () => (await tokenEndpoint.handle(requestOf(CAST[name], sent))).response);
+    },
+
+    revoke(name: CastName, token: string): Promise<Answer<{ revoked: true }>> {
+      return answered(async () => {
+        await revocation.handle(requestOf(CAST[name], { token }));
+        return { revoked: true };
+      });
+    },
+
+    introspect(name: CastName, token: string): Promise<Introspected> {
+      return answered(async () => (await introspection.handle(requestOf(CAST[name], { token }))).response);
+    },
+
+    /** Whoever finds the stores empty lets nothing from before live again. */
+    raiseGlobal(): Promise<void> {
+      return stores.watermarks.raise({ kind: 'global' }, clock.now());
+    },
+
+    /** The person takes back what they let this client have. */
+    withdraw(name: CastName): Promise<void> {
+      const subject = { kind: 'consent', clientUid: CAST[name].uid, subject: PERSON } as const;
+      return stores.watermarks.raise(subject, clock.now());
+    },
+  };
+}
+
+/** The settings of a client's tokens. */
+export function tokenSettingsOf(name: CastName) {
+  return CAST[name].tokens;
+}
+
+export function clientIdOf(name: CastName): string {
+  return CAST[name].clientId;
+}
+
+export function redirectUriOf(name: CastName): string {
+  return CAST[name].redirectUris[0] as string;
+}
+
+/** Whether a client may introspect: a public one may not. */
+export function isConfidential(name: CastName): boolean {
+  return CAST[name].authMethod !== 'none';
+}
+
+function secretOf(client: Client): string {
+  return `secret of ${client.uid}`;
+}
+
+function requestOf(client: Client, sent: Record<string, string>) {
+  const address = '192.0.2.1';
+  if (client.authMethod === 'client_secret_basic') {
+    const pair = `${encodeURIComponent(client.clientId)}:${encodeURIComponent(secretOf(client))}`;
+    const authorization = `Basic ${Buffer.from(pair).toString('base64')}`;
+    return { parameters: parametersOf(sent), authorization, address };
+  }
+  const named = { ...sent, client_id: client.clientId };
+  const credentials = client.authMethod === 'none' ? named : { ...named, client_secret: secretOf(client) };
+  return { parameters: parametersOf(credentials), authorization: undefined, address };
+}
+
+function parametersOf(sent: Record<string, string>): Parameters {
+  return new Parameters(new Map(Object.entries(sent).map(([name, value]) => [name, [value]])));
+}
+
+async function answered<Good>(ask: () => Promise<Good>): Promise<Answer<Good>> {
+  try {
+    return await ask();
+  } catch (error) {
+    if (error instanceof OAuthError) return { error: error.code, reason: error.reason };
+    throw error;
+  }
+}

@@ -1,0 +1,132 @@
+// What was revoked, ended or withdrawn a moment before the server came back as it was earlier, like a replica that takes over
+// and is behind: a replica of grantry remembers it and does it again.
+
+import { expect, it } from 'vitest';
+import type { Session } from '../../../src/oauth/ports/login-stores.ts';
+import { digest, issued, redeemed, redeemRequest, SHARD, uniqueId } from '../../contracts/sample-grants.ts';
+import { forgetfulRedis, losing } from '../setup/forgetful-redis.ts';
+import { describeRedis } from '../setup/servers.ts';
+
+const LIFETIME_SECONDS = 600;
+
+/** More than are remembered of one kind. */
+const FLOOD = 10_100;
+
+/** Something that can be revoked. */
+interface Revocable {
+  revoke(): Promise<void>;
+  isAlive(): Promise<boolean>;
+}
+
+describeRedis('what was revoked and a fail-over has lost', () => {
+  const redis = forgetfulRedis();
+
+  const newTokenId = () => `${SHARD}.${digest(uniqueId())}`;
+  const seconds = () => Math.ceil(Date.now() / 1000);
+
+  async function opaqueToken(): Promise<Revocable> {
+    const accessToken = {
+      tokenId: newTokenId(),
+      issuedAtSeconds: seconds(),
+      expiresAtSeconds: seconds() + LIFETIME_SECONDS,
+    };
+    const { tokenId } = accessToken;
+    await redis.stores.grants.redeem(redeemRequest(await issued(redis.stores.grants), { accessToken }));
+    return {
+      revoke: () => redis.stores.accessTokens.revoke(tokenId),
+      isAlive: async () => (await redis.stores.accessTokens.read(tokenId)) !== undefined,
+    };
+  }
+
+  const REVOCABLES: Readonly<Record<string, () => Promise<Revocable>>> = {
+    async 'a grant'() {
+      const { grantId } = await redeemed(redis.stores.grants);
+      return {
+        revoke: () => redis.stores.grants.revoke(grantId),
+        isAlive: async () => (await redis.stores.grants.read(grantId))?.revoked === false,
+      };
+    },
+    'an opaque access token': opaqueToken,
+    async 'a JWT'() {
+      const jti = uniqueId();
+      return {
+        revoke: () => redis.stores.revokedTokens.mark(jti, seconds() + LIFETIME_SECONDS),
+        isAlive: async () => !(await redis.stores.revokedTokens.has(jti)),
+      };
+    },
+  };
+
+  /** Revokes it, which the server forgets, and has a replica of grantry meet the server. */
+  async function revokedAnew({ revoke, isAlive }: Revocable, revoking: () => Promise<void> = revoke): Promise<void> {
+    await losing(redis, async () => {
+      await revoking();
+      expect(await isAlive()).toBe(false);
+    });
+    expect(await isAlive()).toBe(true);
+    await redis.connection.reassert('all');
+  }
+
+  it.each(Object.entries(REVOCABLES))('is dead again, alone: %s', async (_name, made) => {
+    const [revoked, other] = [await made(), await made()];
+    await revokedAnew(revoked);
+    expect(await revoked.isAlive()).toBe(false);
+    expect(await other.isAlive()).toBe(true);
+  });
+
+  it('is dead again however many opaque tokens that never were are revoked after it', async () => {
+    const token = await opaqueToken();
+    await revokedAnew(token, async () => {
+      await token.revoke();
+      for (let sent = 0; sent < FLOOD; sent += 100) {
+        await Promise.all(Array.from({ length: 100 }, () => redis.stores.accessTokens.revoke(newTokenId())));
+      }
+    });
+    expect(await token.isAlive()).toBe(false);
+  });
+
+  it('is dead again also where the server that was asked did not have it: an opaque access token', async () => {
+    const token = await opaqueToken();
+    await revokedAnew(token, async () => {
+      await redis.server.command('FLUSHALL');
+      await token.revoke();
+    });
+    expect(await token.isAlive()).toBe(false);
+  });
+
+  it('is ended again: one session, and all of a person', async () => {
+    const [one, other, third] = [await signedIn('usr_alice'), await signedIn('usr_bob'), await signedIn('usr_bob')];
+    const bystander = await signedIn('usr_carol');
+    await losing(redis, async () => {
+      await redis.stores.sessions.end(one);
+      await redis.stores.sessions.endAll('usr_bob');
+    });
+    expect(await redis.stores.sessions.use(one)).toBeDefined();
+    await redis.connection.reassert('all');
+    for (const ended of [one, other, third]) expect(await redis.stores.sessions.use(ended)).toBeUndefined();
+    expect(await redis.stores.sessions.use(bystander)).toBeDefined();
+  });
+
+  it('is withdrawn again, unless it was given since: a consent', async () => {
+    const { consents } = redis.stores;
+    const give = (clientUid: string) =>
+      consents.give('usr_dave', clientUid, { scope: ['read'], audiences: ['https://api.example'] }, 3_600_000);
+    await give('uid-withdrawn');
+    await give('uid-given-again');
+    await losing(redis, async () => {
+      await consents.withdraw('usr_dave', 'uid-withdrawn');
+      await consents.withdraw('usr_dave', 'uid-given-again');
+    });
+    expect(await consents.read('usr_dave', 'uid-withdrawn')).toBeDefined();
+    await give('uid-given-again');
+    await redis.connection.reassert('all');
+    expect(await consents.read('usr_dave', 'uid-withdrawn')).toBeUndefined();
+    expect(await consents.read('usr_dave', 'uid-given-again')).toBeDefined();
+  });
+
+  async function signedIn(subject: string): Promise<string> {
+    const times = { authTime: Date.now(), idleLifetime: 3_600_000, absoluteLifetime: 3_600_000 };
+    const session: Session = { sessionId: uniqueId(), subject, username: subject, displayName: subject, ...times };
+    await redis.stores.sessions.create(session);
+    return session.sessionId;
+  }
+});

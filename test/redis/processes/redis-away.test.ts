@@ -1,0 +1,196 @@
+// What is still answered by a running grantry while its Redis is gone, and how soon all is again once it is back.
+
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { answerIn } from '../../clients/person.ts';
+import { PKCE } from '../../grantry.ts';
+import { TestBrowser } from '../../http/sign-in/sign-in-browser.ts';
+import { folderOf, machineClient, removeFolder } from '../../manifests/a-folder.ts';
+import { endProcesses, post, startDev } from '../../processes/grantry-process.ts';
+import { until } from '../../until.ts';
+import { expectWithin, timed } from '../setup/connect.ts';
+import { describeRedis, type RedisServer, startRedis } from '../setup/servers.ts';
+
+const PERSON = { username: 'ann', password: 'a long password', decision: 'allow' } as const;
+const CALLBACK = 'https://shop.example/cb';
+const WEB = `apiVersion: grantry.dev/v1alpha1
+kind: OAuthClient
+metadata: {name: web}
+spec:
+  grantTypes: [authorization_code, refresh_token]
+  auth: {method: none}
+  redirectUris: ['${CALLBACK}']
+  scopes: [default/read]
+  defaultScopes: [default/read]
+`;
+const scopes = '  scopes: [default/read]\n  defaultScopes: [default/read]\n';
+const MANIFESTS = {
+  'web.yaml': WEB,
+  'job.yaml': machineClient('job', scopes),
+  'opaque.yaml': machineClient('opaque', `${scopes}  tokens: {accessTokenFormat: opaque}\n`),
+};
+
+/** By when a server on a busy machine has answered, in milliseconds; how long a request waits for Redis, connection.test.ts holds. */
+const IN_TIME = 5000;
+
+describeRedis('while Redis is away', () => {
+  let redis: RedisServer;
+  let folder: string;
+  let dev: Awaited<ReturnType<typeof startDev>>;
+  let browser: TestBrowser;
+  let credentials: Readonly<Record<'job' | 'opaque', string>>;
+  let tokens: { readonly refresh: string; readonly access: string; readonly machine: string; readonly code: string };
+
+  beforeAll(async () => {
+    redis = await startRedis({ persistent: true });
+    folder = await folderOf(MANIFESTS);
+    const flags = ['--redis', redis.url, '--user', `${PERSON.username}:${PERSON.password}`];
+    dev = await startDev(folder, flags, { environment: { GRANTRY_LOG_FORMAT: 'json' } });
+    const secret = async (name: string) =>
+      (await readFile(join(folder, `.grantry/secrets/${name}.secret`), 'utf8')).trim();
+    credentials = {
+      job: `default.job:${await secret('default.job')}`,
+      opaque: `default.opaque:${await secret('default.opaque')}`,
+    };
+    browser = new TestBrowser(dev.address, dev.issuer);
+    const { body } = await post(`${dev.issuer}/token`, redemption(await newCode()));
+    const machine = await clientCredentials('job');
+    tokens = {
+      refresh: String(body.refresh_token),
+      access: String(body.access_token),
+      machine: String(machine.body.access_token),
+      code: await newCode(),
+    };
+    await redis.kill();
+    await until('readiness has noticed', async () => /redis: away/.test(await (await readyz()).text()));
+  });
+  afterAll(async () => {
+    await endProcesses();
+    await redis.stop();
+    await removeFolder(folder);
+  });
+
+  const authorization = () => {
+    const url = new URL(`${dev.issuer}/authorize`);
+    url.search = new URLSearchParams({
+      ...{ response_type: 'code', client_id: 'default.web', redirect_uri: CALLBACK },
+      ...{ code_challenge: PKCE.challenge, code_challenge_method: 'S256' },
+    }).toString();
+    return url;
+  };
+  const newCode = async () => (await answerIn(browser, authorization(), PERSON)).searchParams.get('code') ?? '';
+  const redemption = (code: string) => ({
+    ...{ grant_type: 'authorization_code', client_id: 'default.web', redirect_uri: CALLBACK },
+    ...{ code, code_verifier: PKCE.verifier },
+  });
+  const refreshing = () => ({ grant_type: 'refresh_token', client_id: 'default.web', refresh_token: tokens.refresh });
+  const readyz = () => fetch(`${dev.admin}/readyz`);
+  const metric = async (name: string) =>
+    (await (await fetch(`${dev.admin}/metrics`)).text()).split('\n').filter((line) => line.startsWith(name));
+  function clientCredentials(client: 'job' | 'opaque') {
+    return post(`${dev.issuer}/token`, { grant_type: 'client_credentials' }, credentials[client]);
+  }
+
+  const isBack = async () => {
+    return (await post(`${dev.issuer}/introspect`, { token: tokens.machine }, credentials.job)).status === 200;
+  };
+
+  /** What a machine gets without anybody asking Redis, however Redis is. */
+  async function expectTokensWithoutRedis(): Promise<void> {
+    const before = await metric('grantry_store_duration_seconds_count');
+    for (let count = 0; count < 20; count++) {
+      const answer = await clientCredentials('job');
+      expect(answer).toMatchObject({ status: 200, body: { token_type: 'Bearer' } });
+    }
+    expect(await metric('grantry_store_duration_seconds_count')).toEqual(before);
+  }
+
+  it('a machine gets its JWT without a look at Redis; metadata and keys are served', async () => {
+    await expectTokensWithoutRedis();
+    for (const path of ['/.well-known/jwks.json', '/.well-known/oauth-authorization-server']) {
+      expect((await fetch(`${dev.issuer}${path}`)).status).toBe(200);
+    }
+  });
+
+  it.each<[string, string, () => Readonly<Record<string, string>>, ('job' | 'opaque')?]>([
+    ['a code', '/token', () => redemption(tokens.code)],
+    ['a refresh token', '/token', refreshing],
+    ['an opaque token for a machine', '/token', () => ({ grant_type: 'client_credentials' }), 'opaque'],
+    ['a revocation', '/revoke', () => ({ token: tokens.refresh, client_id: 'default.web' })],
+    ['an introspection', '/introspect', () => ({ token: tokens.machine }), 'job'],
+  ])('%s is answered 503 with Retry-After, in time', async (_, path, form, client) => {
+    const authorization = client && `Basic ${Buffer.from(credentials[client]).toString('base64')}`;
+    const { value: response, milliseconds } = await timed(() =>
+      fetch(`${dev.issuer}${path}`, {
+        method: 'POST',
+        body: new URLSearchParams(form()),
+        headers: authorization === undefined ? {} : { authorization },
+      }),
+    );
+    expect(response?.status).toBe(503);
+    expect(response?.headers.get('retry-after')).toBe('1');
+    expect(await response?.json()).toMatchObject({ error: 'temporarily_unavailable' });
+    expect(milliseconds).toBeLessThan(IN_TIME);
+  });
+
+  it('the application is told of a person who is signed in; everybody else sees a page that says so', async () => {
+    const back = await answerIn(browser, authorization(), PERSON);
+    expect(`${back.origin}${back.pathname}`).toBe(CALLBACK);
+    expect(Object.fromEntries(back.searchParams)).toMatchObject({ error: 'temporarily_unavailable', iss: dev.issuer });
+    const stranger = new TestBrowser(dev.address, dev.issuer);
+    expect((await stranger.get(`/authorize${authorization().search}`)).status).toBe(200);
+    const signingIn = answerIn(stranger, authorization(), PERSON);
+    await expect(signingIn).rejects.toThrow('no form to fill in on a page with status 503');
+    const page = await browser.get(`/consent/${'x'.repeat(43)}`);
+    expect([page.status, page.headers.get('retry-after')]).toEqual([503, '1']);
+    expect(page.body).toContain('Not available right now');
+  });
+
+  it('readiness stays green and says which Redis is away; the metrics say so too', async () => {
+    const response = await readyz();
+    expect(response.status).toBe(200);
+    expect(await response.text()).toMatch(/^redis: away: 127\.0\.0\.1:\d+ .+$/m);
+    expect(await metric('grantry_store_up')).toEqual(['grantry_store_up 0']);
+    expect(await metric('grantry_store_errors_total{operation="grants.redeem"')).toEqual([
+      expect.stringMatching(/reason="disconnected"\} \d+$/),
+    ]);
+  });
+
+  it('back again, all is answered within a second, nothing was used up and nobody restarted', async () => {
+    await expectWithin(1000, async () => {
+      await redis.kill();
+      await redis.start();
+      return (await timed(() => until('Redis is back', isBack))).milliseconds;
+    });
+    expect((await post(`${dev.issuer}/token`, refreshing())).status).toBe(200);
+    const { body } = await post(`${dev.issuer}/introspect`, { token: tokens.machine }, credentials.job);
+    expect(body.active).toBe(true);
+    expect(await newCode()).not.toBe('');
+    expect(await (await readyz()).text()).toContain('redis: ok\n');
+    expect(await metric('grantry_store_up')).toEqual(['grantry_store_up 1']);
+    expect((await metric('grantry_store_duration_seconds_count{operation="grants.rotate"}')).length).toBe(1);
+    // A restart made another history: what was a code before may have been redeemed in the one that was lost.
+    const { status, body: refused } = await post(`${dev.issuer}/token`, redemption(tokens.code));
+    expect([status, refused.error]).toEqual([400, 'invalid_grant']);
+  });
+  it('a Redis that is silent instead of gone costs no more, and machines do not notice', async () => {
+    redis.pause();
+    try {
+      const many = Array.from({ length: 20 }, () => timed(() => post(`${dev.issuer}/token`, refreshing())));
+      for (const { value, milliseconds } of await Promise.all(many)) {
+        expect(value?.status).toBe(503);
+        expect(milliseconds).toBeLessThan(IN_TIME);
+      }
+      await expectTokensWithoutRedis();
+    } finally {
+      redis.resume();
+    }
+    await expectWithin(1000, async () => {
+      redis.pause();
+      await until('Redis is missed', async () => !(await isBack()));
+      redis.resume();
+      return (await timed(() => until('Redis is back', isBack))).milliseconds;
+    });
+  });
+});

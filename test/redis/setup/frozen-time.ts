@@ -1,0 +1,30 @@
+// Time that stands still in Redis, too: for histories whose every millisecond a model predicts. Only the line that reads
+// the server's clock is replaced; the time travels where else the clock's offset does.
+
+import { expect } from 'vitest';
+import type { RedisConnection } from '../../../src/redis/connection/connection.ts';
+import type { Action, PlainRead, Script } from '../../../src/redis/scripts/script.ts';
+
+const READS_CLOCK = /^local now = .*$/m;
+
+/** A connection whose scripts take the offset they are given for the time itself. */
+export function frozen(connection: RedisConnection): RedisConnection {
+  const scripts = new Map<Script, Script>();
+  function still<Of extends Script | PlainRead>(action: Action<Of>): Action<Of | Script> {
+    return { ...action, script: 'lua' in action.script ? stillScript(action.script) : action.script };
+  }
+  function stillScript(script: Script): Script {
+    const known = scripts.get(script);
+    if (known !== undefined) return known;
+    if (script.lua.includes("'TIME'")) expect(script.lua).toMatch(READS_CLOCK);
+    const made = { ...script, lua: script.lua.replace(READS_CLOCK, 'local now = tonumber(ARGV[1])') };
+    scripts.set(script, made);
+    return made;
+  }
+  return {
+    crossesSlots: connection.crossesSlots,
+    run: (action, deadline) => connection.run(still(action), deadline),
+    runDurably: (action, deadline) => connection.runDurably(still(action), deadline),
+    remember: (action) => connection.remember(still(action)),
+  };
+}

@@ -1,0 +1,288 @@
+// Every key of the page of keys, made the way the program makes it, with the type and the lifetime that the page says. What
+// lives on by each use is looked at after one, too.
+
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Stores } from '../../../src/oauth/ports/ports.ts';
+import { shardOf } from '../../../src/oauth/values/shard.ts';
+import type { ManagedConnection } from '../../../src/redis/connection/connection.ts';
+import { RedisKeys } from '../../../src/redis/connection/keys.ts';
+import { agreeOnIssuer } from '../../../src/redis/data-loss/issuer-claim.ts';
+import { ShardMarkers } from '../../../src/redis/data-loss/shard-markers.ts';
+import { AlertTurns } from '../../../src/redis/grants/delivery-leases.ts';
+import { redisStores } from '../../../src/redis/stores.ts';
+import { DAY, digest, issued, MINUTE, redeemRequest, rotateRequest, SHARD } from '../../contracts/sample-grants.ts';
+import { connectTo } from '../setup/connect.ts';
+import { describeRedis, type RedisServer, startRedis } from '../setup/servers.ts';
+
+const HOUR = 60 * MINUTE;
+const YEAR = 365 * DAY;
+
+/** What a test may take on a busy machine; milliseconds. */
+const SLACK = 20_000;
+
+const PREFIX = 'grantry:';
+const keys = new RedisKeys(PREFIX);
+const PERSON = { subject: 'usr_alice', authTime: 1_700_000_000_000 };
+const ACCESS = { scope: ['read'], audiences: ['https://api.example'] };
+
+const page = readFileSync(new URL('../../../docs/reference/redis-keys.md', import.meta.url), 'utf8');
+const rows = [...page.matchAll(/^\| `(\{sNNN\}[^`]*)` \| ([^|]*) \| ([^|]*) \|.*\|$/gm)].map(
+  ([, pattern = '', type = '', lifetime = '']) => ({ pattern, type: type.split(/, (?!set)/)[0], lifetime }),
+);
+
+describeRedis('a key in Redis', () => {
+  let server: RedisServer;
+  let connection: ManagedConnection;
+  let stores: Stores;
+  let offset = 0;
+  beforeAll(async () => {
+    server = await startRedis();
+    connection = await connectTo(server, { clockOffset: () => offset });
+    stores = redisStores({ connection, keys });
+  });
+  afterAll(async () => {
+    await connection.close();
+    await server.stop();
+  });
+
+  const now = () => Date.now() + offset;
+  const seconds = () => Math.floor(now() / 1000);
+
+  /** @param lifetime in milliseconds; undefined: it stays for good */
+  async function expectKept(key: string, lifetime: number | undefined): Promise<void> {
+    const left = await server.command('PTTL', key);
+    if (lifetime === undefined) return expect(left, key).toBe(-1);
+    expect(left, key).toBeGreaterThan(lifetime - SLACK);
+    expect(left, key).toBeLessThanOrEqual(lifetime);
+  }
+
+  /** A grant whose family has been reused, with the alert about it. */
+  async function reused(): Promise<string> {
+    const grant = await issued(stores.grants);
+    await stores.grants.redeem(redeemRequest(grant));
+    for (const generation of [0, 1, 0]) {
+      await stores.grants.rotate(rotateRequest(grant, generation, { reuseGrace: 0 }));
+    }
+    return grant.grantId;
+  }
+
+  const session = (sessionId: string) => ({
+    ...{ sessionId, ...PERSON, username: 'alice', displayName: 'Alice' },
+    ...{ idleLifetime: HOUR, absoluteLifetime: 12 * HOUR },
+  });
+
+  const raised = async (
+    subject: Parameters<Stores['watermarks']['raise']>[0],
+    ...names: readonly string[]
+  ): Promise<void> => {
+    await stores.watermarks.raise(subject, now());
+    for (const name of names) await expectKept(name, undefined);
+  };
+
+  /** By what the page says of the lifetime: each makes the key and sees that it is so. */
+  const LIFETIMES: Readonly<Record<string, Readonly<Record<string, () => Promise<void>>>>> = {
+    '{sNNN}:g:<SHA-256 of the family>': {
+      '60 s as a code; once redeemed as long as anything issued under the grant can live': async () => {
+        const grant = await issued(stores.grants);
+        const key = keys.grant(grant.grantId);
+        await expectKept(key, MINUTE);
+        await stores.grants.redeem(redeemRequest(grant, { retention: 90 * DAY }));
+        await expectKept(key, 90 * DAY);
+        // Used and revoked it is a tombstone, and stays as long.
+        await stores.grants.rotate(rotateRequest(grant, 0, { retention: 180 * DAY }));
+        await expectKept(key, 180 * DAY);
+        await stores.grants.revoke(grant.grantId);
+        await expectKept(key, 180 * DAY);
+      },
+    },
+    '{sNNN}:token:<SHA-256 of the token>': {
+      'until `exp`': async () => {
+        const grant = await issued(stores.grants);
+        const token = () => ({
+          tokenId: `${SHARD}.${digest(`token ${Math.random()}`)}`,
+          issuedAtSeconds: seconds(),
+          expiresAtSeconds: seconds() + 600,
+        });
+        const [redeemed, refreshed, own] = [token(), token(), token()];
+        await stores.grants.redeem(redeemRequest(grant, { accessToken: redeemed }));
+        await stores.grants.rotate(rotateRequest(grant, 0, { accessToken: refreshed }));
+        const { clientUid, clientId } = grant;
+        const machine = { clientUid, clientId, subject: clientId, scope: ['read'], audience: 'https://api.example' };
+        await stores.accessTokens.write({ ...own, ...machine, grantId: undefined, authTime: undefined });
+        for (const { tokenId } of [redeemed, refreshed, own]) await expectKept(keys.accessToken(tokenId), 10 * MINUTE);
+      },
+    },
+    '{sNNN}:outbox': {
+      'none: entries go once delivered': async () => {
+        const alertId = `${await reused()}.refresh_token.reuse_detected`;
+        const outbox = keys.outbox(SHARD);
+        await expectKept(outbox, undefined);
+        expect(await server.command('HEXISTS', outbox, alertId)).toBe(1);
+        await new AlertTurns({ connection, keys }).settle(alertId, 'delivery');
+        expect(await server.command('HEXISTS', outbox, alertId)).toBe(0);
+        await reused();
+      },
+    },
+    '{sNNN}:turns': {
+      '7 d after the last try': async () => {
+        const grantId = await reused();
+        const turns = new AlertTurns({ connection, keys });
+        const alertId = `${grantId}.refresh_token.reuse_detected`;
+        await turns.take(alertId, { lease: 0, isTold: true });
+        await expectKept(keys.alertTurns(shardOf(grantId)), 7 * DAY);
+        offset += 5 * DAY;
+        await server.command('PEXPIRE', keys.alertTurns(shardOf(grantId)), 2 * DAY);
+        await turns.take(alertId, { lease: 0, isTold: true });
+        await expectKept(keys.alertTurns(shardOf(grantId)), 7 * DAY);
+      },
+    },
+    '{sNNN}:nbf:global': { none: () => raised({ kind: 'global' }, keys.globalWatermark('000')) },
+    '{sNNN}:nbf:client:<client uid>': {
+      none: () => raised({ kind: 'client', clientUid: 'uid' }, keys.clientWatermark('uid')),
+    },
+    '{sNNN}:nbf:people': { none: () => raised({ kind: 'user', ...PERSON }, keys.peopleWatermark(SHARD)) },
+    '{sNNN}:nbf:user:<SHA-256 of the subject>': {
+      none: () => raised({ kind: 'user', ...PERSON }, keys.userWatermark(PERSON.subject)),
+    },
+    '{sNNN}:nbf:consent:<SHA-256 of subject and client uid>': {
+      none: () =>
+        raised({ kind: 'consent', clientUid: 'uid', ...PERSON }, keys.consentWatermark('uid', PERSON.subject)),
+    },
+    '{sNNN}:jti:<SHA-256 of the jti>': {
+      '`exp` + 60 s': async () => {
+        await stores.revokedTokens.mark('jti', seconds() + 600);
+        await expectKept(keys.revokedToken('jti'), 11 * MINUTE);
+        await stores.revokedTokens.mark('jti', seconds() + 300);
+        await expectKept(keys.revokedToken('jti'), 11 * MINUTE);
+      },
+    },
+    '{sNNN}:session:<SHA-256 of the session id>': {
+      'idle lifetime, at most the absolute one': async () => {
+        await stores.sessions.create(session('busy'));
+        await expectKept(keys.session('busy'), HOUR);
+        for (let uses = 0; uses < 13; uses++) {
+          offset += 50 * MINUTE;
+          await stores.sessions.use('busy');
+          await expectKept(keys.session('busy'), HOUR);
+        }
+        offset += 50 * MINUTE;
+        await stores.sessions.use('busy');
+        await expectKept(keys.session('busy'), 20 * MINUTE);
+      },
+    },
+    '{sNNN}:sessions:<SHA-256 of the subject>': {
+      'until the last of them ends': async () => {
+        const index = keys.sessionsOfUser(PERSON.subject);
+        await stores.sessions.create(session('long'));
+        await expectKept(index, 12 * HOUR);
+        await stores.sessions.create({ ...session('short'), absoluteLifetime: HOUR });
+        await expectKept(index, 12 * HOUR);
+        offset += HOUR;
+        await stores.sessions.create(session('later'));
+        await expectKept(index, 12 * HOUR);
+      },
+    },
+    '{sNNN}:consents:<SHA-256 of the subject>': {
+      'until the last of them ends': async () => {
+        const all = keys.consentsOfUser(PERSON.subject);
+        await stores.consents.give(PERSON.subject, 'uid', ACCESS, YEAR);
+        await expectKept(all, YEAR);
+        offset += 200 * DAY;
+        await stores.consents.give(PERSON.subject, 'uid of another', ACCESS, DAY);
+        await expectKept(all, YEAR - 200 * DAY);
+        await stores.consents.give(PERSON.subject, 'uid', ACCESS, YEAR);
+        await expectKept(all, YEAR);
+        await stores.consents.withdraw(PERSON.subject, 'uid');
+        await expectKept(all, YEAR);
+      },
+    },
+    '{sNNN}:interactions:<SHA-256 of the session id>': {
+      'until the last of them ends, 10 min each': async () => {
+        const { redirectUri, clientUid, clientId, codeChallenge = '' } = await issued(stores.grants);
+        const request = { clientUid, clientId, redirectUri, state: undefined, codeChallenge, ...ACCESS };
+        const open = (interactionId: string) =>
+          stores.interactions.create({ interactionId, sessionId: 'of alice', ...PERSON, request }, 10 * MINUTE);
+        const all = keys.interactionsOfSession('of alice');
+        await open('first');
+        await expectKept(all, 10 * MINUTE);
+        offset += 4 * MINUTE;
+        await open('second');
+        await stores.interactions.decide('second', 'of alice', 'allow');
+        await stores.interactions.take('second', 'of alice', { attemptId: 'try', after: [] });
+        await expectKept(all, 10 * MINUTE);
+      },
+    },
+    '{sNNN}:seen:<SHA-256 of purpose and value>': {
+      'as long as the value could be used': async () => {
+        const until = now() + 10 * MINUTE;
+        expect(await stores.replays.claim('challenge', 'value', until)).toBe('fresh');
+        await expectKept(keys.replay('challenge', 'value'), 10 * MINUTE);
+        expect(await stores.replays.claim('challenge', 'value', until + HOUR)).toBe('seen');
+        await expectKept(keys.replay('challenge', 'value'), 10 * MINUTE);
+      },
+    },
+    '{sNNN}:rate:<SHA-256 of what is counted>': {
+      'the window': async () => {
+        await stores.rateLimits.hit('alice', 10, 5 * MINUTE);
+        await expectKept(keys.rateLimit('alice'), 5 * MINUTE);
+        offset += 3 * MINUTE;
+        await stores.rateLimits.hit('alice', 10, 5 * MINUTE);
+        await expectKept(keys.rateLimit('alice'), 2 * MINUTE);
+        await stores.rateLimits.refund('alice');
+        await expectKept(keys.rateLimit('alice'), 2 * MINUTE);
+      },
+    },
+    '{sNNN}:marker': {
+      none: async () => {
+        const markers = new ShardMarkers({ connection, keys });
+        for (const shards of markers.groups) {
+          const group = await markers.look(shards);
+          await markers.restore(group, { watermark: 0, least: 0 });
+          await expectKept(keys.marker('000'), undefined);
+          await markers.beat(group);
+        }
+        await expectKept(keys.marker('000'), undefined);
+      },
+    },
+    '{sNNN}:issuer': {
+      none: async () => {
+        await agreeOnIssuer({ connection, keys }, { explicit: undefined, fallback: 'https://auth.example' });
+        await expectKept(keys.issuer(), undefined);
+      },
+    },
+  };
+
+  const TYPES: Readonly<Record<string, string>> = { string: 'string', hash: 'hash', 'sorted set': 'zset' };
+
+  it.each(rows)('lives as the page says: $pattern $lifetime', async ({ pattern, lifetime }) => {
+    const check = LIFETIMES[pattern]?.[lifetime];
+    if (check === undefined) throw new Error(`${pattern} is not made here, or not for "${lifetime}"`);
+    await check();
+  });
+
+  describe('of those made here', () => {
+    /** The type of each that there is now, by its pattern. */
+    async function typesFound(): Promise<Map<string, Set<unknown>>> {
+      const found = new Map<string, Set<unknown>>();
+      for (const key of (await server.command('KEYS', '*')) as string[]) {
+        const pattern = rows.find((row) => matcher(row.pattern).test(key))?.pattern ?? key;
+        const types = found.get(pattern) ?? new Set();
+        found.set(pattern, types.add(await server.command('TYPE', key)));
+      }
+      return found;
+    }
+
+    it('has the type that the page says; each of the page is there, and no other', async () => {
+      const found = await typesFound();
+      const said = new Map(rows.map(({ pattern, type = '' }) => [pattern, new Set([TYPES[type]])]));
+      expect(Object.fromEntries(found)).toEqual(Object.fromEntries(said));
+    });
+  });
+});
+
+/** The keys of a pattern of the page. */
+function matcher(pattern: string): RegExp {
+  const below = pattern.replace('{sNNN}', '\\{s\\d{3}\\}').replace(/<SHA-256 [^>]*>/, '[\\w-]{43}');
+  return new RegExp(`^${PREFIX}${below.replace('<client uid>', '[^:]+')}$`);
+}
