@@ -34,7 +34,7 @@ COPY package.json ./
 RUN mkdir compiled && chown 65532:65532 compiled
 USER 65532:65532
 RUN export NODE_COMPILE_CACHE=/app/compiled && node --use-largepages=silent dist/main.js --version \
-  && node --input-type=module --eval "for (const name of ['server', 'controller']) await import('/app/dist/processes/' + name + '.js')" \
+  && node --input-type=module --eval "for (const name of ['server', 'controller']) await import('/app/dist/processes/' + name + '/' + name + '.js')" \
   && chmod -R a+rX compiled
 
 FROM ${BASE}

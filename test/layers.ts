@@ -1,21 +1,21 @@
-// Which part of src/ may import which, and what the protocol may not reach for: the table of docs/architecture.md and
-// the reader that holds a source tree to it. `architecture.test.ts` runs it on src/ and on trees made wrong on purpose.
+// Which folder of src/ may import which, and what the protocol may not reach for: the tables of docs/architecture.md and
+// the reader that holds a source tree to them. `architecture.test.ts` runs it on src/ and on trees made wrong on purpose.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { builtinModules } from 'node:module';
-import { join, relative, resolve, sep } from 'node:path';
+import { dirname, join, relative, resolve, sep } from 'node:path';
 import { parseSync, Visitor } from 'oxc-parser';
 
 const ADAPTERS = ['http', 'login', 'kubernetes', 'manifests', 'redis', 'memory', 'webhook'];
 
-/** What each part may import besides itself: only what lies below it. A part is a folder of src/, or main.ts. */
-const BELOW: Record<string, readonly string[]> = {
+/** The parts that each part may import besides itself: only those below it. A part is a folder directly in src/, or main.ts. */
+const PARTS: Record<string, readonly string[]> = {
   'main.ts': ['processes'],
   processes: ['cluster-registry', 'controller', ...ADAPTERS, 'admission', 'oauth'],
-  http: ['oauth'],
-  login: ['oauth'],
   'cluster-registry': ['kubernetes', 'admission', 'oauth'],
   controller: ['kubernetes', 'admission', 'oauth'],
+  http: ['oauth'],
+  login: ['oauth'],
   kubernetes: ['admission', 'oauth'],
   manifests: ['admission', 'oauth'],
   redis: ['oauth'],
@@ -25,6 +25,96 @@ const BELOW: Record<string, readonly string[]> = {
   'resource-server': ['oauth'],
   oauth: [],
 };
+
+/**
+ * The folders of its own part that each folder may import. Every folder with files of its own has a row, and so has a file that
+ * lies directly in a part with folders.
+ */
+export const FOLDERS: Record<string, readonly string[]> = {
+  'main.ts': [],
+  'resource-server': [],
+
+  ...rows('oauth', {
+    ports: [],
+    values: ['ports'],
+    registry: ['ports', 'values'],
+    'client-auth': ['ports', 'values', 'registry'],
+    access: ['ports', 'values', 'registry', 'client-auth'],
+    tokens: ['ports', 'values', 'registry', 'access'],
+    grants: ['ports', 'values', 'registry', 'access', 'tokens'],
+    endpoints: ['ports', 'values', 'registry', 'client-auth', 'access', 'tokens', 'grants'],
+  }),
+  ...rows('admission', {
+    kinds: [],
+    references: ['kinds'],
+    policies: ['kinds'],
+    'client-secrets': ['kinds', 'references'],
+    keys: ['kinds', 'references', 'client-secrets'],
+    clients: ['kinds', 'references', 'policies', 'client-secrets'],
+  }),
+
+  ...rows('http', {
+    metrics: [],
+    pages: [],
+    server: ['metrics', 'pages'],
+    protocol: ['server', 'metrics'],
+    'sign-in': ['server', 'metrics', 'pages'],
+    admin: ['server', 'metrics'],
+  }),
+  login: [],
+  manifests: [],
+  memory: [],
+  ...rows('redis', {
+    link: [],
+    topology: ['link'],
+    scripts: ['link', 'topology'],
+    connection: ['link', 'topology', 'scripts'],
+    stores: ['connection', 'scripts', 'link'],
+    grants: ['stores', 'connection', 'scripts', 'link'],
+    'data-loss': ['stores', 'connection', 'scripts', 'topology', 'link'],
+    'stores.ts': ['grants', 'stores', 'connection'],
+  }),
+  webhook: [],
+  ...rows('kubernetes', {
+    objects: [],
+    api: ['objects'],
+    watch: ['api', 'objects'],
+  }),
+
+  'cluster-registry': [],
+  ...rows('controller', {
+    leadership: [],
+    reconciling: ['leadership'],
+    verdicts: [],
+    replicas: ['reconciling'],
+    'client-secrets': ['leadership', 'reconciling', 'verdicts'],
+    clients: ['client-secrets', 'replicas', 'reconciling', 'verdicts', 'leadership'],
+    'signing-keys': ['replicas', 'reconciling', 'leadership'],
+    policies: ['reconciling', 'leadership'],
+    install: ['reconciling', 'leadership'],
+  }),
+
+  ...rows('processes', {
+    config: [],
+    log: [],
+    lifecycle: ['config'],
+    redis: ['config', 'lifecycle'],
+    'token-server': ['config', 'log', 'lifecycle'],
+    alerts: ['token-server', 'redis', 'log', 'config', 'lifecycle'],
+    server: ['alerts', 'token-server', 'redis', 'log', 'config', 'lifecycle'],
+    controller: ['log', 'config', 'lifecycle'],
+    check: ['log'],
+    dev: ['check', 'alerts', 'token-server', 'redis', 'log', 'config', 'lifecycle'],
+    'hash-password': [],
+  }),
+};
+
+/** The rows of one part, with the part in front of every name. */
+function rows(part: string, folders: Record<string, readonly string[]>): Record<string, readonly string[]> {
+  return Object.fromEntries(
+    Object.entries(folders).map(([folder, below]) => [`${part}/${folder}`, below.map((name) => `${part}/${name}`)]),
+  );
+}
 
 /** Modules of Node that open no socket, read no file and see no environment. */
 const PURE_MODULES = ['node:buffer', 'node:crypto', 'node:util'];
@@ -40,12 +130,11 @@ const IMPURE_MEMBERS = ['Date.now', 'Math.random', 'crypto.getRandomValues', 'cr
 export function layerFaults(src: string): readonly string[] {
   const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
   return files.sort().flatMap((file) => {
-    const part = partOf(file);
     const name = file.split(sep).join('/');
-    if (BELOW[part] === undefined) return [`${name}: no part of the layer table`];
+    if (FOLDERS[rowOf(name)] === undefined) return [`${name}: no row of the layer table`];
     const { imports, reaches } = read(join(src, file));
     return [
-      ...imports.map((specifier) => importFault(src, file, specifier)),
+      ...imports.map((specifier) => importFault(src, name, specifier)),
       ...reaches.map((reach) => reachFault(name, reach)),
     ]
       .filter((fault) => fault !== undefined)
@@ -53,30 +142,41 @@ export function layerFaults(src: string): readonly string[] {
   });
 }
 
-function partOf(file: string): string {
-  return file.split(sep)[0] ?? file;
+function partOf(name: string): string {
+  return name.split('/')[0] ?? name;
 }
 
-function importFault(src: string, file: string, specifier: string | undefined): string | undefined {
+/** The row of a file: its folder, or the file itself where that has a row. */
+function rowOf(name: string): string {
+  return FOLDERS[name] === undefined ? dirname(name) : name;
+}
+
+function importFault(src: string, name: string, specifier: string | undefined): string | undefined {
   if (specifier === undefined) return 'imports what no reader can know before it runs';
-  const part = partOf(file);
+  const part = partOf(name);
   if (!specifier.startsWith('.')) {
     if (!PURE_PARTS.includes(part) || !builtinModules.includes(specifier.replace(/^node:/, ''))) return undefined;
     return PURE_MODULES.includes(specifier) ? undefined : `imports ${specifier}, which is not pure`;
   }
-  const target = relative(src, resolve(src, file, '..', specifier));
-  // The package's own name and version are nobody's layer.
-  if (target === join('..', 'package.json')) return undefined;
+  const target = relative(src, resolve(src, name, '..', specifier))
+    .split(sep)
+    .join('/');
+  // The package's own name and version belong to no layer.
+  if (target === '../package.json') return undefined;
   const targetPart = partOf(target);
-  if (targetPart === part || BELOW[part]?.includes(targetPart)) return undefined;
-  return `imports ${target.split(sep).join('/')}: ${part} may not import ${targetPart}`;
+  if (targetPart !== part) {
+    return PARTS[part]?.includes(targetPart) ? undefined : `imports ${target}: ${part} may not import ${targetPart}`;
+  }
+  const [row, targetRow] = [rowOf(name), rowOf(target)];
+  if (targetRow === row || FOLDERS[row]?.includes(targetRow)) return undefined;
+  return `imports ${target}: ${row} may not import ${targetRow}`;
 }
 
-/** Who may read the environment, or hand it on as a whole; and who may end the process. */
+/** The files that may read the environment, or hand it on as a whole. */
 const ENVIRONMENT_READERS = ['processes/config/config.ts', 'main.ts'];
 
 function reachFault(name: string, reach: string): string | undefined {
-  const part = name.split('/')[0] ?? name;
+  const part = partOf(name);
   if (PURE_PARTS.includes(part)) return `uses ${reach}, which must be handed in`;
   if (reach === 'process.env' && !ENVIRONMENT_READERS.includes(name)) {
     return 'reads process.env; processes/config/config.ts does that';

@@ -3,6 +3,7 @@
 
 import type { Logger } from 'pino';
 import type { KubernetesApi } from '../kubernetes/api/kubernetes-api.ts';
+import { PARTS_SELECTOR } from '../kubernetes/objects/release-parts.ts';
 import {
   CLIENT_POLICIES,
   type KubernetesObject,
@@ -21,7 +22,7 @@ import type { ObjectView } from '../kubernetes/watch/shared-reflector.ts';
 import { unlessSame } from '../kubernetes/watch/unless-same.ts';
 import type { Clock, Random } from '../oauth/ports/ports.ts';
 import { clientKeeper } from './kept-client.ts';
-import { keptOfSecret, PARTS_SELECTOR } from './release-secrets.ts';
+import { keptOfSecret } from './release-secrets.ts';
 
 /** What managers and controllers write about an object, which is longer than all the rest. */
 const UNREAD = ['managedFields', 'conditions'];

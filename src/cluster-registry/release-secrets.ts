@@ -10,17 +10,14 @@ import {
 } from '../admission/client-secrets/client-verifier.ts';
 import { importKeySecret, readKeySecret, type StoredKey } from '../admission/keys/key-secret.ts';
 import { servedKeys } from '../admission/keys/served-keys.ts';
-import { readSecretValue } from '../admission/references/references.ts';
 import { PART_LABEL, type SingleSecret } from '../admission/references/secret-parts.ts';
+import { textOfSingle } from '../kubernetes/objects/release-parts.ts';
 import { type KubernetesObject, objectKey } from '../kubernetes/objects/resources.ts';
 import { sourceOf } from '../kubernetes/objects/source-object.ts';
 import { type ObjectChange, withoutBallast } from '../kubernetes/watch/object-store.ts';
 import type { ObjectView } from '../kubernetes/watch/shared-reflector.ts';
 import { KeyRing, type SigningKey } from '../oauth/registry/keys.ts';
 import { KeptVerifiers } from './kept-verifiers.ts';
-
-/** The selector of the only Secrets a token server lists. */
-export const PARTS_SELECTOR = `${PART_LABEL} in (verifier,signing-key,pepper,webhook,controller)`;
 
 /** A stored key and the Secret its material is in. */
 type KeyInSecret = StoredKey & { readonly secret: KubernetesObject };
@@ -50,16 +47,6 @@ export function verifiersOf(
   uid: string,
 ): ClientVerifiers | undefined {
   return verifiersIn(secrets.get(objectKey({ namespace, name: verifierSecretName(uid) })));
-}
-
-/** What a Secret of which there is one holds; undefined when it is missing, not that Secret, or holds no text. */
-export function textOfSingle(
-  object: KubernetesObject | undefined,
-  { name, part, key }: SingleSecret,
-): string | undefined {
-  if (object?.metadata.name !== name || object.metadata.labels?.[PART_LABEL] !== part) return undefined;
-  const value = readSecretValue(object, key, true);
-  return value.outcome === 'found' ? value.value : undefined;
 }
 
 export class ReleaseSecrets {

@@ -1,7 +1,8 @@
 // The Secret one signing key is kept in, as it is read and as it is written: the truth about the key. Its material never
 // changes; its state and times are labels and annotations. Who moves keys from state to state is controller/signing-keys/key-reconciler.ts.
 
-import { importSigningKey, type SigningAlgorithm, type SigningKey } from '../../oauth/registry/keys.ts';
+import { importSigningKey, type SigningKey } from '../../oauth/registry/keys.ts';
+import type { SigningAlgorithm } from '../../oauth/values/signature.ts';
 import { fieldsOf } from '../kinds/manifest.ts';
 import { readSecretValue } from '../references/references.ts';
 import { PART_LABEL } from '../references/secret-parts.ts';

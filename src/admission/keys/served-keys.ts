@@ -1,6 +1,6 @@
 // Which of the stored keys the token servers serve, and which of them signs: the same answer in every replica.
 
-import type { SigningAlgorithm } from '../../oauth/registry/keys.ts';
+import type { SigningAlgorithm } from '../../oauth/values/signature.ts';
 import { fieldsOf, type SourceObject } from '../kinds/manifest.ts';
 import type { StoredKey } from './key-secret.ts';
 

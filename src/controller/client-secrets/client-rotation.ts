@@ -9,8 +9,9 @@
 import type { AcceptedVerifier } from '../../admission/client-secrets/client-verifier.ts';
 import type { Random } from '../../oauth/ports/ports.ts';
 import { generateClientSecret, secretVerifier } from '../../oauth/registry/client-secret.ts';
+import type { RotationRequests } from '../reconciling/rotation-requests.ts';
 import { changed, expiring, following, type Grace, indexOfSecret, kept, withoutExpired } from './credential-changes.ts';
-import type { CredentialState, RotationRequests } from './credential-state.ts';
+import type { CredentialState } from './credential-state.ts';
 
 /** A write that was on its way when another process took over arrives within that, if ever. */
 const ON_ITS_WAY_SECONDS = 3600;

@@ -3,7 +3,8 @@
 
 import { type AcceptedVerifier, VERIFIERS_MAX } from '../../admission/client-secrets/client-verifier.ts';
 import { secretVerifier } from '../../oauth/registry/client-secret.ts';
-import type { CredentialState, RotationRequests } from './credential-state.ts';
+import type { RotationRequests } from '../reconciling/rotation-requests.ts';
+import type { CredentialState } from './credential-state.ts';
 
 /** When what is not replaced at once ends. */
 export interface Grace {

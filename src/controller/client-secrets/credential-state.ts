@@ -12,6 +12,7 @@ import {
 import { fieldsOf } from '../../admission/kinds/manifest.ts';
 import { PART_LABEL } from '../../admission/references/secret-parts.ts';
 import type { NewObject } from '../../kubernetes/api/kubernetes-api.ts';
+import type { RotationRequests } from '../reconciling/rotation-requests.ts';
 
 export const CLASS_LABEL = 'grantry.dev/class';
 export const CLIENT_NAMESPACE_LABEL = 'grantry.dev/client-namespace';
@@ -21,12 +22,6 @@ const HANDED_OUT = 'grantry.dev/handed-out-revision';
 const HANDLED_ROTATE_AT = 'grantry.dev/handled-rotate-requested-at';
 const HANDLED_ROTATE_NOW = 'grantry.dev/handled-rotate-now';
 const WRITTEN_FIELDS = 'grantry.dev/written-fields';
-
-/** What an owner asked for by annotation: any new string is a new request. */
-export interface RotationRequests {
-  readonly rotateAt: string | undefined;
-  readonly rotateNow: string | undefined;
-}
 
 /** The state of one client's credentials. Times are epoch milliseconds. */
 export interface CredentialState extends ClientVerifiers {

@@ -2,7 +2,8 @@
 // Pure.
 
 import type { AcceptedVerifier } from '../../admission/client-secrets/client-verifier.ts';
-import type { CredentialState, RotationRequests } from './credential-state.ts';
+import type { RotationRequests } from '../reconciling/rotation-requests.ts';
+import type { CredentialState } from './credential-state.ts';
 
 /**
  * The state for the verifiers of what the Secret holds.

@@ -18,9 +18,10 @@ import type { LeadersApi } from '../leadership/leader-api.ts';
 import { isTerminating } from '../leadership/refused-calls.ts';
 import type { EventFacts } from '../reconciling/events.ts';
 import { OwnWrites } from '../reconciling/own-writes.ts';
+import { conditionIn, isSameStatus } from '../reconciling/status-conditions.ts';
 import type { ReplicaReports } from '../replicas/replica-reports.ts';
 import type { JudgedClients } from '../verdicts/judged-clients.ts';
-import { clientStatus, conditionIn, isSameStatus } from './client-status.ts';
+import { clientStatus } from './client-status.ts';
 import { untilTold } from './last-used.ts';
 import type { ProgrammedClients } from './programmed.ts';
 

@@ -4,10 +4,10 @@
 import { clientSecretName, hasGeneratedSecret } from '../../admission/client-secrets/client-secret-manifest.ts';
 import type { ClientVerdict } from '../../admission/clients/admit-client.ts';
 import type { Condition } from '../../admission/kinds/conditions.ts';
-import { fieldsOf } from '../../admission/kinds/manifest.ts';
 import { SECRET_METHODS } from '../../oauth/client-auth/index.ts';
 import { nextRotation } from '../client-secrets/client-rotation.ts';
 import type { CredentialState } from '../client-secrets/credential-state.ts';
+import { type Fields, seconds, withoutUndefined, withTime } from '../reconciling/status-conditions.ts';
 
 /** What status is made of. */
 export interface ClientReport {
@@ -19,8 +19,6 @@ export interface ClientReport {
   /** The day on which the client last got a token, `2026-01-31`. */
   readonly lastUsed: string | undefined;
 }
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** Reasons beside those of `Accepted` that only the owner can do something about. */
 const FOR_THE_OWNER = [
@@ -82,43 +80,4 @@ function progressConditions(conditions: readonly Condition[]): readonly Conditio
   const { reason, message, observedGeneration } = stalled !== undefined && !isRefused ? stalled : ready;
   const type = isRefused || stalled !== undefined ? 'Stalled' : 'Reconciling';
   return [{ type, status: 'True', reason, message, observedGeneration }];
-}
-
-export function withTime(condition: Condition, before: unknown, now: number): Condition & Fields {
-  const known = conditionIn(before, condition.type);
-  // What the schema puts there was observed of no generation.
-  const isObserved = typeof known?.observedGeneration === 'number' && typeof known.lastTransitionTime === 'string';
-  const isSame = isObserved && known.status === condition.status;
-  return { ...condition, lastTransitionTime: isSame ? known.lastTransitionTime : seconds(now) };
-}
-
-/** The condition of a type in a status that may be anything. */
-export function conditionIn(status: unknown, type: string): Fields | undefined {
-  const { conditions } = fieldsOf(status);
-  const list: readonly unknown[] = Array.isArray(conditions) ? conditions : [];
-  return list.map(fieldsOf).find((condition) => condition.type === type);
-}
-
-export function seconds(time: number | undefined): string | undefined {
-  return time === undefined ? undefined : new Date(time).toISOString().replace(/\.\d+Z$/, 'Z');
-}
-
-export function withoutUndefined(fields: Fields): Fields {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
-}
-
-/** Whether two statuses say the same: the order of fields and conditions is nobody's. */
-export function isSameStatus(one: unknown, other: unknown): boolean {
-  return JSON.stringify(canonical(one)) === JSON.stringify(canonical(other));
-}
-
-function canonical(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(canonical).sort(byType);
-  if (typeof value !== 'object' || value === null) return value;
-  const entries = Object.entries(value).map(([name, member]) => [name, canonical(member)] as const);
-  return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
-}
-
-function byType(one: unknown, other: unknown): number {
-  return String(fieldsOf(one).type) < String(fieldsOf(other).type) ? -1 : 1;
 }

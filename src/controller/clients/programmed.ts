@@ -7,8 +7,8 @@ import { fieldsOf } from '../../admission/kinds/manifest.ts';
 import type { KubernetesObject } from '../../kubernetes/objects/resources.ts';
 import type { Clock } from '../../oauth/ports/ports.ts';
 import type { CredentialState } from '../client-secrets/credential-state.ts';
+import { conditionIn } from '../reconciling/status-conditions.ts';
 import { type ObservedReplicas, replicasBehind, type ServedState } from '../replicas/observed-replicas.ts';
-import { conditionIn } from './client-status.ts';
 
 /** How long a new secret waits where nobody can be asked: replicas follow within a second. */
 const UNOBSERVED_MILLISECONDS = 5000;

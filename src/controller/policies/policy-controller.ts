@@ -11,10 +11,10 @@ import { CLIENT_POLICIES, type KubernetesObject } from '../../kubernetes/objects
 import { sourceOf } from '../../kubernetes/objects/source-object.ts';
 import type { Watched } from '../../kubernetes/watch/shared-reflector.ts';
 import type { Clock } from '../../oauth/ports/ports.ts';
-import { conditionIn, isSameStatus, withTime } from '../clients/client-status.ts';
 import type { LeadersApi } from '../leadership/leader-api.ts';
 import type { EventFacts } from '../reconciling/events.ts';
 import { OwnWrites } from '../reconciling/own-writes.ts';
+import { conditionIn, isSameStatus, withTime } from '../reconciling/status-conditions.ts';
 import { type ReconcileMetrics, WorkQueue } from '../reconciling/work-queue.ts';
 
 type Source = Pick<Watched, 'get' | 'objects' | 'listen'>;

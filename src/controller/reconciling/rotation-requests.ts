@@ -2,7 +2,12 @@
 
 import { createHash } from 'node:crypto';
 import type { KubernetesObject } from '../../kubernetes/objects/resources.ts';
-import type { RotationRequests } from '../client-secrets/credential-state.ts';
+
+/** What an owner asked for by annotation: any new string is a new request. */
+export interface RotationRequests {
+  readonly rotateAt: string | undefined;
+  readonly rotateNow: string | undefined;
+}
 
 const ROTATE_AT = 'grantry.dev/rotate-requested-at';
 const ROTATE_NOW = 'grantry.dev/rotate-now';

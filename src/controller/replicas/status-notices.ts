@@ -4,7 +4,7 @@
 // know, and what status says stands until it fades.
 
 import type { Condition } from '../../admission/kinds/conditions.ts';
-import { conditionIn } from '../clients/client-status.ts';
+import { conditionIn } from '../reconciling/status-conditions.ts';
 
 const HOUR = 3_600_000;
 /** How long a notice stays. */

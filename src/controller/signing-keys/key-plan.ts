@@ -2,7 +2,7 @@
 // retires and is removed; each step is small enough to be repeated, and what was done is read from the keys alone.
 
 import type { StoredKey } from '../../admission/keys/key-secret.ts';
-import type { SigningAlgorithm } from '../../oauth/registry/keys.ts';
+import type { SigningAlgorithm } from '../../oauth/values/signature.ts';
 
 /** What its SigningKey says of a ring. Durations are milliseconds. */
 export interface RingWishes {

@@ -11,11 +11,11 @@ import { type KubernetesObject, objectKey, SECRETS, SIGNING_KEYS } from '../../k
 import { sourceOf } from '../../kubernetes/objects/source-object.ts';
 import type { ObjectView } from '../../kubernetes/watch/shared-reflector.ts';
 import type { Clock } from '../../oauth/ports/ports.ts';
-import { conditionIn, isSameStatus } from '../clients/client-status.ts';
 import type { LeadersApi } from '../leadership/leader-api.ts';
 import type { EventFacts } from '../reconciling/events.ts';
 import { OwnWrites } from '../reconciling/own-writes.ts';
 import { rotationRequests } from '../reconciling/rotation-requests.ts';
+import { conditionIn, isSameStatus } from '../reconciling/status-conditions.ts';
 import { type ObservedReplicas, replicasBehind } from '../replicas/observed-replicas.ts';
 import { activationTime, type KeyFacts, nextKey, planKeys, planOrphans, type RingWishes } from './key-plan.ts';
 import { KeySecrets } from './key-secrets.ts';

@@ -4,7 +4,7 @@
 import type { KeyVerdict } from '../../admission/keys/admit-key.ts';
 import { keySecretName, type StoredKey } from '../../admission/keys/key-secret.ts';
 import { type Condition, pending, readyCondition } from '../../admission/kinds/conditions.ts';
-import { seconds, withoutUndefined, withTime } from '../clients/client-status.ts';
+import { seconds, withoutUndefined, withTime } from '../reconciling/status-conditions.ts';
 import { activationTime, activeKey, handledRequest, nextActivation, nextKey, type RingWishes } from './key-plan.ts';
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -4,6 +4,7 @@
 
 import { checkResources, resolveResources } from '../access/resource-indicator.ts';
 import { checkScope, formatScope, resolveScope } from '../access/scope.ts';
+import { CODE_LIFETIME } from '../grants/retention.ts';
 import type { Audit } from '../ports/audit.ts';
 import { type ErrorCode, OAuthError, StoreUnavailableError } from '../ports/error.ts';
 import type { GrantStore } from '../ports/grant-store.ts';
@@ -26,8 +27,6 @@ import {
   requireStateWhereDemanded,
 } from './authorization-checks.ts';
 
-/** Milliseconds within which a code must be redeemed (security row K5). */
-export const CODE_LIFETIME = 60_000;
 /** How long a code challenge is remembered to notice its reuse. */
 const CHALLENGE_MEMORY = 3_600_000;
 

@@ -1,7 +1,9 @@
 // How long the record of a grant is needed: whatever was issued under it is judged by that.
 
-import { CODE_LIFETIME } from '../endpoints/authorization-endpoint.ts';
 import type { Client } from '../registry/client.ts';
+
+/** Milliseconds within which a code must be redeemed (security row K5). */
+export const CODE_LIFETIME = 60_000;
 
 /** Milliseconds from the creation of a grant after which nothing issued under it is alive, as its client is today. */
 export function retentionOf(client: Client): number {

@@ -10,9 +10,7 @@ import {
 } from 'node:crypto';
 import { promisify } from 'node:util';
 import { calculateJwkThumbprint, exportJWK, type JWK } from 'jose';
-
-/** JWS algorithms access tokens are signed with; ES256 is the default. */
-export type SigningAlgorithm = 'ES256' | 'ES384' | 'RS256' | 'PS256' | 'EdDSA';
+import type { SigningAlgorithm } from '../values/signature.ts';
 
 /** `Published`: in the JWKS, not signing yet. `Active`: signs. `Retiring`: verifies until its last token has died. */
 export type SigningKeyState = 'Published' | 'Active' | 'Retiring';

@@ -3,7 +3,9 @@
 // Verification stays with jose.
 
 import { constants, type KeyObject, sign } from 'node:crypto';
-import type { SigningAlgorithm } from '../registry/keys.ts';
+
+/** JWS algorithms access tokens are signed with; ES256 is the default. */
+export type SigningAlgorithm = 'ES256' | 'ES384' | 'RS256' | 'PS256' | 'EdDSA';
 
 type Signer = (data: Buffer, key: KeyObject) => Buffer;
 

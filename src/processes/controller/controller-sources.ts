@@ -1,9 +1,9 @@
 // Everything of a cluster that a controller follows, leading or not.
 
 import { classOf, DEFAULT_CLASS } from '../../admission/kinds/manifest.ts';
-import { PARTS_SELECTOR } from '../../cluster-registry/release-secrets.ts';
 import { withoutForeignLabels } from '../../controller/client-secrets/owner-secrets.ts';
 import type { ClientSources } from '../../controller/clients/client-controller.ts';
+import { PARTS_SELECTOR } from '../../kubernetes/objects/release-parts.ts';
 import {
   CLIENT_POLICIES,
   ENDPOINT_SLICES,

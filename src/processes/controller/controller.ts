@@ -9,7 +9,6 @@ import {
   type SingleSecret,
   WEBHOOK_SECRET,
 } from '../../admission/references/secret-parts.ts';
-import { textOfSingle } from '../../cluster-registry/release-secrets.ts';
 import { ClientController } from '../../controller/clients/client-controller.ts';
 import { InstallSecrets } from '../../controller/install/install-secrets.ts';
 import { LostSecrets } from '../../controller/install/lost-secrets.ts';
@@ -28,15 +27,16 @@ import { RequestLog } from '../../http/server/request-log.ts';
 import { createHttpServer } from '../../http/server/server.ts';
 import { HTTP_TIMEOUTS } from '../../http/server/strict-fastify.ts';
 import type { ApiClient } from '../../kubernetes/api/api-client.ts';
+import { textOfSingle } from '../../kubernetes/objects/release-parts.ts';
 import { objectKey } from '../../kubernetes/objects/resources.ts';
 import { randomId } from '../../oauth/values/random-id.ts';
 import { ConfigurationError, readSettings, type Settings } from '../config/config.ts';
 import { StartError } from '../config/start-error.ts';
 import { connectCluster } from '../lifecycle/cluster-connection.ts';
+import { listenOn } from '../lifecycle/listen-on.ts';
 import { systemClock, systemRandom } from '../lifecycle/machine.ts';
 import { codeOf, Draining, endOnSignals } from '../lifecycle/shutdown.ts';
 import { openLog, type ProcessLog } from '../log/log.ts';
-import { listenOn } from '../token-server/listening.ts';
 import { ControllerSources } from './controller-sources.ts';
 
 export interface ControllerOptions {

@@ -2,13 +2,8 @@
 // when there is none. A ring of another algorithm signs from now on and the old key goes on verifying.
 
 import type { KeyVerdict } from '../../admission/keys/admit-key.ts';
-import {
-  generateSigningKeyPem,
-  importSigningKey,
-  KeyRing,
-  type SigningAlgorithm,
-  type SigningKey,
-} from '../../oauth/registry/keys.ts';
+import { generateSigningKeyPem, importSigningKey, KeyRing, type SigningKey } from '../../oauth/registry/keys.ts';
+import type { SigningAlgorithm } from '../../oauth/values/signature.ts';
 import { type DevState, DevStateError } from './dev-state.ts';
 
 /** What is signed with when a folder has rings of several algorithms. */

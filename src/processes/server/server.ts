@@ -14,13 +14,13 @@ import { ConfigurationError, readSettings, type Settings } from '../config/confi
 import type { RedisSettings } from '../config/redis-config.ts';
 import { StartError } from '../config/start-error.ts';
 import { connectCluster } from '../lifecycle/cluster-connection.ts';
+import { listenOn } from '../lifecycle/listen-on.ts';
 import { systemClock, systemRandom } from '../lifecycle/machine.ts';
 import type { Peppers } from '../lifecycle/pepper.ts';
 import { codeOf, endOnSignals } from '../lifecycle/shutdown.ts';
 import { openLog, type ProcessLog } from '../log/log.ts';
 import { openRedisState, type RedisState } from '../redis/redis-state.ts';
 import { ClientUsage } from '../token-server/client-usage.ts';
-import { listenOn } from '../token-server/listening.ts';
 import {
   type AdminSide,
   assembleAdminSide,

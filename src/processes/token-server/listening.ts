@@ -1,9 +1,9 @@
 // Ports: where the two sides of a token server listen, and which ports are free.
 
 import { createServer, isIP } from 'node:net';
-import type { FastifyInstance } from 'fastify';
 import { flagToGive, type Settings } from '../config/config.ts';
 import { StartError } from '../config/start-error.ts';
+import { tryListen } from '../lifecycle/listen-on.ts';
 import type { TokenServer } from './token-server.ts';
 
 const FIRST_ADMIN_PORT = 9401;
@@ -29,30 +29,6 @@ export async function listen(server: TokenServer, { host, port, adminPort }: Set
     `admin port ${tried[0]} on ${host} is in use; choose another one with ${flagToGive('--admin-port N')}`,
     1,
   );
-}
-
-/** Listens on one port. @throws StartError, naming the variable, when it is taken or the host is not of this machine */
-export async function listenOn(
-  server: FastifyInstance,
-  { host, port, variable }: { readonly host: string; readonly port: number; readonly variable: string },
-): Promise<void> {
-  if (await tryListen(server, host, port)) return;
-  throw new StartError(`port ${port} on ${host} is in use; choose another one with ${variable}`, 1);
-}
-
-async function tryListen(server: FastifyInstance, host: string, port: number): Promise<boolean> {
-  try {
-    await server.listen({ host, port });
-    return true;
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'EADDRINUSE') return false;
-    if (code === 'EACCES') throw new StartError(`port ${port} on ${host} may not be used; choose one above 1023`, 1);
-    if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND' || code === 'EAI_AGAIN') {
-      throw new StartError(`${host} is not an address of this machine`, 1);
-    }
-    throw error;
-  }
 }
 
 function isFree(host: string, port: number): Promise<boolean> {

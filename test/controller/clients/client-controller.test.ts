@@ -4,7 +4,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { verifierSecret } from '../../../src/controller/client-secrets/credential-state.ts';
 import { ClientController } from '../../../src/controller/clients/client-controller.ts';
-import { conditionIn } from '../../../src/controller/clients/client-status.ts';
+import { conditionIn } from '../../../src/controller/reconciling/status-conditions.ts';
 import type { Observation } from '../../../src/controller/replicas/observed-replicas.ts';
 import { KubernetesError, type NewObject } from '../../../src/kubernetes/api/kubernetes-api.ts';
 import {

@@ -2,12 +2,8 @@ import { describe, expect, it } from 'vitest';
 import type { ClientVerdict } from '../../../src/admission/clients/admit-client.ts';
 import type { Condition } from '../../../src/admission/kinds/conditions.ts';
 import type { CredentialState } from '../../../src/controller/client-secrets/credential-state.ts';
-import {
-  type ClientReport,
-  clientStatus,
-  conditionIn,
-  isSameStatus,
-} from '../../../src/controller/clients/client-status.ts';
+import { type ClientReport, clientStatus } from '../../../src/controller/clients/client-status.ts';
+import { conditionIn, isSameStatus } from '../../../src/controller/reconciling/status-conditions.ts';
 import { secretVerifier } from '../../../src/oauth/registry/client-secret.ts';
 import { clientDocument, judgeOne } from '../../admission/world.ts';
 

@@ -1,15 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { calculateJwkThumbprint, createLocalJWKSet, jwtVerify, SignJWT } from 'jose';
 import { describe, expect, it } from 'vitest';
-import {
-  generateSigningKeyPem,
-  importSigningKey,
-  KeyRing,
-  type SigningAlgorithm,
-  type SigningKey,
-} from '../../../src/oauth/registry/keys.ts';
+import { generateSigningKeyPem, importSigningKey, KeyRing, type SigningKey } from '../../../src/oauth/registry/keys.ts';
 import { Handles } from '../../../src/oauth/tokens/handles.ts';
 import { AccessTokens } from '../../../src/oauth/tokens/tokens.ts';
+import type { SigningAlgorithm } from '../../../src/oauth/values/signature.ts';
 import { aClient } from '../a-client.ts';
 
 const issuer = 'https://id.example';

@@ -1,0 +1,52 @@
+// What the statuses of all kinds have in common: conditions that keep the time of their last transition, times as Kubernetes
+// writes them, and the comparison that keeps a status from being written twice. Pure.
+
+import type { Condition } from '../../admission/kinds/conditions.ts';
+import { fieldsOf } from '../../admission/kinds/manifest.ts';
+
+/** Members of an object that may be anything. */
+export type Fields = Readonly<Record<string, unknown>>;
+
+/**
+ * The condition with its `lastTransitionTime`: that of `before` while its status is the same.
+ * @param before the status that is there
+ * @param now epoch milliseconds
+ */
+export function withTime(condition: Condition, before: unknown, now: number): Condition & Fields {
+  const known = conditionIn(before, condition.type);
+  // What the schema puts there was observed of no generation.
+  const isObserved = typeof known?.observedGeneration === 'number' && typeof known.lastTransitionTime === 'string';
+  const isSame = isObserved && known.status === condition.status;
+  return { ...condition, lastTransitionTime: isSame ? known.lastTransitionTime : seconds(now) };
+}
+
+/** The condition of a type in a status that may be anything. */
+export function conditionIn(status: unknown, type: string): Fields | undefined {
+  const { conditions } = fieldsOf(status);
+  const list: readonly unknown[] = Array.isArray(conditions) ? conditions : [];
+  return list.map(fieldsOf).find((condition) => condition.type === type);
+}
+
+export function seconds(time: number | undefined): string | undefined {
+  return time === undefined ? undefined : new Date(time).toISOString().replace(/\.\d+Z$/, 'Z');
+}
+
+export function withoutUndefined(fields: Fields): Fields {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+}
+
+/** Whether two statuses say the same: the order of fields and conditions is nobody's. */
+export function isSameStatus(one: unknown, other: unknown): boolean {
+  return JSON.stringify(canonical(one)) === JSON.stringify(canonical(other));
+}
+
+function canonical(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(canonical).sort(byType);
+  if (typeof value !== 'object' || value === null) return value;
+  const entries = Object.entries(value).map(([name, member]) => [name, canonical(member)] as const);
+  return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+function byType(one: unknown, other: unknown): number {
+  return String(fieldsOf(one).type) < String(fieldsOf(other).type) ? -1 : 1;
+}
