@@ -157,13 +157,19 @@ async function bytesOf(
 
 function redeemRequest({ grant, secretHash }: GivenGrant) {
   return {
-    ...{ grantId: grant.grantId, secretHash, clientUid: CLIENT_UID, redirectUri: REDIRECT_URI },
+    grantId: grant.grantId,
+    secretHash,
+    clientUid: CLIENT_UID,
+    redirectUri: REDIRECT_URI,
     verifierChallenge: CODE_CHALLENGE,
     attemptId: randomBytes(16).toString('base64url'),
     retention: 1000 * CODE_SECONDS + 90 * DAY,
     access: {
-      ...{ scope: undefined, resource: undefined, defaultAudience: undefined },
-      ...{ allowedScopes: [SCOPE], allowedAudiences: [AUDIENCE] },
+      scope: undefined,
+      resource: undefined,
+      defaultAudience: undefined,
+      allowedScopes: [SCOPE],
+      allowedAudiences: [AUDIENCE],
     },
     accessToken: undefined,
     address: '192.0.2.117',

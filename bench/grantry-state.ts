@@ -87,8 +87,13 @@ export function giveConsent({ consents }: Stores, username: string): Promise<voi
 /** The browser of the person of this name, just signed in. */
 export function newSession(username: string): Session {
   return {
-    ...{ sessionId: randomDigest(), subject: subjectOf(username), username, displayName: username },
-    ...{ authTime: Date.now(), idleLifetime: HOUR, absoluteLifetime: 12 * HOUR },
+    sessionId: randomDigest(),
+    subject: subjectOf(username),
+    username,
+    displayName: username,
+    authTime: Date.now(),
+    idleLifetime: HOUR,
+    absoluteLifetime: 12 * HOUR,
   };
 }
 
@@ -99,8 +104,13 @@ export async function answerRequest(
 ): Promise<void> {
   const interactionId = randomDigest();
   const request = {
-    ...{ clientUid: CLIENT_UID, clientId: CLIENT_ID, redirectUri: REDIRECT_URI, codeChallenge: CODE_CHALLENGE },
-    ...{ scope: [SCOPE], audiences: [AUDIENCE], state: randomDigest() },
+    clientUid: CLIENT_UID,
+    clientId: CLIENT_ID,
+    redirectUri: REDIRECT_URI,
+    codeChallenge: CODE_CHALLENGE,
+    scope: [SCOPE],
+    audiences: [AUDIENCE],
+    state: randomDigest(),
   };
   await interactions.create({ interactionId, sessionId, subject, authTime, request }, HOUR / 6);
   await interactions.decide(interactionId, sessionId, 'allow');
@@ -117,10 +127,14 @@ function randomDigest(): string {
 function newGrant(grantId: string): Grant {
   return {
     grantId,
-    ...{ clientUid: CLIENT_UID, clientId: CLIENT_ID, redirectUri: REDIRECT_URI, codeChallenge: CODE_CHALLENGE },
+    clientUid: CLIENT_UID,
+    clientId: CLIENT_ID,
+    redirectUri: REDIRECT_URI,
+    codeChallenge: CODE_CHALLENGE,
     subject: SUBJECT,
     sessionId: randomDigest(),
     authTime: Date.now(),
-    ...{ scope: [SCOPE], audiences: [AUDIENCE] },
+    scope: [SCOPE],
+    audiences: [AUDIENCE],
   };
 }

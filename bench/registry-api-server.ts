@@ -30,8 +30,12 @@ function metadata(index: number, name: string, namespace?: string) {
 function client(index: number, generation = 1) {
   const namespace = namespaceOf(index);
   const condition = (type: string) => ({
-    ...{ type, status: 'True', reason: type, message: 'The generated secret is in place.' },
-    ...{ lastTransitionTime: CREATED, observedGeneration: 1 },
+    type,
+    status: 'True',
+    reason: type,
+    message: 'The generated secret is in place.',
+    lastTransitionTime: CREATED,
+    observedGeneration: 1,
   });
   return {
     metadata: { ...metadata(index, `app-${index}`, namespace), uid: uids[index], generation },

@@ -66,8 +66,14 @@ delays.reset();
 const cpuBefore = process.cpuUsage();
 const begin = performance.now();
 const registry = new RegistrySync({
-  ...{ api, clock, log, random: { bytes: (count) => crypto.getRandomValues(new Uint8Array(count)) } },
-  ...{ className: 'default', releaseNamespace: 'grantry', defaultPolicy: 'Baseline', watchNamespaces: [] },
+  api,
+  clock,
+  log,
+  random: { bytes: (count) => crypto.getRandomValues(new Uint8Array(count)) },
+  className: 'default',
+  releaseNamespace: 'grantry',
+  defaultPolicy: 'Baseline',
+  watchNamespaces: [],
   metrics: { watchEvent: () => {}, watchRestarted: () => {}, changeRefused: () => {} },
   onSwap: () => swapped.resolve(),
   onSecret: () => {},

@@ -87,15 +87,21 @@ function onRedis(ours: string, target: Target): readonly RowDefinition[] {
   const withRedis = (measurement: Measurement) => measurement.cpuMicroseconds + measurement.redisMicroseconds;
   return [
     {
-      ...{ name: `${ours} against the peer`, needs, target },
+      name: `${ours} against the peer`,
+      needs,
+      target,
       ratio: (measured) => measured(peer).cpuMicroseconds / measured(ours).cpuMicroseconds,
     },
     {
-      ...{ name: `${ours} against the peer, Redis included`, needs, target: undefined },
+      name: `${ours} against the peer, Redis included`,
+      needs,
+      target: undefined,
       ratio: (measured) => withRedis(measured(peer)) / withRedis(measured(ours)),
     },
     {
-      ...{ name: `${ours} against the peer, per second`, needs, target: undefined },
+      name: `${ours} against the peer, per second`,
+      needs,
+      target: undefined,
       ratio: (measured) => measured(ours).requestsPerSecond / measured(peer).requestsPerSecond,
     },
   ];

@@ -77,7 +77,9 @@ async function ownCluster() {
   // What the line leaves behind in the shell is what people go on with.
   const thenTell = `${line} && "$NODE" --print 'JSON.stringify(process.env)'`;
   const { status, stdout } = spawnSync('bash', ['-c', thenTell], {
-    ...{ cwd: root, encoding: 'utf8', env: { ...process.env, NODE: process.execPath } },
+    cwd: root,
+    encoding: 'utf8',
+    env: { ...process.env, NODE: process.execPath },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   if (status !== 0) throw new Error('there is no cluster; the reason is above');

@@ -226,7 +226,10 @@ export async function startGrantry(options: GrantryOptions): Promise<Grantry> {
       auditSubjects: options.auditSubjects ?? 'hashed',
       logOneTokenIn: 1,
     },
-    ...{ registry, stores, clock, random },
+    registry,
+    stores,
+    clock,
+    random,
     owners: options.owners ?? new LocalUsers({ users: [PERSON, ...users] }),
     peppers: [pepper],
     log: createLog('debug', stream),
@@ -246,7 +249,15 @@ export async function startGrantry(options: GrantryOptions): Promise<Grantry> {
   const handles = new Handles({ issuer, peppers: [pepper], random });
   for (const { secret } of options.clients) oracle.secret(secret);
   const grantry = {
-    ...{ issuer, port, adminPort, url, adminUrl, clock, stores, server, oracle },
+    issuer,
+    port,
+    adminPort,
+    url,
+    adminUrl,
+    clock,
+    stores,
+    server,
+    oracle,
     post(path: string, form: Record<string, string> | readonly (readonly [string, string])[], init: RequestInit = {}) {
       const pairs = (Array.isArray(form) ? form : Object.entries(form)) as [string, string][];
       return fetch(url(path), { method: 'POST', redirect: 'manual', body: new URLSearchParams(pairs), ...init });
@@ -265,9 +276,16 @@ export async function startGrantry(options: GrantryOptions): Promise<Grantry> {
       const { code, grantId, secretHash } = handles.newCode(grant.subject ?? PERSON_SUBJECT);
       oracle.secret(code);
       const defaults = {
-        ...{ grantId, clientUid: uid, clientId, subject: PERSON_SUBJECT, sessionId: undefined },
-        ...{ authTime: clock.now(), scope: ['read', 'write'], audiences: audiences.length > 0 ? audiences : [issuer] },
-        ...{ redirectUri: redirectUris[0] ?? '', codeChallenge: PKCE.challenge },
+        grantId,
+        clientUid: uid,
+        clientId,
+        subject: PERSON_SUBJECT,
+        sessionId: undefined,
+        authTime: clock.now(),
+        scope: ['read', 'write'],
+        audiences: audiences.length > 0 ? audiences : [issuer],
+        redirectUri: redirectUris[0] ?? '',
+        codeChallenge: PKCE.challenge,
       };
       await stores.grants.issue({ ...defaults, ...grant }, secretHash, 60_000);
       return code;

@@ -31,9 +31,17 @@ async function newCode(): Promise<string> {
   const grant = new provider.Grant({ accountId, clientId: CLIENT_ID });
   grant.addResourceScope(AUDIENCE, SCOPE);
   const code = new provider.AuthorizationCode({
-    ...{ accountId, client, grantId: await grant.save(), gty: 'authorization_code' },
-    ...{ redirectUri: REDIRECT_URI, scope: SCOPE, resource: AUDIENCE, expiresIn: CODE_SECONDS },
-    ...{ codeChallenge: CODE_CHALLENGE, codeChallengeMethod: 'S256', authTime: Math.floor(Date.now() / 1000) },
+    accountId,
+    client,
+    grantId: await grant.save(),
+    gty: 'authorization_code',
+    redirectUri: REDIRECT_URI,
+    scope: SCOPE,
+    resource: AUDIENCE,
+    expiresIn: CODE_SECONDS,
+    codeChallenge: CODE_CHALLENGE,
+    codeChallengeMethod: 'S256',
+    authTime: Math.floor(Date.now() / 1000),
   } as ConstructorParameters<typeof provider.AuthorizationCode>[0]);
   return await code.save();
 }

@@ -76,10 +76,13 @@ export class RegistrySources {
       keep: keptOfNamespace,
     });
     const signingKeys = this.#reflector(SIGNING_KEYS, unlessSame(isOfSameSpec, onChange.signingKey), {
-      ...{ namespace: releaseNamespace, keep: withoutStatus },
+      namespace: releaseNamespace,
+      keep: withoutStatus,
     });
     const secrets = this.#reflector(SECRETS, onChange.secret, {
-      ...{ namespace: releaseNamespace, labelSelector: PARTS_SELECTOR, keep: keptOfSecret },
+      namespace: releaseNamespace,
+      labelSelector: PARTS_SELECTOR,
+      keep: keptOfSecret,
     });
     [this.policies, this.namespaces, this.signingKeys, this.secrets] = [policies, namespaces, signingKeys, secrets];
     this.#reflectors = [
@@ -133,7 +136,9 @@ export class RegistrySources {
   ): Reflector {
     const { api, clock, random, log, metrics, onSynced } = this.#options;
     const delivery = new ChangeDelivery({
-      ...{ resource: resourceName(resource), listener: onChange, log },
+      resource: resourceName(resource),
+      listener: onChange,
+      log,
       current: (key) => reflector.get(key),
       onFailure: () => metrics.changeRefused(resourceName(resource)),
     });

@@ -75,7 +75,9 @@ export class RegistrySync implements RegistryRef {
     this.#options = options;
     const { releaseNamespace, defaultPolicy, clock } = options;
     this.#clients = new AdmittedClients({
-      ...{ releaseNamespace, defaultPolicy, clock },
+      releaseNamespace,
+      defaultPolicy,
+      clock,
       labelsOf: (namespace) => labelsOf(this.#sources.namespaces, namespace),
       verifiersOf: (uid) => verifiersOf(this.#sources.secrets, releaseNamespace, uid),
     });
@@ -284,7 +286,8 @@ export class RegistrySync implements RegistryRef {
 
   #takePolicies(): void {
     const verdicts = admitPolicies({
-      ...{ className: this.#options.className, unknownFields: 'ignore' },
+      className: this.#options.className,
+      unknownFields: 'ignore',
       policies: [...this.#sources.policies.objects()].map(sourceOf),
     });
     const policies = verdicts.flatMap(({ policy }) => policy ?? []);

@@ -13,8 +13,12 @@ function operation(begin: number, kind: Operation['kind'], seen: Seen, more: Par
 
 function fault(from: number, to: number, more: Partial<Fault> = {}): Fault {
   const nothing = {
-    ...{ lastFailure: undefined, lostSince: undefined, back: undefined, blind: undefined },
-    ...{ breaksLogins: false, killsReplica: false },
+    lastFailure: undefined,
+    lostSince: undefined,
+    back: undefined,
+    blind: undefined,
+    breaksLogins: false,
+    killsReplica: false,
   };
   return { name: 'a fault', from, mended: to, over: to, to, ...nothing, ...more };
 }

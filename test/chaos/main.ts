@@ -25,7 +25,10 @@ try {
     const ofAct = Math.min(ROUNDS_OF_AN_ACT, rounds - done);
     console.log(`\n${ground}: ${ofAct} rounds`);
     const report = await runAct({
-      ...{ ground, rounds: ofAct, seed: Math.floor(random.next() * 2 ** 32), replicas },
+      ground,
+      rounds: ofAct,
+      seed: Math.floor(random.next() * 2 ** 32),
+      replicas,
       ...(fault !== undefined && { faults: [fault] }),
       observe: printRound,
     });

@@ -145,8 +145,11 @@ const ANSWERS: readonly string[] = ['granted', 'refused', 'revoked', 'active', '
 const ALERTS = ['authorization_code.replayed', 'refresh_token.reuse_detected', 'state_lost'];
 
 const HARMLESS = {
-  ...{ lostSince: undefined, back: undefined, blind: undefined },
-  ...{ breaksLogins: false, killsReplica: false },
+  lostSince: undefined,
+  back: undefined,
+  blind: undefined,
+  breaksLogins: false,
+  killsReplica: false,
 } as const;
 
 /** What is broken as long as an alert is on its way. */

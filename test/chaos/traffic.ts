@@ -118,8 +118,15 @@ export class Traffic {
     if (code === undefined) return;
     const given = performance.now();
     const family: Family = {
-      ...{ client, code, grantId: grantIdOf(code), codeGiven: given, begun: given },
-      ...{ refreshTokens: [], accessTokens: [], isSpoilt: false, isBusy: true },
+      client,
+      code,
+      grantId: grantIdOf(code),
+      codeGiven: given,
+      begun: given,
+      refreshTokens: [],
+      accessTokens: [],
+      isSpoilt: false,
+      isBusy: true,
     };
     this.#families.push(family);
     // Some clients take their time: their codes are under way when something happens.

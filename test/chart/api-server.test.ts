@@ -167,7 +167,9 @@ describe('Helm on a cluster', () => {
 
   it('keeps CRDs, clients and Secrets over crds.enabled=false, an uninstall and an install of the same name', async () => {
     const client = {
-      ...{ apiVersion: 'grantry.dev/v1alpha1', kind: 'OAuthClient', metadata: { namespace: 'default', name: 'kept' } },
+      apiVersion: 'grantry.dev/v1alpha1',
+      kind: 'OAuthClient',
+      metadata: { namespace: 'default', name: 'kept' },
       spec: { grantTypes: ['client_credentials'] },
     };
     const [{ metadata }] = (await cluster.apply(client)) as [Manifest];
@@ -213,7 +215,8 @@ describe('Helm on a cluster', () => {
     const objects = manifests(rendered);
     const named = objects.map(({ metadata }) => metadata.namespace).filter((name) => name !== undefined);
     const namespaces = [...new Set(named)].map((name) => ({
-      ...{ apiVersion: 'v1', kind: 'Namespace' },
+      apiVersion: 'v1',
+      kind: 'Namespace',
       metadata: { name, labels: { 'pod-security.kubernetes.io/enforce': 'restricted' } },
     }));
     // A pod is valid only if its ServiceAccount is there.

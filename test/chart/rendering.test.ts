@@ -84,7 +84,8 @@ describe.each(Object.entries(CI_VALUES))('the chart with ci/%s-values.yaml', (sh
       expect(spec.securityContext).toMatchObject({ runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } });
       for (const container of spec.containers) {
         expect(container.securityContext).toEqual({
-          ...{ allowPrivilegeEscalation: false, readOnlyRootFilesystem: true },
+          allowPrivilegeEscalation: false,
+          readOnlyRootFilesystem: true,
           capabilities: { drop: ['ALL'] },
         });
         expect(container.resources).toMatchObject({
@@ -188,7 +189,9 @@ describe('the chart', () => {
 
   it('writes names as text that YAML would take for a number, a truth or an alias', async () => {
     const values = {
-      ...{ fullnameOverride: 'id', className: 'on', watchNamespaces: ['123', '1e3'] },
+      fullnameOverride: 'id',
+      className: 'on',
+      watchNamespaces: ['123', '1e3'],
       pepper: { existingSecret: '456', key: 'true' },
       server: { priorityClassName: '789' },
       ingress: { enabled: true, host: '*.example.com', className: 'no', tlsSecret: '0' },
@@ -211,7 +214,8 @@ describe('the chart', () => {
     });
     expect(ofKind(objects, 'Ingress').map(({ spec }) => spec)).toMatchObject([
       {
-        ...{ ingressClassName: 'no', tls: [{ hosts: ['*.example.com'], secretName: '0' }] },
+        ingressClassName: 'no',
+        tls: [{ hosts: ['*.example.com'], secretName: '0' }],
         rules: [{ host: '*.example.com' }],
       },
     ]);
@@ -251,8 +255,12 @@ describe('the chart', () => {
       pepper: { existingSecret: 'pepper' },
       webhook: { url: 'https://siem.example.com/a', existingSecret: 'webhook' },
       redis: {
-        ...{ url: 'rediss+sentinel://a:26379,b:26379/primary', wait: '1:100', strict: true },
-        ...{ existingSecret: 'redis', usernameKey: 'user', sentinelPasswordKey: 'sentinel' },
+        url: 'rediss+sentinel://a:26379,b:26379/primary',
+        wait: '1:100',
+        strict: true,
+        existingSecret: 'redis',
+        usernameKey: 'user',
+        sentinelPasswordKey: 'sentinel',
         tls: { existingSecret: 'redis-tls', certificateKey: 'tls.crt', keyKey: 'tls.key' },
       },
     };
@@ -264,8 +272,12 @@ describe('the chart', () => {
     const known = variableReference().filter(({ name }) => !others.includes(name));
     expect(Object.keys(environment).sort()).toEqual(known.map(({ name }) => name).sort());
     expect(readSettings({ environment })).toMatchObject({
-      ...{ className: 'shop', watchNamespaces: ['shop', 'bank'], rateLimits: false, logOneTokenIn: 1_000_000 },
-      ...{ trustedProxies: ['10.0.0.0/8', '2001:db8::/32'], serverService: 'grantry-admin' },
+      className: 'shop',
+      watchNamespaces: ['shop', 'bank'],
+      rateLimits: false,
+      logOneTokenIn: 1_000_000,
+      trustedProxies: ['10.0.0.0/8', '2001:db8::/32'],
+      serverService: 'grantry-admin',
       redis: {
         usernameFile: '/etc/grantry/redis/user',
         passwordFile: '/etc/grantry/redis/password',

@@ -45,8 +45,11 @@ describe('the same request many times at once', () => {
     const redirect_uri = grantry.client(clientId).redirectUris[0] as string;
     const url = new URL(grantry.url('/authorize'));
     url.search = new URLSearchParams({
-      ...{ response_type: 'code', client_id: clientId, redirect_uri },
-      ...{ code_challenge: PKCE.challenge, code_challenge_method: 'S256' },
+      response_type: 'code',
+      client_id: clientId,
+      redirect_uri,
+      code_challenge: PKCE.challenge,
+      code_challenge_method: 'S256',
     }).toString();
     const code = (await decideOn(grantry, url, ALICE)).searchParams.get('code') ?? '';
     return { grant_type: 'authorization_code', code, redirect_uri, code_verifier: PKCE.verifier };

@@ -24,7 +24,9 @@ describe('the admitted clients', () => {
     verifiers = new Map();
     labels = {};
     clients = new AdmittedClients({
-      ...{ releaseNamespace: 'grantry', defaultPolicy: 'Baseline', clock },
+      releaseNamespace: 'grantry',
+      defaultPolicy: 'Baseline',
+      clock,
       labelsOf: (namespace) => ({ 'kubernetes.io/metadata.name': namespace, ...labels }),
       verifiersOf: (uid) => verifiers.get(uid),
     });
@@ -33,10 +35,16 @@ describe('the admitted clients', () => {
   function object(name: string, spec: object = {}, metadata: object = {}): KubernetesObject {
     const defaults = { grantTypes: ['client_credentials'], scopes: ['team/read'] };
     const manifest = {
-      ...{ apiVersion: 'grantry.dev/v1alpha1', kind: 'OAuthClient' },
+      apiVersion: 'grantry.dev/v1alpha1',
+      kind: 'OAuthClient',
       metadata: {
-        ...{ name, namespace: 'team', uid: `uid-${name}`, resourceVersion: '1', generation: 1 },
-        ...{ creationTimestamp: CREATED, ...metadata },
+        name,
+        namespace: 'team',
+        uid: `uid-${name}`,
+        resourceVersion: '1',
+        generation: 1,
+        creationTimestamp: CREATED,
+        ...metadata,
       },
       spec: { ...defaults, ...spec },
     };
@@ -105,7 +113,9 @@ describe('the admitted clients', () => {
     const policy = (scopes: readonly string[]) =>
       policyOf(
         CLIENT_POLICY.ignore.parse({
-          ...{ apiVersion: 'grantry.dev/v1alpha1', kind: 'ClientPolicy', metadata: { name: 'team' } },
+          apiVersion: 'grantry.dev/v1alpha1',
+          kind: 'ClientPolicy',
+          metadata: { name: 'team' },
           spec: { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'team' } }, allow: { scopes } },
         }),
       );
@@ -133,7 +143,9 @@ describe('the admitted clients', () => {
     clients.setPolicies([
       policyOf(
         CLIENT_POLICY.ignore.parse({
-          ...{ apiVersion: 'grantry.dev/v1alpha1', kind: 'ClientPolicy', metadata: { name: 'strict' } },
+          apiVersion: 'grantry.dev/v1alpha1',
+          kind: 'ClientPolicy',
+          metadata: { name: 'strict' },
           spec: { namespaceSelector: { matchLabels: { tier: 'strict' } }, allow: { scopes: [] } },
         }),
       ),

@@ -19,7 +19,8 @@ const identity = { uid: 'uid-1', resourceVersion: '42', creationTimestamp: CREAT
 
 describe('of a verifier Secret', () => {
   const accepted = (fill: number, expiresAt?: number) => ({
-    ...{ verifier: new Uint8Array(32).fill(fill), revision: fill },
+    verifier: new Uint8Array(32).fill(fill),
+    revision: fill,
     ...(expiresAt !== undefined && { expiresAt }),
   });
 
@@ -35,7 +36,10 @@ describe('of a verifier Secret', () => {
     const kept = keptOfSecret(secret, key);
     const { uid, resourceVersion, name, namespace, creationTimestamp } = kept.metadata;
     expect({ uid, resourceVersion, name, namespace }).toEqual({
-      ...{ uid: 'uid-1', resourceVersion: '42', name: metadata.name, namespace: 'grantry' },
+      uid: 'uid-1',
+      resourceVersion: '42',
+      name: metadata.name,
+      namespace: 'grantry',
     });
     expect(Date.parse(creationTimestamp)).toBe(Date.parse(CREATED));
     const found = verifiersOf({ get: (asked) => (asked === key ? kept : undefined) }, 'grantry', 'uid-of-client');
@@ -46,7 +50,9 @@ describe('of a verifier Secret', () => {
 
 describe('of an OAuthClient', () => {
   const object = (spec: object, metadata: object = {}): KubernetesObject => ({
-    ...{ apiVersion: 'grantry.dev/v1alpha1', kind: 'OAuthClient', spec },
+    apiVersion: 'grantry.dev/v1alpha1',
+    kind: 'OAuthClient',
+    spec,
     metadata: { ...identity, name: 'app', namespace: 'team', generation: 3, ...metadata },
   });
   const keep = clientKeeper('default');
@@ -55,7 +61,11 @@ describe('of an OAuthClient', () => {
   it('which one it is', () => {
     const { name, namespace, uid, generation, createdAt } = keptOf(object({}));
     expect({ name, namespace, uid, generation, createdAt }).toEqual({
-      ...{ name: 'app', namespace: 'team', uid: 'uid-1', generation: 3, createdAt: Date.parse(CREATED) / 1000 },
+      name: 'app',
+      namespace: 'team',
+      uid: 'uid-1',
+      generation: 3,
+      createdAt: Date.parse(CREATED) / 1000,
     });
   });
 
@@ -89,18 +99,38 @@ it('a served client says what the judge said', () => {
     refreshTokenReuseGraceSeconds: 4,
   };
   const client: Client = {
-    ...{ uid: 'uid-1', clientId: 'team.app', displayName: 'App', authMethod: 'client_secret_post', tokens },
-    ...{ revokeTokensBefore: 5, grantTypes: ['refresh_token'], scopes: ['a', 'b'], defaultScopes: ['a'] },
-    ...{ audiences: ['urn:a', 'urn:b'], defaultAudience: 'urn:b', resourceServerAudiences: ['urn:c'] },
+    uid: 'uid-1',
+    clientId: 'team.app',
+    displayName: 'App',
+    authMethod: 'client_secret_post',
+    tokens,
+    revokeTokensBefore: 5,
+    grantTypes: ['refresh_token'],
+    scopes: ['a', 'b'],
+    defaultScopes: ['a'],
+    audiences: ['urn:a', 'urn:b'],
+    defaultAudience: 'urn:b',
+    resourceServerAudiences: ['urn:c'],
     consent: 'Skip',
     requireState: true,
-    ...{ clientUri: 'https://a.example', policyUri: 'https://b.example', tosUri: 'https://c.example' },
+    clientUri: 'https://a.example',
+    policyUri: 'https://b.example',
+    tosUri: 'https://c.example',
     secretVerifiers: [Buffer.alloc(32, 200), Buffer.alloc(32, 1)],
-    ...{ redirectUris: ['https://a.example/cb'], allowedCorsOrigins: ['https://a.example'] },
+    redirectUris: ['https://a.example/cb'],
+    allowedCorsOrigins: ['https://a.example'],
   };
   const like: Client = {
-    ...{ ...client, uid: 'uid-2', clientId: 'team.other', displayName: 'Other', secretVerifiers: [] },
-    ...{ clientUri: undefined, policyUri: undefined, tosUri: undefined, redirectUris: [], allowedCorsOrigins: [] },
+    ...client,
+    uid: 'uid-2',
+    clientId: 'team.other',
+    displayName: 'Other',
+    secretVerifiers: [],
+    clientUri: undefined,
+    policyUri: undefined,
+    tosUri: undefined,
+    redirectUris: [],
+    allowedCorsOrigins: [],
   };
   const fields = Object.keys(client) as (keyof Client)[];
   const { uid, clientId, secretVerifiers: verifiers, displayName, redirectUris } = client;

@@ -38,10 +38,16 @@ class PlayedCluster {
   object(kind: string, name: string, rest: { readonly metadata?: object; readonly [field: string]: unknown } = {}) {
     const { metadata, ...fields } = rest;
     return {
-      ...{ apiVersion: kind === 'Namespace' || kind === 'Secret' ? 'v1' : 'grantry.dev/v1alpha1', kind, ...fields },
+      apiVersion: kind === 'Namespace' || kind === 'Secret' ? 'v1' : 'grantry.dev/v1alpha1',
+      kind,
+      ...fields,
       metadata: {
-        ...{ name, uid: `uid-${kind}-${name}`, resourceVersion: String(++this.#versions), generation: 1 },
-        ...{ creationTimestamp: CREATED, ...metadata },
+        name,
+        uid: `uid-${kind}-${name}`,
+        resourceVersion: String(++this.#versions),
+        generation: 1,
+        creationTimestamp: CREATED,
+        ...metadata,
       },
     } satisfies KubernetesObject;
   }
@@ -134,10 +140,17 @@ describe('the registry of a token server', () => {
     cluster.has('namespaces', namespace('team'));
     cluster.has('oauthclients', client('web'));
     sync = new RegistrySync({
-      ...{ api: cluster, className: 'default', releaseNamespace: RELEASE, defaultPolicy: 'Baseline' },
-      ...{ watchNamespaces: [], clock: systemClock, random: systemRandom, log },
+      api: cluster,
+      className: 'default',
+      releaseNamespace: RELEASE,
+      defaultPolicy: 'Baseline',
+      watchNamespaces: [],
+      clock: systemClock,
+      random: systemRandom,
+      log,
       metrics: { watchEvent: () => {}, watchRestarted: () => {}, changeRefused: () => {} },
-      ...{ onSwap: (swap) => swaps.push(swap), onSecret: () => onSecret() },
+      onSwap: (swap) => swaps.push(swap),
+      onSecret: () => onSecret(),
     });
   });
   afterEach(async () => {
@@ -156,7 +169,9 @@ describe('the registry of a token server', () => {
     return cluster.object('OAuthClient', name, {
       metadata: { namespace: 'team' },
       spec: {
-        ...{ auth: { method: 'none' }, grantTypes: ['authorization_code'], scopes: ['openid'] },
+        auth: { method: 'none' },
+        grantTypes: ['authorization_code'],
+        scopes: ['openid'],
         redirectUris: ['https://app.example/cb'],
       },
     });

@@ -22,7 +22,9 @@ interface End {
 /** Runs the image to its end. What stands in `container` is the container's, such as `args`. */
 async function runImage(name: string, container: Readonly<Record<string, unknown>>): Promise<End> {
   await apply({
-    ...{ apiVersion: 'v1', kind: 'Pod', metadata: { namespace: NAMESPACE, name } },
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { namespace: NAMESPACE, name },
     spec: {
       restartPolicy: 'Never',
       automountServiceAccountToken: false,
@@ -30,7 +32,10 @@ async function runImage(name: string, container: Readonly<Record<string, unknown
       securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
       containers: [
         {
-          ...{ name: 'image', image: IMAGE, imagePullPolicy: 'IfNotPresent', ...container },
+          name: 'image',
+          image: IMAGE,
+          imagePullPolicy: 'IfNotPresent',
+          ...container,
           securityContext: {
             allowPrivilegeEscalation: false,
             capabilities: { drop: ['ALL'] },

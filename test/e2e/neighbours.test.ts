@@ -40,8 +40,12 @@ describe('a second install, of another class and for one namespace', () => {
   it('gives tokens to clients of its class, and leaves those of the first alone', async () => {
     for (const namespace of [watched, other]) await createNamespace(namespace);
     await second.install({
-      ...{ issuer: 'https://second.example', className, watchNamespaces: [watched], crds: { enabled: false } },
-      ...{ ...ONE_OF_EACH, redis: { dev: { enabled: true } } },
+      issuer: 'https://second.example',
+      className,
+      watchNamespaces: [watched],
+      crds: { enabled: false },
+      ...ONE_OF_EACH,
+      redis: { dev: { enabled: true } },
     });
     await apply(oauthClient(watched, 'theirs', { ...machineSpec(watched), className }));
     await apply(oauthClient(watched, 'firsts', machineSpec(watched)));
@@ -89,8 +93,11 @@ describe('an install whose Redis is not there, with the longest name that Helm t
   it('becomes ready all the same', async () => {
     await createNamespace(broken.namespace);
     await broken.install({
-      ...{ issuer: 'https://broken.example', className: 'broken', crds: { enabled: false } },
-      ...{ ...ONE_OF_EACH, redis: { url: `redis://${redis}` } },
+      issuer: 'https://broken.example',
+      className: 'broken',
+      crds: { enabled: false },
+      ...ONE_OF_EACH,
+      redis: { url: `redis://${redis}` },
     });
   });
 

@@ -43,8 +43,11 @@ describe.each(['server', 'controller'])('grantry %s where there is no cluster', 
     const home = mkdtempSync(join(tmpdir(), 'grantry-home-'));
     onTestFinished(() => rmSync(home, { recursive: true }));
     const environment = {
-      ...{ HOME: home, GRANTRY_ISSUER: 'https://id.example', GRANTRY_NAMESPACE: 'grantry-system' },
-      ...{ GRANTRY_REDIS_URL: 'redis://127.0.0.1:1', GRANTRY_ADMIN_PORT: '0' },
+      HOME: home,
+      GRANTRY_ISSUER: 'https://id.example',
+      GRANTRY_NAMESPACE: 'grantry-system',
+      GRANTRY_REDIS_URL: 'redis://127.0.0.1:1',
+      GRANTRY_ADMIN_PORT: '0',
     };
     const { code, output, errors } = await grantry([command], { environment });
     expect([code, output]).toEqual([2, '']);

@@ -100,7 +100,8 @@ export class ClientClaims<Member extends Claimant> {
       this.#linesOf('hasConflict', { claimed: ({ claim }) => claim.clientId, isInLine: isNoTwin, order: derivedFirst }),
       this.#linesOf('sharesSecret', { claimed: ({ claim }) => claim.secret, isInLine: isNoTwin }),
       this.#linesOf('isTooMany', {
-        ...{ claimed: ({ claim }) => claim.namespace, isInLine: takesAPlace },
+        claimed: ({ claim }) => claim.namespace,
+        isInLine: takesAPlace,
         placesFor: ({ claim }) => claim.maxClientsPerNamespace,
       }),
     ];

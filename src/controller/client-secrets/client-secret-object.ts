@@ -152,7 +152,9 @@ export function withEarlierFields(
   const isMore = [whole.data !== secret.data, whole.labels !== labels, whole.annotations !== annotations].some(Boolean);
   if (!isMore && owners.length === 0) return undefined;
   const metadata = {
-    ...{ ...secret.metadata, labels: whole.labels, annotations: whole.annotations },
+    ...secret.metadata,
+    labels: whole.labels,
+    annotations: whole.annotations,
     ownerReferences: [...ownerReferences, ...owners.map(changedOwner)],
   };
   return { ...secret, metadata, data: whole.data };

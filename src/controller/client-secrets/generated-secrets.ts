@@ -182,10 +182,15 @@ export class GeneratedSecrets {
     const undelivered = this.#undelivered.get(uid);
     const waits = undelivered !== undefined && state !== undefined;
     return rotationStep({
-      ...{ uid, now: this.#now, random: this.#options.random, stored: state },
-      ...{ intervalSeconds: rotation?.interval, gracePeriodSeconds: gracePeriodOf(manifest) },
+      uid,
+      now: this.#now,
+      random: this.#options.random,
+      stored: state,
+      intervalSeconds: rotation?.interval,
+      gracePeriodSeconds: gracePeriodOf(manifest),
       requests: rotationRequests(object),
-      ...{ present: presentSecret(subject, known), isLeftBehind: ownership === 'orphan' },
+      present: presentSecret(subject, known),
+      isLeftBehind: ownership === 'orphan',
       undelivered: undelivered?.secret,
       isServed: waits && (await this.#options.isServed(object, state, undelivered.since)),
     });

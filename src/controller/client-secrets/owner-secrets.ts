@@ -39,7 +39,10 @@ export function withoutForeignLabels({ apiVersion, kind, metadata }: KubernetesO
     apiVersion,
     kind,
     metadata: {
-      ...{ name, uid, resourceVersion, creationTimestamp },
+      name,
+      uid,
+      resourceVersion,
+      creationTimestamp,
       ...(namespace !== undefined && { namespace }),
       ...(own.length > 0 && { labels: Object.fromEntries(own) }),
     },

@@ -92,27 +92,44 @@ export class ClientController {
     this.#clients = new JudgedClients({ ...install, policies: sources.policies, namespaces: sources.namespaces });
     this.#verifiers = new VerifierSecrets({ api, view: sources.releaseSecrets, ...install });
     this.#reports = new ReplicaReports({
-      ...{ replicas: options.replicas, record, clock },
+      replicas: options.replicas,
+      record,
+      clock,
       clientOf: (uid) => this.#clientOf(uid),
       onNews: ({ metadata }) => this.#queue.add(objectKey(metadata)),
     });
     const programmed = new ProgrammedClients(options.observed, clock);
     const shared = { api, clients: this.#clients, verifiers: this.#verifiers, clock };
     const credentials = new ClientCredentials({
-      ...{ ...shared, issuer: install.issuer, secrets: sources.secrets, ownedSecrets: this.#ownedSecrets },
-      ...{ isLiving, random, record, isServed: (...asked) => programmed.isServed(...asked) },
+      ...shared,
+      issuer: install.issuer,
+      secrets: sources.secrets,
+      ownedSecrets: this.#ownedSecrets,
+      isLiving,
+      random,
+      record,
+      isServed: (...asked) => programmed.isServed(...asked),
     });
     this.#reconciler = new ClientReconciler({
-      ...{ ...shared, view: sources.clients, credentials, programmed, reports: this.#reports, record, random },
+      ...shared,
+      view: sources.clients,
+      credentials,
+      programmed,
+      reports: this.#reports,
+      record,
+      random,
       lastUsedRate: new TokenBucket({ perSecond: LAST_USED_PER_SECOND, burst: LAST_USED_PER_SECOND }),
     });
     const queues = { log, metrics };
     this.#queue = new WorkQueue({
-      ...{ ...queues, kind: 'OAuthClient', workers: WORKERS },
+      ...queues,
+      kind: 'OAuthClient',
+      workers: WORKERS,
       reconcile: (key) => this.#look(key),
     });
     this.#cleanUps = new WorkQueue({
-      ...{ ...queues, kind: 'verifier' },
+      ...queues,
+      kind: 'verifier',
       reconcile: async (uid) => {
         if (!isLiving(uid)) await this.#verifiers.removeAbandoned(uid);
         return undefined;

@@ -209,7 +209,8 @@ const CREDENTIAL_EVENTS: Partial<
   created: { reason: 'SecretCreated', action: 'Create', note: 'A client secret was made.' },
   adopted: { reason: 'SecretAdopted', action: 'Adopt', note: 'The Secret of this name and its value are used on.' },
   rotated: {
-    ...{ reason: 'SecretRotated', action: 'Rotate' },
+    reason: 'SecretRotated',
+    action: 'Rotate',
     note: 'There is a new client secret; the one before works until its grace is over.',
   },
   cut: {
@@ -218,7 +219,8 @@ const CREDENTIAL_EVENTS: Partial<
     note: 'There is a new client secret; none before it works any more.',
   },
   repaired: {
-    ...{ reason: 'DriftRepaired', action: 'Repair' },
+    reason: 'DriftRepaired',
+    action: 'Repair',
     note: 'The client secret was missing or changed; there is a new one.',
   },
   drift_repaired: { reason: 'DriftRepaired', action: 'Repair', note: 'The Secret was put back in order.' },

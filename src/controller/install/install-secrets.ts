@@ -54,7 +54,9 @@ export class InstallSecrets {
     const { log, metrics, wanted } = options;
     this.#tries = new Map(wanted.map(({ name }) => [name, Promise.withResolvers<void>()]));
     this.#queue = new WorkQueue({
-      ...{ kind: 'install secret', log, metrics },
+      kind: 'install secret',
+      log,
+      metrics,
       reconcile: (name) => this.#reconcile(name).finally(() => this.#tries.get(name)?.resolve()),
     });
   }

@@ -109,7 +109,10 @@ export class EventRecorder {
       eventTime: microTime(now),
       reportingController: CONTROLLER,
       reportingInstance: this.#options.instance.slice(0, 128),
-      ...{ type, reason, action, note: bounded(note) },
+      type,
+      reason,
+      action,
+      note: bounded(note),
       regarding: { apiVersion, kind, name, ...place, uid, resourceVersion },
     };
   }

@@ -53,7 +53,10 @@ export interface ReplicaReportsOptions {
 export class ReplicaReports {
   readonly #options: ReplicaReportsOptions;
   readonly #denied = new ClientNotices({
-    ...{ type: 'Denied', sentence: deniedSentence, pace: HOUR, dayBegins: 'happened' },
+    type: 'Denied',
+    sentence: deniedSentence,
+    pace: HOUR,
+    dayBegins: 'happened',
   });
   /** An alert that nobody could be told for days is news all the same. */
   readonly #alerts = new ClientNotices({ type: 'Alert', sentence: alertSentence, pace: MINUTE, dayBegins: 'told' });

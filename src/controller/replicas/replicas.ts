@@ -101,7 +101,10 @@ export class Replicas {
     const authorization = controllerProof({ path, body }, key(), clock.now());
     try {
       const response = await fetch(`${replica.url}${path}`, {
-        ...{ method: 'POST', body, redirect: 'error', signal: AbortSignal.timeout(ANSWER_MILLISECONDS) },
+        method: 'POST',
+        body,
+        redirect: 'error',
+        signal: AbortSignal.timeout(ANSWER_MILLISECONDS),
         headers: { 'content-type': 'application/json', ...(authorization !== undefined && { authorization }) },
       });
       if (authorization !== undefined) this.#noteBelief(replica, response.status);

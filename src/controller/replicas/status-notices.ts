@@ -141,8 +141,11 @@ export class ClientNotices {
     if (found.status !== 'True' || typeof reason !== 'string' || typeof generation !== 'number') return undefined;
     if (Number.isNaN(lastTime)) return undefined;
     const condition: Condition = {
-      ...{ type, status: 'True', reason },
-      ...{ message: String(message), observedGeneration: generation },
+      type,
+      status: 'True',
+      reason,
+      message: String(message),
+      observedGeneration: generation,
     };
     const since = Date.parse(String(found.lastTransitionTime));
     const toldAt = Number.isNaN(since) ? lastTime : since;

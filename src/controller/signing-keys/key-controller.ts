@@ -40,10 +40,18 @@ export class KeyController {
     const { api, sources, releaseNamespace, observed: replicas, record, clock, log, metrics } = options;
     const { signingKeys, releaseSecrets: secrets } = sources;
     this.#reconciler = new KeyReconciler({
-      ...{ api, signingKeys, secrets, releaseNamespace, replicas, record, clock },
+      api,
+      signingKeys,
+      secrets,
+      releaseNamespace,
+      replicas,
+      record,
+      clock,
     });
     this.#queue = new WorkQueue({
-      ...{ kind: 'SigningKey', log, metrics },
+      kind: 'SigningKey',
+      log,
+      metrics,
       reconcile: (key) => this.#reconciler.reconcile(key),
     });
   }

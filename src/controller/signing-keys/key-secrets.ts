@@ -84,7 +84,10 @@ export class KeySecrets {
     if (present === undefined) return;
     const { name: ownName, namespace, uid, resourceVersion } = present.metadata;
     const metadata = {
-      ...{ name: ownName, uid, resourceVersion, ...metadataOf(key, template) },
+      name: ownName,
+      uid,
+      resourceVersion,
+      ...metadataOf(key, template),
       ...(namespace !== undefined && { namespace }),
     };
     await this.#own.write(name, () => this.#options.api.apply(SECRETS, { metadata }));

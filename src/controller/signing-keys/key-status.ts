@@ -51,7 +51,10 @@ export function keyStatus(report: KeyReport, before: unknown, now: number): Fiel
 function keyFields(key: StoredKey): Fields {
   const { keyId, algorithm, state, publishedAt, activatedAt, removeAfter } = key;
   return withoutUndefined({
-    ...{ keyId, algorithm, state, secretName: keySecretName(key) },
+    keyId,
+    algorithm,
+    state,
+    secretName: keySecretName(key),
     publishedAt: seconds(publishedAt),
     activatedAt: seconds(activatedAt),
     removeAfter: seconds(removeAfter),

@@ -61,8 +61,14 @@ export class KeySteps {
     const { kid: keyId } = await importSigningKey(pem, wishes.algorithm, 'Published');
     const now = this.#options.clock.now();
     const key: StoredKey = {
-      ...{ signingKey: object.metadata.name, keyId, algorithm: wishes.algorithm, state, publishedAt: now },
-      ...{ activatedAt: state === 'Active' ? now : undefined, removeAfter: undefined, handledRotateAt },
+      signingKey: object.metadata.name,
+      keyId,
+      algorithm: wishes.algorithm,
+      state,
+      publishedAt: now,
+      activatedAt: state === 'Active' ? now : undefined,
+      removeAfter: undefined,
+      handledRotateAt,
     };
     await this.#options.secrets.make(key, pem);
     return key;

@@ -139,7 +139,8 @@ export class JudgedClients {
   #currentPolicies(): readonly Policy[] {
     const { className, policies } = this.#options;
     this.#policies ??= admitPolicies({
-      ...{ className, unknownFields: 'ignore' },
+      className,
+      unknownFields: 'ignore',
       policies: [...policies.objects()].map(sourceOf),
     }).flatMap(({ policy }) => policy ?? []);
     return this.#policies;

@@ -22,7 +22,9 @@ export function adminEndpoints({
   const shared = { answers: 'json', cors: 'none', head: true } as const;
   return [
     {
-      ...{ route: 'livez', path: '/livez', ...shared },
+      route: 'livez',
+      path: '/livez',
+      ...shared,
       handlers: {
         GET: async ({ reply }) => {
           reply.type('text/plain; charset=utf-8').send('ok\n');
@@ -30,7 +32,9 @@ export function adminEndpoints({
       },
     },
     {
-      ...{ route: 'readyz', path: '/readyz', ...shared },
+      route: 'readyz',
+      path: '/readyz',
+      ...shared,
       handlers: {
         GET: async ({ reply, log }) => {
           const faults = checks.map(({ name, fault, required = true }) => ({ name, fault: fault(), required }));
@@ -46,7 +50,9 @@ export function adminEndpoints({
       },
     },
     {
-      ...{ route: 'metrics', path: '/metrics', ...shared },
+      route: 'metrics',
+      path: '/metrics',
+      ...shared,
       handlers: {
         GET: async ({ reply }) => {
           reply.type(metrics.contentType).send(await metrics.text());

@@ -102,7 +102,9 @@ export function registryEndpoints(answers: ReplicaAnswers): readonly Endpoint[] 
   const report = '/registry/report';
   return [
     {
-      ...{ route: 'registry_observed', path: observed, ...shared },
+      route: 'registry_observed',
+      path: observed,
+      ...shared,
       handlers: {
         POST: async (exchange) => {
           const body = provenBody(exchange, observed, answers);
@@ -111,7 +113,9 @@ export function registryEndpoints(answers: ReplicaAnswers): readonly Endpoint[] 
       },
     },
     {
-      ...{ route: 'registry_report', path: report, ...shared },
+      route: 'registry_report',
+      path: report,
+      ...shared,
       handlers: {
         POST: async (exchange) => {
           const body = provenBody(exchange, report, answers);

@@ -16,11 +16,14 @@ export class ControllerMetrics {
   readonly #registry = new Registry();
   readonly #requests = new RequestDurations(this.#registry);
   readonly #reconciled = new Counter({
-    ...{ name: 'grantry_reconcile_total', help: 'Looks at an object.', registers: [this.#registry] },
+    name: 'grantry_reconcile_total',
+    help: 'Looks at an object.',
+    registers: [this.#registry],
     labelNames: ['kind', 'result'],
   });
   readonly #durations = new Histogram({
-    ...{ name: 'grantry_reconcile_duration_seconds', help: 'Time of one look at an object.' },
+    name: 'grantry_reconcile_duration_seconds',
+    help: 'Time of one look at an object.',
     labelNames: ['kind'],
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
     registers: [this.#registry],
@@ -32,7 +35,9 @@ export class ControllerMetrics {
     this.watches = watchMetrics(this.#registry, followed);
     const gauge = (name: string, help: string, read: () => number) => {
       new Gauge({
-        ...{ name: `grantry_${name}`, help, registers: [this.#registry] },
+        name: `grantry_${name}`,
+        help,
+        registers: [this.#registry],
         collect() {
           this.set(read());
         },

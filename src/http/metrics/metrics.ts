@@ -72,13 +72,17 @@ export class Metrics {
   constructor(sources: MetricSources) {
     this.watches = watchMetrics(this.#registry, sources.followed);
     new Gauge({
-      ...{ name: 'grantry_store_up', help: 'Whether the stores take requests now.', registers: [this.#registry] },
+      name: 'grantry_store_up',
+      help: 'Whether the stores take requests now.',
+      registers: [this.#registry],
       collect() {
         this.set((sources.store?.isUp ?? true) ? 1 : 0);
       },
     });
     new Gauge({
-      ...{ name: 'grantry_store_warnings', help: 'What is not as it should be at the store.', labelNames: ['check'] },
+      name: 'grantry_store_warnings',
+      help: 'What is not as it should be at the store.',
+      labelNames: ['check'],
       registers: [this.#registry],
       collect() {
         this.reset();
@@ -86,7 +90,9 @@ export class Metrics {
       },
     });
     new Gauge({
-      ...{ name: 'grantry_registry_clients', help: 'Clients by state.', labelNames: ['state'] },
+      name: 'grantry_registry_clients',
+      help: 'Clients by state.',
+      labelNames: ['state'],
       registers: [this.#registry],
       collect() {
         this.set({ state: 'admitted' }, sources.clients());

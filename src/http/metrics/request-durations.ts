@@ -11,7 +11,8 @@ export class RequestDurations {
 
   constructor(registry: Registry) {
     this.#durations = new Durations({
-      ...{ name: 'grantry_http_request_duration_seconds', registry },
+      name: 'grantry_http_request_duration_seconds',
+      registry,
       help: 'Time from the end of the headers to the end of the answer.',
       buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
     });

@@ -23,7 +23,10 @@ export interface WatchCounters {
 export function watchMetrics(register: Registry, followed: Followed | undefined): WatchCounters {
   const registers = [register];
   const events = new Counter({
-    ...{ name: 'grantry_watch_events_total', help: 'Frames of watches.', labelNames: ['resource', 'type'], registers },
+    name: 'grantry_watch_events_total',
+    help: 'Frames of watches.',
+    labelNames: ['resource', 'type'],
+    registers,
   });
   const restarts = new Counter({
     name: 'grantry_watch_restarts_total',
@@ -39,7 +42,9 @@ export function watchMetrics(register: Registry, followed: Followed | undefined)
   });
   const gauge = (name: string, help: string, read: (followed: Followed) => number | undefined) => {
     new Gauge({
-      ...{ name: `grantry_${name}`, help, registers },
+      name: `grantry_${name}`,
+      help,
+      registers,
       // Without a label a gauge that was never set is 0, which would be a claim.
       labelNames: [],
       collect() {

@@ -9,7 +9,11 @@ export function introspectEndpoint(
   options: ClientExchangeOptions & { readonly introspection: ClientEndpoint<IntrospectionResult> },
 ): Endpoint {
   return {
-    ...{ route: 'introspect', path: '/introspect', answers: 'json', cors: 'registered', head: false },
+    route: 'introspect',
+    path: '/introspect',
+    answers: 'json',
+    cors: 'registered',
+    head: false,
     handlers: {
       POST: async (exchange) => {
         const { response } = await exchangeWithClient(options.introspection, exchange, options);

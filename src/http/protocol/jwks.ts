@@ -6,7 +6,11 @@ import { PUBLIC_CACHE } from '../server/security-headers.ts';
 
 export function jwksEndpoint({ registry }: { readonly registry: RegistryRef }): Endpoint {
   return {
-    ...{ route: 'jwks', path: '/.well-known/jwks.json', answers: 'json', cors: 'any', head: true },
+    route: 'jwks',
+    path: '/.well-known/jwks.json',
+    answers: 'json',
+    cors: 'any',
+    head: true,
     handlers: {
       GET: async ({ reply }) => {
         reply

@@ -13,7 +13,11 @@ export function metadataEndpoints({
 }): readonly Endpoint[] {
   const body = JSON.stringify(document);
   return paths.map((path) => ({
-    ...{ route: 'metadata', path, answers: 'json', cors: 'any', head: true },
+    route: 'metadata',
+    path,
+    answers: 'json',
+    cors: 'any',
+    head: true,
     handlers: {
       GET: async ({ reply }) => {
         reply.header('cache-control', PUBLIC_CACHE).type('application/json; charset=utf-8').send(body);

@@ -9,7 +9,11 @@ export function revokeEndpoint(
   options: ClientExchangeOptions & { readonly revocation: ClientEndpoint<Authenticated> },
 ): Endpoint {
   return {
-    ...{ route: 'revoke', path: '/revoke', answers: 'json', cors: 'registered', head: false },
+    route: 'revoke',
+    path: '/revoke',
+    answers: 'json',
+    cors: 'registered',
+    head: false,
     handlers: {
       POST: async (exchange) => {
         await exchangeWithClient(options.revocation, exchange, options);

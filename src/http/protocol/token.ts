@@ -14,7 +14,11 @@ export interface TokenOptions extends ClientExchangeOptions {
 /** The token endpoint over HTTP. */
 export function tokenEndpoint(options: TokenOptions): Endpoint {
   return {
-    ...{ route: 'token', path: '/token', answers: 'json', cors: 'registered', head: false },
+    route: 'token',
+    path: '/token',
+    answers: 'json',
+    cors: 'registered',
+    head: false,
     handlers: { POST: (exchange) => token(options, exchange) },
   };
 }

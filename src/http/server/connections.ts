@@ -63,7 +63,10 @@ export class Connections {
     const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
     socket.end(`HTTP/1.1 ${answer.status} ${STATUS_CODES[answer.status]}\r\n${lines.join('')}\r\n${body}`);
     finished({
-      ...{ requestId: undefined, route: 'unreadable', method: 'OTHER', status: answer.status },
+      requestId: undefined,
+      route: 'unreadable',
+      method: 'OTHER',
+      status: answer.status,
       durationMilliseconds: 0,
       facts: { outcome: 'refused', reason: answer.reason },
     });

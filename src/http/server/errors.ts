@@ -78,7 +78,8 @@ export function describeError(error: unknown, issuer: string): ErrorAnswer {
     const { description, reason, retryAfterSeconds } = error;
     return {
       ...PROTOCOL[error.code],
-      ...{ description, reason },
+      description,
+      reason,
       headers: {
         ...(error.code === 'invalid_client' && { 'www-authenticate': challenge(issuer) }),
         ...(retryAfterSeconds !== undefined && { 'retry-after': String(retryAfterSeconds) }),

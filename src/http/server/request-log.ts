@@ -41,9 +41,16 @@ export class RequestLog {
     const isReadiness = outcome === 'ready' || outcome === 'not_ready';
     if (isReadiness && !this.#isNews(`${outcome} ${reason}`)) return;
     this.#log[levelOf(status, isReadiness)]({
-      ...{ requestId, route, method, status },
+      requestId,
+      route,
+      method,
+      status,
       durationMs: Math.round(durationMilliseconds * 10) / 10,
-      ...{ clientId, grantType, scope, outcome, reason },
+      clientId,
+      grantType,
+      scope,
+      outcome,
+      reason,
     });
   }
 

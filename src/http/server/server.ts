@@ -60,7 +60,9 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     metrics.requestFinished(request.route, request.method, request.status, request.durationMilliseconds / 1000);
   };
   const server = strictFastify({
-    ...{ timeouts, newRequestId, isDraining },
+    timeouts,
+    newRequestId,
+    isDraining,
     connections: new Connections({ issuer, finished }),
     refuse: (error, request, reply) => {
       beginVisit(request, reply);

@@ -75,8 +75,12 @@ export class BrowserSessions {
     const cookie = this.#newValue();
     const session: Session = {
       sessionId: sessionIdOf(cookie),
-      ...{ subject: owner.subject, username: owner.username, displayName: owner.displayName },
-      ...{ authTime, idleLifetime: IDLE_LIFETIME, absoluteLifetime: ABSOLUTE_LIFETIME },
+      subject: owner.subject,
+      username: owner.username,
+      displayName: owner.displayName,
+      authTime,
+      idleLifetime: IDLE_LIFETIME,
+      absoluteLifetime: ABSOLUTE_LIFETIME,
     };
     await this.#sessions.create(session);
     const former = formerCookie && (await this.#sessions.use(sessionIdOf(formerCookie)));

@@ -111,7 +111,10 @@ async function decide(flow: SignInFlow, { interaction }: Opened, decision: 'allo
   if (interaction.decision !== undefined) return;
   flow.audit.record({
     type: decision === 'allow' ? 'consent.given' : 'consent.denied',
-    ...{ subject, clientId, scope: scope.join(' '), audience: audiences.join(' ') },
+    subject,
+    clientId,
+    scope: scope.join(' '),
+    audience: audiences.join(' '),
   });
 }
 

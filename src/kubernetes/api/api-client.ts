@@ -47,11 +47,15 @@ export class ApiClient implements KubernetesApi {
       readonly items?: readonly KubernetesObject[];
       readonly metadata: { readonly resourceVersion: string; readonly continue?: string };
     }>({
-      ...{ verb: 'list', resource, namespace },
+      verb: 'list',
+      resource,
+      namespace,
       accept: metadataOnly ? `application/json;as=PartialObjectMetadataList${METADATA}` : undefined,
       unread,
       request: {
-        ...{ method: 'GET', signal, limit: LIST_MILLISECONDS },
+        method: 'GET',
+        signal,
+        limit: LIST_MILLISECONDS,
         path: collection(resource, options, { limit: options.limit, continue: options.continue }),
       },
     });
@@ -69,7 +73,9 @@ export class ApiClient implements KubernetesApi {
     const { namespace, metadataOnly, resourceVersion, timeoutSeconds, signal } = options;
     const query = { watch: '1', allowWatchBookmarks: 'true', resourceVersion, timeoutSeconds };
     const call: Call = {
-      ...{ verb: 'watch', resource, namespace },
+      verb: 'watch',
+      resource,
+      namespace,
       accept: metadataOnly ? `application/json;as=PartialObjectMetadata${METADATA}` : undefined,
       request: { method: 'GET', path: collection(resource, options, query), signal, limit: WATCH_MILLISECONDS },
     };
@@ -104,7 +110,10 @@ export class ApiClient implements KubernetesApi {
     const path = `${resourcePath(resource, object.metadata)}${subresource}?fieldManager=${FIELD_MANAGER}&force=true`;
     return this.#object(
       {
-        ...{ verb: 'patch', resource, namespace, body: whole(resource, object) },
+        verb: 'patch',
+        resource,
+        namespace,
+        body: whole(resource, object),
         contentType: 'application/apply-patch+yaml',
       },
       ...(['PATCH', path] as const),
@@ -118,7 +127,9 @@ export class ApiClient implements KubernetesApi {
     const { uid, resourceVersion } = at;
     try {
       await this.#calls.json({
-        ...{ verb: 'delete', resource, ...place(at) },
+        verb: 'delete',
+        resource,
+        ...place(at),
         request: { method: 'DELETE', path: resourcePath(resource, at) },
         body: { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid, resourceVersion } },
       });

@@ -24,8 +24,15 @@ interface Status {
 
 /** For answers that are no Status, as those of a proxy in between. */
 const REASONS: Readonly<Record<number, string>> = {
-  ...{ 401: 'Unauthorized', 403: 'Forbidden', 404: 'NotFound', 409: 'Conflict', 410: 'Gone' },
-  ...{ 429: 'TooManyRequests', 500: 'InternalError', 503: 'ServiceUnavailable', 504: 'Timeout' },
+  401: 'Unauthorized',
+  403: 'Forbidden',
+  404: 'NotFound',
+  409: 'Conflict',
+  410: 'Gone',
+  429: 'TooManyRequests',
+  500: 'InternalError',
+  503: 'ServiceUnavailable',
+  504: 'Timeout',
 };
 
 const LONGEST_DETAIL = 500;
@@ -35,7 +42,8 @@ export function refusal(call: FailedCall, status: number, answer: unknown): Kube
   const isStatus = (answer as Status | undefined)?.kind === 'Status';
   const isUnknownKind = status === 404 && (call.verb === 'list' || call.verb === 'watch');
   return new KubernetesError({
-    ...{ ...call, status },
+    ...call,
+    status,
     ...(isStatus ? told(call.resource, answer as Status) : { reason: REASONS[status] ?? 'Refused' }),
     ...(isUnknownKind ? { detail: 'the API server does not know this kind: are its CRDs installed?' } : {}),
   });

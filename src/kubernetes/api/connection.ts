@@ -68,7 +68,9 @@ export class Connection {
     this.#user = credentials.user;
     const agent = this.#agentFor(credentials.tls, request.isWatch);
     const headers = {
-      ...{ ...request.headers, ...credentials.headers, 'user-agent': this.#options.userAgent },
+      ...request.headers,
+      ...credentials.headers,
+      'user-agent': this.#options.userAgent,
       // Node sends none with DELETE by itself, and the preconditions in its body would be lost.
       ...(request.body === undefined ? {} : { 'content-length': String(Buffer.byteLength(request.body)) }),
     };

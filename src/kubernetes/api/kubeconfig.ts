@@ -115,7 +115,9 @@ async function read(cluster: Cluster, user: KubeconfigUser, plugin: ExecAuth): P
       ...(user.impersonateUser ? { 'impersonate-user': user.impersonateUser } : {}),
     },
     tls: {
-      ...{ ca, cert: fromPlugin.cert ?? cert, key: fromPlugin.key ?? key },
+      ca,
+      cert: fromPlugin.cert ?? cert,
+      key: fromPlugin.key ?? key,
       servername: cluster.tlsServerName,
       rejectUnauthorized: cluster.skipTLSVerify ? false : undefined,
     },

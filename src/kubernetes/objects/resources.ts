@@ -20,7 +20,10 @@ export const CONFIG_MAPS: Resource = { ...CORE, plural: 'configmaps', kind: 'Con
 export const NAMESPACES: Resource = { ...CORE, plural: 'namespaces', kind: 'Namespace' };
 export const SERVICE_ACCOUNTS: Resource = { ...CORE, plural: 'serviceaccounts', kind: 'ServiceAccount' };
 export const ENDPOINT_SLICES: Resource = {
-  ...{ group: 'discovery.k8s.io', version: 'v1', plural: 'endpointslices', kind: 'EndpointSlice' },
+  group: 'discovery.k8s.io',
+  version: 'v1',
+  plural: 'endpointslices',
+  kind: 'EndpointSlice',
 };
 export const LEASES: Resource = { group: 'coordination.k8s.io', version: 'v1', plural: 'leases', kind: 'Lease' };
 export const EVENTS: Resource = { group: 'events.k8s.io', version: 'v1', plural: 'events', kind: 'Event' };

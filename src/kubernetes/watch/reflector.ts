@@ -133,7 +133,9 @@ export class Reflector {
     try {
       const frames = await this.#options.api.watch(this.#options.resource, {
         ...this.#selection(),
-        ...{ resourceVersion: this.#version, timeoutSeconds, signal: timer.signal },
+        resourceVersion: this.#version,
+        timeoutSeconds,
+        signal: timer.signal,
       });
       settling = setTimeout(() => this.#settle(), SETTLED_MILLISECONDS);
       await this.#take(frames, timer);
@@ -154,7 +156,10 @@ export class Reflector {
   async #list(): Promise<string> {
     const { signal } = this.#stopping;
     const { objects, resourceVersion } = await listAll({
-      ...{ api: this.#options.api, resource: this.#options.resource, selection: this.#selection(), signal },
+      api: this.#options.api,
+      resource: this.#options.resource,
+      selection: this.#selection(),
+      signal,
       keep: (key, object) => this.#store.pruned(key, object),
     });
     await this.#store.replace(objects, { nextTurn, signal });

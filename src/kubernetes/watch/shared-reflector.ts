@@ -42,7 +42,9 @@ export class Watched implements ObjectView {
   listen(listener: (change: ObjectChange) => void): () => void {
     const { log, metrics } = this.#options;
     const delivery = new ChangeDelivery({
-      ...{ resource: this.name, listener, log },
+      resource: this.name,
+      listener,
+      log,
       current: (key) => this.get(key),
       onFailure: () => metrics.changeRefused(this.name),
     });

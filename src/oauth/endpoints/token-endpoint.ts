@@ -94,7 +94,12 @@ export class TokenEndpoint {
       type: grantType === 'refresh_token' ? 'token.refreshed' : 'token.issued',
       clientId: client.clientId,
       tokenFormat: client.tokens.accessTokenFormat,
-      ...{ subject, grantId, grantType, scope, audience, address },
+      subject,
+      grantId,
+      grantType,
+      scope,
+      audience,
+      address,
     });
   }
 }

@@ -57,7 +57,8 @@ function rotate(
     access: accessRequest(client, parameters, requestedScope(parameters.get('scope')), issuer),
     accessToken: accessToken.opaque(grantId),
     revokedBefore: client.revokeTokensBefore,
-    ...{ address, subject },
+    address,
+    subject,
   });
 }
 

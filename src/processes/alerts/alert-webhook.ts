@@ -58,9 +58,18 @@ export class AlertWebhook {
     const { id, type, time, clientId, subject, grantId, address, lastAddress, action } = alert;
     const { presentedGeneration, currentGeneration } = alert;
     return JSON.stringify({
-      ...{ id, type, time: new Date(time).toISOString(), issuer: this.#parts.issuer, clientId },
+      id,
+      type,
+      time: new Date(time).toISOString(),
+      issuer: this.#parts.issuer,
+      clientId,
       subject: this.#parts.audit.nameOf(subject),
-      ...{ grantId, presentedGeneration, currentGeneration, address, lastAddress, action },
+      grantId,
+      presentedGeneration,
+      currentGeneration,
+      address,
+      lastAddress,
+      action,
     });
   }
 }

@@ -37,7 +37,10 @@ export function alertDelivery(parts: AlertDeliveryParts): AlertDelivery {
     webhook: settings.alertWebhook && webhookTo(settings.alertWebhook, webhookSecret),
     onReconnect: (listener) => redis.connection.onReconnect(listener),
     issuer: settings.issuer,
-    ...{ audit, metrics, log, reports },
+    audit,
+    metrics,
+    log,
+    reports,
   });
 }
 

@@ -80,7 +80,9 @@ export async function judgeManifests(set: ManifestSet, options: JudgeOptions): P
   const users = usersIn(of('Secret'));
   const found = [...policies, ...clients, ...keys].flatMap(placedFaults);
   return {
-    ...{ clients, keys, policies },
+    clients,
+    keys,
+    policies,
     faults: sortedFaults([...set.faults, ...found, ...users.faults]),
     warnings: set.warnings,
     passedOver: [

@@ -116,15 +116,26 @@ class ControllerProcess {
       },
     });
     this.#sources = new ControllerSources({
-      ...{ api: this.#api, clock, random, log, metrics: this.#metrics.watches },
-      ...{ className: settings.className, releaseNamespace: settings.namespace },
-      ...{ watchNamespaces: namespacesOf(settings), serverService: settings.serverService },
+      api: this.#api,
+      clock,
+      random,
+      log,
+      metrics: this.#metrics.watches,
+      className: settings.className,
+      releaseNamespace: settings.namespace,
+      watchNamespaces: namespacesOf(settings),
+      serverService: settings.serverService,
     });
     this.#lostSecrets = new LostSecrets(this.#sources.releaseSecrets);
     this.#identity = `${hostname()}_${randomId(random, 6)}`;
     this.#elector = new LeaseElector({
-      ...{ api: this.#api, namespace: settings.namespace, name: LEASE_NAME, identity: this.#identity },
-      ...{ clock, random, log },
+      api: this.#api,
+      namespace: settings.namespace,
+      name: LEASE_NAME,
+      identity: this.#identity,
+      clock,
+      random,
+      log,
       onStartedLeading: (leadership) => this.#next(() => this.#lead(leadership)),
       onStoppedLeading: () => this.#next(() => this.#stopLeading()),
     });
@@ -136,7 +147,10 @@ class ControllerProcess {
     const admin = this.#adminServer();
     endOnSignals({
       // Nobody is sent here: there is nothing to wait for.
-      ...{ draining: this.#draining, drainDelaySeconds: 0, servers: [admin], log: this.#processLog.log },
+      draining: this.#draining,
+      drainDelaySeconds: 0,
+      servers: [admin],
+      log: this.#processLog.log,
       afterwards: () => this.#stop(),
       flush: this.#processLog.flush,
       exit: (code) => this.#ended.resolve(code),
@@ -159,14 +173,24 @@ class ControllerProcess {
     const api = new LeadersApi({ api: this.#api, leadership, rights });
     const watchNamespaces = namespacesOf(this.#settings);
     const events = new EventRecorder({
-      ...{ api, instance: this.#identity, clock: systemClock, log },
+      api,
+      instance: this.#identity,
+      clock: systemClock,
+      log,
       namespaces: watchNamespaces && [...watchNamespaces, namespace],
     });
     [this.#rights, this.#events] = [rights, events];
     const shared = {
-      ...{ api, sources: this.#sources, observed: new AskedReplicas(replicas), className },
-      ...{ releaseNamespace: namespace, record: (event: EventFacts) => events.record(event) },
-      ...{ clock: systemClock, random: systemRandom, log, metrics: this.#metrics },
+      api,
+      sources: this.#sources,
+      observed: new AskedReplicas(replicas),
+      className,
+      releaseNamespace: namespace,
+      record: (event: EventFacts) => events.record(event),
+      clock: systemClock,
+      random: systemRandom,
+      log,
+      metrics: this.#metrics,
     };
     const install = { issuer, className, releaseNamespace: namespace, defaultPolicy };
     const secrets = new InstallSecrets({ ...shared, wanted: this.#wantedSecrets(), lost: this.#lostSecrets });
@@ -178,7 +202,8 @@ class ControllerProcess {
       new KeyController(shared),
       new PolicyController(shared),
       new ClientController({
-        ...{ ...shared, replicas },
+        ...shared,
+        replicas,
         install: { ...install, watchNamespaces },
       }),
     ];
@@ -231,7 +256,8 @@ class ControllerProcess {
     return new Replicas({
       find: this.#findReplicas(),
       key: () => textOfSingle(releaseSecrets.get(secret), CONTROLLER_SECRET),
-      ...{ clock: systemClock, log: this.#processLog.log },
+      clock: systemClock,
+      log: this.#processLog.log,
     });
   }
 
@@ -249,7 +275,11 @@ class ControllerProcess {
     const { log } = this.#processLog;
     let requests = 0;
     return createHttpServer({
-      ...{ issuer, log, metrics: this.#metrics, timeouts: HTTP_TIMEOUTS, proxies: new TrustedProxies([]) },
+      issuer,
+      log,
+      metrics: this.#metrics,
+      timeouts: HTTP_TIMEOUTS,
+      proxies: new TrustedProxies([]),
       requestLog: new RequestLog({ log, oneTokenIn }),
       corsOrigins: () => new Set(),
       newRequestId: () => (requests++).toString(36),

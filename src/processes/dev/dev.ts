@@ -205,7 +205,8 @@ async function redisOf(settings: Settings, { log }: ProcessLog): Promise<RedisSt
   const { redis, issuer, issuerGiven } = settings;
   if (redis === undefined) return undefined;
   return await openRedisState({
-    ...{ redis, log },
+    redis,
+    log,
     issuer: { explicit: issuerGiven ? issuer : undefined, fallback: issuer },
   });
 }

@@ -57,7 +57,15 @@ export class AuditLog implements Audit {
     const { type, clientId, subject, grantId, grantType, tokenFormat, scope, audience, reason, address, keyId } = event;
     this.#log[event.alert === undefined ? 'info' : 'warn']({
       event: type,
-      ...{ clientId, subject: this.nameOf(subject), grantId, grantType, tokenFormat, scope, audience, reason, address },
+      clientId,
+      subject: this.nameOf(subject),
+      grantId,
+      grantType,
+      tokenFormat,
+      scope,
+      audience,
+      reason,
+      address,
       keyId,
       ...(event.alert && { alert: this.#describe(event.alert) }),
     });

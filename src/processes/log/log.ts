@@ -25,7 +25,9 @@ export async function openLog(options: { level: string; format: 'auto' | 'json' 
 async function readableStream(): Promise<DestinationStream> {
   const { default: pretty } = await import('pino-pretty');
   const stream = pretty({
-    ...{ translateTime: 'SYS:HH:MM:ss', hideObject: true, sync: true },
+    translateTime: 'SYS:HH:MM:ss',
+    hideObject: true,
+    sync: true,
     messageFormat: (fields) => readableLine(fields),
   });
   return { write: (line) => isForPeople(JSON.parse(line)) && stream.write(line) };

@@ -66,7 +66,10 @@ export async function openRedisState({ redis, issuer, log, onFatal }: RedisState
     throw error;
   });
   return {
-    ...{ stores, connection: guarded, keys, close },
+    stores,
+    connection: guarded,
+    keys,
+    close,
     issuer: agreed,
     place: describeTarget(redis.target),
     probe: {

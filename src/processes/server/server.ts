@@ -49,7 +49,8 @@ export async function server({ stderr }: ServerOptions): Promise<number> {
     if (settings.redis === undefined) throw new StartError('GRANTRY_REDIS_URL is not set', 2);
     const processLog = await openLog({ level: settings.logLevel, format: settings.logFormat });
     const server = new ServerProcess({
-      ...{ settings: { ...settings, redis: settings.redis }, processLog },
+      settings: { ...settings, redis: settings.redis },
+      processLog,
       api: await connectCluster(settings.cluster),
       users: await UsersFile.open({ file: settings.usersFile, log: processLog.log }),
     });
@@ -106,15 +107,21 @@ class ServerProcess {
       textOf: (secret: SingleSecret) => sync.textOf(secret),
     };
     this.#usage = new ClientUsage({
-      ...{ registry, clock, instance: randomId(random, 9) },
+      registry,
+      clock,
+      instance: randomId(random, 9),
       generationOf: (uid) => sync.servedState(uid)?.generation,
     });
     this.#pepper = new PepperSource({
-      ...{ file: settings.pepperFile, namespace: settings.namespace },
+      file: settings.pepperFile,
+      namespace: settings.namespace,
       secretText: () => sync.textOf(PEPPER_SECRET),
     });
     this.#admin = assembleAdminSide({
-      ...{ settings, registry, random, log },
+      settings,
+      registry,
+      random,
+      log,
       store: this.#storeProbe(),
       refusedClients: () => sync.refusedClients,
       logDropped: this.#processLog.dropped,
@@ -126,14 +133,22 @@ class ServerProcess {
         signingKey: () => sync.signingKey,
       },
       replica: new Replica({
-        ...{ registry, usage: this.#usage, clock },
+        registry,
+        usage: this.#usage,
+        clock,
         alerts: () => this.#alertReports,
       }),
     });
     const sync = new RegistrySync({
-      ...{ api: this.#api, clock, random, log, metrics: this.#admin.metrics.watches },
-      ...{ className: settings.className, releaseNamespace: settings.namespace },
-      ...{ defaultPolicy: settings.defaultPolicy, watchNamespaces: settings.watchNamespaces },
+      api: this.#api,
+      clock,
+      random,
+      log,
+      metrics: this.#admin.metrics.watches,
+      className: settings.className,
+      releaseNamespace: settings.namespace,
+      defaultPolicy: settings.defaultPolicy,
+      watchNamespaces: settings.watchNamespaces,
       onSwap: (swap) => this.#swapped(swap),
       onSecret: () => void this.#pepper.look(),
     });
@@ -173,15 +188,26 @@ class ServerProcess {
     const { log } = this.#processLog;
     const tokens = assembleTokenServer(
       {
-        ...{ settings: this.#settings, registry: this.#registry, stores: redis.stores, owners: this.#users.users },
-        ...{ clock: systemClock, random: systemRandom, peppers, log, usage: this.#usage },
+        settings: this.#settings,
+        registry: this.#registry,
+        stores: redis.stores,
+        owners: this.#users.users,
+        clock: systemClock,
+        random: systemRandom,
+        peppers,
+        log,
+        usage: this.#usage,
       },
       this.#admin,
     );
     const reports = new AlertReports(new AlertTurns({ ...redis, hasController: true }));
     this.#alertReports = reports;
     this.#alerts = alertDelivery({
-      ...{ redis, server: tokens, settings: this.#settings, log, reports },
+      redis,
+      server: tokens,
+      settings: this.#settings,
+      log,
+      reports,
       webhookSecret: () => this.#registry.textOf(WEBHOOK_SECRET),
     });
     return tokens;
@@ -191,7 +217,9 @@ class ServerProcess {
     const { redis, issuer } = this.#settings;
     const { log } = this.#processLog;
     this.#redis = await openRedisState({
-      ...{ redis, log, issuer: { explicit: issuer, fallback: issuer } },
+      redis,
+      log,
+      issuer: { explicit: issuer, fallback: issuer },
       onFatal: (error) => {
         log.fatal(`redis: ${error.message}`);
         this.#ended.resolve(error.code);

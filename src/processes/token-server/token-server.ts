@@ -128,12 +128,16 @@ export function assembleTokenServer(options: TokenServerOptions, side = assemble
   const { settings, log, peppers, usage } = options;
   const { metrics, draining } = side;
   const audit = new AuditLog({
-    ...{ log, metrics, subjects: settings.auditSubjects, pepper: peppers[0] },
+    log,
+    metrics,
+    subjects: settings.auditSubjects,
+    pepper: peppers[0],
     observe: (event) => usage?.note(event),
   });
   const endpoints = publicEndpoints(options, audit, metrics);
   return {
-    ...{ ...side, audit },
+    ...side,
+    audit,
     public: createHttpServer({ ...whatSidesShare(options, metrics), endpoints, isDraining: () => draining.begun }),
     registrySwapped: (seconds) => metrics.registrySwap.observe(seconds),
   };
@@ -141,7 +145,9 @@ export function assembleTokenServer(options: TokenServerOptions, side = assemble
 
 function whatSidesShare({ settings, registry, log, random, timeouts }: AdminSideOptions, metrics: Metrics) {
   return {
-    ...{ issuer: settings.issuer, log, metrics },
+    issuer: settings.issuer,
+    log,
+    metrics,
     proxies: new TrustedProxies(settings.trustedProxies),
     timeouts: { ...HTTP_TIMEOUTS, ...timeouts },
     requestLog: new RequestLog({ log, oneTokenIn: settings.logOneTokenIn }),
@@ -162,7 +168,17 @@ function publicEndpoints(options: TokenServerOptions, audit: AuditLog, metrics: 
   const { grants, replays } = stores;
   const authorization = new AuthorizationEndpoint({ issuer, clock, grants, replays, handles, audit });
   const signIn = assembleSignIn({
-    ...{ issuer, peppers, rateLimits, authorization, registry, stores, owners, clock, random, audit, metrics },
+    issuer,
+    peppers,
+    rateLimits,
+    authorization,
+    registry,
+    stores,
+    owners,
+    clock,
+    random,
+    audit,
+    metrics,
     onRedirectMismatch: (clientId) => options.usage?.redirectMismatch(clientId),
   });
   const onRefused = (client: Client, code: ErrorCode) => options.usage?.refused(client, code);

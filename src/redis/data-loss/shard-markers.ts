@@ -96,7 +96,10 @@ export class ShardMarkers {
     const reply = await this.#connection.run({ script: this.#look, keys });
     const [now, history, hasFile, values] = reply as LookReply;
     return shards.map((shard, index) => ({
-      ...{ shard, now: Number(now), history, hasFile: hasFile === '1' },
+      shard,
+      now: Number(now),
+      history,
+      hasFile: hasFile === '1',
       marker: parseMarker(values[index] ?? null),
       watermark: Number(values[index + shards.length] ?? 0),
     }));

@@ -103,7 +103,13 @@ function storedGrant(grantId: string, reply: GrantReply): StoredGrant {
   const [clientUid, clientId, subject, sessionId, authTime, scope, audiences, redirectUri, challenge, createdAt] =
     reply;
   return {
-    ...{ grantId, clientUid, clientId, subject, authTime, redirectUri, createdAt },
+    grantId,
+    clientUid,
+    clientId,
+    subject,
+    authTime,
+    redirectUri,
+    createdAt,
     sessionId: sessionId === false ? undefined : sessionId,
     scope: split(scope),
     audiences: split(audiences),

@@ -67,8 +67,14 @@ export class RedisGrants implements GrantStore {
       throw new TypeError('the grant is not with its person');
     const { clientUid, clientId, subject, sessionId, authTime, scope, audiences, redirectUri, codeChallenge } = grant;
     const fields = {
-      ...{ u: clientUid, c: clientId, s: subject, i: sessionId, o: joined(scope), d: joined(audiences) },
-      ...{ r: redirectUri, h: codeChallenge },
+      u: clientUid,
+      c: clientId,
+      s: subject,
+      i: sessionId,
+      o: joined(scope),
+      d: joined(audiences),
+      r: redirectUri,
+      h: codeChallenge,
     };
     const written = Object.entries(fields).flatMap(([name, value]) => (value === undefined ? [] : [name, value]));
     await this.#connection.run({

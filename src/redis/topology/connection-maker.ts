@@ -84,9 +84,13 @@ export function connectionMaker(
   const toSentinel = (address: RedisAddress) => {
     const { sentinelPassword: password, ...credentials } = current();
     return new Redis({
-      ...{ ...BEHAVIOUR, commandTimeout: BEHAVIOUR.connectTimeout, enableReadyCheck: false, retryStrategy: null },
+      ...BEHAVIOUR,
+      commandTimeout: BEHAVIOUR.connectTimeout,
+      enableReadyCheck: false,
+      retryStrategy: null,
       ...identity({ ...credentials, username: undefined, password }, tls),
-      ...{ ...at(address), lazyConnect: true },
+      ...at(address),
+      lazyConnect: true,
     } satisfies Options);
   };
   return {

@@ -55,7 +55,8 @@ describe('a verifier Secret', () => {
     }
     // In a short way only what is written as we write it.
     expect(readSingleVerifier(compact)).toEqual({
-      ...{ revision: VERIFIERS.revision, verifierRevision: verifiers[0]?.revision },
+      revision: VERIFIERS.revision,
+      verifierRevision: verifiers[0]?.revision,
       verifier: Buffer.from(verifiers[0]?.verifier ?? []).toString('latin1'),
     });
     for (const secret of [spaced, folded]) expect(readSingleVerifier(secret)).toBeUndefined();

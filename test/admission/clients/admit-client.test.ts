@@ -247,7 +247,8 @@ describe('where the Secrets of tenants are not read', () => {
   const verifier = new Uint8Array(32).fill(9);
   const judged = (clientSecret: object, verifiers: readonly Uint8Array[]) =>
     judgeOne([clientDocument({ ...MACHINE, auth: { clientSecret } })], {
-      ...{ otherSecrets: 'withheld', verifiersOf: () => verifiers },
+      otherSecrets: 'withheld',
+      verifiersOf: () => verifiers,
     });
 
   it.each(['Generate', 'Existing'])('a secret with source %s counts by the verifiers kept for it', (source) => {

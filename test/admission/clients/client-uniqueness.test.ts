@@ -93,8 +93,14 @@ describe('the claims of all clients', () => {
   });
 
   const web: ClientClaim = {
-    ...{ namespace: 'team', createdAt: 1, uid: 'uid-1', clientId: 'web', derived: false, secret: undefined },
-    ...{ isAccepted: true, maxClientsPerNamespace: 1 },
+    namespace: 'team',
+    createdAt: 1,
+    uid: 'uid-1',
+    clientId: 'web',
+    derived: false,
+    secret: undefined,
+    isAccepted: true,
+    maxClientsPerNamespace: 1,
   };
 
   it('give an id and a place to the next in line when its holder goes', () => {
@@ -121,7 +127,11 @@ describe('the claims of all clients', () => {
   it('cost little in a namespace that is crowded', () => {
     let looks = 0;
     const crowded = (index: number, rest: Partial<ClientClaim> = {}): ClientClaim => ({
-      ...{ ...web, uid: `uid-${index}`, clientId: `id-${index}`, maxClientsPerNamespace: 20, ...rest },
+      ...web,
+      uid: `uid-${index}`,
+      clientId: `id-${index}`,
+      maxClientsPerNamespace: 20,
+      ...rest,
       // Whoever compares two of them looks at their ages.
       get createdAt() {
         looks++;
@@ -154,7 +164,9 @@ describe('the claims of all clients', () => {
   it('cost little where many want the same id', () => {
     let looks = 0;
     const same = (index: number): ClientClaim => ({
-      ...{ ...web, uid: `uid-${index}`, maxClientsPerNamespace: 5000 },
+      ...web,
+      uid: `uid-${index}`,
+      maxClientsPerNamespace: 5000,
       get createdAt() {
         looks++;
         return index;

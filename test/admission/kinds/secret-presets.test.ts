@@ -14,7 +14,9 @@ import { PRESET_NAMES } from '../../../src/admission/kinds/secret-presets.ts';
 
 function manifestWith(clientSecret: object): OAuthClientManifest {
   const { manifest, faults } = readManifest(OAUTH_CLIENT.refuse, {
-    ...{ apiVersion: 'grantry.dev/v1alpha1', kind: 'OAuthClient', metadata: { name: 'app', namespace: 'team' } },
+    apiVersion: 'grantry.dev/v1alpha1',
+    kind: 'OAuthClient',
+    metadata: { name: 'app', namespace: 'team' },
     spec: { grantTypes: ['client_credentials'], auth: { clientSecret } },
   });
   if (manifest === undefined) throw new Error(JSON.stringify(faults));
@@ -26,7 +28,8 @@ function secretFor(clientSecret: object) {
   const manifest = manifestWith(clientSecret);
   const { randomKeys = [] } = manifest.spec.auth.clientSecret ?? {};
   const { metadata, stringData } = clientSecretManifest({
-    ...{ manifest, object: { namespace: 'team', name: 'app', uid: 'u', generation: 1, createdAt: 0, manifest: {} } },
+    manifest,
+    object: { namespace: 'team', name: 'app', uid: 'u', generation: 1, createdAt: 0, manifest: {} },
     facts: { clientId: 'team.app', clientSecret: 's3cret', issuer: 'https://id.example' },
     randomValues: Object.fromEntries(randomKeys.map((key) => [key, 'random'])),
   });
@@ -51,8 +54,11 @@ const EXPECTED: Readonly<Record<string, object>> = {
   'envoy-gateway': { stringData: PLAIN, labels: {} },
   spring: {
     stringData: {
-      ...{ 'client-id': 'team.app', 'client-secret': 's3cret', 'issuer-uri': 'https://id.example' },
-      ...{ type: 'oauth2', provider: 'grantry' },
+      'client-id': 'team.app',
+      'client-secret': 's3cret',
+      'issuer-uri': 'https://id.example',
+      type: 'oauth2',
+      provider: 'grantry',
     },
     labels: {},
   },
@@ -77,7 +83,10 @@ describe('a preset', () => {
     const { GF_AUTH_GENERIC_OAUTH_CLIENT_ID: _, ...others } = GRAFANA;
     expect(secretFor({ preset: 'grafana', ...own })).toEqual({
       stringData: {
-        ...{ ...others, ID: 'team.app', GF_AUTH_GENERIC_OAUTH_AUTH_URL: 'https://other.example', MORE: 'x' },
+        ...others,
+        ID: 'team.app',
+        GF_AUTH_GENERIC_OAUTH_AUTH_URL: 'https://other.example',
+        MORE: 'x',
         GF_AUTH_GENERIC_OAUTH_USE_PKCE: 'random',
       },
       labels: { tier: 'one' },

@@ -544,9 +544,12 @@ describe('replicas that are waited for', () => {
     expect(asked).toBe(0);
     const labels = { 'kubernetes.io/service-name': 'grantry-admin' };
     await cluster.apply({
-      ...{ apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', addressType: 'IPv4' },
+      apiVersion: 'discovery.k8s.io/v1',
+      kind: 'EndpointSlice',
+      addressType: 'IPv4',
       metadata: { name: 'grantry-admin-1', namespace: own.installation.namespace, labels },
-      ...{ endpoints: [{ addresses: ['10.0.0.1'] }], ports: [{ name: 'admin', port: 9401 }] },
+      endpoints: [{ addresses: ['10.0.0.1'] }],
+      ports: [{ name: 'admin', port: 9401 }],
     });
     await own.whenReady(team, 'patient');
     expect(asked).toBeGreaterThan(0);

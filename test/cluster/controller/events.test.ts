@@ -24,14 +24,18 @@ describe('events on a real API server', () => {
     const token = await cluster.token(metadata);
     await cluster.apply(
       {
-        ...{ apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'Role', metadata },
+        apiVersion: 'rbac.authorization.k8s.io/v1',
+        kind: 'Role',
+        metadata,
         rules: [
           { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] },
           { apiGroups: [''], resources: ['configmaps'], verbs: ['create'] },
         ],
       },
       {
-        ...{ apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'RoleBinding', metadata },
+        apiVersion: 'rbac.authorization.k8s.io/v1',
+        kind: 'RoleBinding',
+        metadata,
         roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'recorder' },
         subjects: [{ kind: 'ServiceAccount', ...metadata }],
       },

@@ -48,30 +48,44 @@ const READY = ['Ready', 'Ready'] as const;
 const KEYS = { auth: { clientSecret: { keys: { clientId: 'ID' } } } };
 const MOMENTS: readonly Moment[] = [
   {
-    ...{ what: 'put back', verb: 'apply', ends: NOT_OWNED },
+    what: 'put back',
+    verb: 'apply',
+    ends: NOT_OWNED,
     provoke: (client) => install.patch(pathOf(`${client}-oauth`), { stringData: { 'client-id': 'wrong' } }),
   },
   {
-    ...{ what: 'given a new value', verb: 'apply', ends: NOT_OWNED },
+    what: 'given a new value',
+    verb: 'apply',
+    ends: NOT_OWNED,
     provoke: (client) => install.apply(team, client, {}, { annotations: { 'grantry.dev/rotate-now': 'now' } }),
   },
   {
-    ...{ what: 'rid of a key', verb: 'apply', ends: NOT_OWNED },
+    what: 'rid of a key',
+    verb: 'apply',
+    ends: NOT_OWNED,
     provoke: (client) => install.apply(team, client, KEYS),
   },
   {
-    ...{ what: 'half-way rid of a key', verb: 'apply', nth: 2, ends: NOT_OWNED },
+    what: 'half-way rid of a key',
+    verb: 'apply',
+    nth: 2,
+    ends: NOT_OWNED,
     provoke: (client) => install.apply(team, client, KEYS),
   },
   {
-    ...{ what: 'removed under its old name', verb: 'delete', ends: READY },
+    what: 'removed under its old name',
+    verb: 'delete',
+    ends: READY,
     provoke: (client) => install.apply(team, client, { auth: { clientSecret: { secretName: `${client}-anew` } } }),
   },
   {
-    ...{ what: 'removed for nobody needs it', verb: 'delete', ends: READY },
+    what: 'removed for nobody needs it',
+    verb: 'delete',
+    ends: READY,
     provoke: (client) =>
       install.apply(team, client, {
-        ...{ grantTypes: ['authorization_code'], redirectUris: ['https://app.example/back'] },
+        grantTypes: ['authorization_code'],
+        redirectUris: ['https://app.example/back'],
         auth: { method: 'none' },
       }),
   },

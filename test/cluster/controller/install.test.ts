@@ -54,7 +54,12 @@ describe('an install', () => {
   async function watch(resource: Resource, more: Partial<WatchedOptions> = {}): Promise<Watched> {
     const quiet = { info: () => {}, warn: () => {}, error: () => {} };
     const watched = new Watched({
-      ...{ api: client, resource, clock: systemClock, random: systemRandom, log: quiet, metrics },
+      api: client,
+      resource,
+      clock: systemClock,
+      random: systemRandom,
+      log: quiet,
+      metrics,
       ...more,
     });
     watched.start();
@@ -77,16 +82,14 @@ describe('an install', () => {
   ): Promise<void> {
     const { releaseSecrets, lost } = watched ?? (await watchSecrets());
     const secrets = new InstallSecrets({
-      ...{
-        api,
-        releaseNamespace: installation.namespace,
-        wanted,
-        random: systemRandom,
-        log,
-        metrics,
-        lost,
-        record: (event: EventFacts) => events.push(event),
-      },
+      api,
+      releaseNamespace: installation.namespace,
+      wanted,
+      random: systemRandom,
+      log,
+      metrics,
+      lost,
+      record: (event: EventFacts) => events.push(event),
       sources: { releaseSecrets },
     });
     secrets.start();
@@ -223,7 +226,13 @@ describe('an install', () => {
     };
     const record = (event: EventFacts) => void events.push(event);
     const controller = new PolicyController({
-      ...{ api: leaderOver(client), sources, className, record, clock: systemClock, log, metrics },
+      api: leaderOver(client),
+      sources,
+      className,
+      record,
+      clock: systemClock,
+      log,
+      metrics,
     });
     controller.start();
     ends.unshift(() => controller.stop());
@@ -244,7 +253,10 @@ describe('an install', () => {
     const namespaces = [await cluster.namespace({ team }), await cluster.namespace({ team })];
     await cluster.namespace();
     const oauthClient = (namespace: string | undefined, name: string, other = className) => ({
-      ...{ ...api, kind: 'OAuthClient', metadata: { name, namespace: namespace ?? '' }, spec: { className: other } },
+      ...api,
+      kind: 'OAuthClient',
+      metadata: { name, namespace: namespace ?? '' },
+      spec: { className: other },
     });
     await cluster.apply(oauthClient(namespaces[0], 'a'), oauthClient(namespaces[1], 'b'));
     await cluster.apply(oauthClient(namespaces[1], 'c'), oauthClient(namespaces[1], 'd', `${team}-other`));

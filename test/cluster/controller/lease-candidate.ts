@@ -15,7 +15,12 @@ const api = new ApiClient({
 });
 let leadership: Leadership | undefined;
 const elector = new LeaseElector({
-  ...{ api, namespace, name: 'election', identity, clock: systemClock, random: systemRandom },
+  api,
+  namespace,
+  name: 'election',
+  identity,
+  clock: systemClock,
+  random: systemRandom,
   log: { info: () => {}, warn: () => {} },
   onStartedLeading: (started) => {
     leadership = started;

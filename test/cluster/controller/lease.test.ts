@@ -53,11 +53,15 @@ describe('an election between processes', () => {
     const metadata = { namespace, name: 'candidate' };
     await cluster.apply(
       {
-        ...{ apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'Role', metadata },
+        apiVersion: 'rbac.authorization.k8s.io/v1',
+        kind: 'Role',
+        metadata,
         rules: [{ apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get', 'create', 'update'] }],
       },
       {
-        ...{ apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'RoleBinding', metadata },
+        apiVersion: 'rbac.authorization.k8s.io/v1',
+        kind: 'RoleBinding',
+        metadata,
         roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'candidate' },
         subjects: [{ kind: 'ServiceAccount', namespace, name: 'candidate' }],
       },

@@ -36,7 +36,9 @@ beforeAll(async () => {
 afterAll(endProcesses);
 
 const policy = (labels: Record<string, string>) => ({
-  ...{ apiVersion: 'grantry.dev/v1alpha1', kind: 'ClientPolicy', metadata: { name: `${release}-policy` } },
+  apiVersion: 'grantry.dev/v1alpha1',
+  kind: 'ClientPolicy',
+  metadata: { name: `${release}-policy` },
   spec: { className: release, namespaceSelector: { matchLabels: { none: release, ...labels } } },
 });
 const ringPath = () => `${GRANTRY}/namespaces/${release}/signingkeys/default`;
@@ -67,7 +69,8 @@ async function mayNow(verb: string, resource: string, namespace: string): Promis
   const { body } = await cluster.call('POST', '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews', {
     token: clients.installation.controllerToken,
     body: {
-      ...{ apiVersion: 'authorization.k8s.io/v1', kind: 'SelfSubjectAccessReview' },
+      apiVersion: 'authorization.k8s.io/v1',
+      kind: 'SelfSubjectAccessReview',
       spec: { resourceAttributes: { verb, group: group.join('.'), resource: plural, subresource, namespace } },
     },
   });
@@ -104,32 +107,50 @@ it.each<Row>([
     provoke: displayName,
   },
   {
-    ...{ verb: 'patch', resource: 'clientpolicies.grantry.dev/status', where: () => undefined, roles: ['cluster'] },
+    verb: 'patch',
+    resource: 'clientpolicies.grantry.dev/status',
+    where: () => undefined,
+    roles: ['cluster'],
     provoke: applyPolicy,
   },
   { verb: 'patch', resource: 'signingkeys.grantry.dev/status', where: inRelease, roles: ['own'], provoke: ringSpec },
   { verb: 'create', resource: 'signingkeys.grantry.dev', where: inRelease, roles: ['own'], provoke: deleteRing },
   {
-    ...{ verb: 'create', resource: 'secrets', where: inTeam, roles: ['tenants'] },
+    verb: 'create',
+    resource: 'secrets',
+    where: inTeam,
+    roles: ['tenants'],
     provoke: () => clients.apply(team, 'later'),
     again: () => clients.poke(team, 'later'),
   },
   {
-    ...{ verb: 'patch', resource: 'secrets', where: inTeam, roles: ['tenants'] },
+    verb: 'patch',
+    resource: 'secrets',
+    where: inTeam,
+    roles: ['tenants'],
     provoke: drift,
     again: () => clients.poke(team, 'drifts'),
   },
   {
-    ...{ verb: 'delete', resource: 'secrets', where: inTeam, roles: ['tenants'] },
+    verb: 'delete',
+    resource: 'secrets',
+    where: inTeam,
+    roles: ['tenants'],
     provoke: () => rename('named-anew'),
     again: () => clients.poke(team, 'renamed'),
   },
   {
-    ...{ verb: 'create', resource: 'secrets', where: inRelease, roles: ['tenants', 'own'] },
+    verb: 'create',
+    resource: 'secrets',
+    where: inRelease,
+    roles: ['tenants', 'own'],
     provoke: () => cluster.call('DELETE', secretPath('grantry-webhook')),
   },
   {
-    ...{ verb: 'patch', resource: 'events.events.k8s.io', where: inTeam, roles: ['tenants'] },
+    verb: 'patch',
+    resource: 'events.events.k8s.io',
+    where: inTeam,
+    roles: ['tenants'],
     provoke: () => clients.apply(team, 'told'),
     again: () => clients.apply(team, 'told-anew'),
   },
@@ -174,7 +195,9 @@ it.each<Row>([
 it('a Secret that a quota forbids is no missing right', async () => {
   const full = await cluster.namespace();
   await cluster.apply({
-    ...{ apiVersion: 'v1', kind: 'ResourceQuota', metadata: { namespace: full, name: 'no-secrets' } },
+    apiVersion: 'v1',
+    kind: 'ResourceQuota',
+    metadata: { namespace: full, name: 'no-secrets' },
     spec: { hard: { 'count/secrets': '0' } },
   });
   // Nobody counts here but who is told.

@@ -55,7 +55,9 @@ describeRedis('the replicas of a Service', () => {
     const { namespace } = install;
     const targetRef = { kind: 'Pod', namespace, name: pod };
     const slice = {
-      ...{ apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', addressType: 'IPv4' },
+      apiVersion: 'discovery.k8s.io/v1',
+      kind: 'EndpointSlice',
+      addressType: 'IPv4',
       metadata: { namespace, name: pod, labels: { 'kubernetes.io/service-name': SERVICE } },
       endpoints: [{ addresses: [ADDRESS], conditions: { ready }, targetRef }],
       ports: [{ name: 'admin', protocol: 'TCP', port: Number(new URL(admin).port) }],
@@ -112,7 +114,9 @@ describeRedis('the replicas of a Service', () => {
       for (const pod of ['pod-1', 'pod-2']) {
         const metadataOfSlice = { namespace: install.namespace, name: pod };
         const path = await cluster.pathOf({
-          ...{ apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', metadata: metadataOfSlice },
+          apiVersion: 'discovery.k8s.io/v1',
+          kind: 'EndpointSlice',
+          metadata: metadataOfSlice,
         });
         await told(() => cluster.call('DELETE', path));
       }

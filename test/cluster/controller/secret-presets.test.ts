@@ -25,9 +25,12 @@ const PRESETS: readonly (readonly [string, (name: string) => object, object])[] 
   [
     'grafana',
     (name) => ({
-      ...{ GF_AUTH_GENERIC_OAUTH_CLIENT_ID: `${team}.${name}`, GF_AUTH_GENERIC_OAUTH_CLIENT_SECRET: SECRET },
-      ...{ GF_AUTH_GENERIC_OAUTH_AUTH_URL: `${ISSUER}/authorize`, GF_AUTH_GENERIC_OAUTH_TOKEN_URL: `${ISSUER}/token` },
-      ...{ GF_AUTH_GENERIC_OAUTH_USE_PKCE: 'true', OAUTH_ISSUER: ISSUER },
+      GF_AUTH_GENERIC_OAUTH_CLIENT_ID: `${team}.${name}`,
+      GF_AUTH_GENERIC_OAUTH_CLIENT_SECRET: SECRET,
+      GF_AUTH_GENERIC_OAUTH_AUTH_URL: `${ISSUER}/authorize`,
+      GF_AUTH_GENERIC_OAUTH_TOKEN_URL: `${ISSUER}/token`,
+      GF_AUTH_GENERIC_OAUTH_USE_PKCE: 'true',
+      OAUTH_ISSUER: ISSUER,
     }),
     {},
   ],
@@ -35,8 +38,11 @@ const PRESETS: readonly (readonly [string, (name: string) => object, object])[] 
   [
     'spring',
     (name) => ({
-      ...{ 'client-id': `${team}.${name}`, 'client-secret': SECRET, 'issuer-uri': ISSUER },
-      ...{ type: 'oauth2', provider: 'grantry' },
+      'client-id': `${team}.${name}`,
+      'client-secret': SECRET,
+      'issuer-uri': ISSUER,
+      type: 'oauth2',
+      provider: 'grantry',
     }),
     {},
   ],

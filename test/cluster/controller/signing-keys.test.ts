@@ -70,7 +70,11 @@ class Leaders {
       delete: (...at) => this.#client.delete(...at),
     });
     const controller = new KeyController({
-      ...{ api, sources, releaseNamespace: this.namespace, clock, metrics: noMetrics },
+      api,
+      sources,
+      releaseNamespace: this.namespace,
+      clock,
+      metrics: noMetrics,
       observed: { observe: async () => this.#observation() },
       record: (event) => void this.events.push(event),
       log: {
@@ -125,7 +129,8 @@ describe('the signing keys of an install', () => {
 
   const path = (name = 'default') => `/apis/grantry.dev/v1alpha1/namespaces/${leaders.namespace}/signingkeys/${name}`;
   const manifest = (name: string, spec: object, annotations: object = {}) => ({
-    ...{ apiVersion: 'grantry.dev/v1alpha1', kind: 'SigningKey' },
+    apiVersion: 'grantry.dev/v1alpha1',
+    kind: 'SigningKey',
     metadata: { name, namespace: leaders.namespace, annotations },
     spec,
   });

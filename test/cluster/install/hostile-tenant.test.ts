@@ -79,7 +79,10 @@ describeRedis('a hostile tenant', () => {
     const { body } = await cluster.call('GET', `${path('oauthclients', namespace)}/app`);
     const secret = await cluster.call('GET', `${path('secrets', namespace)}/app-oauth`);
     return {
-      ...{ clientId: `${namespace}.app`, uid: body.metadata.uid, namespace, name: 'app' },
+      clientId: `${namespace}.app`,
+      uid: body.metadata.uid,
+      namespace,
+      name: 'app',
       secret: Buffer.from(secret.body.data['client-secret'], 'base64').toString(),
     };
   }
@@ -101,7 +104,9 @@ describeRedis('a hostile tenant', () => {
 
   function client(name: string, spec: Spec = {}, namespace = tenant.namespace): Manifest {
     return {
-      ...{ apiVersion: 'grantry.dev/v1alpha1', kind: 'OAuthClient', metadata: { name, namespace } },
+      apiVersion: 'grantry.dev/v1alpha1',
+      kind: 'OAuthClient',
+      metadata: { name, namespace },
       spec: { className: installation.className, grantTypes: ['client_credentials'], ...spec },
     };
   }
@@ -160,11 +165,9 @@ describeRedis('a hostile tenant', () => {
 
   async function permit(allow: Spec): Promise<void> {
     await cluster.apply({
-      ...{
-        apiVersion: 'grantry.dev/v1alpha1',
-        kind: 'ClientPolicy',
-        metadata: { name: `${tenant.namespace}-${count}` },
-      },
+      apiVersion: 'grantry.dev/v1alpha1',
+      kind: 'ClientPolicy',
+      metadata: { name: `${tenant.namespace}-${count}` },
       spec: {
         className: installation.className,
         namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': tenant.namespace } },
@@ -366,7 +369,9 @@ describeRedis('a hostile tenant', () => {
       move: 'makes a policy for itself',
       attempt: async () => {
         const body = {
-          ...{ apiVersion: 'grantry.dev/v1alpha1', kind: 'ClientPolicy', metadata: { name: nextName() } },
+          apiVersion: 'grantry.dev/v1alpha1',
+          kind: 'ClientPolicy',
+          metadata: { name: nextName() },
           spec: { namespaceSelector: {}, allow: { scopes: ['**'] } },
         };
         const { token } = tenant;

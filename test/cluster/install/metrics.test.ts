@@ -138,7 +138,9 @@ describeRedis('the metrics', () => {
     // A look ends after its status can be seen.
     await until('a look is counted', async () => (await looks('done')) > before.done);
     ways.controller.answer(({ method, path }) => method === 'PATCH' && path.endsWith('/oauthclients/failing/status'), {
-      ...{ status: 500, reason: 'InternalError', times: 1 },
+      status: 500,
+      reason: 'InternalError',
+      times: 1,
     });
     await clients.apply(team, 'failing');
     await clients.whenReady(team, 'failing');

@@ -52,7 +52,8 @@ describeRedis('an install with people', () => {
 
   async function writeUsers(people: readonly Person[]): Promise<void> {
     const entries = people.map(async ({ username, password }) => ({
-      ...{ username, passwordHash: await hashPassword(password) },
+      username,
+      passwordHash: await hashPassword(password),
     }));
     await writeFile(join(folder, 'users.yaml'), JSON.stringify(await Promise.all(entries)));
   }

@@ -71,7 +71,9 @@ describe('the rights that grantry is installed with', () => {
     spec: { algorithm: 'ES256' },
   });
   const status = (kind: string, name: string) => ({
-    ...{ apiVersion: 'grantry.dev/v1alpha1', kind, metadata: { name } },
+    apiVersion: 'grantry.dev/v1alpha1',
+    kind,
+    metadata: { name },
     status: { observedGeneration: 1 },
   });
 

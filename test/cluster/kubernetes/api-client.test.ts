@@ -56,7 +56,11 @@ describe('a client of the API server', () => {
     expect(made).toMatchObject({ apiVersion: 'v1', kind: 'ConfigMap', data: { a: '1' } });
     expect(await admin.get(CONFIG_MAPS, { namespace, name: 'created' })).toEqual(made);
     await expect(admin.create(CONFIG_MAPS, configMap('created'))).rejects.toMatchObject({
-      ...{ status: 409, reason: 'AlreadyExists', verb: 'create', resource: CONFIG_MAPS, namespace },
+      status: 409,
+      reason: 'AlreadyExists',
+      verb: 'create',
+      resource: CONFIG_MAPS,
+      namespace,
     });
   });
 
@@ -70,7 +74,11 @@ describe('a client of the API server', () => {
       const object = { metadata: { namespace: own, name, annotations: { a: '"conditions":[{"b":"]"}],"c":"' } } };
       await admin.create(OAUTH_CLIENTS, { ...object, spec: { displayName: name } });
       const conditions = ['Accepted', 'Ready'].map((type) => ({
-        ...{ type, status: 'True', reason: type, message: `${type}.`, lastTransitionTime: '2026-01-01T00:00:00Z' },
+        type,
+        status: 'True',
+        reason: type,
+        message: `${type}.`,
+        lastTransitionTime: '2026-01-01T00:00:00Z',
       }));
       await admin.apply(OAUTH_CLIENTS, { ...object, status: { conditions } }, { subresource: 'status' });
       await admin.create(SECRETS, { metadata: { namespace: own, name }, stringData: { a: name } });
@@ -81,9 +89,11 @@ describe('a client of the API server', () => {
       // Other tests write objects of the kind in other namespaces meanwhile.
       const { resourceVersion } = read;
       expect(read).toEqual({
-        ...{ ...whole, resourceVersion },
+        ...whole,
+        resourceVersion,
         items: whole.items.map(({ status, ...item }) => ({
-          ...{ ...item, metadata: { ...item.metadata, managedFields: [] } },
+          ...item,
+          metadata: { ...item.metadata, managedFields: [] },
           ...(status !== undefined && { status: { ...status, conditions: [] } }),
         })),
       });
@@ -149,7 +159,11 @@ describe('a client of the API server', () => {
     expect(items.map(({ kind, metadata }) => [kind, metadata.name])).toEqual([['Secret', 'a']]);
     const stop = new AbortController();
     const frames = await admin.watch(SECRETS, {
-      ...{ namespace: own, metadataOnly: true, resourceVersion, timeoutSeconds: 60, signal: stop.signal },
+      namespace: own,
+      metadataOnly: true,
+      resourceVersion,
+      timeoutSeconds: 60,
+      signal: stop.signal,
     });
     await admin.create(SECRETS, { metadata: { namespace: own, name: 'b' }, stringData: { password: 'secret' } });
     for await (const frame of frames) {
@@ -194,7 +208,8 @@ describe('a client of the API server', () => {
     const ending = await cluster.namespace();
     await cluster.call('DELETE', `/api/v1/namespaces/${ending}`);
     await expect(admin.create(CONFIG_MAPS, { metadata: { namespace: ending, name: 'a' } })).rejects.toMatchObject({
-      ...{ status: 403, causes: ['NamespaceTerminating'] },
+      status: 403,
+      causes: ['NamespaceTerminating'],
     });
   });
 

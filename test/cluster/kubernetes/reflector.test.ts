@@ -27,7 +27,10 @@ class Follower {
     const access = kubeconfigAccess({ files: [kubeconfig], clock: systemClock });
     this.client = new ApiClient({ access, userAgent: 'grantry/test' });
     this.reflector = new Reflector({
-      ...{ api: this.client, resource: CONFIG_MAPS, clock: systemClock, random: systemRandom },
+      api: this.client,
+      resource: CONFIG_MAPS,
+      clock: systemClock,
+      random: systemRandom,
       onChange: (change) => void this.changes.push(change),
       log: { info: () => {}, warn: () => {}, error: () => {} },
       metrics: {
@@ -74,15 +77,15 @@ describe('a reflector of a real API server', () => {
     const token = await cluster.token({ namespace, name: 'follower' });
     await cluster.apply(
       {
-        ...{ apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'Role', metadata: { namespace, name: 'follower' } },
+        apiVersion: 'rbac.authorization.k8s.io/v1',
+        kind: 'Role',
+        metadata: { namespace, name: 'follower' },
         rules: [{ apiGroups: [''], resources: ['configmaps', 'secrets'], verbs: ['list', 'watch'] }],
       },
       {
-        ...{
-          apiVersion: 'rbac.authorization.k8s.io/v1',
-          kind: 'RoleBinding',
-          metadata: { namespace, name: 'follower' },
-        },
+        apiVersion: 'rbac.authorization.k8s.io/v1',
+        kind: 'RoleBinding',
+        metadata: { namespace, name: 'follower' },
         roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'follower' },
         subjects: [{ kind: 'ServiceAccount', namespace, name: 'follower' }],
       },
@@ -212,7 +215,9 @@ describe('a reflector of a real API server', () => {
     );
     expect(follower.reflector.synced).toBe(false);
     await cluster.apply({
-      ...{ apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'RoleBinding', metadata: { namespace, name: 'nobody' } },
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'RoleBinding',
+      metadata: { namespace, name: 'nobody' },
       roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'follower' },
       subjects: [{ kind: 'ServiceAccount', namespace, name: 'nobody' }],
     });

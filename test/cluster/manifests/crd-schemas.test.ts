@@ -233,7 +233,10 @@ describe('the rules of the CRDs', () => {
     const specs = { OAuthClient: {}, SigningKey: {}, ClientPolicy: { namespaceSelector: {} } };
     for (const [kind, spec] of Object.entries(specs)) {
       const manifest = (length: number) => ({
-        ...{ apiVersion: 'grantry.dev/v1alpha1', kind, metadata: { name: 'a'.repeat(length) }, spec },
+        apiVersion: 'grantry.dev/v1alpha1',
+        kind,
+        metadata: { name: 'a'.repeat(length) },
+        spec,
       });
       expect(await refusalOf(manifest(63), 'Strict')).toBeUndefined();
       expect(await refusalOf(manifest(64), 'Strict')).toEqual([expect.stringContaining('more than 63')]);
@@ -243,7 +246,10 @@ describe('the rules of the CRDs', () => {
   it('keep the client id, also when there was none, and the class', async () => {
     const clients = `/apis/grantry.dev/v1alpha1/namespaces/${namespace}/oauthclients`;
     const object = (name: string, spec: object) => ({
-      ...{ apiVersion: 'grantry.dev/v1alpha1', kind: 'OAuthClient', metadata: { name, namespace }, spec },
+      apiVersion: 'grantry.dev/v1alpha1',
+      kind: 'OAuthClient',
+      metadata: { name, namespace },
+      spec,
     });
     await cluster.apply(object('named', { clientId: 'one' }), object('unnamed', {}));
     const change = async (name: string, spec: object) =>
@@ -286,7 +292,9 @@ describe('a new object', () => {
     };
     const [object] = await cluster.apply(manifest);
     expect(object?.spec).toMatchObject({
-      ...{ className: 'default', grantTypes: ['authorization_code'], consent: 'Required' },
+      className: 'default',
+      grantTypes: ['authorization_code'],
+      consent: 'Required',
       auth: { method: 'client_secret_basic' },
       tokens: { accessTokenLifetime: '10m', refreshTokenRotation: 'Always' },
     });

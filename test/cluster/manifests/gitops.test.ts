@@ -92,16 +92,21 @@ function both(argo: string, status: string): Told {
 const client = (name: string, spec: object = {}, metadata: object = {}) => install.manifest(team, name, spec, metadata);
 const existing = (secretName: string) => ({ auth: { clientSecret: { source: 'Existing', secretName } } });
 const secret = (name: string, value: string): Manifest => ({
-  ...{ apiVersion: 'v1', kind: 'Secret', metadata: { namespace: team, name } },
+  apiVersion: 'v1',
+  kind: 'Secret',
+  metadata: { namespace: team, name },
   stringData: { 'client-secret': value },
 });
 const signingKey = (name: string, spec: object): Manifest => ({
-  ...{ apiVersion: API_VERSION, kind: 'SigningKey' },
+  apiVersion: API_VERSION,
+  kind: 'SigningKey',
   metadata: { namespace: install.installation.namespace, name },
   spec,
 });
 const policy = (name: string): Manifest => ({
-  ...{ apiVersion: API_VERSION, kind: 'ClientPolicy', metadata: { name: `${name}-${team}` } },
+  apiVersion: API_VERSION,
+  kind: 'ClientPolicy',
+  metadata: { name: `${name}-${team}` },
   spec: {
     className: install.installation.className,
     namespaceSelector: { matchLabels: { 'example.com/nobody': 'has-this' } },
@@ -142,7 +147,9 @@ describe('what Argo CD and Flux are told', () => {
     const waiting = signingKey('waiting', imported);
     expect(told(await whenReadyIs('SecretNotFound', waiting))).toEqual(both('Progressing', 'InProgress'));
     await cluster.apply({
-      ...{ apiVersion: 'v1', kind: 'Secret', metadata: { namespace: install.installation.namespace, name: 'no-key' } },
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { namespace: install.installation.namespace, name: 'no-key' },
       stringData: { 'private.pem': 'not a key' },
     });
     const wrong = signingKey('wrong', { algorithm: 'ES256', importSecretRef: { name: 'no-key', key: 'private.pem' } });

@@ -48,7 +48,9 @@ describeRedis('what kubectl prints', () => {
   }
 
   const policy = (name: string, values: readonly string[], allow: object = {}): Manifest => ({
-    ...{ apiVersion: 'grantry.dev/v1alpha1', kind: 'ClientPolicy', metadata: { name } },
+    apiVersion: 'grantry.dev/v1alpha1',
+    kind: 'ClientPolicy',
+    metadata: { name },
     spec: {
       className: install.installation.className,
       namespaceSelector: { matchExpressions: [{ key: 'kubernetes.io/metadata.name', operator: 'In', values }] },
@@ -75,8 +77,11 @@ describeRedis('what kubectl prints', () => {
     await clients.apply(team, 'suspended', { scopes, suspended: true });
     await clients.apply(team, 'waiting', { scopes, auth: existing });
     const reasons = {
-      ...{ public: 'Ready', ready: 'Ready', refused: 'PolicyViolation', suspended: 'Suspended' },
-      ...{ waiting: 'SecretNotFound' },
+      public: 'Ready',
+      ready: 'Ready',
+      refused: 'PolicyViolation',
+      suspended: 'Suspended',
+      waiting: 'SecretNotFound',
     };
     for (const [client, reason] of Object.entries(reasons)) {
       // Some would be refused or suspended without the policy, too.
@@ -88,7 +93,11 @@ describeRedis('what kubectl prints', () => {
     }
 
     const row = (client: keyof typeof reasons, auth: string, ready: string): Row => ({
-      ...{ NAME: client, 'CLIENT-ID': `${team}.${client}`, AUTH: auth, READY: ready, REASON: reasons[client] },
+      NAME: client,
+      'CLIENT-ID': `${team}.${client}`,
+      AUTH: auth,
+      READY: ready,
+      REASON: reasons[client],
     });
     const narrow = [
       row('public', 'none', 'True'),
@@ -149,8 +158,10 @@ describeRedis('what kubectl prints', () => {
 
   it('of signing keys: what they sign with, the key that does, whether it does, and until when', async () => {
     const ring = (name: string, spec: object): Manifest => ({
-      ...{ apiVersion: 'grantry.dev/v1alpha1', kind: 'SigningKey' },
-      ...{ metadata: { name, namespace: install.namespace }, spec },
+      apiVersion: 'grantry.dev/v1alpha1',
+      kind: 'SigningKey',
+      metadata: { name, namespace: install.namespace },
+      spec,
     });
     await cluster.apply(
       ring('by-hand', { algorithm: 'ES384', rotation: { policy: 'Manual' } }),
@@ -178,7 +189,10 @@ describeRedis('what kubectl prints', () => {
     const expected: readonly Row[] = [
       { NAME: 'by-hand', ALGORITHM: 'ES384', 'ACTIVE-KEY': keyOf('ES384'), READY: 'True', 'NEXT-ROTATION': '' },
       {
-        ...{ NAME: 'default', ALGORITHM: 'ES256', 'ACTIVE-KEY': keyOf('ES256'), READY: 'True' },
+        NAME: 'default',
+        ALGORITHM: 'ES256',
+        'ACTIVE-KEY': keyOf('ES256'),
+        READY: 'True',
         'NEXT-ROTATION': after(lastRotationTime, 2160),
       },
       { NAME: 'imported', ALGORITHM: 'EdDSA', 'ACTIVE-KEY': '', READY: 'False', 'NEXT-ROTATION': '' },

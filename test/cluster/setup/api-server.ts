@@ -67,8 +67,12 @@ export class ApiServer {
     const file = (name: string) => join(folder, name);
     const adminToken = randomBytes(24).toString('hex');
     this.address = {
-      ...{ url: `https://127.0.0.1:${ports.secure}`, assets, folder, adminToken },
-      ...{ certificateFile: file('certificates/apiserver.crt'), keyFile: file('certificates/apiserver.key') },
+      url: `https://127.0.0.1:${ports.secure}`,
+      assets,
+      folder,
+      adminToken,
+      certificateFile: file('certificates/apiserver.crt'),
+      keyFile: file('certificates/apiserver.key'),
     };
     const { privateKey, publicKey } = generateKeyPairSync('rsa', {
       modulusLength: 2048,

@@ -106,9 +106,15 @@ export class ClientInstall {
     const connection = await connectCluster({ kind: 'kubeconfig', files });
     const log = { info: () => {}, warn: () => {}, error: () => {} };
     const sources = new ControllerSources({
-      ...{ api: connection, clock: this.clock, random: systemRandom, log },
-      ...{ metrics: { watchEvent: () => {}, watchRestarted: () => {}, changeRefused: () => {} } },
-      ...{ className, releaseNamespace, watchNamespaces, serverService },
+      api: connection,
+      clock: this.clock,
+      random: systemRandom,
+      log,
+      metrics: { watchEvent: () => {}, watchRestarted: () => {}, changeRefused: () => {} },
+      className,
+      releaseNamespace,
+      watchNamespaces,
+      serverService,
     });
     const [events, writes]: [EventFacts[], Write[]] = [[], []];
     const leading = new AbortController();
@@ -147,17 +153,16 @@ export class ClientInstall {
     await sources.whenSynced();
     await beforeLeading(sources);
     const controller = new ClientController({
-      ...{
-        api: leaderOver(calls, assertHeld),
-        sources,
-        replicas: asked,
-        observed: new AskedReplicas(asked),
-        clock: this.clock,
-        log,
-      },
+      api: leaderOver(calls, assertHeld),
+      sources,
+      replicas: asked,
+      observed: new AskedReplicas(asked),
+      clock: this.clock,
+      log,
       install: { issuer: ISSUER, className, releaseNamespace, defaultPolicy: 'Baseline', watchNamespaces },
       record: (event) => events.push(event),
-      ...{ random: systemRandom, metrics: { reconciled: () => {} } },
+      random: systemRandom,
+      metrics: { reconciled: () => {} },
     });
     controller.start();
     let stopped: Promise<void> | undefined;
@@ -199,7 +204,9 @@ export class ClientInstall {
   manifest(namespace: string, name: string, spec: object = {}, metadata: object = {}): Manifest {
     const machine = { grantTypes: ['client_credentials'], scopes: [`${namespace}/read`] };
     return {
-      ...{ apiVersion: 'grantry.dev/v1alpha1', kind: 'OAuthClient', metadata: { namespace, name, ...metadata } },
+      apiVersion: 'grantry.dev/v1alpha1',
+      kind: 'OAuthClient',
+      metadata: { namespace, name, ...metadata },
       spec: { className: this.installation.className, ...machine, ...spec },
     };
   }

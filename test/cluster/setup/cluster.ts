@@ -195,7 +195,9 @@ export class Cluster {
     const cluster = { server: url, 'certificate-authority-data': Buffer.from(this.ca).toString('base64') };
     const file = join(this.address.folder, `${uniqueName('kubeconfig')}.json`);
     const config = {
-      ...{ apiVersion: 'v1', kind: 'Config', 'current-context': 'test' },
+      apiVersion: 'v1',
+      kind: 'Config',
+      'current-context': 'test',
       clusters: [{ name: 'test', cluster }],
       users: [{ name: 'test', user: { token } }],
       contexts: [{ name: 'test', context: { cluster: 'test', user: 'test', ...(namespace && { namespace }) } }],

@@ -43,8 +43,11 @@ export async function startController(
   const process = new GrantryProcess(['controller'], {
     environment: {
       KUBECONFIG: cluster.kubeconfig({ token, ...(url !== undefined && { url }) }),
-      ...{ GRANTRY_NAMESPACE: installation.namespace, GRANTRY_CLASS: installation.className },
-      ...{ GRANTRY_ISSUER: 'https://id.example', GRANTRY_HOST: '127.0.0.1', GRANTRY_ADMIN_PORT: String(port) },
+      GRANTRY_NAMESPACE: installation.namespace,
+      GRANTRY_CLASS: installation.className,
+      GRANTRY_ISSUER: 'https://id.example',
+      GRANTRY_HOST: '127.0.0.1',
+      GRANTRY_ADMIN_PORT: String(port),
       ...(urls !== '' && { GRANTRY_SERVER_ADMIN_URLS: urls }),
       ...environment,
     },
@@ -58,7 +61,8 @@ export async function startController(
     }
   };
   return {
-    ...{ process, admin },
+    process,
+    admin,
     async ready(limit = STARTS) {
       const isReady = async () => (await ask('/readyz')).status === 200;
       await until('the controller is ready', isReady, limit).catch(async (error: Error) => {

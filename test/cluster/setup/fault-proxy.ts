@@ -203,7 +203,7 @@ export class FaultProxy {
   #forward(asked: IncomingMessage, exchange: Exchange): void {
     const { seen, response, reset } = exchange;
     const { method, headers, url } = asked;
-    const forwarded = request(`${this.#target}${url}`, { ...{ method, headers }, agent: this.#agent }, (upstream) => {
+    const forwarded = request(`${this.#target}${url}`, { method, headers, agent: this.#agent }, (upstream) => {
       exchange.upstream = upstream;
       response.writeHead(upstream.statusCode ?? 502, upstream.headers);
       // The head of a watch says that it is there; it would else wait for the first event.

@@ -38,7 +38,7 @@ export async function install(cluster: Cluster): Promise<Installation> {
   const everywhere = '/apis/grantry.dev/v1alpha1/oauthclients';
   const paths = [everywhere, `/api/v1/namespaces/${namespace}/secrets`];
   for (const token of [serverToken, controllerToken]) for (const path of paths) await isPermitted(cluster, token, path);
-  return { ...{ namespace, className: namespace }, serverToken, controllerToken };
+  return { namespace, className: namespace, serverToken, controllerToken };
 }
 
 /** Waits until somebody may list what is there: the authorizer learns of bindings by a watch of its own. */

@@ -116,7 +116,11 @@ export class SecretHistory {
 
   #of(uid: string): Told {
     const told = this.#clients.get(uid) ?? {
-      ...{ values: [], verifiers: new Set<string>(), refused: [], accepted: [], verifiersWhenRead: undefined },
+      values: [],
+      verifiers: new Set<string>(),
+      refused: [],
+      accepted: [],
+      verifiersWhenRead: undefined,
     };
     this.#clients.set(uid, told);
     return told;

@@ -36,8 +36,11 @@ export type Tokens = Answer<{
 export async function codeFor(server: TokenServerProcess, clientId: string, person: Person): Promise<string> {
   const url = new URL(`${ISSUER}/authorize`);
   url.search = new URLSearchParams({
-    ...{ response_type: 'code', client_id: clientId, redirect_uri: CALLBACK },
-    ...{ code_challenge: s256(VERIFIER), code_challenge_method: 'S256' },
+    response_type: 'code',
+    client_id: clientId,
+    redirect_uri: CALLBACK,
+    code_challenge: s256(VERIFIER),
+    code_challenge_method: 'S256',
   }).toString();
   const back = await answerIn(new TestBrowser(server.url, ISSUER), url, { ...person, decision: 'allow' });
   const code = back.searchParams.get('code');

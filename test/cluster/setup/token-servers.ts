@@ -101,9 +101,15 @@ export class TokenServers {
     const kubeconfig = this.cluster.kubeconfig({ token, ...(options.url !== undefined && { url: options.url }) });
     const process = new GrantryProcess(['server'], {
       environment: {
-        ...{ KUBECONFIG: kubeconfig, GRANTRY_NAMESPACE: this.namespace, GRANTRY_CLASS: this.installation.className },
-        ...{ GRANTRY_ISSUER: ISSUER, GRANTRY_REDIS_URL: this.#redis.url, GRANTRY_HOST: '127.0.0.1' },
-        ...{ GRANTRY_PORT: String(port), GRANTRY_ADMIN_PORT: String(adminPort), GRANTRY_DRAIN_DELAY: '0s' },
+        KUBECONFIG: kubeconfig,
+        GRANTRY_NAMESPACE: this.namespace,
+        GRANTRY_CLASS: this.installation.className,
+        GRANTRY_ISSUER: ISSUER,
+        GRANTRY_REDIS_URL: this.#redis.url,
+        GRANTRY_HOST: '127.0.0.1',
+        GRANTRY_PORT: String(port),
+        GRANTRY_ADMIN_PORT: String(adminPort),
+        GRANTRY_DRAIN_DELAY: '0s',
         // Whoever polls until a client is served fails often.
         GRANTRY_RATE_LIMITS: 'off',
         ...options.environment,
@@ -124,7 +130,9 @@ export class TokenServers {
   manifest(namespace: string, name: string, spec: object = {}): Manifest {
     const machine = { grantTypes: ['client_credentials'], scopes: [`${namespace}/read`], ...spec };
     return {
-      ...{ apiVersion: 'grantry.dev/v1alpha1', kind: 'OAuthClient', metadata: { namespace, name } },
+      apiVersion: 'grantry.dev/v1alpha1',
+      kind: 'OAuthClient',
+      metadata: { namespace, name },
       spec: { className: this.installation.className, defaultScopes: machine.scopes, ...machine },
     };
   }
@@ -151,11 +159,14 @@ export class TokenServers {
     } = {},
   ): Promise<void> {
     const verifiers = secrets.map(({ secret, expiresAt }, index) => ({
-      ...{ verifier: secretVerifier(uid, secret), revision: secrets.length - index },
+      verifier: secretVerifier(uid, secret),
+      revision: secrets.length - index,
       ...(expiresAt !== undefined && { expiresAt }),
     }));
     await this.cluster.apply({
-      ...{ apiVersion: 'v1', kind: 'Secret', type },
+      apiVersion: 'v1',
+      kind: 'Secret',
+      type,
       metadata: { namespace: this.namespace, name, labels },
       data: verifierSecretData({ revision, verifiers }),
     });
@@ -182,7 +193,9 @@ export class TokenServers {
 
   async #writeSingle({ name, part, key }: SingleSecret, value: string): Promise<void> {
     await this.cluster.apply({
-      ...{ apiVersion: 'v1', kind: 'Secret', type: 'Opaque' },
+      apiVersion: 'v1',
+      kind: 'Secret',
+      type: 'Opaque',
       metadata: { namespace: this.namespace, name, labels: { [PART_LABEL]: part } },
       data: { [key]: Buffer.from(value).toString('base64') },
     });
@@ -197,12 +210,16 @@ export class TokenServers {
     const key = { signingKey: 'default', keyId: kid, algorithm: 'ES256', state, ...times } as const;
     await this.cluster.apply(
       {
-        ...{ apiVersion: 'grantry.dev/v1alpha1', kind: 'SigningKey' },
+        apiVersion: 'grantry.dev/v1alpha1',
+        kind: 'SigningKey',
         metadata: { namespace: this.namespace, name: 'default' },
         spec,
       },
       {
-        ...{ apiVersion: 'v1', kind: 'Secret', type: KEY_SECRET_TYPE, immutable: true },
+        apiVersion: 'v1',
+        kind: 'Secret',
+        type: KEY_SECRET_TYPE,
+        immutable: true,
         metadata: { namespace: this.namespace, name: keySecretName(key), ...keySecretMetadata(key) },
         data: keySecretData(pem),
       },
@@ -240,7 +257,10 @@ function running(process: GrantryProcess, url: string, admin: string): TokenServ
     }
   };
   return {
-    ...{ process, url, admin, readiness },
+    process,
+    url,
+    admin,
+    readiness,
     saysUnready: (line) =>
       wait(`/readyz says ${line}`, ({ status, text }) => status === 503 && line.test(text), STARTS),
     ready: (limit = STARTS) => wait('it is ready', ({ status }) => status === 200, limit),

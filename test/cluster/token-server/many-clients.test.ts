@@ -58,9 +58,14 @@ describe('ten thousand clients', () => {
     await server.store(
       'secrets',
       clients.map(({ uid, secret }) => ({
-        ...{ apiVersion: 'v1', kind: 'Secret', type: VERIFIER_SECRET_TYPE },
+        apiVersion: 'v1',
+        kind: 'Secret',
+        type: VERIFIER_SECRET_TYPE,
         metadata: {
-          ...{ name: verifierSecretName(uid), namespace: install.namespace, uid: randomUUID(), creationTimestamp },
+          name: verifierSecretName(uid),
+          namespace: install.namespace,
+          uid: randomUUID(),
+          creationTimestamp,
           labels: { [PART_LABEL]: 'verifier' },
         },
         data: verifierSecretData({

@@ -182,7 +182,9 @@ describe('three token servers', () => {
   it('are as strict as a policy has become', async () => {
     const own = await cluster.namespace();
     const policy = (scopes: readonly string[]) => ({
-      ...{ apiVersion: 'grantry.dev/v1alpha1', kind: 'ClientPolicy', metadata: { name: `${own}-policy` } },
+      apiVersion: 'grantry.dev/v1alpha1',
+      kind: 'ClientPolicy',
+      metadata: { name: `${own}-policy` },
       spec: {
         className: install.installation.className,
         namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': own } },
@@ -204,7 +206,9 @@ describe('three token servers', () => {
   it('judge by the labels that a namespace has now', async () => {
     const own = await cluster.namespace({ tier: 'none' });
     await cluster.apply({
-      ...{ apiVersion: 'grantry.dev/v1alpha1', kind: 'ClientPolicy', metadata: { name: `${own}-tier` } },
+      apiVersion: 'grantry.dev/v1alpha1',
+      kind: 'ClientPolicy',
+      metadata: { name: `${own}-tier` },
       spec: {
         className: install.installation.className,
         namespaceSelector: { matchLabels: { tier: own } },
@@ -222,7 +226,9 @@ describe('three token servers', () => {
   it('give an id to whom it belongs, and to the next when that one is gone', async () => {
     const own = await cluster.namespace();
     await cluster.apply({
-      ...{ apiVersion: 'grantry.dev/v1alpha1', kind: 'ClientPolicy', metadata: { name: `${own}-ids` } },
+      apiVersion: 'grantry.dev/v1alpha1',
+      kind: 'ClientPolicy',
+      metadata: { name: `${own}-ids` },
       spec: {
         className: install.installation.className,
         namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': own } },
@@ -278,7 +284,8 @@ describe('three token servers', () => {
       revokedKeyIds.push(published);
       const { error, milliseconds } = await timed(async () => {
         await cluster.apply({
-          ...{ apiVersion: 'grantry.dev/v1alpha1', kind: 'SigningKey' },
+          apiVersion: 'grantry.dev/v1alpha1',
+          kind: 'SigningKey',
           metadata: { namespace: install.namespace, name: 'default' },
           spec: { revokedKeyIds },
         });

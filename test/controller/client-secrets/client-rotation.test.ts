@@ -36,9 +36,15 @@ class Owner {
 
   step(options: { diesBeforeWriting?: boolean; diesBeforeSettling?: boolean } = {}) {
     const done = rotationStep({
-      ...{ uid: UID, now: this.now, requests: this.requests, ...this.settings },
-      ...{ stored: this.stored, present: this.present, isLeftBehind: this.isLeftBehind },
-      ...{ undelivered: this.undelivered, isServed: this.isServed },
+      uid: UID,
+      now: this.now,
+      requests: this.requests,
+      ...this.settings,
+      stored: this.stored,
+      present: this.present,
+      isLeftBehind: this.isLeftBehind,
+      undelivered: this.undelivered,
+      isServed: this.isServed,
       random: { bytes: (count) => Buffer.alloc(count, ++this.#bytes) },
     });
     if (done.store !== undefined) this.stored = done.store;

@@ -9,7 +9,11 @@ import { leaderOver } from '../leader.ts';
 
 const OWNER = { namespace: 'shop', name: 'web', uid: 'u-1' };
 const STATE = {
-  ...{ revision: 1, verifiers: [], rotatedAt: 0, handedOut: 0, writtenFields: undefined },
+  revision: 1,
+  verifiers: [],
+  rotatedAt: 0,
+  handedOut: 0,
+  writtenFields: undefined,
   handled: { rotateAt: undefined, rotateNow: undefined },
 };
 
@@ -48,7 +52,8 @@ function behindAnother({
       if (left <= 0) throw new LeadershipLostError();
     }),
     view: { get: () => other, objects: () => [other] },
-    ...{ releaseNamespace: 'auth', className: 'default' },
+    releaseNamespace: 'auth',
+    className: 'default',
   });
   return { verifiers, writes };
 }

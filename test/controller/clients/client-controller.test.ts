@@ -78,8 +78,11 @@ class Install {
       }),
       sources: { clients, policies, namespaces, secrets: new PlayedObjects(SECRETS), releaseSecrets },
       install: {
-        ...{ issuer: 'https://id.example', className: 'default', releaseNamespace: RELEASE },
-        ...{ defaultPolicy: 'Baseline', watchNamespaces: undefined },
+        issuer: 'https://id.example',
+        className: 'default',
+        releaseNamespace: RELEASE,
+        defaultPolicy: 'Baseline',
+        watchNamespaces: undefined,
       },
       replicas: {
         find: () => [{ name: 'pod-1', url: 'http://pod-1' }],
@@ -97,7 +100,10 @@ class Install {
           return this.observation;
         },
       },
-      ...{ record: () => {}, clock: { now: Date.now }, random: systemRandom, log },
+      record: () => {},
+      clock: { now: Date.now },
+      random: systemRandom,
+      log,
       metrics: {
         reconciled: () => {
           this.looks += 1;
@@ -121,7 +127,9 @@ class Install {
   /** Clients without a secret, made before anybody leads. @returns their uids */
   has(count: number, scopes = [`${TEAM}/read`]): readonly string[] {
     const spec = {
-      ...{ grantTypes: ['authorization_code'], scopes, redirectUris: ['https://app.example/back'] },
+      grantTypes: ['authorization_code'],
+      scopes,
+      redirectUris: ['https://app.example/back'],
       auth: { method: 'none' },
     };
     const names = Array.from({ length: count }, (_, index) => `web-${index}`);

@@ -48,8 +48,11 @@ describe('the status of a client', () => {
       lastUsedTime: '2026-02-28T00:00:00Z',
       binding: { name: 'web-oauth' },
       secret: {
-        ...{ name: 'web-oauth', revision: 2, fingerprint: expect.stringMatching(/^[0-9a-f]{12}$/) },
-        ...{ lastRotationTime: '2026-03-01T11:00:00Z', nextRotationTime: '2026-03-03T11:00:00Z' },
+        name: 'web-oauth',
+        revision: 2,
+        fingerprint: expect.stringMatching(/^[0-9a-f]{12}$/),
+        lastRotationTime: '2026-03-01T11:00:00Z',
+        nextRotationTime: '2026-03-03T11:00:00Z',
         previousExpiresAt: '2026-03-01T13:00:00Z',
       },
     });
@@ -110,7 +113,8 @@ describe('the status of a client', () => {
     const before = { conditions: [{ ...pending, lastTransitionTime: '1970-01-01T00:00:00Z' }] };
     const status = clientStatus(report({ verdict: verdictOf({ suspended: true }) }), before, NOW);
     expect(conditionIn(status, 'Programmed')).toMatchObject({
-      ...{ status: 'Unknown', lastTransitionTime: '2026-03-01T12:00:00Z' },
+      status: 'Unknown',
+      lastTransitionTime: '2026-03-01T12:00:00Z',
     });
   });
 

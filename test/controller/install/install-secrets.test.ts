@@ -27,8 +27,12 @@ it('a Secret that stood in the way of the pepper, and went before it was looked 
         return undefined;
       },
     }),
-    ...{ sources: { releaseSecrets }, releaseNamespace: 'auth', wanted: [PEPPER_SECRET] },
-    ...{ lost: new LostSecrets(releaseSecrets), record: () => {}, random: systemRandom },
+    sources: { releaseSecrets },
+    releaseNamespace: 'auth',
+    wanted: [PEPPER_SECRET],
+    lost: new LostSecrets(releaseSecrets),
+    record: () => {},
+    random: systemRandom,
     log: { error: (line: object) => expect.fail(JSON.stringify(line)) },
     metrics: { reconciled: () => {} },
   });

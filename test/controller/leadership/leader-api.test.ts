@@ -18,7 +18,9 @@ function leader() {
     };
   const state = { leads: true };
   const calls = {
-    ...{ get: send('get', FOUND), create: send('create', FOUND), apply: send('apply', FOUND) },
+    get: send('get', FOUND),
+    create: send('create', FOUND),
+    apply: send('apply', FOUND),
     delete: send('delete', 'deleted' as const),
   };
   const api = leaderOver(calls, () => {

@@ -93,17 +93,27 @@ class World {
 
 const clock = { now: () => Date.now() };
 const quiet = {
-  ...{ record: () => {}, clock, random: systemRandom, log: { error: () => {} }, metrics: { reconciled: () => {} } },
-  ...{ className: 'default', releaseNamespace: RELEASE },
+  record: () => {},
+  clock,
+  random: systemRandom,
+  log: { error: () => {} },
+  metrics: { reconciled: () => {} },
+  className: 'default',
+  releaseNamespace: RELEASE,
 };
 
 function startClients(world: World): void {
   const { api, clients, policies, namespaces, secrets, releaseSecrets } = world;
   const controller = new ClientController({
-    ...{ ...quiet, api, sources: { clients, policies, namespaces, secrets, releaseSecrets } },
+    ...quiet,
+    api,
+    sources: { clients, policies, namespaces, secrets, releaseSecrets },
     install: {
-      ...{ issuer: 'https://id.example', className: 'default', releaseNamespace: RELEASE },
-      ...{ defaultPolicy: 'Baseline', watchNamespaces: undefined },
+      issuer: 'https://id.example',
+      className: 'default',
+      releaseNamespace: RELEASE,
+      defaultPolicy: 'Baseline',
+      watchNamespaces: undefined,
     },
     replicas: { find: () => [], ask: async () => undefined },
     observed: { observe: async () => ({ outcome: 'NoReplicas' }) },

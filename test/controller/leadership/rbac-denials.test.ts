@@ -18,8 +18,14 @@ function unauthorized({ verb, resource, namespace }: Right): KubernetesError {
 
 function refused({ verb, resource, namespace }: Right, detail: string, status = 403, causes: string[] = []) {
   return new KubernetesError({
-    ...{ status, reason: status === 403 ? 'Forbidden' : 'Other', verb, resource, namespace, user: 'somebody' },
-    ...{ detail, causes },
+    status,
+    reason: status === 403 ? 'Forbidden' : 'Other',
+    verb,
+    resource,
+    namespace,
+    user: 'somebody',
+    detail,
+    causes,
   });
 }
 
@@ -34,7 +40,8 @@ describe('a right that is missing', () => {
     logged = [];
     const take = (level: string) => (_: unknown, message?: string) => void logged.push(`${level} ${message}`);
     rights = new MissingRights({
-      ...{ namespaces, clock: { now: () => now } },
+      namespaces,
+      clock: { now: () => now },
       log: { warn: take('warn'), info: take('info') },
     });
   });

@@ -37,8 +37,12 @@ it('a policy that cannot be taken is Stalled and told of by one Warning, until i
   const events: EventFacts[] = [];
   controller = new PolicyController({
     api: leaderOver({ ...UNPLAYED, apply: async (_resource, object) => policies.put(object) }),
-    ...{ sources, className: 'default', record: (event: EventFacts) => events.push(event) },
-    ...{ clock: { now: Date.now }, log: { error: expect.fail }, metrics: { reconciled: () => {} } },
+    sources,
+    className: 'default',
+    record: (event: EventFacts) => events.push(event),
+    clock: { now: Date.now },
+    log: { error: expect.fail },
+    metrics: { reconciled: () => {} },
   });
   const write = async (scopes: readonly string[], generation: number) => {
     policies.put({ metadata: { name: 'gold', generation }, spec: { namespaceSelector: {}, allow: { scopes } } });

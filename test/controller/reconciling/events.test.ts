@@ -48,7 +48,11 @@ function regarding(name: string, namespace: string | undefined = 'team-a') {
 }
 
 const facts = (more: Partial<EventFacts> = {}): EventFacts => ({
-  ...{ regarding: regarding('web'), type: 'Normal', reason: 'SecretCreated', action: 'CreateSecret', note: 'Made it.' },
+  regarding: regarding('web'),
+  type: 'Normal',
+  reason: 'SecretCreated',
+  action: 'CreateSecret',
+  note: 'Made it.',
   ...more,
 });
 
@@ -61,10 +65,17 @@ describe('an event', () => {
         eventTime: '2026-01-01T12:00:00.000000Z',
         reportingController: 'grantry.dev/controller',
         reportingInstance: 'grantry-controller-0',
-        ...{ type: 'Normal', reason: 'SecretCreated', action: 'CreateSecret', note: 'Made it.' },
+        type: 'Normal',
+        reason: 'SecretCreated',
+        action: 'CreateSecret',
+        note: 'Made it.',
         regarding: {
-          ...{ apiVersion: 'grantry.dev/v1alpha1', kind: 'OAuthClient', namespace: 'team-a', name: 'web' },
-          ...{ uid: 'uid-web', resourceVersion: '7' },
+          apiVersion: 'grantry.dev/v1alpha1',
+          kind: 'OAuthClient',
+          namespace: 'team-a',
+          name: 'web',
+          uid: 'uid-web',
+          resourceVersion: '7',
         },
       },
     ]);

@@ -186,7 +186,10 @@ describe('a work queue', () => {
   it('keeps what was added until it starts', async () => {
     const { reconcile, next } = gate();
     const idle = new WorkQueue({
-      ...{ kind: 'OAuthClient', reconcile, log: { error: () => {} }, metrics: { reconciled: () => {} } },
+      kind: 'OAuthClient',
+      reconcile,
+      log: { error: () => {} },
+      metrics: { reconciled: () => {} },
     });
     idle.add('a');
     idle.add('b');

@@ -131,7 +131,8 @@ describe('the replicas of a Service', () => {
     { name: 'admin', port: 9401 },
   ];
   const pod = (address: string, ready?: boolean) => ({
-    ...{ addresses: [address], conditions: ready === undefined ? {} : { ready } },
+    addresses: [address],
+    conditions: ready === undefined ? {} : { ready },
     targetRef: { kind: 'Pod', name: `pod-${address}` },
   });
 

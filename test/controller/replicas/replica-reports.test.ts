@@ -208,7 +208,8 @@ describe('the reports of replicas', () => {
     const { told, reports, events } = await world();
     const mismatch = { reason: 'redirect_uri_mismatch', count: 1, lastTime: new Date(START + 1000).toISOString() };
     told[0] = {
-      ...{ lastUsed: { a: '2026-03-01' }, alerts: [alertOf('al-1')] },
+      lastUsed: { a: '2026-03-01' },
+      alerts: [alertOf('al-1')],
       denied: { a: [{ reason: 'invalid_scope', count: 1, lastTime: new Date(START + 1000).toISOString() }, mismatch] },
     };
     await reports.ask();

@@ -30,7 +30,9 @@ class View {
 function object(kind: string, name: string, { metadata, ...fields }: { metadata?: object; spec?: object } = {}) {
   const shared = { resourceVersion: '1', generation: 1, creationTimestamp: '2026-01-01T00:00:00Z' };
   return {
-    ...{ apiVersion: kind === 'Namespace' ? 'v1' : 'grantry.dev/v1alpha1', kind, ...fields },
+    apiVersion: kind === 'Namespace' ? 'v1' : 'grantry.dev/v1alpha1',
+    kind,
+    ...fields,
     metadata: { name, uid: `${kind}-${name}`, ...shared, ...metadata },
   };
 }
@@ -43,7 +45,11 @@ describe('a client', () => {
   beforeEach(() => {
     [policies, namespaces] = [new View(), new View()];
     clients = new JudgedClients({
-      ...{ className: 'default', releaseNamespace: 'grantry', defaultPolicy: 'Baseline', policies, namespaces },
+      className: 'default',
+      releaseNamespace: 'grantry',
+      defaultPolicy: 'Baseline',
+      policies,
+      namespaces,
     });
   });
 

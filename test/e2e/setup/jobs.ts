@@ -25,7 +25,9 @@ export async function runTokenJob({ namespace, name, secretName, keys, tokenUrl 
   const environment = { TOKEN_URL: tokenUrl, ID_KEY: clientId, SECRET_KEY: clientSecret };
   const spec = await scriptPod({ namespace, name, script: 'get-token.mts', secretName, environment });
   await apply({
-    ...{ apiVersion: 'batch/v1', kind: 'Job', metadata: { namespace, name } },
+    apiVersion: 'batch/v1',
+    kind: 'Job',
+    metadata: { namespace, name },
     spec: { backoffLimit: 0, template: { spec } },
   });
   let failed = false;

@@ -30,7 +30,9 @@ export async function letPeopleSignIn(): Promise<void> {
   if ((await find('secret', name, namespace)) === undefined) {
     const users = [{ username: PERSON.username, passwordHash: await hashPassword(PERSON.password) }];
     await apply({
-      ...{ apiVersion: 'v1', kind: 'Secret', metadata: { namespace, name } },
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { namespace, name },
       stringData: { [key]: JSON.stringify(users) },
     });
   }
@@ -43,7 +45,8 @@ export async function createWebApplication(namespace: string, redirectUri: strin
   const [label = '', value] = OURS.split('=');
   await apply(
     {
-      ...{ apiVersion: 'grantry.dev/v1alpha1', kind: 'ClientPolicy' },
+      apiVersion: 'grantry.dev/v1alpha1',
+      kind: 'ClientPolicy',
       metadata: { name: namespace, labels: { [label]: value ?? '' } },
       spec: {
         namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } },
@@ -65,8 +68,12 @@ export async function createWebApplication(namespace: string, redirectUri: strin
 /** Where a person is sent to sign in to it. */
 export function authorizationUrl({ clientId, redirectUri }: WebApplication): URL {
   const query = new URLSearchParams({
-    ...{ response_type: 'code', client_id: clientId, redirect_uri: redirectUri, state: 'some-state' },
-    ...{ code_challenge: PKCE.challenge, code_challenge_method: 'S256' },
+    response_type: 'code',
+    client_id: clientId,
+    redirect_uri: redirectUri,
+    state: 'some-state',
+    code_challenge: PKCE.challenge,
+    code_challenge_method: 'S256',
   });
   return new URL(`${ISSUER}/authorize?${query}`);
 }
@@ -74,8 +81,10 @@ export function authorizationUrl({ clientId, redirectUri }: WebApplication): URL
 /** Redeems the code that a person came back with. @param url where grantry is reached */
 export async function redeem(url: string, application: WebApplication, cameBack: URL): Promise<Grant> {
   const form = {
-    ...{ grant_type: 'authorization_code', code: cameBack.searchParams.get('code') ?? '' },
-    ...{ redirect_uri: application.redirectUri, code_verifier: PKCE.verifier },
+    grant_type: 'authorization_code',
+    code: cameBack.searchParams.get('code') ?? '',
+    redirect_uri: application.redirectUri,
+    code_verifier: PKCE.verifier,
   };
   const { status, body } = await postForm(`${url}/token`, form, credentials(application));
   if (status !== 200) throw new Error(`the code was not redeemed: ${status} ${JSON.stringify(body)}`);

@@ -31,7 +31,10 @@ export async function scriptPod(options: ScriptOptions): Promise<object> {
     securityContext: { runAsNonRoot: true, runAsUser: 65532, seccompProfile: { type: 'RuntimeDefault' } },
     containers: [
       {
-        ...{ name: 'script', image: IMAGE, imagePullPolicy: 'IfNotPresent', command: ['node', `/script/${script}`] },
+        name: 'script',
+        image: IMAGE,
+        imagePullPolicy: 'IfNotPresent',
+        command: ['node', `/script/${script}`],
         env: Object.entries(environment).map(([key, value]) => ({ name: key, value })),
         securityContext: {
           allowPrivilegeEscalation: false,

@@ -28,7 +28,9 @@ export class Traffic {
   static async start({ namespace, secretName, tokenUrl, requestsPerSecond }: TrafficOptions): Promise<Traffic> {
     const name = `traffic-${Date.now().toString(36)}`;
     const environment = {
-      ...{ TOKEN_URL: tokenUrl, REQUESTS_PER_SECOND: String(requestsPerSecond), PORT: String(PORT) },
+      TOKEN_URL: tokenUrl,
+      REQUESTS_PER_SECOND: String(requestsPerSecond),
+      PORT: String(PORT),
     };
     const spec = await scriptPod({ namespace, name, script: 'traffic.mts', secretName, environment });
     await apply({ apiVersion: 'v1', kind: 'Pod', metadata: { namespace, name }, spec });

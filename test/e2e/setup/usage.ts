@@ -35,9 +35,11 @@ export async function usageOf(pods: readonly KubernetesObject[]): Promise<readon
     const { requests, limits } = spec.containers[0].resources;
     return [
       {
-        ...{ pod: metadata.name, cpu: Math.round(cpu.usageNanoCores / 1e6) },
-        ...{ memory: Math.round(memory.workingSetBytes / 2 ** 20) },
-        ...{ requestedCpu: String(requests.cpu), requestedMemory: String(requests.memory) },
+        pod: metadata.name,
+        cpu: Math.round(cpu.usageNanoCores / 1e6),
+        memory: Math.round(memory.workingSetBytes / 2 ** 20),
+        requestedCpu: String(requests.cpu),
+        requestedMemory: String(requests.memory),
         memoryLimit: String(limits.memory),
       },
     ];

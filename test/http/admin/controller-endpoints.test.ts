@@ -36,7 +36,8 @@ async function start(options: { key?: string | undefined } = { key: KEY }) {
   const proof = (path: string, body: string, key = KEY) => controllerProof({ path, body }, key, clock.now()) ?? '';
   const post = (path: string, body: string, headers: Record<string, string> = {}) =>
     fetch(grantry.adminUrl(path), {
-      ...{ method: 'POST', body },
+      method: 'POST',
+      body,
       headers: { 'content-type': 'application/json', authorization: proof(path, body), ...headers },
     });
   const reasons = () => grantry.logs().flatMap(({ route, reason }) => (route === 'registry_report' ? [reason] : []));

@@ -10,10 +10,15 @@ import { TokenCalls, WEB } from './token-calls.ts';
 
 const ISSUER = 'https://id.example';
 const OPAQUE: TestClient & { readonly secret: string } = {
-  ...{ clientId: 'shop.opaque', secret: 'the-secret-of-the-opaque-client' },
+  clientId: 'shop.opaque',
+  secret: 'the-secret-of-the-opaque-client',
   tokens: {
-    ...{ accessTokenFormat: 'opaque', accessTokenLifetimeSeconds: 600, refreshTokenIdleLifetimeSeconds: 86_400 },
-    ...{ refreshTokenLifetimeSeconds: 864_000, refreshTokenRotation: 'Always', refreshTokenReuseGraceSeconds: 10 },
+    accessTokenFormat: 'opaque',
+    accessTokenLifetimeSeconds: 600,
+    refreshTokenIdleLifetimeSeconds: 86_400,
+    refreshTokenLifetimeSeconds: 864_000,
+    refreshTokenRotation: 'Always',
+    refreshTokenReuseGraceSeconds: 10,
   },
 };
 const clients = [WEB, OPAQUE];
@@ -87,7 +92,9 @@ async function expectUnknown(calls: TokenCalls, token: string, { isRefresh }: { 
   expect(await calls.revoke(token)).toMatchObject({ status: 200, body: {} });
   if (!isRefresh) return;
   expect(await calls.refresh(token)).toMatchObject({
-    ...{ status: 400, body: { error: 'invalid_grant' }, reason: 'refresh_token_unknown' },
+    status: 400,
+    body: { error: 'invalid_grant' },
+    reason: 'refresh_token_unknown',
   });
 }
 

@@ -72,8 +72,14 @@ describe('a refresh that heals', () => {
     expect(line).toMatchObject({ level: 'warn', clientId: WEB.clientId, subject: subjectOf(), grantId });
     expect(line?.address).toBe('127.0.0.1');
     expect(line?.alert).toEqual({
-      ...{ id: `${grantId}.state_lost`, type: 'state_lost', time: grantry.clock.now(), action: 'healed_forward' },
-      ...{ presentedGeneration: 4, currentGeneration: 1, address: '127.0.0.1', lastAddress: '127.0.0.1' },
+      id: `${grantId}.state_lost`,
+      type: 'state_lost',
+      time: grantry.clock.now(),
+      action: 'healed_forward',
+      presentedGeneration: 4,
+      currentGeneration: 1,
+      address: '127.0.0.1',
+      lastAddress: '127.0.0.1',
     });
     expect(events('refresh_token.retried', 'refresh_token.reuse_detected')).toEqual([]);
     expect(await metrics()).toMatch(/^grantry_state_lost_total 1$/m);

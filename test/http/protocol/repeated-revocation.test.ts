@@ -7,10 +7,16 @@ import { startGrantry, type TestClient } from '../../grantry.ts';
 import { TokenCalls } from './token-calls.ts';
 
 const OPAQUE: TestClient & { readonly secret: string } = {
-  ...{ clientId: 'shop.opaque', secret: 'the-secret-of-the-opaque-client', audiences: ['https://api.example/'] },
+  clientId: 'shop.opaque',
+  secret: 'the-secret-of-the-opaque-client',
+  audiences: ['https://api.example/'],
   tokens: {
-    ...{ accessTokenFormat: 'opaque', accessTokenLifetimeSeconds: 600, refreshTokenIdleLifetimeSeconds: 86_400 },
-    ...{ refreshTokenLifetimeSeconds: 864_000, refreshTokenRotation: 'Always', refreshTokenReuseGraceSeconds: 10 },
+    accessTokenFormat: 'opaque',
+    accessTokenLifetimeSeconds: 600,
+    refreshTokenIdleLifetimeSeconds: 86_400,
+    refreshTokenLifetimeSeconds: 864_000,
+    refreshTokenRotation: 'Always',
+    refreshTokenReuseGraceSeconds: 10,
   },
 };
 

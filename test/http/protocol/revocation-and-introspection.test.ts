@@ -8,10 +8,16 @@ import { TokenCalls } from './token-calls.ts';
 const RESOURCE = 'https://api.example/';
 const WEB = { clientId: 'shop.web', secret: 'the-secret-of-the-web-application', audiences: [RESOURCE] };
 const OPAQUE: TestClient = {
-  ...{ clientId: 'shop.opaque', secret: 'the-secret-of-the-opaque-client', audiences: [RESOURCE] },
+  clientId: 'shop.opaque',
+  secret: 'the-secret-of-the-opaque-client',
+  audiences: [RESOURCE],
   tokens: {
-    ...{ accessTokenFormat: 'opaque', accessTokenLifetimeSeconds: 600, refreshTokenIdleLifetimeSeconds: 86_400 },
-    ...{ refreshTokenLifetimeSeconds: 864_000, refreshTokenRotation: 'Always', refreshTokenReuseGraceSeconds: 10 },
+    accessTokenFormat: 'opaque',
+    accessTokenLifetimeSeconds: 600,
+    refreshTokenIdleLifetimeSeconds: 86_400,
+    refreshTokenLifetimeSeconds: 864_000,
+    refreshTokenRotation: 'Always',
+    refreshTokenReuseGraceSeconds: 10,
   },
 };
 const OTHER = { clientId: 'other.web', secret: 'the-secret-of-another-team-here' };

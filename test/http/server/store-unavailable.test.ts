@@ -6,7 +6,9 @@ const ISSUER = 'https://auth.example';
 
 it('a store that cannot answer now is 503 with the time to try again', () => {
   expect(describeError(new StoreUnavailableError('grantRotate'), ISSUER)).toMatchObject({
-    ...{ status: 503, error: 'temporarily_unavailable', reason: 'store_unavailable' },
+    status: 503,
+    error: 'temporarily_unavailable',
+    reason: 'store_unavailable',
     headers: { 'retry-after': '1' },
   });
 });

@@ -82,7 +82,10 @@ export async function aWorld(options: WorldOptions = {}): Promise<World> {
   const silent = new Set<keyof Stores>();
   let memory: Stores | undefined;
   const grantry = await startGrantry({
-    ...{ clients, owners: users, rateLimits: options.rateLimits ?? true, auditSubjects: 'plain' },
+    clients,
+    owners: users,
+    rateLimits: options.rateLimits ?? true,
+    auditSubjects: 'plain',
     ...(options.issuer !== undefined && { issuer: options.issuer }),
     ...(options.trustedProxies && { trustedProxies: options.trustedProxies }),
     wrapStores: (stores) => {
@@ -93,7 +96,9 @@ export async function aWorld(options: WorldOptions = {}): Promise<World> {
   onTestFinished(() => grantry.stop());
   const { issuer, clock, post } = grantry;
   return {
-    ...{ issuer, post, stores: memory ?? grantry.stores },
+    issuer,
+    post,
+    stores: memory ?? grantry.stores,
     get events() {
       return eventsOf(grantry.audits());
     },

@@ -67,7 +67,9 @@ test('a name that only ends like one of these is another name', () => {
 test('arrays are found wherever they stand, one inside of another, too', () => {
   const one = [{ a: 1 }];
   expect(readOf({ conditions: one, a: { conditions: [], b: [{ conditions: one, c: one }] }, d: 4 })).toEqual({
-    ...{ conditions: [], a: { conditions: [], b: [{ conditions: [], c: one }] }, d: 4 },
+    conditions: [],
+    a: { conditions: [], b: [{ conditions: [], c: one }] },
+    d: 4,
   });
   const nested = { managedFields: [{ conditions: one, b: 1 }], c: 1 };
   expect(readOf(nested)).toEqual({ managedFields: [{ conditions: [], b: 1 }], c: 1 });

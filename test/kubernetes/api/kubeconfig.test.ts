@@ -27,7 +27,9 @@ interface Parts {
 function write(parts: Parts = {}, name = 'config'): string {
   const { cluster = {}, user = {}, current = 'here' } = parts;
   const config = {
-    ...{ apiVersion: 'v1', kind: 'Config', 'current-context': current },
+    apiVersion: 'v1',
+    kind: 'Config',
+    'current-context': current,
     clusters: [{ name: 'here', cluster: { server: 'https://api.example:6443', ...cluster } }],
     users: [{ name: 'me', user }],
     contexts: [{ name: 'here', context: { cluster: 'here', user: 'me' } }],
@@ -82,7 +84,9 @@ describe('a kubeconfig', () => {
       const token = process.env.PREFIX + fs.statSync(process.argv[1]).size;
       console.log(JSON.stringify({ apiVersion: info.apiVersion, kind: info.kind, status: { token } }));`;
     const exec = {
-      ...{ apiVersion: 'client.authentication.k8s.io/v1', command: process.execPath, args: ['-e', script, counter] },
+      apiVersion: 'client.authentication.k8s.io/v1',
+      command: process.execPath,
+      args: ['-e', script, counter],
       env: [{ name: 'PREFIX', value: 'made-' }],
     };
     const { credentials, renew } = access({ user: { exec } });

@@ -157,7 +157,8 @@ function byUid({ metadata: one }: KubernetesObject, { metadata: other }: Kuberne
 
 it('of several listeners one that fails keeps nothing from the others, and alone is told again', async () => {
   const items = ['a', 'b'].map((name) => ({
-    ...{ apiVersion: 'v1', kind: 'ConfigMap' },
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
     metadata: { name, uid: name, resourceVersion: '1', creationTimestamp: '' },
   }));
   const refused: string[] = [];
@@ -167,7 +168,9 @@ it('of several listeners one that fails keeps nothing from the others, and alone
       watch: (_, { signal }) =>
         new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('ended')))),
     },
-    ...{ resource: CONFIG_MAPS, clock: { now: Date.now }, random: { bytes: (count) => new Uint8Array(count) } },
+    resource: CONFIG_MAPS,
+    clock: { now: Date.now },
+    random: { bytes: (count) => new Uint8Array(count) },
     log: { info: () => {}, warn: () => {}, error: () => {} },
     metrics: { watchEvent: () => {}, watchRestarted: () => {}, changeRefused: (resource) => refused.push(resource) },
   });

@@ -39,7 +39,11 @@ class Follower {
     };
     this.client = new ApiClient({ access, userAgent: 'grantry/1.2.3' });
     this.reflector = new Reflector({
-      ...{ api: this.client, resource: CONFIG_MAPS, clock, random, log },
+      api: this.client,
+      resource: CONFIG_MAPS,
+      clock,
+      random,
+      log,
       onChange: (change) => this.#take(change),
       onSynced: () => {
         this.synced++;

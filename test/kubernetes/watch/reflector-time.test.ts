@@ -49,7 +49,7 @@ class PlayedWatch {
 }
 
 function refusal(status: number, reason: string): KubernetesError {
-  return new KubernetesError({ ...{ status, reason }, verb: 'watch', resource: CONFIG_MAPS, user: 'somebody' });
+  return new KubernetesError({ status, reason, verb: 'watch', resource: CONFIG_MAPS, user: 'somebody' });
 }
 
 const watches: PlayedWatch[] = [];
@@ -76,7 +76,9 @@ function follow(options: Partial<ReflectorOptions> = {}): Reflector {
         return watch.frames();
       },
     },
-    ...{ resource: CONFIG_MAPS, clock, onChange: () => {} },
+    resource: CONFIG_MAPS,
+    clock,
+    onChange: () => {},
     random: { bytes: (count) => new Uint8Array(count).fill(128) },
     log: { info: () => {}, warn: () => {}, error: () => {} },
     metrics: {
@@ -316,7 +318,10 @@ describe('a change', () => {
     await seconds(0);
     const { managedFields: _, ...rest } = metadata;
     expect(reflector.get('a')).toEqual({
-      ...{ apiVersion: 'v1', kind: 'ConfigMap', spec: { a: 1 }, ...kept },
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      spec: { a: 1 },
+      ...kept,
       metadata: { ...rest, annotations: { 'grantry.dev/rotate': '1' } },
     });
   });

@@ -81,10 +81,22 @@ function issue(client: CastName, scope: readonly string[]): Command {
     const verifier = randomBytes(32).toString('base64url');
     const code = await world.authorize(client, { scope, verifier });
     const grant: ModelGrant = {
-      ...{ name: model.grants.length, client, scope, code, verifier, createdAt: model.now },
-      ...{ wrongVerifiers: 0, redemptions: 0, revoked: false },
-      ...{ generation: undefined, refreshedAt: model.now, replacedAt: undefined },
-      ...{ accessTokens: [], refreshTokens: [], alerts: [], lost: false },
+      name: model.grants.length,
+      client,
+      scope,
+      code,
+      verifier,
+      createdAt: model.now,
+      wrongVerifiers: 0,
+      redemptions: 0,
+      revoked: false,
+      generation: undefined,
+      refreshedAt: model.now,
+      replacedAt: undefined,
+      accessTokens: [],
+      refreshTokens: [],
+      alerts: [],
+      lost: false,
     };
     model.grants.push(grant);
     return grant;

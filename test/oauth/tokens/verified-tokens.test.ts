@@ -67,8 +67,12 @@ describe('a token that was verified before', () => {
     const key = await importSigningKey(await generateSigningKeyPem('ES256'), 'ES256', 'Active');
     const keys = new KeyRing([key]);
     const token = await tokens.prepare(aClient(), keys).issue({
-      ...{ subject: 'usr_alice', scope: ['shop/read'], audience: 'https://api.shop.example/' },
-      ...{ grantId: undefined, authTime: undefined, refreshToken: undefined },
+      subject: 'usr_alice',
+      scope: ['shop/read'],
+      audience: 'https://api.shop.example/',
+      grantId: undefined,
+      authTime: undefined,
+      refreshToken: undefined,
     });
     const claims = await tokens.verify(token, keys);
     expect(claims).toMatchObject({ sub: 'usr_alice' });

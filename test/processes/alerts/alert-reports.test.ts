@@ -10,16 +10,17 @@ const MANY = 1000;
 function alertOf(index: number): Alert {
   const grantId = `${SHARDS[index % SHARDS.length]}.${index}`;
   return {
-    ...{
-      id: `${grantId}.state_lost`,
-      type: 'state_lost',
-      time: 0,
-      clientUid: 'u',
-      clientId: 'c',
-      subject: 's',
-      grantId,
-    },
-    ...{ presentedGeneration: 1, currentGeneration: 2, address: '192.0.2.1', lastAddress: undefined },
+    id: `${grantId}.state_lost`,
+    type: 'state_lost',
+    time: 0,
+    clientUid: 'u',
+    clientId: 'c',
+    subject: 's',
+    grantId,
+    presentedGeneration: 1,
+    currentGeneration: 2,
+    address: '192.0.2.1',
+    lastAddress: undefined,
     action: 'healed_forward',
   };
 }

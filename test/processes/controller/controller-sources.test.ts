@@ -35,8 +35,14 @@ it.each([
   const { api, listed, release } = heldBack(list);
   const log = { info: () => {}, warn: () => {}, error: () => {} };
   sources = new ControllerSources({
-    ...{ api, clock: systemClock, random: systemRandom, log, className: 'default', releaseNamespace: RELEASE },
-    ...{ watchNamespaces: ['team-a', 'team-b'], serverService: 'grantry-server-admin' },
+    api,
+    clock: systemClock,
+    random: systemRandom,
+    log,
+    className: 'default',
+    releaseNamespace: RELEASE,
+    watchNamespaces: ['team-a', 'team-b'],
+    serverService: 'grantry-server-admin',
     metrics: { watchEvent: () => {}, watchRestarted: () => {}, changeRefused: () => {} },
   });
   let isSynced = false;

@@ -64,8 +64,11 @@ async function startController(): Promise<GrantryProcess> {
   writeFileSync(join(folder, 'kubeconfig'), JSON.stringify(kubeconfig));
   return new GrantryProcess(['controller'], {
     environment: {
-      ...{ KUBECONFIG: join(folder, 'kubeconfig'), GRANTRY_ISSUER: 'https://id.example', GRANTRY_NAMESPACE: 'grantry' },
-      ...{ GRANTRY_HOST: '127.0.0.1', GRANTRY_ADMIN_PORT: `${await freePort()}` },
+      KUBECONFIG: join(folder, 'kubeconfig'),
+      GRANTRY_ISSUER: 'https://id.example',
+      GRANTRY_NAMESPACE: 'grantry',
+      GRANTRY_HOST: '127.0.0.1',
+      GRANTRY_ADMIN_PORT: `${await freePort()}`,
     },
   });
 }

@@ -134,9 +134,12 @@ describe.each(['server', 'controller'])('grantry %s', (command) => {
 
   it('ends with 1 on a fault at the start that nobody expected', async () => {
     const environment = {
-      ...{ GRANTRY_ISSUER: 'https://auth.example.com', GRANTRY_NAMESPACE: 'grantry-system' },
-      ...{ GRANTRY_REDIS_URL: 'redis://127.0.0.1:1', GRANTRY_ADMIN_PORT: '0' },
-      ...{ KUBERNETES_SERVICE_HOST: '127.0.0.1', KUBERNETES_SERVICE_PORT: '1' },
+      GRANTRY_ISSUER: 'https://auth.example.com',
+      GRANTRY_NAMESPACE: 'grantry-system',
+      GRANTRY_REDIS_URL: 'redis://127.0.0.1:1',
+      GRANTRY_ADMIN_PORT: '0',
+      KUBERNETES_SERVICE_HOST: '127.0.0.1',
+      KUBERNETES_SERVICE_PORT: '1',
       // An address that is of every machine and names no interface.
       GRANTRY_HOST: 'fe80::1',
     };

@@ -25,16 +25,18 @@ it.each(Object.keys(COUNTED) as (keyof typeof COUNTED)[])('counts %s, and nothin
 it('counts an alert once, however often it is raised', async () => {
   const { audit, counts } = anAuditLog();
   const alert: AuditEvent['alert'] = {
-    ...{
-      id: '007.x.state_lost',
-      type: 'state_lost',
-      time: 1,
-      clientUid: 'uid',
-      clientId: 'shop.web',
-      subject: 'usr_a',
-    },
-    ...{ grantId: '007.x', presentedGeneration: 5, currentGeneration: 3, address: '198.51.100.7' },
-    ...{ lastAddress: undefined, action: 'healed_forward' },
+    id: '007.x.state_lost',
+    type: 'state_lost',
+    time: 1,
+    clientUid: 'uid',
+    clientId: 'shop.web',
+    subject: 'usr_a',
+    grantId: '007.x',
+    presentedGeneration: 5,
+    currentGeneration: 3,
+    address: '198.51.100.7',
+    lastAddress: undefined,
+    action: 'healed_forward',
   };
   audit.record({ type: 'state_lost', alert });
   audit.record({ type: 'state_lost', alert });

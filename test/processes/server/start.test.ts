@@ -43,9 +43,12 @@ async function loadedBy(command: string): Promise<Loaded> {
   const program = new GrantryProcess([command], {
     environment: {
       NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(watcher)}`,
-      ...{ GRANTRY_ISSUER: 'https://auth.example.com', GRANTRY_NAMESPACE: 'grantry-system' },
-      ...{ GRANTRY_REDIS_URL: 'redis://127.0.0.1:1', GRANTRY_ADMIN_PORT: '0' },
-      ...{ KUBERNETES_SERVICE_HOST: '127.0.0.1', KUBERNETES_SERVICE_PORT: '1' },
+      GRANTRY_ISSUER: 'https://auth.example.com',
+      GRANTRY_NAMESPACE: 'grantry-system',
+      GRANTRY_REDIS_URL: 'redis://127.0.0.1:1',
+      GRANTRY_ADMIN_PORT: '0',
+      KUBERNETES_SERVICE_HOST: '127.0.0.1',
+      KUBERNETES_SERVICE_PORT: '1',
     },
   });
   await program.printed(/NoCredentials/);

@@ -203,7 +203,8 @@ describeRedis('a user and a password in files', () => {
   async function open() {
     const { redis: settings } = readSettings({
       environment: {
-        ...{ GRANTRY_REDIS_URL: server.url, GRANTRY_REDIS_USERNAME_FILE: userFile },
+        GRANTRY_REDIS_URL: server.url,
+        GRANTRY_REDIS_USERNAME_FILE: userFile,
         GRANTRY_REDIS_PASSWORD_FILE: passwordFile,
       },
     });

@@ -17,8 +17,13 @@ import { alertsAbout } from '../setup/waiting-alerts.ts';
 
 const keys = new RedisKeys('grantry:');
 const REQUEST = {
-  ...{ clientUid: 'uid-of-shop', clientId: 'default.shop', redirectUri: 'https://shop.example/cb', state: undefined },
-  ...{ scope: ['read'], audiences: ['https://api.example'], codeChallenge: digest('verifier') },
+  clientUid: 'uid-of-shop',
+  clientId: 'default.shop',
+  redirectUri: 'https://shop.example/cb',
+  state: undefined,
+  scope: ['read'],
+  audiences: ['https://api.example'],
+  codeChallenge: digest('verifier'),
 };
 
 describeRedis('a request that was refused while Redis was stopped', () => {

@@ -112,7 +112,9 @@ describeRedis('a leased connection', () => {
   it('is not made while the one to the primary is lost, for who has waited: it could lead to the one that was replaced', async () => {
     const made: Redis[] = [];
     const link = new ServerLink({
-      ...{ name: 'any', clock: STOPWATCH, onReady() {} },
+      name: 'any',
+      clock: STOPWATCH,
+      onReady() {},
       connect(lasting) {
         const retryStrategy = lasting ? () => LONG : null;
         const redis = new Redis({ port: server.port, lazyConnect: !lasting, retryStrategy });

@@ -70,7 +70,10 @@ describeRedis('the delivery of alerts', () => {
 
   function aReplica({ pace = FAST, webhook = true, over = connection, hasController }: ReplicaOptions = {}) {
     const replica = new DeliveringReplica({
-      ...{ connection: over, keys, pace, webhookUrl: webhook ? receiver.url : undefined },
+      connection: over,
+      keys,
+      pace,
+      webhookUrl: webhook ? receiver.url : undefined,
       onReconnect: (listener) => connection.onReconnect(listener),
       ...(hasController !== undefined && { hasController }),
     });
@@ -81,7 +84,8 @@ describeRedis('the delivery of alerts', () => {
   /** Redis, but for what a test keeps from it. */
   function exceptFor(isLost: (key: string) => boolean): RedisConnection {
     return {
-      ...{ crossesSlots: true, remember: () => {} },
+      crossesSlots: true,
+      remember: () => {},
       runDurably: (...request) => connection.runDurably(...request),
       async run(action, deadline) {
         if (action.keys.some(isLost)) throw new StoreUnavailableError(action.script.name);
@@ -152,8 +156,14 @@ describeRedis('the delivery of alerts', () => {
     const [line] = replica.lines as [{ subject: string; alert: Record<string, unknown> }];
     const posted = JSON.parse(receiver.received[0]?.body ?? '') as Record<string, unknown>;
     expect(posted).toMatchObject({
-      ...{ id, type: 'refresh_token.reuse_detected', issuer: 'https://id.example', subject: line.subject },
-      ...{ presentedGeneration: 0, currentGeneration: 2, address: '198.51.100.9', action: 'grant_revoked' },
+      id,
+      type: 'refresh_token.reuse_detected',
+      issuer: 'https://id.example',
+      subject: line.subject,
+      presentedGeneration: 0,
+      currentGeneration: 2,
+      address: '198.51.100.9',
+      action: 'grant_revoked',
     });
     expect(line.alert.id).toBe(id);
     expect(await replica.deliveries('delivered')).toBe(1);

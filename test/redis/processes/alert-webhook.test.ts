@@ -75,7 +75,10 @@ describeRedis('a receiver of alerts', () => {
     const connection = frozen(still);
     stores = redisStores({ connection, keys });
     replica = new DeliveringReplica({
-      ...{ connection, keys, webhookUrl: receiver.url, clock: { now: () => now } },
+      connection,
+      keys,
+      webhookUrl: receiver.url,
+      clock: { now: () => now },
       onReconnect: () => {},
     });
   });
@@ -117,8 +120,14 @@ describeRedis('a receiver of alerts', () => {
     const { body, headers } = receiver.received[0] as Received;
     const [line] = replica.lines.filter(({ stream }) => stream === 'audit');
     expect(JSON.parse(body)).toEqual({
-      ...{ id: `${alert.grantId}.${type}`, type, time: '2026-01-01T12:00:00.000Z', issuer: 'https://id.example' },
-      ...{ clientId: 'default.shop', subject: line?.subject, grantId: alert.grantId, address: ADDRESS },
+      id: `${alert.grantId}.${type}`,
+      type,
+      time: '2026-01-01T12:00:00.000Z',
+      issuer: 'https://id.example',
+      clientId: 'default.shop',
+      subject: line?.subject,
+      grantId: alert.grantId,
+      address: ADDRESS,
       ...says,
     });
     // A keyed hash, and no name that a list would give away.

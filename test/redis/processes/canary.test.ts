@@ -119,8 +119,12 @@ describeRedis('a dump of Redis', () => {
       for (const value of browser.cookies.values()) secrets.add(value);
     };
     const query = new URLSearchParams({
-      ...{ response_type: 'code', client_id: client.clientId, redirect_uri: CALLBACK, scope: 'shop/read' },
-      ...{ code_challenge: PKCE.challenge, code_challenge_method: 'S256' },
+      response_type: 'code',
+      client_id: client.clientId,
+      redirect_uri: CALLBACK,
+      scope: 'shop/read',
+      code_challenge: PKCE.challenge,
+      code_challenge_method: 'S256',
     });
     const login = await browser.get(`/authorize?${query}`);
     remember();

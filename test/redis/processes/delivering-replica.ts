@@ -55,10 +55,15 @@ export class DeliveringReplica {
     this.reports = new AlertReports(turns);
     const signing = { secrets: () => [WEBHOOK_SECRET], clock: clock ?? { now: () => Date.now() }, limit: 1000 };
     this.delivery = new AlertDelivery({
-      ...{ log, metrics, audit: this.audit, issuer: 'https://id.example', onReconnect },
+      log,
+      metrics,
+      audit: this.audit,
+      issuer: 'https://id.example',
+      onReconnect,
       ...(pace !== undefined && { pace }),
       outbox: new Outbox({ connection, keys }),
-      ...{ turns, ...(hasController && { reports: this.reports }) },
+      turns,
+      ...(hasController && { reports: this.reports }),
       webhook: webhookUrl === undefined ? undefined : new Webhook({ url: webhookUrl, ...signing }),
     });
   }

@@ -23,8 +23,10 @@ describeRedis('a Cluster on which a server has the rights of the guide, and repl
     const { username, password } = await guideUser([...cluster.primaries, ...cluster.replicas]);
     writeFileSync(join(folder, 'password'), password);
     const environment = {
-      ...{ GRANTRY_REDIS_URL: cluster.url, GRANTRY_REDIS_WAIT: '1:500' },
-      ...{ GRANTRY_REDIS_USERNAME: username, GRANTRY_REDIS_PASSWORD_FILE: join(folder, 'password') },
+      GRANTRY_REDIS_URL: cluster.url,
+      GRANTRY_REDIS_WAIT: '1:500',
+      GRANTRY_REDIS_USERNAME: username,
+      GRANTRY_REDIS_PASSWORD_FILE: join(folder, 'password'),
     };
     const { redis } = readSettings({ environment });
     if (redis === undefined) throw new Error('no Redis is configured');

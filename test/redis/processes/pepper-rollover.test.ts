@@ -76,8 +76,11 @@ describeRedis('while the pepper is replaced', () => {
       for (const [name, value] of from.cookies) to.cookies.set(name, value);
     };
     const query = new URLSearchParams({
-      ...{ response_type: 'code', client_id: 'default.app', redirect_uri: CALLBACK },
-      ...{ code_challenge: PKCE.challenge, code_challenge_method: 'S256' },
+      response_type: 'code',
+      client_id: 'default.app',
+      redirect_uri: CALLBACK,
+      code_challenge: PKCE.challenge,
+      code_challenge_method: 'S256',
     });
     const login = await here.get(`/authorize?${query}`);
     carry(here, there);

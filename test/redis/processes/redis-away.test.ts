@@ -74,15 +74,21 @@ describeRedis('while Redis is away', () => {
   const authorization = () => {
     const url = new URL(`${dev.issuer}/authorize`);
     url.search = new URLSearchParams({
-      ...{ response_type: 'code', client_id: 'default.web', redirect_uri: CALLBACK },
-      ...{ code_challenge: PKCE.challenge, code_challenge_method: 'S256' },
+      response_type: 'code',
+      client_id: 'default.web',
+      redirect_uri: CALLBACK,
+      code_challenge: PKCE.challenge,
+      code_challenge_method: 'S256',
     }).toString();
     return url;
   };
   const newCode = async () => (await answerIn(browser, authorization(), PERSON)).searchParams.get('code') ?? '';
   const redemption = (code: string) => ({
-    ...{ grant_type: 'authorization_code', client_id: 'default.web', redirect_uri: CALLBACK },
-    ...{ code, code_verifier: PKCE.verifier },
+    grant_type: 'authorization_code',
+    client_id: 'default.web',
+    redirect_uri: CALLBACK,
+    code,
+    code_verifier: PKCE.verifier,
   });
   const refreshing = () => ({ grant_type: 'refresh_token', client_id: 'default.web', refresh_token: tokens.refresh });
   const readyz = () => fetch(`${dev.admin}/readyz`);

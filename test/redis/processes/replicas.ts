@@ -220,8 +220,11 @@ class ReplicaProcess implements Replica {
     const { issuer, cookies } = this.#options;
     const url = new URL(`${issuer}/authorize`);
     url.search = new URLSearchParams({
-      ...{ response_type: 'code', client_id: `default.${client}`, redirect_uri: CALLBACK },
-      ...{ code_challenge: s256(VERIFIER), code_challenge_method: 'S256' },
+      response_type: 'code',
+      client_id: `default.${client}`,
+      redirect_uri: CALLBACK,
+      code_challenge: s256(VERIFIER),
+      code_challenge_method: 'S256',
     }).toString();
     const browser = new TestBrowser(this.#address, issuer);
     for (const [name, value] of cookies.get(person) ?? []) browser.cookies.set(name, value);

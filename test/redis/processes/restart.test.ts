@@ -39,8 +39,12 @@ describeRedis('when Redis and every replica of grantry were restarted', () => {
     redis = await startRedis({ persistent: true });
     replicas = await startReplicas(2, { GRANTRY_REDIS_URL: redis.url }, 60_000);
     before = {
-      ...{ living: await visit('jwt'), redeemed: await visit('jwt'), rotated: await visit('jwt') },
-      ...{ refreshRevoked: await visit('jwt'), accessRevoked: await visit('jwt'), reused: await visit('graceless') },
+      living: await visit('jwt'),
+      redeemed: await visit('jwt'),
+      rotated: await visit('jwt'),
+      refreshRevoked: await visit('jwt'),
+      accessRevoked: await visit('jwt'),
+      reused: await visit('graceless'),
     };
     opaque = await visit('opaque');
     const next = await token('jwt', refreshing(before.rotated.refresh));

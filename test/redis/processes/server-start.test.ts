@@ -119,8 +119,11 @@ describeRedis('a server that serves others meanwhile', () => {
   it('ends with 1, and says why, where something else stands in the place of the issuer', async () => {
     await server.command('RPUSH', new RedisKeys('grantry:').issuer(), 'something else');
     const environment = {
-      ...{ GRANTRY_ISSUER: 'https://id.example', GRANTRY_NAMESPACE: 'grantry-system', GRANTRY_ADMIN_PORT: '0' },
-      ...{ KUBERNETES_SERVICE_HOST: '127.0.0.1', KUBERNETES_SERVICE_PORT: '1' },
+      GRANTRY_ISSUER: 'https://id.example',
+      GRANTRY_NAMESPACE: 'grantry-system',
+      GRANTRY_ADMIN_PORT: '0',
+      KUBERNETES_SERVICE_HOST: '127.0.0.1',
+      KUBERNETES_SERVICE_PORT: '1',
       GRANTRY_REDIS_URL: server.url,
     };
     const { code, errors } = await grantry(['server'], { environment });

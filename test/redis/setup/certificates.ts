@@ -36,8 +36,11 @@ export function makeCertificates(folder: string): Certificates {
 export function tlsOf(folder: string, { ca, certificate: cert, key }: Certificates): Tls {
   return {
     settings: {
-      ...{ 'tls-cert-file': join(folder, 'redis.crt'), 'tls-key-file': join(folder, 'redis.key') },
-      ...{ 'tls-ca-cert-file': join(folder, 'ca.crt'), 'tls-auth-clients': 'yes', 'tls-replication': 'yes' },
+      'tls-cert-file': join(folder, 'redis.crt'),
+      'tls-key-file': join(folder, 'redis.key'),
+      'tls-ca-cert-file': join(folder, 'ca.crt'),
+      'tls-auth-clients': 'yes',
+      'tls-replication': 'yes',
     },
     client: { tls: { ca, cert, key } },
   };

@@ -68,8 +68,12 @@ describeRedis('a key in Redis', () => {
   }
 
   const session = (sessionId: string) => ({
-    ...{ sessionId, ...PERSON, username: 'alice', displayName: 'Alice' },
-    ...{ idleLifetime: HOUR, absoluteLifetime: 12 * HOUR },
+    sessionId,
+    ...PERSON,
+    username: 'alice',
+    displayName: 'Alice',
+    idleLifetime: HOUR,
+    absoluteLifetime: 12 * HOUR,
   });
 
   const raised = async (

@@ -75,7 +75,8 @@ describe('the map of a Cluster', () => {
     const doubt = async () => void times.push(performance.now());
     const servers = openServers({
       target: { form: 'sentinel', tls: false, sentinels: [SEED], primary: 'any', database: 0 },
-      ...{ connections: { to: silent, toPrimary: silent, doubt }, onReady: () => {} },
+      connections: { to: silent, toPrimary: silent, doubt },
+      onReady: () => {},
       clock: { now: () => performance.now() },
     });
     open.push(servers);

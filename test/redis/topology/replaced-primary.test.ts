@@ -30,7 +30,9 @@ describeRedis('a primary that was replaced without its knowledge', () => {
     const sentinel = await startLoneSentinel(named, epoch);
     ended.push(() => sentinel.stop());
     return {
-      ...{ port: sentinel.port, pause: () => sentinel.pause(), resume: () => sentinel.resume() },
+      port: sentinel.port,
+      pause: () => sentinel.pause(),
+      resume: () => sentinel.resume(),
       /** From now on, by an epoch of 0. */
       names: (server: RedisServer) => nameInstead(sentinel, server),
       /** Until it was asked so often again. @param meanwhile done over and over */
