@@ -3,7 +3,7 @@
 
 import type { ClientVerifiers } from '../admission/client-secrets/client-verifier.ts';
 import type { ClientVerdict } from '../admission/clients/admit-client.ts';
-import { Claimant } from '../admission/clients/client-uniqueness.ts';
+import { Contender } from '../admission/clients/client-uniqueness.ts';
 import type { Client } from '../oauth/registry/client.ts';
 import type { ReadableClient } from './kept-client.ts';
 
@@ -13,7 +13,7 @@ export interface ServedState {
   readonly secretRevision: number | undefined;
 }
 
-export class AdmittedClient extends Claimant {
+export class AdmittedClient extends Contender {
   object: ReadableClient;
   /** What it was judged by; undefined until it was. With it and the same verifiers the same client comes of it. */
   judged: ReadableClient | undefined = undefined;

@@ -11,7 +11,7 @@ import {
   judgeRead,
 } from '../admission/clients/admit-client.ts';
 import { specOf } from '../admission/clients/client-reader.ts';
-import { ClientClaims, claimOf } from '../admission/clients/client-uniqueness.ts';
+import { ClientUniqueness, claimOf } from '../admission/clients/client-uniqueness.ts';
 import type { DefaultPolicy } from '../admission/kinds/client-policy.ts';
 import type { OAuthClientSpec } from '../admission/kinds/oauth-client.ts';
 import { selects } from '../admission/policies/label-selector.ts';
@@ -53,7 +53,7 @@ export class AdmittedClients {
   /** Those of the client that is being judged. */
   #verifiers: ClientVerifiers | undefined;
   readonly #clients = new Map<string, AdmittedClient>();
-  readonly #claims = new ClientClaims<AdmittedClient>({ uidsDiffer: true });
+  readonly #claims = new ClientUniqueness<AdmittedClient>({ uidsDiffer: true });
   /** For each manifest that several share, a client of it. */
   readonly #like = new WeakMap<OAuthClientSpec, Client>();
   /** By namespace, with those policies only that are about it. */

@@ -35,7 +35,7 @@ export class PlayedObjects implements ObjectView {
   }
 
   /** What is not said of an object that is there stays. @param gap whether the watch told nothing for a while */
-  put(object: NewObject, gap: Pick<ObjectChange, 'isAfterGap'> = {}): KubernetesObject {
+  put(object: NewObject, gap: Pick<ObjectChange, 'isFromRelist'> = {}): KubernetesObject {
     const key = objectKey(object.metadata);
     const before = this.#objects.get(key);
     const made = { uid: `uid-${object.metadata.name}`, generation: 1, creationTimestamp: '2026-01-01T00:00:00Z' };

@@ -4,7 +4,7 @@
 
 import { classOf, fieldsOf, type SourceObject } from '../kinds/manifest.ts';
 import { type AdmissionContext, type ClientVerdict, clientVerdict, findClient } from './admit-client.ts';
-import { Claimant, ClientClaims, claimOf } from './client-uniqueness.ts';
+import { ClientUniqueness, Contender, claimOf } from './client-uniqueness.ts';
 
 /** What is judged, by whom. */
 export interface ClientWorld<Source extends SourceObject = SourceObject> extends AdmissionContext {
@@ -23,8 +23,8 @@ export function admitClients<Source extends SourceObject>(
   const found = world.clients
     .filter((object) => isServed(object, world.className))
     .map((object) => findClient(object, world));
-  const claims = new ClientClaims<Claimant>();
-  const judged = found.map((findings) => ({ findings, claimant: new Claimant() }));
+  const claims = new ClientUniqueness<Contender>();
+  const judged = found.map((findings) => ({ findings, claimant: new Contender() }));
   for (const { findings, claimant } of judged) claims.put(claimant, claimOf(findings));
   claims.settle();
   return judged.map(({ findings, claimant }) => clientVerdict(findings, claims.faultsOf(claimant)));

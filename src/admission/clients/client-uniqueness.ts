@@ -7,7 +7,7 @@ import type { ObjectIdentity } from '../kinds/manifest.ts';
 import type { OAuthClientSpec } from '../kinds/oauth-client.ts';
 import type { ClientFindings } from './admit-client.ts';
 import { secretNotOwned } from './credentials.ts';
-import { ClaimLines, type ClaimLinesOptions, type Order } from './ranked-claims.ts';
+import { type Order, RankedClaims, type RankedClaimsOptions } from './ranked-claims.ts';
 
 /** What one client claims of what there is only once, or only so often. */
 export interface ClientClaim {
@@ -64,7 +64,7 @@ function secretClaim({ namespace, name, key }: ObjectIdentity, { auth }: OAuthCl
 }
 
 /** One client among the claimants. Whoever follows clients adds what it knows of each; what stands here only the claims write. */
-export class Claimant {
+export class Contender {
   /** Undefined for whoever is not among the claimants. */
   claim: ClientClaim | undefined;
   /** Of several that are equal otherwise the one that came first. */
@@ -77,17 +77,17 @@ const VERDICT = { isTwin: 1, hasConflict: 2, sharesSecret: 4, isTooMany: 8 } as 
 
 type Verdict = keyof typeof VERDICT;
 
-function has({ verdicts }: Claimant, verdict: Verdict): boolean {
+function has({ verdicts }: Contender, verdict: Verdict): boolean {
   return (verdicts & VERDICT[verdict]) !== 0;
 }
 
 /** One that is among the claimants. */
-type Claiming<Member extends Claimant> = Member & { readonly claim: ClientClaim };
+type Claiming<Member extends Contender> = Member & { readonly claim: ClientClaim };
 
 /** The claims of all clients of one install. */
-export class ClientClaims<Member extends Claimant> {
+export class ClientUniqueness<Member extends Contender> {
   /** In this order: a twin claims nothing else, and who has no id of its own takes no place. */
-  readonly #lines: readonly ClaimLines<Claiming<Member>>[];
+  readonly #lines: readonly RankedClaims<Claiming<Member>>[];
   /** Those who may have to join a line, or to leave one. */
   readonly #restless = new Set<Claiming<Member>>();
   readonly #changed = new Set<Member>();
@@ -153,10 +153,10 @@ export class ClientClaims<Member extends Claimant> {
 
   #linesOf(
     verdict: Verdict,
-    options: Pick<ClaimLinesOptions<Claiming<Member>>, 'claimed'> & Partial<ClaimLinesOptions<Claiming<Member>>>,
-  ): ClaimLines<Claiming<Member>> {
+    options: Pick<RankedClaimsOptions<Claiming<Member>>, 'claimed'> & Partial<RankedClaimsOptions<Claiming<Member>>>,
+  ): RankedClaims<Claiming<Member>> {
     const tell = (member: Claiming<Member>, isLate: boolean) => this.#set(member, verdict, isLate);
-    return new ClaimLines({ isInLine: () => true, order: byAge, placesFor: () => 1, tell, ...options });
+    return new RankedClaims({ isInLine: () => true, order: byAge, placesFor: () => 1, tell, ...options });
   }
 
   #leave(member: Claiming<Member>): void {
@@ -166,7 +166,7 @@ export class ClientClaims<Member extends Claimant> {
 
   #set(member: Claiming<Member>, verdict: Verdict, value: boolean): void {
     if (has(member, verdict) === value) return;
-    (member as Claimant).verdicts ^= VERDICT[verdict];
+    (member as Contender).verdicts ^= VERDICT[verdict];
     this.#changed.add(member);
     // Both decide whether it stands in the other lines.
     if (verdict === 'isTwin' || verdict === 'hasConflict') this.#restless.add(member);
@@ -196,25 +196,25 @@ function tooMany(limit: number): Fault {
   return { reason: 'ClientLimitExceeded', path: [], message };
 }
 
-function isClaiming<Member extends Claimant>(member: Member): member is Claiming<Member> {
+function isClaiming<Member extends Contender>(member: Member): member is Claiming<Member> {
   return member.claim !== undefined;
 }
 
-function isNoTwin(member: Claimant): boolean {
+function isNoTwin(member: Contender): boolean {
   return !has(member, 'isTwin');
 }
 
-function takesAPlace(member: Claiming<Claimant>): boolean {
+function takesAPlace(member: Claiming<Contender>): boolean {
   return member.claim.isAccepted && isNoTwin(member) && !has(member, 'hasConflict');
 }
 
 /** Older first, then by uid. */
-const byAge: Order<Claiming<Claimant>> = (a, b) => {
+const byAge: Order<Claiming<Contender>> = (a, b) => {
   const [uidA, uidB] = [a.claim.uid ?? '', b.claim.uid ?? ''];
   return a.claim.createdAt - b.claim.createdAt || (uidA < uidB ? -1 : uidA > uidB ? 1 : a.order - b.order);
 };
 
-const derivedFirst: Order<Claiming<Claimant>> = (a, b) =>
+const derivedFirst: Order<Claiming<Contender>> = (a, b) =>
   Number(b.claim.derived) - Number(a.claim.derived) || byAge(a, b);
 
 function isSame(one: ClientClaim, other: ClientClaim): boolean {

@@ -4,7 +4,7 @@
 /** Negative when `a` stands before `b`; never 0 for two that are in one line. */
 export type Order<Member> = (a: Member, b: Member) => number;
 
-export interface ClaimLinesOptions<Member> {
+export interface RankedClaimsOptions<Member> {
   /** What somebody claims, if anything; the same, like its order, as long as it stands in line. */
   readonly claimed: (member: Member) => string | undefined;
   /** Whether somebody stands in line for what it claims. */
@@ -17,12 +17,12 @@ export interface ClaimLinesOptions<Member> {
 }
 
 /** Lines by what is claimed. Most have one claimant, who is then kept without a line of its own. */
-export class ClaimLines<Member extends object> {
-  readonly #options: ClaimLinesOptions<Member>;
+export class RankedClaims<Member extends object> {
+  readonly #options: RankedClaimsOptions<Member>;
   readonly #lines = new Map<string, Member | Line<Member>>();
   readonly #touched = new Set<string>();
 
-  constructor(options: ClaimLinesOptions<Member>) {
+  constructor(options: RankedClaimsOptions<Member>) {
     this.#options = options;
   }
 
@@ -81,7 +81,7 @@ export class ClaimLines<Member extends object> {
 }
 
 class Line<Member> {
-  readonly #options: ClaimLinesOptions<Member>;
+  readonly #options: RankedClaimsOptions<Member>;
   readonly #members: Member[] = [];
   /** Who was told nothing yet. */
   readonly #fresh = new Set<Member>();
@@ -90,7 +90,7 @@ class Line<Member> {
   /** The most places that there were for anybody: whoever stands behind them is late. */
   #most = 0;
 
-  constructor(options: ClaimLinesOptions<Member>) {
+  constructor(options: RankedClaimsOptions<Member>) {
     this.#options = options;
   }
 

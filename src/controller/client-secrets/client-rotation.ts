@@ -74,8 +74,8 @@ export function rotationStep(input: RotationInput): RotationStep {
   if (isNew(requests.rotateNow, stored.handled.rotateNow)) return cut(input, state);
   const held = present === undefined ? undefined : indexOfSecret(input.uid, present, state.verifiers);
   if (present !== undefined && held === undefined && input.isLeftBehind) return adopt(input, state, present);
-  if (isOnItsWay(state)) return stepOnTheWay(input, state, held);
-  if (present !== undefined && isToStay(state, held)) return reinstate(input, state, { present, held });
+  if (isRotationPending(state)) return stepOnTheWay(input, state, held);
+  if (present !== undefined && keepPublished(state, held)) return restorePublished(input, state, { present, held });
   if (present === undefined || held !== 0) return handOut(input, state) ?? repair(input, state, state.verifiers);
   if (isNew(requests.rotateAt, stored.handled.rotateAt) || isDue(input, state)) return begin(input, state, present);
   const isChanged = state.verifiers.length !== stored.verifiers.length;
@@ -161,7 +161,7 @@ function handOut(input: RotationInput, state: CredentialState): RotationStep | u
 }
 
 /** The secret that the owner has is the client's again, or after all: what was made instead of it nobody has. */
-function reinstate(
+function restorePublished(
   input: RotationInput,
   state: CredentialState,
   { present, held }: { readonly present: string; readonly held: number },
@@ -177,7 +177,7 @@ function reinstate(
  * Whether the secret that the owner has is to be the client's although it ends: a Secret that was not this client's for a
  * while, and is again, or one that arrived when another secret had been made already.
  */
-function isToStay(state: CredentialState, held: number | undefined): held is number {
+function keepPublished(state: CredentialState, held: number | undefined): held is number {
   return held === 0 ? isEnding(state) : isNewerThanKnown(state, held);
 }
 
@@ -186,7 +186,7 @@ function isNewerThanKnown({ verifiers, handedOut }: CredentialState, held: numbe
   return held !== undefined && (verifiers[held]?.revision ?? 0) > handedOut;
 }
 
-function isOnItsWay({ verifiers: [, second] }: CredentialState): boolean {
+function isRotationPending({ verifiers: [, second] }: CredentialState): boolean {
   return second !== undefined && second.expiresAt === undefined;
 }
 

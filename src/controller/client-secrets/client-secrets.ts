@@ -15,10 +15,10 @@ import { type CredentialOutcome, type CredentialSubject, livingOf, ownerOfCreden
 import { existingCredentials } from './existing-credentials.ts';
 import { GeneratedSecrets, type GeneratedSecretsOptions } from './generated-secrets.ts';
 import { type OwnedSecrets, ownershipOf } from './owner-secrets.ts';
-import { FormerSecrets } from './renamed-secrets.ts';
-import { SettledCredentials } from './unchanged-check.ts';
+import { RenamedSecrets } from './renamed-secrets.ts';
+import { UnchangedCheck } from './unchanged-check.ts';
 
-export interface ClientCredentialsOptions extends Omit<GeneratedSecretsOptions, 'settled' | 'formerSecrets'> {
+export interface ClientSecretsOptions extends Omit<GeneratedSecretsOptions, 'settled' | 'formerSecrets'> {
   readonly clients: JudgedClients;
   readonly ownedSecrets: OwnedSecrets;
   readonly record: (event: EventFacts) => void;
@@ -27,15 +27,15 @@ export interface ClientCredentialsOptions extends Omit<GeneratedSecretsOptions, 
 /** How long it is before what the API server refused is tried again. */
 const REFUSED_MILLISECONDS = 60_000;
 
-export class ClientCredentials {
-  readonly #options: ClientCredentialsOptions;
-  readonly #settled = new SettledCredentials();
-  readonly #formerSecrets: FormerSecrets;
+export class ClientSecrets {
+  readonly #options: ClientSecretsOptions;
+  readonly #settled = new UnchangedCheck();
+  readonly #formerSecrets: RenamedSecrets;
   readonly #generated: GeneratedSecrets;
 
-  constructor(options: ClientCredentialsOptions) {
+  constructor(options: ClientSecretsOptions) {
     this.#options = options;
-    this.#formerSecrets = new FormerSecrets(options);
+    this.#formerSecrets = new RenamedSecrets(options);
     this.#generated = new GeneratedSecrets({
       ...options,
       settled: this.#settled,

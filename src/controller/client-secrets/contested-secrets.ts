@@ -14,7 +14,7 @@ const AT_ONCE = 3;
 const FIRST_WAIT_MILLISECONDS = 10_000;
 const LONGEST_WAIT_MILLISECONDS = 10 * 60_000;
 /** What was left alone for so long is contested no more. */
-const PEACE_MILLISECONDS = 2 * LONGEST_WAIT_MILLISECONDS;
+const BACKOFF_RESET_MILLISECONDS = 2 * LONGEST_WAIT_MILLISECONDS;
 
 interface Contest {
   readonly times: number;
@@ -32,7 +32,7 @@ export class ContestedSecrets {
   }
 
   /** To be called when a Secret was put back. */
-  putBack(uid: string): void {
+  recordRepair(uid: string): void {
     const { times } = this.#contest(uid) ?? { times: 0 };
     this.#contests.set(uid, { times: times + 1, last: this.#clock.now() });
   }
@@ -51,7 +51,7 @@ export class ContestedSecrets {
 
   #contest(uid: string): Contest | undefined {
     const contest = this.#contests.get(uid);
-    if (contest === undefined || this.#clock.now() - contest.last < PEACE_MILLISECONDS) return contest;
+    if (contest === undefined || this.#clock.now() - contest.last < BACKOFF_RESET_MILLISECONDS) return contest;
     this.#contests.delete(uid);
     return undefined;
   }

@@ -14,10 +14,10 @@ import {
 } from '../../kubernetes/objects/resources.ts';
 import type { ObjectView } from '../../kubernetes/watch/shared-reflector.ts';
 import type { Clock, Random } from '../../oauth/ports/ports.ts';
-import type { LeadersApi } from '../leadership/leader-api.ts';
+import type { LeaderApi } from '../leadership/leader-api.ts';
 import { isTaken, writeFault } from '../leadership/refused-calls.ts';
 import { rotationRequests } from '../reconciling/rotation-requests.ts';
-import { ChangedMeanwhileError } from '../reconciling/stale-read.ts';
+import { StaleReadError } from '../reconciling/stale-read.ts';
 import { type RotationStep, rotationStep } from './client-rotation.ts';
 import {
   type ClientSecretObject,
@@ -31,20 +31,20 @@ import { endingCredentials } from './credential-changes.ts';
 import type { CredentialOwner, CredentialState } from './credential-state.ts';
 import type { CredentialOutcome, CredentialSubject } from './credential-subject.ts';
 import { ownershipOf, type SecretOwnership, writeSecret } from './owner-secrets.ts';
-import { UndeliveredSecrets } from './pending-secrets.ts';
-import type { FormerSecrets } from './renamed-secrets.ts';
+import { PendingSecrets } from './pending-secrets.ts';
+import type { RenamedSecrets } from './renamed-secrets.ts';
 import { holdsDeadSecret, presentSecret, previousOf } from './secret-matching.ts';
-import type { SettledCredentials } from './unchanged-check.ts';
+import type { UnchangedCheck } from './unchanged-check.ts';
 import type { VerifierSecrets } from './verifier-secrets.ts';
 
 export interface GeneratedSecretsOptions {
-  readonly api: LeadersApi;
+  readonly api: LeaderApi;
   readonly issuer: string;
   /** Metadata of the Secrets of all watched namespaces. */
   readonly secrets: ObjectView;
-  readonly formerSecrets: FormerSecrets;
+  readonly formerSecrets: RenamedSecrets;
   readonly verifiers: VerifierSecrets;
-  readonly settled: SettledCredentials;
+  readonly settled: UnchangedCheck;
   /** Whether there is an OAuthClient of a uid, of any class. */
   readonly isLiving: (uid: string) => boolean;
   /** Whether every replica accepts the verifiers of a client as they are stored. */
@@ -80,12 +80,12 @@ interface Wanted {
 
 export class GeneratedSecrets {
   readonly #options: GeneratedSecretsOptions;
-  readonly #undelivered: UndeliveredSecrets;
+  readonly #undelivered: PendingSecrets;
   readonly #contested: ContestedSecrets;
 
   constructor(options: GeneratedSecretsOptions) {
     this.#options = options;
-    this.#undelivered = new UndeliveredSecrets(options.clock);
+    this.#undelivered = new PendingSecrets(options.clock);
     this.#contested = new ContestedSecrets(options.clock);
   }
 
@@ -124,7 +124,7 @@ export class GeneratedSecrets {
         return failed(writeFault(error, adviceOn({ ...subject, state: before }, present)), REFUSED_MILLISECONDS);
       }
     }
-    if (isPutBack) this.#contested.putBack(owner.uid);
+    if (isPutBack) this.#contested.recordRepair(owner.uid);
     const after = step.settle ?? before;
     if (after !== undefined && (step.settle !== undefined || after.writtenFields !== writtenFields)) {
       await verifiers.put(owner, { ...after, writtenFields }, before);
@@ -172,7 +172,7 @@ export class GeneratedSecrets {
    */
   async #assertThere({ namespace, name, uid }: CredentialOwner): Promise<void> {
     const client = await this.#options.api.get(OAUTH_CLIENTS, { namespace, name });
-    if (client?.metadata.uid !== uid) throw new ChangedMeanwhileError(`OAuthClient ${namespace}/${name}`);
+    if (client?.metadata.uid !== uid) throw new StaleReadError(`OAuthClient ${namespace}/${name}`);
   }
 
   async #step(subject: CredentialSubject, { known, ownership }: Found): Promise<RotationStep> {

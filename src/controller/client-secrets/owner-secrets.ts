@@ -8,7 +8,7 @@ import {
   type OwnerReference,
   SECRETS,
 } from '../../kubernetes/objects/resources.ts';
-import type { LeadersApi } from '../leadership/leader-api.ts';
+import type { LeaderApi } from '../leadership/leader-api.ts';
 import { type ClientSecretObject, ownerOf, withEarlierFields } from './client-secret-object.ts';
 import type { CredentialOwner } from './credential-state.ts';
 
@@ -86,7 +86,7 @@ export class OwnedSecrets {
  * @throws KubernetesError `AlreadyExists` or `Conflict` when it is not what it was: look again
  */
 export async function writeSecret(
-  api: LeadersApi,
+  api: LeaderApi,
   secret: ClientSecretObject,
   {
     present,

@@ -12,7 +12,7 @@ interface Undelivered {
   readonly since: number;
 }
 
-export class UndeliveredSecrets {
+export class PendingSecrets {
   readonly #clock: Clock;
   readonly #secrets = new Map<string, Undelivered>();
 

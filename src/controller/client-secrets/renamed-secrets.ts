@@ -8,28 +8,28 @@ import { quoted } from '../../admission/kinds/quoted.ts';
 import { FIELD_MANAGER } from '../../kubernetes/api/kubernetes-api.ts';
 import { type KubernetesObject, SECRETS } from '../../kubernetes/objects/resources.ts';
 import { SECRET_METHODS } from '../../oauth/client-auth/index.ts';
-import type { LeadersApi } from '../leadership/leader-api.ts';
+import type { LeaderApi } from '../leadership/leader-api.ts';
 import type { EventFacts } from '../reconciling/events.ts';
-import { ChangedMeanwhileError } from '../reconciling/stale-read.ts';
+import { StaleReadError } from '../reconciling/stale-read.ts';
 import { ownerOf } from './client-secret-object.ts';
 import type { CredentialOwner } from './credential-state.ts';
 import type { CredentialSubject } from './credential-subject.ts';
 import type { OwnedSecrets } from './owner-secrets.ts';
 
-export interface FormerSecretsOptions {
-  readonly api: LeadersApi;
+export interface RenamedSecretsOptions {
+  readonly api: LeaderApi;
   readonly ownedSecrets: OwnedSecrets;
   readonly record: (event: EventFacts) => void;
 }
 
-export class FormerSecrets {
-  readonly #options: FormerSecretsOptions;
+export class RenamedSecrets {
+  readonly #options: RenamedSecretsOptions;
   /** The name that this process last wrote, by uid of the client: the watch may not have told of it yet. */
   readonly #written = new Map<string, string>();
   /** The Secrets of others that were there last and are told of, by uid of the client and theirs. */
   readonly #leftAlone = new Map<string, ReadonlySet<string>>();
 
-  constructor(options: FormerSecretsOptions) {
+  constructor(options: RenamedSecretsOptions) {
     this.#options = options;
   }
 
@@ -81,7 +81,7 @@ export class FormerSecrets {
 
   async #delete({ metadata: { namespace = '', name, uid, resourceVersion } }: KubernetesObject): Promise<void> {
     const outcome = await this.#options.api.delete(SECRETS, { namespace, name, uid, resourceVersion });
-    if (outcome === 'changed') throw new ChangedMeanwhileError(`Secret ${namespace}/${name}`);
+    if (outcome === 'changed') throw new StaleReadError(`Secret ${namespace}/${name}`);
   }
 
   /** Says so once of each, and remembers no more of them than there are. */

@@ -42,8 +42,8 @@ export function previousOf(
   if (keys.previousClientSecret === undefined || after === undefined) return undefined;
   const candidates = [keys.clientSecret, keys.previousClientSecret].map((key) => secretText(secret, key));
   // While a new one is on its way the present one is not the previous one yet.
-  const isOnItsWay = after.verifiers[1] !== undefined && after.verifiers[1].expiresAt === undefined;
-  const verifiers = isOnItsWay ? after.verifiers.slice(1) : after.verifiers;
+  const isRotationPending = after.verifiers[1] !== undefined && after.verifiers[1].expiresAt === undefined;
+  const verifiers = isRotationPending ? after.verifiers.slice(1) : after.verifiers;
   return candidates.find((secret) => secret !== undefined && (indexOfSecret(owner.uid, secret, verifiers) ?? 0) > 0);
 }
 

@@ -14,7 +14,7 @@ interface Settled {
   readonly withheld: WithheldSecret | undefined;
 }
 
-export class SettledCredentials {
+export class UnchangedCheck {
   readonly #settled = new Map<string, Settled>();
 
   forget(uid: string): void {

@@ -6,9 +6,9 @@ import { PART_LABEL } from '../../admission/references/secret-parts.ts';
 import { KubernetesError, type NewObject } from '../../kubernetes/api/kubernetes-api.ts';
 import { type KubernetesObject, OAUTH_CLIENTS, SECRETS } from '../../kubernetes/objects/resources.ts';
 import type { ObjectView } from '../../kubernetes/watch/shared-reflector.ts';
-import type { LeadersApi } from '../leadership/leader-api.ts';
+import type { LeaderApi } from '../leadership/leader-api.ts';
 import { OwnWrites } from '../reconciling/own-writes.ts';
-import { ChangedMeanwhileError } from '../reconciling/stale-read.ts';
+import { StaleReadError } from '../reconciling/stale-read.ts';
 import {
   CLASS_LABEL,
   CLIENT_LABEL,
@@ -20,7 +20,7 @@ import {
 } from './credential-state.ts';
 
 export interface VerifierSecretsOptions {
-  readonly api: LeadersApi;
+  readonly api: LeaderApi;
   /** Secrets of the release namespace. */
   readonly view: ObjectView;
   readonly releaseNamespace: string;
@@ -54,7 +54,7 @@ export class VerifierSecrets {
   async put(owner: CredentialOwner, state: CredentialState, known: CredentialState | undefined): Promise<void> {
     const { api, releaseNamespace, className } = this.#options;
     const key = this.#key(owner.uid);
-    if (this.get(owner.uid)?.revision !== known?.revision) throw new ChangedMeanwhileError(`Secret ${key}`);
+    if (this.get(owner.uid)?.revision !== known?.revision) throw new StaleReadError(`Secret ${key}`);
     const present = this.#own.get(key);
     const secret = verifierSecret(owner, state, { releaseNamespace, className });
     // Its type cannot be changed, and only of this type it counts.
@@ -126,7 +126,7 @@ export class VerifierSecrets {
     const namespace = this.#options.releaseNamespace;
     await this.#own.write(key, async () => {
       const outcome = await this.#options.api.delete(SECRETS, { namespace, name, uid, resourceVersion });
-      if (outcome === 'changed') throw new ChangedMeanwhileError(`Secret ${key}`);
+      if (outcome === 'changed') throw new StaleReadError(`Secret ${key}`);
       return undefined;
     });
   }

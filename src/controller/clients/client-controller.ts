@@ -10,14 +10,14 @@ import { TokenBucket } from '../../kubernetes/api/token-bucket.ts';
 import { type KubernetesObject, objectKey } from '../../kubernetes/objects/resources.ts';
 import { hasSameLabels } from '../../kubernetes/watch/namespace-labels.ts';
 import type { ObjectChange } from '../../kubernetes/watch/object-store.ts';
-import type { Watched } from '../../kubernetes/watch/shared-reflector.ts';
+import type { SharedReflector } from '../../kubernetes/watch/shared-reflector.ts';
 import { unlessSame } from '../../kubernetes/watch/unless-same.ts';
 import type { Clock, Random } from '../../oauth/ports/ports.ts';
 import { ownerOf } from '../client-secrets/client-secret-object.ts';
-import { ClientCredentials } from '../client-secrets/client-secrets.ts';
+import { ClientSecrets } from '../client-secrets/client-secrets.ts';
 import { OwnedSecrets } from '../client-secrets/owner-secrets.ts';
 import { uidOfVerifierSecret, VerifierSecrets } from '../client-secrets/verifier-secrets.ts';
-import type { LeadersApi } from '../leadership/leader-api.ts';
+import type { LeaderApi } from '../leadership/leader-api.ts';
 import type { EventFacts } from '../reconciling/events.ts';
 import { type ReconcileMetrics, WorkQueue } from '../reconciling/work-queue.ts';
 import type { ObservedReplicas } from '../replicas/observed-replicas.ts';
@@ -27,7 +27,7 @@ import { JudgedClients } from '../verdicts/judged-clients.ts';
 import { ClientReconciler } from './client-reconciler.ts';
 import { ProgrammedClients } from './programmed.ts';
 
-type Source = Pick<Watched, 'get' | 'objects' | 'listen'>;
+type Source = Pick<SharedReflector, 'get' | 'objects' | 'listen'>;
 
 /** What is watched; all of it has been listed once. */
 export interface ClientSources {
@@ -53,7 +53,7 @@ export interface Install {
 }
 
 export interface ClientControllerOptions {
-  readonly api: LeadersApi;
+  readonly api: LeaderApi;
   readonly sources: ClientSources;
   readonly install: Install;
   readonly replicas: Pick<Replicas, 'find' | 'ask'>;
@@ -100,7 +100,7 @@ export class ClientController {
     });
     const programmed = new ProgrammedClients(options.observed, clock);
     const shared = { api, clients: this.#clients, verifiers: this.#verifiers, clock };
-    const credentials = new ClientCredentials({
+    const credentials = new ClientSecrets({
       ...shared,
       issuer: install.issuer,
       secrets: sources.secrets,

@@ -11,10 +11,10 @@ import type { TokenBucket } from '../../kubernetes/api/token-bucket.ts';
 import { type KubernetesObject, OAUTH_CLIENTS } from '../../kubernetes/objects/resources.ts';
 import type { ObjectView } from '../../kubernetes/watch/shared-reflector.ts';
 import type { Clock, Random } from '../../oauth/ports/ports.ts';
-import type { ClientCredentials } from '../client-secrets/client-secrets.ts';
+import type { ClientSecrets } from '../client-secrets/client-secrets.ts';
 import { type CredentialOutcome, livingOf } from '../client-secrets/credential-subject.ts';
 import type { VerifierSecrets } from '../client-secrets/verifier-secrets.ts';
-import type { LeadersApi } from '../leadership/leader-api.ts';
+import type { LeaderApi } from '../leadership/leader-api.ts';
 import { isTerminating } from '../leadership/refused-calls.ts';
 import type { EventFacts } from '../reconciling/events.ts';
 import { OwnWrites } from '../reconciling/own-writes.ts';
@@ -26,11 +26,11 @@ import { untilTold } from './last-used.ts';
 import type { ProgrammedClients } from './programmed.ts';
 
 export interface ClientReconcilerOptions {
-  readonly api: LeadersApi;
+  readonly api: LeaderApi;
   /** Every OAuthClient there is, with its status. */
   readonly view: ObjectView;
   readonly clients: JudgedClients;
-  readonly credentials: ClientCredentials;
+  readonly credentials: ClientSecrets;
   readonly verifiers: VerifierSecrets;
   readonly programmed: ProgrammedClients;
   readonly reports: Pick<ReplicaReports, 'lastUsed' | 'notices'>;

@@ -8,18 +8,18 @@ import { readSecretValue } from '../../admission/references/references.ts';
 import { PART_LABEL, type SingleSecret } from '../../admission/references/secret-parts.ts';
 import { KubernetesError } from '../../kubernetes/api/kubernetes-api.ts';
 import { type KubernetesObject, objectKey, SECRETS } from '../../kubernetes/objects/resources.ts';
-import type { Watched } from '../../kubernetes/watch/shared-reflector.ts';
+import type { SharedReflector } from '../../kubernetes/watch/shared-reflector.ts';
 import type { Random } from '../../oauth/ports/ports.ts';
-import type { LeadersApi } from '../leadership/leader-api.ts';
+import type { LeaderApi } from '../leadership/leader-api.ts';
 import type { EventFacts } from '../reconciling/events.ts';
 import { type ReconcileMetrics, WorkQueue } from '../reconciling/work-queue.ts';
 import type { LostSecrets } from './lost-secrets.ts';
 
 export interface InstallSecretsOptions {
-  readonly api: LeadersApi;
+  readonly api: LeaderApi;
   readonly sources: {
     /** Those Secrets of the release namespace that are parts of grantry; listed once. */
-    readonly releaseSecrets: Pick<Watched, 'get' | 'objects' | 'listen'>;
+    readonly releaseSecrets: Pick<SharedReflector, 'get' | 'objects' | 'listen'>;
   };
   readonly releaseNamespace: string;
   /** Those that nobody else provides. */

@@ -3,7 +3,7 @@
 
 import { CONTROLLER_SECRET, PEPPER_SECRET, WEBHOOK_SECRET } from '../../admission/references/secret-parts.ts';
 import type { KubernetesObject } from '../../kubernetes/objects/resources.ts';
-import type { Watched } from '../../kubernetes/watch/shared-reflector.ts';
+import type { SharedReflector } from '../../kubernetes/watch/shared-reflector.ts';
 
 const NAMES = [PEPPER_SECRET, WEBHOOK_SECRET, CONTROLLER_SECRET].map(({ name }) => name);
 
@@ -11,7 +11,7 @@ export class LostSecrets {
   readonly #lost = new Map<string, KubernetesObject>();
 
   /** @param releaseSecrets those Secrets of the release namespace that are parts of grantry; followed from now on */
-  constructor(releaseSecrets: Pick<Watched, 'listen'>) {
+  constructor(releaseSecrets: Pick<SharedReflector, 'listen'>) {
     releaseSecrets.listen(({ type, object }) => {
       const { name } = object.metadata;
       if (!NAMES.includes(name)) return;

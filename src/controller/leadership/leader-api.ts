@@ -4,21 +4,21 @@
 import type { KubernetesApi, NewObject, ObjectPlace } from '../../kubernetes/api/kubernetes-api.ts';
 import type { KubernetesObject, Resource } from '../../kubernetes/objects/resources.ts';
 import type { Leadership } from './lease.ts';
-import type { MissingRights, Right } from './rbac-denials.ts';
+import type { RbacDenials, Right } from './rbac-denials.ts';
 
-export interface LeadersApiOptions {
+export interface LeaderApiOptions {
   readonly api: Pick<KubernetesApi, 'get' | 'create' | 'apply' | 'delete'>;
   readonly leadership: Pick<Leadership, 'assertHeld'>;
-  readonly rights: Pick<MissingRights, 'answered'>;
+  readonly rights: Pick<RbacDenials, 'answered'>;
 }
 
 /** What is promised is kubernetes-api.ts's; every write also throws LeadershipLostError, and then nothing was sent. */
-export class LeadersApi {
-  readonly #api: LeadersApiOptions['api'];
-  readonly #leadership: LeadersApiOptions['leadership'];
-  readonly #rights: LeadersApiOptions['rights'];
+export class LeaderApi {
+  readonly #api: LeaderApiOptions['api'];
+  readonly #leadership: LeaderApiOptions['leadership'];
+  readonly #rights: LeaderApiOptions['rights'];
 
-  constructor({ api, leadership, rights }: LeadersApiOptions) {
+  constructor({ api, leadership, rights }: LeaderApiOptions) {
     this.#api = api;
     this.#leadership = leadership;
     this.#rights = rights;

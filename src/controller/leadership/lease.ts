@@ -5,8 +5,8 @@ import type { Logger } from 'pino';
 import { fraction } from '../../kubernetes/api/backoff.ts';
 import { type KubernetesApi, KubernetesError, type NewObject } from '../../kubernetes/api/kubernetes-api.ts';
 import { microTime } from '../../kubernetes/api/micro-time.ts';
-import { pause } from '../../kubernetes/api/sleep.ts';
-import { inTime } from '../../kubernetes/api/timeout.ts';
+import { sleep } from '../../kubernetes/api/sleep.ts';
+import { withTimeout } from '../../kubernetes/api/timeout.ts';
 import { type KubernetesObject, LEASES } from '../../kubernetes/objects/resources.ts';
 import type { Clock, Random } from '../../oauth/ports/ports.ts';
 
@@ -18,7 +18,7 @@ const RETRY_MILLISECONDS = 2000;
  * How long a call of a leader may take: one that began while the lease still had time has ended before another leads. One
  * for the lease itself that takes longer is not waited for: the next one may still come in time.
  */
-export const LEADERS_CALL_MILLISECONDS = 4000;
+export const LEADER_CALL_MILLISECONDS = 4000;
 
 /** Thrown before a write by who may not be the leader any more. */
 export class LeadershipLostError extends Error {
@@ -124,7 +124,7 @@ export class LeaseElector {
       }
       // Candidates spread, so that they do not all write at the same moment.
       const wait = RETRY_MILLISECONDS * (this.isLeading ? 1 : 1 + fraction(this.#options.random) * 0.2);
-      await pause(wait, signal);
+      await sleep(wait, signal);
     }
   }
 
@@ -245,7 +245,7 @@ export class LeaseElector {
 }
 
 function answered<Answer>(answer: Promise<Answer>): Promise<Answer> {
-  return inTime(answer, LEADERS_CALL_MILLISECONDS, 'the API server takes too long');
+  return withTimeout(answer, LEADER_CALL_MILLISECONDS, 'the API server takes too long');
 }
 
 function spec(lease: KubernetesObject | undefined): LeaseSpec {

@@ -5,7 +5,7 @@
 import type { Logger } from 'pino';
 import { KubernetesError } from '../../kubernetes/api/kubernetes-api.ts';
 import { type Resource, resourceName } from '../../kubernetes/objects/resources.ts';
-import type { Watched } from '../../kubernetes/watch/shared-reflector.ts';
+import type { SharedReflector } from '../../kubernetes/watch/shared-reflector.ts';
 import type { Clock } from '../../oauth/ports/ports.ts';
 import { isRightMissing } from './refused-calls.ts';
 
@@ -17,9 +17,9 @@ export interface Right {
   readonly namespace?: string | undefined;
 }
 
-export interface MissingRightsOptions {
+export interface RbacDenialsOptions {
   /** Whoever is refused in a namespace that is gone is not refused any more. */
-  readonly namespaces: Pick<Watched, 'listen'>;
+  readonly namespaces: Pick<SharedReflector, 'listen'>;
   readonly clock: Clock;
   readonly log: Pick<Logger, 'warn' | 'info'>;
 }
@@ -36,14 +36,14 @@ const REMEMBERED_MILLISECONDS = 10 * 60_000;
 /** Of a cluster-scoped kind. */
 const NO_NAMESPACE = '';
 
-export class MissingRights {
-  readonly #log: MissingRightsOptions['log'];
+export class RbacDenials {
+  readonly #log: RbacDenialsOptions['log'];
   readonly #clock: Clock;
   /** By kind of call and then by namespace. */
   readonly #refused = new Map<string, Map<string, Refusal>>();
   readonly #endListening: () => void;
 
-  constructor({ namespaces, clock, log }: MissingRightsOptions) {
+  constructor({ namespaces, clock, log }: RbacDenialsOptions) {
     [this.#clock, this.#log] = [clock, log];
     this.#endListening = namespaces.listen(({ type, key }) => {
       if (type === 'delete') for (const kind of this.#refused.keys()) this.#forget(kind, key);

@@ -9,18 +9,18 @@ import { selects } from '../../admission/policies/label-selector.ts';
 import { KubernetesError } from '../../kubernetes/api/kubernetes-api.ts';
 import { CLIENT_POLICIES, type KubernetesObject } from '../../kubernetes/objects/resources.ts';
 import { sourceOf } from '../../kubernetes/objects/source-object.ts';
-import type { Watched } from '../../kubernetes/watch/shared-reflector.ts';
+import type { SharedReflector } from '../../kubernetes/watch/shared-reflector.ts';
 import type { Clock } from '../../oauth/ports/ports.ts';
-import type { LeadersApi } from '../leadership/leader-api.ts';
+import type { LeaderApi } from '../leadership/leader-api.ts';
 import type { EventFacts } from '../reconciling/events.ts';
 import { OwnWrites } from '../reconciling/own-writes.ts';
 import { conditionIn, isSameStatus, withTime } from '../reconciling/status-conditions.ts';
 import { type ReconcileMetrics, WorkQueue } from '../reconciling/work-queue.ts';
 
-type Source = Pick<Watched, 'get' | 'objects' | 'listen'>;
+type Source = Pick<SharedReflector, 'get' | 'objects' | 'listen'>;
 
 export interface PolicyControllerOptions {
-  readonly api: LeadersApi;
+  readonly api: LeaderApi;
   /** What is watched; all of it has been listed once. */
   readonly sources: {
     readonly policies: Source;

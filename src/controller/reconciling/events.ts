@@ -7,7 +7,7 @@ import type { NewObject } from '../../kubernetes/api/kubernetes-api.ts';
 import { microTime } from '../../kubernetes/api/micro-time.ts';
 import { EVENTS, type KubernetesObject } from '../../kubernetes/objects/resources.ts';
 import type { Clock } from '../../oauth/ports/ports.ts';
-import type { LeadersApi } from '../leadership/leader-api.ts';
+import type { LeaderApi } from '../leadership/leader-api.ts';
 import { EventLimits } from './event-limits.ts';
 
 const CONTROLLER = 'grantry.dev/controller';
@@ -119,7 +119,7 @@ export class EventRecorder {
 }
 
 export interface EventRecorderOptions {
-  readonly api: LeadersApi;
+  readonly api: LeaderApi;
   /** Where Events may be written; undefined: everywhere. */
   readonly namespaces?: readonly string[] | undefined;
   /** Which process says it. */

@@ -1,7 +1,7 @@
 // Keys that wait for their turn: the namespaces take turns, so that whoever applies thousands of objects at once keeps
 // nobody else waiting. Within a namespace, and among what is cluster-scoped, the one that came first is first.
 
-export class WaitingKeys {
+export class FairQueue {
   /** In the order in which the namespaces have their turn; none is empty. */
   readonly #byNamespace = new Map<string, Set<string>>();
   #size = 0;

@@ -3,8 +3,8 @@
 
 import type { Logger } from 'pino';
 import { KubernetesError } from '../../kubernetes/api/kubernetes-api.ts';
-import { WaitingKeys } from './fair-queue.ts';
-import { ChangedMeanwhileError } from './stale-read.ts';
+import { FairQueue } from './fair-queue.ts';
+import { StaleReadError } from './stale-read.ts';
 
 const FIRST_RETRY_MILLISECONDS = 5;
 /** What somebody else changes at the same time is no fault: it is looked at again when the watch may have told of it. */
@@ -35,7 +35,7 @@ export interface WorkQueueOptions {
 
 export class WorkQueue {
   readonly #options: WorkQueueOptions;
-  readonly #waiting = new WaitingKeys();
+  readonly #waiting = new FairQueue();
   readonly #active = new Map<string, Promise<void>>();
   readonly #later = new Map<string, { readonly at: number; readonly timer: NodeJS.Timeout }>();
   readonly #failures = new Map<string, number>();
@@ -140,6 +140,6 @@ export class WorkQueue {
 
 /** `AlreadyExists` is one too. */
 function isConflict(error: unknown): boolean {
-  if (error instanceof ChangedMeanwhileError) return true;
+  if (error instanceof StaleReadError) return true;
   return error instanceof KubernetesError && (error.status === 409 || error.reason === 'Conflict');
 }

@@ -1,14 +1,14 @@
 // What happened at the replicas, fetched from each of them every few seconds: when clients were last used, what they were
 // denied and the alerts about them. It is the only way from a replica into the cluster; a replica itself writes nothing.
 
-import { pause } from '../../kubernetes/api/sleep.ts';
+import { sleep } from '../../kubernetes/api/sleep.ts';
 import type { KubernetesObject } from '../../kubernetes/objects/resources.ts';
 import type { Clock } from '../../oauth/ports/ports.ts';
 import type { EventFacts } from '../reconciling/events.ts';
 import { type Denial, type ReplicaReport, replicaReportSchema } from './replica-report.ts';
 import type { Replica, Replicas } from './replicas.ts';
-import { ClientNotices, type Happening, type Notice } from './status-notices.ts';
-import { ReportedAlerts } from './unacknowledged-alerts.ts';
+import { type Happening, type Notice, StatusNotices } from './status-notices.ts';
+import { UnacknowledgedAlerts } from './unacknowledged-alerts.ts';
 
 const PERIOD_MILLISECONDS = 5000;
 const MINUTE = 60_000;
@@ -52,20 +52,20 @@ export interface ReplicaReportsOptions {
 
 export class ReplicaReports {
   readonly #options: ReplicaReportsOptions;
-  readonly #denied = new ClientNotices({
+  readonly #denied = new StatusNotices({
     type: 'Denied',
     sentence: deniedSentence,
     pace: HOUR,
     dayBegins: 'happened',
   });
   /** An alert that nobody could be told for days is news all the same. */
-  readonly #alerts = new ClientNotices({ type: 'Alert', sentence: alertSentence, pace: MINUTE, dayBegins: 'told' });
+  readonly #alerts = new StatusNotices({ type: 'Alert', sentence: alertSentence, pace: MINUTE, dayBegins: 'told' });
   readonly #lastUsed = new Map<string, string>();
   readonly #cursors = new Map<string, string>();
   /** By uid, then replica, then reason: what each of them counted. */
   readonly #counts = new Map<string, Map<string, Map<string, Denial>>>();
   readonly #redirectEvents = new Map<string, number>();
-  readonly #reportedAlerts = new ReportedAlerts();
+  readonly #reportedAlerts = new UnacknowledgedAlerts();
   readonly #stopping = new AbortController();
   readonly #begun: number;
   #running: Promise<void> | undefined;
@@ -110,7 +110,7 @@ export class ReplicaReports {
     const { signal } = this.#stopping;
     while (!signal.aborted) {
       await this.ask();
-      await pause(PERIOD_MILLISECONDS, signal);
+      await sleep(PERIOD_MILLISECONDS, signal);
     }
   }
 

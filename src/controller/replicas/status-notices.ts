@@ -45,7 +45,7 @@ export interface Notice {
 
 const NOTHING: Notice = { condition: undefined, again: undefined };
 
-export interface ClientNoticesOptions {
+export interface StatusNoticesOptions {
   readonly type: 'Denied' | 'Alert';
   /** What is said of a happening; its last time is put behind. */
   readonly sentence: (happening: Happening) => string;
@@ -56,12 +56,12 @@ export interface ClientNoticesOptions {
 }
 
 /** The notices of one type of condition, by uid of the client. */
-export class ClientNotices {
-  readonly #options: ClientNoticesOptions;
+export class StatusNotices {
+  readonly #options: StatusNoticesOptions;
   readonly #known = new Map<string, Known>();
   readonly #shown = new Map<string, Shown>();
 
-  constructor(options: ClientNoticesOptions) {
+  constructor(options: StatusNoticesOptions) {
     this.#options = options;
   }
 

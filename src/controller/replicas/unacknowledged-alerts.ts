@@ -12,7 +12,7 @@ const WAITING_PER_CLIENT = 10;
 
 type ReportedAlert = ReplicaReport['alerts'][number];
 
-export class ReportedAlerts {
+export class UnacknowledgedAlerts {
   /** Those that status does not tell of yet, by uid of the client, in the order in which they came. */
   readonly #waiting = new Map<string, readonly ReportedAlert[]>();
   readonly #seen = new Set<string>();

@@ -4,22 +4,22 @@ import type { Logger } from 'pino';
 import { SIGNING_KEY_LABEL } from '../../admission/keys/key-secret.ts';
 import { objectKey } from '../../kubernetes/objects/resources.ts';
 import type { ObjectChange } from '../../kubernetes/watch/object-store.ts';
-import type { Watched } from '../../kubernetes/watch/shared-reflector.ts';
+import type { SharedReflector } from '../../kubernetes/watch/shared-reflector.ts';
 import type { Clock } from '../../oauth/ports/ports.ts';
-import type { LeadersApi } from '../leadership/leader-api.ts';
+import type { LeaderApi } from '../leadership/leader-api.ts';
 import type { EventFacts } from '../reconciling/events.ts';
 import { type ReconcileMetrics, WorkQueue } from '../reconciling/work-queue.ts';
 import type { ObservedReplicas } from '../replicas/observed-replicas.ts';
 import { KeyReconciler } from './key-reconciler.ts';
 
 export interface KeyControllerOptions {
-  readonly api: LeadersApi;
+  readonly api: LeaderApi;
   /** What is watched; all of it has been listed once. */
   readonly sources: {
     /** SigningKeys of the release namespace. */
-    readonly signingKeys: Watched;
+    readonly signingKeys: SharedReflector;
     /** Those Secrets of the release namespace that are parts of grantry. */
-    readonly releaseSecrets: Watched;
+    readonly releaseSecrets: SharedReflector;
   };
   readonly releaseNamespace: string;
   readonly observed: ObservedReplicas;

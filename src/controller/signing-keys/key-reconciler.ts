@@ -11,7 +11,7 @@ import { type KubernetesObject, objectKey, SECRETS, SIGNING_KEYS } from '../../k
 import { sourceOf } from '../../kubernetes/objects/source-object.ts';
 import type { ObjectView } from '../../kubernetes/watch/shared-reflector.ts';
 import type { Clock } from '../../oauth/ports/ports.ts';
-import type { LeadersApi } from '../leadership/leader-api.ts';
+import type { LeaderApi } from '../leadership/leader-api.ts';
 import type { EventFacts } from '../reconciling/events.ts';
 import { OwnWrites } from '../reconciling/own-writes.ts';
 import { rotationRequests } from '../reconciling/rotation-requests.ts';
@@ -23,7 +23,7 @@ import { keyStatus } from './key-status.ts';
 import { KeySteps, type Ring } from './key-steps.ts';
 
 export interface KeyReconcilerOptions {
-  readonly api: LeadersApi;
+  readonly api: LeaderApi;
   /** The SigningKeys of the release namespace. */
   readonly signingKeys: ObjectView;
   /** The Secrets of the release namespace, those of keys at least. */

@@ -12,15 +12,15 @@ import {
 import type { SigningKeyManifest } from '../../admission/kinds/signing-key.ts';
 import { type KubernetesObject, objectKey, SECRETS } from '../../kubernetes/objects/resources.ts';
 import type { ObjectView } from '../../kubernetes/watch/shared-reflector.ts';
-import type { LeadersApi } from '../leadership/leader-api.ts';
+import type { LeaderApi } from '../leadership/leader-api.ts';
 import { OwnWrites } from '../reconciling/own-writes.ts';
-import { ChangedMeanwhileError } from '../reconciling/stale-read.ts';
+import { StaleReadError } from '../reconciling/stale-read.ts';
 
 /** The labels and annotations that the owner of a ring wants on its Secrets. */
 export type KeySecretTemplate = SigningKeyManifest['spec']['secretTemplate'];
 
 export interface KeySecretsOptions {
-  readonly api: LeadersApi;
+  readonly api: LeaderApi;
   /** Secrets of the release namespace. */
   readonly view: ObjectView;
   readonly releaseNamespace: string;
@@ -107,7 +107,7 @@ export class KeySecrets {
     const { uid, resourceVersion } = present.metadata;
     await this.#own.write(name, async () => {
       const outcome = await api.delete(SECRETS, { namespace, name: present.metadata.name, uid, resourceVersion });
-      if (outcome === 'changed') throw new ChangedMeanwhileError(`Secret ${name}`);
+      if (outcome === 'changed') throw new StaleReadError(`Secret ${name}`);
       return undefined;
     });
   }

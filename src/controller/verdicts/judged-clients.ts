@@ -8,7 +8,7 @@ import {
   findClient,
 } from '../../admission/clients/admit-client.ts';
 import { isServed } from '../../admission/clients/admit-clients.ts';
-import { Claimant, ClientClaims, claimOf } from '../../admission/clients/client-uniqueness.ts';
+import { ClientUniqueness, Contender, claimOf } from '../../admission/clients/client-uniqueness.ts';
 import type { DefaultPolicy } from '../../admission/kinds/client-policy.ts';
 import type { Fault, Programmed } from '../../admission/kinds/conditions.ts';
 import { admitPolicies } from '../../admission/policies/admit-policies.ts';
@@ -45,7 +45,7 @@ const NOT_YET: OwnFacts = {
   programmed: { status: 'Unknown', reason: 'Pending', message: '' },
 };
 
-class JudgedClient extends Claimant {
+class JudgedClient extends Contender {
   readonly key: string;
   object: KubernetesObject;
 
@@ -59,7 +59,7 @@ class JudgedClient extends Claimant {
 export class JudgedClients {
   readonly #options: JudgedClientsOptions;
   readonly #clients = new Map<string, JudgedClient>();
-  readonly #claims = new ClientClaims<JudgedClient>();
+  readonly #claims = new ClientUniqueness<JudgedClient>();
   #policies: readonly Policy[] | undefined;
 
   constructor(options: JudgedClientsOptions) {

@@ -96,7 +96,7 @@ export interface ReplicaAnswers {
 }
 
 /** Both endpoints; JSON in and out. */
-export function registryEndpoints(answers: ReplicaAnswers): readonly Endpoint[] {
+export function controllerEndpoints(answers: ReplicaAnswers): readonly Endpoint[] {
   const shared = { answers: 'json', body: 'json', cors: 'none', head: false } as const;
   const observed = '/registry/observed';
   const report = '/registry/report';

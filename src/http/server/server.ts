@@ -4,7 +4,7 @@
 
 import cookie from '@fastify/cookie';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { Turns } from '../../oauth/values/micro-batch.ts';
+import { MicroBatch } from '../../oauth/values/micro-batch.ts';
 import type { TrustedProxies } from './client-address.ts';
 import { Connections } from './connections.ts';
 import { corsHeaders, preflightHeaders } from './cors.ts';
@@ -42,7 +42,7 @@ interface Visit {
 }
 
 /** Of the one event loop there is: every request of a turn is read and judged by its head before the first is handled. */
-const TURNS = new Turns({ endOfTurn: setImmediate });
+const TURNS = new MicroBatch({ endOfTurn: setImmediate });
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -8,7 +8,7 @@ import type { ClusterAccess } from './cluster-access.ts';
 import { Connection, type Request } from './connection.ts';
 import { withEmptied } from './emptied-arrays.ts';
 import { parsedJson } from './parsed-json.ts';
-import { pause } from './sleep.ts';
+import { sleep } from './sleep.ts';
 import { TokenBucket } from './token-bucket.ts';
 
 const CALL_MILLISECONDS = 10_000;
@@ -118,7 +118,7 @@ export class Calls {
   async #pause(call: Call, milliseconds: number): Promise<void> {
     if (milliseconds <= 0) return;
     const { signal } = call.request;
-    await pause(milliseconds, signal);
+    await sleep(milliseconds, signal);
     if (signal?.aborted) throw silence(this.named(call), signal.reason, signal);
   }
 }

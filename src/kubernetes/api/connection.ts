@@ -4,7 +4,7 @@
 import type { Agent, IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
 import type { ClusterAccess, TlsFiles } from './cluster-access.ts';
-import { inTime } from './timeout.ts';
+import { withTimeout } from './timeout.ts';
 
 // An `import` would load Node's fetch as well, a megabyte of program that nothing at the start needs.
 const { Agent: HttpAgent, request: requestHttp } = process.getBuiltinModule('node:http');
@@ -61,7 +61,7 @@ export class Connection {
 
   /** The answer, its body still unread. Throws NoAnswerError. */
   async send(request: Request): Promise<IncomingMessage> {
-    const reading = inTime(this.#options.access.credentials(), CREDENTIALS_MILLISECONDS, 'they take too long');
+    const reading = withTimeout(this.#options.access.credentials(), CREDENTIALS_MILLISECONDS, 'they take too long');
     const credentials = await reading.catch((error: Error) => {
       throw new NoAnswerError('NoCredentials', error.message);
     });

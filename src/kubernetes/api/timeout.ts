@@ -1,5 +1,9 @@
 /** The answer, or an Error with this message when it takes too long; what made it goes on all the same. */
-export async function inTime<Answer>(answer: Promise<Answer>, milliseconds: number, message: string): Promise<Answer> {
+export async function withTimeout<Answer>(
+  answer: Promise<Answer>,
+  milliseconds: number,
+  message: string,
+): Promise<Answer> {
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(() => late.reject(new Error(message)), milliseconds);
   try {

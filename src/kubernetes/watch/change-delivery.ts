@@ -78,7 +78,7 @@ export class ChangeDelivery {
       if (object !== undefined && !this.#ended) {
         const { taken: before } = untaken;
         untaken.tried = object;
-        listener({ type: 'put', key, object, ...(before !== undefined && { before, isAfterGap: true }) });
+        listener({ type: 'put', key, object, ...(before !== undefined && { before, isFromRelist: true }) });
       }
       this.#untaken.delete(key);
     } catch (error) {

@@ -12,7 +12,7 @@ export interface ObjectChange {
   /** What it was before, of the same uid; absent for a new one and for a deletion. */
   readonly before?: KubernetesObject;
   /** Not told as it happened: between the two there may be anything, also a cluster that came back from a backup. */
-  readonly isAfterGap?: true;
+  readonly isFromRelist?: true;
 }
 
 /** How many objects are taken over before others get their turn. */
@@ -92,10 +92,10 @@ export class ObjectStore {
   }
 
   #putListed(key: string, object: KubernetesObject): void {
-    this.#put(key, object, { isAfterGap: true });
+    this.#put(key, object, { isFromRelist: true });
   }
 
-  #put(key: string, object: KubernetesObject, gap: Pick<ObjectChange, 'isAfterGap'> = {}): void {
+  #put(key: string, object: KubernetesObject, gap: Pick<ObjectChange, 'isFromRelist'> = {}): void {
     const before = this.#objects.get(key);
     if (before === undefined || before.metadata.uid !== object.metadata.uid) {
       if (before !== undefined) this.#delete(key, before);

@@ -7,7 +7,7 @@ import type { Logger } from 'pino';
 import type { Clock, Random } from '../../oauth/ports/ports.ts';
 import { Backoff, fraction } from '../api/backoff.ts';
 import type { KubernetesApi, Selection, WatchFrame } from '../api/kubernetes-api.ts';
-import { pause } from '../api/sleep.ts';
+import { sleep } from '../api/sleep.ts';
 import { type KubernetesObject, type Resource, resourceName } from '../objects/resources.ts';
 import { listAll } from './listing.ts';
 import { type ObjectChange, ObjectStore, withoutBallast } from './object-store.ts';
@@ -118,7 +118,7 @@ export class Reflector {
     const { signal } = this.#stopping;
     while (!signal.aborted) {
       const wait = await this.#follow().catch((error: unknown) => this.#failed(error));
-      if (wait > 0) await pause(wait, signal);
+      if (wait > 0) await sleep(wait, signal);
     }
   }
 

@@ -13,20 +13,20 @@ export interface ObjectView {
   objects(): Iterable<KubernetesObject>;
 }
 
-export interface WatchedOptions extends Omit<ReflectorOptions, 'onChange' | 'onSynced' | 'namespace'> {
+export interface SharedReflectorOptions extends Omit<ReflectorOptions, 'onChange' | 'onSynced' | 'namespace'> {
   /** Undefined: all of the cluster. */
   readonly namespaces?: readonly string[] | undefined;
 }
 
-export class Watched implements ObjectView {
+export class SharedReflector implements ObjectView {
   /** The kind, as kubectl names it. */
   readonly name: string;
   readonly #reflectors: readonly Reflector[];
   readonly #byNamespace = new Map<string | undefined, Reflector>();
   readonly #deliveries = new Set<ChangeDelivery>();
-  readonly #options: Pick<WatchedOptions, 'log' | 'metrics'>;
+  readonly #options: Pick<SharedReflectorOptions, 'log' | 'metrics'>;
 
-  constructor({ namespaces, ...options }: WatchedOptions) {
+  constructor({ namespaces, ...options }: SharedReflectorOptions) {
     this.name = resourceName(options.resource);
     this.#options = options;
     for (const namespace of namespaces ?? [undefined]) {

@@ -8,8 +8,8 @@ type Tell = (change: ObjectChange) => void;
 /** Does not tell of an object that is to us what it was. After a gap that cannot be told from the two alone. */
 export function unlessSame(isSame: (object: KubernetesObject, before: KubernetesObject) => boolean, tell: Tell): Tell {
   return (change) => {
-    const { type, object, before, isAfterGap } = change;
-    const isComparable = type === 'put' && before !== undefined && !isAfterGap;
+    const { type, object, before, isFromRelist } = change;
+    const isComparable = type === 'put' && before !== undefined && !isFromRelist;
     if (!isComparable || !isSame(object, before)) tell(change);
   };
 }

@@ -14,7 +14,7 @@ export interface KillSwitches {
  * Why a grant is dead although its record lives: `grant_before_watermark` (global, client, user or withdrawn consent),
  * `subject_inactive`; undefined when it is alive (security rows T4, RF11).
  */
-export async function deathOf(
+export async function revocationReason(
   client: Client,
   grant: Pick<StoredGrant, 'subject' | 'createdAt'>,
   { stores, owners }: KillSwitches,
@@ -27,7 +27,7 @@ export async function deathOf(
   return active ? undefined : 'subject_inactive';
 }
 
-/** The half of {@link deathOf} that no store can judge. @throws OAuthError invalid_grant, unless the person is active */
+/** The half of {@link revocationReason} that no store can judge. @throws OAuthError invalid_grant, unless the person is active */
 export async function requireActive(subject: string, { owners }: Pick<KillSwitches, 'owners'>): Promise<void> {
   if (!(await owners.isActive(subject))) throw invalidGrant('subject_inactive');
 }

@@ -8,7 +8,7 @@ import type { Client } from '../registry/client.ts';
 import type { Registry } from '../registry/registry.ts';
 import { type AccessTokenClaims, isIssuedTo } from './access-token-claims.ts';
 import type { Handles, RefreshHandle } from './handles.ts';
-import { deathOf } from './revocation-checks.ts';
+import { revocationReason } from './revocation-checks.ts';
 import type { AccessTokens } from './tokens.ts';
 
 /** A token this issuer made, by kind; it may be dead. */
@@ -81,7 +81,7 @@ export class TokenStatus {
     }
     const state = await stores.grants.read(token.grantId);
     if (state === undefined || state.revoked || state.grant.clientUid !== client.uid) return false;
-    return (await deathOf(client, state.grant, this.#options)) === undefined;
+    return (await revocationReason(client, state.grant, this.#options)) === undefined;
   }
 
   async #isRefreshAlive(handle: RefreshHandle, state: GrantState, registry: Registry): Promise<boolean> {
@@ -89,7 +89,7 @@ export class TokenStatus {
     if (client === undefined || state.revoked || state.generation !== handle.generation) return false;
     if (!client.grantTypes.includes('refresh_token')) return false;
     if (this.#options.clock.now() >= refreshExpiry(client, state)) return false;
-    return (await deathOf(client, state.grant, this.#options)) === undefined;
+    return (await revocationReason(client, state.grant, this.#options)) === undefined;
   }
 }
 

@@ -8,7 +8,7 @@ import type { Clock, EndOfTurn, Random } from '../ports/ports.ts';
 import type { NewAccessToken } from '../ports/token-stores.ts';
 import type { Client } from '../registry/client.ts';
 import type { KeyRing, SigningKey } from '../registry/keys.ts';
-import { Turns } from '../values/micro-batch.ts';
+import { MicroBatch } from '../values/micro-batch.ts';
 import { signatureOf } from '../values/signature.ts';
 import { type AccessTokenClaims, newTokenId } from './access-token-claims.ts';
 import type { Handles } from './handles.ts';
@@ -45,7 +45,7 @@ export class AccessTokens {
   readonly #handles: Handles;
   readonly #headers = new WeakMap<SigningKey, string>();
   readonly #verified: VerifiedTokens;
-  readonly #turns: Turns;
+  readonly #turns: MicroBatch;
 
   constructor({
     issuer,
@@ -64,7 +64,7 @@ export class AccessTokens {
     this.#clock = clock;
     this.#random = random;
     this.#handles = handles;
-    this.#turns = new Turns({ endOfTurn });
+    this.#turns = new MicroBatch({ endOfTurn });
     this.#verified = new VerifiedTokens({ clock });
   }
 

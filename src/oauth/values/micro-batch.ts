@@ -4,7 +4,7 @@
 import type { EndOfTurn } from '../ports/ports.ts';
 
 /** Where requests wait for each other before a costly step. */
-export class Turns {
+export class MicroBatch {
   readonly #endOfTurn: EndOfTurn;
   #end: Promise<void> | undefined;
 

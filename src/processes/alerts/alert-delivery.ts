@@ -8,7 +8,7 @@ import type { Alert } from '../../oauth/ports/audit.ts';
 import { StoreUnavailableError } from '../../oauth/ports/error.ts';
 import { describeFault } from '../../oauth/ports/fault.ts';
 import { SHARDS } from '../../oauth/values/shard.ts';
-import type { AlertTurns } from '../../redis/grants/delivery-leases.ts';
+import type { DeliveryLeases } from '../../redis/grants/delivery-leases.ts';
 import type { Outbox } from '../../redis/grants/outbox.ts';
 import type { Webhook } from '../../webhook/webhook.ts';
 import type { AuditLog } from '../log/audit-log.ts';
@@ -53,7 +53,7 @@ const LONGEST_WAIT = 7 * 24 * 3_600_000;
 
 export interface AlertDeliveryOptions {
   readonly outbox: Outbox;
-  readonly turns: AlertTurns;
+  readonly turns: DeliveryLeases;
   /** Undefined: audit stream and metrics are the only sinks. */
   readonly webhook: Webhook | undefined;
   /** Calls the listener whenever Redis was reached again. */

@@ -4,7 +4,7 @@ import type { ReportedAlert } from '../../http/admin/controller-endpoints.ts';
 import type { Alert } from '../../oauth/ports/audit.ts';
 import { StoreUnavailableError } from '../../oauth/ports/error.ts';
 import { SHARDS } from '../../oauth/values/shard.ts';
-import type { AlertTurns } from '../../redis/grants/delivery-leases.ts';
+import type { DeliveryLeases } from '../../redis/grants/delivery-leases.ts';
 
 /** Alerts a replica remembers. More are left in the outbox, where its next sweep finds them. */
 const MOST_WAITING = 1000;
@@ -12,10 +12,10 @@ const MOST_WAITING = 1000;
 const BATCH = 100;
 
 export class AlertReports {
-  readonly #turns: Pick<AlertTurns, 'settle' | 'awaits'>;
+  readonly #turns: Pick<DeliveryLeases, 'settle' | 'awaits'>;
   readonly #waiting = new Map<string, Alert>();
 
-  constructor(turns: Pick<AlertTurns, 'settle' | 'awaits'>) {
+  constructor(turns: Pick<DeliveryLeases, 'settle' | 'awaits'>) {
     this.#turns = turns;
   }
 

@@ -3,7 +3,7 @@
 import type { Logger } from 'pino';
 import type { Metrics } from '../../http/metrics/metrics.ts';
 import type { Alert } from '../../oauth/ports/audit.ts';
-import type { AlertTurns } from '../../redis/grants/delivery-leases.ts';
+import type { DeliveryLeases } from '../../redis/grants/delivery-leases.ts';
 import type { Webhook } from '../../webhook/webhook.ts';
 import type { AuditLog } from '../log/audit-log.ts';
 
@@ -18,7 +18,7 @@ export interface RetryPace {
 
 export interface AlertWebhookParts {
   readonly webhook: Webhook;
-  readonly turns: AlertTurns;
+  readonly turns: DeliveryLeases;
   readonly issuer: string;
   readonly audit: AuditLog;
   readonly metrics: Metrics;

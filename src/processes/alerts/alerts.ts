@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import type { Logger } from 'pino';
-import { AlertTurns } from '../../redis/grants/delivery-leases.ts';
+import { DeliveryLeases } from '../../redis/grants/delivery-leases.ts';
 import { Outbox } from '../../redis/grants/outbox.ts';
 import { Webhook } from '../../webhook/webhook.ts';
 import type { Settings } from '../config/config.ts';
@@ -33,7 +33,7 @@ export function alertDelivery(parts: AlertDeliveryParts): AlertDelivery {
   const { audit, metrics } = server;
   return new AlertDelivery({
     outbox: new Outbox(redis),
-    turns: new AlertTurns({ ...redis, hasController: reports !== undefined }),
+    turns: new DeliveryLeases({ ...redis, hasController: reports !== undefined }),
     webhook: settings.alertWebhook && webhookTo(settings.alertWebhook, webhookSecret),
     onReconnect: (listener) => redis.connection.onReconnect(listener),
     issuer: settings.issuer,

@@ -15,9 +15,10 @@ import {
   SIGNING_KEYS,
 } from '../../kubernetes/objects/resources.ts';
 import { withoutBallast } from '../../kubernetes/watch/object-store.ts';
-import { Watched, type WatchedOptions } from '../../kubernetes/watch/shared-reflector.ts';
+import { SharedReflector, type SharedReflectorOptions } from '../../kubernetes/watch/shared-reflector.ts';
 
-export interface ControllerSourcesOptions extends Pick<WatchedOptions, 'api' | 'clock' | 'random' | 'log' | 'metrics'> {
+export interface ControllerSourcesOptions
+  extends Pick<SharedReflectorOptions, 'api' | 'clock' | 'random' | 'log' | 'metrics'> {
   readonly className: string;
   readonly releaseNamespace: string;
   /** Undefined: all. */
@@ -27,19 +28,19 @@ export interface ControllerSourcesOptions extends Pick<WatchedOptions, 'api' | '
 }
 
 export class ControllerSources implements ClientSources {
-  readonly clients: Watched;
-  readonly policies: Watched;
-  readonly namespaces: Watched;
-  readonly secrets: Watched;
-  readonly releaseSecrets: Watched;
-  readonly signingKeys: Watched;
-  readonly endpointSlices: Watched | undefined;
-  readonly #all: readonly Watched[];
+  readonly clients: SharedReflector;
+  readonly policies: SharedReflector;
+  readonly namespaces: SharedReflector;
+  readonly secrets: SharedReflector;
+  readonly releaseSecrets: SharedReflector;
+  readonly signingKeys: SharedReflector;
+  readonly endpointSlices: SharedReflector | undefined;
+  readonly #all: readonly SharedReflector[];
 
   constructor(options: ControllerSourcesOptions) {
     const { className, releaseNamespace, watchNamespaces, serverService, ...shared } = options;
-    const watch = (resource: Resource, more: Partial<WatchedOptions> = {}) =>
-      new Watched({ ...shared, resource, ...more });
+    const watch = (resource: Resource, more: Partial<SharedReflectorOptions> = {}) =>
+      new SharedReflector({ ...shared, resource, ...more });
     const keep = (object: KubernetesObject) => ofClass(object, className);
     this.clients = watch(OAUTH_CLIENTS, { namespaces: watchNamespaces, keep });
     this.policies = watch(CLIENT_POLICIES, { keep });

@@ -12,9 +12,9 @@ import {
 import { ClientController } from '../../controller/clients/client-controller.ts';
 import { InstallSecrets } from '../../controller/install/install-secrets.ts';
 import { LostSecrets } from '../../controller/install/lost-secrets.ts';
-import { LeadersApi } from '../../controller/leadership/leader-api.ts';
-import { LEADERS_CALL_MILLISECONDS, type Leadership, LeaseElector } from '../../controller/leadership/lease.ts';
-import { MissingRights } from '../../controller/leadership/rbac-denials.ts';
+import { LeaderApi } from '../../controller/leadership/leader-api.ts';
+import { LEADER_CALL_MILLISECONDS, type Leadership, LeaseElector } from '../../controller/leadership/lease.ts';
+import { RbacDenials } from '../../controller/leadership/rbac-denials.ts';
 import { PolicyController } from '../../controller/policies/policy-controller.ts';
 import { type EventFacts, EventRecorder } from '../../controller/reconciling/events.ts';
 import { AskedReplicas } from '../../controller/replicas/observed-replicas.ts';
@@ -52,7 +52,7 @@ export async function controller({ stderr }: ControllerOptions): Promise<number>
       hasSecrets: true,
     });
     const processLog = await openLog({ level: settings.logLevel, format: settings.logFormat });
-    const api = await connectCluster(settings.cluster, { callLimit: LEADERS_CALL_MILLISECONDS });
+    const api = await connectCluster(settings.cluster, { callLimit: LEADER_CALL_MILLISECONDS });
     const controller = new ControllerProcess({ settings, processLog, api });
     return await codeOf(() => controller.run(), processLog.log);
   } catch (error) {
@@ -96,7 +96,7 @@ class ControllerProcess {
   readonly #ended = Promise.withResolvers<number>();
   #led: readonly Led[] = [];
   #events: EventRecorder | undefined;
-  #rights: MissingRights | undefined;
+  #rights: RbacDenials | undefined;
   /** What begins and ends leading, one after the other. */
   #turn: Promise<void> = Promise.resolve();
 
@@ -169,8 +169,8 @@ class ControllerProcess {
     const { issuer, className, namespace, defaultPolicy } = this.#settings;
     const replicas = this.#replicas();
     const { log } = this.#processLog;
-    const rights = new MissingRights({ namespaces: this.#sources.namespaces, clock: systemClock, log });
-    const api = new LeadersApi({ api: this.#api, leadership, rights });
+    const rights = new RbacDenials({ namespaces: this.#sources.namespaces, clock: systemClock, log });
+    const api = new LeaderApi({ api: this.#api, leadership, rights });
     const watchNamespaces = namespacesOf(this.#settings);
     const events = new EventRecorder({
       api,

@@ -8,7 +8,7 @@ import type { Clock } from '../../oauth/ports/ports.ts';
 import { SHARDS } from '../../oauth/values/shard.ts';
 import type { ManagedConnection } from '../../redis/connection/connection.ts';
 import type { RedisKeys } from '../../redis/connection/keys.ts';
-import { agreeOnIssuer, IssuerConflictError } from '../../redis/data-loss/issuer-claim.ts';
+import { claimIssuer, IssuerConflictError } from '../../redis/data-loss/issuer-claim.ts';
 import type { ShardEvent } from '../../redis/data-loss/shard-repair.ts';
 import { ShardWatch } from '../../redis/data-loss/shard-watch.ts';
 import { StartChecks } from '../../redis/data-loss/start-checks.ts';
@@ -22,7 +22,7 @@ const PATIENCE = 2000;
 /** The same for each later one, and between two of them. */
 const PAUSE = 500;
 
-export interface JoiningParts {
+export interface RedisStartupParts {
   readonly connection: ManagedConnection;
   readonly keys: RedisKeys;
   readonly redis: RedisSettings;
@@ -33,14 +33,14 @@ export interface JoiningParts {
   readonly log: Logger;
 }
 
-export class Joining {
-  readonly #parts: JoiningParts;
+export class RedisStartup {
+  readonly #parts: RedisStartupParts;
   readonly #checks: StartChecks;
   #agreed: string | undefined;
   #watch: ShardWatch | undefined;
   #isEnded = false;
 
-  constructor(parts: JoiningParts) {
+  constructor(parts: RedisStartupParts) {
     this.#parts = parts;
     this.#checks = new StartChecks(parts.connection, parts.redis);
   }
@@ -121,7 +121,7 @@ export class Joining {
     const isWhole = connection.isUp;
     await this.#check();
     if (this.isJoined) return isWhole;
-    const agreed = await agreeOnIssuer({ connection, keys }, issuer);
+    const agreed = await claimIssuer({ connection, keys }, issuer);
     if (this.#isEnded) return isWhole;
     await this.#watchOver(agreed);
     this.#agreed = agreed;

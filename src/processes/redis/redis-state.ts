@@ -16,7 +16,7 @@ import type { RedisSettings } from '../config/redis-config.ts';
 import { StartError } from '../config/start-error.ts';
 import { systemClock } from '../lifecycle/machine.ts';
 import { describeAwayPart, describeSkew, describeTarget } from './redis-fault.ts';
-import { Joining } from './redis-startup.ts';
+import { RedisStartup } from './redis-startup.ts';
 
 export interface RedisStateOptions {
   readonly redis: RedisSettings;
@@ -54,7 +54,7 @@ export async function openRedisState({ redis, issuer, log, onFatal }: RedisState
     acknowledgement: redis.acknowledgement,
   });
   const keys = new RedisKeys(redis.prefix);
-  const joining = new Joining({ connection, keys, redis, issuer, clock: systemClock, log });
+  const joining = new RedisStartup({ connection, keys, redis, issuer, clock: systemClock, log });
   const guarded = new GuardedConnection({ connection, keys, isOpen: (shard) => joining.admits(shard) });
   const stores = redisStores({ connection: guarded, keys });
   async function close(): Promise<void> {
@@ -87,7 +87,7 @@ export async function openRedisState({ redis, issuer, log, onFatal }: RedisState
 }
 
 /** What is not well, and what it costs. */
-function readinessFault(connection: ManagedConnection, joining: Joining, target: RedisTarget): string | undefined {
+function readinessFault(connection: ManagedConnection, joining: RedisStartup, target: RedisTarget): string | undefined {
   const place = describeTarget(target);
   const awayPart = describeAwayPart(connection.primaries);
   const cost = (what: string) => `what ${what} is answered 503, all else is served`;

@@ -6,7 +6,7 @@ import { type RegistrySwap, RegistrySync } from '../../cluster-registry/registry
 import type { ReadinessCheck } from '../../http/admin/admin.ts';
 import type { ApiClient } from '../../kubernetes/api/api-client.ts';
 import { randomId } from '../../oauth/values/random-id.ts';
-import { AlertTurns } from '../../redis/grants/delivery-leases.ts';
+import { DeliveryLeases } from '../../redis/grants/delivery-leases.ts';
 import type { AlertDelivery } from '../alerts/alert-delivery.ts';
 import { AlertReports } from '../alerts/alert-reports.ts';
 import { alertDelivery } from '../alerts/alerts.ts';
@@ -200,7 +200,7 @@ class ServerProcess {
       },
       this.#admin,
     );
-    const reports = new AlertReports(new AlertTurns({ ...redis, hasController: true }));
+    const reports = new AlertReports(new DeliveryLeases({ ...redis, hasController: true }));
     this.#alertReports = reports;
     this.#alerts = alertDelivery({
       redis,

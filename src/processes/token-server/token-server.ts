@@ -5,7 +5,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { adminEndpoints, type ReadinessCheck } from '../../http/admin/admin.ts';
-import { type ReplicaAnswers, registryEndpoints } from '../../http/admin/controller-endpoints.ts';
+import { controllerEndpoints, type ReplicaAnswers } from '../../http/admin/controller-endpoints.ts';
 import { Metrics, type StoreProbe } from '../../http/metrics/metrics.ts';
 import type { Followed } from '../../http/metrics/watch-metrics.ts';
 import { AuthenticationLimit, UNLIMITED_AUTHENTICATION } from '../../http/protocol/authentication-limit.ts';
@@ -115,7 +115,7 @@ export function assembleAdminSide(options: AdminSideOptions): AdminSide {
     { name: 'signing key', fault: () => (registry.current.keys.signing ? undefined : 'no active key') },
     ...(options.readiness ?? []),
   ];
-  const endpoints = [...adminEndpoints({ checks, metrics }), ...(replica ? registryEndpoints(replica) : [])];
+  const endpoints = [...adminEndpoints({ checks, metrics }), ...(replica ? controllerEndpoints(replica) : [])];
   return { admin: createHttpServer({ ...whatSidesShare(options, metrics), endpoints }), draining, metrics };
 }
 

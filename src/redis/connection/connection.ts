@@ -11,7 +11,7 @@ import { type Acknowledgement, ScriptRunner } from '../scripts/script-runner.ts'
 import { connectionMaker, type RedisCredentials } from '../topology/connection-maker.ts';
 import { openServers, type Servers } from '../topology/servers.ts';
 import { attemptEach } from './attempt-each.ts';
-import { Reassertions } from './recent-revocations.ts';
+import { RecentRevocations } from './recent-revocations.ts';
 
 /** Where actions run. */
 export interface RedisConnection {
@@ -88,7 +88,7 @@ class Connection implements ManagedConnection {
   readonly crossesSlots: boolean;
   readonly #servers: Servers;
   readonly #runner: ScriptRunner;
-  readonly #reassertions = new Reassertions({ clock: STOPWATCH });
+  readonly #reassertions = new RecentRevocations({ clock: STOPWATCH });
   readonly #listeners = new Set<() => void>();
 
   constructor({ target, credentials = () => ({}), acknowledgement, clockOffset = () => 0 }: ConnectionOptions) {

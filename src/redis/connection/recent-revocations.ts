@@ -13,7 +13,7 @@ const CAPACITY = 10_000;
 /** What one script wrote, by name, oldest first. */
 type Kind = Map<string, { readonly write: Action; readonly time: number }>;
 
-export class Reassertions {
+export class RecentRevocations {
   readonly #clock: Clock;
   /** By the name of the script. */
   readonly #kinds = new Map<string, Kind>();

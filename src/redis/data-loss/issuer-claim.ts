@@ -35,7 +35,7 @@ export class IssuerConflictError extends Error {
  * @param issuer.fallback what to store where nothing is stored and nothing was said
  * @throws IssuerConflictError, StoreUnavailableError
  */
-export async function agreeOnIssuer(
+export async function claimIssuer(
   { connection, keys }: StoreParts,
   { explicit, fallback }: { explicit: string | undefined; fallback: string },
 ): Promise<string> {

@@ -4,7 +4,7 @@
 import { SHARDS } from '../../oauth/values/shard.ts';
 import { attemptEach } from '../connection/attempt-each.ts';
 import type { StoreParts } from '../connection/store-parts.ts';
-import { agreeOnIssuer, IssuerConflictError } from './issuer-claim.ts';
+import { claimIssuer, IssuerConflictError } from './issuer-claim.ts';
 import type { KnownShards } from './known-shards.ts';
 import type { ShardGroup, ShardMarkers, ShardSeen } from './shard-markers.ts';
 
@@ -24,7 +24,7 @@ export type ShardEvent =
   | { readonly kind: 'clock_skew'; readonly milliseconds: number };
 
 /** What one look found. */
-export interface Look {
+export interface ShardInspection {
   readonly groups: readonly ShardGroup[];
   /** The shards of all of them. */
   readonly seen: readonly ShardSeen[];
@@ -34,7 +34,7 @@ export interface Look {
   readonly errors: unknown[];
 }
 
-export interface ShardMendingParts extends StoreParts {
+export interface ShardRepairParts extends StoreParts {
   readonly markers: ShardMarkers;
   readonly known: KnownShards;
   /** The agreed one; stored again where it was lost. */
@@ -42,13 +42,13 @@ export interface ShardMendingParts extends StoreParts {
   readonly observe: (event: ShardEvent) => void;
 }
 
-export class ShardMending {
-  readonly #parts: ShardMendingParts;
+export class ShardRepair {
+  readonly #parts: ShardRepairParts;
   readonly #markers: ShardMarkers;
   readonly #known: KnownShards;
   readonly #beatDue = BEAT_DUE + Math.random() * BEAT_SPREAD;
 
-  constructor(parts: ShardMendingParts) {
+  constructor(parts: ShardRepairParts) {
     this.#parts = parts;
     this.#markers = parts.markers;
     this.#known = parts.known;
@@ -59,7 +59,7 @@ export class ShardMending {
    * other shards to the next look.
    * @returns what the watermark was raised to; 0 where no shard could be restored, as the true primary answers by now
    */
-  async restore(look: Look): Promise<number> {
+  async restore(look: ShardInspection): Promise<number> {
     const { seen, lost, errors } = look;
     const missing = seen.filter(({ marker }) => marker === undefined);
     const isFirstLook = this.#known.isEmpty && missing.length === SHARDS.length;
@@ -77,7 +77,7 @@ export class ShardMending {
   }
 
   /** Raises the copies that are behind; also when a raise reached some only, or did not outlive its server everywhere. */
-  async raise(look: Look, watermark: number): Promise<void> {
+  async raise(look: ShardInspection, watermark: number): Promise<void> {
     const behind = look.seen.filter((shard) => shard.watermark < watermark && !look.lost.has(shard));
     await this.#writeTo(look, behind, (group) => this.#markers.raise(group, watermark));
   }
@@ -86,7 +86,7 @@ export class ShardMending {
    * Renews heartbeats that are due, where nothing is lost. Not at the first sight of a shard: another process may know that
    * it is old, and has to see it as it is.
    */
-  async beat(look: Look): Promise<void> {
+  async beat(look: ShardInspection): Promise<void> {
     if (look.lost.size > 0) return;
     const due = look.seen.filter(
       (shard) => this.#known.has(shard) && shard.now - (shard.marker?.beat ?? shard.now) >= this.#beatDue,
@@ -98,7 +98,7 @@ export class ShardMending {
 
   /** Writes to the groups that these shards are in. @returns all shards of those where it was done; the rest is an error */
   async #writeTo(
-    { groups, errors }: Look,
+    { groups, errors }: ShardInspection,
     shards: Iterable<ShardSeen>,
     write: (group: ShardGroup) => Promise<void>,
   ): Promise<readonly ShardSeen[]> {
@@ -115,7 +115,7 @@ export class ShardMending {
   async #storeIssuer(): Promise<void> {
     const { issuer, observe } = this.#parts;
     try {
-      await agreeOnIssuer(this.#parts, { explicit: issuer, fallback: issuer });
+      await claimIssuer(this.#parts, { explicit: issuer, fallback: issuer });
     } catch (error) {
       if (!(error instanceof IssuerConflictError)) throw error;
       observe({ kind: 'issuer_conflict', error });

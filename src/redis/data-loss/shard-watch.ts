@@ -8,11 +8,11 @@ import type { Clock } from '../../oauth/ports/ports.ts';
 import { SHARDS } from '../../oauth/values/shard.ts';
 import { attemptEach } from '../connection/attempt-each.ts';
 import type { ManagedConnection } from '../connection/connection.ts';
-import { TIMER } from '../link/deadline.ts';
+import { TIMER_SLACK_MS } from '../link/deadline.ts';
 import { harmfulSkew, skewOf, TOLERATED_SKEW } from './clock-skew.ts';
 import { KnownShards } from './known-shards.ts';
 import { ShardMarkers } from './shard-markers.ts';
-import { type Look, ShardMending, type ShardMendingParts } from './shard-repair.ts';
+import { type ShardInspection, ShardRepair, type ShardRepairParts } from './shard-repair.ts';
 
 /** Milliseconds between two looks. */
 const INTERVAL = 1000;
@@ -23,7 +23,7 @@ const BEGINNING = 1000;
 /** What tokens tell their time in, in milliseconds. */
 const FULL_SECOND = 1000;
 
-export interface ShardWatchParts extends Omit<ShardMendingParts, 'markers' | 'known'> {
+export interface ShardWatchParts extends Omit<ShardRepairParts, 'markers' | 'known'> {
   readonly connection: ManagedConnection;
   /** By which tokens and sign-ins are dated here. */
   readonly clock: Clock;
@@ -33,10 +33,10 @@ export class ShardWatch {
   readonly #parts: ShardWatchParts;
   readonly #markers: ShardMarkers;
   readonly #known = new KnownShards();
-  readonly #mending: ShardMending;
+  readonly #mending: ShardRepair;
   /** How often revocations may have been lost by now, and how often that was when all of them were last applied again. */
-  #doubts = 0;
-  #doubtsSettled = 0;
+  #failoverEpoch = 0;
+  #replayedEpoch = 0;
   /** The global watermark, and what time it was at the slowest server, when that was last looked at. */
   #watermark = 0;
   #slowest = 0;
@@ -49,7 +49,7 @@ export class ShardWatch {
   constructor(parts: ShardWatchParts) {
     this.#parts = parts;
     this.#markers = new ShardMarkers(parts);
-    this.#mending = new ShardMending({ ...parts, markers: this.#markers, known: this.#known });
+    this.#mending = new ShardRepair({ ...parts, markers: this.#markers, known: this.#known });
   }
 
   /**
@@ -60,7 +60,7 @@ export class ShardWatch {
    */
   async start(): Promise<void> {
     this.#forgetListener = this.#parts.connection.onReconnect(() => {
-      this.#doubts += 1;
+      this.#failoverEpoch += 1;
       this.#lookSoon();
     });
     this.#timer = setInterval(() => this.#lookSoon(), INTERVAL);
@@ -109,7 +109,7 @@ export class ShardWatch {
     if (look.errors.length > 0) throw look.errors[0];
   }
 
-  async #seen(): Promise<Look> {
+  async #seen(): Promise<ShardInspection> {
     const { clock } = this.#parts;
     const skews: number[] = [];
     const { values: groups, failed } = await attemptEach(this.#markers.groups, SHARDS.length, async (shards) => {
@@ -126,7 +126,7 @@ export class ShardWatch {
   }
 
   /** Whether another process may be writing the first markers at this moment: in a Cluster they do not appear at once. */
-  #mayBeBeginning({ seen }: Look): boolean {
+  #mayBeBeginning({ seen }: ShardInspection): boolean {
     const marked = seen.filter(({ marker }) => marker !== undefined).length;
     return this.#known.isEmpty && 0 < marked && marked < seen.length;
   }
@@ -135,18 +135,18 @@ export class ShardWatch {
    * Whether this may be a new deployment, or one of which all that is left is away: only all shards together can tell. Nothing
    * was seen before, so nothing is served meanwhile.
    */
-  #cannotTell({ seen, errors }: Look): boolean {
+  #cannotTell({ seen, errors }: ShardInspection): boolean {
     return this.#known.isEmpty && errors.length > 0 && seen.every(({ marker }) => marker === undefined);
   }
 
-  async #reassert({ seen, lost, errors }: Look): Promise<void> {
+  async #reassert({ seen, lost, errors }: ShardInspection): Promise<void> {
     const { connection, observe } = this.#parts;
-    if (lost.size > 0 || seen.some((shard) => this.#known.hasMoved(shard))) this.#doubts += 1;
+    if (lost.size > 0 || seen.some((shard) => this.#known.hasMoved(shard))) this.#failoverEpoch += 1;
     // What comes up while they are applied is not settled by that.
-    const doubts = this.#doubts;
-    const isDoubtful = doubts !== this.#doubtsSettled;
+    const failoverEpoch = this.#failoverEpoch;
+    const isDoubtful = failoverEpoch !== this.#replayedEpoch;
     const again = await connection.reassert(isDoubtful ? 'all' : 'due');
-    this.#doubtsSettled = doubts;
+    this.#replayedEpoch = failoverEpoch;
     errors.push(...again.errors);
     if (isDoubtful && again.applied > 0) observe({ kind: 'reasserted', writes: again.applied });
     if (!isDoubtful && errors.length === 0) connection.forgetOld();
@@ -162,7 +162,7 @@ export class ShardWatch {
   async #outlived(): Promise<void> {
     const next = this.#watermark - (this.#watermark % FULL_SECOND) + FULL_SECOND;
     const wait = next - Math.min(this.#slowest, this.#parts.clock.now());
-    if (wait > 0 && this.#watermark > 0) await sleep(Math.min(wait, TOLERATED_SKEW + FULL_SECOND) + TIMER);
+    if (wait > 0 && this.#watermark > 0) await sleep(Math.min(wait, TOLERATED_SKEW + FULL_SECOND) + TIMER_SLACK_MS);
   }
 
   /** One look at a time; a failed one is repeated by the timer. */

@@ -9,7 +9,7 @@ import type { Script } from '../scripts/script.ts';
 import { CLOCK } from '../scripts/script-clock.ts';
 
 /** A turn that was taken. */
-export interface AlertTurn {
+export interface DeliveryLease {
   /** Whether somebody has written its audit line. */
   readonly isTold: boolean;
   /** How many turns were taken, this one included. */
@@ -84,7 +84,7 @@ const AWAITS: Script = {
 };
 
 /** The turns of all shards. */
-export class AlertTurns {
+export class DeliveryLeases {
   readonly #connection: RedisConnection;
   readonly #keys: RedisKeys;
   readonly #allBits: number;
@@ -109,7 +109,10 @@ export class AlertTurns {
    * @param options.lease milliseconds until somebody else may take it
    * @param options.isTold the caller has written its audit line, which is noted whosever turn it is
    */
-  async take(alertId: string, { lease, isTold }: { lease: number; isTold: boolean }): Promise<AlertTurn | undefined> {
+  async take(
+    alertId: string,
+    { lease, isTold }: { lease: number; isTold: boolean },
+  ): Promise<DeliveryLease | undefined> {
     const args = [alertId, lease, isTold ? 1 : 0];
     const turn = (await this.#connection.run({ script: TAKE, keys: this.#keysOf(alertId), args })) as
       | [number, string]

@@ -13,7 +13,7 @@ interface Owners {
   readonly subject: string;
 }
 
-export class KnownGrants {
+export class GrantCache {
   readonly #watermarks: Pick<RedisWatermarks, 'keysFor'>;
   readonly #subjects = new RecentValues<string>(LEAST);
   readonly #watermarkKeys = new RecentValues<Owners & { readonly keys: readonly string[] }>(LEAST);

@@ -21,7 +21,7 @@ import { mayHaveRun, unacknowledged } from '../link/redis-errors.ts';
 import type { PlainRead, Script } from '../scripts/script.ts';
 import { joined } from '../stores/spaced-list.ts';
 import type { RedisWatermarks } from '../stores/watermarks.ts';
-import { KnownGrants } from './grant-cache.ts';
+import { GrantCache } from './grant-cache.ts';
 import { grantState, redemptionIn, rotateAnswer } from './grant-replies.ts';
 import {
   ISSUE,
@@ -52,13 +52,13 @@ export class RedisGrants implements GrantStore {
   readonly #connection: RedisConnection;
   readonly #keys: RedisKeys;
   readonly #watermarks: RedisWatermarks;
-  readonly #known: KnownGrants;
+  readonly #known: GrantCache;
 
   constructor(parts: StoreParts & { readonly watermarks: RedisWatermarks }) {
     this.#connection = parts.connection;
     this.#keys = parts.keys;
     this.#watermarks = parts.watermarks;
-    this.#known = new KnownGrants(parts);
+    this.#known = new GrantCache(parts);
   }
 
   /** @throws TypeError where the grant is not in the shard of its person: nothing would look at what ends it */
@@ -92,8 +92,8 @@ export class RedisGrants implements GrantStore {
   async redeem(request: RedeemRequest): Promise<RedeemAnswer> {
     const { grantId, clientUid } = request;
     const deadline = newDeadline();
-    const script = this.#watermarks.areApart ? REDEEM_APART : REDEEM;
-    const keys = this.#keysOf(request, this.#watermarks.keysForAnybody(clientUid, shardOf(grantId)));
+    const script = this.#watermarks.crossSlot ? REDEEM_APART : REDEEM;
+    const keys = this.#keysOf(request, this.#watermarks.keysWithoutSubject(clientUid, shardOf(grantId)));
     const { reply, acknowledged } = await this.#move(request, { script, keys, payload: request, deadline });
     const { answer, isNewer } = redemptionIn(grantId, reply);
     this.#rememberAlert(answer);
@@ -111,11 +111,11 @@ export class RedisGrants implements GrantStore {
   async rotate(request: RotateRequest): Promise<RotateAnswer> {
     const { grantId, clientUid } = request;
     const deadline = newDeadline();
-    const { areApart } = this.#watermarks;
-    const watermark = areApart ? await this.#watermarks.read(clientUid, undefined, deadline) : 0;
-    const script = areApart ? ROTATE_APART : ROTATE;
+    const { crossSlot } = this.#watermarks;
+    const watermark = crossSlot ? await this.#watermarks.read(clientUid, undefined, deadline) : 0;
+    const script = crossSlot ? ROTATE_APART : ROTATE;
     const keys = this.#keysOf(request, this.#known.watermarkKeysOf(grantId, request));
-    const payload = areApart ? { ...request, watermark } : request;
+    const payload = crossSlot ? { ...request, watermark } : request;
     const { reply, acknowledged } = await this.#move(request, { script, keys, payload, deadline });
     const answer = rotateAnswer(grantId, reply);
     this.#rememberAlert(answer);
@@ -174,7 +174,7 @@ export class RedisGrants implements GrantStore {
     { acknowledged, isPersonSeen, script, deadline }: Moved,
   ): Promise<Answer | { readonly outcome: 'ended' }> {
     const watermarks = this.#watermarks;
-    if (acknowledged && isPersonSeen && !watermarks.areApart) return answer;
+    if (acknowledged && isPersonSeen && !watermarks.crossSlot) return answer;
     try {
       if (!acknowledged) throw unacknowledged(script);
       const { clientUid, subject, createdAt } = answer.grant;

@@ -12,7 +12,7 @@ const PAUSE = 200;
  * Closed: everything is admitted. Open after three unanswered requests in a row: one request at a time is admitted as a
  * probe, 200 ms after the last; the first answer closes it.
  */
-export class Circuit {
+export class CircuitBreaker {
   readonly #clock: Clock;
   #unanswered = 0;
   #nextProbe = 0;

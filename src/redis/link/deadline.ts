@@ -7,13 +7,13 @@ import type { Clock } from '../../oauth/ports/ports.ts';
 const LIMIT = 800;
 
 /** What taking it back may add to that, where it was done and the request is refused all the same; milliseconds. */
-const TAKING_BACK = 100;
+const COMPENSATION_BUDGET_MS = 100;
 
 /** A request that had less time than this says nothing of its server when no answer comes; milliseconds. */
-export const SILENCE = 600;
+export const MIN_WAIT_FOR_BREAKER_MS = 600;
 
 /** By how much a timer may be too early; milliseconds. */
-export const TIMER = 2;
+export const TIMER_SLACK_MS = 2;
 
 /** Monotonic: only distances count here. */
 export const STOPWATCH: Clock = { now: () => performance.now() };
@@ -25,5 +25,5 @@ export function newDeadline(): number {
 
 /** When it is answered at the latest, whatever could be taken back by then. */
 export function endOf(deadline: number): number {
-  return deadline + TAKING_BACK;
+  return deadline + COMPENSATION_BUDGET_MS;
 }

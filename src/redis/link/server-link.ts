@@ -3,8 +3,8 @@
 
 import type { Redis } from 'ioredis';
 import type { Clock } from '../../oauth/ports/ports.ts';
-import { Circuit } from './circuit-breaker.ts';
-import { SILENCE } from './deadline.ts';
+import { CircuitBreaker } from './circuit-breaker.ts';
+import { MIN_WAIT_FOR_BREAKER_MS } from './deadline.ts';
 import { LeasedConnections, type LeaseLimits } from './leased-connections.ts';
 import { isLate, isReply, UnansweredError, type UnavailableReason, unavailableReason, within } from './redis-errors.ts';
 import { ServerClock } from './server-clock.ts';
@@ -30,7 +30,7 @@ export class ServerLink {
   /** What the connection last failed with. */
   lastError: unknown;
   readonly #redis: Redis;
-  readonly #circuit: Circuit;
+  readonly #circuit: CircuitBreaker;
   readonly #clock: Clock;
   readonly #serverClock: ServerClock;
   readonly #leases: LeasedConnections;
@@ -41,7 +41,7 @@ export class ServerLink {
   constructor({ name, connect, onReady, clock }: ServerLinkParts) {
     this.name = name;
     this.#clock = clock;
-    this.#circuit = new Circuit({ clock });
+    this.#circuit = new CircuitBreaker({ clock });
     this.#redis = connect(true);
     this.#serverClock = this.#clockOf(this.#redis);
     const lease = () => {
@@ -122,7 +122,9 @@ export class ServerLink {
 
   /** Whether a request that failed so says nothing of the server: it was not sent, or the answer had no time. */
   #tellsNothing(reason: UnavailableReason | undefined, begin: number): boolean {
-    return reason === 'too_many_in_flight' || (reason === 'timeout' && this.#clock.now() - begin < SILENCE);
+    return (
+      reason === 'too_many_in_flight' || (reason === 'timeout' && this.#clock.now() - begin < MIN_WAIT_FOR_BREAKER_MS)
+    );
   }
 
   // Late at the server and not here: its clock was set.

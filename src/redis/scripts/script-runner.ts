@@ -4,13 +4,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { StoreUnavailableError } from '../../oauth/ports/error.ts';
-import { newDeadline, STOPWATCH, TIMER } from '../link/deadline.ts';
+import { newDeadline, STOPWATCH, TIMER_SLACK_MS } from '../link/deadline.ts';
 import { isLate, mayHaveRun, redirectionOf, UnansweredError, unavailableReason } from '../link/redis-errors.ts';
 import type { ServerLink } from '../link/server-link.ts';
 import type { Servers } from '../topology/servers.ts';
 import { primaryOnly } from './primary-only.ts';
 import type { Action, PlainRead, Script } from './script.ts';
-import { inTime } from './script-deadline.ts';
+import { withinDeadline } from './script-deadline.ts';
 
 type Words = readonly (string | number)[];
 
@@ -54,7 +54,7 @@ export class ScriptRunner {
           return evaluate(redis, script, [...keys, this.#clockOffset(), ...args, ...limit]);
         };
         if (!('hasDeadline' in script)) return send();
-        const limit = serverClock.at(deadline - TIMER);
+        const limit = serverClock.at(deadline - TIMER_SLACK_MS);
         return typeof limit === 'number' ? send(limit) : limit.then(send);
       }, deadline),
     );
@@ -68,7 +68,7 @@ export class ScriptRunner {
     const answer = await this.#ask({ script, keys }, deadline, ({ link, asking }) =>
       link.sendLeased(
         async (redis, serverClock) => {
-          const limit = script.hasDeadline ? [await serverClock.at(deadline - TIMER)] : [];
+          const limit = script.hasDeadline ? [await serverClock.at(deadline - TIMER_SLACK_MS)] : [];
           if (asking) redis.asking().catch(() => {});
           // Both go out at once. EVAL, because the resend of an unknown EVALSHA would come after the WAIT.
           const reply = redis.eval(textOf(script), script.keys, ...words, ...limit);
@@ -133,7 +133,7 @@ interface Attempt {
 type Command = (...words: Words) => Promise<unknown>;
 
 function textOf({ lua, hasDeadline }: Script): string {
-  return primaryOnly(hasDeadline ? inTime(lua) : lua);
+  return primaryOnly(hasDeadline ? withinDeadline(lua) : lua);
 }
 
 /** EVALSHA; the text itself goes only where the server does not know it yet. */

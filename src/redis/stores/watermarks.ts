@@ -75,29 +75,29 @@ export class RedisWatermarks implements WatermarkStore {
   async read(clientUid: string, subject: string | undefined, deadline?: number): Promise<number> {
     const ofClient = { script: READ_CLIENT, keys: this.#ofClient(clientUid) };
     if (subject === undefined) return await this.#highest(ofClient, deadline);
-    if (!this.areApart) {
+    if (!this.crossSlot) {
       return await this.#highest({ script: READ_ALL, keys: this.#all(clientUid, subject) }, deadline);
     }
-    const ofPerson = { script: READ_PERSON, keys: this.#besidePerson(clientUid, subject) };
+    const ofPerson = { script: READ_PERSON, keys: this.#personSlotKeys(clientUid, subject) };
     return Math.max(...(await Promise.all([this.#highest(ofClient, deadline), this.#highest(ofPerson, deadline)])));
   }
 
   /** Whether a script about a grant cannot look at those of the client, so that they are to be read beside it. */
-  get areApart(): boolean {
+  get crossSlot(): boolean {
     return !this.#connection.crossesSlots;
   }
 
   /** The keys of those that a script about a grant looks at: all four, or without the client's where they are apart. */
   keysFor(clientUid: string, subject: string): readonly string[] {
-    return this.areApart ? this.#besidePerson(clientUid, subject) : this.#all(clientUid, subject);
+    return this.crossSlot ? this.#personSlotKeys(clientUid, subject) : this.#all(clientUid, subject);
   }
 
   /**
    * The same where it is not known whose the grant is; the last is what none of a person of the shard exceeds. A grant that is
    * not newer than that may be ended by the person's.
    */
-  keysForAnybody(clientUid: string, shard: string): readonly string[] {
-    const first = this.areApart ? [this.#keys.globalWatermark(shard)] : this.#ofClient(clientUid);
+  keysWithoutSubject(clientUid: string, shard: string): readonly string[] {
+    const first = this.crossSlot ? [this.#keys.globalWatermark(shard)] : this.#ofClient(clientUid);
     return [...first, this.#keys.peopleWatermark(shard)];
   }
 
@@ -110,7 +110,7 @@ export class RedisWatermarks implements WatermarkStore {
     return [this.#keys.clientWatermark(clientUid, shard), this.#keys.globalWatermark(shard)];
   }
 
-  #besidePerson(clientUid: string, subject: string): readonly string[] {
+  #personSlotKeys(clientUid: string, subject: string): readonly string[] {
     const ofPerson = this.#keys.personWatermarks(clientUid, subject);
     return [...ofPerson, this.#keys.globalWatermark(this.#keys.shardOfKey(ofPerson[0]))];
   }
@@ -125,7 +125,7 @@ export class RedisWatermarks implements WatermarkStore {
     switch (subject.kind) {
       case 'global': {
         const copies = SHARDS.map((shard) => keys.globalWatermark(shard));
-        if (!this.areApart) return [{ script: RAISE_ALL, keys: copies }];
+        if (!this.crossSlot) return [{ script: RAISE_ALL, keys: copies }];
         return copies.map((key) => ({ script: RAISE, keys: [key] }));
       }
       case 'client':

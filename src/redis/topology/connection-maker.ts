@@ -6,7 +6,7 @@ import { Redis, type RedisOptions, ReplyError } from 'ioredis';
 import { AddressConnector, type ConnectorParts } from '../link/connector.ts';
 import { reconnectDelay } from '../link/reconnect-delay.ts';
 import type { RedisAddress, RedisTarget } from '../link/redis-url.ts';
-import { PrimaryConnector } from './sentinel-connector.ts';
+import { SentinelConnector } from './sentinel-connector.ts';
 
 /** Who we are to Redis, and whom we trust. Certificates and keys are PEM texts. */
 export interface RedisCredentials {
@@ -80,7 +80,7 @@ export function connectionMaker(
     return redis;
   };
   /** Of the lasting connection to a primary. */
-  let connector: PrimaryConnector | undefined;
+  let connector: SentinelConnector | undefined;
   const toSentinel = (address: RedisAddress) => {
     const { sentinelPassword: password, ...credentials } = current();
     return new Redis({
@@ -101,7 +101,7 @@ export function connectionMaker(
       const reached = lasting ? undefined : connector?.address;
       if (reached !== undefined) return make(false, (more) => at(reached, more));
       return make(lasting, (more) => ({
-        Connector: class extends PrimaryConnector {
+        Connector: class extends SentinelConnector {
           constructor() {
             super({ ...parts, ...more, sentinels, primary, toSentinel, lasting });
             if (lasting) connector = this;

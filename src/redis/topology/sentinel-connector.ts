@@ -17,7 +17,7 @@ const OTHERS = 100;
 /** How the error begins that says that no Sentinel tells where the primary is; why stands behind it. */
 export const NO_SENTINEL = 'no Sentinel names the primary';
 
-export interface PrimaryConnectorParts extends ConnectorParts {
+export interface SentinelConnectorParts extends ConnectorParts {
   readonly sentinels: readonly RedisAddress[];
   /** What the Sentinels call the primary. */
   readonly primary: string;
@@ -34,12 +34,12 @@ interface Answer {
   readonly epoch: number;
 }
 
-export class PrimaryConnector extends Connector {
-  readonly #parts: PrimaryConnectorParts;
+export class SentinelConnector extends Connector {
+  readonly #parts: SentinelConnectorParts;
   /** Where the socket leads, or led. */
   #reached: Answer | undefined;
 
-  constructor(parts: PrimaryConnectorParts) {
+  constructor(parts: SentinelConnectorParts) {
     super(parts);
     this.#parts = parts;
   }

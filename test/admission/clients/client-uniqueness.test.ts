@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Claimant, type ClientClaim, ClientClaims } from '../../../src/admission/clients/client-uniqueness.ts';
+import { type ClientClaim, ClientUniqueness, Contender } from '../../../src/admission/clients/client-uniqueness.ts';
 
 const KEYS = ['a', 'b', 'c', 'd', 'e', 'f'];
 
@@ -21,7 +21,7 @@ const change = fc
   .constantFrom(...KEYS)
   .chain((key) => fc.record({ key: fc.constant(key), claim: fc.option(claim(key), { nil: undefined }) }));
 
-class Named<Key> extends Claimant {
+class Named<Key> extends Contender {
   readonly key: Key;
 
   constructor(key: Key) {
@@ -32,7 +32,7 @@ class Named<Key> extends Claimant {
 
 /** Claims by names. */
 class NamedClaims<Key> {
-  readonly #claims = new ClientClaims<Named<Key>>();
+  readonly #claims = new ClientUniqueness<Named<Key>>();
   readonly #named = new Map<Key, Named<Key>>();
 
   put(key: Key, claim: ClientClaim): void {

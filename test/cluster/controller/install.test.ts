@@ -15,7 +15,7 @@ import {
   type Resource,
   SECRETS,
 } from '../../../src/kubernetes/objects/resources.ts';
-import { Watched, type WatchedOptions } from '../../../src/kubernetes/watch/shared-reflector.ts';
+import { SharedReflector, type SharedReflectorOptions } from '../../../src/kubernetes/watch/shared-reflector.ts';
 import { systemClock, systemRandom } from '../../../src/processes/lifecycle/machine.ts';
 import { parsePeppers } from '../../../src/processes/lifecycle/pepper.ts';
 import { leaderOver, UNPLAYED } from '../../controller/leader.ts';
@@ -51,9 +51,9 @@ describe('an install', () => {
     error: (line: { err?: Error; fault?: string }) => void errors.push(line.err?.message ?? line.fault ?? ''),
   };
 
-  async function watch(resource: Resource, more: Partial<WatchedOptions> = {}): Promise<Watched> {
+  async function watch(resource: Resource, more: Partial<SharedReflectorOptions> = {}): Promise<SharedReflector> {
     const quiet = { info: () => {}, warn: () => {}, error: () => {} };
-    const watched = new Watched({
+    const watched = new SharedReflector({
       api: client,
       resource,
       clock: systemClock,

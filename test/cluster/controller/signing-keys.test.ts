@@ -9,7 +9,7 @@ import { KeyController } from '../../../src/controller/signing-keys/key-controll
 import { ApiClient } from '../../../src/kubernetes/api/api-client.ts';
 import { kubeconfigAccess } from '../../../src/kubernetes/api/kubeconfig.ts';
 import { SECRETS, SIGNING_KEYS } from '../../../src/kubernetes/objects/resources.ts';
-import { Watched } from '../../../src/kubernetes/watch/shared-reflector.ts';
+import { SharedReflector } from '../../../src/kubernetes/watch/shared-reflector.ts';
 import { generateSigningKeyPem, importSigningKey } from '../../../src/oauth/registry/keys.ts';
 import { systemClock, systemRandom } from '../../../src/processes/lifecycle/machine.ts';
 import { leaderOver } from '../../controller/leader.ts';
@@ -52,9 +52,9 @@ class Leaders {
     const clock = { now: this.now };
     const watched = { api: this.#client, clock, random: systemRandom, log: quiet, metrics: noMetrics };
     const namespaces = [this.namespace];
-    const signingKeys = new Watched({ ...watched, resource: SIGNING_KEYS, namespaces });
+    const signingKeys = new SharedReflector({ ...watched, resource: SIGNING_KEYS, namespaces });
     const labelSelector = 'grantry.dev/part';
-    const releaseSecrets = new Watched({ ...watched, resource: SECRETS, namespaces, labelSelector });
+    const releaseSecrets = new SharedReflector({ ...watched, resource: SECRETS, namespaces, labelSelector });
     const sources = { signingKeys, releaseSecrets };
     for (const source of Object.values(sources)) source.start();
     await Promise.all(Object.values(sources).map((source) => source.whenSynced()));

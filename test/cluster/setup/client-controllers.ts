@@ -4,7 +4,7 @@
 import { expect, onTestFinished } from 'vitest';
 import { readVerifierSecret, verifierSecretName } from '../../../src/admission/client-secrets/client-verifier.ts';
 import { ClientController } from '../../../src/controller/clients/client-controller.ts';
-import type { LeadersApiOptions } from '../../../src/controller/leadership/leader-api.ts';
+import type { LeaderApiOptions } from '../../../src/controller/leadership/leader-api.ts';
 import { LeadershipLostError } from '../../../src/controller/leadership/lease.ts';
 import type { EventFacts } from '../../../src/controller/reconciling/events.ts';
 import { AskedReplicas } from '../../../src/controller/replicas/observed-replicas.ts';
@@ -130,7 +130,7 @@ export class ClientInstall {
       if (!isUnanswered(write)) return answer;
       throw new KubernetesError({ status: 0, reason: 'Timeout', verb: write.verb, resource, user: 'test' });
     };
-    const calls: LeadersApiOptions['api'] = {
+    const calls: LeaderApiOptions['api'] = {
       get: (resource, at) => connection.get(resource, at),
       create: (resource, object) =>
         written({ verb: 'create', kind: resource.kind, name: object.metadata.name }, resource, () =>

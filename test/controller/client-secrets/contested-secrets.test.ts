@@ -15,7 +15,7 @@ describe('a Secret that somebody else keeps changing', () => {
       waits.push(until - clock.time);
       clock.time = until;
       expect(contested.waiting(UID)).toBeUndefined();
-      contested.putBack(UID);
+      contested.recordRepair(UID);
     }
     const growing = [10, 20, 40, 80, 160, 320].map((seconds) => seconds * SECOND);
     expect(waits).toEqual([0, 0, 0, ...growing, ...Array(5).fill(10 * MINUTE)]);
@@ -25,12 +25,12 @@ describe('a Secret that somebody else keeps changing', () => {
   it('is like any other again once it was left alone for a while', () => {
     const clock = { time: 0, now: () => clock.time };
     const contested = new ContestedSecrets(clock);
-    for (let times = 0; times < 5; times++) contested.putBack(UID);
+    for (let times = 0; times < 5; times++) contested.recordRepair(UID);
     expect(contested.waiting(UID)).toEqual({ times: 5, until: 40 * SECOND });
     clock.time = 20 * MINUTE;
     for (const _ of [1, 2]) {
       expect(contested.waiting(UID)).toBeUndefined();
-      contested.putBack(UID);
+      contested.recordRepair(UID);
     }
   });
 });

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
 import { VerifierSecrets } from '../../../src/controller/client-secrets/verifier-secrets.ts';
-import type { LeadersApiOptions } from '../../../src/controller/leadership/leader-api.ts';
+import type { LeaderApiOptions } from '../../../src/controller/leadership/leader-api.ts';
 import { LeadershipLostError } from '../../../src/controller/leadership/lease.ts';
-import { ChangedMeanwhileError } from '../../../src/controller/reconciling/stale-read.ts';
+import { StaleReadError } from '../../../src/controller/reconciling/stale-read.ts';
 import type { NewObject } from '../../../src/kubernetes/api/kubernetes-api.ts';
 import type { KubernetesObject } from '../../../src/kubernetes/objects/resources.ts';
 import { leaderOver } from '../leader.ts';
@@ -38,7 +38,7 @@ function behindAnother({
     note(verb);
     return { ...other, ...object, metadata: { ...metadata, ...object.metadata, uid: 's-2', resourceVersion: '2' } };
   };
-  const calls: LeadersApiOptions['api'] = {
+  const calls: LeaderApiOptions['api'] = {
     get: async () => undefined,
     create: async (_, object) => written('create', object),
     apply: async (_, object) => written('apply', object),
@@ -75,6 +75,6 @@ it.each([
   ['removed', (verifiers: VerifierSecrets) => verifiers.remove(OWNER.uid)],
 ])('a Secret that changes while it is to be %s is looked at again', async (_, act) => {
   const { verifiers, writes } = behindAnother({ deletion: 'changed' });
-  await expect(act(verifiers)).rejects.toBeInstanceOf(ChangedMeanwhileError);
+  await expect(act(verifiers)).rejects.toBeInstanceOf(StaleReadError);
   expect(writes).toEqual(['delete']);
 });

@@ -312,7 +312,7 @@ describe('the controller of clients', () => {
     for (const [labels, gap] of [
       [{ tier: 'two' }, {}],
       [{ tier: 'two' }, {}],
-      [{ tier: 'two' }, { isAfterGap: true }],
+      [{ tier: 'two' }, { isFromRelist: true }],
     ] as const) {
       const before = install.looks;
       install.namespaces.put({ metadata: { name: TEAM, labels } }, gap);

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { LeadersApi } from '../../../src/controller/leadership/leader-api.ts';
+import type { LeaderApi } from '../../../src/controller/leadership/leader-api.ts';
 import { LeadershipLostError } from '../../../src/controller/leadership/lease.ts';
 import { OAUTH_CLIENTS, SECRETS } from '../../../src/kubernetes/objects/resources.ts';
 import { leaderOver } from '../leader.ts';
@@ -29,7 +29,7 @@ function leader() {
   return { api, sent, state };
 }
 
-it.each<[string, (api: LeadersApi) => Promise<unknown>]>([
+it.each<[string, (api: LeaderApi) => Promise<unknown>]>([
   ['create', (api) => api.create(SECRETS, { metadata: PLACE })],
   ['apply', (api) => api.apply(SECRETS, { metadata: PLACE })],
   ['apply', (api) => api.apply(OAUTH_CLIENTS, { metadata: PLACE, status: {} }, { subresource: 'status' })],

@@ -8,7 +8,7 @@ import { verifierSecret } from '../../../src/controller/client-secrets/credentia
 import { ClientController } from '../../../src/controller/clients/client-controller.ts';
 import { InstallSecrets } from '../../../src/controller/install/install-secrets.ts';
 import { LostSecrets } from '../../../src/controller/install/lost-secrets.ts';
-import type { LeadersApi } from '../../../src/controller/leadership/leader-api.ts';
+import type { LeaderApi } from '../../../src/controller/leadership/leader-api.ts';
 import { LeadershipLostError } from '../../../src/controller/leadership/lease.ts';
 import { PolicyController } from '../../../src/controller/policies/policy-controller.ts';
 import { EventRecorder } from '../../../src/controller/reconciling/events.ts';
@@ -46,7 +46,7 @@ class World {
   readonly writes: string[] = [];
   /** Secrets that were written or removed without saying which state of them is meant. */
   readonly unpinned: string[] = [];
-  readonly api: LeadersApi;
+  readonly api: LeaderApi;
   /** Ends what was started. */
   end: () => Promise<void> = async () => {};
   readonly #events = new PlayedObjects(EVENTS);
@@ -57,16 +57,16 @@ class World {
     const calls = {
       get: async (resource: Resource, at: { namespace?: string; name: string }) =>
         this.#of(resource, at.namespace).get(objectKey(at)),
-      create: async (resource: Resource, object: Parameters<LeadersApi['create']>[1]) => {
+      create: async (resource: Resource, object: Parameters<LeaderApi['create']>[1]) => {
         note('create', resource);
         return this.#of(resource, object.metadata.namespace).put(object);
       },
-      apply: async (resource: Resource, object: Parameters<LeadersApi['apply']>[1]) => {
+      apply: async (resource: Resource, object: Parameters<LeaderApi['apply']>[1]) => {
         note('apply', resource);
         this.#expectPinned(resource, object.metadata);
         return this.#of(resource, object.metadata.namespace).put(object);
       },
-      delete: async (resource: Resource, at: Parameters<LeadersApi['delete']>[1]) => {
+      delete: async (resource: Resource, at: Parameters<LeaderApi['delete']>[1]) => {
         note('delete', resource);
         this.#expectPinned(resource, at);
         this.#of(resource, at.namespace).delete(objectKey(at));
@@ -78,7 +78,7 @@ class World {
     });
   }
 
-  #expectPinned(resource: Resource, at: Parameters<LeadersApi['apply']>[1]['metadata']): void {
+  #expectPinned(resource: Resource, at: Parameters<LeaderApi['apply']>[1]['metadata']): void {
     if (resource.kind !== SECRETS.kind) return;
     const { uid, resourceVersion } = this.#of(resource, at.namespace).get(objectKey(at))?.metadata ?? {};
     if (at.uid !== uid || at.resourceVersion !== resourceVersion) this.unpinned.push(at.name);

@@ -2,7 +2,7 @@
 // test/cluster/controller/missing-rights.test.ts.
 
 import { beforeEach, describe, expect, it } from 'vitest';
-import { MissingRights, type Right } from '../../../src/controller/leadership/rbac-denials.ts';
+import { RbacDenials, type Right } from '../../../src/controller/leadership/rbac-denials.ts';
 import { KubernetesError } from '../../../src/kubernetes/api/kubernetes-api.ts';
 import { EVENTS, NAMESPACES, OAUTH_CLIENTS, SECRETS } from '../../../src/kubernetes/objects/resources.ts';
 import { PlayedObjects } from '../../kubernetes/played-objects.ts';
@@ -31,7 +31,7 @@ function refused({ verb, resource, namespace }: Right, detail: string, status = 
 
 describe('a right that is missing', () => {
   let namespaces: PlayedObjects;
-  let rights: MissingRights;
+  let rights: RbacDenials;
   let logged: string[];
   let now: number;
   beforeEach(() => {
@@ -39,7 +39,7 @@ describe('a right that is missing', () => {
     namespaces = new PlayedObjects(NAMESPACES);
     logged = [];
     const take = (level: string) => (_: unknown, message?: string) => void logged.push(`${level} ${message}`);
-    rights = new MissingRights({
+    rights = new RbacDenials({
       namespaces,
       clock: { now: () => now },
       log: { warn: take('warn'), info: take('info') },

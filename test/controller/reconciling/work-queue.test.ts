@@ -1,7 +1,7 @@
 // The queue of keys, on timers that the test moves.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { ChangedMeanwhileError } from '../../../src/controller/reconciling/stale-read.ts';
+import { StaleReadError } from '../../../src/controller/reconciling/stale-read.ts';
 import { WorkQueue, type WorkQueueOptions } from '../../../src/controller/reconciling/work-queue.ts';
 import { KubernetesError } from '../../../src/kubernetes/api/kubernetes-api.ts';
 import { SECRETS } from '../../../src/kubernetes/objects/resources.ts';
@@ -123,7 +123,7 @@ describe('a work queue', () => {
     ['Conflict 409', refused('Conflict', 409)],
     ['Conflict 422', refused('Conflict', 422)],
     ['AlreadyExists 409', refused('AlreadyExists', 409)],
-    ['not what the watch told', new ChangedMeanwhileError('OAuthClient shop/web')],
+    ['not what the watch told', new StaleReadError('OAuthClient shop/web')],
   ])('looks again ever later, and without a word, at what somebody else keeps changing (%s)', async (_, conflict) => {
     start(async () => Promise.reject(conflict));
     queue.add('a');

@@ -2,7 +2,7 @@
 // test/cluster/.
 
 import { describe, expect, it } from 'vitest';
-import { ChangedMeanwhileError } from '../../../src/controller/reconciling/stale-read.ts';
+import { StaleReadError } from '../../../src/controller/reconciling/stale-read.ts';
 import { KeyReconciler } from '../../../src/controller/signing-keys/key-reconciler.ts';
 import { type Resource, SECRETS, SIGNING_KEYS } from '../../../src/kubernetes/objects/resources.ts';
 import { PlayedObjects } from '../../kubernetes/played-objects.ts';
@@ -123,7 +123,7 @@ describe('a key whose time comes', () => {
     const world = await thirdDay();
     await world.lookAt(71 * HOUR + SECOND);
     world.deletionFails = true;
-    await expect(world.lookAt(72 * HOUR)).rejects.toBeInstanceOf(ChangedMeanwhileError);
+    await expect(world.lookAt(72 * HOUR)).rejects.toBeInstanceOf(StaleReadError);
     world.deletionFails = false;
     await world.lookAt(72 * HOUR + SECOND);
     expect(world.states).toEqual(['Active', 'Retiring', 'Retiring']);

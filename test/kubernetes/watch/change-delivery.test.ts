@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { CONFIG_MAPS, type KubernetesObject } from '../../../src/kubernetes/objects/resources.ts';
 import { ChangeDelivery } from '../../../src/kubernetes/watch/change-delivery.ts';
 import type { ObjectChange } from '../../../src/kubernetes/watch/object-store.ts';
-import { Watched } from '../../../src/kubernetes/watch/shared-reflector.ts';
+import { SharedReflector } from '../../../src/kubernetes/watch/shared-reflector.ts';
 import { PlayedObjects } from '../played-objects.ts';
 
 beforeEach(() => {
@@ -45,9 +45,9 @@ class World {
     this.objects.put({ metadata: { name, uid } });
   }
 
-  #take({ type, key, object, before, isAfterGap }: ObjectChange): void {
+  #take({ type, key, object, before, isFromRelist }: ObjectChange): void {
     this.told.push(
-      `${type} ${object.metadata.uid}${before === undefined ? '' : ' again'}${isAfterGap ? ' after a gap' : ''}`,
+      `${type} ${object.metadata.uid}${before === undefined ? '' : ' again'}${isFromRelist ? ' after a gap' : ''}`,
     );
     if (this.ends) this.#delivery.stop();
     if (this.fails) throw new Error('no');
@@ -162,7 +162,7 @@ it('of several listeners one that fails keeps nothing from the others, and alone
     metadata: { name, uid: name, resourceVersion: '1', creationTimestamp: '' },
   }));
   const refused: string[] = [];
-  const watched = new Watched({
+  const watched = new SharedReflector({
     api: {
       list: async () => ({ items, resourceVersion: '1', continue: undefined }),
       watch: (_, { signal }) =>

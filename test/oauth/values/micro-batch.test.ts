@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
-import { Turns } from '../../../src/oauth/values/micro-batch.ts';
+import { MicroBatch } from '../../../src/oauth/values/micro-batch.ts';
 
 it('whoever waits for the end of a turn does each step together with all others of that turn', async () => {
-  const turns = new Turns({ endOfTurn: setImmediate });
+  const turns = new MicroBatch({ endOfTurn: setImmediate });
   const order: string[] = [];
   const request = async (name: string) => {
     order.push(`${name} comes`);
@@ -23,7 +23,7 @@ it('whoever waits for the end of a turn does each step together with all others 
 
 it('a turn that has ended keeps nobody: who comes later waits for the end of the next', async () => {
   const ends: (() => void)[] = [];
-  const turns = new Turns({ endOfTurn: (task) => ends.push(task) });
+  const turns = new MicroBatch({ endOfTurn: (task) => ends.push(task) });
   const first = turns.end();
   ends[0]?.();
   await first;

@@ -12,7 +12,7 @@ import { createLog } from '../../../src/processes/log/log.ts';
 import { openRedisState, type RedisState } from '../../../src/processes/redis/redis-state.ts';
 import { connectRedis } from '../../../src/redis/connection/connection.ts';
 import { RedisKeys } from '../../../src/redis/connection/keys.ts';
-import { agreeOnIssuer } from '../../../src/redis/data-loss/issuer-claim.ts';
+import { claimIssuer } from '../../../src/redis/data-loss/issuer-claim.ts';
 import { ShardWatch } from '../../../src/redis/data-loss/shard-watch.ts';
 import { StartChecks } from '../../../src/redis/data-loss/start-checks.ts';
 import { parseRedisUrl } from '../../../src/redis/link/redis-url.ts';
@@ -262,7 +262,7 @@ describeRedis('the rights that the guide asks for', () => {
 
   it('are enough to start and to watch; what they are enough for beside that is in contracts.test.ts', async () => {
     const connection = await asUser('grantry', guideRights());
-    const issuer = await agreeOnIssuer({ connection, keys }, { explicit: undefined, fallback: 'https://id.example' });
+    const issuer = await claimIssuer({ connection, keys }, { explicit: undefined, fallback: 'https://id.example' });
     const watch = new ShardWatch({ connection, keys, issuer, clock: systemClock, observe: () => {} });
     await watch.start();
     watch.stop();
@@ -273,7 +273,7 @@ describeRedis('the rights that the guide asks for', () => {
 
   it('are needed: without +info it is said which one is missing', async () => {
     const connection = await asUser('blind', [...guideRights(), '-info']);
-    const refused = await agreeOnIssuer({ connection, keys }, { explicit: undefined, fallback: '' })
+    const refused = await claimIssuer({ connection, keys }, { explicit: undefined, fallback: '' })
       .then(() => new StartChecks(connection, { target: parseRedisUrl(server.url), acknowledgement: undefined }).look())
       .catch((error: unknown) => error);
     expect(refused).toBeInstanceOf(StoreUnavailableError);

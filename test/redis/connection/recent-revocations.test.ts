@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { Reassertions } from '../../../src/redis/connection/recent-revocations.ts';
+import { RecentRevocations } from '../../../src/redis/connection/recent-revocations.ts';
 
 const SCRIPT = { name: 'revoke', keys: 1, lua: '' };
 
 function remembering() {
   let now = 0;
-  const reassertions = new Reassertions({ clock: { now: () => now } });
+  const reassertions = new RecentRevocations({ clock: { now: () => now } });
   return {
     reassertions,
     remember: (key: string) => reassertions.remember({ script: SCRIPT, keys: [key], args: [] }),

@@ -4,7 +4,7 @@ import { SHARDS } from '../../../src/oauth/values/shard.ts';
 import { systemClock } from '../../../src/processes/lifecycle/machine.ts';
 import type { ManagedConnection } from '../../../src/redis/connection/connection.ts';
 import { RedisKeys } from '../../../src/redis/connection/keys.ts';
-import { agreeOnIssuer, IssuerConflictError } from '../../../src/redis/data-loss/issuer-claim.ts';
+import { claimIssuer, IssuerConflictError } from '../../../src/redis/data-loss/issuer-claim.ts';
 import type { ShardEvent } from '../../../src/redis/data-loss/shard-repair.ts';
 import { ShardWatch } from '../../../src/redis/data-loss/shard-watch.ts';
 import { redisStores } from '../../../src/redis/stores.ts';
@@ -38,7 +38,7 @@ async function startReplica(server: { readonly url: string }): Promise<Replica> 
   const connection = await connectTo(server);
   const { watermarks } = redisStores({ connection, keys });
   const events: ShardEvent[] = [];
-  await agreeOnIssuer({ connection, keys }, { explicit: ISSUER, fallback: ISSUER });
+  await claimIssuer({ connection, keys }, { explicit: ISSUER, fallback: ISSUER });
   const observe = (event: ShardEvent) => void events.push(event);
   const watch = new ShardWatch({ connection, keys, issuer: ISSUER, clock: systemClock, observe });
   const replica = { connection, watermarks, watch, events };
@@ -68,7 +68,7 @@ describeRedis('the issuer in Redis', () => {
     await server.stop();
   });
   const agree = (explicit: string | undefined, fallback = 'http://localhost:9400') =>
-    agreeOnIssuer({ connection, keys }, { explicit, fallback });
+    claimIssuer({ connection, keys }, { explicit, fallback });
 
   it('is that of the first replica', async () => {
     expect(await agree(ISSUER)).toBe(ISSUER);
@@ -93,7 +93,7 @@ describeRedis('the issuer in Redis', () => {
     await agree(ISSUER);
     const others = new RedisKeys('other:');
     const other = { explicit: 'https://other.example', fallback: '' };
-    expect(await agreeOnIssuer({ connection, keys: others }, other)).toBe('https://other.example');
+    expect(await claimIssuer({ connection, keys: others }, other)).toBe('https://other.example');
   });
 });
 

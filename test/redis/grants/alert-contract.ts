@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Alert } from '../../../src/oauth/ports/audit.ts';
 import { shardOf, shardOfPerson } from '../../../src/oauth/values/shard.ts';
-import type { AlertTurns } from '../../../src/redis/grants/delivery-leases.ts';
+import type { DeliveryLeases } from '../../../src/redis/grants/delivery-leases.ts';
 import {
   DAY,
   MINUTE,
@@ -118,7 +118,7 @@ export function alertContract(name: string, makeWorld: () => Promise<RedisWorld>
 
   describe(`${name}: the turns of an alert`, () => {
     const OWN = { lease: MINUTE, isTold: false } as const;
-    let turns: AlertTurns;
+    let turns: DeliveryLeases;
     beforeEach(() => {
       turns = world.turns();
     });

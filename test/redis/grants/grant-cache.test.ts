@@ -3,7 +3,7 @@
 import { expect, it } from 'vitest';
 import type { Grant } from '../../../src/oauth/ports/grant-store.ts';
 import { RedisKeys } from '../../../src/redis/connection/keys.ts';
-import { KnownGrants } from '../../../src/redis/grants/grant-cache.ts';
+import { GrantCache } from '../../../src/redis/grants/grant-cache.ts';
 import { redisStores } from '../../../src/redis/stores.ts';
 import { redeemed, rotateRequest } from '../../contracts/sample-grants.ts';
 import { connectTo } from '../setup/connect.ts';
@@ -14,7 +14,7 @@ const keys = new RedisKeys('grantry:');
 const watermarks = { keysFor: (...owners: readonly string[]) => owners };
 
 it('the subject of a grant that is used stays known, however many others come', () => {
-  const known = new KnownGrants({ watermarks });
+  const known = new GrantCache({ watermarks });
   known.learn('used', 'usr_alice');
   known.learn('learned again', 'usr_bob');
   for (let grant = 0; grant < 20_000; grant++) {
@@ -28,7 +28,7 @@ it('the subject of a grant that is used stays known, however many others come', 
 });
 
 it('the watermarks of a grant are those of whoever presents it, each time', () => {
-  const known = new KnownGrants({ watermarks });
+  const known = new GrantCache({ watermarks });
   const own = { clientUid: 'uid-1', subject: 'usr_alice' };
   const others = { ...own, clientUid: 'uid-2' };
   const swapped = { ...own, subject: 'usr_bob' };

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { Circuit } from '../../../src/redis/link/circuit-breaker.ts';
+import { CircuitBreaker } from '../../../src/redis/link/circuit-breaker.ts';
 
 function openCircuit() {
   let now = 0;
-  const circuit = new Circuit({ clock: { now: () => now } });
+  const circuit = new CircuitBreaker({ clock: { now: () => now } });
   for (let i = 0; i < 3; i++) {
     expect(circuit.admits()).toBe(true);
     circuit.unanswered();
@@ -24,7 +24,7 @@ describe('the circuit', () => {
   });
 
   it('stays closed while answers come in between', () => {
-    const circuit = new Circuit({ clock: { now: () => 0 } });
+    const circuit = new CircuitBreaker({ clock: { now: () => 0 } });
     for (let i = 0; i < 10; i++) {
       circuit.unanswered();
       circuit.unanswered();

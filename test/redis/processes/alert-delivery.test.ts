@@ -8,7 +8,7 @@ import { SHARDS } from '../../../src/oauth/values/shard.ts';
 import type { DeliveryPace } from '../../../src/processes/alerts/alert-delivery.ts';
 import type { ManagedConnection, RedisConnection } from '../../../src/redis/connection/connection.ts';
 import { RedisKeys } from '../../../src/redis/connection/keys.ts';
-import { AlertTurns } from '../../../src/redis/grants/delivery-leases.ts';
+import { DeliveryLeases } from '../../../src/redis/grants/delivery-leases.ts';
 import { Outbox } from '../../../src/redis/grants/outbox.ts';
 import { redisStores } from '../../../src/redis/stores.ts';
 import { redeemed, rotatedTo, rotateRequest } from '../../contracts/sample-grants.ts';
@@ -215,7 +215,7 @@ describeRedis('the delivery of alerts', () => {
 
   it('is by another replica when one ends with the turn and has told nobody, with audit line and counter', async () => {
     const id = await reuse();
-    const dead = new AlertTurns({ connection, keys });
+    const dead = new DeliveryLeases({ connection, keys });
     expect(await dead.take(id, { lease: 200, isTold: false })).toEqual({ isTold: false, tries: 1 });
     const next = aReplica().start();
     await emptied();

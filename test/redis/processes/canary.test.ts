@@ -7,7 +7,7 @@ import type { Client } from '../../../src/oauth/registry/client.ts';
 import { secretVerifier } from '../../../src/oauth/registry/client-secret.ts';
 import type { ManagedConnection } from '../../../src/redis/connection/connection.ts';
 import { RedisKeys } from '../../../src/redis/connection/keys.ts';
-import { AlertTurns } from '../../../src/redis/grants/delivery-leases.ts';
+import { DeliveryLeases } from '../../../src/redis/grants/delivery-leases.ts';
 import { redisStores } from '../../../src/redis/stores.ts';
 import { basic, type Grantry, PKCE, readJson, startGrantry } from '../../grantry.ts';
 import { answerOf, hidden, TestBrowser } from '../../http/sign-in/sign-in-browser.ts';
@@ -71,7 +71,7 @@ describeRedis('a dump of Redis', () => {
     const look = async () => held.push(await dump(server));
     const codes = [await use(OPAQUE, secrets, look), await use(JWT, secrets, look)];
     const [alertId] = (await server.command('HKEYS', await only('*:outbox'))) as string[];
-    await new AlertTurns({ connection, keys }).take(alertId ?? '', { lease: 1000, isTold: true });
+    await new DeliveryLeases({ connection, keys }).take(alertId ?? '', { lease: 1000, isTold: true });
     await look();
 
     const all = held.join('\n');

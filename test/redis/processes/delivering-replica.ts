@@ -11,7 +11,7 @@ import { AuditLog } from '../../../src/processes/log/audit-log.ts';
 import { createLog } from '../../../src/processes/log/log.ts';
 import type { RedisConnection } from '../../../src/redis/connection/connection.ts';
 import type { RedisKeys } from '../../../src/redis/connection/keys.ts';
-import { AlertTurns } from '../../../src/redis/grants/delivery-leases.ts';
+import { DeliveryLeases } from '../../../src/redis/grants/delivery-leases.ts';
 import { Outbox } from '../../../src/redis/grants/outbox.ts';
 import { Webhook } from '../../../src/webhook/webhook.ts';
 
@@ -51,7 +51,7 @@ export class DeliveringReplica {
     const log = createLog('info', stream);
     const { metrics } = this;
     this.audit = new AuditLog({ log, metrics, subjects: 'hashed', pepper: randomBytes(32) });
-    const turns = new AlertTurns({ connection, keys, hasController });
+    const turns = new DeliveryLeases({ connection, keys, hasController });
     this.reports = new AlertReports(turns);
     const signing = { secrets: () => [WEBHOOK_SECRET], clock: clock ?? { now: () => Date.now() }, limit: 1000 };
     this.delivery = new AlertDelivery({

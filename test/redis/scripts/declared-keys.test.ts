@@ -8,9 +8,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SHARDS } from '../../../src/oauth/values/shard.ts';
 import type { ManagedConnection } from '../../../src/redis/connection/connection.ts';
 import { RedisKeys } from '../../../src/redis/connection/keys.ts';
-import { agreeOnIssuer } from '../../../src/redis/data-loss/issuer-claim.ts';
+import { claimIssuer } from '../../../src/redis/data-loss/issuer-claim.ts';
 import { ShardMarkers } from '../../../src/redis/data-loss/shard-markers.ts';
-import { AlertTurns } from '../../../src/redis/grants/delivery-leases.ts';
+import { DeliveryLeases } from '../../../src/redis/grants/delivery-leases.ts';
 import { Outbox } from '../../../src/redis/grants/outbox.ts';
 import { redisStores } from '../../../src/redis/stores.ts';
 import { allContracts } from '../../contracts/all-contracts.ts';
@@ -105,7 +105,7 @@ describeRedis('a script', () => {
       const real = await connectTo(server);
       const connection = noted(real, crossesSlots);
       const { grants, sessions, consents } = redisStores({ connection, keys });
-      await agreeOnIssuer({ connection, keys }, { explicit: undefined, fallback: 'https://id.example' });
+      await claimIssuer({ connection, keys }, { explicit: undefined, fallback: 'https://id.example' });
       const markers = new ShardMarkers({ connection, keys });
       const group = await markers.look(markers.groups[0] ?? SHARDS);
       await markers.restore(group, { watermark: 1, least: 1 });
@@ -114,7 +114,7 @@ describeRedis('a script', () => {
 
       const { grantId } = await rotatedTo(grants, 1);
       await grants.rotate(rotateRequest({ ...(await issued(grants)), grantId }, 0, { reuseGrace: 0 }));
-      const [outbox, turns] = [new Outbox({ connection, keys }), new AlertTurns({ connection, keys })];
+      const [outbox, turns] = [new Outbox({ connection, keys }), new DeliveryLeases({ connection, keys })];
       const [entry] = (await outbox.list(SHARD)).entries;
       const alertId = entry?.alert.id ?? '';
       await turns.take(alertId, { lease: 0, isTold: false });

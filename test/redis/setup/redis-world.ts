@@ -3,7 +3,7 @@
 
 import type { ManagedConnection } from '../../../src/redis/connection/connection.ts';
 import { RedisKeys } from '../../../src/redis/connection/keys.ts';
-import { AlertTurns } from '../../../src/redis/grants/delivery-leases.ts';
+import { DeliveryLeases } from '../../../src/redis/grants/delivery-leases.ts';
 import { Outbox } from '../../../src/redis/grants/outbox.ts';
 import type { Script } from '../../../src/redis/scripts/script.ts';
 import { redisStores } from '../../../src/redis/stores.ts';
@@ -22,7 +22,7 @@ export interface RedisWorld extends StoreWorld {
   readonly keys: RedisKeys;
   readonly outbox: Outbox;
   /** @param options.hasController default false */
-  turns(options?: { readonly hasController: boolean }): AlertTurns;
+  turns(options?: { readonly hasController: boolean }): DeliveryLeases;
   /** Writes a field of a hash past everything. */
   put(key: string, field: string, value: string): Promise<void>;
   /** How many fields a hash has. */
@@ -60,7 +60,7 @@ export function redisWorlds(
         keys,
         stores: redisStores({ connection, keys }),
         outbox: new Outbox({ connection, keys }),
-        turns: (options) => new AlertTurns({ connection, keys, ...options }),
+        turns: (options) => new DeliveryLeases({ connection, keys, ...options }),
         async put(key, field, value) {
           await connection.run({ script: PUT, keys: [key], args: [field, value] });
         },

@@ -7,9 +7,9 @@ import type { Stores } from '../../../src/oauth/ports/ports.ts';
 import { shardOf } from '../../../src/oauth/values/shard.ts';
 import type { ManagedConnection } from '../../../src/redis/connection/connection.ts';
 import { RedisKeys } from '../../../src/redis/connection/keys.ts';
-import { agreeOnIssuer } from '../../../src/redis/data-loss/issuer-claim.ts';
+import { claimIssuer } from '../../../src/redis/data-loss/issuer-claim.ts';
 import { ShardMarkers } from '../../../src/redis/data-loss/shard-markers.ts';
-import { AlertTurns } from '../../../src/redis/grants/delivery-leases.ts';
+import { DeliveryLeases } from '../../../src/redis/grants/delivery-leases.ts';
 import { redisStores } from '../../../src/redis/stores.ts';
 import { DAY, digest, issued, MINUTE, redeemRequest, rotateRequest, SHARD } from '../../contracts/sample-grants.ts';
 import { connectTo } from '../setup/connect.ts';
@@ -123,7 +123,7 @@ describeRedis('a key in Redis', () => {
         const outbox = keys.outbox(SHARD);
         await expectKept(outbox, undefined);
         expect(await server.command('HEXISTS', outbox, alertId)).toBe(1);
-        await new AlertTurns({ connection, keys }).settle(alertId, 'delivery');
+        await new DeliveryLeases({ connection, keys }).settle(alertId, 'delivery');
         expect(await server.command('HEXISTS', outbox, alertId)).toBe(0);
         await reused();
       },
@@ -131,7 +131,7 @@ describeRedis('a key in Redis', () => {
     '{sNNN}:turns': {
       '7 d after the last try': async () => {
         const grantId = await reused();
-        const turns = new AlertTurns({ connection, keys });
+        const turns = new DeliveryLeases({ connection, keys });
         const alertId = `${grantId}.refresh_token.reuse_detected`;
         await turns.take(alertId, { lease: 0, isTold: true });
         await expectKept(keys.alertTurns(shardOf(grantId)), 7 * DAY);
@@ -251,7 +251,7 @@ describeRedis('a key in Redis', () => {
     },
     '{sNNN}:issuer': {
       none: async () => {
-        await agreeOnIssuer({ connection, keys }, { explicit: undefined, fallback: 'https://auth.example' });
+        await claimIssuer({ connection, keys }, { explicit: undefined, fallback: 'https://auth.example' });
         await expectKept(keys.issuer(), undefined);
       },
     },
