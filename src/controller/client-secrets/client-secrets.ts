@@ -48,7 +48,7 @@ export class ClientSecrets {
     this.#settled.forget(uid);
   }
 
-  /** @throws KubernetesError, ChangedMeanwhileError and LeadershipLostError; what was done by then the next call goes on from */
+  /** @throws KubernetesError, StaleReadError and LeadershipLostError; what was done by then the next call goes on from */
   async bring(key: string, object: KubernetesObject): Promise<CredentialOutcome> {
     try {
       return await this.#bring(key, object);

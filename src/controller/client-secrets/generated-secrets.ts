@@ -168,7 +168,7 @@ export class GeneratedSecrets {
 
   /**
    * The watch may be behind: who left the Secret by what it told may be the very client that has the name now.
-   * @throws ChangedMeanwhileError when the API server knows another one, or none: look again
+   * @throws StaleReadError when the API server knows another one, or none: look again
    */
   async #assertThere({ namespace, name, uid }: CredentialOwner): Promise<void> {
     const client = await this.#options.api.get(OAUTH_CLIENTS, { namespace, name });

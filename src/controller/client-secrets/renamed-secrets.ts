@@ -51,7 +51,7 @@ export class RenamedSecrets {
     return found.find(isOurWork) ?? found[0];
   }
 
-  /** @throws ChangedMeanwhileError when one changed while it was to be removed: look again */
+  /** @throws StaleReadError when one changed while it was to be removed: look again */
   async remove({ object, owner, manifest: { spec } }: CredentialSubject): Promise<void> {
     if (spec.auth.clientSecret?.deletionPolicy === 'Retain') return;
     const needsSecret = SECRET_METHODS.includes(spec.auth.method);

@@ -49,7 +49,7 @@ export class VerifierSecrets {
 
   /**
    * @param known what `get` said when this state was decided on: what somebody else stored since is not written over
-   * @throws KubernetesError `Conflict` and ChangedMeanwhileError when it is not that any more: look again
+   * @throws KubernetesError `Conflict` and StaleReadError when it is not that any more: look again
    */
   async put(owner: CredentialOwner, state: CredentialState, known: CredentialState | undefined): Promise<void> {
     const { api, releaseNamespace, className } = this.#options;
@@ -69,7 +69,7 @@ export class VerifierSecrets {
     await this.#own.write(key, () => api.apply(SECRETS, { ...secret, metadata }));
   }
 
-  /** Nothing is accepted of this client any more. @throws ChangedMeanwhileError when it is not what `get` knew: look again */
+  /** Nothing is accepted of this client any more. @throws StaleReadError when it is not what `get` knew: look again */
   async remove(uid: string): Promise<void> {
     const key = this.#key(uid);
     const present = this.#own.get(key);

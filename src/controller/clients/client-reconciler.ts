@@ -78,7 +78,7 @@ export class ClientReconciler {
 
   /**
    * @returns milliseconds until it is looked at again even if nothing happens
-   * @throws KubernetesError with reason `Conflict` or `AlreadyExists`, or ChangedMeanwhileError, when something changed
+   * @throws KubernetesError with reason `Conflict` or `AlreadyExists`, or StaleReadError, when something changed
    * meanwhile: look again
    */
   async reconcile(key: string): Promise<number | undefined> {

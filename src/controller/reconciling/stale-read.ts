@@ -4,6 +4,6 @@ export class StaleReadError extends Error {
   /** @param what the object that changed, by kind and key */
   constructor(what: string) {
     super(`${what} changed meanwhile`);
-    this.name = 'ChangedMeanwhileError';
+    this.name = 'StaleReadError';
   }
 }

@@ -98,7 +98,7 @@ export class KeySecrets {
     return keys.filter((key) => templateOf(this.#own.get(this.#nameOf(key))) !== digestOf(template));
   }
 
-  /** @throws ChangedMeanwhileError: look again */
+  /** @throws StaleReadError: look again */
   async remove(key: StoredKey): Promise<void> {
     const name = this.#nameOf(key);
     const present = this.#own.get(name);
