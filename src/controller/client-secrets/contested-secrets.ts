@@ -8,13 +8,13 @@ import { quoted } from '../../admission/kinds/quoted.ts';
 import { FIELD_MANAGER } from '../../kubernetes/api/kubernetes-api.ts';
 import type { KubernetesObject } from '../../kubernetes/objects/resources.ts';
 import type { Clock } from '../../oauth/ports/ports.ts';
+import { exponentialBackoff } from '../../oauth/values/backoff.ts';
 
 /** So often a Secret is put back at once. */
-const AT_ONCE = 3;
-const FIRST_WAIT_MILLISECONDS = 10_000;
-const LONGEST_WAIT_MILLISECONDS = 10 * 60_000;
+const IMMEDIATE_REPAIRS = 3;
+const REPAIR = { first: 10_000, longest: 10 * 60_000 };
 /** What was left alone for so long is contested no more. */
-const BACKOFF_RESET_MILLISECONDS = 2 * LONGEST_WAIT_MILLISECONDS;
+const BACKOFF_RESET_MILLISECONDS = 2 * REPAIR.longest;
 
 interface Contest {
   readonly times: number;
@@ -42,10 +42,10 @@ export class ContestedSecrets {
   }
 
   /** What there is to wait for before it may be put back again; undefined: nothing. */
-  waiting(uid: string): { readonly times: number; readonly until: number } | undefined {
+  backoffUntil(uid: string): { readonly times: number; readonly until: number } | undefined {
     const { times, last } = this.#contest(uid) ?? { times: 0, last: 0 };
-    if (times < AT_ONCE) return undefined;
-    const until = last + Math.min(LONGEST_WAIT_MILLISECONDS, FIRST_WAIT_MILLISECONDS * 2 ** (times - AT_ONCE));
+    if (times < IMMEDIATE_REPAIRS) return undefined;
+    const until = last + exponentialBackoff(REPAIR, times - IMMEDIATE_REPAIRS);
     return until <= this.#clock.now() ? undefined : { times, until };
   }
 

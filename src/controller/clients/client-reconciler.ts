@@ -5,14 +5,14 @@
 import type { ClientVerdict } from '../../admission/clients/admit-client.ts';
 import type { Condition, Programmed } from '../../admission/kinds/conditions.ts';
 import { fieldsOf } from '../../admission/kinds/manifest.ts';
-import { fraction } from '../../kubernetes/api/backoff.ts';
 import { KubernetesError } from '../../kubernetes/api/kubernetes-api.ts';
 import type { TokenBucket } from '../../kubernetes/api/token-bucket.ts';
 import { type KubernetesObject, OAUTH_CLIENTS } from '../../kubernetes/objects/resources.ts';
 import type { ObjectView } from '../../kubernetes/watch/shared-reflector.ts';
 import type { Clock, Random } from '../../oauth/ports/ports.ts';
+import { fraction } from '../../oauth/values/backoff.ts';
 import type { ClientSecrets } from '../client-secrets/client-secrets.ts';
-import { type CredentialOutcome, livingOf } from '../client-secrets/credential-subject.ts';
+import { acceptedVerifiers, type CredentialOutcome } from '../client-secrets/credential-subject.ts';
 import type { VerifierSecrets } from '../client-secrets/verifier-secrets.ts';
 import type { LeaderApi } from '../leadership/leader-api.ts';
 import { isTerminating } from '../leadership/refused-calls.ts';
@@ -85,7 +85,7 @@ export class ClientReconciler {
     const object = this.#options.clients.get(key);
     if (object === undefined || this.isEnding(object.metadata.uid)) return undefined;
     try {
-      const outcome = await this.#options.credentials.bring(key, object);
+      const outcome = await this.#options.credentials.reconcileClientSecret(key, object);
       this.#recordOutcome(object, outcome);
       return await this.#tell(key, object, outcome);
     } catch (error) {
@@ -97,7 +97,8 @@ export class ClientReconciler {
     }
   }
 
-  async #tell(key: string, object: KubernetesObject, { facts, again }: CredentialOutcome): Promise<number | undefined> {
+  async #tell(key: string, object: KubernetesObject, outcome: CredentialOutcome): Promise<number | undefined> {
+    const { facts, requeueAfter } = outcome;
     const { clients, verifiers, programmed, clock } = this.#options;
     const { uid, generation } = object.metadata;
     // Gone meanwhile, made anew or changed: what was found is not about what is judged now, and its own look comes. The answer
@@ -109,25 +110,25 @@ export class ClientReconciler {
     if (isOutdated()) return undefined;
     const state = verifiers.get(uid);
     const judge = (told: Programmed) =>
-      clients.verdict(key, { ...facts, verifiers: livingOf(state, clock.now()), programmed: told });
+      clients.verdict(key, { ...facts, verifiers: acceptedVerifiers(state, clock.now()), programmed: told });
     const alone = judge(UNKNOWN);
     // There is nothing to serve, and what the replicas served is gone.
     if (alone.client === undefined) {
       programmed.forget(uid);
-      return earliest(again, await this.#write(key, object, alone));
+      return earliest(requeueAfter, await this.#write(key, object, alone));
     }
     const served = await programmed.of(object, state, fieldsOf(this.#written.get(key)).status);
     if (isOutdated()) return undefined;
     const verdict = judge(served.programmed);
     if (!served.isPassing) {
       this.#behindSince.delete(uid);
-      return earliest(again, await this.#write(key, object, verdict));
+      return earliest(requeueAfter, await this.#write(key, object, verdict));
     }
     const since = this.#behindSince.get(uid) ?? clock.now();
     this.#behindSince.set(uid, since);
     const waited = clock.now() - since;
     if (waited < PATIENCE_MILLISECONDS) return ASK_MILLISECONDS;
-    return earliest(this.#untilAsked(waited), earliest(again, await this.#write(key, object, verdict)));
+    return earliest(this.#untilAsked(waited), earliest(requeueAfter, await this.#write(key, object, verdict)));
   }
 
   /** Many may wait for the same replica: they do not all ask at once. */

@@ -2,17 +2,17 @@
 // seen to change for its whole length. Who leads stops well before the others may think so.
 
 import type { Logger } from 'pino';
-import { fraction } from '../../kubernetes/api/backoff.ts';
 import { type KubernetesApi, KubernetesError, type NewObject } from '../../kubernetes/api/kubernetes-api.ts';
 import { microTime } from '../../kubernetes/api/micro-time.ts';
 import { sleep } from '../../kubernetes/api/sleep.ts';
 import { withTimeout } from '../../kubernetes/api/timeout.ts';
 import { type KubernetesObject, LEASES } from '../../kubernetes/objects/resources.ts';
 import type { Clock, Random } from '../../oauth/ports/ports.ts';
+import { fraction } from '../../oauth/values/backoff.ts';
 
 const LEASE_SECONDS = 15;
 /** After so long without a renewal the leader stops. What it began by then has 5 s to arrive. */
-const RENEW_MILLISECONDS = 10_000;
+const RENEW_DEADLINE_MILLISECONDS = 10_000;
 const RETRY_MILLISECONDS = 2000;
 /**
  * How long a call of a leader may take: one that began while the lease still had time has ended before another leads. One
@@ -63,7 +63,7 @@ interface Moment {
 }
 
 /** The lease as last seen, and when it was first seen so. */
-interface Sighting {
+interface ObservedLease {
   /** Undefined: there was none. */
   readonly lease: KubernetesObject | undefined;
   readonly at: number;
@@ -75,7 +75,7 @@ export class LeaseElector {
   readonly #options: LeaseElectorOptions;
   readonly #stopping = new AbortController();
   #running: Promise<void> | undefined;
-  #seen: Sighting | undefined;
+  #observed: ObservedLease | undefined;
   #renewed: Moment | undefined;
   #leading: AbortController | undefined;
   #deadline: NodeJS.Timeout | undefined;
@@ -91,7 +91,7 @@ export class LeaseElector {
 
   /** Who leads, as far as is known. */
   get holder(): string | undefined {
-    return spec(this.#seen?.lease).holderIdentity || undefined;
+    return spec(this.#observed?.lease).holderIdentity || undefined;
   }
 
   /** What is wrong now, in one line; undefined when all is well. */
@@ -132,30 +132,30 @@ export class LeaseElector {
   async #attempt(): Promise<void> {
     const begun = this.#now();
     // A leader knows the lease: whoever else wrote it shows as a conflict.
-    if (!this.isLeading) await this.#look();
+    if (!this.isLeading) await this.#readLease();
     const written = await this.#write();
     if (written === undefined) return;
-    this.#see(written);
+    this.#observe(written);
     if (!this.#stopping.signal.aborted) this.#hold(begun);
   }
 
-  async #look(): Promise<void> {
+  async #readLease(): Promise<void> {
     const { api, namespace, name } = this.#options;
-    this.#see(await answered(api.get(LEASES, { namespace, name })));
+    this.#observe(await withCallTimeout(api.get(LEASES, { namespace, name })));
   }
 
-  #see(lease: KubernetesObject | undefined): void {
-    const { lease: before, heldFor = 0 } = this.#seen ?? {};
-    if (this.#seen !== undefined && before?.metadata.resourceVersion === lease?.metadata.resourceVersion) return;
+  #observe(lease: KubernetesObject | undefined): void {
+    const { lease: before, heldFor = 0 } = this.#observed ?? {};
+    if (this.#observed !== undefined && before?.metadata.resourceVersion === lease?.metadata.resourceVersion) return;
     const { holderIdentity, leaseDurationSeconds = LEASE_SECONDS } = spec(lease);
     const length = holderIdentity ? leaseDurationSeconds * 1000 : 0;
-    this.#seen = { lease, at: performance.now(), heldFor: lease === undefined ? heldFor : length };
+    this.#observed = { lease, at: performance.now(), heldFor: lease === undefined ? heldFor : length };
   }
 
   /** @returns the lease as written; undefined when it is another's */
   async #write(): Promise<KubernetesObject | undefined> {
     const { api, identity } = this.#options;
-    const { lease, at = 0, heldFor = 0 } = this.#seen ?? {};
+    const { lease, at = 0, heldFor = 0 } = this.#observed ?? {};
     const isOurs = lease === undefined ? this.isLeading : this.holder === identity;
     if (!isOurs && performance.now() - at < heldFor) {
       this.#stopLeading();
@@ -163,11 +163,11 @@ export class LeaseElector {
     }
     try {
       const body = this.#lease(lease);
-      return await answered(lease === undefined ? api.create(LEASES, body) : api.update(LEASES, body));
+      return await withCallTimeout(lease === undefined ? api.create(LEASES, body) : api.update(LEASES, body));
     } catch (error) {
       if (!(error instanceof KubernetesError) || ![404, 409].includes(error.status)) throw error;
       // Another was faster, or somebody removed it, or an answer to us was lost: what it is now decides.
-      await this.#look();
+      await this.#readLease();
       if (this.holder !== undefined && this.holder !== identity) this.#stopLeading();
       return undefined;
     }
@@ -211,7 +211,7 @@ export class LeaseElector {
   #timeLeft(): number {
     if (this.#renewed === undefined) return 0;
     const { monotonic, wall } = this.#now();
-    return RENEW_MILLISECONDS - Math.max(monotonic - this.#renewed.monotonic, wall - this.#renewed.wall);
+    return RENEW_DEADLINE_MILLISECONDS - Math.max(monotonic - this.#renewed.monotonic, wall - this.#renewed.wall);
   }
 
   #stopLeading(): void {
@@ -226,10 +226,10 @@ export class LeaseElector {
   }
 
   async #release(): Promise<void> {
-    if (this.#seen?.lease === undefined) return;
-    const { metadata, spec: held } = this.#lease(this.#seen.lease);
+    if (this.#observed?.lease === undefined) return;
+    const { metadata, spec: held } = this.#lease(this.#observed.lease);
     const released = { ...(held as LeaseSpec), holderIdentity: '', leaseDurationSeconds: 1 };
-    await answered(this.#options.api.update(LEASES, { metadata, spec: released }));
+    await withCallTimeout(this.#options.api.update(LEASES, { metadata, spec: released }));
   }
 
   #report(error: unknown): void {
@@ -244,7 +244,7 @@ export class LeaseElector {
   }
 }
 
-function answered<Answer>(answer: Promise<Answer>): Promise<Answer> {
+function withCallTimeout<Answer>(answer: Promise<Answer>): Promise<Answer> {
   return withTimeout(answer, LEADER_CALL_MILLISECONDS, 'the API server takes too long');
 }
 

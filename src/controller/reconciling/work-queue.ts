@@ -3,6 +3,7 @@
 
 import type { Logger } from 'pino';
 import { KubernetesError } from '../../kubernetes/api/kubernetes-api.ts';
+import { exponentialBackoff } from '../../oauth/values/backoff.ts';
 import { FairQueue } from './fair-queue.ts';
 import { StaleReadError } from './stale-read.ts';
 
@@ -35,9 +36,9 @@ export interface WorkQueueOptions {
 
 export class WorkQueue {
   readonly #options: WorkQueueOptions;
-  readonly #waiting = new FairQueue();
+  readonly #queued = new FairQueue();
   readonly #active = new Map<string, Promise<void>>();
-  readonly #later = new Map<string, { readonly at: number; readonly timer: NodeJS.Timeout }>();
+  readonly #delayed = new Map<string, { readonly at: number; readonly timer: NodeJS.Timeout }>();
   readonly #failures = new Map<string, number>();
   #running = false;
   #pumping = false;
@@ -48,12 +49,12 @@ export class WorkQueue {
 
   /** How many keys wait or are looked at now; not those whose time has not come. */
   get size(): number {
-    return this.#waiting.size + this.#active.size;
+    return this.#queued.size + this.#active.size;
   }
 
   /** Has the key looked at as soon as possible; once more if it is being looked at. */
   add(key: string): void {
-    this.#waiting.add(key);
+    this.#queued.add(key);
     this.#pumpSoon();
   }
 
@@ -61,14 +62,14 @@ export class WorkQueue {
   addAfter(key: string, milliseconds: number): void {
     const wait = Math.min(Math.max(0, milliseconds), LONGEST_WAIT_MILLISECONDS);
     const at = performance.now() + wait;
-    const planned = this.#later.get(key);
-    if (planned !== undefined && planned.at <= at) return;
-    clearTimeout(planned?.timer);
+    const scheduled = this.#delayed.get(key);
+    if (scheduled !== undefined && scheduled.at <= at) return;
+    clearTimeout(scheduled?.timer);
     const timer = setTimeout(() => {
-      this.#later.delete(key);
+      this.#delayed.delete(key);
       this.add(key);
     }, wait);
-    this.#later.set(key, { at, timer });
+    this.#delayed.set(key, { at, timer });
   }
 
   /** Begins with what waits, and goes on until `stop`. */
@@ -80,9 +81,9 @@ export class WorkQueue {
   /** Forgets what waits. Fulfilled when nothing is being looked at any more. */
   async stop(): Promise<void> {
     this.#running = false;
-    for (const { timer } of this.#later.values()) clearTimeout(timer);
-    this.#later.clear();
-    this.#waiting.clear();
+    for (const { timer } of this.#delayed.values()) clearTimeout(timer);
+    this.#delayed.clear();
+    this.#queued.clear();
     this.#failures.clear();
     await Promise.all(this.#active.values());
   }
@@ -98,25 +99,25 @@ export class WorkQueue {
     this.#pumping = false;
     if (!this.#running) return;
     while (this.#active.size < (this.#options.workers ?? WORKERS)) {
-      const key = this.#waiting.take((candidate) => !this.#active.has(candidate));
+      const key = this.#queued.take((candidate) => !this.#active.has(candidate));
       if (key === undefined) return;
       // Not before it stands in the list: the look may add its own key.
       this.#active.set(
         key,
-        Promise.resolve().then(() => this.#look(key)),
+        Promise.resolve().then(() => this.#process(key)),
       );
     }
   }
 
-  async #look(key: string): Promise<void> {
+  async #process(key: string): Promise<void> {
     const { kind, reconcile, log, metrics } = this.#options;
     const begun = performance.now();
     const seconds = () => (performance.now() - begun) / 1000;
     try {
-      const again = await reconcile(key);
+      const requeueAfter = await reconcile(key);
       metrics.reconciled(kind, 'done', seconds());
       this.#failures.delete(key);
-      if (again !== undefined && this.#running) this.addAfter(key, again);
+      if (requeueAfter !== undefined && this.#running) this.addAfter(key, requeueAfter);
     } catch (error) {
       const isExpected = isConflict(error);
       metrics.reconciled(kind, isExpected ? 'done' : 'failed', seconds());
@@ -134,7 +135,7 @@ export class WorkQueue {
   #retryAfter(key: string, first: number): number {
     const failures = this.#failures.get(key) ?? 0;
     this.#failures.set(key, failures + 1);
-    return Math.min(LONGEST_RETRY_MILLISECONDS, first * 2 ** failures);
+    return exponentialBackoff({ first, longest: LONGEST_RETRY_MILLISECONDS }, failures);
   }
 }
 

@@ -2,11 +2,11 @@
 // the object is by then: nothing is lost for good, and no other object or listener waits for it.
 
 import type { Logger } from 'pino';
+import { exponentialBackoff } from '../../oauth/values/backoff.ts';
 import type { KubernetesObject } from '../objects/resources.ts';
 import type { ObjectChange } from './object-store.ts';
 
-const FIRST_RETRY_MILLISECONDS = 500;
-const LONGEST_RETRY_MILLISECONDS = 5 * 60_000;
+const RETRY = { first: 500, longest: 5 * 60_000 };
 
 export interface ChangeDeliveryOptions {
   /** The kind, for the log. */
@@ -21,18 +21,18 @@ export interface ChangeDeliveryOptions {
 }
 
 /** An object that the listener threw at. */
-interface Untaken {
+interface FailedDelivery {
   /** The last state that it took; undefined: none, or a deletion. */
-  taken: KubernetesObject | undefined;
+  delivered: KubernetesObject | undefined;
   /** The state that it threw at, of which it may have taken a part; undefined for a deletion. */
-  tried: KubernetesObject | undefined;
+  attempted: KubernetesObject | undefined;
   failures: number;
   timer?: NodeJS.Timeout;
 }
 
 export class ChangeDelivery {
   readonly #options: ChangeDeliveryOptions;
-  readonly #untaken = new Map<string, Untaken>();
+  readonly #failed = new Map<string, FailedDelivery>();
   #ended = false;
 
   constructor(options: ChangeDeliveryOptions) {
@@ -40,61 +40,61 @@ export class ChangeDelivery {
   }
 
   /** To be called when `current` says so already. Never throws. */
-  tell(change: ObjectChange): void {
+  deliver(change: ObjectChange): void {
     if (this.#ended) return;
     const { key, type, object, before } = change;
-    const untaken = this.#untaken.get(key);
-    if (untaken !== undefined) {
-      this.#catchUp(key, untaken);
+    const failed = this.#failed.get(key);
+    if (failed !== undefined) {
+      this.#redeliver(key, failed);
       return;
     }
     try {
       this.#options.listener(change);
     } catch (error) {
       const isGone = type === 'delete';
-      const tried = isGone ? undefined : object;
-      this.#failed(key, { taken: isGone ? object : before, tried, failures: 0 }, error);
+      const attempted = isGone ? undefined : object;
+      this.#recordFailure(key, { delivered: isGone ? object : before, attempted, failures: 0 }, error);
     }
   }
 
   /** Tells nothing any more, also where it is the listener who ends it. */
   stop(): void {
     this.#ended = true;
-    for (const { timer } of this.#untaken.values()) clearTimeout(timer);
-    this.#untaken.clear();
+    for (const { timer } of this.#failed.values()) clearTimeout(timer);
+    this.#failed.clear();
   }
 
   /** Everything between what the listener took last and what there is. */
-  #catchUp(key: string, untaken: Untaken): void {
+  #redeliver(key: string, failed: FailedDelivery): void {
     const { listener, current } = this.#options;
     const object = current(key);
-    const old = untaken.taken ?? untaken.tried;
-    clearTimeout(untaken.timer);
+    const old = failed.delivered ?? failed.attempted;
+    clearTimeout(failed.timer);
     try {
       if (old !== undefined && old.metadata.uid !== object?.metadata.uid) {
         listener({ type: 'delete', key, object: old });
-        untaken.taken = untaken.tried = undefined;
+        failed.delivered = failed.attempted = undefined;
       }
       if (object !== undefined && !this.#ended) {
-        const { taken: before } = untaken;
-        untaken.tried = object;
+        const { delivered: before } = failed;
+        failed.attempted = object;
         listener({ type: 'put', key, object, ...(before !== undefined && { before, isFromRelist: true }) });
       }
-      this.#untaken.delete(key);
+      this.#failed.delete(key);
     } catch (error) {
-      this.#failed(key, untaken, error);
+      this.#recordFailure(key, failed, error);
     }
   }
 
-  #failed(key: string, untaken: Untaken, error: unknown): void {
+  #recordFailure(key: string, failed: FailedDelivery, error: unknown): void {
     const { resource, log, onFailure } = this.#options;
     onFailure();
-    const more = this.#ended ? '' : ' and will be told again';
-    log.error({ resource, key, err: error }, `a change could not be handed on${more}`);
+    const suffix = this.#ended ? '' : ' and will be told again';
+    log.error({ resource, key, err: error }, `a change could not be handed on${suffix}`);
     if (this.#ended) return;
-    this.#untaken.set(key, untaken);
-    const wait = Math.min(LONGEST_RETRY_MILLISECONDS, FIRST_RETRY_MILLISECONDS * 2 ** untaken.failures);
-    untaken.failures += 1;
-    untaken.timer = setTimeout(() => this.#catchUp(key, untaken), wait);
+    this.#failed.set(key, failed);
+    const wait = exponentialBackoff(RETRY, failed.failures);
+    failed.failures += 1;
+    failed.timer = setTimeout(() => this.#redeliver(key, failed), wait);
   }
 }

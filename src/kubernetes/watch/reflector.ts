@@ -2,10 +2,10 @@
 // never ends by itself and never forgets what it knows while the API server is away. The faults it lives through are the
 // specification in docs/adr/0010-own-reflector.md.
 
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Clock, Random } from '../../oauth/ports/ports.ts';
-import { Backoff, fraction } from '../api/backoff.ts';
+import { Backoff, fraction } from '../../oauth/values/backoff.ts';
 import type { KubernetesApi, Selection, WatchFrame } from '../api/kubernetes-api.ts';
 import { sleep } from '../api/sleep.ts';
 import { type KubernetesObject, type Resource, resourceName } from '../objects/resources.ts';
@@ -73,7 +73,7 @@ export class Reflector {
     this.#backoff = new Backoff({ first: 500, longest: 30_000, random: options.random });
     this.#listBackoff = new Backoff({ first: 500, longest: 30_000, random: options.random });
     this.#lastProgress = this.#listedAt = options.clock.now();
-    this.#store = new ObjectStore({ prune: options.keep ?? withoutBallast, tell: options.onChange });
+    this.#store = new ObjectStore({ prune: options.keep ?? withoutBallast, onChange: options.onChange });
   }
 
   /** Whether everything of a first list was told. Stays true while the API server is away. */
@@ -117,13 +117,13 @@ export class Reflector {
   async #run(): Promise<void> {
     const { signal } = this.#stopping;
     while (!signal.aborted) {
-      const wait = await this.#follow().catch((error: unknown) => this.#failed(error));
+      const wait = await this.#listAndWatch().catch((error: unknown) => this.#failed(error));
       if (wait > 0) await sleep(wait, signal);
     }
   }
 
   /** One list if need be, and one watch. @returns how long to wait before the next, in milliseconds */
-  async #follow(): Promise<number> {
+  async #listAndWatch(): Promise<number> {
     this.#version ??= await this.#list();
     const timeoutSeconds =
       SHORTEST_WATCH_SECONDS +
@@ -138,7 +138,7 @@ export class Reflector {
         signal: timer.signal,
       });
       settling = setTimeout(() => this.#settle(), SETTLED_MILLISECONDS);
-      await this.#take(frames, timer);
+      await this.#handleFrames(frames, timer);
       if (!this.#settled) throw new WatchFault('ended_early');
     } catch (error) {
       throw timer.expired === undefined ? error : new WatchFault(timer.expired);
@@ -162,7 +162,7 @@ export class Reflector {
       signal,
       keep: (key, object) => this.#store.pruned(key, object),
     });
-    await this.#store.replace(objects, { nextTurn, signal });
+    await this.#store.replace(objects, { yieldToEventLoop, signal });
     this.#listed();
     return resourceVersion;
   }
@@ -181,7 +181,7 @@ export class Reflector {
     this.#options.onSynced?.();
   }
 
-  async #take(frames: AsyncIterable<WatchFrame>, timer: WatchTimer): Promise<void> {
+  async #handleFrames(frames: AsyncIterable<WatchFrame>, timer: WatchTimer): Promise<void> {
     for await (const frame of frames) {
       if (this.#stopping.signal.aborted) return;
       this.#options.metrics.watchEvent(this.#name, frame.type);

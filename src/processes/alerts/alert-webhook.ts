@@ -3,6 +3,7 @@
 import type { Logger } from 'pino';
 import type { Metrics } from '../../http/metrics/metrics.ts';
 import type { Alert } from '../../oauth/ports/audit.ts';
+import { exponentialBackoff } from '../../oauth/values/backoff.ts';
 import type { DeliveryLeases } from '../../redis/grants/delivery-leases.ts';
 import type { Webhook } from '../../webhook/webhook.ts';
 import type { AuditLog } from '../log/audit-log.ts';
@@ -41,15 +42,15 @@ export class AlertWebhook {
     const facts = { alert: alert.id, type: alert.type, tries };
     if (answer.accepted) {
       metrics.alertDeliveries.inc({ outcome: 'delivered' });
-      await turns.settle(alert.id, 'delivery');
+      await turns.acknowledge(alert.id, 'delivery');
     } else if (tries >= most) {
       metrics.alertDeliveries.inc({ outcome: 'dead_letter' });
       log.error({ ...facts, fault: answer.fault }, 'alert webhook: given up');
-      await turns.settle(alert.id, 'delivery');
+      await turns.acknowledge(alert.id, 'delivery');
     } else {
       metrics.alertDeliveries.inc({ outcome: 'failed' });
       log.warn({ ...facts, fault: answer.fault }, 'alert webhook: not accepted');
-      const ceiling = Math.min(longestBackOff, backOff * 2 ** (tries - 1));
+      const ceiling = exponentialBackoff({ first: backOff, longest: longestBackOff }, tries - 1);
       await turns.postpone(alert.id, Math.random() * ceiling);
     }
   }
