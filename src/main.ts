@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// The commands of grantry and their flags. What a command does is in `processes/`, loaded only when it is called for, so
-// that `grantry check` in a pipeline starts fast. This file alone ends the process.
+// The commands of grantry and their flags. `processes/` implements the commands; each is loaded only when it is run, so
+// that `grantry check` in a pipeline starts fast. Only this file exits the process.
 
 import { readFileSync } from 'node:fs';
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
@@ -30,7 +30,7 @@ function program(end: (code: number) => void): Command {
     .description('OAuth 2.0 for Kubernetes: clients and signing keys are manifests.')
     .version(version(), '--version', 'print the version')
     .helpOption('--help', 'print this help')
-    .showHelpAfterError('(grantry --help tells more)')
+    .showHelpAfterError('(run grantry --help for usage)')
     .exitOverride();
 
   root
@@ -98,9 +98,9 @@ function program(end: (code: number) => void): Command {
     });
 
   for (const command of root.commands) {
-    // What the variables mean is read only where somebody asks for it.
+    // These two define --help themselves: it loads the descriptions of the variables.
     command.helpOption(command === server || command === controller ? false : '--help', 'print this help');
-    command.showHelpAfterError(`(grantry ${command.name()} --help tells more)`);
+    command.showHelpAfterError(`(run grantry ${command.name()} --help for usage)`);
   }
   return root;
 }
@@ -120,7 +120,7 @@ function collect(value: string, before: readonly string[] = []): readonly string
   return [...before, value];
 }
 
-/** Runs one command line. @param end called with the code once the command is done, or with 2 for wrong usage */
+/** Runs one command line. @param end called with the exit code when the command is done, or with 2 for wrong usage */
 async function run(end: (code: number) => void): Promise<void> {
   try {
     await program(end).parseAsync();
@@ -130,6 +130,6 @@ async function run(end: (code: number) => void): Promise<void> {
   }
 }
 
-// Whoever read our output has gone (`grantry check | head`).
+// The reader of the output closed the pipe (`grantry check | head`).
 process.stdout.on('error', () => process.exit(1));
 await run((code) => process.exit(code));

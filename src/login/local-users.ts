@@ -1,5 +1,5 @@
-// The people that a `users.yaml` names: who they are and whether they may still come in. `users-yaml.ts` reads the file,
-// `password.ts` judges passwords.
+// The local users of a `users.yaml`: authenticates them by password and reports whether a subject is still active.
+// `users-yaml.ts` parses the file, `password.ts` verifies passwords.
 
 import { createHash } from 'node:crypto';
 import type { ResourceOwner, ResourceOwners } from '../oauth/ports/ports.ts';
@@ -60,11 +60,11 @@ function directoryOf(users: readonly LocalUser[]): Directory {
 
 export interface LocalUsersOptions {
   readonly users: readonly LocalUser[];
-  /** Default: two at once (38 MiB), a hundred more in line. */
+  /** Default: two at once (38 MiB), a hundred more queued. */
   readonly hashing?: HashingLimits;
 }
 
-/** Local users as the protocol asks for them. */
+/** The local users as resource owners of the protocol. */
 export class LocalUsers implements ResourceOwners {
   readonly #judge: PasswordJudge;
   #directory: Directory;
@@ -74,12 +74,12 @@ export class LocalUsers implements ResourceOwners {
     this.#directory = directoryOf(users);
   }
 
-  /** Swaps all users at once. Who is gone or disabled loses sessions and grants at their next use. */
+  /** Replaces all users at once. A removed or disabled user loses sessions and grants at their next use. */
   replace(users: readonly LocalUser[]): void {
     this.#directory = directoryOf(users);
   }
 
-  /** @throws OAuthError temporarily_unavailable when too many sign-ins wait already; nothing was judged. */
+  /** @throws OAuthError temporarily_unavailable when too many sign-ins are queued; the password was not verified. */
   async authenticate(username: string, password: string): Promise<ResourceOwner | undefined> {
     const name = username.normalize('NFC');
     const person = this.#directory.byUsername.get(name);
@@ -88,7 +88,7 @@ export class LocalUsers implements ResourceOwners {
       return undefined;
     }
     const right = await this.#judge.matches(password, person.passwordHash);
-    // The file may have changed while the password was being judged.
+    // The file may have changed while the password was verified.
     const still = this.#directory.byUsername.get(name)?.passwordHash === person.passwordHash;
     return right && still ? person.owner : undefined;
   }
@@ -97,7 +97,7 @@ export class LocalUsers implements ResourceOwners {
     return this.#directory.subjects.has(subject);
   }
 
-  /** A hash whose cost an unknown name is charged: always the same one for a name, as if it were that person's. */
+  /** The hash whose cost a sign-in with an unknown name takes: always the same one for a name, as for a real user. */
   #hashLike(name: string): string | undefined {
     const { hashes } = this.#directory;
     if (hashes.length === 0) return undefined;

@@ -1,14 +1,15 @@
-// Passwords as argon2id in PHC form. Hashing is expensive on purpose, so how much of it runs at once is bounded here:
-// a flood of sign-ins waits, and beyond that is turned away, instead of eating the machine.
+// Hashes and verifies passwords: argon2id in PHC form. Hashing is expensive on purpose, so the number of concurrent
+// hashes is limited here: further sign-ins are queued, and refused when the queue is full.
 
 import { hash, verify } from '@node-rs/argon2';
 import { OAuthError } from '../oauth/ports/error.ts';
 
-/** What OWASP gives for argon2id: 19 MiB, two passes, one lane. */
+/** The OWASP parameters for argon2id: 19 MiB, two passes, one lane. */
 const COST = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
 
-/** A hash that no known password has: the work for somebody unknown when there is no user at all. */
-const NOBODY = '$argon2id$v=19$m=19456,t=2,p=1$Z3JhbnRyeS1ub2JvZHktMQ$VVYLuSTgGzfULLjdglR/WQtPZDjO9Wlf3DPJHqetDk4';
+/** A hash of no known password: verified for an unknown name when there is no user at all, for equal timing. */
+const UNKNOWN_USER_HASH =
+  '$argon2id$v=19$m=19456,t=2,p=1$Z3JhbnRyeS1ub2JvZHktMQ$VVYLuSTgGzfULLjdglR/WQtPZDjO9Wlf3DPJHqetDk4';
 
 const PHC = /^\$argon2id\$v=19\$m=(\d{1,7}),t=(\d{1,2}),p=(\d)\$([A-Za-z0-9+/]{11,86})\$([A-Za-z0-9+/]{22,86})$/;
 const MEMORY_KIB = { least: 7168, most: 262_144 };
@@ -21,8 +22,8 @@ export function hashPassword(password: string): Promise<string> {
 }
 
 /**
- * Why a text is not a password hash we verify; undefined when it is one. The cost is read from the hash when a password
- * is judged, so a hash that asks for gigabytes or for minutes is a fault of the file and not of the person signing in.
+ * Why a text is not an accepted password hash; undefined when it is one. Verification takes its cost from the hash, so
+ * a hash with a cost of gigabytes or minutes is refused when the file is read, not when a user signs in.
  */
 export function passwordHashFault(text: string): string | undefined {
   const [, memory, passes, lanes, salt = '', digest = ''] = PHC.exec(text) ?? [];
@@ -35,18 +36,18 @@ export function passwordHashFault(text: string): string | undefined {
   return undefined;
 }
 
-/** Whether bytes are written so, without padding; some lengths and last letters stand for none. */
+/** Whether a text is canonical base64 without padding. */
 function isBase64(text: string): boolean {
   return Buffer.from(text, 'base64').toString('base64').replace(/=+$/, '') === text;
 }
 
-/** How many passwords are judged at once, and how many more may wait for it. */
+/** How many passwords are verified at once, and how many more may be queued. */
 export interface HashingLimits {
   readonly concurrent: number;
   readonly waiting: number;
 }
 
-/** Judges passwords, a few at a time. */
+/** Verifies passwords, a limited number at a time. */
 export class PasswordJudge {
   readonly #limits: HashingLimits;
   readonly #waiting: (() => void)[] = [];
@@ -58,22 +59,22 @@ export class PasswordJudge {
 
   /**
    * Whether the password has this hash.
-   * @throws OAuthError temporarily_unavailable when too many others wait; nothing was judged.
+   * @throws OAuthError temporarily_unavailable when the queue is full; the password was not verified.
    */
   async matches(password: string, passwordHash: string): Promise<boolean> {
     await this.#enter();
     try {
       return await verify(passwordHash, password.normalize('NFC'));
     } catch {
-      // A hash that the library cannot judge is nobody's password; its error would quote the hash.
+      // A hash that the library cannot process matches no password; its error would quote the hash.
       return false;
     } finally {
       this.#leave();
     }
   }
 
-  /** The work of {@link matches} for somebody who does not exist, at the cost of `likeHash`. Throws as it does. */
-  async wasteWork(password: string, likeHash: string = NOBODY): Promise<void> {
+  /** The work of {@link matches} for a user that does not exist, at the cost of `likeHash`. Throws as it does. */
+  async wasteWork(password: string, likeHash: string = UNKNOWN_USER_HASH): Promise<void> {
     await this.matches(password, likeHash);
   }
 
@@ -92,7 +93,7 @@ export class PasswordJudge {
   }
 
   #leave(): void {
-    // The place is handed on, so `running` stays as it is while somebody waits.
+    // A queued call takes the slot over, so `running` does not change.
     const next = this.#waiting.shift();
     if (next) next();
     else this.#running -= 1;

@@ -1,4 +1,4 @@
-// What a `users.yaml` says. Apart from the people themselves, because a process that has no such file reads no YAML.
+// Parses a `users.yaml`. Separate from local-users.ts, so that a process without such a file loads no YAML parser.
 
 import { isScalar, parseDocument, visit } from 'yaml';
 import { z } from 'zod';
@@ -26,8 +26,8 @@ const localUser = z.strictObject({
 }) satisfies z.ZodType<LocalUser>;
 
 /**
- * The users a file names: a YAML list of `{username, passwordHash, displayName, email, groups, disabled}`.
- * @param source the text of the file, or what it parsed to
+ * The users of a file: a YAML list of `{username, passwordHash, displayName, email, groups, disabled}`.
+ * @param source the text of the file, or the value that it parsed to
  * @throws UsersFileError
  */
 export function parseUsers(source: unknown): readonly LocalUser[] {
@@ -37,9 +37,9 @@ export function parseUsers(source: unknown): readonly LocalUser[] {
     .safeParse((typeof source === 'string' ? readYaml(source) : source) ?? [], { error: plainMessage });
   if (!parsed.success) {
     const { issues } = parsed.error;
-    // A misspelt field is missing under its right name: the two are told together.
-    const told = issues.filter(({ path }) => path[0] === issues[0]?.path[0]).slice(0, FAULTS_TOLD);
-    throw new UsersFileError(told.map(({ path, message }) => `users${place(path)}: ${message}`).join('; '));
+    // A misspelt field is also missing under its right name: both faults are reported together.
+    const reported = issues.filter(({ path }) => path[0] === issues[0]?.path[0]).slice(0, MAX_REPORTED_FAULTS);
+    throw new UsersFileError(reported.map(({ path, message }) => `users${place(path)}: ${message}`).join('; '));
   }
   const seen = new Set<string>();
   for (const [index, { username }] of parsed.data.entries()) {
@@ -49,16 +49,16 @@ export function parseUsers(source: unknown): readonly LocalUser[] {
   return parsed.data;
 }
 
-const FAULTS_TOLD = 3;
+const MAX_REPORTED_FAULTS = 3;
 
 const NOUNS: Readonly<Record<string, string>> = { array: 'a list', boolean: 'true or false', object: 'an entry' };
 
-/** What is wrong, in words about the file; undefined where the schema says it itself. */
+/** The message of an issue in terms of the file; undefined where the schema has its own message. */
 function plainMessage(issue: z.core.$ZodRawIssue): string | undefined {
   if (issue.code === 'unrecognized_keys') {
-    // What is no plain word may be a password or a hash out of place.
+    // A key that is not a plain word may be a misplaced password or hash.
     const names = issue.keys.map((key) => (key.length <= 32 && /^[A-Za-z_]+$/.test(key) ? key : '…'));
-    return `has a field that is not known: ${names.slice(0, FAULTS_TOLD).join(', ')}`;
+    return `has a field that is not known: ${names.slice(0, MAX_REPORTED_FAULTS).join(', ')}`;
   }
   if (issue.code === 'invalid_type') {
     return issue.input === undefined ? 'is missing' : `is not ${NOUNS[issue.expected] ?? 'text'}`;
@@ -67,13 +67,13 @@ function plainMessage(issue: z.core.$ZodRawIssue): string | undefined {
   return issue.code === 'too_big' ? `is longer than ${issue.maximum}` : undefined;
 }
 
-/** Room for a thousand users; no text of this size costs the parser much once it passed {@link OUT_OF_SHAPE}. */
+/** Enough for a thousand users; no text of this size is slow to parse if {@link OUT_OF_SHAPE} did not match. */
 const MAX_BYTES = 256 * 1024;
 const MAX_FLOW_DEPTH = 10;
 
-/** What no list of users needs and the parser takes out of all proportion to its length. */
+/** Constructs that no list of users needs, and that take the parser disproportionate time. */
 const OUT_OF_SHAPE = [
-  // Directives; more than one document; blocks, commas, anchors and tags one in or after the other.
+  // Directives; more than one document; nested or repeated blocks, commas, anchors and tags.
   /^%/m,
   /^---[\s\S]*^---/m,
   /(?:[-?:][ \t]+){6}/,
@@ -98,7 +98,7 @@ function readYaml(source: string): unknown {
   }
 }
 
-/** Counted also within quotes: nobody's name opens so many brackets and closes none. */
+/** Brackets within quotes are counted too: no name opens so many without closing them. */
 function nestsDeeply(source: string): boolean {
   let depth = 0;
   for (const [bracket] of source.matchAll(/[[\]{}]/g)) {

@@ -1,19 +1,21 @@
-// From the bytes of one file to its YAML or JSON documents, each able to say on which line a field stands.
-// Scalars mean what they mean to kubectl (YAML 1.1 without dates and base 60). Which kinds count: objects.ts.
+// Parses the bytes of one file into its YAML or JSON documents, each with the line of every field. Scalars have the
+// meaning that kubectl gives them (YAML 1.1 without dates and base 60). objects.ts selects the kinds.
 
 import { type Document, isCollection, isMap, isNode, LineCounter, parseAllDocuments, visit, YAMLError } from 'yaml';
 import { expandedSize, type OutlinedDocument, outlineOf } from './outline.ts';
 import type { ManifestFault, Place } from './place.ts';
 
-/** Aliases one document may expand to; past that it is taken for an attack on memory. */
+/** Aliases that one document may expand to; more are refused as an attack on memory. */
 const MAX_ALIASES = 100;
 /** Deeper than any Kubernetes object; counts the nodes of the document tree, two for each level of nesting. */
 const MAX_DEPTH = 200;
 const MAX_DOCUMENTS = 10_000;
-/** Values in one file, each as often as aliases and merges repeat it; what follows the parser goes through all of them. */
+/** Values in one file, each counted as often as aliases and merges repeat it: later steps traverse all of them. */
 const MAX_VALUES = 100_000;
 
-/** One document that was read without a fault. Plain data, as all of a parsed file. */
+/**
+ * One document that was parsed without a fault. Plain data, as everything in a parsed file: it passes between threads.
+ */
 export interface ManifestDocument extends OutlinedDocument {
   readonly value: unknown;
 }
@@ -23,7 +25,7 @@ export interface ParsedFile {
   readonly faults: readonly ManifestFault[];
 }
 
-/** Reads every document of a file. Whatever the bytes are, it answers; it never throws. */
+/** Reads every document of a file. Never throws, for any bytes. */
 export function parseFile(file: string, bytes: Uint8Array): ParsedFile {
   const whole: Place = { file, document: undefined, line: undefined, field: undefined };
   let text: string;
@@ -94,7 +96,7 @@ function readDocuments(file: string, text: string): ParsedFile {
   return { documents, faults };
 }
 
-// What sigs.k8s.io/yaml, which kubectl and the API server use, makes of plain scalars: `yes` and `on` are booleans,
+// Plain scalars as sigs.k8s.io/yaml resolves them, which kubectl and the API server use: `yes` and `on` are booleans,
 // `<<` merges, but dates stay text and 10:30 is no number.
 const kubectlYaml = {
   version: '1.1',
@@ -109,7 +111,10 @@ const DROPPED_TAGS = new Set(
   ['timestamp', 'binary', 'omap', 'pairs', 'set'].map((name) => `tag:yaml.org,2002:${name}`),
 );
 
-/** What YAML can say but no Kubernetes object can hold, and what JavaScript would misread or never finish reading. */
+/**
+ * The first YAML construct that no Kubernetes object can hold, or that JavaScript would misread or never finish
+ * reading.
+ */
 function unusablePart(document: Document): { offset: number; message: string } | undefined {
   let aliases = 0;
   let found: { offset: number; message: string } | undefined;

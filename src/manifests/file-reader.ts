@@ -1,20 +1,21 @@
-// Parses files without holding up the process: small ones at once, large ones in a thread that is ended when it takes too
-// long. No text of a few kilobytes costs much, but some of a megabyte would keep the parser busy for a minute.
+// Parses files without blocking the event loop: small ones on the main thread, large ones in a worker thread with a
+// time limit. A file of a few kilobytes is always cheap, but some of a megabyte would keep the parser busy for a
+// minute.
 
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { type ParsedFile, parseFile } from './documents.ts';
 
-/** The largest file that is parsed where requests are answered, and how much of such files before these have a turn. */
+/** The largest file that is parsed on the main thread, and the bytes parsed there before the event loop runs again. */
 const INLINE_BYTES = 8 * 1024;
-/** A file of manifests at its largest takes well below a second. */
+/** A valid file of the largest size takes well below a second. */
 const TIME_LIMIT_MILLISECONDS = 5_000;
 const MEMORY_LIMIT_MEGABYTES = 512;
 
-// Beside this file under the same ending: `.ts` in a checkout, `.js` in a build.
+// In this folder, with the extension of this file: `.ts` in a checkout, `.js` in a build.
 const THREAD = new URL(import.meta.url.replace(/file-reader(\.[jt]s)$/, 'file-thread$1'));
 
-/** Reads one file after the other; close it when there are no more for now. */
+/** Parses one file at a time. Close it after the last file; a later one opens it again. */
 export class FileReader {
   readonly #timeLimit: number;
   #thread: Worker | undefined;
@@ -30,7 +31,7 @@ export class FileReader {
     this.#inlineBytes += bytes.length;
     if (this.#inlineBytes > INLINE_BYTES) {
       this.#inlineBytes = bytes.length;
-      await nextTurn();
+      await yieldToEventLoop();
     }
     return parseFile(file, bytes);
   }
@@ -54,7 +55,7 @@ export class FileReader {
     clearTimeout(timer);
     thread.removeAllListeners();
     if (parsed !== undefined) return parsed;
-    // An error of a thread that is being ended is nobody's: it was answered already.
+    // The result is decided: a further error of the thread that is being terminated is ignored.
     thread.on('error', () => undefined);
     await this.close();
     const place = { file, document: undefined, line: undefined, field: undefined };

@@ -1,4 +1,4 @@
-// The thread that parses large files for file-reader.ts: whatever a file does to the parser, requests are answered.
+// The worker thread that parses large files for file-reader.ts, so that no file can block the event loop of the server.
 
 import { parentPort } from 'node:worker_threads';
 import { parseFile } from './documents.ts';

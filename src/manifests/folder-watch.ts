@@ -1,19 +1,23 @@
-// Notices that a folder of manifests changed. Each directory is watched by itself: a recursive fs.watch goes deaf to a
-// file after it was replaced by a rename. An event only says "look again"; what counts is always a whole new reading.
+// Watches a folder of manifests for changes. Each directory has a watcher of its own: a recursive fs.watch reports no
+// more events of a file that was replaced by a rename. An event only triggers a scan; the state is always that of a
+// whole scan.
 
 import { type FSWatcher, watch } from 'node:fs';
 import { basename } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type FolderContents, readFolder, sameContents } from './folder.ts';
 
-/** Events come in bursts; one look serves them all. */
-const QUIET_MILLISECONDS = 20;
-/** A change counts when two looks this far apart agree, so a half-written or just replaced file is not taken for its state. */
+/** Events come in bursts; one scan after this time covers them all. */
+const DEBOUNCE_MILLISECONDS = 20;
+/**
+ * A change is reported when two scans this far apart agree, so that a half-written or just replaced file is not
+ * reported.
+ */
 const SETTLE_MILLISECONDS = 25;
-const SETTLE_LOOKS = 4;
+const SETTLE_SCANS = 4;
 /** For file systems that send no events (network mounts, some containers). */
 const POLL_MILLISECONDS = 2_000;
-/** When the system grants no watch at all. */
+/** The poll interval while a directory has no watcher because the system refused one. */
 const FAST_POLL_MILLISECONDS = 100;
 
 /** Watches one folder until closed. */
@@ -22,26 +26,26 @@ export class FolderWatch {
   readonly #onChange: (contents: FolderContents) => void;
   readonly #watchers = new Map<string, FSWatcher>();
   #contents: FolderContents = { files: new Map(), directories: new Set(), faults: [] };
-  #quiet: NodeJS.Timeout | undefined;
+  #debounce: NodeJS.Timeout | undefined;
   #poll: NodeJS.Timeout | undefined;
-  #looking: Promise<void> = Promise.resolve();
-  #waiting = false;
-  #deaf = false;
+  #scanning: Promise<void> = Promise.resolve();
+  #isScanQueued = false;
+  #watchFailed = false;
   #closed = false;
 
-  /** @param onChange called with every new state after the first, one at a time; must not throw */
+  /** @param onChange called with every new state after the first, sequentially; must not throw */
   constructor({ root, onChange }: { root: string; onChange: (contents: FolderContents) => void }) {
     this.#root = root;
     this.#onChange = onChange;
   }
 
-  /** Begins to watch and answers the first reading. */
+  /** Begins to watch. @returns the first scan */
   async start(): Promise<FolderContents> {
     const first = await readFolder(this.#root);
     this.#contents = first;
     this.#follow(first);
-    // What changed before the watches stood is found by looking once more.
-    this.#wake();
+    // A second scan finds changes from before the watchers were active.
+    this.#scheduleScan();
     this.#schedulePoll();
     return first;
   }
@@ -49,27 +53,27 @@ export class FolderWatch {
   /** Stops. No call of `onChange` comes after the promise is fulfilled. */
   async close(): Promise<void> {
     this.#closed = true;
-    clearTimeout(this.#quiet);
+    clearTimeout(this.#debounce);
     clearTimeout(this.#poll);
     for (const watcher of this.#watchers.values()) watcher.close();
     this.#watchers.clear();
-    await this.#looking;
+    await this.#scanning;
   }
 
-  #wake(): void {
-    if (this.#closed || this.#quiet !== undefined) return;
-    this.#quiet = setTimeout(() => {
-      this.#quiet = undefined;
-      this.#look();
-    }, QUIET_MILLISECONDS);
+  #scheduleScan(): void {
+    if (this.#closed || this.#debounce !== undefined) return;
+    this.#debounce = setTimeout(() => {
+      this.#debounce = undefined;
+      this.#scan();
+    }, DEBOUNCE_MILLISECONDS);
   }
 
-  #look(): void {
-    // At most one look runs and one waits: it will see whatever happens until it begins.
-    if (this.#waiting || this.#closed) return;
-    this.#waiting = true;
-    this.#looking = this.#looking.then(async () => {
-      this.#waiting = false;
+  #scan(): void {
+    // At most one scan runs and one is queued, which covers every change until it begins.
+    if (this.#isScanQueued || this.#closed) return;
+    this.#isScanQueued = true;
+    this.#scanning = this.#scanning.then(async () => {
+      this.#isScanQueued = false;
       await this.#compare();
     });
   }
@@ -79,7 +83,7 @@ export class FolderWatch {
     if (this.#closed) return;
     this.#follow(seen);
     if (sameContents(seen, this.#contents)) return;
-    for (let looks = 1; looks < SETTLE_LOOKS; looks++) {
+    for (let scans = 1; scans < SETTLE_SCANS; scans++) {
       await sleep(SETTLE_MILLISECONDS);
       const again = await readFolder(this.#root);
       const settled = sameContents(seen, again);
@@ -93,14 +97,14 @@ export class FolderWatch {
     this.#onChange(seen);
   }
 
-  /** Watches exactly the directories of this reading. */
+  /** Watches exactly the directories of this scan. */
   #follow({ directories }: FolderContents): void {
     for (const [directory, watcher] of this.#watchers) {
       if (directories.has(directory)) continue;
       watcher.close();
       this.#watchers.delete(directory);
     }
-    this.#deaf = false;
+    this.#watchFailed = false;
     for (const directory of directories) {
       if (!this.#watchers.has(directory)) this.#watch(directory);
     }
@@ -109,33 +113,33 @@ export class FolderWatch {
   #watch(directory: string): void {
     try {
       const watcher = watch(directory, { persistent: false }, (event, name) => {
-        // Under its own name a directory reports that it was removed or renamed: the watch hears nothing more.
-        if (event === 'rename' && name === basename(directory)) this.#lost(directory, watcher);
-        else this.#wake();
+        // A directory reports its own removal or renaming under its own name: the watcher gets no more events.
+        if (event === 'rename' && name === basename(directory)) this.#dropWatcher(directory, watcher);
+        else this.#scheduleScan();
       });
-      watcher.on('error', () => this.#lost(directory, watcher));
+      watcher.on('error', () => this.#dropWatcher(directory, watcher));
       this.#watchers.set(directory, watcher);
-      // What was put into it before the watch stood would otherwise wait for the poll.
-      this.#wake();
+      // Without this scan, files added before the watcher was active would wait for the poll.
+      this.#scheduleScan();
     } catch {
-      this.#deaf = true;
+      this.#watchFailed = true;
     }
   }
 
-  #lost(directory: string, watcher: FSWatcher): void {
+  #dropWatcher(directory: string, watcher: FSWatcher): void {
     watcher.close();
     if (this.#watchers.get(directory) === watcher) this.#watchers.delete(directory);
-    this.#wake();
+    this.#scheduleScan();
   }
 
   #schedulePoll(): void {
     if (this.#closed) return;
     this.#poll = setTimeout(
       () => {
-        this.#look();
-        void this.#looking.then(() => this.#schedulePoll());
+        this.#scan();
+        void this.#scanning.then(() => this.#schedulePoll());
       },
-      this.#deaf ? FAST_POLL_MILLISECONDS : POLL_MILLISECONDS,
+      this.#watchFailed ? FAST_POLL_MILLISECONDS : POLL_MILLISECONDS,
     );
     this.#poll.unref();
   }

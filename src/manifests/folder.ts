@@ -1,12 +1,12 @@
-// The bytes of a folder of manifests: which files count, which directories have to be watched for them, and the bounds
-// that keep a mistaken path (a home directory, a loop of links) from eating the machine. No YAML here.
+// Reads the bytes of a folder of manifests: the files, the directories to watch for them, and limits that protect the
+// machine from a mistaken path (a home directory, a loop of links). documents.ts parses YAML.
 
 import { readdir, readFile, realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { ManifestFault } from './place.ts';
 
 const EXTENSIONS = ['.yaml', '.yml', '.json'];
-/** What etcd, and so the API server, holds in one object is little more. */
+/** etcd, and so the API server, stores objects that are only a little larger. */
 const MAX_FILE_BYTES = 1024 * 1024;
 const MAX_FOLDER_BYTES = 64 * 1024 * 1024;
 const MAX_FILES = 20_000;
@@ -19,16 +19,16 @@ function isManifestName(name: string): boolean {
   return EXTENSIONS.some((extension) => name.endsWith(extension)) && !name.startsWith('.');
 }
 
-/** A folder at one moment. */
+/** One scan of a folder. */
 export interface FolderContents {
-  /** By path as the person gave it, in path order. */
+  /** By path as the user gave it, in path order. */
   readonly files: ReadonlyMap<string, Buffer>;
-  /** Real paths whose entries decide what `files` is. */
+  /** Real paths of the directories whose entries determine `files`. */
   readonly directories: ReadonlySet<string>;
   readonly faults: readonly ManifestFault[];
 }
 
-/** Reads a folder, or one file. Never throws: what cannot be read is a fault. */
+/** Reads a folder, or one file. Never throws: an unreadable file or folder is a fault. */
 export async function readFolder(root: string): Promise<FolderContents> {
   const walk = new Walk();
   await walk.enter(root, 0, true);
@@ -50,19 +50,19 @@ class Walk {
       const real = await realpath(path);
       const found = await stat(real);
       if (found.isDirectory()) await this.#enterDirectory(path, real, depth);
-      // What a person names is read whatever it is called; a pipe or a device would never end.
+      // A file given by the user is read under any name; a pipe or a device would never end.
       else if (found.isFile() && (given || isManifestName(basename(path)))) {
         this.directories.add(dirname(real));
         await this.#readFile(path, real);
       }
     } catch (error) {
-      // A file that vanished between the listing and now is simply gone; a dangling link is worth a word only if named.
+      // A file that vanished since the listing is deleted; a dangling link is a fault only if the user gave it.
       if (given || !isGone(error)) this.#fault(path, 'Unreadable', describe(error));
     }
   }
 
   async #enterDirectory(path: string, real: string, depth: number): Promise<void> {
-    // Links may lead to a folder on many ways, or round and round.
+    // Links may lead to one folder by several paths, or form a loop.
     if (this.#entered.has(real)) return;
     this.#entered.add(real);
     if (depth > MAX_DEPTH) return this.#fault(path, 'TooLarge', `Folders lie more than ${MAX_DEPTH} deep.`);
@@ -105,7 +105,7 @@ class Walk {
   }
 
   #fault(file: string, reason: string, message: string): void {
-    // One complaint about size says it all.
+    // A few faults about size are enough.
     if (reason === 'TooLarge' && this.faults.filter((fault) => fault.reason === reason).length >= 5) return;
     this.faults.push({ place: { file, document: undefined, line: undefined, field: undefined }, reason, message });
   }
@@ -123,7 +123,7 @@ function describe(error: unknown): string {
   return `The file could not be read (${code ?? 'unknown'}).`;
 }
 
-/** Whether two readings of a folder say the same. */
+/** Whether two scans of a folder have equal files and faults. */
 export function sameContents(a: FolderContents, b: FolderContents): boolean {
   if (a.files.size !== b.files.size || JSON.stringify(a.faults) !== JSON.stringify(b.faults)) return false;
   for (const [path, bytes] of a.files) if (!b.files.get(path)?.equals(bytes)) return false;

@@ -1,5 +1,5 @@
-// What a folder of manifests says over time: every object once, the last good state of a file that is broken now, and the
-// faults to show. Reading and watching the disk are folder.ts and folder-watch.ts; the judge is `admission/`.
+// The objects of a folder of manifests over time: every object once, the last good state of a file that is broken now,
+// and the faults to show. folder.ts and folder-watch.ts read and watch the disk; `admission/` judges the objects.
 
 import { join } from 'node:path';
 import { CLIENT_POLICY } from '../admission/kinds/client-policy.ts';
@@ -13,19 +13,19 @@ import { formatPlace, type ManifestFault } from './place.ts';
 
 const SCHEMAS = { OAuthClient: OAUTH_CLIENT, SigningKey: SIGNING_KEY, ClientPolicy: CLIENT_POLICY } as const;
 
-/** Everything in a folder at one moment. */
+/** The objects and faults of one scan of a folder. */
 export interface ManifestSet {
   /** In path order, each kind, namespace and name once; `createdAt` orders them by age. */
   readonly objects: readonly ManifestObject[];
-  /** What cannot be used. Objects of the files named here may be those of an earlier, good state. */
+  /** Faults of files and objects. The objects of a file named here may be those of an earlier, good state. */
   readonly faults: readonly ManifestFault[];
-  /** Fields that no schema knows: ignored here as by a server, though kubectl would refuse them. */
+  /** Unknown fields: ignored here as by a server, though kubectl would refuse them. */
   readonly warnings: readonly ManifestFault[];
-  /** `apiVersion/Kind` of objects that were passed over, each once. */
+  /** `apiVersion/Kind` of objects that were ignored, each once. */
   readonly ignoredKinds: readonly string[];
-  /** Every file that is there. */
+  /** Every file that exists. */
   readonly files: readonly string[];
-  /** Those that are broken now and count as they were when they last were good. */
+  /** Files that are broken now and whose last good state is used. */
   readonly staleFiles: readonly string[];
 }
 
@@ -34,31 +34,33 @@ interface FileState {
   readonly bytes: Buffer | undefined;
   readonly read: FileObjects;
   readonly warnings: readonly ManifestFault[];
-  /** The objects that count: those of the file as it was when it last had no fault, or the sound ones of a file never good. */
+  /**
+   * The used objects: those of the last state without fault, or the valid ones of a file that never was without fault.
+   */
   readonly kept: readonly ManifestObject[];
   readonly good: boolean;
 }
 
 const NOTHING: FileObjects = { objects: [], faults: [], ignoredKinds: [] };
 
-/** Of one file; past that nobody reads on, and a list of thousands would cost all who compare it. */
+/** The most faults of one file that are shown: comparing and printing thousands would be slow. */
 const MAX_FAULTS = 100;
 const MAX_IGNORED_KINDS = 100;
 
 // Objects without a creationTimestamp are younger than any with one, in path order.
 const AFTER_ALL_TIMES = 8.64e15;
 
-/** Remembers the files of one folder from reading to reading. */
+/** Keeps the files of one folder from scan to scan. */
 export class ManifestFolder {
   readonly #reader = new FileReader();
   #files = new Map<string, FileState>();
 
-  /** Takes in a reading of the folder and answers what it means now. One call at a time; never rejects. */
+  /** Applies a scan of the folder and returns its objects. One call at a time; never rejects. */
   async update(contents: FolderContents): Promise<ManifestSet> {
     const files = new Map<string, FileState>();
     for (const [file, bytes] of contents.files) files.set(file, await this.#file(file, bytes));
     await this.#reader.close();
-    // What is there and cannot be read, or lies in such a folder, is broken and not deleted.
+    // A file that exists and cannot be read, or lies in an unreadable folder, is broken and not deleted.
     for (const [file, before] of this.#files) {
       const isUnreadable = contents.faults.some(
         ({ place }) => file === place.file || file.startsWith(join(place.file, '/')),
@@ -90,14 +92,14 @@ export class ManifestFolder {
     };
     const good = read.faults.length === 0;
     if (!good && before?.good) return { ...before, bytes, read };
-    // A misshapen object that never was good stays in the set: the judge refuses it by name.
+    // A malformed object that never was valid stays in the set: the judge refuses it by name.
     const unknown = good ? read.objects.flatMap((object) => shapeFaultsOf(object, 'refuse')) : [];
     const warnings = bounded(file, unknown);
     return { bytes, read, warnings, kept: read.objects, good };
   }
 }
 
-/** Where an object of a grantry kind is not shaped as its schema says. `refuse` also names fields nobody knows. */
+/** The fields in which an object of a grantry kind violates its schema; with `refuse`, unknown fields too. */
 function shapeFaultsOf(object: ManifestObject, unknownFields: 'refuse' | 'ignore'): readonly ManifestFault[] {
   const { kind } = object;
   if (kind !== 'OAuthClient' && kind !== 'SigningKey' && kind !== 'ClientPolicy') return [];
@@ -117,8 +119,8 @@ function bounded(file: string, faults: readonly ManifestFault[]): readonly Manif
 }
 
 /**
- * The same kind, namespace and name twice, or the same uid: the first stays, and both places are named. A uid that is
- * derived from a name belongs to that name alone, wherever the file lies in which another object claims it.
+ * Removes duplicates by kind, namespace and name, or by uid: the first object is kept, and the fault names both places.
+ * A uid that is derived from a name belongs to that name only, even if another object claims it in an earlier file.
  */
 function distinct(candidates: readonly ManifestObject[]): Pick<ManifestSet, 'objects' | 'faults'> {
   const owners = new Map(candidates.map((object) => [object.derivedUid, object]));

@@ -1,5 +1,5 @@
-// From documents to Kubernetes objects, with the defaults that the API server would give them: namespace, uid, age.
-// What the spec of a grantry kind means is judged in `admission/`; this file knows only names.
+// Converts documents to Kubernetes objects with the defaults that the API server would set: namespace, uid, age.
+// `admission/` judges the spec of a grantry kind; this file reads identities only.
 
 import { closest } from 'fastest-levenshtein';
 import { v5 as uuidv5 } from 'uuid';
@@ -11,7 +11,7 @@ import type { ManifestFault, Place } from './place.ts';
 
 const GROUP = 'grantry.dev';
 
-/** The kinds that count, each with its one apiVersion and whether it lives in a namespace. */
+/** The kinds that are read, each with its one apiVersion and whether it is namespaced. */
 const KINDS = {
   OAuthClient: { apiVersion: `${GROUP}/v1alpha1`, namespaced: true },
   SigningKey: { apiVersion: `${GROUP}/v1alpha1`, namespaced: true },
@@ -24,33 +24,35 @@ const KINDS = {
 
 export type ManifestKind = keyof typeof KINDS;
 
-/** One object as the folder has it. */
+/** One object of a folder. */
 export interface ManifestObject extends SourceObject {
   readonly kind: ManifestKind;
   /** The `uid` that the object has unless its manifest gives another. */
   readonly derivedUid: string;
-  /** Undefined when the manifest gives no `creationTimestamp`; its place in the folder then decides about age. */
+  /** Undefined when the manifest gives no `creationTimestamp`; the position in the folder then determines the age. */
   readonly creationTime: number | undefined;
   readonly manifest: Readonly<Record<string, unknown>>;
   readonly place: Place;
   locate(path: FieldPath): Place;
 }
 
-/** What one file comes to. */
+/** The objects and faults of one file. */
 export interface FileObjects {
   readonly objects: readonly ManifestObject[];
   readonly faults: readonly ManifestFault[];
-  /** `apiVersion/Kind` of objects that are none of ours, each once. */
+  /** `apiVersion/Kind` of objects of other kinds, each once. */
   readonly ignoredKinds: readonly string[];
 }
 
-// A random UUID of grantry's own, so that the uids of manifests collide with nothing else.
+// A random namespace UUID (RFC 9562 §5.5), so that derived uids collide with no others.
 const UID_NAMESPACE = 'f1f4b4b0-6a3a-4c57-9b62-0d8f5c6f2e11';
 const UID = /^[A-Za-z0-9][A-Za-z0-9-]{0,127}$/;
 const LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 const SUBDOMAIN = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/;
 const MAX_LIST_DEPTH = 4;
-/** Of a kind, in characters: comparing takes time with its length. */
+/**
+ * So many characters of an unknown kind are compared for a suggestion: the time of a comparison grows with the length.
+ */
 const LONGEST_COMPARED = 64;
 
 /** The objects of a parsed file, `List`s unpacked as kubectl unpacks them. */
@@ -89,7 +91,7 @@ function* unpack(
   faults: ManifestFault[],
   inherited: Fields = {},
 ): Generator<Item> {
-  // The path of an item stays visible: `items[3].spec.scopes`.
+  // The path shows the item of a list: `items[3].spec.scopes`.
   const locate = (below: FieldPath) => placeIn(document, [...path, ...below]);
   if (!isFields(value)) {
     faults.push({ place: locate([]), reason: 'InvalidManifest', message: 'This is not a Kubernetes object.' });
@@ -104,12 +106,12 @@ function* unpack(
     faults.push({ place: locate([]), reason: 'InvalidManifest', message: 'Lists stand inside lists too deeply.' });
     return;
   }
-  // The items of a typed list (SecretList) need not repeat what they are.
+  // The items of a typed list (SecretList) need not repeat apiVersion and kind.
   const typed = kind === 'List' ? {} : { apiVersion: value.apiVersion, kind: kind.slice(0, -'List'.length) };
   for (const [index, item] of items.entries()) yield* unpack(item, [...path, 'items', index], document, faults, typed);
 }
 
-/** The object; its first fault; or undefined when its kind is none of ours. */
+/** The object; its first fault; or undefined for a kind that is not read. */
 function readObject({ value, locate }: Item): ManifestObject | ManifestFault | undefined {
   const invalid = (path: FieldPath, message: string): ManifestFault => ({
     place: locate(path),
@@ -161,7 +163,7 @@ function readObject({ value, locate }: Item): ManifestObject | ManifestFault | u
   };
 }
 
-/** What is wrong with a kind and version of our group; undefined for other groups, which are not ours to judge. */
+/** The fault of an unknown kind or version in the group of grantry; undefined for other groups. */
 function misspelt(kind: string, apiVersion: string): { field: string; message: string } | undefined {
   if (!apiVersion.startsWith(`${GROUP}/`)) return undefined;
   const own = Object.entries(KINDS).filter(([, known]) => known.apiVersion.startsWith(`${GROUP}/`));

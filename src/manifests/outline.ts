@@ -1,22 +1,22 @@
-// On which line each field of a document stands, as plain data: a document is parsed in one thread and used in another.
+// The line of each field of a document, as plain data: a document may be parsed in another thread than it is used in.
 
 import { type Document, isAlias, isMap, isNode, isScalar, isSeq, type LineCounter, type Node } from 'yaml';
 import { type FieldPath, formatPath } from '../admission/kinds/field-path.ts';
 import type { Place } from './place.ts';
 
-/** A line, and what is below it; a bare number where nothing is. */
+/** The line of a node with the outlines of its children; only the line where there are none. */
 export type Outline = number | { readonly line: number; readonly below: ReadonlyMap<string, Outline> };
 
-/** Where a document stands and what is on which of its lines. */
+/** The position of a document in its file, and the lines of its fields. */
 export interface OutlinedDocument {
   readonly file: string;
   /** Counted from 1. */
   readonly number: number;
-  /** Undefined for a document of nothing. */
+  /** Undefined for an empty document. */
   readonly outline: Outline | undefined;
 }
 
-/** The lines of a document; those of a field are the lines of its key, for which a person looks. */
+/** The lines of a document; the line of a field is that of its key. */
 export function outlineOf(document: Document, lines: LineCounter): Outline | undefined {
   const { contents } = document;
   return isNode(contents) ? outline(contents, contents, lines) : undefined;
@@ -37,7 +37,7 @@ function outline(node: unknown, label: unknown, lines: LineCounter): Outline {
   return below.size === 0 ? line : { line, below };
 }
 
-/** The place of a field, or of the nearest thing around it that is written down. */
+/** The place of a field; for one that is not in the document, that of its nearest ancestor. */
 export function placeIn({ file, number, outline: root }: OutlinedDocument, path: FieldPath): Place {
   const field = path.length === 0 ? undefined : formatPath(path);
   let nearest = root;
@@ -50,7 +50,7 @@ export function placeIn({ file, number, outline: root }: OutlinedDocument, path:
 }
 
 /**
- * How many values a document holds once its aliases stand for what they name; counted up to `limit` and not beyond.
+ * The number of values in a document after its aliases are expanded, counted up to `limit`.
  * Aliases must not be cyclic.
  */
 export function expandedSize(document: Document, limit: number): number {

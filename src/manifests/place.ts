@@ -1,8 +1,8 @@
-// Where in a folder of manifests something stands, and what is wrong there. Every fault a person reads names its place.
+// Positions in a folder of manifests, and the faults at them. Every fault that is printed names its place.
 
-/** A spot in a manifest file. */
+/** A position in a manifest file. */
 export interface Place {
-  /** The path as the person gave it, joined with the path below it. */
+  /** The path as the user gave it, joined with the path below it. */
   readonly file: string;
   /** Counted from 1; undefined when the whole file is meant. */
   readonly document: number | undefined;
@@ -12,14 +12,16 @@ export interface Place {
   readonly field: string | undefined;
 }
 
-/** Something in a file that cannot be used. `reason` is a CamelCase word as conditions have them. */
+/** A fault in a file. `reason` is a CamelCase word as in conditions. */
 export interface ManifestFault {
   readonly place: Place;
   readonly reason: string;
   readonly message: string;
 }
 
-/** `clients/web.yaml:14 (document 2, spec.scopes[0])`: begins as compilers write it, so that terminals can jump there. */
+/**
+ * `clients/web.yaml:14 (document 2, spec.scopes[0])`: begins as compiler messages do, so that terminals can link to it.
+ */
 export function formatPlace(place: Place): string {
   const details = [
     place.document === undefined ? undefined : `document ${place.document}`,

@@ -1,4 +1,4 @@
-// The lookup that the judge asks about everything around a manifest, answered from the objects of a folder.
+// Implements the lookup of referenced objects (admission/references) over the objects of a folder.
 
 import type { ReferencedSecret, References } from '../admission/references/references.ts';
 import type { ManifestKind, ManifestObject } from './objects.ts';
@@ -7,13 +7,13 @@ export interface ReferenceOptions {
   readonly objects: readonly ManifestObject[];
   /** See {@link References.verifiersOf}. */
   readonly verifiersOf: References['verifiersOf'];
-  /** Whether what is not in the folder is taken to exist elsewhere (an offline check). */
+  /** Whether objects that are not in the folder are assumed to exist elsewhere (an offline check). */
   readonly assumeMissing: boolean;
 }
 
 const NAME_LABEL = 'kubernetes.io/metadata.name';
 
-/** The references that a folder can tell. */
+/** The references that the objects of a folder resolve. */
 export function manifestReferences({ objects, verifiersOf, assumeMissing }: ReferenceOptions): References {
   const index = new Map(objects.map((object) => [keyOf(object.kind, object.namespace, object.name), object.manifest]));
   const find = (kind: ManifestKind, namespace: string, name: string) => index.get(keyOf(kind, namespace, name));
@@ -26,7 +26,7 @@ export function manifestReferences({ objects, verifiersOf, assumeMissing }: Refe
     hasServiceAccount: (namespace, name) => assumeMissing || find('ServiceAccount', namespace, name) !== undefined,
     namespaceLabels: (namespace) => ({
       ...labelsOf(find('Namespace', '', namespace)),
-      // The API server sets it on every Namespace, whatever the manifest says.
+      // The API server sets this label on every Namespace and overrides the manifest.
       [NAME_LABEL]: namespace,
     }),
     verifiersOf,

@@ -82,8 +82,8 @@ describe('the invalid examples', () => {
 
   it('show every reason that a manifest alone can have today', () => {
     const shown = new Set(examplesIn('invalid').map(({ text }) => headOf(text).reason));
-    // The first three need a method that is refused as a whole, or a key that an example must not hold; the others are
-    // said by whoever writes Secrets.
+    // The first three need a method that is refused as a whole, or a key that an example must not hold; the process
+    // that writes Secrets reports the others.
     const unreachable = [
       ...['ConfigMapNotFound', 'ServiceAccountNotFound', 'KeyRevoked', 'InvalidJwks', 'SubjectConflict'],
       ...['SecretNotReadable', 'SecretWriteForbidden', 'RotationFailed', 'SecretContested'],

@@ -44,8 +44,8 @@ describe('a users file', () => {
     ['has a hash of impossible length', [{ ...alice, passwordHash: oddHash(13, 25) }], 'users[0].passwordHash'],
     ['has a salt of impossible length', [{ ...alice, passwordHash: oddHash(13, 43) }], 'users[0].passwordHash'],
     ['has a hash with bits left over', [{ ...alice, passwordHash: oddHash(22, 43, 'B') }], 'users[0].passwordHash'],
-    ['names somebody twice', [alice, bob, alice], 'users[2].username'],
-    ['names somebody twice in two Unicode spellings', [named('é'), named('e\u0301')], 'users[1].username'],
+    ['names a user twice', [alice, bob, alice], 'users[2].username'],
+    ['names a user twice in two Unicode spellings', [named('é'), named('e\u0301')], 'users[1].username'],
     ['has a name with white space around it', [named(' alice')], 'users[0].username'],
     ['has a field twice', `- username: a\n  username: b\n  passwordHash: ${aliceHash}`, 'users'],
     ['is huge', '#'.repeat(256 * 1024 + 1), 'users'],
@@ -133,7 +133,7 @@ describe('local users', () => {
     expect(await new LocalUsers({ users: [alice, bob] }).authenticate(username, password)).toBeUndefined();
   });
 
-  it('are not known by anybody’s password when there are none', async () => {
+  it('accept no password when there are none', async () => {
     expect(await new LocalUsers({ users: [] }).authenticate('alice', 'correct horse')).toBeUndefined();
   });
 
@@ -185,7 +185,7 @@ describe('local users', () => {
     expect(attempts.map((attempt) => attempt.status)).toEqual(['fulfilled', 'fulfilled', 'rejected']);
   });
 
-  it('whose hash cannot be judged do not come in, nor does anybody else', async () => {
+  it('whose hash cannot be verified do not come in, nor does any other user', async () => {
     const users = new LocalUsers({ users: [{ ...alice, passwordHash: oddHash(13, 25) }] });
     expect(await users.authenticate('alice', 'correct horse')).toBeUndefined();
     expect(await users.authenticate('mallory', 'correct horse')).toBeUndefined();

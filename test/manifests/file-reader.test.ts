@@ -37,7 +37,7 @@ describe('a costly file', () => {
     const { documents, faults } = await read;
     expect(documents).toEqual([]);
     expect(faults).toMatchObject([{ reason: expect.stringMatching(/^(TooLarge|InvalidYaml)$/) }]);
-    // Parsed where requests are answered there would be a turn or two.
+    // Parsed on the main thread, the event loop would run once or twice.
     expect(turns).toBeGreaterThan(20);
   });
 

@@ -134,7 +134,7 @@ describe('the same kind, namespace and name twice', () => {
     expect(faults[0]?.message).toContain('a.yaml:1');
   });
 
-  it('is told apart from the same name in another namespace or kind', async () => {
+  it('is distinguished from the same name in another namespace or kind', async () => {
     const elsewhere = machineClient('app').replace('  name: app', '  name: app\n  namespace: team');
     const secret = 'apiVersion: v1\nkind: Secret\nmetadata: {name: app}';
     const { objects, faults } = await manifestsOf({

@@ -23,7 +23,7 @@ describe('the references of a folder', () => {
     ]);
   });
 
-  it('are taken to exist where nobody can tell', async () => {
+  it('are assumed to exist where the folder cannot resolve them', async () => {
     const references = await referencesOf('', true);
     expect(references.secret('team', 'a')).toBe('assumed');
     expect([references.hasConfigMap('x', 'y'), references.hasServiceAccount('x', 'y')]).toEqual([true, true]);

@@ -27,7 +27,7 @@ describe('scripts/cluster', () => {
     writeFileSync(join(folder, 'bin', name), text, { mode: 0o755 });
   }
 
-  /** A kind that has the clusters it was told to create, and a Docker that knows where they are. */
+  /** A kind that has the clusters that were created with it, and a Docker that knows where they are. */
   function installKind(): void {
     installProgram(
       'kind',

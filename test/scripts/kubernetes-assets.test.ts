@@ -39,7 +39,7 @@ describe('the programs of an API server', () => {
     writeFileSync(join(folder, 'bin', name), `#!/bin/sh\n${lines}\n`, { mode: 0o755 });
   }
 
-  /** A Go that builds, after these lines, programs that only tell a version. */
+  /** A Go that builds, after these lines, programs that only print a version. */
   function installGo(beforeBuild = ''): void {
     program(
       'go',
@@ -159,7 +159,7 @@ describe('the programs of an API server', () => {
     expect(builds()).toBe(2 * PROGRAMS.length);
   });
 
-  it('are built anew where those of the cache do not run on this machine', async () => {
+  it('are built again where those of the cache do not run on this machine', async () => {
     installGo();
     expect(await start().ended).toBe(0);
     writeFileSync(join(cache, 'v1.34.4', 'etcd'), '#!/bin/sh\nexit 126\n', { mode: 0o755 });

@@ -1,5 +1,5 @@
-// The hook that pre-commit finds in a clone of this repository, run as pre-commit runs it: the entry of the clone, in the
-// repository of somebody else.
+// The hook that pre-commit finds in a clone of this repository, run as pre-commit runs it: the entry of the clone, in
+// another repository.
 
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';

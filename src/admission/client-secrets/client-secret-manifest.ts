@@ -1,29 +1,29 @@
-// The Secret that a client's generated secret stands in: its name, its owner, and what is written into it. Pure, so that
-// whoever keeps secrets (`dev` in files, a controller in the cluster) writes the very same. Judging the template is
-// secret-template.ts; who may have a secret is credentials.ts.
+// The Secret of a client whose secret is generated: its name, its owner and its content. Pure functions, so that `dev`
+// (in files) and the controller (in the cluster) write the same Secret. secret-template.ts judges the template;
+// credentials.ts decides which clients get a secret.
 
 import { SECRET_METHODS } from '../../oauth/client-auth/index.ts';
 import type { SourceObject } from '../kinds/manifest.ts';
 import type { OAuthClientManifest, OAuthClientSpec } from '../kinds/oauth-client.ts';
 import { DEFAULT_SECRET_KEYS } from '../kinds/secret-presets.ts';
 
-/** The least a client secret may have, whoever made it. */
+/** The minimum length of a client secret, generated or existing. */
 export const MINIMUM_SECRET_BYTES = 32;
 
 /** The labels of a generated Secret: the name and the uid of the OAuthClient it belongs to. */
 export const CLIENT_LABEL = 'grantry.dev/client';
 export const CLIENT_UID_LABEL = 'grantry.dev/client-uid';
 
-/** What goes into a Secret beside what the manifest says. */
+/** The content of a Secret that does not come from the manifest. */
 export interface SecretFacts {
   readonly clientId: string;
   readonly clientSecret: string;
-  /** The one before, while it still works; written where the manifest names a key for it. */
+  /** The previous secret, while it is still accepted; written where the manifest names a key for it. */
   readonly previousClientSecret?: string | undefined;
   readonly issuer: string;
 }
 
-/** What `${…}` may stand for in `extraData`. */
+/** The variables `${…}` of `extraData`. */
 export const SECRET_VARIABLES: ReadonlyMap<string, (facts: SecretFacts) => string> = new Map([
   ['CLIENT_ID', ({ clientId }: SecretFacts) => clientId],
   ['CLIENT_SECRET', ({ clientSecret }: SecretFacts) => clientSecret],
@@ -32,12 +32,12 @@ export const SECRET_VARIABLES: ReadonlyMap<string, (facts: SecretFacts) => strin
   ['JWKS_URI', ({ issuer }: SecretFacts) => `${issuer}/.well-known/jwks.json`],
 ]);
 
-/** Whether the client proves itself with a secret that is made for it. */
+/** Whether the client authenticates with a secret that is generated for it. */
 export function hasGeneratedSecret({ auth }: OAuthClientSpec): boolean {
   return SECRET_METHODS.includes(auth.method) && auth.clientSecret?.source !== 'Existing';
 }
 
-/** The name of the Secret a client's id and secret stand in. */
+/** The name of the Secret that holds a client's id and secret. */
 export function clientSecretName(name: string, { auth }: OAuthClientSpec): string {
   return auth.clientSecret?.secretName ?? defaultSecretName(name);
 }
@@ -49,12 +49,12 @@ export function defaultSecretName(name: string): string {
   return `${name}${DEFAULT_SUFFIX}`;
 }
 
-/** The OAuthClient of whom a Secret has the default name; undefined for a name that is nobody's default. */
+/** The name of the OAuthClient whose Secret has this name by default; undefined for a name that is no default. */
 export function clientOfDefault(secretName: string): string | undefined {
   return secretName.endsWith(DEFAULT_SUFFIX) ? secretName.slice(0, -DEFAULT_SUFFIX.length) : undefined;
 }
 
-/** The keys of that Secret by what stands under them. */
+/** The keys of that Secret by their content. */
 export function clientSecretKeys({ auth }: OAuthClientSpec): {
   readonly clientId: string;
   readonly clientSecret: string;
@@ -64,14 +64,14 @@ export function clientSecretKeys({ auth }: OAuthClientSpec): {
   return auth.clientSecret?.keys ?? DEFAULT_SECRET_KEYS;
 }
 
-/** Whether a Secret is the one that was written for this client. */
+/** Whether a Secret was written for this client. */
 export function isSecretOf(uid: string, { metadata }: { readonly metadata?: unknown }): boolean {
   const { labels } = (metadata ?? {}) as { readonly labels?: unknown };
   const owner = typeof labels === 'object' && labels !== null && (labels as Record<string, unknown>)[CLIENT_UID_LABEL];
   return owner === uid;
 }
 
-/** A Secret as it is applied. */
+/** A Secret in the form in which it is applied. */
 export interface ClientSecretManifest {
   readonly apiVersion: 'v1';
   readonly kind: 'Secret';
@@ -87,7 +87,7 @@ export interface ClientSecretManifest {
 
 /**
  * The Secret of a client whose secret was generated.
- * @param randomValues one for each of the manifest's `randomKeys`: made once and kept over rotations
+ * @param randomValues one for each of the manifest's `randomKeys`: generated once and kept over rotations
  */
 export function clientSecretManifest({
   object,

@@ -1,33 +1,35 @@
-// The Secret in the release namespace that tells the token servers which secrets of a client they accept: its name, type and
-// data, both ways. It holds verifiers only, never a secret. The controller writes it, every replica reads it. When verifiers
-// are made and dropped is planned by the controller.
+// The Secret in the release namespace that holds the verifiers of a client's accepted secrets: its name, type and data,
+// encoded and decoded. It never holds a secret. The controller writes it and plans when verifiers are added and
+// dropped; every replica of the token server reads it.
 
 import { z } from 'zod';
 import { fieldsOf } from '../kinds/manifest.ts';
 import { readSecretValue } from '../references/references.ts';
 
-/** Only a Secret of exactly this type counts: what else stands in the namespace cannot pass for one by its name. */
+/** Only a Secret of exactly this type is read: another one of the namespace is not accepted for its name alone. */
 export const VERIFIER_SECRET_TYPE = 'grantry.dev/client-verifier';
 
 const NAME_PREFIX = 'grantry-client-';
 const VERIFIER_BYTES = 32;
 
-/** So many secrets of one client count at a time: a month of daily rotations, each with a month of grace. */
+/**
+ * The most secrets of one client that are accepted at a time: a month of daily rotations, each with a month of grace.
+ */
 export const VERIFIERS_MAX = 32;
 
 /** One secret that is accepted. */
 export interface AcceptedVerifier {
-  /** What `secretVerifier` makes of the client's uid and the secret. */
+  /** The result of `secretVerifier` for the client's uid and the secret. */
   readonly verifier: Uint8Array;
-  /** Which of the client's secrets this is: 1 for the first, and one more for each that followed. */
+  /** The number of this secret: 1 for the client's first, incremented for each that follows. */
   readonly revision: number;
   /** Epoch milliseconds (whole seconds) from which on it is no longer accepted; undefined: until it is replaced. */
   readonly expiresAt?: number | undefined;
 }
 
-/** What the replicas are told of one client's credentials. */
+/** The credentials of one client as the replicas read them. */
 export interface ClientVerifiers {
-  /** Grows with every change, so that replicas can say which one they serve (`secretRevision`). */
+  /** Incremented with every change; replicas report the one that they serve (`secretRevision`). */
   readonly revision: number;
   /** Newest first; never empty. */
   readonly verifiers: readonly AcceptedVerifier[];
@@ -38,7 +40,7 @@ export function verifierSecretName(uid: string): string {
   return `${NAME_PREFIX}${uid}`;
 }
 
-/** The uid of the OAuthClient that a Secret of such a name is for. */
+/** The uid of the OAuthClient in the name of a verifier Secret. */
 export function clientUidIn(secretName: string): string {
   return secretName.slice(NAME_PREFIX.length);
 }
@@ -60,9 +62,9 @@ function encoded(text: string): string {
 const END = z.iso.datetime({ offset: true });
 
 /**
- * What such a Secret says, and of which client. Never throws.
- * @param secret a Secret as the API server gives it
- * @returns undefined when it is no Secret of this name and type, or its data cannot be read as a whole
+ * The content of a verifier Secret and the uid of its client. Never throws.
+ * @param secret a Secret as the API server returns it
+ * @returns undefined when it is no Secret of this name and type, or part of its data cannot be read
  */
 export function readVerifierSecret(secret: unknown): (ClientVerifiers & { readonly uid: string }) | undefined {
   const { metadata, type, data } = fieldsOf(secret);
@@ -77,13 +79,13 @@ export function readVerifierSecret(secret: unknown): (ClientVerifiers & { readon
   return { uid: clientUidIn(name), revision: number, verifiers };
 }
 
-/** What most verifier Secrets say: one verifier that does not end. */
+/** The content of most verifier Secrets: one verifier without expiry. */
 export interface SingleVerifier {
-  /** That of {@link ClientVerifiers}. */
+  /** {@link ClientVerifiers.revision}. */
   readonly revision: number;
-  /** As text, a character a byte. */
+  /** As text, one character per byte. */
   readonly verifier: string;
-  /** That of {@link AcceptedVerifier}. */
+  /** {@link AcceptedVerifier.revision}. */
   readonly verifierRevision: number;
 }
 
@@ -91,8 +93,8 @@ const PLAIN_REVISION = /^[1-9][0-9]{0,8}$/;
 const PLAIN_VERIFIERS = /^\[\{"verifier":"([A-Za-z0-9_-]{43})","revision":([1-9][0-9]{0,8})\}\]$/;
 
 /**
- * The same as {@link readVerifierSecret} in less time, of which there are as many as clients.
- * @returns undefined unless there is but one verifier, without an end, written as {@link verifierSecretData} does
+ * A faster {@link readVerifierSecret} for the common case, as there are as many of these Secrets as clients.
+ * @returns undefined unless there is exactly one verifier, without expiry, encoded as {@link verifierSecretData} does
  */
 export function readSingleVerifier(secret: unknown): SingleVerifier | undefined {
   const { metadata, type, data } = fieldsOf(secret);
@@ -107,17 +109,17 @@ export function readSingleVerifier(secret: unknown): SingleVerifier | undefined 
   return { revision: Number(number), verifier: text, verifierRevision: Number(newest) };
 }
 
-/** Where text is decoded: a buffer for each would cost more than all the rest. */
+/** A reused buffer for decoding: allocating one for each text would cost more than everything else. */
 const scratch = Buffer.allocUnsafeSlow(256);
 
-/** Undefined unless it is base64 as it must be, and short; no text where it is other than ASCII. */
+/** The decoded text, correct for ASCII only; undefined unless the argument is short, canonical base64. */
 function plainText(encoded: unknown): string | undefined {
   if (typeof encoded !== 'string' || encoded.length > scratch.length) return undefined;
   const length = scratch.write(encoded, 'base64');
   return scratch.toString('base64', 0, length) === encoded ? scratch.toString('latin1', 0, length) : undefined;
 }
 
-// By hand, because there are as many of them as clients.
+// Without a schema, because there are as many of these lists as clients.
 function verifiersOf(list: unknown): readonly AcceptedVerifier[] | undefined {
   if (!Array.isArray(list) || list.length === 0) return undefined;
   // The newest are first. A controller of another version may keep more.
@@ -149,7 +151,7 @@ function parsed(text: string): unknown {
 }
 
 /**
- * The verifiers that count at a time, newest first; the controller drops the others soon.
+ * The verifiers that are accepted at a time, newest first; the controller removes the expired ones later.
  * @param now epoch milliseconds
  */
 export function livingVerifiers({ verifiers }: ClientVerifiers, now: number): readonly Uint8Array[] {

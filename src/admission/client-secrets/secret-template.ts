@@ -1,5 +1,5 @@
-// What an owner may ask of the Secret that is generated for a client: its keys, its further literals, its labels.
-// What that Secret then is: client-secret-manifest.ts.
+// Judges the template of a generated Secret: the keys, further literals and labels that an owner asks for.
+// client-secret-manifest.ts makes the Secret from it.
 
 import type { Fault } from '../kinds/conditions.ts';
 import type { FieldPath } from '../kinds/field-path.ts';
@@ -13,7 +13,7 @@ type ClientSecretSpec = NonNullable<OAuthClientSpec['auth']['clientSecret']>;
 const RESERVED_DOMAINS = ['grantry.dev', 'kubernetes.io', 'k8s.io', 'helm.sh', 'argoproj.io'] as const;
 const SECRET_PATH: FieldPath = ['spec', 'auth', 'clientSecret'];
 
-/** Everything about the template of a generated Secret that cannot be done. */
+/** Every fault of the template of a generated Secret. */
 export function secretTemplateFaults(spec: ClientSecretSpec): readonly Fault<'InvalidSecretTemplate'>[] {
   return [
     ...keyFaults(spec),
@@ -26,7 +26,7 @@ function fault(path: FieldPath, message: string): Fault<'InvalidSecretTemplate'>
   return { path: [...SECRET_PATH, ...path], reason: 'InvalidSecretTemplate', message };
 }
 
-/** Every key is written by one thing alone. */
+/** A key may be set by one field of the template only. */
 function keyFaults({ keys, extraData, randomKeys }: ClientSecretSpec): readonly Fault<'InvalidSecretTemplate'>[] {
   const taken = new Set<string>();
   const claims: readonly { readonly path: FieldPath; readonly key: string }[] = [
@@ -51,7 +51,7 @@ function literalFaults({ extraData }: ClientSecretSpec): readonly Fault<'Invalid
   });
 }
 
-/** The labels and annotations an owner asks for on a Secret of ours. */
+/** The labels and annotations that an owner asks for on a Secret that grantry writes. */
 interface SecretMetadata {
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
@@ -61,9 +61,9 @@ const QUALIFIED_NAME = /^([a-z0-9]([a-z0-9.-]*[a-z0-9])?\/)?[A-Za-z0-9]([A-Za-z0
 const LABEL_VALUE = /^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$/;
 
 /**
- * Labels and annotations that may not stand on a Secret of ours: malformed, or of a domain whose labels make other
- * controllers act, which nobody may write through us.
- * @param path where the template stands
+ * Labels and annotations that a Secret written by grantry must not have: malformed ones, and those of domains that
+ * other controllers act on. A tenant must not set these with the rights of grantry.
+ * @param path the path of the template
  */
 export function secretMetadataFaults(
   path: FieldPath,

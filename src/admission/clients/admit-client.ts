@@ -1,6 +1,6 @@
-// THE judge of one OAuthClient: from the manifest, the policies and what it refers to, to a client or to conditions with
-// reason and message. What only a whole set of clients can tell is added by whoever has one: two with one id or one Secret,
-// too many in a namespace (client-uniqueness.ts).
+// THE judge of one OAuthClient: from the manifest, the policies and the objects it refers to, to a client or to
+// conditions with reason and message. The caller adds the faults that follow from the set of all clients: duplicate ids
+// and Secrets, exceeded limits (client-uniqueness.ts).
 
 import type { Client } from '../../oauth/registry/client.ts';
 import type { DefaultPolicy } from '../kinds/client-policy.ts';
@@ -15,10 +15,12 @@ import { acceptedCondition, referenceConditions, unjudgedConditions } from './cl
 import { clientFaults } from './client-rules.ts';
 import { type Credentials, resolveCredentials } from './credentials.ts';
 
-/** What one install is and has: everything a client is judged by beside itself. */
+/** Everything that a client is judged by beside its manifest: the settings, policies and objects of one install. */
 export interface AdmissionContext {
   readonly unknownFields: UnknownFields;
-  /** Where grantry itself lives. OAuthClients there are refused unless `releaseNamespaceReserved` is false (`dev`). */
+  /**
+   * The namespace of grantry itself. OAuthClients there are refused unless `releaseNamespaceReserved` is false (`dev`).
+   */
   readonly releaseNamespace: string;
   readonly releaseNamespaceReserved: boolean;
   /** The policies of this install's class. */
@@ -30,11 +32,11 @@ export interface AdmissionContext {
   readonly supportedAuthMethods: readonly string[];
   /** Whether the replicas serve the present generation of this object. */
   readonly programmed: (uid: string) => Programmed;
-  /** What clients have in common that breaks no rule of the protocol, of those that are judged one after the other. */
+  /** A cache over many calls: each {@link ReadManifest.common} that breaks no rule of the protocol. */
   readonly soundInCommon?: WeakSet<object>;
 }
 
-/** A manifest as it was read. */
+/** A manifest after parsing by the schema. */
 export interface ReadManifest {
   /** Undefined when it is not a well-shaped OAuthClient. */
   readonly manifest: OAuthClientManifest | undefined;
@@ -43,7 +45,7 @@ export interface ReadManifest {
   readonly common?: object | undefined;
 }
 
-/** What a manifest came to. */
+/** The result of judging one OAuthClient. */
 export interface ClientVerdict<Source extends ObjectIdentity = SourceObject> {
   readonly object: Source;
   /** The id it has or would have; the derived one where the manifest cannot be read. */
@@ -52,17 +54,17 @@ export interface ClientVerdict<Source extends ObjectIdentity = SourceObject> {
   readonly manifest: OAuthClientManifest | undefined;
   /** The policy it was judged by; `(baseline)` and `(allow-all)` are built in. */
   readonly policy: string | undefined;
-  /** What is served; undefined unless accepted, resolved and with its credentials at hand. */
+  /** The client to serve; undefined unless it is accepted, its references resolve and its credentials are available. */
   readonly client: Client | undefined;
   /** Accepted, ResolvedRefs, CredentialsReady, Programmed, Ready, in this order. */
   readonly conditions: readonly Condition[];
-  /** Everything that is wrong with it, not only what the conditions name. */
+  /** Every fault, not only those that the conditions name. */
   readonly faults: readonly Fault[];
-  /** Whether all that is missing is a generated secret: make one, keep its verifier, and admit again. */
+  /** Whether only a generated secret is missing: the caller generates one, stores its verifier, and judges again. */
   readonly wantsSecret: boolean;
 }
 
-/** What judging one manifest found, before the set has its say. */
+/** What judging one manifest by itself found, without the faults that follow from the set of all clients. */
 export interface ClientFindings<Source extends ObjectIdentity = ObjectIdentity> {
   readonly object: Source;
   readonly clientId: string;
@@ -86,7 +88,7 @@ export function admitClient<Source extends SourceObject>(
   return clientVerdict(findClient(object, context));
 }
 
-/** What no policy was asked about. */
+/** The policies' verdict on a claim that they were not evaluated for. */
 const UNJUDGED: ClaimVerdict = { policy: undefined, faults: [], maxClientsPerNamespace: 0 };
 
 /** The findings about one manifest. */
@@ -97,14 +99,14 @@ export function findClient<Source extends SourceObject>(
   return judgeRead(object, readManifest(OAUTH_CLIENT[context.unknownFields], object.manifest), context);
 }
 
-/** The findings about a manifest that was read before. */
+/** The findings about a manifest that is parsed already. */
 export function judgeRead<Object extends ObjectIdentity>(
   object: Object,
   { manifest, faults, common }: ReadManifest,
   context: AdmissionContext,
 ): ClientFindings<Object> {
   const programmed = context.programmed(object.uid);
-  // Joined it is one piece of text: a template would hold on to its parts, of every client.
+  // `join` makes a flat string; a template literal would make one that retains its parts, for every client.
   const derivedId = [object.namespace, object.name].join('.');
   if (manifest === undefined) {
     const unread = { object, clientId: derivedId, derived: true, manifest, awaitsNamespace: false, programmed };
@@ -164,15 +166,15 @@ function isSamePath(a: FieldPath, b: FieldPath): boolean {
   return a.length === b.length && a.every((step, index) => step === b[index]);
 }
 
-/** Whether the client is served, as far as these findings go: {@link clientVerdict} calls it Ready once it is programmed. */
+/** Whether the client can be served by these findings: {@link clientVerdict} calls it Ready once it is programmed. */
 export function isSound({ manifest, awaitsNamespace, faults, credentials }: ClientFindings): boolean {
   const isAccepted = manifest?.spec.suspended === false && faults.length === 0 && !awaitsNamespace;
   return isAccepted && credentials.state === 'ready';
 }
 
 /**
- * The verdict that findings come to.
- * @param amongAll what only the whole set of clients could tell of this one (client-uniqueness.ts)
+ * The verdict by these findings.
+ * @param amongAll the faults that follow from the set of all clients (client-uniqueness.ts)
  */
 export function clientVerdict<Source extends ObjectIdentity>(
   alone: ClientFindings<Source>,
@@ -211,7 +213,7 @@ function withFaults<Source extends ObjectIdentity>(
   amongAll: readonly Fault[],
 ): ClientFindings<Source> {
   const faults = [...findings.faults, ...amongAll];
-  // Whose Secret another one writes has no secret.
+  // A client whose Secret is written for another client has no secret.
   const lostSecret = amongAll.some(({ reason }) => reason === 'SecretNotOwned');
   return { ...findings, faults, ...(lostSecret && { credentials: { state: 'pending', faults: [] } }) };
 }

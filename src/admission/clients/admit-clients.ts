@@ -1,12 +1,12 @@
-// The judge of all OAuthClients of one install together: each by itself, then who has a uid, a client id or a Secret that
-// two claim, and who is one too many (client-uniqueness.ts). Whoever follows a large set from change to change keeps the claims
-// and calls the same two steps for what changed.
+// Judges all OAuthClients of one install together: each by itself, then uniqueness of uid, client id and Secret, and
+// the limit of each namespace (client-uniqueness.ts). A caller that watches a large set keeps the claims and runs the
+// same two steps for each change.
 
 import { classOf, fieldsOf, type SourceObject } from '../kinds/manifest.ts';
 import { type AdmissionContext, type ClientVerdict, clientVerdict, findClient } from './admit-client.ts';
 import { ClientUniqueness, Contender, claimOf } from './client-uniqueness.ts';
 
-/** What is judged, by whom. */
+/** The clients of one install, and what they are judged by. */
 export interface ClientWorld<Source extends SourceObject = SourceObject> extends AdmissionContext {
   /** The class of this install; objects of another class are left out of the answer. */
   readonly className: string;
@@ -24,10 +24,10 @@ export function admitClients<Source extends SourceObject>(
     .filter((object) => isServed(object, world.className))
     .map((object) => findClient(object, world));
   const claims = new ClientUniqueness<Contender>();
-  const judged = found.map((findings) => ({ findings, claimant: new Contender() }));
-  for (const { findings, claimant } of judged) claims.put(claimant, claimOf(findings));
+  const judged = found.map((findings) => ({ findings, contender: new Contender() }));
+  for (const { findings, contender } of judged) claims.put(contender, claimOf(findings));
   claims.settle();
-  return judged.map(({ findings, claimant }) => clientVerdict(findings, claims.faultsOf(claimant)));
+  return judged.map(({ findings, contender }) => clientVerdict(findings, claims.faultsOf(contender)));
 }
 
 /** Whether an OAuthClient is one of this class and not being deleted. */

@@ -1,4 +1,5 @@
-// What status says of an OAuthClient: from the findings about it to its conditions. The findings are made in admit-client.ts.
+// The conditions in the status of an OAuthClient, computed from the findings about it. admit-client.ts makes the
+// findings.
 
 import {
   ACCEPTED_FAULTS,
@@ -13,7 +14,7 @@ import type { ObjectIdentity } from '../kinds/manifest.ts';
 import type { OAuthClientManifest } from '../kinds/oauth-client.ts';
 import type { Credentials } from './credentials.ts';
 
-/** What conditions are made of. */
+/** The findings that conditions are computed from. */
 interface Found {
   readonly object: ObjectIdentity;
   readonly manifest: OAuthClientManifest | undefined;
@@ -22,7 +23,7 @@ interface Found {
   readonly credentials: Credentials;
 }
 
-/** `Accepted`: whether the manifest itself may say what it says. */
+/** `Accepted`: whether the protocol, the policies and the other clients permit the manifest. */
 export function acceptedCondition({ object, manifest, awaitsNamespace, faults }: Found): Condition {
   const observedGeneration = object.generation;
   if (manifest?.spec.suspended === true) {
@@ -37,7 +38,7 @@ export function acceptedCondition({ object, manifest, awaitsNamespace, faults }:
 
 const NOT_JUDGED = 'The manifest cannot be read.';
 
-/** What is said of references and credentials while the manifest cannot be read. */
+/** `ResolvedRefs` and `CredentialsReady` while the manifest cannot be read. */
 export function unjudgedConditions(generation: number): readonly Condition[] {
   return [pending('ResolvedRefs', NOT_JUDGED, generation), pending('CredentialsReady', NOT_JUDGED, generation)];
 }

@@ -1,5 +1,5 @@
-// Reading OAuthClients of which many say the same: what they have in common is read once and kept once, so that each costs
-// what it says for itself. What comes of it is what the schema alone says (oauth-client.ts).
+// Reads many OAuthClients whose specs differ in few fields. The common part is parsed once and shared, so that each
+// client costs time and memory for its own fields only. The result equals that of the schema alone (oauth-client.ts).
 
 import type { Fault } from '../kinds/conditions.ts';
 import { API_VERSION, fieldsOf, metadata, objectsWith, readManifest } from '../kinds/manifest.ts';
@@ -10,10 +10,10 @@ export type OwnField = keyof typeof OWN_FIELDS;
 
 type ReadOwnFields = Partial<Pick<OAuthClientSpec, OwnField>>;
 
-/** A client that could be read: its own fields, as far as it has any, beside those that it shares with others. */
+/** A client that could be read: its own fields, as far as it sets any, and the spec that it shares with others. */
 export type ReadClient = PlainClient | (ReadOwnFields & { readonly shared: OAuthClientSpec });
 
-/** What most clients say for themselves, in as little room as it needs. */
+/** The own fields that most clients have, in as little memory as possible. */
 interface PlainClient {
   readonly shared: OAuthClientSpec;
   readonly displayName: string;
@@ -21,7 +21,7 @@ interface PlainClient {
   readonly redirectUri: string;
 }
 
-/** What came of reading a manifest. */
+/** The result of reading a manifest. */
 export type ClientReading = ReadClient | { readonly shared: undefined; readonly faults: readonly Fault[] };
 
 /** The whole `spec` that was read. */
@@ -51,15 +51,15 @@ const NOTHING_OWN = Object.fromEntries(OWN_NAMES.map((name) => [name, undefined]
 const METADATA = metadata(objectsWith('ignore'));
 const IN_COMMON = { apiVersion: API_VERSION, kind: 'OAuthClient', metadata: { name: 'any' } } as const;
 
-/** So many different values are known; then it begins anew, and what was handed out stays what it is. */
+/** The cache holds so many different values and is then cleared; values returned before stay valid. */
 const MOST_KNOWN = 10_000;
-/** What is longer is not remembered: whoever changes a client again and again must not fill the memory of all. */
+/** Longer values are not cached: a tenant that keeps changing a client must not fill the memory of the process. */
 const LONGEST_KNOWN = 2000;
 
 /** Reads manifests in which unknown fields are ignored. */
 export class ClientReader {
   readonly #known = new Map<string, unknown>();
-  /** What was read last: lists come namespace by namespace, and the clients of one say much the same. */
+  /** The spec read last: lists come namespace by namespace, and the clients of one namespace are similar. */
   #latest: { readonly spec: Members; readonly shared: OAuthClientSpec } | undefined;
 
   /** Never throws, whatever the manifest is. */
@@ -67,7 +67,7 @@ export class ClientReader {
     return this.#parts(fieldsOf(manifest)) ?? whole(manifest);
   }
 
-  /** Undefined for whatever cannot be read in parts: the schema says what is wrong with it. */
+  /** Undefined for a manifest that cannot be read in parts: the schema then names the faults, if there are any. */
   #parts({ apiVersion, kind, metadata, spec }: Readonly<Record<string, unknown>>): ReadClient | undefined {
     if (apiVersion !== API_VERSION || kind !== 'OAuthClient') return undefined;
     if (typeof spec !== 'object' || spec === null || Array.isArray(spec)) return undefined;
@@ -101,7 +101,7 @@ export class ClientReader {
   #shared(common: object): OAuthClientSpec | undefined {
     const { manifest } = readManifest(OAUTH_CLIENT.ignore, { ...IN_COMMON, spec: common });
     if (manifest === undefined) return undefined;
-    // Two that are not the same may still have the same scopes.
+    // Two specs that differ may still have the same scopes.
     const members = Object.entries(manifest.spec).map(([name, value]) => [
       name,
       typeof value === 'object' ? this.#once(`${name} ${JSON.stringify(value)}`, () => value) : value,
@@ -120,15 +120,15 @@ export class ClientReader {
   }
 }
 
-// Most of what is each client's own needs no schema to be taken as it is. What is plain here the schema accepts, too: it
-// alone says of all the rest what it is.
+// Most own fields can be accepted by a pattern, without the schema. The schema accepts every value that is plain here;
+// it alone decides about all others.
 
 const PLAIN_NAME = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 const PLAIN_UID = /^[0-9a-f][0-9a-f-]{35}$/;
 const PLAIN_LABEL = /^[ -~]{1,100}$/;
 const PLAIN_URI = /^[!-~]{1,1024}$/;
 
-/** Undefined for whatever says more or less for itself than a plain name and one plain address. */
+/** Undefined unless the own fields are exactly a plain display name and one plain redirect URI. */
 function plainClient(shared: OAuthClientSpec, spec: Members): PlainClient | undefined {
   const { displayName, redirectUris } = spec;
   if (!isPlain(PLAIN_LABEL, displayName) || !isPlainAddress(redirectUris)) return undefined;
@@ -157,13 +157,13 @@ function isPlainMetadata(metadata: unknown): boolean {
   return fields.name !== undefined;
 }
 
-/** What lies deeper is not compared, and counts as another. */
+/** Values nested deeper are not compared and count as different. */
 const DEEPEST = 16;
 const IS_OWN: ReadonlySet<string> = new Set(OWN_NAMES);
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** Whether two specs say the same but for what is each one's own. */
+/** Whether two specs are equal apart from {@link OWN_FIELDS}. */
 function hasSameInCommon(one: Members, other: Members): boolean {
   let more = 0;
   for (const name in other) {
@@ -196,7 +196,7 @@ function hasSameMembers(one: Members, other: Members, depth: number): boolean {
   return more === 0;
 }
 
-/** Undefined for what lies too deep to be written: text that is nested deeper can be read than an object can be written. */
+/** Undefined for an object nested too deeply for JSON.stringify: JSON.parse reads deeper nesting than it can write. */
 function textOf(value: object): string | undefined {
   try {
     return JSON.stringify(value);

@@ -1,4 +1,5 @@
-// What a well-shaped OAuthClient may not say, whoever it belongs to: the protocol's own rules, without any policy.
+// The protocol's own rules for a well-shaped OAuthClient, which hold for every tenant. What policies permit of it:
+// policy-violations.ts.
 
 import { isResourceIndicator } from '../../oauth/access/resource-indicator.ts';
 import { isScopeToken } from '../../oauth/access/scope.ts';
@@ -11,13 +12,13 @@ import type { CommonSpec, OAuthClientSpec } from '../kinds/oauth-client.ts';
 import { quoted } from '../kinds/quoted.ts';
 import { PRESET_NAMES } from '../kinds/secret-presets.ts';
 
-/** What the protocol's tables hold. */
+/** The grant types and authentication methods of the protocol's tables. */
 export interface SupportedProtocol {
   readonly supportedGrantTypes: readonly string[];
   readonly supportedAuthMethods: readonly string[];
 }
 
-/** A subject of a person begins so (login), and no client may be mistaken for one (RFC 9068 §5). */
+/** The subject of a person begins with this (login); no client id may be mistaken for one (RFC 9068 §5). */
 const SUBJECT_PREFIX = 'usr_';
 const MAX_ACCESS_TOKEN_SECONDS = 24 * 3600;
 const MAX_REFRESH_TOKEN_SECONDS = 366 * 24 * 3600;
@@ -25,7 +26,7 @@ const MAX_REUSE_GRACE_SECONDS = 60;
 
 /**
  * Every rule the manifest breaks; empty when it breaks none.
- * @param isCommonSound whether no other rules need to be asked than those about a client's own fields
+ * @param isCommonSound whether only the rules about a client's own fields need to be checked
  */
 export function clientFaults(
   spec: OAuthClientSpec,
@@ -60,7 +61,7 @@ function methodFaults({ auth }: CommonSpec, { supportedAuthMethods }: SupportedP
     const message = `The method ${quoted(auth.method)} is not available in this version; there are ${supportedAuthMethods.join(', ')}.`;
     faults.push(fault('UnsupportedAuthMethod', ['auth', 'method'], message));
   }
-  // A block for another method is a mistake about which credential counts.
+  // A block for another method is a mistake about which credential applies.
   const blocks = [
     { field: 'clientSecret', isGiven: auth.clientSecret !== undefined, methods: SECRET_METHODS },
     { field: 'privateKeyJwt', isGiven: auth.privateKeyJwt !== undefined, methods: ['private_key_jwt'] },

@@ -1,5 +1,6 @@
-// What only the set of all clients can tell of one: whether another holds its uid, its client id or its Secret, and whether
-// it is one too many in its namespace. Kept one client at a time, so that a change costs what it touches and not the set.
+// Faults of an OAuthClient that follow from the set of all clients: a duplicate uid, a client id or Secret that another
+// client holds, a namespace over its limit. The set is updated one client at a time: the cost of a change does not grow
+// with the set. Faults of a client by itself: admit-client.ts.
 
 import { clientOfDefault, hasGeneratedSecret } from '../client-secrets/client-secret-manifest.ts';
 import { ACCEPTED_FAULTS, type Fault, type FaultReason } from '../kinds/conditions.ts';
@@ -9,19 +10,19 @@ import type { ClientFindings } from './admit-client.ts';
 import { secretNotOwned } from './credentials.ts';
 import { type Order, RankedClaims, type RankedClaimsOptions } from './ranked-claims.ts';
 
-/** What one client claims of what there is only once, or only so often. */
+/** The unique or limited things that one client claims. */
 export interface ClientClaim {
   readonly namespace: string;
   readonly createdAt: number;
   /** Undefined for an unreadable manifest, which claims nothing at all. */
   readonly uid: string | undefined;
-  /** Undefined for an id that was not permitted: it keeps nobody else from having it. */
+  /** Undefined for an id that is not permitted: another client may have it. */
   readonly clientId: string | undefined;
   /** Whether the id is the derived one: it beats any explicit one. */
   readonly derived: boolean;
-  /** What stands for the Secret that is written for the client, and for no other Secret. */
+  /** Identifies the Secret that is written for the client, if one is. */
   readonly secret: string | undefined;
-  /** Whether it takes a place in its namespace. */
+  /** Whether it may count towards the limit of its namespace. */
   readonly isAccepted: boolean;
   readonly maxClientsPerNamespace: number;
 }
@@ -33,14 +34,15 @@ const WITHOUT_CLAIM: readonly FaultReason[] = [
   'NoMatchingPolicy',
 ];
 
-/** What a client claims by the findings about it alone. */
+/** The claim of a client by the findings about it alone. */
 export function claimOf(findings: ClientFindings): ClientClaim {
   const { object, manifest, awaitsNamespace, faults, clientId, derived, maxClientsPerNamespace } = findings;
   const hasFault = (reasons: readonly FaultReason[]) => faults.some(({ reason }) => reasons.includes(reason));
-  // A suspended or otherwise refused client keeps its id, and its Secret: else somebody could take them over meanwhile.
+  // A suspended or otherwise refused client keeps its id and its Secret: else another client could take them over
+  // meanwhile.
   const claimsItsId = manifest !== undefined && !awaitsNamespace && !hasFault(WITHOUT_CLAIM);
   const hasSecret = claimsItsId && hasGeneratedSecret(manifest.spec) && !hasFault(['SecretNotOwned']);
-  // In one go, as wherever there are many: what is added to an object takes room of its own.
+  // One literal, as there may be a hundred thousand claims: a property added to an object later takes more memory.
   return {
     namespace: object.namespace,
     createdAt: object.createdAt,
@@ -48,13 +50,13 @@ export function claimOf(findings: ClientFindings): ClientClaim {
     clientId: claimsItsId ? clientId : undefined,
     derived,
     secret: hasSecret ? secretClaim(object, manifest.spec) : undefined,
-    // One whose Secret is still missing takes its place like any other, and so does a suspended one.
+    // A client whose Secret is still missing counts towards the limit, and so does a suspended one.
     isAccepted: !awaitsNamespace && !hasFault(ACCEPTED_FAULTS),
     maxClientsPerNamespace,
   };
 }
 
-/** A Secret with the default name goes by the client it is the default of: as text, most sources have that already. */
+/** A Secret with the default name is identified by the key of its client: most sources have that text already. */
 function secretClaim({ namespace, name, key }: ObjectIdentity, { auth }: OAuthClientSpec): string {
   const secretName = auth.clientSecret?.secretName;
   const client = secretName === undefined ? name : clientOfDefault(secretName);
@@ -63,17 +65,19 @@ function secretClaim({ namespace, name, key }: ObjectIdentity, { auth }: OAuthCl
   return client === name && key !== undefined ? key : [namespace, client].join('/');
 }
 
-/** One client among the claimants. Whoever follows clients adds what it knows of each; what stands here only the claims write. */
+/**
+ * One client of a {@link ClientUniqueness}, which alone writes these fields. A subclass may hold more about the client.
+ */
 export class Contender {
-  /** Undefined for whoever is not among the claimants. */
+  /** Undefined while the client is not in the set. */
   claim: ClientClaim | undefined;
-  /** Of several that are equal otherwise the one that came first. */
+  /** Insertion order: decides between clients that are equal otherwise. */
   order = 0;
-  /** What the set found about it: flags of {@link VERDICT}, because there may be a hundred thousand. */
+  /** The results of the rankings: flags of {@link VERDICT}, because there may be a hundred thousand clients. */
   verdicts = 0;
 }
 
-const VERDICT = { isTwin: 1, hasConflict: 2, sharesSecret: 4, isTooMany: 8 } as const;
+const VERDICT = { duplicateUid: 1, hasConflict: 2, sharesSecret: 4, overLimit: 8 } as const;
 
 type Verdict = keyof typeof VERDICT;
 
@@ -81,117 +85,126 @@ function has({ verdicts }: Contender, verdict: Verdict): boolean {
   return (verdicts & VERDICT[verdict]) !== 0;
 }
 
-/** One that is among the claimants. */
+/** A client that is in the set. */
 type Claiming<Member extends Contender> = Member & { readonly claim: ClientClaim };
 
 /** The claims of all clients of one install. */
 export class ClientUniqueness<Member extends Contender> {
-  /** In this order: a twin claims nothing else, and who has no id of its own takes no place. */
-  readonly #lines: readonly RankedClaims<Claiming<Member>>[];
-  /** Those who may have to join a line, or to leave one. */
-  readonly #restless = new Set<Claiming<Member>>();
+  /**
+   * In this order: a client with a duplicate uid is in no later ranking, and one without its id not in that of the
+   * limit.
+   */
+  readonly #rankings: readonly RankedClaims<Claiming<Member>>[];
+  /** Clients whose rankings are to be updated. */
+  readonly #dirty = new Set<Claiming<Member>>();
   readonly #changed = new Set<Member>();
   #count = 0;
 
-  /** @param options.uidsDiffer whether no two clients that are put have the same uid, whatever they claim */
+  /** @param options.uidsDiffer whether the caller guarantees that no two clients have the same uid */
   constructor({ uidsDiffer = false }: { readonly uidsDiffer?: boolean } = {}) {
-    this.#lines = [
-      ...(uidsDiffer ? [] : [this.#linesOf('isTwin', { claimed: ({ claim }) => claim.uid })]),
-      this.#linesOf('hasConflict', { claimed: ({ claim }) => claim.clientId, isInLine: isNoTwin, order: derivedFirst }),
-      this.#linesOf('sharesSecret', { claimed: ({ claim }) => claim.secret, isInLine: isNoTwin }),
-      this.#linesOf('isTooMany', {
-        claimed: ({ claim }) => claim.namespace,
-        isInLine: takesAPlace,
-        placesFor: ({ claim }) => claim.maxClientsPerNamespace,
+    this.#rankings = [
+      ...(uidsDiffer ? [] : [this.#rankingsOf('duplicateUid', { nameOf: ({ claim }) => claim.uid })]),
+      this.#rankingsOf('hasConflict', {
+        nameOf: ({ claim }) => claim.clientId,
+        isRanked: hasUniqueUid,
+        order: derivedFirst,
+      }),
+      this.#rankingsOf('sharesSecret', { nameOf: ({ claim }) => claim.secret, isRanked: hasUniqueUid }),
+      this.#rankingsOf('overLimit', {
+        nameOf: ({ claim }) => claim.namespace,
+        isRanked: countsTowardsLimit,
+        capacityFor: ({ claim }) => claim.maxClientsPerNamespace,
       }),
     ];
   }
 
-  /** Takes a client in, or what it claims now; that it is judged anew is for the caller to know. */
+  /**
+   * Adds a client, or replaces its claim. {@link settle} names it only if its results here differ from the former ones.
+   */
   put(member: Member, claim: ClientClaim): void {
     const before = member.claim;
     if (before !== undefined && isSame(before, claim)) return;
-    if (isClaiming(member)) this.#leave(member);
+    if (isClaiming(member)) this.#withdraw(member);
     else {
       member.order = this.#count++;
       member.verdicts = 0;
     }
-    // Only now that it stands in no line: there it is found by what it claims.
+    // Only now that it is in no ranking: a ranking finds a member by its claim.
     member.claim = claim;
-    if (isClaiming(member)) this.#restless.add(member);
+    if (isClaiming(member)) this.#dirty.add(member);
   }
 
   delete(member: Member): void {
     if (!isClaiming(member)) return;
-    this.#leave(member);
+    this.#withdraw(member);
     (member as Member).claim = undefined;
     this.#changed.delete(member);
   }
 
-  /** Judges what was put and deleted since. @returns the clients whose faults are not what they were */
+  /** Applies every `put` and `delete` since the last call. @returns the clients whose faults changed */
   settle(): readonly Member[] {
-    for (const lines of this.#lines) {
-      for (const member of this.#restless) lines.update(member);
-      lines.settle();
+    for (const claims of this.#rankings) {
+      for (const member of this.#dirty) claims.update(member);
+      claims.settle();
     }
-    this.#restless.clear();
+    this.#dirty.clear();
     const changed = [...this.#changed];
     this.#changed.clear();
     return changed;
   }
 
-  /** What the set found about a client, as of the last {@link settle}. */
+  /** The faults of a client as of the last {@link settle}. */
   faultsOf(member: Member): readonly Fault[] {
     if (!isClaiming(member) || member.verdicts === 0) return NONE;
     return [
-      ...(has(member, 'isTwin') ? [TWIN] : []),
+      ...(has(member, 'duplicateUid') ? [DUPLICATE_UID] : []),
       ...(has(member, 'hasConflict') ? [CONFLICT] : []),
       ...(has(member, 'sharesSecret') ? [SHARED_SECRET] : []),
-      ...(has(member, 'isTooMany') ? [tooMany(member.claim.maxClientsPerNamespace)] : []),
+      ...(has(member, 'overLimit') ? [limitExceeded(member.claim.maxClientsPerNamespace)] : []),
     ];
   }
 
-  #linesOf(
+  #rankingsOf(
     verdict: Verdict,
-    options: Pick<RankedClaimsOptions<Claiming<Member>>, 'claimed'> & Partial<RankedClaimsOptions<Claiming<Member>>>,
+    options: Pick<RankedClaimsOptions<Claiming<Member>>, 'nameOf'> & Partial<RankedClaimsOptions<Claiming<Member>>>,
   ): RankedClaims<Claiming<Member>> {
-    const tell = (member: Claiming<Member>, isLate: boolean) => this.#set(member, verdict, isLate);
-    return new RankedClaims({ isInLine: () => true, order: byAge, placesFor: () => 1, tell, ...options });
+    const report = (member: Claiming<Member>, overCapacity: boolean) => this.#set(member, verdict, overCapacity);
+    return new RankedClaims({ isRanked: () => true, order: byAge, capacityFor: () => 1, report, ...options });
   }
 
-  #leave(member: Claiming<Member>): void {
-    for (const lines of this.#lines) lines.remove(member);
-    this.#restless.delete(member);
+  #withdraw(member: Claiming<Member>): void {
+    for (const claims of this.#rankings) claims.remove(member);
+    this.#dirty.delete(member);
   }
 
   #set(member: Claiming<Member>, verdict: Verdict, value: boolean): void {
     if (has(member, verdict) === value) return;
     (member as Contender).verdicts ^= VERDICT[verdict];
     this.#changed.add(member);
-    // Both decide whether it stands in the other lines.
-    if (verdict === 'isTwin' || verdict === 'hasConflict') this.#restless.add(member);
+    // Both decide whether it is in the later rankings.
+    if (verdict === 'duplicateUid' || verdict === 'hasConflict') this.#dirty.add(member);
   }
 }
 
 const NONE: readonly Fault[] = [];
 
-const TWIN: Fault = {
+const DUPLICATE_UID: Fault = {
   reason: 'InvalidManifest',
   path: ['metadata', 'uid'],
   message: 'Another object has this uid; leave it out or change it.',
 };
-// Nothing about the holder: it may be another tenant's.
+// Names nothing of the holder, which may be of another tenant.
 const CONFLICT: Fault = {
   reason: 'ClientIdConflict',
   path: ['spec', 'clientId'],
   message: 'Another client already has this client id.',
 };
-// Two generated secrets in one Secret would overwrite each other for ever.
+// Two generated secrets in one Secret would overwrite each other endlessly.
 const SHARED_SECRET: Fault = secretNotOwned(
   'The secret of an older client of this namespace is generated into this Secret.',
 );
 
-function tooMany(limit: number): Fault {
+function limitExceeded(limit: number): Fault {
   const message = `The limit for this namespace is ${limit}, and older clients take all places.`;
   return { reason: 'ClientLimitExceeded', path: [], message };
 }
@@ -200,12 +213,12 @@ function isClaiming<Member extends Contender>(member: Member): member is Claimin
   return member.claim !== undefined;
 }
 
-function isNoTwin(member: Contender): boolean {
-  return !has(member, 'isTwin');
+function hasUniqueUid(member: Contender): boolean {
+  return !has(member, 'duplicateUid');
 }
 
-function takesAPlace(member: Claiming<Contender>): boolean {
-  return member.claim.isAccepted && isNoTwin(member) && !has(member, 'hasConflict');
+function countsTowardsLimit(member: Claiming<Contender>): boolean {
+  return member.claim.isAccepted && hasUniqueUid(member) && !has(member, 'hasConflict');
 }
 
 /** Older first, then by uid. */

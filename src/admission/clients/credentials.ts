@@ -1,4 +1,4 @@
-// What a client proves itself with: the objects it refers to, and the verifiers of its secrets.
+// Resolves the credentials of a client: the objects it refers to, and the verifiers of its secrets.
 
 import { isPublic, SECRET_METHODS } from '../../oauth/client-auth/index.ts';
 import { secretVerifier } from '../../oauth/registry/client-secret.ts';
@@ -23,7 +23,7 @@ import {
   type WithheldSecret,
 } from '../references/references.ts';
 
-/** Whether the judge can tell the client's secret when it sees it. */
+/** Whether the server can verify the credentials of a client, and the faults that prevent it. */
 export type Credentials = { readonly faults: readonly Fault[] } & (
   | {
       readonly state: 'ready';
@@ -31,7 +31,7 @@ export type Credentials = { readonly faults: readonly Fault[] } & (
       readonly reason: 'SecretGenerated' | 'SecretAdopted' | 'NotRequired';
       readonly message: string;
     }
-  /** An offline check: it is taken for granted, and nothing can be served by it. */
+  /** An offline check assumes the secret; the client cannot be served. */
   | { readonly state: 'assumed'; readonly reason: 'SecretGenerated' | 'SecretAdopted'; readonly message: string }
   /** A secret is to be generated. */
   | { readonly state: 'wanted' }
@@ -85,7 +85,7 @@ function generatedSecret(object: ObjectIdentity, spec: OAuthClientSpec, referenc
   const name = clientSecretName(object.name, spec);
   const present = references.secret(object.namespace, name);
   if (typeof present === 'object' && !isSecretOf(object.uid, present)) {
-    return waiting(secretOfAnother(name));
+    return pendingWith(secretOfAnother(name));
   }
   const verifiers = references.verifiersOf(object.uid);
   const reason = 'SecretGenerated';
@@ -94,19 +94,19 @@ function generatedSecret(object: ObjectIdentity, spec: OAuthClientSpec, referenc
   return { state: 'ready', verifiers, reason, message: 'The generated secret is in place.', faults };
 }
 
-/** What a Secret of the owner's own comes to, for a client that names one; whether the client is accepted is no matter. */
+/** The credentials of a client that refers to an existing Secret, whether or not the client is accepted. */
 export function existingSecret(
   object: ObjectIdentity,
   spec: OAuthClientSpec,
   references: Pick<References, 'secret' | 'verifiersOf'>,
 ): Credentials {
   const name = clientSecretName(object.name, spec);
-  // Where somebody wrote which Secret it is: an absent field is no place to look at.
+  // The field that names the Secret, or its parent where the field is absent.
   const path = spec.auth.clientSecret?.secretName === undefined ? SECRET_PATH : [...SECRET_PATH, 'secretName'];
   const secret = references.secret(object.namespace, name);
   if (secret === undefined) {
     const message = `There is no Secret ${quoted(name)} in this namespace; it is waited for, never invented.`;
-    return waiting({ path, reason: 'SecretNotFound', message });
+    return pendingWith({ path, reason: 'SecretNotFound', message });
   }
   const reason = 'SecretAdopted';
   if (secret === 'assumed') return { state: 'assumed', reason, message: 'The Secret is taken to exist.', faults: [] };
@@ -121,11 +121,11 @@ export function existingSecret(
     if (found.outcome === 'missing' && optional) continue;
     if (found.outcome !== 'found') {
       const message = unreadable(name, key, found.outcome, secret);
-      return waiting({ path, reason: 'SecretKeyMissing', message });
+      return pendingWith({ path, reason: 'SecretKeyMissing', message });
     }
     if (Buffer.byteLength(found.value) < MINIMUM_SECRET_BYTES) {
       const message = `The value of ${quoted(key)} in the Secret ${quoted(name)} is shorter than ${MINIMUM_SECRET_BYTES} bytes.`;
-      return waiting({ path, reason: 'WeakSecret', message });
+      return pendingWith({ path, reason: 'WeakSecret', message });
     }
     verifiers.push(secretVerifier(object.uid, found.value));
   }
@@ -134,7 +134,7 @@ export function existingSecret(
 
 const UNRESERVED = /^[A-Za-z0-9._~-]*$/;
 
-/** How a Secret of an owner's own that was read is spoken of where its value is not kept. */
+/** What remains known of an existing Secret that was read, where its value is not kept. */
 export function withheldForm(spec: OAuthClientSpec, secret: ReferencedSecret): WithheldSecret {
   const found = readSecretValue(secret, clientSecretKeys(spec).clientSecret);
   return found.outcome === 'found' && !UNRESERVED.test(found.value) ? 'withheld_reserved' : 'withheld';
@@ -145,7 +145,7 @@ function messageOn(form: WithheldSecret): string {
   return 'The existing Secret is used. Its client secret has other characters than letters, digits and - . _ ~: a consumer that sends it without encoding it first (RFC 6749 section 2.3.1) is refused.';
 }
 
-/** Whoever may read the Secret has left its verifiers, or not yet. */
+/** The credentials where this process must not read the Secret: the controller has stored its verifiers, or not yet. */
 function withheldSecret(
   { uid }: ObjectIdentity,
   form: WithheldSecret,
@@ -156,19 +156,19 @@ function withheldSecret(
   return { state: 'ready', verifiers, reason: 'SecretAdopted', message: messageOn(form), faults: [] };
 }
 
-/** The Secret of this name is there and somebody else's. @param more what else there is to say, after a space */
+/** The Secret of this name exists and belongs to another owner. @param more further sentences, after a space */
 export function secretOfAnother(name: string, more = ''): Fault<'SecretNotOwned'> {
   return secretNotOwned(
     `The Secret ${quoted(name)} exists and was not written for this client; it is never overwritten.${more} Name another, or use it with source: Existing.`,
   );
 }
 
-/** The Secret this client names is somebody else's. */
+/** The Secret that this client names belongs to another owner. */
 export function secretNotOwned(message: string): Fault<'SecretNotOwned'> {
   return { path: [...SECRET_PATH, 'secretName'], reason: 'SecretNotOwned', message };
 }
 
-function waiting(fault: Fault): Credentials {
+function pendingWith(fault: Fault): Credentials {
   return { state: 'pending', faults: [fault] };
 }
 

@@ -1,94 +1,95 @@
-// Claimants in line for what there is only once, or only so often: those in front get it, the others find it taken. A change
-// costs what it touches: where somebody joins or leaves, nobody in front of him is looked at, and nobody far behind.
+// Ranks contenders for names of limited capacity (an id: 1; a namespace: n clients). The first n of a ranking hold the
+// name, the others are over capacity. A change is incremental: it reports on no contender ranked before the changed
+// one, nor on one far behind the capacity. client-uniqueness.ts says what is claimed.
 
-/** Negative when `a` stands before `b`; never 0 for two that are in one line. */
+/** Negative when `a` ranks before `b`; never 0 for two contenders of one name. */
 export type Order<Member> = (a: Member, b: Member) => number;
 
 export interface RankedClaimsOptions<Member> {
-  /** What somebody claims, if anything; the same, like its order, as long as it stands in line. */
-  readonly claimed: (member: Member) => string | undefined;
-  /** Whether somebody stands in line for what it claims. */
-  readonly isInLine: (member: Member) => boolean;
+  /** The name that a member claims, if any. It must not change while the member is ranked, nor may its order. */
+  readonly nameOf: (member: Member) => string | undefined;
+  /** Whether a member is ranked for the name it claims. */
+  readonly isRanked: (member: Member) => boolean;
   readonly order: Order<Member>;
-  /** How many places there are as far as this one is concerned. */
-  readonly placesFor: (member: Member) => number;
-  /** Told whether somebody finds all places taken, when that may be another answer than before. */
-  readonly tell: (member: Member, isLate: boolean) => void;
+  /** The capacity of the name, as this member's policies set it. */
+  readonly capacityFor: (member: Member) => number;
+  /** Called for each member whose result may have changed, with whether it ranks behind the capacity. */
+  readonly report: (member: Member, overCapacity: boolean) => void;
 }
 
-/** Lines by what is claimed. Most have one claimant, who is then kept without a line of its own. */
+/** Rankings by name. Most names have one contender, which is then stored without a {@link Ranking}. */
 export class RankedClaims<Member extends object> {
   readonly #options: RankedClaimsOptions<Member>;
-  readonly #lines = new Map<string, Member | Line<Member>>();
-  readonly #touched = new Set<string>();
+  readonly #rankings = new Map<string, Member | Ranking<Member>>();
+  readonly #dirty = new Set<string>();
 
   constructor(options: RankedClaimsOptions<Member>) {
     this.#options = options;
   }
 
-  /** Has somebody stand in line, or not, as it should be now. */
+  /** Adds a member to the ranking of its name, or removes it, by its present claim. */
   update(member: Member): void {
-    const { claimed, isInLine, tell } = this.#options;
-    const name = claimed(member);
-    if (name !== undefined && isInLine(member)) this.#join(name, member);
+    const { nameOf, isRanked, report } = this.#options;
+    const name = nameOf(member);
+    if (name !== undefined && isRanked(member)) this.#add(name, member);
     else {
       this.remove(member);
-      tell(member, false);
+      report(member, false);
     }
   }
 
-  /** Takes somebody out who may be in line. */
+  /** Removes a member, if it is ranked. */
   remove(member: Member): void {
-    const name = this.#options.claimed(member);
-    const line = name === undefined ? undefined : this.#lines.get(name);
-    if (name === undefined || line === undefined) return;
-    if (line === member) this.#lines.delete(name);
-    else if (line instanceof Line && line.leave(member)) {
-      this.#touched.add(name);
-      if (line.size === 0) this.#lines.delete(name);
+    const name = this.#options.nameOf(member);
+    const ranking = name === undefined ? undefined : this.#rankings.get(name);
+    if (name === undefined || ranking === undefined) return;
+    if (ranking === member) this.#rankings.delete(name);
+    else if (ranking instanceof Ranking && ranking.remove(member)) {
+      this.#dirty.add(name);
+      if (ranking.size === 0) this.#rankings.delete(name);
     }
   }
 
-  /** Tells everybody for whom something may have changed since. */
+  /** Reports on every member whose result may have changed since the last call. */
   settle(): void {
-    const { placesFor, tell } = this.#options;
-    for (const name of this.#touched) {
-      const line = this.#lines.get(name);
-      if (line instanceof Line) line.settle();
-      else if (line !== undefined) tell(line, placesFor(line) <= 0);
+    const { capacityFor, report } = this.#options;
+    for (const name of this.#dirty) {
+      const ranking = this.#rankings.get(name);
+      if (ranking instanceof Ranking) ranking.settle();
+      else if (ranking !== undefined) report(ranking, capacityFor(ranking) <= 0);
     }
-    this.#touched.clear();
+    this.#dirty.clear();
   }
 
-  #join(name: string, member: Member): void {
-    const line = this.#lines.get(name);
-    if (line === member || (line instanceof Line && line.has(member))) return;
-    if (line === undefined) {
-      const { placesFor, tell } = this.#options;
-      this.#lines.set(name, member);
-      tell(member, placesFor(member) <= 0);
+  #add(name: string, member: Member): void {
+    const ranking = this.#rankings.get(name);
+    if (ranking === member || (ranking instanceof Ranking && ranking.has(member))) return;
+    if (ranking === undefined) {
+      const { capacityFor, report } = this.#options;
+      this.#rankings.set(name, member);
+      report(member, capacityFor(member) <= 0);
       return;
     }
-    this.#touched.add(name);
-    if (line instanceof Line) line.join(member);
+    this.#dirty.add(name);
+    if (ranking instanceof Ranking) ranking.add(member);
     else {
-      const both = new Line(this.#options);
-      both.join(line);
-      both.join(member);
-      this.#lines.set(name, both);
+      const pair = new Ranking(this.#options);
+      pair.add(ranking);
+      pair.add(member);
+      this.#rankings.set(name, pair);
     }
   }
 }
 
-class Line<Member> {
+class Ranking<Member> {
   readonly #options: RankedClaimsOptions<Member>;
   readonly #members: Member[] = [];
-  /** Who was told nothing yet. */
-  readonly #fresh = new Set<Member>();
-  /** Nobody before this index stands elsewhere than when it was told. */
-  #from = 0;
-  /** The most places that there were for anybody: whoever stands behind them is late. */
-  #most = 0;
+  /** Members that no report was made for yet. */
+  readonly #unreported = new Set<Member>();
+  /** Members before this index have the same index as at their last report. */
+  #firstMoved = 0;
+  /** The largest capacity of any member so far: every member ranked behind it is over capacity. */
+  #maxCapacity = 0;
 
   constructor(options: RankedClaimsOptions<Member>) {
     this.#options = options;
@@ -102,39 +103,39 @@ class Line<Member> {
     return this.#members[this.#indexOf(member)] === member;
   }
 
-  join(member: Member): void {
+  add(member: Member): void {
     const index = this.#indexOf(member);
     this.#members.splice(index, 0, member);
-    this.#fresh.add(member);
-    this.#from = Math.min(this.#from, index);
-    this.#most = Math.max(this.#most, this.#options.placesFor(member));
+    this.#unreported.add(member);
+    this.#firstMoved = Math.min(this.#firstMoved, index);
+    this.#maxCapacity = Math.max(this.#maxCapacity, this.#options.capacityFor(member));
   }
 
-  leave(member: Member): boolean {
+  remove(member: Member): boolean {
     const index = this.#indexOf(member);
     if (this.#members[index] !== member) return false;
     this.#members.splice(index, 1);
-    this.#fresh.delete(member);
-    this.#from = Math.min(this.#from, index);
+    this.#unreported.delete(member);
+    this.#firstMoved = Math.min(this.#firstMoved, index);
     return true;
   }
 
   settle(): void {
-    // Whoever had a place was pushed back by no more than those who came.
-    const end = Math.min(this.#members.length, this.#most + this.#fresh.size);
-    for (let index = this.#from; index < end; index++) this.#tell(index);
-    for (const member of this.#fresh) this.#tell(this.#indexOf(member));
-    this.#fresh.clear();
-    this.#from = Infinity;
+    // A member within capacity moved back by at most the number of new members.
+    const end = Math.min(this.#members.length, this.#maxCapacity + this.#unreported.size);
+    for (let index = this.#firstMoved; index < end; index++) this.#report(index);
+    for (const member of this.#unreported) this.#report(this.#indexOf(member));
+    this.#unreported.clear();
+    this.#firstMoved = Infinity;
   }
 
-  #tell(index: number): void {
-    const { placesFor, tell } = this.#options;
+  #report(index: number): void {
+    const { capacityFor, report } = this.#options;
     const member = this.#members[index];
-    if (member !== undefined) tell(member, index >= placesFor(member));
+    if (member !== undefined) report(member, index >= capacityFor(member));
   }
 
-  /** Where it stands, or would stand. */
+  /** The index of a member, or the one at which it would be inserted. */
   #indexOf(member: Member): number {
     let [from, to] = [0, this.#members.length];
     while (from < to) {

@@ -1,5 +1,5 @@
-// The Secret one signing key is kept in, as it is read and as it is written: the truth about the key. Its material never
-// changes; its state and times are labels and annotations. Who moves keys from state to state is controller/signing-keys/key-reconciler.ts.
+// The Secret of one signing key, the authoritative record of the key: decoded and encoded. The material never changes;
+// state and times are labels and annotations. controller/signing-keys/key-reconciler.ts moves keys from state to state.
 
 import { importSigningKey, type SigningKey } from '../../oauth/registry/keys.ts';
 import type { SigningAlgorithm } from '../../oauth/values/signature.ts';
@@ -25,7 +25,9 @@ const STATES = ['Published', 'Active', 'Retiring', 'Revoked'] as const;
 const ALGORITHMS = ['ES256', 'ES384', 'RS256', 'PS256', 'EdDSA'] as const satisfies readonly SigningAlgorithm[];
 const NAME_DIGITS = 10;
 
-/** `Revoked`: in no key set any more, kept until nobody can hold a token of it. The others: {@link SigningKey}. */
+/**
+ * `Revoked`: in no key set any more, kept until every token that it signed has expired. The others: {@link SigningKey}.
+ */
 export type StoredKeyState = (typeof STATES)[number];
 
 /** One key of a ring, without its material. Times are epoch milliseconds. */
@@ -39,25 +41,27 @@ export interface StoredKey {
   readonly publishedAt: number;
   /** When it began to sign; undefined before that. */
   readonly activatedAt: number | undefined;
-  /** When the last token it signed has died; undefined until it retires or is revoked. */
+  /** When the last token that it signed has expired; undefined until it retires or is revoked. */
   readonly removeAfter: number | undefined;
-  /** The latest request for rotation that this key is the answer to; undefined when there was none. */
+  /** The latest request for rotation that this key was made for; undefined when there was none. */
   readonly handledRotateAt?: string | undefined;
 }
 
-/** A Secret as the API server gives it. */
+/** A Secret as the API server returns it. */
 interface Secret {
   readonly metadata?: unknown;
   readonly type?: unknown;
   readonly data?: unknown;
 }
 
-/** The name of the Secret of a key: a thumbprint itself is no legal name. */
+/** The name of the Secret of a key: a thumbprint itself is no valid object name. */
 export function keySecretName({ signingKey, keyId }: Pick<StoredKey, 'signingKey' | 'keyId'>): string {
   return `${signingKey}-${Buffer.from(keyId, 'base64url').toString('hex').slice(0, NAME_DIGITS)}`;
 }
 
-/** The key a Secret says it holds; undefined unless type, name, labels and annotations are those of a key of ours. */
+/**
+ * The key that a Secret holds by its metadata; undefined unless type, name, labels and annotations are valid for one.
+ */
 export function readKeySecret({ metadata, type }: Secret): StoredKey | undefined {
   if (type !== KEY_SECRET_TYPE) return undefined;
   const { name, labels, annotations } = fieldsOf(metadata);
@@ -85,7 +89,7 @@ function timeOf(text: unknown): number | undefined {
 
 /**
  * The material of a key, ready to sign or to verify with.
- * @throws TypeError when it is missing, does not fit the algorithm, or is another key than the Secret says
+ * @throws TypeError when it is missing, does not fit the algorithm, or has another key id than the metadata
  */
 export async function importKeySecret(
   secret: Secret,
@@ -98,7 +102,7 @@ export async function importKeySecret(
   return key;
 }
 
-/** The labels and annotations that say what a key is. */
+/** The labels and annotations of a key. */
 export function keySecretMetadata(key: StoredKey): {
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
@@ -117,7 +121,7 @@ export function keySecretMetadata(key: StoredKey): {
   };
 }
 
-/** What is written under `data`, once: the private key. */
+/** The `data` of the Secret, written once: the private key. */
 export function keySecretData(pem: string): Readonly<Record<string, string>> {
   return { [PRIVATE_KEY]: Buffer.from(pem).toString('base64') };
 }

@@ -1,19 +1,19 @@
-// Which of the stored keys the token servers serve, and which of them signs: the same answer in every replica.
+// Selects the stored keys that the token servers serve, and the one that signs: the same result in every replica.
 
 import type { SigningAlgorithm } from '../../oauth/values/signature.ts';
 import { fieldsOf, type SourceObject } from '../kinds/manifest.ts';
 import type { StoredKey } from './key-secret.ts';
 
-/** What is signed with when there are keys of several algorithms. */
+/** The algorithm that signs where there are keys of several. */
 const PREFERRED_ALGORITHM: SigningAlgorithm = 'ES256';
 
 /** A key in the JWKS. */
 type ServedKey<Key extends StoredKey> = Key & { readonly state: Exclude<StoredKey['state'], 'Revoked'> };
 
 /**
- * The keys to be served, in the order of a `KeyRing`: of several Active ones the newest of the preferred algorithm signs.
- * A suspended SigningKey takes its keys out, `spec.revokedKeyIds` each one it names; nothing else that a manifest says
- * does, so that a mistake in it does not make every token worthless. Keys whose SigningKey is gone come last.
+ * The keys to serve, in the order of a `KeyRing`: of several Active ones the newest of the preferred algorithm signs. A
+ * suspended SigningKey removes its keys, `spec.revokedKeyIds` the keys it names; no other field of a manifest removes a
+ * key, so that a mistake in it does not invalidate every token. Keys of a deleted SigningKey come last.
  * @param objects the SigningKeys of the release namespace
  */
 export function servedKeys<Key extends StoredKey>(

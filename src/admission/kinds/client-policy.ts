@@ -1,4 +1,4 @@
-// The ClientPolicy resource: shape, bounds, and the policies that are built in. What they permit is decided in policy.ts.
+// The ClientPolicy resource: shape, bounds, and the built-in policies. policy.ts decides what they permit.
 
 import { z } from 'zod';
 import { NAMESPACE_VARIABLE } from './glob.ts';
@@ -93,10 +93,10 @@ export const CLIENT_POLICY = { refuse: clientPolicy('refuse'), ignore: clientPol
 export type ClientPolicyManifest = z.output<(typeof CLIENT_POLICY)['ignore']>;
 export type ClientPolicySpec = ClientPolicyManifest['spec'];
 
-/** What applies to a namespace that no policy matches. */
+/** The built-in policy for a namespace that no policy matches. */
 export type DefaultPolicy = 'Baseline' | 'Deny' | 'AllowAll';
 
-/** A ClientPolicy with nothing left open. */
+/** A ClientPolicy in which every list and limit is set. */
 export interface Permissions {
   readonly allow: Required<{
     readonly [Field in keyof ClientPolicySpec['allow']]: NonNullable<ClientPolicySpec['allow'][Field]>;
@@ -106,7 +106,7 @@ export interface Permissions {
   }>;
 }
 
-/** The built-in baseline: what a namespace may do by itself, inside its own names. */
+/** The built-in baseline: a namespace may register clients for scopes and audiences of its own name. */
 export const BASELINE: Permissions = {
   allow: {
     clientIds: [],
@@ -148,7 +148,7 @@ export const ALLOW_ALL: Permissions = {
   limits: BASELINE.limits,
 };
 
-/** What a policy permits, the baseline standing in for every list and limit it leaves open; `[]` permits nothing. */
+/** The permissions of a policy; the baseline's apply for every list and limit that it omits. `[]` permits nothing. */
 export function permissionsOf(spec: ClientPolicySpec): Permissions {
   return {
     allow: { ...BASELINE.allow, ...defined(spec.allow) } as Permissions['allow'],
@@ -156,8 +156,8 @@ export function permissionsOf(spec: ClientPolicySpec): Permissions {
   };
 }
 
-/** Whether a policy says nothing of a list, so that the baseline's stands in; so it is for the baseline itself. */
-export function isLeftOpen({ allow }: Permissions, field: keyof Permissions['allow']): boolean {
+/** Whether a policy omits a list, so that the baseline's applies. Always true for the baseline itself. */
+export function isOmitted({ allow }: Permissions, field: keyof Permissions['allow']): boolean {
   return allow[field] === BASELINE.allow[field];
 }
 

@@ -1,5 +1,5 @@
-// What is said about an object: metav1.Condition, the reasons each type may have, and Ready computed from the others.
-// `lastTransitionTime` is left to whoever writes status: it depends on what status said before.
+// The conditions of an object: metav1.Condition, the reasons of each type, and Ready computed from the others. The
+// writer of the status sets `lastTransitionTime`, which depends on the previous status.
 
 import { type FieldPath, formatPath } from './field-path.ts';
 
@@ -15,8 +15,8 @@ export interface Condition {
 }
 
 /**
- * Why `Accepted` is False: what the manifest itself says may not be. In the order in which the first one is named.
- * Beside these it is False with `Suspended`, Unknown with `Pending`, True with `Accepted`.
+ * The reasons for which `Accepted` is False because of the manifest. The condition shows the first one in this order.
+ * Besides these, `Accepted` is False with `Suspended`, Unknown with `Pending`, True with `Accepted`.
  */
 export const ACCEPTED_FAULTS = [
   'InvalidManifest',
@@ -37,7 +37,9 @@ export const ACCEPTED_FAULTS = [
   'ClientLimitExceeded',
 ] as const;
 
-/** Why `ResolvedRefs` is False: something the manifest names is missing or cannot be used. True with `ResolvedRefs`. */
+/**
+ * The reasons for which `ResolvedRefs` is False: a referenced object is missing or unusable. True with `ResolvedRefs`.
+ */
 export const RESOLVED_REFS_FAULTS = [
   'SecretNotFound',
   'SecretKeyMissing',
@@ -48,8 +50,8 @@ export const RESOLVED_REFS_FAULTS = [
 ] as const;
 
 /**
- * Why `CredentialsReady` is False. True with `SecretGenerated`, `SecretAdopted` (a Secret of the owner's is used) or
- * `NotRequired`; Unknown with `Pending` while a secret is still to be generated or found.
+ * The reasons for which `CredentialsReady` is False. True with `SecretGenerated`, `SecretAdopted` (an existing Secret
+ * of the owner is used) or `NotRequired`; Unknown with `Pending` while a secret is still to be generated or found.
  */
 export const CREDENTIALS_FAULTS = [
   'InvalidSecretTemplate',
@@ -66,7 +68,7 @@ export type FaultReason =
   | (typeof RESOLVED_REFS_FAULTS)[number]
   | (typeof CREDENTIALS_FAULTS)[number];
 
-/** One thing that keeps an object from being used, and the field to look at. */
+/** One fault that keeps an object from being used, and the field it is in. */
 export interface Fault<Reason extends string = FaultReason> {
   readonly path: FieldPath;
   readonly reason: Reason;
@@ -74,15 +76,17 @@ export interface Fault<Reason extends string = FaultReason> {
   readonly message: string;
 }
 
-/** Whether the replicas serve an object's present generation; the caller knows (`dev`: always, with `Programmed`). */
+/**
+ * Whether the replicas serve the current generation of an object, as the caller observed (`dev`: always `Programmed`).
+ */
 export interface Programmed {
   readonly status: Condition['status'];
-  /** `Programmed`, `NotObserved` (nobody asks the replicas), `NoReplicas`, `Pending`. */
+  /** `Programmed`, `NotObserved` (no process queries the replicas), `NoReplicas`, `Pending`. */
   readonly reason: 'Programmed' | 'NotObserved' | 'NoReplicas' | 'Pending';
   readonly message: string;
 }
 
-/** What is not known yet, because something before it failed or has not happened. */
+/** An Unknown condition: a step before it failed or has not happened yet. */
 export function pending(type: string, message: string, observedGeneration: number): Condition {
   return { type, status: 'Unknown', reason: 'Pending', message, observedGeneration };
 }
@@ -103,14 +107,14 @@ export function failing<Reason extends string>(
   return undefined;
 }
 
-/** `Ready`: True when all others are, else the first of them that is not. */
+/** `Ready`: True when all others are, else a copy of the first that is not. */
 export function readyCondition(others: readonly Condition[], observedGeneration: number): Condition {
   const first = others.find((condition) => condition.status !== 'True');
   if (first !== undefined) return { ...first, type: 'Ready', observedGeneration };
   return { type: 'Ready', status: 'True', reason: 'Ready', message: 'Ready.', observedGeneration };
 }
 
-/** `spec.redirectUris[0]: Must be …`: what a condition says of a fault. */
+/** The message of a condition about a fault: `spec.redirectUris[0]: Must be …`. */
 function sentenceOf(fault: Fault<string>): string {
   const path = formatPath(fault.path);
   return path === '' ? fault.message : `${path}: ${fault.message}`;

@@ -1,4 +1,4 @@
-// Go duration strings (`15m`, `1h30m`, `1.5s`), as metav1.Duration has them, to seconds.
+// Converts Go duration strings (`15m`, `1h30m`, `1.5s`; metav1.Duration) to seconds and back.
 
 const NANOSECONDS: Readonly<Record<string, bigint>> = {
   ns: 1n,
@@ -16,8 +16,8 @@ const MAX_NANOSECONDS = 2n ** 63n - 1n;
 const MAX_LENGTH = 64;
 
 /**
- * The seconds that a Go duration means (`time.ParseDuration`), also fractions of one; undefined when it is none, is
- * negative, or is longer than Go can hold.
+ * The seconds of a Go duration (`time.ParseDuration`), fractions included; undefined for a text that is no duration, is
+ * negative, or is longer than Go can represent.
  */
 export function parseDuration(text: string): number | undefined {
   if (text.length > MAX_LENGTH) return undefined;
@@ -38,7 +38,7 @@ export function parseDuration(text: string): number | undefined {
   return Number(total) / 1e9;
 }
 
-/** How a person writes a number of whole seconds: `1h`, `90m`, `2160h`, `10s`. */
+/** Whole seconds in the largest unit that divides them: `1h`, `90m`, `2160h`, `10s`. */
 export function formatDuration(seconds: number): string {
   if (seconds !== 0 && seconds % 3600 === 0) return `${seconds / 3600}h`;
   if (seconds !== 0 && seconds % 60 === 0) return `${seconds / 60}m`;

@@ -1,4 +1,4 @@
-// Which field of an object is meant, and how that is written wherever a person reads it: conditions, places, reports.
+// Paths to the fields of an object, and their text form in conditions, file positions and reports.
 
 import { quoted } from './quoted.ts';
 

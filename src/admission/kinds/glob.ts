@@ -1,25 +1,25 @@
-// The globs of a ClientPolicy: `*` stays inside one segment, `**` crosses segments, `${namespace}` is the client's own.
-// Everything else stands for itself. There is no escape: no value a policy speaks of may hold a `*`.
+// The globs of a ClientPolicy: `*` matches inside one segment, `**` across segments, `${namespace}` is the namespace of
+// the client. All else matches literally. There is no escape: no value that a policy governs may contain a `*`.
 
-/** What ends a segment: a `*` never matches one of these characters. */
+/** The characters that end a segment: a `*` never matches one. */
 export const SEGMENT_ENDS = {
-  /** DNS names, and origins, which hold one. */
+  /** DNS names, and origins, which contain one. */
   host: './:',
   /** Scopes, audiences, schemes, grant types, methods. */
   path: '/:',
 } as const;
 
-/** What stands for the client's namespace in a glob. */
+/** The variable for the client's namespace in a glob. */
 export const NAMESPACE_VARIABLE = `\${namespace}`;
 
-/** The pattern with `${namespace}` filled in; a namespace is a DNS label and so holds nothing that a glob reads. */
+/** The pattern with `${namespace}` substituted; a namespace is a DNS label, which contains no special character. */
 export function expandNamespace(pattern: string, namespace: string): string {
   return pattern.replaceAll(NAMESPACE_VARIABLE, () => namespace);
 }
 
 /**
- * Whether the whole value matches. `*` is any number of characters without a segment's end, `**` any number of any.
- * Takes time in proportion to the product of both lengths, whatever the pattern.
+ * Whether the whole value matches. `*` matches any number of characters within a segment, `**` any number of any.
+ * The time is at most proportional to the product of both lengths, for every pattern.
  * @param segmentEnds characters that `*` does not match
  */
 export function globMatches(pattern: string, value: string, segmentEnds: string): boolean {
@@ -29,7 +29,7 @@ export function globMatches(pattern: string, value: string, segmentEnds: string)
   const tail = pattern.length - last - 1;
   const isFramed = value.length >= first + tail && value.startsWith(pattern.slice(0, first));
   if (!isFramed || !value.endsWith(pattern.slice(last + 1))) return false;
-  // Most patterns have one star, or two together: what they stand for is what is left.
+  // Most patterns have one star, or two together, which must match all that is left between prefix and suffix.
   if (last === first + 1) return true;
   if (last === first) return !hasAny(value, segmentEnds, first, value.length - tail);
   const tokens = pattern.match(/\*+|[^*]/g) ?? [];
@@ -52,7 +52,7 @@ export function globMatches(pattern: string, value: string, segmentEnds: string)
   return next.has(tokens.length);
 }
 
-/** Whether one of the characters is between two places of a value. */
+/** Whether one of the characters occurs between two indexes of a value. */
 function hasAny(value: string, characters: string, from: number, to: number): boolean {
   for (let index = from; index < to; index++) {
     if (characters.includes(value.charAt(index))) return true;
@@ -60,7 +60,7 @@ function hasAny(value: string, characters: string, from: number, to: number): bo
   return false;
 }
 
-/** The same set, with everything that comes after a star that matches nothing. */
+/** The same set and every token that follows a star in it, which may match nothing. */
 function reach(tokens: readonly string[], from: ReadonlySet<number>): Set<number> {
   const all = new Set<number>();
   for (const start of from) {

@@ -1,5 +1,5 @@
-// The bricks that the three kinds' schemas are made of: bounded strings and lists, durations, objects that drop nulls as
-// the API server does, and the reading of one manifest into a typed object or its faults.
+// Building blocks of the three kinds' schemas: bounded strings and lists, durations, objects that drop nulls as the API
+// server does; and the parser from one manifest to a typed object or its faults.
 
 import { distance } from 'fastest-levenshtein';
 import { z } from 'zod';
@@ -9,40 +9,42 @@ import type { FieldPath } from './field-path.ts';
 
 export const API_VERSION = 'grantry.dev/v1alpha1';
 
-/** The class of objects that name none, and of an install that is given none. */
+/** The class of objects and of installs that name none. */
 export const DEFAULT_CLASS = 'default';
 
-/** `refuse`: an unknown field is a fault (`check`, kubectl). `ignore`: it is dropped (servers; a newer CRD may have it). */
+/**
+ * `refuse`: an unknown field is a fault (`check`, kubectl). `ignore`: it is dropped (servers; a newer CRD may have it).
+ */
 export type UnknownFields = 'refuse' | 'ignore';
 
-/** Which object it is. Its source knows where the manifest does not say. */
+/** The identity of an object. The source provides what the manifest does not. */
 export interface ObjectIdentity {
   /** Empty for a cluster-scoped kind. */
   readonly namespace: string;
   readonly name: string;
-  /** Namespace and name with a slash between, where its source has that at hand. */
+  /** `namespace/name`, where the source has that text already. */
   readonly key?: string;
   readonly uid: string;
-  /** Only compared, so that the older of two is found: epoch milliseconds, or any other order of the source's. */
+  /** Only compared, to find the older of two objects: epoch milliseconds, or any other order of the source. */
   readonly createdAt: number;
-  /** `metadata.generation`, or 1 where nobody counts. */
+  /** `metadata.generation`, or 1 where the source counts no generations. */
   readonly generation: number;
 }
 
-/** An object as its source found it. */
+/** An object as its source read it. */
 export interface SourceObject extends ObjectIdentity {
-  /** The whole manifest, parsed and not judged: anything at all. */
+  /** The whole manifest, parsed but not validated: any value. */
   readonly manifest: unknown;
 }
 
-/** The fields of a value that may be anything; none when it is no object. */
+/** The fields of any value; none when it is not an object. */
 export function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
 }
 
 /**
- * The class of install that an OAuthClient or ClientPolicy is for. A manifest that cannot be read has one too (the default
- * one where it names none): an install must not report on another's objects, and none may be overlooked by all.
+ * The class of install that an OAuthClient or ClientPolicy is for. An unreadable manifest has one too (the default one
+ * where it names none): exactly one install must report on each object.
  */
 export function classOf(manifest: unknown): string {
   const { className } = fieldsOf(fieldsOf(manifest).spec);
@@ -62,10 +64,10 @@ export function wholeManifest<Schema extends z.ZodType>(schema: Schema) {
   return z.preprocess((value) => withoutNulls(value), schema);
 }
 
-/** No field of ours lies deeper; what does is nobody's. */
+/** No field of the schemas lies deeper; nulls below this depth are left. */
 const DEEPEST = 16;
 
-/** The very same value where there is no null: most have none. */
+/** A copy without nulls; the value itself where there is no null, as in most. */
 function withoutNulls(value: unknown, depth = 0): unknown {
   return hasNull(value, depth) ? copiedWithoutNulls(value, depth) : value;
 }
@@ -73,7 +75,7 @@ function withoutNulls(value: unknown, depth = 0): unknown {
 function hasNull(value: unknown, depth: number): boolean {
   if (typeof value !== 'object' || value === null || depth > DEEPEST) return false;
   if (Array.isArray(value)) return value.some((member) => hasNull(member, depth + 1));
-  // What is inherited is no field.
+  // Inherited properties are not fields.
   for (const name in value) {
     if (!Object.hasOwn(value, name)) continue;
     const member = (value as Readonly<Record<string, unknown>>)[name];
@@ -110,7 +112,7 @@ function unknownFieldMessage(key: string, known: readonly string[]): string {
 
 /** A well-formed string of at most `max` code points (as the API server's maxLength counts) that matches `pattern`. */
 export function text(max: number, pattern?: RegExp, description = 'is not written as it must be') {
-  // In one step: a manifest has dozens of texts, and each step of a schema costs more than what it looks at.
+  // One check instead of several: a manifest has dozens of strings, and each check of a schema has a fixed cost.
   return z.string().check(({ value, issues }) => {
     const isText = value.isWellFormed();
     const isShort = isText && isWithin(value, max);
@@ -154,21 +156,21 @@ export function mapOf<Value extends z.ZodType<string>>(value: Value, max: number
 // Hours, minutes, seconds, in this order and few enough that Go can hold them.
 const DURATION = /^([0-9]{1,5}h([0-9]{1,7}m)?([0-9]{1,9}s)?|[0-9]{1,7}m([0-9]{1,9}s)?|[0-9]{1,9}s)$/;
 
-/** A Go duration string of whole seconds, read to seconds. Whether it is within the limits is judged later. */
+/** A Go duration string of whole seconds, converted to seconds. Limits are checked later. */
 export function duration() {
   return text(32, DURATION, 'is not a duration of whole seconds such as 15m or 1h30m').transform(
     (value) => parseDuration(value) ?? 0,
   );
 }
 
-// A day that its month has, and a time of day with an offset.
+// A date with a day that exists in its month, and a time of day with an offset.
 const DATE =
   '([0-9]{4}-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)|02-(0[1-9]|1[0-9]|2[0-8]))|([0-9]{2}(0[48]|[2468][048]|[13579][26])|([02468][048]|[13579][26])00)-02-29)';
 const TIME = new RegExp(
   `^${DATE}T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\\.[0-9]{1,9})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`,
 );
 
-/** An RFC 3339 time, read to epoch milliseconds. */
+/** An RFC 3339 time, converted to epoch milliseconds. */
 export function time() {
   return text(35, TIME, 'is not an RFC 3339 time such as 2026-01-31T12:00:00Z').transform((value) => Date.parse(value));
 }
@@ -181,7 +183,7 @@ export function objectName() {
   return text(253, DNS_SUBDOMAIN, 'is not the name of an object: lower-case letters, digits, - and . only');
 }
 
-/** What a key inside a Secret or ConfigMap may be; it becomes a file name where it is mounted. */
+/** The pattern of a key inside a Secret or ConfigMap, which becomes a file name where it is mounted. */
 export const DATA_KEY = /^\.?[A-Za-z0-9_-][A-Za-z0-9._-]*$/;
 
 /** A key inside a Secret or ConfigMap. */
@@ -217,7 +219,7 @@ export function metadata(object: MakeObject) {
 
 const MAX_FAULTS = 50;
 
-/** The typed manifest, or every place where it is not one; never throws, whatever the value is. */
+/** The typed manifest, or the faults of each field that does not match the schema. Never throws, for any value. */
 export function readManifest<Output>(
   schema: z.ZodType<Output>,
   value: unknown,
@@ -236,7 +238,7 @@ function faultsOf(issue: z.core.$ZodIssue): readonly Fault<'InvalidManifest'>[] 
     return issue.keys.map((key, index) => invalid([...path, key], messages[index] ?? 'There is no such field here.'));
   }
   if (issue.code === 'invalid_type') {
-    // zod tells absent and wrong apart in its message only.
+    // zod distinguishes absent from wrong in its message only.
     const absent = issue.message.endsWith('received undefined');
     return [invalid(path, absent ? 'This field is required.' : `This must be of type ${issue.expected}.`)];
   }

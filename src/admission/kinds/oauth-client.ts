@@ -1,5 +1,5 @@
-// The OAuthClient resource: shape, bounds and defaults. What one may ask for is judged in admit-client.ts; grant types and
-// methods are therefore plain bounded strings here, so that an unknown one is refused with a reason and not as a typing error.
+// The OAuthClient resource: shape, bounds and defaults. admit-client.ts judges the values: grant types and methods are
+// therefore plain bounded strings here, so that an unknown one is refused with its own reason and not as a type error.
 
 import { z } from 'zod';
 import {
@@ -22,9 +22,8 @@ import {
 import { withPreset } from './secret-presets.ts';
 
 const CLIENT_ID = /^[A-Za-z0-9][A-Za-z0-9._~-]*$/;
-// Every pattern here stands in crds/ as well, where it must mean the same: no look-around, and the text is judged as it is
-// written. Hosts are names or dotted IPv4; a last label of digits, or of a number as C writes it, would be an IPv4 address
-// in disguise.
+// Every pattern here is in crds/ as well and must match the same strings there: no look-around, no normalization. Hosts
+// are names or dotted IPv4; URL parsers read a host as IPv4 if its last label is digits or a number in C notation.
 const PORT = '([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])';
 const OCTET = '(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])';
 const IPV4 = `(${OCTET}\\.){3}${OCTET}`;
@@ -36,8 +35,8 @@ const ORIGIN = new RegExp(
 );
 const DEFAULT_PORT = /^(http:\/\/.*:80|https:\/\/.*:443)$/;
 
-// What a person sees is what is there: no control characters, no line breaks, nothing that turns the direction of text or
-// has no width. Joiners stay between letters of the scripts that spell with them, U+FE0F behind a pictogram.
+// Displayed text has no invisible parts: no control characters, line breaks, direction marks or zero-width characters.
+// Joiners are allowed between letters of the scripts that spell with them, U+FE0F after a pictogram.
 const SEEN = '[^\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}\\p{Default_Ignorable_Code_Point}]';
 const PICTOGRAM = '[\\p{So}\\u203C\\u2049\\u2194\\u25FB-\\u25FE\\u3030]';
 const JOINED = ['L', 'M']
@@ -49,12 +48,12 @@ const REDIRECT_URIS_MAX = 32;
 const SCOPES_MAX = 100;
 const AUDIENCES_MAX = 32;
 
-/** What text on the consent page and in the metadata of a client may be. */
+/** Text that the consent page and the metadata of a client show. */
 const label = (max: number) =>
   text(max, VISIBLE, 'is empty or holds a character that cannot be seen or turns the direction of text');
 const webAddress = () => text(512, WEB_ADDRESS, 'is not an http or https address');
 
-// A browser's Origin header is lower-case, without path, without the scheme's own port: nothing else can ever match.
+// A browser's Origin header is lower-case, without path and without the default port: no other form can ever match.
 const origin = () =>
   text(255, ORIGIN, 'is not an origin such as https://app.example.com: lower-case scheme and host, no path').refine(
     (value) => !DEFAULT_PORT.test(value),
@@ -67,7 +66,9 @@ const audiences = () => setOf(text(512), AUDIENCES_MAX).default([]);
 const secretTemplate = (object: MakeObject) =>
   object({ labels: mapOf(text(63), 32).default({}), annotations: mapOf(text(4096), 32).default({}) });
 
-/** The fields that are each client's own; all others many clients have in common. None may be told by what another says. */
+/**
+ * The fields that differ from client to client; all others are shared by many. No check of one may depend on another.
+ */
 export const OWN_FIELDS = {
   clientId: text(
     128,
@@ -104,7 +105,7 @@ function clientSecret(object: MakeObject) {
   }).transform((settings) => withPreset(settings));
 }
 
-// Public members only: a private key in a manifest would be in everybody's Git history.
+// Public members only: a private key in a manifest would be in the Git history of every checkout.
 function jsonWebKeySet(object: MakeObject) {
   const member = () => text(1024).optional();
   return object({
@@ -207,7 +208,7 @@ function oauthClient(unknownFields: UnknownFields) {
       kind: z.literal('OAuthClient'),
       metadata: metadata(object),
       spec,
-      // Whoever may write the object could have written it: never read.
+      // Never read: every writer of the object could have set it.
       status: z.unknown().optional(),
     }),
   );
@@ -217,10 +218,10 @@ function oauthClient(unknownFields: UnknownFields) {
 export const OAUTH_CLIENT = { refuse: oauthClient('refuse'), ignore: oauthClient('ignore') } as const;
 
 /**
- * What counts of a well-shaped OAuthClient, with all defaults filled in. Durations are seconds, times epoch milliseconds.
+ * The used part of a well-shaped OAuthClient, with all defaults. Durations are seconds, times epoch milliseconds.
  */
 export type OAuthClientManifest = Pick<z.output<(typeof OAUTH_CLIENT)['ignore']>, 'spec'>;
 export type OAuthClientSpec = OAuthClientManifest['spec'];
 
-/** What of it many clients have in common. */
+/** The part that many clients have in common. */
 export type CommonSpec = Omit<OAuthClientSpec, keyof typeof OWN_FIELDS>;

@@ -1,14 +1,14 @@
-// What well-known consumers expect of the Secret that they read a client's id and secret from: one table, looked up when a
-// manifest is read. What the manifest says itself wins.
+// The Secret layout that well-known consumers expect of a client's id and secret: one table, looked up when a manifest
+// is read. Settings of the manifest itself take precedence.
 
-/** Where a client's Secret has what. */
+/** The keys of a client's Secret by their content. */
 interface SecretKeys {
   readonly clientId: string;
   readonly clientSecret: string;
   readonly issuer: string;
 }
 
-/** What one consumer expects. */
+/** The Secret layout of one consumer. */
 interface SecretPreset {
   readonly keys: SecretKeys;
   readonly extraData: Readonly<Record<string, string>>;
@@ -16,7 +16,7 @@ interface SecretPreset {
   readonly labels: Readonly<Record<string, string>>;
 }
 
-/** Where a client's Secret has what, unless the manifest or a preset renames it. */
+/** The keys of a client's Secret, unless the manifest or a preset renames them. */
 export const DEFAULT_SECRET_KEYS: SecretKeys = {
   clientId: 'client-id',
   clientSecret: 'client-secret',
@@ -27,9 +27,10 @@ const NONE = preset({});
 
 const PRESETS: ReadonlyMap<string, SecretPreset> = new Map([
   ['none', NONE],
-  // `config.existingSecret` of its chart. The cookie secret is 16, 24 or 32 bytes, which it reads from base64url as well.
+  // `config.existingSecret` of its chart. The cookie secret is 16, 24 or 32 bytes, which it reads from base64url as
+  // well.
   ['oauth2-proxy', preset({ randomKeys: ['cookie-secret'] })],
-  // Only from Secrets of this label it fills in what its configuration writes as `$secret:key`.
+  // Argo CD resolves `$secret:key` in its configuration only from Secrets with this label.
   ['argocd', preset({ labels: { 'app.kubernetes.io/part-of': 'argocd' } })],
   // Its whole environment (`envFromSecret` of its chart): each setting of grafana.ini has a variable.
   [
@@ -43,7 +44,7 @@ const PRESETS: ReadonlyMap<string, SecretPreset> = new Map([
       extraData: {
         GF_AUTH_GENERIC_OAUTH_AUTH_URL: `${variable('ISSUER')}/authorize`,
         GF_AUTH_GENERIC_OAUTH_TOKEN_URL: variable('TOKEN_ENDPOINT'),
-        // Off unless it is asked for, and no code is given out without.
+        // Off by default, and the authorization endpoint requires PKCE.
         GF_AUTH_GENERIC_OAUTH_USE_PKCE: 'true',
       },
     }),
@@ -64,15 +65,15 @@ function preset(said: Partial<SecretPreset>): SecretPreset {
   return { keys: DEFAULT_SECRET_KEYS, extraData: {}, randomKeys: [], labels: {}, ...said };
 }
 
-/** What a literal says where something is to be filled in (client-secret-manifest.ts). */
+/** A variable in a literal (client-secret-manifest.ts). */
 function variable(name: string): string {
   return `\${${name}}`;
 }
 
-/** The presets there are, `none` among them. */
+/** The names of all presets, `none` included. */
 export const PRESET_NAMES: readonly string[] = [...PRESETS.keys()];
 
-/** `auth.clientSecret` as far as a preset says something about it. */
+/** The fields of `auth.clientSecret` that a preset may set. */
 interface SecretSettings {
   readonly preset: string;
   readonly keys: { readonly [Name in keyof SecretKeys]?: string | undefined } & {
@@ -87,8 +88,8 @@ interface SecretSettings {
 }
 
 /**
- * The settings with what their preset says beside them. A key that they use themselves the preset leaves alone; of a preset
- * that there is not nothing is taken, and the judge refuses it.
+ * The settings merged with those of their preset, which sets no key that they use themselves. An unknown preset adds
+ * nothing; client-rules.ts refuses it.
  */
 export function withPreset<Settings extends SecretSettings>(settings: Settings) {
   const { keys, extraData, randomKeys, labels } = PRESETS.get(settings.preset) ?? NONE;

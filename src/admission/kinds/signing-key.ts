@@ -1,4 +1,4 @@
-// The SigningKey resource: shape, bounds and defaults of one rotating ring. What it comes to is judged in admit-key.ts.
+// The SigningKey resource: shape, bounds and defaults of one rotating ring. admit-key.ts judges it.
 
 import { z } from 'zod';
 import {
@@ -45,7 +45,7 @@ function signingKey(unknownFields: UnknownFields) {
           labels: mapOf(text(63), 32).default({}),
           annotations: mapOf(text(4096), 32).default({}),
         }).prefault({}),
-        // Server-side apply drops a spec with nothing in it, such as one of a list alone that is emptied again.
+        // Server-side apply drops an empty spec, such as one with a single list that is emptied again.
       }).prefault({}),
       status: z.unknown().optional(),
     }),

@@ -1,4 +1,4 @@
-// The judge of ClientPolicies: which ones count, and what is wrong with the others.
+// The judge of ClientPolicies: which ones apply, and the faults of the others.
 
 import { CLIENT_POLICY } from '../kinds/client-policy.ts';
 import { type Condition, type Fault, failing, readyCondition } from '../kinds/conditions.ts';
@@ -6,10 +6,10 @@ import { classOf, readManifest, type SourceObject, type UnknownFields } from '..
 import { policyOf } from './policy.ts';
 import type { Policy } from './policy-violations.ts';
 
-/** What a ClientPolicy came to. */
+/** The result of judging one ClientPolicy. */
 export interface PolicyVerdict<Source extends SourceObject = SourceObject> {
   readonly object: Source;
-  /** Undefined when even the namespaces it is about cannot be read: then it counts for nothing. */
+  /** Undefined when even its namespace selector cannot be read: then it applies to no namespace. */
   readonly policy: Policy | undefined;
   readonly conditions: readonly Condition[];
   readonly faults: readonly Fault<'InvalidManifest'>[];
@@ -26,8 +26,8 @@ export function admitPolicies<Source extends SourceObject>(world: {
     const { manifest, faults } = readManifest(CLIENT_POLICY[world.unknownFields], object.manifest);
     const scope = manifest ?? readManifest(CLIENT_POLICY.ignore, withoutRules(object.manifest)).manifest;
     const conditions = conditionsOf(object, faults);
-    // A policy whose rules cannot be read still tells whom it is about. It permits them nothing: were it left out, a
-    // wider policy or the baseline would take its place.
+    // A policy whose rules cannot be read still selects its namespaces and permits them nothing. Without it, a wider
+    // policy or the baseline would apply.
     const policy = scope && { ...policyOf(scope), ...(manifest === undefined && { permissions: undefined }) };
     return { object, policy, faults, conditions };
   });

@@ -1,4 +1,4 @@
-// metav1.LabelSelector: which namespaces a policy is about.
+// metav1.LabelSelector: selects the namespaces of a policy.
 
 import type { ClientPolicySpec } from '../kinds/client-policy.ts';
 

@@ -1,7 +1,7 @@
-// What one ClientPolicy does not permit of one client, field by field. Which policy counts is policy.ts.
+// The violations of one ClientPolicy by one client, field by field. policy.ts decides which policy applies.
 
 import { isLoopback, plainHost } from '../../oauth/values/redirect-uri.ts';
-import { type ClientPolicySpec, isLeftOpen, type Permissions } from '../kinds/client-policy.ts';
+import { type ClientPolicySpec, isOmitted, type Permissions } from '../kinds/client-policy.ts';
 import type { Fault } from '../kinds/conditions.ts';
 import { formatDuration } from '../kinds/duration.ts';
 import type { FieldPath } from '../kinds/field-path.ts';
@@ -13,41 +13,41 @@ import { quoted } from '../kinds/quoted.ts';
 export interface Policy {
   readonly name: string;
   readonly namespaceSelector: ClientPolicySpec['namespaceSelector'];
-  /** Undefined for a policy that cannot be read: it permits nothing, and no wider built-in one takes its place. */
+  /** Undefined for a policy that cannot be read: it permits nothing, and no wider built-in one replaces it. */
   readonly permissions: Permissions | undefined;
 }
 
-/** What a client claims of its policies. */
+/** The part of a client that policies govern. */
 export interface Claim {
   readonly namespace: string;
   readonly namespaceLabels: Readonly<Record<string, string>>;
-  /** Undefined when the client id is the derived one: that needs nobody's permission. */
+  /** Undefined when the client id is the derived one, which needs no permission. */
   readonly explicitClientId: string | undefined;
   readonly spec: OAuthClientSpec;
-  /** The same object for clients that have the same {@link CommonSpec}: what was permitted of it need not be asked again. */
+  /** The same object for clients with the same {@link CommonSpec}: once permitted, it need not be checked again. */
   readonly common?: object | undefined;
 }
 
 export type PolicyFault = Fault<'ClientIdNotPermitted' | 'NoMatchingPolicy' | 'PolicyViolation'>;
 
-/** One policy as it reads in one namespace: `${namespace}` is filled in. */
+/** One policy in one namespace: `${namespace}` is substituted. */
 interface Rules {
   readonly namespace: string;
   readonly allow: Permissions['allow'];
   readonly limits: Permissions['limits'];
   /** How messages name the policy. */
   readonly subject: string;
-  /** Whether the policy says nothing of a list, so that the baseline's stands in for it. */
-  readonly leavesOpen: (field: GlobField) => boolean;
-  /** Nobody can change it; its lists are no secret. */
+  /** Whether the policy omits a list, so that the baseline's applies. */
+  readonly omits: (field: GlobField) => boolean;
+  /** A built-in policy cannot be changed, and its lists are public. */
   readonly isBuiltIn: boolean;
-  /** The sentence that says which policy would permit it; empty where the policy itself can be changed. */
+  /** The sentence that names a policy which would permit it; empty where the policy itself can be changed. */
   readonly remedy: (content: string) => string;
-  /** What clients have in common, as far as it was asked for and all is permitted. */
+  /** The {@link Claim.common} objects that are permitted entirely. */
   readonly permitted: WeakSet<object>;
 }
 
-/** Everything the policy does not permit; empty when it permits the whole claim. */
+/** Every violation of the policy; empty when it permits the whole claim. */
 export function policyViolations(claim: Claim, policy: Policy): readonly PolicyFault[] {
   const { permissions } = policy;
   if (permissions === undefined) {
@@ -73,7 +73,7 @@ function isBuiltIn(name: string): boolean {
   return name.startsWith('(');
 }
 
-/** What a policy says in the namespace it was last read for: clients come namespace by namespace. */
+/** The rules of each policy in the namespace they were last needed for: clients come namespace by namespace. */
 const lastRead = new WeakMap<Permissions, Rules>();
 
 function rulesIn(namespace: string, policy: Policy, permissions: Permissions): Rules {
@@ -85,8 +85,8 @@ function rulesIn(namespace: string, policy: Policy, permissions: Permissions): R
     limits: permissions.limits,
     subject: subjectOf(policy),
     isBuiltIn: isBuiltIn(policy.name),
-    leavesOpen: (field) => isLeftOpen(permissions, field),
-    // Nobody can change a built-in policy; one that matches the namespace takes its place.
+    omits: (field) => isOmitted(permissions, field),
+    // A built-in policy cannot be changed; a ClientPolicy that matches the namespace replaces it.
     remedy: (content) =>
       isBuiltIn(policy.name) ? ` The namespace ${namespace} needs a ClientPolicy with ${content}.` : '',
     permitted: new WeakSet(),
@@ -107,7 +107,7 @@ function violation(path: FieldPath, message: string): PolicyFault {
   return { path, reason: 'PolicyViolation', message };
 }
 
-// An id with a dot could be what is derived for another namespace's client: no glob reaches it, and no variable.
+// An id with a dot could be the derived id of a client in another namespace: neither a glob nor a variable permits it.
 function clientIdViolation({ explicitClientId }: Claim, written: Permissions, rules: Rules): readonly PolicyFault[] {
   if (explicitClientId === undefined) return [];
   const hasDot = explicitClientId.includes('.');
@@ -130,7 +130,7 @@ type GlobField =
   | 'redirectHosts'
   | 'redirectSchemes';
 
-/** What to say when no glob of a list permits a value; undefined when one does. */
+/** The message where no glob of a list permits a value; undefined when one does. */
 function listFault(rules: Rules, field: GlobField, noun: string, value: string): string | undefined {
   const ends = field === 'corsOrigins' || field === 'redirectHosts' ? SEGMENT_ENDS.host : SEGMENT_ENDS.path;
   if (rules.allow[field].some((pattern) => globMatches(pattern, value, ends))) return undefined;
@@ -138,10 +138,10 @@ function listFault(rules: Rules, field: GlobField, noun: string, value: string):
   return `${fault}${listPermits(rules, field)}.${rules.remedy(`allow.${field} that permit it`)}`;
 }
 
-/** What a list permits instead, as far as anybody may know: a policy's own list may name other tenants. */
-function listPermits({ allow, leavesOpen, isBuiltIn }: Rules, field: GlobField): string {
+/** What a list permits instead. The list of a ClientPolicy is not quoted: it may name other tenants. */
+function listPermits({ allow, omits, isBuiltIn }: Rules, field: GlobField): string {
   const list = allow[field];
-  if (leavesOpen(field) && !isBuiltIn) {
+  if (omits(field) && !isBuiltIn) {
     return list.length === 0 ? ': left out there, so it permits none' : `: left out there, so it is ${list.join(', ')}`;
   }
   if (list.length === 0) return ', which permits none';
@@ -185,10 +185,10 @@ function redirectViolations(spec: OAuthClientSpec, rules: Rules): readonly Polic
 function redirectFault(uri: string, rules: Rules): string | undefined {
   const host = plainHost(uri);
   if (host !== undefined) return listFault(rules, 'redirectHosts', 'The host', host);
-  // What does not parse is named by admission itself (InvalidRedirectUri).
+  // client-rules.ts reports an address that does not parse (InvalidRedirectUri).
   const url = URL.parse(uri);
   if (url === null) return undefined;
-  // No certificate makes the person's own machine a host of somebody.
+  // A loopback address is no host of an owner, even with a certificate: it refers to the machine of the browser.
   if (url.protocol === 'https:' && !isLoopback(uri)) return listFault(rules, 'redirectHosts', 'The host', url.hostname);
   if (!['https:', 'http:'].includes(url.protocol)) {
     return listFault(rules, 'redirectSchemes', 'The scheme', url.protocol.slice(0, -1));
@@ -196,7 +196,7 @@ function redirectFault(uri: string, rules: Rules): string | undefined {
   return rules.allow.loopbackRedirects ? undefined : notAllowed('A loopback address', 'loopbackRedirects', rules);
 }
 
-/** What to say when a permission that is on or off is off. */
+/** The message where a boolean permission is off. */
 function notAllowed(
   noun: string,
   field: 'loopbackRedirects' | 'consentSkip',

@@ -1,5 +1,5 @@
-// Which ClientPolicy permits a client. One matching policy must permit all of it; where none matches, a built-in one judges.
-// What one policy does not permit is policy-violations.ts.
+// Decides which ClientPolicy permits a client. One matching policy must permit the whole client; where none matches, a
+// built-in policy applies. The violations of a single policy: policy-violations.ts.
 
 import {
   ALLOW_ALL,
@@ -12,7 +12,7 @@ import { quoted } from '../kinds/quoted.ts';
 import { selects } from './label-selector.ts';
 import { type Claim, type Policy, type PolicyFault, policyViolations } from './policy-violations.ts';
 
-/** What the policies of a class say to a claim. */
+/** The verdict of the policies of a class on a claim. */
 export interface ClaimVerdict {
   /** The policy that permits the client, or the one the faults are about; undefined when none applies. */
   readonly policy: string | undefined;
@@ -51,7 +51,7 @@ export function judgeByPolicy(claim: Claim, policies: readonly Policy[], default
   return refused(undefined, [{ path: [], reason: 'NoMatchingPolicy', message }]);
 }
 
-/** By name, so that of several faults always the same are told. */
+/** Sorted by name, so that of several refusals always the same one is reported. */
 function candidatesFor(claim: Claim, policies: readonly Policy[], defaultPolicy: DefaultPolicy): readonly Policy[] {
   const matching = policies.filter((policy) => selects(policy.namespaceSelector, claim.namespaceLabels));
   if (matching.length === 0) return BUILT_IN[defaultPolicy];
@@ -64,7 +64,7 @@ function refused(policy: string | undefined, faults: readonly PolicyFault[]): Cl
 
 const EVERYWHERE = { matchLabels: {}, matchExpressions: [] };
 
-/** What judges where no policy matches. */
+/** The policies that apply where none of the cluster matches. */
 const BUILT_IN: Readonly<Record<DefaultPolicy, readonly Policy[]>> = {
   Baseline: [{ name: '(baseline)', namespaceSelector: EVERYWHERE, permissions: BASELINE }],
   AllowAll: [{ name: '(allow-all)', namespaceSelector: EVERYWHERE, permissions: ALLOW_ALL }],

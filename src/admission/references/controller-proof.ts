@@ -1,31 +1,31 @@
-// How a replica knows its controller on the admin port: a MAC over the question, by a key that is in a Secret of the release
-// namespace and nowhere else. It is no token: nothing that verifies tokens knows the key, and nothing here reads tokens.
-// Who asks: controller/replicas/replicas.ts; who answers: http/admin/controller-endpoints.ts.
+// Authenticates the controller on the admin port of a replica: a MAC over the request, with a key that only a Secret of
+// the release namespace holds. The proof is not a token: token verification does not use this key, and no token is
+// accepted here. Caller: controller/replicas/replicas.ts; endpoints: http/admin/controller-endpoints.ts.
 
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
 const SCHEME = 'Grantry-Controller';
 const PROOF = /^Grantry-Controller ([1-9]\d{0,11})\.([A-Za-z0-9_-]{43})$/;
-/** A proof counts for so long after it was made, and so long before it where clocks differ. */
+/** The longest difference between the time of a proof and the clock of the replica, in either direction. */
 const LIFETIME_SECONDS = 30;
 const MINIMUM_KEY_CHARACTERS = 32;
 
-/** What is asked of a replica. */
+/** A request of the controller to a replica. */
 export interface Question {
-  /** Of the endpoint. */
+  /** The path of the endpoint. */
   readonly path: string;
   readonly body: Uint8Array | string;
 }
 
-/** Why a question is not the controller's; each is the `reason` of its log line. */
+/** Why a replica refuses a request as not the controller's; each is the `reason` of its log line. */
 export type ProofFault =
-  /** It brings none, or something else, such as a bearer token. */
+  /** The header is missing or has another form, such as a bearer token. */
   | 'proof_missing'
-  /** This replica does not know the key (yet): nobody is believed. */
+  /** This replica does not have the key (yet): it refuses every request. */
   | 'proof_key_missing'
-  /** It was made with another key, or for another question. */
+  /** The proof was made with another key, or for another request. */
   | 'proof_wrong'
-  /** It is older than its lifetime, or the clocks are that far apart. */
+  /** The proof is older than its lifetime, or the clocks differ by more. */
   | 'proof_expired';
 
 /**
@@ -41,7 +41,7 @@ export function controllerProof(question: Question, key: string | undefined, now
   return `${SCHEME} ${seconds}.${macOf(question, secret, seconds).toString('base64url')}`;
 }
 
-/** What is wrong with the `Authorization` header of a question; undefined when it is the controller's. */
+/** The fault of the `Authorization` header of a request; undefined when the request is the controller's. */
 export function proofFault(
   question: Question,
   authorization: string | undefined,
@@ -61,7 +61,7 @@ function usableKey(key: string | undefined): string | undefined {
   return trimmed !== undefined && trimmed.length >= MINIMUM_KEY_CHARACTERS ? trimmed : undefined;
 }
 
-/** Neither a path nor a time holds a zero byte, so no two questions read the same. */
+/** Neither a path nor a time contains a zero byte, so no two requests have the same input. */
 function macOf({ path, body }: Question, key: string, seconds: string): Buffer {
   return createHmac('sha256', key).update(`grantry-controller-v1\0${path}\0${seconds}\0`).update(body).digest();
 }

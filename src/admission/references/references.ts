@@ -1,4 +1,5 @@
-// What a manifest may refer to, as a lookup that the source of manifests provides, and how one value is read from a Secret.
+// The lookup of objects that a manifest refers to, which the source of manifests implements; and reading one value of a
+// Secret.
 
 import { quoted } from '../kinds/quoted.ts';
 
@@ -10,16 +11,17 @@ export interface ReferencedSecret {
 }
 
 /**
- * A Secret whose value is not told. `withheld_reserved`: its client secret has other characters than the unreserved ones
- * (RFC 3986 §2.3), as somebody who read it found.
+ * A Secret whose value is not available to this process. `withheld_reserved`: the process that read it found characters
+ * in its client secret other than the unreserved ones (RFC 3986 §2.3).
  */
 export type WithheldSecret = 'withheld' | 'withheld_reserved';
 
 /** The objects around a manifest. A tenant's manifest is only ever looked up in its own namespace. */
 export interface References {
   /**
-   * Undefined when there is none; `assumed` where nobody can tell (an offline check without the cluster); `withheld` where
-   * tenants' Secrets are not read (a token server): the verifiers of every secret come from `verifiersOf` then.
+   * Undefined when there is none; `assumed` where the source cannot know (an offline check without the cluster);
+   * `withheld` where the process must not read tenants' Secrets (a token server): `verifiersOf` then provides all
+   * verifiers.
    */
   secret(namespace: string, name: string): ReferencedSecret | 'assumed' | WithheldSecret | undefined;
   /** Whether it exists, or is assumed to. */
@@ -27,13 +29,13 @@ export interface References {
   /** Whether it exists, or is assumed to. */
   hasServiceAccount(namespace: string, name: string): boolean;
   /**
-   * All labels of the Namespace, `kubernetes.io/metadata.name` included; undefined while it is not known: no policy can be
-   * chosen then, and its clients wait.
+   * All labels of the Namespace, `kubernetes.io/metadata.name` included; undefined while they are not known: no policy
+   * can be chosen then, and its clients stay pending.
    */
   namespaceLabels(namespace: string): Readonly<Record<string, string>> | undefined;
   /**
-   * The verifiers of the secrets generated for this object, newest first; where Secrets are `withheld`, of the owner's too.
-   * Empty while there is none: generate one and admit again. `assumed` where nothing is ever generated (an offline check).
+   * The verifiers of the secrets generated for this object, newest first; where Secrets are `withheld`, those of an
+   * existing Secret too. Empty while there is none; `assumed` where no secret is ever generated (an offline check).
    */
   verifiersOf(uid: string): readonly Uint8Array[] | 'assumed';
 }
@@ -44,12 +46,12 @@ export type SecretValue =
   | { readonly outcome: 'missing' }
   /** Not a string, not base64 or not UTF-8. */
   | { readonly outcome: 'not_text' }
-  /** With control characters: a line break at the end is the usual one. */
+  /** With control characters, usually a line break at the end. */
   | { readonly outcome: 'not_one_line' };
 
 /**
  * The text under one key of a Secret.
- * @param multiline whether line breaks belong to the value (PEM) or spoil it (a client secret)
+ * @param multiline whether line breaks belong to the value (PEM) or make it invalid (a client secret)
  */
 export function readSecretValue(secret: ReferencedSecret, key: string, multiline = false): SecretValue {
   const plain = own(secret.stringData, key);
@@ -83,7 +85,7 @@ const UTF_8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 function decodeBase64(encoded: unknown): string | undefined {
   if (typeof encoded !== 'string') return undefined;
-  // YAML folds long values over lines; the API server reads through the breaks.
+  // YAML folds long values over lines; the API server ignores the breaks.
   const compact = encoded.replace(/[\r\n]/g, '');
   if (compact.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(compact)) return undefined;
   try {

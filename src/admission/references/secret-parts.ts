@@ -1,24 +1,24 @@
-// What the Secrets of the release namespace are to grantry: the label that the token servers list them by, and those of
-// which there is one.
+// The Secrets of the release namespace that belong to grantry: the label that the token servers list them by, and the
+// names of those that exist once.
 
 /**
- * The label whose value says which part of grantry a Secret of the release namespace is: `verifier`, `signing-key`,
+ * The label whose value names the part of grantry that a Secret of the release namespace is: `verifier`, `signing-key`,
  * `pepper`, `webhook` or `controller`. Token servers list no others.
  */
 export const PART_LABEL = 'grantry.dev/part';
 
-/** A Secret of which there is one: its name, the value of its label, and the key its text stands under. */
+/** A Secret that exists once: its name, the value of its label, and the key of its text. */
 export interface SingleSecret {
   readonly name: string;
   readonly part: 'pepper' | 'webhook' | 'controller';
   readonly key: string;
 }
 
-/** The pepper, one value a line: the first makes, all are accepted. */
+/** The pepper, one value per line: new handles are made with the first, those of all values are accepted. */
 export const PEPPER_SECRET: SingleSecret = { name: 'grantry-pepper', part: 'pepper', key: 'pepper' };
 
-/** What alerts are signed with, one value a line: all of them sign. */
+/** The keys that sign alerts, one per line: every alert is signed with all of them. */
 export const WEBHOOK_SECRET: SingleSecret = { name: 'grantry-webhook', part: 'webhook', key: 'secret' };
 
-/** What the controller proves itself to replicas with: see controller-proof.ts. */
+/** The key that authenticates the controller to the replicas: see controller-proof.ts. */
 export const CONTROLLER_SECRET: SingleSecret = { name: 'grantry-controller-proof', part: 'controller', key: 'key' };

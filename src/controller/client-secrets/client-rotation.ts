@@ -1,166 +1,179 @@
-// When a client's secret is made, taken over, replaced and forgotten: one step from what is to what should be. Pure; the
-// steps are carried out by generated-secrets.ts, in this order: `store` into the verifier Secret, `value` into the owner's
-// Secret, `settle` into the verifier Secret. After a crash between two of them the next step goes on from what is there.
+// Plans how a client's secret is created, adopted, rotated, repaired and expired, one step at a time. Pure.
+// generated-secrets.ts carries a step out in this order: `store` into the verifier Secret, `value` into the owner's
+// Secret, `storeAfterWrite` into the verifier Secret. After a crash the next step continues from what is stored.
 //
-// Of the verifiers the first is the newest. A second one that does not expire means a rotation on its way: the newest is to
-// be accepted by all replicas before its secret is handed out. The secret itself is kept nowhere but in this process until
-// then: whoever takes over makes another one. A write of who led before may arrive later still: what it made readable stays.
+// The first verifier is the newest. A second verifier that does not expire means a pending rotation: all replicas must
+// accept the newest verifier before its secret is published, that is, written into the owner's Secret. Until then only
+// this process has the secret, so a new leader generates another one. A late write of a former leader may still arrive:
+// a secret that it published stays accepted.
 
 import type { AcceptedVerifier } from '../../admission/client-secrets/client-verifier.ts';
 import type { Random } from '../../oauth/ports/ports.ts';
 import { generateClientSecret, secretVerifier } from '../../oauth/registry/client-secret.ts';
 import type { RotationRequests } from '../reconciling/rotation-requests.ts';
-import { changed, expiring, following, type Grace, indexOfSecret, kept, withoutExpired } from './credential-changes.ts';
+import {
+  expiring,
+  type Grace,
+  indexOfSecret,
+  newestVerifiers,
+  nextVerifier,
+  withoutExpired,
+  withVerifiers,
+} from './credential-changes.ts';
 import type { CredentialState } from './credential-state.ts';
 
-/** A write that was on its way when another process took over arrives within that, if ever. */
-const ON_ITS_WAY_SECONDS = 3600;
+/** A write that a former leader had sent before the fail-over arrives within this time, if it arrives. */
+const LATE_WRITE_SECONDS = 3600;
 
-/** What is, and what the owner wants. Times are epoch milliseconds. */
+/** The observed state, and what the owner requests. Times are epoch milliseconds. */
 export interface RotationInput extends Grace {
   readonly uid: string;
   readonly random: Random;
-  /** Undefined: only on request. */
+  /** Undefined: the secret rotates only on request. */
   readonly intervalSeconds: number | undefined;
   readonly requests: RotationRequests;
   readonly stored: CredentialState | undefined;
-  /** The secret in the owner's Secret that this client may be known by; undefined when there is none. */
+  /** The usable client secret in the owner's Secret; undefined when there is none. */
   readonly present: string | undefined;
-  /** Whether that Secret was left behind by a client that is gone: then its value is kept, known here or not. */
-  readonly isLeftBehind: boolean;
-  /** A secret that this process made, may have stored the verifier of, and did not get into the owner's Secret yet. */
-  readonly undelivered: string | undefined;
-  /** Whether every replica accepts what is stored. */
+  /** Whether that Secret is an orphan of a deleted client: its value is adopted, even if its verifier is not stored. */
+  readonly isOrphan: boolean;
+  /** A secret that this process generated and has not published yet; its verifier may be stored. */
+  readonly pendingSecret: string | undefined;
+  /** Whether every replica accepts the stored verifiers. */
   readonly isServed: boolean;
 }
 
-/** What came about. */
+/** What a step does. */
 export type RotationOutcome =
-  /** Nothing. */
+  /** Nothing visible to the owner. */
   | 'kept'
   | 'created'
-  /** A Secret that was there before this object keeps its value. */
+  /** The present Secret is taken over with its value. */
   | 'adopted'
-  /** The secret was missing or another one; it is replaced, since nobody knows it here. */
+  /** The secret was missing or changed; a new one replaces it, since only its verifier is stored. */
   | 'repaired'
-  /** A rotation begins: nobody has the new secret yet. */
+  /** A rotation begins: the verifier of the new secret is stored, the secret is not published yet. */
   | 'begun'
-  /** The new secret is handed out; the old one works until the end of its grace. */
+  /** The new secret is published; the old one is accepted until the end of its grace. */
   | 'rotated'
-  /** The old one stopped working at once. */
+  /** A new secret replaces the old one, which is rejected at once. */
   | 'cut'
-  /** The grace of an old one is over. */
+  /** The grace of an old secret is over. */
   | 'expired';
 
 export interface RotationStep {
   readonly outcome: RotationOutcome;
-  /** To be stored first; undefined: what is stored stays. */
+  /** To be stored first; undefined: the stored state stays. */
   readonly store: CredentialState | undefined;
-  /** The secret the owner's Secret holds after this step. */
+  /** The secret that the owner's Secret holds after this step. */
   readonly value: string;
   /** To be stored once the owner's Secret holds `value`. */
-  readonly settle: CredentialState | undefined;
-  /** A secret that waits for the replicas: to be remembered until it is handed out. */
-  readonly undelivered: string | undefined;
-  /** When there is something to do again; undefined: when something changes. */
-  readonly again: number | undefined;
+  readonly storeAfterWrite: CredentialState | undefined;
+  /** A secret that the replicas do not all accept yet: the process keeps it in memory until it is published. */
+  readonly pendingSecret: string | undefined;
+  /** When the next step is due. Epoch milliseconds; undefined: when something changes. */
+  readonly requeueAt: number | undefined;
 }
 
-/** The next step. */
+/** Plans the next step. */
 export function rotationStep(input: RotationInput): RotationStep {
   const { stored, present, requests, now } = input;
   if (stored === undefined) return firstStep(input);
   const state = withoutExpired(stored, now);
   if (isNew(requests.rotateNow, stored.handled.rotateNow)) return cut(input, state);
   const held = present === undefined ? undefined : indexOfSecret(input.uid, present, state.verifiers);
-  if (present !== undefined && held === undefined && input.isLeftBehind) return adopt(input, state, present);
-  if (isRotationPending(state)) return stepOnTheWay(input, state, held);
+  if (present !== undefined && held === undefined && input.isOrphan) return adopt(input, state, present);
+  if (isRotationPending(state)) return continueRotation(input, state, held);
   if (present !== undefined && keepPublished(state, held)) return restorePublished(input, state, { present, held });
-  if (present === undefined || held !== 0) return handOut(input, state) ?? repair(input, state, state.verifiers);
+  if (present === undefined || held !== 0) return publishPending(input, state) ?? repair(input, state, state.verifiers);
   if (isNew(requests.rotateAt, stored.handled.rotateAt) || isDue(input, state)) return begin(input, state, present);
   const isChanged = state.verifiers.length !== stored.verifiers.length;
   return step(input, { outcome: isChanged ? 'expired' : 'kept', value: present, store: isChanged ? state : undefined });
 }
 
 function firstStep(input: RotationInput): RotationStep {
-  const { uid, now, present, random, requests, undelivered } = input;
-  // Its verifier may be stored by now, where no answer came.
-  const value = present ?? undelivered ?? generateClientSecret(random);
+  const { uid, now, present, random, requests, pendingSecret } = input;
+  // The verifier of the pending secret may be stored: the response to that write may have been lost.
+  const value = present ?? pendingSecret ?? generateClientSecret(random);
   const store: CredentialState = {
     revision: 1,
     verifiers: [{ verifier: secretVerifier(uid, value), revision: 1 }],
     rotatedAt: now,
-    handedOut: present === undefined ? 0 : 1,
-    // What was asked for before this object was known is no request.
+    publishedRevision: present === undefined ? 0 : 1,
+    // Annotations that are on the object before its first secret request no rotation.
     handled: requests,
     writtenFields: undefined,
   };
   return step(input, { outcome: present === undefined ? 'created' : 'adopted', value, store });
 }
 
-/** A Secret that came back keeps its value, also where another was made for it meanwhile. */
+/** An orphaned Secret that is restored keeps its value, even if the controller generated another secret meanwhile. */
 function adopt(input: RotationInput, state: CredentialState, present: string): RotationStep {
   const entry = entryOf(input, state, present);
-  const verifiers = kept(entry, expiring(state.verifiers, input));
-  const store = { ...changed(state, verifiers, state.handled), rotatedAt: input.now, handedOut: entry.revision };
-  return { ...step(input, { outcome: 'adopted', value: present, store }), again: input.now };
+  const verifiers = newestVerifiers(entry, expiring(state.verifiers, input));
+  const store = {
+    ...withVerifiers(state, verifiers, state.handled),
+    rotatedAt: input.now,
+    publishedRevision: entry.revision,
+  };
+  return { ...step(input, { outcome: 'adopted', value: present, store }), requeueAt: input.now };
 }
 
-/** A rotation has begun: hand out the new secret, wait, or begin again with another one. */
-function stepOnTheWay(input: RotationInput, state: CredentialState, held: number | undefined): RotationStep {
-  const { present, undelivered } = input;
+/** A rotation is pending: publish the new secret, wait for the replicas, or start over with another secret. */
+function continueRotation(input: RotationInput, state: CredentialState, held: number | undefined): RotationStep {
+  const { present, pendingSecret } = input;
   const [newest, ...older] = state.verifiers;
-  // It was handed out, and then somebody died. Or what somebody was about to hand out arrived after all.
-  if (present !== undefined && (held === 0 || (held !== 1 && isNewerThanKnown(state, held)))) {
-    return step(input, { outcome: 'rotated', value: present, settle: handedOut(input, state, held) });
+  // The leader crashed after it published the secret, or the late write of a former leader arrived.
+  if (present !== undefined && (held === 0 || (held !== 1 && isNewerThanPublished(state, held)))) {
+    return step(input, { outcome: 'rotated', value: present, storeAfterWrite: publishedState(input, state, held) });
   }
   if (present === undefined || held !== 1) return repair(input, state, older);
-  if (undelivered === undefined || indexOfSecret(input.uid, undelivered, state.verifiers) !== 0) {
-    // It may still arrive: who reads it then is not to be refused.
-    const gracePeriodSeconds = Math.max(input.gracePeriodSeconds, ON_ITS_WAY_SECONDS);
+  if (pendingSecret === undefined || indexOfSecret(input.uid, pendingSecret, state.verifiers) !== 0) {
+    // Its late write may still arrive: a client that then reads that secret must be accepted.
+    const gracePeriodSeconds = Math.max(input.gracePeriodSeconds, LATE_WRITE_SECONDS);
     const abandoned = expiring(newest === undefined ? [] : [newest], { ...input, gracePeriodSeconds });
     return begin(input, { ...state, verifiers: [...older, ...abandoned] }, present);
   }
-  if (!input.isServed) return { ...step(input, { outcome: 'kept', value: present }), undelivered };
-  return step(input, { outcome: 'rotated', value: undelivered, settle: handedOut(input, state, 0) });
+  if (!input.isServed) return { ...step(input, { outcome: 'kept', value: present }), pendingSecret };
+  return step(input, { outcome: 'rotated', value: pendingSecret, storeAfterWrite: publishedState(input, state, 0) });
 }
 
-/** What is stored once the owner has this one of the secrets: the others end with the grace. */
-function handedOut(input: RotationInput, state: CredentialState, index: number): CredentialState {
+/** The state after the secret at `index` is published: the others expire with the grace. */
+function publishedState(input: RotationInput, state: CredentialState, index: number): CredentialState {
   const { now, requests } = input;
   const current = state.verifiers[index];
   const others = state.verifiers.filter((each) => each !== current);
-  const verifiers = kept(current, expiring(others, input));
-  return { ...changed(state, verifiers, requests), rotatedAt: now, handedOut: current?.revision ?? 0 };
+  const verifiers = newestVerifiers(current, expiring(others, input));
+  return { ...withVerifiers(state, verifiers, requests), rotatedAt: now, publishedRevision: current?.revision ?? 0 };
 }
 
-/** Everything that is stored for the new secret; nobody gets it yet. */
+/** Starts a rotation: stores the verifier of a new secret, and keeps the present one published. */
 function begin(input: RotationInput, state: CredentialState, present: string): RotationStep {
-  const { made, entry } = newSecret(input, state);
+  const { secret, entry } = newSecret(input, state);
   const store = {
-    ...changed(state, kept(entry, state.verifiers), input.requests),
-    handedOut: state.verifiers[0]?.revision ?? 0,
+    ...withVerifiers(state, newestVerifiers(entry, state.verifiers), input.requests),
+    publishedRevision: state.verifiers[0]?.revision ?? 0,
   };
-  return { ...step(input, { outcome: 'begun', value: present, store }), undelivered: made };
+  return { ...step(input, { outcome: 'begun', value: present, store }), pendingSecret: secret };
 }
 
 function repair(input: RotationInput, state: CredentialState, older: readonly AcceptedVerifier[]): RotationStep {
-  const { made, entry } = newSecret(input, state);
-  const verifiers = kept(entry, expiring(older, input));
-  const store = { ...changed(state, verifiers, input.requests), rotatedAt: input.now };
-  return step(input, { outcome: 'repaired', value: made, store });
+  const { secret, entry } = newSecret(input, state);
+  const verifiers = newestVerifiers(entry, expiring(older, input));
+  const store = { ...withVerifiers(state, verifiers, input.requests), rotatedAt: input.now };
+  return step(input, { outcome: 'repaired', value: secret, store });
 }
 
-/** A secret that is stored already and could not be written before. */
-function handOut(input: RotationInput, state: CredentialState): RotationStep | undefined {
-  const { uid, undelivered } = input;
-  if (undelivered === undefined || indexOfSecret(uid, undelivered, state.verifiers) !== 0 || isEnding(state))
+/** Publishes the pending secret: its verifier is stored, an earlier write of the owner's Secret failed. */
+function publishPending(input: RotationInput, state: CredentialState): RotationStep | undefined {
+  const { uid, pendingSecret } = input;
+  if (pendingSecret === undefined || indexOfSecret(uid, pendingSecret, state.verifiers) !== 0 || isEnding(state))
     return undefined;
   const isFirst = state.verifiers[0]?.revision === 1;
-  return step(input, { outcome: isFirst ? 'created' : 'repaired', value: undelivered });
+  return step(input, { outcome: isFirst ? 'created' : 'repaired', value: pendingSecret });
 }
 
-/** The secret that the owner has is the client's again, or after all: what was made instead of it nobody has. */
+/** Keeps the published secret as the client's: the newer secrets expire with the grace, since none was published. */
 function restorePublished(
   input: RotationInput,
   state: CredentialState,
@@ -169,47 +182,60 @@ function restorePublished(
   const { expiresAt: _, ...entry } = state.verifiers[held] as AcceptedVerifier;
   const newer = expiring(state.verifiers.slice(0, held), input);
   const verifiers = [entry, ...newer, ...state.verifiers.slice(held + 1)];
-  const store = { ...changed(state, verifiers, state.handled), handedOut: entry.revision };
-  return { ...step(input, { outcome: 'kept', value: present, store }), again: input.now };
+  const store = { ...withVerifiers(state, verifiers, state.handled), publishedRevision: entry.revision };
+  return { ...step(input, { outcome: 'kept', value: present, store }), requeueAt: input.now };
 }
 
 /**
- * Whether the secret that the owner has is to be the client's although it ends: a Secret that was not this client's for a
- * while, and is again, or one that arrived when another secret had been made already.
+ * Whether the published secret stays the client's although it expires: the Secret was replaced for a while and is the
+ * client's again, or a late write published the secret after another one had been generated.
  */
 function keepPublished(state: CredentialState, held: number | undefined): held is number {
-  return held === 0 ? isEnding(state) : isNewerThanKnown(state, held);
+  return held === 0 ? isEnding(state) : isNewerThanPublished(state, held);
 }
 
-/** Older ones come from somebody who undoes a rotation. */
-function isNewerThanKnown({ verifiers, handedOut }: CredentialState, held: number | undefined): held is number {
-  return held !== undefined && (verifiers[held]?.revision ?? 0) > handedOut;
+/** An older one means that the owner's Secret was reset to a secret from before a rotation. */
+function isNewerThanPublished(
+  { verifiers, publishedRevision }: CredentialState,
+  held: number | undefined,
+): held is number {
+  return held !== undefined && (verifiers[held]?.revision ?? 0) > publishedRevision;
 }
 
 function isRotationPending({ verifiers: [, second] }: CredentialState): boolean {
   return second !== undefined && second.expiresAt === undefined;
 }
 
-/** Whether even the newest secret ends: nobody was there to take another one. */
+/** Whether even the newest secret expires, so that no accepted one would be left. */
 function isEnding({ verifiers }: CredentialState): boolean {
   return verifiers[0]?.expiresAt !== undefined;
 }
 
 function cut(input: RotationInput, state: CredentialState): RotationStep {
-  const { made, entry } = newSecret(input, state);
-  const store = { ...changed(state, [entry], input.requests), rotatedAt: input.now };
-  return step(input, { outcome: 'cut', value: made, store });
+  const { secret, entry } = newSecret(input, state);
+  const store = { ...withVerifiers(state, [entry], input.requests), rotatedAt: input.now };
+  return step(input, { outcome: 'cut', value: secret, store });
 }
 
 function step(
   input: RotationInput,
-  { store, settle, ...done }: Pick<RotationStep, 'outcome' | 'value'> & Partial<Pick<RotationStep, 'store' | 'settle'>>,
+  {
+    store,
+    storeAfterWrite,
+    ...done
+  }: Pick<RotationStep, 'outcome' | 'value'> & Partial<Pick<RotationStep, 'store' | 'storeAfterWrite'>>,
 ): RotationStep {
-  const last = settle ?? store ?? input.stored;
+  const last = storeAfterWrite ?? store ?? input.stored;
   const times =
     last === undefined ? [] : [nextRotation(input, last), ...last.verifiers.map(({ expiresAt }) => expiresAt)];
   const due = times.filter((time) => time !== undefined);
-  return { ...done, store, settle, undelivered: undefined, again: due.length > 0 ? Math.min(...due) : undefined };
+  return {
+    ...done,
+    store,
+    storeAfterWrite,
+    pendingSecret: undefined,
+    requeueAt: due.length > 0 ? Math.min(...due) : undefined,
+  };
 }
 
 /** When a rotation is due by its interval; undefined when there is none. Epoch milliseconds. */
@@ -225,16 +251,16 @@ function isDue(input: RotationInput, state: CredentialState): boolean {
   return due !== undefined && due <= input.now;
 }
 
-/** An annotation that was taken away asks for nothing. */
+/** A removed annotation requests nothing. */
 function isNew(request: string | undefined, handled: string | undefined): boolean {
   return request !== undefined && request !== handled;
 }
 
 function newSecret(input: RotationInput, state: CredentialState) {
-  const made = generateClientSecret(input.random);
-  return { made, entry: entryOf(input, state, made) };
+  const secret = generateClientSecret(input.random);
+  return { secret, entry: entryOf(input, state, secret) };
 }
 
 function entryOf({ uid, stored }: RotationInput, { verifiers }: CredentialState, secret: string): AcceptedVerifier {
-  return following(uid, secret, [...(stored?.verifiers ?? []), ...verifiers]);
+  return nextVerifier(uid, secret, [...(stored?.verifiers ?? []), ...verifiers]);
 }

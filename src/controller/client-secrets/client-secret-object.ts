@@ -1,5 +1,6 @@
-// The Secret in the owner's namespace as it is applied: the manifest of admission/client-secrets/client-secret-manifest.ts with what the
-// cluster needs beside it, how to tell that the one that is there is not it, and what an earlier one had more. Pure.
+// The Secret in the owner's namespace as the controller applies it: the manifest of client-secret-manifest.ts
+// (admission) with owner references and base64 data. Detects drift of the present Secret, and fields that an earlier
+// apply wrote and this one does not. Pure.
 
 import {
   CLIENT_LABEL,
@@ -24,14 +25,14 @@ const RANDOM_VALUE_BYTES = 32;
 
 type Texts = Readonly<Record<string, string>>;
 
-/** A Secret of an owner as it should be. */
+/** The desired Secret of an owner. */
 export interface ClientSecretObject {
   readonly metadata: {
     readonly name: string;
     readonly namespace: string;
     readonly labels: Texts;
     readonly annotations: Texts;
-    /** None where the Secret is to outlive the client. */
+    /** Empty where the deletion policy is `Retain`. */
     readonly ownerReferences: readonly OwnerReference[];
   };
   readonly type: 'Opaque';
@@ -39,7 +40,7 @@ export interface ClientSecretObject {
   readonly data: Texts;
 }
 
-/** The Secret of a client. @param present the one that is there; its random values are kept */
+/** The desired Secret of a client. @param present the existing Secret; its random values are kept */
 export function clientSecretObject({
   object,
   manifest,
@@ -58,7 +59,7 @@ export function clientSecretObject({
     randomKeys.map((key) => [key, secretText(present, key) || randomId(random, RANDOM_VALUE_BYTES)]),
   );
   const { metadata, type, stringData } = clientSecretManifest({ object, manifest, facts, randomValues });
-  // Not its controller: a Secret has one at most, and may come with that of another.
+  // Not as `controller`: an object has at most one controller reference, and an adopted Secret may have one already.
   const owner = {
     apiVersion: apiVersionOf(OAUTH_CLIENTS),
     kind: OAUTH_CLIENTS.kind,
@@ -85,23 +86,24 @@ export function secretText(secret: KubernetesObject | undefined, key: string): s
 }
 
 /**
- * The owners that a Secret has and is not to have: its own client when it is to outlive it, and OAuthClients that are gone.
- * @param isLiving whether there is an OAuthClient of a uid, of any class
+ * The owner references to remove from a Secret: of its own client where the deletion policy is `Retain`, and of
+ * OAuthClients that no longer exist.
+ * @param clientExists whether an OAuthClient with a uid exists, of any class
  */
 export function unwantedOwners(
   { metadata }: ClientSecretObject,
   present: KubernetesObject,
-  isLiving: (uid: string) => boolean,
+  clientExists: (uid: string) => boolean,
 ): readonly OwnerReference[] {
   const own = metadata.labels[CLIENT_UID_LABEL];
   return (present.metadata.ownerReferences ?? []).filter(({ apiVersion, kind, uid }) => {
     const isClient = kind === OAUTH_CLIENTS.kind && apiVersion.startsWith(`${OAUTH_CLIENTS.group}/`);
     const isWanted = metadata.ownerReferences.some((wanted) => wanted.uid === uid);
-    return isClient && !isWanted && (uid === own || !isLiving(uid));
+    return isClient && !isWanted && (uid === own || !clientExists(uid));
   });
 }
 
-/** Whether something of ours in the Secret that is there is missing or another. What others added counts for nothing. */
+/** Whether a field that the controller writes is missing or changed in the present Secret. Other fields are ignored. */
 export function hasDrifted({ metadata, data }: ClientSecretObject, present: KubernetesObject): boolean {
   const { labels, annotations, ownerReferences = [] } = present.metadata;
   return (
@@ -117,25 +119,26 @@ function contains(present: unknown, wanted: Texts): boolean {
   return Object.entries(wanted).every(([key, value]) => fields[key] === value);
 }
 
-/** The names of what is written into a Secret, to be remembered until it is written again. */
+/** The names of the fields that a write sets, as JSON; the verifier Secret keeps them until the next write. */
 export function fieldsWritten({ metadata, data }: ClientSecretObject): string {
   const names = (texts: Texts) => Object.keys(texts).sort();
   const { labels, annotations } = metadata;
   return JSON.stringify({ data: names(data), labels: names(labels), annotations: names(annotations) });
 }
 
-/** The keys of the data among what `fieldsWritten` said. */
+/** The data keys in a result of `fieldsWritten`. */
 export function writtenKeys(written: string | undefined): readonly string[] {
   const { data } = fieldsOf(written === undefined ? undefined : parsed(written));
   return Array.isArray(data) ? data.filter((key) => typeof key === 'string') : [];
 }
 
 /**
- * The Secret with everything that an earlier one had more, changed; undefined when that is nothing. The API server drops a
- * field that we no longer apply only if nobody else ever wrote it, our own first POST included: applied with another value
- * it is ours alone, and gone when it is left out afterwards.
- * @param earlier.written what `fieldsWritten` said then
- * @param earlier.owners what `unwantedOwners` found
+ * The Secret with the fields that are to be removed, each with a changed value; undefined when there are none. When an
+ * apply no longer contains a field, the API server removes it only if no other manager owns it, and the controller's
+ * own first POST counts as another manager. An apply with another value makes the controller the only owner, so that
+ * the next apply without the field removes it.
+ * @param earlier.written the result of `fieldsWritten` for the previous write
+ * @param earlier.owners the result of `unwantedOwners`
  */
 export function withEarlierFields(
   secret: ClientSecretObject,
@@ -160,7 +163,7 @@ export function withEarlierFields(
   return { ...secret, metadata, data: whole.data };
 }
 
-/** The same owner in other words, and not as the controller: of these there may be one. */
+/** The same owner with another `blockOwnerDeletion`, and without `controller`: one reference at most may have it. */
 function changedOwner({ controller: _, blockOwnerDeletion, ...owner }: OwnerReference): OwnerReference {
   return blockOwnerDeletion === false ? owner : { ...owner, blockOwnerDeletion: false };
 }
@@ -179,7 +182,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Whose Secret it says it is; undefined when it does not say. */
+/** The client that the labels of a Secret name; undefined without both labels. */
 export function ownerOf({
   labels,
 }: Pick<ObjectMeta, 'labels'>): { readonly name: string; readonly uid: string } | undefined {

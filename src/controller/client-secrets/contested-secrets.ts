@@ -1,6 +1,6 @@
-// Secrets that somebody else changes again and again: each time one is put back counts, and after a few the next time is
-// put off ever longer. Two writers that disagree would else make a new client secret with every turn. Kept in this process
-// only: who takes over begins anew.
+// Exponential backoff for Secrets that another writer keeps changing: the controller counts its repairs of each, and
+// after a few it delays the next one. Without the delay two writers that disagree would cause a new client secret with
+// each change. The counts are only in memory: a new leader starts from zero.
 
 import type { Fault } from '../../admission/kinds/conditions.ts';
 import { fieldsOf } from '../../admission/kinds/manifest.ts';
@@ -10,10 +10,10 @@ import type { KubernetesObject } from '../../kubernetes/objects/resources.ts';
 import type { Clock } from '../../oauth/ports/ports.ts';
 import { exponentialBackoff } from '../../oauth/values/backoff.ts';
 
-/** So often a Secret is put back at once. */
+/** So many repairs of a Secret follow without delay. */
 const IMMEDIATE_REPAIRS = 3;
 const REPAIR = { first: 10_000, longest: 10 * 60_000 };
-/** What was left alone for so long is contested no more. */
+/** A Secret that needs no repair for this time starts from zero again. */
 const BACKOFF_RESET_MILLISECONDS = 2 * REPAIR.longest;
 
 interface Contest {
@@ -22,7 +22,7 @@ interface Contest {
   readonly last: number;
 }
 
-/** By uid of the client. */
+/** The repairs of each client's Secret, by uid of the client. */
 export class ContestedSecrets {
   readonly #clock: Clock;
   readonly #contests = new Map<string, Contest>();
@@ -31,7 +31,7 @@ export class ContestedSecrets {
     this.#clock = clock;
   }
 
-  /** To be called when a Secret was put back. */
+  /** To be called after a Secret was repaired. */
   recordRepair(uid: string): void {
     const { times } = this.#contest(uid) ?? { times: 0 };
     this.#contests.set(uid, { times: times + 1, last: this.#clock.now() });
@@ -41,7 +41,7 @@ export class ContestedSecrets {
     this.#contests.delete(uid);
   }
 
-  /** What there is to wait for before it may be put back again; undefined: nothing. */
+  /** The repairs so far, and when the next one is allowed (epoch milliseconds); undefined: now. */
   backoffUntil(uid: string): { readonly times: number; readonly until: number } | undefined {
     const { times, last } = this.#contest(uid) ?? { times: 0, last: 0 };
     if (times < IMMEDIATE_REPAIRS) return undefined;
@@ -57,22 +57,22 @@ export class ContestedSecrets {
   }
 }
 
-/** What the owner is to know of a Secret that is not put back for a while. @param present the Secret as it is */
+/** The fault that reports to the owner that the repair of a Secret is delayed. @param present the Secret as it is */
 export function contestFault(
   name: string,
   present: KubernetesObject | undefined,
   { times, until }: { readonly times: number; readonly until: number },
 ): Fault {
   const manager = present && lastOtherManager(present);
-  const who = manager === undefined ? '' : ` The API server names ${quoted(manager)} as who wrote it last.`;
+  const lastWriter = manager === undefined ? '' : ` The API server names ${quoted(manager)} as who wrote it last.`;
   return {
     path: ['spec', 'auth', 'clientSecret'],
     reason: 'SecretContested',
-    message: `Something else keeps changing or deleting the Secret ${quoted(name)}: it was put back ${times} times, and is again after ${new Date(until).toISOString()}.${who} Stop that, or name another Secret.`,
+    message: `Something else keeps changing or deleting the Secret ${quoted(name)}: it was put back ${times} times, and is again after ${new Date(until).toISOString()}.${lastWriter} Stop that, or name another Secret.`,
   };
 }
 
-/** The field manager that wrote an object last, beside this one; undefined where the object does not tell. */
+/** The last field manager of an object other than the controller; undefined where `managedFields` names none. */
 function lastOtherManager({ metadata }: KubernetesObject): string | undefined {
   const { managedFields } = fieldsOf(metadata);
   const entries = (Array.isArray(managedFields) ? managedFields : []).map(fieldsOf);

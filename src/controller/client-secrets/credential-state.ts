@@ -1,6 +1,7 @@
-// What is kept about one client's credentials, in its verifier Secret in the release namespace: the verifiers that replicas
-// accept (admission/client-secrets/client-verifier.ts) and, in annotations, how far their rotation is. This is the truth; status only tells
-// of it. Pure: both ways between the Secret and what planning needs.
+// The stored state of one client's credentials, in its verifier Secret in the release namespace: the verifiers that
+// replicas accept (admission/client-secrets/client-verifier.ts) and, in annotations, the progress of their rotation.
+// This Secret is authoritative; the status of the client only reports it. Pure: converts between the Secret and the
+// state.
 
 import {
   type ClientVerifiers,
@@ -18,27 +19,27 @@ export const CLASS_LABEL = 'grantry.dev/class';
 export const CLIENT_NAMESPACE_LABEL = 'grantry.dev/client-namespace';
 export const CLIENT_LABEL = 'grantry.dev/client';
 const ROTATED_AT = 'grantry.dev/rotated-at';
-const HANDED_OUT = 'grantry.dev/handed-out-revision';
+const PUBLISHED_REVISION = 'grantry.dev/handed-out-revision';
 const HANDLED_ROTATE_AT = 'grantry.dev/handled-rotate-requested-at';
 const HANDLED_ROTATE_NOW = 'grantry.dev/handled-rotate-now';
 const WRITTEN_FIELDS = 'grantry.dev/written-fields';
 
 /** The state of one client's credentials. Times are epoch milliseconds. */
 export interface CredentialState extends ClientVerifiers {
-  /** When the present secret came to its owner. */
+  /** When the present secret was published, that is, written into the owner's Secret. */
   readonly rotatedAt: number;
-  /** The highest number of a secret that is known to have come to its owner; 0: nothing is known of that. */
-  readonly handedOut: number;
-  /** The requests that have been seen to. */
+  /** The highest revision of a secret that is known to be published; 0: unknown. */
+  readonly publishedRevision: number;
+  /** The rotation requests that have been handled. */
   readonly handled: RotationRequests;
   /** The keys, labels and annotations that were last written into the owner's Secret (client-secret-object.ts). */
   readonly writtenFields: string | undefined;
 }
 
-/** The state a verifier Secret holds; undefined when it is none or its verifiers cannot be read. */
+/** The state that a verifier Secret holds; undefined when it is none, or its verifiers are unreadable. */
 export function readCredentialState(secret: unknown): (CredentialState & { readonly uid: string }) | undefined {
-  const told = readVerifierSecret(secret);
-  if (told === undefined) return undefined;
+  const clientVerifiers = readVerifierSecret(secret);
+  if (clientVerifiers === undefined) return undefined;
   const annotations = fieldsOf(fieldsOf(fieldsOf(secret).metadata).annotations);
   const text = (name: string) => {
     const value = annotations[name];
@@ -46,15 +47,15 @@ export function readCredentialState(secret: unknown): (CredentialState & { reado
   };
   const rotatedAt = Date.parse(text(ROTATED_AT) ?? '');
   return {
-    ...told,
+    ...clientVerifiers,
     rotatedAt: Number.isNaN(rotatedAt) ? 0 : rotatedAt,
-    handedOut: Number(text(HANDED_OUT)) || 0,
+    publishedRevision: Number(text(PUBLISHED_REVISION)) || 0,
     handled: { rotateAt: text(HANDLED_ROTATE_AT), rotateNow: text(HANDLED_ROTATE_NOW) },
     writtenFields: text(WRITTEN_FIELDS),
   };
 }
 
-/** Whose credentials they are. */
+/** The client that owns the credentials. */
 export interface CredentialOwner {
   readonly namespace: string;
   readonly name: string;
@@ -80,7 +81,7 @@ export function verifierSecret(
       },
       annotations: {
         [ROTATED_AT]: new Date(state.rotatedAt).toISOString(),
-        ...(state.handedOut > 0 && { [HANDED_OUT]: String(state.handedOut) }),
+        ...(state.publishedRevision > 0 && { [PUBLISHED_REVISION]: String(state.publishedRevision) }),
         ...(rotateAt !== undefined && { [HANDLED_ROTATE_AT]: rotateAt }),
         ...(rotateNow !== undefined && { [HANDLED_ROTATE_NOW]: rotateNow }),
         ...(state.writtenFields !== undefined && { [WRITTEN_FIELDS]: state.writtenFields }),

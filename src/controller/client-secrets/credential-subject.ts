@@ -1,4 +1,4 @@
-// One client whose credentials are looked at: what is known of it at the beginning of a look, and what became of it.
+// The input and the outcome of reconciling one client's credentials.
 
 import { livingVerifiers } from '../../admission/client-secrets/client-verifier.ts';
 import type { ClientVerdict } from '../../admission/clients/admit-client.ts';
@@ -10,32 +10,32 @@ import type { CredentialOwner, CredentialState } from './credential-state.ts';
 
 /** An accepted client with its manifest. */
 export interface CredentialSubject {
-  /** Of the object among all clients. */
+  /** `<namespace>/<name>` of the object. */
   readonly key: string;
   readonly object: KubernetesObject;
   readonly owner: CredentialOwner;
   readonly manifest: OAuthClientManifest;
   readonly verdict: ClientVerdict;
-  /** Undefined while it has none. */
+  /** Undefined while the client has no stored credentials. */
   readonly state: CredentialState | undefined;
 }
 
-/** What became of a client's credentials. */
+/** The outcome of reconciling a client's credentials. */
 export interface CredentialOutcome {
-  /** What the client is to be judged by now. */
+  /** The facts for the client's next verdict. */
   readonly facts: Pick<OwnFacts, 'secret' | 'faults'>;
   readonly done: RotationOutcome | 'drift_repaired';
-  /** Milliseconds until they are to be looked at again. */
-  readonly again: number | undefined;
+  /** Milliseconds until the next reconcile; undefined: when something changes. */
+  readonly requeueAfter: number | undefined;
 }
 
-/** Whose credentials an object's are. */
+/** The owner of an object's credentials: its name and uid. */
 export function ownerOfCredentials({ metadata }: KubernetesObject): CredentialOwner {
   const { namespace = '', name, uid } = metadata;
   return { namespace, name, uid };
 }
 
-/** The verifiers that count now. */
-export function livingOf(state: CredentialState | undefined, now: number): readonly Uint8Array[] {
+/** The verifiers that have not expired. */
+export function acceptedVerifiers(state: CredentialState | undefined, now: number): readonly Uint8Array[] {
   return state === undefined ? [] : livingVerifiers(state, now);
 }

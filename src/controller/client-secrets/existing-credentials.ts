@@ -1,15 +1,15 @@
-// What is stored for a client with a Secret of its owner's own: that one is followed, and nothing of it is ours to change.
-// Pure.
+// The stored state of a client whose owner provides the Secret: it follows that Secret, which the controller never
+// changes. Pure.
 
 import type { AcceptedVerifier } from '../../admission/client-secrets/client-verifier.ts';
 import type { RotationRequests } from '../reconciling/rotation-requests.ts';
 import type { CredentialState } from './credential-state.ts';
 
 /**
- * The state for the verifiers of what the Secret holds.
+ * The state for the verifiers of the secrets that the Secret holds.
  * @param verifiers newest first
  * @param at.now epoch milliseconds
- * @returns undefined when that is what is stored
+ * @returns undefined when the stored state has these verifiers already
  */
 export function existingCredentials(
   stored: CredentialState | undefined,
@@ -31,8 +31,8 @@ export function existingCredentials(
     revision: (stored?.revision ?? 0) + 1,
     verifiers: accepted,
     rotatedAt: isNewest && stored !== undefined ? stored.rotatedAt : now,
-    handedOut: 0,
-    // Nothing of it is ours to rotate.
+    publishedRevision: 0,
+    // The controller does not rotate this Secret: every request counts as handled.
     handled: requests,
     writtenFields: undefined,
   };

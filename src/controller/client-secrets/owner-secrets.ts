@@ -1,6 +1,7 @@
-// Generated Secrets in the owners' namespaces, read and written. The controller may write any Secret of the cluster, so
-// here stands the guard: a Secret is written only while it carries the uid of this very client, or was left behind by a
-// client that is gone; what is read and what is written is the same object at the same version.
+// Ownership and writes of generated Secrets in the owners' namespaces. RBAC allows the controller to write any Secret
+// of the cluster, so this file guards each write: it writes a Secret only if the Secret has the uid of this client or
+// is an orphan of a deleted one, and only the object that was read, at the version that was read (uid and
+// resourceVersion).
 
 import {
   type KubernetesObject,
@@ -12,26 +13,26 @@ import type { LeaderApi } from '../leadership/leader-api.ts';
 import { type ClientSecretObject, ownerOf, withEarlierFields } from './client-secret-object.ts';
 import type { CredentialOwner } from './credential-state.ts';
 
-/** Whose a Secret is, seen from one client. */
+/** The ownership of a Secret, from the view of one client. */
 export type SecretOwnership =
   | 'own'
-  /** Named for this client and marked with a uid that no client has any more: restored, or moved here. */
+  /** Labelled with the name of this client and a uid that no client has: restored from a backup, or moved here. */
   | 'orphan'
   | 'foreign';
 
-/** @param isLiving whether there is an OAuthClient of a uid, of any class */
+/** @param clientExists whether an OAuthClient with a uid exists, of any class */
 export function ownershipOf(
   metadata: Pick<ObjectMeta, 'labels'>,
   client: Pick<CredentialOwner, 'name' | 'uid'>,
-  isLiving: (uid: string) => boolean,
+  clientExists: (uid: string) => boolean,
 ): SecretOwnership {
   const owner = ownerOf(metadata);
   if (owner === undefined) return 'foreign';
   if (owner.uid === client.uid) return 'own';
-  return owner.name === client.name && !isLiving(owner.uid) ? 'orphan' : 'foreign';
+  return owner.name === client.name && !clientExists(owner.uid) ? 'orphan' : 'foreign';
 }
 
-/** All that is kept of a Secret that is watched without its data. */
+/** The fields that the cache keeps of a Secret, which is watched without its data. */
 export function withoutForeignLabels({ apiVersion, kind, metadata }: KubernetesObject): KubernetesObject {
   const { name, namespace, uid, resourceVersion, creationTimestamp, labels = {} } = metadata;
   const own = Object.entries(labels).filter(([key]) => key.startsWith('grantry.dev/'));
@@ -49,7 +50,7 @@ export function withoutForeignLabels({ apiVersion, kind, metadata }: KubernetesO
   };
 }
 
-/** Which Secrets carry the name and the uid of which client: also the ones it gave up for another name. */
+/** An index of Secrets by the client that their labels name: also the Secrets under its earlier names. */
 export class OwnedSecrets {
   /** By `<namespace>/<name> <uid>` of the client. */
   readonly #names = new Map<string, Set<string>>();
@@ -79,11 +80,11 @@ export class OwnedSecrets {
 }
 
 /**
- * Writes a Secret: a new one, or exactly the one that is there.
+ * Writes a Secret: creates it, or applies it to the object that was read and to no other.
  * @param before.present as it was just read, `own` or `orphan`; undefined: there is none
- * @param before.writtenBefore what `fieldsWritten` said of the one before
- * @param before.owners what `unwantedOwners` found
- * @throws KubernetesError `AlreadyExists` or `Conflict` when it is not what it was: look again
+ * @param before.writtenBefore the result of `fieldsWritten` for the previous write
+ * @param before.owners the result of `unwantedOwners`
+ * @throws KubernetesError `AlreadyExists` or `Conflict` when the Secret changed since the read: requeue
  */
 export async function writeSecret(
   api: LeaderApi,

@@ -1,6 +1,7 @@
-// The Secrets that a client has beside the one it names now: under the name it had before, or from before it went without a
-// generated secret. Their value moves to the new name, and they are removed unless they are to outlive the client. Labels
-// alone make no Secret the client's: whoever copies one copies them too, so only what we wrote ourselves is removed.
+// The Secrets of a client other than the one that it names now: under an earlier name, or from before the client
+// stopped using a generated secret. Their value moves to the new name, and the controller deletes them unless the
+// deletion policy is `Retain`. Labels alone do not make a Secret the client's, since a copy has them too: the
+// controller deletes only Secrets whose data it wrote itself, according to `managedFields`.
 
 import { clientSecretName, hasGeneratedSecret } from '../../admission/client-secrets/client-secret-manifest.ts';
 import { fieldsOf } from '../../admission/kinds/manifest.ts';
@@ -24,52 +25,52 @@ export interface RenamedSecretsOptions {
 
 export class RenamedSecrets {
   readonly #options: RenamedSecretsOptions;
-  /** The name that this process last wrote, by uid of the client: the watch may not have told of it yet. */
+  /** The name that this process last wrote, by uid of the client: the cache may not have that Secret yet. */
   readonly #written = new Map<string, string>();
-  /** The Secrets of others that were there last and are told of, by uid of the client and theirs. */
-  readonly #leftAlone = new Map<string, ReadonlySet<string>>();
+  /** The uids of foreign Secrets that have been reported and still exist, by uid of the client. */
+  readonly #reported = new Map<string, ReadonlySet<string>>();
 
   constructor(options: RenamedSecretsOptions) {
     this.#options = options;
   }
 
-  /** To be called when everything under other names is removed. */
-  wrote({ uid }: CredentialOwner, name: string): void {
+  /** To be called when the Secrets under other names are removed. */
+  recordWritten({ uid }: CredentialOwner, name: string): void {
     this.#written.set(uid, name);
   }
 
-  /** To be called when a client is gone. */
+  /** To be called when a client is deleted. */
   forget(uid: string): void {
     this.#written.delete(uid);
-    this.#leftAlone.delete(uid);
+    this.#reported.delete(uid);
   }
 
-  /** The Secret under another name than this that the client had before its owner renamed it. */
+  /** The Secret that the client had under another name than `name`, before its owner renamed it. */
   async of(owner: CredentialOwner, name: string): Promise<KubernetesObject | undefined> {
-    const found = await this.#besides(owner, name);
-    // A copy may be old: it serves only where the one that was copied is gone.
-    return found.find(isOurWork) ?? found[0];
+    const found = await this.#others(owner, name);
+    // A copy may be outdated: it is used only where the original is gone.
+    return found.find(isWrittenByController) ?? found[0];
   }
 
-  /** @throws StaleReadError when one changed while it was to be removed: look again */
+  /** Deletes the client's Secrets under other names. @throws StaleReadError when one changed since the read: requeue */
   async remove({ object, owner, manifest: { spec } }: CredentialSubject): Promise<void> {
     if (spec.auth.clientSecret?.deletionPolicy === 'Retain') return;
     const needsSecret = SECRET_METHODS.includes(spec.auth.method);
     const kept = needsSecret ? clientSecretName(owner.name, spec) : undefined;
-    const besides = await this.#besides(owner, kept);
-    this.#leaveAlone(
+    const others = await this.#others(owner, kept);
+    this.#reportForeign(
       object,
-      besides.filter((found) => !isOurWork(found)),
+      others.filter((found) => !isWrittenByController(found)),
     );
-    for (const found of besides.filter(isOurWork)) {
-      // A client that generates no secret has no policy for one any more: the Secret alone tells.
-      if (hasGeneratedSecret(spec) || goesWith(found, owner)) await this.#delete(found);
+    for (const found of others.filter(isWrittenByController)) {
+      // A client without a generated secret has no deletion policy: the owner reference of the Secret decides.
+      if (hasGeneratedSecret(spec) || isOwnedBy(found, owner)) await this.#delete(found);
     }
     if (!needsSecret) this.#written.delete(owner.uid);
   }
 
-  /** Every Secret of the client's namespace but one that says by its labels that it is the client's. */
-  async #besides(owner: CredentialOwner, kept: string | undefined): Promise<readonly KubernetesObject[]> {
+  /** Every Secret of the client's namespace that has the client's labels, except `kept`. */
+  async #others(owner: CredentialOwner, kept: string | undefined): Promise<readonly KubernetesObject[]> {
     const found: KubernetesObject[] = [];
     for (const name of this.#namesOf(owner)) {
       if (name === kept) continue;
@@ -84,14 +85,14 @@ export class RenamedSecrets {
     if (outcome === 'changed') throw new StaleReadError(`Secret ${namespace}/${name}`);
   }
 
-  /** Says so once of each, and remembers no more of them than there are. */
-  #leaveAlone(regarding: KubernetesObject, secrets: readonly KubernetesObject[]): void {
+  /** Reports each Secret once by an Event, and forgets those that are gone. */
+  #reportForeign(regarding: KubernetesObject, secrets: readonly KubernetesObject[]): void {
     const { uid } = regarding.metadata;
-    const told = this.#leftAlone.get(uid);
-    if (secrets.length === 0) this.#leftAlone.delete(uid);
-    else this.#leftAlone.set(uid, new Set(secrets.map(({ metadata }) => metadata.uid)));
+    const reported = this.#reported.get(uid);
+    if (secrets.length === 0) this.#reported.delete(uid);
+    else this.#reported.set(uid, new Set(secrets.map(({ metadata }) => metadata.uid)));
     for (const { metadata } of secrets) {
-      if (told?.has(metadata.uid)) continue;
+      if (reported?.has(metadata.uid)) continue;
       const note = `The Secret ${quoted(metadata.name)} has the labels of this client, but what is in it was not written by grantry: it is left alone, and does not follow the client.`;
       this.#options.record({ regarding, type: 'Warning', reason: 'SecretLeftAlone', action: 'Remove', note });
     }
@@ -103,20 +104,20 @@ export class RenamedSecrets {
   }
 }
 
-/** Whether a Secret says by name and uid that it is this client's. */
+/** Whether the labels of a Secret have the name and the uid of this client. */
 function isLabelledFor({ metadata }: KubernetesObject, { name, uid }: CredentialOwner): boolean {
   const owner = ownerOf(metadata);
   return owner?.name === name && owner.uid === uid;
 }
 
-/** Whether the API server names us as who wrote something of its data. */
-function isOurWork({ metadata }: KubernetesObject): boolean {
+/** Whether `managedFields` names the controller as a manager of the Secret's data. */
+function isWrittenByController({ metadata }: KubernetesObject): boolean {
   const { managedFields } = fieldsOf(metadata);
   const entries = (Array.isArray(managedFields) ? managedFields : []).map(fieldsOf);
   return entries.some(({ manager, fieldsV1 }) => manager === FIELD_MANAGER && 'f:data' in fieldsOf(fieldsV1));
 }
 
-/** Whether it was to be removed with the client. */
-function goesWith({ metadata: { ownerReferences = [] } }: KubernetesObject, owner: CredentialOwner): boolean {
+/** Whether the Secret has an owner reference to the client, so that garbage collection deletes it with the client. */
+function isOwnedBy({ metadata: { ownerReferences = [] } }: KubernetesObject, owner: CredentialOwner): boolean {
   return ownerReferences.some(({ uid }) => uid === owner.uid);
 }

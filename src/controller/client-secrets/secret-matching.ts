@@ -1,4 +1,4 @@
-// Which client secrets an owner's Secret holds, told by the verifiers that are stored of them. Pure.
+// Matches the client secrets in an owner's Secret against the stored verifiers. Pure.
 
 import { clientSecretKeys, MINIMUM_SECRET_BYTES } from '../../admission/client-secrets/client-secret-manifest.ts';
 import type { AcceptedVerifier } from '../../admission/client-secrets/client-verifier.ts';
@@ -9,7 +9,7 @@ import { secretText, writtenKeys } from './client-secret-object.ts';
 import { indexOfSecret } from './credential-changes.ts';
 import type { CredentialSubject } from './credential-subject.ts';
 
-/** The secret in the owner's Secret: under its key, or where it stood before the owner renamed the key. */
+/** The client secret in the owner's Secret: under its key, or under an earlier key that the owner renamed. */
 export function presentSecret(
   { owner, manifest, state }: CredentialSubject,
   secret: KubernetesObject | undefined,
@@ -20,33 +20,33 @@ export function presentSecret(
   };
   const texts = [clientSecretKeys(manifest.spec).clientSecret, ...writtenKeys(state?.writtenFields)].map(usable);
   const newest = state?.verifiers[0];
-  const isNewest = (text: string) => newest !== undefined && isOf(newest, owner.uid, text);
+  const isNewest = (text: string) => newest !== undefined && matches(newest, owner.uid, text);
   return texts.find((text) => text !== undefined && isNewest(text)) ?? texts[0];
 }
 
 /** Whether the owner's Secret holds a client secret that is not accepted. */
-export function holdsDeadSecret(subject: CredentialSubject, secret: KubernetesObject | undefined): boolean {
+export function holdsUnacceptedSecret(subject: CredentialSubject, secret: KubernetesObject | undefined): boolean {
   const held = presentSecret(subject, secret);
   if (held === undefined || subject.state === undefined) return false;
-  return !subject.state.verifiers.some((accepted) => isOf(accepted, subject.owner.uid, held));
+  return !subject.state.verifiers.some((accepted) => matches(accepted, subject.owner.uid, held));
 }
 
-/** The secret before the one that a step leaves, where the owner wants it written and it is known. */
+/** The secret before the one that a step publishes, where the owner asks for a key for it and its value is known. */
 export function previousOf(
   { owner, manifest, state }: CredentialSubject,
   secret: KubernetesObject | undefined,
-  { settle, store }: Pick<RotationStep, 'settle' | 'store'>,
+  { storeAfterWrite, store }: Pick<RotationStep, 'storeAfterWrite' | 'store'>,
 ): string | undefined {
   const keys = clientSecretKeys(manifest.spec);
-  const after = settle ?? store ?? state;
+  const after = storeAfterWrite ?? store ?? state;
   if (keys.previousClientSecret === undefined || after === undefined) return undefined;
   const candidates = [keys.clientSecret, keys.previousClientSecret].map((key) => secretText(secret, key));
-  // While a new one is on its way the present one is not the previous one yet.
+  // While a rotation is pending, the present secret is not the previous one yet.
   const isRotationPending = after.verifiers[1] !== undefined && after.verifiers[1].expiresAt === undefined;
   const verifiers = isRotationPending ? after.verifiers.slice(1) : after.verifiers;
   return candidates.find((secret) => secret !== undefined && (indexOfSecret(owner.uid, secret, verifiers) ?? 0) > 0);
 }
 
-function isOf({ verifier }: AcceptedVerifier, uid: string, secret: string): boolean {
+function matches({ verifier }: AcceptedVerifier, uid: string, secret: string): boolean {
   return Buffer.from(verifier).equals(secretVerifier(uid, secret));
 }

@@ -1,13 +1,13 @@
-// Which clients' credentials were in order at the last look, and everything that depended on: while nothing of it changes,
-// no Secret has to be read again.
+// Records the inputs of each client's last successful reconcile, as a fingerprint. While they are unchanged, the
+// controller does not read the client's Secret again.
 
 import { clientSecretName } from '../../admission/client-secrets/client-secret-manifest.ts';
 import type { WithheldSecret } from '../../admission/references/references.ts';
 import { rotationRequests } from '../reconciling/rotation-requests.ts';
 import type { CredentialSubject } from './credential-subject.ts';
 
-interface Settled {
-  readonly of: string;
+interface Reconciled {
+  readonly inputs: string;
   readonly generation: number;
   /** Epoch milliseconds; undefined: until something changes. */
   readonly until: number | undefined;
@@ -15,40 +15,40 @@ interface Settled {
 }
 
 export class UnchangedCheck {
-  readonly #settled = new Map<string, Settled>();
+  readonly #reconciled = new Map<string, Reconciled>();
 
   forget(uid: string): void {
-    this.#settled.delete(uid);
+    this.#reconciled.delete(uid);
   }
 
   /**
    * @param secretVersion of the Secret in the owner's namespace; undefined when there is none
    * @param more.until epoch milliseconds; undefined: until something changes
-   * @param more.withheld what is to be remembered of a Secret of the owner's own
+   * @param more.withheld the facts to keep about a Secret that the owner provides
    */
-  settle(
+  record(
     subject: CredentialSubject,
     secretVersion: string | undefined,
-    { until, withheld }: Partial<Pick<Settled, 'until' | 'withheld'>> = {},
+    { until, withheld }: Partial<Pick<Reconciled, 'until' | 'withheld'>> = {},
   ): void {
-    const of = fingerprint(subject, secretVersion);
-    this.#settled.set(subject.owner.uid, { of, generation: generationOf(subject), until, withheld });
+    const inputs = fingerprint(subject, secretVersion);
+    this.#reconciled.set(subject.owner.uid, { inputs, generation: generationOf(subject), until, withheld });
   }
 
-  /** Whether nothing changed since it was settled, and for how many milliseconds that holds; undefined when not. */
-  holding(
+  /** Defined while the inputs are unchanged: the recorded facts, and the milliseconds until the client is due. */
+  unchanged(
     subject: CredentialSubject,
     secretVersion: string | undefined,
     now: number,
-  ): (Pick<Settled, 'withheld'> & { readonly again: number | undefined }) | undefined {
-    const { of, until, withheld } = this.#settled.get(subject.owner.uid) ?? {};
-    if (of !== fingerprint(subject, secretVersion) || now >= (until ?? Number.POSITIVE_INFINITY)) return undefined;
-    return { withheld, again: until === undefined ? undefined : until - now };
+  ): (Pick<Reconciled, 'withheld'> & { readonly requeueAfter: number | undefined }) | undefined {
+    const { inputs, until, withheld } = this.#reconciled.get(subject.owner.uid) ?? {};
+    if (inputs !== fingerprint(subject, secretVersion) || now >= (until ?? Number.POSITIVE_INFINITY)) return undefined;
+    return { withheld, requeueAfter: until === undefined ? undefined : until - now };
   }
 
-  /** Whether the client as it stands in its manifest was settled: what is found otherwise somebody else changed. */
-  wasSettled(subject: CredentialSubject): boolean {
-    return this.#settled.get(subject.owner.uid)?.generation === generationOf(subject);
+  /** Whether the present generation of the client was reconciled: a difference found now is drift. */
+  wasReconciled(subject: CredentialSubject): boolean {
+    return this.#reconciled.get(subject.owner.uid)?.generation === generationOf(subject);
   }
 }
 

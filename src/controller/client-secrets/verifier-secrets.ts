@@ -1,5 +1,6 @@
-// The verifier Secrets of the release namespace, read and written by the controller: one for each client with a secret.
-// What was just written is known at once. Those of clients that are gone are removed.
+// The verifier Secrets of the release namespace: one for each client with a secret. The controller reads its own writes
+// (own-writes.ts), guards each write by revision, uid and resourceVersion, and deletes the verifier Secrets of deleted
+// clients.
 
 import { VERIFIER_SECRET_TYPE, verifierSecretName } from '../../admission/client-secrets/client-verifier.ts';
 import { PART_LABEL } from '../../admission/references/secret-parts.ts';
@@ -36,20 +37,21 @@ export class VerifierSecrets {
     this.#own = new OwnWrites(options.view);
   }
 
-  /** What is kept of a client; undefined when there is nothing, or nothing that can be read. */
+  /** The stored state of a client; undefined when there is none, or when it is unreadable. */
   get(uid: string): CredentialState | undefined {
     return readCredentialState(this.#own.get(this.#key(uid)));
   }
 
-  /** Whether replicas find what is kept of a client: they list by label, and a backup may have lost it. */
+  /** Whether replicas find a client's verifier Secret: they list by label, and a restored Secret may lack labels. */
   isListed(uid: string): boolean {
     const { labels = {} } = this.#own.get(this.#key(uid))?.metadata ?? {};
     return labels[PART_LABEL] === 'verifier' && labels[CLASS_LABEL] === this.#options.className;
   }
 
   /**
-   * @param known what `get` said when this state was decided on: what somebody else stored since is not written over
-   * @throws KubernetesError `Conflict` and StaleReadError when it is not that any more: look again
+   * Stores a state under optimistic concurrency.
+   * @param known the result of `get` that the new state is based on
+   * @throws KubernetesError `Conflict` and StaleReadError when another state was stored since: requeue
    */
   async put(owner: CredentialOwner, state: CredentialState, known: CredentialState | undefined): Promise<void> {
     const { api, releaseNamespace, className } = this.#options;
@@ -57,7 +59,7 @@ export class VerifierSecrets {
     if (this.get(owner.uid)?.revision !== known?.revision) throw new StaleReadError(`Secret ${key}`);
     const present = this.#own.get(key);
     const secret = verifierSecret(owner, state, { releaseNamespace, className });
-    // Its type cannot be changed, and only of this type it counts.
+    // The type of a Secret is immutable, and replicas read only Secrets of this type.
     if (present !== undefined && present.type !== VERIFIER_SECRET_TYPE) await this.#delete(key, present);
     const replaced = this.#own.get(key);
     if (replaced === undefined) {
@@ -69,15 +71,15 @@ export class VerifierSecrets {
     await this.#own.write(key, () => api.apply(SECRETS, { ...secret, metadata }));
   }
 
-  /** Nothing is accepted of this client any more. @throws StaleReadError when it is not what `get` knew: look again */
+  /** Deletes the verifiers of a client. @throws StaleReadError when they are not what `get` returned: requeue */
   async remove(uid: string): Promise<void> {
     const key = this.#key(uid);
     const present = this.#own.get(key);
     if (present !== undefined) await this.#delete(key, present);
   }
 
-  /** Removes what is kept of a client that the watch does not know. The watch may be behind: what the API server says counts. */
-  async removeAbandoned(uid: string): Promise<void> {
+  /** Deletes the verifiers of a client that is not in the cache, unless the API server has it (stale cache). */
+  async removeOrphan(uid: string): Promise<void> {
     const { labels = {} } = this.#own.get(this.#key(uid))?.metadata ?? {};
     const { [CLIENT_NAMESPACE_LABEL]: namespace, [CLIENT_LABEL]: name } = labels;
     if (namespace !== undefined && name !== undefined) {
@@ -87,23 +89,23 @@ export class VerifierSecrets {
     await this.remove(uid);
   }
 
-  /** To be called when the watch tells that one is gone. */
+  /** To be called when the watch reports the deletion of a verifier Secret. */
   gone(key: string, uid: string): void {
     this.#own.gone(key, uid);
   }
 
   /**
-   * The uids of clients of this class that are gone.
-   * @param isLiving whether there is an OAuthClient of a uid
-   * @param isWatched whether anything is known of a namespace; of others nothing is removed
+   * The uids of clients of this class that no longer exist but have a verifier Secret.
+   * @param clientExists whether an OAuthClient with a uid exists
+   * @param isWatched whether a namespace is watched; verifier Secrets of clients in other namespaces are kept
    */
-  abandoned(isLiving: (uid: string) => boolean, isWatched: (namespace: string) => boolean): readonly string[] {
+  orphanedUids(clientExists: (uid: string) => boolean, isWatched: (namespace: string) => boolean): readonly string[] {
     const uids: string[] = [];
     for (const object of this.#options.view.objects()) {
       const uid = object.type === VERIFIER_SECRET_TYPE ? uidOfVerifierSecret(object) : undefined;
       const { labels = {} } = object.metadata;
       if (uid === undefined || labels[CLASS_LABEL] !== this.#options.className) continue;
-      if (isWatched(labels[CLIENT_NAMESPACE_LABEL] ?? '') && !isLiving(uid)) uids.push(uid);
+      if (isWatched(labels[CLIENT_NAMESPACE_LABEL] ?? '') && !clientExists(uid)) uids.push(uid);
     }
     return uids;
   }
@@ -113,7 +115,7 @@ export class VerifierSecrets {
     try {
       await this.#own.write(key, () => api.create(SECRETS, secret));
     } catch (error) {
-      // One without our label, which the watch never tells of: from a backup, or of a human hand.
+      // A Secret without the part label is not watched: restored from a backup, or created by hand.
       const isThere = error instanceof KubernetesError && error.reason === 'AlreadyExists';
       const { name } = secret.metadata;
       if (isThere) await this.#own.write(key, () => api.get(SECRETS, { namespace, name }));
@@ -136,7 +138,7 @@ export class VerifierSecrets {
   }
 }
 
-/** The uid of the client that a verifier Secret is about, by its name. */
+/** The uid of the client that a verifier Secret belongs to, from the name of the Secret. */
 export function uidOfVerifierSecret({ metadata }: KubernetesObject): string | undefined {
   const prefix = verifierSecretName('');
   return metadata.name.startsWith(prefix) ? metadata.name.slice(prefix.length) : undefined;

@@ -1,7 +1,8 @@
-// The Secrets of which an install has one: the pepper, and what alerts are signed with. Made where there are none, and never
-// touched again: nobody owns them, so that neither an upgrade nor an uninstall takes them away. One that somebody deletes is
-// made again with the value it had (lost-secrets.ts): another pepper would log everybody out. Where no controller saw that
-// value there is another one, and it is said as loudly as can be.
+// The Secrets of which an install has one, such as the pepper and the signing secret of alerts. The leader creates each
+// where it is missing and never changes it. They have no owner reference, so neither an upgrade nor an uninstall
+// deletes them. A deleted Secret is created again with its last value (lost-secrets.ts), since another pepper voids
+// every session. Where no controller observed that value, the leader generates a new one and reports the loss by an
+// error log line and an Event.
 
 import type { Logger } from 'pino';
 import { readSecretValue } from '../../admission/references/references.ts';
@@ -22,7 +23,7 @@ export interface InstallSecretsOptions {
     readonly releaseSecrets: Pick<SharedReflector, 'get' | 'objects' | 'listen'>;
   };
   readonly releaseNamespace: string;
-  /** Those that nobody else provides. */
+  /** The Secrets that the controller is to provide. */
   readonly wanted: readonly SingleSecret[];
   readonly lost: LostSecrets;
   readonly record: (event: EventFacts) => void;
@@ -33,7 +34,7 @@ export interface InstallSecretsOptions {
 
 const SECRET_BYTES = 32;
 
-/** What it means that there is another value. */
+/** The consequence of a new value, by part. */
 const LOSSES: Partial<Readonly<Record<SingleSecret['part'], string>>> = {
   pepper:
     'No controller knew its value, so there is another one. Token servers that start from now on void every session, code and refresh token from before; restore the old value and restart them to undo that.',
@@ -43,21 +44,21 @@ const LOSSES: Partial<Readonly<Record<SingleSecret['part'], string>>> = {
 export class InstallSecrets {
   readonly #options: InstallSecretsOptions;
   readonly #queue: WorkQueue;
-  /** By name: fulfilled when it was looked at once. */
-  readonly #tries: ReadonlyMap<string, PromiseWithResolvers<void>>;
-  /** Whether there was something that comes after them. */
-  #isOld = false;
+  /** By name: fulfilled after the first reconcile. */
+  readonly #firstAttempts: ReadonlyMap<string, PromiseWithResolvers<void>>;
+  /** Whether a verifier or signing key existed at the start: those are created only after these Secrets. */
+  #isExistingInstall = false;
   #endListening: (() => void) | undefined;
 
   constructor(options: InstallSecretsOptions) {
     this.#options = options;
     const { log, metrics, wanted } = options;
-    this.#tries = new Map(wanted.map(({ name }) => [name, Promise.withResolvers<void>()]));
+    this.#firstAttempts = new Map(wanted.map(({ name }) => [name, Promise.withResolvers<void>()]));
     this.#queue = new WorkQueue({
       kind: 'install secret',
       log,
       metrics,
-      reconcile: (name) => this.#reconcile(name).finally(() => this.#tries.get(name)?.resolve()),
+      reconcile: (name) => this.#reconcile(name).finally(() => this.#firstAttempts.get(name)?.resolve()),
     });
   }
 
@@ -71,7 +72,7 @@ export class InstallSecrets {
       const { name } = object.metadata;
       if (type === 'delete' && wanted.some((secret) => secret.name === name)) this.#queue.add(name);
     });
-    this.#isOld = [...sources.releaseSecrets.objects()].some(({ metadata }) =>
+    this.#isExistingInstall = [...sources.releaseSecrets.objects()].some(({ metadata }) =>
       ['verifier', 'signing-key'].includes(metadata.labels?.[PART_LABEL] ?? ''),
     );
     for (const { name } of wanted) this.#queue.add(name);
@@ -79,11 +80,11 @@ export class InstallSecrets {
   }
 
   /**
-   * Fulfilled when each is there, or could not be made at the first try. Whatever else an install has is to come after that:
-   * a leader that finds it takes those that are missing for lost.
+   * Fulfilled when each Secret exists, or its first attempt failed. The other objects of an install are to be created
+   * after that: a leader that finds them takes a missing Secret for lost.
    */
   async whenTried(): Promise<void> {
-    await Promise.all([...this.#tries.values()].map(({ promise }) => promise));
+    await Promise.all([...this.#firstAttempts.values()].map(({ promise }) => promise));
   }
 
   /** Nothing is written any more after the promise is fulfilled. */
@@ -98,8 +99,8 @@ export class InstallSecrets {
     if (secret === undefined || sources.releaseSecrets.get(objectKey({ namespace, name })) !== undefined)
       return undefined;
     const lost = this.#lostValue(secret);
-    // Not by what the watch has told when the answer comes: what is made here may be gone again by then.
-    const wasThere = this.#isOld || this.#options.lost.get(name) !== undefined;
+    // Determined before the create: the new Secret may already be deleted again when the response arrives.
+    const wasThere = this.#isExistingInstall || this.#options.lost.get(name) !== undefined;
     const value = lost ?? Buffer.from(random.bytes(SECRET_BYTES)).toString('base64url');
     try {
       const made = await api.create(SECRETS, {
@@ -107,12 +108,12 @@ export class InstallSecrets {
         type: 'Opaque',
         data: { [secret.key]: Buffer.from(value).toString('base64') },
       });
-      if (wasThere && lost === undefined) this.#tellOfLoss(secret, made);
+      if (wasThere && lost === undefined) this.#reportLoss(secret, made);
     } catch (error) {
       if (!(error instanceof KubernetesError && error.reason === 'AlreadyExists')) throw error;
-      // Another leader's that the watch has not told yet, or somebody else's, which no token server reads.
+      // Created by another leader and not in the cache yet, or without the label by which token servers list it.
       const present = await api.get(SECRETS, { namespace, name });
-      // One that went meanwhile, and that nobody tells of: look again.
+      // Deleted meanwhile, without a watch event to requeue it: retry.
       if (present === undefined) throw error;
       if (present.metadata.labels?.[PART_LABEL] !== secret.part) {
         throw new Error(`the Secret ${name} has no label ${PART_LABEL}: ${secret.part}; add it, or remove the Secret`);
@@ -121,7 +122,7 @@ export class InstallSecrets {
     return undefined;
   }
 
-  #tellOfLoss({ name, part }: SingleSecret, made: KubernetesObject): void {
+  #reportLoss({ name, part }: SingleSecret, made: KubernetesObject): void {
     const { log, record } = this.#options;
     const note = LOSSES[part];
     if (note === undefined) return;
@@ -129,7 +130,7 @@ export class InstallSecrets {
     record({ regarding: made, type: 'Warning', reason: 'InstallSecretLost', action: 'Create', note });
   }
 
-  /** What a Secret held before it was deleted; undefined when that is not known, or was of no use. */
+  /** The value of a Secret before its deletion; undefined when it is unknown or unusable. */
   #lostValue({ name, key }: SingleSecret): string | undefined {
     const lost = this.#options.lost.get(name);
     const found = lost && readSecretValue(lost, key, true);

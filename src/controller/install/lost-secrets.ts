@@ -1,5 +1,5 @@
-// The Secrets of which an install has one, as they last were before somebody deleted them. Every controller remembers,
-// whoever leads: the next leader makes them again as they were.
+// The last observed state of deleted install Secrets (install-secrets.ts). Every controller process records it, leader
+// or not, so that the next leader can create the Secrets again with the same values.
 
 import { CONTROLLER_SECRET, PEPPER_SECRET, WEBHOOK_SECRET } from '../../admission/references/secret-parts.ts';
 import type { KubernetesObject } from '../../kubernetes/objects/resources.ts';
@@ -20,7 +20,7 @@ export class LostSecrets {
     });
   }
 
-  /** Undefined when it is there, or was never seen. */
+  /** The deleted Secret; undefined when the Secret exists, or was never observed. */
   get(name: string): KubernetesObject | undefined {
     return this.#lost.get(name);
   }

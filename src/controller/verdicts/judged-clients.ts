@@ -1,5 +1,5 @@
-// The OAuthClients of this install as the controller judges them: the same judge and the same claims as in the token
-// servers (admitted-clients.ts), with the Secrets that only the controller may look at.
+// The OAuthClients of this install with the controller's verdicts: by the same judge and the same uniqueness rules as
+// in the token servers (admitted-clients.ts), plus the Secrets that only the controller may read.
 
 import {
   type AdmissionContext,
@@ -29,17 +29,17 @@ export interface JudgedClientsOptions {
   readonly namespaces: ObjectView;
 }
 
-/** What one client is judged by beside all others. */
+/** The facts about one client alone; the rules among all clients are in client-uniqueness.ts. */
 export interface OwnFacts {
   readonly secret: References['secret'];
   readonly verifiers: readonly Uint8Array[];
   readonly programmed: Programmed;
-  /** What went wrong with its credentials outside of any manifest. */
+  /** Faults of its credentials that no manifest causes. */
   readonly faults?: readonly Fault[];
 }
 
-/** Nothing of it counts before it was asked for. */
-const NOT_YET: OwnFacts = {
+/** For findings of which only the claims are used. */
+const NO_FACTS: OwnFacts = {
   secret: () => 'withheld',
   verifiers: [],
   programmed: { status: 'Unknown', reason: 'Pending', message: '' },
@@ -66,7 +66,7 @@ export class JudgedClients {
     this.#options = options;
   }
 
-  /** Takes a client in as it is now, and what it claims; also to be called when policies or namespaces changed. */
+  /** Adds or updates a client and its claims; also to be called when policies or namespaces changed. */
   put(object: KubernetesObject): void {
     const key = objectKey(object.metadata);
     if (!isServed({ manifest: object }, this.#options.className)) {
@@ -76,7 +76,7 @@ export class JudgedClients {
     const client = this.#clients.get(key) ?? new JudgedClient(key, object);
     client.object = object;
     this.#clients.set(key, client);
-    this.#claims.put(client, claimOf(this.#findings(object, NOT_YET)));
+    this.#claims.put(client, claimOf(this.#findings(object, NO_FACTS)));
   }
 
   delete(key: string): void {
@@ -86,17 +86,17 @@ export class JudgedClients {
     this.#claims.delete(client);
   }
 
-  /** The policies are not what they were. */
+  /** To be called when a policy changed. */
   policiesChanged(): void {
     this.#policies = undefined;
   }
 
-  /** @returns the clients of which the set of all thinks otherwise than before */
+  /** Ranks the claims of all clients. @returns the keys of the clients whose uniqueness faults changed */
   settle(): readonly string[] {
     return this.#claims.settle().map(({ key }) => key);
   }
 
-  /** Undefined when it is not a client of this install. */
+  /** The object of a client; undefined when it is not a client of this install. */
   get(key: string): KubernetesObject | undefined {
     return this.#clients.get(key)?.object;
   }
@@ -105,12 +105,12 @@ export class JudgedClients {
     return this.#clients.keys();
   }
 
-  /** The verdict on a client that is here. @throws Error for any other */
+  /** The verdict on a client of this install. @throws Error for any other key */
   verdict(key: string, facts: OwnFacts): ClientVerdict {
     const client = this.#clients.get(key);
     if (client === undefined) throw new Error(`${key} is no client of this install`);
-    const amongAll = this.#claims.faultsOf(client);
-    return clientVerdict(this.#findings(client.object, facts), [...amongAll, ...(facts.faults ?? [])]);
+    const uniquenessFaults = this.#claims.faultsOf(client);
+    return clientVerdict(this.#findings(client.object, facts), [...uniquenessFaults, ...(facts.faults ?? [])]);
   }
 
   #findings(object: KubernetesObject, { secret, verifiers, programmed }: OwnFacts) {
@@ -123,7 +123,7 @@ export class JudgedClients {
       defaultPolicy,
       references: {
         secret,
-        // No method of this version reads either; whoever names one is refused for the method.
+        // No supported method reads either: a client that names one is refused for its method.
         hasConfigMap: () => true,
         hasServiceAccount: () => true,
         namespaceLabels: (namespace) => labelsOf(this.#options.namespaces, namespace),

@@ -1,5 +1,5 @@
-// What accepted clients still wait for: objects they refer to that are not among the checked files. An offline check takes
-// them to exist; in the cluster the client is served once they do.
+// Finds the objects that accepted clients refer to and that are not among the checked files. An offline check assumes
+// that they exist; the cluster serves the client once they do.
 
 import { clientSecretName, hasGeneratedSecret } from '../../admission/client-secrets/client-secret-manifest.ts';
 import type { ClientVerdict } from '../../admission/clients/admit-client.ts';
@@ -7,17 +7,17 @@ import type { ManifestKind, ManifestObject } from '../../manifests/objects.ts';
 import type { Place } from '../../manifests/place.ts';
 import { SECRET_METHODS } from '../../oauth/client-auth/index.ts';
 
-/** One object that one client waits for, in the client's namespace. */
+/** One missing object that one client refers to, in the client's namespace. */
 export interface Waiting {
   readonly clientId: string;
   readonly kind: ManifestKind;
   readonly namespace: string;
   readonly name: string;
-  /** Of the client. */
+  /** The place of the client. */
   readonly place: Place;
 }
 
-/** Everything that these clients refer to and the objects do not hold. Of refused clients nothing: they wait for a mend. */
+/** All references of these clients that no object resolves. Refused clients are left out: their faults come first. */
 export function waitingClients(
   clients: readonly ClientVerdict<ManifestObject>[],
   objects: readonly ManifestObject[],

@@ -1,5 +1,6 @@
-// `grantry check`: what the cluster would say about manifests, said before they are committed. The same judge, offline:
-// what the files do not hold (Secrets, ConfigMaps, ServiceAccounts) is taken to exist, and named.
+// `grantry check`: reports what the cluster would report about manifests, before they are committed. It runs the same
+// judge offline: objects that the files do not contain (Secrets, ConfigMaps, ServiceAccounts) are assumed to exist, and
+// listed.
 
 import { text } from 'node:stream/consumers';
 import { type FolderContents, readFolder } from '../../manifests/folder.ts';
@@ -26,7 +27,7 @@ export interface CheckOptions {
 const STDIN = '-';
 const STDIN_NAME = '<stdin>';
 
-/** Checks and prints. @returns 0, 1 when there is a fault, 2 when a path cannot be found */
+/** Checks and prints. @returns 0; 1 when there is a fault; 2 when a path cannot be found */
 export async function check({ paths, format, policies, stdin, stdout, stderr }: CheckOptions): Promise<number> {
   const folders: FolderContents[] = [];
   const names: string[] = [];
@@ -41,7 +42,7 @@ export async function check({ paths, format, policies, stdin, stdout, stderr }: 
     names.push(path === STDIN ? STDIN_NAME : path);
   }
   const result = await verdictsOn(folders);
-  // A misspelt glob or the wrong folder would else pass for a good one, in every format.
+  // Otherwise a misspelt glob or a wrong folder would pass the check, in every format.
   for (const index of result.emptyFolders) {
     stderr.write(`${printable(`grantry check: warning: ${names[index]}: no manifests found`)}\n`);
   }
@@ -56,11 +57,14 @@ async function readStdin(stdin: NodeJS.ReadableStream): Promise<FolderContents> 
 
 interface CheckResult extends ManifestVerdicts {
   readonly waiting: readonly Waiting[];
-  /** Which of the folders, by number, hold nothing that could be a manifest. */
+  /** The indexes of the folders that contain no manifest file. */
   readonly emptyFolders: readonly number[];
 }
 
-/** As strict as kubectl; what the folders do not hold is taken to exist, and they may be of several installs. */
+/**
+ * As strict as kubectl. Objects that the folders do not contain are assumed to exist; installs of every class are
+ * checked.
+ */
 async function verdictsOn(folders: readonly FolderContents[]): Promise<CheckResult> {
   const set = await new ManifestFolder().update({
     files: new Map(folders.flatMap((folder) => [...folder.files])),
@@ -132,7 +136,7 @@ function count(number: number, one: string, many = `${one}s`): string {
   return `${number} ${number === 1 ? one : many}`;
 }
 
-// The escapes of workflow commands; of line breaks nothing is left to escape.
+// The escapes of workflow commands. Line breaks are escaped already (printable.ts).
 function command(value: string): string {
   return printable(value).replaceAll('%', '%25');
 }

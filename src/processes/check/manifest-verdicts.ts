@@ -1,5 +1,5 @@
-// What a folder of manifests comes to: the judge's verdict on every object, and everything that is wrong with its place.
-// `check` prints it; `dev` serves it (manifest-registry.ts).
+// Judges a folder of manifests: the verdict on every object, and every fault with its place. `check` prints the result;
+// `dev` serves it (manifest-registry.ts).
 
 import type { ClientVerdict } from '../../admission/clients/admit-client.ts';
 import { admitClients } from '../../admission/clients/admit-clients.ts';
@@ -20,33 +20,33 @@ import { usersIn } from './users-in-manifests.ts';
 /** How a folder is judged. */
 export interface JudgeOptions {
   readonly unknownFields: UnknownFields;
-  /** Whose objects count: those of this install's class, or of every class, each judged by itself. */
+  /** The classes whose objects are judged: the default one, or every class by itself. */
   readonly classes: 'default' | 'every';
-  /** The only namespace whose SigningKeys count; undefined where nobody knows it: each is in the right one then. */
+  /** The only namespace whose SigningKeys are accepted; undefined where it is not known: then every namespace is. */
   readonly releaseNamespace: string | undefined;
   readonly defaultPolicy: DefaultPolicy;
   readonly references: Pick<ReferenceOptions, 'verifiersOf' | 'assumeMissing'>;
   readonly programmed: Programmed;
 }
 
-/** Everything the judge says, for people, for the registry and for the audit stream. */
+/** All results of the judge: for reports, for the registry and for the audit stream. */
 export interface ManifestVerdicts {
   readonly clients: readonly ClientVerdict<ManifestObject>[];
   readonly keys: readonly KeyVerdict<ManifestObject>[];
   readonly policies: readonly PolicyVerdict<ManifestObject>[];
-  /** Everything that is wrong, each thing once, sorted by file and line. */
+  /** Every fault once, sorted by file and line. */
   readonly faults: readonly ManifestFault[];
   readonly warnings: readonly ManifestFault[];
-  /** Objects that do not count here, by kind or class, each named once. */
+  /** Kinds and classes of ignored objects, each once. */
   readonly passedOver: readonly string[];
   readonly files: readonly string[];
-  /** Broken files that count as they last were good. */
+  /** Broken files whose last good state is used. */
   readonly staleFiles: readonly string[];
-  /** Users that Secrets of any namespace give; undefined when there is no such Secret. */
+  /** The users in Secrets of any namespace; undefined when there is no such Secret. */
   readonly users: readonly LocalUser[] | undefined;
 }
 
-/** Judges a folder. Never throws, whatever is in it. */
+/** Judges a folder. Never throws, for any content. */
 export async function judgeManifests(set: ManifestSet, options: JudgeOptions): Promise<ManifestVerdicts> {
   const of = (kind: ManifestKind) => set.objects.filter((object) => object.kind === kind);
   const references = manifestReferences({ objects: set.objects, ...options.references });
@@ -100,7 +100,7 @@ export function readyOf({ conditions }: { readonly conditions: readonly Conditio
   return conditions.find(({ type }) => type === 'Ready') as Condition;
 }
 
-/** Each fault once (shape and judge may find the same one), in the order of the files. */
+/** Each fault once (the schema and the judge may find the same one), in the order of the files. */
 export function sortedFaults(faults: readonly ManifestFault[]): readonly ManifestFault[] {
   const once = new Map(faults.map((fault) => [`${formatPlace(fault.place)} ${fault.reason}`, fault]));
   return [...once.values()].sort(byPlace);

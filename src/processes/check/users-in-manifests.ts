@@ -1,4 +1,4 @@
-// Local users that a folder of manifests brings along: Secrets of type `grantry.dev/users` with the key `users.yaml`.
+// Local users in a folder of manifests: Secrets of type `grantry.dev/users` with the key `users.yaml`.
 
 import { readSecretValue } from '../../admission/references/references.ts';
 import { type LocalUser, UsersFileError } from '../../login/local-users.ts';
@@ -9,11 +9,11 @@ import type { ManifestFault } from '../../manifests/place.ts';
 const USERS_TYPE = 'grantry.dev/users';
 const USERS_KEY = 'users.yaml';
 
-/** The users of these Secrets, in order. With a fault none of that Secret's users is in the answer. */
+/** The users of these Secrets, in order. A Secret with a fault contributes no user. */
 export function usersIn(secrets: readonly ManifestObject[]): {
   readonly users: readonly LocalUser[];
   readonly faults: readonly ManifestFault[];
-  /** Whether there is a users Secret at all, usable or not. */
+  /** Whether there is a users Secret at all, valid or not. */
   readonly given: boolean;
 } {
   const users = new Map<string, LocalUser>();

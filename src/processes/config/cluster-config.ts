@@ -1,5 +1,5 @@
-// The variables of the processes in a cluster: which install this is, which namespaces it serves, and how the API server is
-// reached. `config.ts` reads them together with all others.
+// The variables of the processes in a cluster: the class of the install, the namespaces that it serves, and the address
+// of the API server. `config.ts` reads them together with all others.
 
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
@@ -27,7 +27,7 @@ const adminUrls = z.string().transform((text, context) => {
   return list;
 });
 
-/** Each variable: how its text is read, and what it means. */
+/** The schema of each variable, with its description. */
 export const CLUSTER_VARIABLES = {
   GRANTRY_CLASS: z
     .string()
@@ -47,23 +47,23 @@ export const CLUSTER_VARIABLES = {
   GRANTRY_SERVER_ADMIN_URLS: adminUrls
     .prefault('')
     .describe(
-      '`grantry controller`: the admin addresses of the replicas, separated by commas, where no Service has them. Empty, and no Service named: nobody is asked.',
+      '`grantry controller`: the admin addresses of the replicas, separated by commas, where no Service has them. Empty, and no Service named: the controller queries no replica.',
     ),
   GRANTRY_USERS_FILE: z
     .string()
     .min(1)
     .optional()
     .describe(
-      '`grantry server`: a `users.yaml` with the people who can sign in. Read again when it changes. Unset: nobody.',
+      '`grantry server`: a `users.yaml` with the people who can sign in. Read again when it changes. Unset: no users.',
     ),
 } as const;
 
-/** How the API server is reached: as a pod, or as the files of a kubeconfig say. */
+/** The address of the API server: from the environment of a pod, or from kubeconfig files. */
 export type ClusterPlace =
   | { readonly kind: 'pod'; readonly host: string; readonly port: string }
   | { readonly kind: 'kubeconfig'; readonly files: readonly string[] };
 
-/** By `KUBECONFIG`, else what Kubernetes puts into the environment of a pod, else the kubeconfig in the home folder. */
+/** From `KUBECONFIG`, else from the variables that Kubernetes sets in a pod, else the kubeconfig in the home folder. */
 export function clusterPlace(environment: Readonly<Record<string, string | undefined>>): ClusterPlace {
   const { KUBECONFIG, KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port = '443' } = environment;
   const files = (KUBECONFIG ?? '').split(delimiter).filter((file) => file !== '');

@@ -1,5 +1,6 @@
-// The configuration: every GRANTRY_ variable with its default and meaning, read once, judged and frozen. Nothing else
-// reads the environment. docs/reference/configuration.md lists the same variables; a test compares the two.
+// The configuration: every GRANTRY_ variable with its default and description, read once, validated and frozen. No
+// other module reads the environment. docs/reference/configuration.md lists the same variables; a test compares the
+// two.
 
 import { isIP, isIPv4 } from 'node:net';
 import { z } from 'zod';
@@ -10,7 +11,7 @@ import { ownVariables } from './own-variables.ts';
 import { REDIS_VARIABLES, type RedisSettings, redisFaults, redisSettings } from './redis-config.ts';
 import { WEBHOOK_VARIABLES, type WebhookSettings, webhookFaults, webhookSettings } from './webhook-config.ts';
 
-/** A configuration that cannot be used; one line for each fault, each naming its variable or flag. */
+/** An invalid configuration; the message has one line for each fault, which names its variable or flag. */
 export class ConfigurationError extends Error {
   readonly faults: readonly string[];
 
@@ -44,7 +45,7 @@ const networks = z.string().transform((text, context) => {
   return list;
 });
 
-/** Each variable: how its text is read, and what it means. A default is text too, as if it had been set. */
+/** The schema of each variable, with its description. A default is a text too, as if it had been set. */
 const VARIABLES = z.object({
   GRANTRY_ISSUER: z
     .string()
@@ -63,7 +64,7 @@ const VARIABLES = z.object({
     .describe('The admin port: `/livez`, `/readyz`, `/metrics`. Never publish it.'),
   GRANTRY_TRUSTED_PROXIES: networks
     .prefault('')
-    .describe('Addresses and CIDR blocks, separated by commas, whose `X-Forwarded-For` is believed. Empty: nobody.'),
+    .describe('Addresses and CIDR blocks, separated by commas, whose `X-Forwarded-For` is believed. Empty: none.'),
   GRANTRY_RATE_LIMITS: switched
     .prefault('on')
     .describe('`off` turns the limits on failed client authentication and on sign-in off.'),
@@ -116,13 +117,13 @@ const VARIABLES = z.object({
 type Variable = keyof typeof VARIABLES.shape;
 const NAMES = Object.keys(VARIABLES.shape) as readonly Variable[];
 
-/** Texts by variable, as an environment has them. */
+/** Texts by variable, as in an environment. */
 export type VariableTexts = Readonly<Partial<Record<Variable, string>>>;
 
-/** What the processes are configured with. */
+/** The configuration of a process. */
 export interface Settings {
   readonly issuer: string;
-  /** Whether somebody chose the issuer; else it is made from the port. */
+  /** Whether the issuer was configured; otherwise it is derived from the port. */
   readonly issuerGiven: boolean;
   readonly host: string;
   readonly port: number;
@@ -136,9 +137,9 @@ export interface Settings {
   readonly drainDelaySeconds: number;
   readonly namespace: string;
   readonly className: string;
-  /** None: all of them. */
+  /** Empty: all namespaces. */
   readonly watchNamespaces: readonly string[];
-  /** Where the controller finds the replicas; both unset: it asks nobody. */
+  /** Where the controller finds the replicas; it queries none where this is undefined and `serverAdminUrls` empty. */
   readonly serverService: string | undefined;
   readonly serverAdminUrls: readonly string[];
   readonly usersFile: string | undefined;
@@ -154,7 +155,7 @@ export interface Settings {
 /** One variable, for help texts and the reference. */
 export interface VariableReference {
   readonly name: string;
-  /** As one would set it; undefined when there is none. */
+  /** The text of the default; undefined when there is none. */
   readonly default: string | undefined;
   readonly meaning: string;
 }
@@ -170,19 +171,19 @@ export function variableReference(): readonly VariableReference[] {
 }
 
 export interface SettingsSources {
-  /** From the command line; stronger than the environment. */
+  /** From the command line; takes precedence over the environment. */
   readonly flags?: VariableTexts;
-  /** Of the command; weaker than the environment, stronger than the general ones. */
+  /** Of the command; the environment takes precedence over them, and they over the general defaults. */
   readonly defaults?: VariableTexts;
-  /** Default: that of the process. */
+  /** Default: the environment of the process. */
   readonly environment?: Readonly<Record<string, string | undefined>>;
-  /** What the command cannot do without. */
+  /** The variables that the command requires. */
   readonly required?: readonly Variable[];
-  /** Whether what no file says may be in a Secret of the cluster. */
+  /** Whether a Secret of the cluster may provide what no file provides. */
   readonly hasSecrets?: boolean;
 }
 
-/** Reads, completes and judges the configuration. @throws ConfigurationError with every fault there is */
+/** Reads the configuration, applies the defaults and validates it. @throws ConfigurationError with every fault */
 export function readSettings({
   flags,
   defaults,
@@ -198,8 +199,8 @@ export function readSettings({
   const all = [...faults, ...missing, ...redisFaults(isSet), ...webhookFaults(isSet, hasSecrets)];
   if (!parsed.success || all.length > 0) {
     const issues = parsed.error?.issues ?? [];
-    const said = issues.map(({ path, message }) => `${givenAs(String(path[0]) as Variable, flags)} ${message}`);
-    throw new ConfigurationError([...all, ...said]);
+    const messages = issues.map(({ path, message }) => `${givenAs(String(path[0]) as Variable, flags)} ${message}`);
+    throw new ConfigurationError([...all, ...messages]);
   }
   const values = parsed.data;
   return Object.freeze({
@@ -229,26 +230,26 @@ export function readSettings({
   });
 }
 
-/** What a command that needs a variable needs it for. */
+/** The purpose of each variable that a command may require, for the error text. */
 const NEEDED: Partial<Record<Variable, string>> = {
   GRANTRY_ISSUER: 'the address clients know this server by, such as https://id.example.com',
   GRANTRY_NAMESPACE: 'the namespace that grantry itself runs in',
   GRANTRY_REDIS_URL: 'where the replicas keep what they share, such as redis://redis:6379',
 };
 
-/** Flags that are not called like their variable. */
+/** Flags that are not named like their variable. */
 const FLAGS: Partial<Record<Variable, string>> = {
   GRANTRY_REDIS_URL: '--redis',
   GRANTRY_REDIS_STRICT: '--strict-redis',
 };
 
-/** What a person calls a setting: `--issuer` where it stood on the command line, else `GRANTRY_ISSUER`. */
+/** The name under which a setting was given: `--issuer` if it was on the command line, else `GRANTRY_ISSUER`. */
 function givenAs(variable: Variable, flags: VariableTexts = {}): string {
   if (flags[variable] === undefined) return variable;
   return FLAGS[variable] ?? `--${variable.slice('GRANTRY_'.length).toLowerCase().replaceAll('_', '-')}`;
 }
 
-/** A flag as a person gives it to what they started: `--port`, in a checkout `npm start -- --port`. */
+/** A flag as the user must write it: `--port`, or `npm start -- --port` under `npm start`. */
 export function flagToGive(flag: string, environment: SettingsSources['environment'] = process.env): string {
   return environment.npm_lifecycle_event === 'start' ? `npm start -- ${flag}` : flag;
 }

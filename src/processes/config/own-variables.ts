@@ -1,10 +1,10 @@
-// Which variables of an environment are grantry's.
+// Selects the variables of grantry from an environment.
 
 import { closest } from 'fastest-levenshtein';
 
 /**
- * Ours among these; a misspelt one is a fault, an injected service link is not ours.
- * @param names all that there are
+ * The GRANTRY_ variables of an environment. A misspelt one is a fault; an injected service link is ignored.
+ * @param names all known variables
  */
 export function ownVariables(
   environment: Readonly<Record<string, string | undefined>>,
@@ -22,9 +22,7 @@ export function ownVariables(
   };
 }
 
-/**
- * What Kubernetes puts into the environment of a pod for each Service of its namespace; one may be called `grantry`.
- */
+/** Whether Kubernetes sets this variable in a pod for a Service of its namespace; one may be named `grantry`. */
 function isServiceLink(name: string, value: string): boolean {
   return (
     /_SERVICE_(HOST|PORT(_[A-Z0-9_]+)?)$/.test(name) ||

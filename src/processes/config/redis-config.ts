@@ -1,16 +1,16 @@
-// The GRANTRY_REDIS_ variables: where Redis is, who we are there, and what is asked of it. `config.ts` reads them together
-// with all others.
+// The GRANTRY_REDIS_ variables: the address of Redis, the credentials, and the required durability. `config.ts` reads
+// them together with all others.
 
 import { z } from 'zod';
 import { parseRedisUrl, type RedisTarget } from '../../redis/link/redis-url.ts';
 import type { Acknowledgement } from '../../redis/scripts/script-runner.ts';
 
-/** The longest that replicas may be waited for: what then is left of a request's second is for the network. */
+/** The longest wait for replicas, in milliseconds: the rest of a request's second is for the network. */
 const LONGEST_WAIT = 500;
 
 const file = z.string().min(1);
 
-/** Each variable: how its text is read, and what it means. */
+/** The schema of each variable, with its description. */
 export const REDIS_VARIABLES = {
   GRANTRY_REDIS_URL: z
     .string()
@@ -70,7 +70,7 @@ export const REDIS_VARIABLES = {
 
 type Variable = keyof typeof REDIS_VARIABLES;
 
-/** What the processes are told about Redis. */
+/** The configuration of Redis. */
 export interface RedisSettings {
   readonly target: RedisTarget;
   readonly username: string | undefined;
@@ -88,7 +88,7 @@ export interface RedisSettings {
 const shape = z.object(REDIS_VARIABLES);
 type Values = Readonly<z.output<typeof shape>>;
 
-/** The settings that the variables come to; undefined without an address. */
+/** The settings from the variables; undefined without an address. */
 export function redisSettings(values: Values): RedisSettings | undefined {
   const target = values.GRANTRY_REDIS_URL;
   if (target === undefined) return undefined;
@@ -107,7 +107,7 @@ export function redisSettings(values: Values): RedisSettings | undefined {
   };
 }
 
-/** What does not go together. @param isSet whether a variable was given a text */
+/** Faults in the combination of variables. @param isSet whether a variable has a text */
 export function redisFaults(isSet: (name: Variable) => boolean): readonly string[] {
   const faults: string[] = [];
   if (!isSet('GRANTRY_REDIS_URL')) {

@@ -1,6 +1,6 @@
-// Why a process cannot start, said to the person who started it.
+// The error of a process that cannot start, for the user who started it.
 
-/** A start that cannot be: one sentence for the person, and the code to end with. */
+/** A failed start: one sentence for the user, and the exit code. */
 export class StartError extends Error {
   readonly code: 1 | 2;
 

@@ -1,10 +1,10 @@
-// The variables of the environment as a command prints them.
+// The help text about the variables of the environment.
 
 import { variableReference } from './config.ts';
 
 const WIDTH = 100;
 
-/** Each variable with its default and its meaning. */
+/** Each variable with its default and description. */
 export function variableHelp(): string {
   const entries = variableReference().map(({ name, default: text, meaning }) => {
     const value = text === undefined ? '' : ` (default: ${text === '' ? 'empty' : text})`;

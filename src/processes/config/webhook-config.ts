@@ -1,9 +1,9 @@
-// The GRANTRY_ALERT_WEBHOOK_ variables: where alerts are posted and what they are signed with. `config.ts` reads them
-// together with all others.
+// The GRANTRY_ALERT_WEBHOOK_ variables: the address that alerts are posted to, and the secret that signs them.
+// `config.ts` reads them together with all others.
 
 import { z } from 'zod';
 
-/** Each variable: how its text is read, and what it means. */
+/** The schema of each variable, with its description. */
 export const WEBHOOK_VARIABLES = {
   GRANTRY_ALERT_WEBHOOK_URL: z
     .string()
@@ -24,7 +24,7 @@ export const WEBHOOK_VARIABLES = {
 
 type Variable = keyof typeof WEBHOOK_VARIABLES;
 
-/** What the processes are told about the webhook. */
+/** The configuration of the webhook. */
 export interface WebhookSettings {
   readonly url: string;
   /** Undefined only in a cluster, where a Secret holds it. */
@@ -34,7 +34,7 @@ export interface WebhookSettings {
 const shape = z.object(WEBHOOK_VARIABLES);
 type Values = Readonly<z.output<typeof shape>>;
 
-/** The settings that the variables come to; undefined without an address. */
+/** The settings from the variables; undefined without an address. */
 export function webhookSettings({
   GRANTRY_ALERT_WEBHOOK_URL: url,
   GRANTRY_ALERT_WEBHOOK_SECRET_FILE: secretFile,
@@ -43,9 +43,9 @@ export function webhookSettings({
 }
 
 /**
- * What does not go together.
- * @param isSet whether a variable was given a text
- * @param hasSecrets whether what no file says may be in a Secret of the cluster
+ * Faults in the combination of variables.
+ * @param isSet whether a variable has a text
+ * @param hasSecrets whether a Secret of the cluster may provide what no file provides
  */
 export function webhookFaults(
   isSet: (name: Variable | 'GRANTRY_REDIS_URL') => boolean,

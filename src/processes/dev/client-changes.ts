@@ -1,18 +1,18 @@
-// Which clients are not what they were, from one judgement of the folder to the next. How it is told: dev-report.ts for the
-// person, dev-changes.ts for the audit stream.
+// Computes which clients changed between two verdicts on the folder. dev-report.ts prints the changes, dev-changes.ts
+// audits them.
 
 import type { ClientVerdict } from '../../admission/clients/admit-client.ts';
 import { type ManifestVerdicts, readyOf } from '../check/manifest-verdicts.ts';
 
-/** What a change came to. */
+/** The change of one client. */
 export interface ClientChange {
   readonly clientId: string;
   readonly kind: 'accepted' | 'changed' | 'refused' | 'removed';
-  /** Why it is refused. */
+  /** The reason of a refusal. */
   readonly reason: string | undefined;
 }
 
-/** Each client that is not what it was; all of them against undefined. */
+/** Every client that changed; all clients where `before` is undefined. */
 export function clientChanges(before: ManifestVerdicts | undefined, after: ManifestVerdicts): readonly ClientChange[] {
   const known = new Map(before?.clients.map((verdict) => [verdict.object.uid, verdict]));
   const changes: ClientChange[] = [];
@@ -40,7 +40,7 @@ function fingerprint(verdict: ClientVerdict): string {
   return JSON.stringify([verdict.clientId, statusOf(verdict), { ...client, secretVerifiers: verifiers }]);
 }
 
-/** `Ready`, or the reason why not. */
+/** `Ready`, or the reason and message of the condition. */
 export function statusOf(verdict: ClientVerdict): string {
   const ready = readyOf(verdict);
   return ready.status === 'True' ? 'Ready' : `${ready.reason}: ${ready.message}`;

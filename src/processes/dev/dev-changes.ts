@@ -1,4 +1,4 @@
-// What follows from a change of the folder while `grantry dev` runs: it is served, told to the person, and audited.
+// Handles a change of the folder while `grantry dev` runs: serves it, reports it on the terminal and audits it.
 
 import type { FolderContents } from '../../manifests/folder.ts';
 import type { ManifestFolder } from '../../manifests/manifest-folder.ts';
@@ -11,10 +11,10 @@ import type { DevPeople } from './dev-people.ts';
 import { changeReport } from './dev-report.ts';
 import type { ManifestRegistry } from './manifest-registry.ts';
 
-/** What is served at one moment. */
+/** The served clients and the signing key at one moment. */
 export interface Served {
   readonly verdicts: ManifestVerdicts;
-  /** Undefined while nothing can be signed. */
+  /** Undefined while there is no signing key. */
   readonly signingKeyId: string | undefined;
 }
 
@@ -24,11 +24,11 @@ export interface ChangeHandling {
   readonly people: DevPeople;
   readonly server: Pick<TokenServer, 'audit' | 'registrySwapped'>;
   readonly stdout: NodeJS.WritableStream;
-  /** What is served now. */
+  /** The state that is served at the start. */
   readonly served: Served;
 }
 
-/** Serves each new state of the folder and says what it came to. */
+/** Serves each new state of the folder and reports the changes. */
 export function changeHandler({ registry, folder, people, server, stdout, served }: ChangeHandling) {
   let before = served;
   return async (contents: FolderContents): Promise<void> => {
@@ -44,7 +44,7 @@ export function changeHandler({ registry, folder, people, server, stdout, served
   };
 }
 
-/** Tells the audit stream what is served now and was not before; all of it against undefined. */
+/** Audits the difference of two states; all of `after` where `before` is undefined. */
 export function recordChanges(audit: Audit, before: Served | undefined, after: Served): void {
   for (const { clientId, kind, reason } of clientChanges(before?.verdicts, after.verdicts)) {
     if (kind === 'refused') audit.record({ type: 'client.refused', clientId, reason });

@@ -1,16 +1,16 @@
-// The signing keys that `grantry dev` keeps in `.grantry/keys/`: a ring for each SigningKey manifest, or `default` (ES256)
-// when there is none. A ring of another algorithm signs from now on and the old key goes on verifying.
+// The signing keys that `grantry dev` keeps in `.grantry/keys/`: a ring for each SigningKey manifest, or `default`
+// (ES256) when there is none. After a change of the algorithm the new key signs and the old one still verifies.
 
 import type { KeyVerdict } from '../../admission/keys/admit-key.ts';
 import { generateSigningKeyPem, importSigningKey, KeyRing, type SigningKey } from '../../oauth/registry/keys.ts';
 import type { SigningAlgorithm } from '../../oauth/values/signature.ts';
 import { type DevState, DevStateError } from './dev-state.ts';
 
-/** What is signed with when a folder has rings of several algorithms. */
+/** The algorithm that signs when a folder has rings of several. */
 const PREFERRED_ALGORITHM: SigningAlgorithm = 'ES256';
 const MAX_REVOKED_KEYS = 64;
 
-/** A ring of keys to be kept. */
+/** A ring whose keys are kept in files. */
 interface Ring {
   readonly name: string;
   readonly algorithm: SigningAlgorithm;
@@ -18,7 +18,7 @@ interface Ring {
   readonly revokedKeyIds: readonly string[];
 }
 
-/** One kept key, as it is read. */
+/** The file of one key, and how to import it. */
 interface KeyFile {
   readonly file: string;
   readonly algorithm: SigningAlgorithm;
@@ -37,7 +37,7 @@ export interface DevKeysOptions {
 export class DevKeys {
   readonly #state: DevState;
   readonly #releaseNamespace: string;
-  /** Keys once read, by file and state: an import costs a millisecond. */
+  /** A cache of imported keys by file and state: an import takes a millisecond. */
   readonly #imported = new Map<string, { readonly pem: string; readonly key: SigningKey }>();
 
   constructor({ state, releaseNamespace }: DevKeysOptions) {
@@ -46,8 +46,9 @@ export class DevKeys {
   }
 
   /**
-   * The ring that all SigningKeys of the folder come to. Keys that are missing are made.
-   * @throws DevStateError for a key file that cannot be read: what it signed must not silently become worthless
+   * The ring of all SigningKeys of the folder. Missing keys are generated.
+   * @throws DevStateError for a key file that cannot be read: the tokens that it signed must not become invalid
+   * silently
    */
   async ringOf(verdicts: readonly KeyVerdict[]): Promise<KeyRing> {
     const named = `${this.#releaseNamespace}.default`;
@@ -61,7 +62,7 @@ export class DevKeys {
       .sort((a, b) => rank(b) - rank(a) || b.object.createdAt - a.object.createdAt);
     const keys: SigningKey[] = [];
     for (const verdict of accepted) keys.push(...(await this.#keysOfVerdict(verdict)));
-    // What was signed before the first SigningKey manifest came stays valid.
+    // Tokens signed before the first SigningKey manifest was added stay valid.
     if (!verdicts.some(({ object }) => `${object.namespace}.${object.name}` === named)) {
       keys.push(...(await this.#retiring(named, [])));
     }
@@ -74,7 +75,7 @@ export class DevKeys {
     return await this.#keysOf({ name: `${object.namespace}.${object.name}`, ...manifest.spec });
   }
 
-  /** The Active key of a ring first, then what retires. */
+  /** The keys of a ring: the Active one first, then the retiring ones. */
   async #keysOf(ring: Ring): Promise<readonly SigningKey[]> {
     const { algorithm, rsaModulusBits, revokedKeyIds } = ring;
     const size = algorithm === 'RS256' || algorithm === 'PS256' ? `-${rsaModulusBits}` : '';
@@ -84,7 +85,7 @@ export class DevKeys {
         (await generateSigningKeyPem(algorithm, rsaModulusBits)).trimEnd(),
       );
       const active = await this.#import({ file, algorithm, pem, state: 'Active' });
-      // A revoked key is left where it is and the next one takes over.
+      // The file of a revoked key is kept, and the key of the next number is Active.
       if (revokedKeyIds.includes(active.kid)) continue;
       const retiring = await this.#retiring(ring.name, revokedKeyIds);
       return [active, ...retiring.filter((key) => key.kid !== active.kid)];
@@ -92,7 +93,7 @@ export class DevKeys {
     return [];
   }
 
-  /** Every key a ring ever had, to verify by. */
+  /** Every key that a ring ever had, for verification. */
   async #retiring(name: string, revokedKeyIds: readonly string[]): Promise<readonly SigningKey[]> {
     const keys: SigningKey[] = [];
     for (const file of await this.#state.list('keys')) {
@@ -100,7 +101,7 @@ export class DevKeys {
       if (ring !== name || algorithm === undefined) continue;
       const pem = await this.#state.read(file);
       if (pem === undefined) continue;
-      // The pattern lets nothing else through.
+      // The pattern matches no other algorithm.
       const key = await this.#import({ file, algorithm: algorithm as SigningAlgorithm, pem, state: 'Retiring' });
       if (!revokedKeyIds.includes(key.kid)) keys.push(key);
     }

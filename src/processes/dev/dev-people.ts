@@ -1,9 +1,9 @@
-// Who can sign in to `grantry dev`.
+// The users of `grantry dev`.
 
 import { hashPassword, type LocalUser, type LocalUsers } from '../../login/local-users.ts';
 import { StartError } from '../config/start-error.ts';
 
-/** Users of Secrets and of `--user`, else `demo` where only this machine can reach it. */
+/** Users of Secrets and of `--user`, else `demo` if only this machine can reach the server. */
 export class DevPeople {
   readonly users: LocalUsers;
   readonly #given: readonly LocalUser[];

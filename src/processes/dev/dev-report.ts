@@ -1,5 +1,5 @@
-// What `grantry dev` says to the person in front of it: at the start what is served and how to try it, and later what each
-// change came to. No line of it ever holds a secret: commands take secrets from their files.
+// The terminal output of `grantry dev`: at the start the served clients and a command to try, later the result of each
+// change. No line ever contains a secret: commands take secrets from their files.
 
 import type { ClientVerdict } from '../../admission/clients/admit-client.ts';
 import { formatPlace, type ManifestFault } from '../../manifests/place.ts';
@@ -10,25 +10,25 @@ import { clientChanges, statusOf } from './client-changes.ts';
 
 export interface StartFacts {
   readonly issuer: string;
-  /** Where the public port answers, for a replica whose issuer is that of another one. */
+  /** The address of the public port; the issuer may be that of another replica. */
   readonly listening: string;
-  /** Where Redis is; undefined when state is in memory. */
+  /** The address of Redis; undefined when state is in memory. */
   readonly redis: string | undefined;
-  /** Where the admin port answers. */
+  /** The address of the admin port. */
   readonly adminAddress: string;
   readonly directory: string;
   readonly verdicts: ManifestVerdicts;
-  /** Names of those who can sign in. */
+  /** The names of the users. */
   readonly usernames: readonly string[];
   /** Whether `demo` with the password `demo` is among them. */
   readonly demo: boolean;
-  /** Why nothing is kept on disk; undefined when it is. */
+  /** Why `.grantry/` cannot be written; undefined when it can. */
   readonly memoryReason: string | undefined;
-  /** The file with just the secret of a client; undefined when there is none. */
+  /** The file that holds only the secret of a client; undefined when there is none. */
   readonly secretFileOf: (verdict: ClientVerdict) => string | undefined;
 }
 
-/** The lines printed once everything is served. */
+/** The lines printed when the server is up. */
 export function startReport(facts: StartFacts): string {
   const { issuer, verdicts, memoryReason, directory } = facts;
   const { origin } = new URL(issuer);
@@ -47,7 +47,7 @@ export function startReport(facts: StartFacts): string {
   if (memoryReason !== undefined) {
     lines.push(
       `  ${directory} cannot be written (${memoryReason}): keys and generated secrets are kept in memory only.`,
-      '  They end with this process, and nobody can read the secrets: use clients with source: Existing.',
+      '  They end with this process, and the secrets cannot be read: use clients with source: Existing.',
       '',
     );
   }
@@ -61,7 +61,7 @@ export function startReport(facts: StartFacts): string {
   return `${lines.map(printable).join('\n').trimEnd()}\n`;
 }
 
-/** Where state is, and where this process answers when its issuer does not tell. */
+/** The address of Redis, and that of this process when its issuer has another port. */
 function replicaLines({ issuer, listening, redis }: StartFacts): readonly string[] {
   if (redis === undefined) return [];
   const isElsewhere = new URL(listening).port !== new URL(issuer).port;
@@ -74,8 +74,8 @@ function replicaLines({ issuer, listening, redis }: StartFacts): readonly string
 function usersLine({ usernames, demo, verdicts }: StartFacts): string {
   if (demo) return 'demo with the password demo (only while grantry listens on loopback and no users are given)';
   const isFaulty = verdicts.faults.some(({ reason }) => reason === 'InvalidUsers');
-  if (usernames.length === 0 && isFaulty) return 'none: nobody can sign in (see the fault below)';
-  if (usernames.length === 0) return 'none: nobody can sign in; add one with --user name:password';
+  if (usernames.length === 0 && isFaulty) return 'none: sign-in is not possible (see the fault below)';
+  if (usernames.length === 0) return 'none: sign-in is not possible; add a user with --user name:password';
   return usernames.join(', ');
 }
 
@@ -100,14 +100,14 @@ function clientTable(clients: readonly ClientVerdict[]): readonly string[] {
   );
 }
 
-/** One command that works as pasted. */
+/** A command that requests a token, to paste into a shell. */
 function tryLines({ issuer, verdicts, secretFileOf }: StartFacts): readonly string[] {
   for (const verdict of verdicts.clients) {
     const { client } = verdict;
     const file = secretFileOf(verdict);
     if (client === undefined || file === undefined || !client.grantTypes.includes('client_credentials')) continue;
     const scope = client.defaultScopes.length === 0 ? client.scopes[0] : undefined;
-    // Without any scope of its own a client gets no token.
+    // A client without scopes gets no token.
     if (scope === undefined && client.defaultScopes.length === 0) continue;
     const secret = `$(cat ${quoted(file)})`;
     const parts = ['curl -s'];
@@ -122,12 +122,12 @@ function tryLines({ issuer, verdicts, secretFileOf }: StartFacts): readonly stri
   return [];
 }
 
-/** A word as a POSIX shell takes it unchanged. */
+/** A word quoted for a POSIX shell. */
 function quoted(word: string): string {
   return /^[A-Za-z0-9_./:=@%+,~-]+$/.test(word) && !word.startsWith('~') ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
-/** Why a client is not served when no fault of a file says so. */
+/** The conditions of clients that are not Ready although no file has a fault about them. */
 function unplacedLines(clients: readonly ClientVerdict[]): readonly string[] {
   const silent = clients.filter((verdict) => verdict.faults.length === 0 && readyOf(verdict).status !== 'True');
   return silent.map((verdict) => `${verdict.clientId}: ${statusOf(verdict)}`);
@@ -145,7 +145,7 @@ function warningLines(warnings: readonly ManifestFault[]): readonly string[] {
 export function changeReport(before: ManifestVerdicts, after: ManifestVerdicts, time: string): string {
   const lines = clientChanges(before, after).map(({ clientId, kind, reason }) => {
     const verb = kind === 'changed' || kind === 'removed' ? 'was' : 'is';
-    // What exactly is wrong, and where, say the lines of faults below.
+    // The lines of faults below name the details and places.
     return reason === undefined ? `${clientId} ${verb} ${kind}` : `${clientId} ${verb} ${kind}: ${reason}`;
   });
   lines.push(...news(faultLines(before.faults), faultLines(after.faults)));

@@ -1,5 +1,5 @@
-// The marks on revoked JWT access tokens that `grantry dev` keeps in `.grantry/`: the key that signed them outlives a
-// restart, so what was revoked stays revoked. One line for each mark; lines of tokens that died by themselves go.
+// The revoked JWT access tokens that `grantry dev` keeps in `.grantry/`: the signing key outlives a restart, so
+// revocations must too. One line for each token; lines of expired tokens are removed.
 
 import { StoreUnavailableError } from '../../oauth/ports/error.ts';
 import type { Clock } from '../../oauth/ports/ports.ts';
@@ -7,24 +7,24 @@ import type { RevokedTokenStore } from '../../oauth/ports/token-stores.ts';
 import type { DevState } from './dev-state.ts';
 
 const NAME = 'revoked-tokens';
-/** Far more than anybody revokes on one machine in the lifetime of a token. */
+/** Far more than the tokens revoked on one machine in the lifetime of a token. */
 const MAX_MARKS = 100_000;
-/** The file is written anew when this many lines came since. */
+/** The file is rewritten after this many appended lines. */
 const LINES_BETWEEN_REWRITES = 10_000;
 
 export interface DevRevokedTokensOptions {
-  /** Answers while the process runs. */
+  /** Holds the marks in memory while the process runs. */
   readonly store: RevokedTokenStore;
   readonly state: DevState;
   readonly clock: Clock;
 }
 
-/** {@link RevokedTokenStore} whose marks outlive a restart, where the folder can be written. */
+/** A {@link RevokedTokenStore} whose marks outlive a restart if the folder can be written. */
 export class DevRevokedTokens implements RevokedTokenStore {
   readonly #store: RevokedTokenStore;
   readonly #state: DevState;
   readonly #clock: Clock;
-  /** When each token dies, in epoch seconds; the oldest mark first. */
+  /** The expiry of each token in epoch seconds, by jti; the oldest mark first. */
   readonly #marks = new Map<string, number>();
   #newLines = 0;
   #written: Promise<void> = Promise.resolve();
@@ -35,11 +35,11 @@ export class DevRevokedTokens implements RevokedTokenStore {
     this.#clock = clock;
   }
 
-  /** With the marks of earlier processes. @throws DevStateError when there are some that cannot be read */
+  /** Loads the marks of earlier processes. @throws DevStateError when their file cannot be read */
   static async open(options: DevRevokedTokensOptions): Promise<DevRevokedTokens> {
     const tokens = new DevRevokedTokens(options);
     for (const line of (await options.state.read(NAME))?.split('\n') ?? []) {
-      // A process that was killed may have left half a line.
+      // A process that was killed may have left a partial line.
       const [, expiry = '', jti = ''] = /^(\d{1,12}) (\S+)$/.exec(line) ?? [];
       if (jti !== '') tokens.#remember(jti, Number(expiry));
     }
@@ -48,7 +48,7 @@ export class DevRevokedTokens implements RevokedTokenStore {
     return tokens;
   }
 
-  /** @throws StoreUnavailableError when the mark holds now but could not be kept */
+  /** @throws StoreUnavailableError when the mark applies in this process but could not be written */
   async mark(jti: string, expiresAtSeconds: number): Promise<void> {
     await this.#store.mark(jti, expiresAtSeconds);
     if (this.#state.memoryReason !== undefined) return;

@@ -1,5 +1,6 @@
-// The client secrets that `grantry dev` generates: each as a plain file for `$(cat …)` and as the Secret that the cluster
-// would write. Both stand in `.grantry/secrets/`; deleting the plain file makes a new secret at the next start.
+// The client secrets that `grantry dev` generates: each as a plain file for `$(cat …)` and as the Secret that the
+// controller would write. Both are in `.grantry/secrets/`; when the plain file is deleted, the next start generates a
+// new secret.
 
 import { stringify } from 'yaml';
 import {
@@ -18,14 +19,14 @@ export interface DevSecretsOptions {
   readonly issuer: string;
 }
 
-/** Generated secrets by uid of their client. */
+/** Generates, keeps and writes the secrets of clients. */
 export class DevSecrets {
   readonly #state: DevState;
   readonly #random: Random;
   readonly #issuer: string;
-  /** Each with its verifiers, by uid of the client. */
+  /** Each secret with its verifiers, by uid of the client. */
   readonly #secrets = new Map<string, { readonly secret: string; readonly verifiers: readonly Uint8Array[] }>();
-  /** What was last written, by uid: a folder has many clients and one change. */
+  /** The last written Secret by uid: most clients do not change with a change of the folder. */
   readonly #written = new Map<string, string>();
 
   constructor({ state, random, issuer }: DevSecretsOptions) {
@@ -34,18 +35,18 @@ export class DevSecrets {
     this.#issuer = issuer;
   }
 
-  /** The verifiers of the secrets made so far; empty when there are none. */
+  /** The verifiers of a client's generated secret; empty when there is none. */
   verifiersOf(uid: string): readonly Uint8Array[] {
     return this.#secrets.get(uid)?.verifiers ?? [];
   }
 
-  /** The file that holds just the generated secret of a client; undefined when there is none, or none on disk. */
+  /** The file that holds only the generated secret of a client; undefined when there is none, or none on disk. */
   fileOf(verdict: ClientVerdict): string | undefined {
     const known = isGenerated(verdict) && this.#secrets.has(verdict.object.uid);
     return known ? this.#state.fileOf(plainName(verdict)) : undefined;
   }
 
-  /** Reads or makes the secret of a client that wants one. */
+  /** Reads or generates the secret of a client that needs one. */
   async provide(verdict: ClientVerdict): Promise<void> {
     const { uid } = verdict.object;
     const secret = await this.#state.keep(plainName(verdict), () => generateClientSecret(this.#random));
@@ -56,14 +57,14 @@ export class DevSecrets {
     this.#secrets.set(uid, { secret, verifiers: [secretVerifier(uid, secret)] });
   }
 
-  /** Writes the Secret of a client with a generated secret as the cluster would have it now. */
+  /** Writes the Secret of a client with a generated secret as the controller would. */
   async writeManifest(verdict: ClientVerdict): Promise<void> {
     const { manifest, object } = verdict;
     const secret = this.#secrets.get(object.uid)?.secret;
     if (manifest === undefined || secret === undefined || !isGenerated(verdict)) return;
     const randomValues: Record<string, string> = {};
     for (const key of manifest.spec.auth.clientSecret?.randomKeys ?? []) {
-      // Kept over rotations, so it has a file of its own.
+      // Kept over rotations, therefore in a file of its own.
       const make = () => Buffer.from(this.#random.bytes(32)).toString('base64url');
       randomValues[key] = await this.#state.keep(`${baseName(verdict)}+${key}.random`, make);
     }
@@ -76,7 +77,7 @@ export class DevSecrets {
   }
 }
 
-// A client may have had a generated secret before it got one of its owner's, or none.
+// A client may have had a generated secret before it changed to an existing one, or to none.
 function isGenerated({ manifest }: ClientVerdict): boolean {
   return manifest !== undefined && hasGeneratedSecret(manifest.spec);
 }

@@ -1,18 +1,19 @@
-// What `grantry dev` keeps beside the manifests in `.grantry/`, so that a restart keeps tokens and secrets valid. Only this
-// user can read it, Git ignores it, and where it cannot be written everything stays in memory instead.
+// The files that `grantry dev` keeps beside the manifests in `.grantry/`, so that a restart keeps tokens and secrets
+// valid. Only this user can read them, Git ignores them, and if the folder cannot be written the state is in memory
+// instead.
 
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const FOLDERS = ['secrets', 'keys'] as const;
-const LOOKS = 50;
-const LOOK_MILLISECONDS = 10;
+const READ_ATTEMPTS = 50;
+const RETRY_MILLISECONDS = 10;
 
-/** Something in `.grantry/` that cannot be used; the message names the file and never shows what is in it. */
+/** An unusable file in `.grantry/`; the message names the file and never shows its content. */
 export class DevStateError extends Error {
   readonly file: string;
-  /** What the message says of the file: it ends no sentence and begins none. */
+  /** The predicate of the message, without the file and without a full stop. */
   readonly problem: string;
 
   constructor(file: string, problem: string) {
@@ -23,11 +24,11 @@ export class DevStateError extends Error {
   }
 }
 
-/** Small texts by name, each made once. */
+/** Small texts by name, each generated once. */
 export class DevState {
-  /** `DIR/.grantry`, joined to the folder as the person gave it. */
+  /** `DIR/.grantry`, joined to the folder as the user gave it. */
   readonly path: string;
-  /** Why nothing is written; undefined when all is. */
+  /** Why the folder cannot be written; undefined when it can. */
   readonly memoryReason: string | undefined;
   readonly #memory = new Map<string, string>();
 
@@ -36,7 +37,7 @@ export class DevState {
     this.memoryReason = memoryReason;
   }
 
-  /** Opens or creates the folder; one that cannot be written gives a state in memory. */
+  /** Opens or creates the folder; if it cannot be written, the state is in memory. */
   static async open(directory: string): Promise<DevState> {
     const path = join(directory, '.grantry');
     try {
@@ -47,14 +48,14 @@ export class DevState {
     }
   }
 
-  /** Where a text is on disk; undefined while the state is in memory. */
+  /** The file of a text; undefined while the state is in memory. */
   fileOf(name: string): string | undefined {
     return this.memoryReason === undefined ? join(this.path, name) : undefined;
   }
 
   /**
-   * The text of this name, without its final line break; made now if there is none. Of two processes that make it at the
-   * same time one wins, and both answer the winner's.
+   * The text of this name, without its final line break; generated if there is none. Of two processes that generate it
+   * at the same time one wins, and both return its text.
    */
   async keep(name: string, make: () => Promise<string> | string): Promise<string> {
     const found = await this.read(name);
@@ -70,8 +71,8 @@ export class DevState {
       return made;
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw unusable(file, error);
-      return await this.#readWinner(file).catch((unread) => {
-        throw unusable(file, unread);
+      return await this.#readWinner(file).catch((readError) => {
+        throw unusable(file, readError);
       });
     }
   }
@@ -90,7 +91,7 @@ export class DevState {
     }
   }
 
-  /** Puts a text in place of what was there. */
+  /** Replaces the text of this name. */
   async replace(name: string, text: string): Promise<void> {
     const file = this.fileOf(name);
     if (file === undefined) {
@@ -109,7 +110,7 @@ export class DevState {
     }
   }
 
-  /** Puts a line behind what is there; nothing while the state is in memory. */
+  /** Appends a line to the file; does nothing while the state is in memory. */
   async append(name: string, line: string): Promise<void> {
     const file = this.fileOf(name);
     if (file === undefined) return;
@@ -136,17 +137,19 @@ export class DevState {
       await write();
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-      // Somebody removed the folder while grantry ran.
+      // The folder was removed while grantry ran.
       await makeFolders(this.path);
       await write();
     }
   }
 
-  /** The text that another process is writing; or, when nobody seems to, what is there. */
+  /**
+   * Waits for the text that another process is writing; after the last attempt, the text without its final line break.
+   */
   async #readWinner(file: string): Promise<string> {
     let text = '';
-    for (let looks = 0; looks < LOOKS && !text.endsWith('\n'); looks++) {
-      if (looks > 0) await sleep(LOOK_MILLISECONDS);
+    for (let attempts = 0; attempts < READ_ATTEMPTS && !text.endsWith('\n'); attempts++) {
+      if (attempts > 0) await sleep(RETRY_MILLISECONDS);
       text = await readFile(file, 'utf8');
     }
     if (text === '') throw new DevStateError(file, 'is empty; remove it');
@@ -155,7 +158,7 @@ export class DevState {
 }
 
 async function makeFolders(path: string): Promise<void> {
-  // Not recursively: a folder of manifests that was removed does not come back.
+  // Not recursive: a folder of manifests that was removed must not be created again.
   for (const folder of ['', ...FOLDERS]) {
     await mkdir(join(path, folder), { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'EEXIST') throw error;

@@ -1,6 +1,6 @@
-// `grantry dev`: everything in one process on one machine. The manifests of a folder are served, every change of them too;
-// what must outlive a restart is kept in `.grantry/` beside the manifests. State is in memory, or in Redis: then several of
-// these processes on the same folder are replicas of one server.
+// `grantry dev`: everything in one process on one machine. It serves the manifests of a folder and follows their
+// changes; keys and secrets outlive a restart in `.grantry/` beside the manifests. State is in memory, or in Redis:
+// then several of these processes on the same folder are replicas of one server.
 
 import { readFile, stat } from 'node:fs/promises';
 import { type LocalUser, LocalUsers } from '../../login/local-users.ts';
@@ -44,7 +44,7 @@ export interface DevOptions {
   readonly stderr: NodeJS.WritableStream;
 }
 
-/** Serves until a signal ends it. @returns 0; 1 when a port is taken or requests were cut off; 2 for wrong usage */
+/** Serves until a signal. @returns 0; 1 when a port is in use or requests were aborted; 2 for wrong usage */
 export async function dev(options: DevOptions): Promise<number> {
   try {
     return await serve(options);
@@ -74,7 +74,7 @@ async function serve(options: DevOptions): Promise<number> {
   }
 }
 
-/** What is known before the folder is looked at. */
+/** The inputs that are ready before the folder is read. */
 interface Groundwork {
   readonly settings: Settings;
   readonly given: readonly LocalUser[];
@@ -108,7 +108,7 @@ async function serveWith({ directory, stdout }: DevOptions, groundwork: Groundwo
   const alerts = redis && alertDelivery({ redis, server, settings, log: processLog.log });
   const adminPort = await listen(server, settings);
   alerts?.start();
-  // Before anybody can know that it serves: whoever reads the report may send a signal at once.
+  // Before the report is printed: a process that reads it may send a signal at once.
   const ended = signalled({ server, settings, processLog, watch, alerts });
   server.registrySwapped(seconds);
   const served: Served = { verdicts, signingKeyId: registry.current.keys.signing?.kid };
@@ -131,7 +131,7 @@ async function serveWith({ directory, stdout }: DevOptions, groundwork: Groundwo
   return await ended;
 }
 
-/** Everything that is there before anything is served. */
+/** The parts that exist before the server is assembled. */
 async function partsOf(directory: string, { issuer, namespace, defaultPolicy }: Settings) {
   const state = await DevState.open(directory);
   const secrets = new DevSecrets({ state, random: systemRandom, issuer });
@@ -191,11 +191,11 @@ async function settingsOf(options: DevOptions): Promise<Settings> {
     ...(options.redis !== undefined && { GRANTRY_REDIS_URL: options.redis }),
     ...(options.strictRedis === true && { GRANTRY_REDIS_STRICT: 'on' }),
   };
-  // A person waits for the end, no load balancer does; admin port 0 means the first free one.
+  // No drain delay, as there is no load balancer; admin port 0 means the first free one.
   const defaults: VariableTexts = { GRANTRY_DRAIN_DELAY: '0s', GRANTRY_ADMIN_PORT: '0' };
   const settings = readSettings({ flags, defaults });
   if (settings.port !== 0) return settings;
-  // The issuer names the port, so it must be known before anything listens.
+  // The issuer contains the port, so the port must be known before the server listens.
   const port = await freePort(settings.host);
   return readSettings({ flags: { ...flags, GRANTRY_PORT: String(port) }, defaults });
 }

@@ -1,9 +1,9 @@
-// Takes the states of a watched folder one after the other; of those that come while one is being handled only the newest
-// counts.
+// Handles the states of a watched folder sequentially. Of the states that arrive while one is being handled, only the
+// newest is handled next.
 
 import type { FolderContents } from '../../manifests/folder.ts';
 
-/** States from the watch to whoever follows; what comes before anybody does is kept. */
+/** Passes states from the watch to one handler; the newest state from before it is set is kept for it. */
 export class Follower {
   #newest: FolderContents | undefined;
   #handle: ((contents: FolderContents) => Promise<void>) | undefined;

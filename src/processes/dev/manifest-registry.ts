@@ -1,5 +1,6 @@
-// From what a folder of manifests says to the registry that requests read: judge everything, make and write the secrets,
-// build new, and at the very end swap one reference. Nothing is patched, so each request sees one consistent world.
+// Builds the registry that requests read from a folder of manifests: judges every object, generates and writes the
+// secrets, builds a new registry and swaps one reference at the end. Nothing is patched, so each request sees a
+// consistent snapshot.
 
 import type { ClientVerdict } from '../../admission/clients/admit-client.ts';
 import type { DefaultPolicy } from '../../admission/kinds/client-policy.ts';
@@ -34,14 +35,14 @@ export class ManifestRegistry implements RegistryRef {
     return this.#current ?? NOTHING;
   }
 
-  /** How many clients the last judgement refused. */
+  /** The number of clients that the last rebuild refused. */
   get refusedClients(): number {
     return this.#refusedClients;
   }
 
   /**
-   * Judges the folder and serves what it came to. One call at a time.
-   * @throws DevStateError from the first call only, when a kept key cannot be used; later the keys stay as they are
+   * Judges the folder and serves the result. One call at a time.
+   * @throws DevStateError from the first call only, when a key file cannot be used; later calls keep the current keys
    */
   async rebuild(set: ManifestSet): Promise<ManifestVerdicts> {
     const judged = await this.#withSecrets(set);
@@ -56,7 +57,7 @@ export class ManifestRegistry implements RegistryRef {
     return { ...judged.verdicts, faults: sortedFaults([...faults, ...judged.faults, ...keys.faults, ...unwritten]) };
   }
 
-  /** The verdicts once every client that wants a secret has one; faults of those that could not get it. */
+  /** The verdicts after every client that needs a secret has one, and the faults of those whose secret failed. */
   async #withSecrets(set: ManifestSet) {
     const { secrets, releaseNamespace, defaultPolicy } = this.#options;
     const judge = () =>
@@ -79,7 +80,7 @@ export class ManifestRegistry implements RegistryRef {
     return await faultsOfEach(served, (verdict) => this.#options.secrets.writeManifest(verdict));
   }
 
-  // With no key at all nothing can be served. Later a damaged key must not take the good ones away.
+  // The first ring requires every key. Later, a damaged key must not remove the good ones.
   async #ringOf({ keys }: ManifestVerdicts): Promise<{ ring: KeyRing; faults: readonly ManifestFault[] }> {
     try {
       return { ring: await this.#options.keys.ringOf(keys), faults: [] };
@@ -94,7 +95,7 @@ export class ManifestRegistry implements RegistryRef {
 
 const NOTHING = new Registry([], new KeyRing([]));
 
-/** Does something for each client; what cannot be kept for one is that one's fault. */
+/** Runs an action for each client; a {@link DevStateError} becomes a fault of that client only. */
 async function faultsOfEach(
   clients: readonly ClientVerdict<ManifestObject>[],
   action: (verdict: ClientVerdict<ManifestObject>) => Promise<void>,

@@ -1,4 +1,5 @@
-// `grantry hash-password`: a password from the terminal, unseen, or from standard input becomes a hash for `users.yaml`.
+// `grantry hash-password`: hashes a password for `users.yaml`, read from the terminal without echo or from standard
+// input.
 
 import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
@@ -11,7 +12,7 @@ export interface HashPasswordOptions {
   readonly stderr: NodeJS.WritableStream;
 }
 
-/** Prints the argon2id hash in PHC form. @returns 0, or 1 when there is no password or the two typed ones differ */
+/** Prints the argon2id hash in PHC form. @returns 0; 1 when there is no password or the two typed ones differ */
 export async function printPasswordHash({ stdin, stdout, stderr }: HashPasswordOptions): Promise<number> {
   const password = stdin.isTTY ? await typedTwice(stdin, stderr) : firstLine(await text(stdin));
   if (password === undefined) {
@@ -33,7 +34,8 @@ function firstLine(input: string): string {
 }
 
 async function typedTwice(stdin: NodeJS.ReadStream, stderr: NodeJS.WritableStream): Promise<string | undefined> {
-  // A terminal interface echoes to its output; this one swallows all but the prompts, which are written past it.
+  // A terminal interface echoes to its output; this one discards everything, and the prompts are written to stderr
+  // directly.
   const silence = new Writable({ write: (_chunk, _encoding, done) => done() });
   const terminal = createInterface({ input: stdin, output: silence, terminal: true });
   const interrupted = new Promise<string>((resolve) => terminal.once('close', () => resolve('')));

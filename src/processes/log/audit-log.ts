@@ -1,5 +1,5 @@
-// What happened, as lines of the stream `audit` and as counters. Fields by allow-list; people by a keyed hash of their
-// subject unless configuration asks for plain ones. The log level does not silence it.
+// Writes audit events as lines of the stream `audit` and counts them. Fields are allow-listed; people appear by a keyed
+// hash of their subject unless plain ones are configured. The log level does not affect the stream.
 
 import type { Logger } from 'pino';
 import type { Metrics } from '../../http/metrics/metrics.ts';
@@ -11,27 +11,27 @@ export interface AuditLogOptions {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly subjects: 'hashed' | 'plain';
-  /** The key of the hash: without it a list of names would be enough to undo it. */
+  /** The key of the hash: without one, a list of names would be enough to reverse it. */
   readonly pepper: Uint8Array;
-  /** Is told every event too. It must not throw. */
+  /** Called with every event. It must not throw. */
   readonly observe?: (event: AuditEvent) => void;
 }
 
-/** How many alerts are known to have been told. */
-const MOST_TOLD = 10_000;
+/** The ids of so many alerts are kept to detect repeated ones. */
+const MAX_RECORDED_ALERTS = 10_000;
 
-/** How many people of the last events are known by their hashed names. */
+/** The hashed names of so many recent people are cached. */
 const NAMES = 2000;
 
 export class AuditLog implements Audit {
   readonly #log: Logger;
   readonly #metrics: Metrics;
-  /** The events that are counted by themselves. */
+  /** The events that have a counter of their own. */
   readonly #counters: Partial<Record<AuditEvent['type'], Metrics['statesLost']>>;
   readonly #subjects: 'hashed' | 'plain';
   readonly #pepper: KeyedHash;
   readonly #names = new RecentValues<string>(NAMES);
-  readonly #told = new Set<string>();
+  readonly #recordedAlerts = new Set<string>();
   readonly #observe: (event: AuditEvent) => void;
   #onAlert: (alert: Alert) => void = () => {};
 
@@ -51,7 +51,7 @@ export class AuditLog implements Audit {
 
   record(event: AuditEvent): void {
     // A store that lost writes may raise an alert again.
-    if (event.alert !== undefined && this.#wasTold(event.alert)) return;
+    if (event.alert !== undefined && this.#isRepeated(event.alert)) return;
     this.#count(event);
     this.#observe(event);
     const { type, clientId, subject, grantId, grantType, tokenFormat, scope, audience, reason, address, keyId } = event;
@@ -77,11 +77,11 @@ export class AuditLog implements Audit {
     this.#onAlert = listener;
   }
 
-  #wasTold({ id }: Alert): boolean {
-    if (this.#told.has(id)) return true;
-    const [oldest] = this.#told;
-    if (this.#told.size >= MOST_TOLD && oldest !== undefined) this.#told.delete(oldest);
-    this.#told.add(id);
+  #isRepeated({ id }: Alert): boolean {
+    if (this.#recordedAlerts.has(id)) return true;
+    const [oldest] = this.#recordedAlerts;
+    if (this.#recordedAlerts.size >= MAX_RECORDED_ALERTS && oldest !== undefined) this.#recordedAlerts.delete(oldest);
+    this.#recordedAlerts.add(id);
     return false;
   }
 
@@ -97,7 +97,7 @@ export class AuditLog implements Audit {
     return { id, type, time, presentedGeneration, currentGeneration, address, lastAddress, action };
   }
 
-  /** What a subject is called outside. A client that acts for itself is its own subject, and no person. */
+  /** The name of a subject in the audit stream. A client that acts for itself is its own subject and not hashed. */
   nameOf(subject: string | undefined): string | undefined {
     if (subject === undefined || this.#subjects === 'plain' || !subject.startsWith('usr_')) return subject;
     const known = this.#names.get(subject);

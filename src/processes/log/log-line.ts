@@ -1,14 +1,14 @@
-// A line of the log as a person at a terminal reads it. Which fields there are is decided where they are logged
-// (http/server/request-log.ts, audit-log.ts); JSON lines never come here.
+// Formats a line of the log for a terminal. The callers choose the fields (http/server/request-log.ts, audit-log.ts);
+// JSON lines are not formatted here.
 
 import { printable } from './printable.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Fields that stand elsewhere in the line, or tell a person nothing. */
+/** Fields that are elsewhere in the line, or of no use on a terminal. */
 const LEFT_OUT = new Set(['level', 'time', 'msg', 'stream']);
 
-/** `token 200 issued default.job client_credentials (1.5 ms)` for a request; what else is logged as `name=value`. */
+/** `token 200 issued default.job client_credentials (1.5 ms)` for a request, then all other fields as `name=value`. */
 export function readableLine(fields: Fields): string {
   if (fields.stream === 'audit') return printable(auditLine(fields));
   if (typeof fields.route === 'string' && typeof fields.status === 'number') return printable(requestLine(fields));
@@ -16,13 +16,13 @@ export function readableLine(fields: Fields): string {
   return printable(words([fields.msg, ...rest.map(([name, value]) => `${name}=${JSON.stringify(value)}`)]));
 }
 
-/** Whether a person wants it on a terminal: of the audit stream only alerts, as each request has its own line. */
+/** Whether a line is shown on a terminal: of the audit stream only alerts, as each request has its own line. */
 export function isForPeople(fields: Fields): boolean {
   return fields.stream !== 'audit' || fields.alert !== undefined;
 }
 
 function requestLine({ route, status, outcome, reason, clientId, grantType, requestId, durationMs }: Fields): string {
-  // With its id a refusal is found again on the page that showed it.
+  // The error page shows the request id too, so that a refusal can be found by it.
   const id = typeof status === 'number' && status >= 400 ? requestId : undefined;
   return words([
     route,

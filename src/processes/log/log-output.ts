@@ -1,23 +1,24 @@
-// Standard output as the log writes to it: lines gathered into pieces, written asynchronously one after the other and bounded,
-// so that neither a line nor a slow reader of the output costs a request anything. What does not fit is dropped and counted.
+// Writes the log to standard output: lines are batched, and the batches written asynchronously one after the other from
+// a bounded buffer, so that neither a line nor a slow reader delays a request. Lines that do not fit are dropped and
+// counted.
 
 import { write, writeSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 
 const STANDARD_OUTPUT = 1;
-/** What waits for a slow reader. */
+/** The size of the buffer for a slow reader. */
 const BUFFER_BYTES = 4 * 1024 * 1024;
-/** What is written at a time. */
+/** The size of a batch. */
 const PIECE = 32 * 1024;
 const FLUSH_MILLISECONDS = 200;
-/** Until a reader that has no room is tried again. */
+/** The retry interval while the output is full. */
 const FULL_MILLISECONDS = 20;
-/** An end waits no longer for a reader that takes nothing. */
+/** The longest that the end of the process waits for a reader that reads nothing. */
 const STALLED_MILLISECONDS = 2000;
-/** What a piece that another thread is writing gets to arrive before the exit of the process overtakes it. */
-const ON_ITS_WAY_MILLISECONDS = 100;
+/** The time that a batch in flight on another thread gets before the exit of the process writes the next one. */
+const IN_FLIGHT_MILLISECONDS = 100;
 
-/** Whole lines, or what is left of them. */
+/** A batch of lines, or the unwritten rest of one. */
 interface Piece {
   readonly bytes: Buffer;
   readonly lines: number;
@@ -27,13 +28,13 @@ export class LogOutput {
   #gathered = '';
   #lines = 0;
   #dropped = 0;
-  /** The first one is being written. */
+  /** In order; the first one is being written. */
   #pieces: Piece[] = [];
   #bytes = 0;
-  /** Whether another thread has the first piece at this moment. */
-  #isOnItsWay = false;
+  /** Whether another thread is writing the first piece. */
+  #isInFlight = false;
   #writing: Promise<void> | undefined;
-  #taken = 0;
+  #bytesWritten = 0;
 
   constructor() {
     process.on('beforeExit', () => this.#writeSoon());
@@ -41,12 +42,12 @@ export class LogOutput {
     setInterval(() => this.#writeSoon(), FLUSH_MILLISECONDS).unref();
   }
 
-  /** How many lines were dropped since the start. */
+  /** The number of lines dropped since the start. */
   get dropped(): number {
     return this.#dropped;
   }
 
-  /** Takes a line with its end. It is written 200 ms later at the latest. */
+  /** Appends a line, with its line break. The output is written 200 ms later at the latest. */
   write(line: string): void {
     this.#gathered += line;
     this.#lines += 1;
@@ -54,13 +55,13 @@ export class LogOutput {
   }
 
   /**
-   * Writes out everything, for an end that can wait. Without it the exit of the process writes what is left, but cannot know
-   * how much of a piece that is on its way has arrived. What a reader does not take for 2 s is dropped.
+   * Writes everything, for an end of the process that can wait. Without it the exit of the process writes the rest, but
+   * cannot know how much of a piece in flight was written. Lines are dropped when the reader reads nothing for 2 s.
    */
   async flush(): Promise<void> {
     this.#writeSoon();
-    for (let taken = -1; this.#writing !== undefined && taken !== this.#taken; ) {
-      taken = this.#taken;
+    for (let bytesWritten = -1; this.#writing !== undefined && bytesWritten !== this.#bytesWritten; ) {
+      bytesWritten = this.#bytesWritten;
       await Promise.race([this.#writing, pause(STALLED_MILLISECONDS, undefined, { ref: false })]);
     }
     this.#dropAll();
@@ -86,27 +87,27 @@ export class LogOutput {
 
   async #writeAll(): Promise<void> {
     for (let [piece] = this.#pieces; piece !== undefined; [piece] = this.#pieces) {
-      this.#isOnItsWay = true;
-      const { error, taken } = await written(piece.bytes);
-      this.#isOnItsWay = false;
-      if (error === undefined) this.#took(taken);
+      this.#isInFlight = true;
+      const { error, bytesWritten } = await written(piece.bytes);
+      this.#isInFlight = false;
+      if (error === undefined) this.#removeWritten(bytesWritten);
       else if (isFull(error)) await pause(FULL_MILLISECONDS);
       else this.#dropAll();
     }
     this.#writing = undefined;
   }
 
-  /** At the exit of the process: nothing that is on its way is written twice, and what is left comes after it. */
+  /** At the exit of the process: waits for the piece in flight without writing it again, then writes the rest. */
   #writeNow(): void {
     this.#gather();
-    if (this.#isOnItsWay) {
-      // Nothing says when that thread is done until the event loop goes on, and now it does not.
-      sleep(ON_ITS_WAY_MILLISECONDS);
-      this.#took(this.#pieces[0]?.bytes.length ?? 0);
+    if (this.#isInFlight) {
+      // The completion of that thread is reported by the event loop, which runs no more at exit.
+      sleep(IN_FLIGHT_MILLISECONDS);
+      this.#removeWritten(this.#pieces[0]?.bytes.length ?? 0);
     }
     for (let stalled = 0; this.#pieces[0] !== undefined && stalled < STALLED_MILLISECONDS; ) {
       try {
-        this.#took(writeSync(STANDARD_OUTPUT, this.#pieces[0].bytes));
+        this.#removeWritten(writeSync(STANDARD_OUTPUT, this.#pieces[0].bytes));
         stalled = 0;
       } catch (error) {
         if (!isFull(error as NodeJS.ErrnoException)) return;
@@ -116,19 +117,19 @@ export class LogOutput {
     }
   }
 
-  /** So many bytes of the first piece are out. */
-  #took(bytes: number): void {
+  /** Removes so many written bytes from the first piece. */
+  #removeWritten(bytes: number): void {
     const [piece, ...others] = this.#pieces;
     if (piece === undefined) return;
     const rest = { bytes: piece.bytes.subarray(bytes), lines: piece.lines };
     this.#pieces = rest.bytes.length === 0 ? others : [rest, ...others];
     this.#bytes -= bytes;
-    this.#taken += bytes;
+    this.#bytesWritten += bytes;
   }
 
-  /** Nobody takes it. Of what is on its way nobody knows. */
+  /** Drops everything but a piece in flight, whose fate is unknown. */
   #dropAll(): void {
-    const kept = this.#isOnItsWay ? 1 : 0;
+    const kept = this.#isInFlight ? 1 : 0;
     for (const { bytes, lines } of this.#pieces.splice(kept)) {
       this.#dropped += lines;
       this.#bytes -= bytes.length;
@@ -138,13 +139,13 @@ export class LogOutput {
 
 interface Written {
   readonly error: NodeJS.ErrnoException | undefined;
-  readonly taken: number;
+  readonly bytesWritten: number;
 }
 
-/** Writes as much of it as there is room for. */
+/** Writes as many bytes as the output accepts. */
 function written(bytes: Buffer): Promise<Written> {
   return new Promise((resolve) => {
-    write(STANDARD_OUTPUT, bytes, (error, taken) => resolve({ error: error ?? undefined, taken }));
+    write(STANDARD_OUTPUT, bytes, (error, bytesWritten) => resolve({ error: error ?? undefined, bytesWritten }));
   });
 }
 

@@ -1,4 +1,4 @@
-// The log of a process: pino over standard output (`log-output.ts`). On a terminal the lines are made for people.
+// The log of a process: pino over standard output (`log-output.ts`). On a terminal the lines are human-readable.
 
 import { type DestinationStream, type Logger, pino } from 'pino';
 import { isForPeople, readableLine } from './log-line.ts';
@@ -6,13 +6,13 @@ import { LogOutput } from './log-output.ts';
 
 export interface ProcessLog {
   readonly log: Logger;
-  /** How many lines were dropped since the start. */
+  /** The number of lines dropped since the start. */
   readonly dropped: () => number;
-  /** Writes out what is buffered; for the end of the process. Never rejects. */
+  /** Writes the buffered lines; for the end of the process. Never rejects. */
   readonly flush: () => Promise<void>;
 }
 
-/** @param options.format `auto`: for people when standard output is a terminal, else JSON */
+/** @param options.format `auto`: human-readable when standard output is a terminal, else JSON */
 export async function openLog(options: { level: string; format: 'auto' | 'json' | 'pretty' }): Promise<ProcessLog> {
   const readable = options.format === 'pretty' || (options.format === 'auto' && process.stdout.isTTY);
   if (readable) {

@@ -1,6 +1,6 @@
-// Text from a manifest or a file name, on its way to a terminal or a CI log.
+// Escapes text from manifests and file names for a terminal or a CI log.
 
-/** Everything that moves a cursor, begins a line, colours, or turns text around. */
+/** Characters that move the cursor, begin a line, set colours or change the direction of text. */
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
 /** The text on one line, with each such character written as an escape: `\u{1b}`. */

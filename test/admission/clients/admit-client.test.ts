@@ -113,7 +113,7 @@ describe('unknown fields', () => {
     expect(client?.authMethod).toBe('client_secret_basic');
   });
 
-  it('never bring a private key into the manifest of a server', () => {
+  it('never add a private key to the manifest that a server reads', () => {
     const jwks = { keys: [{ kty: 'OKP', crv: 'Ed25519', x: 'AA', d: 'private' }] };
     const spec = { ...MACHINE, auth: { method: 'private_key_jwt', privateKeyJwt: { jwks } } };
     const { manifest } = judgeOne([clientDocument(spec)], { unknownFields: 'ignore' });
@@ -198,7 +198,7 @@ describe('a generated secret', () => {
     expect(wantsSecret).toBe(false);
   });
 
-  it('that is only assumed makes a client Ready that nobody serves', () => {
+  it('that is only assumed makes a client Ready that is not served', () => {
     const { client, conditions, wantsSecret } = judgeOne([clientDocument(MACHINE)], {
       verifiersOf: () => 'assumed',
     });
@@ -255,7 +255,7 @@ describe('where the Secrets of tenants are not read', () => {
     expect(judged({ source }, [verifier]).client?.secretVerifiers).toEqual([verifier]);
   });
 
-  it('a client is waited for whose secret nobody has read yet', () => {
+  it('a client stays pending whose secret no process has read yet', () => {
     const verdict = judged({ source: 'Existing' }, []);
     expect(verdict.client).toBeUndefined();
     expect(verdict.faults).toEqual([]);
@@ -359,7 +359,7 @@ describe('an existing secret', () => {
     expect(judgeOne([client, elsewhere]).faults.map(({ reason }) => reason)).toEqual(['SecretNotFound']);
   });
 
-  it('that is only assumed makes a client Ready that nobody serves', () => {
+  it('that is only assumed makes a client Ready that is not served', () => {
     const verdict = judgeOne([client], { otherSecrets: 'assumed' });
     expect(verdict.client).toBeUndefined();
     expect(verdict.conditions.at(-1)?.status).toBe('True');

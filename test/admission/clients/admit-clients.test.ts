@@ -154,7 +154,7 @@ describe('the set of clients', () => {
     });
   });
 
-  it('reserves the namespace that grantry runs in, unless told otherwise', async () => {
+  it('reserves the namespace that grantry runs in, unless configured otherwise', async () => {
     const spec = { ...MACHINE, scopes: ['default/read'], defaultScopes: [] };
     const document = clientDocument(spec, { namespace: 'default' });
     const { clients: reserved } = await judge([document], { releaseNamespaceReserved: true });
@@ -205,7 +205,7 @@ describe('two clients whose secret would be generated into one Secret', () => {
 });
 
 describe('the class of an install', () => {
-  it('is the default one for a manifest whose own cannot be read: somebody must report it', async () => {
+  it('is the default one for a manifest whose own cannot be read: one install must report it', async () => {
     const odd = clientDocument({ ...MACHINE, className: 5 });
     const policy = policyDocument({ className: 5 });
     const { clients, policies } = await judge([odd, policy]);

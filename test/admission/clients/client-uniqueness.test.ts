@@ -79,13 +79,13 @@ describe('the claims of all clients', () => {
               present.set(key, claim);
             }
           }
-          const told = new Set([...followed.settle(), ...changes.map(({ key }) => key)]);
+          const changed = new Set([...followed.settle(), ...changes.map(({ key }) => key)]);
           const atOnce = new NamedClaims<string>();
           for (const [key, claim] of present) atOnce.put(key, claim);
           atOnce.settle();
           const after = faultsIn(followed);
           expect(after).toEqual(faultsIn(atOnce));
-          for (const key of KEYS) if (!told.has(key)) expect(after[key]).toEqual(before[key]);
+          for (const key of KEYS) if (!changed.has(key)) expect(after[key]).toEqual(before[key]);
         }
       }),
       { numRuns: 500 },
@@ -103,7 +103,7 @@ describe('the claims of all clients', () => {
     maxClientsPerNamespace: 1,
   };
 
-  it('give an id and a place to the next in line when its holder goes', () => {
+  it('give an id and its share of the limit to the next ranked when its holder goes', () => {
     const claims = new NamedClaims<string>();
     claims.put('older', web);
     claims.put('younger', { ...web, uid: 'uid-2', createdAt: 2 });
@@ -114,7 +114,7 @@ describe('the claims of all clients', () => {
     expect(claims.faultsOf('younger')).toEqual([]);
   });
 
-  it('name nobody but those whom a change concerns', () => {
+  it('name only the clients that a change affects', () => {
     const claims = new NamedClaims<string>();
     claims.put('one', web);
     claims.put('other', { ...web, namespace: 'other', uid: 'uid-2', clientId: 'other' });
@@ -125,16 +125,16 @@ describe('the claims of all clients', () => {
   });
 
   it('cost little in a namespace that is crowded', () => {
-    let looks = 0;
+    let comparisons = 0;
     const crowded = (index: number, rest: Partial<ClientClaim> = {}): ClientClaim => ({
       ...web,
       uid: `uid-${index}`,
       clientId: `id-${index}`,
       maxClientsPerNamespace: 20,
       ...rest,
-      // Whoever compares two of them looks at their ages.
+      // Every comparison of two clients reads their ages.
       get createdAt() {
-        looks++;
+        comparisons++;
         return index;
       },
     });
@@ -142,42 +142,42 @@ describe('the claims of all clients', () => {
     for (let index = 0; index < 5000; index++) claims.put(index, crowded(index));
     claims.settle();
     const cost = (change: () => void) => {
-      looks = 0;
+      comparisons = 0;
       change();
-      const told = claims.settle();
-      return { looks, told };
+      const changed = claims.settle();
+      return { comparisons, changed };
     };
-    // Looked at once more, as it is.
-    expect(cost(() => claims.put(3000, crowded(3000)))).toEqual({ looks: 2, told: [] });
+    // Put once more, unchanged.
+    expect(cost(() => claims.put(3000, crowded(3000)))).toEqual({ comparisons: 2, changed: [] });
     const changes = [
       cost(() => claims.delete(10)),
       cost(() => claims.put(10, crowded(10))),
       cost(() => claims.put(4000, crowded(4000, { isAccepted: false }))),
       cost(() => claims.put(4000, crowded(4000, { clientId: 'id-0' }))),
     ];
-    expect(changes.map(({ told }) => told)).toEqual([[20], [20], [4000], [4000]]);
-    expect(Math.max(...changes.map((change) => change.looks))).toBeLessThan(500);
+    expect(changes.map(({ changed }) => changed)).toEqual([[20], [20], [4000], [4000]]);
+    expect(Math.max(...changes.map((change) => change.comparisons))).toBeLessThan(500);
     expect(claims.faultsOf(19)).toEqual([]);
     expect(claims.faultsOf(20).map(({ reason }) => reason)).toEqual(['ClientLimitExceeded']);
   });
 
   it('cost little where many want the same id', () => {
-    let looks = 0;
+    let comparisons = 0;
     const same = (index: number): ClientClaim => ({
       ...web,
       uid: `uid-${index}`,
       maxClientsPerNamespace: 5000,
       get createdAt() {
-        looks++;
+        comparisons++;
         return index;
       },
     });
     const claims = new NamedClaims<number>();
     for (let index = 1; index < 5000; index++) claims.put(index, same(index));
     claims.settle();
-    looks = 0;
+    comparisons = 0;
     claims.put(0, same(0));
     expect(claims.settle()).toEqual([1]);
-    expect(looks).toBeLessThan(500);
+    expect(comparisons).toBeLessThan(500);
   });
 });

@@ -61,7 +61,7 @@ describe('the Secret of a signing key', () => {
   it.each([
     ['of another type', { ...secret, type: 'Opaque' }],
     ['under another name', { ...secret, metadata: { ...secret.metadata, name: 'default-0123456789' } }],
-    ['in a state nobody knows', relabelled({ 'grantry.dev/key-state': 'Sleeping' })],
+    ['in an unknown state', relabelled({ 'grantry.dev/key-state': 'Sleeping' })],
     ['of another part', relabelled({ 'grantry.dev/part': 'verifier' })],
     ['of another ring than its name says', relabelled({ 'grantry.dev/signing-key': 'main' })],
     ['without annotations', { ...secret, metadata: { ...secret.metadata, annotations: undefined } }],

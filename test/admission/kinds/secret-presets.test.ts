@@ -111,7 +111,7 @@ describe('a preset', () => {
     });
   });
 
-  it('that nobody knows is refused, and changes nothing', () => {
+  it('that is unknown is refused, and changes nothing', () => {
     const { spec } = manifestWith({ preset: 'jenkins' });
     const supported = { supportedGrantTypes: ['client_credentials'], supportedAuthMethods: ['client_secret_basic'] };
     expect(clientFaults(spec, supported).map(({ reason }) => reason)).toEqual(['UnsupportedPreset']);

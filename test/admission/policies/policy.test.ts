@@ -85,7 +85,7 @@ describe('policies', () => {
     expect(clients.map(({ conditions }) => conditions[0]?.reason)).toEqual(['PolicyViolation']);
   });
 
-  it('that do not say whom they are about harm nobody', () => {
+  it('without a namespace selector affect no client', () => {
     const broken = { ...policyDocument({}), spec: { allow: {} } };
     expect(judgeOne([clientDocument(WEB), broken]).client?.clientId).toBe('team.app');
   });

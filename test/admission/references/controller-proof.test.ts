@@ -56,7 +56,7 @@ describe('the proof of a controller', () => {
     ]);
   });
 
-  it('does not tell who has not the key whether it is old', () => {
+  it('does not reveal its age to a caller without the key', () => {
     expect(proofFault(QUESTION, PROOF, KEY.toUpperCase(), NOW + 3_600_000)).toBe('proof_wrong');
   });
 });

@@ -1,5 +1,5 @@
-// A thousand clients applied at once, as when a whole cluster is restored: each gets one secret, and nobody who was served
-// before notices.
+// A thousand clients applied at once, as when a whole cluster is restored: each gets one secret, and no client that was
+// served before notices.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -118,7 +118,7 @@ describeRedis('a thousand clients', () => {
     });
     const told = await history.upToNow();
     expect(told.size).toBe(CLIENTS);
-    // Who loses the lease on a machine that stands still takes secrets along that nobody has seen.
+    // A leader that loses the lease on a machine that stands still takes secrets along that are not published.
     const terms = (controller.process.output.match(/"msg":"leading"/g) ?? []).length;
     for (const each of told.values()) {
       expect(each).toMatchObject({ values: [expect.any(String)], madeAfterwards: 0, refused: [] });

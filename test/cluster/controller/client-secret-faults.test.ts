@@ -52,7 +52,7 @@ it('a Secret that its owner replaced by another ends with the grace what was acc
 
 it.each([
   ['', 'misnamed', () => false],
-  [' also before the watch has told of it', 'misnamed-unheard', watchOf('secrets')],
+  [' also before its watch event', 'misnamed-unheard', watchOf('secrets')],
 ])('a client whose Secret is to have a name that is taken keeps the one it has%s', async (_, name, isStalled) => {
   const own = await ClientInstall.make(cluster);
   const proxy = await FaultProxy.start(cluster.address);
@@ -62,7 +62,7 @@ it.each([
     await own.apply(team, name);
     const { metadata } = await own.whenReady(team, name);
     const secret = (await own.secret(team, `${name}-oauth`))?.data['client-secret'];
-    await cluster.apply(secretManifest('taken', { password: 'of somebody else' }));
+    await cluster.apply(secretManifest('taken', { password: 'of another owner' }));
     await own.apply(team, name, { auth: { clientSecret: { secretName: 'taken' } } });
     await own.whenCondition(team, name, 'CredentialsReady', 'SecretNotOwned');
     expect((await own.verifiers(metadata.uid))?.verifiers[0]?.expiresAt).toBeUndefined();
@@ -72,7 +72,7 @@ it.each([
   }
 });
 
-it('a value that somebody else puts back each time is replaced ever less often, and status says who and until when', async () => {
+it('a value that another writer puts back each time is replaced ever less often, and status says who and until when', async () => {
   const own = await ClientInstall.make(cluster);
   const controller = await own.start();
   await own.apply(team, 'contested');
@@ -103,7 +103,7 @@ it('a value that somebody else puts back each time is replaced ever less often, 
   await own.whenReady(team, 'contested');
   expect([OLD]).not.toContain(await current());
   expect(repairs()).toBe(4);
-  // Whoever asks for a new secret gets it, contest or not.
+  // An owner who asks for a new secret gets it, contest or not.
   await disturb();
   await own.whenCondition(team, 'contested', 'CredentialsReady', 'SecretContested');
   await own.apply(team, 'contested', {}, { annotations: { 'grantry.dev/rotate-now': 'now' } });
@@ -125,7 +125,7 @@ it('a secret of its own with characters that some send without encoding works, a
     return await own.accepts(metadata.uid, value);
   };
   expect(await isSaid()).toBe(true);
-  // Looked at once more, without reading the Secret.
+  // Reconciled once more, without reading the Secret.
   await own.poke(team, 'reserved');
   await sleep(500);
   expect(await isSaid()).toBe(true);
@@ -147,7 +147,7 @@ it.each([
   ['of its own', 'unread-own', { source: 'Existing', secretName: 'unread-own-oauth' }],
   ['that is generated', 'unread-generated', {}],
 ])(
-  'a client with a Secret %s that may not be read says which right is missing to whom',
+  'a client with a Secret %s that may not be read says which right which account lacks',
   async (_, name, clientSecret) => {
     const own = await ClientInstall.make(cluster);
     if ('source' in clientSecret) await cluster.apply(secretManifest(`${name}-oauth`, { 'client-secret': OLD }));
@@ -166,7 +166,7 @@ it.each([
     const { message } = status.conditions.find(({ type }: { type: string }) => type === 'CredentialsReady');
     expect(message).toContain(`get secrets in namespace ${team} as system:serviceaccount:`);
     await until('it is an Event, too', () => controller.eventsOf(name).includes('SecretNotReadable'));
-    // What nobody could look at is not taken for changed.
+    // A Secret that could not be read is not taken for changed.
     expect(await own.accepts(metadata.uid, secret)).toBe(true);
     await own.patch(path, { rules });
     await until('the right is back', async () => (await readAs(own)) !== 403);

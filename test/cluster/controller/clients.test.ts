@@ -85,7 +85,7 @@ describe('a generated secret', () => {
     expect(first?.data).toMatchObject({ ID: `${team}.shaped`, URL: 'https://id.example/token' });
     expect(Buffer.from(first?.data['cookie-secret'] ?? '', 'base64url')).toHaveLength(32);
     expect(first?.metadata.labels['example.com/team']).toBe('one');
-    await cluster.apply(secretManifest('shaped-oauth', { theirs: 'of somebody else' }));
+    await cluster.apply(secretManifest('shaped-oauth', { theirs: 'of another owner' }));
     const renamed = { keys: { clientSecret: 'KEY' }, randomKeys: ['cookie-secret'] };
     await install.apply(team, 'shaped', { auth: { clientSecret: renamed } });
     await until(
@@ -98,7 +98,7 @@ describe('a generated secret', () => {
       KEY: first?.data.SECRET,
       'issuer-url': 'https://id.example',
       'cookie-secret': first?.data['cookie-secret'],
-      theirs: 'of somebody else',
+      theirs: 'of another owner',
     });
     expect(second?.metadata.labels).not.toHaveProperty(['example.com/team']);
     expect(second?.metadata.annotations ?? {}).not.toHaveProperty(['example.com/note']);
@@ -126,7 +126,7 @@ describe('a generated secret', () => {
     await until('it has none', async () => (await owners()) === 0);
   });
 
-  it('is let go when the owner wants that of a Secret that was to go with its client, and taken back', async () => {
+  it('is let go when the owner wants that of a Secret that was to go with its client, and adopted again', async () => {
     const controller = await install.start();
     await install.apply(team, 'let-go');
     const { metadata } = await install.whenReady(team, 'let-go');
@@ -148,13 +148,13 @@ describe('a generated secret', () => {
     expect(controller.eventsOf('let-go')).toEqual(['SecretCreated']);
   });
 
-  it('is never written into a Secret of somebody else', async () => {
+  it('is never written into a Secret of another owner', async () => {
     const controller = await install.start();
-    await cluster.apply(secretManifest('foreign-oauth', { password: 'of somebody else' }));
+    await cluster.apply(secretManifest('foreign-oauth', { password: 'of another owner' }));
     await install.apply(team, 'foreign');
     const { metadata, status } = await install.whenCondition(team, 'foreign', 'CredentialsReady', 'SecretNotOwned');
     expect(status.conditions).toContainEqual(expect.objectContaining({ type: 'Stalled', reason: 'SecretNotOwned' }));
-    expect((await install.secret(team, 'foreign-oauth'))?.data).toEqual({ password: 'of somebody else' });
+    expect((await install.secret(team, 'foreign-oauth'))?.data).toEqual({ password: 'of another owner' });
     expect(await install.verifiers(metadata.uid)).toBeUndefined();
     await controller.expectEventsOf('foreign', ['SecretNotOwned']);
     await cluster.call('DELETE', `/api/v1/namespaces/${team}/secrets/foreign-oauth`);
@@ -232,7 +232,7 @@ describe('a generated secret', () => {
     expect(isRestored).toBe(true);
     expect((await install.secret(team, 'raced-oauth'))?.data['client-secret']).toBe(OLD);
     expect(await install.accepts(metadata.uid, OLD)).toBe(true);
-    // Nobody has the secret of the first try, and it is not accepted for any grace.
+    // The secret of the first try was not published, and it is not accepted for any grace.
     const { verifiers = [] } = (await install.verifiers(metadata.uid)) ?? {};
     expect([inVain.length, verifiers.length]).toEqual([1, 1]);
     expect(verifiers[0]?.verifier).not.toEqual(inVain[0]?.verifier);
@@ -291,7 +291,10 @@ describe('a rotation', () => {
     await until('there is a new one', async () => (await secretOf('by-interval')) !== old);
     const current = await secretOf('by-interval');
     expect([await own.accepts(metadata.uid, current), await own.accepts(metadata.uid, old)]).toEqual([true, true]);
-    await until('status tells', async () => (await own.client(team, 'by-interval')).status.secret.revision === 2);
+    await until(
+      'status has the revision',
+      async () => (await own.client(team, 'by-interval')).status.secret.revision === 2,
+    );
     const { secret } = (await own.client(team, 'by-interval')).status;
     expect(Date.parse(secret.previousExpiresAt) - own.clock.now()).toBeGreaterThan(23 * HOUR);
     own.ahead = 74 * HOUR;
@@ -556,7 +559,7 @@ describe('replicas that are waited for', () => {
   });
 });
 
-describe('what replicas tell of a client', () => {
+describe('what replicas report of a client', () => {
   it('is in its status: the day of its last use at its time of day or with other news, and what it was denied', async () => {
     const own = await ClientInstall.make(cluster);
     const DAY = 86_400_000;
@@ -587,7 +590,7 @@ describe('what replicas tell of a client', () => {
     await sleep(6000);
     await own.poke(team, 'used');
     const isTold = async () => (await own.client(team, 'used')).status.lastUsedTime === `${tomorrow}T00:00:00Z`;
-    await until('it is told at its time of day', isTold);
+    await until('it is reported at its time of day', isTold);
   });
 });
 
@@ -604,7 +607,7 @@ describe('the verifiers of a client', () => {
     await install.apply(team, name);
     const { metadata } = await install.whenReady(team, name);
     const secret = (await install.secret(team, `${name}-oauth`))?.data['client-secret'];
-    // It looks again at what it wrote itself, and would see the damage then.
+    // It reconciles again after its own write, and would see the damage then.
     await controller.whenAtRest(team, name);
     const path = `/api/v1/namespaces/${install.installation.namespace}/secrets/grantry-client-${metadata.uid}`;
     if (damage === undefined) await cluster.call('DELETE', path);
@@ -617,7 +620,7 @@ describe('the verifiers of a client', () => {
     expect((await install.secret(team, `${name}-oauth`))?.data['client-secret']).toBe(secret);
   });
 
-  it.each(DAMAGES)('that %s while nobody led are made again, and its secret stays', async (how, damage) => {
+  it.each(DAMAGES)('that %s while no controller led are made again, and its secret stays', async (how, damage) => {
     const name = `verified-${how.length}`;
     const own = await ClientInstall.make(cluster);
     const first = await own.start();
@@ -637,7 +640,7 @@ describe('the verifiers of a client', () => {
 });
 
 describe('a client that is gone', () => {
-  it('leaves no verifier behind, also when nobody was there to see it go', async () => {
+  it('leaves no verifier behind, also when no controller was there to see it go', async () => {
     const first = await install.start();
     for (const name of ['gone-seen', 'gone-unseen']) await install.apply(team, name);
     const seen = (await install.whenReady(team, 'gone-seen')).metadata.uid;
@@ -652,7 +655,7 @@ describe('a client that is gone', () => {
     await until('its verifier is gone', async () => (await install.verifiers(unseen)) === undefined);
   });
 
-  it('leaves its verifier where its namespace is watched no longer, and nobody asks there, until it is again', async () => {
+  it('leaves its verifier where its namespace is watched no longer, and no call asks there, until it is again', async () => {
     const own = await ClientInstall.make(cluster);
     const [watched, other] = [await cluster.namespace(), await cluster.namespace()];
     const first = await own.start();
@@ -691,7 +694,7 @@ describe('a client that is gone', () => {
     expect(wide.eventsOf('living')).toEqual([]);
   });
 
-  it('and made anew gets a new secret, and what it had before counts for nothing', async () => {
+  it('and created again gets a new secret, and what it had before counts for nothing', async () => {
     await install.start();
     await install.apply(team, 'anew');
     const before = (await install.whenReady(team, 'anew')).metadata.uid;
@@ -705,7 +708,7 @@ describe('a client that is gone', () => {
     expect((await install.secret(team, 'anew-oauth'))?.metadata.labels['grantry.dev/client-uid']).toBe(metadata.uid);
   });
 
-  it('and made anew before the watch has told of either is told nothing that is known of the one before', async () => {
+  it('and created again before the watch event of either gets no status of the one before', async () => {
     const own = await ClientInstall.make(cluster);
     const proxy = await FaultProxy.start(cluster.address);
     const secret = `/api/v1/namespaces/${team}/secrets/unheard-oauth`;
@@ -720,7 +723,7 @@ describe('a client that is gone', () => {
       const isStatus = ({ method, path }: SeenRequest) => method === 'PATCH' && path.endsWith('/unheard/status');
       const before = proxy.count(isStatus);
       await cluster.call('DELETE', secret);
-      // Who is refused tries again.
+      // A write that is refused is retried.
       await until('it is tried again', () => proxy.count(isStatus) > before + 1).catch(() => {});
       expect((await own.client(team, 'unheard')).status.observedGeneration).toBeUndefined();
       proxy.clear();
@@ -732,7 +735,7 @@ describe('a client that is gone', () => {
     }
   });
 
-  it('and made anew while it is looked at is told nothing that was found of the one before', async () => {
+  it('and created again during a reconcile gets no status of the one before', async () => {
     const own = await ClientInstall.make(cluster);
     let swapping: Promise<void> | undefined;
     let sources: ControllerSources | undefined;
@@ -743,7 +746,7 @@ describe('a client that is gone', () => {
       await cluster.call('DELETE', `/apis/grantry.dev/v1alpha1/namespaces/${team}/oauthclients/swapped`);
       await own.apply(team, 'swapped');
       const { uid } = (await own.client(team, 'swapped')).metadata;
-      await until('the watch tells', () => sources?.clients.get(`${team}/swapped`)?.metadata.uid === uid);
+      await until('the watch has it', () => sources?.clients.get(`${team}/swapped`)?.metadata.uid === uid);
     };
     const replica = await startReplica(async (path, question) => {
       if (path.endsWith('/report')) return { body: { cursor: '1', lastUsed: {}, denied: {}, alerts: [] } };
@@ -761,7 +764,7 @@ describe('a client that is gone', () => {
     };
     await own.start({ replicas: [replica], before, beforeLeading });
     await own.apply(team, 'swapped');
-    await until('it is made anew', () => swapping !== undefined);
+    await until('it is created again', () => swapping !== undefined);
     await swapping;
     await own.whenReady(team, 'swapped');
     expect([told.length > 0, told.every(Boolean)]).toEqual([true, true]);

@@ -128,7 +128,7 @@ describeRedis('a controller', () => {
 
     const leader = await leading();
     leader.process.signal('SIGKILL');
-    // Its day is over while nobody leads.
+    // Its day is over while no controller leads.
     const { uid } = (await get('daily')).metadata;
     const verifier = `/api/v1/namespaces/${servers.namespace}/secrets/grantry-client-${uid}`;
     const yesterday = new Date(Date.now() - 25 * 3_600_000).toISOString();
@@ -166,7 +166,7 @@ describeRedis('a controller', () => {
       },
       TAKES_OVER,
     );
-    if (leader === undefined) throw new Error('nobody leads');
+    if (leader === undefined) throw new Error('no controller leads');
     return leader;
   }
 });

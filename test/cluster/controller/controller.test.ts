@@ -1,4 +1,4 @@
-// `grantry controller` as processes of their own: who leads, who takes over, and what is said when something is missing.
+// `grantry controller` as processes of their own: the leader, fail-over, and what is said when something is missing.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -132,12 +132,12 @@ describe('two controllers', () => {
     180_000,
   );
 
-  it('hand over at once when the leader is told to end', async () => {
+  it('hand over at once when the leader gets SIGTERM', async () => {
     const install = await ClientInstall.make(cluster);
     const both = [await startController(install), await startController(install)];
     const leader = await leaderOf(both);
     const others = both.filter((each) => each !== leader);
-    // They would take it before anybody has looked at what is given up.
+    // They would take it before the test has read the released lease.
     for (const { process } of others) process.signal('SIGSTOP');
     expect(await leader.process.end('SIGTERM')).toBe(0);
     const { namespace } = install.installation;
@@ -307,8 +307,8 @@ describe('a controller', () => {
       const isWrite: Match = (seen) => seen.method !== 'GET' && !seen.path.includes('/leases');
       const reads = proxy.count(isRead);
       proxy.stall(isRead);
-      await install.patch(path, { stringData: { 'client-id': 'somebody else' } });
-      await until('it looks at what somebody else did', () => proxy.count(isRead) > reads);
+      await install.patch(path, { stringData: { 'client-id': 'another writer' } });
+      await until('it reads what another writer did', () => proxy.count(isRead) > reads);
       const lease = `/apis/coordination.k8s.io/v1/namespaces/${install.installation.namespace}/leases/grantry-controller`;
       const renewTime = new Date().toISOString().replace('Z', '000Z');
       await install.patch(lease, { spec: { holderIdentity: 'another', renewTime } });
@@ -317,7 +317,7 @@ describe('a controller', () => {
       proxy.clear();
       await sleep(500);
       expect(proxy.count(isWrite)).toBe(before);
-      expect((await install.secret(team, 'begun-oauth'))?.data['client-id']).toBe('somebody else');
+      expect((await install.secret(team, 'begun-oauth'))?.data['client-id']).toBe('another writer');
     } finally {
       await endProcesses();
       await proxy.stop();
@@ -332,7 +332,7 @@ describe('a controller', () => {
     expect(controller.process.errors).toContain(name);
   });
 
-  it('names the Secret of nobody in its log', async () => {
+  it('writes no secret and no verifier to its log', async () => {
     const install = await ClientInstall.make(cluster);
     const team = await cluster.namespace();
     const environment = { GRANTRY_LOG_LEVEL: 'trace' };

@@ -65,7 +65,7 @@ describe('events on a real API server', () => {
 
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     const facts = { regarding, type: 'Warning', reason: 'SecretNotOwned', action: 'CreateSecret' } as const;
-    for (let index = 0; index < 3; index++) recorder.record({ ...facts, note: 'It belongs to somebody else.' });
+    for (let index = 0; index < 3; index++) recorder.record({ ...facts, note: 'It belongs to another owner.' });
     recorder.record({ ...facts, type: 'Normal', note: 'ü'.repeat(2000) });
     // What is not answered yet would be given up in the minute that passes.
     await until('both are answered', () => answered === 2);

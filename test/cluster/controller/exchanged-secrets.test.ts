@@ -1,5 +1,6 @@
-// An owner who exchanges a Secret between the controller's look at it and the write that follows: what stands there by then is
-// neither overwritten nor removed. The controller may write any Secret of the cluster, and would else be made to.
+// An owner who exchanges a Secret between the controller's read of it and the write that follows: what stands there by
+// then is neither overwritten nor removed. The controller may write any Secret of the cluster, and would else be made
+// to.
 
 import { beforeAll, expect, it } from 'vitest';
 import { ClientInstall, type Write } from '../setup/client-controllers.ts';
@@ -79,7 +80,7 @@ const MOMENTS: readonly Moment[] = [
     provoke: (client) => install.apply(team, client, { auth: { clientSecret: { secretName: `${client}-anew` } } }),
   },
   {
-    what: 'removed for nobody needs it',
+    what: 'removed because it is not needed',
     verb: 'delete',
     ends: READY,
     provoke: (client) =>

@@ -27,7 +27,7 @@ async function kubectl(args: readonly string[], input = ''): Promise<string> {
   return output;
 }
 
-describe('a Secret that somebody else made and that has the labels of a client', () => {
+describe('a Secret that another writer made and that has the labels of a client', () => {
   /** A copy of a client's Secret under another name, as a person makes one; and a Secret that only got the labels. */
   async function labelled(client: string) {
     const { uid } = (await install.whenReady(team, client)).metadata;
@@ -54,10 +54,10 @@ describe('a Secret that somebody else made and that has the labels of a client',
     const controller = await install.start({ beforeLeading });
     await install.apply(team, 'changing');
     const { data, before } = await labelled('changing');
-    // It is told of what is known when the client changes.
+    // It reports what is in its cache when the client changes.
     const labels = (name: string) => sources?.secrets.get(`${team}/${name}`)?.metadata.labels;
     const hasHeardOf = (name: string) => labels(name)?.['grantry.dev/client-uid'] !== undefined;
-    await until('it has heard of both', () => ['changing-copy', 'changing-database'].every(hasHeardOf));
+    await until('it has both in its cache', () => ['changing-copy', 'changing-database'].every(hasHeardOf));
     await install.apply(team, 'changing', { displayName: 'Changed' });
     await isSaidOfBoth(controller, 'changing');
     expect(await data()).toEqual(before);
@@ -72,7 +72,7 @@ describe('a Secret that somebody else made and that has the labels of a client',
     const first = await install.start();
     await install.apply(team, 'moving');
     const { data, before } = await labelled('moving');
-    // Whoever leads next is told of the copy first, by the order of their names.
+    // The next leader gets the copy first, by the order of their names.
     await first.stop();
     const controller = await install.start();
     await install.patch(`/api/v1/namespaces/${team}/secrets/moving-copy`, { stringData: { 'client-secret': 'old' } });

@@ -139,7 +139,7 @@ describe('an install', () => {
   const losses = () =>
     events.filter(({ reason }) => reason === 'InstallSecretLost').map(({ regarding }) => regarding.metadata.name);
 
-  it('has what was deleted while nobody led back with the value it had, from any controller that was there', async () => {
+  it('has what was deleted while no controller led back with the value it had, from any controller that was there', async () => {
     await startSecrets();
     await until(
       'they are made',
@@ -160,7 +160,7 @@ describe('an install', () => {
     for (const end of others) await end();
   });
 
-  it('says loudly when nobody knows the value of what is gone, and says nothing at the very beginning', async () => {
+  it('reports when no controller knows the value of what is gone, and reports nothing at the very beginning', async () => {
     events.length = 0;
     await startSecrets();
     await until(
@@ -211,7 +211,9 @@ describe('an install', () => {
     const metadata = { name: 'grantry-webhook', namespace: installation.namespace };
     await cluster.apply({ apiVersion: 'v1', kind: 'Secret', metadata, stringData: { secret: 'theirs' } });
     await startSecrets([WEBHOOK_SECRET]);
-    await until('it is told', () => errors.some((line) => line.includes('has no label grantry.dev/part: webhook')));
+    await until('the error is logged', () =>
+      errors.some((line) => line.includes('has no label grantry.dev/part: webhook')),
+    );
     expect((await secret('grantry-pepper')).code).toBe(404);
     expect(Buffer.from((await secret('grantry-webhook')).data.secret, 'base64').toString()).toBe('theirs');
   });

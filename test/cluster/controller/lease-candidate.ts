@@ -45,5 +45,5 @@ process.once('SIGTERM', async () => {
   await elector.stop();
   process.exit();
 });
-// Whoever started it is gone.
+// The process that started it is gone.
 process.stdin.resume().on('end', () => process.exit());

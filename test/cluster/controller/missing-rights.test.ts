@@ -90,7 +90,7 @@ interface Row {
   readonly roles: readonly (keyof typeof ROLES)[];
   readonly provoke: () => Promise<unknown>;
   /**
-   * Has it tried again, where nothing does so within a minute: an Event that was refused is never told again, and what is
+   * Has it tried again, where nothing does so within a minute: a refused Event is never sent again, and what is
    * said of it goes after ten (test/controller/leadership/rbac-denials.test.ts).
    */
   readonly again?: () => Promise<unknown>;
@@ -200,7 +200,7 @@ it('a Secret that a quota forbids is no missing right', async () => {
     metadata: { namespace: full, name: 'no-secrets' },
     spec: { hard: { 'count/secrets': '0' } },
   });
-  // Nobody counts here but who is told.
+  // No controller counts here: the test writes the status.
   const status = { hard: { 'count/secrets': '0' }, used: { 'count/secrets': '0' } };
   await clients.patch(`/api/v1/namespaces/${full}/resourcequotas/no-secrets/status`, { status });
   const body = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'tried' } };

@@ -1,5 +1,5 @@
-// A client has one secret until it is rotated: whatever becomes of a write of it, and whoever leads meanwhile. What could
-// once be read in its Secret stays there, and is accepted from that moment on.
+// A client has one secret until it is rotated: whatever becomes of a write of it, and whichever controller leads
+// meanwhile. What could once be read in its Secret stays there, and is accepted from that moment on.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, it } from 'vitest';
@@ -55,7 +55,7 @@ it.each([
   expect(controller.eventsOf(name)).not.toContain('DriftRepaired');
 });
 
-it('a first secret that arrives when another leads, who has made one as well, is the one that stays', async () => {
+it('a first secret that arrives when another controller leads and has made one as well is the one that stays', async () => {
   const { install, history } = await followed();
   const [early, late] = [held('create', 'late-oauth'), held('create', 'late-oauth')];
   const first = await install.start(early);
@@ -84,14 +84,14 @@ it('a first secret that arrives when another leads, who has made one as well, is
   expect(second.eventsOf('late')).not.toContain('DriftRepaired');
 });
 
-it('a new secret that arrives when another leads, who has begun with another one, is handed out and works', async () => {
+it('a new secret that arrives when another controller leads and has begun with another one is published and works', async () => {
   const { install, history } = await followed();
   const early = held('apply', 'slow-oauth');
   const first = await install.start(early);
   await install.apply(team, 'slow');
   const { metadata } = await install.whenReady(team, 'slow');
   await install.apply(team, 'slow', {}, { annotations: { 'grantry.dev/rotate-requested-at': 'once' } });
-  // Nobody is asked whether replicas are there: it waits a while.
+  // There is no replica to ask: the rotation waits a while.
   await until('it has begun', async () => (await install.verifiers(metadata.uid))?.verifiers.length === 2);
   install.ahead += 6000;
   await install.poke(team, 'slow');
@@ -115,7 +115,7 @@ it('a new secret that arrives when another leads, who has begun with another one
   expect((await history.upToNow()).get(metadata.uid)).toMatchObject({ values: [old, arrived], refused: [] });
 });
 
-it('a Secret that is restored when the verifier of a first secret is stored keeps its value, whoever leads then', async () => {
+it('a Secret that is restored when the verifier of a first secret is stored keeps its value, also after a fail-over', async () => {
   const { install } = await followed();
   const first = await install.start({ diesBefore: ({ name }) => name === 'restored-late-oauth' });
   await install.apply(team, 'restored-late');
@@ -132,7 +132,7 @@ it('a Secret that is restored when the verifier of a first secret is stored keep
   expect(second.eventsOf('restored-late')).toEqual(['SecretAdopted']);
 });
 
-it('a Secret that is renamed before the watch has told of it keeps its value', async () => {
+it('a Secret that is renamed before its watch event keeps its value', async () => {
   const { install, history } = await followed();
   const proxy = await FaultProxy.start(cluster.address);
   try {
@@ -151,7 +151,7 @@ it('a Secret that is renamed before the watch has told of it keeps its value', a
   }
 });
 
-it('a client that the watch of a new leader has not told of yet keeps what is accepted of it', async () => {
+it('a client that is not in the cache of a new leader yet keeps what is accepted of it', async () => {
   const { install } = await followed();
   const { namespace } = install.installation;
   const proxy = await FaultProxy.start(cluster.address);
@@ -165,13 +165,13 @@ it('a client that the watch of a new leader has not told of yet keeps what is ac
       ({ uid } = (await install.whenReady(team, 'unheard')).metadata);
       await first.stop();
       const key = `${namespace}/${verifierSecretName(uid)}`;
-      await until('its verifier is heard of', () => releaseSecrets.get(key) !== undefined);
+      await until('its verifier is in the cache', () => releaseSecrets.get(key) !== undefined);
     };
     await install.start({ url: proxy.url, beforeLeading });
     const { body: before } = await cluster.call('GET', verifierPath());
     await sleep(500);
     proxy.clear();
-    await install.apply(team, 'unheard', { displayName: 'heard of' });
+    await install.apply(team, 'unheard', { displayName: 'known now' });
     await install.whenReady(team, 'unheard');
     const { body: after } = await cluster.call('GET', verifierPath());
     expect(after.metadata.uid).toBe(before.metadata.uid);
@@ -180,7 +180,7 @@ it('a client that the watch of a new leader has not told of yet keeps what is ac
   }
 });
 
-it('the Secret of a client that was made anew is not taken by a leader that only knows of the one before', async () => {
+it('the Secret of a client that was created again is not taken by a leader that only knows of the one before', async () => {
   const { install, history } = await followed();
   const proxy = await FaultProxy.start(cluster.address);
   try {
@@ -198,17 +198,17 @@ it('the Secret of a client that was made anew is not taken by a leader that only
       await install.apply(team, 'anew');
       living = (await install.whenReady(team, 'anew')).metadata.uid;
       await first.stop();
-      await until('its Secret is heard of', () => labels(secrets.get(`${team}/anew-oauth`)) === living);
+      await until('its Secret is in the cache', () => labels(secrets.get(`${team}/anew-oauth`)) === living);
     };
     const second = await install.start({ url: proxy.url, beforeLeading });
     const before = await install.secret(team, 'anew-oauth');
     const path = `/api/v1/namespaces/${team}/secrets/anew-oauth`;
     const looks = () => proxy.count((seen) => seen.method === 'GET' && seen.path === path);
-    await until('it was looked at', () => looks() > 2 || second.writes.length > 0);
+    await until('it was read', () => looks() > 2 || second.writes.length > 0);
     expect(await install.secret(team, 'anew-oauth')).toEqual(before);
     expect(await install.verifiers(dead)).toBeUndefined();
     proxy.clear();
-    await install.apply(team, 'anew', { displayName: 'heard of' });
+    await install.apply(team, 'anew', { displayName: 'known now' });
     await install.whenReady(team, 'anew');
     expect((await install.secret(team, 'anew-oauth'))?.data).toEqual(before?.data);
     expect((await history.upToNow()).get(living)).toMatchObject({ made: 1, madeAfterwards: 0, refused: [] });

@@ -35,7 +35,7 @@ describeRedis('the replicas of a Service', () => {
     await install?.stop();
   });
 
-  /** How many changes of EndpointSlices the controller has heard of. */
+  /** How many changes of EndpointSlices the controller has observed. */
   async function heard(): Promise<number> {
     const text = await (await fetch(`${controller.admin}/metrics`)).text();
     const resource = 'endpointslices\\.discovery\\.k8s\\.io';
@@ -43,11 +43,11 @@ describeRedis('the replicas of a Service', () => {
     return [...text.matchAll(count)].reduce((sum, [, frames]) => sum + Number(frames), 0);
   }
 
-  /** Changes an EndpointSlice, and waits until the controller has heard of it: what it hears later need not be by it. */
+  /** Changes an EndpointSlice, and waits until the controller observes it: a later event need not be by it. */
   async function told(change: () => Promise<unknown>): Promise<void> {
     const before = await heard();
     await change();
-    await until('the controller has heard of it', async () => (await heard()) > before);
+    await until('the controller has observed it', async () => (await heard()) > before);
   }
 
   /** A replica that is a pod of this name; it takes requests where it says so. */
@@ -84,7 +84,7 @@ describeRedis('the replicas of a Service', () => {
       await endpoint('pod-2', second, false);
       await clients.whenReady(team, 'alone');
 
-      // One that is not ready is nobody's: whatever it does, nobody waits for it.
+      // One that is not ready does not count: whatever it does, no client waits for it.
       second.process.signal('SIGSTOP');
       await clients.apply(team, 'of-one');
       await clients.whenReady(team, 'of-one');
@@ -95,7 +95,7 @@ describeRedis('the replicas of a Service', () => {
       await until('the silent one alone is named', async () => (await programmed('of-two')).message === message);
       expect((await programmed('of-two')).reason).toBe('Pending');
 
-      // It leaves: what waited for it does not wait for the next look, which is ever later.
+      // It leaves: what waited for it does not wait for the next poll, which is ever later.
       await endpoint('pod-2', second, false);
       await clients.whenReady(team, 'of-two');
 

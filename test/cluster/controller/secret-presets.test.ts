@@ -93,7 +93,7 @@ it('what the manifest says itself wins over the preset, and a preset that goes t
   expect(await current()).toEqual({ ...id, 'client-secret': first?.data.password, 'issuer-url': ISSUER });
 });
 
-it('a preset that nobody knows is refused with its name', async () => {
+it('an unknown preset is refused with its name', async () => {
   await install.start();
   await install.apply(team, 'unknown', { auth: { clientSecret: { preset: 'jenkins' } } });
   const { status } = await install.whenCondition(team, 'unknown', 'Accepted', 'UnsupportedPreset');

@@ -27,7 +27,7 @@ class Leaders {
   readonly namespace: string;
   readonly events: EventFacts[] = [];
   readonly errors: string[] = [];
-  /** What the replicas serve; undefined: nobody knows where they are. */
+  /** What the replicas serve; undefined: their addresses are unknown. */
   replicas: Readonly<Record<string, readonly string[]>> | undefined;
   /** How long the answer to a status that was written is on its way. Milliseconds. */
   answerTakes = 0;
@@ -89,7 +89,7 @@ class Leaders {
     return this;
   }
 
-  /** Whoever leads ends what is begun, and nobody leads. */
+  /** The leader ends what is begun, and no controller leads. */
   async abdicate(): Promise<void> {
     await this.#stop?.();
     this.#stop = undefined;
@@ -263,7 +263,10 @@ describe('the signing keys of an install', () => {
     const spec = { algorithm: 'ES384', importSecretRef: { name: 'theirs', keyId: kid } };
     await cluster.apply(manifest('imported', spec));
     await leaders.lead();
-    await until('the fault is told', async () => (await condition('Ready', 'imported')).reason === 'SecretNotFound');
+    await until(
+      'the fault is in the status',
+      async () => (await condition('Ready', 'imported')).reason === 'SecretNotFound',
+    );
     expect((await condition('Reconciling', 'imported')).status).toBe('True');
     const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'theirs', namespace: leaders.namespace } };
     await cluster.apply({ ...secret, stringData: { 'tls.key': pem } });
@@ -278,7 +281,10 @@ describe('the signing keys of an install', () => {
       manifest('labelled', { secretTemplate: { labels: { 'argocd.argoproj.io/secret-type': 'x' } } }),
     );
     await leaders.lead();
-    await until('it is told', async () => (await condition('Stalled', 'labelled')).reason === 'InvalidSecretTemplate');
+    await until(
+      'it is in the status',
+      async () => (await condition('Stalled', 'labelled')).reason === 'InvalidSecretTemplate',
+    );
     expect((await condition('Ready', 'labelled')).status).toBe('False');
     await until('it is an Event, too', () => leaders.events.length > 0);
     expect(leaders.events).toContainEqual(
@@ -306,15 +312,15 @@ describe('the signing keys of an install', () => {
     expect((await metadata()).annotations).not.toHaveProperty('backup');
   });
 
-  it('take a change that their watch tells before the answer to their last status has come', async () => {
+  it('take a change whose watch event comes before the answer to their last status', async () => {
     await leaders.lead();
     await untilStates('default', 'Active');
     leaders.answerTakes = 500;
     await cluster.call('PATCH', path(), { body: { spec: { secretTemplate: { labels: { team: 'a' } } } } });
     const isTold = async (generation: number) => (await status()).observedGeneration === generation;
-    await until('the first change is told', () => isTold(2));
+    await until('the first change is in the status', () => isTold(2));
     await cluster.call('PATCH', path(), { body: { spec: { secretTemplate: null } } });
-    await until('the second is told', () => isTold(3));
+    await until('the second is in the status', () => isTold(3));
     expect((await secrets())[0].metadata.labels).not.toHaveProperty('team');
   });
 
@@ -323,7 +329,7 @@ describe('the signing keys of an install', () => {
     await untilStates('default', 'Active');
     const { activeKeyId } = await status();
     await cluster.call('PATCH', path(), { body: { spec: { suspended: true } } });
-    await until('it is told', async () => (await condition('Ready')).reason === 'Suspended');
+    await until('it is in the status', async () => (await condition('Ready')).reason === 'Suspended');
     await leaders.pass(5000 * HOUR);
     await sleep(300);
     expect(await states()).toEqual(['Active']);

@@ -29,8 +29,8 @@ class Owner {
   requests: RotationInput['requests'] = { rotateAt: undefined, rotateNow: undefined };
   stored: CredentialState | undefined;
   present: string | undefined;
-  isLeftBehind = false;
-  undelivered: string | undefined;
+  isOrphan = false;
+  pendingSecret: string | undefined;
   isServed = true;
   #bytes = 0;
 
@@ -42,8 +42,8 @@ class Owner {
       ...this.settings,
       stored: this.stored,
       present: this.present,
-      isLeftBehind: this.isLeftBehind,
-      undelivered: this.undelivered,
+      isOrphan: this.isOrphan,
+      pendingSecret: this.pendingSecret,
       isServed: this.isServed,
       random: { bytes: (count) => Buffer.alloc(count, ++this.#bytes) },
     });
@@ -51,13 +51,13 @@ class Owner {
     if (options.diesBeforeWriting) return this.#died(done);
     this.present = done.value;
     if (options.diesBeforeSettling) return this.#died(done);
-    if (done.settle !== undefined) this.stored = done.settle;
-    this.undelivered = done.undelivered;
+    if (done.storeAfterWrite !== undefined) this.stored = done.storeAfterWrite;
+    this.pendingSecret = done.pendingSecret;
     return done;
   }
 
   #died<Done>(done: Done): Done {
-    this.undelivered = undefined;
+    this.pendingSecret = undefined;
     return done;
   }
 
@@ -88,9 +88,9 @@ function secretOf(state: CredentialState): object {
 describe('a first secret', () => {
   it('is made and accepted', () => {
     const owner = new Owner();
-    expect(owner.step()).toMatchObject({ outcome: 'created', undelivered: undefined, again: undefined });
+    expect(owner.step()).toMatchObject({ outcome: 'created', pendingSecret: undefined, requeueAt: undefined });
     expect(owner.accepts(owner.present)).toBe(true);
-    expect(owner.step()).toMatchObject({ outcome: 'kept', store: undefined, settle: undefined });
+    expect(owner.step()).toMatchObject({ outcome: 'kept', store: undefined, storeAfterWrite: undefined });
   });
 
   it('is the one that is there, where it may be taken over', () => {
@@ -108,7 +108,7 @@ describe('a first secret', () => {
     expect(owner.step().outcome).toBe('kept');
   });
 
-  it('is repaired when whoever made it died before its owner had it', () => {
+  it('is repaired when the leader that made it crashed before its owner had it', () => {
     const owner = new Owner();
     owner.step({ diesBeforeWriting: true });
     expect(owner.step().outcome).toBe('repaired');
@@ -118,19 +118,19 @@ describe('a first secret', () => {
   it('is the same one as long as it is not known whether it is stored', () => {
     const owner = new Owner();
     const first = owner.step({ diesBeforeWriting: true });
-    [owner.stored, owner.undelivered] = [undefined, first.value];
+    [owner.stored, owner.pendingSecret] = [undefined, first.value];
     expect(owner.step({ diesBeforeWriting: true })).toMatchObject({ outcome: 'created', value: first.value });
-    owner.undelivered = first.value;
+    owner.pendingSecret = first.value;
     expect(owner.step()).toMatchObject({ outcome: 'created', value: first.value, store: undefined });
     expect(owner.accepts(first.value)).toBe(true);
   });
 
-  it.each([1, 2])('stays when it arrives after %d others made one each that nobody has', (others) => {
+  it.each([1, 2])('stays when its late write arrives after %d others made one each that is not published', (others) => {
     const owner = new Owner();
     const late = owner.step({ diesBeforeWriting: true }).value;
     for (let other = 0; other < others; other += 1) {
-      owner.undelivered = owner.step({ diesBeforeWriting: true }).value;
-      if (other + 1 < others) owner.undelivered = undefined;
+      owner.pendingSecret = owner.step({ diesBeforeWriting: true }).value;
+      if (other + 1 < others) owner.pendingSecret = undefined;
     }
     owner.present = late;
     expect(owner.step()).toMatchObject({ outcome: 'kept', value: late });
@@ -140,13 +140,13 @@ describe('a first secret', () => {
     expect([owner.count, owner.accepts(late)]).toEqual([1, true]);
   });
 
-  it('that stays is looked at again at once: its owner may have asked for another one', () => {
+  it('that stays is reconciled again at once: its owner may have asked for another one', () => {
     const owner = new Owner();
     const late = owner.step({ diesBeforeWriting: true }).value;
-    owner.undelivered = owner.step({ diesBeforeWriting: true }).value;
+    owner.pendingSecret = owner.step({ diesBeforeWriting: true }).value;
     owner.present = late;
     owner.requests = { rotateAt: 'one', rotateNow: undefined };
-    expect(owner.step()).toMatchObject({ outcome: 'kept', value: late, again: owner.now });
+    expect(owner.step()).toMatchObject({ outcome: 'kept', value: late, requeueAt: owner.now });
     expect([owner.step().outcome, owner.step().outcome, owner.present === late]).toEqual(['begun', 'rotated', false]);
     expect(owner.accepts(late)).toBe(true);
   });
@@ -160,9 +160,9 @@ describe('a first secret', () => {
       if (isRotating) owner.step();
       const restored = 'a secret that was restored from a backup';
       owner.present = restored;
-      owner.isLeftBehind = true;
+      owner.isOrphan = true;
       expect(owner.step()).toMatchObject({ outcome: 'adopted', value: restored });
-      owner.isLeftBehind = false;
+      owner.isOrphan = false;
       expect(owner.step()).toMatchObject({ outcome: 'kept', value: restored, store: undefined });
       expect([owner.accepts(restored), owner.accepts(before)]).toEqual([true, true]);
       owner.now += 24 * HOUR;
@@ -200,7 +200,7 @@ describe('a rotation', () => {
     expect(owner.present).not.toBe(old);
     const handedOut = owner.now;
     expect([owner.accepts(owner.present), owner.accepts(old)]).toEqual([true, true]);
-    expect(owner.step()).toMatchObject({ outcome: 'kept', again: handedOut + 24 * HOUR });
+    expect(owner.step()).toMatchObject({ outcome: 'kept', requeueAt: handedOut + 24 * HOUR });
     owner.now = handedOut + 24 * HOUR;
     expect([owner.accepts(owner.present), owner.accepts(old)]).toEqual([true, false]);
     expect(owner.step().outcome).toBe('expired');
@@ -210,7 +210,7 @@ describe('a rotation', () => {
   it('is due again an interval after the new secret was handed out', () => {
     const owner = ownerWithSecret();
     owner.settings.intervalSeconds = 48 * 3600;
-    expect(owner.step().again).toBe(START + 48 * HOUR);
+    expect(owner.step().requeueAt).toBe(START + 48 * HOUR);
     expect(nextRotation(owner.settings, { rotatedAt: START })).toBe(START + 48 * HOUR);
   });
 
@@ -243,16 +243,16 @@ describe('a rotation', () => {
     ['before the other hands out its own', 0, 24],
     ['after several others began', 3, 24],
     ['also where the old one has no grace', 0, 0],
-  ])('is finished with the secret that somebody handed out when another led already, %s', (_, others, grace) => {
+  ])('is finished with the secret that a former leader published after the fail-over, %s', (_, others, grace) => {
     const owner = ownerWithSecret();
     owner.settings.gracePeriodSeconds = grace * 3600;
     const old = owner.present;
     owner.isServed = false;
     owner.requests = { rotateAt: 'one', rotateNow: undefined };
-    const late = owner.step({ diesBeforeWriting: true }).undelivered;
+    const late = owner.step({ diesBeforeWriting: true }).pendingSecret;
     owner.step();
     for (let other = 0; other < others; other += 1) {
-      owner.undelivered = undefined;
+      owner.pendingSecret = undefined;
       expect(owner.step().outcome).toBe('begun');
     }
     (owner as Owner).present = late;
@@ -265,7 +265,7 @@ describe('a rotation', () => {
     expect(owner.count).toBe(1);
   });
 
-  it('goes on where somebody died after handing the secret out', () => {
+  it('goes on where the leader crashed after publishing the secret', () => {
     const owner = ownerWithSecret();
     const old = owner.present;
     owner.requests = { rotateAt: 'one', rotateNow: undefined };
@@ -305,7 +305,7 @@ describe('a rotation', () => {
     }
   });
 
-  it('tells replicas of every change by a higher revision', () => {
+  it('announces every change to replicas by a higher revision', () => {
     const owner = ownerWithSecret();
     const revisions = [owner.stored?.revision];
     owner.requests = { rotateAt: 'one', rotateNow: undefined };
@@ -337,12 +337,12 @@ describe('an immediate cut', () => {
 describe('drift', () => {
   it.each([
     ['missing', undefined],
-    ['another one', 'something that somebody typed in by hand'],
+    ['another one', 'something that was typed in by hand'],
   ])('of a secret that is %s makes a new one, and the old one works for its grace', (_, present) => {
     const owner = ownerWithSecret();
     const old = owner.present;
     (owner as Owner).present = present;
-    expect(owner.step()).toMatchObject({ outcome: 'repaired', again: START + 24 * HOUR });
+    expect(owner.step()).toMatchObject({ outcome: 'repaired', requeueAt: START + 24 * HOUR });
     expect([owner.accepts(owner.present), owner.accepts(old), owner.accepts(present)]).toEqual([true, true, false]);
   });
 
@@ -352,13 +352,13 @@ describe('drift', () => {
     (owner as Owner).present = undefined;
     const first = owner.step({ diesBeforeWriting: true });
     for (let round = 0; round < 10; round += 1) {
-      owner.undelivered = first.value;
+      owner.pendingSecret = first.value;
       expect(owner.step({ diesBeforeWriting: true })).toMatchObject({ value: first.value, store: undefined });
     }
     expect([owner.accepts(first.value), owner.accepts(old)]).toEqual([true, true]);
   });
 
-  it('in the middle of a rotation forgets the secret that nobody has', () => {
+  it('in the middle of a rotation drops the secret that is not published', () => {
     const owner = ownerWithSecret();
     const old = owner.present;
     owner.isServed = false;
@@ -410,7 +410,7 @@ describe('the state of credentials', () => {
   });
 });
 
-describe('a Secret that somebody else replaced', () => {
+describe('a Secret that another writer replaced', () => {
   /** What happens while the Secret is not this client's. */
   function replaced(): Owner & { present: string; stored: CredentialState } {
     const owner = ownerWithSecret() as Owner & { present: string; stored: CredentialState };
@@ -454,12 +454,12 @@ describe('a Secret that somebody else replaced', () => {
     expect(strict.count).toBe(1);
   });
 
-  it('and went away is made anew with another value, during the grace and after it', () => {
+  it('and went away is created again with another value, during the grace and after it', () => {
     for (const hours of [1, 25]) {
       const owner = replaced();
       const old = owner.present;
       owner.now += hours * HOUR;
-      owner.undelivered = old;
+      owner.pendingSecret = old;
       (owner as Owner).present = undefined;
       expect(owner.step().outcome).toBe('repaired');
       expect(owner.present).not.toBe(old);

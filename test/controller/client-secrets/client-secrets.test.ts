@@ -1,10 +1,10 @@
-// A client with a Secret of its owner's own, over objects that only this test changes: what is kept of it where the client
-// changes in the very moment in which the Secret is read, and what is said of others with its labels. The rest is tested in
-// test/cluster/install/secrets-that-are-read.test.ts and former-secrets.test.ts.
+// A client with a Secret of its owner's own, over objects that only this test changes: what is kept of it where the
+// client changes in the very moment in which the Secret is read, and what is said of others with its labels. The rest
+// is tested in test/cluster/install/secrets-that-are-read.test.ts and former-secrets.test.ts.
 
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { verifierSecretName } from '../../../src/admission/client-secrets/client-verifier.ts';
-import { following } from '../../../src/controller/client-secrets/credential-changes.ts';
+import { nextVerifier } from '../../../src/controller/client-secrets/credential-changes.ts';
 import {
   type CredentialState,
   readCredentialState,
@@ -57,7 +57,7 @@ class Install {
     this.clients.put({ metadata: { namespace: TEAM, name: 'web', generation: before + 1 }, spec });
   }
 
-  /** Begins to lead, after whoever led before: what that one had read is read again. */
+  /** Begins to lead after the leader before: what that one had read is read again. */
   async lead(): Promise<void> {
     await this.#controller?.stop();
     const { clients, policies, namespaces, secrets, releaseSecrets } = this;
@@ -183,11 +183,11 @@ it.each([
   expect([install.whileRead, install.accepted, install.errors]).toEqual([undefined, ['1'], []]);
 });
 
-it('a secret whose verifier somebody who led before stored while the Secret was read is accepted', async () => {
+it('a secret whose verifier a former leader stored while the Secret was read is accepted', async () => {
   install.declare(MACHINE);
   await vi.advanceTimersByTimeAsync(1000);
   const owner = { namespace: TEAM, name: 'web', uid: 'uid-web' };
-  const late = following(owner.uid, 'of who led before', install.stored.verifiers);
+  const late = nextVerifier(owner.uid, 'of who led before', install.stored.verifiers);
   install.whileRead = () => {
     const { stored } = install;
     const verifiers = [late, ...stored.verifiers];
@@ -214,7 +214,7 @@ it('a client whose Secret is not there has nothing that works', async () => {
   expect([install.kept.slice(1), install.accepted]).toEqual([['deleted'], undefined]);
 });
 
-it('a Secret that got the labels of the client is told of once, and again when it gets them again', async () => {
+it('a Secret that got the labels of the client is reported once, and again when it gets them again', async () => {
   const labelled = { 'grantry.dev/client': 'web', 'grantry.dev/client-uid': 'uid-web' };
   const told: number[] = [];
   for (const [index, labels] of [labelled, labelled, {}, labelled].entries()) {

@@ -12,7 +12,7 @@ const STATE = {
   revision: 1,
   verifiers: [],
   rotatedAt: 0,
-  handedOut: 0,
+  publishedRevision: 0,
   writtenFields: undefined,
   handled: { rotateAt: undefined, rotateNow: undefined },
 };
@@ -73,7 +73,7 @@ it('verifiers are not written by who stopped leading between removing what was i
 it.each([
   ['replaced', (verifiers: VerifierSecrets) => verifiers.put(OWNER, STATE, undefined)],
   ['removed', (verifiers: VerifierSecrets) => verifiers.remove(OWNER.uid)],
-])('a Secret that changes while it is to be %s is looked at again', async (_, act) => {
+])('a Secret that changes while it is to be %s is a stale read', async (_, act) => {
   const { verifiers, writes } = behindAnother({ deletion: 'changed' });
   await expect(act(verifiers)).rejects.toBeInstanceOf(StaleReadError);
   expect(writes).toEqual(['delete']);

@@ -1,5 +1,5 @@
-// The Secrets of which an install has one, where a Secret that no watch tells of comes in between. What a real API server has
-// of them is tested in test/cluster/controller/install.test.ts.
+// The Secrets of which an install has one, where a Secret that is not watched comes in between. What a real API server
+// has of them is tested in test/cluster/controller/install.test.ts.
 
 import { expect, it } from 'vitest';
 import { PEPPER_SECRET } from '../../../src/admission/references/secret-parts.ts';
@@ -12,7 +12,7 @@ import { PlayedObjects } from '../../kubernetes/played-objects.ts';
 import { until } from '../../until.ts';
 import { leaderOver, UNPLAYED } from '../leader.ts';
 
-it('a Secret that stood in the way of the pepper, and went before it was looked at, is made', async () => {
+it('a Secret that stood in the way of the pepper, and went before it was read, is made', async () => {
   const releaseSecrets = new PlayedObjects(SECRETS);
   let isThere = true;
   const secrets = new InstallSecrets({

@@ -72,7 +72,7 @@ describe('a client', () => {
   it.each([
     ['DoesNotExist', {}],
     ['NotIn', { values: ['restricted'] }],
-  ])('of a namespace that is not known yet is nobody whom %s permits anything', (operator, values) => {
+  ])('of a namespace that is not known yet is permitted nothing by %s', (operator, values) => {
     policies.add(permitting({ matchExpressions: [{ key: 'tier', operator, ...values }] }));
     clients.put(client('team'));
     expect(verdict('team')).toEqual(['Accepted=Unknown/Pending', false]);
