@@ -1,5 +1,5 @@
-// All that a token server knows of one OAuthClient of its install: the object, what it came to by itself, what it claims and
-// what of it is served. One object for each, because there may be a hundred thousand. It is written by admitted-clients.ts.
+// The state of one OAuthClient in a token server: the object, the result of its judgement, its claims, and the client
+// that is served. One object for each client, because there may be a hundred thousand. admitted-clients.ts writes it.
 
 import type { ClientVerifiers } from '../admission/client-secrets/client-verifier.ts';
 import type { ClientVerdict } from '../admission/clients/admit-client.ts';
@@ -7,7 +7,7 @@ import { Contender } from '../admission/clients/client-uniqueness.ts';
 import type { Client } from '../oauth/registry/client.ts';
 import type { ReadableClient } from './kept-client.ts';
 
-/** What of a client is served. */
+/** The generation and the secret revision of a client that the registry holds. */
 export interface ServedState {
   readonly generation: number;
   readonly secretRevision: number | undefined;
@@ -15,19 +15,19 @@ export interface ServedState {
 
 export class AdmittedClient extends Contender {
   object: ReadableClient;
-  /** What it was judged by; undefined until it was. With it and the same verifiers the same client comes of it. */
+  /** The object of the latest judgement; undefined before the first. It and the same verifiers give the same client. */
   judged: ReadableClient | undefined = undefined;
   verifiers: ClientVerifiers | undefined = undefined;
   clientId = '';
-  /** What it came to by itself; undefined when it is refused. */
+  /** The result of its own judgement; undefined when it is refused. */
   client: Client | undefined = undefined;
-  /** Of its `Ready`. */
+  /** The reason of its condition `Ready`. */
   reason = '';
-  /** Undefined when it is refused, by itself or among all. */
+  /** The client in the registry; undefined when it is refused, by its own judgement or by the uniqueness rules. */
   served: Client | undefined = undefined;
-  /** Whether more was judged since it was published. */
+  /** Whether its latest judgement is not published yet. */
   isUnpublished = false;
-  /** Of what `served` follows from; undefined until something was published. */
+  /** Of the object behind `served`; undefined before the first publication. */
   #generation: number | undefined = undefined;
   #secretRevision: number | undefined = undefined;
 
@@ -40,20 +40,21 @@ export class AdmittedClient extends Contender {
     return this.#generation !== undefined;
   }
 
-  /** Whether it is known to be refused. */
+  /** Whether it is published as refused. */
   get isRefused(): boolean {
     return this.isPublished && this.served === undefined;
   }
 
-  /** What the present registry serves of it, or refuses; undefined until something was published. */
+  /** The state that the present registry serves or refuses; undefined before the first publication. */
   get servedState(): ServedState | undefined {
     if (this.#generation === undefined) return undefined;
     return { generation: this.#generation, secretRevision: this.#secretRevision };
   }
 
   /**
-   * @param found what comes of it by itself, by `object` and these verifiers
-   * @param found.reason of its `Ready`
+   * Stores a judgement.
+   * @param found the result for `object` and these verifiers
+   * @param found.reason of the condition `Ready`
    */
   judge(
     verifiers: ClientVerifiers | undefined,
@@ -66,7 +67,7 @@ export class AdmittedClient extends Contender {
     this.reason = found.reason;
   }
 
-  /** What it was judged to be is what is served now, or refused. */
+  /** Records what the registry serves now. @param client undefined when it is refused */
   publish(judged: ReadableClient, client: Client | undefined): void {
     this.isUnpublished = false;
     this.served = client;
@@ -75,7 +76,7 @@ export class AdmittedClient extends Contender {
   }
 }
 
-/** Of `Ready`. */
+/** The reason of the condition `Ready`. */
 export function reasonOf({ conditions }: Pick<ClientVerdict, 'conditions'>): string {
   return conditions.at(-1)?.reason ?? 'Pending';
 }

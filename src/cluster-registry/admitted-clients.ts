@@ -1,6 +1,6 @@
-// The OAuthClients of this install as a token server has judged them: what each came to by itself, what the set of all says
-// of it, and the registry that follows. A change is judged alone; whatever else it touches is found by the claims. Nothing
-// here waits: when what is judged is decided in registry-sync.ts.
+// The OAuthClients of the token server's class: the judgement of each, the uniqueness rules among all, and the registry
+// that follows. A change is judged alone; the claims find the other clients that it affects. All of it is synchronous;
+// registry-sync.ts schedules the judgements.
 
 import { type ClientVerifiers, livingVerifiers } from '../admission/client-secrets/client-verifier.ts';
 import {
@@ -25,7 +25,7 @@ import type { Client } from '../oauth/registry/client.ts';
 import { KeyRing } from '../oauth/registry/keys.ts';
 import { Registry, type RegistryDraft } from '../oauth/registry/registry.ts';
 import { AdmittedClient, reasonOf, type ServedState } from './admitted-client.ts';
-import { isOurs, type ReadableClient } from './kept-client.ts';
+import { isReadableClient, type ReadableClient } from './kept-client.ts';
 import { KeptVerifiers } from './kept-verifiers.ts';
 import { ServedClient } from './served-client.ts';
 
@@ -34,36 +34,36 @@ export interface AdmittedClientsOptions {
   readonly defaultPolicy: DefaultPolicy;
   /** See {@link References.namespaceLabels}. */
   readonly labelsOf: References['namespaceLabels'];
-  /** What the verifier Secret of a client says. */
+  /** The contents of the verifier Secret of a client. */
   readonly verifiersOf: (uid: string) => ClientVerifiers | undefined;
   readonly clock: Clock;
 }
 
-/** What became of a client, for the audit stream. */
+/** A client that is accepted, refused or removed, for the audit stream. */
 export interface ClientChange {
   readonly clientId: string;
   readonly kind: 'accepted' | 'refused' | 'removed';
-  /** Why it is refused. */
+  /** Why the client is refused. */
   readonly reason?: string;
 }
 
 export class AdmittedClients {
   readonly #options: AdmittedClientsOptions;
   readonly #context: AdmissionContext;
-  /** Those of the client that is being judged. */
+  /** The verifiers of the client that is being judged. */
   #verifiers: ClientVerifiers | undefined;
   readonly #clients = new Map<string, AdmittedClient>();
   readonly #claims = new ClientUniqueness<AdmittedClient>({ uidsDiffer: true });
-  /** For each manifest that several share, a client of it. */
-  readonly #like = new WeakMap<OAuthClientSpec, Client>();
-  /** By namespace, with those policies only that are about it. */
+  /** By shared spec (see client-reader.ts), a client with it: the template of the others. */
+  readonly #templates = new WeakMap<OAuthClientSpec, Client>();
+  /** By namespace, with only the policies that select it. */
   readonly #contexts = new Map<string, AdmissionContext>();
   #policies: readonly Policy[] = [];
   #registry = new Registry([], new KeyRing([]));
   #draft: RegistryDraft | undefined;
-  /** Judged since the latest {@link publish}, and some that are gone. */
+  /** Judged since the latest {@link publish}; may contain deleted clients. */
   #unpublished: AdmittedClient[] = [];
-  /** Of these so many are served already. */
+  /** How many of these are in the draft already. */
   #published = 0;
   readonly #changes: ClientChange[] = [];
   #refused = 0;
@@ -84,7 +84,7 @@ export class AdmittedClients {
     };
   }
 
-  /** How many clients the last judgement refused. */
+  /** How many clients are refused. */
   get refused(): number {
     return this.#refused;
   }
@@ -93,10 +93,10 @@ export class AdmittedClients {
     return this.#clients.keys();
   }
 
-  /** Takes an object in; it is for the caller to have it judged. Whatever must not be served is as good as gone. */
+  /** Stores an object; the caller judges it. One of another class, or one that is being deleted, is removed. */
   put(object: KubernetesObject): void {
     const { uid } = object.metadata;
-    if (!isOurs(object)) {
+    if (!isReadableClient(object)) {
       this.delete(uid);
       return;
     }
@@ -116,7 +116,7 @@ export class AdmittedClients {
     if (client.served !== undefined) this.#drafted().remove(uid);
   }
 
-  /** @returns the clients that have to be judged anew */
+  /** @returns the uids of the clients to judge again */
   setPolicies(policies: readonly Policy[]): readonly string[] {
     const before = new Map(this.#policies.map((policy) => [policy.name, policy]));
     const after = new Map(policies.map((policy) => [policy.name, policy]));
@@ -128,18 +128,18 @@ export class AdmittedClients {
     this.#contexts.clear();
     return this.#inNamespaces((namespace) => {
       const labels = this.#options.labelsOf(namespace);
-      // Whoever waits for its namespace is judged when that is there.
+      // Clients whose namespace is not observed yet are judged once it is.
       return labels !== undefined && changed.some(({ namespaceSelector }) => selects(namespaceSelector, labels));
     });
   }
 
-  /** The labels of a namespace are not what they were. @returns the clients that have to be judged anew */
+  /** The labels of a namespace changed. @returns the uids of the clients to judge again */
   relabelled(namespace: string): readonly string[] {
     this.#contexts.delete(namespace);
     return this.#inNamespaces((candidate) => candidate === namespace);
   }
 
-  /** Judges a client by itself; {@link settle} completes it. Does nothing for one that is gone. */
+  /** Judges one client; {@link settle} completes it. Does nothing for a deleted one. */
   judge(uid: string): void {
     const known = this.#clients.get(uid);
     if (known === undefined) return;
@@ -150,22 +150,22 @@ export class AdmittedClients {
     const { clientId } = findings;
     if (isSound(findings)) {
       const isSame = known.judged === object && known.verifiers === verifiers && !hasExpiry(verifiers);
-      // The same object serves on: the registry then need not change.
+      // The same client object is reused: the registry then need not change.
       const client = (isSame ? known.client : undefined) ?? this.#served(findings, verifiers);
       known.judge(verifiers, { clientId, reason: READY, client });
     } else known.judge(verifiers, { clientId, reason: reasonOf(clientVerdict(findings)), client: undefined });
     this.#mark(known);
   }
 
-  /** Lets the set of all say what it makes of those that were judged. */
+  /** Applies the uniqueness rules to the judged clients. */
   settle(): void {
     for (const client of this.#claims.settle()) this.#mark(client);
   }
 
   /**
-   * Puts what was settled into the next registry, as far as there is time.
-   * @param end of `performance.now()`
-   * @returns whether that was all
+   * Puts the judged clients into the draft of the next registry until a deadline.
+   * @param end the deadline, on the clock of `performance.now()`
+   * @returns whether all of them are in it
    */
   serveUntil(end: number): boolean {
     for (; this.#published < this.#unpublished.length; this.#published++) {
@@ -178,7 +178,7 @@ export class AdmittedClients {
     return true;
   }
 
-  /** Serves what was settled. @returns the registry, and what became of whom since the one before */
+  /** Publishes the judged clients. @returns the registry, and the changes since the previous one */
   publish(keys: KeyRing): { readonly registry: Registry; readonly changes: readonly ClientChange[] } {
     this.serveUntil(Infinity);
     if (this.#draft !== undefined || keys !== this.#registry.keys) this.#registry = this.#drafted().finish(keys);
@@ -186,7 +186,7 @@ export class AdmittedClients {
     return { registry: this.#registry, changes: this.#changes.splice(0) };
   }
 
-  /** What of a client the present registry serves, or refuses. */
+  /** The state that the present registry serves or refuses of a client. */
   servedState(uid: string): ServedState | undefined {
     return this.#clients.get(uid)?.servedState;
   }
@@ -232,26 +232,26 @@ export class AdmittedClients {
     return judgeRead(object, read, this.#contextIn(namespace));
   }
 
-  /** The client that sound findings come to, made of what others have too. */
+  /** The client of sound findings; clients with the same shared spec have one template. */
   #served(findings: ClientFindings<ReadableClient>, verifiers: ClientVerifiers | undefined): Client | undefined {
     const { object, clientId, credentials } = findings;
     const { uid, reading } = object;
     if (reading.shared === undefined || credentials.state !== 'ready') return undefined;
-    let like = this.#like.get(reading.shared);
-    if (like === undefined) {
-      like = clientVerdict(findings).client;
-      if (like === undefined) return undefined;
-      this.#like.set(reading.shared, like);
+    let template = this.#templates.get(reading.shared);
+    if (template === undefined) {
+      template = clientVerdict(findings).client;
+      if (template === undefined) return undefined;
+      this.#templates.set(reading.shared, template);
     }
     const text = verifiers instanceof KeptVerifiers ? verifiers.text : undefined;
-    return new ServedClient({ uid, clientId, reading, verifiers: credentials.verifiers, text, like });
+    return new ServedClient({ uid, clientId, reading, verifiers: credentials.verifiers, text, template });
   }
 
   #contextIn(namespace: string): AdmissionContext {
     const known = this.#contexts.get(namespace);
     if (known !== undefined) return known;
     const labels = this.#options.labelsOf(namespace);
-    // Nobody is judged by policies there before that is known.
+    // Until the namespace is observed no policy selects it.
     if (labels === undefined) return this.#context;
     const policies = this.#policies.filter(({ namespaceSelector }) => selects(namespaceSelector, labels));
     const context = { ...this.#context, policies };
@@ -259,14 +259,14 @@ export class AdmittedClients {
     return context;
   }
 
-  #inNamespaces(isMeant: (namespace: string) => boolean): readonly string[] {
+  #inNamespaces(isAffected: (namespace: string) => boolean): readonly string[] {
     const answers = new Map<string, boolean>();
     const uids: string[] = [];
     for (const [uid, { object }] of this.#clients) {
       const { namespace } = object;
       let answer = answers.get(namespace);
       if (answer === undefined) {
-        answer = isMeant(namespace);
+        answer = isAffected(namespace);
         answers.set(namespace, answer);
       }
       if (answer) uids.push(uid);
@@ -278,7 +278,7 @@ export class AdmittedClients {
     const { labelsOf, clock } = this.#options;
     return {
       secret: () => 'withheld',
-      // The controller looks them up and refuses to make a credential of what is not there.
+      // The controller checks that they exist, and makes no credential of a missing one.
       hasConfigMap: () => true,
       hasServiceAccount: () => true,
       namespaceLabels: labelsOf,
@@ -287,11 +287,11 @@ export class AdmittedClients {
   }
 }
 
-/** What `Ready` says of those that are served. */
+/** The reason of `Ready` of a client that is served. */
 const READY = 'Ready';
 const PROGRAMMED = { status: 'True', reason: 'Programmed', message: 'Served by this process.' } as const;
 
-/** Whether the very same verifiers may come to another client later. */
+/** Whether the same verifiers may give another client later. */
 function hasExpiry(verifiers: ClientVerifiers | undefined): boolean {
   return verifiers?.verifiers.some(({ expiresAt }) => expiresAt !== undefined) ?? false;
 }

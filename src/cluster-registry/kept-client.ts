@@ -1,5 +1,5 @@
-// What a token server keeps of an OAuthClient: which object it is, and what was read of it. There may be a hundred thousand,
-// so it is one flat object that answers as its own metadata.
+// The form in which a token server caches an OAuthClient: its identity and the parsed spec. There may be a hundred
+// thousand, so it is one flat object that is its own metadata.
 
 import { ClientReader, type ClientReading } from '../admission/clients/client-reader.ts';
 import { classOf, type ObjectIdentity } from '../admission/kinds/manifest.ts';
@@ -12,19 +12,19 @@ import {
   splitKey,
 } from '../kubernetes/objects/resources.ts';
 
-/** An OAuthClient as a reflector keeps it. */
+/** An OAuthClient in the cache of a reflector. */
 export class KeptClient implements KubernetesObject, ObjectMeta, ObjectIdentity {
   readonly [field: string]: unknown;
   readonly namespace: string;
   readonly uid: string;
   readonly generation: number;
   declare readonly deletionTimestamp?: string;
-  /** Undefined for one of another class, of which nothing is kept. */
+  /** Undefined for an OAuthClient of another class, whose spec is not cached. */
   readonly reading: ClientReading | undefined;
-  /** The store's own, so that it is there once. */
+  /** The same string as the key of the store, so that it is in memory once. */
   readonly key: string;
   readonly #version: string | number;
-  /** Whole seconds, rounded so that they are known to be whole, take no room of their own. */
+  /** In seconds: a value that the engine knows to be an integer needs no memory of its own. */
   readonly #createdAtSeconds: number;
 
   constructor(key: string, namespace: string, metadata: ObjectMeta, reading: ClientReading | undefined) {
@@ -58,7 +58,7 @@ export class KeptClient implements KubernetesObject, ObjectMeta, ObjectIdentity 
     return String(this.#version);
   }
 
-  /** In seconds: milliseconds would take room of their own, too, wherever they are kept. */
+  /** In seconds: milliseconds would need memory of their own wherever they are stored. */
   get createdAt(): number {
     return this.#createdAtSeconds;
   }
@@ -68,7 +68,7 @@ export class KeptClient implements KubernetesObject, ObjectMeta, ObjectIdentity 
   }
 }
 
-/** Keeps OAuthClients of one class. Namespaces, of which there are few, are kept once. */
+/** Caches OAuthClients of one class. The few strings of namespaces are shared. */
 export function clientKeeper(className: string): (object: KubernetesObject, key: string) => KeptClient {
   const reader = new ClientReader();
   const namespaces = new Map<string, string>();
@@ -80,16 +80,18 @@ export function clientKeeper(className: string): (object: KubernetesObject, key:
   return (object, key) => {
     const { apiVersion, kind, metadata, spec } = object;
     const { name, namespace = '', uid } = metadata;
-    const isOurs = classOf(object) === className;
-    const reading = isOurs ? reader.read({ apiVersion, kind, metadata: { name, namespace, uid }, spec }) : undefined;
+    const isOwnClass = classOf(object) === className;
+    const reading = isOwnClass
+      ? reader.read({ apiVersion, kind, metadata: { name, namespace, uid }, spec })
+      : undefined;
     return new KeptClient(key, once(namespace), metadata, reading);
   };
 }
 
-/** One of this class. */
+/** An OAuthClient of the class. */
 export type ReadableClient = KeptClient & { readonly reading: ClientReading };
 
-/** Whether it is of this class and not being deleted. */
-export function isOurs(object: KubernetesObject): object is ReadableClient {
+/** Whether the object is an OAuthClient of the class and not being deleted. */
+export function isReadableClient(object: KubernetesObject): object is ReadableClient {
   return object instanceof KeptClient && object.reading !== undefined && object.deletionTimestamp === undefined;
 }

@@ -1,5 +1,5 @@
-// What a token server keeps of a verifier Secret, of which there are as many as clients: one flat object that answers as its
-// own metadata, and the verifiers in as little room as they need.
+// The form in which a token server caches a verifier Secret. There are as many as clients, so it is one flat object
+// that is its own metadata and holds the verifiers in little memory.
 
 import {
   type AcceptedVerifier,
@@ -20,27 +20,27 @@ export class KeptVerifiers implements KubernetesObject, ObjectMeta, ClientVerifi
   readonly [field: string]: unknown;
   readonly uid: string;
   readonly revision: number;
-  /** The store's own, so that it is there once. */
+  /** The same string as the key of the store, so that it is in memory once. */
   readonly #key: string;
   readonly #version: string | number;
-  /** Whole seconds, rounded so that they are known to be whole, take no room of their own. */
+  /** In seconds: a value that the engine knows to be an integer needs no memory of its own. */
   readonly #createdAtSeconds: number;
-  /** Most clients have one verifier, without end: as text, a character a byte, because a buffer takes four times the room. */
+  /** Most clients have one verifier without expiry: a latin1 string, because a buffer takes four times the memory. */
   readonly #kept: string | readonly AcceptedVerifier[];
-  /** The revision of the only one. */
+  /** The revision of the only verifier. */
   readonly #newest: number;
 
-  constructor(key: string, metadata: ObjectMeta, said: ClientVerifiers | SingleVerifier) {
+  constructor(key: string, metadata: ObjectMeta, read: ClientVerifiers | SingleVerifier) {
     this.uid = metadata.uid;
     this.#version = keptVersion(metadata.resourceVersion);
-    this.revision = said.revision;
+    this.revision = read.revision;
     this.#key = key;
     this.#createdAtSeconds = Math.floor(Date.parse(metadata.creationTimestamp) / 1000);
-    this.#kept = 'verifier' in said ? said.verifier : said.verifiers;
-    this.#newest = 'verifier' in said ? said.verifierRevision : 0;
+    this.#kept = 'verifier' in read ? read.verifier : read.verifiers;
+    this.#newest = 'verifier' in read ? read.verifierRevision : 0;
   }
 
-  /** The only verifier, where it does not end, a character a byte: whoever keeps it too need not keep it twice. */
+  /** The only verifier as a latin1 string, to be shared; undefined for several, or one that expires. */
   get text(): string | undefined {
     return typeof this.#kept === 'string' ? this.#kept : undefined;
   }
@@ -50,12 +50,12 @@ export class KeptVerifiers implements KubernetesObject, ObjectMeta, ClientVerifi
     return [{ verifier: Buffer.from(this.#kept, 'latin1'), revision: this.#newest }];
   }
 
-  /** When verifiers end. Epoch milliseconds. */
+  /** When verifiers expire. Epoch milliseconds. */
   get ends(): readonly number[] {
     return typeof this.#kept === 'string' ? [] : this.#kept.flatMap(({ expiresAt }) => expiresAt ?? []);
   }
 
-  /** Of which client they are. */
+  /** The uid of the client that the verifiers belong to. */
   get clientUid(): string {
     return clientUidIn(this.name);
   }

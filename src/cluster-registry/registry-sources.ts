@@ -1,5 +1,5 @@
-// What the registry of a token server is made from, followed in a cluster: which kinds, in which namespaces, what is kept of
-// each, and whether it is all there. What follows from a change is registry-sync.ts.
+// The reflectors behind the registry of a token server: which kinds they watch, in which namespaces, in which form they
+// cache objects, and whether all are synced. registry-sync.ts handles the changes.
 
 import type { Logger } from 'pino';
 import type { KubernetesApi } from '../kubernetes/api/kubernetes-api.ts';
@@ -24,20 +24,20 @@ import type { Clock, Random } from '../oauth/ports/ports.ts';
 import { clientKeeper } from './kept-client.ts';
 import { keptOfSecret } from './release-secrets.ts';
 
-/** What managers and controllers write about an object, which is longer than all the rest. */
+/** Arrays that field managers and controllers write, longer than the rest of an object. */
 const UNREAD = ['managedFields', 'conditions'];
 
 export interface RegistrySourcesOptions {
   readonly api: Pick<KubernetesApi, 'list' | 'watch'>;
   readonly className: string;
   readonly releaseNamespace: string;
-  /** The namespaces whose OAuthClients are followed; none: every one. */
+  /** The namespaces whose OAuthClients are watched; none: all of them. */
   readonly watchNamespaces: readonly string[];
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Pick<Logger, 'info' | 'warn' | 'error'>;
   readonly metrics: WatchMetrics;
-  /** Told of each change that can be of any consequence, and of no other; what one throws at it is told again. */
+  /** Called for each change that can affect the registry, and for no other; a change that one throws at is retried. */
   readonly onChange: {
     readonly client: (change: ObjectChange) => void;
     readonly policy: (change: ObjectChange) => void;
@@ -45,7 +45,7 @@ export interface RegistrySourcesOptions {
     readonly signingKey: (change: ObjectChange) => void;
     readonly secret: (change: ObjectChange) => void;
   };
-  /** Called for each kind that was listed for the first time. */
+  /** Called for each reflector after its first list. */
   readonly onSynced: () => void;
 }
 
@@ -94,21 +94,21 @@ export class RegistrySources {
     ];
   }
 
-  /** Whether everything was listed once. */
+  /** Whether every reflector has its first list. */
   get synced(): boolean {
     return this.#reflectors.every(([, { synced }]) => synced);
   }
 
-  /** What is waited for, or what is wrong, until everything was listed once. */
+  /** The lists that are missing, or their faults; undefined once every reflector has its first list. */
   get startFault(): string | undefined {
-    const waiting = this.#reflectors.filter(([, { synced }]) => !synced);
-    if (waiting.length === 0) return undefined;
-    const faults = waiting.flatMap(([, { fault }]) => fault ?? []);
+    const unsynced = this.#reflectors.filter(([, { synced }]) => !synced);
+    if (unsynced.length === 0) return undefined;
+    const faults = unsynced.flatMap(([, { fault }]) => fault ?? []);
     if (faults.length > 0) return [...new Set(faults)].join('; ');
-    return `waiting for the first list of ${[...new Set(waiting.map(([resource]) => resourceName(resource)))].join(', ')}`;
+    return `waiting for the first list of ${[...new Set(unsynced.map(([resource]) => resourceName(resource)))].join(', ')}`;
   }
 
-  /** What keeps it from hearing of changes; undefined when all is well. */
+  /** The present faults of the watches; undefined without one. */
   get watchFault(): string | undefined {
     const faults = this.#reflectors.flatMap(([, { fault }]) => fault ?? []);
     return faults.length === 0 ? undefined : [...new Set(faults)].join('; ');
@@ -123,7 +123,7 @@ export class RegistrySources {
     for (const [, reflector] of this.#reflectors) reflector.start();
   }
 
-  /** No change is told after the promise is fulfilled. */
+  /** No change is delivered after the promise is fulfilled. */
   async stop(): Promise<void> {
     await Promise.all(this.#reflectors.map(([, reflector]) => reflector.stop()));
     for (const delivery of this.#deliveries) delivery.stop();
@@ -146,7 +146,7 @@ export class RegistrySources {
     const reflector = new Reflector({
       api,
       resource,
-      onChange: (change) => delivery.tell(change),
+      onChange: (change) => delivery.deliver(change),
       onSynced,
       clock,
       random,
@@ -159,7 +159,7 @@ export class RegistrySources {
   }
 }
 
-/** Somebody wrote its status or its labels. After a restore of the cluster another spec may have the same generation. */
+/** Whether only status or metadata changed; not for a relist: after a restore a generation may have another spec. */
 function isOfSameSpec({ metadata: now }: KubernetesObject, { metadata: then }: KubernetesObject): boolean {
   return now.generation === then.generation && now.deletionTimestamp === then.deletionTimestamp;
 }

@@ -1,8 +1,8 @@
-// From the objects of a cluster to the registry that requests read: judge what changed and nothing else, build the next
-// registry, swap one reference. It serves on with what it knows while the API server is away. What is followed is
-// registry-sources.ts, what is judged by what admitted-clients.ts, keys are served-key-ring.ts.
+// Keeps the registry that requests read in sync with the objects of the cluster: it judges only what changed, builds
+// the next registry, and swaps one reference. While the API server is unavailable it serves the last registry.
+// registry-sources.ts watches, admitted-clients.ts judges, served-key-ring.ts has the keys.
 
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { DefaultPolicy } from '../admission/kinds/client-policy.ts';
 import { admitPolicies } from '../admission/policies/admit-policies.ts';
 import type { SingleSecret } from '../admission/references/secret-parts.ts';
@@ -17,31 +17,31 @@ import { RegistrySources, type RegistrySourcesOptions } from './registry-sources
 import { ReleaseSecrets, verifiersOf } from './release-secrets.ts';
 import { ServedKeyRing, type SigningKeyAge } from './served-key-ring.ts';
 
-/** Changes that come together are judged together. */
+/** Changes within this time are judged together. */
 const COALESCE_MILLISECONDS = 10;
-/** How long clients are judged before others get their turn. */
+/** How long it judges clients before it yields to the event loop. */
 const SLICE_MILLISECONDS = 8;
-/** While much is to be judged anew, what is judged is served so often. */
+/** How often it publishes the judged clients while many others are still to be judged. */
 const PUBLISH_MILLISECONDS = 250;
-/** What failed is tried again after so long, whether or not anything changes. */
+/** A failed sync is retried after this time, also without a change. */
 const RETRY_MILLISECONDS = 1000;
-/** The longest that a timer can wait. */
+/** The longest delay of a timer, in milliseconds. */
 const LONGEST_TIMER = 2 ** 31 - 1;
 
 export interface RegistrySyncOptions extends Omit<RegistrySourcesOptions, 'onChange' | 'onSynced'> {
   readonly defaultPolicy: DefaultPolicy;
   /** Called after each swap. Must not throw. */
   readonly onSwap: (swap: RegistrySwap) => void;
-  /** Called when the text of a Secret of which there is one may be another. Must not throw. */
+  /** Called when the Secret of a part with a single Secret may have changed. Must not throw. */
   readonly onSecret: () => void;
 }
 
 export interface RegistrySwap {
-  /** Whether nothing was served before. */
+  /** Whether this is the first registry that is served. */
   readonly isFirst: boolean;
-  /** From the first of the changes that were taken together until they were served. */
+  /** From the first change in this swap until it is served. */
   readonly seconds: number;
-  /** What became of whom. */
+  /** The clients that are served, refused or removed since the previous swap. */
   readonly changes: readonly ClientChange[];
 }
 
@@ -51,24 +51,24 @@ export class RegistrySync implements RegistryRef {
   readonly #secrets = new ReleaseSecrets();
   readonly #sources: RegistrySources;
   readonly #keys: ServedKeyRing;
-  /** Whether all kinds were listed: until then nobody is judged, and then everybody. */
+  /** Whether every kind is listed: no client is judged before, and every client then. */
   #isJudging = false;
-  /** Those of the first lists that were not judged yet. */
+  /** The clients of the first lists that are still to be judged. */
   #listed: Iterator<string> | undefined;
-  /** What somebody changed: judged first. */
+  /** Clients whose own objects changed: judged first. */
   readonly #urgent = new Set<string>();
-  /** What follows from a change of something else. */
+  /** Clients that a change of a policy or a namespace affects. */
   readonly #later = new Set<string>();
   readonly #firstSwap = Promise.withResolvers<void>();
   #current = new Registry([], new KeyRing([]));
   #policiesChanged = true;
   #served = false;
-  /** Of `performance.now()`: the oldest change that is not served yet. */
+  /** The time of the oldest change that is not served yet, on the clock of `performance.now()`. */
   #changedAt: number | undefined;
   #publishedAt = 0;
   #timer: NodeJS.Timeout | undefined;
   #expiry: NodeJS.Timeout | undefined;
-  #working: Promise<void> | undefined;
+  #running: Promise<void> | undefined;
   #stopped = false;
 
   constructor(options: RegistrySyncOptions) {
@@ -90,7 +90,7 @@ export class RegistrySync implements RegistryRef {
         signingKey: () => this.#signingKeyChanged(),
         secret: (change) => this.#secretChanged(change),
       },
-      onSynced: () => this.#workSoon(),
+      onSynced: () => this.#scheduleSync(),
     });
     const { signingKeys } = this.#sources;
     this.#keys = new ServedKeyRing({ releaseNamespace, signingKeys, secrets: this.#secrets, log: options.log });
@@ -109,12 +109,12 @@ export class RegistrySync implements RegistryRef {
     return this.#keys.signingKey;
   }
 
-  /** Why nothing is served yet; undefined once something is, whatever happens to the API server then. */
+  /** Why no registry is served yet; undefined once one is, even if the API server becomes unavailable. */
   get startFault(): string | undefined {
     return this.#served ? undefined : (this.#sources.startFault ?? 'judging the clients');
   }
 
-  /** What keeps it from hearing of changes; undefined when all is well. */
+  /** The present faults of the watches; undefined without one. */
   get watchFault(): string | undefined {
     return this.#sources.watchFault;
   }
@@ -124,12 +124,12 @@ export class RegistrySync implements RegistryRef {
     return this.#sources.lastProgress;
   }
 
-  /** What of a client is served or refused, by uid. */
+  /** The state of a client in the registry, by uid; undefined before the first swap. */
   servedState(uid: string): ServedState | undefined {
     return this.#served ? this.#clients.servedState(uid) : undefined;
   }
 
-  /** The text of a Secret of which there is one; undefined while it is not there. */
+  /** The text of a part's single Secret; undefined while it is missing. */
   textOf(secret: SingleSecret): string | undefined {
     return this.#secrets.textOf(secret);
   }
@@ -138,18 +138,18 @@ export class RegistrySync implements RegistryRef {
     this.#sources.start();
   }
 
-  /** Once something is served. */
+  /** Fulfilled once a registry is served. */
   whenServing(): Promise<void> {
     return this.#firstSwap.promise;
   }
 
-  /** Nothing changes after the promise is fulfilled. */
+  /** No swap happens after the promise is fulfilled. */
   async stop(): Promise<void> {
     this.#stopped = true;
     clearTimeout(this.#timer);
     clearTimeout(this.#expiry);
     await this.#sources.stop();
-    await this.#working;
+    await this.#running;
   }
 
   #clientChanged({ type, object }: ObjectChange): void {
@@ -159,38 +159,38 @@ export class RegistrySync implements RegistryRef {
       this.#clients.put(object);
       if (this.#isJudging) this.#urgent.add(uid);
     }
-    this.#workSoon();
+    this.#scheduleSync();
   }
 
   #policyChanged(): void {
     this.#policiesChanged = true;
-    this.#workSoon();
+    this.#scheduleSync();
   }
 
   #namespaceChanged({ type, object }: ObjectChange): void {
-    // One that goes takes its clients along, each of which is told by itself.
+    // The clients of a deleted namespace are deleted too, each with a change of its own.
     if (type === 'delete' || !this.#isJudging) return;
     for (const uid of this.#clients.relabelled(object.metadata.name)) this.#later.add(uid);
-    this.#workSoon();
+    this.#scheduleSync();
   }
 
   #signingKeyChanged(): void {
     this.#keys.changed();
-    this.#workSoon();
+    this.#scheduleSync();
   }
 
   #secretChanged(change: ObjectChange): void {
-    const taken = this.#secrets.take(change);
-    if (taken.part === 'none') return;
-    if (taken.part === 'verifier') {
-      if (this.#isJudging) this.#urgent.add(taken.uid);
-    } else if (taken.part === 'signing-key') this.#keys.changed();
+    const applied = this.#secrets.apply(change);
+    if (applied.part === 'none') return;
+    if (applied.part === 'verifier') {
+      if (this.#isJudging) this.#urgent.add(applied.uid);
+    } else if (applied.part === 'signing-key') this.#keys.changed();
     else this.#options.onSecret();
-    this.#workSoon();
+    this.#scheduleSync();
   }
 
-  /** A verifier counts no longer when its time has come, whether anybody writes that or not. */
-  #awaitExpiry(): void {
+  /** Schedules the judgement of clients at the expiry of their verifiers, which changes no object. */
+  #scheduleExpiry(): void {
     clearTimeout(this.#expiry);
     const { clock } = this.#options;
     const next = this.#secrets.nextExpiry;
@@ -198,39 +198,39 @@ export class RegistrySync implements RegistryRef {
     this.#expiry = setTimeout(
       () => {
         for (const uid of this.#secrets.takeExpired(clock.now())) this.#urgent.add(uid);
-        this.#awaitExpiry();
-        this.#workSoon();
+        this.#scheduleExpiry();
+        this.#scheduleSync();
       },
       Math.min(Math.max(0, next - clock.now()), LONGEST_TIMER),
     );
   }
 
-  #workSoon(wait = COALESCE_MILLISECONDS): void {
+  #scheduleSync(wait = COALESCE_MILLISECONDS): void {
     this.#changedAt ??= performance.now();
-    if (this.#timer !== undefined || this.#working !== undefined || this.#stopped) return;
+    if (this.#timer !== undefined || this.#running !== undefined || this.#stopped) return;
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
-      this.#working = this.#attempt();
+      this.#running = this.#runSync();
     }, wait);
   }
 
-  async #attempt(): Promise<void> {
+  async #runSync(): Promise<void> {
     let wait = COALESCE_MILLISECONDS;
     try {
-      await this.#work();
+      await this.#sync();
     } catch (error) {
       this.#options.log.error({ err: error }, 'changes could not be served');
       wait = RETRY_MILLISECONDS;
     }
-    this.#working = undefined;
-    if (this.#changedAt !== undefined && this.#sources.synced) this.#workSoon(wait);
+    this.#running = undefined;
+    if (this.#changedAt !== undefined && this.#sources.synced) this.#scheduleSync(wait);
   }
 
-  async #work(): Promise<void> {
-    // What is half known would be refused first and accepted a moment later.
+  async #sync(): Promise<void> {
+    // With an incomplete cache clients would be refused first and accepted a moment later.
     if (!this.#sources.synced) return;
     for (;;) {
-      if (this.#policiesChanged) this.#takePolicies();
+      if (this.#policiesChanged) this.#updatePolicies();
       if (!this.#isJudging) this.#listed = this.#clients.uids()[Symbol.iterator]();
       this.#isJudging = true;
       if (this.#keys.isChanged) await this.#keys.renew();
@@ -238,15 +238,15 @@ export class RegistrySync implements RegistryRef {
       const isJudged = !this.#hasWork;
       const isDue = this.#served && performance.now() - this.#publishedAt > PUBLISH_MILLISECONDS;
       const mayPublish = isJudged || (isDue && this.#urgent.size === 0);
-      // At first it is everybody; later what was judged since the last time is little, and told of with the swap.
+      // The first draft holds every client and is built in slices; later ones are small, and the swap builds them.
       const isReady = mayPublish && (this.#served || this.#clients.serveUntil(performance.now() + SLICE_MILLISECONDS));
       if (isReady) this.#publish(isJudged);
       if ((isReady && isJudged) || this.#stopped) return;
-      await nextTurn();
+      await yieldToEventLoop();
     }
   }
 
-  /** More may have changed while material of keys was read. */
+  /** Whether more is to be done: objects may have changed while key material was read. */
   get #hasWork(): boolean {
     return (
       this.#listed !== undefined ||
@@ -264,17 +264,17 @@ export class RegistrySync implements RegistryRef {
       if (done) this.#listed = undefined;
       else this.#judge(value);
     }
-    for (const lane of [this.#urgent, this.#later]) {
-      for (const uid of lane) {
+    for (const queue of [this.#urgent, this.#later]) {
+      for (const uid of queue) {
         if (performance.now() > end) break;
-        lane.delete(uid);
+        queue.delete(uid);
         this.#judge(uid);
       }
     }
     this.#clients.settle();
   }
 
-  /** The judge throws for no manifest; should it all the same, that is one client's misfortune and nobody else's. */
+  /** The judge throws for no manifest. Should it throw all the same, the failure is isolated to that client. */
   #judge(uid: string): void {
     try {
       this.#clients.judge(uid);
@@ -284,7 +284,7 @@ export class RegistrySync implements RegistryRef {
     }
   }
 
-  #takePolicies(): void {
+  #updatePolicies(): void {
     const verdicts = admitPolicies({
       className: this.#options.className,
       unknownFields: 'ignore',
@@ -305,7 +305,7 @@ export class RegistrySync implements RegistryRef {
     if (isDone) this.#changedAt = undefined;
     this.#served = true;
     this.#firstSwap.resolve();
-    this.#awaitExpiry();
+    this.#scheduleExpiry();
     this.#options.onSwap({ isFirst, seconds, changes });
   }
 }

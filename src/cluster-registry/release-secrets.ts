@@ -1,5 +1,5 @@
-// The Secrets of the release namespace as a token server reads them: who may say what is decided by their exact type and
-// name, never by a label alone. Verifiers by client, keys with their material, and those of which there is one.
+// The Secrets of the release namespace as a token server reads them: verifiers by client, keys with their material, and
+// the single Secrets. The exact type and name of a Secret decide its meaning, never a label alone.
 
 import {
   type ClientVerifiers,
@@ -22,12 +22,12 @@ import { KeptVerifiers } from './kept-verifiers.ts';
 /** A stored key and the Secret its material is in. */
 type KeyInSecret = StoredKey & { readonly secret: KubernetesObject };
 
-/** What a change of a Secret is about. */
+/** The part of a changed Secret. */
 export type SecretChange =
   | { readonly part: 'verifier'; readonly uid: string }
   | { readonly part: 'signing-key' | SingleSecret['part'] | 'none' };
 
-/** What is kept of a Secret: of a verifier Secret what it says, because there are as many as clients. */
+/** The cached form of a Secret: a verifier Secret as its parsed contents, because there are as many as clients. */
 export function keptOfSecret(object: KubernetesObject, key: string): KubernetesObject {
   if (object.type !== VERIFIER_SECRET_TYPE) return withoutBallast(object);
   const read = readSingleVerifier(object) ?? readVerifierSecret(object);
@@ -40,7 +40,7 @@ function verifiersIn(object: KubernetesObject | undefined): KeptVerifiers | unde
   return object instanceof KeptVerifiers ? object : undefined;
 }
 
-/** What is accepted from a client; undefined while nobody has said. @param namespace that of the release */
+/** The accepted verifiers of a client; undefined without a verifier Secret. @param namespace that of the release */
 export function verifiersOf(
   secrets: Pick<ObjectView, 'get'>,
   namespace: string,
@@ -50,16 +50,16 @@ export function verifiersOf(
 }
 
 export class ReleaseSecrets {
-  /** When verifiers end, of those clients that are between two secrets. */
+  /** When verifiers expire, by client uid: a client has two secrets during the overlap of a rotation. */
   readonly #expiries = new Map<string, readonly number[]>();
   readonly #keys = new Map<string, KeyInSecret>();
   readonly #singles = new Map<string, KubernetesObject>();
-  /** Material that was read, by uid of the Secret: immutable Secrets are read once for each state. */
+  /** Imported material, by uid of the Secret and state of the key: immutable Secrets are read once for each state. */
   readonly #imported = new Map<string, SigningKey>();
 
-  /** Takes a change in. */
-  take({ type, object, before }: ObjectChange): SecretChange {
-    // What cannot be read any more says nothing, and least of all what it said before.
+  /** Applies a change. @returns what it affects */
+  apply({ type, object, before }: ObjectChange): SecretChange {
+    // A Secret that became invalid has no verifiers, least of all the previous ones.
     const verifiers = verifiersIn(object) ?? verifiersIn(before);
     if (verifiers !== undefined) {
       const uid = verifiers.clientUid;
@@ -80,7 +80,7 @@ export class ReleaseSecrets {
     return { part };
   }
 
-  /** When the next verifier ends, in epoch milliseconds; undefined while none will. */
+  /** When the next verifier expires, in epoch milliseconds; undefined without one. */
   get nextExpiry(): number | undefined {
     let next: number | undefined;
     for (const times of this.#expiries.values()) {
@@ -89,7 +89,7 @@ export class ReleaseSecrets {
     return next;
   }
 
-  /** The clients with a verifier that ended since this was asked before. @param now epoch milliseconds */
+  /** The uids of clients with a verifier that expired since the previous call. @param now epoch milliseconds */
   takeExpired(now: number): readonly string[] {
     const expired: string[] = [];
     for (const [uid, times] of this.#expiries) {
@@ -102,15 +102,15 @@ export class ReleaseSecrets {
     return expired;
   }
 
-  /** The text of a Secret of which there is one; undefined while it is not there or holds none. */
+  /** The text of a part's single Secret; undefined while it is missing or holds none. */
   textOf(single: SingleSecret): string | undefined {
     return textOfSingle(this.#singles.get(single.name), single);
   }
 
   /**
-   * The ring that the keys come to. A key that cannot be read is left out.
+   * The key ring of the stored keys. A key that cannot be read is left out.
    * @param signingKeys the SigningKeys of the release namespace
-   * @param onFault told each key that was left out, and why
+   * @param onFault called with the Secret of each key that was left out, and why
    */
   async ringOf(
     signingKeys: Iterable<KubernetesObject>,

@@ -1,5 +1,5 @@
-// A client as the registry of a token server holds it: what is its own, and for all the rest a client that is like it. A
-// hundred thousand of them then take little more room than their names.
+// A client in the registry of a token server: its own fields, and for all others a template that it shares with clients
+// whose other fields are the same. A hundred thousand of them then take little more memory than their names.
 
 import { type OwnField, ownOf, type ReadClient } from '../admission/clients/client-reader.ts';
 import type { OAuthClientSpec } from '../admission/kinds/oauth-client.ts';
@@ -11,19 +11,19 @@ export class ServedClient implements Client {
   readonly uid: string;
   readonly clientId: string;
   readonly #reading: ReadClient;
-  readonly #like: Client;
-  /** As text, a character a byte: a buffer takes four times the room. */
+  readonly #template: Client;
+  /** As a latin1 string: a buffer takes four times the memory. */
   readonly #verifiers: string;
 
   /**
-   * @param client.like the same in all that is not each one's own
-   * @param client.text the only one of these verifiers as text, where it is kept already
+   * @param client.template a client with the same values of all shared fields
+   * @param client.text the only one of these verifiers as a latin1 string, where one exists already
    */
   constructor(client: {
     readonly uid: string;
     readonly clientId: string;
     readonly reading: ReadClient;
-    readonly like: Client;
+    readonly template: Client;
     readonly verifiers: readonly Uint8Array[];
     readonly text?: string | undefined;
   }) {
@@ -31,7 +31,7 @@ export class ServedClient implements Client {
     this.uid = client.uid;
     this.clientId = client.clientId;
     this.#reading = client.reading;
-    this.#like = client.like;
+    this.#template = client.template;
     const isKept = text !== undefined && verifiers.length === 1;
     this.#verifiers = isKept ? text : Buffer.concat(verifiers).toString('latin1');
   }
@@ -70,47 +70,47 @@ export class ServedClient implements Client {
   }
 
   get revokeTokensBefore(): number {
-    return this.#like.revokeTokensBefore;
+    return this.#template.revokeTokensBefore;
   }
 
   get authMethod(): string {
-    return this.#like.authMethod;
+    return this.#template.authMethod;
   }
 
   get grantTypes(): readonly string[] {
-    return this.#like.grantTypes;
+    return this.#template.grantTypes;
   }
 
   get scopes(): readonly string[] {
-    return this.#like.scopes;
+    return this.#template.scopes;
   }
 
   get defaultScopes(): readonly string[] {
-    return this.#like.defaultScopes;
+    return this.#template.defaultScopes;
   }
 
   get audiences(): readonly string[] {
-    return this.#like.audiences;
+    return this.#template.audiences;
   }
 
   get defaultAudience(): string | undefined {
-    return this.#like.defaultAudience;
+    return this.#template.defaultAudience;
   }
 
   get resourceServerAudiences(): readonly string[] {
-    return this.#like.resourceServerAudiences;
+    return this.#template.resourceServerAudiences;
   }
 
   get consent(): Client['consent'] {
-    return this.#like.consent;
+    return this.#template.consent;
   }
 
   get requireState(): boolean {
-    return this.#like.requireState;
+    return this.#template.requireState;
   }
 
   get tokens(): TokenSettings {
-    return this.#like.tokens;
+    return this.#template.tokens;
   }
 
   #own<Field extends OwnField>(field: Field): OAuthClientSpec[Field] {

@@ -1,5 +1,5 @@
-// The keys that a token server signs and verifies with, made anew whenever a SigningKey or the Secret of a key changed.
-// Material is read in the background; a change that comes meanwhile is another one.
+// The key ring of a token server, rebuilt after each change of a SigningKey or a key Secret. Material is read
+// asynchronously; a change in the meantime causes another rebuild.
 
 import type { Logger } from 'pino';
 import type { StoredKey } from '../admission/keys/key-secret.ts';
@@ -12,7 +12,7 @@ import type { ReleaseSecrets } from './release-secrets.ts';
 /** The key that signs. Times are epoch milliseconds. */
 export interface SigningKeyAge {
   readonly activatedAt: number | undefined;
-  /** When the next one takes over; undefined where nobody has planned it. */
+  /** When the next key becomes active; undefined without a scheduled rotation. */
   readonly nextRotation: number | undefined;
 }
 
@@ -37,12 +37,12 @@ export class ServedKeyRing {
     return this.#ring;
   }
 
-  /** Undefined while there is none. */
+  /** The key that signs; undefined without one. */
   get signingKey(): SigningKeyAge | undefined {
     return this.#signing;
   }
 
-  /** Whether it is not what the objects come to. */
+  /** Whether the ring is older than the objects. */
   get isChanged(): boolean {
     return this.#isChanged;
   }
@@ -51,7 +51,7 @@ export class ServedKeyRing {
     this.#isChanged = true;
   }
 
-  /** Makes it what the objects come to. Stays changed when it throws. */
+  /** Rebuilds the ring from the objects. It stays changed when it throws. */
   async renew(): Promise<void> {
     const { secrets, signingKeys, log } = this.#options;
     this.#isChanged = false;

@@ -85,7 +85,7 @@ describe('the admitted clients', () => {
     expect(clients.refused).toBe(0);
   });
 
-  it('change nobody but whom a change is about', () => {
+  it('change only the client that a change concerns', () => {
     add(object('one'), object('two'));
     const before = serve().registry;
     add(object('two', { displayName: 'Two' }, { generation: 2 }));
@@ -96,7 +96,7 @@ describe('the admitted clients', () => {
     expect(clients.servedState('uid-two')).toEqual({ generation: 2, secretRevision: 1 });
   });
 
-  it('tell what they have judged only once it is served', () => {
+  it('report a judgement only once it is served', () => {
     add(object('one'));
     clients.put(object('one', { suspended: true }, { generation: 2 }));
     clients.judge('uid-one');
@@ -107,7 +107,7 @@ describe('the admitted clients', () => {
     expect(clients.refused).toBe(1);
   });
 
-  it('name whom a policy concerns, and serve the very same clients where nothing came of it', () => {
+  it('name the clients that a policy concerns, and serve the same client objects where their judgement stays the same', () => {
     add(object('one'), object('other', { scopes: ['elsewhere/read'] }, { namespace: 'elsewhere' }));
     const before = serve().registry.find('team.one');
     const policy = (scopes: readonly string[]) =>

@@ -8,7 +8,7 @@ import {
 } from '../../src/admission/client-secrets/client-verifier.ts';
 import { ClientReader, type ReadClient } from '../../src/admission/clients/client-reader.ts';
 import { API_VERSION } from '../../src/admission/kinds/manifest.ts';
-import { clientKeeper, isOurs } from '../../src/cluster-registry/kept-client.ts';
+import { clientKeeper, isReadableClient } from '../../src/cluster-registry/kept-client.ts';
 import { keptOfSecret, verifiersOf } from '../../src/cluster-registry/release-secrets.ts';
 import { ServedClient } from '../../src/cluster-registry/served-client.ts';
 import { type KubernetesObject, objectKey } from '../../src/kubernetes/objects/resources.ts';
@@ -77,9 +77,9 @@ describe('of an OAuthClient', () => {
   );
 
   it('whether it counts here', () => {
-    expect(isOurs(keptOf(object({})))).toBe(true);
-    expect(isOurs(keptOf(object({ className: 'other' })))).toBe(false);
-    expect(isOurs(keptOf(object({}, { deletionTimestamp: CREATED })))).toBe(false);
+    expect(isReadableClient(keptOf(object({})))).toBe(true);
+    expect(isReadableClient(keptOf(object({ className: 'other' })))).toBe(false);
+    expect(isReadableClient(keptOf(object({}, { deletionTimestamp: CREATED })))).toBe(false);
   });
 });
 
@@ -120,7 +120,7 @@ it('a served client says what the judge said', () => {
     redirectUris: ['https://a.example/cb'],
     allowedCorsOrigins: ['https://a.example'],
   };
-  const like: Client = {
+  const template: Client = {
     ...client,
     uid: 'uid-2',
     clientId: 'team.other',
@@ -153,7 +153,7 @@ it('a served client says what the judge said', () => {
     ],
     [{}, { ...client, ...nothing, displayName: 'team.app', redirectUris: [] }],
   ] as const) {
-    const served = new ServedClient({ uid, clientId, reading: readOf(own), verifiers, like });
+    const served = new ServedClient({ uid, clientId, reading: readOf(own), verifiers, template });
     expect(Object.fromEntries(fields.map((field) => [field, served[field]]))).toEqual(said);
   }
   // Text that is kept already stands for one verifier, and for no other number of them.
@@ -161,7 +161,7 @@ it('a served client says what the judge said', () => {
   const [one, two, none] = [[Buffer.alloc(32, 7)], client.secretVerifiers, []];
   for (const secretVerifiers of [one, two, none]) {
     const reading = readOf({});
-    const kept = new ServedClient({ uid, clientId, reading, verifiers: secretVerifiers, text, like });
+    const kept = new ServedClient({ uid, clientId, reading, verifiers: secretVerifiers, text, template });
     expect(kept.secretVerifiers).toEqual(secretVerifiers);
   }
 });

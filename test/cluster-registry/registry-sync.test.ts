@@ -28,12 +28,13 @@ import { until } from '../until.ts';
 const RELEASE = 'grantry-system';
 const CREATED = '2026-01-01T00:00:00Z';
 
-/** The objects of a cluster, and what is told of them to whoever watches. */
+/** The objects of a cluster, and the frames of their watches. */
 class PlayedCluster {
   readonly #objects = new Map<string, readonly KubernetesObject[]>();
   readonly #frames = new Map<string, WatchFrame[]>();
   #wake = Promise.withResolvers<void>();
   #versions = 1;
+  #isAway = false;
 
   object(kind: string, name: string, rest: { readonly metadata?: object; readonly [field: string]: unknown } = {}) {
     const { metadata, ...fields } = rest;
@@ -57,7 +58,7 @@ class PlayedCluster {
     this.#objects.set(plural, objects);
   }
 
-  /** Tells of a new or changed object. */
+  /** Sends a new or changed object. */
   put(plural: string, object: KubernetesObject): void {
     this.#framesOf(plural).push({ type: 'MODIFIED', object });
     this.#wake.resolve();
@@ -72,22 +73,42 @@ class PlayedCluster {
     this.#wake = Promise.withResolvers();
   }
 
-  /** Once everybody was told of everything. */
+  /** Cuts every watch, and refuses each connection until `returns`. */
+  leaves(): void {
+    this.#isAway = true;
+    this.#wake.resolve();
+    this.#wake = Promise.withResolvers();
+  }
+
+  returns(): void {
+    this.#isAway = false;
+  }
+
+  #assertReachable(resource: Resource): void {
+    const error = { status: 0, reason: 'ECONNREFUSED', verb: 'watch', user: 'the test' };
+    if (this.#isAway) throw new KubernetesError({ ...error, resource });
+  }
+
+  /** Once every frame was read. */
   async told(): Promise<void> {
-    await until('all is told', () => [...this.#frames.values()].every(({ length }) => length === 0));
+    await until('all frames are read', () => [...this.#frames.values()].every(({ length }) => length === 0));
   }
 
-  async list({ plural }: Resource): Promise<ListPage> {
-    return { items: this.#objects.get(plural) ?? [], resourceVersion: '1', continue: undefined };
+  async list(resource: Resource): Promise<ListPage> {
+    this.#assertReachable(resource);
+    return { items: this.#objects.get(resource.plural) ?? [], resourceVersion: '1', continue: undefined };
   }
 
-  async watch({ plural }: Resource, { signal }: { readonly signal: AbortSignal }): Promise<AsyncIterable<WatchFrame>> {
+  async watch(resource: Resource, { signal }: { readonly signal: AbortSignal }): Promise<AsyncIterable<WatchFrame>> {
+    this.#assertReachable(resource);
     signal.addEventListener('abort', () => this.#wake.resolve());
-    return this.#follow(plural, signal);
+    return this.#follow(resource, signal);
   }
 
-  async *#follow(plural: string, signal: AbortSignal): AsyncGenerator<WatchFrame> {
+  async *#follow(resource: Resource, signal: AbortSignal): AsyncGenerator<WatchFrame> {
+    const { plural } = resource;
     while (!signal.aborted) {
+      this.#assertReachable(resource);
       const frame = this.#framesOf(plural)[0];
       if (frame === undefined) await this.#wake.promise;
       else {
@@ -108,7 +129,7 @@ function changed(object: KubernetesObject, metadata: Partial<KubernetesObject['m
   return { ...object, metadata: { ...object.metadata, ...metadata } };
 }
 
-/** Has whoever wants the material of a key wait for the test. */
+/** Holds every read of key material until the test releases it. */
 function heldMaterial() {
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
   const digest = crypto.subtle.digest.bind(crypto.subtle);
@@ -266,7 +287,7 @@ describe('the registry of a token server', () => {
     const { secret } = await key();
     const broken = { ...secret, data: {} };
     log.error.mockImplementationOnce(() => {
-      throw new Error('nobody writes logs now');
+      throw new Error('no log can be written now');
     });
     cluster.put('secrets', broken);
     await until('it is said', () => log.error.mock.calls.length > 1);
@@ -275,7 +296,7 @@ describe('the registry of a token server', () => {
     expect(log.error.mock.lastCall?.[0]).toEqual({ secret: secret.metadata.name });
   });
 
-  it('is told again of what somebody threw at, and not after the end', async () => {
+  it('retries a change that a listener threw at, and not after the end', async () => {
     await serving();
     let tries = 0;
     onSecret = () => {
@@ -292,6 +313,36 @@ describe('the registry of a token server', () => {
     await sync.stop();
     vi.advanceTimersByTime(600_000);
     expect(tries).toBe(2);
+  });
+
+  it('serves on and reports since when while the API server is away for 12 hours, and has what it missed when that is back', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] });
+    const passes = (seconds: number) => vi.advanceTimersByTimeAsync(seconds * 1000);
+    const { secret, keyId } = await key();
+    cluster.has('secrets', secret);
+    sync.start();
+    await until('it serves', async () => {
+      await passes(1);
+      return isServed() && keyIds().length > 0;
+    });
+    await passes(10);
+    expect(sync.watchFault).toBeUndefined();
+    const { current, lastProgress } = sync;
+    cluster.leaves();
+    for (const hours of [1, 11]) {
+      await passes(hours * 3600);
+      expect([sync.startFault, sync.current]).toEqual([undefined, current]);
+      expect([isServed(), keyIds()]).toEqual([true, [keyId]]);
+      expect(sync.watchFault).toMatch(/^watch oauthclients\.grantry\.dev .*ECONNREFUSED/);
+      expect(sync.lastProgress).toBe(lastProgress);
+    }
+    cluster.put('oauthclients', client('next'));
+    cluster.returns();
+    // A reflector retries after 30 s at the latest, and its fault is over once the watch lasted a second.
+    await passes(32);
+    expect([isServed(), sync.current.find('team.next') !== undefined]).toEqual([true, true]);
+    expect(sync.watchFault).toBeUndefined();
+    expect(sync.lastProgress).toBeGreaterThan(lastProgress + 12 * 3_600_000);
   });
 
   it('swaps once for all changes that come within ten milliseconds', async () => {
@@ -322,7 +373,7 @@ describe('the registry of a token server', () => {
     ['a namespace whose status is another', 'namespaces', () => ({ ...namespace('team'), status })],
     ['a signing key', 'signingkeys', () => ring(1, [])],
     ['a signing key whose status is another', 'signingkeys', () => ({ ...ring(1, []), status })],
-  ])('judges nobody and swaps nothing for another version of %s', async (_, plural, object) => {
+  ])('judges no client and swaps nothing for another version of %s', async (_, plural, object) => {
     expect(await swapsFor(plural, object)).toEqual([]);
   });
 

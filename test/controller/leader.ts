@@ -10,5 +10,5 @@ export const UNPLAYED: Calls = { get: unplayed, create: unplayed, apply: unplaye
 
 /** That of a leader who keeps its lease unless the test says otherwise. */
 export function leaderOver(api: Calls, assertHeld: () => void = () => {}): LeaderApi {
-  return new LeaderApi({ api, leadership: { assertHeld }, rights: { answered: () => {} } });
+  return new LeaderApi({ api, leadership: { assertHeld }, rights: { recordResult: () => {} } });
 }

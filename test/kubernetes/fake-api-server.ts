@@ -114,7 +114,7 @@ export class FakeApiServer {
     this.put(name, value);
   }
 
-  /** Forgets history: whoever wants to go on from before must list anew, and pages from before are gone. */
+  /** Compacts the history: a watch from an earlier version must relist, and earlier continue tokens are expired. */
   compact(): void {
     this.#version++;
     this.#oldest = this.#version;

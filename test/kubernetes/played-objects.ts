@@ -1,5 +1,5 @@
-// What an API server keeps of one kind and tells its watch at once, for tests in which nothing else of it matters. What a
-// real one does is tested in test/cluster/.
+// The objects of one kind on an API server and their watch, for tests in which nothing else of it matters. test/cluster/
+// tests against a real one.
 
 import type { NewObject } from '../../src/kubernetes/api/kubernetes-api.ts';
 import {
@@ -34,7 +34,7 @@ export class PlayedObjects implements ObjectView {
     return () => this.#listeners.delete(listener);
   }
 
-  /** What is not said of an object that is there stays. @param gap whether the watch told nothing for a while */
+  /** Fields that are not given keep their values. @param gap whether the change comes from a relist */
   put(object: NewObject, gap: Pick<ObjectChange, 'isFromRelist'> = {}): KubernetesObject {
     const key = objectKey(object.metadata);
     const before = this.#objects.get(key);

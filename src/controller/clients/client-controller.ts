@@ -1,5 +1,5 @@
-// All OAuthClients of an install reconciled while this process leads: which change has which client looked at, and what is
-// cleaned up after clients that are gone.
+// Reconciles all OAuthClients of an install while this process leads: maps each change to the clients that it queues,
+// and removes the verifier Secrets of deleted clients. One client is reconciled in client-reconciler.ts.
 
 import type { Logger } from 'pino';
 import { defaultSecretName } from '../../admission/client-secrets/client-secret-manifest.ts';
@@ -29,7 +29,7 @@ import { ProgrammedClients } from './programmed.ts';
 
 type Source = Pick<SharedReflector, 'get' | 'objects' | 'listen'>;
 
-/** What is watched; all of it has been listed once. */
+/** The watches; each has completed its first list. */
 export interface ClientSources {
   readonly clients: Source;
   readonly policies: Source;
@@ -38,11 +38,11 @@ export interface ClientSources {
   readonly secrets: Source;
   /** Those Secrets of the release namespace that are parts of grantry. */
   readonly releaseSecrets: Source;
-  /** Of the replicas; undefined where nobody watches who they are. */
+  /** Of the replicas; undefined where their addresses are fixed or not configured. */
   readonly endpointSlices?: Source | undefined;
 }
 
-/** What an install is. */
+/** The settings of an install. */
 export interface Install {
   readonly issuer: string;
   readonly className: string;
@@ -76,9 +76,9 @@ export class ClientController {
   readonly #verifiers: VerifierSecrets;
   readonly #reports: ReplicaReports;
   readonly #ownedSecrets = new OwnedSecrets();
-  /** Of every class: key by uid. */
+  /** Keys by uid, of the clients of every class. */
   readonly #keys = new Map<string, string>();
-  /** The clients that name a Secret. */
+  /** Keys of the clients that name a Secret, by its key. */
   readonly #bySecret = new Map<string, Set<string>>();
   readonly #queue: WorkQueue;
   readonly #cleanUps: WorkQueue;
@@ -88,7 +88,7 @@ export class ClientController {
   constructor(options: ClientControllerOptions) {
     this.#options = options;
     const { api, sources, install, clock, random, log, metrics, record } = options;
-    const isLiving = (uid: string) => this.#keys.has(uid);
+    const clientExists = (uid: string) => this.#keys.has(uid);
     this.#clients = new JudgedClients({ ...install, policies: sources.policies, namespaces: sources.namespaces });
     this.#verifiers = new VerifierSecrets({ api, view: sources.releaseSecrets, ...install });
     this.#reports = new ReplicaReports({
@@ -96,7 +96,7 @@ export class ClientController {
       record,
       clock,
       clientOf: (uid) => this.#clientOf(uid),
-      onNews: ({ metadata }) => this.#queue.add(objectKey(metadata)),
+      onChange: ({ metadata }) => this.#queue.add(objectKey(metadata)),
     });
     const programmed = new ProgrammedClients(options.observed, clock);
     const shared = { api, clients: this.#clients, verifiers: this.#verifiers, clock };
@@ -105,10 +105,10 @@ export class ClientController {
       issuer: install.issuer,
       secrets: sources.secrets,
       ownedSecrets: this.#ownedSecrets,
-      isLiving,
+      clientExists,
       random,
       record,
-      isServed: (...asked) => programmed.isServed(...asked),
+      isServed: (...args) => programmed.isServed(...args),
     });
     this.#reconciler = new ClientReconciler({
       ...shared,
@@ -125,24 +125,24 @@ export class ClientController {
       ...queues,
       kind: 'OAuthClient',
       workers: WORKERS,
-      reconcile: (key) => this.#look(key),
+      reconcile: (key) => this.#reconcile(key),
     });
     this.#cleanUps = new WorkQueue({
       ...queues,
       kind: 'verifier',
       reconcile: async (uid) => {
-        if (!isLiving(uid)) await this.#verifiers.removeAbandoned(uid);
+        if (!clientExists(uid)) await this.#verifiers.removeOrphan(uid);
         return undefined;
       },
     });
   }
 
-  /** How many clients wait or are looked at now. */
+  /** How many keys are queued or being reconciled. */
   get queued(): number {
     return this.#queue.size + this.#cleanUps.size;
   }
 
-  /** Begins with everything there is. */
+  /** Queues every client, then follows changes until `stop`. */
   start(): void {
     const { clients, policies, namespaces, secrets, releaseSecrets, endpointSlices } = this.#options.sources;
     this.#endListening = [
@@ -154,8 +154,8 @@ export class ClientController {
       ...(endpointSlices === undefined ? [] : [endpointSlices.listen(() => this.#replicasChanged())]),
     ];
     for (const object of secrets.objects()) this.#ownedSecrets.put(object);
-    // What each claims must be known before the first is judged.
-    for (const object of clients.objects()) this.#takeIn(object);
+    // The claims of all clients must be known before the first is judged.
+    for (const object of clients.objects()) this.#index(object);
     this.#settle();
     for (const key of this.#clients.keys()) this.#queue.add(key);
     this.#cleanUp();
@@ -165,28 +165,28 @@ export class ClientController {
     this.#reports.start();
   }
 
-  /** Nothing is written any more after the promise is fulfilled. */
+  /** Nothing is written after the promise is fulfilled. */
   async stop(): Promise<void> {
     clearInterval(this.#cleaning);
     for (const end of this.#endListening) end();
     await Promise.all([this.#queue.stop(), this.#cleanUps.stop(), this.#reports.stop()]);
   }
 
-  async #look(key: string): Promise<number | undefined> {
-    // Policies and namespaces may have changed since it was taken in.
+  async #reconcile(key: string): Promise<number | undefined> {
+    // Policies and namespaces may have changed since it was indexed.
     const object = this.#clients.get(key);
     if (object !== undefined) this.#clients.put(object);
     this.#settle();
     return await this.#reconciler.reconcile(key);
   }
 
-  /** Who can be told what replicas report. */
+  /** The client of a replica's report; undefined when it was deleted or its namespace is terminating. */
   #clientOf(uid: string): KubernetesObject | undefined {
     const key = this.#keys.get(uid);
-    return key === undefined || this.#reconciler.isEnding(uid) ? undefined : this.#clients.get(key);
+    return key === undefined || this.#reconciler.isNamespaceTerminating(uid) ? undefined : this.#clients.get(key);
   }
 
-  #takeIn(object: KubernetesObject): void {
+  #index(object: KubernetesObject): void {
     const key = objectKey(object.metadata);
     this.#keys.set(object.metadata.uid, key);
     const secret = secretKeyOf(object);
@@ -206,7 +206,7 @@ export class ClientController {
       if (naming?.delete(key) && naming.size === 0) this.#bySecret.delete(secretKeyOf(outdated));
     }
     if (type === 'put') {
-      this.#takeIn(object);
+      this.#index(object);
       this.#queue.add(key);
     } else {
       const { uid } = object.metadata;
@@ -256,11 +256,11 @@ export class ClientController {
   #cleanUp(): void {
     const { watchNamespaces } = this.#options.install;
     const isWatched = (namespace: string) => watchNamespaces?.includes(namespace) ?? true;
-    for (const uid of this.#verifiers.abandoned((each) => this.#keys.has(each), isWatched)) this.#cleanUps.add(uid);
+    for (const uid of this.#verifiers.orphanedUids((each) => this.#keys.has(each), isWatched)) this.#cleanUps.add(uid);
   }
 }
 
-/** The Secret a client names or would have by default, whatever else is wrong with it. */
+/** The Secret that a client names or has by default, even if its manifest is invalid. */
 function secretKeyOf({ metadata, spec }: KubernetesObject): string {
   const { clientSecret } = fieldsOf(fieldsOf(spec).auth);
   const { secretName } = fieldsOf(clientSecret);

@@ -1,6 +1,5 @@
-// One OAuthClient reconciled: its credentials brought in order (client-secrets.ts), the replicas asked whether they serve
-// it (programmed.ts), and all of it told in status and Events (client-status.ts). The verdict is that of the judge which
-// the token servers ask as well.
+// Reconciles one OAuthClient: its credentials (client-secrets.ts), whether the replicas serve it (programmed.ts), and
+// its status and Events (client-status.ts). The verdict comes from the judge that the token servers use as well.
 
 import type { ClientVerdict } from '../../admission/clients/admit-client.ts';
 import type { Condition, Programmed } from '../../admission/kinds/conditions.ts';
@@ -22,7 +21,7 @@ import { conditionIn, isSameStatus } from '../reconciling/status-conditions.ts';
 import type { ReplicaReports } from '../replicas/replica-reports.ts';
 import type { JudgedClients } from '../verdicts/judged-clients.ts';
 import { clientStatus } from './client-status.ts';
-import { untilTold } from './last-used.ts';
+import { untilLastUsedReport } from './last-used.ts';
 import type { ProgrammedClients } from './programmed.ts';
 
 export interface ClientReconcilerOptions {
@@ -34,117 +33,117 @@ export interface ClientReconcilerOptions {
   readonly verifiers: VerifierSecrets;
   readonly programmed: ProgrammedClients;
   readonly reports: Pick<ReplicaReports, 'lastUsed' | 'notices'>;
-  /** Status writes that tell of nothing but the last use. */
+  /** Limits the status writes that change only the last use. */
   readonly lastUsedRate: Pick<TokenBucket, 'tryTake'>;
   readonly record: (event: EventFacts) => void;
   readonly clock: Clock;
   readonly random: Random;
 }
 
-/** How often it is asked whether replicas serve a change, and for how long that is not worth telling. */
-const ASK_MILLISECONDS = 100;
-const PATIENCE_MILLISECONDS = 1000;
-/** How often they are asked after that: at first, and the longer it takes the less often. */
-const SLOW_ASK_MILLISECONDS = 2000;
-const SLOWEST_ASK_MILLISECONDS = 30_000;
-const LAST_USED_MILLISECONDS = 1000;
+/** How often the replicas are polled for a change, and how long they may be behind before status reports it. */
+const POLL_MILLISECONDS = 100;
+const REPORT_AFTER_MILLISECONDS = 1000;
+/** Bounds of the poll interval after that: it grows with the time that the replicas are behind. */
+const MIN_BACKOFF_MILLISECONDS = 2000;
+const MAX_BACKOFF_MILLISECONDS = 30_000;
+const LAST_USED_RETRY_MILLISECONDS = 1000;
 
 export class ClientReconciler {
   readonly #options: ClientReconcilerOptions;
   readonly #written: OwnWrites;
   /** Since when the replicas are behind, by uid. */
   readonly #behindSince = new Map<string, number>();
-  /** Clients whose namespace takes nothing any more: it goes, and they with it. */
-  readonly #ending = new Set<string>();
+  /** Clients whose namespace is terminating, by uid. */
+  readonly #terminating = new Set<string>();
 
   constructor(options: ClientReconcilerOptions) {
     this.#options = options;
     this.#written = new OwnWrites(options.view);
   }
 
-  /** To be called when a client is gone. */
+  /** To be called when a client was deleted. */
   forget(key: string, uid: string): void {
     this.#written.gone(key, uid);
     this.#behindSince.delete(uid);
-    this.#ending.delete(uid);
+    this.#terminating.delete(uid);
     this.#options.credentials.forget(uid);
     this.#options.programmed.forget(uid);
   }
 
-  /** Whether a client goes with its namespace: nothing is told of it any more. */
-  isEnding(uid: string): boolean {
-    return this.#ending.has(uid);
+  /** Whether the namespace of a client is terminating: the client is not reconciled any more. */
+  isNamespaceTerminating(uid: string): boolean {
+    return this.#terminating.has(uid);
   }
 
   /**
-   * @returns milliseconds until it is looked at again even if nothing happens
+   * @returns milliseconds until the key is requeued without a change; undefined: never
    * @throws KubernetesError with reason `Conflict` or `AlreadyExists`, or StaleReadError, when something changed
-   * meanwhile: look again
+   * meanwhile: requeue
    */
   async reconcile(key: string): Promise<number | undefined> {
     const object = this.#options.clients.get(key);
-    if (object === undefined || this.isEnding(object.metadata.uid)) return undefined;
+    if (object === undefined || this.isNamespaceTerminating(object.metadata.uid)) return undefined;
     try {
       const outcome = await this.#options.credentials.reconcileClientSecret(key, object);
       this.#recordOutcome(object, outcome);
-      return await this.#tell(key, object, outcome);
+      return await this.#report(key, object, outcome);
     } catch (error) {
       if (isTerminating(error)) {
-        this.#ending.add(object.metadata.uid);
+        this.#terminating.add(object.metadata.uid);
         return undefined;
       }
       throw error;
     }
   }
 
-  async #tell(key: string, object: KubernetesObject, outcome: CredentialOutcome): Promise<number | undefined> {
+  async #report(key: string, object: KubernetesObject, outcome: CredentialOutcome): Promise<number | undefined> {
     const { facts, requeueAfter } = outcome;
     const { clients, verifiers, programmed, clock } = this.#options;
     const { uid, generation } = object.metadata;
-    // Gone meanwhile, made anew or changed: what was found is not about what is judged now, and its own look comes. The answer
-    // to a write may know of a change before the watch does.
-    const isOutdated = () =>
+    // Deleted, recreated or changed since it was read: the outcome is not about the present object, which is queued by
+    // its change. The response to a write may show a change before the watch does.
+    const isStale = () =>
       [clients.get(key), this.#written.get(key)].some(
         (now) => now?.metadata.uid !== uid || now.metadata.generation !== generation,
       );
-    if (isOutdated()) return undefined;
+    if (isStale()) return undefined;
     const state = verifiers.get(uid);
-    const judge = (told: Programmed) =>
-      clients.verdict(key, { ...facts, verifiers: acceptedVerifiers(state, clock.now()), programmed: told });
-    const alone = judge(UNKNOWN);
-    // There is nothing to serve, and what the replicas served is gone.
-    if (alone.client === undefined) {
+    const judge = (condition: Programmed) =>
+      clients.verdict(key, { ...facts, verifiers: acceptedVerifiers(state, clock.now()), programmed: condition });
+    const unserved = judge(UNKNOWN);
+    // A refused client is served by no replica: the earlier observation is void.
+    if (unserved.client === undefined) {
       programmed.forget(uid);
-      return earliest(requeueAfter, await this.#write(key, object, alone));
+      return earliest(requeueAfter, await this.#write(key, object, unserved));
     }
     const served = await programmed.of(object, state, fieldsOf(this.#written.get(key)).status);
-    if (isOutdated()) return undefined;
+    if (isStale()) return undefined;
     const verdict = judge(served.programmed);
-    if (!served.isPassing) {
+    if (!served.isTransient) {
       this.#behindSince.delete(uid);
       return earliest(requeueAfter, await this.#write(key, object, verdict));
     }
     const since = this.#behindSince.get(uid) ?? clock.now();
     this.#behindSince.set(uid, since);
     const waited = clock.now() - since;
-    if (waited < PATIENCE_MILLISECONDS) return ASK_MILLISECONDS;
-    return earliest(this.#untilAsked(waited), earliest(requeueAfter, await this.#write(key, object, verdict)));
+    if (waited < REPORT_AFTER_MILLISECONDS) return POLL_MILLISECONDS;
+    return earliest(this.#pollBackoff(waited), earliest(requeueAfter, await this.#write(key, object, verdict)));
   }
 
-  /** Many may wait for the same replica: they do not all ask at once. */
-  #untilAsked(waited: number): number {
-    const wait = Math.min(SLOWEST_ASK_MILLISECONDS, Math.max(SLOW_ASK_MILLISECONDS, waited / 2));
+  /** With jitter: many clients may wait for the same replica. */
+  #pollBackoff(waited: number): number {
+    const wait = Math.min(MAX_BACKOFF_MILLISECONDS, Math.max(MIN_BACKOFF_MILLISECONDS, waited / 2));
     return wait * (1 - fraction(this.#options.random) / 4);
   }
 
-  /** To be called when replicas come and go. @returns the uids of clients that waited for them, to be looked at now */
+  /** To be called when replicas come and go. @returns the uids of the clients that waited for them, to be requeued */
   replicasChanged(): readonly string[] {
     const uids = [...this.#behindSince.keys()];
     this.#behindSince.clear();
     return uids;
   }
 
-  /** @returns milliseconds until there will be something else to write */
+  /** @returns milliseconds until the status is due to change; undefined: never */
   async #write(key: string, object: KubernetesObject, verdict: ClientVerdict): Promise<number | undefined> {
     const { clock, reports, verifiers } = this.#options;
     const { uid, generation = 1 } = object.metadata;
@@ -156,20 +155,20 @@ export class ClientReconciler {
       credentials: verdict.manifest === undefined ? undefined : verifiers.get(uid),
       notices: notices.flatMap(({ condition }) => condition ?? []),
     };
-    const told = String(fieldsOf(before).lastUsedTime ?? '').slice(0, 10) || undefined;
-    const lastUsed = later(told, reports.lastUsed(uid));
-    const times = notices.flatMap(({ again }) => (again === undefined ? [] : Math.max(0, again - now)));
-    const again = times.length === 0 ? undefined : Math.min(...times);
+    const reported = String(fieldsOf(before).lastUsedTime ?? '').slice(0, 10) || undefined;
+    const lastUsed = later(reported, reports.lastUsed(uid));
+    const times = notices.flatMap(({ requeueAt }) => (requeueAt === undefined ? [] : Math.max(0, requeueAt - now)));
+    const requeueAfter = times.length === 0 ? undefined : Math.min(...times);
     const status = clientStatus({ ...report, lastUsed }, before, now);
-    if (isSameStatus(status, before)) return again;
-    if (told !== lastUsed && isSameStatus(clientStatus({ ...report, lastUsed: told }, before, now), before)) {
-      const wait = untilTold(uid, now);
-      if (wait > 0) return earliest(again, wait);
-      if (!this.#options.lastUsedRate.tryTake()) return earliest(again, LAST_USED_MILLISECONDS);
+    if (isSameStatus(status, before)) return requeueAfter;
+    if (reported !== lastUsed && isSameStatus(clientStatus({ ...report, lastUsed: reported }, before, now), before)) {
+      const wait = untilLastUsedReport(uid, now);
+      if (wait > 0) return earliest(requeueAfter, wait);
+      if (!this.#options.lastUsedRate.tryTake()) return earliest(requeueAfter, LAST_USED_RETRY_MILLISECONDS);
     }
     await this.#apply(key, object, status);
     this.#recordFaults(object, verdict.conditions, before);
-    return again;
+    return requeueAfter;
   }
 
   async #apply(key: string, { metadata }: KubernetesObject, status: object): Promise<void> {
@@ -181,7 +180,7 @@ export class ClientReconciler {
       const object = { metadata: pinned, status };
       await this.#written.write(key, () => api.apply(OAUTH_CLIENTS, object, { subresource: 'status' }));
     } catch (error) {
-      // Gone, or made anew: the watch tells.
+      // Deleted or recreated: the watch delivers that change.
       if (!(error instanceof KubernetesError && error.status === 404)) throw error;
     }
   }
@@ -191,7 +190,7 @@ export class ClientReconciler {
     if (event !== undefined) this.#options.record({ regarding: object, type: 'Normal', ...event });
   }
 
-  /** A Warning for everything that is False now and was not so before. */
+  /** Records a Warning for each condition that is False now and was not so before. */
   #recordFaults(object: KubernetesObject, conditions: readonly Condition[], before: unknown): void {
     for (const { type, status, reason, message } of conditions) {
       const known = conditionIn(before, type);

@@ -1,5 +1,5 @@
-// The status of an OAuthClient: everything that is known of it, as it is applied as a whole, and whether what is there
-// already says so. Pure. Status is a report: nothing is ever decided by it.
+// Computes the status of an OAuthClient, which is applied as a whole. Pure. Status is a report: no credential of a
+// client depends on it.
 
 import { clientSecretName, hasGeneratedSecret } from '../../admission/client-secrets/client-secret-manifest.ts';
 import type { ClientVerdict } from '../../admission/clients/admit-client.ts';
@@ -9,18 +9,18 @@ import { nextRotation } from '../client-secrets/client-rotation.ts';
 import type { CredentialState } from '../client-secrets/credential-state.ts';
 import { type Fields, seconds, withoutUndefined, withTime } from '../reconciling/status-conditions.ts';
 
-/** What status is made of. */
+/** The inputs of the status. */
 export interface ClientReport {
   readonly verdict: ClientVerdict;
   /** Undefined while the client has no credentials. */
   readonly credentials: CredentialState | undefined;
-  /** What the replicas met with: `Denied`, `Alert`. */
+  /** From the reports of the replicas: `Denied`, `Alert`. */
   readonly notices: readonly Condition[];
   /** The day on which the client last got a token, `2026-01-31`. */
   readonly lastUsed: string | undefined;
 }
 
-/** Reasons beside those of `Accepted` that only the owner can do something about. */
+/** Reasons beside those of `Accepted` that only the owner can fix. */
 const FOR_THE_OWNER = [
   ...['WeakSecret', 'SecretNotOwned', 'InvalidSecretTemplate', 'RotationFailed', 'SecretContested'],
   ...['InvalidJwks', 'SubjectConflict'],
@@ -28,7 +28,7 @@ const FOR_THE_OWNER = [
 
 /**
  * The whole status.
- * @param before the status that is there: a condition that says the same keeps its time
+ * @param before the present status: a condition with the same status keeps its time
  * @param now epoch milliseconds
  */
 export function clientStatus(report: ClientReport, before: unknown, now: number): Fields {
@@ -58,12 +58,12 @@ function secretStatus({ object, manifest }: ClientVerdict, credentials: Credenti
   const spec = manifest?.spec;
   const isGenerated = spec !== undefined && hasGeneratedSecret(spec);
   const intervalSeconds = spec?.auth.clientSecret?.rotation.interval;
-  // A rotation has begun and nobody has the new secret yet: it is not the client's before that.
+  // A rotation has begun and the new secret is not published yet: until then the previous one is current.
   const current = isGenerated && previous !== undefined && previous.expiresAt === undefined ? previous : newest;
   return withoutUndefined({
     name: spec && clientSecretName(object.name, spec),
     revision: current?.revision,
-    // Of 256 random bits nothing can be guessed by it. What an owner chose might be.
+    // A fingerprint reveals nothing of 256 random bits. A secret that the owner chose could be guessed by it.
     fingerprint: isGenerated && current ? Buffer.from(current.verifier).toString('hex').slice(0, 12) : undefined,
     lastRotationTime: seconds(credentials.rotatedAt),
     nextRotationTime: isGenerated ? seconds(nextRotation({ intervalSeconds }, credentials)) : undefined,
@@ -71,7 +71,7 @@ function secretStatus({ object, manifest }: ClientVerdict, credentials: Credenti
   });
 }
 
-/** What kstatus reads: `Stalled` when only the owner can go on, else `Reconciling` until it is ready. */
+/** What kstatus reads: `Stalled` when only the owner can fix it, else `Reconciling` until it is ready. */
 function progressConditions(conditions: readonly Condition[]): readonly Condition[] {
   const ready = conditions.find(({ type }) => type === 'Ready');
   if (ready === undefined || ready.status === 'True') return [];

@@ -1,5 +1,5 @@
-// The API server as who leads may use it: whatever is written asks the lease first, and a right that is missing is noted.
-// Everything that writes takes this class and nothing that looks like it, so that no write can do without.
+// The API server for the leader: every write checks the lease first, and the result of every call is recorded for RBAC
+// denials. Whatever writes takes this class and no structural type, so that no write bypasses the lease.
 
 import type { KubernetesApi, NewObject, ObjectPlace } from '../../kubernetes/api/kubernetes-api.ts';
 import type { KubernetesObject, Resource } from '../../kubernetes/objects/resources.ts';
@@ -9,10 +9,10 @@ import type { RbacDenials, Right } from './rbac-denials.ts';
 export interface LeaderApiOptions {
   readonly api: Pick<KubernetesApi, 'get' | 'create' | 'apply' | 'delete'>;
   readonly leadership: Pick<Leadership, 'assertHeld'>;
-  readonly rights: Pick<RbacDenials, 'answered'>;
+  readonly rights: Pick<RbacDenials, 'recordResult'>;
 }
 
-/** What is promised is kubernetes-api.ts's; every write also throws LeadershipLostError, and then nothing was sent. */
+/** Behaves as kubernetes-api.ts documents. Writes also throw LeadershipLostError, and then nothing was sent. */
 export class LeaderApi {
   readonly #api: LeaderApiOptions['api'];
   readonly #leadership: LeaderApiOptions['leadership'];
@@ -26,13 +26,13 @@ export class LeaderApi {
 
   async get(resource: Resource, at: ObjectPlace): Promise<KubernetesObject | undefined> {
     const { namespace } = at;
-    return await this.#noted({ verb: 'get', resource, namespace }, this.#api.get(resource, at));
+    return await this.#tracked({ verb: 'get', resource, namespace }, this.#api.get(resource, at));
   }
 
   async create(resource: Resource, object: NewObject): Promise<KubernetesObject> {
     this.#leadership.assertHeld();
     const { namespace } = object.metadata;
-    return await this.#noted({ verb: 'create', resource, namespace }, this.#api.create(resource, object));
+    return await this.#tracked({ verb: 'create', resource, namespace }, this.#api.create(resource, object));
   }
 
   async apply(
@@ -43,7 +43,7 @@ export class LeaderApi {
     this.#leadership.assertHeld();
     const { namespace } = object.metadata;
     const right = { verb: 'patch', resource, namespace, subresource: options?.subresource } as const;
-    return await this.#noted(right, this.#api.apply(resource, object, options));
+    return await this.#tracked(right, this.#api.apply(resource, object, options));
   }
 
   async delete(
@@ -52,16 +52,16 @@ export class LeaderApi {
   ): Promise<'deleted' | 'gone' | 'changed'> {
     this.#leadership.assertHeld();
     const { namespace } = at;
-    return await this.#noted({ verb: 'delete', resource, namespace }, this.#api.delete(resource, at));
+    return await this.#tracked({ verb: 'delete', resource, namespace }, this.#api.delete(resource, at));
   }
 
-  async #noted<Answer>(right: Right, answer: Promise<Answer>): Promise<Answer> {
+  async #tracked<Answer>(right: Right, answer: Promise<Answer>): Promise<Answer> {
     try {
-      const given = await answer;
-      this.#rights.answered(right);
-      return given;
+      const result = await answer;
+      this.#rights.recordResult(right);
+      return result;
     } catch (error) {
-      this.#rights.answered(right, error);
+      this.#rights.recordResult(right, error);
       throw error;
     }
   }

@@ -1,5 +1,6 @@
-// Elects one leader among processes that share a Lease. Nobody trusts another's clock: a lease has run out when it was not
-// seen to change for its whole length. Who leads stops well before the others may think so.
+// Elects one leader among processes that share a Lease. No process relies on the clock of another: a lease has expired
+// when it was not observed to change for its whole duration. The leader stops well before a candidate may consider it
+// expired.
 
 import type { Logger } from 'pino';
 import { type KubernetesApi, KubernetesError, type NewObject } from '../../kubernetes/api/kubernetes-api.ts';
@@ -11,16 +12,16 @@ import type { Clock, Random } from '../../oauth/ports/ports.ts';
 import { fraction } from '../../oauth/values/backoff.ts';
 
 const LEASE_SECONDS = 15;
-/** After so long without a renewal the leader stops. What it began by then has 5 s to arrive. */
+/** The leader stops after this long without a renewal. A call that it began before has 5 s to arrive. */
 const RENEW_DEADLINE_MILLISECONDS = 10_000;
 const RETRY_MILLISECONDS = 2000;
 /**
- * How long a call of a leader may take: one that began while the lease still had time has ended before another leads. One
- * for the lease itself that takes longer is not waited for: the next one may still come in time.
+ * Timeout of a call of the leader: a call that began while the lease was valid has ended before another process leads.
+ * A slower call for the lease itself is abandoned: the next attempt may still renew in time.
  */
 export const LEADER_CALL_MILLISECONDS = 4000;
 
-/** Thrown before a write by who may not be the leader any more. */
+/** Thrown before a write when this process may no longer be the leader. */
 export class LeadershipLostError extends Error {
   constructor() {
     super('another process may be the leader by now');
@@ -29,9 +30,9 @@ export class LeadershipLostError extends Error {
 }
 
 export interface Leadership {
-  /** Aborted at the end. */
+  /** Aborted when leadership ends. */
   readonly signal: AbortSignal;
-  /** Throws LeadershipLostError unless the lease still has time: to be called before every write, as leader-api.ts does. */
+  /** Throws LeadershipLostError unless the lease is still valid. Called before every write (leader-api.ts). */
   readonly assertHeld: () => void;
 }
 
@@ -56,18 +57,18 @@ interface LeaseSpec {
   readonly leaseTransitions?: number;
 }
 
-/** When this process had the lease for sure: both clocks count, as one stands still while a machine sleeps. */
+/** When this process held the lease for certain, by both clocks: one of them stands still while a machine sleeps. */
 interface Moment {
   readonly monotonic: number;
   readonly wall: number;
 }
 
-/** The lease as last seen, and when it was first seen so. */
+/** The Lease as last observed, and when this version was first observed. */
 interface ObservedLease {
-  /** Undefined: there was none. */
+  /** Undefined when there was none. */
   readonly lease: KubernetesObject | undefined;
   readonly at: number;
-  /** How long its holder, or that of the lease that was removed, may still count on it, from `at`. Milliseconds. */
+  /** How long its holder, or the last holder of a deleted Lease, may consider it valid, from `at`. Milliseconds. */
   readonly heldFor: number;
 }
 
@@ -89,12 +90,12 @@ export class LeaseElector {
     return this.#leading !== undefined;
   }
 
-  /** Who leads, as far as is known. */
+  /** Identity of the leader as last observed; undefined when there is none. */
   get holder(): string | undefined {
     return spec(this.#observed?.lease).holderIdentity || undefined;
   }
 
-  /** What is wrong now, in one line; undefined when all is well. */
+  /** The current fault in one line; undefined when there is none. */
   get fault(): string | undefined {
     return this.#fault;
   }
@@ -104,7 +105,7 @@ export class LeaseElector {
     this.#running ??= this.#run();
   }
 
-  /** Gives the lease up, so that another need not wait. Have everything that writes ended before. */
+  /** Releases the lease, so that the next leader need not wait until it expires. Stop everything that writes before. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#running;
@@ -122,16 +123,16 @@ export class LeaseElector {
       } catch (error) {
         this.#report(error);
       }
-      // Candidates spread, so that they do not all write at the same moment.
+      // Jitter keeps the candidates from writing at the same moment.
       const wait = RETRY_MILLISECONDS * (this.isLeading ? 1 : 1 + fraction(this.#options.random) * 0.2);
       await sleep(wait, signal);
     }
   }
 
-  /** Renews or tries to take the lease, once. */
+  /** Tries once to acquire or renew the lease. */
   async #attempt(): Promise<void> {
     const begun = this.#now();
-    // A leader knows the lease: whoever else wrote it shows as a conflict.
+    // The leader need not read it: a write by another process shows as a conflict.
     if (!this.isLeading) await this.#readLease();
     const written = await this.#write();
     if (written === undefined) return;
@@ -152,7 +153,7 @@ export class LeaseElector {
     this.#observed = { lease, at: performance.now(), heldFor: lease === undefined ? heldFor : length };
   }
 
-  /** @returns the lease as written; undefined when it is another's */
+  /** @returns the lease as written; undefined when another process holds it or wrote first */
   async #write(): Promise<KubernetesObject | undefined> {
     const { api, identity } = this.#options;
     const { lease, at = 0, heldFor = 0 } = this.#observed ?? {};
@@ -166,7 +167,7 @@ export class LeaseElector {
       return await withCallTimeout(lease === undefined ? api.create(LEASES, body) : api.update(LEASES, body));
     } catch (error) {
       if (!(error instanceof KubernetesError) || ![404, 409].includes(error.status)) throw error;
-      // Another was faster, or somebody removed it, or an answer to us was lost: what it is now decides.
+      // Another process wrote first, the Lease was deleted, or a response was lost: its present state decides.
       await this.#readLease();
       if (this.holder !== undefined && this.holder !== identity) this.#stopLeading();
       return undefined;
@@ -191,7 +192,7 @@ export class LeaseElector {
     };
   }
 
-  /** The lease is ours, counted from before it was asked for. */
+  /** This process holds the lease, counted from before the request was sent. */
   #hold(begun: Moment): void {
     this.#renewed = begun;
     clearTimeout(this.#deadline);

@@ -1,15 +1,15 @@
-// The rights that a leader found it lacks: each call that the API server last refused for want of one. It is tried again
-// like any other call that failed; here it is remembered, so that it can be said until the same kind of call goes through,
-// or nobody wants it any more.
+// The RBAC denials of the leader, by kind of call and namespace. A denied call is retried like any other that failed;
+// the denial is kept here, so that it can be reported until the same kind of call is permitted, the namespace is
+// deleted, or the denial expires because the call is not repeated.
 
 import type { Logger } from 'pino';
 import { KubernetesError } from '../../kubernetes/api/kubernetes-api.ts';
 import { type Resource, resourceName } from '../../kubernetes/objects/resources.ts';
 import type { SharedReflector } from '../../kubernetes/watch/shared-reflector.ts';
 import type { Clock } from '../../oauth/ports/ports.ts';
-import { isRightMissing } from './refused-calls.ts';
+import { isDeniedByRbac } from './refused-calls.ts';
 
-/** What a call takes. */
+/** The right that a call requires. */
 export interface Right {
   readonly verb: 'get' | 'create' | 'patch' | 'delete';
   readonly resource: Resource;
@@ -18,22 +18,22 @@ export interface Right {
 }
 
 export interface RbacDenialsOptions {
-  /** Whoever is refused in a namespace that is gone is not refused any more. */
+  /** The denials of a deleted namespace are dropped. */
   readonly namespaces: Pick<SharedReflector, 'listen'>;
   readonly clock: Clock;
   readonly log: Pick<Logger, 'warn' | 'info'>;
 }
 
-/** What the API server said last, and when: epoch milliseconds. */
+/** The last message of the API server and its time, epoch milliseconds. */
 interface Refusal {
   readonly message: string;
   readonly at: number;
 }
 
-/** What is still wanted is tried again within five minutes. */
-const REMEMBERED_MILLISECONDS = 10 * 60_000;
+/** A call that is still needed is retried within five minutes. */
+const DENIAL_TTL_MILLISECONDS = 10 * 60_000;
 
-/** Of a cluster-scoped kind. */
+/** The namespace of a cluster-scoped kind. */
 const NO_NAMESPACE = '';
 
 export class RbacDenials {
@@ -55,23 +55,25 @@ export class RbacDenials {
     this.#refused.clear();
   }
 
-  /** Every kind of call that is refused, one namespace of each in the words of the API server; undefined: none is. */
+  /**
+   * Every kind of call that is denied, with the API server's message for one namespace; undefined when there is none.
+   */
   get fault(): string | undefined {
-    const said = [...this.#refused.values()].flatMap((byNamespace) => {
-      const [first, ...more] = [...byNamespace.values()].filter((refusal) => this.#counts(refusal));
+    const messages = [...this.#refused.values()].flatMap((byNamespace) => {
+      const [first, ...more] = [...byNamespace.values()].filter((refusal) => this.#isCurrent(refusal));
       if (first === undefined) return [];
       return more.length === 0 ? first.message : `${first.message}, and in ${more.length} more namespaces`;
     });
-    return said.length === 0 ? undefined : said.join('; ');
+    return messages.length === 0 ? undefined : messages.join('; ');
   }
 
-  /** Takes in what became of a call. @param error undefined: it went through */
-  answered(right: Right, error?: unknown): void {
+  /** Records the result of a call. @param error undefined when the call succeeded */
+  recordResult(right: Right, error?: unknown): void {
     const { namespace = NO_NAMESPACE } = right;
     const kind = kindOf(right);
     const refused = this.#refused.get(kind) ?? new Map<string, Refusal>();
-    if (isRightMissing(error)) {
-      if (!this.#counts(refused.get(namespace))) this.#log.warn({}, error.message);
+    if (isDeniedByRbac(error)) {
+      if (!this.#isCurrent(refused.get(namespace))) this.#log.warn({}, error.message);
       this.#refused.set(kind, refused.set(namespace, { message: error.message, at: this.#clock.now() }));
     } else if (isPermitted(error) && this.#forget(kind, namespace)) {
       const where = right.namespace === undefined ? '' : ` in namespace ${right.namespace}`;
@@ -79,9 +81,9 @@ export class RbacDenials {
     }
   }
 
-  /** Whoever wanted it may be gone, or never try again: then no call tells that the right is there. */
-  #counts(refusal: Refusal | undefined): boolean {
-    return refusal !== undefined && this.#clock.now() - refusal.at < REMEMBERED_MILLISECONDS;
+  /** A denial expires: a call that is never repeated cannot show that the right was granted. */
+  #isCurrent(refusal: Refusal | undefined): boolean {
+    return refusal !== undefined && this.#clock.now() - refusal.at < DENIAL_TTL_MILLISECONDS;
   }
 
   #forget(kind: string, namespace: string): boolean {
@@ -96,7 +98,7 @@ function kindOf({ verb, resource, subresource }: Right): string {
   return `${verb} ${resourceName(resource)}${subresource === undefined ? '' : `/${subresource}`}`;
 }
 
-/** Whether the API server looked at more than rights: they are the first it looks at. */
+/** Whether the call passed authorization: the API server does that first, and these statuses come from later checks. */
 function isPermitted(error: unknown): boolean {
   if (error === undefined) return true;
   return error instanceof KubernetesError && [400, 403, 404, 409, 422].includes(error.status);

@@ -1,31 +1,34 @@
-// What it means that the API server refuses a call: some of it passes, some of it is for the owner of a client to know, some
-// of it for whoever installed grantry.
+// Classifies calls that the API server refused: transient conditions, faults to report to the owner of a client, and
+// missing rights, which the installer of grantry grants.
 
 import type { Fault } from '../../admission/kinds/conditions.ts';
 import { KubernetesError } from '../../kubernetes/api/kubernetes-api.ts';
 import { resourceName, SECRETS } from '../../kubernetes/objects/resources.ts';
 
-/** Whether the API server takes nothing more into a namespace that is on its way out. */
+/** Whether the API server refused to create an object because the namespace is terminating. */
 export function isTerminating(error: unknown): boolean {
   return error instanceof KubernetesError && error.status === 403 && error.causes.includes('NamespaceTerminating');
 }
 
 /**
- * Whether RBAC refused it: a quota, an admission webhook and a namespace that is on its way out answer 403 as well. Only the
- * words tell, which are the API server's own and the same for whatever authorizes.
+ * Whether the call failed authorization. A quota, an admission webhook and a terminating namespace answer 403 as well;
+ * only the message distinguishes them, which is the API server's own and the same for every authorizer.
  */
-export function isRightMissing(error: unknown): error is KubernetesError {
+export function isDeniedByRbac(error: unknown): error is KubernetesError {
   return error instanceof KubernetesError && error.status === 403 && MISSING.test(error.message);
 }
 
 const MISSING = / is forbidden: User "[^"]*" cannot /;
 
-/** Whether somebody was faster. */
-export function isTaken(error: unknown): boolean {
+/** Whether the object exists already: another writer created it first. */
+export function isAlreadyExists(error: unknown): boolean {
   return error instanceof KubernetesError && error.reason === 'AlreadyExists';
 }
 
-/** What the owner is to know of a Secret that was not written. @throws the error itself when it is not for the owner */
+/**
+ * The fault to report to the owner of a Secret that was not written.
+ * @throws the error itself when it is not for the owner
+ */
 export function writeFault(error: unknown, advice: string): Fault {
   if (!(error instanceof KubernetesError) || error.reason === 'Conflict' || isTerminating(error)) throw error;
   if (error.status === 403) return forbidden(error, advice);
@@ -35,7 +38,7 @@ export function writeFault(error: unknown, advice: string): Fault {
 }
 
 /**
- * What the owner is to know of a Secret of a namespace that may not be read or removed.
+ * The fault to report to the owner when a Secret of a namespace may not be read or removed.
  * @throws the error itself when it is not for the owner
  */
 export function accessFault(error: unknown, namespace: string): Fault {
@@ -46,7 +49,7 @@ export function accessFault(error: unknown, namespace: string): Fault {
 
 const SECRET_PATH: Fault['path'] = ['spec', 'auth', 'clientSecret'];
 
-/** Without the words of the API server: an admission webhook may say anything. */
+/** Leaves out the API server's message: an admission webhook may put anything into it. */
 function forbidden({ verb, resource, namespace, user, status, reason }: KubernetesError, advice: string): Fault {
   return {
     path: SECRET_PATH,

@@ -1,5 +1,5 @@
-// What the ClientPolicies of an install come to, told in their status: whether they count, how many namespaces they select,
-// how many clients are in those. Counting looks at everything, so many changes are counted once.
+// Reconciles the status of all ClientPolicies of an install: whether each is accepted, how many namespaces it selects,
+// and how many clients are in those. A count reads all objects, so changes are batched.
 
 import type { Logger } from 'pino';
 import { isServed } from '../../admission/clients/admit-clients.ts';
@@ -21,7 +21,7 @@ type Source = Pick<SharedReflector, 'get' | 'objects' | 'listen'>;
 
 export interface PolicyControllerOptions {
   readonly api: LeaderApi;
-  /** What is watched; all of it has been listed once. */
+  /** The watches; each has completed its first list. */
   readonly sources: {
     readonly policies: Source;
     readonly namespaces: Source;
@@ -34,9 +34,9 @@ export interface PolicyControllerOptions {
   readonly metrics: ReconcileMetrics;
 }
 
-/** The one key of the queue: each look is at all policies. */
+/** The only key of the queue: each reconcile covers all policies. */
 const ALL = 'all';
-/** So long changes of clients and namespaces are gathered. */
+/** How long changes of clients and namespaces are batched. */
 const GATHERING_MILLISECONDS = 1000;
 
 export class PolicyController {
@@ -52,7 +52,7 @@ export class PolicyController {
     this.#queue = new WorkQueue({ kind: 'ClientPolicy', log, metrics, reconcile: () => this.#reconcile() });
   }
 
-  /** Whether there is something to look at now. */
+  /** How many keys are queued or being reconciled. */
   get queued(): number {
     return this.#queue.size;
   }
@@ -66,14 +66,14 @@ export class PolicyController {
         this.#queue.add(ALL);
       }),
       namespaces.listen(later),
-      // What only changes counts where it counted before.
+      // An update of a client does not change the counts.
       clients.listen(({ before }) => (before === undefined ? later() : undefined)),
     ];
     this.#queue.add(ALL);
     this.#queue.start();
   }
 
-  /** Nothing is written any more after the promise is fulfilled. */
+  /** Nothing is written after the promise is fulfilled. */
   async stop(): Promise<void> {
     for (const end of this.#endListening) end();
     await this.#queue.stop();
@@ -87,7 +87,7 @@ export class PolicyController {
     const clients = this.#clientsByNamespace();
     for (const verdict of verdicts) {
       const object = objects.get(verdict.object.uid);
-      if (object !== undefined) await this.#tell(object, verdict, clients);
+      if (object !== undefined) await this.#report(object, verdict, clients);
     }
     return undefined;
   }
@@ -102,7 +102,7 @@ export class PolicyController {
     return counts;
   }
 
-  async #tell(object: KubernetesObject, verdict: PolicyVerdict, clients: ReadonlyMap<string, number>): Promise<void> {
+  async #report(object: KubernetesObject, verdict: PolicyVerdict, clients: ReadonlyMap<string, number>): Promise<void> {
     const { sources, clock } = this.#options;
     const before = fieldsOf(this.#written.get(object.metadata.name)).status;
     const status = policyStatus({ verdict, namespaces: sources.namespaces.objects(), clients }, before, clock.now());
@@ -120,7 +120,7 @@ export class PolicyController {
       const object = { metadata: { name, uid }, status };
       await this.#written.write(name, () => api.apply(CLIENT_POLICIES, object, { subresource: 'status' }));
     } catch (error) {
-      // Gone, or made anew: the watch tells.
+      // Deleted or recreated: the watch delivers that change.
       if (!(error instanceof KubernetesError && (error.status === 404 || error.status === 409))) throw error;
     }
   }
@@ -128,7 +128,7 @@ export class PolicyController {
 
 /**
  * The whole status.
- * @param before the status that is there: a condition that says the same keeps its time
+ * @param before the present status: a condition with the same status keeps its time
  */
 function policyStatus(
   facts: {
@@ -142,7 +142,7 @@ function policyStatus(
 ): Readonly<Record<string, unknown>> {
   const { object, policy, conditions } = facts.verdict;
   const [refused] = conditions.filter(({ status }) => status === 'False');
-  // A policy waits for nothing: when it is not ready, only its owner can go on.
+  // A policy waits for no other object: when it is not ready, only its owner can fix it.
   const stalled = refused === undefined ? [] : [{ ...refused, type: 'Stalled', status: 'True' as const }];
   let [matchedNamespaces, matchedClients] = [0, 0];
   for (const { metadata } of facts.namespaces) {

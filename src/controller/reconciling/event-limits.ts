@@ -1,5 +1,5 @@
-// How many Events may be written: about one object, in one namespace, and of all together. Of what there is for all a namespace
-// may use a part and no more, so that who applies thousands of objects silences nobody else.
+// Rate limits for Events: per object, per namespace, and for all together. A namespace may use only part of the total,
+// so that thousands of objects in one namespace do not suppress the Events of another.
 
 import { TokenBucket } from '../../kubernetes/api/token-bucket.ts';
 import type { KubernetesObject } from '../../kubernetes/objects/resources.ts';
@@ -18,7 +18,7 @@ export class EventLimits {
 
   /** Whether one more may be written about this object now; counts it if so. */
   tryTake({ metadata: { uid, namespace = '' } }: KubernetesObject): boolean {
-    // What is too much of a little counts for nothing larger.
+    // An Event over the limit of its object or namespace does not count against the larger limits.
     return (
       bucketOf(this.#objects, uid, OF_OBJECT).tryTake() &&
       bucketOf(this.#namespaces, namespace, OF_NAMESPACE).tryTake() &&
@@ -27,10 +27,10 @@ export class EventLimits {
   }
 }
 
-/** Who was not seen for long begins anew. */
+/** The bucket of a key; a full one for a key that is new or was evicted. */
 function bucketOf(buckets: Map<string, TokenBucket>, key: string, rate: Rate): TokenBucket {
   const bucket = buckets.get(key) ?? new TokenBucket(rate);
-  // The youngest last: the oldest is forgotten first.
+  // Moved to the end: the least recently used one is evicted first.
   buckets.delete(key);
   buckets.set(key, bucket);
   for (const oldest of buckets.keys()) {

@@ -1,5 +1,5 @@
-// Events about objects, as `kubectl describe` shows them. They are a courtesy: what repeats becomes a count, what comes too
-// fast or cannot be written is dropped, and nobody waits for them.
+// Records Events about objects, as `kubectl describe` shows them. Best effort: repetitions become the count of a
+// series, Events over the rate limit or that fail to be written are dropped, and no reconcile waits for them.
 
 import { createHash } from 'node:crypto';
 import type { Logger } from 'pino';
@@ -11,7 +11,7 @@ import type { LeaderApi } from '../leadership/leader-api.ts';
 import { EventLimits } from './event-limits.ts';
 
 const CONTROLLER = 'grantry.dev/controller';
-/** The same again within this time counts up; after it, it is news. Milliseconds. */
+/** A repetition within this time is counted in the series; a later one is a new Event. Milliseconds. */
 const SERIES_MILLISECONDS = 10 * 60_000;
 /** How often the count of a series is written. */
 const COUNT_MILLISECONDS = 60_000;
@@ -19,7 +19,7 @@ const REMEMBERED = 4096;
 const LONGEST_NOTE_BYTES = 1024;
 
 export interface EventFacts {
-  /** What it is about. */
+  /** The object that the Event is about. */
   readonly regarding: KubernetesObject;
   readonly type: 'Normal' | 'Warning';
   /** A word in CamelCase. */
@@ -28,7 +28,10 @@ export interface EventFacts {
   readonly action: string;
   /** A sentence for people; nothing secret. */
   readonly note: string;
-  /** Whether somebody may have been robbed. No other Event, however many come, keeps it from being written. */
+  /**
+   * Whether it reports a possible theft. Alerts have limits of their own, so that no number of other Events suppresses
+   * one.
+   */
   readonly isAlert?: boolean;
 }
 
@@ -36,7 +39,7 @@ interface Series {
   readonly event: NewObject;
   count: number;
   lastAt: number;
-  /** Until the count is written. */
+  /** The pending write of the count. */
   timer: NodeJS.Timeout | undefined;
 }
 
@@ -66,14 +69,14 @@ export class EventRecorder {
     const limits = facts.isAlert ? this.#limitsOfAlerts : this.#limits;
     if (!limits.tryTake(facts.regarding)) return;
     const begun: Series = { event: this.#event(facts, now), count: 1, lastAt: now, timer: undefined };
-    // The youngest last: the oldest is forgotten first.
+    // Moved to the end: the oldest is evicted first.
     this.#series.delete(key);
     this.#series.set(key, begun);
     this.#forget();
     this.#write(begun.event);
   }
 
-  /** Writes no count any more. */
+  /** Cancels the pending writes of counts. */
   stop(): void {
     for (const { timer } of this.#series.values()) clearTimeout(timer);
     this.#series.clear();
@@ -122,13 +125,13 @@ export interface EventRecorderOptions {
   readonly api: LeaderApi;
   /** Where Events may be written; undefined: everywhere. */
   readonly namespaces?: readonly string[] | undefined;
-  /** Which process says it. */
+  /** The identity of this process. */
   readonly instance: string;
   readonly clock: Clock;
   readonly log: Pick<Logger, 'debug'>;
 }
 
-/** Where the API server wants the Events about an object. */
+/** The namespace that the API server requires for Events about an object. */
 function namespaceFor({ metadata: { namespace = 'default' } }: KubernetesObject): string {
   return namespace;
 }
@@ -137,7 +140,7 @@ function seriesKey({ regarding, type, reason, action, note }: EventFacts): strin
   return JSON.stringify([regarding.metadata.uid, type, reason, action, note]);
 }
 
-/** The API server refuses a note beyond its bytes. */
+/** Cuts a note to the length that the API server accepts. */
 function bounded(note: string): string {
   if (Buffer.byteLength(note) <= LONGEST_NOTE_BYTES) return note;
   // A cut through a character leaves a replacement mark, which is longer than what it stands for.

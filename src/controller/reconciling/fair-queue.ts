@@ -1,8 +1,8 @@
-// Keys that wait for their turn: the namespaces take turns, so that whoever applies thousands of objects at once keeps
-// nobody else waiting. Within a namespace, and among what is cluster-scoped, the one that came first is first.
+// A queue of keys that serves the namespaces round-robin, so that thousands of objects applied in one namespace do not
+// delay the others. Within a namespace, and among cluster-scoped objects, it is first in, first out.
 
 export class FairQueue {
-  /** In the order in which the namespaces have their turn; none is empty. */
+  /** In the order in which the namespaces are served; none is empty. */
   readonly #byNamespace = new Map<string, Set<string>>();
   #size = 0;
 
@@ -10,7 +10,7 @@ export class FairQueue {
     return this.#size;
   }
 
-  /** Adds a key, unless it waits already. @param key `<namespace>/<name>`, or `<name>` */
+  /** Adds a key, unless it is queued already. @param key `<namespace>/<name>`, or `<name>` */
   add(key: string): void {
     const namespace = key.slice(0, Math.max(0, key.indexOf('/')));
     const keys = this.#byNamespace.get(namespace) ?? new Set();

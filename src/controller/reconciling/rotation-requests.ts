@@ -1,9 +1,9 @@
-// What an owner asks for by annotation: a new secret with overlap, or a new secret at once.
+// The rotations that an owner requests by annotation: a new secret with overlap, or a new secret at once.
 
 import { createHash } from 'node:crypto';
 import type { KubernetesObject } from '../../kubernetes/objects/resources.ts';
 
-/** What an owner asked for by annotation: any new string is a new request. */
+/** The values of the annotations: any new string is a new request. */
 export interface RotationRequests {
   readonly rotateAt: string | undefined;
   readonly rotateNow: string | undefined;
@@ -11,10 +11,10 @@ export interface RotationRequests {
 
 const ROTATE_AT = 'grantry.dev/rotate-requested-at';
 const ROTATE_NOW = 'grantry.dev/rotate-now';
-/** What status can hold. */
+/** The longest value that status can hold, in characters. */
 const LONGEST = 256;
 
-/** The requests as they stand on an object. A text too long to be echoed is known by its digest. */
+/** The requests on an object. A value too long for status is replaced by its digest. */
 export function rotationRequests({ metadata: { annotations = {} } }: KubernetesObject): RotationRequests {
   return { rotateAt: bounded(annotations[ROTATE_AT]), rotateNow: bounded(annotations[ROTATE_NOW]) };
 }

@@ -1,4 +1,5 @@
-// What is thrown where a look finds that it goes by what is no more: nothing is wrong, and the next look goes by what is.
+// Thrown when a reconcile finds that an object changed after it was read: a conflict of optimistic concurrency, not a
+// failure. The key is requeued, and the next reconcile reads the present state.
 
 export class StaleReadError extends Error {
   /** @param what the object that changed, by kind and key */

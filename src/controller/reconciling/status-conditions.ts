@@ -1,4 +1,4 @@
-// What the statuses of all kinds have in common: conditions that keep the time of their last transition, times as Kubernetes
+// Shared by the statuses of all kinds: conditions that keep the time of their last transition, times as Kubernetes
 // writes them, and the comparison that keeps a status from being written twice. Pure.
 
 import type { Condition } from '../../admission/kinds/conditions.ts';
@@ -9,12 +9,12 @@ export type Fields = Readonly<Record<string, unknown>>;
 
 /**
  * The condition with its `lastTransitionTime`: that of `before` while its status is the same.
- * @param before the status that is there
+ * @param before the present status
  * @param now epoch milliseconds
  */
 export function withTime(condition: Condition, before: unknown, now: number): Condition & Fields {
   const known = conditionIn(before, condition.type);
-  // What the schema puts there was observed of no generation.
+  // A default of the CRD schema has no observedGeneration.
   const isObserved = typeof known?.observedGeneration === 'number' && typeof known.lastTransitionTime === 'string';
   const isSame = isObserved && known.status === condition.status;
   return { ...condition, lastTransitionTime: isSame ? known.lastTransitionTime : seconds(now) };
@@ -35,7 +35,7 @@ export function withoutUndefined(fields: Fields): Fields {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }
 
-/** Whether two statuses say the same: the order of fields and conditions is nobody's. */
+/** Whether two statuses are equal, whatever the order of their fields and conditions. */
 export function isSameStatus(one: unknown, other: unknown): boolean {
   return JSON.stringify(canonical(one)) === JSON.stringify(canonical(other));
 }

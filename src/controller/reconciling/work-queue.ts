@@ -1,5 +1,5 @@
-// Keys waiting to be looked at: each at most once, never two looks at one key at a time, and what failed comes again. Whose
-// turn it is among many, fair-queue.ts knows.
+// The work queue of a reconciler: a key is queued at most once, never reconciled twice at the same time, and requeued
+// with exponential backoff when its reconcile fails. The order among many keys is that of fair-queue.ts.
 
 import type { Logger } from 'pino';
 import { KubernetesError } from '../../kubernetes/api/kubernetes-api.ts';
@@ -8,10 +8,10 @@ import { FairQueue } from './fair-queue.ts';
 import { StaleReadError } from './stale-read.ts';
 
 const FIRST_RETRY_MILLISECONDS = 5;
-/** What somebody else changes at the same time is no fault: it is looked at again when the watch may have told of it. */
+/** A conflict is no failure: the key is requeued when the watch may have delivered the other write. */
 const FIRST_RETRY_AFTER_CONFLICT_MILLISECONDS = 50;
 const LONGEST_RETRY_MILLISECONDS = 5 * 60_000;
-/** Timers cannot wait longer than 24.8 days. An earlier look does no harm. */
+/** Timers cannot wait longer than 24.8 days. An earlier reconcile does no harm. */
 const LONGEST_WAIT_MILLISECONDS = 24 * 60 * 60_000;
 const WORKERS = 4;
 
@@ -21,16 +21,16 @@ export interface ReconcileMetrics {
 }
 
 export interface WorkQueueOptions {
-  /** What the keys are keys of, for log and metrics. */
+  /** The kind of object that the keys name, for log and metrics. */
   readonly kind: string;
   /**
-   * Brings the world in line with what is known of the key now.
-   * @returns milliseconds until it is looked at again even if nothing happens
+   * Reconciles the object of a key with its present desired state.
+   * @returns milliseconds until the key is requeued without a change; undefined: never
    */
   readonly reconcile: (key: string) => Promise<number | undefined>;
   readonly log: Pick<Logger, 'error'>;
   readonly metrics: ReconcileMetrics;
-  /** How many keys are looked at at once; default 4. */
+  /** How many keys are reconciled concurrently; default 4. */
   readonly workers?: number;
 }
 
@@ -47,18 +47,18 @@ export class WorkQueue {
     this.#options = options;
   }
 
-  /** How many keys wait or are looked at now; not those whose time has not come. */
+  /** How many keys are queued or being reconciled; delayed keys do not count. */
   get size(): number {
     return this.#queued.size + this.#active.size;
   }
 
-  /** Has the key looked at as soon as possible; once more if it is being looked at. */
+  /** Queues the key; one that is being reconciled is reconciled once more afterwards. */
   add(key: string): void {
     this.#queued.add(key);
     this.#pumpSoon();
   }
 
-  /** Has the key looked at in so many milliseconds, or earlier if that was asked for already. */
+  /** Queues the key after so many milliseconds, or earlier if it is already scheduled so. */
   addAfter(key: string, milliseconds: number): void {
     const wait = Math.min(Math.max(0, milliseconds), LONGEST_WAIT_MILLISECONDS);
     const at = performance.now() + wait;
@@ -72,13 +72,13 @@ export class WorkQueue {
     this.#delayed.set(key, { at, timer });
   }
 
-  /** Begins with what waits, and goes on until `stop`. */
+  /** Processes queued keys until `stop`. */
   start(): void {
     this.#running = true;
     this.#pumpSoon();
   }
 
-  /** Forgets what waits. Fulfilled when nothing is being looked at any more. */
+  /** Drops queued and delayed keys. Fulfilled when no reconcile is running any more. */
   async stop(): Promise<void> {
     this.#running = false;
     for (const { timer } of this.#delayed.values()) clearTimeout(timer);
@@ -88,7 +88,7 @@ export class WorkQueue {
     await Promise.all(this.#active.values());
   }
 
-  /** Not at once: what is added together is one look, and a look may add its own key. */
+  /** Deferred: a key that is added repeatedly is reconciled once, and a reconcile may add its own key. */
   #pumpSoon(): void {
     if (this.#pumping) return;
     this.#pumping = true;
@@ -101,7 +101,7 @@ export class WorkQueue {
     while (this.#active.size < (this.#options.workers ?? WORKERS)) {
       const key = this.#queued.take((candidate) => !this.#active.has(candidate));
       if (key === undefined) return;
-      // Not before it stands in the list: the look may add its own key.
+      // Starts after the key is in the map: the reconcile may add its own key.
       this.#active.set(
         key,
         Promise.resolve().then(() => this.#process(key)),
@@ -139,7 +139,7 @@ export class WorkQueue {
   }
 }
 
-/** `AlreadyExists` is one too. */
+/** `AlreadyExists` counts as a conflict. */
 function isConflict(error: unknown): boolean {
   if (error instanceof StaleReadError) return true;
   return error instanceof KubernetesError && (error.status === 409 || error.reason === 'Conflict');

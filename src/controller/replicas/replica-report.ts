@@ -1,22 +1,26 @@
-// What one replica may say of its clients: read as if somebody else could have answered in its place.
+// The schema of a replica's report. A report is untrusted input, as if another process could have answered in its
+// place.
 
 import { z } from 'zod';
 
 const DAY = 86_400_000;
-/** What a replica tells in one answer; the rest comes with the next one. */
+/** The most alerts in one report; the rest comes with the next one. */
 const ALERTS_PER_REPORT = 1000;
-/** What every replica takes as an id: one that was another would keep all of them from hearing of any. */
+/** The ids that every replica accepts: one invalid id in a request would keep all replicas from receiving any. */
 const ALERT_ID = /^[A-Za-z0-9._-]{1,128}$/;
 
-/** The answer of `/registry/report`. @param now nothing can have happened more than a day after it, however clocks differ */
+/**
+ * The answer of `/registry/report`.
+ * @param now epoch milliseconds; no time may be more than a day later, whatever the clock skew
+ */
 export function replicaReportSchema(now: number) {
-  const hasCome = (text: string) => Date.parse(text) <= now + DAY;
-  const day = z.iso.date().refine(hasCome);
+  const isNotFuture = (text: string) => Date.parse(text) <= now + DAY;
+  const day = z.iso.date().refine(isNotFuture);
   const time = z.iso
     .datetime({ offset: true })
-    .refine(hasCome)
+    .refine(isNotFuture)
     .transform((text) => Date.parse(text));
-  // A replica of a version before this one says no generation.
+  // A replica of an earlier version reports no generation.
   const denial = z.object({ reason: z.string(), generation: z.int().optional(), count: z.int(), lastTime: time });
   const id = z.string().regex(ALERT_ID);
   return z.object({

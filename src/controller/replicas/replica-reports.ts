@@ -1,5 +1,5 @@
-// What happened at the replicas, fetched from each of them every few seconds: when clients were last used, what they were
-// denied and the alerts about them. It is the only way from a replica into the cluster; a replica itself writes nothing.
+// Polls every replica every few seconds for its report: when clients were last used, which requests were denied, and
+// alerts. This is the only path from a replica into the cluster; a replica itself writes nothing.
 
 import { sleep } from '../../kubernetes/api/sleep.ts';
 import type { KubernetesObject } from '../../kubernetes/objects/resources.ts';
@@ -7,25 +7,25 @@ import type { Clock } from '../../oauth/ports/ports.ts';
 import type { EventFacts } from '../reconciling/events.ts';
 import { type Denial, type ReplicaReport, replicaReportSchema } from './replica-report.ts';
 import type { Replica, Replicas } from './replicas.ts';
-import { type Happening, type Notice, StatusNotices } from './status-notices.ts';
+import { type Notice, type Occurrence, StatusNotices } from './status-notices.ts';
 import { UnacknowledgedAlerts } from './unacknowledged-alerts.ts';
 
 const PERIOD_MILLISECONDS = 5000;
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
-/** After so long a client that the watch does not know is none. */
+/** A client that is still missing from the cache after this long does not exist. */
 const UNKNOWN_MILLISECONDS = 10 * MINUTE;
 
-/** Refusals that only a client that proved who it is can bring about, as the word in its condition. */
+/** Refusals that only an authenticated client can cause, with the reason of their condition. */
 const DENIED: ReadonlyMap<string, string> = new Map([
   ['unauthorized_client', 'UnauthorizedClient'],
   ['invalid_scope', 'InvalidScope'],
 ]);
-/** Anybody can bring this about: it is worth an Event and no status write. */
+/** A request without authentication can cause this: it becomes an Event and no status write. */
 const REDIRECT_MISMATCH = 'redirect_uri_mismatch';
 
-/** What an alert is called, and what it says. */
+/** The reason and message of each type of alert. */
 const ALERTS: ReadonlyMap<string, { readonly reason: string; readonly sentence: string }> = new Map([
   [
     'refresh_token.reuse_detected',
@@ -42,11 +42,11 @@ const ALERTS: ReadonlyMap<string, { readonly reason: string; readonly sentence: 
 
 export interface ReplicaReportsOptions {
   readonly replicas: Pick<Replicas, 'find' | 'ask'>;
-  /** The living client of a uid; undefined for one that is not of this install, or goes with its namespace. */
+  /** The client of a uid; undefined when it was deleted, is not of this install, or its namespace is terminating. */
   readonly clientOf: (uid: string) => KubernetesObject | undefined;
   readonly record: (event: EventFacts) => void;
-  /** Called for each client about which there is something new. */
-  readonly onNews: (client: KubernetesObject) => void;
+  /** Called for each client about which a replica reported something new. */
+  readonly onChange: (client: KubernetesObject) => void;
   readonly clock: Clock;
 }
 
@@ -56,16 +56,23 @@ export class ReplicaReports {
     type: 'Denied',
     sentence: deniedSentence,
     pace: HOUR,
-    dayBegins: 'happened',
+    ttlAnchor: 'event-time',
   });
-  /** An alert that nobody could be told for days is news all the same. */
-  readonly #alerts = new StatusNotices({ type: 'Alert', sentence: alertSentence, pace: MINUTE, dayBegins: 'told' });
+  /**
+   * The TTL of an alert starts at its first report in status, so that one which was delayed for days is still shown.
+   */
+  readonly #alerts = new StatusNotices({
+    type: 'Alert',
+    sentence: alertSentence,
+    pace: MINUTE,
+    ttlAnchor: 'first-report',
+  });
   readonly #lastUsed = new Map<string, string>();
   readonly #cursors = new Map<string, string>();
-  /** By uid, then replica, then reason: what each of them counted. */
+  /** By uid, then replica, then reason: the count of each replica. */
   readonly #counts = new Map<string, Map<string, Map<string, Denial>>>();
   readonly #redirectEvents = new Map<string, number>();
-  readonly #reportedAlerts = new UnacknowledgedAlerts();
+  readonly #unacknowledged = new UnacknowledgedAlerts();
   readonly #stopping = new AbortController();
   readonly #begun: number;
   #running: Promise<void> | undefined;
@@ -75,7 +82,7 @@ export class ReplicaReports {
     this.#begun = options.clock.now();
   }
 
-  /** Asks again and again, until `stop`. */
+  /** Polls until `stop`. */
   start(): void {
     this.#running ??= this.#run();
   }
@@ -85,111 +92,117 @@ export class ReplicaReports {
     await this.#running;
   }
 
-  /** The day on which a client last got a token, `2026-01-31`; undefined when nobody told. */
+  /** The day on which a client last got a token, `2026-01-31`; undefined when no replica reported one. */
   lastUsed(uid: string): string | undefined {
     return this.#lastUsed.get(uid);
   }
 
-  /** What status has to say of what a client met with. @param before the status at the API server */
+  /**
+   * The notices for the status of a client. Acknowledges the alerts in `before`.
+   * @param before the status at the API server
+   */
   notices(uid: string, generation: number, before: unknown): readonly Notice[] {
     const now = this.#options.clock.now();
-    const told = this.#alerts.lastTold(generation, before);
-    if (told !== undefined) this.#reportedAlerts.told(uid, told);
+    const reported = this.#alerts.lastReported(generation, before);
+    if (reported !== undefined) this.#unacknowledged.markReported(uid, reported);
     return [this.#denied, this.#alerts].map((notices) => notices.of(uid, generation, before, now));
   }
 
-  /** Of a client that is gone. */
+  /** Drops what is known of a client that was deleted. */
   forget(uid: string): void {
     for (const map of [this.#lastUsed, this.#counts, this.#redirectEvents]) map.delete(uid);
     this.#denied.forget(uid);
     this.#alerts.forget(uid);
-    this.#reportedAlerts.forget(uid);
+    this.#unacknowledged.forget(uid);
   }
 
   async #run(): Promise<void> {
     const { signal } = this.#stopping;
     while (!signal.aborted) {
-      await this.ask();
+      await this.poll();
       await sleep(PERIOD_MILLISECONDS, signal);
     }
   }
 
-  /** Asks every replica once. Never throws. */
-  async ask(): Promise<void> {
+  /** Polls every replica once. Never throws. */
+  async poll(): Promise<void> {
     const replicas = this.#options.replicas.find() ?? [];
     for (const url of this.#cursors.keys()) {
       if (!replicas.some((replica) => replica.url === url)) this.#forgetReplica(url);
     }
-    for (const uid of this.#reportedAlerts.uids()) if (this.#options.clientOf(uid) === undefined) this.forget(uid);
-    const acknowledged = this.#reportedAlerts.due();
-    const answers = await Promise.all(replicas.map((replica) => this.#askOne(replica, acknowledged)));
-    if (answers.some((answer) => answer !== undefined)) this.#reportedAlerts.acknowledged(acknowledged);
+    for (const uid of this.#unacknowledged.uids()) if (this.#options.clientOf(uid) === undefined) this.forget(uid);
+    const acknowledged = this.#unacknowledged.due();
+    const answers = await Promise.all(replicas.map((replica) => this.#pollOne(replica, acknowledged)));
+    if (answers.some((answer) => answer !== undefined)) this.#unacknowledged.acknowledged(acknowledged);
     for (const [index, { url }] of replicas.entries()) {
       const report = answers[index];
-      if (report !== undefined) this.#take(url, report);
+      if (report !== undefined) this.#ingest(url, report);
     }
   }
 
-  /** Every rollout has replicas at other addresses. */
+  /** After a rollout the replicas have other addresses. */
   #forgetReplica(url: string): void {
     this.#cursors.delete(url);
     for (const [uid, counts] of this.#counts) if (counts.delete(url) && counts.size === 0) this.#counts.delete(uid);
   }
 
-  async #askOne(replica: Replica, acknowledged: readonly string[]): Promise<ReplicaReport | undefined> {
+  async #pollOne(replica: Replica, acknowledged: readonly string[]): Promise<ReplicaReport | undefined> {
     const now = this.#options.clock.now();
     const after = this.#cursors.get(replica.url);
-    const question = { ...(after !== undefined && { after }), ...(acknowledged.length > 0 && { acknowledged }) };
-    const report = await this.#options.replicas.ask(replica, '/registry/report', question, replicaReportSchema(now));
+    const request = { ...(after !== undefined && { after }), ...(acknowledged.length > 0 && { acknowledged }) };
+    const report = await this.#options.replicas.ask(replica, '/registry/report', request, replicaReportSchema(now));
     if (report !== undefined) this.#cursors.set(replica.url, report.cursor);
     return report;
   }
 
-  #take(replica: string, { lastUsed, denied, alerts }: ReplicaReport): void {
-    const news = new Set<KubernetesObject>();
+  #ingest(replica: string, { lastUsed, denied, alerts }: ReplicaReport): void {
+    const changed = new Set<KubernetesObject>();
     for (const [uid, day] of Object.entries(lastUsed)) {
       const client = this.#options.clientOf(uid);
       if (client === undefined || day <= (this.#lastUsed.get(uid) ?? '')) continue;
       this.#lastUsed.set(uid, day);
-      news.add(client);
+      changed.add(client);
     }
     for (const [uid, denials] of Object.entries(denied)) {
       const client = this.#options.clientOf(uid);
-      if (client !== undefined && this.#takeDenials(client, replica, denials)) news.add(client);
+      if (client !== undefined && this.#ingestDenials(client, replica, denials)) changed.add(client);
     }
     for (const alert of alerts) {
-      const client = this.#takeAlert(alert);
-      if (client !== undefined) news.add(client);
+      const client = this.#ingestAlert(alert);
+      if (client !== undefined) changed.add(client);
     }
-    for (const client of news) this.#options.onNews(client);
+    for (const client of changed) this.#options.onChange(client);
   }
 
-  /** @returns whether status has to say something else */
-  #takeDenials(client: KubernetesObject, replica: string, denials: readonly Denial[]): boolean {
+  /** @returns whether the status of the client is to change */
+  #ingestDenials(client: KubernetesObject, replica: string, denials: readonly Denial[]): boolean {
     const { uid, generation: present = 1 } = client.metadata;
-    let isNews = false;
+    let isChanged = false;
     for (const denial of denials) {
       const { reason, generation, lastTime } = denial;
       const word = DENIED.get(reason);
       if (reason === REDIRECT_MISMATCH) this.#redirectMismatch(client, lastTime);
-      // Of a generation before, or one that is not known, it may be mended. What is ahead of the watch counts once that is there.
+      // A denial of an earlier or unknown generation may be fixed already. One ahead of the cache counts once that
+      // caught up.
       if (word === undefined || generation === undefined || generation < present) continue;
       const count = this.#countOfAll(uid, replica, denial);
       if (!this.#denied.note(uid, { reason: word, count, lastTime }, generation)) continue;
-      isNews = true;
+      isChanged = true;
       this.#record(client, lastTime, word, `Requests of this client are refused: ${reason}.`);
     }
-    return isNews;
+    return isChanged;
   }
 
-  /** Takes in what a replica counted of one reason, and adds what the others did: each tells only what changed. */
+  /**
+   * Stores a replica's count for one reason and sums it with the others': a replica reports only counts that changed.
+   */
   #countOfAll(uid: string, replica: string, denial: Denial): number {
     const counts = this.#counts.get(uid) ?? new Map<string, Map<string, Denial>>();
     this.#counts.set(uid, counts);
     const ofReplica = counts.get(replica) ?? new Map<string, Denial>();
     counts.set(replica, ofReplica.set(denial.reason, denial));
     const all = [...counts.values()].flatMap((byReason) => byReason.get(denial.reason) ?? []);
-    // A day after the last of it, or with another generation, a replica begins anew.
+    // A replica resets its count a day after the last denial, or with another generation.
     const counted = all.filter(
       ({ generation, lastTime }) => generation === denial.generation && denial.lastTime - lastTime <= DAY,
     );
@@ -204,35 +217,35 @@ export class ReplicaReports {
     this.#record(client, lastTime, 'RedirectUriMismatch', note);
   }
 
-  #takeAlert(alert: ReplicaReport['alerts'][number]): KubernetesObject | undefined {
+  #ingestAlert(alert: ReplicaReport['alerts'][number]): KubernetesObject | undefined {
     const { id, type, clientUid, time: lastTime } = alert;
     const kind = ALERTS.get(type);
     const client = this.#options.clientOf(clientUid);
     if (kind === undefined || client === undefined) {
-      // One that the watch does not know yet will be known by then; until then it comes with each report.
+      // The cache has a new client by then; until then the alert comes with each report.
       const isLost = kind === undefined || this.#options.clock.now() - lastTime > UNKNOWN_MILLISECONDS;
-      if (isLost) this.#reportedAlerts.settle(id);
+      if (isLost) this.#unacknowledged.acknowledge(id);
       return undefined;
     }
-    if (!this.#reportedAlerts.take(alert)) return undefined;
+    if (!this.#unacknowledged.add(alert)) return undefined;
     const { reason, sentence: note } = kind;
     this.#options.record({ regarding: client, type: 'Warning', reason, action: 'Revoke', note, isAlert: true });
     this.#alerts.note(clientUid, { reason, count: 1, lastTime });
     return client;
   }
 
-  /** An Event, unless another leader saw to it: a replica tells a new one everything from its start. */
+  /** Records an Event, unless a former leader did: a replica reports to a new leader everything since its own start. */
   #record(client: KubernetesObject, lastTime: number, reason: string, note: string): void {
     if (lastTime < this.#begun) return;
     this.#options.record({ regarding: client, type: 'Warning', reason, action: 'Refuse', note });
   }
 }
 
-function deniedSentence({ reason, count }: Happening): string {
+function deniedSentence({ reason, count }: Occurrence): string {
   const slug = [...DENIED].find(([, word]) => word === reason)?.[0] ?? reason;
   return `${count === 1 ? 'A request' : `${count} requests`} of this client ${count === 1 ? 'was' : 'were'} refused with ${slug}.`;
 }
 
-function alertSentence({ reason }: Happening): string {
+function alertSentence({ reason }: Occurrence): string {
   return [...ALERTS.values()].find((kind) => kind.reason === reason)?.sentence ?? '';
 }

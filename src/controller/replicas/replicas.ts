@@ -1,5 +1,5 @@
-// The replicas of the token server, as the controller reaches them: their addresses, and one question to one of them on its
-// admin port. What is asked: observed-replicas.ts and replica-reports.ts.
+// How the controller reaches the replicas of the token server: their addresses, and an authenticated request to the
+// admin port of one of them. The requests themselves are in observed-replicas.ts and replica-reports.ts.
 
 import { isIP } from 'node:net';
 import type { Logger } from 'pino';
@@ -17,7 +17,7 @@ export interface Replica {
   readonly url: string;
 }
 
-/** Who they are at this moment; undefined where nobody told how to find them. */
+/** The replicas that take requests now; undefined where no addresses are configured. */
 export type FindReplicas = () => readonly Replica[] | undefined;
 
 /** The replicas at fixed addresses. */
@@ -67,19 +67,21 @@ const LARGEST_ANSWER_BYTES = 8 * 1024 * 1024;
 
 export interface ReplicasOptions {
   readonly find: FindReplicas;
-  /** What the questions are proven with; undefined while there is none, and then nobody answers them. */
+  /**
+   * The key that proves the controller's requests; undefined while there is none, and then the replicas refuse them.
+   */
   readonly key: () => string | undefined;
   readonly clock: Clock;
   readonly log: Pick<Logger, 'warn'>;
 }
 
-/** The replicas as a controller asks them: each question proves where it comes from. */
+/** Sends requests to the replicas, each with a proof that it comes from the controller. */
 export class Replicas {
-  /** Who they are at this moment. */
+  /** The replicas that take requests now. */
   readonly find: FindReplicas;
   readonly #options: ReplicasOptions;
-  /** Those that did not believe the last question, by address. */
-  readonly #disbelieving = new Set<string>();
+  /** The replicas that rejected the last proof, by address. */
+  readonly #rejectingProof = new Set<string>();
 
   constructor(options: ReplicasOptions) {
     this.#options = options;
@@ -87,17 +89,17 @@ export class Replicas {
   }
 
   /**
-   * Posts JSON to one of them.
+   * Posts JSON to one replica.
    * @returns undefined when it does not answer in time, not with 200, or not what `schema` says
    */
   async ask<Answer>(
     replica: Replica,
     path: string,
-    question: object,
+    request: object,
     schema: z.ZodType<Answer>,
   ): Promise<Answer | undefined> {
     const { key, clock } = this.#options;
-    const body = JSON.stringify(question);
+    const body = JSON.stringify(request);
     const authorization = controllerProof({ path, body }, key(), clock.now());
     try {
       const response = await fetch(`${replica.url}${path}`, {
@@ -107,7 +109,7 @@ export class Replicas {
         signal: AbortSignal.timeout(ANSWER_MILLISECONDS),
         headers: { 'content-type': 'application/json', ...(authorization !== undefined && { authorization }) },
       });
-      if (authorization !== undefined) this.#noteBelief(replica, response.status);
+      if (authorization !== undefined) this.#reportRejectedProof(replica, response.status);
       if (response.status !== 200 || response.body === null) {
         await response.body?.cancel();
         return undefined;
@@ -115,16 +117,16 @@ export class Replicas {
       const text = await limitedText(response.body);
       return text === undefined ? undefined : schema.safeParse(JSON.parse(text)).data;
     } catch {
-      // Gone, slow, or not a replica at all: to the asker all the same.
+      // Unreachable, slow, or not a replica at all: the same to the caller.
       return undefined;
     }
   }
 
-  /** Once when it begins: a replica is asked every few seconds. */
-  #noteBelief({ name, url }: Replica, status: number): void {
-    if (status === 200) this.#disbelieving.delete(url);
-    if (status !== 403 || this.#disbelieving.has(url)) return;
-    this.#disbelieving.add(url);
+  /** Logs only the first rejection of a series: a replica is polled every few seconds. */
+  #reportRejectedProof({ name, url }: Replica, status: number): void {
+    if (status === 200) this.#rejectingProof.delete(url);
+    if (status !== 403 || this.#rejectingProof.has(url)) return;
+    this.#rejectingProof.add(url);
     const secret = CONTROLLER_SECRET.name;
     this.#options.log.warn({ replica: name, secret }, 'a replica does not believe that the controller asks it');
   }

@@ -1,17 +1,17 @@
-// What the replicas met with, as conditions of the clients it is about: `Denied` (requests that the owner can make good) and
-// `Alert` (signs of a stolen token). Bad news that fades: gone a day after the last of it or with a new generation, and
-// changed only so often. They are kept here and nowhere else; after a change of leader the replicas tell again what they
-// know, and what status says stands until it fades.
+// Conditions of clients from the reports of the replicas: `Denied` (refused requests that the owner can fix) and
+// `Alert` (signs of a stolen token). A condition expires after its TTL or with a new generation, and is updated at a
+// limited rate. The state is in memory only; after a fail-over the replicas report again what they know, and a
+// condition in status stays until it expires.
 
 import type { Condition } from '../../admission/kinds/conditions.ts';
 import { conditionIn } from '../reconciling/status-conditions.ts';
 
 const HOUR = 3_600_000;
-/** How long a notice stays. */
-const FADES_MILLISECONDS = 24 * HOUR;
+/** How long a notice stays, from its TTL anchor. */
+const TTL_MILLISECONDS = 24 * HOUR;
 
-/** Something that happened to a client. */
-export interface Happening {
+/** What replicas reported of a client for one reason. */
+export interface Occurrence {
   /** A CamelCase word. */
   readonly reason: string;
   /** How often, as far as is known. */
@@ -20,39 +20,39 @@ export interface Happening {
   readonly lastTime: number;
 }
 
-interface Known extends Happening {
-  /** The generation it is about. Undefined: whichever the client has until status tells of it, however late that is. */
+interface Known extends Occurrence {
+  /** The generation it is about. Undefined: the present one of the client, until status reports it, however late. */
   readonly generation: number | undefined;
 }
 
 interface Shown {
   readonly condition: Condition;
   readonly generation: number;
-  /** The last time that it tells of. */
+  /** The last occurrence in the condition, epoch milliseconds. */
   readonly lastTime: number;
   /** When it began to be shown. */
   readonly at: number;
   /** When it is dropped. */
-  readonly until: number;
+  readonly expiresAt: number;
 }
 
-/** What there is to say of one client, and when that will be something else. */
+/** The condition of one client, and when it is due to change. */
 export interface Notice {
   readonly condition: Condition | undefined;
-  /** Epoch milliseconds; undefined: not before something happens. */
-  readonly again: number | undefined;
+  /** Epoch milliseconds; undefined: only with a new report. */
+  readonly requeueAt: number | undefined;
 }
 
-const NOTHING: Notice = { condition: undefined, again: undefined };
+const NOTHING: Notice = { condition: undefined, requeueAt: undefined };
 
 export interface StatusNoticesOptions {
   readonly type: 'Denied' | 'Alert';
-  /** What is said of a happening; its last time is put behind. */
-  readonly sentence: (happening: Happening) => string;
-  /** How often it may change in status. Milliseconds. */
+  /** The message of an occurrence; its last time is appended. */
+  readonly sentence: (occurrence: Occurrence) => string;
+  /** The shortest time between two changes in status. Milliseconds. */
   readonly pace: number;
-  /** What its day begins with: that it happened, or that it was told, if that was later. */
-  readonly dayBegins: 'happened' | 'told';
+  /** Where the TTL starts: at the time of the event, or at its first report in status if that is later. */
+  readonly ttlAnchor: 'event-time' | 'first-report';
 }
 
 /** The notices of one type of condition, by uid of the client. */
@@ -66,14 +66,15 @@ export class StatusNotices {
   }
 
   /**
-   * @param generation that it is about; undefined for what must be told, whatever the client has become meanwhile
-   * @returns whether this is news
+   * @param generation that it is about; undefined for one that must be reported whichever generation the client has by
+   * then
+   * @returns whether it is later than what is known
    */
-  note(uid: string, happening: Happening, generation?: number): boolean {
+  note(uid: string, occurrence: Occurrence, generation?: number): boolean {
     const known = this.#known.get(uid);
-    const noticed = { ...happening, generation };
-    if (known !== undefined && !isLater(noticed, known)) return false;
-    this.#known.set(uid, noticed);
+    const observed = { ...occurrence, generation };
+    if (known !== undefined && !isLater(observed, known)) return false;
+    this.#known.set(uid, observed);
     return true;
   }
 
@@ -82,43 +83,46 @@ export class StatusNotices {
     this.#shown.delete(uid);
   }
 
-  /** The last time that a status tells of, of this generation; undefined when it tells of nothing, or of another. */
-  lastTold(generation: number, status: unknown): number | undefined {
-    const told = this.#shownIn(status);
-    return told?.generation === generation ? told.lastTime : undefined;
+  /**
+   * The last occurrence that a status reports for this generation; undefined when it reports none, or another
+   * generation.
+   */
+  lastReported(generation: number, status: unknown): number | undefined {
+    const reported = this.#shownIn(status);
+    return reported?.generation === generation ? reported.lastTime : undefined;
   }
 
-  /** @param before the status that is there */
+  /** @param before the present status */
   of(uid: string, generation: number, before: unknown, now: number): Notice {
     const { pace } = this.#options;
-    const told = this.#shownIn(before);
-    let shown = this.#shown.get(uid) ?? told;
-    if (shown !== undefined && (shown.generation !== generation || now >= shown.until)) shown = undefined;
-    const known = this.#knownBeside(uid, generation, told);
-    const counts = known !== undefined && countsFor(known, generation, now);
-    const isNews = counts && known.lastTime > (shown?.lastTime ?? 0);
+    const reported = this.#shownIn(before);
+    let shown = this.#shown.get(uid) ?? reported;
+    if (shown !== undefined && (shown.generation !== generation || now >= shown.expiresAt)) shown = undefined;
+    const known = this.#bindToGeneration(uid, generation, reported);
+    const isActive = known !== undefined && isCurrent(known, generation, now);
+    const isNewer = isActive && known.lastTime > (shown?.lastTime ?? 0);
     const mayChange = shown === undefined || now - shown.at >= pace;
-    if (isNews && mayChange) {
+    if (isNewer && mayChange) {
       const { lastTime } = known;
       const condition = this.#condition(known, generation);
-      shown = { condition, generation, lastTime, at: now, until: this.#fadesAt(lastTime, now) };
+      shown = { condition, generation, lastTime, at: now, expiresAt: this.#expiresAt(lastTime, now) };
     }
     if (shown === undefined) {
       this.#shown.delete(uid);
       return NOTHING;
     }
     this.#shown.set(uid, shown);
-    return { condition: shown.condition, again: isNews && !mayChange ? shown.at + pace : shown.until };
+    return { condition: shown.condition, requeueAt: isNewer && !mayChange ? shown.at + pace : shown.expiresAt };
   }
 
   /**
-   * What status tells of the generation that the client has is of that one from then on. Of another it may have been told
-   * when the client was not of that any more.
+   * Binds an occurrence to the present generation once status reports it for that one. A status of another generation
+   * does not bind it: it may have been written when the client had left that generation.
    */
-  #knownBeside(uid: string, generation: number, told: Shown | undefined): Known | undefined {
+  #bindToGeneration(uid: string, generation: number, reported: Shown | undefined): Known | undefined {
     const known = this.#known.get(uid);
-    if (known === undefined || known.generation !== undefined || told?.generation !== generation) return known;
-    if (told.lastTime < known.lastTime) return known;
+    if (known === undefined || known.generation !== undefined || reported?.generation !== generation) return known;
+    if (reported.lastTime < known.lastTime) return known;
     const bound = { ...known, generation };
     this.#known.set(uid, bound);
     return bound;
@@ -131,7 +135,7 @@ export class StatusNotices {
     return { type, status: 'True', reason, message, observedGeneration };
   }
 
-  /** What a status says, of whichever leader. */
+  /** The notice in a status, whichever leader wrote it. */
   #shownIn(status: unknown): Shown | undefined {
     const { type } = this.#options;
     const found = conditionIn(status, type) ?? {};
@@ -148,16 +152,18 @@ export class StatusNotices {
       observedGeneration: generation,
     };
     const since = Date.parse(String(found.lastTransitionTime));
-    const toldAt = Number.isNaN(since) ? lastTime : since;
-    return { condition, generation, lastTime, at: lastTime, until: this.#fadesAt(lastTime, toldAt) };
+    const reportedAt = Number.isNaN(since) ? lastTime : since;
+    return { condition, generation, lastTime, at: lastTime, expiresAt: this.#expiresAt(lastTime, reportedAt) };
   }
 
-  #fadesAt(lastTime: number, toldAt: number): number {
-    return (this.#options.dayBegins === 'told' ? Math.max(lastTime, toldAt) : lastTime) + FADES_MILLISECONDS;
+  #expiresAt(lastTime: number, reportedAt: number): number {
+    return (this.#options.ttlAnchor === 'first-report' ? Math.max(lastTime, reportedAt) : lastTime) + TTL_MILLISECONDS;
   }
 }
 
-/** The clocks of replicas differ; generations do not. What is bound to one was told, and the other was not. */
+/**
+ * Generations decide before times, as the clocks of replicas differ. What is bound to one was reported, the other not.
+ */
 function isLater(one: Known, other: Known): boolean {
   if (one.generation === undefined && other.generation !== undefined) return true;
   const isComparable = one.generation !== undefined && other.generation !== undefined;
@@ -165,6 +171,6 @@ function isLater(one: Known, other: Known): boolean {
   return one.lastTime > other.lastTime;
 }
 
-function countsFor({ generation, lastTime }: Known, present: number, now: number): boolean {
-  return generation === undefined || (generation === present && now - lastTime < FADES_MILLISECONDS);
+function isCurrent({ generation, lastTime }: Known, present: number, now: number): boolean {
+  return generation === undefined || (generation === present && now - lastTime < TTL_MILLISECONDS);
 }

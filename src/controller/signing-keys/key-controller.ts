@@ -1,4 +1,5 @@
-// All SigningKeys of the release namespace reconciled while this process leads: which change has which ring looked at.
+// Reconciles all SigningKeys of the release namespace while this process leads: maps each change to the rings that it
+// queues. One ring is reconciled in key-reconciler.ts.
 
 import type { Logger } from 'pino';
 import { SIGNING_KEY_LABEL } from '../../admission/keys/key-secret.ts';
@@ -14,7 +15,7 @@ import { KeyReconciler } from './key-reconciler.ts';
 
 export interface KeyControllerOptions {
   readonly api: LeaderApi;
-  /** What is watched; all of it has been listed once. */
+  /** The watches; each has completed its first list. */
   readonly sources: {
     /** SigningKeys of the release namespace. */
     readonly signingKeys: SharedReflector;
@@ -56,12 +57,14 @@ export class KeyController {
     });
   }
 
-  /** How many rings wait or are looked at now. */
+  /** How many rings are queued or being reconciled. */
   get queued(): number {
     return this.#queue.size;
   }
 
-  /** Begins with everything there is, and with a ring of its own where there is none. */
+  /**
+   * Queues every ring, and the default ring, which is created where there is none; then follows changes until `stop`.
+   */
   start(): void {
     const { signingKeys, releaseSecrets } = this.#options.sources;
     this.#endListening = [
@@ -74,7 +77,7 @@ export class KeyController {
     this.#queue.start();
   }
 
-  /** Nothing is written any more after the promise is fulfilled. */
+  /** Nothing is written after the promise is fulfilled. */
   async stop(): Promise<void> {
     for (const end of this.#endListening) end();
     await this.#queue.stop();
@@ -83,7 +86,7 @@ export class KeyController {
   #signingKeyChanged({ type, key, object }: ObjectChange): void {
     if (type === 'delete') {
       this.#reconciler.forget(key, object.metadata.uid);
-      // It may have been the last.
+      // If it was the last one, the default ring is created.
       this.#queue.add(this.#reconciler.defaultRing);
     }
     this.#queue.add(key);

@@ -1,11 +1,11 @@
-// What is to be done about the keys of one ring, given what is there and what time it is. Pure: a key is published, signs,
-// retires and is removed; each step is small enough to be repeated, and what was done is read from the keys alone.
+// Plans the steps for the keys of one ring from the stored keys and the time. Pure. A key is published, signs, retires
+// and is removed; each step is small enough to be repeated, and progress is read from the keys alone.
 
 import type { StoredKey } from '../../admission/keys/key-secret.ts';
 import type { SigningAlgorithm } from '../../oauth/values/signature.ts';
 
-/** What its SigningKey says of a ring. Durations are milliseconds. */
-export interface RingWishes {
+/** The desired state of a ring, from its SigningKey. Durations are milliseconds. */
+export interface DesiredRing {
   readonly algorithm: SigningAlgorithm;
   readonly scheduled: boolean;
   readonly interval: number;
@@ -14,7 +14,7 @@ export interface RingWishes {
   readonly revokedKeyIds: readonly string[];
   /** The imported key that is to sign; undefined for a ring whose keys are generated. */
   readonly importedKeyId: string | undefined;
-  /** Neither suspended nor at fault: else keys end, and none begins. */
+  /** Whether keys may be made and activated: the ring is neither suspended nor invalid. Keys end in any case. */
   readonly mayBegin: boolean;
   /** The request for rotation as it stands on the object; undefined for none. */
   readonly rotateAt: string | undefined;
@@ -22,29 +22,29 @@ export interface RingWishes {
 
 /** One write. */
 export type KeyStep =
-  /** A key that is not there: the imported one, or a new one of the ring's algorithm. */
+  /** Stores a key: the imported one, or a new one of the ring's algorithm. */
   | { readonly do: 'make'; readonly state: 'Published' | 'Active'; readonly handledRotateAt: string | undefined }
-  /** A key that is there becomes this. */
+  /** Changes a stored key to this. */
   | { readonly do: 'put'; readonly key: StoredKey }
   | { readonly do: 'remove'; readonly key: StoredKey };
 
 export interface KeyPlan {
-  /** In this order: whatever ends comes after what takes its place. */
+  /** In this order: a key ends after the one that replaces it has begun. */
   readonly steps: readonly KeyStep[];
-  /** When something else is to be done even if nothing happens, epoch milliseconds. */
-  readonly again: number | undefined;
+  /** When the next step is due without a change, epoch milliseconds; undefined: never. */
+  readonly requeueAt: number | undefined;
 }
 
-/** What is known when a plan is made. */
+/** The inputs of a plan. */
 export interface KeyFacts {
-  readonly wishes: RingWishes;
+  readonly desired: DesiredRing;
   readonly keys: readonly StoredKey[];
   readonly now: number;
   /** Whether every replica that takes requests has this key. */
-  readonly isEverywhere: (keyId: string) => boolean;
+  readonly isServedByAll: (keyId: string) => boolean;
 }
 
-/** How soon it is looked again whether the replicas have a key. */
+/** How often the replicas are polled for a key. */
 const REPLICAS_MILLISECONDS = 2000;
 
 /** The key that signs: of several Active ones the one that was activated last. */
@@ -58,42 +58,42 @@ function activation(key: StoredKey | undefined): number {
   return key?.activatedAt ?? key?.publishedAt ?? -Infinity;
 }
 
-/** The key that signs next, as long as it is what the ring is to have. */
-export function nextKey(wishes: RingWishes, keys: readonly StoredKey[]): StoredKey | undefined {
+/** The key that signs next, as long as it is desired. */
+export function nextKey(desired: DesiredRing, keys: readonly StoredKey[]): StoredKey | undefined {
   return keys
-    .filter((key) => key.state === 'Published' && isWanted(wishes, key) && !isRevoked(wishes, key))
+    .filter((key) => key.state === 'Published' && isDesired(desired, key) && !isRevoked(desired, key))
     .toSorted((a, b) => a.publishedAt - b.publishedAt)[0];
 }
 
-/** When a key that is published may sign: every cache has seen it by then. */
-export function activationTime({ prePublish }: RingWishes, next: StoredKey): number {
+/** When a published key may sign: every cache of the key set has it by then. */
+export function activationTime({ prePublish }: DesiredRing, next: StoredKey): number {
   return next.publishedAt + prePublish;
 }
 
-/** When the next key signs; undefined when nothing is to happen by itself. */
-export function nextActivation(wishes: RingWishes, keys: readonly StoredKey[]): number | undefined {
-  const next = nextKey(wishes, keys);
-  if (next !== undefined) return activationTime(wishes, next);
+/** When the next key signs; undefined when no rotation is scheduled. */
+export function nextActivation(desired: DesiredRing, keys: readonly StoredKey[]): number | undefined {
+  const next = nextKey(desired, keys);
+  if (next !== undefined) return activationTime(desired, next);
   const active = activeKey(keys);
-  if (active === undefined || !rotatesByItself(wishes)) return undefined;
-  return activation(active) + wishes.interval;
+  if (active === undefined || !rotatesByItself(desired)) return undefined;
+  return activation(active) + desired.interval;
 }
 
-/** The last request for rotation that was acted on: what the newest key knows. */
+/** The last request for rotation that was handled: the newest key records it. */
 export function handledRequest(keys: readonly StoredKey[]): string | undefined {
   const signsSince = ({ activatedAt }: StoredKey) => activatedAt ?? Number.MAX_VALUE;
   const newestFirst = (a: StoredKey, b: StoredKey) => b.publishedAt - a.publishedAt || signsSince(b) - signsSince(a);
   return keys.toSorted(newestFirst)[0]?.handledRotateAt;
 }
 
-/** What is to be done now. */
+/** The steps that are due now. */
 export function planKeys(facts: KeyFacts): KeyPlan {
   const ended = endings(facts);
-  const begun = facts.wishes.mayBegin ? beginnings(facts) : { steps: [], again: undefined };
-  return { steps: [...begun.steps, ...ended.steps], again: earliest(begun.again, ended.again) };
+  const begun = facts.desired.mayBegin ? beginnings(facts) : { steps: [], requeueAt: undefined };
+  return { steps: [...begun.steps, ...ended.steps], requeueAt: earliest(begun.requeueAt, ended.requeueAt) };
 }
 
-/** What is to be done with the keys of a SigningKey that is gone: they verify until their last token has died. */
+/** The steps for orphaned keys, whose SigningKey was deleted: they verify until their last token has expired. */
 export function planOrphans(
   keys: readonly StoredKey[],
   { now, retain, otherSigns }: { readonly now: number; readonly retain: number; readonly otherSigns: boolean },
@@ -101,84 +101,88 @@ export function planOrphans(
   const steps = keys.flatMap((key): readonly KeyStep[] => {
     if (key.state === 'Active') return otherSigns ? [{ do: 'put', key: retired(key, now, retain) }] : [];
     if (key.state === 'Published') return [{ do: 'remove', key }];
-    return isOver(key, now) ? [{ do: 'remove', key }] : [];
+    return isExpired(key, now) ? [{ do: 'remove', key }] : [];
   });
-  return { steps, again: earliestRemoval(keys, now) };
+  return { steps, requeueAt: earliestRemoval(keys, now) };
 }
 
-function beginnings({ wishes, keys, now, isEverywhere }: KeyFacts): KeyPlan {
-  const living = keys.filter((key) => key.state !== 'Revoked' && !isRevoked(wishes, key));
+function beginnings({ desired, keys, now, isServedByAll }: KeyFacts): KeyPlan {
+  const living = keys.filter((key) => key.state !== 'Revoked' && !isRevoked(desired, key));
   const active = activeKey(living);
-  const next = nextKey(wishes, living);
-  // Nothing signs: no cache and no replica is worth waiting for.
-  if (active === undefined) return { steps: [begin('Active', { wishes, keys: living, now }, next)], again: undefined };
-  const isAsked = wishes.importedKeyId === undefined && wishes.rotateAt !== undefined;
-  const isRequested = isAsked && wishes.rotateAt !== handledRequest(living);
+  const next = nextKey(desired, living);
+  // No key signs: do not wait for caches and replicas.
+  if (active === undefined)
+    return { steps: [begin('Active', { desired, keys: living, now }, next)], requeueAt: undefined };
+  const isAsked = desired.importedKeyId === undefined && desired.rotateAt !== undefined;
+  const isRequested = isAsked && desired.rotateAt !== handledRequest(living);
   if (next === undefined) {
-    const due = activation(active) + wishes.interval - wishes.prePublish;
-    const isDue = rotatesByItself(wishes) && now >= due;
-    if (isDue || isRequested || !isWanted(wishes, active)) {
-      return { steps: [begin('Published', { wishes, keys: living, now }, undefined)], again: now + wishes.prePublish };
+    const due = activation(active) + desired.interval - desired.prePublish;
+    const isDue = rotatesByItself(desired) && now >= due;
+    if (isDue || isRequested || !isDesired(desired, active)) {
+      return {
+        steps: [begin('Published', { desired, keys: living, now }, undefined)],
+        requeueAt: now + desired.prePublish,
+      };
     }
-    return { steps: [], again: rotatesByItself(wishes) ? due : undefined };
+    return { steps: [], requeueAt: rotatesByItself(desired) ? due : undefined };
   }
-  if (now < activationTime(wishes, next)) {
-    // What is on its way is what was asked for.
+  if (now < activationTime(desired, next)) {
+    // The key that is already published fulfils the request.
     const steps: readonly KeyStep[] = isRequested
-      ? [{ do: 'put', key: { ...next, handledRotateAt: wishes.rotateAt } }]
+      ? [{ do: 'put', key: { ...next, handledRotateAt: desired.rotateAt } }]
       : [];
-    return { steps, again: activationTime(wishes, next) };
+    return { steps, requeueAt: activationTime(desired, next) };
   }
-  if (!isEverywhere(next.keyId)) return { steps: [], again: now + REPLICAS_MILLISECONDS };
-  const handledRotateAt = isRequested ? wishes.rotateAt : next.handledRotateAt;
+  if (!isServedByAll(next.keyId)) return { steps: [], requeueAt: now + REPLICAS_MILLISECONDS };
+  const handledRotateAt = isRequested ? desired.rotateAt : next.handledRotateAt;
   return {
     steps: [
       { do: 'put', key: { ...activated(next, now), handledRotateAt } },
-      { do: 'put', key: retired(active, now, wishes.retain) },
+      { do: 'put', key: retired(active, now, desired.retain) },
     ],
-    again: now + wishes.retain,
+    requeueAt: now + desired.retain,
   };
 }
 
-/** The step after which a wanted key is Published or Active: one that is there, or one that is made. */
+/** The step that makes a desired key Published or Active: a stored one, or a new one. */
 function begin(
   state: 'Published' | 'Active',
-  { wishes, keys, now }: Pick<KeyFacts, 'wishes' | 'keys' | 'now'>,
+  { desired, keys, now }: Pick<KeyFacts, 'desired' | 'keys' | 'now'>,
   next: StoredKey | undefined,
 ): KeyStep {
-  // An imported key that is imported again has never been away from the key set.
-  const known = next ?? keys.find(({ keyId }) => keyId === wishes.importedKeyId);
-  if (known === undefined) return { do: 'make', state, handledRotateAt: wishes.rotateAt };
+  // An imported key that is imported again has never left the key set.
+  const known = next ?? keys.find(({ keyId }) => keyId === desired.importedKeyId);
+  if (known === undefined) return { do: 'make', state, handledRotateAt: desired.rotateAt };
   const key = state === 'Active' ? activated(known, now) : { ...known, state, removeAfter: undefined };
-  return { do: 'put', key: { ...key, handledRotateAt: wishes.rotateAt } };
+  return { do: 'put', key: { ...key, handledRotateAt: desired.rotateAt } };
 }
 
-function endings({ wishes, keys, now }: KeyFacts): KeyPlan {
-  const active = activeKey(keys.filter((key) => !isRevoked(wishes, key)));
+function endings({ desired, keys, now }: KeyFacts): KeyPlan {
+  const active = activeKey(keys.filter((key) => !isRevoked(desired, key)));
   const steps = keys.flatMap((key): readonly KeyStep[] => {
-    if (key.state !== 'Revoked' && isRevoked(wishes, key)) {
-      return [{ do: 'put', key: { ...key, state: 'Revoked', removeAfter: key.removeAfter ?? now + wishes.retain } }];
+    if (key.state !== 'Revoked' && isRevoked(desired, key)) {
+      return [{ do: 'put', key: { ...key, state: 'Revoked', removeAfter: key.removeAfter ?? now + desired.retain } }];
     }
-    if (key.state === 'Active') return key === active ? [] : [{ do: 'put', key: retired(key, now, wishes.retain) }];
-    if (key.state !== 'Published') return isOver(key, now) ? [{ do: 'remove', key }] : [];
-    if (!wishes.mayBegin || isWanted(wishes, key)) return [];
-    // One that never signed is missed by nobody.
+    if (key.state === 'Active') return key === active ? [] : [{ do: 'put', key: retired(key, now, desired.retain) }];
+    if (key.state !== 'Published') return isExpired(key, now) ? [{ do: 'remove', key }] : [];
+    if (!desired.mayBegin || isDesired(desired, key)) return [];
+    // A key that never signed has no tokens to verify.
     return [
-      key.activatedAt === undefined ? { do: 'remove', key } : { do: 'put', key: retired(key, now, wishes.retain) },
+      key.activatedAt === undefined ? { do: 'remove', key } : { do: 'put', key: retired(key, now, desired.retain) },
     ];
   });
-  return { steps, again: earliestRemoval(keys, now) };
+  return { steps, requeueAt: earliestRemoval(keys, now) };
 }
 
-function rotatesByItself({ scheduled, importedKeyId }: RingWishes): boolean {
+function rotatesByItself({ scheduled, importedKeyId }: DesiredRing): boolean {
   return scheduled && importedKeyId === undefined;
 }
 
-function isWanted({ algorithm, importedKeyId }: RingWishes, key: StoredKey): boolean {
+function isDesired({ algorithm, importedKeyId }: DesiredRing, key: StoredKey): boolean {
   return importedKeyId === undefined ? key.algorithm === algorithm : key.keyId === importedKeyId;
 }
 
-function isRevoked({ revokedKeyIds }: RingWishes, { keyId }: StoredKey): boolean {
+function isRevoked({ revokedKeyIds }: DesiredRing, { keyId }: StoredKey): boolean {
   return revokedKeyIds.includes(keyId);
 }
 
@@ -190,7 +194,7 @@ function retired(key: StoredKey, now: number, retain: number): StoredKey {
   return { ...key, state: 'Retiring', removeAfter: now + retain };
 }
 
-function isOver({ removeAfter }: StoredKey, now: number): boolean {
+function isExpired({ removeAfter }: StoredKey, now: number): boolean {
   return removeAfter !== undefined && removeAfter <= now;
 }
 

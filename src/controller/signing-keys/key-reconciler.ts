@@ -1,5 +1,6 @@
-// One SigningKey reconciled: its keys made, published, activated, retired and removed as planned (key-plan.ts, key-steps.ts),
-// and all of it told in status (key-status.ts). The truth is in the key Secrets; the token servers read the same ones.
+// Reconciles one SigningKey: makes, publishes, activates, retires and removes its keys as planned (key-plan.ts,
+// key-steps.ts), and writes its status (key-status.ts). The key Secrets are the source of truth; the token servers read
+// the same ones.
 
 import { admitKey, type KeyVerdict } from '../../admission/keys/admit-key.ts';
 import { servedKeys } from '../../admission/keys/served-keys.ts';
@@ -17,7 +18,7 @@ import { OwnWrites } from '../reconciling/own-writes.ts';
 import { rotationRequests } from '../reconciling/rotation-requests.ts';
 import { conditionIn, isSameStatus } from '../reconciling/status-conditions.ts';
 import { type ObservedReplicas, replicasBehind } from '../replicas/observed-replicas.ts';
-import { activationTime, type KeyFacts, nextKey, planKeys, planOrphans, type RingWishes } from './key-plan.ts';
+import { activationTime, type DesiredRing, type KeyFacts, nextKey, planKeys, planOrphans } from './key-plan.ts';
 import { KeySecrets } from './key-secrets.ts';
 import { keyStatus } from './key-status.ts';
 import { KeySteps, type Ring } from './key-steps.ts';
@@ -34,21 +35,21 @@ export interface KeyReconcilerOptions {
   readonly clock: Clock;
 }
 
-/** The ring there is when nobody asked for one. */
+/** The ring that is created where there is no SigningKey. */
 const DEFAULT_RING = 'default';
-/** A plan is carried out and made again until nothing is left to do; this often at most in one look. */
+/** Planning and execution repeat until a plan has no steps; this often at most in one reconcile. */
 const ROUNDS = 3;
-/** How soon an imported key is looked for again, there being no watch on its Secret, and how often one that is there. */
+/** How often the Secret of an imported key is read, as it is not watched: while it is missing, and once it is there. */
 const IMPORT_MISSING_MILLISECONDS = 1000;
 const IMPORT_MILLISECONDS = 60_000;
-/** How soon it is looked again whether others sign in place of a ring that is gone. */
+/** How often a ring without SigningKey is reconciled until another one signs in its place. */
 const ORPHANS_MILLISECONDS = 1000;
-/** How long the keys of a ring that is gone go on verifying: the default of `spec.rotation.retain`. */
+/** How long orphaned keys go on verifying: the default of `spec.rotation.retain`. */
 const ORPHANS_RETAIN_MILLISECONDS = 48 * 3_600_000;
 
 /** Whether the next key may sign. */
-interface Gate extends Pick<KeyFacts, 'isEverywhere'> {
-  /** The replicas that were asked and do not have it. */
+interface Gate extends Pick<KeyFacts, 'isServedByAll'> {
+  /** The replicas that were queried and do not have it. */
   readonly behind: readonly string[];
 }
 
@@ -66,25 +67,25 @@ export class KeyReconciler {
     this.#objects = new OwnWrites(options.signingKeys);
   }
 
-  /** To be looked at when this process begins to lead, whatever there is. */
+  /** The key of the default ring; queued when this process begins to lead, whichever rings exist. */
   get defaultRing(): string {
     return objectKey({ namespace: this.#options.releaseNamespace, name: DEFAULT_RING });
   }
 
-  /** To be called when the watch tells that a SigningKey is gone. */
+  /** To be called when the watch delivers the deletion of a SigningKey. */
   forget(key: string, uid: string): void {
     this.#objects.gone(key, uid);
   }
 
-  /** To be called when the watch tells that a Secret is gone. */
+  /** To be called when the watch delivers the deletion of a Secret. */
   forgetSecret(key: string, uid: string): void {
     this.#secrets.gone(key, uid);
   }
 
   /**
    * @param key `<release namespace>/<name>`
-   * @returns milliseconds until it is looked at again even if nothing happens
-   * @throws KubernetesError with reason `Conflict` or `AlreadyExists` when something changed meanwhile: look again
+   * @returns milliseconds until the key is requeued without a change; undefined: never
+   * @throws KubernetesError with reason `Conflict` or `AlreadyExists` when something changed meanwhile: requeue
    */
   async reconcile(key: string): Promise<number | undefined> {
     const object = this.#objects.get(key);
@@ -105,13 +106,13 @@ export class KeyReconciler {
       ({ state, signingKey }) => state === 'Active' && objects.some(({ metadata }) => metadata.name === signingKey),
     );
     const facts = { now: clock.now(), retain: ORPHANS_RETAIN_MILLISECONDS, otherSigns };
-    const { steps, again } = planOrphans(this.#secrets.keys(name), facts);
+    const { steps, requeueAt } = planOrphans(this.#secrets.keys(name), facts);
     for (const step of steps) {
       if (step.do === 'put') await this.#secrets.put(step.key);
       if (step.do === 'remove') await this.#secrets.remove(step.key);
     }
     const isLeft = this.#secrets.keys(name).some(({ state }) => state === 'Active');
-    return isLeft ? ORPHANS_MILLISECONDS : this.#untilTime(again);
+    return isLeft ? ORPHANS_MILLISECONDS : this.#untilTime(requeueAt);
   }
 
   async #withObject(key: string, object: KubernetesObject): Promise<number | undefined> {
@@ -120,24 +121,24 @@ export class KeyReconciler {
     const verdict = await this.#judge(object, imported);
     const ring = ringOf(object, verdict, imported);
     if (ring === undefined) {
-      await this.#writeStatus(key, object, { verdict, wishes: undefined, behind: [] });
+      await this.#writeStatus(key, object, { verdict, desired: undefined, behind: [] });
       return undefined;
     }
     let behind: readonly string[] = [];
-    let again: number | undefined;
+    let requeueAt: number | undefined;
     for (let round = 0; round < ROUNDS; round++) {
       const now = this.#options.clock.now();
       const gate = await this.#gate(ring, now);
       behind = gate.behind;
-      const plan = planKeys({ ...gate, wishes: ring.wishes, keys: this.#secrets.keys(name), now });
-      again = plan.again;
+      const plan = planKeys({ ...gate, desired: ring.desired, keys: this.#secrets.keys(name), now });
+      requeueAt = plan.requeueAt;
       if (plan.steps.length === 0) break;
       for (const step of plan.steps) await this.#steps.take(step, ring);
     }
     const stale = this.#secrets.withOtherTemplate(this.#secrets.keys(name), ring.template);
     if (verdict.accepted) for (const stored of stale) await this.#secrets.put(stored, ring.template);
-    await this.#writeStatus(key, object, { verdict, wishes: ring.wishes, behind });
-    return earliest(this.#untilTime(again), untilImport(verdict));
+    await this.#writeStatus(key, object, { verdict, desired: ring.desired, behind });
+    return earliest(this.#untilTime(requeueAt), untilImport(verdict));
   }
 
   async #importedSecret({ spec }: KubernetesObject): Promise<KubernetesObject | undefined> {
@@ -152,14 +153,14 @@ export class KeyReconciler {
     return await admitKey(sourceOf(object), { unknownFields: 'ignore', releaseNamespace, references });
   }
 
-  /** What the next key waits for at this time; no replica is asked before the key's time, and then it may not sign. */
-  async #gate({ object, wishes }: Ring, now: number): Promise<Gate> {
-    const next = wishes.mayBegin ? nextKey(wishes, this.#secrets.keys(object.metadata.name)) : undefined;
-    if (next === undefined || now < activationTime(wishes, next)) return { behind: [], isEverywhere: () => false };
+  /** What the next key waits for. Before its activation time no replica is queried, and the key may not sign. */
+  async #gate({ object, desired }: Ring, now: number): Promise<Gate> {
+    const next = desired.mayBegin ? nextKey(desired, this.#secrets.keys(object.metadata.name)) : undefined;
+    if (next === undefined || now < activationTime(desired, next)) return { behind: [], isServedByAll: () => false };
     const observation = await this.#options.replicas.observe([]);
     const behind = replicasBehind(observation, ({ keyIds }) => keyIds.has(next.keyId));
-    // While they were asked another key may have become the next one.
-    return { behind, isEverywhere: (keyId) => keyId === next.keyId && behind.length === 0 };
+    // Another key may have become the next one during the query.
+    return { behind, isServedByAll: (keyId) => keyId === next.keyId && behind.length === 0 };
   }
 
   async #writeStatus(
@@ -167,7 +168,7 @@ export class KeyReconciler {
     object: KubernetesObject,
     report: {
       readonly verdict: KeyVerdict;
-      readonly wishes: RingWishes | undefined;
+      readonly desired: DesiredRing | undefined;
       readonly behind: readonly string[];
     },
   ): Promise<void> {
@@ -180,14 +181,14 @@ export class KeyReconciler {
       const written = { metadata: { name, uid, ...(namespace !== undefined && { namespace }) }, status };
       await this.#objects.write(key, () => api.apply(SIGNING_KEYS, written, { subresource: 'status' }));
     } catch (error) {
-      // Gone, or made anew: the watch tells.
+      // Deleted or recreated: the watch delivers that change.
       if (!(error instanceof KubernetesError && error.status === 404)) throw error;
       return;
     }
     this.#recordFault(object, report.verdict.conditions, before);
   }
 
-  /** A Warning for what is False now and was not so before. */
+  /** Records a Warning for each condition that is False now and was not so before. */
   #recordFault(object: KubernetesObject, conditions: readonly Condition[], before: unknown): void {
     for (const { type, status, reason, message } of conditions) {
       if (status !== 'False' || type === 'Ready') continue;
@@ -211,7 +212,7 @@ function ringOf(
   if (manifest === undefined) return undefined;
   const { algorithm, rotation, revokedKeyIds, importSecretRef, secretTemplate: template } = manifest.spec;
   const pem = imported && importSecretRef && readSecretValue(imported, importSecretRef.key, true);
-  const wishes: RingWishes = {
+  const desired: DesiredRing = {
     algorithm,
     scheduled: rotation.policy === 'Scheduled',
     interval: rotation.interval * 1000,
@@ -222,7 +223,7 @@ function ringOf(
     mayBegin: verdict.accepted,
     rotateAt: rotationRequests(object).rotateAt,
   };
-  return { object, verdict, wishes, template, importedPem: pem?.outcome === 'found' ? pem.value : undefined };
+  return { object, verdict, desired, template, importedPem: pem?.outcome === 'found' ? pem.value : undefined };
 }
 
 function untilImport({ manifest, accepted }: KeyVerdict): number | undefined {

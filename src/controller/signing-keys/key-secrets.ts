@@ -1,4 +1,4 @@
-// The key Secrets of the release namespace, read and written by the controller. What was just written is known at once.
+// Reads and writes the key Secrets of the release namespace, with read-your-writes over the watch.
 
 import { createHash } from 'node:crypto';
 import {
@@ -26,14 +26,14 @@ export interface KeySecretsOptions {
   readonly releaseNamespace: string;
 }
 
-/** Tells which template was last written: the annotations of others are not watched. */
+/** The digest of the template that was last written: the cache keeps only annotations of grantry. */
 const TEMPLATE_ANNOTATION = 'grantry.dev/secret-template';
 const NO_TEMPLATE: KeySecretTemplate = { labels: {}, annotations: {} };
 
 export class KeySecrets {
   readonly #options: KeySecretsOptions;
   readonly #own: OwnWrites;
-  /** Of Secrets that were made here and that the watch may not have told yet. */
+  /** Keys of the Secrets that this process made and the watch may not have delivered yet. */
   readonly #made = new Set<string>();
 
   constructor(options: KeySecretsOptions) {
@@ -44,7 +44,7 @@ export class KeySecrets {
   /** Every key there is, or those of one ring. */
   keys(signingKey?: string): readonly StoredKey[] {
     const names = new Set(this.#made);
-    // There may be a verifier for each of many clients beside them.
+    // The view also holds a verifier Secret for each of many clients.
     for (const { type, metadata } of this.#options.view.objects()) {
       if (type === KEY_SECRET_TYPE) names.add(objectKey(metadata));
     }
@@ -55,15 +55,15 @@ export class KeySecrets {
     });
   }
 
-  /** To be called when the watch tells that one is gone. */
+  /** To be called when the watch delivers the deletion of a Secret. */
   gone(name: string, uid: string): void {
     this.#own.gone(name, uid);
     this.#made.delete(name);
   }
 
   /**
-   * Without a template, which `put` adds: what our own POST wrote no apply takes away again.
-   * @throws KubernetesError `AlreadyExists` when there is a Secret of this name: look again
+   * Creates a key Secret without the template, which `put` adds: an apply does not remove fields that the POST wrote.
+   * @throws KubernetesError `AlreadyExists` when there is a Secret of this name: requeue
    */
   async make(key: StoredKey, pem: string): Promise<void> {
     const { api, releaseNamespace: namespace } = this.#options;
@@ -77,7 +77,7 @@ export class KeySecrets {
     this.#made.add(this.#nameOf(key));
   }
 
-  /** Says of a key what it is now. @throws KubernetesError `Conflict` when it changed meanwhile: look again */
+  /** Writes the present state of a key. @throws KubernetesError `Conflict` when it changed meanwhile: requeue */
   async put(key: StoredKey, template: KeySecretTemplate = NO_TEMPLATE): Promise<void> {
     const name = this.#nameOf(key);
     const present = this.#own.get(name);
@@ -98,7 +98,7 @@ export class KeySecrets {
     return keys.filter((key) => templateOf(this.#own.get(this.#nameOf(key))) !== digestOf(template));
   }
 
-  /** @throws StaleReadError: look again */
+  /** @throws StaleReadError when it changed meanwhile: requeue */
   async remove(key: StoredKey): Promise<void> {
     const name = this.#nameOf(key);
     const present = this.#own.get(name);

@@ -1,35 +1,35 @@
-// The status of a SigningKey: everything that is known of its ring, as it is applied as a whole. Pure. Status is a report:
-// nothing is ever decided by it.
+// Computes the status of a SigningKey, which is applied as a whole. Pure. Status is a report: no step of a ring depends
+// on it.
 
 import type { KeyVerdict } from '../../admission/keys/admit-key.ts';
 import { keySecretName, type StoredKey } from '../../admission/keys/key-secret.ts';
 import { type Condition, pending, readyCondition } from '../../admission/kinds/conditions.ts';
 import { seconds, withoutUndefined, withTime } from '../reconciling/status-conditions.ts';
-import { activationTime, activeKey, handledRequest, nextActivation, nextKey, type RingWishes } from './key-plan.ts';
+import { activationTime, activeKey, type DesiredRing, handledRequest, nextActivation, nextKey } from './key-plan.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** What status is made of. */
+/** The inputs of the status. */
 export interface KeyReport {
   readonly verdict: KeyVerdict;
   /** Undefined when the manifest cannot be read. */
-  readonly wishes: RingWishes | undefined;
+  readonly desired: DesiredRing | undefined;
   readonly keys: readonly StoredKey[];
-  /** The replicas that do not have the next key although it is its time; empty when none is waited for. */
+  /** The replicas that do not have the next key although it is due; empty when there is none to wait for. */
   readonly behind: readonly string[];
 }
 
-/** Reasons that time or another object may end without the owner. */
-const PASSING = ['Pending', 'SecretNotFound', 'SecretKeyMissing'];
+/** Reasons that may pass with time or by a change of another object, without the owner. */
+const TRANSIENT = ['Pending', 'SecretNotFound', 'SecretKeyMissing'];
 const REPLICAS_NAMED = 3;
 const KEYS_SHOWN = 100;
 
 /**
  * The whole status.
- * @param before the status that is there: a condition that says the same keeps its time
+ * @param before the present status: a condition with the same status keeps its time
  */
 export function keyStatus(report: KeyReport, before: unknown, now: number): Fields {
-  const { verdict, wishes, keys } = report;
+  const { verdict, desired, keys } = report;
   const active = activeKey(keys);
   const material = materialCondition(report, active);
   const ready = readyCondition([material], verdict.object.generation);
@@ -38,7 +38,7 @@ export function keyStatus(report: KeyReport, before: unknown, now: number): Fiel
     observedGeneration: verdict.object.generation,
     activeKeyId: active?.keyId,
     lastRotationTime: seconds(active?.activatedAt),
-    nextRotationTime: wishes?.mayBegin ? seconds(nextActivation(wishes, keys)) : undefined,
+    nextRotationTime: desired?.mayBegin ? seconds(nextActivation(desired, keys)) : undefined,
     lastHandledRotateAt: handledRequest(keys),
     conditions: conditions.map((condition) => withTime(condition, before, now)),
     keys: keys
@@ -61,15 +61,15 @@ function keyFields(key: StoredKey): Fields {
   });
 }
 
-function materialCondition({ verdict, wishes }: KeyReport, active: StoredKey | undefined): Condition {
+function materialCondition({ verdict, desired }: KeyReport, active: StoredKey | undefined): Condition {
   const { generation: observedGeneration } = verdict.object;
   const type = 'KeyMaterialReady';
   if (!verdict.accepted) {
-    const told = verdict.conditions.find((condition) => condition.type === type);
-    return told ?? pending(type, 'The key is not there yet.', observedGeneration);
+    const known = verdict.conditions.find((condition) => condition.type === type);
+    return known ?? pending(type, 'The key is not there yet.', observedGeneration);
   }
   if (active === undefined) return pending(type, 'The key is not there yet.', observedGeneration);
-  if (wishes?.importedKeyId !== undefined) {
+  if (desired?.importedKeyId !== undefined) {
     return {
       type,
       status: 'True',
@@ -87,14 +87,14 @@ function materialCondition({ verdict, wishes }: KeyReport, active: StoredKey | u
   };
 }
 
-function rotatingCondition({ verdict, wishes, keys, behind }: KeyReport, now: number): Condition {
+function rotatingCondition({ verdict, desired, keys, behind }: KeyReport, now: number): Condition {
   const { generation: observedGeneration } = verdict.object;
   const type = 'Rotating';
-  const next = wishes?.mayBegin ? nextKey(wishes, keys) : undefined;
-  if (wishes === undefined || next === undefined) {
+  const next = desired?.mayBegin ? nextKey(desired, keys) : undefined;
+  if (desired === undefined || next === undefined) {
     return { type, status: 'False', reason: 'Idle', message: 'No other key is about to sign.', observedGeneration };
   }
-  const due = activationTime(wishes, next);
+  const due = activationTime(desired, next);
   if (now >= due && behind.length > 0) {
     const more = behind.length > REPLICAS_NAMED ? ` and ${behind.length - REPLICAS_NAMED} more` : '';
     const message = `The key ${next.keyId} is not served yet by ${behind.slice(0, REPLICAS_NAMED).join(', ')}${more}.`;
@@ -104,8 +104,8 @@ function rotatingCondition({ verdict, wishes, keys, behind }: KeyReport, now: nu
   return { type, status: 'True', reason: 'KeyPublished', message, observedGeneration };
 }
 
-/** What kstatus reads: `Stalled` when only the owner can go on, else `Reconciling` until it is ready. */
+/** What kstatus reads: `Stalled` when only the owner can fix it, else `Reconciling` until it is ready. */
 function progressConditions(ready: Condition): readonly Condition[] {
   if (ready.status === 'True') return [];
-  return [{ ...ready, type: PASSING.includes(ready.reason) ? 'Reconciling' : 'Stalled', status: 'True' }];
+  return [{ ...ready, type: TRANSIENT.includes(ready.reason) ? 'Reconciling' : 'Stalled', status: 'True' }];
 }

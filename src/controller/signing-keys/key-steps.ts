@@ -1,4 +1,4 @@
-// The steps of a plan carried out: one key made, changed or removed, and told in an Event.
+// Executes the steps of a plan: makes, changes or removes one key, and records an Event of it.
 
 import type { KeyVerdict } from '../../admission/keys/admit-key.ts';
 import type { StoredKey } from '../../admission/keys/key-secret.ts';
@@ -6,14 +6,14 @@ import type { KubernetesObject } from '../../kubernetes/objects/resources.ts';
 import type { Clock } from '../../oauth/ports/ports.ts';
 import { generateSigningKeyPem, importSigningKey } from '../../oauth/registry/keys.ts';
 import type { EventFacts } from '../reconciling/events.ts';
-import type { KeyStep, RingWishes } from './key-plan.ts';
+import type { DesiredRing, KeyStep } from './key-plan.ts';
 import type { KeySecrets, KeySecretTemplate } from './key-secrets.ts';
 
-/** What is known of a ring in one look. */
+/** The state of a ring in one reconcile. */
 export interface Ring {
   readonly object: KubernetesObject;
   readonly verdict: KeyVerdict;
-  readonly wishes: RingWishes;
+  readonly desired: DesiredRing;
   readonly template: KeySecretTemplate;
   /** The imported key as it stands in its Secret. */
   readonly importedPem: string | undefined;
@@ -55,15 +55,15 @@ export class KeySteps {
   }
 
   async #make({ state, handledRotateAt }: KeyStep & { readonly do: 'make' }, ring: Ring): Promise<StoredKey> {
-    const { object, verdict, wishes } = ring;
+    const { object, verdict, desired } = ring;
     const bits = verdict.manifest?.spec.rsaModulusBits;
-    const pem = ring.importedPem ?? (await generateSigningKeyPem(wishes.algorithm, bits));
-    const { kid: keyId } = await importSigningKey(pem, wishes.algorithm, 'Published');
+    const pem = ring.importedPem ?? (await generateSigningKeyPem(desired.algorithm, bits));
+    const { kid: keyId } = await importSigningKey(pem, desired.algorithm, 'Published');
     const now = this.#options.clock.now();
     const key: StoredKey = {
       signingKey: object.metadata.name,
       keyId,
-      algorithm: wishes.algorithm,
+      algorithm: desired.algorithm,
       state,
       publishedAt: now,
       activatedAt: state === 'Active' ? now : undefined,

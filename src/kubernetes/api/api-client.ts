@@ -1,9 +1,10 @@
-// The API server over HTTP: the calls of kubernetes-api.ts as requests, and its answers as objects or words. All calls of a process
-// share connections and one limit on their rate; calls.ts makes them, and what is said of those that fail is api-errors.ts's.
+// The HTTP client of the API server: it turns the calls of kubernetes-api.ts into requests and the responses into
+// objects and outcomes. All calls of a process share connections and one rate limit. calls.ts sends them; api-errors.ts
+// makes the errors.
 
 import type { IncomingMessage } from 'node:http';
 import { apiVersionOf, type KubernetesObject, type Resource, resourcePath, typed } from '../objects/resources.ts';
-import { silence, unreadable } from './api-errors.ts';
+import { connectionError, unreadable } from './api-errors.ts';
 import { type Call, Calls, type CallsOptions } from './calls.ts';
 import type { Request } from './connection.ts';
 import {
@@ -19,9 +20,9 @@ import {
 import { watchFrame } from './watch-frames.ts';
 import { watchLines } from './watch-lines.ts';
 
-/** A page of 500 objects, from an API server that has just started. */
+/** For a page of 500 objects from an API server that has just started. */
 const LIST_MILLISECONDS = 60_000;
-/** Until the API server says that it watches. */
+/** Until the API server accepts the watch. */
 const WATCH_MILLISECONDS = 30_000;
 
 const METADATA = ';g=meta.k8s.io;v=v1';
@@ -33,7 +34,7 @@ export class ApiClient implements KubernetesApi {
     this.#calls = new Calls(options);
   }
 
-  /** Cuts what still runs. */
+  /** Aborts the calls in flight. */
   close(): void {
     this.#calls.close();
   }
@@ -145,7 +146,7 @@ export class ApiClient implements KubernetesApi {
     return typed(call.resource, await this.#answer<KubernetesObject>({ ...call, request: { method, path } }));
   }
 
-  /** What was answered, if it can be an object or a list: both have metadata. */
+  /** The response, checked to be an object or a list: both have metadata. @throws KubernetesError for any other */
   async #answer<Answer extends { readonly metadata: object }>(call: Call): Promise<Answer> {
     const answer = (await this.#calls.json(call)) as Partial<Answer> | null;
     if (typeof answer?.metadata === 'object' && answer.metadata !== null) return answer as Answer;
@@ -156,7 +157,9 @@ export class ApiClient implements KubernetesApi {
     try {
       for await (const line of watchLines(response)) yield watchFrame(this.#calls.named(call), line);
     } catch (error) {
-      throw error instanceof KubernetesError ? error : silence(this.#calls.named(call), error, call.request.signal);
+      throw error instanceof KubernetesError
+        ? error
+        : connectionError(this.#calls.named(call), error, call.request.signal);
     }
   }
 }

@@ -1,11 +1,11 @@
-// What is said of a call that the API server refused or did not answer: the error that kubernetes-api.ts promises, made of its
-// Status, of an answer that is none, or of what became of the connection. Nothing secret gets into it.
+// The KubernetesError of a call that the API server refused or did not answer: made from its Status, from a response
+// that is no Status, or from the error of the connection. No error contains a secret value.
 
 import type { Resource } from '../objects/resources.ts';
 import { NoAnswerError, noAnswer } from './connection.ts';
 import { KubernetesError } from './kubernetes-api.ts';
 
-/** Which call it was, and who asked. */
+/** The call that failed, and the user that made it. */
 export interface FailedCall {
   readonly verb: string;
   readonly resource: Resource;
@@ -13,7 +13,7 @@ export interface FailedCall {
   readonly user: string;
 }
 
-/** What the API server says of a refusal. */
+/** The Status with which the API server refuses a call. */
 interface Status {
   readonly kind?: string;
   readonly code?: number;
@@ -22,7 +22,7 @@ interface Status {
   readonly details?: { readonly causes?: readonly { readonly reason?: string; readonly field?: string }[] };
 }
 
-/** For answers that are no Status, as those of a proxy in between. */
+/** For responses that are no Status, as those of a proxy in between. */
 const REASONS: Readonly<Record<number, string>> = {
   401: 'Unauthorized',
   403: 'Forbidden',
@@ -37,25 +37,25 @@ const REASONS: Readonly<Record<number, string>> = {
 
 const LONGEST_DETAIL = 500;
 
-/** The answer has another status than 2xx. @param answer its body, parsed if it could be */
+/** The error of a response whose status is not 2xx. @param answer its body as JSON; undefined when it is none */
 export function refusal(call: FailedCall, status: number, answer: unknown): KubernetesError {
   const isStatus = (answer as Status | undefined)?.kind === 'Status';
   const isUnknownKind = status === 404 && (call.verb === 'list' || call.verb === 'watch');
   return new KubernetesError({
     ...call,
     status,
-    ...(isStatus ? told(call.resource, answer as Status) : { reason: REASONS[status] ?? 'Refused' }),
+    ...(isStatus ? statusFields(call.resource, answer as Status) : { reason: REASONS[status] ?? 'Refused' }),
     ...(isUnknownKind ? { detail: 'the API server does not know this kind: are its CRDs installed?' } : {}),
   });
 }
 
-/** A watch ended with a frame that says why. @param object that of the frame: a Status */
+/** The error of a watch that ended with an ERROR frame. @param object that of the frame: a Status */
 export function watchEnd(call: FailedCall, object: unknown): KubernetesError {
   const status = object as Status | undefined;
-  return new KubernetesError({ ...call, status: status?.code ?? 500, ...told(call.resource, status) });
+  return new KubernetesError({ ...call, status: status?.code ?? 500, ...statusFields(call.resource, status) });
 }
 
-/** An answer came that cannot be read. */
+/** The error of a response or a frame that cannot be decoded. */
 export function unreadable(
   call: FailedCall,
   status: number,
@@ -64,8 +64,8 @@ export function unreadable(
   return new KubernetesError({ ...call, status, reason });
 }
 
-/** No answer came, or only half of one. @param signal what the call could be ended by */
-export function silence(call: FailedCall, error: unknown, signal: AbortSignal | undefined): KubernetesError {
+/** The error of a call without a complete response. @param signal the one that could abort the call */
+export function connectionError(call: FailedCall, error: unknown, signal: AbortSignal | undefined): KubernetesError {
   const isLate = (signal?.reason as Error | undefined)?.name === 'TimeoutError';
   const { reason, message } =
     isLate && !(error instanceof NoAnswerError && error.reason === 'Timeout')
@@ -74,15 +74,15 @@ export function silence(call: FailedCall, error: unknown, signal: AbortSignal | 
   return new KubernetesError({ ...call, status: 0, reason, detail: message });
 }
 
-function told(resource: Resource, status: Status | undefined) {
-  // What is wrong with a Secret may be told by its contents.
-  const isTelling = resource.plural === 'secrets' && (status?.code === 400 || status?.code === 422);
+function statusFields(resource: Resource, status: Status | undefined) {
+  // The message on an invalid Secret may quote its values.
+  const mayHoldSecret = resource.plural === 'secrets' && (status?.code === 400 || status?.code === 422);
   const causes = status?.details?.causes ?? [];
-  // Server-side apply calls another object under the same name an invalid change of its uid.
+  // Server-side apply reports another object under the same name as an invalid change of its uid.
   const isAnother = causes.some(({ field }) => field === 'metadata.uid');
   return {
     reason: isAnother ? 'Conflict' : status?.reason || (REASONS[status?.code ?? 0] ?? 'Refused'),
-    detail: isTelling ? undefined : status?.message?.slice(0, LONGEST_DETAIL),
+    detail: mayHoldSecret ? undefined : status?.message?.slice(0, LONGEST_DETAIL),
     causes: causes.flatMap(({ reason }) => reason ?? []),
   };
 }

@@ -1,9 +1,9 @@
-// Calls to the API server until one is accepted: their limits in time and rate, fresh credentials for who is not known any
-// more, and patience when a call was one too many. What is asked and what the answer means is api-client.ts's.
+// Sends a call to the API server and retries it: timeout, rate limit, new credentials after 401, `Retry-After` after
+// 429. api-client.ts builds the calls and reads the responses.
 
 import type { IncomingMessage } from 'node:http';
 import type { Resource } from '../objects/resources.ts';
-import { type FailedCall, refusal, silence, unreadable } from './api-errors.ts';
+import { connectionError, type FailedCall, refusal, unreadable } from './api-errors.ts';
 import type { ClusterAccess } from './cluster-access.ts';
 import { Connection, type Request } from './connection.ts';
 import { withEmptied } from './emptied-arrays.ts';
@@ -14,15 +14,15 @@ import { TokenBucket } from './token-bucket.ts';
 const CALL_MILLISECONDS = 10_000;
 const PER_SECOND = 200;
 const BURST = 400;
-/** How often a call that was refused as one too many is tried again. */
-const REPEATS = 3;
-const LONGEST_REPEAT_MILLISECONDS = 10_000;
+/** Retries after 429. */
+const MAX_RETRIES = 3;
+const LONGEST_RETRY_MILLISECONDS = 10_000;
 
 export interface CallsOptions {
   readonly access: ClusterAccess;
   /** `grantry/<version>`. */
   readonly userAgent: string;
-  /** Milliseconds for one call without a list; default 10 000. */
+  /** The timeout of a call that is no list, in milliseconds; default 10 000. */
   readonly callLimit?: number;
 }
 
@@ -34,7 +34,7 @@ export interface Call {
   readonly accept?: string | undefined;
   readonly contentType?: string;
   readonly body?: unknown;
-  /** Names of arrays in the answer that nobody reads. */
+  /** Names of arrays in the response that the caller does not read. */
   readonly unread?: readonly string[] | undefined;
 }
 
@@ -51,17 +51,17 @@ export class Calls {
     this.#callLimit = options.callLimit ?? CALL_MILLISECONDS;
   }
 
-  /** Cuts what still runs. */
+  /** Aborts the calls in flight. */
   close(): void {
     this.#connection.close();
   }
 
-  /** What is said of the call if it fails. */
+  /** The call as an error names it. */
   named({ verb, resource, namespace }: Call): FailedCall {
     return { verb, resource, namespace, user: this.#connection.user };
   }
 
-  /** The whole answer, as JSON, within the call's limit. */
+  /** The whole response as JSON, within the timeout of the call. */
   async json(call: Call): Promise<unknown> {
     const limit = AbortSignal.timeout(call.request.limit ?? this.#callLimit);
     const signal = call.request.signal === undefined ? limit : AbortSignal.any([call.request.signal, limit]);
@@ -72,10 +72,10 @@ export class Calls {
     return answer;
   }
 
-  /** The answer to a call that was accepted, its body unread. Asks again with fresh credentials, and after a pause when it was one too many. */
+  /** The response with status 2xx, its body unread. Retries once with new credentials after 401, and after 429. */
   async answer(call: Call): Promise<IncomingMessage> {
     let mayRenew = true;
-    for (let repeats = 0; ; repeats++) {
+    for (let retries = 0; ; retries++) {
       await this.#pause(call, this.#rate.take());
       const response = await this.#send(call);
       const { statusCode: status = 0 } = response;
@@ -86,10 +86,10 @@ export class Calls {
         this.#access.renew();
         continue;
       }
-      if (status !== 429 || repeats >= REPEATS)
+      if (status !== 429 || retries >= MAX_RETRIES)
         throw refusal(this.named(call), status, parsedJson(body.toString('utf8')));
       const seconds = Number(response.headers['retry-after'] ?? 1);
-      await this.#pause(call, Math.min(LONGEST_REPEAT_MILLISECONDS, Math.max(1, seconds || 1) * 1000));
+      await this.#pause(call, Math.min(LONGEST_RETRY_MILLISECONDS, Math.max(1, seconds || 1) * 1000));
     }
   }
 
@@ -101,7 +101,7 @@ export class Calls {
     try {
       return await this.#connection.send({ limit: this.#callLimit, ...request, headers, isWatch, body: text });
     } catch (error) {
-      throw silence(this.named(call), error, call.request.signal);
+      throw connectionError(this.named(call), error, call.request.signal);
     }
   }
 
@@ -110,7 +110,7 @@ export class Calls {
     try {
       for await (const chunk of response) chunks.push(chunk as Buffer);
     } catch (error) {
-      throw silence(this.named(call), error, signal);
+      throw connectionError(this.named(call), error, signal);
     }
     return Buffer.concat(chunks);
   }
@@ -119,6 +119,6 @@ export class Calls {
     if (milliseconds <= 0) return;
     const { signal } = call.request;
     await sleep(milliseconds, signal);
-    if (signal?.aborted) throw silence(this.named(call), signal.reason, signal);
+    if (signal?.aborted) throw connectionError(this.named(call), signal.reason, signal);
   }
 }

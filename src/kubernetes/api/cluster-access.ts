@@ -1,12 +1,12 @@
-// Where the API server is and as whom it is asked: what a connection needs to know, and the answer of a pod to that.
-// kubeconfig.ts has the answer of a person's machine.
+// The address of the API server and the credentials for it, and where a pod gets both. kubeconfig.ts reads them from a
+// kubeconfig.
 
 import { readFile } from 'node:fs/promises';
 import { isIPv6 } from 'node:net';
 import { join } from 'node:path';
 import type { Clock } from '../../oauth/ports/ports.ts';
 
-/** How a server proves itself, and how we may by certificate. Two equal ones can share connections. */
+/** The CA of the server and the client certificate. Requests with equal values can share connections. */
 export interface TlsFiles {
   readonly ca?: Buffer | undefined;
   readonly cert?: Buffer | string | undefined;
@@ -18,28 +18,28 @@ export interface TlsFiles {
 export interface Credentials {
   readonly headers: Readonly<Record<string, string>>;
   readonly tls: TlsFiles;
-  /** Who asks, for messages: `system:serviceaccount:<namespace>:<name>`, or what the kubeconfig calls it. */
+  /** The user, for messages: `system:serviceaccount:<namespace>:<name>`, or its name in the kubeconfig. */
   readonly user: string;
 }
 
 export interface ClusterAccess {
   /** `https://host:port`, perhaps with a path; no slash at its end. */
   readonly server: string;
-  /** What the next request is sent with. Throws an Error whose message says what is missing; try again. */
+  /** The credentials of the next request. Throws an Error that names what is missing; a later call may succeed. */
   readonly credentials: () => Promise<Credentials>;
-  /** Called when the API server did not believe them: the next `credentials` are read anew. */
+  /** Called after 401: the next call of `credentials` reads them again. */
   readonly renew: () => void;
 }
 
 const SERVICE_ACCOUNT_FOLDER = '/var/run/secrets/kubernetes.io/serviceaccount';
-/** The kubelet replaces a token long before it ends. */
+/** The kubelet replaces a token long before it expires. */
 const REREAD_MILLISECONDS = 60_000;
 
 /**
  * A pod's own ServiceAccount.
  * @param options.host `KUBERNETES_SERVICE_HOST`
  * @param options.port `KUBERNETES_SERVICE_PORT`
- * @param options.folder where the token is mounted, unless in the usual place
+ * @param options.folder where the token is mounted; by default the standard path
  */
 export function inClusterAccess(options: {
   readonly host: string;
@@ -59,7 +59,7 @@ export function inClusterAccess(options: {
   };
 }
 
-/** Reads credentials when they are asked for and older than a minute. Calls that meet share one reading. */
+/** Caches credentials for a minute. Concurrent calls share one read; a failed read is not cached. */
 export function reread(clock: Clock, read: () => Promise<Credentials>): Pick<ClusterAccess, 'credentials' | 'renew'> {
   let latest: Promise<Credentials> | undefined;
   let readAt = 0;
@@ -78,12 +78,12 @@ export function reread(clock: Clock, read: () => Promise<Credentials>): Pick<Clu
   return { credentials, renew };
 }
 
-/** A file's text without white space around it. Throws an Error that names the file and says why. */
+/** A file's text, trimmed. Throws an Error that names the file and the cause. */
 export async function readText(path: string): Promise<string> {
   return (await readBytes(path)).toString('utf8').trim();
 }
 
-/** Throws an Error that names the file and says why. */
+/** Throws an Error that names the file and the cause. */
 export async function readBytes(path: string): Promise<Buffer> {
   try {
     return await readFile(path);
@@ -92,7 +92,7 @@ export async function readBytes(path: string): Promise<Buffer> {
   }
 }
 
-/** Whom a token speaks for, by its own words: for messages only. Undefined when it is no JWT. */
+/** The unverified `sub` of a token, for messages only; undefined when it is no JWT. */
 export function subjectOf(token: string): string | undefined {
   try {
     const payload: unknown = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'));

@@ -1,19 +1,19 @@
-// Requests to the API server over kept connections: credentials, TLS, TCP keep-alive and time limits. What a request
-// means is api-client.ts's, and what an answer does is calls.ts's.
+// Requests to the API server over keep-alive connections: credentials, TLS, TCP keep-alive and timeouts. calls.ts
+// retries; api-client.ts builds the requests.
 
 import type { Agent, IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
 import type { ClusterAccess, TlsFiles } from './cluster-access.ts';
 import { withTimeout } from './timeout.ts';
 
-// An `import` would load Node's fetch as well, a megabyte of program that nothing at the start needs.
+// An `import` would load Node's fetch as well: a megabyte of code that the start does not need.
 const { Agent: HttpAgent, request: requestHttp } = process.getBuiltinModule('node:http');
 
-/** How often the kernel asks whether the other side is still there. */
+/** The interval of TCP keep-alive probes. */
 const KEEP_ALIVE_MILLISECONDS = 30_000;
-/** A plugin may wait for somebody who is not there. */
+/** An exec plugin may wait for input that never comes. */
 const CREDENTIALS_MILLISECONDS = 30_000;
-/** Connections for calls; watches have each their own. */
+/** Connections for calls; each watch has its own connection. */
 const CALL_CONNECTIONS = 32;
 
 export interface Request {
@@ -23,13 +23,13 @@ export interface Request {
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Milliseconds until the headers of the answer must be there. */
+  /** The timeout for the headers of the response, in milliseconds. */
   readonly limit: number;
-  /** Whether the answer is a watch: a connection of its own. */
+  /** Whether the response is a watch, which gets its own connection. */
   readonly isWatch: boolean;
 }
 
-/** No answer came. The reason is `NoCredentials`, `Timeout`, `Aborted` or `NoAnswer`. */
+/** The request got no response. The reason is `NoCredentials`, `Timeout`, `Aborted` or `NoAnswer`. */
 export class NoAnswerError extends Error {
   readonly reason: string;
 
@@ -48,18 +48,18 @@ export interface ConnectionOptions {
 export class Connection {
   readonly #options: ConnectionOptions;
   #pool: { readonly tls: TlsFiles; readonly calls: Agent; readonly watches: Agent } | undefined;
-  #user = 'nobody yet';
+  #user = 'unknown user';
 
   constructor(options: ConnectionOptions) {
     this.#options = options;
   }
 
-  /** Who asked last, for messages. */
+  /** The user of the latest request, for messages. */
   get user(): string {
     return this.#user;
   }
 
-  /** The answer, its body still unread. Throws NoAnswerError. */
+  /** The response, its body unread. Throws NoAnswerError. */
   async send(request: Request): Promise<IncomingMessage> {
     const reading = withTimeout(this.#options.access.credentials(), CREDENTIALS_MILLISECONDS, 'they take too long');
     const credentials = await reading.catch((error: Error) => {
@@ -71,19 +71,19 @@ export class Connection {
       ...request.headers,
       ...credentials.headers,
       'user-agent': this.#options.userAgent,
-      // Node sends none with DELETE by itself, and the preconditions in its body would be lost.
+      // Node sends no Content-Length with DELETE by itself, and the preconditions in the body would be lost.
       ...(request.body === undefined ? {} : { 'content-length': String(Buffer.byteLength(request.body)) }),
     };
     try {
       return await this.#exchange(request, headers, agent);
     } catch (error) {
-      // The API server may close a kept connection at the moment it is used again: then the request was not read.
+      // The API server may close an idle connection at the moment it is reused: it has not read the request then.
       if (error instanceof ReusedConnectionError) return this.#exchange(request, headers, agent);
       throw error;
     }
   }
 
-  /** Closes what is kept. Requests that still run are cut. */
+  /** Closes all connections. Aborts the requests in flight. */
   close(): void {
     this.#pool?.calls.destroy();
     this.#pool?.watches.destroy();
@@ -102,7 +102,7 @@ export class Connection {
       }, limit);
       sent.on('response', (response) => {
         clearTimeout(timer);
-        // Whoever reads it sees the error too; nobody reading it must not end the process.
+        // A reader of the response gets the error too; without a reader it must not end the process.
         response.on('error', () => {});
         resolve(response);
       });
@@ -113,7 +113,8 @@ export class Connection {
         }
         reject(noAnswer(error, signal));
       });
-      // An answer that is none, such as one that changes the protocol, ends it without another word.
+      // A connection that closes without a response, as after a change of the protocol, emits neither 'response' nor
+      // 'error'.
       sent.on('close', () => {
         clearTimeout(timer);
         reject(new NoAnswerError('NoAnswer', 'the connection was closed'));
@@ -122,10 +123,10 @@ export class Connection {
     });
   }
 
-  /** Connections are shared as long as the TLS files are the same; those of old ones end with their requests. */
+  /** Requests with the same TLS files share connections; those with old files close after their last request. */
   #agentFor(tls: TlsFiles, isWatch: boolean): Agent {
     if (this.#pool === undefined || !sameTls(this.#pool.tls, tls)) {
-      // The kernel probes them as well, in use or not.
+      // The kernel sends TCP keep-alive probes on them, idle or not.
       const kept = { keepAlive: true, keepAliveMsecs: KEEP_ALIVE_MILLISECONDS };
       const agent = this.#options.access.server.startsWith('https:')
         ? (more: object) => new HttpsAgent({ ...kept, ...more, ...defined(tls) })
@@ -138,7 +139,7 @@ export class Connection {
 
 class ReusedConnectionError extends Error {}
 
-/** The fault of a broken request or answer in words of our own. */
+/** The error of a failed request or response as a NoAnswerError. */
 export function noAnswer(error: NodeJS.ErrnoException, signal: AbortSignal | undefined): NoAnswerError {
   if (error instanceof NoAnswerError) return error;
   if (signal?.aborted) return new NoAnswerError('Aborted', 'not asked any more');

@@ -1,15 +1,15 @@
-// JSON text less what stands in arrays that nobody reads: managedFields and conditions are often longer than all the rest of
-// an object, and what was cut out of the text costs nothing to parse.
+// Empties arrays that no caller reads, in JSON text: managedFields and conditions are often longer than the rest of an
+// object, and text that is cut out costs no time to parse.
 
 const [OPEN, CLOSE, QUOTE] = [0x5b, 0x5d, 0x22];
 const [COMMA, OPEN_OBJECT, CLOSE_OBJECT] = [0x2c, 0x7b, 0x7d];
-/** How an array of objects begins: a search for names would stop at every quote. */
+/** The start of an array of objects. A search for the names would stop at every quote. */
 const BEGIN = Buffer.from('[{');
 
 /**
- * The same JSON, but that arrays of objects under these names may be empty: all whose ends are found for certain without
- * reading what is between. What is cut out is not checked.
- * @param json UTF-8; what comes of it takes its place
+ * The same JSON, except that arrays of objects under these names may be empty: those whose end is certain without
+ * parsing their contents. Contents that are cut out are not checked.
+ * @param json UTF-8; the result overwrites it
  */
 export function withEmptied(json: Buffer, names: readonly string[]): Buffer {
   const labels = names.map((name) => Buffer.from(`"${name}":`));
@@ -26,18 +26,19 @@ export function withEmptied(json: Buffer, names: readonly string[]): Buffer {
   return json.subarray(0, length);
 }
 
-/** Whether what begins here has this name. */
+/** Whether the array that begins here has this name. */
 function isNamed(json: Buffer, begin: number, label: Buffer): boolean {
   const start = begin - label.length;
   for (let index = label.length - 1; index >= 0; index--) if (json[start + index] !== label[index]) return false;
-  // Behind anything else it is the end of a longer name, with a quote in it.
+  // After any other byte the label is the end of a longer name that contains a quote.
   return json[start - 1] === COMMA || json[start - 1] === OPEN_OBJECT;
 }
 
 /**
- * The end of the members of an array; undefined where it is in doubt, because brackets may be part of a string. The first
- * one that closes anything is the end when none was opened before and it is in no string. It is in none when, behind nothing
- * but the like, a quote stands and then a letter: that quote would end the string, and no letter may follow.
+ * The end of the members of an array; undefined where it is uncertain, because brackets may be part of a string. The
+ * first closing bracket is the end when no bracket opens before it and it is not in a string. It is not in a string
+ * when, after structural bytes only, a quote and then a letter follow: that quote would end the string, and no letter
+ * may follow it.
  */
 function endOf(json: Buffer, begin: number): number | undefined {
   const end = json.indexOf(CLOSE, begin);

@@ -1,5 +1,5 @@
-// Access by kubeconfig: token, token file, client certificate or exec plugin. Entries and plugins are read by
-// `@kubernetes/client-node`, of which only two modules are imported: all of it costs 90 MB and half a second.
+// Access by kubeconfig: token, token file, client certificate or exec plugin. `@kubernetes/client-node` reads entries
+// and runs plugins; only two of its modules are imported, because the whole package costs 90 MB and half a second.
 
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -19,13 +19,12 @@ import { type ClusterAccess, type Credentials, readBytes, readText, reread, subj
 
 const LOOPBACK = /^http:\/\/(127\.\d+\.\d+\.\d+|localhost|\[::1\])(:\d+)?(\/|$)/;
 
-/** A user as `users:` of a kubeconfig has it; client-node does not know `tokenFile`. */
+/** An entry of `users:` in a kubeconfig; client-node does not read `tokenFile`. */
 type KubeconfigUser = User & { readonly tokenFile: string | undefined };
 
 /**
- * Access by the current context of these files, which are merged as kubectl does: whoever names something first wins. They
- * are read once; the files they name are read again each minute.
- * Throws an Error that names the fault.
+ * Access by the current context of these files, merged as kubectl does: the first file that defines an entry wins. They
+ * are read once; the files that they name are read again each minute. Throws an Error that names the fault.
  */
 export function kubeconfigAccess(options: { readonly files: readonly string[]; readonly clock: Clock }): ClusterAccess {
   const { cluster, user } = currentContext(options.files);
@@ -41,7 +40,7 @@ export function kubeconfigAccess(options: { readonly files: readonly string[]; r
     server: cluster.server,
     credentials: cached.credentials,
     renew: () => {
-      // A plugin's answer is kept until it says it ends; the API server knows better.
+      // A plugin caches its credentials until they expire; after 401 they are invalid although they have not expired.
       plugin = newPlugin();
       cached.renew();
     },
@@ -136,7 +135,7 @@ interface FromPlugin {
   readonly key?: string | undefined;
 }
 
-/** client-node listens to a child's errors only after it took its pipes; one that got none would end the process. */
+/** client-node handles a child's errors only after it has its pipes: a child without pipes would end the process. */
 function newPlugin(): ExecAuth {
   const start = (...[command, args, options]: Parameters<typeof spawn>) => {
     const child = spawn(command, args, options);
@@ -148,7 +147,7 @@ function newPlugin(): ExecAuth {
 }
 
 async function askPlugin(user: User, plugin: ExecAuth): Promise<FromPlugin> {
-  // Many plugins ask for the version they shall speak.
+  // Many plugins require the API version in this variable.
   const info = { apiVersion: user.exec.apiVersion, kind: 'ExecCredential', spec: { interactive: false } };
   const env = [...(user.exec.env ?? []), { name: 'KUBERNETES_EXEC_INFO', value: JSON.stringify(info) }];
   const answer: RequestOptions & { headers: Record<string, string> } = { headers: {} };

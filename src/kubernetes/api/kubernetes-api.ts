@@ -1,34 +1,35 @@
-// Calls to the API server: what the reconcilers and the reflector may ask of it, and how it says no.
+// The port of the API server: the calls that the reconcilers and the reflector make, and the error of a call that
+// fails.
 
 import { type KubernetesObject, type ObjectMeta, type Resource, resourceName } from '../objects/resources.ts';
 
-/** The name that what grantry applies is known by in `managedFields`. */
+/** The field manager of every write of grantry, as in `managedFields`. */
 export const FIELD_MANAGER = 'grantry-controller';
 
-/** Where an object is; without namespace for cluster-scoped kinds. */
+/** Namespace and name of an object; without namespace for cluster-scoped kinds. */
 export interface ObjectPlace {
   readonly namespace?: string;
   readonly name: string;
 }
 
-/** Which objects a list or watch is about; all of the cluster unless narrowed. */
+/** The objects of a list or watch; by default all of the cluster. */
 export interface Selection {
   readonly namespace?: string | undefined;
   readonly labelSelector?: string | undefined;
-  /** As PartialObjectMetadata: without spec, status and data, which then never reach this process. */
+  /** As PartialObjectMetadata: the API server sends neither spec, status nor data. */
   readonly metadataOnly?: boolean | undefined;
-  /** Names of arrays that nobody reads: in a list they may be empty. */
+  /** Names of arrays that the caller does not read: in a list they may be empty. */
   readonly unread?: readonly string[] | undefined;
 }
 
 export interface ListPage {
   readonly items: readonly KubernetesObject[];
   readonly resourceVersion: string;
-  /** What the next page is asked with; undefined after the last. */
+  /** The token of the next page; undefined after the last. */
   readonly continue: string | undefined;
 }
 
-/** One frame of a watch as it came. */
+/** One frame of a watch. */
 export type WatchFrame =
   | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly object: KubernetesObject }
   | { readonly type: 'BOOKMARK'; readonly resourceVersion: string }
@@ -40,7 +41,7 @@ export interface NewObject {
   readonly [field: string]: unknown;
 }
 
-/** Every method throws KubernetesError for what it does not answer in words. */
+/** Every method throws KubernetesError for each failure that is not one of its return values. */
 export interface KubernetesApi {
   list(
     resource: Resource,
@@ -52,9 +53,9 @@ export interface KubernetesApi {
   ): Promise<ListPage>;
 
   /**
-   * Resolves once the API server watches; then frames until it ends the watch, which is no error. The iteration throws
-   * KubernetesError when the connection breaks, or with reason `UndecodableFrame`; aborting the signal ends it too, with
-   * reason `Aborted`.
+   * Resolves once the API server accepts the watch. The iteration yields frames until the API server ends the watch,
+   * which is no error. It throws KubernetesError when the connection breaks, with reason `UndecodableFrame`, or, when
+   * the signal is aborted, with reason `Aborted`.
    */
   watch(
     resource: Resource,
@@ -65,7 +66,7 @@ export interface KubernetesApi {
     },
   ): Promise<AsyncIterable<WatchFrame>>;
 
-  /** Undefined when there is none. */
+  /** Undefined when the object does not exist. */
   get(resource: Resource, at: ObjectPlace): Promise<KubernetesObject | undefined>;
 
   /** Throws with reason `AlreadyExists` when the name is taken. */
@@ -75,9 +76,9 @@ export interface KubernetesApi {
   update(resource: Resource, object: NewObject): Promise<KubernetesObject>;
 
   /**
-   * Server-side apply as field manager `grantry-controller`, with force. Creates what is not there. With `metadata.uid` or
-   * `resourceVersion` in the body it throws with reason `Conflict` (its status may be 422) for any other object or state than that;
-   * for the status of a custom resource only with `resourceVersion`.
+   * Server-side apply as field manager `grantry-controller`, with force. Creates a missing object. With `metadata.uid`
+   * or `resourceVersion` in the body it throws with reason `Conflict` (its status may be 422) for any other uid or
+   * version; for the status of a custom resource only with `resourceVersion`.
    */
   apply(
     resource: Resource,
@@ -85,25 +86,25 @@ export interface KubernetesApi {
     options?: { readonly subresource?: 'status' },
   ): Promise<KubernetesObject>;
 
-  /** `gone`: there was none. `changed`: another uid or version is there, and stays. */
+  /** `gone`: the object did not exist. `changed`: its uid or version is another one, and it is not deleted. */
   delete(
     resource: Resource,
     at: ObjectPlace & { readonly uid: string; readonly resourceVersion?: string },
   ): Promise<'deleted' | 'gone' | 'changed'>;
 }
 
-/** The API server refused, or did not answer. The message names verb, resource, namespace, who asked, and the answer. */
+/** The API server refused or did not answer. The message names verb, resource, namespace, user and response. */
 export class KubernetesError extends Error {
-  /** The HTTP status; 0 when there was no answer. */
+  /** The HTTP status; 0 without a response. */
   readonly status: number;
-  /** `reason` of the API server's Status (`Forbidden`, `Conflict`, `AlreadyExists`, `Expired` …), or a word of our own. */
+  /** `reason` of the API server's Status (`Forbidden`, `Conflict`, `AlreadyExists`, `Expired` …), or a grantry one. */
   readonly reason: string;
-  /** What the Status names as causes, such as `NamespaceTerminating`. */
+  /** The causes in the Status, such as `NamespaceTerminating`. */
   readonly causes: readonly string[];
   readonly verb: string;
   readonly resource: Resource;
   readonly namespace?: string;
-  /** The ServiceAccount or user that asked. */
+  /** The ServiceAccount or user that made the call. */
   readonly user: string;
 
   constructor(options: {
@@ -112,9 +113,9 @@ export class KubernetesError extends Error {
     readonly verb: string;
     readonly resource: Resource;
     readonly namespace?: string | undefined;
-    /** The ServiceAccount or user that asked. */
+    /** The ServiceAccount or user that made the call. */
     readonly user: string;
-    /** What the API server said, or the fault of the connection; nothing secret. */
+    /** The message of the API server, or the error of the connection; nothing secret. */
     readonly detail?: string | undefined;
     readonly causes?: readonly string[];
   }) {

@@ -1,4 +1,4 @@
-// Times as Leases and Events have them: exactly six digits behind the second, or the API server refuses the object.
+// MicroTime, the time format of Leases and Events: the API server accepts exactly six fractional digits.
 
 /** Epoch milliseconds as a MicroTime. */
 export function microTime(milliseconds: number): string {

@@ -1,6 +1,6 @@
-// JSON of others.
+// JSON.parse that returns undefined instead of throwing, for text from outside this process.
 
-/** What somebody else's text says as JSON; undefined when it is none. */
+/** The value of JSON text; undefined when it is no JSON. */
 export function parsedJson(text: string): unknown {
   try {
     return JSON.parse(text);

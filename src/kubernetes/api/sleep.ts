@@ -1,4 +1,6 @@
-/** Fulfilled after so many milliseconds, or at once when the signal is aborted. */
+// A timer as a promise that a signal can end early.
+
+/** Fulfilled after this time in milliseconds, or at once when the signal is aborted. */
 export function sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal?.aborted) return resolve();

@@ -1,4 +1,6 @@
-/** The answer, or an Error with this message when it takes too long; what made it goes on all the same. */
+// A time limit on a promise.
+
+/** The answer, or an Error with this message after `milliseconds`. The operation itself is not cancelled. */
 export async function withTimeout<Answer>(
   answer: Promise<Answer>,
   milliseconds: number,

@@ -1,4 +1,4 @@
-// A limit on our own calls, so that a fault of ours is no flood for the API server: so many at once, so many per second.
+// A token bucket, the client-side rate limit of calls to the API server: a fault of grantry must not overload it.
 
 /** First come, first served. */
 export class TokenBucket {
@@ -12,7 +12,7 @@ export class TokenBucket {
     this.#burst = burst;
   }
 
-  /** Takes one, now or from what will be there. @returns milliseconds to wait until it may be used */
+  /** Takes one token, present or future. @returns milliseconds to wait until the token may be used */
   take(): number {
     const now = performance.now();
     const each = 1000 / this.#perSecond;
@@ -20,7 +20,7 @@ export class TokenBucket {
     return Math.max(0, this.#fullAt - now - this.#burst * each);
   }
 
-  /** Takes one if there is one now. */
+  /** Takes one token if one is present. @returns whether it did */
   tryTake(): boolean {
     const now = performance.now();
     const each = 1000 / this.#perSecond;

@@ -1,11 +1,12 @@
-// The frames of a watch, one a line: a change, a bookmark, or the API server's word on why it ends.
+// Decodes the frames of a watch, one a line: a change, a bookmark, or the error with which the API server ends the
+// watch.
 
 import { type KubernetesObject, typed } from '../objects/resources.ts';
 import { type FailedCall, unreadable, watchEnd } from './api-errors.ts';
 import type { WatchFrame } from './kubernetes-api.ts';
 import { parsedJson } from './parsed-json.ts';
 
-/** @throws KubernetesError with reason `UndecodableFrame` for anything that is no frame */
+/** @throws KubernetesError with reason `UndecodableFrame` for a line that is no frame */
 export function watchFrame(call: FailedCall, line: string): WatchFrame {
   const { type, object } = (parsedJson(line) ?? {}) as { readonly type?: unknown; readonly object?: unknown };
   if (type === 'ERROR') return { type, error: watchEnd(call, object) };

@@ -1,10 +1,11 @@
-// The lines of a watch as they come in: each ends with a line feed, and what comes after the last one is no line.
+// Splits the bytes of a watch into lines. Each line ends with a line feed; bytes after the last one are an incomplete
+// line.
 
-/** No object of a cluster comes near it. */
+/** No object of a cluster is nearly as long. */
 const LONGEST_LINE = 64 * 1024 * 1024;
 const LINE_FEED = 10;
 
-/** Throws when the bytes do, when a line has no end, and with code `HALF_A_FRAME` when the bytes end within one. */
+/** Throws the error of `chunks`, for an overlong line, and with code `HALF_A_FRAME` for an incomplete last line. */
 export async function* watchLines(chunks: AsyncIterable<unknown>): AsyncGenerator<string> {
   let begun: Buffer[] = [];
   let length = 0;

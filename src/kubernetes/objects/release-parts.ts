@@ -1,5 +1,5 @@
-// The Secrets of the release namespace by the part that each plays: the selector that lists them, and the text of a part that
-// has a single Secret. Both the token server and the controller read them.
+// The Secrets of the release namespace by their part label: the selector that lists them, and the text of a part that
+// has a single Secret. The token server and the controller read them.
 
 import { readSecretValue } from '../../admission/references/references.ts';
 import { PART_LABEL, type SingleSecret } from '../../admission/references/secret-parts.ts';
@@ -8,7 +8,7 @@ import type { KubernetesObject } from './resources.ts';
 /** The selector of the only Secrets a token server lists. */
 export const PARTS_SELECTOR = `${PART_LABEL} in (verifier,signing-key,pepper,webhook,controller)`;
 
-/** What a Secret of which there is one holds; undefined when it is missing, not that Secret, or holds no text. */
+/** The text of a part's single Secret; undefined when it is missing, has another name or part, or holds no text. */
 export function textOfSingle(
   object: KubernetesObject | undefined,
   { name, part, key }: SingleSecret,

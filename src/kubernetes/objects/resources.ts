@@ -1,6 +1,6 @@
-// The kinds grantry touches in a cluster, what an object looks like, and where the API server keeps it.
+// The kinds that grantry reads and writes in a cluster, the fields of an object, and its path on the API server.
 
-/** A kind by the names the API server has for it. */
+/** A kind as the API server names it. */
 export interface Resource {
   /** Empty for the core group. */
   readonly group: string;
@@ -53,7 +53,7 @@ export interface ObjectMeta {
   readonly ownerReferences?: readonly OwnerReference[];
 }
 
-/** An object as the API server holds it. Of a metadata-only list or watch it has nothing but these three fields. */
+/** An object as the API server holds it. One of a metadata-only list or watch has only these three fields. */
 export interface KubernetesObject {
   readonly apiVersion: string;
   readonly kind: string;
@@ -61,7 +61,7 @@ export interface KubernetesObject {
   readonly [field: string]: unknown;
 }
 
-/** `v1`, `grantry.dev/v1alpha1`: what stands in `apiVersion`. */
+/** `v1`, `grantry.dev/v1alpha1`: the value of `apiVersion`. */
 export function apiVersionOf({ group, version }: Resource): string {
   return group === '' ? version : `${group}/${version}`;
 }
@@ -71,7 +71,7 @@ export function resourceName({ group, plural }: Resource): string {
   return group === '' ? plural : `${plural}.${group}`;
 }
 
-/** The path of a collection, or of one object when `name` is given. Without namespace: cluster-scoped, or all of them. */
+/** The path of a collection, or of the object `name`. Without namespace: cluster-scoped, or all namespaces. */
 export function resourcePath(
   resource: Resource,
   { namespace, name }: { readonly namespace?: string | undefined; readonly name?: string } = {},
@@ -84,24 +84,24 @@ export function resourcePath(
 
 /** `<namespace>/<name>`, or `<name>` of a cluster-scoped object: how stores and queues name an object. */
 export function objectKey({ namespace, name }: { readonly namespace?: string; readonly name: string }): string {
-  // Joined it is one piece of text: a template would hold on to its parts.
+  // `join` makes one flat string; a template would keep both parts in memory.
   return namespace === undefined ? name : [namespace, name].join('/');
 }
 
-/** The namespace and the name of what {@link objectKey} made of both. */
+/** The namespace and the name in a key of {@link objectKey}. */
 export function splitKey(key: string): readonly [namespace: string, name: string] {
   const end = key.indexOf('/');
   return [key.slice(0, end), key.slice(end + 1)];
 }
 
-/** A `resourceVersion` to be kept: most are short numbers, which take no room of their own, unlike text. */
+/** A `resourceVersion` as it is stored: most are small integers, which need no memory of their own, unlike strings. */
 export function keptVersion(resourceVersion: string): string | number {
   return SHORT_NUMBER.test(resourceVersion) ? Number(resourceVersion) : resourceVersion;
 }
 
 const SHORT_NUMBER = /^[1-9][0-9]{0,8}$/;
 
-/** The object with its kind: items of most lists name none, and metadata-only objects one that is not theirs. */
+/** The object with its `apiVersion` and `kind`: items of most lists lack both, metadata-only objects have others. */
 export function typed(resource: Resource, object: KubernetesObject): KubernetesObject {
   const apiVersion = apiVersionOf(resource);
   if (object.kind === resource.kind && object.apiVersion === apiVersion) return object;

@@ -1,4 +1,4 @@
-// An object of the API server as the judge takes it.
+// The conversion of an object of the API server into the input of admission.
 
 import type { SourceObject } from '../../admission/kinds/manifest.ts';
 import type { KubernetesObject } from './resources.ts';

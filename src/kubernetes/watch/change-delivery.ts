@@ -1,5 +1,6 @@
-// One listener told of every change of one kind. What it throws at is told again until it takes it, ever less often and as
-// the object is by then: nothing is lost for good, and no other object or listener waits for it.
+// Delivers the changes of one kind to one listener. A change whose delivery throws is retried with exponential backoff,
+// with the current state of the object, until it succeeds. A failed delivery delays no other object and no other
+// listener.
 
 import type { Logger } from 'pino';
 import { exponentialBackoff } from '../../oauth/values/backoff.ts';
@@ -11,20 +12,20 @@ const RETRY = { first: 500, longest: 5 * 60_000 };
 export interface ChangeDeliveryOptions {
   /** The kind, for the log. */
   readonly resource: string;
-  /** May be told of one change twice. */
+  /** Called at least once for each change; a change may be delivered twice. */
   readonly listener: (change: ObjectChange) => void;
-  /** What an object is now; undefined: gone. */
+  /** The current state of an object; undefined when it is deleted. */
   readonly current: (key: string) => KubernetesObject | undefined;
-  /** Called for each time that the listener throws. */
+  /** Called each time that the listener throws. */
   readonly onFailure: () => void;
   readonly log: Pick<Logger, 'error'>;
 }
 
-/** An object that the listener threw at. */
+/** An object with a failed delivery. */
 interface FailedDelivery {
-  /** The last state that it took; undefined: none, or a deletion. */
+  /** The last state that was delivered; undefined: none, or a deletion. */
   delivered: KubernetesObject | undefined;
-  /** The state that it threw at, of which it may have taken a part; undefined for a deletion. */
+  /** The state of the failed attempt, which may be processed in part; undefined for a deletion. */
   attempted: KubernetesObject | undefined;
   failures: number;
   timer?: NodeJS.Timeout;
@@ -39,7 +40,7 @@ export class ChangeDelivery {
     this.#options = options;
   }
 
-  /** To be called when `current` says so already. Never throws. */
+  /** To be called once `current` returns the new state. Never throws. */
   deliver(change: ObjectChange): void {
     if (this.#ended) return;
     const { key, type, object, before } = change;
@@ -57,14 +58,14 @@ export class ChangeDelivery {
     }
   }
 
-  /** Tells nothing any more, also where it is the listener who ends it. */
+  /** Ends the delivery, also when the listener itself calls it. */
   stop(): void {
     this.#ended = true;
     for (const { timer } of this.#failed.values()) clearTimeout(timer);
     this.#failed.clear();
   }
 
-  /** Everything between what the listener took last and what there is. */
+  /** Delivers the difference between the last delivered state and the current one. */
   #redeliver(key: string, failed: FailedDelivery): void {
     const { listener, current } = this.#options;
     const object = current(key);
@@ -89,8 +90,8 @@ export class ChangeDelivery {
   #recordFailure(key: string, failed: FailedDelivery, error: unknown): void {
     const { resource, log, onFailure } = this.#options;
     onFailure();
-    const suffix = this.#ended ? '' : ' and will be told again';
-    log.error({ resource, key, err: error }, `a change could not be handed on${suffix}`);
+    const suffix = this.#ended ? '' : ' and will be retried';
+    log.error({ resource, key, err: error }, `a change could not be delivered${suffix}`);
     if (this.#ended) return;
     this.#failed.set(key, failed);
     const wait = exponentialBackoff(RETRY, failed.failures);

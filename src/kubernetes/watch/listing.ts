@@ -1,4 +1,5 @@
-// All objects of a kind as of one moment, in pages where the API server still has what they are cut from.
+// Lists all objects of a kind at one resourceVersion, in pages. When the continue token expires, it lists again without
+// pages.
 
 import type { KubernetesApi, Selection } from '../api/kubernetes-api.ts';
 import { type KubernetesObject, objectKey, type Resource } from '../objects/resources.ts';
@@ -9,11 +10,11 @@ const PAGE = 500;
 export interface Listing {
   /** By their keys. */
   readonly objects: Map<string, KubernetesObject>;
-  /** What a watch goes on from. */
+  /** The version at which a watch starts. */
   readonly resourceVersion: string;
 }
 
-/** @param options.keep what is kept of an object. @throws KubernetesError */
+/** @param options.keep the form in which an object is stored. @throws KubernetesError */
 export async function listAll(options: {
   readonly api: Pick<KubernetesApi, 'list'>;
   readonly resource: Resource;
@@ -27,7 +28,7 @@ export async function listAll(options: {
   for (;;) {
     try {
       const page = await api.list(resource, { ...selection, ...limit, signal });
-      // Page by page: of what is not kept only one page is ever held.
+      // Pruned page by page: only one page of whole objects is in memory at a time.
       for (const item of page.items) {
         const key = objectKey(item.metadata);
         objects.set(key, keep(key, item));
@@ -35,7 +36,7 @@ export async function listAll(options: {
       if (page.continue === undefined) return { objects, resourceVersion: page.resourceVersion };
       limit = { limit: PAGE, continue: page.continue };
     } catch (error) {
-      // What the pages are cut from is gone already: once more, in one piece.
+      // The continue token expired: list again, in one page.
       if (!isExpired(error) || limit.continue === undefined) throw error;
       objects.clear();
       limit = {};

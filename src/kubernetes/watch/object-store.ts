@@ -1,5 +1,5 @@
-// What a reflector knows: the objects of one list, each at its latest known state. Tells only of what changed; an object
-// that was made anew under the same name is a deletion and a new object.
+// The cache of a reflector: the objects of one list, each in its latest observed state. It reports changes only. An
+// object that was deleted and created again under the same name is reported as a deletion and a new object.
 
 import { type KubernetesObject, objectKey } from '../objects/resources.ts';
 
@@ -7,29 +7,29 @@ export interface ObjectChange {
   readonly type: 'put' | 'delete';
   /** `<namespace>/<name>`, or `<name>` of a cluster-scoped object. */
   readonly key: string;
-  /** For a deletion as it was last known. */
+  /** For a deletion the last observed state. */
   readonly object: KubernetesObject;
-  /** What it was before, of the same uid; absent for a new one and for a deletion. */
+  /** The previous state, of the same uid; absent for a new object and for a deletion. */
   readonly before?: KubernetesObject;
-  /** Not told as it happened: between the two there may be anything, also a cluster that came back from a backup. */
+  /** A resync delta from a relist, not a watch event: states in between are missed, even a restore of the cluster. */
   readonly isFromRelist?: true;
 }
 
-/** How many objects are taken over before others get their turn. */
+/** How many objects are replaced before it yields to the event loop. */
 const SLICE = 250;
 
 export class ObjectStore {
   #objects = new Map<string, KubernetesObject>();
   readonly #prune: (object: KubernetesObject, key: string) => KubernetesObject;
-  readonly #tell: (change: ObjectChange) => void;
+  readonly #onChange: (change: ObjectChange) => void;
 
-  /** @param tell must not throw */
+  /** @param options.onChange called for each change; must not throw */
   constructor(options: {
     readonly prune: (object: KubernetesObject, key: string) => KubernetesObject;
-    readonly tell: (change: ObjectChange) => void;
+    readonly onChange: (change: ObjectChange) => void;
   }) {
     this.#prune = options.prune;
-    this.#tell = options.tell;
+    this.#onChange = options.onChange;
   }
 
   get(key: string): KubernetesObject | undefined {
@@ -40,7 +40,7 @@ export class ObjectStore {
     return this.#objects.values();
   }
 
-  /** The object as it will be kept: the very one that is already here, if it is the same. */
+  /** The object as it will be stored; the stored one itself, if its version is the same. */
   pruned(key: string, object: KubernetesObject): KubernetesObject {
     const known = this.#objects.get(key);
     return known !== undefined && isSame(known, object) ? known : this.#prune(object, key);
@@ -51,7 +51,7 @@ export class ObjectStore {
     this.#put(key, this.pruned(key, object));
   }
 
-  /** Does nothing when another object than this has the name by now. */
+  /** Does nothing when an object with another uid has the name. */
   delete({ metadata }: KubernetesObject): void {
     const key = objectKey(metadata);
     const object = this.#objects.get(key);
@@ -59,19 +59,20 @@ export class ObjectStore {
   }
 
   /**
-   * Makes these objects, pruned ones by their keys, all there is. Deletions come first, so that what they held is free for
-   * the others. Others get their turn in between; nothing else may change the store meanwhile.
-   * @param options.signal ends it half-way
+   * Replaces the contents with these objects, pruned and by their keys. It reports deletions first, so that names that
+   * they held are free for the other objects. It yields to the event loop in between; no other method may change the
+   * store meanwhile.
+   * @param options.signal stops it half-way
    */
   async replace(
     objects: Map<string, KubernetesObject>,
-    { nextTurn, signal }: { readonly nextTurn: () => Promise<unknown>; readonly signal: AbortSignal },
+    { yieldToEventLoop, signal }: { readonly yieldToEventLoop: () => Promise<unknown>; readonly signal: AbortSignal },
   ): Promise<void> {
     const isFirst = this.#objects.size === 0;
     const isGone = ([key, { metadata }]: [string, KubernetesObject]) => objects.get(key)?.metadata.uid !== metadata.uid;
     const gone = [...this.#objects].filter(isGone);
-    const putFirst = (key: string, object: KubernetesObject) => this.#tell({ type: 'put', key, object });
-    // A first list need not be copied: it is the store.
+    const putFirst = (key: string, object: KubernetesObject) => this.#onChange({ type: 'put', key, object });
+    // The first list needs no copy: it becomes the store.
     if (isFirst) this.#objects = objects;
     let done = 0;
     for (const [list, take] of [
@@ -79,7 +80,7 @@ export class ObjectStore {
       [objects, isFirst ? putFirst : this.#putListed.bind(this)],
     ] as const) {
       for (const [key, object] of list) {
-        if (++done % SLICE === 0) await nextTurn();
+        if (++done % SLICE === 0) await yieldToEventLoop();
         if (signal.aborted) return;
         take(key, object);
       }
@@ -88,22 +89,22 @@ export class ObjectStore {
 
   #delete(key: string, object: KubernetesObject): void {
     this.#objects.delete(key);
-    this.#tell({ type: 'delete', key, object });
+    this.#onChange({ type: 'delete', key, object });
   }
 
   #putListed(key: string, object: KubernetesObject): void {
     this.#put(key, object, { isFromRelist: true });
   }
 
-  #put(key: string, object: KubernetesObject, gap: Pick<ObjectChange, 'isFromRelist'> = {}): void {
+  #put(key: string, object: KubernetesObject, origin: Pick<ObjectChange, 'isFromRelist'> = {}): void {
     const before = this.#objects.get(key);
     if (before === undefined || before.metadata.uid !== object.metadata.uid) {
       if (before !== undefined) this.#delete(key, before);
       this.#objects.set(key, object);
-      this.#tell({ type: 'put', key, object });
+      this.#onChange({ type: 'put', key, object });
     } else if (!isSame(before, object)) {
       this.#objects.set(key, object);
-      this.#tell({ type: 'put', key, object, before, ...gap });
+      this.#onChange({ type: 'put', key, object, before, ...origin });
     }
   }
 }
@@ -114,7 +115,7 @@ function isSame({ metadata: one }: KubernetesObject, { metadata: other }: Kubern
 
 const OWN_ANNOTATION = 'grantry.dev/';
 
-/** Without managedFields and the annotations of others, which can be larger than all the rest. */
+/** Without managedFields and foreign annotations, which can be larger than the rest of the object. */
 export function withoutBallast(object: KubernetesObject): KubernetesObject {
   const {
     managedFields: _,

@@ -1,6 +1,6 @@
-// A copy of some of the cluster's objects that follows it: list, replace, watch, and what to do when the watch breaks. It
-// never ends by itself and never forgets what it knows while the API server is away. The faults it lives through are the
-// specification in docs/adr/0010-own-reflector.md.
+// A reflector: it lists and watches the objects of one kind and keeps a cache of them. It restarts the watch after
+// every fault, never ends by itself, and keeps its cache while the API server is unavailable.
+// docs/adr/0010-own-reflector.md specifies the faults that it handles.
 
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { Logger } from 'pino';
@@ -16,11 +16,11 @@ import { WatchTimer } from './watch-timer.ts';
 
 const SHORTEST_WATCH_SECONDS = 240;
 const LONGEST_WATCH_SECONDS = 480;
-/** A watch that is accepted and ends sooner has not watched; one that lasts is what we count as well. */
+/** A watch that ends sooner counts as failed; one that lasts this long clears the fault. */
 const SETTLED_MILLISECONDS = 1000;
-/** How often the API server may refuse to go on from the version we know until we begin anew. */
+/** How many watches from the latest known version the API server may refuse before the reflector relists. */
 const REFUSALS_UNTIL_LIST = 2;
-/** A list that served for less is followed by the next one after a pause: a list costs the API server much. */
+/** After a list that is younger than this, a relist backs off: a list is expensive for the API server. */
 const LASTING_LIST_MILLISECONDS = 60_000;
 
 /** Counters of `grantry_watch_…`; `resource` is the plural with its group. */
@@ -28,18 +28,18 @@ export interface WatchMetrics {
   /** `type` is that of the frame: `ADDED`, `MODIFIED`, `DELETED`, `BOOKMARK`, `ERROR`. */
   watchEvent(resource: string, type: string): void;
   watchRestarted(resource: string, reason: RestartReason): void;
-  /** A handler threw at a change, which will be told again. */
+  /** A handler threw at a change, which will be delivered again. */
   changeRefused(resource: string): void;
 }
 
 export interface ReflectorOptions extends Selection {
   readonly api: Pick<KubernetesApi, 'list' | 'watch'>;
   readonly resource: Resource;
-  /** What is kept of an object as it came; by default {@link withoutBallast}. Must not throw. */
+  /** The form in which an object is stored; by default {@link withoutBallast}. Must not throw. */
   readonly keep?: (object: KubernetesObject, key: string) => KubernetesObject;
-  /** Called for every change, one at a time. Puts a key somewhere and is done; must not throw: see change-delivery.ts. */
+  /** Called for every change, one at a time. Enqueues a key and returns; must not throw: see change-delivery.ts. */
   readonly onChange: (change: ObjectChange) => void;
-  /** Called once, when the first list has been told. */
+  /** Called once, when the first list has been delivered. */
   readonly onSynced?: () => void;
   readonly clock: Clock;
   readonly random: Random;
@@ -52,13 +52,13 @@ export class Reflector {
   readonly #name: string;
   readonly #store: ObjectStore;
   readonly #backoff: Backoff;
-  /** Between lists that follow each other although each was watched from. */
+  /** Between relists that each follow a watch that lasted. */
   readonly #listBackoff: Backoff;
   readonly #stopping = new AbortController();
   readonly #firstSync = Promise.withResolvers<void>();
   #running: Promise<void> | undefined;
   #synced = false;
-  /** Where a watch goes on; undefined: list first. */
+  /** The version at which the next watch starts; undefined: list first. */
   #version: string | undefined;
   #refusals = 0;
   /** Whether the latest watch lasted. */
@@ -76,17 +76,17 @@ export class Reflector {
     this.#store = new ObjectStore({ prune: options.keep ?? withoutBallast, onChange: options.onChange });
   }
 
-  /** Whether everything of a first list was told. Stays true while the API server is away. */
+  /** Whether the first list was delivered. Stays true while the API server is unavailable. */
   get synced(): boolean {
     return this.#synced;
   }
 
-  /** Epoch milliseconds of the last sign that nothing is missed: a list, a frame, or the regular end of a watch. */
+  /** Epoch milliseconds of the latest list, frame, or regular end of a watch: nothing was missed until then. */
   get lastProgress(): number {
     return this.#lastProgress;
   }
 
-  /** What is wrong now, in one line that names verb, resource, ServiceAccount and answer; undefined when all is well. */
+  /** The present fault in one line that names verb, resource, user and response; undefined without one. */
   get fault(): string | undefined {
     return this.#fault;
   }
@@ -103,12 +103,12 @@ export class Reflector {
     return this.#firstSync.promise;
   }
 
-  /** Begins to follow, until `stop`. */
+  /** Lists and watches until `stop`. */
   start(): void {
     this.#running ??= this.#run();
   }
 
-  /** No change is told after the promise is fulfilled. */
+  /** No change is delivered after the promise is fulfilled. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#running;
@@ -122,7 +122,7 @@ export class Reflector {
     }
   }
 
-  /** One list if need be, and one watch. @returns how long to wait before the next, in milliseconds */
+  /** One list if needed, and one watch. @returns the delay before the next, in milliseconds */
   async #listAndWatch(): Promise<number> {
     this.#version ??= await this.#list();
     const timeoutSeconds =
@@ -152,7 +152,7 @@ export class Reflector {
     return 0;
   }
 
-  /** @returns the version that a watch goes on from */
+  /** @returns the version at which a watch starts */
   async #list(): Promise<string> {
     const { signal } = this.#stopping;
     const { objects, resourceVersion } = await listAll({
@@ -201,7 +201,7 @@ export class Reflector {
     this.#lastProgress = this.#options.clock.now();
   }
 
-  /** The watch lasts: whatever was wrong is over. */
+  /** The watch lasts: the fault is over. */
   #settle(): void {
     this.#settled = true;
     this.#refusals = 0;
@@ -212,7 +212,7 @@ export class Reflector {
     this.#options.log.info({ resource: this.#name }, `watching ${this.#name} again`);
   }
 
-  /** @returns how long to wait before the next try, in milliseconds */
+  /** @returns the delay before the next attempt, in milliseconds */
   #failed(error: unknown): number {
     if (this.#stopping.signal.aborted) return 0;
     const wasSettled = this.#settled;
@@ -222,14 +222,13 @@ export class Reflector {
     if (reason === 'refused') this.#refusals++;
     const mustList = reason === 'expired' || reason === 'undecodable' || this.#refusals >= REFUSALS_UNTIL_LIST;
     if (mustList) this.#version = undefined;
-    // A version that grew too old is nothing wrong, nor is a connection that somebody in between closed, unless what follows
-    // fails too.
+    // An expired version is no fault, nor is a connection that a proxy closed, unless the next attempt fails too.
     const isUsual = wasSettled && (reason === 'expired' || reason === 'disconnected');
     if (!isUsual) this.#report(error);
     return mustList && wasSettled ? this.#untilNextList() : this.#backoff.next();
   }
 
-  /** @returns how long to wait before a list in place of one that was watched from, in milliseconds */
+  /** @returns the delay before a relist after a watch that lasted, in milliseconds */
   #untilNextList(): number {
     if (this.#options.clock.now() - this.#listedAt < LASTING_LIST_MILLISECONDS) return this.#listBackoff.next();
     this.#listBackoff.reset();

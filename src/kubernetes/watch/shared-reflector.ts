@@ -1,12 +1,12 @@
-// One kind of object as several reconcilers see it: in all namespaces or in some, with everybody told of each change,
-// whatever another of them makes of it.
+// A shared informer: one kind of object in all or some namespaces, with several listeners. Each listener gets every
+// change; the failure of one does not affect the others.
 
 import { type KubernetesObject, resourceName } from '../objects/resources.ts';
 import { ChangeDelivery } from './change-delivery.ts';
 import type { ObjectChange } from './object-store.ts';
 import { Reflector, type ReflectorOptions } from './reflector.ts';
 
-/** What a reader of watched objects needs. */
+/** The read side of a cache of watched objects. */
 export interface ObjectView {
   /** By `<namespace>/<name>`, or `<name>` of a cluster-scoped object. */
   get(key: string): KubernetesObject | undefined;
@@ -31,14 +31,14 @@ export class SharedReflector implements ObjectView {
     this.#options = options;
     for (const namespace of namespaces ?? [undefined]) {
       const onChange = (change: ObjectChange) => {
-        for (const delivery of this.#deliveries) delivery.tell(change);
+        for (const delivery of this.#deliveries) delivery.deliver(change);
       };
       this.#byNamespace.set(namespace, new Reflector({ ...options, namespace, onChange }));
     }
     this.#reflectors = [...this.#byNamespace.values()];
   }
 
-  /** Has every change told from now on; one that the listener throws at is told again. @returns what ends that */
+  /** Delivers every change from now on; one that the listener throws at is retried. @returns a function that ends it */
   listen(listener: (change: ObjectChange) => void): () => void {
     const { log, metrics } = this.#options;
     const delivery = new ChangeDelivery({
@@ -72,12 +72,12 @@ export class SharedReflector implements ObjectView {
     await Promise.all(this.#reflectors.map((reflector) => reflector.whenSynced()));
   }
 
-  /** What is wrong with watching them now; undefined when all is well. */
+  /** The present fault of a watch; undefined without one. */
   get fault(): string | undefined {
     return this.#reflectors.find(({ fault }) => fault !== undefined)?.fault;
   }
 
-  /** Epoch milliseconds of the last sign that nothing is missed. */
+  /** Epoch milliseconds until which nothing was missed. */
   get lastProgress(): number {
     return Math.min(...this.#reflectors.map(({ lastProgress }) => lastProgress));
   }

@@ -1,8 +1,8 @@
-// What ends a watch other than its time, by the words that metrics have for it.
+// The reasons for which a watch restarts, by their labels in the metrics.
 
 import { KubernetesError } from '../api/kubernetes-api.ts';
 
-/** Why a watch began anew; a label of a metric. */
+/** Why a watch restarted; a label of a metric. */
 export type RestartReason =
   | 'ended'
   | 'ended_early'
@@ -15,7 +15,7 @@ export type RestartReason =
   | 'refused'
   | 'disconnected';
 
-/** A watch that was accepted and is of no use any more. */
+/** A watch that the API server accepted and that failed. */
 export class WatchFault extends Error {
   readonly reason: RestartReason;
 
@@ -31,7 +31,7 @@ const MESSAGES = {
   idle: 'the API server fell silent',
 };
 
-/** Why a watch that ended with this error begins anew. */
+/** The reason for the restart of a watch that ended with this error. */
 export function restartReason(error: unknown): RestartReason {
   if (error instanceof WatchFault) return error.reason;
   if (!(error instanceof KubernetesError)) return 'refused';
@@ -42,7 +42,7 @@ export function restartReason(error: unknown): RestartReason {
   return error.status === 0 ? 'disconnected' : 'refused';
 }
 
-/** The version that a list or a watch was to go on from is too old. */
+/** Whether the version of a watch, or the continue token of a list, is too old. */
 export function isExpired(error: unknown): boolean {
   return error instanceof KubernetesError && error.status === 410;
 }

@@ -1,9 +1,9 @@
-// Finds a watch that died without a word: it must end by itself shortly after the time it was asked for, and where the
-// API server sends bookmarks, about one a minute, it must not be silent for long.
+// Detects a watch whose connection is dead. The API server must end a watch shortly after the requested time, and where
+// it sends bookmarks, about one a minute, it must send a frame within {@link IDLE_MILLISECONDS}.
 
-/** What the API server may take beyond the time it was asked to watch for. */
+/** How long a watch may last beyond the requested time. */
 const GRACE_MILLISECONDS = 15_000;
-/** Without a frame, once there was a bookmark. */
+/** The longest time without a frame, once there was a bookmark. */
 const IDLE_MILLISECONDS = 150_000;
 
 export class WatchTimer {
@@ -13,7 +13,7 @@ export class WatchTimer {
   #idle: NodeJS.Timeout | undefined;
   #expired: 'deadline' | 'idle' | undefined;
 
-  /** @param options.parent ends the watch too */
+  /** @param options.parent aborts the watch too */
   constructor({ timeoutSeconds, parent }: { readonly timeoutSeconds: number; readonly parent: AbortSignal }) {
     this.#parent = parent;
     if (parent.aborted) this.#controller.abort();

@@ -1,4 +1,4 @@
-// Everything of a cluster that a controller follows, leading or not.
+// The watches of a controller, which run whether it leads or not.
 
 import { classOf, DEFAULT_CLASS } from '../../admission/kinds/manifest.ts';
 import { withoutForeignLabels } from '../../controller/client-secrets/owner-secrets.ts';
@@ -23,7 +23,7 @@ export interface ControllerSourcesOptions
   readonly releaseNamespace: string;
   /** Undefined: all. */
   readonly watchNamespaces: readonly string[] | undefined;
-  /** The Service of the replicas; undefined where they are found otherwise. */
+  /** The Service of the replicas; undefined where their addresses are fixed or not configured. */
   readonly serverService: string | undefined;
 }
 
@@ -73,25 +73,25 @@ export class ControllerSources implements ClientSources {
     await Promise.all(this.#all.map((each) => each.whenSynced()));
   }
 
-  /** What is missing until everything was listed once; undefined after that. */
+  /** The watches that have not completed their first list, with their faults; undefined when all have. */
   get startFault(): string | undefined {
     const missing = this.#all.filter(({ synced }) => !synced);
     if (missing.length === 0) return undefined;
     return missing.map(({ name, fault }) => fault ?? `${name}: not listed yet`).join('; ');
   }
 
-  /** What is wrong with watching now; undefined when all is well. */
+  /** The current fault of a watch; undefined when there is none. */
   get fault(): string | undefined {
     return this.#all.find(({ fault }) => fault !== undefined)?.fault;
   }
 
-  /** Epoch milliseconds up to when nothing was missed. */
+  /** Epoch milliseconds up to which no change was missed. */
   get lastProgress(): number {
     return Math.min(...this.#all.map(({ lastProgress }) => lastProgress));
   }
 }
 
-/** Of an object of another class nothing is kept but that it is there. */
+/** Reduces an object of another class to its identity and class. */
 function ofClass(object: KubernetesObject, className: string): KubernetesObject {
   const other = classOf(object);
   if (other === className) return withoutBallast(object);

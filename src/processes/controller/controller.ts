@@ -1,6 +1,6 @@
-// `grantry controller`: of several processes one leads and writes what follows from the objects of a cluster: status,
-// Secrets, Events. All of them watch, so that another can take over at once. The admin port answers first and says what the
-// rest waits for.
+// `grantry controller`: one of several processes leads and writes status, Secrets and Events for the objects of a
+// cluster. All of them watch, so that another can take over at once. The admin port listens first and reports what
+// start-up waits for.
 
 import { hostname } from 'node:os';
 import {
@@ -17,7 +17,7 @@ import { LEADER_CALL_MILLISECONDS, type Leadership, LeaseElector } from '../../c
 import { RbacDenials } from '../../controller/leadership/rbac-denials.ts';
 import { PolicyController } from '../../controller/policies/policy-controller.ts';
 import { type EventFacts, EventRecorder } from '../../controller/reconciling/events.ts';
-import { AskedReplicas } from '../../controller/replicas/observed-replicas.ts';
+import { PolledReplicas } from '../../controller/replicas/observed-replicas.ts';
 import { type FindReplicas, Replicas, replicasAt, replicasIn } from '../../controller/replicas/replicas.ts';
 import { KeyController } from '../../controller/signing-keys/key-controller.ts';
 import { adminEndpoints, type ReadinessCheck } from '../../http/admin/admin.ts';
@@ -43,7 +43,10 @@ export interface ControllerOptions {
   readonly stderr: NodeJS.WritableStream;
 }
 
-/** Runs until a signal ends it. @returns 0; 1 when its port is taken or by a fault of ours; 2 for wrong configuration */
+/**
+ * Runs until a signal ends it.
+ * @returns 0; 1 when its port is taken or on an internal error; 2 for invalid configuration
+ */
 export async function controller({ stderr }: ControllerOptions): Promise<number> {
   try {
     const settings = readSettings({
@@ -66,11 +69,11 @@ export async function controller({ stderr }: ControllerOptions): Promise<number>
   }
 }
 
-/** One of a namespace, whatever the class: keys, pepper and webhook secret are the namespace's. */
+/** One per namespace, whatever the class: keys, pepper and webhook secret belong to the namespace. */
 const LEASE_NAME = 'grantry-controller';
 
 /** What runs while this process leads. */
-interface Led {
+interface LeaderComponent {
   readonly queued: number;
   start(): void;
   stop(): Promise<void>;
@@ -94,11 +97,11 @@ class ControllerProcess {
   readonly #draining = new Draining();
   readonly #stopping = new AbortController();
   readonly #ended = Promise.withResolvers<number>();
-  #led: readonly Led[] = [];
+  #components: readonly LeaderComponent[] = [];
   #events: EventRecorder | undefined;
   #rights: RbacDenials | undefined;
-  /** What begins and ends leading, one after the other. */
-  #turn: Promise<void> = Promise.resolve();
+  /** Starts and stops of leading, one after the other. */
+  #transitions: Promise<void> = Promise.resolve();
 
   constructor({ settings, processLog, api }: ControllerParts) {
     this.#settings = settings;
@@ -108,7 +111,7 @@ class ControllerProcess {
     const [clock, random] = [systemClock, systemRandom];
     this.#metrics = new ControllerMetrics({
       isLeading: () => this.#elector.isLeading,
-      queued: () => this.#led.reduce((sum, { queued }) => sum + queued, 0),
+      queued: () => this.#components.reduce((sum, { queued }) => sum + queued, 0),
       followed: {
         now: () => clock.now(),
         lastProgress: () => this.#sources.lastProgress,
@@ -136,17 +139,17 @@ class ControllerProcess {
       clock,
       random,
       log,
-      onStartedLeading: (leadership) => this.#next(() => this.#lead(leadership)),
-      onStoppedLeading: () => this.#next(() => this.#stopLeading()),
+      onStartedLeading: (leadership) => this.#enqueueTransition(() => this.#lead(leadership)),
+      onStoppedLeading: () => this.#enqueueTransition(() => this.#stopLeading()),
     });
   }
 
-  /** Until the end. @throws StartError when it cannot listen */
+  /** Runs until the process ends. @throws StartError when it cannot listen */
   async run(): Promise<number> {
     const { host, adminPort } = this.#settings;
     const admin = this.#adminServer();
     endOnSignals({
-      // Nobody is sent here: there is nothing to wait for.
+      // No requests are routed here: there is no drain to wait for.
       draining: this.#draining,
       drainDelaySeconds: 0,
       servers: [admin],
@@ -162,7 +165,7 @@ class ControllerProcess {
   }
 
   async #lead(leadership: Leadership): Promise<void> {
-    // Nothing is judged, and least of all removed, before everything is known.
+    // Nothing is judged, and least of all removed, before every watch has completed its first list.
     const end = AbortSignal.any([leadership.signal, this.#stopping.signal]);
     await Promise.race([this.#sources.whenSynced(), aborted(end)]);
     if (end.aborted) return;
@@ -183,7 +186,7 @@ class ControllerProcess {
     const shared = {
       api,
       sources: this.#sources,
-      observed: new AskedReplicas(replicas),
+      observed: new PolledReplicas(replicas),
       className,
       releaseNamespace: namespace,
       record: (event: EventFacts) => events.record(event),
@@ -194,7 +197,7 @@ class ControllerProcess {
     };
     const install = { issuer, className, releaseNamespace: namespace, defaultPolicy };
     const secrets = new InstallSecrets({ ...shared, wanted: this.#wantedSecrets(), lost: this.#lostSecrets });
-    this.#led = [secrets];
+    this.#components = [secrets];
     secrets.start();
     await Promise.race([secrets.whenTried(), aborted(end)]);
     if (end.aborted) return;
@@ -207,11 +210,11 @@ class ControllerProcess {
         install: { ...install, watchNamespaces },
       }),
     ];
-    this.#led = [secrets, ...others];
+    this.#components = [secrets, ...others];
     for (const each of others) each.start();
   }
 
-  /** What can be in a file, and is, is provided by somebody else. */
+  /** The Secrets that the controller generates: a secret that is configured as a file is not among them. */
   #wantedSecrets(): readonly SingleSecret[] {
     const { pepperFile, alertWebhook } = this.#settings;
     return [
@@ -222,28 +225,28 @@ class ControllerProcess {
   }
 
   async #stopLeading(): Promise<void> {
-    const led = this.#led;
-    this.#led = [];
-    await Promise.all(led.map((each) => each.stop()));
+    const components = this.#components;
+    this.#components = [];
+    await Promise.all(components.map((each) => each.stop()));
     this.#events?.stop();
     this.#rights?.stop();
     [this.#events, this.#rights] = [undefined, undefined];
   }
 
-  /** Everything that writes ends before the lease is given up. */
+  /** Everything that writes stops before the lease is released. */
   async #stop(): Promise<void> {
     this.#stopping.abort();
-    this.#next(() => this.#stopLeading());
-    await this.#turn;
+    this.#enqueueTransition(() => this.#stopLeading());
+    await this.#transitions;
     await this.#elector.stop();
-    await this.#turn;
+    await this.#transitions;
     await this.#sources.stop();
     this.#api.close();
   }
 
-  /** A leader that cannot work ends: as long as it has the lease nobody else leads. */
-  #next(task: () => Promise<void>): void {
-    this.#turn = this.#turn.then(task).catch(async (error: unknown) => {
+  /** A leader that fails to start or stop exits: as long as it holds the lease, no other process leads. */
+  #enqueueTransition(task: () => Promise<void>): void {
+    this.#transitions = this.#transitions.then(task).catch(async (error: unknown) => {
       this.#processLog.log.fatal({ err: error }, 'leading failed');
       await this.#processLog.flush();
       this.#ended.resolve(1);
@@ -291,13 +294,13 @@ class ControllerProcess {
     return [
       { name: 'serving', fault: () => (this.#draining.begun ? 'draining' : undefined) },
       { name: 'watches', fault: () => this.#sources.startFault },
-      // Whoever leads: as long as one is known, this process has nothing to be blamed for.
+      // Ready as long as a leader is known, whichever process it is.
       {
         name: 'lease',
         fault: () => (this.#elector.holder === undefined ? (this.#elector.fault ?? 'not known yet') : undefined),
       },
       { name: 'kubernetes', fault: () => this.#sources.fault ?? this.#elector.fault, required: false },
-      // What one kind of call cannot do, others may: clients are looked after as far as it goes.
+      // Not required for readiness: a denied kind of call does not stop the others.
       { name: 'rights', fault: () => this.#rights?.fault, required: false },
     ];
   }

@@ -41,7 +41,7 @@ class Install {
   whileObserved = () => {};
   /** What happens to a Secret of the team on its way to the API server. */
   onItsWay = async () => {};
-  /** What the API server answers while the watch tells nothing. */
+  /** What the API server answers while the watch delivers nothing. */
   untold: ((object: NewObject) => KubernetesObject) | undefined;
   statusWrites = 0;
   looks = 0;
@@ -55,7 +55,7 @@ class Install {
     this.namespaces.put({ metadata: { name: TEAM } });
   }
 
-  /** Begins to lead, after whoever led before. */
+  /** Begins to lead, after any earlier leader. */
   async lead(): Promise<void> {
     await this.stop();
     const { clients, policies, namespaces, releaseSecrets } = this;
@@ -124,7 +124,7 @@ class Install {
     for (const answer of this.#reports.splice(0)) answer(told);
   }
 
-  /** Clients without a secret, made before anybody leads. @returns their uids */
+  /** Clients without a secret, made before any process leads. @returns their uids */
   has(count: number, scopes = [`${TEAM}/read`]): readonly string[] {
     const spec = {
       grantTypes: ['authorization_code'],
@@ -177,7 +177,7 @@ describe('the controller of clients', () => {
     vi.useRealTimers();
   });
 
-  it('tells of the last use of many clients by five writes a second and no more', async () => {
+  it('reports the last use of many clients by five writes a second and no more', async () => {
     const uids = install.has(100);
     await install.lead();
     expect([install.statusWrites, install.said('Programmed')]).toEqual([100, 'NotObserved']);
@@ -199,7 +199,7 @@ describe('the controller of clients', () => {
     await install.lead();
     const handled = { rotateAt: undefined, rotateNow: undefined };
     const verifiers = [{ verifier: secretVerifier('gone', 'secret'), revision: 1 }];
-    const state = { revision: 1, verifiers, rotatedAt: 0, handedOut: 1, handled, writtenFields: undefined };
+    const state = { revision: 1, verifiers, rotatedAt: 0, publishedRevision: 1, handled, writtenFields: undefined };
     const owner = { namespace: TEAM, name: 'gone', uid: 'gone' };
     for (const _ of ['once', 'and again']) {
       const shared = { releaseNamespace: RELEASE, className: 'default' };
@@ -227,7 +227,7 @@ describe('the controller of clients', () => {
     expect([install.statusWrites, install.said('Programmed')]).toEqual([40, 'Pending']);
   });
 
-  it('says nothing of what a client has become while it was looked at, before it has looked at that', async () => {
+  it('reports nothing about a client that changed during its reconcile, before that change is reconciled', async () => {
     const uids = install.has(1);
     install.serves(uids);
     install.whileObserved = () => {
@@ -242,7 +242,7 @@ describe('the controller of clients', () => {
     expect(conditionIn(status, 'Programmed')).toMatchObject({ reason: 'Programmed', observedGeneration: 2 });
   });
 
-  it('asks anew about a client that was refused meanwhile', async () => {
+  it('queries again for a client that was refused meanwhile', async () => {
     const [uid = ''] = install.has(1, ['gold']);
     const spec = { namespaceSelector: {}, allow: { scopes: ['gold'] } };
     const permitting = () => install.policies.put({ metadata: { name: 'gold' }, spec });
@@ -259,7 +259,7 @@ describe('the controller of clients', () => {
     expect([install.said('Accepted'), install.said('Programmed')]).toEqual(['Accepted', 'NoReplicas']);
   });
 
-  it('acknowledges alerts of a client that goes with its namespace, which nobody can be told', async () => {
+  it('acknowledges alerts of a client that goes with its namespace, which no status can show', async () => {
     const refused = Promise.withResolvers<void>();
     install.onItsWay = () => refused.promise;
     const spec = { grantTypes: ['client_credentials'], scopes: [`${TEAM}/read`] };
@@ -279,7 +279,7 @@ describe('the controller of clients', () => {
     expect(install.statusWrites).toBe(0);
   });
 
-  it('shows an alert that it told of a spec which was another by then', async () => {
+  it('shows an alert that it reported for a spec which was another by then', async () => {
     const [clientUid = ''] = install.has(1);
     await install.lead();
     let told: object = {};
@@ -305,7 +305,7 @@ describe('the controller of clients', () => {
     expect(install.acknowledged).toEqual(['al-1']);
   });
 
-  it('looks at the clients of a namespace again when its labels change, or may have changed meanwhile', async () => {
+  it('reconciles the clients of a namespace again when its labels change, or may have changed meanwhile', async () => {
     install.serves(install.has(3));
     await install.lead();
     const looks: number[] = [];

@@ -22,7 +22,7 @@ const CREDENTIALS: CredentialState = {
   revision: 5,
   verifiers: [{ verifier: secretVerifier('uid', 'two'), revision: 2 }],
   rotatedAt: NOW - HOUR,
-  handedOut: 2,
+  publishedRevision: 2,
   handled: { rotateAt: 'monday', rotateNow: undefined },
   writtenFields: undefined,
 };
@@ -34,7 +34,7 @@ function report(fields: Partial<ClientReport> = {}): ClientReport {
 const typesOf = (status: unknown) => (status as { conditions: Condition[] }).conditions.map(({ type }) => type);
 
 describe('the status of a client', () => {
-  it('tells of the client, its secret and when that changes', () => {
+  it('shows the client, its secret and when that changes', () => {
     const verdict = verdictOf({ auth: { clientSecret: { rotation: { interval: '48h' } } } });
     const previous = { verifier: secretVerifier('uid', 'one'), revision: 1, expiresAt: NOW + HOUR };
     const credentials = { ...CREDENTIALS, verifiers: [...CREDENTIALS.verifiers, previous] };
@@ -59,20 +59,20 @@ describe('the status of a client', () => {
     expect(typesOf(status)).toEqual(['Accepted', 'ResolvedRefs', 'CredentialsReady', 'Programmed', 'Ready']);
   });
 
-  it('tells of the secret that its owner has while another one is on its way', () => {
+  it('shows the secret that its owner has while another one is on its way', () => {
     const onItsWay = { verifier: secretVerifier('uid', 'three'), revision: 3 };
     const credentials = { ...CREDENTIALS, verifiers: [onItsWay, ...CREDENTIALS.verifiers] };
     expect(clientStatus(report({ credentials }), undefined, NOW)).toMatchObject({ secret: { revision: 2 } });
   });
 
-  it('gives no fingerprint of a secret that somebody chose', () => {
+  it('gives no fingerprint of a secret that its owner chose', () => {
     const verdict = verdictOf({ auth: { clientSecret: { source: 'Existing', secretName: 'mine' } } });
     const { secret } = clientStatus(report({ verdict }), undefined, NOW) as { secret: object };
     expect(secret).toMatchObject({ name: 'mine' });
     expect(secret).not.toHaveProperty('fingerprint');
   });
 
-  it('tells of no secret where there is none', () => {
+  it('shows no secret where there is none', () => {
     const verdict = verdictOf({ auth: { method: 'none' }, grantTypes: ['authorization_code'] });
     const status = clientStatus(report({ verdict, credentials: undefined }), undefined, NOW);
     expect(status).not.toHaveProperty('secret');

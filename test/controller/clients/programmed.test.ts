@@ -28,7 +28,7 @@ function clientAt(generation = 3): KubernetesObject {
 function credentials(revision: number, ...secrets: number[]): CredentialState {
   const verifiers = secrets.map((each) => ({ verifier: secretVerifier(UID, String(each)), revision: each }));
   const handled = { rotateAt: undefined, rotateNow: undefined };
-  return { revision, verifiers, rotatedAt: NOW, handedOut: 0, handled, writtenFields: undefined };
+  return { revision, verifiers, rotatedAt: NOW, publishedRevision: 0, handled, writtenFields: undefined };
 }
 
 const PRESENT = credentials(4, 2);
@@ -89,7 +89,7 @@ describe('a client that all replicas serve', () => {
     return leaders;
   }
 
-  it('stays programmed, and nobody is asked again', async () => {
+  it('stays programmed, and no replica is queried again', async () => {
     const leaders = await served();
     const { status, asked } = leaders;
     for (const later of [NONE, replicas(undefined, 4), replicas(3)]) {
@@ -119,7 +119,7 @@ describe('a client that all replicas serve', () => {
     ['another generation', { generation: 4 }],
     ['a new secret on its way', { state: credentials(5, 3, 2) }],
     ['another secret', { state: credentials(5, 3) }],
-  ])('is not programmed with %s before replicas say so, whoever leads', async (_, change) => {
+  ])('is not programmed with %s before replicas say so, whichever process leads', async (_, change) => {
     for (const isNew of [false, true]) {
       const leaders = await served();
       if (isNew) leaders.changes();
@@ -131,8 +131,8 @@ describe('a client that all replicas serve', () => {
   });
 });
 
-describe('a client that nobody saw served', () => {
-  it('has its new secret handed out after five seconds where nobody can be asked', async () => {
+describe('a client that was not observed as served', () => {
+  it('has its new secret handed out after five seconds where no replica can be queried', async () => {
     const leaders = new Leaders();
     leaders.observation = { outcome: 'NotObserved' };
     const isServedAfter = (milliseconds: number) => {
@@ -158,7 +158,7 @@ describe('a client that nobody saw served', () => {
     expect(said).toEqual(['Unknown/NoReplicas', pending, pending, pending, 'True/Programmed']);
   });
 
-  it('is not taken for served because nobody could be asked before', async () => {
+  it('is not taken for served because no replica could be queried before', async () => {
     const leaders = new Leaders();
     leaders.observation = { outcome: 'NotObserved' };
     expect(await leaders.say()).toBe('True/NotObserved');

@@ -125,7 +125,7 @@ async function bothStarted(): Promise<void> {
 }
 
 describe('an election', () => {
-  it('has one leader, who renews every 2 seconds', async () => {
+  it('has one leader that renews every 2 seconds', async () => {
     await bothStarted();
     expect(lease.spec).toMatchObject({ holderIdentity: 'one', leaseDurationSeconds: 15, leaseTransitions: 0 });
     const renewedAt = Date.parse(lease.spec?.renewTime ?? '');
@@ -172,7 +172,7 @@ describe('an election', () => {
     expect([one.log, other.log]).toEqual([['started'], []]);
   });
 
-  it('starts with a lease that somebody left behind only after it was watched for its whole length', async () => {
+  it('takes a lease that was left behind only after it was watched for its whole length', async () => {
     lease.write(
       {
         metadata: { name: 'grantry-controller' },
@@ -221,7 +221,7 @@ describe('a leader', () => {
     expect([one.log, one.mayWrite]).toEqual([['started', 'stopped'], false]);
   });
 
-  it('makes the lease anew when somebody removed it, and stays', async () => {
+  it('creates the lease again when it was deleted, and stays', async () => {
     await bothStarted();
     lease.object = undefined;
     await pass(60);
@@ -229,7 +229,7 @@ describe('a leader', () => {
     expect(lease.spec?.holderIdentity).toBe('one');
   });
 
-  it('that died after somebody removed the lease is followed by another', async () => {
+  it('that died after the lease was deleted is followed by another', async () => {
     await bothStarted();
     lease.object = undefined;
     one.link = 'down';
@@ -273,7 +273,7 @@ describe('a leader', () => {
     expect(() => before?.assertHeld()).toThrow(LeadershipLostError);
   });
 
-  it('keeps nobody waiting who stops in the middle of a call', async () => {
+  it('does not delay its successor when it stops in the middle of a call', async () => {
     await bothStarted();
     one.link = 'silent';
     await pass(2);

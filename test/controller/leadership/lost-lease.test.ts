@@ -1,6 +1,6 @@
-// Whoever writes, and whatever: who loses the lease in the middle of it writes nothing more, not even what is left of one
-// look. Each row is carried out once by who keeps the lease, and then by leaders who lose it after each number of writes.
-// And no Secret is written or removed but as it was read.
+// A leader that loses the lease during any kind of write writes nothing more, not even what is left of one reconcile.
+// Each row is carried out once by a leader that keeps the lease, and then by leaders who lose it after each number of
+// writes. And no Secret is written or removed but as it was read.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { PEPPER_SECRET } from '../../../src/admission/references/secret-parts.ts';
@@ -147,7 +147,7 @@ async function renamedSecret(world: World): Promise<void> {
 
 async function abandonedVerifier(world: World): Promise<void> {
   const handled = { rotateAt: undefined, rotateNow: undefined };
-  const state = { revision: 1, verifiers: [], rotatedAt: 0, handedOut: 1, handled, writtenFields: undefined };
+  const state = { revision: 1, verifiers: [], rotatedAt: 0, publishedRevision: 1, handled, writtenFields: undefined };
   const owner = { namespace: TEAM, name: 'gone', uid: 'uid-gone' };
   world.releaseSecrets.put(verifierSecret(owner, state, { releaseNamespace: RELEASE, className: 'default' }));
   startClients(world);

@@ -12,7 +12,7 @@ const WRITE: Right = { verb: 'patch', resource: SECRETS, namespace: 'shop' };
 
 /** As the API server words it. */
 function unauthorized({ verb, resource, namespace }: Right): KubernetesError {
-  const detail = `${resource.plural} "web" is forbidden: User "somebody" cannot ${verb} resource "${resource.plural}"`;
+  const detail = `${resource.plural} "web" is forbidden: User "grantry" cannot ${verb} resource "${resource.plural}"`;
   return refused({ verb, resource, namespace }, detail);
 }
 
@@ -23,7 +23,7 @@ function refused({ verb, resource, namespace }: Right, detail: string, status = 
     verb,
     resource,
     namespace,
-    user: 'somebody',
+    user: 'grantry',
     detail,
     causes,
   });
@@ -48,17 +48,17 @@ describe('a right that is missing', () => {
 
   it('is said until a call of its kind goes through in that namespace, and logged once each time', () => {
     const error = unauthorized(WRITE);
-    for (const _ of ['once', 'and again']) rights.answered(WRITE, error);
+    for (const _ of ['once', 'and again']) rights.recordResult(WRITE, error);
     expect([rights.fault, logged]).toEqual([error.message, [`warn ${error.message}`]]);
-    rights.answered({ ...WRITE, namespace: 'other' });
-    rights.answered({ ...WRITE, verb: 'create' });
-    rights.answered({ ...WRITE, resource: OAUTH_CLIENTS, subresource: 'status' });
+    rights.recordResult({ ...WRITE, namespace: 'other' });
+    rights.recordResult({ ...WRITE, verb: 'create' });
+    rights.recordResult({ ...WRITE, resource: OAUTH_CLIENTS, subresource: 'status' });
     expect(rights.fault).toBe(error.message);
-    rights.answered(WRITE);
+    rights.recordResult(WRITE);
     expect(rights.fault).toBeUndefined();
     expect(logged[1]).toBe('info patch secrets in namespace shop: the right is there now');
-    rights.answered(WRITE);
-    rights.answered(WRITE, error);
+    rights.recordResult(WRITE);
+    rights.recordResult(WRITE, error);
     expect(logged.map((line) => line.split(' ')[0])).toEqual(['warn', 'info', 'warn']);
   });
 
@@ -74,10 +74,10 @@ describe('a right that is missing', () => {
     ['a conflict', 'the object has been modified', 409, []],
   ])('is not %s, which is no sign that it is still missing either', (_, detail, status, causes) => {
     const other = refused(WRITE, detail, status, causes);
-    rights.answered(WRITE, other);
+    rights.recordResult(WRITE, other);
     expect([rights.fault, logged]).toEqual([undefined, []]);
-    rights.answered(WRITE, unauthorized(WRITE));
-    rights.answered(WRITE, other);
+    rights.recordResult(WRITE, unauthorized(WRITE));
+    rights.recordResult(WRITE, other);
     expect(rights.fault).toBeUndefined();
   });
 
@@ -86,18 +86,18 @@ describe('a right that is missing', () => {
     ['401', 401],
     ['500', 500],
   ])('is not there again because of %s', (_, status) => {
-    rights.answered(WRITE, unauthorized(WRITE));
-    rights.answered(WRITE, refused(WRITE, 'something else', status));
+    rights.recordResult(WRITE, unauthorized(WRITE));
+    rights.recordResult(WRITE, refused(WRITE, 'something else', status));
     expect(rights.fault).toContain('403');
   });
 
-  it('is not said for ever of a call that nobody makes any more', () => {
+  it('is not reported for ever for a call that is not made any more', () => {
     const create: Right = { ...WRITE, verb: 'create' };
     const [ofCreate, ofPatch] = [unauthorized(create), unauthorized(WRITE)];
-    rights.answered(create, ofCreate);
-    rights.answered(WRITE, ofPatch);
+    rights.recordResult(create, ofCreate);
+    rights.recordResult(WRITE, ofPatch);
     now += 5 * MINUTE;
-    rights.answered(WRITE, ofPatch);
+    rights.recordResult(WRITE, ofPatch);
     now += 5 * MINUTE - 1;
     expect(rights.fault).toBe(`${ofCreate.message}; ${ofPatch.message}`);
     now += 1;
@@ -105,16 +105,16 @@ describe('a right that is missing', () => {
     now += 5 * MINUTE;
     expect(rights.fault).toBeUndefined();
     // By then it is news.
-    rights.answered(create, ofCreate);
+    rights.recordResult(create, ofCreate);
     expect([rights.fault, logged]).toEqual([
       ofCreate.message,
       [ofCreate, ofPatch, ofCreate].map(({ message }) => `warn ${message}`),
     ]);
   });
 
-  it('is counted in those namespaces alone in which somebody was refused of late', () => {
+  it('is counted in those namespaces alone in which a call was refused of late', () => {
     for (const namespace of ['a', 'b', 'c']) {
-      rights.answered({ ...WRITE, namespace }, unauthorized({ ...WRITE, namespace }));
+      rights.recordResult({ ...WRITE, namespace }, unauthorized({ ...WRITE, namespace }));
       now += 4 * MINUTE;
     }
     expect(rights.fault).toMatch(/^patch secrets in namespace b .*, and in 1 more namespaces$/);
@@ -122,9 +122,9 @@ describe('a right that is missing', () => {
 
   it('in many namespaces is named in one of them, beside every other one', () => {
     for (const namespace of ['a', 'b', 'c'])
-      rights.answered({ ...WRITE, namespace }, unauthorized({ ...WRITE, namespace }));
+      rights.recordResult({ ...WRITE, namespace }, unauthorized({ ...WRITE, namespace }));
     const event: Right = { verb: 'patch', resource: EVENTS, namespace: 'a' };
-    rights.answered(event, unauthorized(event));
+    rights.recordResult(event, unauthorized(event));
     expect(rights.fault).toMatch(
       /^patch secrets in namespace a .*, and in 2 more namespaces; patch events\.events\.k8s\.io in/,
     );
@@ -133,10 +133,10 @@ describe('a right that is missing', () => {
   it('is of no interest in a namespace that is gone, nor after the end', () => {
     for (const namespace of ['shop', 'other']) {
       namespaces.put({ metadata: { name: namespace } });
-      rights.answered({ ...WRITE, namespace }, unauthorized({ ...WRITE, namespace }));
+      rights.recordResult({ ...WRITE, namespace }, unauthorized({ ...WRITE, namespace }));
     }
     namespaces.delete('shop');
-    expect(rights.fault).toMatch(/in namespace other as somebody: 403 Forbidden \([^,]*\)$/);
+    expect(rights.fault).toMatch(/in namespace other as grantry: 403 Forbidden \([^,]*\)$/);
     rights.stop();
     expect(rights.fault).toBeUndefined();
   });

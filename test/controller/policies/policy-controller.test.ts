@@ -30,7 +30,7 @@ afterEach(async () => {
   vi.useRealTimers();
 });
 
-it('a policy that cannot be taken is Stalled and told of by one Warning, until it can', async () => {
+it('a policy that cannot be taken is Stalled and reported by one Warning, until it can', async () => {
   vi.useFakeTimers();
   const policies = new PlayedObjects(CLIENT_POLICIES);
   const sources = { policies, namespaces: new PlayedObjects(NAMESPACES), clients: new PlayedObjects(OAUTH_CLIENTS) };

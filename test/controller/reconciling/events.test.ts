@@ -197,7 +197,7 @@ describe('an event', () => {
     expect([written.length, names.length, names[0], names[1], names.at(-1)]).toEqual([23, 23, 'web', 'app', 'another']);
   });
 
-  it('is not written by who lost the lease, nor is a count, and that disturbs nobody', async () => {
+  it('is not written after the lease was lost, nor is a count, and that disturbs no caller', async () => {
     recorder.record(facts());
     recorder.record(facts());
     await vi.advanceTimersByTimeAsync(0);
@@ -207,7 +207,7 @@ describe('an event', () => {
     expect(written.map(({ note, series }) => [note, series])).toEqual([['Made it.', undefined]]);
   });
 
-  it('that cannot be written disturbs nobody', async () => {
+  it('that cannot be written disturbs no caller', async () => {
     fails = true;
     recorder.record(facts());
     await vi.advanceTimersByTimeAsync(0);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { untilTold } from '../../../src/controller/clients/last-used.ts';
+import { untilLastUsedReport } from '../../../src/controller/clients/last-used.ts';
 import { OwnWrites } from '../../../src/controller/reconciling/own-writes.ts';
 import type { KubernetesObject } from '../../../src/kubernetes/objects/resources.ts';
 
@@ -13,13 +13,13 @@ function version(resourceVersion: string, uid = 'u'): KubernetesObject {
 function world(first?: string) {
   const watched: { now: KubernetesObject | undefined } = { now: first === undefined ? undefined : version(first) };
   const own = new OwnWrites({ get: () => watched.now, objects: () => [] });
-  /** Writes; the watch may tell something between the write and its answer. */
+  /** Writes; the watch may deliver something between the write and its answer. */
   const write = (object: KubernetesObject | undefined, meanwhile = () => {}) =>
     own.write(KEY, async () => {
       meanwhile();
       return object;
     });
-  /** The watch tells that what there was is gone. */
+  /** The watch delivers the deletion of what there was. */
   const go = () => {
     const { uid = '' } = watched.now?.metadata ?? {};
     watched.now = undefined;
@@ -29,7 +29,7 @@ function world(first?: string) {
 }
 
 describe('own writes', () => {
-  it('are seen before the watch tells of them, each of several', async () => {
+  it('are seen before the watch delivers them, each of several', async () => {
     const { watched, write, seen } = world('1');
     await write(version('2'));
     await write(version('3'));
@@ -49,7 +49,7 @@ describe('own writes', () => {
     expect(seen()).toBe('9');
   });
 
-  it('give way to what others wrote after them also where the watch tells of that before the answer comes', async () => {
+  it('give way to what others wrote after them also where the watch delivers that before the answer comes', async () => {
     const { watched, write, seen } = world('1');
     await write(version('2'), () => {
       watched.now = version('9');
@@ -57,7 +57,7 @@ describe('own writes', () => {
     expect(seen()).toBe('9');
   });
 
-  it('that deleted what they had made twice are not undone when the watch tells that the first one went', async () => {
+  it('that deleted what they had made twice are not undone when the watch delivers the deletion of the first one', async () => {
     const { watched, write, go, seen } = world();
     for (const object of [version('1', 'first'), version('2', 'second')]) {
       await write(object);
@@ -102,7 +102,7 @@ describe('own writes', () => {
     expect(seen()).toBe('5');
   });
 
-  it('that make something are over when the watch tells that it is gone, before the answer comes or after', async () => {
+  it('that make something are over when the watch delivers its deletion, before the answer comes or after', async () => {
     const { watched, write, go, seen } = world();
     await write(version('1'), () => {
       watched.now = version('1');
@@ -115,7 +115,7 @@ describe('own writes', () => {
     expect(seen()).toBeUndefined();
   });
 
-  it('that remove something hide nothing that somebody made in its place before the answer came', async () => {
+  it('that remove something hide nothing that was made in its place before the answer came', async () => {
     const { watched, write, go, seen } = world('1');
     await write(undefined, () => {
       go();
@@ -124,7 +124,7 @@ describe('own writes', () => {
     expect(seen()).toBe('5');
   });
 
-  it('that remove what the watch has not told yet are not undone when it tells of that', async () => {
+  it('that remove what the watch has not delivered yet are not undone when it does', async () => {
     const { watched, write, go, seen } = world();
     await write(version('1'));
     await write(undefined);
@@ -135,7 +135,7 @@ describe('own writes', () => {
     expect(seen()).toBeUndefined();
   });
 
-  it('that make something anew stay when the watch tells that what was before is gone', async () => {
+  it('that recreate something stay when the watch delivers the deletion of what was before', async () => {
     const { write, go, seen } = world('1');
     await write(undefined);
     await write(version('5', 'another'));
@@ -145,14 +145,14 @@ describe('own writes', () => {
 });
 
 describe('the day of the last use', () => {
-  it('is told at a time of day of each client, spread over the day', () => {
+  it('is reported at a time of day of each client, spread over the day', () => {
     const midnight = Date.parse('2026-03-01T00:00:00Z');
-    const times = Array.from({ length: 240 }, (_, index) => untilTold(`uid-${index}`, midnight));
+    const times = Array.from({ length: 240 }, (_, index) => untilLastUsedReport(`uid-${index}`, midnight));
     const hours = new Set(times.map((time) => Math.floor(time / 3_600_000)));
     expect(hours.size).toBe(24);
     const [first = 0] = times;
-    expect(untilTold('uid-0', midnight + first - 1)).toBe(1);
-    expect(untilTold('uid-0', midnight + first)).toBe(0);
-    expect(untilTold('uid-0', midnight + 86_400_000)).toBe(first);
+    expect(untilLastUsedReport('uid-0', midnight + first - 1)).toBe(1);
+    expect(untilLastUsedReport('uid-0', midnight + first)).toBe(0);
+    expect(untilLastUsedReport('uid-0', midnight + 86_400_000)).toBe(first);
   });
 });

@@ -39,7 +39,7 @@ afterEach(async () => {
 const wait = (milliseconds: number) => vi.advanceTimersByTimeAsync(milliseconds);
 const keys = () => looks.map(({ key }) => key);
 
-/** A reconcile that ends when it is told. */
+/** A reconcile that ends on demand. */
 function gate() {
   const open: (() => void)[] = [];
   const reconcile = () => new Promise<undefined>((resolve) => open.push(() => resolve(undefined)));
@@ -51,7 +51,7 @@ function refused(reason: string, status: number): KubernetesError {
 }
 
 describe('a work queue', () => {
-  it('looks at a key once, however often it was added', async () => {
+  it('reconciles a key once, however often it was added', async () => {
     start(async () => undefined);
     for (const key of ['a', 'b', 'a', 'a']) queue.add(key);
     await wait(0);
@@ -67,7 +67,7 @@ describe('a work queue', () => {
     expect(keys()).toEqual(['flood/1', 'team/1', 'cluster-wide', 'flood/2', 'team/2', 'flood/3']);
   });
 
-  it('looks once more at what was added while it was looked at, and never twice at a time', async () => {
+  it('reconciles once more what was added during its reconcile, and never twice at a time', async () => {
     const { reconcile, next } = gate();
     start(reconcile);
     queue.add('a');
@@ -84,7 +84,7 @@ describe('a work queue', () => {
     expect([keys(), queue.size]).toEqual([['a', 'a'], 0]);
   });
 
-  it('lets a look add its own key', async () => {
+  it('lets a reconcile add its own key', async () => {
     let left = 3;
     start(async (key) => {
       if (--left > 0) queue.add(key);
@@ -95,7 +95,7 @@ describe('a work queue', () => {
     expect(keys()).toEqual(['a', 'a', 'a']);
   });
 
-  it('looks at so many keys at once, and no more', async () => {
+  it('reconciles so many keys at once, and no more', async () => {
     const { reconcile, next } = gate();
     start(reconcile, { workers: 2 });
     for (const key of ['a', 'b', 'c']) queue.add(key);
@@ -123,16 +123,19 @@ describe('a work queue', () => {
     ['Conflict 409', refused('Conflict', 409)],
     ['Conflict 422', refused('Conflict', 422)],
     ['AlreadyExists 409', refused('AlreadyExists', 409)],
-    ['not what the watch told', new StaleReadError('OAuthClient shop/web')],
-  ])('looks again ever later, and without a word, at what somebody else keeps changing (%s)', async (_, conflict) => {
-    start(async () => Promise.reject(conflict));
-    queue.add('a');
-    await wait(3_600_000);
-    const waits = looks.slice(1).map(({ at }, index) => at - (looks[index]?.at ?? 0));
-    expect(waits.slice(0, 5)).toEqual([50, 100, 200, 400, 800]);
-    expect(Math.max(...waits)).toBe(300_000);
-    expect([errors, new Set(results)]).toEqual([[], new Set(['OAuthClient done'])]);
-  });
+    ['a stale read', new StaleReadError('OAuthClient shop/web')],
+  ])(
+    'retries ever later, and logs nothing, while another writer keeps changing the object (%s)',
+    async (_, conflict) => {
+      start(async () => Promise.reject(conflict));
+      queue.add('a');
+      await wait(3_600_000);
+      const waits = looks.slice(1).map(({ at }, index) => at - (looks[index]?.at ?? 0));
+      expect(waits.slice(0, 5)).toEqual([50, 100, 200, 400, 800]);
+      expect(Math.max(...waits)).toBe(300_000);
+      expect([errors, new Set(results)]).toEqual([[], new Set(['OAuthClient done'])]);
+    },
+  );
 
   it('forgets failures after a success', async () => {
     let fails = 4;
@@ -155,7 +158,7 @@ describe('a work queue', () => {
     expect(keys()).toHaveLength(6);
   });
 
-  it('comes back when a look asked for it, and earlier if something happens', async () => {
+  it('requeues a key when its reconcile asked for it, and earlier if something happens', async () => {
     start(async () => 60_000);
     queue.add('a');
     await wait(59_999);
@@ -204,7 +207,7 @@ describe('a work queue', () => {
     expect(idle.size).toBe(0);
   });
 
-  it('has ended when it has stopped: nothing is being looked at, and nothing comes', async () => {
+  it('has ended when it has stopped: nothing is being reconciled, and nothing comes', async () => {
     const { reconcile, next } = gate();
     start(reconcile, { workers: 1 });
     queue.add('a');

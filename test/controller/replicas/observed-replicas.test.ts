@@ -1,15 +1,19 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { z } from 'zod';
-import { AskedReplicas, replicasBehind, type ServedState } from '../../../src/controller/replicas/observed-replicas.ts';
+import {
+  PolledReplicas,
+  replicasBehind,
+  type ServedState,
+} from '../../../src/controller/replicas/observed-replicas.ts';
 import { replicasAt, replicasIn } from '../../../src/controller/replicas/replicas.ts';
 import type { KubernetesObject } from '../../../src/kubernetes/objects/resources.ts';
 import { freePort } from '../../free-port.ts';
 import { until } from '../../until.ts';
 import { askable, startReplica } from './replica-servers.ts';
 
-function askedAt(...urls: string[]): AskedReplicas {
-  return new AskedReplicas(askable(() => replicasAt(urls)));
+function askedAt(...urls: string[]): PolledReplicas {
+  return new PolledReplicas(askable(() => replicasAt(urls)));
 }
 
 const serves = (uid: string, generation: number) => (state: ServedState) =>
@@ -107,15 +111,15 @@ describe('what replicas serve', () => {
     const behind = async () => replicasBehind(await replicas.observe(['a']), serves('a', 1));
     expect(await behind()).toEqual([silent]);
     for (let times = 0; times < 20; times++) expect(await behind()).toEqual([silent]);
-    // The first question, and one at a time that nobody waits for.
+    // The first question, and one at a time that no caller waits for.
     expect(asked).toBeLessThan(10);
     isSilent = false;
     await until('it counts', async () => (await behind()).length === 0);
   });
 
-  it('keeps nobody waiting where there is none, or nobody knows where they are', async () => {
+  it('delays no caller where there is none, or no addresses are configured', async () => {
     const none = await askedAt().observe(['a']);
-    const unknown = await new AskedReplicas(askable(() => undefined)).observe(['a']);
+    const unknown = await new PolledReplicas(askable(() => undefined)).observe(['a']);
     expect([none.outcome, unknown.outcome]).toEqual(['NoReplicas', 'NotObserved']);
     expect([none, unknown].flatMap((observation) => replicasBehind(observation, () => false))).toEqual([]);
   });

@@ -2,7 +2,7 @@
 
 import { expect, it } from 'vitest';
 import { proofFault } from '../../../src/admission/references/controller-proof.ts';
-import { AskedReplicas, replicasBehind } from '../../../src/controller/replicas/observed-replicas.ts';
+import { PolledReplicas, replicasBehind } from '../../../src/controller/replicas/observed-replicas.ts';
 import { ReplicaReports } from '../../../src/controller/replicas/replica-reports.ts';
 import { replicasAt } from '../../../src/controller/replicas/replicas.ts';
 import { startGrantry } from '../../grantry.ts';
@@ -34,7 +34,7 @@ it('a controller learns from a replica what it serves and what its clients met w
   const log = { warn: (line: { replica: string }) => void refusing.push(line.replica) };
   const find = () => replicasAt([grantry.adminUrl('')]);
   const replicas = askable(find, { log: log as never });
-  const observation = await new AskedReplicas(replicas).observe([UID]);
+  const observation = await new PolledReplicas(replicas).observe([UID]);
   expect(observation).toMatchObject({ outcome: 'Observed', replicas: [{ state: { keyIds: new Set(['k-1']) } }] });
   const hasIt = (generation: number) =>
     replicasBehind(observation, ({ clients }) => clients.get(UID)?.generation === generation).length === 0;
@@ -53,25 +53,25 @@ it('a controller learns from a replica what it serves and what its clients met w
     replicas,
     clientOf: () => ({ apiVersion: 'grantry.dev/v1alpha1', kind: 'OAuthClient', metadata }),
     record: ({ reason }) => events.push(reason),
-    onNews: () => {},
+    onChange: () => {},
     clock: { now: () => Date.parse('2026-03-01T12:00:00Z') },
   });
-  await reports.ask();
+  await reports.poll();
   const conditions = reports.notices(UID, 3, undefined).flatMap(({ condition }) => condition ?? []);
   expect(conditions.map(({ reason }) => reason)).toEqual(['InvalidScope', 'RefreshTokenReuse']);
   reports.notices(UID, 3, { conditions });
-  await reports.ask();
+  await reports.poll();
   expect(events).toEqual(['InvalidScope', 'RefreshTokenReuse']);
   expect(reports.lastUsed(UID)).toBe('2026-03-01');
   expect(asked).toEqual([{ uids: [UID] }, {}, { after: 'c-1', acknowledged: ['al-1'] }]);
 
   expect(refusing).toEqual([]);
-  const stranger = new AskedReplicas(askable(find, { key: () => 'another'.repeat(7), log: log as never }));
+  const stranger = new PolledReplicas(askable(find, { key: () => 'another'.repeat(7), log: log as never }));
   for (const _ of [1, 2]) expect(await stranger.observe([UID])).toMatchObject({ replicas: [{ state: undefined }] });
   expect(refusing).toEqual([grantry.adminUrl('')]);
 });
 
-it('a controller has as many alerts acknowledged as replicas tell, however long their ids are', async () => {
+it('a controller has as many alerts acknowledged as replicas report, however long their ids are', async () => {
   const shared = { type: 'refresh_token.reuse_detected', clientUid: UID, clientId: 'shop.web' } as const;
   const told = (id: string) => ({ ...shared, id, action: 'grant_revoked' as const, time: NOW });
   const waiting = new Set(Array.from({ length: 1000 }, (_, index) => `${index}`.padStart(128, 'x')));
@@ -90,10 +90,10 @@ it('a controller has as many alerts acknowledged as replicas tell, however long 
     replicas: askable(() => replicasAt([grantry.adminUrl('')])),
     clientOf: () => undefined,
     record: () => {},
-    onNews: () => {},
-    // By now nobody waits for the client any more.
+    onChange: () => {},
+    // By now the client is not waited for any more.
     clock: { now: () => Date.parse(NOW) + 3_600_000 },
   });
-  for (let times = 0; times < 10; times++) await reports.ask();
+  for (let times = 0; times < 10; times++) await reports.poll();
   expect(waiting.size).toBe(0);
 });

@@ -19,7 +19,7 @@ interface Told {
   alerts?: { id: string; type: string; clientUid: string; time: string }[];
 }
 
-/** Reports of two replicas that tell what the test says. */
+/** Reports of two replicas with the content that the test sets. */
 async function world() {
   const told: Told[] = [{}, {}];
   const questions: Record<string, unknown>[] = [];
@@ -41,14 +41,14 @@ async function world() {
       clientOf: (uid) => clients.get(uid),
       record: ({ regarding: { metadata }, reason, isAlert }) =>
         events.push(`${metadata.uid} ${reason}${isAlert ? ', an alert' : ''}`),
-      onNews: ({ metadata }) => news.push(metadata.uid),
+      onChange: ({ metadata }) => news.push(metadata.uid),
       clock,
     });
   const reports = make();
   /** The ids that are acknowledged with the next question. */
   const acknowledged = async (by = reports) => {
     questions.splice(0);
-    await by.ask();
+    await by.poll();
     return questions[0]?.acknowledged ?? [];
   };
   return { told, questions, clients, news, events, clock, urls, make, reports, acknowledged };
@@ -67,24 +67,24 @@ function conditionsOf(reports: ReplicaReports, uid: string, generation = 1, befo
 }
 
 describe('the reports of replicas', () => {
-  it('tell the latest day on which a client was used, of clients that are here', async () => {
+  it('give the latest day on which a client was used, of clients that are here', async () => {
     const { told, reports, news } = await world();
     told[0] = { lastUsed: { a: '2026-03-01', stranger: '2026-03-01' } };
     told[1] = { lastUsed: { a: '2026-02-28', b: '2026-02-27' } };
-    await reports.ask();
+    await reports.poll();
     expect([reports.lastUsed('a'), reports.lastUsed('b'), reports.lastUsed('stranger')]).toEqual([
       ...['2026-03-01', '2026-02-27'],
       undefined,
     ]);
     expect(news.sort()).toEqual(['a', 'b']);
-    await reports.ask();
+    await reports.poll();
     expect(news).toHaveLength(2);
   });
 
   it('are asked for from where the last one ended', async () => {
     const { reports, questions } = await world();
-    await reports.ask();
-    await reports.ask();
+    await reports.poll();
+    await reports.poll();
     expect(questions.map(({ after }) => after).sort()).toEqual(['c-0', 'c-1', undefined, undefined]);
   });
 
@@ -93,7 +93,7 @@ describe('the reports of replicas', () => {
     told[0] = { denied: { a: denied(START + 1000, { count: 3 }) } };
     told[1] = { denied: { a: denied(START + 2000, { count: 4 }) } };
     clock.at = START + 5000;
-    await reports.ask();
+    await reports.poll();
     const [condition] = conditionsOf(reports, 'a');
     expect(condition).toMatchObject({ type: 'Denied', status: 'True', reason: 'InvalidScope', observedGeneration: 1 });
     expect(condition?.message).toContain('7 requests');
@@ -102,13 +102,13 @@ describe('the reports of replicas', () => {
     expect(conditionsOf(reports, 'b')).toEqual([]);
   });
 
-  it('count on with what a replica said before of a reason that it does not tell again', async () => {
+  it('count on with what a replica said before of a reason that it does not report again', async () => {
     const { told, reports, clock } = await world();
     const report = async (at: number, replica: 0 | 1, options: Parameters<typeof denied>[1]) => {
       clock.at = at;
       [told[0], told[1]] = [{}, {}];
       told[replica] = { denied: { a: denied(at, options) } };
-      await reports.ask();
+      await reports.poll();
     };
     await report(START + 1000, 0, { count: 3 });
     await report(START + 2000, 0, { count: 2, reason: 'unauthorized_client' });
@@ -121,10 +121,10 @@ describe('the reports of replicas', () => {
   it('count no more what a replica said more than a day before', async () => {
     const { told, reports, clock } = await world();
     told[0] = { denied: { a: denied(START, { count: 3 }) } };
-    await reports.ask();
+    await reports.poll();
     clock.at = START + 25 * HOUR;
     [told[0], told[1]] = [{}, { denied: { a: denied(clock.at, { count: 4 }) } }];
-    await reports.ask();
+    await reports.poll();
     expect(conditionsOf(reports, 'a')[0]?.message).toContain('4 requests');
   });
 
@@ -133,7 +133,7 @@ describe('the reports of replicas', () => {
     const refuse = async (at: number, count: number) => {
       clock.at = at;
       told[0] = { denied: { a: denied(at, { count }) } };
-      await reports.ask();
+      await reports.poll();
       return conditionsOf(reports, 'a')[0]?.message;
     };
     const first = await refuse(START + 1000, 1);
@@ -151,12 +151,12 @@ describe('the reports of replicas', () => {
     told[0] = { denied: { a: denied(START + 1000, { count: 3 }) } };
     told[1] = { denied: { a: denied(START + 2000, { count: 4 }) } };
     clock.at = START + 5000;
-    await reports.ask();
+    await reports.poll();
     expect(conditionsOf(reports, 'a')[0]?.message).toContain('7 requests');
     urls.shift();
     told[1] = { denied: { a: denied(START + HOUR, { count: 5 }) } };
     clock.at = START + 2 * HOUR;
-    await reports.ask();
+    await reports.poll();
     expect(conditionsOf(reports, 'a')[0]?.message).toContain('5 requests');
   });
 
@@ -164,42 +164,42 @@ describe('the reports of replicas', () => {
     const { told, reports, clock } = await world();
     told[0] = { denied: { a: denied(START + 1000) } };
     clock.at = START + 5000;
-    await reports.ask();
+    await reports.poll();
     expect(conditionsOf(reports, 'a', 1)).toHaveLength(1);
     expect(conditionsOf(reports, 'a', 2)).toEqual([]);
   });
 
   it.each([
     ['a leader that hears of it too late', { isHeardBefore: false, isNew: false }],
-    ['a leader that told of it', { isHeardBefore: true, isNew: false }],
+    ['a leader that reported it', { isHeardBefore: true, isNew: false }],
     ['a new leader', { isHeardBefore: true, isNew: true }],
   ])('are no news from %s once the spec has changed', async (_, { isHeardBefore, isNew }) => {
     const { told, reports, make, clients, news, events, clock } = await world();
     told[0] = { denied: { a: denied(START + 1000, { count: 3 }) } };
-    if (isHeardBefore) await reports.ask();
+    if (isHeardBefore) await reports.poll();
     expect(conditionsOf(reports, 'a')).toHaveLength(isHeardBefore ? 1 : 0);
     [news.length, events.length] = [0, 0];
     clients.set('a', clientObject('a', 2));
     clock.at = START + HOUR;
     const next = isNew ? make() : reports;
-    await next.ask();
+    await next.poll();
     expect([conditionsOf(next, 'a', 2), news, events]).toEqual([[], [], []]);
     // It was not mended; and what was counted before is not counted on.
     told[1] = { denied: { a: denied(clock.at, { count: 2, generation: 2 }) } };
-    await next.ask();
+    await next.poll();
     const [condition] = conditionsOf(next, 'a', 2);
     expect(condition).toMatchObject({ type: 'Denied', observedGeneration: 2 });
     expect(condition?.message).toContain('2 requests');
   });
 
-  it('tell of a generation that is not known yet once it is, whatever the clocks of replicas say', async () => {
+  it('show a generation that is not known yet once it is, whatever the clocks of replicas say', async () => {
     const { told, reports, clients, clock } = await world();
     clock.at = START + 5000;
     told[0] = { denied: { a: denied(START + 2000, { generation: 1 }) } };
-    await reports.ask();
+    await reports.poll();
     told[0] = { denied: { a: denied(START + 1000, { generation: 2 }) } };
     told[1] = { denied: { a: denied(START + 3000, { generation: 1 }) } };
-    await reports.ask();
+    await reports.poll();
     clients.set('a', clientObject('a', 2));
     expect(conditionsOf(reports, 'a', 2)).toMatchObject([{ type: 'Denied', observedGeneration: 2 }]);
   });
@@ -212,7 +212,7 @@ describe('the reports of replicas', () => {
       alerts: [alertOf('al-1')],
       denied: { a: [{ reason: 'invalid_scope', count: 1, lastTime: new Date(START + 1000).toISOString() }, mismatch] },
     };
-    await reports.ask();
+    await reports.poll();
     expect([reports.lastUsed('a'), events]).toEqual([
       '2026-03-01',
       ['a RedirectUriMismatch', 'a RefreshTokenReuse, an alert'],
@@ -224,7 +224,7 @@ describe('the reports of replicas', () => {
     const { told, reports, make, clock } = await world();
     told[0] = { denied: { a: denied(START + 1000) } };
     clock.at = START + 5000;
-    await reports.ask();
+    await reports.poll();
     const before = { conditions: conditionsOf(reports, 'a') };
     const next = make();
     clock.at = START + 2 * HOUR;
@@ -233,31 +233,31 @@ describe('the reports of replicas', () => {
     expect(conditionsOf(next, 'a', 1, before)).toEqual([]);
   });
 
-  it('are no Event again for a new leader, whom a replica tells everything from its start', async () => {
+  it('are no Event again for a new leader, to which a replica reports everything from its start', async () => {
     const { told, make, events, clock } = await world();
     told[0] = { denied: { a: denied(START - HOUR) } };
     clock.at = START;
-    await make().ask();
+    await make().poll();
     expect(events).toEqual([]);
   });
 
-  it('make a redirect mismatch, which anybody can bring about, one Event an hour and nothing in status', async () => {
+  it('make a redirect mismatch, which takes no authentication, one Event an hour and nothing in status', async () => {
     const { told, reports, events, news, clock } = await world();
     for (const minutes of [1, 2, 30, 70]) {
       clock.at = START + minutes * 60_000;
       told[0] = { denied: { a: denied(clock.at, { reason: 'redirect_uri_mismatch' }) } };
-      await reports.ask();
+      await reports.poll();
     }
     expect(events).toEqual(['a RedirectUriMismatch', 'a RedirectUriMismatch']);
     expect([news, conditionsOf(reports, 'a')]).toEqual([[], []]);
   });
 
-  it('make an alert one Event and a condition, and acknowledge it once status at the API server tells of it', async () => {
+  it('make an alert one Event and a condition, and acknowledge it once status at the API server shows it', async () => {
     const { told, reports, events, news, clock, acknowledged } = await world();
     told[0] = { alerts: [alertOf('al-1')] };
     told[1] = { alerts: [alertOf('al-1')] };
     clock.at = START + 5000;
-    await reports.ask();
+    await reports.poll();
     expect([events, news]).toEqual([['a RefreshTokenReuse, an alert'], ['a']]);
     // What is to be said was never written, or no answer came.
     const conditions = conditionsOf(reports, 'a');
@@ -269,28 +269,28 @@ describe('the reports of replicas', () => {
     expect(events).toHaveLength(1);
   });
 
-  it('tell an alert again to a new leader, where the one before could not write what it read', async () => {
+  it('report an alert again to a new leader, where the one before could not write what it read', async () => {
     const { told, make, events, clock, acknowledged } = await world();
     told[0] = { alerts: [alertOf('al-1')] };
     clock.at = START + 5000;
     const first = make();
-    await first.ask();
+    await first.poll();
     const conditions = conditionsOf(first, 'a');
     expect(await acknowledged(first)).toEqual([]);
     events.splice(0);
     const next = make();
-    await next.ask();
+    await next.poll();
     expect([conditionsOf(next, 'a'), events]).toEqual([conditions, ['a RefreshTokenReuse, an alert']]);
     expect(await acknowledged(next)).toEqual([]);
     conditionsOf(next, 'a', 1, { conditions });
     expect(await acknowledged(next)).toEqual(['al-1']);
   });
 
-  it('have an alert acknowledged where status tells of a later one', async () => {
+  it('have an alert acknowledged where status shows a later one', async () => {
     const { told, reports, clock, acknowledged } = await world();
     told[0] = { alerts: [alertOf('al-2', '2026-03-01T12:00:02Z'), alertOf('al-1')] };
     clock.at = START + 5000;
-    await reports.ask();
+    await reports.poll();
     const conditions = conditionsOf(reports, 'a');
     expect(conditions[0]?.message).toContain('12:00:02.000Z');
     told[0] = { alerts: [alertOf('al-3', '2026-03-01T12:00:03Z')] };
@@ -299,15 +299,15 @@ describe('the reports of replicas', () => {
     expect(await acknowledged()).toEqual(['al-2', 'al-1']);
   });
 
-  it('show an alert that comes after a later one of the spec before, which was told', async () => {
+  it('show an alert that comes after a later one of the spec before, which was reported', async () => {
     const { told, reports, clock, acknowledged } = await world();
     told[0] = { alerts: [alertOf('al-2', '2026-03-01T12:00:02Z')] };
     clock.at = START + 5000;
-    await reports.ask();
+    await reports.poll();
     conditionsOf(reports, 'a', 1, { conditions: conditionsOf(reports, 'a', 1) });
     expect(conditionsOf(reports, 'a', 2, {})).toEqual([]);
     told[0] = { alerts: [alertOf('al-1')] };
-    await reports.ask();
+    await reports.poll();
     const conditions = conditionsOf(reports, 'a', 2, {});
     expect(conditions).toMatchObject([{ type: 'Alert', observedGeneration: 2 }]);
     conditionsOf(reports, 'a', 2, { conditions });
@@ -322,11 +322,11 @@ describe('the reports of replicas', () => {
     ];
     told[0] = { alerts: [alertOf('al-1'), ...early] };
     clock.at = START + 5000;
-    await reports.ask();
+    await reports.poll();
     expect(await acknowledged()).toEqual([]);
     clients.set('newcomer', clientObject('newcomer'));
     clock.at = START + 10 * MINUTE + 2000;
-    await reports.ask();
+    await reports.poll();
     expect(events).toContain('newcomer RefreshTokenReuse, an alert');
     expect(await acknowledged()).toEqual(['al-2']);
     clients.delete('a');
@@ -339,15 +339,15 @@ describe('the reports of replicas', () => {
     const ids = Array.from({ length: 12 }, (_, index) => `al-${index}`);
     told[0] = { alerts: ids.map((id) => alertOf(id)) };
     clock.at = START + 5000;
-    await reports.ask();
+    await reports.poll();
     expect(await acknowledged()).toEqual(ids.slice(0, 2));
   });
 
-  it('show an alert whatever becomes of the spec before status tells of it, and drop it with the next spec', async () => {
+  it('show an alert whatever becomes of the spec before status shows it, and drop it with the next spec', async () => {
     const { told, reports, clock } = await world();
     told[0] = { alerts: [alertOf('al-1')] };
     clock.at = START + 5000;
-    await reports.ask();
+    await reports.poll();
     expect(conditionsOf(reports, 'a', 1)).toMatchObject([{ observedGeneration: 1 }]);
     const conditions = conditionsOf(reports, 'a', 2);
     expect(conditions).toMatchObject([{ type: 'Alert', observedGeneration: 2 }]);
@@ -356,11 +356,11 @@ describe('the reports of replicas', () => {
     expect(conditionsOf(reports, 'a', 3, {})).toEqual([]);
   });
 
-  it('show an alert that was told of a spec which was another by then, and acknowledge it after that', async () => {
+  it('show an alert that was reported for a spec which was another by then, and acknowledge it after that', async () => {
     const { told, reports, clock, acknowledged } = await world();
     told[0] = { alerts: [alertOf('al-1')] };
     clock.at = START + 5000;
-    await reports.ask();
+    await reports.poll();
     const late = { conditions: conditionsOf(reports, 'a', 1) };
     const conditions = conditionsOf(reports, 'a', 2, late);
     expect(conditions).toMatchObject([{ type: 'Alert', observedGeneration: 2 }]);
@@ -369,12 +369,12 @@ describe('the reports of replicas', () => {
     expect(await acknowledged()).toEqual(['al-1']);
   });
 
-  it('show an alert that nobody could be told of for days, for a day', async () => {
+  it('show an alert that could not be reported for days, for a day', async () => {
     const { told, make, clock } = await world();
     told[0] = { alerts: [alertOf('al-1')] };
     clock.at = START + 50 * HOUR;
     const reports = make();
-    await reports.ask();
+    await reports.poll();
     const [condition] = conditionsOf(reports, 'a');
     expect(condition).toMatchObject({ type: 'Alert', reason: 'RefreshTokenReuse' });
     const before = { conditions: [{ ...condition, lastTransitionTime: new Date(clock.at).toISOString() }] };
@@ -392,19 +392,19 @@ describe('the reports of replicas', () => {
     for (const seconds of [1, 30, 61]) {
       clock.at = START + seconds * 1000;
       told[0] = { alerts: [alertOf(`al-${seconds}`, new Date(clock.at).toISOString())] };
-      await reports.ask();
+      await reports.poll();
       messages.push(conditionsOf(reports, 'a')[0]?.message);
     }
     expect(messages[1]).toBe(messages[0]);
     expect(messages[2]).not.toBe(messages[0]);
   });
 
-  it('tell of a code that came twice by its own name', async () => {
+  it('show a code that came twice by its own name', async () => {
     const { told, reports, events, clock } = await world();
     const alert = { id: 'al-1', type: 'authorization_code.replayed', clientUid: 'a', time: '2026-03-01T12:00:01Z' };
     told[0] = { alerts: [alert] };
     clock.at = START + 5000;
-    await reports.ask();
+    await reports.poll();
     expect(events).toEqual(['a AuthorizationCodeReplayed, an alert']);
     expect(conditionsOf(reports, 'a')).toMatchObject([{ type: 'Alert', reason: 'AuthorizationCodeReplayed' }]);
   });
@@ -427,8 +427,8 @@ describe('the reports of replicas', () => {
   ])('%s change nothing', async (_, report) => {
     const { told, reports, events, news, questions } = await world();
     told[0] = report;
-    await reports.ask();
-    await reports.ask();
+    await reports.poll();
+    await reports.poll();
     expect([events, news, reports.lastUsed('a')]).toEqual([[], [], undefined]);
     expect(conditionsOf(reports, 'a')).toEqual([]);
     expect(questions.filter(({ acknowledged }) => acknowledged !== undefined)).toEqual([]);
@@ -438,7 +438,7 @@ describe('the reports of replicas', () => {
     const { told, reports, events, clock } = await world();
     clock.at = START + 11 * HOUR;
     told[0] = { lastUsed: { a: '2026-03-02' }, alerts: [alertOf('al-1', '2026-03-02T03:00:00Z')] };
-    await reports.ask();
+    await reports.poll();
     expect([events, reports.lastUsed('a')]).toEqual([['a RefreshTokenReuse, an alert'], '2026-03-02']);
   });
 
@@ -449,9 +449,9 @@ describe('the reports of replicas', () => {
     const alerts = (from: number) =>
       Array.from({ length: 1000 }, (_, index) => ({ ...alertOf(`al-${from + index}`), clientUid }));
     [told[0], told[1]] = [{ alerts: alerts(0) }, { alerts: alerts(500) }];
-    await reports.ask();
+    await reports.poll();
     [told[0], told[1]] = [{}, {}];
-    for (let times = 0; times < 5; times++) await reports.ask();
+    for (let times = 0; times < 5; times++) await reports.poll();
     const acknowledged = questions.map((question) => (question.acknowledged as string[] | undefined)?.length ?? 0);
     expect(acknowledged.sort((a, b) => b - a)).toEqual([400, 400, 400, 400, 400, 400, 300, 300, 0, 0, 0, 0]);
     const ids = new Set(questions.flatMap((question) => (question.acknowledged as string[] | undefined) ?? []));

@@ -3,18 +3,18 @@ import { describe, expect, it } from 'vitest';
 import type { StoredKey } from '../../../src/admission/keys/key-secret.ts';
 import {
   activeKey,
+  type DesiredRing,
   handledRequest,
   type KeyStep,
   nextActivation,
   planKeys,
   planOrphans,
-  type RingWishes,
 } from '../../../src/controller/signing-keys/key-plan.ts';
 
 const HOUR = 3_600_000;
 const START = 1_800_000_000_000;
 
-const SCHEDULED: RingWishes = {
+const SCHEDULED: DesiredRing = {
   algorithm: 'ES256',
   scheduled: true,
   interval: 2160 * HOUR,
@@ -30,7 +30,7 @@ const SCHEDULED: RingWishes = {
 class Ring {
   keys: readonly StoredKey[] = [];
   now = START;
-  wishes: RingWishes = SCHEDULED;
+  desired: DesiredRing = SCHEDULED;
   replicasFollow = true;
   #made = 0;
 
@@ -49,14 +49,19 @@ class Ring {
   }
 
   plan() {
-    return planKeys({ wishes: this.wishes, keys: this.keys, now: this.now, isEverywhere: () => this.replicasFollow });
+    return planKeys({
+      desired: this.desired,
+      keys: this.keys,
+      now: this.now,
+      isServedByAll: () => this.replicasFollow,
+    });
   }
 
   take(step: KeyStep): void {
     if (step.do === 'make') {
-      const keyId = this.wishes.importedKeyId ?? `made-${++this.#made}`;
+      const keyId = this.desired.importedKeyId ?? `made-${++this.#made}`;
       const activatedAt = step.state === 'Active' ? this.now : undefined;
-      const { algorithm } = this.wishes;
+      const { algorithm } = this.desired;
       const times = { publishedAt: this.now, activatedAt, removeAfter: undefined };
       const { state, handledRotateAt } = step;
       this.keys = [...this.keys, { signingKey: 'ring', keyId, algorithm, state, ...times, handledRotateAt }];
@@ -66,8 +71,8 @@ class Ring {
     }
   }
 
-  wish(changes: Partial<RingWishes>): this {
-    this.wishes = { ...this.wishes, ...changes };
+  wish(changes: Partial<DesiredRing>): this {
+    this.desired = { ...this.desired, ...changes };
     return this;
   }
 
@@ -81,8 +86,8 @@ class Ring {
   }
 }
 
-function settled(wishes: Partial<RingWishes> = {}): Ring {
-  const ring = new Ring().wish(wishes);
+function settled(desired: Partial<DesiredRing> = {}): Ring {
+  const ring = new Ring().wish(desired);
   ring.settle();
   return ring;
 }
@@ -119,10 +124,10 @@ describe('a ring of generated keys', () => {
     expect(ring.states).toEqual(['made-1 Retiring', 'made-2 Active']);
   });
 
-  it('rotates by nobody but its owner when that is its policy', () => {
+  it('rotates only on request of its owner when that is its policy', () => {
     const ring = settled({ scheduled: false });
     expect(ring.pass(100_000 * HOUR).settle()).toEqual([]);
-    expect(ring.plan().again).toBeUndefined();
+    expect(ring.plan().requeueAt).toBeUndefined();
     ring.wish({ rotateAt: 'now' }).settle();
     expect(ring.states).toEqual(['made-1 Active', 'made-2 Published']);
     ring.pass(24 * HOUR).settle();
@@ -223,10 +228,10 @@ describe('a ring of generated keys', () => {
 
   it('says when the next key signs', () => {
     const ring = settled();
-    expect(nextActivation(ring.wishes, ring.keys)).toBe(START + 2160 * HOUR);
+    expect(nextActivation(ring.desired, ring.keys)).toBe(START + 2160 * HOUR);
     ring.pass(2140 * HOUR).settle();
-    expect(nextActivation(ring.wishes, ring.keys)).toBe(START + 2164 * HOUR);
-    expect(nextActivation(settled({ scheduled: false }).wishes, settled().keys)).toBeUndefined();
+    expect(nextActivation(ring.desired, ring.keys)).toBe(START + 2164 * HOUR);
+    expect(nextActivation(settled({ scheduled: false }).desired, settled().keys)).toBeUndefined();
   });
 });
 
@@ -277,7 +282,7 @@ describe('the keys of a ring that is gone', () => {
   it('are never published, and removed in their time', () => {
     expect(planOrphans(keys('Published'), facts).steps).toMatchObject([{ do: 'remove' }]);
     const [retiring] = keys('Retiring').map((key) => ({ ...key, removeAfter: START + 1 }));
-    expect(planOrphans(retiring ? [retiring] : [], facts)).toEqual({ steps: [], again: START + 1 });
+    expect(planOrphans(retiring ? [retiring] : [], facts)).toEqual({ steps: [], requeueAt: START + 1 });
     expect(planOrphans(retiring ? [retiring] : [], { ...facts, now: START + 1 }).steps).toMatchObject([
       { do: 'remove' },
     ]);
@@ -306,14 +311,14 @@ describe('whatever happens to a ring', () => {
           if ('pass' in happening) ring.pass(happening.pass);
           else if ('revoke' in happening) {
             const active = activeKey(ring.keys);
-            ring.wish({ revokedKeyIds: [...ring.wishes.revokedKeyIds, active?.keyId ?? ''] });
+            ring.wish({ revokedKeyIds: [...ring.desired.revokedKeyIds, active?.keyId ?? ''] });
           } else if ('follow' in happening) ring.replicasFollow = happening.follow;
           else if ('crash' in happening) {
             const [first] = ring.plan().steps;
             if (first !== undefined) ring.take(first);
-          } else ring.wish(happening as Partial<RingWishes>);
+          } else ring.wish(happening as Partial<DesiredRing>);
           // The judge does not accept a ring whose imported key is revoked.
-          const { importedKeyId = '', revokedKeyIds } = ring.wishes;
+          const { importedKeyId = '', revokedKeyIds } = ring.desired;
           if (revokedKeyIds.includes(importedKeyId)) ring.wish({ mayBegin: false });
           ring.settle();
           hold(ring, before);
@@ -325,14 +330,14 @@ describe('whatever happens to a ring', () => {
 
   function hold(ring: Ring, before: readonly StoredKey[]): void {
     const active = ring.keys.filter(({ state }) => state === 'Active');
-    const usable = active.filter(({ keyId }) => !ring.wishes.revokedKeyIds.includes(keyId));
-    if (ring.wishes.mayBegin) expect(usable).toHaveLength(1);
+    const usable = active.filter(({ keyId }) => !ring.desired.revokedKeyIds.includes(keyId));
+    if (ring.desired.mayBegin) expect(usable).toHaveLength(1);
     expect(active.length).toBeLessThanOrEqual(1);
     const signed = activeKey(before);
     const [signs] = usable;
     const isReplaced = signs !== undefined && signed !== undefined && signs.keyId !== signed.keyId;
-    if (isReplaced && !ring.wishes.revokedKeyIds.includes(signed.keyId)) {
-      expect(ring.now - signs.publishedAt).toBeGreaterThanOrEqual(ring.wishes.prePublish);
+    if (isReplaced && !ring.desired.revokedKeyIds.includes(signed.keyId)) {
+      expect(ring.now - signs.publishedAt).toBeGreaterThanOrEqual(ring.desired.prePublish);
       expect(
         ring.replicasFollow || before.some(({ keyId, state }) => keyId === signs.keyId && state === 'Active'),
       ).toBe(true);

@@ -1,4 +1,4 @@
-// One ring by a clock that the test moves, also in the middle of a look. What happens at a real API server is tested in
+// One ring by a clock that the test moves, also in the middle of a reconcile. What happens at a real API server is tested in
 // test/cluster/.
 
 import { describe, expect, it } from 'vitest';
@@ -19,7 +19,7 @@ class World {
   now = START;
   /** What passes while a key is deleted. */
   deletionTakes = 0;
-  /** Whether somebody changes a key before it is deleted. */
+  /** Whether another writer changes a key before it is deleted. */
   deletionFails = false;
   /** The keys that the replica has; undefined: it has all. */
   served: ReadonlySet<string> | undefined;
@@ -58,7 +58,7 @@ class World {
     this.#rings.put({ metadata, spec: { algorithm: 'ES256', rotation } });
   }
 
-  /** Looks at the ring so long after the start. @returns in how many milliseconds it is to be looked at again */
+  /** Reconciles the ring so long after the start. @returns after how many milliseconds it is requeued */
   async lookAt(sinceStart: number): Promise<number | undefined> {
     this.now = START + sinceStart;
     return await this.#reconciler.reconcile(RING);
@@ -119,7 +119,7 @@ describe('a key whose time comes', () => {
     expect([world.asked, ...world.states]).toEqual([asked + 1, 'Active', 'Retiring', 'Retiring']);
   });
 
-  it('is looked at again where an old one changes while it is removed', async () => {
+  it('is requeued where an old one changes while it is removed', async () => {
     const world = await thirdDay();
     await world.lookAt(71 * HOUR + SECOND);
     world.deletionFails = true;

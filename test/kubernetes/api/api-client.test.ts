@@ -53,7 +53,7 @@ afterEach(() => {
 function clientWith(options: Partial<CallsOptions>, url = addressOfServer()): ApiClient {
   const access = {
     server: url,
-    credentials: () => Promise.resolve({ headers: { authorization: 'Bearer t' }, tls: {}, user: 'somebody' }),
+    credentials: () => Promise.resolve({ headers: { authorization: 'Bearer t' }, tls: {}, user: 'some-user' }),
     renew: () => {},
   };
   return new ApiClient({ access, userAgent: 'grantry/test', ...options });
@@ -119,14 +119,14 @@ describe('a call', () => {
     await expect(get()).rejects.toMatchObject({ status: 502, reason: 'Refused' });
   });
 
-  it('fails when the answer changes the protocol, which nobody asked for', async () => {
+  it('fails when the answer changes the protocol without a request for it', async () => {
     answer = ({ socket }) => socket.write('HTTP/1.1 101 Any\r\nConnection: Upgrade\r\nUpgrade: any\r\n\r\n');
     await expect(get()).rejects.toMatchObject({ status: 0, reason: 'NoAnswer' });
     const watch = { resourceVersion: '1', timeoutSeconds: 60, signal: new AbortController().signal };
     await expect(client.watch(CONFIG_MAPS, watch)).rejects.toMatchObject({ status: 0, reason: 'NoAnswer' });
   });
 
-  it('waits as long as it is told when it was one too many', async () => {
+  it('waits as long as Retry-After says after a 429', async () => {
     const times: number[] = [];
     answer = (_, response) => {
       times.push(performance.now());
@@ -155,11 +155,11 @@ describe('a call', () => {
       .catch((reason: unknown) => reason);
     expect(error).toMatchObject({ status: 0, reason: 'NoCredentials' });
     expect(String(error)).toContain(
-      'get configmaps in namespace n as nobody yet: NoCredentials (/a/token cannot be read',
+      'get configmaps in namespace n as unknown user: NoCredentials (/a/token cannot be read',
     );
   });
 
-  it('does not wait for credentials that nobody gives', async () => {
+  it('does not wait for credentials that never come', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     const access = { server: 'https://127.0.0.1:1', credentials: () => new Promise<never>(() => {}), renew: () => {} };
     const answer = new ApiClient({ access, userAgent: 'x' }).list(CONFIG_MAPS);
@@ -171,10 +171,10 @@ describe('a call', () => {
 
   it('says what is wrong with the address', async () => {
     client.close();
-    // Nobody listens there, while a port that was just given up may already be somebody else's.
+    // No process listens there, while a port that was just closed may already be in use again.
     client = clientWith({}, 'http://127.0.0.1:1');
     const error = await get().catch((reason: unknown) => reason);
-    expect(String(error)).toContain('get configmaps in namespace n as somebody: NoAnswer (ECONNREFUSED)');
+    expect(String(error)).toContain('get configmaps in namespace n as some-user: NoAnswer (ECONNREFUSED)');
   });
 
   it('sends what a deletion depends on', async () => {
@@ -198,7 +198,7 @@ describe('a watch', () => {
   const watch = (signal: AbortSignal) =>
     client.watch(CONFIG_MAPS, { resourceVersion: '1', timeoutSeconds: 300, signal });
 
-  it('that nobody reads any more takes no connection with it', async () => {
+  it('that is not read any more keeps no connection open', async () => {
     answer = (_, response) => {
       response.writeHead(200).write(`${JSON.stringify({ type: 'ADDED', object: OBJECT })}\n`);
     };
@@ -215,7 +215,7 @@ describe('a watch', () => {
     async (protocol) => {
       const { port, tls, peer } = await silentServer(protocol);
       const server = `${protocol}://127.0.0.1:${port}`;
-      const credentials = () => Promise.resolve({ headers: {}, tls, user: 'somebody' });
+      const credentials = () => Promise.resolve({ headers: {}, tls, user: 'some-user' });
       const own = new ApiClient({ access: { server, credentials, renew: () => {} }, userAgent: 'grantry/test' });
       onTestFinished(() => own.close());
       await own.watch(CONFIG_MAPS, { resourceVersion: '1', timeoutSeconds: 300, signal: new AbortController().signal });
@@ -224,7 +224,7 @@ describe('a watch', () => {
     },
   );
 
-  it('ends when it is told to, with a word', async () => {
+  it('ends with an error when its signal is aborted', async () => {
     answer = (_, response) => void response.writeHead(200).flushHeaders();
     const stop = new AbortController();
     const frames = await watch(stop.signal);

@@ -1,4 +1,4 @@
-// What a kubeconfig comes to: whom it asks as, from which files, and what is said when it cannot be used.
+// Access by kubeconfig: its user, its files, and the errors of one that cannot be used.
 
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -126,7 +126,7 @@ describe('a kubeconfig', () => {
     expect((await credentials()).headers.authorization).toBe('Bearer here');
   });
 
-  it('is merged from several files: whoever names something first wins', async () => {
+  it('is merged from several files: the first one that names something wins', async () => {
     mkdirSync(join(folder, 'second'));
     const one = write({ current: '', user: { token: 'first' } }, 'one');
     const two = write({ user: { token: 'second' } }, 'second/two');

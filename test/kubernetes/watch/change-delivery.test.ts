@@ -15,7 +15,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** Objects and a listener that takes what it is told into `known`, unless it fails. */
+/** Objects and a listener that stores each change in `known`, unless it fails. */
 class World {
   readonly objects = new PlayedObjects(CONFIG_MAPS);
   readonly told: string[] = [];
@@ -36,7 +36,7 @@ class World {
   });
 
   constructor() {
-    this.objects.listen((change) => this.#delivery.tell(change));
+    this.objects.listen((change) => this.#delivery.deliver(change));
   }
 
   put(name: string, uid: string): void {
@@ -60,7 +60,7 @@ class World {
   }
 }
 
-it('what could not be taken is told as it is by then, after a deletion that could not be taken either', async () => {
+it('a failed change is delivered again in its latest state, after the deletion that failed too', async () => {
   const world = new World();
   world.put('a', 'first');
   world.fails = true;
@@ -83,7 +83,7 @@ it('what could not be taken is logged with its kind and its key, each time', asy
   expect([world.errors, world.failures]).toEqual([[line, line], 2]);
 });
 
-it('a change that could not be taken is told as one that may hide more', async () => {
+it('a failed change is delivered again as one from a relist', async () => {
   const world = new World();
   world.put('a', 'first');
   world.fails = true;
@@ -94,7 +94,7 @@ it('a change that could not be taken is told as one that may hide more', async (
   expect(world.told).toEqual(['put first again after a gap']);
 });
 
-it('who ends it while being told is told nothing more, not even what it threw at', async () => {
+it('a listener that ends it during a change gets nothing more, not even the change that it threw at', async () => {
   const world = new World();
   world.fails = world.ends = true;
   world.put('a', 'first');
@@ -102,7 +102,7 @@ it('who ends it while being told is told nothing more, not even what it threw at
   expect([world.told, world.failures, vi.getTimerCount()]).toEqual([['put first'], 1, 0]);
 });
 
-it('who ends it at a deletion is not told of what came after that', async () => {
+it('a listener that ends it at a deletion does not get the changes after that', async () => {
   const world = new World();
   world.put('a', 'first');
   world.fails = true;
@@ -115,7 +115,7 @@ it('who ends it at a deletion is not told of what came after that', async () => 
   expect([world.told, vi.getTimerCount()]).toEqual([['delete first'], 0]);
 });
 
-it('what nobody takes is told ever less often', async () => {
+it('a change that always fails is retried ever less often', async () => {
   const world = new World();
   world.fails = true;
   world.put('a', 'a');
@@ -155,7 +155,7 @@ function byUid({ metadata: one }: KubernetesObject, { metadata: other }: Kuberne
   return one.uid < other.uid ? -1 : 1;
 }
 
-it('of several listeners one that fails keeps nothing from the others, and alone is told again', async () => {
+it('of several listeners one that fails keeps nothing from the others, and it alone gets the retry', async () => {
   const items = ['a', 'b'].map((name) => ({
     apiVersion: 'v1',
     kind: 'ConfigMap',

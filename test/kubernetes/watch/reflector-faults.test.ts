@@ -1,5 +1,5 @@
 // The reflector and the client over real HTTP against an API server that misbehaves. The property at the end is the point:
-// after any sequence of changes and faults the store is what the server has, and the changes that were told add up to it.
+// after any sequence of changes and faults the store is what the server has, and the reported changes add up to it.
 
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -16,7 +16,7 @@ const clock = { now: () => Date.now() };
 const random = { bytes: (count: number) => new Uint8Array(count) };
 const log = { info: () => {}, warn: () => {}, error: () => {} };
 
-/** A reflector, and what it told. */
+/** A reflector, and the changes that it reported. */
 class Follower {
   readonly changes: ObjectChange[] = [];
   readonly frames: string[] = [];
@@ -32,7 +32,7 @@ class Follower {
     const access = {
       server: server.url,
       credentials: () =>
-        Promise.resolve({ headers: { authorization: `Bearer ${this.renewals}` }, tls: {}, user: 'somebody' }),
+        Promise.resolve({ headers: { authorization: `Bearer ${this.renewals}` }, tls: {}, user: 'some-user' }),
       renew: () => {
         this.renewals++;
       },
@@ -162,9 +162,9 @@ describe('a reflector', () => {
   });
 
   it.each<[string, () => void]>([
-    ['a watch is told that its version is gone', () => server.watchFaults.push(410)],
+    ['a watch is refused because its version is gone', () => server.watchFaults.push(410)],
     ['a frame says that the version is gone', () => server.watchFaults.push({ frame: 410 })],
-  ])('lists anew when %s', async (_, fault) => {
+  ])('relists when %s', async (_, fault) => {
     server.put('a', '1');
     server.put('b', '1');
     await synced();
@@ -186,7 +186,7 @@ describe('a reflector', () => {
       await until('the watch has lasted', () => follower.reflector.lastProgress > lastProgress);
       const [seen, gone] = [server.requests.length, performance.now()];
       server.write('{"type": "ERROR", "object": {"code": 410, "reason": "Expired"}}\n');
-      await until('it lists anew', () => server.requests.length > seen);
+      await until('it relists', () => server.requests.length > seen);
       pauses.push(performance.now() - gone);
       expect(server.requests[seen]?.kind).toBe('list');
       await until('it watches again', () => server.requests.length === seen + 2 && server.openWatches === 1);
@@ -197,27 +197,27 @@ describe('a reflector', () => {
     await agreed();
   });
 
-  it('tells of what vanished and of what was made anew while it looked away', async () => {
+  it('reports objects that were deleted or recreated while it did not watch', async () => {
     server.put('gone', '1');
-    server.put('anew', '1');
+    server.put('again', '1');
     server.put('same', '1');
     await synced();
     server.watchFaults.push(410);
     server.endWatches();
     server.delete('gone');
-    server.recreate('anew', '1');
+    server.recreate('again', '1');
     server.compact();
     await agreed();
     const told = follower.changes.slice(3).map(({ type, key, object }) => `${type} ${key} ${object.metadata.uid}`);
-    expect(told).toEqual(['delete team-a/anew uid-2', 'delete team-a/gone uid-1', 'put team-a/anew uid-4']);
+    expect(told).toEqual(['delete team-a/again uid-2', 'delete team-a/gone uid-1', 'put team-a/again uid-4']);
   });
 
-  it('tells an object made anew under a watch as a deletion and a new one, even if the deletion was not told', async () => {
+  it('reports an object recreated under a watch as a deletion and a new one, even if the watch did not send the deletion', async () => {
     server.put('a', '1');
     await synced();
     const metadata = { name: 'a', namespace: 'team-a', uid: 'another', resourceVersion: '999' };
     server.write(`${JSON.stringify({ type: 'MODIFIED', object: { metadata, data: { value: '2' } } })}\n`);
-    await until('it was told', () => follower.changes.length === 3);
+    await until('it was reported', () => follower.changes.length === 3);
     expect(follower.changes.slice(1).map(({ type, object }) => `${type} ${object.metadata.uid}`)).toEqual([
       ...['delete uid-1', 'put another'],
     ]);
@@ -233,7 +233,7 @@ describe('a reflector', () => {
     expect(follower.changes.map(({ type }) => type)).toEqual(['put', 'put']);
   });
 
-  it('tells nothing twice', async () => {
+  it('reports nothing twice', async () => {
     server.put('a', '1');
     await synced();
     server.put('a', '2');
@@ -252,7 +252,7 @@ describe('a reflector', () => {
       server.write(frame.subarray(at, at + 9));
       await new Promise((resolve) => setTimeout(resolve, 1));
     }
-    await until('it was told', () => follower.changes.length > 0);
+    await until('it was reported', () => follower.changes.length > 0);
     expect(follower.state).toEqual({ 'team-a/a': 'u ü€😀' });
     expect(follower.restarts).toEqual([]);
   });
@@ -274,13 +274,13 @@ describe('a reflector', () => {
     await synced();
     server.compact();
     server.endWatches();
-    await until('it listed anew', () => later().includes('list'));
+    await until('it relisted', () => later().includes('list'));
     server.put('a', '1');
     await agreed();
     expect(follower.synced).toBe(1);
   });
 
-  it('goes on from the version that a bookmark told', async () => {
+  it('goes on from the version of a bookmark', async () => {
     server.put('a', '1');
     await synced();
     server.compact();
@@ -303,7 +303,7 @@ describe('a reflector', () => {
         server.write('{"type": "ADDED", "object": {"metadata": {"name": "a", "resourceVersion": "7"}}}\n');
       },
     ],
-  ])('lists anew, and skips nothing, when a frame %s', async (_, reason, fault) => {
+  ])('relists, and skips nothing, when a frame %s', async (_, reason, fault) => {
     server.put('a', '1');
     await synced();
     fault();
@@ -350,7 +350,7 @@ describe('a reflector', () => {
     expect(follower.restarts).toContain('unauthorized');
   });
 
-  it('begins anew when the API server does not go on from the version we know', async () => {
+  it('relists when the API server does not go on from the version we know', async () => {
     server.put('a', '1');
     await synced();
     server.watchFaults.push(504, 504);
@@ -390,17 +390,17 @@ describe('a reflector', () => {
     await agreed();
   });
 
-  it('keeps what it knows while nobody answers', async () => {
+  it('keeps what it knows while the API server does not answer', async () => {
     server.put('a', '1');
     await synced();
     server.stop();
-    const fault = 'watch configmaps as somebody: NoAnswer (ECONNREFUSED)';
+    const fault = 'watch configmaps as some-user: NoAnswer (ECONNREFUSED)';
     await until('it is noticed', () => follower.reflector.fault?.includes(fault) ?? false);
     expect(follower.reflector.synced).toBe(true);
     expect(follower.state).toEqual({ 'team-a/a': 'uid-1 1' });
   });
 
-  it('tells nothing more once it has stopped, even in the middle of a list', async () => {
+  it('reports nothing more once it has stopped, even in the middle of a list', async () => {
     for (let index = 0; index < 2000; index++) server.put(`object-${index}`, '1');
     server.listDelay = 5;
     follower.reflector.start();

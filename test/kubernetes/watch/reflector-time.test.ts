@@ -202,7 +202,7 @@ describe('what failed', () => {
     expect(watches.length).toBe(2);
   });
 
-  it('waits no less for versions that are gone each time anew', async () => {
+  it('waits no less for versions that are gone each time', async () => {
     refusals = Array.from({ length: 100 }, () => refusal(410, 'Expired'));
     follow();
     await seconds(20);
@@ -246,7 +246,7 @@ describe('what failed', () => {
     expect(reflector.fault).toContain('NoAnswer');
   });
 
-  it('is no list of the whole when nobody answered', async () => {
+  it('does not relist when the API server did not answer', async () => {
     follow();
     const watch = await opened();
     refusals = Array.from({ length: 6 }, () => refusal(0, 'NoAnswer'));
