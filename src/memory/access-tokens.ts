@@ -1,4 +1,5 @@
-// Opaque access tokens over a Map. The grant store writes those of a grant into the same map, within its own action.
+// The store of opaque access tokens over a Map. The grant store writes those of a grant into the same map, within its
+// own action.
 
 import type { AccessTokenStore, StoredAccessToken } from '../oauth/ports/token-stores.ts';
 import type { ExpiringMap } from './expiring-map.ts';

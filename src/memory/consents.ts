@@ -1,4 +1,4 @@
-// What people have let clients do, over a Map. A client is named by its uid: a re-created one starts without consent.
+// The consent store over a Map. A client is identified by its uid: a re-created one starts without consent.
 
 import type { Grant } from '../oauth/ports/grant-store.ts';
 import type { Consent, ConsentStore, GivenConsent } from '../oauth/ports/login-stores.ts';

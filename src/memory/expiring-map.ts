@@ -1,13 +1,13 @@
-// A bounded map whose entries end by our clock. What the stores keep in it is theirs; when an entry goes is settled here:
-// an expired entry is never seen, a few are removed at each write, and a full map refuses: it never drops what is alive,
-// unless it was made to forget.
+// A bounded map whose entries expire by the clock of the process. An expired entry is never returned, and each write
+// sweeps a few entries. A full map refuses new keys, unless it was configured to forget its oldest entry. The stores
+// define the values.
 
 import { StoreUnavailableError } from '../oauth/ports/error.ts';
 import type { Clock } from '../oauth/ports/ports.ts';
 
-/** Entries looked at by each write: more than one, so that the sweep outruns the growth. */
+/** Entries that each write examines: more than one, so that the sweep outruns the growth. */
 const SWEPT_PER_WRITE = 8;
-/** Entries looked at by a write that meets a full map: bounded, so that a flood cannot turn each refusal into a long scan. */
+/** Entries that a write to a full map examines: bounded, so that a flood cannot turn each refusal into a long scan. */
 const SWEPT_WHEN_FULL = 1024;
 
 interface Entry<Value> {
@@ -37,17 +37,20 @@ export class ExpiringMap<Value> {
     this.#whenFull = options.whenFull ?? 'refuse';
   }
 
-  /** The value, unless its time has come: an entry is dead from `expiresAt` on. */
+  /** The value, unless the entry has expired, which it has from `expiresAt` on. */
   get(key: string): Value | undefined {
     return this.#living(key)?.value;
   }
 
-  /** When a living entry ends, in epoch milliseconds. */
+  /** When an unexpired entry expires, in epoch milliseconds. */
   expiryOf(key: string): number | undefined {
     return this.#living(key)?.expiresAt;
   }
 
-  /** @throws StoreUnavailableError for a new key when the map is full of living entries and refuses; nothing is changed then. */
+  /**
+   * @throws StoreUnavailableError for a new key when the map is full of unexpired entries and refuses; nothing is
+   *   changed then.
+   */
   set(key: string, value: Value, expiresAt: number): void {
     this.#sweep(SWEPT_PER_WRITE);
     if (!this.#entries.has(key) && this.#entries.size >= this.#capacity) {
@@ -61,7 +64,7 @@ export class ExpiringMap<Value> {
     this.#entries.delete(key);
   }
 
-  /** Every living value that matches; walks the whole map. */
+  /** Every unexpired value that matches; walks the whole map. */
   valuesWhere(matches: (value: Value) => boolean): Value[] {
     const now = this.#clock.now();
     return [...this.#entries.values()].flatMap(({ value, expiresAt }) =>
@@ -76,7 +79,7 @@ export class ExpiringMap<Value> {
     }
   }
 
-  /** Entries held, the expired ones that no sweep has met yet included. */
+  /** The number of entries, including expired ones that are not swept yet. */
   get size(): number {
     return this.#entries.size;
   }
@@ -95,7 +98,7 @@ export class ExpiringMap<Value> {
   // The cursor goes round the map across calls; a Map's iterator survives insertions and removals.
   #sweep(count: number): void {
     const now = this.#clock.now();
-    for (let looked = 0; looked < count; looked++) {
+    for (let swept = 0; swept < count; swept++) {
       const next = this.#cursor.next();
       if (next.done === true) {
         this.#cursor = this.#entries.entries();

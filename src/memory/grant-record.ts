@@ -1,4 +1,4 @@
-// A grant as the memory store keeps it: its code, its refresh family and what has become of them. Immutable: `grants.ts`
+// The record of a grant in the memory store: its code, its refresh family and their state. Immutable: `grants.ts`
 // replaces a record in one step, so that a request sees all of a change or none.
 
 import type { Alert } from '../oauth/ports/audit.ts';
@@ -11,11 +11,13 @@ import type {
   StoredGrant,
 } from '../oauth/ports/grant-store.ts';
 
-/** A grant with what has become of its code and of its refresh tokens. */
+/** A grant with the state of its code and of its refresh tokens. */
 export interface GrantRecord {
   readonly grant: StoredGrant;
   readonly secretHash: string;
-  /** The end of the code's lifetime; from redemption on of the grant's: so long its tombstone tells a replay. */
+  /**
+   * The end of the code's lifetime; from redemption on that of the grant: until then its tombstone detects a replay.
+   */
   readonly keepUntil: number;
   readonly wrongVerifiers: number;
   readonly revoked: boolean;
@@ -27,7 +29,7 @@ export interface GrantRecord {
   /** The address of the last good use. */
   readonly lastAddress: string | undefined;
   readonly alerted: readonly Alert['type'][];
-  /** The tries that last moved this record, with what they are told when they come again. */
+  /** The attempts of the last transitions, with the answers that a retry with the same attempt id gets. */
   readonly lastRedeem: { readonly attemptId: string; readonly answer: RedeemAnswer } | undefined;
   readonly lastRotate: { readonly attemptId: string; readonly answer: RotateAnswer } | undefined;
 }
@@ -39,7 +41,7 @@ export function isRedeemed(record: GrantRecord): record is Redeemed {
   return record.generation !== undefined;
 }
 
-/** A grant whose code nobody has presented yet. */
+/** A new grant, whose code has not been presented. */
 export function issuedRecord(
   grant: Grant,
   { secretHash, now, codeLifetime }: { secretHash: string; now: number; codeLifetime: number },
@@ -84,7 +86,7 @@ export function alertOf(
   };
 }
 
-/** What a record remembers of an alert that was raised just now. */
+/** The types of the alerts that a record has raised, including one raised just now. */
 export function withAlert(record: Redeemed, alert: Alert | undefined): readonly Alert['type'][] {
   return alert === undefined ? record.alerted : [...record.alerted, alert.type];
 }

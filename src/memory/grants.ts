@@ -1,6 +1,6 @@
-// Codes and refresh families over a Map: the readable form of the state tables in `oauth/ports/grant-store.ts`.
-// One record per grant: issued, then redeemed, then replayed; its generation only grows and `revoked` never turns back.
-// Nothing here waits, so every method is one atomic action.
+// The grant store over a Map: the readable form of the state tables in `oauth/ports/grant-store.ts`. One record per
+// grant: issued, then redeemed, then replayed; its generation only grows and `revoked` is final. No method awaits
+// anything, so each is one atomic action.
 
 import { timingSafeEqual } from 'node:crypto';
 import { narrowAccess } from '../oauth/access/access.ts';
@@ -46,7 +46,7 @@ export class MemoryGrants implements GrantStore {
   }
 
   async issue(grant: Grant, secretHash: string, codeLifetime: number): Promise<void> {
-    // Written twice, a grant stays what it has become.
+    // Idempotent: an existing grant keeps its state.
     if (this.#records.get(grant.grantId) !== undefined) return;
     this.#keep(issuedRecord(grant, { secretHash, now: this.#clock.now(), codeLifetime }));
   }
@@ -76,7 +76,7 @@ export class MemoryGrants implements GrantStore {
     if (record === undefined) return { outcome: 'gone' };
     if (record.grant.clientUid !== request.clientUid) return { outcome: 'no_match' };
     if (this.#isEnded(record, request)) return { outcome: 'ended' };
-    if (record.revoked || !isRedeemed(record) || this.#isPast(record, request)) return { outcome: 'gone' };
+    if (record.revoked || !isRedeemed(record) || this.#isExpired(record, request)) return { outcome: 'gone' };
     if (record.lastRotate?.attemptId === request.attemptId) return record.lastRotate.answer;
     if (request.generation === record.generation) return this.#advance(record, request, 'rotated');
     if (request.generation === record.generation - 1 && this.#withinGrace(record, request.reuseGrace)) {
@@ -147,7 +147,10 @@ export class MemoryGrants implements GrantStore {
     return { ...answer, alert };
   }
 
-  /** The predecessor again: the same successor, so that a lost response forks nothing. The grace does not start anew. */
+  /**
+   * The predecessor again gets the same successor, so that a lost response does not fork the family. The grace is not
+   * extended.
+   */
   #retry(record: Redeemed, request: RotateRequest): RotateAnswer {
     const access = narrowAccess(record.grant, request.access);
     if (access.outcome !== 'granted') return access;
@@ -166,7 +169,7 @@ export class MemoryGrants implements GrantStore {
     return grant.createdAt <= Math.max(revokedBefore, this.#watermarks.highest(grant.clientUid, grant.subject));
   }
 
-  #isPast(record: Redeemed, request: RotateRequest): boolean {
+  #isExpired(record: Redeemed, request: RotateRequest): boolean {
     const now = this.#clock.now();
     const idleUntil = record.refreshedAt + request.idleLifetime;
     const livesUntil = record.grant.createdAt + request.absoluteLifetime;
@@ -178,7 +181,7 @@ export class MemoryGrants implements GrantStore {
     return this.#clock.now() - record.replacedAt <= reuseGrace;
   }
 
-  // Called before the record moves: a full map then refuses the request and nothing was consumed.
+  // Called before the transition is stored: if the map is full, the request is refused and nothing is consumed.
   #writeAccessToken(
     grant: StoredGrant,
     token: NewAccessToken | undefined,
@@ -195,7 +198,7 @@ export class MemoryGrants implements GrantStore {
   }
 }
 
-/** RFC 6749 §4.1.3 and RFC 7636 §4.6; a code without challenge can be redeemed by nobody (PKCE downgrade). */
+/** RFC 6749 §4.1.3 and RFC 7636 §4.6; a code without challenge cannot be redeemed (PKCE downgrade). */
 function judgeProof(grant: Grant, request: RedeemRequest): 'right' | 'bad_proof' | 'wrong_verifier' {
   if (grant.redirectUri !== request.redirectUri) return 'bad_proof';
   if (grant.codeChallenge === undefined || request.verifierChallenge === undefined) return 'bad_proof';

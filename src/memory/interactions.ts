@@ -1,19 +1,20 @@
-// One person's one decision about one request, over a Map of sessions. Only the session that opened an interaction sees it.
+// The interaction store over a Map of sessions. An interaction is a person's pending decision about one request; only
+// the session that opened it can read it.
 
 import {
   type Interaction,
   type InteractionStore,
   OPEN_INTERACTIONS_PER_SESSION,
-  type TakingTry,
+  type TakeAttempt,
 } from '../oauth/ports/login-stores.ts';
 import type { Clock } from '../oauth/ports/ports.ts';
 import type { ExpiringMap } from './expiring-map.ts';
 
-/** An interaction as kept, with the moment it ends: a decision does not prolong it. */
+/** An interaction as stored, with the time at which it ends: a decision does not extend it. */
 interface InteractionRecord {
   readonly interaction: Interaction;
   readonly endsAt: number;
-  /** The try that has taken it. */
+  /** The id of the attempt that has taken the interaction. */
   readonly takenBy?: string;
 }
 
@@ -54,7 +55,7 @@ export class MemoryInteractions implements InteractionStore {
   async take(
     interactionId: string,
     sessionId: string,
-    { attemptId, after }: TakingTry,
+    { attemptId, after }: TakeAttempt,
   ): Promise<Interaction | undefined> {
     const record = this.#living(sessionId).find(({ interaction }) => interaction.interactionId === interactionId);
     if (record?.interaction.decision === undefined) return undefined;

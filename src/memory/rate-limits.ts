@@ -1,4 +1,4 @@
-// Attempt counters over a Map. A fixed window per key begins with the key's first hit.
+// The rate limit store over a Map: attempt counters. A fixed window per key begins with the key's first hit.
 
 import { hash } from 'node:crypto';
 import type { Clock, RateLimitStore } from '../oauth/ports/ports.ts';

@@ -1,4 +1,5 @@
-// Marks on values that may be seen once, over a Map. A flood fills the map and is refused; it flushes out no mark.
+// The replay store over a Map: marks on values that may be used once. A flood of values fills the map and is refused;
+// it does not displace a mark.
 
 import { hash } from 'node:crypto';
 import type { Clock, ReplayStore } from '../oauth/ports/ports.ts';

@@ -1,4 +1,4 @@
-// Marks on the ids of revoked JWT access tokens, over a Map. A mark goes when its token would have died by itself.
+// The store of revoked JWT access tokens over a Map: a mark on each `jti`. A mark expires with its token.
 
 import type { RevokedTokenStore } from '../oauth/ports/token-stores.ts';
 import type { ExpiringMap } from './expiring-map.ts';

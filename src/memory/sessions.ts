@@ -1,10 +1,11 @@
-// Signed-in browsers over a Map. A session ends by idleness or by age, whichever comes first.
+// The session store over a Map: signed-in browsers. A session ends at its idle or absolute lifetime, whichever comes
+// first.
 
 import type { Session, SessionStore } from '../oauth/ports/login-stores.ts';
 import type { Clock } from '../oauth/ports/ports.ts';
 import type { ExpiringMap } from './expiring-map.ts';
 
-/** A session as kept, with the moment it ends whatever its use. */
+/** A session as stored, with its absolute end. */
 interface SessionRecord {
   readonly session: Session;
   readonly endsAt: number;

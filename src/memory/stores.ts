@@ -1,4 +1,5 @@
-// All stores of one process, over maps. Everything is gone when the process ends; `redis/` is for more than one replica.
+// Assembles all stores of one process, over maps. Their content is lost when the process ends; `redis/` is for more
+// than one replica.
 
 import type { Clock, Stores } from '../oauth/ports/ports.ts';
 import type { StoredAccessToken } from '../oauth/ports/token-stores.ts';
@@ -13,7 +14,10 @@ import { MemoryRevokedTokens } from './revoked-tokens.ts';
 import { MemorySessions } from './sessions.ts';
 import { MemoryWatermarks } from './watermarks.ts';
 
-/** The most entries each store may hold. A full store throws StoreUnavailableError; nothing living is dropped but windows of attempts. */
+/**
+ * The most entries of each store. A full store throws StoreUnavailableError, except for rate limits, which drop the
+ * oldest window.
+ */
 type MemoryLimits = Readonly<Record<keyof Stores, number>>;
 
 const DEFAULT_LIMITS: MemoryLimits = {

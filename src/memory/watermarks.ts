@@ -1,5 +1,5 @@
-// Not-before watermarks over a Map. They only rise, and they do not expire: how long a grant may live is its client's
-// setting, and a watermark that went first would bring dead grants back.
+// The watermark store over a Map. Watermarks only rise and never expire: the lifetime of a grant is a setting of its
+// client, and a watermark that expired earlier would revive ended grants.
 
 import type { WatermarkStore, WatermarkSubject } from '../oauth/ports/token-stores.ts';
 import type { ExpiringMap } from './expiring-map.ts';
@@ -21,7 +21,7 @@ export class MemoryWatermarks implements WatermarkStore {
     return this.highest(clientUid, subject);
   }
 
-  /** What `read` answers, at once. */
+  /** The synchronous form of `read`. */
   highest(clientUid: string, subject: string | undefined): number {
     const ofClient = Math.max(this.#time('global'), this.#time(keyOf({ kind: 'client', clientUid })));
     if (subject === undefined) return ofClient;

@@ -1,4 +1,5 @@
-// All stores over one Redis, shared by every replica of a deployment. `memory/` has the same for one process.
+// Assembles all stores over one Redis, which every replica of a deployment shares. `memory/` holds the same stores for
+// one process.
 
 import type { Stores } from '../oauth/ports/ports.ts';
 import type { StoreParts } from './connection/store-parts.ts';
@@ -12,7 +13,7 @@ import { RedisRevokedTokens } from './stores/revoked-tokens.ts';
 import { RedisSessions } from './stores/sessions.ts';
 import { RedisWatermarks } from './stores/watermarks.ts';
 
-/** The stores of the deployment whose keys these are. */
+/** The stores of the deployment with these keys. */
 export function redisStores(redis: StoreParts): Stores {
   const watermarks = new RedisWatermarks(redis);
   return {

@@ -1,5 +1,5 @@
-// What proves that an alert is ours: an HMAC over the time and the very bytes of the body, with a secret that the receiver
-// shares. docs/guides/alerts.md shows how to check it.
+// Signs an alert: an HMAC over the time and the exact bytes of the body, with a secret that the receiver shares.
+// docs/guides/alerts.md shows how to verify it.
 
 import { createHmac } from 'node:crypto';
 

@@ -1,5 +1,5 @@
-// One POST to somebody else's server: signed, bounded in time, no redirect followed, nothing of the answer but its status
-// looked at. When to try again is decided by who sends.
+// Posts a body to a receiver once: signed, bounded in time, without following a redirect, reading only the status of
+// the answer. The caller decides when to retry.
 
 import type { Clock } from '../oauth/ports/ports.ts';
 import { SIGNATURE_HEADER, signatureHeader } from './signature.ts';
@@ -9,14 +9,14 @@ const LIMIT = 5000;
 
 export interface WebhookOptions {
   readonly url: string;
-  /** Asked at every try, so that a replaced file counts; at least one. May throw. */
+  /** Called at every try, so that a replaced file takes effect; at least one. May throw. */
   readonly secrets: () => readonly string[];
   readonly clock: Clock;
   /** Milliseconds; default 5000. */
   readonly limit?: number;
 }
 
-/** What became of one try; the fault is a slug. */
+/** The outcome of one try; the fault is a slug. */
 export type WebhookAnswer = { readonly accepted: true } | { readonly accepted: false; readonly fault: string };
 
 export class Webhook {
@@ -26,7 +26,7 @@ export class Webhook {
     this.#options = options;
   }
 
-  /** Posts JSON once. Accepted is what the receiver answered with 2xx. Never rejects. */
+  /** Posts JSON once; an answer of 2xx accepts it. Never rejects. */
   async post(body: string): Promise<WebhookAnswer> {
     const { url, secrets, clock, limit = LIMIT } = this.#options;
     try {

@@ -255,7 +255,7 @@ describe('alerts', () => {
     expect(promises([REDEEMED, reuse], [], [detected, detected])).toEqual(['one alert for each family']);
   });
 
-  it('are raised once, too, where a replica is killed, unless that was soon after it told one', () => {
+  it('are raised once, too, where a replica is killed, unless that was soon after it reported one', () => {
     const again = { ...detected, told: 9000 };
     const killedAt = (from: number) =>
       promises([REDEEMED, reuse], [fault(from, from + 20, { killsReplica: true })], [again, detected]);
@@ -263,7 +263,7 @@ describe('alerts', () => {
     for (const from of [20, 2046, 8990, 9500]) expect(killedAt(from)).toEqual(['one alert for each family']);
   });
 
-  it('are raised once, too, where a fail-over lost that it was, unless its successor saw the same before it was told', () => {
+  it('are raised once, too, where a fail-over lost that it was, unless its successor saw the same before it was reported', () => {
     const lossy = [fault(60, 90, { lostSince: 35 })];
     const twice = [detected, { ...detected, told: 9000 }];
     const again = (begin: number) => operation(begin, 'refresh', refused, { generation: 0, ...misuse });
@@ -275,7 +275,7 @@ describe('alerts', () => {
     expect(promises([REDEEMED, reuse, replay], lossy, twice)).toEqual(['one alert for each family']);
   });
 
-  it('are all told, also once more, so long after the last fault that lost a part of Redis', () => {
+  it('are all reported, also once more, so long after the last fault that lost a part of Redis', () => {
     const lossy = [fault(60, 90, { lostSince: 35 }), fault(100, 120, { lostSince: 95 })];
     expect(allTold([...lossy, fault(200, 210), fault(300, 310, EMPTIED)])).toBe(120 + SWEPT);
     expect(allTold([fault(200, 210), fault(300, 310, EMPTIED)])).toBe(Number.NEGATIVE_INFINITY);
@@ -300,14 +300,14 @@ describe('alerts', () => {
   });
 
   it.each([
-    ['refresh_token.reuse_detected', 'nobody reused anything'],
-    ['authorization_code.replayed', 'nobody sent a code twice'],
+    ['refresh_token.reuse_detected', 'no token was reused'],
+    ['authorization_code.replayed', 'no code was sent twice'],
     ['state_lost', 'nothing was lost'],
   ])('are not raised (%s) where %s', (type) => {
     expect(promises([REDEEMED], [], [{ type, grantId, told: 25 }])).toEqual(['no alert without a cause']);
   });
 
-  it('are not raised about families that nobody has', () => {
+  it('are not raised about families that do not exist', () => {
     expect(promises([REDEEMED], [], [{ type: 'state_lost', grantId: '001.other', told: 25 }])).toEqual([
       'no alert without a cause',
     ]);
@@ -330,7 +330,7 @@ describe('what is back', () => {
     expect(promises([REDEEMED, operation(50, 'refresh', seen, { generation: 0 })])).toEqual([PROMISE]);
   });
 
-  it('is there when somebody can answer, not when all the rest is mended too', () => {
+  it('is there when a server can answer, not when all the rest is mended too', () => {
     const long = [fault(30, 30_000, { mended: 60, over: 29_900 })];
     const late = operation(61 + BACK, 'refresh', unavailable, { generation: 0 });
     expect(promises([REDEEMED, late], long)).toEqual([PROMISE]);

@@ -28,13 +28,13 @@ export interface Violation {
 export const NOTICED = 2000;
 
 /**
- * From when on a request that is sent may not fail any more, after there is somebody again who can answer it; milliseconds.
+ * From when on a request that is sent may not fail any more, after there is a server again that can answer it; milliseconds.
  * One second is promised. Another is for the machine: on two cores the servers, the replicas and the clients all start over
- * at once, and the clock of the promise is read by one more process that waits its turn.
+ * at once, and the clock of the promise is read by one more process that waits for a core.
  */
 export const BACK = 2000;
 
-/** By when an alert that its replica did not tell is told by another one, in milliseconds. */
+/** By when an alert that its replica did not report is reported by another one, in milliseconds. */
 export const SWEPT = 20_000;
 
 /** By when a replica has noted that its line of an alert is written, in milliseconds: it is half a second if it is not busy. */
@@ -61,8 +61,8 @@ export function checkHistory(history: History): readonly Violation[] {
 }
 
 /**
- * From when on no alert is told again: what a fail-over has lost of one is made good within this time, and whoever sweeps
- * then tells it, unless it is known there that somebody has. Minus infinity where nothing is made good.
+ * From when on no alert is reported again: what a fail-over has lost of one is made good within this time, and the next sweep
+ * reports it, unless it is recorded there that a replica has. Minus infinity where nothing is made good.
  */
 export function allTold(faults: readonly Fault[]): number {
   const partial = faults.filter(({ lostSince }) => Number.isFinite(lostSince));
@@ -83,7 +83,7 @@ function servesLate({ name, over, lastFailure = over }: Fault): readonly Violati
   return [{ promise: 'what is back serves within two seconds', grantId: name, operations: [] }];
 }
 
-/** Whether a client was left without what it asked for, for want of somebody who knows. */
+/** Whether a client was left without what it asked for, for want of a server that knows. */
 export function isUnanswered({ kind }: Seen): boolean {
   return kind === 'unavailable' || kind === 'lost';
 }
@@ -204,7 +204,7 @@ class GrantHistory {
     );
   }
 
-  /** Whether a replica that refused this may not have said yet, at that moment, that nobody was given anything. */
+  /** Whether a replica that refused this may not have said yet, at that moment, that no token was given. */
   #isUnsaid(refused: Operation, moment: number): boolean {
     return this.#faults.some(({ from, to }) => from <= refused.end && refused.begin <= to && moment <= to + NOTICED);
   }
@@ -240,7 +240,7 @@ class GrantHistory {
 
   /**
    * Whether a replica may have ended between its line and its note of it, or the same was seen twice: once by a server that lost
-   * it, and once by its successor before that was told. A loss alone is no excuse.
+   * it, and once by its successor before that was reported. A loss alone is no excuse.
    */
   #mayBeToldTwice(type: string, alerts: readonly AlertSeen[], faults: readonly Fault[]): boolean {
     const last = Math.max(...alerts.map(({ told }) => told));
@@ -289,7 +289,7 @@ const DETECTED = [
 /** Whether a write that was answered then may be gone after the fault. */
 function mayLose({ lostSince, to }: Fault, answered: number): boolean {
   if (lostSince === undefined || answered < lostSince) return false;
-  // Who finds Redis empty voids what is made until then.
+  // A replica that finds Redis empty voids what is made until then.
   return answered <= to + (lostSince === Number.NEGATIVE_INFINITY ? NOTICED : 0);
 }
 

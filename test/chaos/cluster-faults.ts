@@ -1,5 +1,5 @@
 // What can happen to a Cluster of three primaries with a replica each: always to one of the primaries, the others go on. As
-// long as it is away nobody can know what is in its shards.
+// long as it is away the content of its shards is unknown.
 
 import { rmSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';

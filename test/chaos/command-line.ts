@@ -1,4 +1,4 @@
-// What `npm run test:chaos` may be told, and what it refuses before anything is started.
+// The options of `npm run test:chaos`, and what it refuses before anything is started.
 
 import { randomInt } from 'node:crypto';
 import { parseArgs } from 'node:util';

@@ -33,7 +33,7 @@ export function boundTo<Target>(target: Target, kinds: readonly FaultKind<Target
 export const EVERYTHING = Number.NEGATIVE_INFINITY;
 
 /**
- * Runs `work`; nobody can know anything from when `begin` has resolved until it ends.
+ * Runs `work`; the state is unknown from when `begin` has resolved until it ends.
  * @param shards where only that is meant which is in these
  */
 export async function blindly(

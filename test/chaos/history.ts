@@ -39,7 +39,7 @@ export interface Operation {
   readonly seen: Seen;
 }
 
-/** While nobody could know what is in these shards; in any, where none are named. */
+/** While the content of these shards was unknown; of any, where none are named. */
 export interface Blindness {
   readonly from: number;
   readonly to: number;
@@ -50,7 +50,7 @@ export interface Blindness {
 export interface Fault {
   readonly name: string;
   readonly from: number;
-  /** When there was somebody again who could answer: from then on requests have a moment left to fail in. */
+  /** When there was a server again that could answer: from then on requests have a moment left to fail in. */
   readonly mended: number;
   /** When everything was as before. */
   readonly over: number;
@@ -65,7 +65,7 @@ export interface Fault {
   /** Codes issued before or meanwhile may be gone: another history has begun. */
   readonly breaksLogins: boolean;
   readonly blind: Blindness | undefined;
-  /** A replica died: what it had just told may be told again by another one. */
+  /** A replica died: what it had just reported may be reported again by another one. */
   readonly killsReplica: boolean;
 }
 

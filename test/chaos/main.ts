@@ -92,7 +92,7 @@ function printTable(all: readonly ActReport[]): void {
   const grants = new Set(operations.map(({ grantId }) => grantId)).size;
   console.log(`\n${operations.length} requests about ${grants} grants, ${alerts} alerts`);
   const blind = all.flatMap((report) => report.operations.filter((each) => isBlind(each, report.faults)));
-  console.log(`asked and answered while nobody could know: ${blind.length}`);
+  console.log(`asked and answered while the state was unknown: ${blind.length}`);
 }
 
 function medianAndMost(times: readonly number[]): string {

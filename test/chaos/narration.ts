@@ -1,4 +1,4 @@
-// A broken promise, told so that a person can follow it: what was done to its grant, and what happened to Redis meanwhile.
+// A broken promise, described so that a person can follow it: what was done to its grant, and what happened to Redis meanwhile.
 
 import type { Operation } from './history.ts';
 import type { ActReport } from './rounds.ts';
@@ -7,7 +7,7 @@ const MOST = 5;
 
 /** The first few broken promises of an act, each with the whole history of its grant. */
 export function narrate({ violations, operations, faults }: ActReport): string {
-  // Several of one grant tell the same story.
+  // Several of one grant have the same history.
   const told = violations.filter(
     ({ grantId }, index) => violations.findIndex((each) => each.grantId === grantId) === index,
   );
@@ -31,8 +31,8 @@ export function narrate({ violations, operations, faults }: ActReport): string {
               time: from,
               text: `  -- ${name}${lostSince === undefined ? '' : `, losing what came after ${at(lostSince)}`}`,
             },
-            { time: mended, text: '  -- there is somebody who can answer' },
-            { time: to, text: '  -- everybody serves again' },
+            { time: mended, text: '  -- there is a server that can answer' },
+            { time: to, text: '  -- every server serves again' },
           ]),
       ];
       const story = lines.sort((a, b) => a.time - b.time).map(({ time, text }) => `${at(time)} ${text}`);

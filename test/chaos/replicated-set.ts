@@ -1,11 +1,11 @@
-// A primary, its two replicas and their Sentinels while one of them fails: who is what, and until when each has to be waited for.
+// A primary, its two replicas and their Sentinels while one of them fails: their roles, and until when each has to be waited for.
 
 import { PRIMARY_NAME, type ReplicatedRedis } from '../redis/setup/replicated-redis.ts';
 import { isPrimary, replicationOf } from '../redis/setup/replication.ts';
 import { LONG, type RedisServer } from '../redis/setup/servers.ts';
 import { until } from '../until.ts';
 
-/** Who the primary is now, and who the others are. */
+/** The primary now, and the others. */
 export async function rolesIn(redis: ReplicatedRedis) {
   const primary = await redis.primary();
   return { primary, replicas: redis.servers.filter((server) => server !== primary) };
@@ -23,7 +23,7 @@ export async function cutOff(replica: RedisServer, primary: RedisServer): Promis
 /** Lets a replica that was cut off come back. */
 export async function letBack(replica: RedisServer): Promise<void> {
   await replica.command('CONFIG', 'SET', 'masteruser', '', 'masterauth', '');
-  // Sentinels have servers write down what they are told, and all else with it.
+  // Sentinels have servers write down what they are configured with, and all else with it.
   await replica.command('CONFIG', 'REWRITE');
 }
 

@@ -101,14 +101,14 @@ export interface ActOptions {
   readonly replicas: number;
   /** The names of the faults in this order, instead of a choice by the seed. */
   readonly faults?: readonly string[];
-  /** Told after each round. */
+  /** Called after each round. */
   readonly observe?: (round: RoundReport) => void;
 }
 
 export interface RoundReport {
   readonly round: number;
   readonly fault: string;
-  /** From when somebody could answer again until every replica had given a client a good answer, in milliseconds. */
+  /** From when a server could answer again until every replica had given a client a good answer, in milliseconds. */
   readonly recovery: number;
   /** How long after that moment the last request was sent that failed, in milliseconds; 0 where none was. */
   readonly failing: number;
@@ -124,7 +124,7 @@ export interface StartedAct {
    */
   play(until?: number, least?: number): Promise<ActReport>;
   /**
-   * Judges with the alerts too, once those that had to wait have come, and any that is told twice.
+   * Judges with the alerts too, once those that had to wait have come, and any that is reported twice.
    * @param until a time of `performance.now()` after which those that are not there yet are not waited for, nor missed
    */
   judge(until?: number): Promise<ActReport>;

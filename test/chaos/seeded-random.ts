@@ -32,7 +32,7 @@ export class SeededRandom {
     return value;
   }
 
-  /** Another one, for somebody who chooses at their own pace. */
+  /** Another one, for choices at another pace. */
   fork(): SeededRandom {
     return new SeededRandom(Math.floor(this.next() * 2 ** 32));
   }

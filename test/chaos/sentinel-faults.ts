@@ -42,7 +42,7 @@ export const SENTINEL_FAULTS: readonly FaultKind<ReplicatedRedis>[] = [
       await sleep(random.between(0, 400));
       primary.resume();
       await sleep(random.between(50, 400));
-      // Until it is told, it takes the requests of whoever was connecting to it; they are sent away then.
+      // Until it is demoted, it takes the requests of replicas that were connecting to it; they are sent away then.
       await rejoined(redis);
       return { lostSince, breaksLogins: true, blind };
     },
@@ -160,14 +160,14 @@ export const SENTINEL_FAULTS: readonly FaultKind<ReplicatedRedis>[] = [
     async strike(redis, random) {
       const { replicas } = await rolesIn(redis);
       for (const server of replicas) server.pause();
-      // Long enough for nobody to acknowledge anything in time, not for them to be given up.
+      // Long enough for no write to be acknowledged in time, not for them to be given up.
       await sleep(random.between(300, 900));
       for (const server of replicas) server.resume();
       return {};
     },
   },
   {
-    name: 'a replica of Redis is cut off for long, and copies everything anew',
+    name: 'a replica of Redis is cut off for long, and copies everything again',
     async strike(redis, random) {
       const { primary, replicas } = await rolesIn(redis);
       const cut = random.pick(replicas);
@@ -214,7 +214,7 @@ export const SENTINEL_FAULTS: readonly FaultKind<ReplicatedRedis>[] = [
       const [sentinel] = redis.sentinels;
       await until('a fail-over begins', () => succeeds(sentinel.command('SENTINEL', 'FAILOVER', PRIMARY_NAME)));
       await replaced(redis, primary);
-      // The old primary takes requests until it is told.
+      // The old primary takes requests until it is demoted.
       await rejoined(redis);
       return { lostSince, breaksLogins: true };
     },

@@ -1,4 +1,4 @@
-// A proxy between the replicas and Redis that loses replies: what was asked has been done then, and nobody knows.
+// A proxy between the replicas and Redis that loses replies: what was asked has been done then, unknown to the replica.
 
 import { once } from 'node:events';
 import { type AddressInfo, createServer, connect as dial, type Server, type Socket } from 'node:net';

@@ -27,13 +27,13 @@ interface Family {
   /** By generation; a client has seen all of them. */
   readonly refreshTokens: string[];
   readonly accessTokens: { readonly token: string; readonly given: number }[];
-  /** Nobody uses it for anything but to see that it is dead. */
+  /** It is used only to check that it is dead. */
   isSpoilt: boolean;
   isBusy: boolean;
 }
 
 type Asked = Pick<Operation, 'kind' | 'generation' | 'intent' | 'given'> & {
-  /** Of what has to be looked at beside the grant and its client. */
+  /** Of what is needed beside the grant and its client. */
   readonly shard?: string;
   readonly path: string;
   readonly form: Readonly<Record<string, string>>;

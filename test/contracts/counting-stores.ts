@@ -72,14 +72,14 @@ export function rateLimitStoreContract(name: string, makeStores: MakeStores): vo
       return waits;
     }
 
-    it('lets as many through as it says and then tells the whole seconds to wait', async () => {
+    it('lets as many through as it says and then answers the whole seconds to wait', async () => {
       const waits = await hits(4);
       expect(waits.slice(0, 3)).toEqual([0, 0, 0]);
       expect(waits[3]).toBeGreaterThan(0);
       expect(waits[3]).toBeLessThanOrEqual(60);
     });
 
-    it('tells the rest of the window, rounded up, never 0', async () => {
+    it('answers the rest of the window, rounded up, never 0', async () => {
       await hits(3);
       world.advance(30 * SECOND + 1);
       const wait = await hit();
@@ -99,7 +99,7 @@ export function rateLimitStoreContract(name: string, makeStores: MakeStores): vo
       expect(await hit()).toBe(0);
     });
 
-    it('starts anew with the first hit after the window', async () => {
+    it('begins a new window with the first hit after it', async () => {
       await hits(5);
       world.advance(MINUTE);
       expect((await hits(4)).map((wait) => wait > 0)).toEqual([false, false, false, true]);
@@ -124,7 +124,7 @@ export function rateLimitStoreContract(name: string, makeStores: MakeStores): vo
       expect((await hits(4)).map((wait) => wait > 0)).toEqual([false, false, false, true]);
     });
 
-    it('takes nothing back from the next window', async () => {
+    it('refunds nothing in the next window', async () => {
       await hits(3);
       world.advance(MINUTE);
       await world.stores.rateLimits.refund('login alice 192.0.2.1');

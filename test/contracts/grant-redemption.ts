@@ -67,14 +67,14 @@ export function grantRedemptionContract(name: string, makeStores: MakeStores): v
       expect((await grants.read(grant.grantId))?.grant).toMatchObject({ scope: ['read', 'write'] });
     });
 
-    it('keeps a person without session apart from nobody: sessionId may be undefined', async () => {
+    it('keeps a person without session: sessionId may be undefined', async () => {
       const grant = await issued(grants, { sessionId: undefined });
       const answer = await grants.redeem(redeemRequest(grant));
       expect(answer).toMatchObject({ outcome: 'redeemed', grant: { subject: 'usr_alice' } });
       expect(answer.outcome === 'redeemed' && answer.grant.sessionId).toBeUndefined();
     });
 
-    it('answers gone for a grant nobody issued', async () => {
+    it('answers gone for a grant that was never issued', async () => {
       expect(await grants.redeem(redeemRequest(sampleGrant()))).toEqual({ outcome: 'gone' });
       expect(await grants.read(sampleGrant().grantId)).toBeUndefined();
     });
@@ -228,7 +228,7 @@ export function grantRedemptionContract(name: string, makeStores: MakeStores): v
         expect(await grants.redeem(redeemRequest(grant))).toEqual({ outcome: 'gone' });
       });
 
-      it('tells the current generation of a family that has moved on', async () => {
+      it('reports the current generation of a family that has moved on', async () => {
         const grant = await redeemed(grants);
         await grants.rotate(rotateRequest(grant, 0));
         await grants.rotate(rotateRequest(grant, 1));
@@ -320,7 +320,7 @@ export function grantRedemptionContract(name: string, makeStores: MakeStores): v
         expect(await world.stores.accessTokens.read(accessToken.tokenId)).toEqual(tokenOf(grant, accessToken, given));
       });
 
-      it('does not bring back a revoked token when the attempt is repeated', async () => {
+      it('does not restore a revoked token when the attempt is repeated', async () => {
         const grant = await issued(grants);
         const now = Math.floor(world.now() / 1000);
         const accessToken = { tokenId: `${SHARD}.${uniqueId()}`, issuedAtSeconds: now, expiresAtSeconds: now + 600 };

@@ -62,7 +62,7 @@ export function grantRotationContract(name: string, makeStores: MakeStores): voi
       expect(full).toMatchObject({ outcome: 'rotated', scope: ['read', 'write'], audience: 'https://api.example' });
     });
 
-    it('answers gone for a grant nobody issued and for one whose code is unredeemed', async () => {
+    it('answers gone for a grant that was never issued and for one whose code is unredeemed', async () => {
       expect(await grants.rotate(rotateRequest(sampleGrant(), 0))).toEqual({ outcome: 'gone' });
       const grant = await issued(grants);
       expect(await grants.rotate(rotateRequest(grant, 0))).toEqual({ outcome: 'gone' });
@@ -457,7 +457,7 @@ export function grantRotationContract(name: string, makeStores: MakeStores): voi
         }
       });
 
-      it('does not bring back a revoked token when the attempt is repeated', async () => {
+      it('does not restore a revoked token when the attempt is repeated', async () => {
         const grant = await redeemed(grants);
         const request = rotateRequest(grant, 0, { accessToken: newToken(), reuseGrace: 0 });
         const first = await grants.rotate(request);
@@ -514,7 +514,7 @@ export function grantRotationContract(name: string, makeStores: MakeStores): voi
       expect(await grants.read(grant.grantId)).toMatchObject({ revoked: true });
     });
 
-    it('takes a grant nobody issued', async () => {
+    it('accepts a grant that was never issued', async () => {
       const { grantId } = sampleGrant();
       await grants.revoke(grantId);
       expect(await grants.read(grantId)).toBeUndefined();

@@ -1,11 +1,11 @@
-// The contracts of SessionStore, InteractionStore and ConsentStore: who is signed in and what they have decided.
+// The contracts of SessionStore, InteractionStore and ConsentStore: sign-ins and decisions of people.
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
   type Interaction,
   OPEN_INTERACTIONS_PER_SESSION,
   type Session,
-  type TakingTry,
+  type TakeAttempt,
 } from '../../src/oauth/ports/login-stores.ts';
 import { DAY, digest, MINUTE, uniqueId } from './sample-grants.ts';
 import type { MakeStores, StoreWorld } from './store-world.ts';
@@ -13,7 +13,7 @@ import type { MakeStores, StoreWorld } from './store-world.ts';
 const HOUR = 60 * MINUTE;
 
 /** A try to take an interaction, after others that got no answer. */
-function aTry(...unanswered: readonly TakingTry[]): TakingTry {
+function aTry(...unanswered: readonly TakeAttempt[]): TakeAttempt {
   return { attemptId: uniqueId(), after: unanswered.map(({ attemptId }) => attemptId) };
 }
 
@@ -78,7 +78,7 @@ export function sessionStoreContract(name: string, makeStores: MakeStores): void
       expect(await world.stores.sessions.use(other.sessionId)).toEqual(other);
     });
 
-    it('ends with all of its person’s sessions, and nobody else’s', async () => {
+    it('ends with all of its person’s sessions, and with no other person’s', async () => {
       const ofAlice = [await signedIn(), await signedIn(), await signedIn()];
       const ofBob = await signedIn({ subject: 'usr_bob', username: 'bob' });
       await world.stores.sessions.endAll('usr_alice');
@@ -94,7 +94,7 @@ export function sessionStoreContract(name: string, makeStores: MakeStores): void
       const sorted = (...sessions: Session[]) =>
         sessions.sort((one, other) => one.sessionId.localeCompare(other.sessionId));
 
-      it('is there while it lives, with all of theirs and nobody else’s', async () => {
+      it('is there while it lives, with all of theirs and no other person’s', async () => {
         const [one, other] = [await signedIn(), await signedIn({ idleLifetime: 2 * HOUR })];
         await signedIn({ subject: 'usr_bob', username: 'bob' });
         expect(await listed()).toEqual(sorted(one, other));
@@ -126,7 +126,7 @@ export function sessionStoreContract(name: string, makeStores: MakeStores): void
         for (const sessionId of ids.slice(-10)) expect(await sessions.use(sessionId)).toBeUndefined();
       });
 
-      it('is not renewed by being looked at', async () => {
+      it('is not renewed by a read', async () => {
         const session = await signedIn();
         world.advance(HOUR - world.tick);
         expect(await listed()).toEqual([session]);
@@ -246,11 +246,14 @@ export function interactionStoreContract(name: string, makeStores: MakeStores): 
     });
 
     describe('whose taker got no answer', () => {
-      async function taken(): Promise<{ take: (by: TakingTry) => Promise<Interaction | undefined>; lost: TakingTry }> {
+      async function taken(): Promise<{
+        take: (by: TakeAttempt) => Promise<Interaction | undefined>;
+        lost: TakeAttempt;
+      }> {
         const { interactionId, sessionId } = await opened();
         const { interactions } = world.stores;
         await interactions.decide(interactionId, sessionId, 'allow');
-        const take = (by: TakingTry) => interactions.take(interactionId, sessionId, by);
+        const take = (by: TakeAttempt) => interactions.take(interactionId, sessionId, by);
         const lost = aTry();
         expect(await take(lost)).toMatchObject({ interactionId, decision: 'allow' });
         return { take, lost };
@@ -328,7 +331,7 @@ export function interactionStoreContract(name: string, makeStores: MakeStores): 
       expect(await interactions.read(elsewhere.interactionId, elsewhere.sessionId)).toBeDefined();
     });
 
-    it('is unknown when nobody opened it', async () => {
+    it('is unknown when it was never opened', async () => {
       const { interactions } = world.stores;
       expect(await interactions.read('unknown', 'session')).toBeUndefined();
       expect(await interactions.decide('unknown', 'session', 'allow')).toBe('gone');
@@ -378,7 +381,7 @@ export function consentStoreContract(name: string, makeStores: MakeStores): void
       expect(await read()).toEqual({ [API]: names });
     });
 
-    it('is forgotten when its time is over, and giving again starts the time anew', async () => {
+    it('is forgotten when its time is over, and giving again restarts the time', async () => {
       await world.stores.consents.give('alice', 'shop', { scope: ['read'], audiences: [API] }, YEAR);
       world.advance(YEAR - world.tick);
       expect(await read()).toBeDefined();
@@ -391,7 +394,7 @@ export function consentStoreContract(name: string, makeStores: MakeStores): void
       expect(await read()).toEqual({ [API]: ['other'] });
     });
 
-    it('withdrawn is gone, and what is given later does not bring it back', async () => {
+    it('withdrawn is gone, and what is given later does not restore it', async () => {
       await world.stores.consents.give('alice', 'shop', { scope: ['read'], audiences: [API] }, YEAR);
       await world.stores.consents.give('bob', 'shop', { scope: ['read'], audiences: [API] }, YEAR);
       await world.stores.consents.withdraw('alice', 'shop');

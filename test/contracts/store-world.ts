@@ -12,5 +12,5 @@ export interface StoreWorld {
   dispose(): Promise<void>;
 }
 
-/** A world nobody else uses. */
+/** A world for one test alone. */
 export type MakeStores = () => Promise<StoreWorld>;

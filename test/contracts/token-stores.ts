@@ -127,7 +127,7 @@ export function watermarkStoreContract(name: string, makeStores: MakeStores): vo
       expect(await world.stores.watermarks.read('shop', undefined)).toBe(0);
     });
 
-    // Security row T4: every one of them is looked at, whichever others are set.
+    // Security row T4: every one of them is read, whichever others are set.
     for (let set = 1; set < 1 << subjects.length; set++) {
       const raised = subjects.filter((_, bit) => set & (1 << bit));
       it(`is the highest of ${raised.map((subject) => subject.kind).join(', ')}`, async () => {
@@ -164,7 +164,7 @@ export function watermarkStoreContract(name: string, makeStores: MakeStores): vo
       expect(await world.stores.watermarks.read('other', 'alice')).toBe(0);
     });
 
-    it('of a person holds at every client, and for nobody else', async () => {
+    it('of a person holds at every client, and for no other person', async () => {
       await world.stores.watermarks.raise({ kind: 'user', subject: 'alice' }, 5000);
       expect(await world.stores.watermarks.read('other', 'alice')).toBe(5000);
       expect(await world.stores.watermarks.read('shop', 'bob')).toBe(0);

@@ -107,7 +107,7 @@ describe('a full memory store', () => {
     });
   }
 
-  it('of watermarks keeps every one for good: a watermark that went would bring dead grants back', async () => {
+  it('of watermarks keeps every one for good: a lost watermark would revive ended grants', async () => {
     const world = worldWithLimit('watermarks');
     await fill(world, 'watermarks', LIMIT);
     const raisedAt = world.now();
@@ -116,7 +116,7 @@ describe('a full memory store', () => {
     expect(await world.stores.watermarks.read('uid', 'watermarks 0')).toBe(raisedAt);
   });
 
-  it('of attempt counters forgets the oldest window: a flood of addresses keeps nobody out', async () => {
+  it('of attempt counters forgets the oldest window: a flood of addresses locks out no other address', async () => {
     const world = worldWithLimit('rateLimits');
     const { rateLimits } = world.stores;
     for (let index = 0; index < LIMIT + 1; index++) expect(await rateLimits.hit(`address ${index}`, 1, MINUTE)).toBe(0);

@@ -1,4 +1,4 @@
-// Somebody's server that alerts are posted to: it keeps what came and answers as it is told.
+// A receiver that alerts are posted to: it keeps what came and answers as the test sets.
 
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';

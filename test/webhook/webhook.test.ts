@@ -93,7 +93,7 @@ describe('an alert that is not accepted', () => {
     expect((await post({ limit: 100 })).answer).toEqual({ accepted: false, fault: 'timeout' });
   });
 
-  it('is one that nobody takes', async () => {
+  it('is one that no server takes', async () => {
     expect((await post({ url: 'http://127.0.0.1:9/' })).answer).toEqual({
       accepted: false,
       fault: expect.stringMatching(/^(econnrefused|failed)$/),

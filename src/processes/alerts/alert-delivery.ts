@@ -1,5 +1,5 @@
-// Brings every alert of the outbox to every sink. The replica that raised one has written its audit line and tries the
-// webhook at once; a sweep of all shards finds what was left behind, by this replica or by one that is gone.
+// Delivers every alert of the outbox to every sink. The replica that raised an alert has written its audit line and
+// tries the webhook at once; a sweep of all shards finds the alerts left behind, also by replicas that ended.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
@@ -19,15 +19,15 @@ import { AlertWebhook, type RetryPace } from './alert-webhook.ts';
 export interface DeliveryPace extends RetryPace {
   /** Between two sweeps, up to half of it more. */
   readonly sweep: number;
-  /** From an audit line until it is written out for sure: a replica that is killed before has told nobody. */
+  /** From an audit line until it is certainly written out: a replica that is killed before has not reported the alert. */
   readonly written: number;
-  /** How old an alert is, and how long Redis is back, before a sweep takes it: whoever raised it comes first. */
+  /** The age of an alert, and the time since Redis is back, before a sweep takes it: its own replica comes first. */
   readonly leftBehind: number;
-  /** How long a replica has an alert for itself. Longer than a try takes. */
+  /** How long the delivery lease of an alert lasts. Longer than a try takes. */
   readonly lease: number;
 }
 
-/** A webhook that is away for some hours loses nothing. */
+/** A webhook that is away for some hours loses no alert. */
 const DELIVERY_PACE: DeliveryPace = {
   sweep: 10_000,
   // The log gathers lines for 200 ms.
@@ -42,18 +42,18 @@ const DELIVERY_PACE: DeliveryPace = {
 /** Tries under way at once in one replica. */
 const MOST_AT_ONCE = 16;
 
-/** Alerts of this replica that wait for Redis to come back. More are left to the sweep, which may tell them again. */
-const MOST_WAITING = 1000;
+/** Alerts of this replica that wait for Redis to come back. More are left to the sweep, which may audit-log them again. */
+const MOST_REQUEUED = 1000;
 
-/** How often those try, in milliseconds. */
-const WAITING_PAUSE = 250;
+/** The pause before each retry of those, in milliseconds. */
+const REQUEUE_DELAY = 250;
 
 /** How long a controller may be away, in milliseconds. */
 const LONGEST_WAIT = 7 * 24 * 3_600_000;
 
 export interface AlertDeliveryOptions {
   readonly outbox: Outbox;
-  readonly turns: DeliveryLeases;
+  readonly leases: DeliveryLeases;
   /** Undefined: audit stream and metrics are the only sinks. */
   readonly webhook: Webhook | undefined;
   /** Calls the listener whenever Redis was reached again. */
@@ -62,7 +62,7 @@ export interface AlertDeliveryOptions {
   readonly audit: AuditLog;
   readonly metrics: Metrics;
   readonly log: Logger;
-  /** Told every alert that is in the outbox, where a controller asks for them. */
+  /** Receives every alert that is in the outbox, where a controller asks for them. */
   readonly reports?: Pick<AlertReports, 'note'> | undefined;
   readonly pace?: DeliveryPace;
 }
@@ -75,7 +75,7 @@ export class AlertDelivery {
   readonly #underWay = new Map<string, Promise<void>>();
   /** Alerts whose line may not be written out yet. */
   readonly #unwritten = new Set<Promise<void>>();
-  readonly #waiting = new Map<string, Alert>();
+  readonly #requeued = new Map<string, Alert>();
   readonly #timers = new Set<NodeJS.Timeout>();
   #reconnectedAt = Number.NEGATIVE_INFINITY;
   readonly #stopping = Promise.withResolvers<void>();
@@ -88,9 +88,9 @@ export class AlertDelivery {
     this.#webhook = webhook && new AlertWebhook({ ...options, webhook, pace: this.#pace });
   }
 
-  /** Delivers what is raised here, and sweeps, until `stop`. */
+  /** Delivers the alerts that this process raises, and sweeps, until `stop`. */
   start(): void {
-    this.#options.audit.onAlert((alert) => this.#raised(alert));
+    this.#options.audit.onAlert((alert) => this.#enqueue(alert));
     this.#options.onReconnect(() => {
       this.#reconnectedAt = performance.now();
     });
@@ -106,7 +106,7 @@ export class AlertDelivery {
     await Promise.all(this.#underWay.values());
   }
 
-  /** Takes what was left behind in every shard; one that cannot be asked now is left to the next sweep. */
+  /** Delivers what was left behind in every shard; an unavailable shard is left to the next sweep. */
   async sweep(): Promise<void> {
     for (const shard of SHARDS) {
       if (this.#isStopped) return;
@@ -129,19 +129,19 @@ export class AlertDelivery {
     }
   }
 
-  /** Whoever raised an alert comes first, and while Redis was away could not say that it is told. */
+  /** The replica that raised an alert comes first, and could not record its audit line while Redis was away. */
   #isFresh(age: number): boolean {
     return Math.min(age, performance.now() - this.#reconnectedAt) < this.#pace.leftBehind;
   }
 
-  /** The controller has been away for longer than anybody looks at an alert. */
+  /** Acknowledges in place of a controller that has been away for too long. */
   async #giveUp(alert: Alert): Promise<void> {
-    const { turns, log } = this.#options;
+    const { leases, log } = this.#options;
     log.error({ alert: alert.id, type: alert.type }, 'alert: no controller has taken it, given up');
-    await turns.settle(alert.id, 'controller');
+    await leases.acknowledge(alert.id, 'controller');
   }
 
-  /** Nobody could ever deliver it. */
+  /** Removes an entry that no replica can deliver. */
   async #discard(shard: string, id: string): Promise<void> {
     if (!(await this.#options.outbox.discard(shard, id))) return;
     this.#options.metrics.alertDeliveries.inc({ outcome: 'dead_letter' });
@@ -156,38 +156,38 @@ export class AlertDelivery {
     });
   }
 
-  /** Its line is in the audit stream, and will be written out. */
-  #raised(alert: Alert): void {
+  /** Delivers an alert whose line is in the audit stream, once the line is written out. */
+  #enqueue(alert: Alert): void {
     if (this.#isStopped || this.#underWay.has(alert.id)) return;
     this.#options.reports?.note(alert);
-    const bring = this.#written().then(() => {
-      this.#unwritten.delete(bring);
-      this.#options.outbox.rememberTold(alert);
-      this.#bring(alert);
+    const delivery = this.#written().then(() => {
+      this.#unwritten.delete(delivery);
+      this.#options.outbox.recordAuditLoggedForReplay(alert);
+      this.#deliverRaised(alert);
     });
-    this.#unwritten.add(bring);
+    this.#unwritten.add(delivery);
   }
 
-  /** Redis has to hear that an alert is told before the sweep of another replica tells it again. */
-  #bring(alert: Alert): void {
+  /** Records in Redis that the alert is audit-logged, before the sweep of another replica logs it again. */
+  #deliverRaised(alert: Alert): void {
     if (this.#underWay.has(alert.id)) return;
-    // With so many under way, whoever sweeps next has time for its webhook before this replica does.
+    // With so many under way, the next sweep of any replica has time for the webhook before this one does.
     const hasTime = this.#underWay.size < MOST_AT_ONCE;
     this.#begin(alert, async () => {
       try {
-        await (hasTime ? this.#deliver(alert, true) : this.#options.turns.tell(alert.id));
+        await (hasTime ? this.#deliver(alert, true) : this.#options.leases.recordAuditLogged(alert.id));
       } catch (error) {
         this.#noteFault(error);
-        this.#wait(alert);
+        this.#requeue(alert);
       }
     });
   }
 
-  #wait(alert: Alert): void {
-    if (this.#waiting.size >= MOST_WAITING) return;
-    this.#waiting.set(alert.id, alert);
-    this.#after(WAITING_PAUSE, async () => {
-      if (this.#waiting.delete(alert.id)) this.#raised(alert);
+  #requeue(alert: Alert): void {
+    if (this.#requeued.size >= MOST_REQUEUED) return;
+    this.#requeued.set(alert.id, alert);
+    this.#after(REQUEUE_DELAY, async () => {
+      if (this.#requeued.delete(alert.id)) this.#enqueue(alert);
     });
   }
 
@@ -198,27 +198,27 @@ export class AlertDelivery {
     this.#underWay.set(alert.id, done);
   }
 
-  async #deliver(alert: Alert, isTold: boolean): Promise<void> {
-    const { outbox, turns, audit } = this.#options;
-    const turn = await turns.take(alert.id, { lease: this.#pace.lease, isTold });
-    if (turn === undefined) return;
-    if (!turn.isTold) {
+  async #deliver(alert: Alert, isAuditLogged: boolean): Promise<void> {
+    const { outbox, leases, audit } = this.#options;
+    const lease = await leases.take(alert.id, { lease: this.#pace.lease, isAuditLogged });
+    if (lease === undefined) return;
+    if (!lease.isAuditLogged) {
       audit.record(eventOf(alert));
       await this.#written();
-      outbox.rememberTold(alert);
+      outbox.recordAuditLoggedForReplay(alert);
     }
-    if (this.#webhook === undefined) return await turns.settle(alert.id, 'delivery');
-    // Only now: of a replica that ended before its line was written nobody has heard.
-    if (!turn.isTold) await turns.tell(alert.id);
-    await this.#webhook.post(alert, turn.tries);
+    if (this.#webhook === undefined) return await leases.acknowledge(alert.id, 'delivery');
+    // Only now: a replica that ended before its line was written out has not reported the alert.
+    if (!lease.isAuditLogged) await leases.recordAuditLogged(alert.id);
+    await this.#webhook.post(alert, lease.tries);
   }
 
-  /** Until the lines so far are written out; an orderly end does that itself. */
+  /** Resolves when the lines so far are written out; an orderly end writes them itself. */
   async #written(): Promise<void> {
     await Promise.race([sleep(this.#pace.written, undefined, { ref: false }), this.#stopping.promise]);
   }
 
-  /** What Redis did not take or tell now, a sweep will find. */
+  /** What failed because Redis is away is found by a later sweep. */
   #noteFault(error: unknown): void {
     if (error instanceof StoreUnavailableError) return;
     this.#options.log.error({ cause: describeFault(error) }, 'alert delivery failed');

@@ -1,4 +1,4 @@
-// The controller as a sink of alerts: it is handed what it has not acknowledged yet, by whichever replica it asks.
+// The controller as a sink of alerts: each replica that it asks answers with the alerts it has not acknowledged yet.
 
 import type { ReportedAlert } from '../../http/admin/controller-endpoints.ts';
 import type { Alert } from '../../oauth/ports/audit.ts';
@@ -7,52 +7,52 @@ import { SHARDS } from '../../oauth/values/shard.ts';
 import type { DeliveryLeases } from '../../redis/grants/delivery-leases.ts';
 
 /** Alerts a replica remembers. More are left in the outbox, where its next sweep finds them. */
-const MOST_WAITING = 1000;
-/** So many are asked about at once: the controller does not wait long, and Redis has other things to do. */
+const MOST_PENDING = 1000;
+/** Alerts that are looked up at once: the controller does not wait long, and Redis serves other requests in between. */
 const BATCH = 100;
 
 export class AlertReports {
-  readonly #turns: Pick<DeliveryLeases, 'settle' | 'awaits'>;
-  readonly #waiting = new Map<string, Alert>();
+  readonly #leases: Pick<DeliveryLeases, 'acknowledge' | 'isPendingFor'>;
+  readonly #pending = new Map<string, Alert>();
 
-  constructor(turns: Pick<DeliveryLeases, 'settle' | 'awaits'>) {
-    this.#turns = turns;
+  constructor(leases: Pick<DeliveryLeases, 'acknowledge' | 'isPendingFor'>) {
+    this.#leases = leases;
   }
 
-  /** Takes an alert that is in the outbox. */
+  /** Adds an alert that is in the outbox. */
   note(alert: Alert): void {
-    if (this.#waiting.size < MOST_WAITING) this.#waiting.set(alert.id, alert);
+    if (this.#pending.size < MOST_PENDING) this.#pending.set(alert.id, alert);
   }
 
   /**
-   * Takes acknowledgements and answers what still waits for one; while Redis does not answer, nothing.
-   * @param acknowledged ids of alerts that the controller has told of; one that no outbox can hold says nothing
+   * Records acknowledgements and returns the alerts that still lack one; none while Redis does not answer.
+   * @param acknowledged ids of alerts that the controller has reported; an id that no outbox can hold is ignored
    */
   async exchange(acknowledged: readonly string[]): Promise<readonly ReportedAlert[]> {
     try {
-      await inBatches(acknowledged.filter(isInShard), (id) => this.#settle(id));
-      const told = await inBatches([...this.#waiting.values()], (alert) => this.#toldOf(alert));
-      return told.flat();
+      await inBatches(acknowledged.filter(isInShard), (id) => this.#acknowledge(id));
+      const reports = await inBatches([...this.#pending.values()], (alert) => this.#reportOf(alert));
+      return reports.flat();
     } catch (error) {
       if (error instanceof StoreUnavailableError) return [];
       throw error;
     }
   }
 
-  async #settle(id: string): Promise<void> {
-    await this.#turns.settle(id, 'controller');
-    this.#waiting.delete(id);
+  async #acknowledge(id: string): Promise<void> {
+    await this.#leases.acknowledge(id, 'controller');
+    this.#pending.delete(id);
   }
 
-  async #toldOf(alert: Alert): Promise<readonly ReportedAlert[]> {
-    // Another replica may have been told that the controller has it.
-    if (await this.#turns.awaits(alert.id, 'controller')) return [reported(alert)];
-    this.#waiting.delete(alert.id);
+  async #reportOf(alert: Alert): Promise<readonly ReportedAlert[]> {
+    // The controller may have acknowledged it to another replica.
+    if (await this.#leases.isPendingFor(alert.id, 'controller')) return [reported(alert)];
+    this.#pending.delete(alert.id);
     return [];
   }
 }
 
-/** @throws what the first of a batch throws; those after it are left alone */
+/** @throws the first error of a batch; the batches after it are not begun */
 async function inBatches<Item, Answer>(items: readonly Item[], work: (item: Item) => Promise<Answer>) {
   const answers: Answer[] = [];
   for (let from = 0; from < items.length; from += BATCH) {

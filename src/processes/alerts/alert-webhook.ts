@@ -1,4 +1,4 @@
-// An alert as it is posted to the webhook, and what follows from the answer: it is delivered, tried again later, or a dead letter.
+// An alert as it is posted to the webhook, and the outcome by the answer: delivered, retried later, or a dead letter.
 
 import type { Logger } from 'pino';
 import type { Metrics } from '../../http/metrics/metrics.ts';
@@ -19,7 +19,7 @@ export interface RetryPace {
 
 export interface AlertWebhookParts {
   readonly webhook: Webhook;
-  readonly turns: DeliveryLeases;
+  readonly leases: DeliveryLeases;
   readonly issuer: string;
   readonly audit: AuditLog;
   readonly metrics: Metrics;
@@ -34,24 +34,24 @@ export class AlertWebhook {
     this.#parts = parts;
   }
 
-  /** Tries once. @param tries how many there are by now, this one included @throws StoreUnavailableError */
+  /** Tries once. @param tries the number of tries so far, this one included @throws StoreUnavailableError */
   async post(alert: Alert, tries: number): Promise<void> {
-    const { webhook, turns, metrics, log, pace } = this.#parts;
+    const { webhook, leases, metrics, log, pace } = this.#parts;
     const { backOff, longestBackOff, tries: most } = pace;
     const answer = await webhook.post(this.#bodyOf(alert));
     const facts = { alert: alert.id, type: alert.type, tries };
     if (answer.accepted) {
       metrics.alertDeliveries.inc({ outcome: 'delivered' });
-      await turns.acknowledge(alert.id, 'delivery');
+      await leases.acknowledge(alert.id, 'delivery');
     } else if (tries >= most) {
       metrics.alertDeliveries.inc({ outcome: 'dead_letter' });
       log.error({ ...facts, fault: answer.fault }, 'alert webhook: given up');
-      await turns.acknowledge(alert.id, 'delivery');
+      await leases.acknowledge(alert.id, 'delivery');
     } else {
       metrics.alertDeliveries.inc({ outcome: 'failed' });
       log.warn({ ...facts, fault: answer.fault }, 'alert webhook: not accepted');
       const ceiling = exponentialBackoff({ first: backOff, longest: longestBackOff }, tries - 1);
-      await turns.postpone(alert.id, Math.random() * ceiling);
+      await leases.postpone(alert.id, Math.random() * ceiling);
     }
   }
 

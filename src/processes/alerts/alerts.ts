@@ -1,4 +1,4 @@
-// The parts of the delivery of alerts, put together from what is configured.
+// Assembles the delivery of alerts from the configuration.
 
 import { readFileSync } from 'node:fs';
 import type { Logger } from 'pino';
@@ -21,9 +21,9 @@ export interface AlertDeliveryParts {
   readonly server: TokenServer;
   readonly settings: Pick<Settings, 'issuer' | 'alertWebhook'>;
   readonly log: Logger;
-  /** The text of the secret where no file has it; undefined while there is none. */
+  /** The text of the secret where no file is configured; undefined while there is none. */
   readonly webhookSecret?: () => string | undefined;
-  /** Where a controller asks for them. */
+  /** Set where a controller asks for alerts. */
   readonly reports?: AlertReports;
 }
 
@@ -33,7 +33,7 @@ export function alertDelivery(parts: AlertDeliveryParts): AlertDelivery {
   const { audit, metrics } = server;
   return new AlertDelivery({
     outbox: new Outbox(redis),
-    turns: new DeliveryLeases({ ...redis, hasController: reports !== undefined }),
+    leases: new DeliveryLeases({ ...redis, hasController: reports !== undefined }),
     webhook: settings.alertWebhook && webhookTo(settings.alertWebhook, webhookSecret),
     onReconnect: (listener) => redis.connection.onReconnect(listener),
     issuer: settings.issuer,
@@ -47,7 +47,7 @@ export function alertDelivery(parts: AlertDeliveryParts): AlertDelivery {
 function webhookTo({ url, secretFile }: WebhookSettings, textElsewhere?: () => string | undefined): Webhook {
   const inFile = () =>
     parseSecrets(readSecretFile(secretFile ?? ''), `GRANTRY_ALERT_WEBHOOK_SECRET_FILE: ${secretFile}`);
-  // One that is not there yet is a try that fails, and the next may find it.
+  // While there is no Secret the try fails; the next one may find it.
   const inCluster = () => parseSecrets(textElsewhere?.() ?? '', 'the Secret grantry-webhook');
   if (secretFile !== undefined) inFile();
   return new Webhook({ url, secrets: secretFile === undefined ? inCluster : inFile, clock: systemClock });

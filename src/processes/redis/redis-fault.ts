@@ -1,5 +1,5 @@
-// What a person is told when Redis cannot be used: at the start the variable, what is wrong, and how to mend it; later
-// which part of it is away.
+// The messages for a person when Redis cannot be used: at the start they name the variable, the fault and the remedy;
+// later the part of Redis that is away.
 
 import type { ManagedConnection } from '../../redis/connection/connection.ts';
 import type { RedisTarget } from '../../redis/link/redis-url.ts';
@@ -7,7 +7,7 @@ import { NO_SENTINEL } from '../../redis/topology/sentinel-connector.ts';
 import type { RedisSettings } from '../config/redis-config.ts';
 import { StartError } from '../config/start-error.ts';
 
-/** Where Redis is, for people. */
+/** The address of Redis, for messages. */
 export function describeTarget(target: RedisTarget): string {
   const list = (addresses: readonly { readonly host: string; readonly port: number }[]) =>
     addresses.map(({ host, port }) => `${host.includes(':') ? `[${host}]` : host}:${port}`).join(', ');
@@ -23,14 +23,14 @@ export function describeTarget(target: RedisTarget): string {
 
 type Primaries = ManagedConnection['primaries'];
 
-/** The primaries that are away while others of the Cluster answer, for people; undefined where none or all are. */
+/** The primaries that are away while others of the Cluster answer, for messages; undefined where none or all are. */
 export function describeAwayPart(primaries: Primaries): string | undefined {
   const away = primaries.filter(({ isUp }) => !isUp);
   if (away.length === 0 || away.length === primaries.length) return undefined;
   return `${away.map(({ name }) => name).join(', ')} of the Cluster`;
 }
 
-/** What a clock that is off costs. @param skew milliseconds by which ours is ahead; negative where it is behind */
+/** The effect of a clock skew. @param skew milliseconds by which the local clock is ahead; negative where it is behind */
 export function describeSkew(skew: number): string {
   const seconds = (Math.abs(skew) / 1000).toFixed(1);
   if (skew > 0) {
@@ -39,7 +39,7 @@ export function describeSkew(skew: number): string {
   return `the clock here is ${seconds} s behind that of Redis, synchronize them: where Redis is new or loses its state, tokens of machines and sign-ins made here are void for that time`;
 }
 
-/** Why Redis cannot be used, or which of its primaries. @param cause what the connection last failed with, or what was answered */
+/** Why Redis, or some of its primaries, cannot be used. @param cause the last error of the connection, or of an answer */
 export function unusable(redis: RedisSettings, primaries: Primaries, cause: unknown): StartError {
   const place = describeAwayPart(primaries) ?? describeTarget(redis.target);
   return new StartError(sentence(redis, place, reasons(cause)), 1);
@@ -49,17 +49,17 @@ function sentence(settings: RedisSettings, place: string, reason: string): strin
   const { target, passwordFile, sentinelPasswordFile } = settings;
   // The Sentinels have a password of their own, and no user.
   const isOfSentinels = reason.startsWith(NO_SENTINEL);
-  const [file, named, asker] = isOfSentinels
+  const [file, named, server] = isOfSentinels
     ? ['GRANTRY_REDIS_SENTINEL_PASSWORD_FILE', sentinelPasswordFile, `a Sentinel of ${place}`]
     : ['GRANTRY_REDIS_PASSWORD_FILE', passwordFile, `Redis at ${place}`];
   const user = variableOfUser(settings);
   const andUser = user === undefined || isOfSentinels ? '' : ` and ${user}`;
   if (reason.includes('NOAUTH')) {
-    if (named !== undefined) return `${file}: ${asker} asks for a password, and the file is empty: put it there`;
-    return `${file} is not set, but ${asker} asks for a password: put it into a file and name it there`;
+    if (named !== undefined) return `${file}: ${server} asks for a password, and the file is empty: put it there`;
+    return `${file} is not set, but ${server} asks for a password: put it into a file and name it there`;
   }
   if (/WRONGPASS|invalid username-password|invalid password/i.test(reason)) {
-    return `${file}: ${asker} refuses this password: correct the file${andUser}`;
+    return `${file}: ${server} refuses this password: correct the file${andUser}`;
   }
   if (reason.includes('NOPERM')) {
     return `${user ?? 'GRANTRY_REDIS_USERNAME'}: the user may not do at ${place} what grantry needs: correct its ACL (${reason})`;
@@ -77,13 +77,13 @@ function sentence(settings: RedisSettings, place: string, reason: string): strin
   return `GRANTRY_REDIS_URL: no Redis answers at ${place} (${reason}): start it or correct the address${tls}`;
 }
 
-/** The variable that names our user, if any does. */
+/** The variable that names the user, if any does. */
 function variableOfUser({ username, usernameFile }: RedisSettings): string | undefined {
   if (usernameFile !== undefined) return 'GRANTRY_REDIS_USERNAME_FILE';
   return username && 'GRANTRY_REDIS_USERNAME';
 }
 
-/** The innermost words of an error and of what caused it. */
+/** The message of the innermost cause of an error. */
 function reasons(cause: unknown): string {
   const words: string[] = [];
   for (let error = cause; error instanceof Error && words.length < 4; error = error.cause) {

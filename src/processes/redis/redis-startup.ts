@@ -1,5 +1,5 @@
-// How a process joins the deployment whose state is in its Redis: it reaches the servers, looks whether they are set up for
-// it, agrees with the other replicas on the issuer, and begins to watch the shards. Where Redis is away, later.
+// Joins a process to the deployment whose state is in its Redis: reaches the servers, checks their configuration,
+// agrees with the other replicas on the issuer, and starts the watch over the shards. While Redis is away, it retries.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
@@ -17,16 +17,16 @@ import type { RedisSettings } from '../config/redis-config.ts';
 import { StartError } from '../config/start-error.ts';
 import { describeSkew, unusable } from './redis-fault.ts';
 
-/** How long the first try waits for every primary, in milliseconds. */
-const PATIENCE = 2000;
-/** The same for each later one, and between two of them. */
-const PAUSE = 500;
+/** How long the first attempt waits for every primary, in milliseconds. */
+const FIRST_TIMEOUT = 2000;
+/** The same for each later attempt, and the pause before it. */
+const RETRY_INTERVAL = 500;
 
 export interface RedisStartupParts {
   readonly connection: ManagedConnection;
   readonly keys: RedisKeys;
   readonly redis: RedisSettings;
-  /** What this process was told, and what is taken where neither it nor Redis was told anything. */
+  /** The configured issuer, and the one that is used where none is configured and Redis holds none. */
   readonly issuer: { readonly explicit: string | undefined; readonly fallback: string };
   /** By which tokens and sign-ins are dated. */
   readonly clock: Clock;
@@ -45,85 +45,85 @@ export class RedisStartup {
     this.#checks = new StartChecks(parts.connection, parts.redis);
   }
 
-  /** What is not as it should be with the servers, as slugs; none before they were reached. */
+  /** What is wrong with the servers, as slugs; none before they were reached. */
   get findings(): readonly string[] {
     const found = this.#checks.findings.map(({ reason }) => reason);
     return [...new Set<string>(this.clockSkew === 0 ? found : [...found, 'clock_skew'])];
   }
 
-  /** Milliseconds by which our clock is ahead of that of Redis, behind where negative; 0 where that does no harm. */
+  /** Milliseconds by which the local clock is ahead of that of Redis, behind where negative; 0 where that does no harm. */
   get clockSkew(): number {
     return this.#watch?.clockSkew ?? 0;
   }
 
-  /** Whether the state is known to be that of our issuer, and is watched. */
+  /** Whether the state is known to be that of this issuer, and is watched. */
   get isJoined(): boolean {
     return this.#agreed !== undefined;
   }
 
-  /** Whether a shard may be served: never before it was looked at. */
+  /** Whether a shard may be served: never before the watch has checked it. */
   admits(shard: string): boolean {
-    return this.isJoined && this.#watch?.hasSeen(shard) === true;
+    return this.isJoined && this.#watch?.hasChecked(shard) === true;
   }
 
   /** How many shards may not be served yet. */
-  get closedShards(): number {
+  get uncheckedShards(): number {
     return SHARDS.filter((shard) => !this.admits(shard)).length;
   }
 
   /**
-   * Joins now or, where Redis is away and `onFatal` is given, as soon as it can; what can be reached of a Cluster is enough
-   * then, if the issuer is in it.
-   * @param onFatal told what no waiting would mend, where that shows only later
-   * @returns the issuer of the deployment; the one this process was told, as long as it cannot be asked for
+   * Joins now or, where Redis is away and `onFatal` is given, as soon as it can; the primaries of a Cluster that can be
+   * reached are enough then, if they hold the issuer.
+   * @param onFatal called with a fault that no retry would mend, where it shows only later
+   * @returns the issuer of the deployment; the configured one while Redis cannot be asked for it
    * @throws StartError with what is wrong and how to mend it
    */
   async begin(onFatal?: (error: StartError) => void): Promise<string> {
     const { connection, issuer, log } = this.#parts;
     try {
-      if (onFatal === undefined) await connection.ready(PATIENCE);
-      const isWhole = await this.#join(PATIENCE);
-      if (onFatal !== undefined && !isWhole) void this.#later(onFatal);
+      if (onFatal === undefined) await connection.ready(FIRST_TIMEOUT);
+      const isWhole = await this.#join(FIRST_TIMEOUT);
+      if (onFatal !== undefined && !isWhole) void this.#retry(onFatal);
     } catch (error) {
       const fault = this.#startError(error);
-      if (onFatal === undefined || !mayPass(error)) throw fault;
+      if (onFatal === undefined || !isTransient(error)) throw fault;
       log.warn(`redis: ${fault.message}`);
-      void this.#later(onFatal);
+      void this.#retry(onFatal);
     }
     return this.#agreed ?? issuer.explicit ?? issuer.fallback;
   }
 
-  /** Watches no longer, and tries no more. */
+  /** Stops the watch and the retries. */
   end(): void {
     this.#isEnded = true;
     this.#watch?.stop();
   }
 
-  /** Until every primary was reached. */
-  async #later(onFatal: (error: StartError) => void): Promise<void> {
+  /** Retries until every primary was reached. */
+  async #retry(onFatal: (error: StartError) => void): Promise<void> {
     while (!this.#isEnded) {
-      await sleep(PAUSE, undefined, { ref: false });
+      await sleep(RETRY_INTERVAL, undefined, { ref: false });
       try {
-        if (!(await this.#join(PAUSE))) continue;
+        if (!(await this.#join(RETRY_INTERVAL))) continue;
         this.#parts.log.info('redis: reached');
         return;
       } catch (error) {
         const fault = this.#startError(error);
-        if (!mayPass(error)) return onFatal(fault);
+        if (!isTransient(error)) return onFatal(fault);
       }
     }
   }
 
-  /** Does what is left to do and can be done. @returns whether nothing is left, with any primary */
-  async #join(patience: number): Promise<boolean> {
+  /** Takes the remaining steps that are possible now. @returns whether every primary was reached */
+  async #join(timeout: number): Promise<boolean> {
     const { connection, keys, issuer, log } = this.#parts;
-    await connection.ready(patience).catch(() => {});
+    await connection.ready(timeout).catch(() => {});
     const isWhole = connection.isUp;
     await this.#check();
     if (this.isJoined) return isWhole;
     const agreed = await claimIssuer({ connection, keys }, issuer);
     if (this.#isEnded) return isWhole;
-    await this.#watchOver(agreed);
+    await this.#startWatch(agreed);
     this.#agreed = agreed;
     if (!isWhole) {
       const away = connection.primaries.flatMap(({ name, isUp }) => (isUp ? [] : name));
@@ -132,51 +132,51 @@ export class RedisStartup {
     return isWhole;
   }
 
-  /** A watch that has seen a part sees to the rest by itself; one that has seen nothing leaves it to that of the next try. */
-  async #watchOver(issuer: string): Promise<void> {
+  /** A watch that has checked some shards checks the rest by itself; one that has checked none ends with this attempt. */
+  async #startWatch(issuer: string): Promise<void> {
     const { connection, keys, clock, log } = this.#parts;
     const watch = new ShardWatch({ connection, keys, issuer, clock, observe: (event) => logEvent(log, event) });
     this.#watch = watch;
     try {
       await watch.start();
     } catch (error) {
-      if (!mayPass(error) || !SHARDS.some((shard) => watch.hasSeen(shard))) {
+      if (!isTransient(error) || !SHARDS.some((shard) => watch.hasChecked(shard))) {
         watch.stop();
         throw error;
       }
     }
   }
 
-  /** Says what is wrong with the servers that were not looked at yet. @throws StartError where it cannot be or, strictly, must not */
+  /** Logs the findings about servers not checked before. @throws StartError for a fatal one or, where strict, for any */
   async #check(): Promise<void> {
     const { redis, log } = this.#parts;
-    const findings = await this.#checks.look();
+    const findings = await this.#checks.check();
     const refused = redis.strict ? findings : findings.filter(({ isFatal }) => isFatal);
     if (refused.length > 0) throw new StartError(refused.map(({ message }) => message).join('; '), 1);
     for (const { reason, message } of findings) log.warn({ reason }, `redis: ${message}`);
   }
 
-  /** What a person is told. @throws what is nobody's fault but ours */
+  /** The error with its message for a person. @throws any error that is a fault of grantry itself */
   #startError(error: unknown): StartError {
     const { connection, redis } = this.#parts;
     if (error instanceof StartError) return error;
     if (error instanceof IssuerConflictError) return new StartError(error.message, 2);
     const cause = error instanceof Error ? error.cause : undefined;
-    if (mayPass(error) || isReply(cause)) return unusable(redis, connection.primaries, cause);
+    if (isTransient(error) || isReply(cause)) return unusable(redis, connection.primaries, cause);
     throw error;
   }
 }
 
-/** Whether waiting can help: a Redis that is away comes back. */
-function mayPass(error: unknown): boolean {
+/** Whether a retry can help: a Redis that is away comes back. */
+function isTransient(error: unknown): boolean {
   return error instanceof StoreUnavailableError;
 }
 
 function logEvent(log: Logger, event: ShardEvent): void {
   switch (event.kind) {
     case 'found_empty':
-      // Nobody can tell a new Redis from one that was emptied while nobody was there; in all else there is no doubt.
-      if (event.isFirstLook) log.info({ shards: event.shards }, 'redis: nothing of this deployment was there yet');
+      // At a first check a new Redis cannot be distinguished from an emptied one; otherwise it is certainly a loss.
+      if (event.isFirstCheck) log.info({ shards: event.shards }, 'redis: nothing of this deployment was there yet');
       else log.error({ shards: event.shards }, 'redis: state was lost; everything issued before is void');
       return;
     case 'reasserted':

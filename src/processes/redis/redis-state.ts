@@ -1,5 +1,5 @@
-// State in Redis as a process has it: the connection with its credentials, whose state it is, the watch over its shards,
-// and the stores. Used by whatever serves tokens; `memory/` takes its place where no Redis is configured.
+// The state in Redis of a process that serves tokens: the connection with its credentials, the agreed issuer, the watch
+// over the shards, and the stores. `memory/` takes its place where no Redis is configured.
 
 import { readFileSync } from 'node:fs';
 import type { Logger } from 'pino';
@@ -20,12 +20,12 @@ import { RedisStartup } from './redis-startup.ts';
 
 export interface RedisStateOptions {
   readonly redis: RedisSettings;
-  /** What GRANTRY_ISSUER or its flag says, and what is taken where neither they nor Redis say anything. */
+  /** The issuer by GRANTRY_ISSUER or its flag, and the one that is used where neither is set and Redis holds none. */
   readonly issuer: { readonly explicit: string | undefined; readonly fallback: string };
   readonly log: Logger;
   /**
-   * Set where others must be served although Redis is away at the start: it is tried again for as long as it takes, and this
-   * is told what no waiting would mend. The issuer must be an explicit one.
+   * Set where the process serves although Redis is away at the start: joining is retried for as long as it takes, and
+   * this is called with a fault that no retry would mend. The issuer must be an explicit one.
    */
   readonly onFatal?: (error: StartError) => void;
 }
@@ -33,20 +33,20 @@ export interface RedisStateOptions {
 /** State in a Redis. */
 export interface RedisState {
   readonly stores: Stores;
-  /** The one that all replicas on this Redis have. */
+  /** The issuer of all replicas on this Redis. */
   readonly issuer: string;
-  /** Asks for nothing in a shard that was not looked at yet. */
+  /** Refuses requests in a shard that was not checked yet. */
   readonly connection: GuardedConnection;
   readonly keys: RedisKeys;
   readonly probe: StoreProbe;
-  /** Away, it makes no replica unready: all of them share it, and much is served without it. */
+  /** A Redis that is away makes no replica unready: all of them share it, and much is served without it. */
   readonly readiness: ReadinessCheck;
-  /** Where it is, for people. */
+  /** The address of Redis, for messages. */
   readonly place: string;
   close(): Promise<void>;
 }
 
-/** Connects, agrees on the issuer, and looks at every shard. @throws StartError with what is wrong and how to mend it */
+/** Connects, agrees on the issuer, and checks every shard. @throws StartError with the fault and its remedy */
 export async function openRedisState({ redis, issuer, log, onFatal }: RedisStateOptions): Promise<RedisState> {
   const connection = connectRedis({
     target: redis.target,
@@ -54,14 +54,14 @@ export async function openRedisState({ redis, issuer, log, onFatal }: RedisState
     acknowledgement: redis.acknowledgement,
   });
   const keys = new RedisKeys(redis.prefix);
-  const joining = new RedisStartup({ connection, keys, redis, issuer, clock: systemClock, log });
-  const guarded = new GuardedConnection({ connection, keys, isOpen: (shard) => joining.admits(shard) });
+  const startup = new RedisStartup({ connection, keys, redis, issuer, clock: systemClock, log });
+  const guarded = new GuardedConnection({ connection, keys, isOpen: (shard) => startup.admits(shard) });
   const stores = redisStores({ connection: guarded, keys });
   async function close(): Promise<void> {
-    joining.end();
+    startup.end();
     await connection.close();
   }
-  const agreed = await joining.begin(onFatal).catch(async (error: unknown) => {
+  const agreed = await startup.begin(onFatal).catch(async (error: unknown) => {
     await close();
     throw error;
   });
@@ -76,32 +76,32 @@ export async function openRedisState({ redis, issuer, log, onFatal }: RedisState
       get isUp() {
         return connection.isUp;
       },
-      warnings: () => joining.findings,
+      warnings: () => startup.findings,
     },
     readiness: {
       name: 'redis',
-      fault: () => readinessFault(connection, joining, redis.target),
+      fault: () => readinessFault(connection, startup, redis.target),
       required: false,
     },
   };
 }
 
-/** What is not well, and what it costs. */
-function readinessFault(connection: ManagedConnection, joining: RedisStartup, target: RedisTarget): string | undefined {
+/** The fault of Redis and its effect; undefined while there is none. */
+function readinessFault(connection: ManagedConnection, startup: RedisStartup, target: RedisTarget): string | undefined {
   const place = describeTarget(target);
   const awayPart = describeAwayPart(connection.primaries);
   const cost = (what: string) => `what ${what} is answered 503, all else is served`;
   if (awayPart !== undefined) {
-    return `away in part: ${awayPart} does not answer; ${cost(joining.isJoined ? 'lies there' : 'needs state')}`;
+    return `away in part: ${awayPart} does not answer; ${cost(startup.isJoined ? 'lies there' : 'needs state')}`;
   }
   if (!connection.isUp) return `away: ${place} does not answer; ${cost('needs state')}`;
-  if (!joining.isJoined) return `not joined: whose state ${place} holds is not known yet; ${cost('needs state')}`;
-  const closed = joining.closedShards;
-  if (closed > 0) return `joined in part: ${closed} shards were not looked at yet; ${cost('lies there')}`;
-  return joining.clockSkew === 0 ? undefined : describeSkew(joining.clockSkew);
+  if (!startup.isJoined) return `not joined: whose state ${place} holds is not known yet; ${cost('needs state')}`;
+  const unchecked = startup.uncheckedShards;
+  if (unchecked > 0) return `joined in part: ${unchecked} shards were not checked yet; ${cost('lies there')}`;
+  return startup.clockSkew === 0 ? undefined : describeSkew(startup.clockSkew);
 }
 
-/** Reads the files. @throws StartError, at the first call: the connection keeps what it had when a later one fails */
+/** Reads the files. @throws StartError; where a later call than the first does, the connection keeps its credentials */
 function credentialsOf(redis: RedisSettings): () => RedisCredentials {
   const read = (name: string, file: string | undefined) => {
     if (file === undefined) return undefined;

@@ -1,14 +1,14 @@
-// Many actions of which some may fail, where the others must be done all the same: one primary of a Cluster that is away is no
-// reason to leave the rest undone.
+// Runs many actions of which some may fail: one unavailable primary of a Cluster must not prevent the actions on the
+// others.
 
-/** What came of many actions. */
+/** The outcomes of many actions. */
 export interface Attempts<Item, Value> {
-  /** What those answered that succeeded, in the order of the items. */
+  /** The results of the actions that succeeded, in the order of the items. */
   readonly values: readonly Value[];
   readonly failed: readonly { readonly item: Item; readonly error: unknown }[];
 }
 
-/** Works on every item, so many at once, and never throws. */
+/** Runs `work` on every item, in batches of `atOnce`, and never throws. */
 export async function attemptEach<Item, Value>(
   items: readonly Item[],
   atOnce: number,

@@ -1,5 +1,5 @@
-// The one way to Redis, and what a process sees of it: which servers are there, and what is done again when one comes back.
-// How an action is sent is in `script-runner.ts`.
+// The connection of a process to Redis: the state of the servers, the actions, and the replay of recent revocations
+// after a fail-over. `script-runner.ts` sends the actions.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { StoreUnavailableError } from '../../oauth/ports/error.ts';
@@ -13,70 +13,78 @@ import { openServers, type Servers } from '../topology/servers.ts';
 import { attemptEach } from './attempt-each.ts';
 import { RecentRevocations } from './recent-revocations.ts';
 
-/** Where actions run. */
+/** Runs actions in Redis. */
 export interface RedisConnection {
-  /** Whether the keys of one script may be in different slots: not in a Cluster. */
-  readonly crossesSlots: boolean;
+  /** Whether the keys of one script may be in different slots: true unless Redis is a Cluster. */
+  readonly allowsCrossSlot: boolean;
   /**
    * Runs a script or a command once.
-   * @param deadline of {@link STOPWATCH}; that of a request of its own unless given
-   * @throws StoreUnavailableError within a second whenever Redis cannot answer; it may have run then, and one that expires
-   *   will not run any more
+   * @param deadline by {@link STOPWATCH}; a new one by default
+   * @throws StoreUnavailableError within a second whenever Redis cannot answer. The action may have run then; a script
+   *   with `hasDeadline` does not run any more
    */
   run(action: Action<Script | PlainRead>, deadline?: number): Promise<unknown>;
   /**
-   * The same for what must not be lost: where replicas of Redis have to acknowledge, `acknowledged` says whether enough did
-   * in time.
+   * Runs a script whose writes must not be lost: where replicas of Redis must acknowledge a write, `acknowledged` says
+   * whether enough of them did in time.
    * @throws StoreUnavailableError as `run`
    */
   runDurably(action: Action, deadline?: number): Promise<{ reply: unknown; acknowledged: boolean }>;
-  /** Notes a revocation: it is applied again soon, and when another server takes over within the next minute and a half. */
-  remember(action: Action): void;
+  /**
+   * Records a revocation for replay: it is applied again soon, and after a fail-over within the next minute and a half.
+   */
+  recordForReplay(action: Action): void;
 }
 
-/** INFO of one primary. */
+/** The reply of one primary to INFO. */
 export interface ServerInfo {
   readonly server: string;
   readonly text: string;
 }
 
-/** What came of applying revocations again. */
-export interface Reassertment {
+/** The outcome of a replay of revocations. */
+export interface ReplayOutcome {
   readonly applied: number;
-  /** Why the others could not be; they stay due. */
+  /** The errors of the others, which stay pending. */
   readonly errors: readonly unknown[];
 }
 
-/** The connection as its process sees it. It is made once and comes back by itself after every loss. */
+/** The connection as its process manages it. It is created once and reconnects by itself after every loss. */
 export interface ManagedConnection extends RedisConnection {
-  /** Whether every primary takes requests now: for `/readyz` and the metric. */
+  /** Whether every primary accepts requests now: for `/readyz` and the metric. */
   readonly isUp: boolean;
-  /** Every primary that is known, by `host:port` or what Sentinels call it, and whether it takes requests now. */
+  /** Every known primary, by `host:port` or by its name at the Sentinels, and whether it accepts requests now. */
   readonly primaries: readonly { readonly name: string; readonly isUp: boolean }[];
-  /** Resolves when every primary takes requests. @throws StoreUnavailableError after `limit` ms; its cause is the last fault */
+  /**
+   * Resolves when every primary accepts requests.
+   * @throws StoreUnavailableError after `limit` ms; its cause is the last fault
+   */
   ready(limit: number): Promise<void>;
-  /** Asks every primary that takes requests for its INFO. @throws StoreUnavailableError also where none does */
+  /** Sends INFO to every primary that accepts requests. @throws StoreUnavailableError also if none does */
   info(): Promise<readonly ServerInfo[]>;
-  /** Applies remembered revocations again: all of them, or those that were not since they were made. Never throws. */
-  reassert(which: 'all' | 'due'): Promise<Reassertment>;
-  /** Forgets revocations older than a minute and a half; for times when all is well. */
+  /** Applies the recorded revocations again: all of them, or those whose replay is pending. Never throws. */
+  replayRevocations(which: 'all' | 'pending'): Promise<ReplayOutcome>;
+  /** Forgets revocations older than a minute and a half. To be called only while all primaries are healthy. */
   forgetOld(): void;
-  /** Called after every connect of a primary from now on, in no particular order, until what is returned is called. */
+  /**
+   * Calls the listener after every connect of a primary, in no particular order.
+   * @returns a function that removes it
+   */
   onReconnect(listener: () => void): () => void;
   close(): Promise<void>;
 }
 
 export interface ConnectionOptions {
   readonly target: RedisTarget;
-  /** Asked at every connect, so that a replaced file counts. */
+  /** Called at every connect, so that a replaced file takes effect. */
   readonly credentials?: () => RedisCredentials;
-  /** Undefined: the primary alone is enough. */
+  /** Undefined: no acknowledgement by replicas of Redis is required. */
   readonly acknowledgement?: Acknowledgement | undefined;
   /** The distance of the test clock in milliseconds; absent in production. */
   readonly clockOffset?: () => number;
 }
 
-/** Revocations applied again at a time. */
+/** How many revocations are replayed at a time. */
 const BATCH = 100;
 
 /** Starts to connect. */
@@ -85,14 +93,14 @@ export function connectRedis(options: ConnectionOptions): ManagedConnection {
 }
 
 class Connection implements ManagedConnection {
-  readonly crossesSlots: boolean;
+  readonly allowsCrossSlot: boolean;
   readonly #servers: Servers;
   readonly #runner: ScriptRunner;
-  readonly #reassertions = new RecentRevocations({ clock: STOPWATCH });
+  readonly #recentRevocations = new RecentRevocations({ clock: STOPWATCH });
   readonly #listeners = new Set<() => void>();
 
   constructor({ target, credentials = () => ({}), acknowledgement, clockOffset = () => 0 }: ConnectionOptions) {
-    this.crossesSlots = target.form !== 'cluster';
+    this.allowsCrossSlot = target.form !== 'cluster';
     const database = target.form === 'cluster' ? 0 : target.database;
     this.#servers = openServers({
       target,
@@ -133,7 +141,7 @@ class Connection implements ManagedConnection {
     if (all.length === 0) throw new StoreUnavailableError('info', this.#servers.lastError());
     try {
       return await Promise.all(
-        // One that was silent is found to be back by asking it.
+        // With no primary up, all are asked: an answer closes the circuit breaker of an unresponsive one.
         (up.length > 0 ? up : all).map(async (link) => ({
           server: link.name,
           text: await link.send((redis) => redis.info(), newDeadline()),
@@ -144,19 +152,19 @@ class Connection implements ManagedConnection {
     }
   }
 
-  remember(action: Action): void {
-    this.#reassertions.remember(action);
+  recordForReplay(action: Action): void {
+    this.#recentRevocations.recordForReplay(action);
   }
 
-  async reassert(which: 'all' | 'due'): Promise<Reassertment> {
-    const remembered = this.#reassertions.take(which);
+  async replayRevocations(which: 'all' | 'pending'): Promise<ReplayOutcome> {
+    const remembered = this.#recentRevocations.take(which);
     const { values, failed } = await attemptEach(remembered, BATCH, (action) => this.run(action));
-    for (const { item } of failed) this.#reassertions.failed(item);
+    for (const { item } of failed) this.#recentRevocations.requeue(item);
     return { applied: values.length, errors: failed.map(({ error }) => error) };
   }
 
   forgetOld(): void {
-    this.#reassertions.forgetOld();
+    this.#recentRevocations.forgetOld();
   }
 
   onReconnect(listener: () => void): () => void {

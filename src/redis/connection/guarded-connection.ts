@@ -1,5 +1,6 @@
-// The connection of a process that serves: it asks for nothing in a shard that this process has not looked at yet. Whose
-// state lies there and whether something of it was lost is known first, whatever part of Redis is away.
+// The connection of a process that serves requests: it refuses every action in a shard that this process has not
+// inspected yet. The inspection determines which deployment the state belongs to and whether writes were lost; it is
+// done per shard, so that an unavailable part of Redis does not block the others.
 
 import { StoreUnavailableError } from '../../oauth/ports/error.ts';
 import { UnansweredError } from '../link/redis-errors.ts';
@@ -10,18 +11,18 @@ import type { RedisKeys } from './keys.ts';
 export interface GuardedConnectionParts {
   readonly connection: ManagedConnection;
   readonly keys: RedisKeys;
-  /** Whether a shard may be asked and written to by now. */
+  /** Whether a shard may be read and written now. */
   readonly isOpen: (shard: string) => boolean;
 }
 
 export class GuardedConnection implements RedisConnection {
-  readonly crossesSlots: boolean;
+  readonly allowsCrossSlot: boolean;
   readonly #connection: ManagedConnection;
   readonly #keys: RedisKeys;
   readonly #isOpen: (shard: string) => boolean;
 
   constructor({ connection, keys, isOpen }: GuardedConnectionParts) {
-    this.crossesSlots = connection.crossesSlots;
+    this.allowsCrossSlot = connection.allowsCrossSlot;
     this.#connection = connection;
     this.#keys = keys;
     this.#isOpen = isOpen;
@@ -35,16 +36,16 @@ export class GuardedConnection implements RedisConnection {
     return this.#refused(action) ?? this.#connection.runDurably(action, deadline);
   }
 
-  /** Applied by the watch, which has looked by then. */
-  remember(action: Action): void {
-    this.#connection.remember(action);
+  /** Not refused: the shard watch replays it, after it has inspected the shard. */
+  recordForReplay(action: Action): void {
+    this.#connection.recordForReplay(action);
   }
 
   onReconnect(listener: () => void): () => void {
     return this.#connection.onReconnect(listener);
   }
 
-  /** The first key will do: others are in its shard, or on its server and looked at with it. */
+  /** The first key is enough: the others are in its shard, or on its server and inspected together with it. */
   #refused({ script, keys: [first = ''] }: Action<Script | PlainRead>): Promise<never> | undefined {
     if (this.#isOpen(this.#keys.shardOfKey(first))) return undefined;
     const cause = new UnansweredError('not_joined');

@@ -1,18 +1,18 @@
-// The name of every key in Redis. All keys carry the hash tag of a virtual shard, `{s000}` to `{s255}`, so that what one
-// script touches shares a slot of a Cluster: that of a grant or an opaque token is in its id, that of everything else is the
-// first byte of the SHA-256 of its name, unless its method says otherwise. Types and lifetimes are in
-// docs/reference/redis-keys.md.
+// The names of all keys in Redis. Every key has the hash tag of a virtual shard, `{s000}` to `{s255}`, so that the keys
+// of one script share a slot of a Cluster. The shard of a grant or an opaque token is in its id; any other shard is the
+// first byte of the SHA-256 of the name, unless the method says otherwise. docs/reference/redis-keys.md lists types and
+// lifetimes.
 
 import { hash } from 'node:crypto';
 import { RecentValues } from '../../oauth/values/recent-values.ts';
 import { shardOf, shardOfDigest } from '../../oauth/values/shard.ts';
 
-/** Every pattern of a key below the prefix; `<…>` stands for a digest or an id, `NNN` for a shard. */
+/** The pattern of every key below the prefix; `<…>` stands for a digest or an id, `NNN` for a shard. */
 export const KEY_PATTERNS = {
   grant: '{sNNN}:g:<SHA-256 of the family>',
   accessToken: '{sNNN}:token:<SHA-256 of the token>',
   outbox: '{sNNN}:outbox',
-  alertTurns: '{sNNN}:turns',
+  deliveryLeases: '{sNNN}:turns',
   globalWatermark: '{sNNN}:nbf:global',
   clientWatermark: '{sNNN}:nbf:client:<client uid>',
   peopleWatermark: '{sNNN}:nbf:people',
@@ -31,18 +31,18 @@ export const KEY_PATTERNS = {
 
 type KeyName = keyof typeof KEY_PATTERNS;
 
-/** What each key has between its shard and its id. */
+/** The part of each key between its shard and its id. */
 const KINDS = Object.fromEntries(
   Object.entries(KEY_PATTERNS).map(([name, pattern]) => [name, pattern.slice('{sNNN}'.length).split('<')[0]]),
 ) as Record<KeyName, string>;
 
-/** Of how many clients the shard is known at least: it is asked for with each of their grants. */
-const CLIENTS = 1000;
+/** The shards of how many clients are cached at least: every request about a grant needs the shard of its client. */
+const MIN_CACHED_CLIENTS = 1000;
 
-/** What Redis keys are called in one deployment. */
+/** The key names of one deployment. */
 export class RedisKeys {
   readonly #prefix: string;
-  readonly #shardsOfClients = new RecentValues<string>(CLIENTS);
+  readonly #shardsOfClients = new RecentValues<string>(MIN_CACHED_CLIENTS);
 
   /** @param prefix of every key; without braces, which would move the hash tag. */
   constructor(prefix: string) {
@@ -64,8 +64,8 @@ export class RedisKeys {
     return this.#key('outbox', shard, '');
   }
 
-  alertTurns(shard: string): string {
-    return this.#key('alertTurns', shard, '');
+  deliveryLeases(shard: string): string {
+    return this.#key('deliveryLeases', shard, '');
   }
 
   /** The copy of the global watermark that one shard holds. */
@@ -78,7 +78,7 @@ export class RedisKeys {
     return this.#key('clientWatermark', shard, clientUid);
   }
 
-  /** No watermark of a person of this shard is higher. */
+  /** The upper bound of the watermarks of the shard's people. */
   peopleWatermark(shard: string): string {
     return this.#key('peopleWatermark', shard, '');
   }
@@ -91,14 +91,14 @@ export class RedisKeys {
     return this.#consentWatermark(clientUid, subject, shardOfDigest(digestOf(subject)));
   }
 
-  /** Both of a person with a client; one script reads them. */
+  /** The user watermark and the consent watermark of a person at a client; one script reads both. */
   personWatermarks(clientUid: string, subject: string): readonly [user: string, consent: string] {
     const digest = digestOf(subject);
     const shard = shardOfDigest(digest);
     return [this.#key('userWatermark', shard, digest), this.#consentWatermark(clientUid, subject, shard)];
   }
 
-  /** The shard that one of these keys is in. */
+  /** The shard of a key that this object made. */
   shardOfKey(key: string): string {
     const start = this.#prefix.length + '{s'.length;
     return key.slice(start, start + 3);
@@ -140,17 +140,17 @@ export class RedisKeys {
     return this.#digestKey('rateLimit', name);
   }
 
-  /** What is gone when the shard has been emptied. */
+  /** Its absence shows that the shard has been emptied. */
   marker(shard: string): string {
     return this.#key('marker', shard, '');
   }
 
-  /** In the first shard; there is one. */
+  /** One key, in the first shard. */
   issuer(): string {
     return this.#key('issuer', '000', '');
   }
 
-  /** In the shard of the person, so that one script reads it together with theirs. */
+  /** In the shard of the person, so that one script reads it together with the user watermark. */
   #consentWatermark(clientUid: string, subject: string, shard: string): string {
     return this.#key('consentWatermark', shard, digestOf(JSON.stringify([subject, clientUid])));
   }

@@ -1,4 +1,4 @@
-// What every store over Redis is made of.
+// The dependencies of every store over Redis.
 
 import type { RedisConnection } from './connection.ts';
 import type { RedisKeys } from './keys.ts';

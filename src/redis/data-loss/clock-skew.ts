@@ -1,21 +1,22 @@
-// How far the clock of this process is from those of the servers of Redis. A watermark is a time of theirs, and so is the age of a
-// grant; the tokens of machines and sign-ins are dated by ours. What is made here counts as that much older or newer.
+// The skew between the clock of this process and those of the Redis servers. Watermarks and the ages of grants are
+// times of the servers; the tokens of machines and sign-ins are dated by the local clock, and count as that much older
+// or newer.
 
-/** How much does no harm, in milliseconds: whoever starts waits for that. */
+/** The skew that does no harm, in milliseconds: a process that starts waits for as long. */
 export const TOLERATED_SKEW = 2000;
 
 /**
- * Milliseconds by which our clock is ahead for sure, behind where negative.
- * @param time what a server said
- * @param asked when it was asked and had answered, by our clock
+ * The least skew that one answer proves: milliseconds by which the local clock is ahead, behind where negative.
+ * @param time of the server
+ * @param asked when the request was sent and when it was answered, by the local clock
  */
 export function skewOf(time: number, { begin, end }: { readonly begin: number; readonly end: number }): number {
   return Math.max(begin - time, 0) + Math.min(end - time, 0);
 }
 
 /**
- * The largest of them; 0 where that does no harm. Once harmful, it counts as such until it is below half of what is tolerated:
- * at the border it would be now this, now that.
+ * The largest of them; 0 where it does no harm. A harmful skew counts as harmful until it is below half of what is
+ * tolerated, so that a skew at the limit does not alternate.
  */
 export function harmfulSkew(skews: readonly number[], { wasHarmful }: { readonly wasHarmful: boolean }): number {
   const tolerated = wasHarmful ? TOLERATED_SKEW / 2 : TOLERATED_SKEW;

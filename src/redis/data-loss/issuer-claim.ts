@@ -1,4 +1,4 @@
-// Whose state this Redis holds: the issuer is written by the first replica of grantry, and every other has to agree.
+// Binds a Redis to one issuer: the first replica of grantry stores it, and every other one has to agree.
 
 import type { StoreParts } from '../connection/store-parts.ts';
 import type { Script } from '../scripts/script.ts';
@@ -31,8 +31,8 @@ export class IssuerConflictError extends Error {
 
 /**
  * The issuer of the deployment: the stored one, which an explicit one has to equal; the first process stores its own.
- * @param issuer.explicit what GRANTRY_ISSUER says, if anything
- * @param issuer.fallback what to store where nothing is stored and nothing was said
+ * @param issuer.explicit GRANTRY_ISSUER, if it is set
+ * @param issuer.fallback stored where no issuer is stored and none is set
  * @throws IssuerConflictError, StoreUnavailableError
  */
 export async function claimIssuer(

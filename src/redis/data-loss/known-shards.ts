@@ -1,13 +1,13 @@
-// What is remembered of each shard from look to look: the history of its server and its latest heartbeat. By it a shard is
-// judged that lacks what it once had.
+// What this process remembers of each shard between checks: the history of its server and its latest heartbeat. A
+// comparison with it detects a shard that has lost data.
 
-import type { ShardSeen } from './shard-markers.ts';
+import type { ObservedShard } from './shard-markers.ts';
 
 /**
- * Milliseconds that a heartbeat may have gone back. What is lost then is no older than that and a heartbeat, for which
- * revocations are remembered, to be applied again (`recent-revocations.ts`).
+ * Milliseconds by which a heartbeat may go back and not count as a loss. The writes that are lost then are no older
+ * than that and one heartbeat interval; revocations are kept for longer, and replayed (`recent-revocations.ts`).
  */
-const MOST_LOST = 60_000;
+const TOLERATED_ROLLBACK = 60_000;
 
 interface ShardKnown {
   readonly history: string;
@@ -17,45 +17,45 @@ interface ShardKnown {
 export class KnownShards {
   readonly #known = new Map<string, ShardKnown>();
 
-  /** Whether nothing was ever seen. */
+  /** Whether no shard was observed yet. */
   get isEmpty(): boolean {
     return this.#known.size === 0;
   }
 
-  has({ shard }: Pick<ShardSeen, 'shard'>): boolean {
+  has({ shard }: Pick<ObservedShard, 'shard'>): boolean {
     return this.#known.has(shard);
   }
 
   /** The latest heartbeat of a shard; 0 where none is known. */
-  beatOf({ shard }: ShardSeen): number {
+  beatOf({ shard }: ObservedShard): number {
     return this.#known.get(shard)?.beat ?? 0;
   }
 
   /** Whether another server answers for the shard than before, or the same after a promotion or a restart. */
-  hasMoved({ shard, history }: ShardSeen): boolean {
+  hasMoved({ shard, history }: ObservedShard): boolean {
     return (this.#known.get(shard)?.history ?? history) !== history;
   }
 
   /**
-   * Whether a shard lacks what it once had. Where nothing is known of it yet, an old heartbeat of another history may also
-   * mean that nobody was there for a while: it counts unless there is a file that keeps what was written.
+   * Whether a shard has lost data. At its first observation, an old heartbeat of another history may also mean that no
+   * replica of grantry was running: it counts as a loss unless the server keeps an append-only file.
    */
-  isLost(seen: ShardSeen): boolean {
-    const { now, history, hasFile, marker } = seen;
+  isLost(observed: ObservedShard): boolean {
+    const { now, history, hasFile, marker } = observed;
     if (marker === undefined) return true;
-    if (this.has(seen)) return marker.beat < this.beatOf(seen) - MOST_LOST;
-    return marker.history !== history && now - marker.beat > MOST_LOST && !hasFile;
+    if (this.has(observed)) return marker.beat < this.beatOf(observed) - TOLERATED_ROLLBACK;
+    return marker.history !== history && now - marker.beat > TOLERATED_ROLLBACK && !hasFile;
   }
 
-  /** The latest time that any server has or had: whatever was made until then has that time or an earlier one. */
-  latest(seen: readonly ShardSeen[]): number {
+  /** The latest time that the clock of any server shows or has shown: everything issued so far is dated no later. */
+  latest(observed: readonly ObservedShard[]): number {
     const beats = [...this.#known.values()].map(({ beat }) => beat);
-    return Math.max(...seen.map(({ now }) => now), ...beats);
+    return Math.max(...observed.map(({ now }) => now), ...beats);
   }
 
-  /** @param written the heartbeat it was given since it was seen */
-  learn(seen: ShardSeen, written = 0): void {
-    const { shard, history, marker } = seen;
-    this.#known.set(shard, { history, beat: Math.max(marker?.beat ?? 0, this.beatOf(seen), written) });
+  /** Records an observation. @param written the heartbeat that was written since, if any */
+  learn(observed: ObservedShard, written = 0): void {
+    const { shard, history, marker } = observed;
+    this.#known.set(shard, { history, beat: Math.max(marker?.beat ?? 0, this.beatOf(observed), written) });
   }
 }

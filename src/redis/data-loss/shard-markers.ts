@@ -1,5 +1,6 @@
-// The marker of each shard: what is missing when the shard was emptied. Its value is a heartbeat, by which a shard that came
-// back old is known, and the history (`master_replid`) of the server that was written to: `<epoch ms> <history>`.
+// The marker of each shard, which is missing after the shard was emptied. Its value, `<epoch ms> <history>`, is a
+// heartbeat, by which a shard restored from old data is detected, and the history (`master_replid`) of the server that
+// was written to.
 
 import { SHARDS } from '../../oauth/values/shard.ts';
 import type { RedisConnection } from '../connection/connection.ts';
@@ -10,8 +11,8 @@ import { CLOCK } from '../scripts/script-clock.ts';
 import { HISTORY } from '../scripts/server-history.ts';
 import { RAISING } from '../stores/watermarks.ts';
 
-/** A shard at one moment, by what its server says. */
-export interface ShardSeen {
+/** A shard at one moment, as its server reports it. */
+export interface ObservedShard {
   readonly shard: string;
   /** Epoch milliseconds. */
   readonly now: number;
@@ -24,7 +25,7 @@ export interface ShardSeen {
 }
 
 /** KEYS markers, then as many watermarks. */
-const LOOK = `${CLOCK}${HISTORY}
+const INSPECT = `${CLOCK}${HISTORY}
 return {
   string.format('%.0f', now),
   history(),
@@ -34,11 +35,11 @@ return {
 `;
 
 /**
- * Lua: refuses where another server answers than was looked at (ARGV[2] is its history): what that one lacks says nothing
- * about this one.
+ * Lua: refuses where another server answers than the one that was inspected (ARGV[2] is its history): what the
+ * inspected server lacks says nothing about this one.
  */
 const SAME_SERVER = `${CLOCK}${HISTORY}
-if history() ~= ARGV[2] then return redis.error_reply('TRYAGAIN another server was looked at') end
+if history() ~= ARGV[2] then return redis.error_reply('TRYAGAIN another server was inspected') end
 `;
 
 /** Lua: `mark(key, least)` renews a heartbeat, which never goes back. */
@@ -49,13 +50,13 @@ local function mark(key, least)
 end
 `;
 
-/** A shard that was emptied since it was looked at gets none: it would be taken for what it was. */
+/** A shard that was emptied since the inspection gets no heartbeat, which would hide the loss. */
 const BEAT = `${MARKING}for _, key in ipairs(KEYS) do if redis.call('EXISTS', key) == 1 then mark(key, 0) end end`;
 
 /** KEYS watermarks; ARGV offset, history, watermark. */
 const RAISE = `${SAME_SERVER}${RAISING}for _, key in ipairs(KEYS) do raise(key, ARGV[3]) end`;
 
-/** KEYS as LOOK; ARGV offset, history, watermark, the least heartbeat. Both at once: no marker without what it stands for. */
+/** KEYS as INSPECT; ARGV offset, history, watermark, the least heartbeat. Atomic: no marker without the raised watermark. */
 const RESTORE = `${MARKING}${RAISING}
 for index = 1, #KEYS / 2 do
   raise(KEYS[#KEYS / 2 + index], ARGV[3])
@@ -63,18 +64,18 @@ for index = 1, #KEYS / 2 do
 end
 `;
 
-type LookReply = readonly [now: string, history: string, hasFile: string, values: readonly (string | null)[]];
+type InspectReply = readonly [now: string, history: string, hasFile: string, values: readonly (string | null)[]];
 
-/** Shards that one script looked at together, and so on one server. */
-export type ShardGroup = readonly ShardSeen[];
+/** Shards that one script inspected together, and so on one server. */
+export type ShardGroup = readonly ObservedShard[];
 
-/** Writes only to the server that was looked at: where another one answers by now, it refuses as one that is away. */
+/** Writes only to the server that was inspected: where another one answers by now, a write fails as if Redis were away. */
 export class ShardMarkers {
-  /** The shards that one script may look at together. */
+  /** The shards that one script may inspect together. */
   readonly groups: readonly (readonly string[])[];
   readonly #connection: RedisConnection;
   readonly #keys: RedisKeys;
-  readonly #look: Script;
+  readonly #inspect: Script;
   readonly #beat: Script;
   readonly #raise: Script;
   readonly #restore: Script;
@@ -82,19 +83,19 @@ export class ShardMarkers {
   constructor({ connection, keys }: StoreParts) {
     this.#connection = connection;
     this.#keys = keys;
-    this.groups = connection.crossesSlots ? [SHARDS] : SHARDS.map((shard) => [shard]);
+    this.groups = connection.allowsCrossSlot ? [SHARDS] : SHARDS.map((shard) => [shard]);
     const size = SHARDS.length / this.groups.length;
-    this.#look = { name: 'markerLook', keys: 2 * size, lua: LOOK };
+    this.#inspect = { name: 'markerLook', keys: 2 * size, lua: INSPECT };
     this.#beat = { name: 'markerBeat', keys: size, lua: BEAT };
     this.#raise = { name: 'markerRaise', keys: size, lua: RAISE };
     this.#restore = { name: 'markerRestore', keys: 2 * size, lua: RESTORE };
   }
 
-  /** What there is of the shards of a group. @throws StoreUnavailableError */
-  async look(shards: readonly string[]): Promise<ShardGroup> {
+  /** Inspects the shards of a group. @throws StoreUnavailableError */
+  async inspect(shards: readonly string[]): Promise<ShardGroup> {
     const keys = [...this.#markersOf(shards), ...this.#watermarksOf(shards)];
-    const reply = await this.#connection.run({ script: this.#look, keys });
-    const [now, history, hasFile, values] = reply as LookReply;
+    const reply = await this.#connection.run({ script: this.#inspect, keys });
+    const [now, history, hasFile, values] = reply as InspectReply;
     return shards.map((shard, index) => ({
       shard,
       now: Number(now),
@@ -105,7 +106,7 @@ export class ShardMarkers {
     }));
   }
 
-  /** Renews the heartbeats that are there of a group. @throws StoreUnavailableError */
+  /** Renews the heartbeats that a group has. @throws StoreUnavailableError */
   async beat(group: ShardGroup): Promise<void> {
     await this.#write(this.#beat, group, this.#markersOf(namesOf(group)), []);
   }
@@ -116,8 +117,8 @@ export class ShardMarkers {
   }
 
   /**
-   * The same, and writes its markers.
-   * @param least that their heartbeat is from then on, whatever the server's clock says
+   * Raises a group's copies of the global watermark and writes its markers.
+   * @param least the lowest heartbeat to write, whatever the server's clock says
    * @throws StoreUnavailableError
    */
   async restore(group: ShardGroup, { watermark, least }: { watermark: number; least: number }): Promise<void> {
@@ -148,7 +149,7 @@ function namesOf(group: ShardGroup): readonly string[] {
   return group.map(({ shard }) => shard);
 }
 
-function parseMarker(value: string | null): ShardSeen['marker'] {
+function parseMarker(value: string | null): ObservedShard['marker'] {
   if (value === null) return undefined;
   const [beat, history = ''] = value.split(' ');
   return { beat: Number(beat), history };

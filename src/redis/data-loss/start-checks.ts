@@ -1,10 +1,10 @@
-// Whether the Redis that was found is one to keep state in. Read from INFO: managed Redis forbids CONFIG GET.
+// Checks whether the servers are configured to keep state. It reads INFO: managed Redis forbids CONFIG GET.
 
 import type { ManagedConnection, ServerInfo } from '../connection/connection.ts';
 import type { RedisTarget } from '../link/redis-url.ts';
 import type { Acknowledgement } from '../scripts/script-runner.ts';
 
-/** One thing that is wrong with a server: a loud warning, and with GRANTRY_REDIS_STRICT a reason not to start. */
+/** One fault of a server's configuration: a loud warning, and with GRANTRY_REDIS_STRICT a reason not to start. */
 export interface RedisFinding {
   /** For metrics. */
   readonly reason:
@@ -15,19 +15,19 @@ export interface RedisFinding {
     | 'no_acknowledgement'
     | 'too_few_replicas';
   readonly server: string;
-  /** What is wrong, what it may cost and how to mend it; names the variable. */
+  /** The fault, what it may cost and its remedy; names the variable. */
   readonly message: string;
-  /** Nothing works like this: a start is refused whether strict or not. */
+  /** Grantry cannot work with it: the start is refused whether strict or not. */
   readonly isFatal: boolean;
 }
 
-/** What was asked for, to hold a server against. */
+/** The configuration that servers are checked against. */
 export interface RedisExpectation {
   readonly target: RedisTarget;
   readonly acknowledgement: Acknowledgement | undefined;
 }
 
-/** Looks at the primaries, at each once. */
+/** Checks each primary once. */
 export class StartChecks {
   readonly #connection: ManagedConnection;
   readonly #expected: RedisExpectation;
@@ -39,16 +39,16 @@ export class StartChecks {
     this.#expected = expected;
   }
 
-  /** Everything that was found wrong so far. */
+  /** All findings so far. */
   get findings(): readonly RedisFinding[] {
     return this.#findings;
   }
 
   /**
-   * @returns everything that is wrong with the primaries that answer now and did not answer before
+   * @returns the findings about the primaries that answer now and did not answer before
    * @throws StoreUnavailableError where none answers, and where the ACL forbids INFO
    */
-  async look(): Promise<readonly RedisFinding[]> {
+  async check(): Promise<readonly RedisFinding[]> {
     const answers = (await this.#connection.info()).filter(({ server }) => !this.#checked.has(server));
     for (const { server } of answers) this.#checked.add(server);
     const found = answers.flatMap((info) => judgeInfo(info, this.#expected));
@@ -57,7 +57,7 @@ export class StartChecks {
   }
 }
 
-/** What is wrong with one server, by its INFO. */
+/** The findings about one server, by its INFO. */
 export function judgeInfo({ server, text }: ServerInfo, expected: RedisExpectation): readonly RedisFinding[] {
   const facts = readInfo(text);
   return CHECKS.flatMap(({ reason, fault, isFatal = false }) => {
@@ -75,7 +75,7 @@ interface Check {
   readonly fault: (facts: Facts, expected: RedisExpectation) => string | undefined;
 }
 
-/** The oldest major version that keeps what is promised. */
+/** The oldest major version that is supported. */
 const OLDEST = 7;
 
 const CHECKS: readonly Check[] = [

@@ -1,6 +1,7 @@
-// Whose turn it is to deliver an alert of the outbox, and whether it was told: one hash per shard with an entry for each
-// alert, so that two replicas of grantry do not send the same one at once, a failed try waits before the next, and the audit
-// stream has one line of it.
+// The delivery leases of the alerts in the outbox: one hash per shard with an entry for each alert. A lease is a
+// visibility timeout: while one replica of grantry holds it, no other delivers the alert, and a failed try is followed
+// by a backoff. The entry also records whether the audit line of the alert is written, so that the audit stream has one
+// line of it.
 
 import { shardOf } from '../../oauth/values/shard.ts';
 import type { RedisConnection } from '../connection/connection.ts';
@@ -8,82 +9,92 @@ import type { RedisKeys } from '../connection/keys.ts';
 import type { Script } from '../scripts/script.ts';
 import { CLOCK } from '../scripts/script-clock.ts';
 
-/** A turn that was taken. */
+/** A lease that was taken. */
 export interface DeliveryLease {
-  /** Whether somebody has written its audit line. */
-  readonly isTold: boolean;
-  /** How many turns were taken, this one included. */
+  /** Whether the audit line of the alert is written. */
+  readonly isAuditLogged: boolean;
+  /** How many leases of this alert were taken, this one included. */
   readonly tries: number;
 }
 
-/** Who has to have an alert before it leaves the outbox: audit stream and webhook, and in a cluster the controller. */
+/**
+ * What has to acknowledge an alert before it leaves the outbox: audit stream and webhook, and in a cluster the
+ * controller.
+ */
 export type AlertSink = 'delivery' | 'controller';
 
 const SINK_BITS: Readonly<Record<AlertSink, number>> = { delivery: 1, controller: 2 };
 
-/** Milliseconds after which the turns of a shard go when nobody takes one: longer than any alert is tried. */
-const KEPT = 7 * 24 * 3_600_000;
+/**
+ * The TTL of a shard's leases, in milliseconds, renewed by each write: longer than the delivery of an alert is tried.
+ */
+const TTL_MS = 7 * 24 * 3_600_000;
 
 /**
- * Lua over KEYS outbox, turns and ARGV offset, alert id: the entry `<due>:<tries>:<told>:<bits of the sinks that have it>`,
- * the last of which an earlier version left out. One that cannot be read is none.
+ * Lua over KEYS outbox, leases and ARGV offset, alert id: the entry `<due>:<tries>:<logged>:<sinks>`, where `logged` is
+ * the audit-logged flag and `sinks` the bits of the sinks that have the alert. A lease can be taken from `due` on. An
+ * earlier version did not write the sinks. An entry that cannot be parsed counts as absent.
  */
-export const TURN = `${CLOCK}
-local is_waiting = redis.call('HEXISTS', KEYS[1], ARGV[2]) == 1
-local due, tries, told, sinks = string.match(redis.call('HGET', KEYS[2], ARGV[2]) or '', '^(%d+):(%d+):([01]):?([0-3]?)$')
-due, tries, told, sinks = tonumber(due or 0), tonumber(tries or 0), told or '0', tonumber(sinks) or 0
+export const LEASE_ENTRY = `${CLOCK}
+local in_outbox = redis.call('HEXISTS', KEYS[1], ARGV[2]) == 1
+local due, tries, logged, sinks = string.match(redis.call('HGET', KEYS[2], ARGV[2]) or '', '^(%d+):(%d+):([01]):?([0-3]?)$')
+due, tries, logged, sinks = tonumber(due or 0), tonumber(tries or 0), logged or '0', tonumber(sinks) or 0
 local function keep()
-  redis.call('HSET', KEYS[2], ARGV[2], string.format('%.0f:%d:%s:%d', due, tries, told, sinks))
-  redis.call('PEXPIRE', KEYS[2], ${KEPT})
+  redis.call('HSET', KEYS[2], ARGV[2], string.format('%.0f:%d:%s:%d', due, tries, logged, sinks))
+  redis.call('PEXPIRE', KEYS[2], ${TTL_MS})
 end
 `;
 
-/** ARGV as TURN, milliseconds, `1` when it is told. */
+/** ARGV as LEASE_ENTRY, the lease in milliseconds, `1` when the audit line is written. */
 const TAKE: Script = {
   name: 'alertTake',
   keys: 2,
-  lua: `${TURN}
-if not is_waiting then
+  lua: `${LEASE_ENTRY}
+if not in_outbox then
   redis.call('HDEL', KEYS[2], ARGV[2])
   return false
 end
 local is_due = now >= due and bit.band(sinks, ${SINK_BITS.delivery}) == 0
 if is_due then due, tries = now + ARGV[3], tries + 1 end
-if ARGV[4] == '1' then told = '1' end
+if ARGV[4] == '1' then logged = '1' end
 keep()
-return is_due and { tries, told }
+return is_due and { tries, logged }
 `,
 };
 
-const TELL: Script = { name: 'alertTell', keys: 2, lua: `${TURN}told = '1' if is_waiting then keep() end` };
+const RECORD_AUDIT_LOGGED: Script = {
+  name: 'alertTell',
+  keys: 2,
+  lua: `${LEASE_ENTRY}logged = '1' if in_outbox then keep() end`,
+};
 
-/** ARGV as TURN, milliseconds: nobody gets a turn for so long. */
+/** ARGV as LEASE_ENTRY, the backoff in milliseconds: no lease can be taken before it is over. */
 const POSTPONE: Script = {
   name: 'alertPostpone',
   keys: 2,
-  lua: `${TURN}due = now + ARGV[3] if is_waiting then keep() end`,
+  lua: `${LEASE_ENTRY}due = now + ARGV[3] if in_outbox then keep() end`,
 };
 
-/** ARGV as TURN, the bit of a sink that has it, the bits of all. */
-const SETTLE: Script = {
+/** ARGV as LEASE_ENTRY, the bit of the sink that acknowledges, the bits of all sinks. */
+const ACKNOWLEDGE: Script = {
   name: 'alertSettle',
   keys: 2,
-  lua: `${TURN}
+  lua: `${LEASE_ENTRY}
 sinks = bit.bor(sinks, ARGV[3])
-if is_waiting and bit.band(sinks, ARGV[4]) < tonumber(ARGV[4]) then return keep() end
+if in_outbox and bit.band(sinks, ARGV[4]) < tonumber(ARGV[4]) then return keep() end
 redis.call('HDEL', KEYS[1], ARGV[2])
 redis.call('HDEL', KEYS[2], ARGV[2])
 `,
 };
 
-/** ARGV as TURN, the bit of a sink. */
-const AWAITS: Script = {
+/** ARGV as LEASE_ENTRY, the bit of a sink. */
+const IS_PENDING: Script = {
   name: 'alertAwaits',
   keys: 2,
-  lua: `${TURN}return is_waiting and bit.band(sinks, ARGV[3]) == 0 and 1`,
+  lua: `${LEASE_ENTRY}return in_outbox and bit.band(sinks, ARGV[3]) == 0 and 1`,
 };
 
-/** The turns of all shards. */
+/** The delivery leases of all shards. */
 export class DeliveryLeases {
   readonly #connection: RedisConnection;
   readonly #keys: RedisKeys;
@@ -105,45 +116,50 @@ export class DeliveryLeases {
   }
 
   /**
-   * Takes the turn for an alert; undefined when it is delivered, or somebody else's for now.
-   * @param options.lease milliseconds until somebody else may take it
-   * @param options.isTold the caller has written its audit line, which is noted whosever turn it is
+   * Takes the lease of an alert; undefined when the alert is delivered, another replica holds the lease, or a backoff
+   * runs.
+   * @param options.lease milliseconds until another replica may take it
+   * @param options.isAuditLogged the caller has written the audit line, which is recorded even if the lease is not
+   *   taken
    */
   async take(
     alertId: string,
-    { lease, isTold }: { lease: number; isTold: boolean },
+    { lease, isAuditLogged }: { lease: number; isAuditLogged: boolean },
   ): Promise<DeliveryLease | undefined> {
-    const args = [alertId, lease, isTold ? 1 : 0];
-    const turn = (await this.#connection.run({ script: TAKE, keys: this.#keysOf(alertId), args })) as
+    const args = [alertId, lease, isAuditLogged ? 1 : 0];
+    const reply = (await this.#connection.run({ script: TAKE, keys: this.#keysOf(alertId), args })) as
       | [number, string]
       | null;
-    return turn === null ? undefined : { tries: turn[0], isTold: turn[1] === '1' };
+    return reply === null ? undefined : { tries: reply[0], isAuditLogged: reply[1] === '1' };
   }
 
-  /** Notes that the audit line of an alert is written. */
-  async tell(alertId: string): Promise<void> {
-    await this.#connection.run({ script: TELL, keys: this.#keysOf(alertId), args: [alertId] });
+  /** Records that the audit line of an alert is written. */
+  async recordAuditLogged(alertId: string): Promise<void> {
+    await this.#connection.run({ script: RECORD_AUDIT_LOGGED, keys: this.#keysOf(alertId), args: [alertId] });
   }
 
-  /** Ends a turn that failed: nobody gets the next one before `delay` milliseconds are over. */
+  /** Ends a lease whose delivery failed: the next one can be taken after `delay` milliseconds. */
   async postpone(alertId: string, delay: number): Promise<void> {
     await this.#connection.run({ script: POSTPONE, keys: this.#keysOf(alertId), args: [alertId, Math.ceil(delay)] });
   }
 
-  /** Notes that a sink has an alert, and forgets one that all have. Idempotent; its grant remembers that it was raised. */
-  async settle(alertId: string, sink: AlertSink): Promise<void> {
+  /**
+   * Records that a sink has an alert, and deletes the alert once all sinks have it. Idempotent; the grant still records
+   * that the alert was raised.
+   */
+  async acknowledge(alertId: string, sink: AlertSink): Promise<void> {
     await this.#connection.run({
-      script: SETTLE,
+      script: ACKNOWLEDGE,
       keys: this.#keysOf(alertId),
       args: [alertId, SINK_BITS[sink], this.#allBits],
     });
   }
 
-  /** Whether an alert is in the outbox and this sink has not had it. */
-  async awaits(alertId: string, sink: AlertSink): Promise<boolean> {
+  /** Whether an alert is in the outbox and this sink has not acknowledged it. */
+  async isPendingFor(alertId: string, sink: AlertSink): Promise<boolean> {
     return (
       (await this.#connection.run({
-        script: AWAITS,
+        script: IS_PENDING,
         keys: this.#keysOf(alertId),
         args: [alertId, SINK_BITS[sink]],
       })) === 1
@@ -152,6 +168,6 @@ export class DeliveryLeases {
 
   #keysOf(alertId: string): readonly string[] {
     const shard = shardOf(alertId);
-    return [this.#keys.outbox(shard), this.#keys.alertTurns(shard)];
+    return [this.#keys.outbox(shard), this.#keys.deliveryLeases(shard)];
   }
 }

@@ -1,13 +1,13 @@
-// What never changes about the grants that this process had to do with lately: knowing the subject from before saves the
-// refresh of an active session one of its two round trips, and knowing the keys of its watermarks three hashes.
+// A cache of the immutable facts about recently used grants. A cached subject saves a refresh one of its two round
+// trips; cached watermark keys save it three hashes.
 
 import { RecentValues } from '../../oauth/values/recent-values.ts';
 import type { RedisWatermarks } from '../stores/watermarks.ts';
 
-/** How many are known at least; twice as many, the most, take some 8 MB. */
-const LEAST = 5000;
+/** How many grants are cached at least; at most twice as many, which take some 8 MB. */
+const MIN_ENTRIES = 5000;
 
-/** Whose watermarks end a grant. */
+/** The client and the person whose watermarks end a grant. */
 interface Owners {
   readonly clientUid: string;
   readonly subject: string;
@@ -15,8 +15,8 @@ interface Owners {
 
 export class GrantCache {
   readonly #watermarks: Pick<RedisWatermarks, 'keysFor'>;
-  readonly #subjects = new RecentValues<string>(LEAST);
-  readonly #watermarkKeys = new RecentValues<Owners & { readonly keys: readonly string[] }>(LEAST);
+  readonly #subjects = new RecentValues<string>(MIN_ENTRIES);
+  readonly #watermarkKeys = new RecentValues<Owners & { readonly keys: readonly string[] }>(MIN_ENTRIES);
 
   constructor({ watermarks }: { readonly watermarks: Pick<RedisWatermarks, 'keysFor'> }) {
     this.#watermarks = watermarks;
@@ -26,11 +26,14 @@ export class GrantCache {
     return this.#subjects.get(grantId);
   }
 
-  learn(grantId: string, subject: string): void {
+  setSubject(grantId: string, subject: string): void {
     this.#subjects.set(grantId, subject);
   }
 
-  /** The keys of the watermarks that its scripts look at, were its owners these: a client may present what is another's. */
+  /**
+   * The keys of the watermarks that the scripts read for a grant of these owners. A cached entry of other owners is not
+   * used: a client may present a token of another client.
+   */
   watermarkKeysOf(grantId: string, { clientUid, subject }: Owners): readonly string[] {
     const known = this.#watermarkKeys.get(grantId);
     if (known?.clientUid === clientUid && known.subject === subject) return known.keys;

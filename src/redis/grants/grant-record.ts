@@ -1,5 +1,5 @@
-// The record of a grant in Redis, and what the scripts about it have in common: pieces of Lua that read it, judge by it and
-// write what goes with it. The scripts themselves are in `grant-scripts.ts`.
+// The record of a grant in Redis, and the Lua that the scripts about grants share: it reads the record, evaluates it
+// and writes the access token and the alerts that belong to a transition. The scripts are in `grant-scripts.ts`.
 //
 // A grant is one hash, small enough for the compact encoding of Redis (no value over 64 bytes: a long one continues
 // under `o1`, `o2` …). Its fields:
@@ -11,18 +11,20 @@
 //   g current generation, from redemption on            f how long after b it was last used or made
 //   n 1 when it was only renewed (no rotation): its predecessor is not answered again
 //   l address of the last good use                      z 1 once revoked
-//   a the try that last moved the record: w wrong verifier, c redeemed, r rotated or h healed, then its id
-//   y 1 once it is known that the try in a gave its successor to nobody
-//   q and the id of another try: it has given out the same successor; q* for those that nobody takes back
-//   v and the id of a try: it was given up before it moved the record, and must not do so any more
+//   a the last transition: w wrong verifier, c redeemed, r rotated or h healed, then the attempt id
+//   y the undelivered flag: 1 once the successor of the attempt in a is known not to have reached the client
+//   q and an attempt id: a concurrent retry that returned the same successor; q* for retries that are not compensated
+//   v and an attempt id: an attempt that was abandoned before its transition, which must not happen any more
 //   e alerts raised: c code replayed, r refresh token reused, s state lost
 //
-// Of the SHA-256 of the secret `x` has the first 162 bits, no fewer than the secret itself has (160).
+// `x` holds the first 162 bits of the SHA-256 of the secret, no fewer than the secret itself has (160).
 // Lists are joined by spaces, which neither scopes (RFC 6749 §3.3) nor resources can hold; times are milliseconds.
 
 import { HIGHEST_WATERMARK } from '../stores/watermarks.ts';
 
-/** Lua: `record`, the living grant of KEYS[1] or nil, and its times; `text(name)` joins the pieces of a long value. */
+/**
+ * Lua: `record`, the unexpired grant of KEYS[1] or nil, and its times; `text(name)` joins the pieces of a long value.
+ */
 export const RECORD = `
 local record, created, refreshed
 local function text(name)
@@ -83,7 +85,7 @@ local function narrow(access)
 end
 `;
 
-/** Lua: what a grant remembers an alert by. */
+/** Lua: the letters by which the field `e` of a grant records the alerts that were raised. */
 export const LETTERS = `
 local LETTERS = {
   ['authorization_code.replayed'] = 'c', ['refresh_token.reuse_detected'] = 'r', ['state_lost'] = 's',
@@ -91,8 +93,8 @@ local LETTERS = {
 `;
 
 /**
- * Lua: `is_ended(last)`, whether a kill switch ends the grant: one that the request tells, or a watermark of KEYS from 4 on, to
- * the last unless that is given.
+ * Lua: `is_ended(last)`, whether a kill switch ends the grant: one in the request, or a watermark among KEYS 4 to
+ * `last`, which is the last key by default.
  */
 export const KILL_SWITCHES = `${HIGHEST_WATERMARK}
 local function is_ended(last)
@@ -100,7 +102,9 @@ local function is_ended(last)
 end
 `;
 
-/** Lua: what redeem and rotate write besides the grant: the opaque access token (KEYS[3]) and alerts (KEYS[2]). */
+/**
+ * Lua: what redeem and rotate write in addition to the grant: the opaque access token (KEYS[3]) and alerts (KEYS[2]).
+ */
 export const EFFECTS = `${LETTERS}
 local function write_access_token(scope, audience)
   local token = request.accessToken
@@ -110,7 +114,7 @@ local function write_access_token(scope, audience)
   token.grantId, token.authTime = request.grantId, created - record.t
   redis.call('SET', KEYS[3], cjson.encode(token), 'PX', lifetime(token.expiresAtSeconds * 1000))
 end
--- What was done before is written again where it is answered again: WAIT waits for what its own connection wrote.
+-- A retry that gets the first answer again writes the record again: WAIT covers only the writes of its own connection.
 local function write_again()
   redis.call('HSET', KEYS[1], 'g', record.g)
 end

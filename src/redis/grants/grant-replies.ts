@@ -1,10 +1,10 @@
-// What the scripts of grants answer, read: lists in JSON become the answers of the store. What is not there is false.
+// Parses the replies of the grant scripts: JSON lists become the answers of the store. An absent value is `false`.
 
 import type { Alert } from '../../oauth/ports/audit.ts';
 import type { GrantState, RedeemAnswer, RotateAnswer, StoredGrant } from '../../oauth/ports/grant-store.ts';
 import { split } from '../stores/spaced-list.ts';
 
-/** A grant as the scripts give it: the fields in the order of `described()`. */
+/** A grant as the scripts return it: the fields in the order of `described()`. */
 type GrantReply = readonly [
   clientUid: string,
   clientId: string,
@@ -18,19 +18,19 @@ type GrantReply = readonly [
   createdAt: number,
 ];
 
-/** What the scripts of a redemption answer. */
+/** What the redemption scripts reply. */
 type RedeemReply =
   | readonly ['redeemed', GrantReply, readonly string[], string, isNewer: boolean]
   | readonly ['replayed', string | false]
   | readonly ['gone' | 'no_match' | 'bad_proof' | 'wrong_verifier' | 'scope_exceeded' | 'target_exceeded' | 'ended'];
 
-/** What those of a rotation answer. */
+/** What the rotation scripts reply. */
 type RotateReply =
   | readonly ['rotated' | 'benign_retry' | 'healed', GrantReply, number, readonly string[], string, string | false]
   | readonly ['reused', string | false]
   | readonly ['gone' | 'no_match' | 'scope_exceeded' | 'target_exceeded' | 'ended'];
 
-/** What the script that reads a grant answers. */
+/** What the script that reads a grant replies. */
 type ReadReply =
   | readonly [GrantReply, revoked: string | false, generation: string | false, refreshedAt: number]
   | readonly [false];
@@ -43,14 +43,14 @@ export function parseAlert(json: string): Alert {
   return { ...alert, presentedGeneration, currentGeneration, lastAddress };
 }
 
-/** What a redemption replied. */
+/** The reply of a redemption, parsed. */
 export interface Redemption {
   readonly answer: RedeemAnswer;
-  /** Whether the grant is newer than every watermark of a person of its shard, so far as that was asked. */
+  /** Whether the grant is newer than every person's watermark in its shard; false unless it was redeemed. */
   readonly isNewer: boolean;
 }
 
-/** What is in the reply of a redemption. */
+/** Parses the reply of a redemption. */
 export function redemptionIn(grantId: string, json: string): Redemption {
   const reply = JSON.parse(json) as RedeemReply;
   switch (reply[0]) {
@@ -65,7 +65,7 @@ export function redemptionIn(grantId: string, json: string): Redemption {
   }
 }
 
-/** The answer in what a rotation replied. */
+/** Parses the reply of a rotation. */
 export function rotateAnswer(grantId: string, json: string): RotateAnswer {
   const reply = JSON.parse(json) as RotateReply;
   switch (reply[0]) {
@@ -82,7 +82,7 @@ export function rotateAnswer(grantId: string, json: string): RotateAnswer {
   }
 }
 
-/** What reading a grant replied; undefined where there is none. */
+/** Parses the reply of a read; undefined where there is no grant. */
 export function grantState(grantId: string, json: string): GrantState | undefined {
   const [grant, revoked, generation, refreshedAt] = JSON.parse(json) as ReadReply;
   if (grant === false) return undefined;
@@ -98,7 +98,7 @@ function alertIn(json: string | false): Alert | undefined {
   return json === false ? undefined : parseAlert(json);
 }
 
-/** A grant in what a script replied. */
+/** Parses a grant in the reply of a script. */
 function storedGrant(grantId: string, reply: GrantReply): StoredGrant {
   const [clientUid, clientId, subject, sessionId, authTime, scope, audiences, redirectUri, challenge, createdAt] =
     reply;

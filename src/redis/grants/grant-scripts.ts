@@ -1,5 +1,5 @@
-// The Lua of grants: the state tables of `oauth/ports/grant-store.ts`, one script per action. `memory/grants.ts` is the same in
-// TypeScript; the call and the answers are in `grants.ts`.
+// The Lua scripts of grants: the state tables of `oauth/ports/grant-store.ts`, one script per action.
+// `memory/grants.ts` is the same in TypeScript; `grants.ts` calls the scripts.
 
 import type { Alert } from '../../oauth/ports/audit.ts';
 import { shardOf } from '../../oauth/values/shard.ts';
@@ -7,15 +7,18 @@ import type { RedisKeys } from '../connection/keys.ts';
 import type { Action, Script } from '../scripts/script.ts';
 import { CLOCK } from '../scripts/script-clock.ts';
 import { HISTORY } from '../scripts/server-history.ts';
-import { TURN } from './delivery-leases.ts';
+import { LEASE_ENTRY } from './delivery-leases.ts';
 import { EFFECTS, KILL_SWITCHES, LETTERS, NARROW, RECORD } from './grant-record.ts';
 
-/** KEYS grant; ARGV offset, code lifetime, authTime, SHA-256 of the secret, then the other fields of the record, name and value in turn. */
+/**
+ * KEYS grant; ARGV offset, code lifetime, authTime, SHA-256 of the secret, then name and value of each other field of
+ * the record.
+ */
 export const ISSUE: Script = {
   name: 'grantIssue',
   keys: 1,
   lua: `${CLOCK}${HISTORY}
--- Written twice, a grant stays what it has become.
+-- Idempotent: an existing grant keeps its state.
 if redis.call('EXISTS', KEYS[1]) == 1 then return end
 local fields = { 'b', now, 'k', math.ceil(ARGV[2] / 1000), 't', now - ARGV[3], 'x', string.sub(ARGV[4], 1, 27), 'm', history() }
 for at = 5, #ARGV, 2 do
@@ -31,8 +34,8 @@ expire(KEYS[1], now + ARGV[2])
 };
 
 /**
- * A script that answers one text, its list in JSON: to read a list of Redis value by value costs ioredis as much again as all
- * the rest of the call.
+ * A script that replies with one string, its list as JSON: ioredis spends as much time on parsing a list reply value by
+ * value as on all the rest of the call.
  */
 function answering(lua: string): string {
   return `local function answer()\n${lua}end\nreturn cjson.encode(answer())`;
@@ -45,8 +48,8 @@ if record['v' .. request.attemptId] then return { 'gone' } end
 local is_match = record.x == string.sub(request.secretHash, 1, 27) and text('u') == request.clientUid
 local is_here = text('r') == request.redirectUri
 local right = record.h and record.h == request.verifierChallenge
--- A fail-over may have lost the redemption of this code; one that is known to be redeemed tells a replay by itself. What a
--- lost one has given, if anything, ends with the replay all the same.
+-- The code is from before a fail-over, which may have lost its redemption: refuse it. If all else is right, revoke the
+-- grant, which ends the tokens of a lost redemption. A record that is known to be redeemed has no m: see replayed.
 if record.m and record.m ~= history() then
   if is_match and is_here and right then redis.call('HSET', KEYS[1], 'z', 1) end
   return { 'gone' }
@@ -80,17 +83,20 @@ return { 'redeemed', described(), scope, audience, is_newer }
 `);
 
 /**
- * KEYS grant, outbox, access token; ARGV offset, the RedeemRequest as JSON. After those keys come the watermarks of the client,
- * of everybody, and what none of a person of the shard exceeds, looked at in the moment of the redemption: the reply says
- * whether the grant is newer than that.
+ * KEYS grant, outbox, access token; ARGV offset, the RedeemRequest as JSON. After those keys come the client's
+ * watermark, the global one, and the upper bound of the watermarks of all people of the shard. The script reads them in
+ * the same atomic action; the reply says whether the grant is newer than that bound.
  */
 export const REDEEM: Script = { name: 'grantRedeem', keys: 6, lua: REDEMPTION, hasDeadline: true };
 
-/** The same without the watermark of the client, where it is in another slot. */
-export const REDEEM_APART: Script = { ...REDEEM, name: 'grantRedeemApart', keys: 5 };
+/** {@link REDEEM} without the client's watermark, for a Cluster, where that is in another slot. */
+export const REDEEM_CROSS_SLOT: Script = { ...REDEEM, name: 'grantRedeemApart', keys: 5 };
 
-/** How many tries that have given out the same successor are told apart; one more, and none of them is taken back. */
-const MOST_TOLD_APART = 8;
+/**
+ * How many concurrent retries of one successor are recorded by attempt id; with one more, `q*` rules out their
+ * compensation.
+ */
+const MAX_CONCURRENT_RETRIES = 8;
 
 const ROTATION = answering(`${CLOCK}${RECORD}${HISTORY}local request = cjson.decode(ARGV[2])
 ${KILL_SWITCHES}${NARROW}${EFFECTS}
@@ -98,23 +104,23 @@ if not record then return { 'gone' } end
 if text('u') ~= request.clientUid then return { 'no_match' } end
 if is_ended() then return { 'ended' } end
 if record.z or record['v' .. request.attemptId] then return { 'gone' } end
--- The token proves that its code was redeemed: a fail-over has lost that, so the token is newer than what is known.
+-- The refresh token proves that its code was redeemed. A fail-over has lost that: the token is newer than the record.
 local is_unknown = not record.g and record.m and record.m ~= history()
 if not record.g and not is_unknown then return { 'gone' } end
 local current = tonumber(record.g or -1)
 if now >= refreshed + request.idleLifetime or now >= created + request.absoluteLifetime then return { 'gone' } end
 
 local presented, outcome = request.generation, nil
-local others = {}
+local retries = {}
 for name in pairs(record) do
-  if string.sub(name, 1, 1) == 'q' then others[#others + 1] = name end
+  if string.sub(name, 1, 1) == 'q' then retries[#retries + 1] = name end
 end
 local in_grace = request.reuseGrace > 0 and not record.n and now - refreshed <= request.reuseGrace
 if record.a == 'r' .. request.attemptId then outcome = 'rotated'
 elseif record.a == 'h' .. request.attemptId then outcome = 'healed'
 elseif presented == current then outcome = 'rotated'
--- Nobody has the successor: it is as if that had not been.
-elseif presented == current - 1 and record.y and #others == 0 then outcome = 'rotated'
+-- The successor was never delivered: its predecessor is rotated as if for the first time.
+elseif presented == current - 1 and record.y and #retries == 0 then outcome = 'rotated'
 elseif presented == current - 1 and in_grace then outcome = 'benign_retry'
 elseif presented > current then outcome = 'healed'
 else return { 'reused', revoke_with('refresh_token.reuse_detected') } end
@@ -126,14 +132,14 @@ local again = record.a == attempt
 if not again then write_access_token(scope, audience) end
 if again or outcome == 'benign_retry' then
   write_again()
-  redis.call('HSET', KEYS[1], 'q' .. ((again or #others >= ${MOST_TOLD_APART}) and '*' or request.attemptId), '')
+  redis.call('HSET', KEYS[1], 'q' .. ((again or #retries >= ${MAX_CONCURRENT_RETRIES}) and '*' or request.attemptId), '')
   return { outcome, described(), current, scope, audience, false }
 end
 
 local alert = outcome == 'healed' and raise('state_lost', 'healed_forward')
 local rotates = request.rotation == 'Always'
 local generation = math.max(current, rotates and presented + 1 or presented)
-if record.y or #others > 0 then redis.call('HDEL', KEYS[1], 'y', unpack(others)) end
+if record.y or #retries > 0 then redis.call('HDEL', KEYS[1], 'y', unpack(retries)) end
 local kept = needed(request.retention)
 redis.call('HSET', KEYS[1], 'g', generation, 'f', now - created, 'k', kept, 'l', request.address, 'a', attempt)
 if generation == presented then redis.call('HSET', KEYS[1], 'n', 1) elseif record.n then redis.call('HDEL', KEYS[1], 'n') end
@@ -143,18 +149,22 @@ return { outcome, described(), generation, scope, audience, alert }
 `);
 
 /**
- * KEYS grant, outbox, access token; ARGV offset, the RotateRequest as JSON. After those keys come the four watermarks of the
- * grant, looked at in the moment of the rotation.
+ * KEYS grant, outbox, access token; ARGV offset, the RotateRequest as JSON. After those keys come the four watermarks
+ * of the grant, which the script reads in the same atomic action.
  */
 export const ROTATE: Script = { name: 'grantRotate', keys: 7, lua: ROTATION, hasDeadline: true };
 
-/** The same where those of the client are in another slot: the request tells them as `watermark`, and the global one is the person's copy. */
-export const ROTATE_APART: Script = { ...ROTATE, name: 'grantRotateApart', keys: 6 };
+/**
+ * {@link ROTATE} for a Cluster, where the client's watermark is in another slot: the caller reads it and passes it as
+ * `watermark` of the request. The global one is the copy in the person's shard.
+ */
+export const ROTATE_CROSS_SLOT: Script = { ...ROTATE, name: 'grantRotateApart', keys: 6 };
 
 /**
- * KEYS grant; ARGV offset, attempt id. Ends what this try redeemed or rotated and nobody was told of: the grant is `gone`
- * then, and a client that presents the same again raises nothing. A try that has not moved it, it may be on its way still,
- * never will; to all others the record stays what it is, so this may be applied late or again.
+ * KEYS grant; ARGV offset, attempt id. Compensates a redemption or rotation whose answer was not delivered: the grant
+ * is revoked, so that a client that presents the same again gets `gone` and raises no alert. An attempt that has not
+ * run yet, and may still be in flight, is blocked by its `v` field. Other attempts are not affected, so the script is
+ * safe to apply late or twice.
  */
 export const VOID: Script = {
   name: 'grantVoid',
@@ -171,9 +181,9 @@ end
 };
 
 /**
- * KEYS grant; ARGV offset, attempt id. This try was answered, if at all, to nobody: a successor that no other has given out
- * is nobody's, and its predecessor is as good as it was before. Of a try that did not move the record, or after which it has
- * moved on, this says nothing, so that it may be applied late or again.
+ * KEYS grant; ARGV offset, attempt id. Records that the answer of this attempt was not delivered: its predecessor may
+ * be rotated again unless a concurrent retry returned the same successor. An attempt that is not the last transition
+ * only loses its `q` field, so the script is safe to apply late or twice.
  */
 export const UNDELIVERED: Script = {
   name: 'grantUndelivered',
@@ -186,14 +196,15 @@ redis.call('HDEL', KEYS[1], 'q' .. ARGV[2])
 };
 
 /**
- * KEYS outbox, turns, grant; ARGV offset, alert id, the alert, `1` when it is told. Does again what raised it, where a fail-over
- * has lost that, and says so where its line is written. A grant that remembers the alert has lost nothing of the rest: it
- * waits in the outbox, or is delivered.
+ * KEYS outbox, leases, grant; ARGV offset, alert id, the alert, `1` when its audit line is written. Restores the
+ * revocation, the outbox entry and the grant's record of the alert where a fail-over has lost them, and sets the
+ * audit-logged flag. If the grant still records the alert, nothing was lost: the alert is in the outbox or was
+ * delivered.
  */
 const RAISE_AGAIN: Script = {
   name: 'grantRaiseAgain',
   keys: 3,
-  lua: `${TURN}${LETTERS}
+  lua: `${LEASE_ENTRY}${LETTERS}
 if redis.call('EXISTS', KEYS[3]) == 0 then return end
 local alert = cjson.decode(ARGV[3])
 if alert.action == 'grant_revoked' then redis.call('HSET', KEYS[3], 'z', 1) end
@@ -201,24 +212,28 @@ local raised, letter = redis.call('HGET', KEYS[3], 'e') or '', LETTERS[alert.typ
 if not string.find(raised, letter, 1, true) then
   redis.call('HSETNX', KEYS[1], ARGV[2], ARGV[3])
   redis.call('HSET', KEYS[3], 'e', raised .. letter)
-  is_waiting = true
+  in_outbox = true
 end
-if is_waiting and ARGV[4] == '1' then
-  told = '1'
+if in_outbox and ARGV[4] == '1' then
+  logged = '1'
   keep()
 end
 `,
 };
 
-/** How an alert is raised again. @param isTold whether its line is written */
-export function raiseAgain(keys: RedisKeys, alert: Alert, { isTold }: { readonly isTold: boolean }): Action {
+/** The action that restores an alert after a fail-over. @param isAuditLogged whether its audit line is written */
+export function raiseAgain(
+  keys: RedisKeys,
+  alert: Alert,
+  { isAuditLogged }: { readonly isAuditLogged: boolean },
+): Action {
   const { id, grantId } = alert;
   const shard = shardOf(grantId);
-  const names = [keys.outbox(shard), keys.alertTurns(shard), keys.grant(grantId)];
-  return { script: RAISE_AGAIN, keys: names, args: [id, JSON.stringify(alert), isTold ? 1 : 0] };
+  const names = [keys.outbox(shard), keys.deliveryLeases(shard), keys.grant(grantId)];
+  return { script: RAISE_AGAIN, keys: names, args: [id, JSON.stringify(alert), isAuditLogged ? 1 : 0] };
 }
 
-/** KEYS grant; ARGV offset. A grant that is not there was never issued, or is past every lifetime: nothing to wait for. */
+/** KEYS grant; ARGV offset. A missing grant was never issued, or is past every lifetime: there is nothing to revoke. */
 export const REVOKE: Script = {
   name: 'grantRevoke',
   keys: 1,

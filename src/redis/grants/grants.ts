@@ -1,5 +1,6 @@
-// Codes and refresh families in Redis, one hash per grant. What each action does is the Lua of `grant-scripts.ts`; here it
-// is called, its reply read by `grant-replies.ts`, and what replicas of Redis did not acknowledge is refused.
+// The grant store in Redis: codes and refresh families, one hash per grant. `grant-scripts.ts` holds the Lua of each
+// action, `grant-replies.ts` parses the replies. This file runs the scripts, and refuses a request whose write too few
+// replicas of Redis acknowledged.
 
 import { StoreUnavailableError } from '../../oauth/ports/error.ts';
 import type {
@@ -27,10 +28,10 @@ import {
   ISSUE,
   READ,
   REDEEM,
-  REDEEM_APART,
+  REDEEM_CROSS_SLOT,
   REVOKE,
   ROTATE,
-  ROTATE_APART,
+  ROTATE_CROSS_SLOT,
   raiseAgain,
   UNDELIVERED,
   VOID,
@@ -38,33 +39,36 @@ import {
 
 const PEEK: PlainRead = { name: 'grantPeek', command: 'HMGET', keys: 1 };
 
-/** The subject, and what a longer one goes on in. Such a one is read by the script: it may be cut within a character. */
+/** The subject and its first continuation. A longer subject is read by the script: it may be cut within a character. */
 const SUBJECT_FIELDS = ['s', 's1'];
 
 /**
- * A client that is told to come back comes a second after it was refused, which is a second after the rotation at most; a
- * shorter grace is over by then. Milliseconds.
+ * The shortest grace in which a refused client can retry, in milliseconds. The client is refused within a second of the
+ * rotation, and its retry comes a second later.
  */
-const SHORTEST_HEALING_GRACE = 2000;
+const MIN_RETRY_GRACE_MS = 2000;
 
 /** {@link GrantStore} in Redis. */
 export class RedisGrants implements GrantStore {
   readonly #connection: RedisConnection;
   readonly #keys: RedisKeys;
   readonly #watermarks: RedisWatermarks;
-  readonly #known: GrantCache;
+  readonly #cache: GrantCache;
 
   constructor(parts: StoreParts & { readonly watermarks: RedisWatermarks }) {
     this.#connection = parts.connection;
     this.#keys = parts.keys;
     this.#watermarks = parts.watermarks;
-    this.#known = new GrantCache(parts);
+    this.#cache = new GrantCache(parts);
   }
 
-  /** @throws TypeError where the grant is not in the shard of its person: nothing would look at what ends it */
+  /**
+   * @throws TypeError if the grant is not in the shard of its person: the scripts could not read the person's
+   *   watermarks
+   */
   async issue(grant: Grant, secretHash: string, codeLifetime: number): Promise<void> {
     if (shardOf(grant.grantId) !== shardOfPerson(grant.subject))
-      throw new TypeError('the grant is not with its person');
+      throw new TypeError('the grant is not in the shard of its person');
     const { clientUid, clientId, subject, sessionId, authTime, scope, audiences, redirectUri, codeChallenge } = grant;
     const fields = {
       u: clientUid,
@@ -85,59 +89,59 @@ export class RedisGrants implements GrantStore {
   }
 
   /**
-   * @throws StoreUnavailableError, not retriable, when too few replicas of Redis have the redemption, or a kill switch elsewhere
-   *   cannot be looked at: the code is void then. When no answer came, a repeat may find it void, too: what that try redeemed
-   *   is ended as soon as Redis can be reached.
+   * @throws StoreUnavailableError, not retriable, when too few replicas of Redis acknowledge the redemption, or a kill
+   *   switch in another shard cannot be read: the code is void then. When no answer came, a retry may find the code
+   *   void, too: the redemption is compensated as soon as Redis can be reached.
    */
   async redeem(request: RedeemRequest): Promise<RedeemAnswer> {
     const { grantId, clientUid } = request;
     const deadline = newDeadline();
-    const script = this.#watermarks.crossSlot ? REDEEM_APART : REDEEM;
+    const script = this.#watermarks.crossSlot ? REDEEM_CROSS_SLOT : REDEEM;
     const keys = this.#keysOf(request, this.#watermarks.keysWithoutSubject(clientUid, shardOf(grantId)));
-    const { reply, acknowledged } = await this.#move(request, { script, keys, payload: request, deadline });
+    const { reply, acknowledged } = await this.#transition(request, { script, keys, payload: request, deadline });
     const { answer, isNewer } = redemptionIn(grantId, reply);
-    this.#rememberAlert(answer);
+    this.#recordAlertForReplay(answer);
     if (answer.outcome !== 'redeemed') return answer;
-    this.#known.learn(grantId, answer.grant.subject);
-    // Whose grant it is nobody knew before; most were made after anything was last ended for any person of the shard.
-    return await this.#confirmed(request, answer, { acknowledged, isPersonSeen: isNewer, script, deadline });
+    this.#cache.setSubject(grantId, answer.grant.subject);
+    // The subject was unknown before the script ran. Most grants are newer than every person's watermark of the shard.
+    return await this.#confirmed(request, answer, { acknowledged, hasReadPersonWatermarks: isNewer, script, deadline });
   }
 
   /**
-   * @throws StoreUnavailableError also when too few replicas of Redis have the rotation, or a kill switch elsewhere cannot be
-   *   looked at: it may be repeated, however late, unless a repetition was answered. Where there is no grace, or it is too
-   *   short, the family is ended as `redeem` ends a code.
+   * @throws StoreUnavailableError also when too few replicas of Redis acknowledge the rotation, or a kill switch in
+   *   another shard cannot be read: the client may retry, however late, unless a retry was answered. Without a grace,
+   *   or with one that is too short, the family is ended as `redeem` ends a code.
    */
   async rotate(request: RotateRequest): Promise<RotateAnswer> {
     const { grantId, clientUid } = request;
     const deadline = newDeadline();
     const { crossSlot } = this.#watermarks;
     const watermark = crossSlot ? await this.#watermarks.read(clientUid, undefined, deadline) : 0;
-    const script = crossSlot ? ROTATE_APART : ROTATE;
-    const keys = this.#keysOf(request, this.#known.watermarkKeysOf(grantId, request));
+    const script = crossSlot ? ROTATE_CROSS_SLOT : ROTATE;
+    const keys = this.#keysOf(request, this.#cache.watermarkKeysOf(grantId, request));
     const payload = crossSlot ? { ...request, watermark } : request;
-    const { reply, acknowledged } = await this.#move(request, { script, keys, payload, deadline });
+    const { reply, acknowledged } = await this.#transition(request, { script, keys, payload, deadline });
     const answer = rotateAnswer(grantId, reply);
-    this.#rememberAlert(answer);
+    this.#recordAlertForReplay(answer);
     if (!('generation' in answer)) return answer;
-    return await this.#confirmed(request, answer, { acknowledged, isPersonSeen: true, script, deadline });
+    return await this.#confirmed(request, answer, { acknowledged, hasReadPersonWatermarks: true, script, deadline });
   }
 
-  /** A replica of Redis may be asked: it knows no other subject, and at worst none. */
+  /** May read from a replica of Redis: the subject never changes, so a stale read has either the same one or none. */
   async subjectOf(grantId: string): Promise<string | undefined> {
-    const known = this.#known.subjectOf(grantId);
-    if (known !== undefined) return known;
+    const cached = this.#cache.subjectOf(grantId);
+    if (cached !== undefined) return cached;
     const reply = await this.#connection.run({ script: PEEK, keys: [this.#keys.grant(grantId)], args: SUBJECT_FIELDS });
     const [first, rest] = reply as readonly (string | null)[];
     const subject = first && rest === null ? first : (await this.read(grantId))?.grant.subject;
-    if (subject !== undefined) this.#known.learn(grantId, subject);
+    if (subject !== undefined) this.#cache.setSubject(grantId, subject);
     return subject;
   }
 
   async revoke(grantId: string): Promise<void> {
     const revocation = { script: REVOKE, keys: [this.#keys.grant(grantId)] };
     const { acknowledged } = await this.#connection.runDurably(revocation);
-    this.#connection.remember(revocation);
+    this.#connection.recordForReplay(revocation);
     if (!acknowledged) throw unacknowledged(REVOKE);
   }
 
@@ -146,9 +150,9 @@ export class RedisGrants implements GrantStore {
     return grantState(grantId, reply as string);
   }
 
-  async #move(
+  async #transition(
     request: RedeemRequest | RotateRequest,
-    { script, keys, payload, deadline }: Move,
+    { script, keys, payload, deadline }: Transition,
   ): Promise<{ reply: string; acknowledged: boolean }> {
     try {
       const { reply, acknowledged } = await this.#connection.runDurably(
@@ -157,43 +161,45 @@ export class RedisGrants implements GrantStore {
       );
       return { reply: reply as string, acknowledged };
     } catch (error) {
-      const isUnsure = error instanceof StoreUnavailableError && mayHaveRun(error.cause);
-      // Nobody waits for it: sent now it is right behind the try, wherever that one is held up.
-      if (isUnsure) this.#giveUp(request).catch(() => {});
+      const hasUnknownOutcome = error instanceof StoreUnavailableError && mayHaveRun(error.cause);
+      // Not awaited. Sent now, the compensation arrives right after the attempt, wherever that is delayed.
+      if (hasUnknownOutcome) this.#compensate(request).catch(() => {});
       throw error;
     }
   }
 
   /**
-   * The answer to what has moved the grant, unless it may be lost, or a kill switch that its script did not see has ended it.
-   * @throws StoreUnavailableError where too few replicas of Redis have it, or the kill switch cannot be looked at
+   * The answer to a transition, unless the transition may be lost, or a kill switch that its script did not read ends
+   * the grant.
+   * @throws StoreUnavailableError when too few replicas of Redis acknowledge it, or a kill switch cannot be read
    */
   async #confirmed<Answer extends { readonly grant: StoredGrant }>(
     request: RedeemRequest | RotateRequest,
     answer: Answer,
-    { acknowledged, isPersonSeen, script, deadline }: Moved,
+    { acknowledged, hasReadPersonWatermarks, script, deadline }: TransitionResult,
   ): Promise<Answer | { readonly outcome: 'ended' }> {
     const watermarks = this.#watermarks;
-    if (acknowledged && isPersonSeen && !watermarks.crossSlot) return answer;
+    if (acknowledged && hasReadPersonWatermarks && !watermarks.crossSlot) return answer;
     try {
       if (!acknowledged) throw unacknowledged(script);
       const { clientUid, subject, createdAt } = answer.grant;
-      const watermark = await watermarks.read(clientUid, isPersonSeen ? undefined : subject, deadline);
+      const watermark = await watermarks.read(clientUid, hasReadPersonWatermarks ? undefined : subject, deadline);
       return createdAt <= watermark ? { outcome: 'ended' } : answer;
     } catch (error) {
-      // It has moved, and nobody is given anything: the same again would pass for a replay, or in time for reuse.
-      await this.#giveUp(request, endOf(deadline));
+      // The transition happened without an answer: uncompensated, a retry would count as a replay or, after the grace,
+      // as reuse.
+      await this.#compensate(request, endOf(deadline));
       if (isRepeatable(request) || !(error instanceof StoreUnavailableError)) throw error;
       throw new StoreUnavailableError(error.operation, error.cause, { reason: error.reason, retriable: false });
     }
   }
 
-  // Nobody was given anything by this try. Now, and again after a reconnect.
-  async #giveUp(request: RedeemRequest | RotateRequest, deadline?: number): Promise<void> {
+  /** Compensates an attempt whose answer was not delivered: now, and again by the replay of recent revocations. */
+  async #compensate(request: RedeemRequest | RotateRequest, deadline?: number): Promise<void> {
     const { grantId, attemptId } = request;
     const script = isRepeatable(request) ? UNDELIVERED : VOID;
     const action = { script, keys: [this.#keys.grant(grantId)], args: [attemptId] };
-    this.#connection.remember(action);
+    this.#connection.recordForReplay(action);
     try {
       await this.#connection.run(action, deadline);
     } catch (error) {
@@ -201,10 +207,10 @@ export class RedisGrants implements GrantStore {
     }
   }
 
-  // What raised it and its entry in the outbox have the same fate in a fail-over.
-  #rememberAlert(answer: RedeemAnswer | RotateAnswer): void {
+  // A fail-over loses the revocation, the outbox entry and the record of the alert together.
+  #recordAlertForReplay(answer: RedeemAnswer | RotateAnswer): void {
     if (!('alert' in answer) || answer.alert === undefined) return;
-    this.#connection.remember(raiseAgain(this.#keys, answer.alert, { isTold: false }));
+    this.#connection.recordForReplay(raiseAgain(this.#keys, answer.alert, { isAuditLogged: false }));
   }
 
   #keysOf({ grantId, accessToken }: RedeemRequest | RotateRequest, watermarks: readonly string[]): readonly string[] {
@@ -215,24 +221,24 @@ export class RedisGrants implements GrantStore {
   }
 }
 
-/** What is to move a grant, by when. */
-interface Move {
+/** A script that redeems or rotates a grant, with its deadline. */
+interface Transition {
   readonly script: Script;
   readonly keys: readonly string[];
-  /** What the script is told as JSON. */
+  /** The request that the script receives as JSON. */
   readonly payload: object;
   readonly deadline: number;
 }
 
-/** What has moved it. */
-interface Moved extends Pick<Move, 'script' | 'deadline'> {
+/** A transition that ran, and what is known of it. */
+interface TransitionResult extends Pick<Transition, 'script' | 'deadline'> {
   readonly acknowledged: boolean;
-  /** Whether the script has looked at the watermarks of the person, or at what they do not exceed. */
-  readonly isPersonSeen: boolean;
+  /** Whether the script has compared the grant with the person's watermarks, or with their upper bound. */
+  readonly hasReadPersonWatermarks: boolean;
 }
 
-/** Whether the same request may come again, soon, without being taken for another's. */
+/** Whether the client may send the same request again soon without it being taken for reuse or a replay. */
 function isRepeatable(request: RedeemRequest | RotateRequest): boolean {
   if (!('generation' in request)) return false;
-  return request.rotation === 'Never' || request.reuseGrace >= SHORTEST_HEALING_GRACE;
+  return request.rotation === 'Never' || request.reuseGrace >= MIN_RETRY_GRACE_MS;
 }

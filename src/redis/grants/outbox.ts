@@ -1,6 +1,6 @@
-// Alerts that wait to be delivered: one hash per shard, written in the action that revokes (`grant-scripts.ts`). An alert's
-// grant and type are its only name, so each is in here once. Who delivers lists a shard; `delivery-leases.ts` deletes what every
-// sink has.
+// The outbox: alerts that are not delivered to every sink yet. One hash per shard, written by the script that revokes
+// the grant (`grant-scripts.ts`). An alert is named by its grant and type, so each is stored once. A delivering replica
+// lists a shard; `delivery-leases.ts` deletes an alert once every sink has it.
 
 import type { Alert } from '../../oauth/ports/audit.ts';
 import type { RedisConnection } from '../connection/connection.ts';
@@ -14,18 +14,18 @@ import { raiseAgain } from './grant-scripts.ts';
 /** An alert not yet delivered to every sink. */
 export interface OutboxEntry {
   readonly alert: Alert;
-  /** Milliseconds since it was raised, by the clock of Redis. */
+  /** Milliseconds since the alert was raised, by the clock of Redis. */
   readonly age: number;
 }
 
-/** What is in the outbox of a shard. */
+/** The content of one shard's outbox. */
 export interface OutboxContent {
   readonly entries: readonly OutboxEntry[];
-  /** The names of entries that are no alerts. */
+  /** The ids of entries that are not alerts. */
   readonly unreadable: readonly string[];
 }
 
-/** ARGV offset, the most entries: drawn at random, so that those which cannot be delivered hide no others. */
+/** ARGV offset, the most entries: a random sample, so that entries which cannot be delivered do not hide the others. */
 const LIST: Script = {
   name: 'outboxList',
   keys: 1,
@@ -34,7 +34,7 @@ const LIST: Script = {
 
 const DISCARD: Script = { name: 'outboxDiscard', keys: 1, lua: "return redis.call('HDEL', KEYS[1], ARGV[2])" };
 
-/** What every version writes into an alert as text. */
+/** The string fields that every version of grantry writes into an alert. */
 const TEXTS = ['type', 'clientUid', 'clientId', 'subject', 'grantId', 'address', 'action'] as const;
 
 /** The outboxes of all shards. */
@@ -62,18 +62,20 @@ export class Outbox {
     return { entries, unreadable };
   }
 
-  /** Deletes an entry, whatever it is. @returns whether there was one */
+  /** Deletes an entry, readable or not. @returns whether there was one */
   async discard(shard: string, id: string): Promise<boolean> {
     return (await this.#connection.run({ script: DISCARD, keys: [this.#keys.outbox(shard)], args: [id] })) === 1;
   }
 
-  /** The caller has written the audit line of an alert: where a fail-over raises that again, nobody else needs to. */
-  rememberTold(alert: Alert): void {
-    this.#connection.remember(raiseAgain(this.#keys, alert, { isTold: true }));
+  /**
+   * Records that the audit line of an alert is written: a fail-over that raises the alert again causes no second line.
+   */
+  recordAuditLoggedForReplay(alert: Alert): void {
+    this.#connection.recordForReplay(raiseAgain(this.#keys, alert, { isAuditLogged: true }));
   }
 }
 
-/** Undefined for what no version has written. */
+/** Undefined for an entry that no version of grantry can have written. */
 function readAlert(id: string, json: string): Alert | undefined {
   try {
     const alert = parseAlert(json);

@@ -1,11 +1,11 @@
-// Whether a server that stopped answering is asked at all. Without it every request would find out by itself, and wait.
+// Sends nothing to a server that stopped answering. Without it each request would wait for its own time-out.
 
 import type { Clock } from '../../oauth/ports/ports.ts';
 
-/** How many answers have to stay out in a row before nothing more is sent. */
+/** Unanswered requests in a row that open the circuit. */
 const TOLERATED = 3;
 
-/** How long nothing is sent before one request is let through again, in milliseconds. */
+/** How long an open circuit admits nothing before the next probe, in milliseconds. */
 const PAUSE = 200;
 
 /**
@@ -26,7 +26,7 @@ export class CircuitBreaker {
     return this.#unanswered >= TOLERATED;
   }
 
-  /** Whether a request may be sent now. Who is told so reports what became of it. */
+  /** Whether a request may be sent now. The caller reports the outcome of one that is admitted. */
   admits(): boolean {
     if (!this.isOpen) return true;
     if (this.#isProbing || this.#clock.now() < this.#nextProbe) return false;
@@ -34,7 +34,7 @@ export class CircuitBreaker {
     return true;
   }
 
-  /** Any answer will do, an error too: the server is there. */
+  /** Any answer closes the circuit, an error too: the server is reachable. */
   answered(): void {
     this.#unanswered = 0;
     this.#isProbing = false;
@@ -46,7 +46,7 @@ export class CircuitBreaker {
     this.#nextProbe = this.#clock.now() + PAUSE;
   }
 
-  /** Nothing was sent after all, or too late to be answered. */
+  /** The admitted request was not sent, or too late to be answered. */
   notSent(): void {
     this.#isProbing = false;
   }

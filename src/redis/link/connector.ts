@@ -1,6 +1,6 @@
-// Opens the sockets of connections to Redis, in place of ioredis, which stops listening after a socket's first error. A TLS
-// socket may have a second one: it is destroyed since we do not trust the server's certificate, and is then told that the
-// server did not like how the handshake ended. An error that nobody hears ends the process.
+// Opens the sockets of connections to Redis, in place of ioredis, which removes its listener after a socket's first
+// error. A TLS socket may emit a second one: it is destroyed because the server's certificate is not trusted, and then
+// receives the server's alert about the aborted handshake. An error event without a listener ends the process.
 
 import { createConnection, Socket } from 'node:net';
 import { connect as connectTls, type ConnectionOptions as TlsOptions } from 'node:tls';
@@ -8,15 +8,15 @@ import { AbstractConnector } from 'ioredis';
 import type { RedisAddress } from './redis-url.ts';
 
 export interface ConnectorParts {
-  /** Asked at every connect; undefined without TLS. */
+  /** Called at every connect; undefined without TLS. */
   readonly tls: () => TlsOptions | undefined;
-  /** How long a connection that we end may take to close, in milliseconds. */
+  /** How long a connection that this process ends may take to close, in milliseconds. */
   readonly disconnectTimeout: number;
-  /** Asked once a connection is set up: false, and it is given up. Without its database a client would go on in the first one. */
+  /** Called once a connection is set up: false ends it. After a failed SELECT it would otherwise go on in database 0. */
   readonly isFit?: () => boolean;
 }
 
-/** Whoever extends it says where to. */
+/** Subclasses choose the address. */
 export abstract class Connector extends AbstractConnector {
   readonly #tls: ConnectorParts['tls'];
   readonly #isFit: () => boolean;
@@ -41,7 +41,7 @@ export abstract class Connector extends AbstractConnector {
     return socket;
   }
 
-  /** A failed socket where our certificate and key are no pair, as while they are replaced: after a throw ioredis ends for good. */
+  /** A failed socket where certificate and key are no pair, as while they are replaced: a throw ends ioredis for good. */
   #open(address: RedisAddress): Socket {
     const tls = this.#tls();
     try {
@@ -53,7 +53,7 @@ export abstract class Connector extends AbstractConnector {
   }
 }
 
-/** To one address. */
+/** Connects to one address. */
 export class AddressConnector extends Connector {
   readonly #address: RedisAddress;
 

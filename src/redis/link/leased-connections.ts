@@ -1,4 +1,4 @@
-// Connections lent to one request at a time, for WAIT: it counts only what its own connection wrote, and blocks it.
+// Connections leased to one request at a time, for WAIT: it counts only what its own connection wrote, and blocks it.
 
 import type { Redis } from 'ioredis';
 import type { Clock } from '../../oauth/ports/ports.ts';
@@ -10,7 +10,7 @@ const SIZE = 8;
 /** The most requests that may wait for a lease. */
 const MOST_WAITING = 200;
 
-/** When the caller gives up, and how long its work takes; milliseconds. */
+/** The caller's deadline, and how long its work takes; milliseconds. */
 export interface LeaseLimits {
   readonly deadline: number;
   readonly needed: number;
@@ -20,19 +20,19 @@ export class LeasedConnections {
   readonly #connect: () => Redis;
   readonly #clock: Clock;
   readonly #idle: Redis[] = [];
-  /** Those being made included. */
-  readonly #lent = new Set<Redis>();
+  /** Includes those that are connecting. */
+  readonly #inUse = new Set<Redis>();
   readonly #waiting = new Set<() => void>();
   #leases = 0;
 
-  /** @param connect makes a connection that is not yet connected and does not come back by itself; may throw */
+  /** @param connect makes a connection that is not yet connected and does not reconnect by itself; may throw */
   constructor({ connect, clock }: { connect: () => Redis; clock: Clock }) {
     this.#connect = connect;
     this.#clock = clock;
   }
 
   /**
-   * Lends a connection for one use; one that its use failed on is never lent again.
+   * Leases a connection for one use; a connection whose use failed is closed.
    * @param limits.deadline of the clock, in milliseconds
    * @param limits.needed what the work may take once it has a connection: it is not begun with less
    * @throws UnansweredError, or what the work throws
@@ -41,21 +41,21 @@ export class LeasedConnections {
     await this.#lease(deadline - needed);
     try {
       const redis = await this.#connection(deadline);
-      // Waiting for a turn, or connecting, may have taken the time that the work needs.
+      // Waiting for a lease, or connecting, may have taken the time that the work needs.
       if (this.#clock.now() > deadline - needed) {
-        this.#takeBack(redis);
+        this.#release(redis);
         throw new UnansweredError('too_many_in_flight');
       }
       return await this.#work(redis, deadline, work);
     } finally {
-      this.#passOn();
+      this.#endLease();
     }
   }
 
   /** Closes every connection; uses in progress fail. */
   clear(): void {
-    for (const redis of [...this.#idle.splice(0), ...this.#lent]) redis.disconnect();
-    this.#lent.clear();
+    for (const redis of [...this.#idle.splice(0), ...this.#inUse]) redis.disconnect();
+    this.#inUse.clear();
   }
 
   async #lease(deadline: number): Promise<void> {
@@ -65,12 +65,12 @@ export class LeasedConnections {
     }
     if (this.#waiting.size >= MOST_WAITING) throw new UnansweredError('too_many_in_flight');
     let granted = () => {};
-    const turn = new Promise<void>((resolve) => {
+    const lease = new Promise<void>((resolve) => {
       granted = resolve;
     });
     this.#waiting.add(granted);
     try {
-      await within(deadline - this.#clock.now(), turn);
+      await within(deadline - this.#clock.now(), lease);
     } catch {
       throw new UnansweredError('too_many_in_flight');
     } finally {
@@ -78,8 +78,8 @@ export class LeasedConnections {
     }
   }
 
-  /** Hands the lease to whoever waits longest. */
-  #passOn(): void {
+  /** Hands the lease to the request that has waited longest. */
+  #endLease(): void {
     const [next] = this.#waiting;
     if (next === undefined) {
       this.#leases -= 1;
@@ -92,7 +92,7 @@ export class LeasedConnections {
   async #work<Value>(redis: Redis, deadline: number, work: (redis: Redis) => Promise<Value>): Promise<Value> {
     try {
       const value = await within(deadline - this.#clock.now(), work(redis));
-      this.#takeBack(redis);
+      this.#release(redis);
       return value;
     } catch (error) {
       this.#drop(redis);
@@ -102,12 +102,12 @@ export class LeasedConnections {
 
   async #connection(deadline: number): Promise<Redis> {
     for (let redis = this.#idle.pop(); redis !== undefined; redis = this.#idle.pop()) {
-      this.#lent.add(redis);
+      this.#inUse.add(redis);
       if (redis.status === 'ready') return redis;
       this.#drop(redis);
     }
     const redis = this.#connect();
-    this.#lent.add(redis);
+    this.#inUse.add(redis);
     redis.on('error', () => {});
     try {
       await within(deadline - this.#clock.now(), redis.connect());
@@ -118,13 +118,13 @@ export class LeasedConnections {
     }
   }
 
-  /** For the next use, unless it was closed meanwhile. */
-  #takeBack(redis: Redis): void {
-    if (this.#lent.delete(redis)) this.#idle.push(redis);
+  /** Keeps a connection for the next use, unless it was closed meanwhile. */
+  #release(redis: Redis): void {
+    if (this.#inUse.delete(redis)) this.#idle.push(redis);
   }
 
   #drop(redis: Redis): void {
-    this.#lent.delete(redis);
+    this.#inUse.delete(redis);
     redis.disconnect();
   }
 }

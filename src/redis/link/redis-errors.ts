@@ -1,4 +1,4 @@
-// Why Redis did not do what it was asked: the reasons that are Redis being away or unfit, told from faults of our own.
+// Why Redis did not run a request: separates a Redis that is away or unfit from faults of grantry itself.
 
 import { StoreUnavailableError } from '../../oauth/ports/error.ts';
 
@@ -32,7 +32,7 @@ export class UnansweredError extends Error {
   }
 }
 
-/** A write that the primary has and too few replicas of Redis had in time. */
+/** The error of a write that the primary has and too few replicas of Redis acknowledged in time. */
 export function unacknowledged({ name }: { readonly name: string }): StoreUnavailableError {
   return new StoreUnavailableError(name, undefined, { reason: 'not_acknowledged' });
 }

@@ -1,5 +1,5 @@
-// Where Redis is, read from GRANTRY_REDIS_URL: one server, the Sentinels that know it, or the seeds of a Cluster. Who we
-// are there (user, password, certificates) comes from files of their own; credentials in the address are refused.
+// Parses GRANTRY_REDIS_URL: one server, the Sentinels that know it, or the seeds of a Cluster. User, password and
+// certificates come from settings of their own; credentials in the address are refused.
 
 /** A host and its port. */
 export interface RedisAddress {
@@ -7,7 +7,7 @@ export interface RedisAddress {
   readonly port: number;
 }
 
-/** What a Redis address says. */
+/** A parsed Redis address. */
 export type RedisTarget =
   | { readonly form: 'standalone'; readonly address: RedisAddress; readonly tls: boolean; readonly database: number }
   | {

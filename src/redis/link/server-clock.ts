@@ -1,16 +1,16 @@
-// What time it is at a server, by what it answers to TIME. Nobody knows how long a reply was under way, so the distance of
-// two clocks is known within bounds only.
+// The clock of a server, estimated from its replies to TIME. The transit time of a reply is unknown, so the offset of
+// the two clocks is known within bounds only.
 
 import type { Clock } from '../../oauth/ports/ports.ts';
 
-/** How old bounds are when newer ones are asked for, and when newer ones are waited for; milliseconds. */
+/** The age of bounds that are renewed in the background, and of those that are renewed before use; milliseconds. */
 const FRESH = 1000;
 const USABLE = 10_000;
 
-/** By what part of the time two clocks may drift apart that are both being adjusted. */
+/** The rate at which two clocks may drift apart that are both being adjusted. */
 const DRIFT = 0.001;
 
-/** The server's time less ours, at least and at most, at a moment of ours; milliseconds. */
+/** The server's time minus the local time, at least and at most, at a moment of the local clock; milliseconds. */
 interface Bounds {
   readonly least: number;
   readonly most: number;
@@ -24,28 +24,28 @@ export class ServerClock {
   #bounds: Bounds | undefined;
   #asking: Promise<void> | undefined;
 
-  /** @param clock ours, monotonic @param ask answers the server's time in milliseconds */
+  /** @param clock local, monotonic @param ask reads the server's time in milliseconds */
   constructor({ clock, ask }: { clock: Clock; ask: () => Promise<number> }) {
     this.#clock = clock;
     this.#ask = ask;
   }
 
   /**
-   * What the server's clock shows at that moment of ours, or a little less: by as much as its last answers were under way.
-   * It is asked first where nothing is known of it.
-   * @throws what it answers, or that no answer came
+   * What the server's clock shows at a moment of the local clock, or a little less: by the transit time of its last
+   * replies. The server is asked first where its clock is not known, or not recently.
+   * @throws the error of that request
    */
   at(moment: number): number | Promise<number> {
     if (this.#bounds === undefined || this.#age() > USABLE) return this.#measured().then(() => this.at(moment));
     return moment + widened(this.#bounds, moment).least;
   }
 
-  /** Asks the server, unless it was asked just now. Nobody waits for it. */
+  /** Asks the server in the background, unless it was asked just now. */
   refresh(): void {
     if (this.#age() > FRESH) this.#measured().catch(() => {});
   }
 
-  /** Its clock was set, or another server answers from now on. */
+  /** Drops what is known: the server's clock was set, or another server answers from now on. */
   forget(): void {
     this.#bounds = undefined;
   }

@@ -1,5 +1,5 @@
-// The link to one primary: a connection that comes back by itself, in front of it a bound on what is in flight, a time
-// limit and the circuit. It sends everything at most once.
+// The link to one primary: a connection that reconnects by itself, behind a bound on the requests in flight, a time
+// limit and the circuit breaker. It sends each request at most once.
 
 import type { Redis } from 'ioredis';
 import type { Clock } from '../../oauth/ports/ports.ts';
@@ -15,26 +15,26 @@ const MOST_IN_FLIGHT = 1000;
 export interface ServerLinkParts {
   /** `host:port`, or the name of the primary where Sentinels know the address. */
   readonly name: string;
-  /** Makes a connection that comes back by itself, or one for a lease, which does not. */
+  /** Makes a lasting connection, which reconnects by itself, or one for a lease, which does not. */
   readonly connect: (lasting: boolean) => Redis;
   /** Called whenever the server is reached, the first time included. */
   readonly onReady: (link: ServerLink) => void;
   readonly clock: Clock;
 }
 
-/** What is sent, on a connection of the server whose clock it is. */
+/** Sends on a connection of the server whose clock it is. */
 type Request<Reply> = (redis: Redis, clock: ServerClock) => Promise<Reply>;
 
 export class ServerLink {
   readonly name: string;
-  /** What the connection last failed with. */
+  /** The last error of the connection. */
   lastError: unknown;
   readonly #redis: Redis;
   readonly #circuit: CircuitBreaker;
   readonly #clock: Clock;
   readonly #serverClock: ServerClock;
   readonly #leases: LeasedConnections;
-  /** Each has its own: one may lead to the server that was the primary before. */
+  /** One for each connection, which may lead to the server that was the primary before. */
   #leasedClocks = new WeakMap<Redis, ServerClock>();
   #inFlight = 0;
 
@@ -45,7 +45,7 @@ export class ServerLink {
     this.#redis = connect(true);
     this.#serverClock = this.#clockOf(this.#redis);
     const lease = () => {
-      // Who has waited for a turn may find the shared one lost: until it is back, nobody knows who the primary is.
+      // The shared connection may be lost by the time of the lease: until it is back, the primary is not known.
       this.#requireShared();
       return connect(false);
     };
@@ -83,7 +83,7 @@ export class ServerLink {
     });
   }
 
-  /** Sends once, on a connection that nobody else uses meanwhile. @throws as `send` */
+  /** Sends once, on a connection that no other request uses meanwhile. @throws as `send` */
   sendLeased<Reply>(request: Request<Reply>, limits: LeaseLimits): Promise<Reply> {
     return this.#guard(() =>
       this.#leases.use(limits, (redis) => {
@@ -106,7 +106,7 @@ export class ServerLink {
       return reply;
     } catch (error) {
       if (isReply(error)) this.#circuit.answered();
-      else if (this.#tellsNothing(unavailableReason(error), begin)) this.#circuit.notSent();
+      else if (this.#isInconclusive(unavailableReason(error), begin)) this.#circuit.notSent();
       else this.#circuit.unanswered();
       if (isLate(error)) this.#forgetTime();
       throw error;
@@ -120,14 +120,14 @@ export class ServerLink {
     if (this.#redis.status !== 'ready') throw new UnansweredError('disconnected', this.lastError);
   }
 
-  /** Whether a request that failed so says nothing of the server: it was not sent, or the answer had no time. */
-  #tellsNothing(reason: UnavailableReason | undefined, begin: number): boolean {
+  /** Whether a failure says nothing about the server: the request was not sent, or had too little time for an answer. */
+  #isInconclusive(reason: UnavailableReason | undefined, begin: number): boolean {
     return (
       reason === 'too_many_in_flight' || (reason === 'timeout' && this.#clock.now() - begin < MIN_WAIT_FOR_BREAKER_MS)
     );
   }
 
-  // Late at the server and not here: its clock was set.
+  // Late by the server's clock and not by the local one: the server's clock was set.
   #forgetTime(): void {
     this.#serverClock.forget();
     this.#leasedClocks = new WeakMap();

@@ -1,12 +1,12 @@
-// Redis lets a replica run whatever only reads, and what would write up to its first write. One that was just made a replica,
-// or came back as one, may be behind or empty: what it says is no answer.
+// The guard that lets a script run on a primary only. A replica of Redis runs scripts up to their first write, but one
+// that was just demoted, or has just started, may be behind or empty, and its answer would be a stale read.
 
-/** Lua that refuses with READONLY where it does not run on a primary, before anything else. */
+/** Lua that first checks the role of the server and refuses with READONLY on a replica. */
 export function primaryOnly(lua: string): string {
   return `local replication = redis.pcall('INFO', 'replication')
 if replication.err then return redis.error_reply("NOPERM scripts may not run 'info'") end
 if string.find(replication, 'role:slave', 1, true) then
-  return redis.error_reply('READONLY a replica is not asked')
+  return redis.error_reply('READONLY this script runs on a primary only')
 end
 ${lua}`;
 }

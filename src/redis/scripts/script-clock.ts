@@ -1,9 +1,10 @@
-// What time it is in a script. Redis' own clock decides, so that replicas of grantry need not agree; its expiry of keys is
-// housekeeping only, and every script judges by `now`.
+// The clock of a script. The clock of Redis decides, so that the clocks of grantry's replicas need not agree. The TTL
+// of keys is housekeeping only: every script compares with `now`.
 
 /**
- * Lua: `now` in epoch milliseconds (the server's time and the offset that each script gets first), and
- * `expire(key, at)`, which lets Redis drop a key some time after `at`; `lifetime(at)` is what its own commands take for that.
+ * Lua: `now` in epoch milliseconds (the server's time plus the clock offset in ARGV[1]), and `expire(key, at)`, which
+ * sets the TTL of a key so that Redis drops it at or after `at`; `lifetime(at)` is that TTL for other commands, in
+ * milliseconds.
  */
 export const CLOCK = `
 local time = redis.call('TIME')

@@ -1,11 +1,14 @@
-// A script that waited, in the socket of a server that was stopped, say, would run when its request has long been refused and
-// somebody else has done what was asked. One that must not do so is told until when it may run, in the server's own time.
+// The deadline of a script. A script that was delayed, for example in the socket of a stopped server, would run after
+// its request was refused and a retry has succeeded elsewhere. A script that must not run late gets a deadline in the
+// server's own time.
 
-/** Lua that refuses with LATE, before anything else, once the time in the last ARGV is over; milliseconds. */
+/**
+ * Lua that first compares the server's time with the last ARGV, in milliseconds, and refuses with LATE if it is past.
+ */
 export function withinDeadline(lua: string): string {
   return `local clock = redis.call('TIME')
 if clock[1] * 1000 + clock[2] / 1000 > tonumber(ARGV[#ARGV]) then
-  return redis.error_reply('LATE nobody waits for this any more')
+  return redis.error_reply('LATE the deadline of the request has passed')
 end
 ${lua}`;
 }

@@ -1,5 +1,5 @@
-// Sends actions, each to the server that has its keys and never again once it may have run. What the actions are is in the
-// files of the stores.
+// Sends each action to the server that owns its keys, and never sends it again once it may have run. The stores define
+// the actions.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
@@ -12,15 +12,21 @@ import { primaryOnly } from './primary-only.ts';
 import type { Action, PlainRead, Script } from './script.ts';
 import { withinDeadline } from './script-deadline.ts';
 
-type Words = readonly (string | number)[];
+type CommandArgs = readonly (string | number)[];
 
-/** What a script may take beside the wait for replicas of Redis, before there is no point in beginning; milliseconds. */
+/**
+ * The time that a script may take in addition to the wait for replicas of Redis; with less left it is not sent;
+ * milliseconds.
+ */
 const SCRIPT_TIME = 150;
 
-/** How often a request follows a redirection of a Cluster, or is sent again to a server whose clock was set, before it gives up. */
-const MOST_REDIRECTIONS = 3;
+/**
+ * How often a request follows a redirection of a Cluster, or is sent again to a server whose clock was set, before it
+ * fails.
+ */
+const MAX_REDIRECTIONS = 3;
 
-/** What GRANTRY_REDIS_WAIT asks for: so many replicas of Redis have a write within so many milliseconds. */
+/** The setting GRANTRY_REDIS_WAIT: how many replicas of Redis must acknowledge a write within how many milliseconds. */
 export interface Acknowledgement {
   readonly replicas: number;
   readonly timeout: number;
@@ -28,12 +34,12 @@ export interface Acknowledgement {
 
 export interface ScriptRunnerParts {
   readonly servers: Servers;
-  /** Undefined: the primary alone is enough. */
+  /** Undefined: no acknowledgement by replicas of Redis is required. */
   readonly acknowledgement: Acknowledgement | undefined;
   readonly clockOffset: () => number;
 }
 
-/** Runs actions by the terms of `RedisConnection`. */
+/** Runs actions with the guarantees of `RedisConnection`. */
 export class ScriptRunner {
   readonly #servers: Servers;
   readonly #acknowledgement: Acknowledgement | undefined;
@@ -46,9 +52,9 @@ export class ScriptRunner {
   }
 
   run({ script, keys, args = [] }: Action<Script | PlainRead>, deadline = newDeadline()): Promise<unknown> {
-    return this.#ask({ script, keys }, deadline, ({ link, asking }) =>
+    return this.#sendToOwner({ script, keys }, deadline, ({ link, asking }) =>
       link.send((redis, serverClock) => {
-        const send = (...limit: Words) => {
+        const send = (...limit: CommandArgs) => {
           if (asking) redis.asking().catch(() => {});
           if ('command' in script) return redis.call(script.command, ...keys, ...args);
           return evaluate(redis, script, [...keys, this.#clockOffset(), ...args, ...limit]);
@@ -65,26 +71,26 @@ export class ScriptRunner {
     if (wanted === undefined) return { reply: await this.run(action, deadline), acknowledged: true };
     const { script, keys, args = [] } = action;
     const words = [...keys, this.#clockOffset(), ...args];
-    const answer = await this.#ask({ script, keys }, deadline, ({ link, asking }) =>
+    const answer = await this.#sendToOwner({ script, keys }, deadline, ({ link, asking }) =>
       link.sendLeased(
         async (redis, serverClock) => {
           const limit = script.hasDeadline ? [await serverClock.at(deadline - TIMER_SLACK_MS)] : [];
           if (asking) redis.asking().catch(() => {});
-          // Both go out at once. EVAL, because the resend of an unknown EVALSHA would come after the WAIT.
-          const reply = redis.eval(textOf(script), script.keys, ...words, ...limit);
+          // Both are sent at once. EVAL, because the resend of an unknown EVALSHA would come after the WAIT.
+          const reply = redis.eval(assembledLua(script), script.keys, ...words, ...limit);
           const acknowledging = redis.wait(wanted.replicas, wanted.timeout).catch(() => 0);
           return { reply: await reply, acknowledged: (await acknowledging) >= wanted.replicas };
         },
         { deadline, needed: wanted.timeout + SCRIPT_TIME },
       ),
     );
-    // Replicas of Redis that are gone may have another primary by now.
-    if (!answer.acknowledged) this.#servers.doubt();
+    // Missing replicas of Redis may follow another primary by now.
+    if (!answer.acknowledged) this.#servers.suspectStale();
     return answer;
   }
 
-  /** Asks the owner of the keys, and whomever a Cluster redirects to: a redirected request has not run. */
-  async #ask<Reply>(
+  /** Sends to the owner of the keys, and follows the redirections of a Cluster: a redirected request has not run. */
+  async #sendToOwner<Reply>(
     { script, keys }: Action<Script | PlainRead>,
     deadline: number,
     send: (attempt: Attempt) => Promise<Reply>,
@@ -92,18 +98,19 @@ export class ScriptRunner {
     const { name, keys: count } = script;
     if (keys.length !== count) throw new TypeError(`${name} takes ${count} keys`);
     try {
-      return await this.#follow(keys[0] ?? '', send);
+      return await this.#followRedirections(keys[0] ?? '', send);
     } catch (error) {
       const reason = unavailableReason(error);
       if (reason === undefined) throw new Error(`${name} failed in Redis`, { cause: error });
-      this.#servers.doubt();
-      // Who is refused may do the same elsewhere at once, and what was sent before must not come after that.
+      this.#servers.suspectStale();
+      // A refused client may retry at another replica at once: this attempt must not run after that, so wait for its
+      // deadline.
       if ('hasDeadline' in script && mayHaveRun(error)) await sleep(Math.max(0, deadline - STOPWATCH.now()));
       throw new StoreUnavailableError(name, error, { reason });
     }
   }
 
-  async #follow<Reply>(key: string, send: (attempt: Attempt) => Promise<Reply>): Promise<Reply> {
+  async #followRedirections<Reply>(key: string, send: (attempt: Attempt) => Promise<Reply>): Promise<Reply> {
     let link = this.#servers.ownerOf(key);
     let asking = false;
     for (let redirections = 0; link !== undefined; redirections++) {
@@ -111,8 +118,8 @@ export class ScriptRunner {
         return await send({ link, asking });
       } catch (error) {
         const redirection = redirectionOf(error);
-        if (redirections === MOST_REDIRECTIONS) throw error;
-        // Late there, and we are waiting here: the server's clock was set, and nothing has run.
+        if (redirections === MAX_REDIRECTIONS) throw error;
+        // LATE before the deadline has passed here: the server's clock was set, and nothing has run.
         if (isLate(error)) continue;
         if (redirection === undefined) throw error;
         link = this.#servers.redirected(redirection, link);
@@ -123,25 +130,26 @@ export class ScriptRunner {
   }
 }
 
-/** One sending of a request to one server. */
+/** One attempt to send a request to one server. */
 interface Attempt {
   readonly link: ServerLink;
-  /** The slot is moving here: say so first, or the server refuses. */
+  /** The slot is migrating to this server: without ASKING first, the server refuses. */
   readonly asking: boolean;
 }
 
-type Command = (...words: Words) => Promise<unknown>;
+type Command = (...words: CommandArgs) => Promise<unknown>;
 
-function textOf({ lua, hasDeadline }: Script): string {
+/** The Lua that Redis runs: the script with its guards. */
+export function assembledLua({ lua, hasDeadline }: Script): string {
   return primaryOnly(hasDeadline ? withinDeadline(lua) : lua);
 }
 
-/** EVALSHA; the text itself goes only where the server does not know it yet. */
-function evaluate(redis: Redis, script: Script, words: Words): Promise<unknown> {
+/** EVALSHA, with EVAL only where the server does not have the script yet. */
+function evaluate(redis: Redis, script: Script, words: CommandArgs): Promise<unknown> {
   const command = `grantry:${script.name}`;
   const commands = redis as unknown as Record<string, Command>;
   if (!Object.hasOwn(commands, command)) {
-    redis.defineCommand(command, { lua: textOf(script), numberOfKeys: script.keys });
+    redis.defineCommand(command, { lua: assembledLua(script), numberOfKeys: script.keys });
   }
   return commands[command]?.(...words) ?? Promise.reject(new TypeError(`${command} is not defined`));
 }

@@ -1,17 +1,17 @@
-// What Redis is asked to do: the words of one atomic action, and the action with the keys and values it is about.
+// Scripts and actions: a script is the Lua of one atomic action, an action is a script with its keys and arguments.
 
-/** One atomic action: its Lua and a name for logs. Every key it touches is declared. */
+/** One atomic script: its Lua and a name for logs. Every key it touches is declared. */
 export interface Script {
   readonly name: string;
   readonly lua: string;
   readonly keys: number;
-  /** Must not run once its request was refused: it is told until when it may, as one ARGV more, the last. */
+  /** The script must not run once its request was refused: it gets its deadline as an additional, last ARGV. */
   readonly hasDeadline?: true;
 }
 
 /**
- * A command that only reads, without the guard that scripts have: its server may be a replica of Redis by now, and behind. For what
- * never changes once it is there.
+ * A read command without the primary-only guard of scripts: its server may be a replica of Redis by now, and behind.
+ * For values that never change once they are written.
  */
 export interface PlainRead {
   readonly name: string;
@@ -19,10 +19,10 @@ export interface PlainRead {
   readonly keys: number;
 }
 
-/** A script or a command with what it is about. Its keys share a slot. */
+/** A script or a command with its keys and arguments. Its keys share a slot. */
 export interface Action<Of extends Script | PlainRead = Script> {
   readonly script: Of;
   readonly keys: readonly string[];
-  /** Of a script those after the first, which is always the clock offset in ms (0 in production). */
+  /** The arguments after the first one of a script, which is always the clock offset in ms (0 in production). */
   readonly args?: readonly (string | number)[];
 }

@@ -1,6 +1,6 @@
-// By what a server is known again: what it writes is another history after every promotion and restart.
+// The replication id by which a script recognises its server: a server gets a new one with every promotion and restart.
 
-/** Lua: `history()`, the name of the history that this server writes. */
+/** Lua: `history()`, the `master_replid` of the server: the name of the replication history that it writes. */
 export const HISTORY = `
 local function history()
   return string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')

@@ -1,5 +1,5 @@
-// Opaque access tokens in Redis, one JSON string each. Those of a grant are written by `grant-scripts.ts`, in the action
-// that redeems or rotates.
+// The store of opaque access tokens in Redis, one JSON string each. `grant-scripts.ts` writes those of a grant, in the
+// script that redeems or rotates.
 
 import type { AccessTokenStore, StoredAccessToken } from '../../oauth/ports/token-stores.ts';
 import type { RedisConnection } from '../connection/connection.ts';
@@ -25,8 +25,8 @@ return token and now < cjson.decode(token).expiresAtSeconds * 1000 and token
 };
 
 /**
- * Answers whether it was there. Writes also where there is nothing: WAIT waits for what its own connection wrote, and replicas
- * of Redis may still have the token.
+ * Replies whether the token existed. Writes even if it did not: WAIT covers only the writes of its own connection, and
+ * replicas of Redis may still have the token.
  */
 const REVOKE: Script = {
   name: 'accessTokenRevoke',
@@ -41,7 +41,7 @@ return found
 `,
 };
 
-/** Remembered apart: any client can make up as many as it likes, and they must not displace those that were there. */
+/** Recorded for replay under a name of its own: revocations of made-up tokens must not displace those of real ones. */
 const REVOKE_UNKNOWN: Script = { ...REVOKE, name: 'accessTokenRevokeUnknown' };
 
 /** {@link AccessTokenStore} in Redis. */
@@ -69,11 +69,11 @@ export class RedisAccessTokens implements AccessTokenStore {
     return { ...token, grantId: token.grantId, authTime: token.authTime };
   }
 
-  /** @throws StoreUnavailableError also when too few replicas of Redis have it: repeat it */
+  /** @throws StoreUnavailableError also when too few replicas of Redis acknowledge the write; the caller may retry */
   async revoke(tokenId: string): Promise<void> {
     const key = this.#keys.accessToken(tokenId);
     const { reply, acknowledged } = await this.#connection.runDurably({ script: REVOKE, keys: [key] });
-    this.#connection.remember({ script: reply === 1 ? REVOKE : REVOKE_UNKNOWN, keys: [key] });
+    this.#connection.recordForReplay({ script: reply === 1 ? REVOKE : REVOKE_UNKNOWN, keys: [key] });
     if (!acknowledged) throw unacknowledged(REVOKE);
   }
 }

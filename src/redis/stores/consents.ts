@@ -1,6 +1,6 @@
-// What people have let clients do, in Redis: one hash per person with a field per client uid, so that all of a person's
-// consents are found and changed in one action. A field is JSON: `access` has the scope at each audience, joined by
-// spaces, `endsAt` says when the consent ends, and `givenAt` when it was last given.
+// The consent store in Redis: one hash per person with a field per client uid, so that one script reads and changes all
+// consents of a person. A field is JSON: `access` holds the scope at each audience, joined by spaces, `endsAt` the time
+// at which the consent ends, and `givenAt` the time at which it was last given.
 
 import type { Grant } from '../../oauth/ports/grant-store.ts';
 import type { Consent, ConsentStore, GivenConsent } from '../../oauth/ports/login-stores.ts';
@@ -43,7 +43,7 @@ return found
 `,
 };
 
-/** ARGV offset, client uid, lifetime, scope, then the audiences. Forgets the person's ended consents on the way. */
+/** ARGV offset, client uid, lifetime, scope, then the audiences. Also deletes the person's expired consents. */
 const GIVE: Script = {
   name: 'consentGive',
   keys: 1,
@@ -73,7 +73,7 @@ expire(KEYS[1], last)
 `,
 };
 
-/** Answers when that was. */
+/** Replies with the time of the withdrawal. */
 const WITHDRAW: Script = {
   name: 'consentWithdraw',
   keys: 1,
@@ -83,7 +83,7 @@ return string.format('%.0f', now)
 `,
 };
 
-/** ARGV offset, client uid, when it was withdrawn. One that was given since stays. */
+/** ARGV offset, client uid, the time of the withdrawal. A consent that was given later stays. */
 const WITHDRAW_AGAIN: Script = {
   name: 'consentWithdrawAgain',
   keys: 1,
@@ -125,7 +125,7 @@ export class RedisConsents implements ConsentStore {
   async withdraw(subject: string, clientUid: string): Promise<void> {
     const keys = [this.#keys.consentsOfUser(subject)];
     const time = Number(await this.#connection.run({ script: WITHDRAW, keys, args: [clientUid] }));
-    this.#connection.remember({ script: WITHDRAW_AGAIN, keys, args: [clientUid, time] });
+    this.#connection.recordForReplay({ script: WITHDRAW_AGAIN, keys, args: [clientUid, time] });
   }
 
   async list(subject: string): Promise<readonly GivenConsent[]> {

@@ -1,13 +1,14 @@
-// One person's one decision about one request, in Redis: a hash per session with a field per interaction, so that one
-// session's are counted where they are. A field is four words: when it ends, its place in the order of the session's, the
-// decision or `-`, and the interaction as JSON. A decision does not prolong it. One that was taken stays until the session's
-// next, behind two more words, `taken` and the id of the try: a try that got no answer may come again.
+// The interaction store in Redis: one hash per session with a field per interaction, so that one script can limit their
+// number. A field is four words: its end, its rank among the session's interactions, the decision or `-`, and the
+// interaction as JSON. A decision does not extend the lifetime. An interaction that was taken stays until the session's
+// next one, prefixed with two more words, `taken` and the attempt id: a retry of an unanswered attempt gets the same
+// answer.
 
 import {
   type Interaction,
   type InteractionStore,
   OPEN_INTERACTIONS_PER_SESSION,
-  type TakingTry,
+  type TakeAttempt,
 } from '../../oauth/ports/login-stores.ts';
 import type { RedisConnection } from '../connection/connection.ts';
 import type { RedisKeys } from '../connection/keys.ts';
@@ -15,7 +16,7 @@ import type { StoreParts } from '../connection/store-parts.ts';
 import type { Script } from '../scripts/script.ts';
 import { CLOCK } from '../scripts/script-clock.ts';
 
-/** Lua: a field read and written; one that was taken or whose time is over is read as nothing. */
+/** Lua: parses and writes a field; a taken or expired interaction parses to nil. */
 const FIELD = `${CLOCK}
 local function parsed(text)
   local ends, place, decision, interaction = string.match(text or '', '^(%d+) (%d+) (%S+) (.*)$')
@@ -28,7 +29,7 @@ local function write(id, it)
 end
 `;
 
-/** ARGV offset, interaction id, interaction, lifetime, how many a session may have. */
+/** ARGV offset, interaction id, interaction, lifetime, the most interactions of a session. */
 const CREATE: Script = {
   name: 'interactionCreate',
   keys: 1,
@@ -76,7 +77,10 @@ return 'decided'
 `,
 };
 
-/** ARGV offset, interaction id, try, the tries before it that got no answer, in one word with a dot around each. */
+/**
+ * ARGV offset, interaction id, attempt id, the ids of the earlier unanswered attempts, in one word with a dot around
+ * each.
+ */
 const TAKE: Script = {
   name: 'interactionTake',
   keys: 1,
@@ -89,7 +93,7 @@ if not found or found.decision == '-' then return false end
 redis.call('HSET', KEYS[1], ARGV[2], 'taken ' .. ARGV[3] .. ' ' .. (kept or text))
 return { found.interaction, found.decision }
 `,
-  // Who was refused is told to load the page again.
+  // After a refusal the page asks the person to reload it: the attempt must not run after that.
   hasDeadline: true,
 };
 
@@ -125,7 +129,7 @@ export class RedisInteractions implements InteractionStore {
     return answer as 'decided' | 'conflict' | 'gone';
   }
 
-  take(interactionId: string, sessionId: string, { attemptId, after }: TakingTry): Promise<Interaction | undefined> {
+  take(interactionId: string, sessionId: string, { attemptId, after }: TakeAttempt): Promise<Interaction | undefined> {
     return this.#interaction(TAKE, interactionId, sessionId, [attemptId, ['', ...after, ''].join('.')]);
   }
 

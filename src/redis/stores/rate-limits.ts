@@ -1,4 +1,5 @@
-// Attempt counters in Redis: a hash with `n` the hits and `e` the end of the window, which begins with its first hit.
+// The rate limit store in Redis: a hash per counter with `n` the hits and `e` the end of the window, which begins with
+// its first hit.
 
 import type { RateLimitStore } from '../../oauth/ports/ports.ts';
 import type { RedisConnection } from '../connection/connection.ts';

@@ -1,5 +1,5 @@
-// Marks on values that may be seen once, in Redis. Redis must not evict (`noeviction`): a flood fills the memory and is
-// refused with an error; it flushes out no mark.
+// The replay store in Redis: marks on values that may be used once. Redis must not evict keys (`noeviction`): a flood
+// of values fills the memory and is refused with an error, and does not displace a mark.
 
 import type { ReplayStore } from '../../oauth/ports/ports.ts';
 import type { RedisConnection } from '../connection/connection.ts';

@@ -1,4 +1,5 @@
-// Marks on the ids of revoked JWT access tokens in Redis. A mark's value is when it ends; the later end of two stays.
+// The store of revoked JWT access tokens in Redis: a mark on each `jti`. The value of a mark is its end; of two marks
+// on one `jti` the later end stays.
 
 import type { RevokedTokenStore } from '../../oauth/ports/token-stores.ts';
 import type { RedisConnection } from '../connection/connection.ts';
@@ -8,7 +9,7 @@ import { unacknowledged } from '../link/redis-errors.ts';
 import type { Script } from '../scripts/script.ts';
 import { CLOCK } from '../scripts/script-clock.ts';
 
-/** Seconds a mark outlives its token: whoever checks it may have a slow clock. */
+/** Seconds a mark outlives its token: a resource server that checks the token may have a slow clock. */
 const MARGIN_SECONDS = 60;
 
 const MARK: Script = {
@@ -36,13 +37,13 @@ export class RedisRevokedTokens implements RevokedTokenStore {
     this.#keys = keys;
   }
 
-  /** @throws StoreUnavailableError also when too few replicas of Redis have it: repeat it */
+  /** @throws StoreUnavailableError also when too few replicas of Redis acknowledge the write; the caller may retry */
   async mark(jti: string, expiresAtSeconds: number): Promise<void> {
     const ends = expiresAtSeconds + MARGIN_SECONDS;
     const key = this.#keys.revokedToken(jti);
     const mark = { script: MARK, keys: [key], args: [ends] };
     const { acknowledged } = await this.#connection.runDurably(mark);
-    this.#connection.remember(mark);
+    this.#connection.recordForReplay(mark);
     if (!acknowledged) throw unacknowledged(MARK);
   }
 

@@ -1,6 +1,6 @@
-// Signed-in browsers in Redis, one hash each: `v` the session as JSON, `s` its person, `e` its end whatever its use, `u` its
-// end if it is not used. The sorted set of a person's session ids lies in another slot and is a hint: what it names may
-// have ended.
+// The session store in Redis, one hash per signed-in browser: `v` the session as JSON, `s` its person, `e` its absolute
+// end, `u` its end if it stays idle. The sorted set of a person's session ids is in another slot and is only a hint: a
+// session that it names may have ended.
 
 import type { Session, SessionStore } from '../../oauth/ports/login-stores.ts';
 import { attemptEach } from '../connection/attempt-each.ts';
@@ -38,7 +38,7 @@ return session
 `,
 };
 
-const LOOK: Script = { name: 'sessionLook', keys: 1, lua: `${CLOCK}${LIVING}return session` };
+const READ: Script = { name: 'sessionLook', keys: 1, lua: `${CLOCK}${LIVING}return session` };
 
 const END: Script = {
   name: 'sessionEnd',
@@ -69,7 +69,7 @@ const INDEXED: Script = {
 
 const FORGET: Script = { name: 'sessionForget', keys: 1, lua: "redis.call('ZREM', KEYS[1], ARGV[2])" };
 
-/** Sessions of one person asked for at a time: they must not take what there is for all others. */
+/** Sessions of one person read or ended at a time: they must not use up the capacity for all other requests. */
 const BATCH = 100;
 
 /** {@link SessionStore} in Redis. */
@@ -82,7 +82,7 @@ export class RedisSessions implements SessionStore {
     this.#keys = keys;
   }
 
-  // Indexed first: a session that its person could not find would outlive "end all".
+  // The index is written first: a session that is missing there would survive `endAll`.
   async create(session: Session): Promise<void> {
     const { sessionId, subject, idleLifetime, absoluteLifetime } = session;
     await this.#connection.run({
@@ -99,36 +99,39 @@ export class RedisSessions implements SessionStore {
   }
 
   async end(sessionId: string): Promise<void> {
-    await this.#end(sessionId, { mayBegin: false });
+    await this.#end(sessionId, { mayBeSigningIn: false });
   }
 
-  /** @param options.mayBegin whether one that is not there may be of a sign-in that is under way, which may live then */
-  async #end(sessionId: string, { mayBegin }: { readonly mayBegin: boolean }): Promise<void> {
+  /**
+   * @param options.mayBeSigningIn whether a missing session may belong to a sign-in in progress, which may then
+   *   continue
+   */
+  async #end(sessionId: string, { mayBeSigningIn }: { readonly mayBeSigningIn: boolean }): Promise<void> {
     const ending = { script: END, keys: [this.#keys.session(sessionId)] };
     let subject: string | null | undefined;
     try {
       subject = (await this.#connection.run(ending)) as string | null;
     } finally {
-      // Where no answer came, too.
-      if (subject !== null || !mayBegin) this.#connection.remember(ending);
+      // Also when no answer came.
+      if (subject !== null || !mayBeSigningIn) this.#connection.recordForReplay(ending);
     }
-    // Such a sign-in has to be found later: it stays in the index, and what never comes goes by its score.
+    // A session of a sign-in in progress must be found later: it stays in the index, whose scores expire it otherwise.
     if (subject === null) return;
     const keys = [this.#keys.sessionsOfUser(subject)];
     await this.#connection.run({ script: FORGET, keys, args: [sessionId] });
   }
 
-  /** @throws StoreUnavailableError where some could not be ended; the others are then */
+  /** @throws StoreUnavailableError when some sessions could not be ended; all others are ended */
   async endAll(subject: string): Promise<void> {
-    await this.#each(subject, (sessionId) => this.#end(sessionId, { mayBegin: true }));
+    await this.#each(subject, (sessionId) => this.#end(sessionId, { mayBeSigningIn: true }));
   }
 
   async list(subject: string): Promise<readonly Session[]> {
-    const sessions = await this.#each(subject, (sessionId) => this.#session(LOOK, sessionId));
+    const sessions = await this.#each(subject, (sessionId) => this.#session(READ, sessionId));
     return sessions.filter((session) => session !== undefined);
   }
 
-  /** @throws what one of them failed with, after all were tried */
+  /** @throws the error of the first session that failed, after all were tried */
   async #each<Value>(subject: string, work: (sessionId: string) => Promise<Value>): Promise<readonly Value[]> {
     const sessionIds = (await this.#connection.run({
       script: INDEXED,

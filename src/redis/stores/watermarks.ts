@@ -1,10 +1,10 @@
-// Not-before watermarks in Redis: plain numbers that only rise and never expire. The global one has a copy in each shard,
-// and a person's lies beside that of the pair, so that reading all four takes two scripts at most and no slot is asked by
-// everybody. In a Cluster each of the two reads the copy of its shard: a grant lies beside its person, and what has ended it
-// must not be forgotten with another primary. With those of a person rises one that all people of the shard have in common:
-// what is newer than that is ended by none of theirs, whoever it belongs to.
+// The watermark store in Redis: numbers that only rise and never expire. The global watermark has a copy in each shard,
+// and a person's watermark is in the same slot as those of the person's consents, so that two scripts at most read all
+// four and no slot is hot. In a Cluster each of the two scripts reads the global copy of its own shard: a grant is in
+// the shard of its person, and the loss of another primary must not lose the watermark that ended it. Each shard also
+// holds the upper bound of the watermarks of its people: a grant that is newer than the bound is ended by none of them.
 //
-// The script that moves a grant looks at those it can reach; here is said which these are.
+// A script about a grant reads the watermarks in its own slot; this file determines which these are.
 
 import type { WatermarkStore, WatermarkSubject } from '../../oauth/ports/token-stores.ts';
 import { SHARDS, shardOfPerson } from '../../oauth/values/shard.ts';
@@ -18,7 +18,10 @@ import type { Action, Script } from '../scripts/script.ts';
 /** Copies of the global watermark written at a time. */
 const BATCH = 32;
 
-/** Lua: `raise(key, time)`. Written even where it is as high already: WAIT waits for what its own connection wrote. */
+/**
+ * Lua: `raise(key, time)`. Writes even if the watermark is as high already: WAIT covers only the writes of its own
+ * connection.
+ */
 export const RAISING = `
 local function raise(key, time)
   local present = redis.call('GET', key)
@@ -31,13 +34,15 @@ const RAISE_EACH = `${RAISING}for _, key in ipairs(KEYS) do raise(key, ARGV[2]) 
 
 const RAISE: Script = { name: 'watermarkRaise', keys: 1, lua: RAISE_EACH };
 
-/** A person's, and what none of the shard exceeds. */
+/** KEYS a person's watermark, the upper bound of the shard's people. */
 const RAISE_PERSON: Script = { name: 'watermarkRaisePerson', keys: 2, lua: RAISE_EACH };
 
-/** Every copy of the global one at once, where slots do not matter. */
+/** All copies of the global watermark in one script, where Redis is not a Cluster. */
 const RAISE_ALL: Script = { name: 'watermarkRaiseAll', keys: SHARDS.length, lua: RAISE_EACH };
 
-/** Lua: `highest_watermark(first, last)` of those whose keys are KEYS from there on, to the last unless that is given. */
+/**
+ * Lua: `highest_watermark(first, last)`, the highest among KEYS `first` to `last`, which is the last key by default.
+ */
 export const HIGHEST_WATERMARK = `
 local function highest_watermark(first, last)
   local highest = 0
@@ -62,18 +67,21 @@ export class RedisWatermarks implements WatermarkStore {
     this.#keys = keys;
   }
 
-  /** @throws StoreUnavailableError also when too few replicas of Redis have it: repeat it. All copies that can be are raised then */
+  /**
+   * @throws StoreUnavailableError also when too few replicas of Redis acknowledge the write; the caller may retry. All
+   *   copies that can be raised are raised then
+   */
   async raise(subject: WatermarkSubject, time: number): Promise<void> {
     const actions = this.#actions(subject).map((action) => ({ ...action, args: [time] }));
-    // All of them before the first fails: another server may have taken over when it is tried again.
-    for (const action of actions) this.#connection.remember(action);
+    // All of them before the first can fail: a fail-over may have happened by the time of the retry.
+    for (const action of actions) this.#connection.recordForReplay(action);
     const { failed } = await attemptEach(actions, BATCH, (action) => this.#raise(action));
     if (failed[0] !== undefined) throw failed[0].error;
   }
 
-  /** @param deadline of a request that asks for more than this */
+  /** @param deadline that of the request, if the read is one of its steps; a new one otherwise */
   async read(clientUid: string, subject: string | undefined, deadline?: number): Promise<number> {
-    const ofClient = { script: READ_CLIENT, keys: this.#ofClient(clientUid) };
+    const ofClient = { script: READ_CLIENT, keys: this.#clientKeys(clientUid) };
     if (subject === undefined) return await this.#highest(ofClient, deadline);
     if (!this.crossSlot) {
       return await this.#highest({ script: READ_ALL, keys: this.#all(clientUid, subject) }, deadline);
@@ -82,30 +90,33 @@ export class RedisWatermarks implements WatermarkStore {
     return Math.max(...(await Promise.all([this.#highest(ofClient, deadline), this.#highest(ofPerson, deadline)])));
   }
 
-  /** Whether a script about a grant cannot look at those of the client, so that they are to be read beside it. */
+  /**
+   * Whether a script about a grant cannot read the client's watermark (CROSSSLOT, in a Cluster), so that the caller
+   * reads it separately.
+   */
   get crossSlot(): boolean {
-    return !this.#connection.crossesSlots;
+    return !this.#connection.allowsCrossSlot;
   }
 
-  /** The keys of those that a script about a grant looks at: all four, or without the client's where they are apart. */
+  /** The keys that a script about a grant reads: all four, or those in the person's slot in a Cluster. */
   keysFor(clientUid: string, subject: string): readonly string[] {
     return this.crossSlot ? this.#personSlotKeys(clientUid, subject) : this.#all(clientUid, subject);
   }
 
   /**
-   * The same where it is not known whose the grant is; the last is what none of a person of the shard exceeds. A grant that is
-   * not newer than that may be ended by the person's.
+   * The keys that a script reads while the grant's subject is unknown. The last is the upper bound of the watermarks of
+   * the shard's people: a grant that is not newer may be ended by a watermark of its person.
    */
   keysWithoutSubject(clientUid: string, shard: string): readonly string[] {
-    const first = this.crossSlot ? [this.#keys.globalWatermark(shard)] : this.#ofClient(clientUid);
+    const first = this.crossSlot ? [this.#keys.globalWatermark(shard)] : this.#clientKeys(clientUid);
     return [...first, this.#keys.peopleWatermark(shard)];
   }
 
   #all(clientUid: string, subject: string): readonly string[] {
-    return [...this.#ofClient(clientUid), ...this.#keys.personWatermarks(clientUid, subject)];
+    return [...this.#clientKeys(clientUid), ...this.#keys.personWatermarks(clientUid, subject)];
   }
 
-  #ofClient(clientUid: string): readonly string[] {
+  #clientKeys(clientUid: string): readonly string[] {
     const shard = this.#keys.shardOfClient(clientUid);
     return [this.#keys.clientWatermark(clientUid, shard), this.#keys.globalWatermark(shard)];
   }
@@ -119,7 +130,7 @@ export class RedisWatermarks implements WatermarkStore {
     return (await this.#connection.run(action, deadline)) as number;
   }
 
-  /** What raises it to the time in `args`. */
+  /** The actions that raise a watermark to the time in `args`. */
   #actions(subject: WatermarkSubject): readonly Action[] {
     const keys = this.#keys;
     switch (subject.kind) {
@@ -131,13 +142,13 @@ export class RedisWatermarks implements WatermarkStore {
       case 'client':
         return [{ script: RAISE, keys: [keys.clientWatermark(subject.clientUid)] }];
       case 'user':
-        return [this.#ofPerson(subject.subject, keys.userWatermark(subject.subject))];
+        return [this.#raisePersonAction(subject.subject, keys.userWatermark(subject.subject))];
       case 'consent':
-        return [this.#ofPerson(subject.subject, keys.consentWatermark(subject.clientUid, subject.subject))];
+        return [this.#raisePersonAction(subject.subject, keys.consentWatermark(subject.clientUid, subject.subject))];
     }
   }
 
-  #ofPerson(subject: string, key: string): Action {
+  #raisePersonAction(subject: string, key: string): Action {
     return { script: RAISE_PERSON, keys: [key, this.#keys.peopleWatermark(shardOfPerson(subject))] };
   }
 

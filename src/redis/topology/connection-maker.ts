@@ -1,5 +1,5 @@
-// How ioredis is set up: it never keeps, repeats or queues a request by itself, gives up on a silent socket within a
-// second, and comes back with full jitter. Credentials are asked for again at every connection.
+// How ioredis is configured: it never keeps, repeats or queues a request by itself, gives up on a silent socket within
+// a second, and reconnects with full jitter. Credentials are read again for every connection.
 
 import type { ConnectionOptions as TlsOptions } from 'node:tls';
 import { Redis, type RedisOptions, ReplyError } from 'ioredis';
@@ -8,11 +8,11 @@ import { reconnectDelay } from '../link/reconnect-delay.ts';
 import type { RedisAddress, RedisTarget } from '../link/redis-url.ts';
 import { SentinelConnector } from './sentinel-connector.ts';
 
-/** Who we are to Redis, and whom we trust. Certificates and keys are PEM texts. */
+/** The credentials for Redis, and the CA to verify its certificate with. Certificates and keys are PEM texts. */
 export interface RedisCredentials {
   readonly username?: string | undefined;
   readonly password?: string | undefined;
-  /** What the Sentinels themselves ask for. */
+  /** The password of the Sentinels themselves. */
   readonly sentinelPassword?: string | undefined;
   readonly ca?: string | undefined;
   readonly certificate?: string | undefined;
@@ -23,14 +23,14 @@ type Options = RedisOptions & { replyMapping?: 'legacy' };
 
 export interface ConnectionMaker {
   /** Asks the Sentinels, where there are some, whether the lasting connection still leads to the primary. Never throws. */
-  doubt(): Promise<void>;
-  /** A connection to one address that comes back by itself (`lasting`), or one that is made by `connect()` and does not. */
+  verifyPrimary(): Promise<void>;
+  /** A connection to one address: a lasting one reconnects by itself, another is opened by `connect()` and does not. */
   to(address: RedisAddress, lasting: boolean): Redis;
-  /** The same, to whatever the Sentinels call the primary: where the lasting one leads, once there is one. */
+  /** The same, to the primary that the Sentinels name: to the server of the lasting connection, once there is one. */
   toPrimary(target: Extract<RedisTarget, { form: 'sentinel' }>, lasting: boolean): Redis;
 }
 
-/** Makes connections. @param credentials may throw: then those of before are used again */
+/** Makes connections. @param credentials may throw: then the last ones are used again */
 export function connectionMaker(
   { tls, database }: { readonly tls: boolean; readonly database: number },
   credentials: () => RedisCredentials,
@@ -79,7 +79,7 @@ export function connectionMaker(
     });
     return redis;
   };
-  /** Of the lasting connection to a primary. */
+  /** The connector of the lasting connection to a primary. */
   let connector: SentinelConnector | undefined;
   const toSentinel = (address: RedisAddress) => {
     const { sentinelPassword: password, ...credentials } = current();
@@ -94,10 +94,10 @@ export function connectionMaker(
     } satisfies Options);
   };
   return {
-    doubt: async () => await connector?.doubt(),
+    verifyPrimary: async () => await connector?.verifyPrimary(),
     to: (address, lasting) => make(lasting, (more) => at(address, more)),
     toPrimary({ sentinels, primary }, lasting) {
-      // A lease goes where the lasting connection leads, whoever answers at the moment.
+      // A lease goes to the server of the lasting connection, whatever the Sentinels name at the moment.
       const reached = lasting ? undefined : connector?.address;
       if (reached !== undefined) return make(false, (more) => at(reached, more));
       return make(lasting, (more) => ({
@@ -118,13 +118,13 @@ const BEHAVIOUR = {
   autoResendUnfulfilledCommands: false,
   maxRetriesPerRequest: 0,
   connectTimeout: 500,
-  // A socket that owes an answer for so long is given up, in the handshake too.
+  // A socket on which a reply is overdue for so long is closed, in the handshake too.
   socketTimeout: 1000,
   disconnectTimeout: 100,
   maxLoadingRetryTime: 100,
   connectionName: 'grantry',
   disableClientInfo: true,
-  // Redis became a replica: find the primary. The request is refused, not repeated.
+  // The server became a replica: find the primary. The request is refused, not repeated.
   reconnectOnError: (error) => /^(READONLY|MASTERDOWN) /.test(error.message),
 } as const satisfies Options;
 

@@ -1,81 +1,81 @@
-// When it is asked again who has the keys: a Cluster for its map, Sentinels for their primary. Replicas of grantry lose a server
-// in the same moment, and must not all ask whoever is left in step: where something is amiss, chance decides when, as it does
-// about lost connections.
+// Schedules the refresh of the owners of the keys: the slot map of a Cluster, or the primary that the Sentinels name.
+// Replicas of grantry lose a server at the same moment, and must not query the remaining servers in step: until the
+// owners are known again, the delay is random, as for lost connections.
 
 import { reconnectDelay } from '../link/reconnect-delay.ts';
 
-/** How often it is asked when all is well, give or take half of it; milliseconds. */
-const RARELY = 2000;
+/** The interval while all is well, give or take half of it; milliseconds. */
+const REFRESH_INTERVAL = 2000;
 
-/** How often it is looked at whether all is well; nobody is asked for that. Milliseconds. */
-const LOOK = 200;
+/** The interval of the local health check, which sends nothing; milliseconds. */
+const HEALTH_CHECK_INTERVAL = 200;
 
 export interface OwnerRefreshParts {
-  /** Asks. Never throws. */
+  /** Queries the servers. Never throws. */
   readonly ask: () => Promise<void>;
-  /** Whether nothing that is known is amiss, where that can be seen without being told. */
-  readonly isWell?: () => boolean;
-  /** Between two times at least, in milliseconds; 0 unless given. */
+  /** Whether all known servers are up, where that is known without a query. */
+  readonly isHealthy?: () => boolean;
+  /** The least time between two queries, in milliseconds; 0 unless given. */
   readonly least?: number;
 }
 
 export class OwnerRefresh {
   readonly #ask: () => Promise<void>;
-  readonly #isWell: () => boolean;
+  readonly #isHealthy: () => boolean;
   readonly #least: number;
-  readonly #looking: NodeJS.Timeout | undefined;
+  readonly #healthCheck: NodeJS.Timeout | undefined;
   #askedAt = Number.NEGATIVE_INFINITY;
   #next: NodeJS.Timeout | undefined;
-  /** Whether the next time is far off. */
-  #isRare = false;
-  #isDoubted = false;
-  /** How often it was asked since all was well for a while. */
+  /** Whether the next query is the regular one. */
+  #isIdle = false;
+  #isSuspectedStale = false;
+  /** Queries since the last regular one. */
   #tries = 0;
   #isStopped = false;
 
-  /** Asks for the first time. */
-  constructor({ ask, isWell, least = 0 }: OwnerRefreshParts) {
+  /** Starts the first query. */
+  constructor({ ask, isHealthy, least = 0 }: OwnerRefreshParts) {
     this.#ask = ask;
-    this.#isWell = isWell ?? (() => true);
+    this.#isHealthy = isHealthy ?? (() => true);
     this.#least = least;
-    if (isWell !== undefined) {
-      this.#looking = setInterval(() => {
-        if (!isWell()) this.doubt();
-      }, LOOK);
+    if (isHealthy !== undefined) {
+      this.#healthCheck = setInterval(() => {
+        if (!isHealthy()) this.suspectStale();
+      }, HEALTH_CHECK_INTERVAL);
     }
     this.#run();
   }
 
-  /** The answer may be old: it is asked soon, or soon again. */
-  doubt(): void {
-    this.#isDoubted = true;
-    if (this.#isRare) this.#soon();
+  /** The owners may be stale: queries soon, or soon again where a query is under way. */
+  suspectStale(): void {
+    this.#isSuspectedStale = true;
+    if (this.#isIdle) this.#runSoon();
   }
 
   stop(): void {
     this.#isStopped = true;
-    clearInterval(this.#looking);
+    clearInterval(this.#healthCheck);
     clearTimeout(this.#next);
   }
 
   async #run(): Promise<void> {
-    this.#isDoubted = false;
+    this.#isSuspectedStale = false;
     this.#askedAt = performance.now();
     await this.#ask();
-    if (this.#isDoubted || !this.#isWell()) this.#soon();
-    else this.#rarely();
+    if (this.#isSuspectedStale || !this.#isHealthy()) this.#runSoon();
+    else this.#runLater();
   }
 
-  #soon(): void {
-    this.#isRare = false;
+  #runSoon(): void {
+    this.#isIdle = false;
     this.#tries += 1;
     this.#schedule(Math.max(reconnectDelay(this.#tries), this.#askedAt + this.#least - performance.now()));
   }
 
-  #rarely(): void {
-    this.#isRare = true;
-    this.#schedule(RARELY * (0.5 + Math.random()), () => {
-      this.#isRare = false;
+  #runLater(): void {
+    this.#isIdle = true;
+    this.#schedule(REFRESH_INTERVAL * (0.5 + Math.random()), () => {
+      this.#isIdle = false;
       this.#tries = 0;
     });
   }

@@ -1,7 +1,7 @@
-// Finds the primary by what the Sentinels say. All of them are asked: one that has not heard of a fail-over yet, or is cut off
-// from the others, goes on naming the old primary, which may be back by then, empty. Each fail-over has an epoch, and the
-// answer with the latest one counts. They are asked at every connect, and now and then about the primary that was reached: one
-// that nobody could tell of a fail-over goes on being a primary in its own eyes.
+// Finds the primary by asking all Sentinels: one that has not observed a fail-over yet, or is cut off from the others,
+// still names the old primary, which may be back by then, empty. Each fail-over has an epoch, and the answer with the
+// latest one counts. The connector asks at every connect, and from time to time about the primary that it has reached:
+// an old primary that no Sentinel can reach still reports itself as a primary.
 
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -14,29 +14,29 @@ import type { RedisAddress } from '../link/redis-url.ts';
 /** How long the other Sentinels have after the first that answers, in milliseconds. */
 const OTHERS = 100;
 
-/** How the error begins that says that no Sentinel tells where the primary is; why stands behind it. */
+/** How the error message begins where no Sentinel names the primary; the cause follows. */
 export const NO_SENTINEL = 'no Sentinel names the primary';
 
 export interface SentinelConnectorParts extends ConnectorParts {
   readonly sentinels: readonly RedisAddress[];
   /** What the Sentinels call the primary. */
   readonly primary: string;
-  /** Makes a connection to one Sentinel that is not yet connected and does not come back by itself. */
+  /** Makes a connection to one Sentinel that is not yet connected and does not reconnect by itself. */
   readonly toSentinel: (address: RedisAddress) => Redis;
-  /** Whether it tries again while no Sentinel answers. */
+  /** Whether it retries while no Sentinel answers. */
   readonly lasting: boolean;
 }
 
-/** What one Sentinel says. */
+/** The answer of one Sentinel. */
 interface Answer {
   readonly address: RedisAddress;
-  /** Of the fail-over that made it so; 0 where the Sentinel does not tell. */
+  /** The epoch of the fail-over to this primary; 0 where the Sentinel does not report one. */
   readonly epoch: number;
 }
 
 export class SentinelConnector extends Connector {
   readonly #parts: SentinelConnectorParts;
-  /** Where the socket leads, or led. */
+  /** The primary that the socket is or was connected to. */
   #reached: Answer | undefined;
 
   constructor(parts: SentinelConnectorParts) {
@@ -44,17 +44,17 @@ export class SentinelConnector extends Connector {
     this.#parts = parts;
   }
 
-  /** Whether the server that was reached is a primary in its own eyes, by its INFO. */
+  /** Whether the server that was reached reports itself as a primary, by its INFO. */
   override check(info: { readonly role?: string }): boolean {
     return super.check(info) && (info.role === undefined || info.role === 'master');
   }
 
-  /** Where the socket leads, or led; undefined before there was one. */
+  /** The server that the socket is or was connected to; undefined before there was a socket. */
   get address(): RedisAddress | undefined {
     return this.#reached?.address;
   }
 
-  /** @param report told of each try that failed @throws when none may follow, or the connection was closed meanwhile */
+  /** @param report called for each failed attempt @throws when none may follow, or the connection was closed meanwhile */
   override async connect(report: (event: string, error: Error) => void): Promise<Socket> {
     this.connecting = true;
     for (let attempt = 1; ; attempt++) {
@@ -74,10 +74,10 @@ export class SentinelConnector extends Connector {
   }
 
   /**
-   * Asks the Sentinels: the socket ends where they tell of a later fail-over to another primary, upon which the client connects
-   * again. Until then, and where they do not, it goes on serving. Without a socket `connect` is asking them. Never throws.
+   * Asks the Sentinels, and ends the socket where they report a later fail-over to another primary; ioredis then
+   * reconnects. Otherwise the socket stays in use. Without a socket, `connect` is asking them already. Never throws.
    */
-  async doubt(): Promise<void> {
+  async verifyPrimary(): Promise<void> {
     const [reached, socket] = [this.#reached, this.stream];
     if (reached === undefined || socket === undefined || socket.destroyed) return;
     const { latest } = await this.#ask();
@@ -85,16 +85,16 @@ export class SentinelConnector extends Connector {
     if (first === undefined || this.#reached !== reached) return;
     const others = latest.filter(({ address }) => !isDeepStrictEqual(address, reached.address));
     const isNamed = others.length < latest.length;
-    // One that was cut off may be the only one to answer in time.
+    // A Sentinel that was cut off may be the only one to answer in time.
     if (first.epoch > reached.epoch) {
       if (isNamed) this.#reached = { ...reached, epoch: first.epoch };
       else socket.destroy();
     }
-    // Where no fail-over is told of, most of those that answer are right.
+    // Where no epoch is reported, the majority of the answers counts.
     else if (reached.epoch === 0 && others.length > latest.length / 2) socket.destroy();
   }
 
-  /** The latest that the Sentinels say which answer in time, the first of them first; why not, where none does. */
+  /** The answers in time that have the latest epoch, in the order of arrival; the error where there is none. */
   async #ask(): Promise<{ readonly latest: readonly Answer[]; readonly error?: unknown }> {
     const answers: Answer[] = [];
     const asked = this.#parts.sentinels.map(async (sentinel) => {
@@ -110,7 +110,7 @@ export class SentinelConnector extends Connector {
     return { latest: answers.filter(({ epoch }) => epoch === newest) };
   }
 
-  /** @throws why this one does not say */
+  /** @throws why this Sentinel does not name a primary */
   async #askOne(sentinel: RedisAddress): Promise<Answer> {
     const { primary, toSentinel } = this.#parts;
     const redis = toSentinel(sentinel);
@@ -136,7 +136,7 @@ export class SentinelConnector extends Connector {
   }
 }
 
-/** Of the names and values that `SENTINEL MASTER` answers in turn; 0 where they do not tell. */
+/** The epoch in the alternating names and values of a `SENTINEL MASTER` reply; 0 where it holds none. */
 function epochIn(state: readonly string[]): number {
   const at = state.indexOf('config-epoch');
   const epoch = at < 0 ? 0 : Number(state[at + 1]);

@@ -1,5 +1,6 @@
-// Which servers there are and which of them has a key: one primary, wherever it is, or the primaries of a Cluster. The
-// Cluster's map is our own: that of ioredis sends a request again by itself and keeps requests it has reported as failed.
+// The servers behind a Redis address, and the owner of each key: one primary, wherever it is, or the primaries of a
+// Cluster. The slot map of a Cluster is kept here: that of ioredis resends requests by itself and keeps requests it has
+// reported as failed.
 
 import type { Clock } from '../../oauth/ports/ports.ts';
 import { type Redirection, within } from '../link/redis-errors.ts';
@@ -11,15 +12,15 @@ import { slotOf } from './slot.ts';
 
 /** The servers behind one Redis address. */
 export interface Servers {
-  /** The primary that has this key; undefined while nobody is known to. */
+  /** The primary that owns this key; undefined while none is known. */
   ownerOf(key: string): ServerLink | undefined;
-  /** Where a redirected request is to be sent next. */
+  /** The server that a redirected request is to be sent to. */
   redirected(redirection: Redirection, from: ServerLink): ServerLink | undefined;
   /** Every primary that is known; empty while none is. */
   primaries(): readonly ServerLink[];
-  /** Something did not answer, or not as a primary does: it may be another one by now. */
-  doubt(): void;
-  /** The last thing that went wrong while connecting. */
+  /** Reports that a server did not answer, or not as a primary: what is known of the owners may be stale. */
+  suspectStale(): void;
+  /** The last error of a connection. */
   lastError(): unknown;
   close(): void;
 }
@@ -32,7 +33,7 @@ export interface ServersParts {
   readonly onReady: () => void;
 }
 
-/** Between two times that Sentinels are asked, each over a new connection; milliseconds. */
+/** The least time between two queries of the Sentinels, each over a new connection; milliseconds. */
 const LEAST_BETWEEN = 500;
 
 /** Starts to connect. */
@@ -45,14 +46,14 @@ export function openServers({ target, connections, clock, onReady }: ServersPart
     clock,
     onReady,
   });
-  // A lost connection asks by itself.
+  // A lost connection asks the Sentinels by itself.
   const refresh =
-    target.form === 'sentinel' ? new OwnerRefresh({ ask: connections.doubt, least: LEAST_BETWEEN }) : undefined;
+    target.form === 'sentinel' ? new OwnerRefresh({ ask: connections.verifyPrimary, least: LEAST_BETWEEN }) : undefined;
   return {
     ownerOf: () => link,
     redirected: () => undefined,
     primaries: () => [link],
-    doubt: () => refresh?.doubt(),
+    suspectStale: () => refresh?.suspectStale(),
     lastError: () => link.lastError,
     close() {
       refresh?.stop();
@@ -67,7 +68,7 @@ class ClusterServers implements Servers {
   readonly #clock: Clock;
   readonly #onReady: () => void;
   readonly #links = new Map<string, ServerLink>();
-  /** The name of the primary that has each slot. */
+  /** The name of the primary that owns each slot. */
   #owners: readonly (string | undefined)[] = [];
   readonly #refresh: OwnerRefresh;
   #isClosed = false;
@@ -84,8 +85,8 @@ class ClusterServers implements Servers {
     this.#clock = clock;
     this.#onReady = onReady;
     this.#refresh = new OwnerRefresh({
-      ask: () => this.#askForMap(),
-      isWell: () => this.primaries().length > 0 && this.primaries().every((link) => link.isUp),
+      ask: () => this.#fetchSlots(),
+      isHealthy: () => this.primaries().length > 0 && this.primaries().every((link) => link.isUp),
     });
   }
 
@@ -95,7 +96,7 @@ class ClusterServers implements Servers {
   }
 
   redirected({ kind, slot, address }: Redirection, from: ServerLink): ServerLink | undefined {
-    this.doubt();
+    this.suspectStale();
     const target = readAddress(address, from.name);
     if (target === undefined) return undefined;
     if (kind === 'MOVED') this.#owners = this.#owners.with(slot, nameOf(target));
@@ -106,8 +107,8 @@ class ClusterServers implements Servers {
     return [...new Set(this.#owners)].flatMap((name) => (name === undefined ? [] : (this.#links.get(name) ?? [])));
   }
 
-  doubt(): void {
-    this.#refresh.doubt();
+  suspectStale(): void {
+    this.#refresh.suspectStale();
   }
 
   lastError(): unknown {
@@ -134,12 +135,12 @@ class ClusterServers implements Servers {
     return link;
   }
 
-  /** Asks one server after the other for the map; the first that has one is believed until the next time. */
-  async #askForMap(): Promise<void> {
+  /** Asks one server after the other for the slot map, and applies the first one. */
+  async #fetchSlots(): Promise<void> {
     const up = [...this.#links.values()].filter((link) => link.isUp).sort(() => Math.random() - 0.5);
     for (const link of up) {
       const map = await link.send((redis) => redis.cluster('SLOTS'), this.#clock.now() + 300).catch(() => undefined);
-      if (this.#adopt(map, link.name)) return;
+      if (this.#applySlots(map, link.name)) return;
     }
     for (const seed of this.#seeds) {
       if (this.#isClosed) return;
@@ -149,7 +150,7 @@ class ClusterServers implements Servers {
       });
       try {
         await within(700, redis.connect());
-        if (this.#adopt(await within(300, redis.cluster('SLOTS')), nameOf(seed))) return;
+        if (this.#applySlots(await within(300, redis.cluster('SLOTS')), nameOf(seed))) return;
       } catch (error) {
         this.#lastError ??= error;
       } finally {
@@ -158,8 +159,8 @@ class ClusterServers implements Servers {
     }
   }
 
-  /** Takes over a map; false when there is nothing in it. Servers without slots are let go. */
-  #adopt(map: unknown, answeredBy: string): boolean {
+  /** Applies a slot map; false when it is empty. Closes the links to servers without slots. */
+  #applySlots(map: unknown, answeredBy: string): boolean {
     const ranges = readSlots(map, answeredBy);
     if (ranges.length === 0 || this.#isClosed) return false;
     this.#lastError = undefined;
@@ -185,7 +186,7 @@ interface SlotRange {
   readonly owner: RedisAddress;
 }
 
-/** The primaries of a CLUSTER SLOTS reply; what is no range in it is passed over. */
+/** The primaries of a CLUSTER SLOTS reply; what is no range in it is ignored. */
 function readSlots(reply: unknown, answeredBy: string): readonly SlotRange[] {
   return listOf(reply).flatMap((range) => {
     const [first, last, primary] = listOf(range);
@@ -200,7 +201,7 @@ function listOf(reply: unknown): readonly unknown[] {
   return Array.isArray(reply) ? reply : [];
 }
 
-/** `host:port`; an empty or unknown host is that of the server that said so. */
+/** `host:port`; an empty or unknown host is that of the server that answered. */
 function readAddress(address: string, answeredBy: string): RedisAddress | undefined {
   const [, host = '', port] = /^(.*):(\d{1,5})$/.exec(address) ?? [];
   if (port === undefined) return undefined;

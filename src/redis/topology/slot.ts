@@ -1,4 +1,4 @@
-// Which of the 16 384 slots of a Cluster a key is in: CRC-16/XMODEM of its hash tag, as the Cluster specification has it.
+// The slot of a key in a Cluster, of 16 384: CRC-16/XMODEM of its hash tag, as the Redis Cluster specification defines it.
 
 /** The slot of a key. */
 export function slotOf(key: string): number {
