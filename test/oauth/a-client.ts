@@ -1,4 +1,4 @@
-// A registered client for tests: a confidential web application that may do all three grants, unless told otherwise.
+// A registered client for tests: a confidential web application that may do all three grants by default.
 
 import type { Client } from '../../src/oauth/registry/client.ts';
 

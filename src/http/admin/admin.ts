@@ -6,7 +6,7 @@ import type { Endpoint } from '../server/endpoint.ts';
 /** One line of readiness. */
 export interface ReadinessCheck {
   readonly name: string;
-  /** Undefined when all is well, else what is not, for a person. */
+  /** Undefined when the check passes, else the fault in words for a person. */
   readonly fault: () => string | undefined;
   /** Whether a fault makes the process not ready; default true. */
   readonly required?: boolean;

@@ -1,27 +1,28 @@
-// The two questions of the controller to a replica, on the admin port: what it serves, and what its clients met with. Each
-// has to prove that the controller asks it. The answers hold no name of a person, no address, and no text from any request.
+// The two endpoints that a replica offers the controller on the admin port: the objects it serves, and a report of
+// client usage and alerts. Each request must prove that the controller sent it. The answers hold no name of a person,
+// no address, and no text from any request.
 
 import { z } from 'zod';
 import type { Alert } from '../../oauth/ports/audit.ts';
 import { OAuthError } from '../../oauth/ports/error.ts';
 import type { Endpoint, Exchange } from '../server/endpoint.ts';
 
-/** So many uids, or ids of alerts, are taken in one request. So many uids fit into the largest body; alerts have longer ids. */
+/** The most uids, or ids of alerts, in one request. So many uids fit into the largest body; alerts have longer ids. */
 export const IDS_PER_REQUEST = 1000;
 
-/** A uid, the id of an alert, or a cursor: of ours each is shorter by far. */
+/** A uid, the id of an alert, or a cursor; all of them are much shorter than the limit. */
 const id = z.string().regex(/^[\x21-\x7e]{1,128}$/);
 const ids = z.array(id).max(IDS_PER_REQUEST);
 
 const OBSERVED_REQUEST = z.strictObject({ uids: ids });
 const REPORT_REQUEST = z.strictObject({ after: id.optional(), acknowledged: ids.optional() });
 
-/** `POST /registry/observed`: the OAuthClients, by uid, that the controller asks about. */
+/** `POST /registry/observed`: the uids of the OAuthClients that the controller asks about. */
 export type ObservedRequest = z.infer<typeof OBSERVED_REQUEST>;
 
-/** What a replica serves at this moment. */
+/** The state that a replica serves now. */
 export interface ObservedAnswer {
-  /** By uid, without those it has not judged: absent or of another class. */
+  /** By uid, without the clients it has not judged: absent or of another class. */
   readonly clients: Readonly<Record<string, ObservedClient>>;
   /** Every key in its JWKS. */
   readonly keyIds: readonly string[];
@@ -35,12 +36,12 @@ export interface ObservedClient {
 }
 
 /**
- * `POST /registry/report`. `after`: the cursor of this replica's last answer; absent, or one of a process that is gone:
- * everything. `acknowledged`: ids of alerts that need not be told again by anybody.
+ * `POST /registry/report`. `after`: the cursor of this replica's last answer; absent, or one of a former process:
+ * everything. `acknowledged`: ids of alerts that no replica needs to report again.
  */
 export type ReportRequest = z.infer<typeof REPORT_REQUEST>;
 
-/** What is new since the cursor. Repeatable: nothing is forgotten by being told. */
+/** The changes since the cursor. Repeatable: the same cursor gets them again. */
 export interface ReportAnswer {
   /** To be sent as `after` next time. */
   readonly cursor: string;
@@ -54,18 +55,18 @@ export interface ReportAnswer {
 
 export interface Denial {
   /**
-   * The first two come from a client that proved who it is; `redirect_uri_mismatch` from anybody at all, so it may cost
-   * no status write.
+   * The first two come from an authenticated client; `redirect_uri_mismatch` from an unauthenticated request, so it may
+   * cost no status write.
    */
   readonly reason: DenialReason;
   /**
-   * `metadata.generation` of the client that was refused. Absent from a replica that cannot say, such as one of a version
-   * before this member: then it is no news of the client as it is.
+   * `metadata.generation` of the client that was refused. Absent where the replica does not know it, e.g. in a version
+   * before this member: then the denial does not concern the present generation.
    */
   readonly generation?: number;
   /**
-   * Since this replica started or, if later, since the client's generation changed or a pause of a day without any. Never
-   * falls otherwise.
+   * The count since this replica started or, if later, since the client's generation changed or a day passed without
+   * denials. It never falls otherwise.
    */
   readonly count: number;
   /** RFC 3339. */
@@ -79,24 +80,24 @@ export interface ReportedAlert extends Pick<Alert, 'id' | 'type' | 'clientUid' |
   readonly time: string;
 }
 
-/** One of the two, before anything in it is read. */
-export interface AskedQuestion {
+/** A request to one of the two endpoints, before its body is parsed. */
+export interface ControllerRequest {
   readonly path: string;
   readonly body: Uint8Array;
-  /** The header of that name. */
+  /** The `Authorization` header. */
   readonly authorization: string | undefined;
 }
 
-/** Who answers. None throws for a well-formed request. */
-export interface ReplicaAnswers {
-  /** Why a question is not the controller's, as a slug; undefined when it is. */
-  proofFault(question: AskedQuestion): string | undefined;
+/** The replica behind the endpoints. No method throws for a well-formed request. */
+export interface ReplicaApi {
+  /** Why a request is not proven to be the controller's, as a slug; undefined when it is. */
+  proofFault(request: ControllerRequest): string | undefined;
   observed(request: ObservedRequest): ObservedAnswer;
   report(request: ReportRequest): Promise<ReportAnswer>;
 }
 
 /** Both endpoints; JSON in and out. */
-export function controllerEndpoints(answers: ReplicaAnswers): readonly Endpoint[] {
+export function controllerEndpoints(replica: ReplicaApi): readonly Endpoint[] {
   const shared = { answers: 'json', body: 'json', cors: 'none', head: false } as const;
   const observed = '/registry/observed';
   const report = '/registry/report';
@@ -107,8 +108,8 @@ export function controllerEndpoints(answers: ReplicaAnswers): readonly Endpoint[
       ...shared,
       handlers: {
         POST: async (exchange) => {
-          const body = provenBody(exchange, observed, answers);
-          send(exchange, answers.observed(parsed(body, OBSERVED_REQUEST)));
+          const body = provenBody(exchange, observed, replica);
+          send(exchange, replica.observed(parsed(body, OBSERVED_REQUEST)));
         },
       },
     },
@@ -118,25 +119,25 @@ export function controllerEndpoints(answers: ReplicaAnswers): readonly Endpoint[
       ...shared,
       handlers: {
         POST: async (exchange) => {
-          const body = provenBody(exchange, report, answers);
-          send(exchange, await answers.report(parsed(body, REPORT_REQUEST)));
+          const body = provenBody(exchange, report, replica);
+          send(exchange, await replica.report(parsed(body, REPORT_REQUEST)));
         },
       },
     },
   ];
 }
 
-/** The body of a question that the controller asks. @throws OAuthError access_denied for anybody else's */
-function provenBody({ request }: Exchange, path: string, answers: ReplicaAnswers): Uint8Array {
+/** The body of a request of the controller. @throws OAuthError access_denied without its proof */
+function provenBody({ request }: Exchange, path: string, replica: ReplicaApi): Uint8Array {
   const body = request.body instanceof Uint8Array ? request.body : new Uint8Array();
-  const reason = answers.proofFault({ path, body, authorization: request.headers.authorization });
+  const reason = replica.proofFault({ path, body, authorization: request.headers.authorization });
   if (reason === undefined) return body;
   throw new OAuthError('access_denied', 'Only the controller is answered.', { reason });
 }
 
-function parsed<Question>(body: Uint8Array, schema: z.ZodType<Question>): Question {
-  const question = schema.safeParse(parsedJson(body));
-  if (question.success) return question.data;
+function parsed<Content>(body: Uint8Array, schema: z.ZodType<Content>): Content {
+  const content = schema.safeParse(parsedJson(body));
+  if (content.success) return content.data;
   throw new OAuthError('invalid_request', 'The request is malformed.', { reason: 'malformed_json' });
 }
 

@@ -1,5 +1,5 @@
-// The metrics of a controller, prefix `grantry_`: what it reconciles, whether it leads, its watches. Labels come from closed
-// sets; the name of an object is never one.
+// The metrics of a controller, prefix `grantry_`: reconciles, leadership, watches. Labels come from closed sets; the
+// name of an object is never one.
 
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { RequestDurations } from './request-durations.ts';
@@ -7,7 +7,7 @@ import { type Followed, type WatchCounters, watchMetrics } from './watch-metrics
 
 export interface ControllerMetricSources {
   readonly isLeading: () => boolean;
-  /** Objects that wait for a look or are looked at. */
+  /** Objects that are queued or being reconciled. */
   readonly queued: () => number;
   readonly followed: Followed;
 }
@@ -17,13 +17,13 @@ export class ControllerMetrics {
   readonly #requests = new RequestDurations(this.#registry);
   readonly #reconciled = new Counter({
     name: 'grantry_reconcile_total',
-    help: 'Looks at an object.',
+    help: 'Reconciles of an object.',
     registers: [this.#registry],
     labelNames: ['kind', 'result'],
   });
   readonly #durations = new Histogram({
     name: 'grantry_reconcile_duration_seconds',
-    help: 'Time of one look at an object.',
+    help: 'Time of one reconcile of an object.',
     labelNames: ['kind'],
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
     registers: [this.#registry],
@@ -44,7 +44,7 @@ export class ControllerMetrics {
       });
     };
     gauge('lease_held', 'Whether this process leads.', () => Number(isLeading()));
-    gauge('work_queue_depth', 'Objects that wait for a look or are looked at.', queued);
+    gauge('work_queue_depth', 'Objects that are queued or being reconciled.', queued);
     collectDefaultMetrics({ register: this.#registry, prefix: 'grantry_' });
   }
 

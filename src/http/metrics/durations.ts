@@ -1,5 +1,5 @@
-// A histogram of durations that costs next to nothing at each request: whoever observes holds the series itself. That of
-// prom-client makes a name of all labels and looks it up at every observation, which took 5 % of an introspection.
+// A histogram of durations with a cheap observation: the caller holds the series itself. The histogram of prom-client
+// builds a key of all labels and looks it up at every observation, which took 5 % of an introspection.
 
 import type { Histogram, MetricValueWithName, Registry } from 'prom-client';
 
@@ -8,7 +8,7 @@ export interface DurationsOptions {
   readonly help: string;
   /** Upper bounds in seconds, rising. */
   readonly buckets: readonly number[];
-  /** What scrapes it. */
+  /** The registry that is scraped. */
   readonly registry: Registry;
 }
 
@@ -22,11 +22,11 @@ export class Durations {
   constructor(options: DurationsOptions) {
     this.#options = options;
     const { name } = options;
-    // The registry asks a metric for its name and for `get()`, whatever it is.
+    // The registry only uses `name` and `get()` of a metric.
     options.registry.registerMetric({ name, get: () => this.#read() } as unknown as Histogram);
   }
 
-  /** A new series. Made once for the same labels and kept by the caller. */
+  /** A new series. The caller makes one for each set of labels and keeps it. */
   series(labels: Labels): DurationSeries {
     const series = new DurationSeries(labels, this.#options.buckets);
     this.#series.push(series);
@@ -43,7 +43,7 @@ export class Durations {
 export class DurationSeries {
   readonly #labels: Labels;
   readonly #buckets: readonly number[];
-  /** By bucket, and behind them those above the last bound. */
+  /** By bucket; the last one counts the durations above every bound. */
   readonly #counts: number[];
   #sum = 0;
 
@@ -60,7 +60,7 @@ export class DurationSeries {
     this.#sum += seconds;
   }
 
-  /** As Prometheus reads it: buckets count all that is below their bound. */
+  /** As Prometheus reads it: a bucket counts every duration up to its bound. */
   values(name: string): MetricValueWithName<string>[] {
     const labels = this.#labels;
     let count = 0;

@@ -9,19 +9,19 @@ import { type Followed, type WatchCounters, watchMetrics } from './watch-metrics
 /** A store outside the process, as metrics and readiness see it. */
 export interface StoreProbe {
   readonly isUp: boolean;
-  /** Slugs of what should be otherwise there. */
+  /** Slugs of the store checks that failed. */
   warnings(): readonly string[];
 }
 
 export interface MetricSources {
   readonly clients: () => number;
-  /** Undefined where nobody judges manifests. */
+  /** Undefined where the process judges no manifests. */
   readonly refusedClients?: (() => number) | undefined;
   readonly logDropped: () => number;
   readonly processMetrics: boolean;
   /** Undefined where state is in the memory of the process. */
   readonly store?: StoreProbe | undefined;
-  /** Undefined where no cluster is followed. */
+  /** Undefined where the process watches no cluster. */
   readonly followed?: Followed | undefined;
 }
 

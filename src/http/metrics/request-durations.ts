@@ -1,4 +1,4 @@
-// How long requests take, by route, method and status: the one metric of every listening side.
+// The duration of requests by route, method and status, the metric that every HTTP server records.
 
 import type { Registry } from 'prom-client';
 import { type DurationSeries, Durations } from './durations.ts';

@@ -1,12 +1,12 @@
-// The metrics of a process that follows a cluster: its watches, how old what it knows is, and its signing key. Without
-// values where nothing is followed.
+// The metrics of a process that watches a cluster: its watches, the staleness of its registry, and its signing key. A
+// process that watches none reports no values.
 
 import { Counter, Gauge, type Registry } from 'prom-client';
 
-/** What a process follows, as metrics see it. Times are epoch milliseconds. */
+/** The state of a process that watches a cluster. Times are epoch milliseconds. */
 export interface Followed {
   now(): number;
-  /** Up to when nothing was missed. */
+  /** The latest time up to which no change was missed. */
   lastProgress(): number;
   /** The key that signs; undefined while there is none. */
   signingKey(): { readonly activatedAt: number | undefined; readonly nextRotation: number | undefined } | undefined;
@@ -19,7 +19,7 @@ export interface WatchCounters {
   changeRefused(resource: string): void;
 }
 
-/** @param followed read at each scrape; undefined: nothing is */
+/** @param followed read at each scrape; undefined where the process watches no cluster */
 export function watchMetrics(register: Registry, followed: Followed | undefined): WatchCounters {
   const registers = [register];
   const events = new Counter({
@@ -30,13 +30,13 @@ export function watchMetrics(register: Registry, followed: Followed | undefined)
   });
   const restarts = new Counter({
     name: 'grantry_watch_restarts_total',
-    help: 'Watches that began anew.',
+    help: 'Watches that were restarted.',
     labelNames: ['resource', 'reason'],
     registers,
   });
   const refused = new Counter({
     name: 'grantry_watch_handler_errors_total',
-    help: 'Changes that could not be handed on. They are told again.',
+    help: 'Changes that a handler failed to process. They are delivered again.',
     labelNames: ['resource'],
     registers,
   });
@@ -45,7 +45,7 @@ export function watchMetrics(register: Registry, followed: Followed | undefined)
       name: `grantry_${name}`,
       help,
       registers,
-      // Without a label a gauge that was never set is 0, which would be a claim.
+      // Without labels a gauge that was never set would report 0.
       labelNames: [],
       collect() {
         const value = followed && read(followed);

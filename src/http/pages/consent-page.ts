@@ -1,13 +1,12 @@
-// The consent page: who asks, for what, where the answer goes, and who is answering. All that a client says about
-// itself is shown as text; its logo is not shown at all, because loading it would tell the client who looks at this
-// page.
+// The consent page: the client, the scope it asks for, the destination of the answer, and the signed-in person. The
+// page shows a client's own data as text only, and no logo: loading one would disclose the visitor to the client.
 
 import { type Html, html } from './html.ts';
 import { isolated } from './isolated.ts';
 import { layout } from './layout.ts';
 import { pageTexts, type Texts } from './texts.ts';
 
-/** What the consent page needs to know. */
+/** The input of the consent page. */
 export interface ConsentPageFacts {
   /** The path of the issuer, '' or '/…' without a slash at its end. */
   readonly basePath: string;
@@ -84,7 +83,7 @@ function initial(name: string): string {
 }
 
 function scopeSections(consent: Texts['consent'], { asked, given }: ConsentPageFacts): Html {
-  // Asked although nothing is new: the person is shown all of it again.
+  // The person is asked although no scope is new: show the whole scope again.
   if (asked.length === 0) return scopeSection({ consent, heading: consent.wants, scopes: given, quiet: false });
   return html`${scopeSection({
     consent,
@@ -116,7 +115,7 @@ function scopeItem(consent: Texts['consent'], scope: string): Html {
           <li>${meaning && html`<span class="means">${meaning}</span> `}<code>${scope}</code></li>`;
 }
 
-/** Where the browser goes with the answer, in words a person can check. What is not https may be any program. */
+/** The destination of the answer, in words a person can check. An address without https may be any program. */
 function destination(consent: Texts['consent'], redirectUri: string): Html {
   const { protocol, host } = new URL(redirectUri);
   if (protocol === 'https:') return html`<dd><strong>${host}</strong></dd>`;

@@ -1,22 +1,22 @@
-// The page for everything that has no other page: what happened, what the person can do, and the number to quote.
-// It never shows internals, nor any text from the request, and links nowhere: no link in it could come from input.
+// The error page: what happened, what the person can do, and the request id to quote.
+// It never shows internals nor any text from the request, and has no links, so that no link can come from input.
 
 import { html } from './html.ts';
 import { layout } from './layout.ts';
 import { type ErrorText, pageTexts, type Texts } from './texts.ts';
 
-/** What an error page needs to know. */
+/** The input of an error page. */
 export interface ErrorPageFacts {
   /** The HTTP status it is sent with. */
   readonly status: number;
   /** The slug of the error; chooses the wording. */
   readonly reason: string;
   readonly requestId: string;
-  /** The path of the issuer, '' or '/…' without a slash at its end: where the style sheet lies. */
+  /** The path of the issuer, '' or '/…' without a slash at its end: the style sheet is below it. */
   readonly basePath: string;
 }
 
-/** Reasons of an authorization request that only the application can mend. */
+/** Reasons of an authorization request that only the application can fix. */
 const APPLICATION_REASONS: ReadonlySet<string> = new Set([
   'client_unknown',
   'client_gone',

@@ -1,4 +1,4 @@
-// HTML by tagged template. Every value is escaped unless it is itself made by the tag, so a page cannot forget to.
+// HTML by tagged template. Every value is escaped unless the tag made it, so that no page can omit the escaping.
 
 /** A piece of finished HTML; only the tag {@link html} makes one. */
 export class Html {
@@ -18,7 +18,7 @@ export class Html {
   }
 }
 
-/** What may stand in a template; `undefined` and `false` leave nothing. Strings are text or quoted attribute values. */
+/** The values of a template; `undefined` and `false` render as nothing. Strings are text or quoted attribute values. */
 export type HtmlValue = string | number | Html | undefined | false | readonly HtmlValue[];
 
 /** The template tag: `` html`<p>${text}</p>` ``. Attribute values in templates are always quoted. */

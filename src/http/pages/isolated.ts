@@ -1,5 +1,5 @@
-// Names that somebody else chose, inside a sentence of ours: isolated, so that one in a right-to-left script, or one that tries
-// to, cannot rearrange the words around it (Unicode Standard Annex 9).
+// Isolates a name from outside inside a sentence of the page, so that a name in a right-to-left script, or with
+// direction marks, cannot rearrange the words around it (Unicode Standard Annex 9).
 
 import { type Html, html } from './html.ts';
 

@@ -1,10 +1,10 @@
-// The frame of every page: head, wordmark, one card, footer. No script, nothing from elsewhere.
+// The layout of every page: head, wordmark, one card, footer. No script, nothing from another origin.
 
 import { type Html, html } from './html.ts';
 import { ICON, STYLESHEET } from './page-assets.ts';
 import type { Texts } from './texts.ts';
 
-/** One page inside the frame. */
+/** One page inside the layout. */
 export interface PageContent {
   readonly texts: Texts;
   /** The path of the issuer, '' or '/…' without a slash at its end. */

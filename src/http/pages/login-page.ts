@@ -1,4 +1,4 @@
-// The login page. It is the answer of /authorize for somebody not signed in, and again the answer of a failed sign-in.
+// The login page: the answer of /authorize to a browser that is not signed in, and of /login after a failed sign-in.
 
 import { type Html, html } from './html.ts';
 import { isolated } from './isolated.ts';
@@ -12,7 +12,7 @@ export type LoginProblem =
   | { readonly kind: 'missing'; readonly username: boolean; readonly password: boolean }
   | { readonly kind: 'tooMany'; readonly seconds: number };
 
-/** What the login page needs to know. */
+/** The input of the login page. */
 export interface LoginPageFacts {
   /** The path of the issuer, '' or '/…' without a slash at its end. */
   readonly basePath: string;
@@ -21,7 +21,7 @@ export interface LoginPageFacts {
   readonly clientName: string;
   readonly sealedRequest: string;
   readonly csrf: string;
-  /** What was typed before; '' at first. */
+  /** The value typed before; '' at first. */
   readonly username: string;
   readonly problem: LoginProblem | undefined;
 }
@@ -66,7 +66,7 @@ export function loginPage(facts: LoginPageFacts): string {
 interface Field {
   readonly name: string;
   readonly label: string;
-  /** Said below the field. */
+  /** Shown below the field. */
   readonly error: string | false;
   /** Whether the summary's message is about this field. */
   readonly invalid: boolean;

@@ -1,5 +1,5 @@
-// The one style sheet and the icon, each at a path that names its content: browsers keep them for a year, and a new
-// version is another path.
+// The style sheet and the icon, each at a path with a hash of its content: browsers cache them for a year, and a new
+// version has another path.
 
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';

@@ -1,6 +1,6 @@
-// Every word a person reads, by language. Another language is one more object of the same type.
+// Every text of the pages, by language. Another language is one more object of the same type.
 
-/** What an error page says: what happened, and what the person can do. */
+/** The texts of an error page: what happened, and what the person can do. */
 export interface ErrorText {
   readonly title: string;
   readonly message: string;
@@ -111,13 +111,13 @@ const en: Texts = {
       title: 'This request cannot be answered',
       message: 'The application that sent you here is not known, or its request is incomplete.',
       advice:
-        'Go back to the application and try once more. If it happens again, tell the people who run the application and give them the request id below.',
+        'Go back to the application and try once more. If it happens again, contact the people who run the application and give them the request id below.',
     },
     redirectUri: {
       title: 'This request cannot be answered',
       message: 'The application asked us to send you to an address that is not registered for it, so we stopped here.',
       advice:
-        'Go back to the application and try once more. If it happens again, tell the people who run the application and give them the request id below.',
+        'Go back to the application and try once more. If it happens again, contact the people who run the application and give them the request id below.',
     },
     startAgain: {
       title: 'Please start again',
@@ -147,7 +147,8 @@ const en: Texts = {
     internal: {
       title: 'Something went wrong',
       message: 'The fault is ours, not yours.',
-      advice: 'Try again in a moment. If it happens again, tell an administrator and give them the request id below.',
+      advice:
+        'Try again in a moment. If it happens again, contact an administrator and give them the request id below.',
     },
   },
   footer: 'Authorization by grantry',

@@ -1,5 +1,5 @@
-// Limits failed client authentication in the memory of one replica, so that it works without any store. Token buckets
-// for (registered client, address) and for the address alone, refilled evenly over time.
+// Limits failed client authentication in the memory of one replica, so that the limit works without any store. Token
+// buckets for (registered client, address) and for the address alone, refilled evenly over time.
 
 import type { AuthenticationLimiter, Clock } from '../../oauth/ports/ports.ts';
 import { addressNetwork } from '../server/client-address.ts';
@@ -15,7 +15,8 @@ interface Bucket {
 }
 
 /**
- * Buckets of one capacity, refilled to the brim within {@link REFILL_MILLISECONDS}; the longest untouched goes first.
+ * Buckets of one capacity, refilled completely within {@link REFILL_MILLISECONDS}; the least recently used is evicted
+ * first.
  */
 class TokenBuckets {
   readonly #buckets = new Map<string, Bucket>();

@@ -1,5 +1,5 @@
-// What the three endpoints share at which clients authenticate: the call into the protocol, the client in the log line,
-// and the count of authentications.
+// The steps shared by the three endpoints that authenticate clients: the call into the protocol core, the client in the
+// log line, and the count of authentications.
 
 import type { Authenticated, ClientRequest } from '../../oauth/client-auth/client-authentication.ts';
 import { OAuthError } from '../../oauth/ports/error.ts';
@@ -36,10 +36,10 @@ export async function exchangeWithClient<Result extends Authenticated>(
   }
 }
 
-/** How the authentication of a refused request went; undefined when it never came to one. */
+/** The result of authentication in a refused request; undefined when the request was refused before it. */
 function authenticationOutcome({ code, reason, clientId }: OAuthError): 'succeeded' | 'failed' | 'limited' | undefined {
   if (code === 'rate_limited') return 'limited';
-  // A public client has authenticated by its name; introspection wants more than that (RFC 7662 §2.1).
+  // A public client has authenticated by its id; introspection demands more than that (RFC 7662 §2.1).
   if (code === 'invalid_client' && reason !== 'public_client') return 'failed';
   return clientId === undefined ? undefined : 'succeeded';
 }

@@ -1,4 +1,4 @@
-// POST /introspect (RFC 7662). Who may see what of a token is `oauth/endpoints/introspection.ts`.
+// POST /introspect (RFC 7662) over HTTP. `oauth/endpoints/introspection.ts` decides which caller sees which token.
 
 import type { IntrospectionResult } from '../../oauth/endpoints/introspection.ts';
 import type { Endpoint } from '../server/endpoint.ts';

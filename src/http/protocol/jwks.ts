@@ -1,4 +1,4 @@
-// GET /.well-known/jwks.json (RFC 7517 §5): the public keys of the present ring.
+// GET /.well-known/jwks.json (RFC 7517 §5): the public keys of the current registry.
 
 import type { RegistryRef } from '../../oauth/registry/registry.ts';
 import type { Endpoint } from '../server/endpoint.ts';

@@ -1,4 +1,5 @@
-// The authorization server's metadata (RFC 8414) over HTTP, at each of the paths it is looked for.
+// The authorization server metadata (RFC 8414) over HTTP, at each of its paths. `oauth/endpoints/metadata.ts` makes the
+// document and the paths.
 
 import type { Endpoint } from '../server/endpoint.ts';
 import { PUBLIC_CACHE } from '../server/security-headers.ts';

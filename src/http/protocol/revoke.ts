@@ -1,4 +1,4 @@
-// POST /revoke (RFC 7009). What a revocation ends is `oauth/endpoints/revocation.ts`.
+// POST /revoke (RFC 7009) over HTTP. `oauth/endpoints/revocation.ts` revokes the token.
 
 import type { Authenticated } from '../../oauth/client-auth/client-authentication.ts';
 import type { Endpoint } from '../server/endpoint.ts';
@@ -18,7 +18,7 @@ export function revokeEndpoint(
       POST: async (exchange) => {
         await exchangeWithClient(options.revocation, exchange, options);
         exchange.log.outcome = 'revoked';
-        // Empty, and yet typed: some client libraries fail on an answer without a media type.
+        // Empty but typed: some client libraries fail on an answer without a media type.
         exchange.reply.type('application/json; charset=utf-8').send('');
       },
     },

@@ -1,4 +1,4 @@
-// POST /token (RFC 6749 §3.2). What is judged there, and in which order, is `oauth/endpoints/token-endpoint.ts`.
+// POST /token (RFC 6749 §3.2) over HTTP. The phases of a token request are in `oauth/endpoints/token-endpoint.ts`.
 
 import type { TokenResult } from '../../oauth/endpoints/token-endpoint.ts';
 import type { Audit } from '../../oauth/ports/audit.ts';

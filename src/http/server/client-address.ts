@@ -1,9 +1,9 @@
-// Who is calling: the peer's address or, behind proxies that configuration names, what they say in X-Forwarded-For.
-// No other forwarding header is ever read.
+// The address of the caller: that of the peer or, behind trusted proxies, the one in X-Forwarded-For.
+// No other forwarding header is read.
 
 import { BlockList, isIP, isIPv4 } from 'node:net';
 
-/** Decides whose X-Forwarded-For counts. */
+/** The configured proxies whose X-Forwarded-For is trusted. */
 export class TrustedProxies {
   readonly #networks = new BlockList();
 
@@ -18,8 +18,8 @@ export class TrustedProxies {
   }
 
   /**
-   * The nearest address that no trusted proxy answers for, read from the right: what stands further left was written by
-   * somebody we do not trust. Without trusted proxies, or with a malformed header, the peer itself.
+   * The rightmost address that is not a trusted proxy's: every entry further left was written by an untrusted peer.
+   * Without trusted proxies the peer itself; at a malformed entry, the address to the right of it.
    */
   clientAddress(peer: string | undefined, forwardedFor: string | undefined): string {
     let address = plainAddress(peer ?? '') ?? '0.0.0.0';
@@ -44,7 +44,7 @@ function plainAddress(text: string): string | undefined {
   return isIP(unwrapped) === 0 ? undefined : unwrapped;
 }
 
-/** What attempts from an address are counted under: an IPv4 address, or the /64 of an IPv6 one. */
+/** The key under which attempts from an address are counted: an IPv4 address, or the /64 of an IPv6 one. */
 export function addressNetwork(address: string): string {
   if (!address.includes(':')) return address;
   const [head = '', tail] = address.toLowerCase().split('::');

@@ -1,5 +1,5 @@
-// What happens on a connection outside a request: bytes that are no HTTP, peers that stall, and `Expect`. Node would
-// answer these itself, past every hook; the answers here carry the same headers and the same error body as all others.
+// Handles connections outside a request: malformed HTTP, stalled peers, and `Expect`. Node would answer these itself
+// and bypass every hook; the answers here carry the same headers and the same error body as all others.
 
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -13,7 +13,7 @@ const { STATUS_CODES } = process.getBuiltinModule('node:http');
 
 export interface ConnectionOptions {
   readonly issuer: string;
-  /** Notes an answer that belongs to no request. */
+  /** Called with an answer that belongs to no request. */
   readonly finished: (request: FinishedRequest) => void;
 }
 
@@ -27,14 +27,15 @@ export class Connections {
 
   /** Follows the requests of a server, and decides about `100 Continue` (RFC 9110 §10.1.1). */
   follow(server: Server): void {
-    // Node keeps the address once it was asked for it. Later is too late: a caller may be gone before its request is handled.
+    // Node caches the address when it is first read. A later read may fail: the peer may close before its request is
+    // handled.
     server.on('connection', (socket) => void socket.remoteAddress);
     server.on('request', (request, response) => this.#latest.set(request.socket, { request, response }));
     server.on('checkContinue', (request, response) => {
       if (!announcesTooMuch(request)) response.writeContinue();
       server.emit('request', request, response);
     });
-    // An expectation we do not know may be ignored; Node's own 417 would lack every header of ours.
+    // An unknown expectation may be ignored; Node's own 417 would lack the common headers.
     server.on('checkExpectation', (request, response) => server.emit('request', request, response));
   }
 
@@ -84,7 +85,7 @@ function placeOf(
 ): 'between requests' | 'in a request' | 'behind a request' | 'behind an answer' {
   if (latest === undefined) return 'between requests';
   const { request, response } = latest;
-  // The rest of what was refused by its head, or data after the last answer of a connection: nobody waits for another.
+  // The rest of a request that was refused by its headers, or data after the last answer: the client expects no other.
   if (response.writableEnded)
     return request.complete && response.shouldKeepAlive ? 'between requests' : 'behind an answer';
   // A second answer while the first is still to come would be taken for the first.

@@ -19,7 +19,7 @@ export function corsHeaders(
   return { vary: 'Origin', 'access-control-allow-origin': origin, 'access-control-expose-headers': EXPOSED };
 }
 
-/** What the answer to a preflight adds to {@link corsHeaders}; nothing for an origin that is not allowed. */
+/** The headers that a preflight adds to {@link corsHeaders}; none for an origin that is not allowed. */
 export function preflightHeaders(
   endpoint: Endpoint,
   origin: string | undefined,

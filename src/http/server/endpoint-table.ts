@@ -1,4 +1,5 @@
-// Finds the endpoint of a path, so that a wrong method is told from a wrong path. Exact in case, slash and encoding.
+// Finds the endpoint of a path regardless of the method, to distinguish 405 from 404. Exact in case, slash and
+// encoding.
 
 import type { Endpoint } from './endpoint.ts';
 

@@ -1,4 +1,4 @@
-// What one endpoint is to the HTTP layer: a path, its methods and how its answers look. `server.ts` holds everything
+// The definition of an HTTP endpoint: a path, its methods and the format of its answers. `server.ts` holds everything
 // endpoints share: parsing, CORS, errors, security headers and the one request log line. The list of them is in
 // `processes/token-server/token-server.ts`.
 
@@ -6,7 +6,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Parameters } from '../../oauth/values/parameters.ts';
 
 /**
- * What a handler may add to the one log line of its request. Never a code, token, secret, verifier, cookie or state.
+ * The fields that a handler may add to the one log line of its request. Never a code, token, secret, verifier, cookie
+ * or state.
  */
 export interface RequestFacts {
   /** Only the id of a registered client, never text from the request. */
@@ -15,7 +16,7 @@ export interface RequestFacts {
   scope?: string;
   /** One word for what happened, e.g. `issued`, `page`, `redirected`; `refused` is set by the error writer. */
   outcome?: string;
-  /** The slug of an {@link OAuthError}, set by the error writer; of a process that is not ready the checks that say so. */
+  /** The slug of an {@link OAuthError}, set by the error writer; of a process that is not ready, the failed checks. */
   reason?: string;
 }
 
@@ -23,20 +24,20 @@ export interface RequestFacts {
 export interface Exchange {
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
-  /** The query of a GET or the form body of a POST, strictly parsed; duplicates are the handler's to judge. */
+  /** The query of a GET or the form body of a POST, strictly parsed; the handler judges duplicates. */
   readonly parameters: Parameters;
-  /** The IP address of the peer, or what the trusted proxies said it is. */
+  /** The IP address of the peer, or the one that the trusted proxies report. */
   readonly address: string;
   readonly log: RequestFacts;
 }
 
 /**
- * Answers through `exchange.reply`, also when it is done only later in the promise.
+ * Answers through `exchange.reply`, now or before the promise resolves.
  * @throws OAuthError | StoreUnavailableError for the error writer; anything else becomes 500 `server_error`.
  */
 export type Handler = (exchange: Exchange) => Promise<void>;
 
-/** What a POST of {@link Endpoint.body} `json` says it is; no parameter, no other spelling. */
+/** The exact `Content-Type` of a POST with {@link Endpoint.body} `json`: no parameter, no other spelling. */
 export const JSON_MEDIA_TYPE = 'application/json';
 
 export interface Endpoint {
@@ -45,11 +46,13 @@ export interface Endpoint {
   /** Below the issuer's path, e.g. `/token`, `/consent/:interaction`. Matched exactly. */
   readonly path: string;
   readonly handlers: { readonly GET?: Handler; readonly POST?: Handler };
-  /** What a POST carries; a form unless it says `json`, which its handler then reads from `request.body`. */
+  /** The format of a POST body: `json`, which the handler reads from `request.body`; a form when absent. */
   readonly body?: 'json';
-  /** How its errors look. */
+  /** The format of its errors. */
   readonly answers: 'json' | 'html';
-  /** `registered`: the union of the clients' origins; `any`: everybody (metadata); `none`: no CORS and no preflight. */
+  /**
+   * `registered`: the union of the clients' origins; `any`: every origin (metadata); `none`: no CORS and no preflight.
+   */
   readonly cors: 'registered' | 'any' | 'none';
   /** Whether HEAD is answered (with the headers of GET) instead of 405. */
   readonly head: boolean;

@@ -1,6 +1,6 @@
-// The one writer of errors. Handlers and checks throw; what that becomes is the table of `errors.ts`, and here it is
-// written as JSON or as a page, noted for the log line and counted. Connections without a readable request:
-// `connections.ts`.
+// The only writer of error answers. Handlers and checks throw; the table in `errors.ts` maps the error; this file sends
+// it as JSON or as a page, adds it to the log line and counts it. `connections.ts` answers connections without a
+// readable request.
 
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
@@ -13,13 +13,15 @@ import type { Endpoint } from './endpoint.ts';
 import { describeError, type ErrorAnswer, errorBody } from './errors.ts';
 import { PAGE_HEADERS } from './security-headers.ts';
 
-/** What a client is told of a fault of ours by redirect (RFC 6749 §4.1.2.1). */
+/** The error codes that report a server fault to the client by redirect (RFC 6749 §4.1.2.1). */
 export type FaultCode = 'server_error' | 'temporarily_unavailable';
 
-/** What is counted of requests; the last two only where token requests are answered. */
+/** The metrics of requests; the last two only where token requests are answered. */
 export type RequestMetrics = Pick<Metrics, 'requestFinished'> & Partial<Pick<Metrics, 'rateLimited' | 'tokenErrors'>>;
 
-/** What these refuse is counted; `authorize` counts by itself what it answers at the client (RFC 6749 §4.1.2.1). */
+/**
+ * The routes whose errors are counted here; `authorize` itself counts those it sends by redirect (RFC 6749 §4.1.2.1).
+ */
 const PROTOCOL_ENDPOINTS: ReadonlySet<string> = new Set(['authorize', 'token', 'revoke', 'introspect']);
 
 export interface ErrorWriterOptions {
@@ -37,7 +39,7 @@ export class ErrorWriter {
     this.#basePath = issuerPath(options.issuer);
   }
 
-  /** Answers with what `error` means; `endpoint` is undefined where none has this path. */
+  /** Sends the answer to an error; `endpoint` is undefined where none has this path. */
   write(error: unknown, request: FastifyRequest, reply: FastifyReply, endpoint: Endpoint | undefined): void {
     const answer = describeError(error, this.#options.issuer);
     this.#note(error, answer, request, endpoint);
@@ -46,13 +48,13 @@ export class ErrorWriter {
       reply.redirect(request.visit.faultLocation(fault), 302);
       return;
     }
-    // Whatever the handler had set for a good answer must not describe this one.
+    // The handler may have set other values for a successful answer.
     reply.headers({ 'cache-control': 'no-store', ...answer.headers });
-    if (looks(endpoint, request) === 'html') this.#sendPage(reply, answer);
+    if (formatOf(endpoint, request) === 'html') this.#sendPage(reply, answer);
     else reply.code(answer.status).type('application/json; charset=utf-8').send(errorBody(answer));
   }
 
-  /** A person cannot answer a challenge of ours: 401 becomes 400 on a page. */
+  /** A person cannot answer an authentication challenge: 401 becomes 400 on a page. */
   #sendPage(reply: FastifyReply, answer: ErrorAnswer): void {
     const { reason } = answer;
     const status = answer.status === 401 ? 400 : answer.status;
@@ -84,8 +86,8 @@ export class ErrorWriter {
   }
 }
 
-/** JSON endpoints answer JSON whatever is asked for; where there is none, a browser gets a page. */
-function looks(endpoint: Endpoint | undefined, request: FastifyRequest): 'json' | 'html' {
+/** The format of an endpoint, whatever the client accepts; for an unknown path a browser gets a page. */
+function formatOf(endpoint: Endpoint | undefined, request: FastifyRequest): 'json' | 'html' {
   if (endpoint !== undefined) return endpoint.answers;
   return request.headers.accept?.includes('text/html') === true ? 'html' : 'json';
 }

@@ -1,5 +1,5 @@
-// What an error becomes on the wire: the table code → status → `error` of the protocol (RFC 6749 §5.2) and the one of
-// what HTTP itself refuses (RFC 9110 §15). Who writes it is `error-writer.ts`.
+// Maps errors to the wire: one table of protocol code → status and `error` (RFC 6749 §5.2), one of requests that HTTP
+// itself refuses (RFC 9110 §15). `error-writer.ts` sends the answer.
 
 import { type ErrorCode, OAuthError, StoreUnavailableError } from '../../oauth/ports/error.ts';
 
@@ -9,7 +9,7 @@ interface Wire {
   readonly error: string;
 }
 
-/** What each code of the protocol becomes at a JSON endpoint. */
+/** The wire form of each protocol code at a JSON endpoint. */
 const PROTOCOL: Readonly<Record<ErrorCode, Wire>> = {
   invalid_request: { status: 400, error: 'invalid_request' },
   invalid_client: { status: 401, error: 'invalid_client' },
@@ -28,7 +28,7 @@ const PROTOCOL: Readonly<Record<ErrorCode, Wire>> = {
   rate_limited: { status: 429, error: 'temporarily_unavailable' },
 };
 
-/** What HTTP itself refuses; the key is the reason. */
+/** The requests that HTTP itself refuses; the key is the reason. */
 const TRANSPORT = {
   not_found: { status: 404, error: 'not_found', description: 'There is nothing at this address.' },
   method_not_allowed: { status: 405, error: 'invalid_request', description: 'The method is not allowed here.' },
@@ -72,7 +72,7 @@ export interface ErrorAnswer {
 /** Seconds after which a request that a store could not answer may be tried again. */
 const STORE_RETRY_SECONDS = 1;
 
-/** What an error becomes. Whatever is not known here is a fault of ours: 500, and no word about it. */
+/** The answer to an error. An unknown error is a fault of the server: 500 without any detail. */
 export function describeError(error: unknown, issuer: string): ErrorAnswer {
   if (error instanceof OAuthError) {
     const { description, reason, retryAfterSeconds } = error;
@@ -104,7 +104,7 @@ function challenge(issuer: string): string {
   return `Basic realm="${issuer}", error="invalid_client"`;
 }
 
-/** What Fastify's and Node's own errors mean here. */
+/** The reasons for errors of Fastify and Node. */
 function frameworkReason(error: unknown): TransportReason | undefined {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   switch (code) {

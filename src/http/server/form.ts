@@ -1,5 +1,5 @@
-// The strict parser of application/x-www-form-urlencoded, for form bodies and for queries, and the judge of their media
-// type. Pure: bytes in, parameters or a fault's slug out. What a parameter means is the endpoint's business.
+// The strict parser of application/x-www-form-urlencoded, for form bodies and for queries, and the check of their media
+// type. Pure: bytes in, parameters or a fault's slug out. The endpoint interprets the parameters.
 
 import type { RawParameters } from '../../oauth/values/parameters.ts';
 

@@ -1,5 +1,5 @@
-// What every request must be before its handler runs, as named checks in the order `server.ts` applies them: headers,
-// path, method, media type, size; then, with the body read, its parameters. All throw for the error writer.
+// The checks of every request before its handler runs, in the order `server.ts` applies them: headers, path, method,
+// media type, size; then, with the body read, its parameters. All throw for the error writer.
 
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { INTROSPECTION_PARAMETERS } from '../../oauth/endpoints/introspection.ts';
@@ -13,8 +13,8 @@ import { type FormFault, isFormMediaType, parseForm } from './form.ts';
 import { announcesTooMuch, headerFault, queryOf } from './raw-request.ts';
 
 /**
- * RFC 9112 §3.2, §6: one reading of the request, whoever stands in between. Where it ends is doubtful, so the
- * connection ends.
+ * RFC 9112 §3.2, §6: every intermediary must read the same request. The end of an ambiguous one is uncertain, so the
+ * connection is closed.
  */
 export function rejectAmbiguousHeaders(request: FastifyRequest, reply: FastifyReply): void {
   const fault = headerFault(request.raw);
@@ -23,7 +23,7 @@ export function rejectAmbiguousHeaders(request: FastifyRequest, reply: FastifyRe
   throw malformed(fault);
 }
 
-/** RFC 9110 §15.5.5 and §15.5.6: the path is one of ours and knows the method. */
+/** RFC 9110 §15.5.5 and §15.5.6: the path has an endpoint, and the endpoint has the method. */
 export function requireMethod(endpoint: Endpoint | undefined, method: string): asserts endpoint is Endpoint {
   if (endpoint === undefined) throw new TransportError('not_found');
   const known =
@@ -49,7 +49,7 @@ export function requireForm(request: FastifyRequest): void {
   }
 }
 
-/** The same for what is asked in JSON, on the admin port only. */
+/** The same for a JSON body, on the admin port only. */
 export function requireJson(request: FastifyRequest): void {
   const { 'content-type': contentType, 'content-encoding': encoding } = request.headers;
   if (contentType !== JSON_MEDIA_TYPE || encoding !== undefined) throw new TransportError('unsupported_media_type');
@@ -60,15 +60,14 @@ export function rejectTooMuch(request: FastifyRequest): void {
   if (announcesTooMuch(request.raw)) throw new TransportError('content_too_large');
 }
 
-/** Credentials: they have no place in any query, which ends in logs and histories (RFC 9700 §4.3.2). */
+/** Credentials must not be in any query, which ends up in logs and histories (RFC 9700 §4.3.2). */
 const NEVER_IN_QUERY = [
   ...['client_secret', 'client_assertion', 'code_verifier', 'refresh_token', 'access_token', 'token', 'assertion'],
   ...['username', 'password', 'subject_token', 'actor_token'],
 ];
 
 /**
- * What has no place in the query of a POST: everything that one of our forms, or an OAuth request of any kind, may
- * hold.
+ * The parameters that must not be in the query of a POST: those of this server's forms and of any OAuth request.
  */
 const FORM_ONLY: ReadonlySet<string> = new Set([
   ...NEVER_IN_QUERY,
@@ -86,7 +85,7 @@ export function queryParameters(request: FastifyRequest): Parameters {
   return new Parameters(query);
 }
 
-/** The parameters of a POST: those of its body, while its query holds none of ours and none of the body's. */
+/** The parameters of a POST body. Its query must hold none of {@link FORM_ONLY} and none of the body's. */
 export function formParameters(request: FastifyRequest): Parameters {
   const query = parsed(queryOf(request.url));
   for (const name of query.keys()) {

@@ -1,10 +1,10 @@
-// The one log line of a request, by allow-list: what is not named here is not logged. Targets, headers and bodies never
-// are.
+// Writes the one log line of a request, by allow-list: a field that is not named here is not logged. Targets, headers
+// and bodies are never logged.
 
 import type { Logger } from 'pino';
 import type { RequestFacts } from './endpoint.ts';
 
-/** What the line says beside the facts of the handler. */
+/** The fields of the line beside the facts of the handler. */
 export interface FinishedRequest {
   /** Undefined where no request could be read. */
   readonly requestId: string | undefined;
@@ -16,14 +16,14 @@ export interface FinishedRequest {
 }
 
 /**
- * Writes one line for each request; of the successful token requests one in so many, and of readiness, which is asked every
- * few seconds, what is new.
+ * Writes one line for each request; of successful token requests one in `oneTokenIn`, and of readiness probes, which
+ * come every few seconds, the changes.
  */
 export class RequestLog {
   readonly #log: Logger;
   readonly #oneTokenIn: number;
   #tokens = 0;
-  /** The last answer about readiness. */
+  /** The last result of a readiness probe. */
   #readiness: string | undefined;
 
   /**
@@ -39,7 +39,7 @@ export class RequestLog {
     if (route === 'token' && status === 200 && this.#tokens++ % this.#oneTokenIn !== 0) return;
     const { clientId, grantType, scope, outcome, reason } = facts;
     const isReadiness = outcome === 'ready' || outcome === 'not_ready';
-    if (isReadiness && !this.#isNews(`${outcome} ${reason}`)) return;
+    if (isReadiness && !this.#hasChanged(`${outcome} ${reason}`)) return;
     this.#log[levelOf(status, isReadiness)]({
       requestId,
       route,
@@ -54,14 +54,14 @@ export class RequestLog {
     });
   }
 
-  #isNews(readiness: string): boolean {
-    const isNews = readiness !== this.#readiness;
+  #hasChanged(readiness: string): boolean {
+    const hasChanged = readiness !== this.#readiness;
     this.#readiness = readiness;
-    return isNews;
+    return hasChanged;
   }
 }
 
-/** Not to be ready is an answer; what led to it has lines of its own. */
+/** A probe that answers "not ready" has not failed; the cause has log lines of its own. */
 function levelOf(status: number, isReadiness: boolean): 'error' | 'warn' | 'info' {
   if (status < 500) return 'info';
   return isReadiness ? 'warn' : 'error';

@@ -2,7 +2,7 @@
 // `pagePolicy`, the content security policy of a page that posts forms.
 
 /**
- * What every answer carries, whatever it is. HSTS only where the issuer is https: on loopback http it would lock a
+ * The headers of every answer. HSTS only where the issuer is https: on loopback http it would lock a
  * developer out.
  */
 export function commonHeaders(issuer: string): Readonly<Record<string, string>> {
@@ -15,19 +15,19 @@ export function commonHeaders(issuer: string): Readonly<Record<string, string>> 
 }
 
 /**
- * The content security policy of a page: nothing but our own style sheet, never framed.
- * @param formAction further sources that a form on the page may lead to, e.g. the scheme of a redirect URI.
+ * The content security policy of a page: no content but the style sheet and images of this origin, never framed.
+ * @param formAction further sources that a form on the page may redirect to, e.g. the scheme of a redirect URI
  */
 export function pagePolicy(formAction: readonly string[] = []): string {
   const target = ["'self'", ...formAction].join(' ');
   return `default-src 'none'; style-src 'self'; img-src 'self'; form-action ${target}; frame-ancestors 'none'; base-uri 'none'`;
 }
 
-/** What answers that may be pages carry beside {@link commonHeaders}. */
+/** The headers of answers that may be pages, beside {@link commonHeaders}. */
 export const PAGE_HEADERS: Readonly<Record<string, string>> = {
   'content-security-policy': pagePolicy(),
   'x-frame-options': 'DENY',
 };
 
-/** `Cache-Control` of what is the same for everybody and changes rarely: metadata and keys. */
+/** `Cache-Control` of the public documents that change rarely: metadata and keys. */
 export const PUBLIC_CACHE = 'public, max-age=300';

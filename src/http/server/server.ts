@@ -1,6 +1,6 @@
-// One listening side of grantry: a list of endpoints behind the checks, headers, errors, log line and metrics they
-// share. The order of a request is that of `admit`, and then of the handlers that `addRoutes` makes. Which endpoints
-// exist is wired in `processes/token-server/token-server.ts`.
+// An HTTP server of grantry, public or admin: a list of endpoints behind the checks, headers, errors, log line and
+// metrics they share. A request passes `admit`, then the handler that `addRoutes` registers.
+// `processes/token-server/token-server.ts` wires the endpoints.
 
 import cookie from '@fastify/cookie';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -25,24 +25,26 @@ export interface HttpServerOptions extends ErrorWriterOptions {
   readonly proxies: TrustedProxies;
   readonly timeouts: HttpTimeouts;
   readonly requestLog: RequestLog;
-  /** Makes request ids; they tell nothing and are never taken from a request. */
+  /** Makes request ids: opaque, and never taken from a request. */
   readonly newRequestId: () => string;
-  /** Whether this server is about to close: connections are given up, each with its next answer. Default: never known before. */
+  /** Whether this server is about to close: each connection then closes with its next answer. Default: never. */
   readonly isDraining?: () => boolean;
 }
 
-/** What the server knows of a request beside the request. */
+/** The context of a request. */
 interface Visit {
   readonly endpoint: Endpoint | undefined;
   /** Of `performance.now()`, when the headers had been read. */
   readonly startedAt: number;
   readonly facts: RequestFacts;
-  /** Set by a handler once there is a client to answer: where faults of ours go then, instead of an error page. */
+  /**
+   * Set by a handler once the client's address is verified: server faults redirect there instead of to an error page.
+   */
   faultLocation: ((error: FaultCode) => string) | undefined;
 }
 
-/** Of the one event loop there is: every request of a turn is read and judged by its head before the first is handled. */
-const TURNS = new MicroBatch({ endOfTurn: setImmediate });
+/** One for the process: the headers of every request of a tick are read and checked before the first handler runs. */
+const REQUEST_BATCH = new MicroBatch({ endOfTick: setImmediate });
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -95,7 +97,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
 }
 
 /**
- * What is done for every request before anything can go wrong: find its endpoint, and set the headers of every answer.
+ * The first step of every request, before any check: finds its endpoint and sets the headers of every answer.
  */
 function visits({ endpoints, issuer, corsOrigins }: HttpServerOptions) {
   const table = new EndpointTable(endpoints);
@@ -111,7 +113,7 @@ function visits({ endpoints, issuer, corsOrigins }: HttpServerOptions) {
   };
 }
 
-/** Judges a request by its head. Answers whether it goes on; a preflight is answered here. */
+/** Checks a request by its headers. False for a preflight, which is answered here. */
 function admit(request: FastifyRequest, reply: FastifyReply, options: HttpServerOptions): boolean {
   const { endpoint } = request.visit;
   checks.rejectAmbiguousHeaders(request, reply);
@@ -164,7 +166,7 @@ function exchangeWith(
   { proxies }: HttpServerOptions,
 ): (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply> {
   return async (request, reply) => {
-    await TURNS.end();
+    await REQUEST_BATCH.join();
     const forwardedFor = request.headers['x-forwarded-for'];
     const address = proxies.clientAddress(
       request.socket.remoteAddress,

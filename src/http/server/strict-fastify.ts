@@ -1,5 +1,5 @@
-// Fastify with everything turned off that is nearly right: HEAD routes of its own making, leniently decoded paths,
-// answers past the hooks, connections kept open by a closing server, bodies of any type (docs/scope.md, S5 and I3).
+// Fastify without its lenient defaults: automatic HEAD routes, leniently decoded paths, answers that bypass the hooks,
+// connections kept open by a closing server, bodies of any type (docs/scope.md, S5 and I3).
 
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import type { Connections } from './connections.ts';
@@ -13,9 +13,9 @@ export interface HttpTimeouts {
   readonly headers: number;
   /** For the whole request. */
   readonly request: number;
-  /** How often the two are looked at. */
+  /** The interval of the check of these two. */
   readonly check: number;
-  /** For a connection on which nothing moves in either direction. */
+  /** For a connection without traffic in either direction. */
   readonly idle: number;
   /** Between two requests of one connection. */
   readonly keepAlive: number;
@@ -32,7 +32,7 @@ export const HTTP_TIMEOUTS: HttpTimeouts = {
 export interface StrictFastifyOptions {
   readonly timeouts: HttpTimeouts;
   readonly connections: Connections;
-  /** Makes request ids; they tell nothing and are never taken from a request. */
+  /** Makes request ids: opaque, and never taken from a request. */
   readonly newRequestId: () => string;
   /** Answers what Fastify refuses before any hook has run. */
   readonly refuse: (error: Error, request: FastifyRequest, reply: FastifyReply) => void;
@@ -45,9 +45,9 @@ export function strictFastify(options: StrictFastifyOptions): FastifyInstance {
   const { timeouts, connections, newRequestId, refuse } = options;
   const server = fastify({
     exposeHeadRoutes: false,
-    // No route has one. Fastify would load its compilers all the same, at each start.
+    // No route has a schema. Fastify would load its compilers anyway, at each start.
     schemaController: { compilersFactory: { buildValidator: noSchemas, buildSerializer: noSchemas } },
-    // While closing, what still comes on an open connection is served, not answered past the hooks.
+    // While closing, requests on open connections are still served, not answered by a 503 that bypasses the hooks.
     return503OnClosing: false,
     bodyLimit: FORM_BYTE_LIMIT,
     requestTimeout: timeouts.request,
@@ -56,23 +56,23 @@ export function strictFastify(options: StrictFastifyOptions): FastifyInstance {
     http: {
       headersTimeout: timeouts.headers,
       connectionsCheckingInterval: timeouts.check,
-      // Node would answer a missing Host by itself; `rejectAmbiguousHeaders` looks instead.
+      // Node would answer a missing Host itself; `rejectAmbiguousHeaders` checks it instead.
       requireHostHeader: false,
     },
     genReqId: newRequestId,
     rewriteUrl: (message) => routedTarget(message.url ?? ''),
-    // A longer path parameter is for its handler to refuse: the router would do it past the hooks.
+    // The handler refuses long path parameters: a refusal by the router would bypass the hooks.
     routerOptions: { querystringParser: () => ({}), maxParamLength: 16_384 },
     clientErrorHandler: (error, socket) => connections.answer(error, socket),
     frameworkErrors: refuse,
   });
-  // Node drops what is above its own number of headers; the size of them all is limited anyway.
+  // Node drops headers above its own maximum count; their total size is limited anyway.
   server.server.maxHeadersCount = 0;
   connections.follow(server.server);
   server.removeAllContentTypeParsers();
-  // By its name, not for `*`: Fastify remembers which parser a named type has, and parses the type anew for `*`.
+  // By name, not `*`: Fastify caches the parser of a named type, and parses the media type each time for `*`.
   server.addContentTypeParser(FORM_MEDIA_TYPE, { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
-  // Only where an endpoint asks for it does such a body get this far; what it says is the endpoint's to read.
+  // Only bodies for endpoints with `body: 'json'` get this far; the endpoint parses them.
   server.addContentTypeParser(JSON_MEDIA_TYPE, { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
   endConnections(server, options.isDraining);
   return server;
@@ -83,8 +83,9 @@ function noSchemas(): never {
 }
 
 /**
- * Closing waits for every connection that is not idle, so the last answer on one must also be its end. An idle one it cuts off,
- * perhaps while a request is on its way: so before it, what is asked on a connection is the last there.
+ * A closing server waits for every connection that is not idle, so the last answer on one must also close it. It cuts
+ * off idle ones, perhaps while a request is on its way: so a draining server closes each connection with its next
+ * answer.
  */
 function endConnections(server: FastifyInstance, isDraining: () => boolean): void {
   let closing = false;

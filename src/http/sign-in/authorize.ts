@@ -1,5 +1,5 @@
-// GET /authorize (RFC 6749 §4.1.1): judge the request; whoever is not signed in gets the login page as the answer,
-// whoever must be asked goes to the consent page, everybody else goes straight back with a code.
+// GET /authorize (RFC 6749 §4.1.1): judges the request. The answer is the login page without a session, a redirect to
+// the consent page where consent is needed, and a redirect to the client with a code otherwise.
 
 import { consentNeeded } from '../../oauth/access/consent.ts';
 import type { Endpoint, Exchange } from '../server/endpoint.ts';

@@ -1,6 +1,6 @@
-// Who a browser is, in two cookies: one random value from the first login page on (a sealed request is bound to it), and
-// the session once somebody has signed in. The store knows a session by the hash of its cookie only. The cookies of tries
-// without an answer are in `interaction-taker.ts`.
+// The two cookies of a browser: a random value, set with the first login page (a sealed request is bound to it), and
+// the session after sign-in. The store holds only the hash of a session cookie. The cookies of unanswered attempts are
+// in `interaction-taker.ts`.
 
 import { createHash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -15,7 +15,7 @@ const ABSOLUTE_LIFETIME = 12 * 3_600_000;
 const VALUE_BYTES = 32;
 const VALUE = /^[A-Za-z0-9_-]{43}$/;
 
-/** Somebody signed in, and the cookie value that proves it. */
+/** A session, and the cookie value that proves it. */
 export interface SignedIn {
   readonly session: Session;
   /** For {@link FormTokens}; never stored, never logged. */
@@ -51,7 +51,7 @@ export class BrowserSessions {
     this.#browserCookie = `${prefix}grantry-browser`;
   }
 
-  /** Who is signed in with this browser. Somebody disabled since then is signed out by it. */
+  /** The session of this browser. Ends it if the person has been disabled since. */
   async current(request: FastifyRequest): Promise<SignedIn | undefined> {
     const cookie = readCookie(request, this.#sessionCookie);
     if (cookie === undefined) return undefined;
@@ -63,7 +63,7 @@ export class BrowserSessions {
   }
 
   /**
-   * Signs somebody in under a new id, whatever cookie the browser came with; the session it may have had ends.
+   * Starts a session under a new id, regardless of the cookie the browser sent, and ends the session it had, if any.
    * @param authTime epoch milliseconds
    */
   async begin(
@@ -98,7 +98,7 @@ export class BrowserSessions {
     reply.clearCookie(this.#sessionCookie, this.#attributes);
   }
 
-  /** The value that tells this browser from others; undefined when it never saw a login page. */
+  /** The value that identifies this browser; undefined before its first login page. */
   browser(request: FastifyRequest): string | undefined {
     return readCookie(request, this.#browserCookie);
   }

@@ -1,5 +1,5 @@
 // GET and POST /consent/:interaction: the person is asked once, about a request that was stored when it was checked
-// (security row U9). Nothing in the form says what is being allowed, only whether.
+// (security row U9). The form carries the decision only, never what it allows.
 
 import { consentNeeded } from '../../oauth/access/consent.ts';
 import type { AuthorizationSnapshot, Interaction } from '../../oauth/ports/login-stores.ts';
@@ -23,7 +23,7 @@ export function consentEndpoint(flow: SignInFlow): Endpoint {
   return {
     route: 'consent',
     path: '/consent/:interaction',
-    handlers: { GET: (exchange) => ask(flow, exchange), POST: (exchange) => hear(flow, exchange) },
+    handlers: { GET: (exchange) => ask(flow, exchange), POST: (exchange) => submitDecision(flow, exchange) },
     answers: 'html',
     cors: 'none',
     head: false,
@@ -72,7 +72,7 @@ async function ask(flow: SignInFlow, exchange: Exchange): Promise<void> {
   sendPage(exchange.reply.code(200), request.redirectUri, page);
 }
 
-async function hear(flow: SignInFlow, exchange: Exchange): Promise<void> {
+async function submitDecision(flow: SignInFlow, exchange: Exchange): Promise<void> {
   const { request, reply, parameters, log } = exchange;
   requireOwnForm(flow, request);
   const opened = await open(flow, exchange);
@@ -118,7 +118,7 @@ async function decide(flow: SignInFlow, { interaction }: Opened, decision: 'allo
   });
 }
 
-/** The stored request as the query it came as: the login page of /authorize continues it for another person. */
+/** The stored request as a query of /authorize: its login page continues the request for another person. */
 function requestQuery(request: AuthorizationSnapshot): URLSearchParams {
   const { clientId, redirectUri, scope, audiences, codeChallenge, state } = request;
   const query = new URLSearchParams({

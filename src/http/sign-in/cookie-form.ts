@@ -1,9 +1,9 @@
-// What all our cookies have in common: no script reads them, no other site sends them along with a POST, and under an https
-// issuer no neighbour of the host can set them.
+// The attributes of every cookie of this server: no script reads it, no other site sends it along with a POST, and
+// under an https issuer no sibling domain can set it.
 
 import type { CookieSerializeOptions } from '@fastify/cookie';
 
-/** How a cookie is named and written. */
+/** The name prefix and the attributes of a cookie. */
 export interface CookieForm {
   readonly prefix: string;
   readonly attributes: Readonly<CookieSerializeOptions>;

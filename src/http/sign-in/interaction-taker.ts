@@ -1,5 +1,6 @@
-// Takes a decided interaction for a browser that is on its way back to the client. A try that got no answer may have taken
-// it: its id stays with the browser, in a cookie of this interaction; the browser is told to come again, and takes it over.
+// Takes a decided interaction before the browser is redirected to the client. An attempt that got no answer of the
+// store may have taken it: a cookie of this interaction keeps the attempt id, and the browser's retry takes the
+// interaction over.
 
 import type { FastifyRequest } from 'fastify';
 import type { Interaction, InteractionStore } from '../../oauth/ports/login-stores.ts';
@@ -9,12 +10,12 @@ import type { Exchange } from '../server/endpoint.ts';
 import { type CookieForm, cookieForm } from './cookie-form.ts';
 
 const TRY_BYTES = 16;
-/** Of tries without an answer, the latest: a cookie below 1 KB. Each of them may be the one that reached the store. */
+/** Unanswered attempts that are kept, the latest ones: a cookie below 1 KB. Any of them may have reached the store. */
 const MOST_TRIES = 40;
 const TRIES = /^[A-Za-z0-9_-]{22}(?:\.[A-Za-z0-9_-]{22}){0,39}$/;
-/** Of one browser: any site can send it here with made-up ids, and more cookies could outgrow the header of a request. */
+/** Cookies of one browser: any site can send it here with made-up ids, and more could exceed the header limit. */
 const MOST_COOKIES = 5;
-/** 32 random bytes; nothing else gets into the name of a cookie. */
+/** 32 random bytes; no other text gets into the name of a cookie. */
 const INTERACTION_ID = /^[A-Za-z0-9_-]{43}$/;
 const NAMING_CHARACTERS = 8;
 /** As long as an interaction may live, in seconds. */
@@ -34,7 +35,7 @@ export class InteractionTaker {
     this.#cookiePrefix = `${prefix}grantry-tries-`;
   }
 
-  /** As {@link InteractionStore.take}. @throws StoreUnavailableError after which the same browser may come again */
+  /** As {@link InteractionStore.take}. @throws StoreUnavailableError after which the same browser may retry */
   async take(exchange: Exchange, interactionId: string, sessionId: string): Promise<Interaction | undefined> {
     if (!INTERACTION_ID.test(interactionId)) return undefined;
     const { request, reply } = exchange;

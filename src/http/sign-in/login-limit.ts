@@ -1,6 +1,5 @@
-// How often sign-in may fail, and how often it may succeed: counted in the store, so it holds over all replicas. The
-// address is counted first, so that nobody can lock somebody else out from elsewhere: failures are limited by user and
-// address.
+// Limits failed and successful sign-ins, counted in the store and so across all replicas. Failures are limited by
+// address, then by user and address: an attacker at another address cannot lock a user out.
 
 import type { RateLimitStore } from '../../oauth/ports/ports.ts';
 import { addressNetwork } from '../server/client-address.ts';
@@ -9,27 +8,27 @@ const FAILURES_PER_USER_AND_ADDRESS = 5;
 const FAILURES_PER_ADDRESS = 30;
 const WINDOW = 60_000;
 
-/** Each leaves a session behind; without a bound one person could fill the store and lock all others out. */
+/** Each creates a session; without a bound one person could fill the store and lock all others out. */
 const SIGN_INS_PER_PERSON = 300;
 const SIGN_IN_WINDOW = 600_000;
 
-/** Who tries to sign in from where. */
+/** An attempt to sign in. */
 export interface LoginAttempt {
   readonly username: string;
   readonly address: string;
 }
 
-/** What a sign-in asks before and after its password is judged. */
+/** The limits before and after a password is judged. */
 export interface LoginLimiter {
   /**
    * Counts an attempt before its password is judged, so that parallel guesses are not free.
    * @returns whole seconds to wait; 0 when the attempt may be judged
    */
   begin(attempt: LoginAttempt): Promise<number>;
-  /** Takes the count back: the password was right, or it was not judged. */
+  /** Undoes the count: the password was right, or it was not judged. */
   refund(attempt: LoginAttempt): Promise<void>;
   /**
-   * Counts a right password, from wherever it came.
+   * Counts a right password, from any address.
    * @returns whole seconds to wait; 0 when this person may have another session
    */
   signedIn(subject: string): Promise<number>;

@@ -1,4 +1,4 @@
-// POST /login: the form of the login page. The request it continues is in the form's sealed field and nowhere else.
+// POST /login: the form of the login page. The authorization request travels in its sealed field only.
 
 import type { AcceptedAuthorization } from '../../oauth/endpoints/authorization-endpoint.ts';
 import { OAuthError } from '../../oauth/ports/error.ts';
@@ -28,7 +28,7 @@ export function loginEndpoint(flow: SignInFlow): Endpoint {
 
 async function login(flow: SignInFlow, exchange: Exchange): Promise<void> {
   const { request, reply, parameters, address, log } = exchange;
-  // 1. Our own page, shown to this browser, not long ago
+  // 1. The form of this server's page, for this browser, not expired
   requireOwnForm(flow, request);
   parameters.rejectDuplicates(['username', 'password', 'csrf', 'request']);
   const browser = flow.sessions.browser(request);
@@ -48,7 +48,7 @@ async function login(flow: SignInFlow, exchange: Exchange): Promise<void> {
   const judgement = await judge(flow, attempt);
   if (judgement.owner === undefined) return refuse(flow, exchange, check, { ...judgement, attempt });
 
-  // 4. A session under a new id, then consent or the way back
+  // 4. A session under a new id, then consent or the redirect to the client
   const session = await flow.sessions.begin(exchange, judgement.owner, flow.clock.now());
   flow.audit.record({
     type: 'login.succeeded',
@@ -81,7 +81,8 @@ async function judge({ loginLimit, owners }: SignInFlow, attempt: Attempt): Prom
   try {
     owner = await owners.authenticate(username, password);
   } catch (error) {
-    // Better a count that stays than to lose why nothing was judged; a store that fails here has its own metric.
+    // Keep the original error: a failed refund only leaves the count too high, and store failures have their own
+    // metric.
     await loginLimit.refund(attempt).catch(() => undefined);
     if (!(error instanceof OAuthError) || error.code !== 'temporarily_unavailable') throw error;
     return { owner: undefined, problem: { kind: 'busy', seconds: error.retryAfterSeconds } };

@@ -1,4 +1,4 @@
-// The endpoints that people see: everything of a sign-in, and the files that its pages link to.
+// The list of HTML endpoints: the steps of a sign-in, and the files that its pages link to.
 
 import { ICON, type PageAsset, STYLESHEET } from '../pages/page-assets.ts';
 import type { Endpoint } from '../server/endpoint.ts';

@@ -1,6 +1,6 @@
 // GET /authorize/resume/:interaction: the last step of a sign-in. It takes the decided interaction, once, and sends the
-// browser back to the client with a code or with access_denied. Whoever comes again is told to start again; only a browser
-// whose try to take it got no answer goes on.
+// browser back to the client with a code or with access_denied. A second request gets the page that asks to start
+// again; only a browser whose attempt to take it got no answer may retry.
 
 import { isCovered } from '../../oauth/access/consent.ts';
 import type { Endpoint, Exchange } from '../server/endpoint.ts';
@@ -13,7 +13,7 @@ import {
   startAgain,
 } from './sign-in-flow.ts';
 
-/** The way back to the client. */
+/** The redirect to the client. */
 export function resumeEndpoint(flow: SignInFlow): Endpoint {
   return {
     route: 'resume',

@@ -1,5 +1,6 @@
-// The checked authorization request while nobody is signed in: it travels through the login page as one sealed field,
-// so that strangers leave nothing in any store. AES-256-GCM under a key made from the pepper for this one message.
+// The checked authorization request before sign-in: it travels through the login page as one sealed field, so that
+// unauthenticated requests leave nothing in any store. AES-256-GCM under a key derived from the pepper for this one
+// message.
 
 import { createCipheriv, createDecipheriv, createHash, hkdfSync } from 'node:crypto';
 import type { AuthorizationSnapshot } from '../../oauth/ports/login-stores.ts';
@@ -48,11 +49,11 @@ export class SealedRequests {
     return Buffer.concat(parts).toString('base64url');
   }
 
-  /** The request; undefined when the text is not ours, was changed, is too old, or was made for another browser. */
+  /** The request; undefined when the text is forged, changed, expired, or made for another browser. */
   open(text: string, browser: string): AuthorizationSnapshot | undefined {
     const bytes = Buffer.from(text, 'base64url');
-    // Base64url has several spellings of the same bytes, and decoding skips what it does not know; ours is the only
-    // one.
+    // Base64url has several spellings of the same bytes, and decoding skips unknown characters: only the canonical text
+    // is accepted.
     if (bytes.toString('base64url') !== text || bytes.length <= SALT_BYTES + NONCE_BYTES + TAG_BYTES) return undefined;
     for (const pepper of this.#options.peppers) {
       const sealed = this.#openWith(pepper, bytes, browser);
@@ -75,7 +76,8 @@ export class SealedRequests {
     }
   }
 
-  // A key for each message: anybody can make us seal, and random nonces under one key run out after some billions.
+  // A key for each message: any stranger can trigger a seal, and random nonces under one key run out after some
+  // billions.
   #key(pepper: Uint8Array, salt: Uint8Array): Buffer {
     return Buffer.from(hkdfSync('sha256', pepper, salt, `grantry sealed request v1\0${this.#options.issuer}`, 32));
   }

@@ -1,5 +1,5 @@
-// What the four endpoints of a sign-in share (`authorize`, `login`, `consent`, `resume`): their parts, and the few
-// steps that more than one of them takes. Each endpoint's own order of steps is in its own file.
+// The dependencies and the shared steps of the four endpoints of a sign-in (`authorize`, `login`, `consent`, `resume`).
+// The order of steps of each endpoint is in its own file.
 
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { consentNeeded } from '../../oauth/access/consent.ts';
@@ -27,7 +27,7 @@ import type { SealedRequests } from './sealed-request.ts';
 const INTERACTION_LIFETIME = 600_000;
 const INTERACTION_ID_BYTES = 32;
 
-/** The parts, made once. */
+/** The dependencies, made once. */
 export interface SignInFlow {
   readonly issuer: string;
   /** The path of the issuer, '' or '/…' without a slash at its end. */
@@ -47,18 +47,18 @@ export interface SignInFlow {
   readonly random: Random;
   readonly audit: Audit;
   readonly metrics: Metrics;
-  /** Told when a registered client was named with an address that is not its own. */
+  /** Called when a request names a registered client with a redirect URI that is not registered for it. */
   readonly onRedirectMismatch: (clientId: string) => void;
 }
 
-/** The way back is at the application only: a 400 page that says so (docs/scope.md, R11). */
+/** The person must start again at the application: a 400 page that says so (docs/scope.md, R11). */
 export function startAgain(reason: `interaction_${string}`): OAuthError {
   return new OAuthError('invalid_request', 'The interaction is over or belongs to another browser.', { reason });
 }
 
 /**
- * The accepted request; an error that the client is told about is answered by redirect, and then this is undefined.
- * @throws OAuthError when there is nobody to redirect to (RFC 6749 §4.1.2.1)
+ * The accepted request; undefined after an error that was sent to the client by redirect.
+ * @throws OAuthError when no verified address to redirect to is known (RFC 6749 §4.1.2.1)
  */
 export function accepted(
   check: AuthorizationCheck,
@@ -83,8 +83,8 @@ export function accepted(
 }
 
 /**
- * Judges a request again that was accepted before. What is refused now, because the client changed meanwhile, is counted
- * where that was met.
+ * Judges a request again that was accepted before. A refusal, because the client changed meanwhile, is counted under
+ * the endpoint that found it.
  * @returns as {@link accepted} @throws as it
  */
 export function acceptedStill(
@@ -101,8 +101,8 @@ export function acceptedStill(
 }
 
 /**
- * From here on there is a client to answer: what fails on our side is told there and not on a page (RFC 6749 §4.1.2.1).
- * For a GET that has nothing left to show; whoever looks at a form of ours can repeat it.
+ * From here on server faults are reported to the client by redirect and not on a page (RFC 6749 §4.1.2.1). Only for a
+ * GET without a page of its own; a person in front of a form can submit it again.
  */
 export function answerFaultsAtClient(
   { authorization }: SignInFlow,
@@ -113,7 +113,7 @@ export function answerFaultsAtClient(
 }
 
 /**
- * Refuses a form that another site made a browser post.
+ * Refuses a form that another site posted.
  * @throws OAuthError as {@link startAgain}
  */
 export function requireOwnForm({ issuer }: SignInFlow, request: FastifyRequest): void {
@@ -121,16 +121,15 @@ export function requireOwnForm({ issuer }: SignInFlow, request: FastifyRequest):
 }
 
 /**
- * Whether a revocation demands that the person signs in anew: their own, everybody's, this client's, or of what they
- * let this client do.
+ * Whether a revocation demands that the person signs in again: by a user, global, client or consent watermark.
  */
 export async function isOutdated({ watermarks }: SignInFlow, session: Session, clientUid: string): Promise<boolean> {
   return session.authTime <= (await watermarks.read(clientUid, session.subject));
 }
 
 /**
- * Remembers a request for somebody signed in. Where nothing is to be asked, the interaction is decided here: `allow`.
- * @returns the path to go on at: the consent page, or the way back
+ * Stores a request of a signed-in person. Where no consent is needed, the interaction is decided here: `allow`.
+ * @returns the path of the next step: the consent page or resume
  */
 export async function openInteraction(
   flow: SignInFlow,
@@ -145,7 +144,7 @@ export async function openInteraction(
   return resumePath(flow, interactionId);
 }
 
-/** Where a decided interaction goes on. */
+/** The path that resumes a decided interaction. */
 export function resumePath({ basePath }: SignInFlow, interactionId: string): string {
   return `${basePath}/authorize/resume/${interactionId}`;
 }
@@ -155,14 +154,14 @@ export function interactionIdOf(request: FastifyRequest): string {
   return (request.params as { readonly interaction: string }).interaction;
 }
 
-/** What the login page is shown for. */
+/** The status and content of a login page. */
 export interface LoginStep {
   readonly status: 200 | 422 | 429 | 503;
   readonly username: string;
   readonly problem: LoginProblem | undefined;
 }
 
-/** Answers the login page for an accepted request; the request goes along as a sealed field. */
+/** Answers the login page for an accepted request; the request travels in it as a sealed field. */
 export function sendLoginPage(
   flow: SignInFlow,
   { request, reply, log }: Exchange,

@@ -1,21 +1,21 @@
-// Whether a person must be asked before a client gets what it wants (RFC 6749 §4.1, RFC 9700 §2.1, RFC 8252 §8.6).
-// What was given is kept by the consent store; the page is drawn in `http/`.
+// Decides whether a person must be asked for consent (RFC 6749 §4.1, RFC 9700 §2.1, RFC 8252 §8.6).
+// The consent store keeps what was given; `http/pages` renders the page.
 
 import { isPublic } from '../client-auth/index.ts';
 import type { AuthorizationSnapshot, Consent } from '../ports/login-stores.ts';
 import type { Client } from '../registry/client.ts';
 import { isLoopbackOrPrivateUse } from '../values/redirect-uri.ts';
 
-/** What the consent page is for. */
+/** Whether the consent page is shown, and for which scope. */
 export interface ConsentNeed {
   readonly ask: boolean;
-  /** The asked scope that was not given before at every one of the asked audiences; may be empty although the person is asked. */
+  /** The requested scope that was not given before at every requested audience; may be empty although `ask` is true. */
   readonly newScope: readonly string[];
 }
 
 /**
- * Whether to ask, and for what. A public client at an address that any app on the machine could listen to is asked for
- * every time, also with consent `Skip`: nothing assures that it is the same app (RFC 8252 §8.6).
+ * Whether to ask, and for which scope. For a public client at an address that any app on the machine could listen to,
+ * the person is asked every time, also with consent `Skip`: nothing assures that it is the same app (RFC 8252 §8.6).
  * @param given what this person let this client do before; undefined when nothing
  */
 export function consentNeeded(client: Client, request: AuthorizationSnapshot, given: Consent | undefined): ConsentNeed {
@@ -23,7 +23,7 @@ export function consentNeeded(client: Client, request: AuthorizationSnapshot, gi
   return { ask: unassured || !isCovered(client, request, given), newScope: newScope(request, given) };
 }
 
-/** Whether what was given, or the client's standing, covers the whole request: its scope at each of its audiences. */
+/** Whether earlier consent, or consent `Skip`, covers the whole request: its scope at each of its audiences. */
 export function isCovered(client: Client, request: AuthorizationSnapshot, given: Consent | undefined): boolean {
   return client.consent === 'Skip' || newScope(request, given).length === 0;
 }

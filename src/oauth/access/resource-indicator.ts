@@ -1,5 +1,5 @@
 // Resource indicators (RFC 8707): which resources a client may ask for, and which ones a request means.
-// What a grant may still give at the token endpoint is judged in `access.ts`.
+// `access.ts` narrows a grant at the token endpoint.
 
 import { OAuthError } from '../ports/error.ts';
 import type { Client } from '../registry/client.ts';
@@ -18,7 +18,7 @@ export function audiencesOf(client: Client, issuer: string): readonly string[] {
 /**
  * The resources that a grant asked for at the authorization endpoint covers (RFC 8707 §2.1), duplicates collapsed.
  * Without any `resource` that is the one predefined default and not everything registered: a grant is never wider than
- * what the request said.
+ * the request.
  * @throws OAuthError invalid_target: `resource_malformed`, `resource_not_registered`, `resource_missing`.
  */
 export function resolveResources(values: readonly string[], client: Client, issuer: string): readonly string[] {
@@ -40,7 +40,7 @@ export function resolveResource(values: readonly string[], client: Client, issue
   return resource;
 }
 
-// Admission demands a default where there are several; should one be missing all the same, nothing is guessed.
+// Admission demands a default where there are several; if it is missing all the same, the request is refused.
 function defaultResource(client: Client, issuer: string): string {
   const audiences = audiencesOf(client, issuer);
   const resource = client.defaultAudience ?? (audiences.length === 1 ? audiences[0] : undefined);

@@ -1,5 +1,5 @@
-// Scope: its syntax (RFC 6749 §3.3), its order-keeping set algebra, and what a request asks of one client.
-// What a grant may still give at the token endpoint is judged in `access.ts`.
+// Scope: its syntax (RFC 6749 §3.3), its order-keeping set algebra, and the scope that a request asks of one client.
+// `access.ts` narrows a grant at the token endpoint.
 
 import { OAuthError } from '../ports/error.ts';
 import type { Client } from '../registry/client.ts';

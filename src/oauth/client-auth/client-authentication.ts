@@ -1,5 +1,6 @@
-// Client authentication as token, revocation and introspection share it: exactly one method, the registered one, the same
-// answer for every failure, and a limit on guesses. What a single method does is in `client-auth/`.
+// Client authentication, shared by the token, revocation and introspection endpoints: exactly one method, the
+// registered one, the same answer for every failure, and a limit on failed attempts. Each method has its own file
+// beside this one.
 
 import { attributeTo, type ErrorCode, OAuthError } from '../ports/error.ts';
 import type { AuthenticationLimiter } from '../ports/ports.ts';
@@ -12,14 +13,14 @@ import type { Attempt, ClientAuthMethod, Credentials } from './method.ts';
 /** One POST to an endpoint that authenticates clients, already parsed strictly. */
 export interface ClientRequest extends Credentials {
   readonly parameters: Parameters;
-  /** Where the request came from, as the trusted proxies tell it. */
+  /** The IP address of the caller, as the trusted proxies report it. */
   readonly address: string;
 }
 
-/** Credentials that RFC 7521 §4.2 names; until a method of the table reads them they are a try that must fail. */
+/** Credentials of RFC 7521 §4.2. While no method of the table reads them, they count as an attempt that fails. */
 const ASSERTION_PARAMETERS = ['client_assertion', 'client_assertion_type'];
 
-/** The form parameters client authentication may use; none of them may be doubled. */
+/** The form parameters client authentication may use; none of them may be repeated. */
 const CLIENT_AUTHENTICATION_PARAMETERS = [
   'client_id',
   ...ASSERTION_PARAMETERS,
@@ -31,7 +32,7 @@ export function knownParameters(own: Iterable<string>): ReadonlySet<string> {
   return new Set([...CLIENT_AUTHENTICATION_PARAMETERS, ...own]);
 }
 
-/** Whom an answer or an error came about for; for logs and metrics. */
+/** The authenticated client of a request, for logs and metrics. */
 export interface Authenticated {
   readonly clientId: string;
   /** A key of the client-auth table. */
@@ -41,17 +42,19 @@ export interface Authenticated {
 export interface ClientEndpointOptions {
   readonly registry: RegistryRef;
   readonly limiter: AuthenticationLimiter;
-  /** Told of each refusal of an authenticated client, as it was when its request began. It must not throw. */
+  /**
+   * Called when the request of an authenticated client is refused, with the client as of its begin. It must not throw.
+   */
   readonly onRefused?: ((client: Client, code: ErrorCode) => void) | undefined;
 }
 
 /**
- * What token, revocation and introspection do before anything of their own: one consistent world for the whole request, no
- * doubled parameter, an authenticated client; then `answer`.
+ * The steps that the three endpoints share: read one registry snapshot for the whole request, reject repeated
+ * parameters, authenticate the client; then call `answer`.
  * @param known every parameter of the endpoint ({@link knownParameters})
- * @throws OAuthError invalid_request for a doubled parameter, two methods at once or two client ids; invalid_client for every
- *   other failure, with the same text; rate_limited when this client or address has failed too often; what `answer` throws,
- *   attributed to the client
+ * @throws OAuthError invalid_request for a repeated parameter, two methods at once or two client ids; invalid_client
+ *   for every other failure, with the same text; rate_limited when this client or address has failed too often; what
+ *   `answer` throws, attributed to the client
  */
 export async function answerClient<Answer extends object>(
   request: ClientRequest,
@@ -83,7 +86,8 @@ async function authenticate(
 
   const registered = client?.authMethod === name ? client : undefined;
   const judged = attempt.verify(registered);
-  // Requests come in bunches: one that waited here would let the whole bunch pass the limit before the first is counted.
+  // Requests arrive in bursts: an `await` without need would let the whole burst pass the limit before the first is
+  // counted.
   const verified = typeof judged === 'boolean' ? judged : await judged;
   if (registered && verified) return registered;
 
@@ -99,7 +103,7 @@ interface Try {
   readonly attempt: Attempt;
 }
 
-/** RFC 6749 §2.3: a client must not use more than one method in a request. Only to name itself is no second one. */
+/** RFC 6749 §2.3: a client must not use more than one method in a request. A `client_id` alone is no second method. */
 function onlyTry(request: ClientRequest): Try {
   const tries: Try[] = [];
   for (const [name, method] of CLIENT_AUTH_METHODS) {
@@ -125,7 +129,7 @@ function onlyTry(request: ClientRequest): Try {
   return only;
 }
 
-/** How many credentials the request carries of kinds that none of its tries reads: an Authorization header, an assertion. */
+/** The number of credentials that no attempt of the request reads: an Authorization header, an assertion. */
 function unreadCredentials({ parameters, authorization }: ClientRequest, proofs: readonly Try[]): number {
   const header = authorization !== undefined && !proofs.some(({ method }) => method.usesHeader);
   const assertion = ASSERTION_PARAMETERS.some(

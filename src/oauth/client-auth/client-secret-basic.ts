@@ -1,5 +1,5 @@
 // client_secret_basic: id and secret, each form-encoded, in HTTP Basic (RFC 6749 §2.3.1, Appendix B).
-// Many clients send the secret raw: the decoded form is tried and, where it differs, the raw one.
+// Many clients send the secret raw: both the decoded and, where it differs, the raw form are accepted.
 
 import { secretMatches } from '../registry/client-secret.ts';
 import type { Attempt, ClientAuthMethod } from './method.ts';

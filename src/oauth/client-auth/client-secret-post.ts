@@ -1,5 +1,5 @@
 // client_secret_post: id and secret as form parameters (RFC 6749 §2.3.1). Accepted for clients registered for it, not
-// recommended: bodies end up in logs. Never read from a query: the HTTP layer refuses OAuth parameters there.
+// recommended: bodies end up in logs. Never read from a query: `http/server` refuses OAuth parameters there.
 
 import { secretMatches } from '../registry/client-secret.ts';
 import type { ClientAuthMethod } from './method.ts';

@@ -1,5 +1,5 @@
-// none: a public client names itself by client_id and proves nothing (RFC 6749 §2.1); PKCE binds its code, rotation its
-// refresh token. Only a try when no other method is.
+// none: a public client identifies itself by client_id and proves nothing (RFC 6749 §2.1); PKCE binds its code,
+// rotation its refresh token. It counts only if the request uses no other method.
 
 import { secretMatches } from '../registry/client-secret.ts';
 import type { ClientAuthMethod } from './method.ts';

@@ -1,12 +1,12 @@
-// The checks of the authorization endpoint that look at one thing each. In which order they run, and what a failed one
-// becomes on the wire, is in `authorization-endpoint.ts`; scope and resource are judged in their own files.
+// The single checks of the authorization endpoint. Their order, and the wire form of a failure, are in
+// `authorization-endpoint.ts`; scope and resource are checked in `access/`.
 
 import { type ErrorCode, OAuthError } from '../ports/error.ts';
 import type { Client } from '../registry/client.ts';
 import type { Parameters } from '../values/parameters.ts';
 import { isChallenge } from '../values/pkce.ts';
 
-/** What the endpoint knows; anything else is ignored, also when repeated. `resource` may repeat. */
+/** The parameters the endpoint knows; all others are ignored, also when repeated. `resource` may repeat. */
 const KNOWN_PARAMETERS = [
   'client_id',
   'redirect_uri',
@@ -31,14 +31,14 @@ const UNSUPPORTED: readonly (readonly [name: string, code: ErrorCode])[] = [
 
 const MAX_STATE_BYTES = 4096;
 
-/** The state to answer with: undefined when it was not sent, was sent twice, or is unreadable. */
+/** The state to send back: undefined when it was not sent, was sent twice, or is unreadable. */
 export function readableState(parameters: Parameters): string | undefined {
   const state = parameters.get('state');
   if (state === undefined || parameters.firstDuplicate(['state']) !== undefined) return undefined;
   return isReadable(state) ? state : undefined;
 }
 
-// At most 4 KiB without control characters. A lone surrogate cannot be sent back as it came.
+// At most 4 KiB without control characters. A lone surrogate cannot be sent back unchanged.
 function isReadable(state: string): boolean {
   return Buffer.byteLength(state) <= MAX_STATE_BYTES && state.isWellFormed() && !/\p{Cc}/u.test(state);
 }
@@ -51,7 +51,7 @@ export function rejectDuplicates(parameters: Parameters): void {
 
 /** @throws OAuthError invalid_request */
 export function rejectUnreadableState(parameters: Parameters): void {
-  // RFC 6749 §4.1.1, appendix A.5: state comes back exactly as sent, so what cannot go back is refused.
+  // RFC 6749 §4.1.1, appendix A.5: state is returned exactly as sent, so one that cannot be returned is refused.
   const state = parameters.get('state');
   if (state !== undefined && !isReadable(state)) {
     throw new OAuthError('invalid_request', 'The state is too long or has control characters.', {

@@ -1,6 +1,6 @@
-// The authorization endpoint (RFC 6749 §3.1, §4.1): judges a request, judges it again when a person comes back from
-// login and consent, and makes the answer to the client. Who the person is and what they decide lives in `login/` and
-// `http/`; the single checks are in `authorization-checks.ts`.
+// The authorization endpoint (RFC 6749 §3.1, §4.1): judges a request, judges it again when the person returns from
+// login and consent, and makes the answer to the client. Sign-in and consent are in `login/` and `http/sign-in`; the
+// single checks are in `authorization-checks.ts`.
 
 import { checkResources, resolveResources } from '../access/resource-indicator.ts';
 import { checkScope, formatScope, resolveScope } from '../access/scope.ts';
@@ -48,14 +48,14 @@ export interface RedirectedAuthorization {
   readonly clientId: string;
 }
 
-/** The request is good; a person may be asked now. */
+/** The request is valid; a person may be asked now. */
 export interface AcceptedAuthorization {
   readonly kind: 'accepted';
   readonly client: Client;
   readonly request: AuthorizationSnapshot;
 }
 
-/** What becomes of an authorization request. */
+/** The result of judging an authorization request. */
 export type AuthorizationCheck = RefusedAuthorization | RedirectedAuthorization | AcceptedAuthorization;
 
 /** The signed-in person a code is issued for. */
@@ -93,7 +93,7 @@ export class AuthorizationEndpoint {
     this.#audit = audit;
   }
 
-  /** Judges a request as it came; makes no state. The first check that fails decides. */
+  /** Judges a request; creates no state. The first check that fails decides. */
   check(parameters: Parameters, registry: Registry): AuthorizationCheck {
     const addressee = findAddressee(parameters, registry);
     if (addressee.kind === 'refused') return addressee;
@@ -156,19 +156,19 @@ export class AuthorizationEndpoint {
     return this.#location(request, { code });
   }
 
-  /** The address to redirect to when the person said no (RFC 6749 §4.1.2.1). */
+  /** The address to redirect to when the person denied the request (RFC 6749 §4.1.2.1). */
   deny({ request }: AcceptedAuthorization): string {
     const denial = new OAuthError('access_denied', 'The resource owner denied the request.', { reason: 'denied' });
     return this.#errorLocation(request, denial);
   }
 
-  /** The address to redirect to when an accepted request cannot be answered because of us (RFC 6749 §4.1.2.1). */
+  /** The address to redirect to when a server fault prevents the answer to an accepted request (RFC 6749 §4.1.2.1). */
   fail({ request }: AcceptedAuthorization, code: 'server_error' | 'temporarily_unavailable'): string {
     return this.#errorLocation(request, new OAuthError(code, 'The server cannot answer now.', { reason: code }));
   }
 
-  // RFC 9700 §2.1.1: a challenge belongs to one transaction. A reload repeats one innocently, so it is noted, not refused,
-  // and a store that cannot tell must not cost the login.
+  // RFC 9700 §2.1.1: a challenge belongs to one transaction. A reload repeats one innocently, so it is recorded, not
+  // refused, and an unavailable store must not fail the login.
   async #noticeRepeatedChallenge(client: Client, challenge: string, grantId: string): Promise<void> {
     try {
       const until = this.#clock.now() + CHALLENGE_MEMORY;
@@ -197,7 +197,7 @@ export class AuthorizationEndpoint {
     return this.#location(answerTo, { error: code, error_description: description });
   }
 
-  // RFC 9207 §2: iss is in every answer, good or bad.
+  // RFC 9207 §2: iss is in every response, success or error.
   #location({ redirectUri, state }: AnswerTo, answer: Readonly<Record<string, string>>): string {
     return appendParameters(redirectUri, { ...answer, state, iss: this.#issuer });
   }
@@ -215,7 +215,7 @@ interface Addressee extends AnswerTo {
 type FoundAddressee = { readonly kind: 'found'; readonly client: Client; readonly redirectUri: string };
 
 function findAddressee(parameters: Parameters, registry: Registry): FoundAddressee | RefusedAuthorization {
-  // RFC 6749 §4.1.2.1, RFC 9700 §4.11.2: until client and address are certain, nobody is redirected anywhere.
+  // RFC 6749 §4.1.2.1, RFC 9700 §4.11.2: no redirect until client and address are verified.
   const doubled = parameters.firstDuplicate(['client_id', 'redirect_uri']);
   if (doubled !== undefined) return refused(`${doubled}_duplicate`, undefined);
   const clientId = parameters.get('client_id');

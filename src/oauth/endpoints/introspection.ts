@@ -1,5 +1,5 @@
 // Token introspection (RFC 7662). A caller sees a token only if it was issued to it, or if it is the API the token is for;
-// to everybody else every token is inactive. While the store cannot answer, nothing is ever called active.
+// to any other caller it is inactive. While the store is unavailable, no token is reported active.
 
 import { formatScope } from '../access/scope.ts';
 import {
@@ -19,7 +19,7 @@ import { type PresentedToken, refreshExpiry, TokenStatus, type TokenStatusOption
 /** The answer (RFC 7662 §2.2): the claims of an active token, or `active: false` and nothing else. */
 export type IntrospectionResponse = { readonly active: false } | ({ readonly active: true } & Record<string, unknown>);
 
-/** The answer, and what the request log says about it. */
+/** The answer, and its fields for the request log. */
 export interface IntrospectionResult extends Authenticated {
   readonly response: IntrospectionResponse;
 }
@@ -33,7 +33,7 @@ export interface IntrospectionOptions extends TokenStatusOptions {
 /** Every form parameter the endpoint knows. */
 export const INTROSPECTION_PARAMETERS = knownParameters(['token', 'token_type_hint']);
 
-/** Tells resource servers and clients about tokens. */
+/** Describes tokens to resource servers and clients. */
 export class IntrospectionEndpoint {
   readonly #options: IntrospectionOptions;
   readonly #status: TokenStatus;
@@ -100,7 +100,7 @@ export class IntrospectionEndpoint {
   }
 }
 
-/** RFC 7662 §4: a token's state must not be told to those it is not for. */
+/** RFC 7662 §4: a token's state must not be disclosed to other parties. */
 function maySee(caller: Client, presented: PresentedToken): boolean {
   switch (presented.kind) {
     case 'jwt':

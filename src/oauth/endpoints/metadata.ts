@@ -1,9 +1,9 @@
-// Authorization server metadata (RFC 8414): what this server offers, read from the tables of grants and client
-// authentication, and the paths it is found at. Scopes are per client and team, so they are not listed.
+// Authorization server metadata (RFC 8414): the document, made from the tables of grants and client authentication, and
+// the paths that serve it. Scopes are per client and team, so they are not listed.
 
 import { issuerPath } from '../values/issuer.ts';
 
-/** What the document is made of. */
+/** The inputs of the document. */
 export interface MetadataOptions {
   /** The configured issuer: no trailing slash, query or fragment. */
   readonly issuer: string;
@@ -40,7 +40,7 @@ export function authorizationServerMetadata({ issuer, grantTypes, authMethods }:
 
 /**
  * The absolute paths that answer the document. With a path in the issuer, the well-known path is inserted before it
- * (RFC 8414 §3.1); the same document is also below the issuer, where many look first.
+ * (RFC 8414 §3.1); the same document is also below the issuer, where many clients request it first.
  */
 export function metadataPaths(issuer: string): readonly string[] {
   const wellKnown = '/.well-known/oauth-authorization-server';

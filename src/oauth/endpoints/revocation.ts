@@ -1,5 +1,6 @@
-// Token revocation (RFC 7009). A refresh token takes its whole family and every access token of it along; an access token
-// dies alone. An unknown token is a success; somebody else's is refused and stays alive.
+// Token revocation (RFC 7009). Revoking a refresh token revokes its whole family and every access token of it; revoking
+// an access token revokes that token only. An unknown token is a success; a token of another client is refused and
+// stays valid.
 
 import {
   type Authenticated,
@@ -24,7 +25,7 @@ export interface RevocationOptions extends TokenStatusOptions {
 /** Every form parameter the endpoint knows. */
 export const REVOCATION_PARAMETERS = knownParameters(['token', 'token_type_hint']);
 
-/** Ends tokens on their client's request. */
+/** Revokes tokens at the request of their client. */
 export class RevocationEndpoint {
   readonly #options: RevocationOptions;
   readonly #status: TokenStatus;
@@ -35,9 +36,9 @@ export class RevocationEndpoint {
   }
 
   /**
-   * Returns when the token is dead, or was never ours (RFC 7009 §2.2).
+   * Resolves when the token is revoked, or was not made by this issuer (RFC 7009 §2.2).
    * @throws OAuthError invalid_request for a token of another client
-   * @throws StoreUnavailableError when the revocation could not be written: it must not be called done
+   * @throws StoreUnavailableError when the revocation could not be written: it must not be reported as done
    */
   handle(request: ClientRequest): Promise<Authenticated> {
     return answerClient(request, REVOCATION_PARAMETERS, this.#options, async (client, registry) => {
@@ -49,7 +50,7 @@ export class RevocationEndpoint {
     });
   }
 
-  /** An opaque token that is gone may be so by an earlier try, which could not be called done yet. */
+  /** An earlier attempt that could not report success may have removed an opaque token: it is revoked again. */
   async #revokeAgain(token: string): Promise<void> {
     const { handles, stores } = this.#options;
     const tokenId = handles.accessTokenId(token);

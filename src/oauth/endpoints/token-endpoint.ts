@@ -1,4 +1,4 @@
-// The token endpoint (RFC 6749 §3.2): the phases every grant shares, in order. What one grant demands is in `grants/`.
+// The token endpoint (RFC 6749 §3.2): the phases every grant type shares, in order. The rules of each are in `grants/`.
 
 import { formatScope } from '../access/scope.ts';
 import {
@@ -25,7 +25,7 @@ export interface TokenResponse {
   readonly refresh_token?: string;
 }
 
-/** The answer, and what the request log says about it. */
+/** The answer, and its fields for the request log. */
 export interface TokenResult extends Authenticated {
   readonly response: TokenResponse;
   readonly grantType: string;
@@ -50,11 +50,12 @@ export class TokenEndpoint {
   }
 
   /**
-   * @throws OAuthError with the codes of RFC 6749 §5.2 and RFC 8707 §2; what a refused request uses up says its grant
+   * @throws OAuthError with the codes of RFC 6749 §5.2 and RFC 8707 §2; each grant type defines what a refused request
+   *   consumes
    * @throws StoreUnavailableError when state cannot be read or written
    */
   handle(request: ClientRequest): Promise<TokenResult> {
-    // 1. and 2. One consistent world for the whole request; who asks.
+    // 1. and 2. One registry snapshot for the whole request; the authenticated client.
     return answerClient(request, TOKEN_PARAMETERS, this.#options, (client, registry) =>
       this.#answer(request, client, registry),
     );
@@ -65,13 +66,13 @@ export class TokenEndpoint {
     client: Client,
     registry: Registry,
   ): Promise<Omit<TokenResult, keyof Authenticated>> {
-    // 3. Which grant.
+    // 3. The grant type.
     const grantType = parameters.require('grant_type');
     const grant = GRANT_TYPES.get(grantType);
     if (grant === undefined) throw refuse('unsupported_grant_type', 'grant_type_unknown');
-    // 4. May this client use it.
+    // 4. Whether this client may use it.
     if (!client.grantTypes.includes(grantType)) throw refuse('unauthorized_client', 'grant_type_not_allowed');
-    // 5. and 6. The grant reads its own parameters and judges what is presented.
+    // 5. and 6. The grant type reads its own parameters and judges the credential.
     const accessToken = this.#options.tokens.prepare(client, registry.keys);
     const authorization = await grant.exchange({ client, parameters, address, accessToken }, this.#options);
     // 7. Mint and answer.

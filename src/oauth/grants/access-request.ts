@@ -1,4 +1,5 @@
-// What a token request asks of the grant it presents, read from its parameters and its client.
+// Reads the access that a token request asks for from its parameters and its client. `access/access.ts` narrows the
+// grant to it.
 
 import { audiencesOf, isResourceIndicator } from '../access/resource-indicator.ts';
 import { OAuthError } from '../ports/error.ts';

@@ -1,4 +1,5 @@
-// The audit event of an alert: the stores raise it with the revocation, the grant that hears of it reports it.
+// The audit event of an alert. The store writes the alert with the revocation and returns it; the grant type records
+// the event.
 
 import type { Alert, AuditEvent } from '../ports/audit.ts';
 

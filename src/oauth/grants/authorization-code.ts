@@ -1,5 +1,6 @@
 // authorization_code (RFC 6749 §4.1.3) with PKCE for every client (RFC 7636 §4.5): a person has consented, the client
-// redeems the code, once. A valid replay kills all that the code had issued; anything less than valid kills nothing.
+// redeems the code, once. A replay with valid proof revokes everything the code had issued; one without revokes
+// nothing.
 
 import type { RedeemAnswer } from '../ports/grant-store.ts';
 import type { CodeHandle } from '../tokens/handles.ts';
@@ -22,7 +23,7 @@ export const authorizationCode: GrantType = {
     const redirectUri = parameters.require('redirect_uri');
     const handle = context.handles.parseCode(code);
     if (handle === undefined) throw invalidGrant('code_unknown');
-    // RFC 9700 §4.1.3 at both ends: an address that left the manifest since is no address of the client.
+    // RFC 9700 §4.1.3 at both endpoints: an address that left the manifest since is no address of the client.
     if (!matchRedirectUri(redirectUri, client.redirectUris)) throw invalidGrant('redirect_uri_not_registered');
 
     const answer = await redeem(request, handle, redirectUri, context);
@@ -48,7 +49,7 @@ function redeem(
     secretHash,
     clientUid: client.uid,
     redirectUri,
-    // RFC 7636 §4.1: one outside the syntax is no verifier at all; it must not cost a guess.
+    // RFC 7636 §4.1: a malformed value is no verifier; it must not count as a guess.
     verifierChallenge: verifier !== undefined && isVerifier(verifier) ? s256(verifier) : undefined,
     attemptId: randomId(random, 16),
     retention: retentionOf(client),

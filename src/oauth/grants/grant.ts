@@ -1,4 +1,5 @@
-// What a grant is. The table of those that exist is `index.ts`; the phases around them are `../endpoints/token-endpoint.ts`.
+// The interface of a grant type. The table of grant types is `index.ts`; the phases around them are in
+// `../endpoints/token-endpoint.ts`.
 
 import type { Audit } from '../ports/audit.ts';
 import type { Random, ResourceOwners, Stores } from '../ports/ports.ts';
@@ -7,7 +8,7 @@ import type { Handles } from '../tokens/handles.ts';
 import type { Authorization, PreparedAccessToken } from '../tokens/tokens.ts';
 import type { Parameters } from '../values/parameters.ts';
 
-/** What grants are given at construction of the token endpoint. */
+/** The dependencies of grant types, passed at construction of the token endpoint. */
 export interface GrantContext {
   readonly issuer: string;
   readonly random: Random;
@@ -22,18 +23,20 @@ export interface GrantRequest {
   readonly client: Client;
   readonly parameters: Parameters;
   readonly address: string;
-  /** The access token that will be issued; a grant only has it written by its own store action. */
+  /** The access token that will be issued; a grant type only passes it to its own store action. */
   readonly accessToken: PreparedAccessToken;
 }
 
-/** A way to obtain a token (RFC 6749 §1.3). It never mints, so it cannot forge audience, expiry or scope of a token. */
+/**
+ * A way to obtain a token (RFC 6749 §1.3). It never mints: issuer, client, expiry and id of a token are not its to set.
+ */
 export interface GrantType {
   /** Its own form parameters; each may come once, except `resource`. */
   readonly parameters: readonly string[];
   /**
-   * Judges the request and uses up what it presents.
-   * @throws OAuthError when it is refused. What it presented stays good then, but for what the grant itself says: a wrong
-   *   verifier counts against its code, and a replay or reuse ends what was granted
+   * Judges the request and consumes the credential it presents.
+   * @throws OAuthError when it is refused. The credential stays valid then, except where the grant type defines
+   *   otherwise: a wrong verifier counts against its code, and a replay or reuse revokes the grant
    */
   exchange(request: GrantRequest, context: GrantContext): Promise<Authorization>;
 }

@@ -1,5 +1,5 @@
 // refresh_token (RFC 6749 §6): the client renews its access. Each use rotates the token; the successor is derived, so a lost
-// response is answered again with the same one, and anything older kills the family and raises one alert.
+// response is answered again with the same one. A token older than that revokes the family and raises one alert.
 
 import { parseScope } from '../access/scope.ts';
 import { OAuthError } from '../ports/error.ts';
@@ -22,7 +22,8 @@ export const refreshToken: GrantType = {
     const handle = context.handles.parseRefreshToken(presented);
     if (handle === undefined) throw invalidGrant('refresh_token_unknown');
 
-    // A grant that a kill switch ended must neither move nor raise an alert; a switch thrown meanwhile still counts.
+    // A grant that a kill switch ended must neither rotate nor raise an alert. The check runs again after the rotation,
+    // for a person who is disabled meanwhile.
     const owner = await context.stores.grants.subjectOf(handle.grantId);
     if (owner === undefined) throw invalidGrant('refresh_token_gone');
     await requireActive(owner, context);

@@ -1,4 +1,5 @@
-// What happened, for the audit stream, the metrics and the alert sinks.
+// Audit events and alerts: the types that the protocol core hands to the audit stream, the metrics and the alert sinks.
+// The core only records them; `processes/log` and `processes/alerts` hold the sinks.
 
 /** An alert written in the same action as the revocation it reports; one per grant for each type. Holds no token. */
 export interface Alert {
@@ -17,7 +18,7 @@ export interface Alert {
   readonly action: 'grant_revoked' | 'healed_forward';
 }
 
-/** One thing worth an audit line. Only these fields ever leave; none of them is a credential. */
+/** One audit event. Only these fields leave the process; none of them is a credential. */
 export interface AuditEvent {
   readonly type:
     | 'token.issued'
@@ -53,7 +54,7 @@ export interface AuditEvent {
   readonly alert?: Alert | undefined;
 }
 
-/** Where audit events go. Never throws, never waits. */
+/** The port for audit events. `record` never throws and never waits. */
 export interface Audit {
   record(event: AuditEvent): void;
 }

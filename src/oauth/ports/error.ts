@@ -1,9 +1,9 @@
-// The one error the protocol throws. The wire text is fixed and dull; `reason` is what logs, metrics and tests read.
-// Which HTTP status a code becomes is not known here: `http/server/errors.ts` holds that table.
+// The errors of the protocol core. The wire text of an OAuthError is fixed; logs, metrics and tests read its `reason`.
+// The HTTP status of each code is in `http/server/errors.ts`.
 
 /**
- * What went wrong, in the words of RFC 6749 §4.1.2.1 and §5.2, RFC 7009 §2.2.1, RFC 8707 §2 and RFC 9101 §6.2.
- * `rate_limited` is ours: it becomes 429 with the wire word `temporarily_unavailable`.
+ * The errors of RFC 6749 §4.1.2.1 and §5.2, RFC 7009 §2.2.1, RFC 8707 §2 and RFC 9101 §6.2.
+ * `rate_limited` is in none of them: it becomes 429 with the wire word `temporarily_unavailable`.
  */
 export type ErrorCode =
   | 'invalid_request'
@@ -22,7 +22,7 @@ export type ErrorCode =
   | 'temporarily_unavailable'
   | 'rate_limited';
 
-/** What an {@link OAuthError} carries beside its code and description. */
+/** The details of an {@link OAuthError} beside its code and description. */
 export interface OAuthErrorDetails {
   /** A stable snake_case slug that names the exact cause; never sent to the client. */
   readonly reason: string;
@@ -33,13 +33,15 @@ export interface OAuthErrorDetails {
   readonly cause?: unknown;
 }
 
-/** A request the protocol refuses. `description` is one of ours, never text from the request (security row S7). */
+/** A request the protocol refuses. `description` is a fixed text, never text from the request (security row S7). */
 export class OAuthError extends Error {
   readonly code: ErrorCode;
   readonly description: string;
   readonly reason: string;
   readonly retryAfterSeconds: number | undefined;
-  /** The registered client the request came from; set once, by whoever knows it first ({@link attributeTo}). */
+  /**
+   * The registered client the request came from; set once, by the first component that knows it ({@link attributeTo}).
+   */
   clientId: string | undefined;
   /** The client authentication method of the request; set with the client. */
   authMethod: string | undefined;
@@ -56,7 +58,9 @@ export class OAuthError extends Error {
   }
 }
 
-/** The same error, naming the client its request came from and how it authenticated: for logs only, never for the wire. */
+/**
+ * The same error, naming the client its request came from and how it authenticated: for logs only, never for the wire.
+ */
 export function attributeTo(clientId: string, error: unknown, authMethod?: string): unknown {
   if (error instanceof OAuthError) {
     error.clientId ??= clientId;
@@ -65,10 +69,10 @@ export function attributeTo(clientId: string, error: unknown, authMethod?: strin
   return error;
 }
 
-/** A store that cannot answer now. It becomes 503; where a repeat may succeed nothing was consumed, and `Retry-After` says so. */
+/** A store cannot answer now: HTTP 503. If it is retriable nothing was consumed, and the answer has `Retry-After`. */
 export class StoreUnavailableError extends Error {
   readonly operation: string;
-  /** False when what the request presented is used up: a code that was voided. */
+  /** False when the credential of the request is consumed: a code that was invalidated. */
   readonly retriable: boolean;
   /** A slug for metrics, of a closed set. */
   readonly reason: string;

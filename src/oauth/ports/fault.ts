@@ -1,12 +1,15 @@
-// What a log says of a fault: where it came from, and in a word what caused it.
+// The description of an unexpected error in a log line.
 
-/** So many causes of causes are named. */
+/** How many causes of the chain are named at most. */
 const MOST_CAUSES = 5;
 
-/** `MISCONF` of what Redis answers, `disconnected` of what was not answered. */
+/** `MISCONF` in an error reply of Redis, `disconnected` for a command without a reply. */
 const FIRST_WORD = /^-?([A-Za-z_]+)/;
 
-/** Its stack, and the name and first word of each cause; never more of a cause: Redis can quote what it was sent. */
+/**
+ * The stack, and the name and first word of each cause. No more of a cause: an error reply of Redis can quote the
+ * command.
+ */
 export function describeFault(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const lines = [error.stack ?? error.message];

@@ -1,10 +1,11 @@
-// Grants: an authorization code and the refresh family it starts are one record. What is kept of it, what redeeming and
-// rotating ask of it, and the state tables of both. How handles name it is in handles.ts.
+// The grant store: an authorization code and the refresh family it starts are one record. This file holds the record,
+// the requests that redeem and rotate it, and the state tables of both. `tokens/handles.ts` defines how handles name a
+// grant.
 
 import type { Alert } from './audit.ts';
 import type { NewAccessToken } from './token-stores.ts';
 
-/** Who consented to what for whom: everything a code is bound to (security row K4). */
+/** Everything a code is bound to: client, person, scope, resources, redirect URI, PKCE challenge (security row K4). */
 export interface Grant {
   /** `<shard>.<SHA-256(family)>`: the only name of the grant outside its handles; `grant_id` in tokens. */
   readonly grantId: string;
@@ -19,7 +20,7 @@ export interface Grant {
   /** The resources the grant covers; never empty. */
   readonly audiences: readonly string[];
   readonly redirectUri: string;
-  /** RFC 7636 S256 challenge; undefined only for records made by other means than our authorization endpoint. */
+  /** RFC 7636 S256 challenge; undefined only in records that the authorization endpoint did not make. */
   readonly codeChallenge: string | undefined;
 }
 
@@ -28,7 +29,7 @@ export interface StoredGrant extends Grant {
   readonly createdAt: number;
 }
 
-/** What a token request asks of a grant, and what its client may have today; judged by `narrowAccess`. */
+/** The access that a token request asks for, and the access its client may have now; `narrowAccess` judges both. */
 export interface AccessRequest {
   /** The `scope` parameter; undefined when absent. */
   readonly scope: readonly string[] | undefined;
@@ -47,7 +48,7 @@ export interface RedeemRequest {
   readonly redirectUri: string;
   /** S256 of a well-formed verifier; undefined when the verifier is absent or malformed. */
   readonly verifierChallenge: string | undefined;
-  /** A random id of this try: the same id again is given the first answer, without an alert. */
+  /** A random id of this attempt: the same id again gets the first answer, without an alert. */
   readonly attemptId: string;
   /** How long from the grant's creation its record is needed: nothing issued under it lives longer. */
   readonly retention: number;
@@ -66,9 +67,11 @@ export type RedeemAnswer =
       readonly scope: readonly string[];
       readonly audience: string;
     }
-  /** Already redeemed and all else right: the grant is revoked now. `alert` is undefined if it had been raised before. */
+  /**
+   * Already redeemed and all else right: the grant is revoked now. `alert` is undefined if it had been raised before.
+   */
   | { readonly outcome: 'replayed'; readonly alert: Alert | undefined }
-  /** Missing, expired, revoked, or dead of wrong verifiers. */
+  /** Missing, expired, revoked, or invalidated by wrong verifiers. */
   | { readonly outcome: 'gone' }
   /** Another secret or another client; nothing changed. */
   | { readonly outcome: 'no_match' }
@@ -76,7 +79,7 @@ export type RedeemAnswer =
   | { readonly outcome: 'bad_proof' }
   /** Redeemed, but a kill switch had ended the grant: nothing may be issued. */
   | { readonly outcome: 'ended' }
-  /** A well-formed wrong verifier; counted, the fifth kills the code (never a revocation). */
+  /** A well-formed but wrong verifier. Each is counted; the fifth invalidates the code (never a revocation). */
   | { readonly outcome: 'wrong_verifier' }
   | { readonly outcome: 'scope_exceeded' | 'target_exceeded' };
 
@@ -95,11 +98,11 @@ export interface RotateRequest {
   readonly access: AccessRequest;
   readonly accessToken: NewAccessToken | undefined;
   readonly address: string;
-  /** What {@link GrantStore} `subjectOf` said. */
+  /** The answer of `subjectOf` ({@link GrantStore}). */
   readonly subject: string;
   /**
-   * The kill switch of the client's manifest, epoch milliseconds: a grant made at or before this, or at or before a watermark
-   * that `watermarks.read` would answer in the same moment, is `ended`.
+   * The kill switch of the client's manifest, epoch milliseconds: a grant made at or before this, or at or before a
+   * watermark that `watermarks.read` would answer in the same moment, is `ended`.
    */
   readonly revokedBefore: number;
 }
@@ -116,7 +119,9 @@ export type RotateAnswer =
       /** Set for `healed`: the store had lost writes. */
       readonly alert: Alert | undefined;
     }
-  /** A kill switch has ended the grant. It did not move, unless the switch was thrown in that very moment. */
+  /**
+   * A kill switch has ended the grant. The record did not change, unless the kill switch took effect during the call.
+   */
   | { readonly outcome: 'ended' }
   /** An already rotated token: the grant is revoked now. `alert` is undefined if it had been raised before. */
   | { readonly outcome: 'reused'; readonly alert: Alert | undefined }
@@ -126,7 +131,7 @@ export type RotateAnswer =
   | { readonly outcome: 'no_match' }
   | { readonly outcome: 'scope_exceeded' | 'target_exceeded' };
 
-/** What introspection and revocation see of a grant. */
+/** The state of a grant, for introspection and revocation. */
 export interface GrantState {
   readonly grant: StoredGrant;
   readonly revoked: boolean;
@@ -143,22 +148,22 @@ export interface GrantStore {
   /**
    * Judges in this order: revoked or missing → gone · other secret or client → no_match · wrong redirect_uri, absent or
    * malformed verifier, verifier without challenge, anything else wrong on a redeemed code → bad_proof · well-formed
-   * wrong verifier while issued → wrong_verifier (the fifth kills the code) · already redeemed → replayed, grant revoked
-   * (same attempt id: the first answer) · expired → gone · access not covered → scope_exceeded, target_exceeded ·
-   * else redeemed at generation 0, which is `ended` if a kill switch says so.
+   * wrong verifier while issued → wrong_verifier (the fifth invalidates the code) · already redeemed → replayed, grant
+   * revoked (same attempt id: the first answer) · expired → gone · access not covered → scope_exceeded, target_exceeded
+   * · else redeemed at generation 0, or `ended` if a kill switch applies.
    */
   redeem(request: RedeemRequest): Promise<RedeemAnswer>;
   /**
    * Judges in this order: missing → gone · client differs → no_match · kill switches → ended · revoked, not redeemed,
-   * idle- or absolute-expired → gone · same attempt id → the first answer · generation current → rotated (`Never`: same generation, idle time renewed) ·
-   * current − 1 within the grace → benign_retry · above current → healed, so, too, where a store knows that it may have lost
-   * the redemption · else reused, grant revoked. In each of the
-   * three good cases access that is not covered answers scope_exceeded or target_exceeded and changes nothing.
+   * idle- or absolute-expired → gone · same attempt id → the first answer · generation current → rotated (`Never`: same
+   * generation, idle time renewed) · current − 1 within the grace → benign_retry · above current → healed, also where a
+   * store knows that it may have lost the redemption · else reused, grant revoked. In each of the three good cases
+   * access that is not covered answers scope_exceeded or target_exceeded and changes nothing.
    */
   rotate(request: RotateRequest): Promise<RotateAnswer>;
-  /** Whose the grant is; undefined when it is not known. It never changes. */
+  /** The subject of the grant; undefined when the grant is unknown. It never changes. */
   subjectOf(grantId: string): Promise<string | undefined>;
-  /** Kills a grant without an alert: `voided` codes, revocation, withdrawn consent. Idempotent. */
+  /** Revokes a grant without an alert: invalidated code, revocation, withdrawn consent. Idempotent. */
   revoke(grantId: string): Promise<void>;
   /** The grant if it is known and not past every lifetime; undefined otherwise. */
   read(grantId: string): Promise<GrantState | undefined>;

@@ -1,9 +1,11 @@
-// What is kept of people who sign in: their sessions, the requests that wait for their decision, and what they have let
-// clients do.
+// The stores of people who sign in: their sessions, the requests that wait for their decision, and the consents they
+// gave to clients.
 
 import type { Grant } from './grant-store.ts';
 
-/** A signed-in browser. `sessionId` is the SHA-256 of the cookie's value: the store cannot be used to sign in. */
+/**
+ * A signed-in browser. `sessionId` is the SHA-256 of the cookie's value: a copy of the store is not enough to sign in.
+ */
 export interface Session {
   readonly sessionId: string;
   readonly subject: string;
@@ -19,7 +21,7 @@ export interface SessionStore {
   /** The living session, its idle time renewed; undefined once ended, idle- or absolute-expired. */
   use(sessionId: string): Promise<Session | undefined>;
   end(sessionId: string): Promise<void>;
-  /** One that begins meanwhile ends with them, or lives and is listed. */
+  /** Ends every session of the person. A session that is created concurrently either ends too or is listed. */
   endAll(subject: string): Promise<void>;
   /** The person's living sessions, in no order; none is renewed. */
   list(subject: string): Promise<readonly Session[]>;
@@ -45,20 +47,20 @@ export interface Interaction {
   readonly decision: 'allow' | 'deny' | undefined;
 }
 
-/** So many requests of one session wait for a decision; one person must not fill the store for all others. */
+/** How many requests of one session may wait for a decision: one person must not fill the store for all others. */
 export const OPEN_INTERACTIONS_PER_SESSION = 20;
 
-/** One try to take an interaction. */
-export interface TakingTry {
-  /** Random, of this try alone. */
+/** One attempt to take an interaction. */
+export interface TakeAttempt {
+  /** Random and unique to this attempt. */
   readonly attemptId: string;
-  /** The tries of the same browser that got no answer: one of them may have taken it. */
+  /** Earlier attempts of the same browser that got no answer: one of them may have taken the interaction. */
   readonly after: readonly string[];
 }
 
 /** One person's one decision about one request. */
 export interface InteractionStore {
-  /** Of more than {@link OPEN_INTERACTIONS_PER_SESSION} of a session the oldest goes. */
+  /** Above {@link OPEN_INTERACTIONS_PER_SESSION} of a session the oldest is removed. */
   create(interaction: Omit<Interaction, 'decision'>, lifetime: number): Promise<void>;
   /** The interaction if it is alive and was opened by this session. */
   read(interactionId: string, sessionId: string): Promise<Interaction | undefined>;
@@ -69,16 +71,16 @@ export interface InteractionStore {
     decision: 'allow' | 'deny',
   ): Promise<'decided' | 'conflict' | 'gone'>;
   /**
-   * Takes a decided interaction, once: of a try that got no answer the next one takes it over, and nobody else after that.
-   * Taken, it can no longer be read or decided.
+   * Takes a decided interaction, once. An attempt that lists the holder in `after` takes it over; every other attempt
+   * gets nothing. A taken interaction can no longer be read or decided.
    * @returns undefined if it is gone, taken by another, undecided or another session's
    */
-  take(interactionId: string, sessionId: string, by: TakingTry): Promise<Interaction | undefined>;
+  take(interactionId: string, sessionId: string, by: TakeAttempt): Promise<Interaction | undefined>;
 }
 
 /**
- * What a person has let a client do: the scope allowed at each resource. By resource, because `read` at one and `write` at
- * another is not `write` at both. Entries only widen until withdrawn.
+ * The consent of a person to a client: the scope allowed at each resource. By resource, because `read` at one and
+ * `write` at another is not `write` at both. Entries only widen until withdrawn.
  */
 export type Consent = ReadonlyMap<string, readonly string[]>;
 
@@ -90,7 +92,7 @@ export interface GivenConsent {
 
 export interface ConsentStore {
   read(subject: string, clientUid: string): Promise<Consent | undefined>;
-  /** Adds the scope at each of the audiences to what was given before. `lifetime` runs anew. */
+  /** Adds the scope at each of the audiences to what was given before. `lifetime` starts again. */
   give(
     subject: string,
     clientUid: string,

@@ -1,8 +1,9 @@
-// What the protocol needs from outside: time, chance, people, limits, and the stores of per-grant state, whose terms are in
-// grant-store.ts, token-stores.ts and login-stores.ts. Where audit events go is in audit.ts.
-// Stores answer in words; each method is one atomic action and its comment is the state table. `memory/` is the readable
-// form. All times are epoch milliseconds of the store's clock, all durations milliseconds unless named `…Seconds`.
-// Any method may throw StoreUnavailableError; it then changed nothing that a repeat could not undo.
+// The ports of the protocol core: clock, random, people, limits and stores. The store interfaces are in grant-store.ts,
+// token-stores.ts and login-stores.ts, the audit port is in audit.ts.
+// A store answers with a named outcome. Each method is one atomic action, and its comment is the state table; `memory/`
+// is the readable implementation. All times are epoch milliseconds of the store's clock, all durations milliseconds
+// unless named `…Seconds`. Any method may throw StoreUnavailableError; it then changed nothing that a retry could not
+// undo.
 
 import type { GrantStore } from './grant-store.ts';
 import type { ConsentStore, InteractionStore, SessionStore } from './login-stores.ts';
@@ -18,10 +19,15 @@ export interface Random {
   bytes(count: number): Uint8Array;
 }
 
-/** Runs a task once everything that is ready in this turn of the event loop has run; `setImmediate` does. */
-export type EndOfTurn = (task: () => void) => void;
+/**
+ * Schedules a task for the end of this tick, after all callbacks that are ready in the event loop; `setImmediate` does.
+ */
+export type EndOfTick = (task: () => void) => void;
 
-/** Marks on values that may be seen once. Flooding evicts nothing before its time: a full store refuses (StoreUnavailableError). */
+/**
+ * Marks on values that may be used once. A full store refuses (StoreUnavailableError); it evicts no mark before its
+ * expiry.
+ */
 export interface ReplayStore {
   /** `fresh` the first time for this purpose and value until `expiresAt`, else `seen`. */
   claim(purpose: string, value: string, expiresAt: number): Promise<'fresh' | 'seen'>;
@@ -29,12 +35,12 @@ export interface ReplayStore {
 
 /**
  * Counters that must hold over all replicas (sign-in attempts). A fixed window per key. A full store forgets the oldest
- * window rather than refusing: a flood of new addresses must not keep everybody out.
+ * window rather than refusing: a flood of new addresses must not lock out all users.
  */
 export interface RateLimitStore {
   /** Counts one. Answers whole seconds to wait when the count in this window is now above `limit`, else 0. */
   hit(key: string, limit: number, windowMilliseconds: number): Promise<number>;
-  /** Takes one count back (the attempt turned out to be good); never below zero. */
+  /** Undoes one hit (the attempt turned out to be good); never below zero. */
   refund(key: string): Promise<void>;
 }
 
@@ -59,7 +65,7 @@ export interface ResourceOwner {
   readonly displayName: string;
 }
 
-/** Who people are: local users now, upstream OpenID Connect later. */
+/** The people who can sign in: local users now, upstream OpenID Connect later. */
 export interface ResourceOwners {
   /** The person, or undefined for a wrong password, an unknown or a disabled user: the same work in each case. */
   authenticate(username: string, password: string): Promise<ResourceOwner | undefined>;

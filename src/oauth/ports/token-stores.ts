@@ -1,5 +1,5 @@
-// What is kept about access tokens: the opaque ones, the marks on revoked JWTs, and the watermarks that end all tokens made
-// before a moment.
+// The stores of access tokens: opaque tokens, marks on revoked JWTs, and the watermarks that end all tokens made before
+// a point in time.
 
 /** An opaque access token about to be written by the same action that redeems or rotates. */
 export interface NewAccessToken {
@@ -31,13 +31,13 @@ export interface AccessTokenStore {
   revoke(tokenId: string): Promise<void>;
 }
 
-/** Marks on the ids of revoked JWT access tokens, kept until the token would have died by itself. */
+/** Marks on the ids of revoked JWT access tokens, kept until the token expires. */
 export interface RevokedTokenStore {
   mark(jti: string, expiresAtSeconds: number): Promise<void>;
   has(jti: string): Promise<boolean>;
 }
 
-/** What a watermark is about. */
+/** The grants and tokens that a watermark ends. */
 export type WatermarkSubject =
   | { readonly kind: 'global' }
   | { readonly kind: 'client'; readonly clientUid: string }
@@ -45,7 +45,7 @@ export type WatermarkSubject =
   /** One person's grants to one client: raised when the consent is withdrawn. */
   | { readonly kind: 'consent'; readonly clientUid: string; readonly subject: string };
 
-/** Not-before watermarks: a grant or token made at or before one is dead. They only rise. */
+/** Not-before watermarks: a grant or token made at or before one is revoked. They only rise. */
 export interface WatermarkStore {
   /** Sets the watermark to the maximum of what it is and `time`. */
   raise(subject: WatermarkSubject, time: number): Promise<void>;

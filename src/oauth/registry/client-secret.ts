@@ -12,16 +12,16 @@ export function generateClientSecret(random: Random): string {
 }
 
 /**
- * What is stored instead of a secret: SHA-256 over a version tag, the object's uid and the secret, so that neither another
+ * The stored form of a secret: SHA-256 over a version tag, the object's uid and the secret, so that neither another
  * client's verifier nor another version's is accepted.
  * @param uid the uid of the OAuthClient object
  */
 export function secretVerifier(uid: string, secret: string): Uint8Array {
-  // As text and back: asked for a buffer, the hash takes three times as long.
+  // As hex and back: a hash that returns a buffer takes three times as long.
   return Buffer.from(hash('sha256', `${VERIFIER_VERSION}\0${uid}\0${secret}`, 'hex'), 'hex');
 }
 
-const NOBODY = 'nobody';
+const UNKNOWN_UID = 'nobody';
 
 /**
  * Whether one of the presented secrets is one of the client's. All digests are made and all compared in constant time; an
@@ -32,8 +32,8 @@ export function secretMatches(
   client: { readonly uid: string; readonly secretVerifiers: readonly Uint8Array[] } | undefined,
   presented: readonly string[],
 ): boolean {
-  const uid = client?.uid ?? NOBODY;
-  const verifiers = client?.secretVerifiers.length ? client.secretVerifiers : [secretVerifier(NOBODY, '')];
+  const uid = client?.uid ?? UNKNOWN_UID;
+  const verifiers = client?.secretVerifiers.length ? client.secretVerifiers : [secretVerifier(UNKNOWN_UID, '')];
   let matched = false;
   for (const secret of presented) {
     const digest = secretVerifier(uid, secret);

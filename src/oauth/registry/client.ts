@@ -1,4 +1,4 @@
-// An admitted client as the protocol sees it: what a manifest came to mean once `admission/` accepted it.
+// An admitted client as the protocol core reads it: the result of a manifest that `admission/` accepted.
 // Immutable; a changed manifest becomes a new object in a new registry.
 
 export type AccessTokenFormat = 'jwt' | 'opaque';
@@ -20,12 +20,12 @@ export interface Client {
   /** The uid of the OAuthClient object. Grants are keyed by it: a re-created client inherits nothing. */
   readonly uid: string;
   readonly clientId: string;
-  /** What people are shown; falls back to the client id. */
+  /** The name shown to people; falls back to the client id. */
   readonly displayName: string;
   readonly clientUri: string | undefined;
   readonly policyUri: string | undefined;
   readonly tosUri: string | undefined;
-  /** Epoch milliseconds: every grant and token issued at or before this is dead. 0 when unset. */
+  /** Epoch milliseconds: every grant and token issued at or before this is revoked. 0 when unset. */
   readonly revokeTokensBefore: number;
   /** The wire name of the one authentication method this client may use (a key of the client-auth table). */
   readonly authMethod: string;
@@ -39,7 +39,7 @@ export interface Client {
   /** Resources this client may ask tokens for (RFC 8707). */
   readonly audiences: readonly string[];
   readonly defaultAudience: string | undefined;
-  /** Resources this client is the API behind: it may introspect their tokens. */
+  /** Resources that this client serves as their API: it may introspect their tokens. */
   readonly resourceServerAudiences: readonly string[];
   readonly consent: 'Required' | 'Skip';
   readonly requireState: boolean;

@@ -1,5 +1,5 @@
 // Signing keys: one immutable ring per registry snapshot, with the lifecycle publish → sign → retire.
-// Who decides on a key's state is not here: `admission/` and the controller do.
+// `admission/` and the controller decide on the state of a key.
 
 import {
   createPrivateKey,
@@ -12,7 +12,9 @@ import { promisify } from 'node:util';
 import { calculateJwkThumbprint, exportJWK, type JWK } from 'jose';
 import type { SigningAlgorithm } from '../values/signature.ts';
 
-/** `Published`: in the JWKS, not signing yet. `Active`: signs. `Retiring`: verifies until its last token has died. */
+/**
+ * `Published`: in the JWKS, not signing yet. `Active`: signs. `Retiring`: verifies until its last token has expired.
+ */
 export type SigningKeyState = 'Published' | 'Active' | 'Retiring';
 
 export interface SigningKey {
@@ -26,7 +28,7 @@ export interface SigningKey {
   readonly publicJwk: JWK;
 }
 
-/** What `generateKeyPair` needs for each algorithm, and how a key of it is recognised. */
+/** The key type and curve of each algorithm: input of `generateKeyPair`, and the check of an imported key. */
 const KEY_SHAPES: Record<SigningAlgorithm, { readonly type: string; readonly curve?: string }> = {
   ES256: { type: 'ec', curve: 'prime256v1' },
   ES384: { type: 'ec', curve: 'secp384r1' },
@@ -79,7 +81,7 @@ export async function importSigningKey(
 export class KeyRing {
   /** The key that signs: the first Active one; undefined means no token can be made. */
   readonly signing: SigningKey | undefined;
-  /** What `/.well-known/jwks.json` answers (RFC 7517 §5). */
+  /** The answer of `/.well-known/jwks.json` (RFC 7517 §5). */
   readonly jwks: { readonly keys: readonly JWK[] };
   readonly #byKid: ReadonlyMap<string, SigningKey>;
 

@@ -1,11 +1,12 @@
 // The immutable snapshot that every request reads once: the admitted clients and the signing keys.
-// Sources (`manifests/`, `kubernetes/`) make a new one and swap the reference; nothing that a request holds is ever patched.
+// Sources (`manifests/`, `cluster-registry/`) build a new snapshot and swap the reference; no snapshot changes in
+// place.
 
 import type { Client } from './client.ts';
 import type { KeyRing } from './keys.ts';
 import { type MapDraft, ShardedMap } from './sharded-map.ts';
 
-/** One consistent world: clients by id and by uid, CORS origins, signing keys. */
+/** One consistent snapshot: clients by id and by uid, CORS origins, signing keys. */
 export class Registry {
   readonly keys: KeyRing;
   /** The union of all clients' `allowedCorsOrigins`; a preflight names no client. */
@@ -13,9 +14,9 @@ export class Registry {
   readonly #byClientId: ShardedMap<Client>;
   readonly #byUid: ShardedMap<Client>;
 
-  /** @param clients admitted and not suspended; client ids are unique (the judge saw to that). */
+  /** @param clients admitted and not suspended; client ids are unique (`admission/` ensures that). */
   constructor(clients: readonly Client[], keys: KeyRing);
-  /** Of a {@link RegistryDraft}. */
+  /** From a {@link RegistryDraft}. */
   constructor(content: RegistryContent, keys: KeyRing);
   constructor(clients: readonly Client[] | RegistryContent, keys: KeyRing) {
     const content = 'byUid' in clients ? clients : contentOf(clients);
@@ -33,12 +34,12 @@ export class Registry {
     return this.#byClientId.get(clientId);
   }
 
-  /** The living client a grant belongs to; undefined once it is deleted, suspended or no longer admitted. */
+  /** The client a grant belongs to; undefined once it is deleted, suspended or no longer admitted. */
   findByUid(uid: string): Client | undefined {
     return this.#byUid.get(uid);
   }
 
-  /** The next registry in the making: this one stays as it is. */
+  /** A draft of the next registry; this one does not change. */
   draft(): RegistryDraft {
     return new RegistryDraft({ byClientId: this.#byClientId, byUid: this.#byUid, corsOrigins: this.corsOrigins });
   }
@@ -57,7 +58,10 @@ function contentOf(clients: readonly Client[]): RegistryContent {
   return draft.content();
 }
 
-/** Changes on their way to the next registry. They cost what they change, however many clients there are. */
+/**
+ * A builder of the next registry. Its cost grows with the changes; only a removed CORS origin makes it read all
+ * clients.
+ */
 export class RegistryDraft {
   readonly #byClientId: MapDraft<Client>;
   readonly #byUid: MapDraft<Client>;
@@ -71,7 +75,10 @@ export class RegistryDraft {
     this.#origins = new Set(corsOrigins);
   }
 
-  /** Adds a client, or replaces what its uid was. Whoever had its client id has to be removed or replaced too. */
+  /**
+   * Adds a client, or replaces the one with its uid. The caller also removes or replaces any other client with its
+   * client id.
+   */
   put(client: Client): void {
     this.remove(client.uid);
     this.#byUid.set(client.uid, client);
@@ -83,17 +90,17 @@ export class RegistryDraft {
     const before = this.#byUid.get(uid);
     if (before === undefined) return;
     this.#byUid.delete(uid);
-    // Its id may be another's already.
+    // Another client may have its client id already.
     if (this.#byClientId.get(before.clientId) === before) this.#byClientId.delete(before.clientId);
     if (before.allowedCorsOrigins.length > 0) this.#isOriginGone = true;
   }
 
-  /** The registry that the changes come to. The draft must not be used any more. */
+  /** Builds the next registry. The draft must not be used afterwards. */
   finish(keys: KeyRing): Registry {
     return new Registry(this.content(), keys);
   }
 
-  /** What {@link finish} is made of. */
+  /** The content of the registry that {@link finish} builds. */
   content(): RegistryContent {
     const byUid = this.#byUid.finish();
     return { byClientId: this.#byClientId.finish(), byUid, corsOrigins: this.#originsOf(byUid) };
@@ -109,7 +116,7 @@ export class RegistryDraft {
   }
 }
 
-/** Where the present registry is read from. A request takes `current` once and never again. */
+/** A reference to the current registry. A request reads `current` exactly once. */
 export interface RegistryRef {
   readonly current: Registry;
 }

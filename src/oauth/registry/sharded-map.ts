@@ -1,7 +1,7 @@
-// An immutable map in many small parts, so that the next version of it shares all but the parts that changed: among a
-// hundred thousand entries one change costs microseconds, and nobody who reads the old version notices.
+// An immutable map in many small shards. The next version shares every shard that did not change: among a hundred
+// thousand entries one change costs microseconds, and readers of the old version are not affected.
 
-/** Enough that a part of a large map is copied in microseconds, few enough that an empty map costs nothing. */
+/** Enough that a shard of a large map is copied in microseconds, few enough that an empty map costs nothing. */
 const SHARDS = 256;
 
 const EMPTY: ReadonlyMap<string, never> = new Map<string, never>();
@@ -34,10 +34,10 @@ export class ShardedMap<Value> {
   }
 }
 
-/** Changes on their way to the next version of a map. */
+/** A builder of the next version of a map. */
 class MapDraft<Value> {
   readonly #shards: ReadonlyMap<string, Value>[];
-  /** Those that are this draft's own, by number. */
+  /** The shards that this draft has copied, by number. */
   readonly #own = new Map<number, Map<string, Value>>();
   readonly #finish: (shards: readonly ReadonlyMap<string, Value>[], size: number) => ShardedMap<Value>;
   #size: number;
@@ -69,7 +69,7 @@ class MapDraft<Value> {
     this.#size -= 1;
   }
 
-  /** The next version. The draft must not be used any more. */
+  /** Builds the next version. The draft must not be used afterwards. */
   finish(): ShardedMap<Value> {
     return this.#finish(this.#shards, this.#size);
   }
@@ -85,7 +85,7 @@ class MapDraft<Value> {
   }
 }
 
-/** FNV-1a: names that differ in their last letter only must not all meet in one part. */
+/** FNV-1a: keys that differ in their last letter only must not all be in one shard. */
 function shardOf(key: string): number {
   let hash = 0x811c9dc5;
   for (let index = 0; index < key.length; index++) {

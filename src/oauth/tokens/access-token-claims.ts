@@ -1,11 +1,11 @@
-// What a JWT access token of ours says (RFC 9068 §2.2), and which client object it was issued to.
+// The claims of a JWT access token (RFC 9068 §2.2), and the tag in its `jti` that binds it to one client object.
 
 import { hash } from 'node:crypto';
 import type { Random } from '../ports/ports.ts';
 import type { Client } from '../registry/client.ts';
 import { randomId } from '../values/random-id.ts';
 
-/** The claims of a JWT access token of ours (RFC 9068 §2.2). */
+/** The claims of a JWT access token that this server issues (RFC 9068 §2.2). */
 export interface AccessTokenClaims {
   readonly iss: string;
   readonly sub: string;
@@ -26,8 +26,8 @@ export function newTokenId(client: Client, random: Random): string {
 }
 
 /**
- * Whether a token was issued to this very client object. Its client id alone does not say so: an id can be given to another
- * object, which must not inherit, see or revoke the tokens of the one before.
+ * Whether a token was issued to this very client object. The client id alone does not prove it: a later object with the
+ * same id must not inherit, see or revoke the tokens of the earlier one.
  */
 export function isIssuedTo(client: Client, { client_id, jti }: AccessTokenClaims): boolean {
   return client_id === client.clientId && jti.startsWith(`${tagOf(client)}.`);
@@ -35,7 +35,7 @@ export function isIssuedTo(client: Client, { client_id, jti }: AccessTokenClaims
 
 const TAGS = new WeakMap<Client, string>();
 
-/** 66 bits of the uid's hash: enough to tell objects apart, and no uid for whoever reads a token. */
+/** 66 bits of the uid's hash: enough to distinguish objects, without disclosing the uid to readers of a token. */
 function tagOf(client: Client): string {
   const known = TAGS.get(client);
   if (known !== undefined) return known;

@@ -37,7 +37,9 @@ export interface RefreshHandle extends Family {
 
 export interface HandlesOptions {
   readonly issuer: string;
-  /** The first makes, all are accepted: appended first and swapped later, a roll-over logs nobody out. At least one. */
+  /**
+   * At least one. The first makes handles, all are accepted: append a new one first, then swap, and no token is lost.
+   */
   readonly peppers: readonly Uint8Array[];
   readonly random: Random;
 }
@@ -57,7 +59,8 @@ export class Handles {
   }
 
   /**
-   * A new code and the grant it starts, in the shard of its person (RFC 6749 §4.1.2; 160 bits each for family and secret).
+   * A new code and the grant it starts, in the shard of its person (RFC 6749 §4.1.2; 160 bits each for family and
+   * secret).
    * @param subject the person
    */
   newCode(subject: string): CodeHandle & { readonly code: string } {
@@ -68,7 +71,7 @@ export class Handles {
     return { code, shard, family, grantId: grantIdOf(shard, family), secretHash: sha256(secret) };
   }
 
-  /** Undefined when the text cannot be a code of ours. */
+  /** Undefined when the text cannot be a code of this server. */
   parseCode(code: string): CodeHandle | undefined {
     const [, shard, family, secret] = CODE.exec(code) ?? [];
     if (!shard || !family || !secret || !isShard(shard)) return undefined;
@@ -86,7 +89,8 @@ export class Handles {
     const [, shard, family, generation, mac] = REFRESH_TOKEN.exec(token) ?? [];
     if (!shard || !family || !generation || !mac || !isShard(shard)) return undefined;
     const body = `${shard}.${family}.${generation}`;
-    // As text: two spellings of one MAC exist (spare bits of the last character), and only ours is a token.
+    // As text: two spellings of one MAC exist (spare bits of the last character), and only the canonical one is a
+    // token.
     if (!this.#peppers.some((pepper) => isSameText(this.#mac(pepper, body), mac))) return undefined;
     return { shard, family, grantId: grantIdOf(shard, family), generation: Number(generation) };
   }
@@ -124,7 +128,7 @@ function grantIdOf(shard: string, family: string): string {
   return `${shard}.${sha256(family)}`;
 }
 
-/** In a time that does not depend on what is the same. @param one of the length of the other, both ASCII */
+/** Compares in constant time. @param one of the length of the other, both ASCII */
 function isSameText(one: string, other: string): boolean {
   return timingSafeEqual(Buffer.from(one, 'latin1'), Buffer.from(other, 'latin1'));
 }

@@ -1,18 +1,20 @@
-// What must still hold for a grant whenever it is used, beside its own state: its client's and its person's kill switches.
+// The revocation checks on each use of a grant, besides its own record: watermarks, the client's `revokeTokensBefore`,
+// and whether the person is still active.
 
 import { OAuthError } from '../ports/error.ts';
 import type { StoredGrant } from '../ports/grant-store.ts';
 import type { ResourceOwners, Stores } from '../ports/ports.ts';
 import type { Client } from '../registry/client.ts';
 
+/** The ports that the checks read. */
 export interface KillSwitches {
   readonly stores: Pick<Stores, 'watermarks'>;
   readonly owners: ResourceOwners;
 }
 
 /**
- * Why a grant is dead although its record lives: `grant_before_watermark` (global, client, user or withdrawn consent),
- * `subject_inactive`; undefined when it is alive (security rows T4, RF11).
+ * The reason why a grant is revoked although its record is not: `grant_before_watermark` (global, client, user or
+ * withdrawn consent) or `subject_inactive`; undefined when it is not revoked (security rows T4, RF11).
  */
 export async function revocationReason(
   client: Client,
@@ -27,12 +29,15 @@ export async function revocationReason(
   return active ? undefined : 'subject_inactive';
 }
 
-/** The half of {@link revocationReason} that no store can judge. @throws OAuthError invalid_grant, unless the person is active */
+/**
+ * The part of {@link revocationReason} that no store can check.
+ * @throws OAuthError invalid_grant, unless the person is active
+ */
 export async function requireActive(subject: string, { owners }: Pick<KillSwitches, 'owners'>): Promise<void> {
   if (!(await owners.isActive(subject))) throw invalidGrant('subject_inactive');
 }
 
-/** The one wire answer to every code or refresh token that is not good (RFC 6749 §5.2). */
+/** The only wire answer to an invalid code or refresh token (RFC 6749 §5.2). */
 export function invalidGrant(reason: string): OAuthError {
   return new OAuthError('invalid_grant', 'The grant is invalid, expired or revoked.', { reason });
 }

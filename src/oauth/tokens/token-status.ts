@@ -1,5 +1,5 @@
-// Reads a presented token of any of our kinds and says whether it is alive, for introspection and revocation.
-// A token is dead if any of these says so: its own mark, its grant, its client, its person, a watermark (security row T4).
+// Recognises a presented token of any kind and checks whether it is active, for introspection and revocation.
+// A token is revoked by any of these: its own mark, its grant, its client, its person, a watermark (security row T4).
 
 import type { GrantState } from '../ports/grant-store.ts';
 import type { Clock, ResourceOwners, Stores } from '../ports/ports.ts';
@@ -11,7 +11,7 @@ import type { Handles, RefreshHandle } from './handles.ts';
 import { revocationReason } from './revocation-checks.ts';
 import type { AccessTokens } from './tokens.ts';
 
-/** A token this issuer made, by kind; it may be dead. */
+/** A token this issuer made, by kind; it may be revoked. */
 export type PresentedToken =
   | { readonly kind: 'jwt'; readonly claims: AccessTokenClaims }
   | { readonly kind: 'opaque'; readonly token: StoredAccessToken }
@@ -25,7 +25,7 @@ export interface TokenStatusOptions {
   readonly owners: ResourceOwners;
 }
 
-/** Recognises tokens by their form, so a hint is never needed (RFC 7009 §2.1, RFC 7662 §2.1), and judges them. */
+/** Recognises tokens by their form, so a hint is never needed (RFC 7009 §2.1, RFC 7662 §2.1), and checks them. */
 export class TokenStatus {
   readonly #options: TokenStatusOptions;
 
@@ -33,7 +33,7 @@ export class TokenStatus {
     this.#options = options;
   }
 
-  /** The token if it is one of ours and neither expired nor forgotten; undefined otherwise. */
+  /** The token if this issuer made it and it is neither expired nor gone from the store; undefined otherwise. */
   async recognise(token: string, registry: Registry): Promise<PresentedToken | undefined> {
     const { handles, stores, tokens } = this.#options;
     const handle = handles.parseRefreshToken(token);
@@ -50,7 +50,7 @@ export class TokenStatus {
     return claims && { kind: 'jwt', claims };
   }
 
-  /** Whether a recognised token would still be honoured. */
+  /** Whether a recognised token is active. */
   async isAlive(presented: PresentedToken, registry: Registry): Promise<boolean> {
     switch (presented.kind) {
       case 'refresh':
@@ -93,7 +93,7 @@ export class TokenStatus {
   }
 }
 
-/** Epoch milliseconds at which the current refresh token of a grant dies if it is not used. */
+/** Epoch milliseconds at which the current refresh token of a grant expires if it is not used. */
 export function refreshExpiry({ tokens }: Client, { grant, refreshedAt }: GrantState): number {
   return Math.min(
     refreshedAt + 1000 * tokens.refreshTokenIdleLifetimeSeconds,

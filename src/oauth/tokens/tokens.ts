@@ -1,10 +1,10 @@
-// Access tokens: how a JWT (RFC 9068) is made and read, and how an opaque one is prepared before the store
-// action that writes it. Which scope and audience a token gets was decided by the grant.
+// Makes and verifies JWT access tokens (RFC 9068), and prepares opaque ones before the store action that writes them.
+// The grant decides on the scope and audience of a token.
 
 import { decodeJwt, decodeProtectedHeader, errors, jwtVerify } from 'jose';
 import { formatScope } from '../access/scope.ts';
 import { OAuthError } from '../ports/error.ts';
-import type { Clock, EndOfTurn, Random } from '../ports/ports.ts';
+import type { Clock, EndOfTick, Random } from '../ports/ports.ts';
 import type { NewAccessToken } from '../ports/token-stores.ts';
 import type { Client } from '../registry/client.ts';
 import type { KeyRing, SigningKey } from '../registry/keys.ts';
@@ -14,7 +14,7 @@ import { type AccessTokenClaims, newTokenId } from './access-token-claims.ts';
 import type { Handles } from './handles.ts';
 import { VerifiedTokens } from './verified-tokens.ts';
 
-/** What a grant came to: everything a token says, and nothing a grant could forge in it. */
+/** The result of a grant. Issuer, client, times and id of a token are not in it, so that no grant can forge them. */
 export interface Authorization {
   readonly subject: string;
   readonly scope: readonly string[];
@@ -27,7 +27,9 @@ export interface Authorization {
   readonly refreshToken: string | undefined;
 }
 
-/** Time and name of one access token, fixed before the grant is exchanged so that a store action can write it. */
+/**
+ * The times and the name of an access token, fixed before the grant is exchanged so that a store action can write it.
+ */
 export interface PreparedAccessToken {
   readonly issuedAtSeconds: number;
   readonly expiresAtSeconds: number;
@@ -45,31 +47,31 @@ export class AccessTokens {
   readonly #handles: Handles;
   readonly #headers = new WeakMap<SigningKey, string>();
   readonly #verified: VerifiedTokens;
-  readonly #turns: MicroBatch;
+  readonly #signingBatch: MicroBatch;
 
   constructor({
     issuer,
     clock,
     random,
     handles,
-    endOfTurn,
+    endOfTick,
   }: {
     readonly issuer: string;
     readonly clock: Clock;
     readonly random: Random;
     readonly handles: Handles;
-    readonly endOfTurn: EndOfTurn;
+    readonly endOfTick: EndOfTick;
   }) {
     this.#issuer = issuer;
     this.#clock = clock;
     this.#random = random;
     this.#handles = handles;
-    this.#turns = new MicroBatch({ endOfTurn });
+    this.#signingBatch = new MicroBatch({ endOfTick });
     this.#verified = new VerifiedTokens({ clock });
   }
 
   /**
-   * Begins a token for this client. All that can fail fails here, before a grant is used up.
+   * Prepares a token for this client. A missing key fails here, before the grant is consumed.
    * @throws OAuthError temporarily_unavailable when a JWT is wanted and no key signs
    */
   prepare(client: Client, keys: KeyRing): PreparedAccessToken {
@@ -91,8 +93,8 @@ export class AccessTokens {
   }
 
   /**
-   * The claims of a JWT access token this issuer made with a key of the ring and that has not expired; undefined for
-   * anything else. Whether it was revoked is not looked at here.
+   * The claims of a JWT access token that this issuer made with a key of the ring and that has not expired; undefined
+   * for anything else. Revocation is not checked here.
    */
   async verify(token: string, keys: KeyRing): Promise<AccessTokenClaims | undefined> {
     const known = this.#verified.find(token, keys);
@@ -106,7 +108,8 @@ export class AccessTokens {
     const key = keys.find(kidOf(token) ?? '');
     if (key === undefined || !hasOneSpelling(token)) return undefined;
     try {
-      // Dead whoever signed it: a verification costs more than the rest of the request, and APIs ask about dead tokens again.
+      // Expired, so the signature does not matter: verifying it costs more than the rest of the request, and APIs ask
+      // about expired tokens again.
       const { exp } = decodeJwt(token);
       if (exp !== undefined && exp * 1000 <= this.#clock.now()) return undefined;
       const { payload } = await jwtVerify<AccessTokenClaims>(token, key.publicKey, {
@@ -161,8 +164,8 @@ export class AccessTokens {
   async #sign(claims: AccessTokenClaims, key: SigningKey): Promise<string> {
     const payload = Buffer.from(JSON.stringify(claims)).toString('base64url');
     const signingInput = `${this.#header(key)}.${payload}`;
-    // An ECDSA signature reads through a table larger than the fastest caches of a core: all of a turn in a row.
-    await this.#turns.end();
+    // An ECDSA signature reads a table larger than the fastest caches of a core: all signatures of a tick run in a row.
+    await this.#signingBatch.join();
     return `${signingInput}.${signatureOf(signingInput, key.algorithm, key.privateKey)}`;
   }
 
@@ -176,7 +179,7 @@ export class AccessTokens {
   }
 }
 
-/** Whether the signature is spelled as we spell it: the last character of base64url has spare bits that decoding skips. */
+/** Whether the signature is canonical base64url: its last character has spare bits that decoding ignores. */
 function hasOneSpelling(token: string): boolean {
   const signature = token.slice(token.lastIndexOf('.') + 1);
   return Buffer.from(signature, 'base64url').toString('base64url') === signature;

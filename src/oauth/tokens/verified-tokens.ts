@@ -1,15 +1,15 @@
-// The tokens whose signature was found right a moment ago: an API that asks about the same token at each of its requests
-// costs one verification. Only what a signature proves is kept; whether a token is still alive is asked anew every time.
+// A cache of verified JWTs: an API that introspects the same token at each of its requests costs one verification.
+// Only the result of the signature check is cached; revocation is checked every time.
 
 import { hash } from 'node:crypto';
 import type { Clock } from '../ports/ports.ts';
 import type { KeyRing } from '../registry/keys.ts';
 import type { AccessTokenClaims } from './access-token-claims.ts';
 
-/** How many tokens are kept; the one that was verified first goes first. */
+/** The capacity of the cache; the oldest entry is evicted first. */
 export const VERIFIED_TOKENS = 4096;
 
-/** Claims by token, as long as the keys stay what they were. The tokens themselves are not kept. */
+/** Claims by the hash of their token, for one key ring. The tokens themselves are not kept. */
 export class VerifiedTokens {
   readonly #clock: Clock;
   readonly #claims = new Map<string, AccessTokenClaims>();
@@ -23,11 +23,11 @@ export class VerifiedTokens {
   find(token: string, keys: KeyRing): AccessTokenClaims | undefined {
     if (keys !== this.#keys) return undefined;
     const claims = this.#claims.get(nameOf(token));
-    // RFC 7519 §4.1.4: on its expiry a token is dead already.
+    // RFC 7519 §4.1.4: at `exp` itself a token is expired already.
     return claims !== undefined && claims.exp > Math.floor(this.#clock.now() / 1000) ? claims : undefined;
   }
 
-  /** Keeps what a verification with these keys came to; whatever other keys proved is forgotten. */
+  /** Caches the result of a verification with these keys; entries of another key ring are dropped. */
   add(token: string, keys: KeyRing, claims: AccessTokenClaims): void {
     if (keys !== this.#keys) {
       this.#claims.clear();

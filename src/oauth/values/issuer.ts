@@ -1,10 +1,10 @@
-// The issuer identifier (RFC 8414 §2): what may be one, and what is read out of one.
+// The issuer identifier (RFC 8414 §2): its validation and its path.
 
 const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]']);
 
 /**
- * Why an issuer cannot be one (RFC 8414 §2); undefined when it can. Clients compare it byte by byte, so only the one
- * spelling that a URL parser leaves as it is will do.
+ * Why a text is not a valid issuer (RFC 8414 §2); undefined when it is. Clients compare the issuer byte by byte, so it
+ * must be spelled as a URL parser serializes it.
  */
 export function issuerFault(issuer: string): string | undefined {
   const url = URL.parse(issuer);

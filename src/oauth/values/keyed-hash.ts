@@ -1,5 +1,5 @@
-// HMAC-SHA-256 (RFC 2104) with a key that is used again and again, by two one-shot hashes: an object of node:crypto for each
-// MAC costs three times as much, and a refresh needs three of them.
+// HMAC-SHA-256 (RFC 2104) with a long-lived key, computed by two one-shot hashes: an object of node:crypto for each MAC
+// costs three times as much, and a refresh needs three MACs.
 
 import { hash } from 'node:crypto';
 
@@ -8,8 +8,9 @@ const DIGEST_BYTES = 32;
 
 /** One key of HMAC-SHA-256. */
 export class KeyedHash {
-  /** The padded key, and behind it what is hashed: the message, which grows, and the inner digest. */
+  /** The key with the inner padding, followed by the message; it grows with the longest message. */
   #inner: Buffer;
+  /** The key with the outer padding, followed by the inner digest. */
   readonly #outer: Buffer;
 
   /** @param key of any length */
@@ -26,7 +27,7 @@ export class KeyedHash {
     const most = BLOCK_BYTES + 3 * message.length;
     if (most > this.#inner.length) this.#inner = Buffer.concat([this.#inner.subarray(0, BLOCK_BYTES)], most);
     const length = BLOCK_BYTES + this.#inner.write(message, BLOCK_BYTES);
-    // As text and back: asked for a buffer, the hash takes three times as long.
+    // As hex and back: a hash that returns a buffer takes three times as long.
     this.#outer.write(hash('sha256', this.#inner.subarray(0, length), 'hex'), BLOCK_BYTES, 'hex');
     return hash('sha256', this.#outer, 'base64url');
   }

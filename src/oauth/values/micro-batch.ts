@@ -1,24 +1,28 @@
-// Turns of the event loop. Requests come in bunches, and the processor is faster at doing one thing for all of them than
-// everything for one after the other: what a step has loaded into its caches, the same step of the next request finds there.
+// End-of-tick micro-batches. Requests arrive in bursts, and the CPU runs one step for all of them faster than all steps
+// for one after the other: the code and data that a step loads into the caches are still there for the next request.
 
-import type { EndOfTurn } from '../ports/ports.ts';
+import type { EndOfTick } from '../ports/ports.ts';
 
-/** Where requests wait for each other before a costly step. */
+/** Collects the callers of one tick of the event loop before a costly step. */
 export class MicroBatch {
-  readonly #endOfTurn: EndOfTurn;
-  #end: Promise<void> | undefined;
+  readonly #endOfTick: EndOfTick;
+  /** The batch of this tick; undefined until a caller joins it. */
+  #batch: Promise<void> | undefined;
 
-  constructor({ endOfTurn }: { readonly endOfTurn: EndOfTurn }) {
-    this.#endOfTurn = endOfTurn;
+  constructor({ endOfTick }: { readonly endOfTick: EndOfTick }) {
+    this.#endOfTick = endOfTick;
   }
 
-  /** Resolves at the end of this turn, for all who asked in it: each then goes as far as it can, one right after the other. */
-  end(): Promise<void> {
-    if (this.#end !== undefined) return this.#end;
+  /**
+   * Joins the batch of this tick. Resolves at the end of the tick for all its callers, which then run one right after
+   * the other.
+   */
+  join(): Promise<void> {
+    if (this.#batch !== undefined) return this.#batch;
     const { promise, resolve } = Promise.withResolvers<void>();
-    this.#end = promise;
-    this.#endOfTurn(() => {
-      this.#end = undefined;
+    this.#batch = promise;
+    this.#endOfTick(() => {
+      this.#batch = undefined;
       resolve();
     });
     return promise;

@@ -1,5 +1,6 @@
 // The parameters of one OAuth request, from a query or a form body, after strict percent-decoding (`http/server/form.ts`).
-// What the endpoint knows may come once; an empty value counts as absent; unknown parameters are ignored (RFC 6749 §3.1, §3.2).
+// A known parameter may be sent once; an empty value counts as absent; unknown parameters are ignored (RFC 6749 §3.1,
+// §3.2).
 
 import { OAuthError } from '../ports/error.ts';
 
@@ -14,7 +15,10 @@ export class Parameters {
     this.#values = values;
   }
 
-  /** The value, or undefined when absent or empty. Of a doubled parameter the first: see {@link rejectDuplicates}. */
+  /**
+   * The value, or undefined when absent or empty. The first value of a repeated parameter: see
+   * {@link rejectDuplicates}.
+   */
   get(name: string): string | undefined {
     return this.#values.get(name)?.[0] || undefined;
   }

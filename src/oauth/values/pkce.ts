@@ -16,7 +16,7 @@ export function isVerifier(value: string): boolean {
   return VERIFIER.test(value);
 }
 
-/** BASE64URL(SHA-256(ASCII(verifier))) without padding (RFC 7636 §4.2). Ask {@link isVerifier} first. */
+/** BASE64URL(SHA-256(ASCII(verifier))) without padding (RFC 7636 §4.2). Check {@link isVerifier} first. */
 export function s256(verifier: string): string {
   return hash('sha256', verifier, 'base64url');
 }

@@ -1,4 +1,4 @@
-// Random text that names or authorizes something once.
+// Random identifiers and secrets.
 
 import type { Random } from '../ports/ports.ts';
 

@@ -1,8 +1,8 @@
-// What was worked out a moment ago and is likely to be wanted again: values by name, bounded, the longest unused gone first.
+// A bounded cache of computed values by name; the least recently used values are evicted first.
 
 /**
- * A map that forgets. The `least` names that were used last are always known, and never more than twice as many: they are
- * kept in two generations, so that to use one that is known moves nothing.
+ * An LRU map in two generations. It always holds the `least` most recently used names, and never more than twice as
+ * many; a hit in the newer generation moves nothing.
  */
 export class RecentValues<Value extends {}> {
   readonly #least: number;

@@ -1,6 +1,6 @@
 // Redirect addresses (RFC 6749 §3.1.2, RFC 9700 §4.1.3, RFC 8252 §7): which may be registered, which sent one matches,
-// and how a response is appended. Matching compares what was sent with what was registered and never parses: a parser
-// that sees it otherwise than the browser does would be an open redirector. Parsing is for registration alone.
+// and how a response is appended. Matching compares the sent address with the registered ones and never parses: a
+// parser that disagrees with the browser would make an open redirector. Only registration parses.
 
 const LOOPBACK_PREFIXES = ['http://127.0.0.1', 'http://[::1]'] as const;
 const LOOPBACK_HOSTS: ReadonlySet<string> = new Set(['127.0.0.1', '[::1]', 'localhost']);
@@ -11,7 +11,7 @@ export function matchRedirectUri(sent: string, registered: readonly string[]): b
   return registered.includes(sent) || matchLoopback(sent, registered);
 }
 
-// RFC 8252 §7.3: the app takes whatever port the system gives it; everything else stays equal.
+// RFC 8252 §7.3: the app listens on an ephemeral port; everything else is equal.
 function matchLoopback(sent: string, registered: readonly string[]): boolean {
   const address = withoutLoopbackPort(sent);
   return address !== undefined && registered.some((uri) => withoutLoopbackPort(uri) === address);
@@ -48,7 +48,7 @@ export type RedirectUriFault =
 
 /**
  * Why this address may not be registered, undefined when it may: https, http on a loopback host, or a private-use
- * scheme with a dot; absolute, without fragment, userinfo or wildcard, and without a query parameter of our responses
+ * scheme with a dot; absolute, without fragment, userinfo or wildcard, and without a response parameter in the query
  * (RFC 6749 §3.1.2, RFC 8252 §7.1, RFC 9700 §2.6). Whether the client's policy allows it is judged in `admission/`.
  */
 export function redirectUriFault(uri: string): RedirectUriFault | undefined {
@@ -78,15 +78,15 @@ function webFault(uri: string, scheme: 'http' | 'https'): RedirectUriFault | und
   return undefined;
 }
 
-/** Names that every parser takes as they are: lower-case, with a dot, of letters in the end, and nothing in punycode. */
+/** Host names that every parser reads alike: lower case, with a dot, a last label of letters, and no punycode. */
 const PLAIN_HOST = /^(?:[a-z0-9]+(?:-[a-z0-9]+)*\.)+[a-z]+$/;
 
-/** Most addresses: such a host by https and a path, with nothing in it that any rule is about. */
+/** Most addresses: https, such a host, and a path of characters that no rule excludes. */
 const PLAIN_ADDRESS = /^https:\/\/(?:[a-z0-9]+(?:-[a-z0-9]+)*\.)+[a-z]+(?:\/[A-Za-z0-9._~/-]*)?$/;
 
 /**
- * The host of an https address that needs no parser to be sure of it and leads elsewhere than to the person's own machine.
- * Undefined says nothing: most addresses have one, and a parser is much the slower.
+ * The host of an https address, where it is certain without a parser and is not on the person's own machine. Undefined
+ * proves nothing. A fast path: most addresses have such a host, and a parser is much slower.
  */
 export function plainHost(uri: string): string | undefined {
   const host = uri.startsWith('https://') ? (authorityOf(uri) ?? '') : '';
@@ -103,13 +103,13 @@ function isPrivateUseScheme(scheme: string): boolean {
   return /^[a-z][a-z0-9-]*(?:\.[a-z0-9-]+)+$/.test(scheme);
 }
 
-/** What stands between `//` and the path, query or end; undefined for an address without authority. */
+/** The part between `//` and the path, query or end; undefined for an address without authority. */
 function authorityOf(uri: string): string | undefined {
   return /^[^:]*:\/\/([^/?]*)/.exec(uri)?.[1];
 }
 
-// A response parameter that is already there would reach the client twice, the registered one first. `;` separates, too,
-// for some older parsers.
+// A response parameter that is already there would reach the client twice, the registered one first. `;` separates,
+// too, for some older parsers.
 function queryFault(uri: string): RedirectUriFault | undefined {
   const start = uri.indexOf('?');
   if (start === -1) return undefined;
@@ -128,7 +128,7 @@ export function isLoopbackOrPrivateUse(uri: string): boolean {
   return (!uri.startsWith('https://') && !uri.startsWith('http://')) || isLoopback(uri);
 }
 
-/** The other hosts that systems and browsers take to the machine they run on. */
+/** Further hosts that operating systems and browsers resolve to the machine they run on. */
 const ALSO_LOOPBACK =
   /^(?:127(?:\.[0-9]{1,3}){3}|0\.0\.0\.0|\[::\]|\[::ffff:7f[0-9a-f]{2}:[0-9a-f]{1,4}\]|.+\.localhost)$/;
 

@@ -1,5 +1,5 @@
-// The 256 virtual shards of a distributed store. What one action touches lies in one of them; where each thing lies is said
-// here, for those who name it and for those who keep it.
+// The 256 virtual shards of a distributed store. All data that one action touches is in one shard. This file maps ids
+// and people to shards, for the handles that name a grant and for the stores that keep it.
 
 import { hash } from 'node:crypto';
 
@@ -15,7 +15,10 @@ export function shardOf(id: string): string {
 
 const BASE64URL = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 
-/** By the first byte of a digest in base64url: the first character, and of the second the two upper bits. @throws TypeError */
+/**
+ * By the first byte of a digest in base64url: the first character, and of the second the two upper bits.
+ * @throws TypeError
+ */
 export function shardOfDigest(digest: string): string {
   const byte = BASE64URL.indexOf(digest.charAt(0)) * 4 + (BASE64URL.indexOf(digest.charAt(1)) >> 4);
   const shard = SHARDS[byte];
@@ -23,7 +26,7 @@ export function shardOfDigest(digest: string): string {
   return shard;
 }
 
-/** Where a person's grants are, beside the watermarks that end them. */
+/** The shard of a person's grants and of the watermarks that end them. */
 export function shardOfPerson(subject: string): string {
   return shardOfDigest(hash('sha256', subject, 'base64url'));
 }

@@ -1,6 +1,6 @@
-// Making a JWS signature fast. `crypto.sign` with a KeyObject made once is 2.7 times as fast as a JWT library's builder, and
-// asking Node for the JWS form of an ECDSA signature doubles its cost: sign in DER and take r and s out ourselves.
-// Verification stays with jose.
+// Makes JWS signatures. `crypto.sign` with a KeyObject made once is 2.7 times as fast as a JWT library's builder.
+// Node's own JWS form of an ECDSA signature doubles its cost, so this file signs in DER and extracts r and s itself.
+// jose verifies signatures.
 
 import { constants, type KeyObject, sign } from 'node:crypto';
 
@@ -33,7 +33,8 @@ export function signatureOf(signingInput: string, algorithm: SigningAlgorithm, k
  */
 function joseSignature(der: Buffer, width: number): Buffer {
   const signature = Buffer.alloc(2 * width);
-  // SEQUENCE { INTEGER r, INTEGER s }: below 128 bytes of content every length is one byte, which holds for both curves.
+  // SEQUENCE { INTEGER r, INTEGER s }: below 128 bytes of content every length is one byte, which holds for both
+  // curves.
   let offset = 2;
   for (const end of [width, 2 * width]) {
     const length = der[offset + 1] as number;

@@ -1,4 +1,4 @@
-// The API server as the processes of a cluster reach it.
+// The connection of a process to the API server: by the ServiceAccount of its pod, or by kubeconfig.
 
 import { readFileSync } from 'node:fs';
 import { ApiClient } from '../../kubernetes/api/api-client.ts';
@@ -8,7 +8,7 @@ import type { ClusterPlace } from '../config/cluster-config.ts';
 import { StartError } from '../config/start-error.ts';
 import { systemClock } from './machine.ts';
 
-/** Nothing is asked yet. @throws StartError for a kubeconfig that cannot be used */
+/** A client of the API server; it sends no request yet. @throws StartError for an unusable kubeconfig */
 export async function connectCluster(
   place: ClusterPlace,
   limits: Pick<CallsOptions, 'callLimit'> = {},
@@ -18,7 +18,7 @@ export async function connectCluster(
 
 async function accessOf(place: ClusterPlace): Promise<ClusterAccess> {
   if (place.kind === 'pod') return inClusterAccess({ ...place, clock: systemClock });
-  // No pod needs it.
+  // Imported only outside a pod.
   const { kubeconfigAccess } = await import('../../kubernetes/api/kubeconfig.ts');
   try {
     return kubeconfigAccess({ files: place.files, clock: systemClock });

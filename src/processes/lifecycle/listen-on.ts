@@ -1,4 +1,4 @@
-// One server on one port, and the errors of a start that cannot have it.
+// Listening on a port, and the errors of a start that cannot.
 
 import type { FastifyInstance } from 'fastify';
 import { StartError } from '../config/start-error.ts';

@@ -1,12 +1,12 @@
-// Time and chance as the machine has them.
+// The clock and the random source of the machine.
 
 import { randomBytes } from 'node:crypto';
 import type { Clock, Random } from '../../oauth/ports/ports.ts';
 
 export const systemClock: Clock = { now: () => Date.now() };
 
-// A call for randomness costs as much as a whole request's parsing; one for many requests does not. Each byte is handed
-// out once and wiped from the pool.
+// A call for randomness costs as much as parsing a whole request, so one call fills a pool for many. Each byte is used
+// once and erased from the pool.
 const POOL_BYTES = 8192;
 let pool = Buffer.alloc(0);
 let used = 0;

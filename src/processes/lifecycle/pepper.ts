@@ -1,11 +1,12 @@
-// The pepper: what handles and sealed fields are made with. One value a line; the first makes, all are accepted.
+// The pepper, the secret behind handles and sealed fields. One value per line: the first makes new ones, all are
+// accepted.
 
 const MINIMUM_CHARACTERS = 32;
 
-/** The first makes, all are accepted. */
+/** The first one makes new values, all are accepted. */
 export type Peppers = readonly [Uint8Array, ...Uint8Array[]];
 
-/** The peppers a file's text holds. @throws RangeError when there is none or one is too short to be secret */
+/** The peppers in the text of a file. @throws RangeError when there is none, or one is too short to be secret */
 export function parsePeppers(text: string): Peppers {
   const [first, ...others] = text.split('\n').flatMap((line) => line.trim() || []);
   if (first === undefined) throw new RangeError('there is no pepper');

@@ -1,5 +1,5 @@
-// The end of a process: readiness goes red, new work is turned away after the drain delay, what is in flight is
-// finished.
+// Graceful shutdown: readiness fails at once, after the drain delay the servers accept no new connections, and requests
+// in flight are finished.
 
 import { setTimeout } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
@@ -9,7 +9,7 @@ import { StartError } from '../config/start-error.ts';
 
 const FINISH_SECONDS = 25;
 
-/** Whether the process is on its way out; a readiness check reads it. */
+/** Whether the process is shutting down; a readiness check reads it. */
 export class Draining {
   #begun = false;
 
@@ -24,20 +24,20 @@ export class Draining {
 
 export interface ShutdownOptions {
   readonly draining: Draining;
-  /** How long requests are still taken after the signal, so that load balancers notice. */
+  /** How long requests are still accepted after the signal, so that load balancers observe the failed readiness. */
   readonly drainDelaySeconds: number;
-  /** Closed in this order. */
+  /** The servers to close. */
   readonly servers: readonly FastifyInstance[];
   readonly log: Logger;
-  /** What is finished once no request is left. */
+  /** Called once no request is left. */
   readonly afterwards?: () => Promise<void>;
-  /** The last thing done: writes out logs. Must not reject. */
+  /** Called last: writes out the logs. Must not reject. */
   readonly flush: () => Promise<void>;
   readonly exit: (code: number) => void;
 }
 
 /**
- * Ends the servers in order: red at once, drain delay, no new connections, at most 25 s for requests in flight.
+ * Drains the servers: readiness fails at once, drain delay, no new connections, at most 25 s for requests in flight.
  * @returns 0, or 1 when requests had to be cut off
  */
 export async function drain(options: Omit<ShutdownOptions, 'flush' | 'exit'>): Promise<0 | 1> {
@@ -53,7 +53,7 @@ export async function drain(options: Omit<ShutdownOptions, 'flush' | 'exit'>): P
   return inTime ? 0 : 1;
 }
 
-/** Ends the process on SIGTERM and SIGINT (a second one ends it at once) and on an unhandled rejection or exception. */
+/** Ends the process on SIGTERM and SIGINT (a second one: at once), unhandled rejection and uncaught exception. */
 export function endOnSignals(options: ShutdownOptions): void {
   const { draining, log, flush, exit } = options;
   function finish(code: number): void {
@@ -74,9 +74,9 @@ export function endOnSignals(options: ShutdownOptions): void {
 }
 
 /**
- * The code that `run` answers; 1 for a fault of ours, which is logged. Thrown on, it would end nothing: what `endOnSignals` tells
- * to exit is a `run` that is over.
- * @throws StartError, which is for a person
+ * The exit code that `run` returns; 1 for an internal error, which is logged. It is not rethrown: `exit` of
+ * `endOnSignals` ends a `run` that still waits, and this one is over.
+ * @throws StartError, whose message is for the user
  */
 export async function codeOf(run: () => Promise<number>, log: Logger): Promise<number> {
   try {

@@ -1,18 +1,18 @@
-// Where a replica has its pepper from: a file, or the Secret of its namespace. What it began with it keeps until its end,
-// because handles are made with it; that there is another one by now is only told.
+// The source of a replica's pepper: a file, or the Secret in its namespace. The replica keeps its first pepper until it
+// ends, because it makes handles with it; a later change is only reported.
 
 import { readFile } from 'node:fs/promises';
 import { PEPPER_SECRET } from '../../admission/references/secret-parts.ts';
 import { type Peppers, parsePeppers } from '../lifecycle/pepper.ts';
 
-const LOOK_MILLISECONDS = 1000;
+const POLL_MILLISECONDS = 1000;
 
 export interface PepperSourceOptions {
   /** Undefined: the Secret. */
   readonly file: string | undefined;
-  /** What the Secret holds; undefined while it is not there. */
+  /** The text of the Secret; undefined while it is missing. */
   readonly secretText: () => string | undefined;
-  /** Of the Secret. */
+  /** The namespace of the Secret. */
   readonly namespace: string;
 }
 
@@ -27,23 +27,23 @@ export class PepperSource {
     this.#options = options;
   }
 
-  /** What is served with, as soon as there is one. */
-  whenThere(): Promise<Peppers> {
+  /** The pepper in use, as soon as it is available. */
+  whenAvailable(): Promise<Peppers> {
     return this.#first.promise;
   }
 
-  /** Why there is none yet. */
+  /** Why no pepper is available yet; undefined once one is. */
   get missing(): string | undefined {
     return this.#peppers === undefined ? this.#fault : undefined;
   }
 
-  /** Why the one that is served with is not the one that stands there now. */
+  /** Why the pepper in use differs from the source; undefined while both are the same. */
   get outdated(): string | undefined {
     return this.#peppers && this.#fault;
   }
 
-  /** To be called at the start, and when the Secret may be another. */
-  async look(): Promise<void> {
+  /** Reads the source. To be called at the start, and when the Secret may have changed. */
+  async refresh(): Promise<void> {
     const { file } = this.#options;
     try {
       const text = file === undefined ? this.#secretText() : await readFile(file, 'utf8');
@@ -51,13 +51,13 @@ export class PepperSource {
     } catch (error) {
       this.#fault = `${file ?? `the Secret ${PEPPER_SECRET.name}`}: ${error instanceof Error ? error.message : error}`;
     }
-    if (file !== undefined) this.#lookAgain();
+    if (file !== undefined) this.#scheduleRefresh();
   }
 
-  /** A Secret tells that it changed; a file does not. Whichever look ends last, only one more is due. */
-  #lookAgain(): void {
+  /** Schedules the next read of the file, which is polled. Overlapping reads schedule only one. */
+  #scheduleRefresh(): void {
     clearTimeout(this.#next);
-    this.#next = setTimeout(() => void this.look(), LOOK_MILLISECONDS).unref();
+    this.#next = setTimeout(() => void this.refresh(), POLL_MILLISECONDS).unref();
   }
 
   #secretText(): string | undefined {

@@ -1,15 +1,15 @@
-// What a token server tells its controller, and nobody else: what it serves, what its clients met with, and the alerts that
-// wait.
+// The answers of a token server to the controller, and to no other caller: the clients and keys that it serves, their
+// usage and refusals, and pending alerts.
 
 import { proofFault } from '../../admission/references/controller-proof.ts';
 import { CONTROLLER_SECRET } from '../../admission/references/secret-parts.ts';
 import type { RegistrySync } from '../../cluster-registry/registry-sync.ts';
 import type {
-  AskedQuestion,
+  ControllerRequest,
   ObservedAnswer,
   ObservedClient,
   ObservedRequest,
-  ReplicaAnswers,
+  ReplicaApi,
   ReportAnswer,
   ReportRequest,
 } from '../../http/admin/controller-endpoints.ts';
@@ -20,19 +20,19 @@ import type { ClientUsage } from '../token-server/client-usage.ts';
 export interface ReplicaOptions {
   readonly registry: Pick<RegistrySync, 'current' | 'servedState' | 'textOf'>;
   readonly usage: ClientUsage;
-  /** Undefined until Redis was reached. */
+  /** Undefined until Redis is connected. */
   readonly alerts: () => AlertReports | undefined;
   readonly clock: Clock;
 }
 
-export class Replica implements ReplicaAnswers {
+export class Replica implements ReplicaApi {
   readonly #options: ReplicaOptions;
 
   constructor(options: ReplicaOptions) {
     this.#options = options;
   }
 
-  proofFault({ authorization, ...question }: AskedQuestion): string | undefined {
+  proofFault({ authorization, ...question }: ControllerRequest): string | undefined {
     const { registry, clock } = this.#options;
     return proofFault(question, authorization, registry.textOf(CONTROLLER_SECRET), clock.now());
   }
@@ -51,7 +51,7 @@ export class Replica implements ReplicaAnswers {
 
   async report({ after, acknowledged = [] }: ReportRequest): Promise<ReportAnswer> {
     const { usage, alerts } = this.#options;
-    const waiting = (await alerts()?.exchange(acknowledged)) ?? [];
-    return { ...usage.since(after), alerts: waiting };
+    const pending = (await alerts()?.exchange(acknowledged)) ?? [];
+    return { ...usage.since(after), alerts: pending };
   }
 }

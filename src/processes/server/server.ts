@@ -1,5 +1,6 @@
-// `grantry server`: one replica of the token server in a cluster. Its clients and keys are objects that it follows, its
-// state is in Redis, and nothing of its own outlives it. The admin port answers first and says what the rest waits for.
+// `grantry server`: one replica of the token server in a cluster. It watches its clients and keys in the API server and
+// keeps its state in Redis; it has no state of its own. The admin port listens first and reports what the start is
+// waiting for.
 
 import { PEPPER_SECRET, type SingleSecret, WEBHOOK_SECRET } from '../../admission/references/secret-parts.ts';
 import { type RegistrySwap, RegistrySync } from '../../cluster-registry/registry-sync.ts';
@@ -37,7 +38,7 @@ export interface ServerOptions {
 
 /**
  * Serves until a signal ends it.
- * @returns 0; 1 when a port is taken, requests were cut off, or by a fault of ours; 2 for wrong configuration
+ * @returns 0; 1 when a port is taken, requests were cut off, or after an internal error; 2 for an invalid configuration
  */
 export async function server({ stderr }: ServerOptions): Promise<number> {
   try {
@@ -75,7 +76,7 @@ interface ServerParts {
   readonly users: UsersFile;
 }
 
-/** One replica from its start to its end. */
+/** One replica, from its start to its end. */
 class ServerProcess {
   readonly #settings: ServerSettings;
   readonly #processLog: ProcessLog;
@@ -150,12 +151,12 @@ class ServerProcess {
       defaultPolicy: settings.defaultPolicy,
       watchNamespaces: settings.watchNamespaces,
       onSwap: (swap) => this.#swapped(swap),
-      onSecret: () => void this.#pepper.look(),
+      onSecret: () => void this.#pepper.refresh(),
     });
     this.#registry = sync;
   }
 
-  /** Until the end. @throws StartError when it cannot listen, or Redis cannot be used whatever is waited for */
+  /** Runs until the end. @throws StartError when it cannot listen, or when no retry can make Redis usable */
   async run(): Promise<number> {
     const { host, adminPort } = this.#settings;
     this.#endOnSignals();
@@ -171,8 +172,8 @@ class ServerProcess {
 
   async #serve(): Promise<void> {
     const { host, port } = this.#settings;
-    await this.#pepper.look();
-    const whatIsNeeded = [this.#openRedis(), this.#pepper.whenThere(), this.#registry.whenServing()] as const;
+    await this.#pepper.refresh();
+    const whatIsNeeded = [this.#openRedis(), this.#pepper.whenAvailable(), this.#registry.whenServing()] as const;
     const [redis, peppers] = await Promise.all(whatIsNeeded);
     if (this.#admin.draining.begun) return;
     const tokens = this.#assemble(redis, peppers);
@@ -245,7 +246,7 @@ class ServerProcess {
 
   #staleness(): string {
     const { watchFault, lastProgress } = this.#registry;
-    return `nothing heard since ${new Date(lastProgress).toISOString()}, serving what was known: ${watchFault}`;
+    return `no update since ${new Date(lastProgress).toISOString()}, serving the last known state: ${watchFault}`;
   }
 
   #storeProbe() {
@@ -266,7 +267,7 @@ class ServerProcess {
       log.info({ clients: size, refused: this.#registry.refusedClients, seconds }, 'the cluster is known');
       return;
     }
-    // What was there at the start is no event: every replica would repeat all of it at every start.
+    // The first swap records no audit events: every replica would repeat all of them at each start.
     for (const { kind, clientId, reason } of changes) {
       this.#tokens?.audit.record({ type: `client.${kind}`, clientId, reason });
     }
@@ -284,7 +285,7 @@ class ServerProcess {
     const parts = () => ({ settings: this.#settings, tokens: this.#tokens, admin: this.#admin.admin });
     endOnSignals({
       draining: this.#admin.draining,
-      // Nobody was sent here before the public port listened.
+      // Before the public port listens no load balancer sends requests to this replica.
       get drainDelaySeconds() {
         return parts().tokens === undefined ? 0 : parts().settings.drainDelaySeconds;
       },

@@ -1,15 +1,15 @@
-// The people of a mounted `users.yaml`. It is looked at again and again: a Secret that is mounted changes by a link, of which
-// no file system tells reliably.
+// The local users of a mounted `users.yaml`. The file is polled: the kubelet updates a mounted Secret by a symbolic
+// link, which no file system notification reports reliably.
 
 import { readFileSync } from 'node:fs';
 import type { Logger } from 'pino';
 import { type LocalUser, LocalUsers, UsersFileError } from '../../login/local-users.ts';
 import { StartError } from '../config/start-error.ts';
 
-const LOOK_MILLISECONDS = 2000;
+const POLL_MILLISECONDS = 2000;
 
 export interface UsersFileOptions {
-  /** Undefined: nobody can sign in. */
+  /** Undefined: there are no users, and every sign-in fails. */
   readonly file: string | undefined;
   readonly log: Logger;
 }
@@ -37,17 +37,17 @@ export class UsersFile {
     }
   }
 
-  /** Follows the file, until `stop`. A file that cannot be used changes nobody. */
+  /** Polls the file until `stop`. An invalid file leaves the users as they are. */
   start(): void {
     if (this.#options.file === undefined) return;
-    this.#timer = setInterval(() => void this.#look(), LOOK_MILLISECONDS).unref();
+    this.#timer = setInterval(() => void this.#reload(), POLL_MILLISECONDS).unref();
   }
 
   stop(): void {
     clearInterval(this.#timer);
   }
 
-  async #look(): Promise<void> {
+  async #reload(): Promise<void> {
     const { file = '', log } = this.#options;
     try {
       const text = readFileSync(file, 'utf8');
@@ -63,7 +63,7 @@ export class UsersFile {
 
 async function usersIn(text: string | undefined): Promise<readonly LocalUser[]> {
   if (text === undefined) return [];
-  // Loaded only where there is such a file.
+  // Imported only where a users file is configured.
   const { parseUsers } = await import('../../login/users-yaml.ts');
   return parseUsers(text);
 }

@@ -1,5 +1,5 @@
-// When clients last got a token and why they were refused, as a replica remembers it for its controller. The controller asks
-// for what is new since its last answer; nothing is forgotten by being told, so an answer that is lost costs nothing.
+// The usage of clients that a replica reports to the controller: the day of their last token, and their refusals. The
+// controller asks for the changes after a cursor. Reporting removes nothing, so a lost answer is asked for again.
 
 import type { Denial, DenialReason, ReportAnswer } from '../../http/admin/controller-endpoints.ts';
 import { isPublic } from '../../oauth/client-auth/index.ts';
@@ -10,14 +10,14 @@ import type { Client } from '../../oauth/registry/client.ts';
 import type { RegistryRef } from '../../oauth/registry/registry.ts';
 
 const DAY = 86_400_000;
-/** So many days of use and so many refusals are told in one answer, which the controller reads whole; the rest in the next. */
+/** The most days of use, and the most refusals, in one answer: the controller reads it whole. The next has the rest. */
 const MOST_AT_ONCE = 5000;
 
-/** The owner of a client can mend these, so they are told. */
+/** The error codes to report: the owner of the client can fix their cause. */
 const DENIALS: readonly string[] = ['unauthorized_client', 'invalid_scope'] satisfies DenialReason[];
 
 interface Refusals {
-  /** Of the client that was refused: with another one its owner may have mended it. */
+  /** The generation that was refused: another one may have fixed the cause. */
   readonly generation: number | undefined;
   count: number;
   lastTime: number;
@@ -26,16 +26,16 @@ interface Refusals {
 
 export interface ClientUsageOptions {
   readonly registry: RegistryRef;
-  /** Which generation of a client the registry holds. */
+  /** The generation of a client in the registry. */
   readonly generationOf: (uid: string) => number | undefined;
   readonly clock: Clock;
-  /** Tells this process from the one before it. */
+  /** The id of this process; its restart has another. */
   readonly instance: string;
 }
 
 export class ClientUsage {
   readonly #options: ClientUsageOptions;
-  /** By uid, the latest change last. */
+  /** By uid, in the order of the changes. */
   readonly #lastUsed = new Map<string, { readonly day: number; readonly change: number }>();
   readonly #refusals = new Map<string, Map<DenialReason, Refusals>>();
   #changes = 0;
@@ -44,7 +44,7 @@ export class ClientUsage {
     this.#options = options;
   }
 
-  /** Takes what the audit stream is told. */
+  /** Observes an audit event. */
   note({ type, clientId }: AuditEvent): void {
     if (clientId === undefined) return;
     if (type === 'token.issued' || type === 'token.refreshed') this.#used(clientId);
@@ -52,26 +52,26 @@ export class ClientUsage {
 
   /** A client was refused. @param client as it was when its request began */
   refused(client: Client, code: ErrorCode): void {
-    // Whoever only names a public client has proven nothing: it must not be able to write into its status.
+    // A public client does not authenticate: a request that only names it must not be able to change its status.
     if (!DENIALS.includes(code) || isPublic(client)) return;
-    // It was another one that was refused: its owner may have mended it since.
+    // The client changed since the request began: its owner may have fixed the cause.
     if (this.#options.registry.current.findByUid(client.uid) !== client) return;
     this.#refused(client.uid, code as DenialReason);
   }
 
-  /** Somebody sent a registered client's id with an address that is not among its own. */
+  /** A request had the id of a registered client and a redirect URI that is not among its own. */
   redirectMismatch(clientId: string): void {
     const uid = this.#options.registry.current.find(clientId)?.uid;
     if (uid !== undefined) this.#refused(uid, 'redirect_uri_mismatch');
   }
 
-  /** What is new. @param after the cursor of an earlier answer; one of another process means everything */
+  /** The changes after a cursor. @param after the cursor of an earlier answer; one of another process means all */
   since(after: string | undefined): Omit<ReportAnswer, 'alerts'> {
-    this.#forget();
+    this.#prune();
     const { instance } = this.#options;
-    const [, told = '0'] = after?.startsWith(`${instance}.`) ? after.split('.') : [];
-    const used = firstOf(this.#usedSince(Number(told)));
-    const refused = firstOf(this.#refusedSince(Number(told)));
+    const [, afterChange = '0'] = after?.startsWith(`${instance}.`) ? after.split('.') : [];
+    const used = firstOf(this.#usedSince(Number(afterChange)));
+    const refused = firstOf(this.#refusedSince(Number(afterChange)));
     const lastUsed: Record<string, string> = {};
     for (const { uid, day } of used.first) lastUsed[uid] = new Date(day * DAY).toISOString().slice(0, 10);
     const denied: Record<string, Denial[]> = {};
@@ -79,22 +79,22 @@ export class ClientUsage {
       const denial = { reason, count, lastTime: new Date(lastTime).toISOString() };
       denied[uid] = [...(denied[uid] ?? []), { ...denial, ...(generation !== undefined && { generation }) }];
     }
-    // Of one kind something may be told again: nothing of the other may be passed over.
+    // The lower of both ends: one kind may be reported again, and nothing of the other is skipped.
     const cursor = Math.min(used.end ?? this.#changes, refused.end ?? this.#changes);
     return { cursor: `${instance}.${cursor}`, lastUsed, denied };
   }
 
-  #usedSince(told: number) {
+  #usedSince(afterChange: number) {
     const used: { readonly uid: string; readonly day: number; readonly change: number }[] = [];
-    for (const [uid, { day, change }] of this.#lastUsed) if (change > told) used.push({ uid, day, change });
+    for (const [uid, { day, change }] of this.#lastUsed) if (change > afterChange) used.push({ uid, day, change });
     return used;
   }
 
-  #refusedSince(told: number) {
+  #refusedSince(afterChange: number) {
     const refused: (Refusals & { readonly uid: string; readonly reason: DenialReason })[] = [];
     for (const [uid, byReason] of this.#refusals) {
       for (const [reason, refusals] of byReason) {
-        if (refusals.change > told) refused.push({ uid, reason, ...refusals });
+        if (refusals.change > afterChange) refused.push({ uid, reason, ...refusals });
       }
     }
     return refused;
@@ -121,8 +121,8 @@ export class ClientUsage {
     byReason.set(reason, { generation, count: (goesOn ? before.count : 0) + 1, lastTime: now, change: this.#changes });
   }
 
-  /** Clients that are gone, and refusals of which nothing is left to say. */
-  #forget(): void {
+  /** Removes deleted clients, and refusals older than a day. */
+  #prune(): void {
     const { registry, clock } = this.#options;
     const isGone = (uid: string) => registry.current.findByUid(uid) === undefined;
     for (const uid of this.#lastUsed.keys()) if (isGone(uid)) this.#lastUsed.delete(uid);
@@ -133,7 +133,7 @@ export class ClientUsage {
   }
 }
 
-/** Those that changed first, and where they end if there are more. */
+/** The earliest changes, and the last of them if there are more. */
 function firstOf<Item extends { readonly change: number }>(items: readonly Item[]) {
   const first = items.toSorted((one, other) => one.change - other.change).slice(0, MOST_AT_ONCE);
   return { first, end: items.length > first.length ? first.at(-1)?.change : undefined };

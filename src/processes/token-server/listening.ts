@@ -1,4 +1,4 @@
-// Ports: where the two sides of a token server listen, and which ports are free.
+// The two ports of a token server: listening on both, and finding a free one.
 
 import { createServer, isIP } from 'node:net';
 import { flagToGive, type Settings } from '../config/config.ts';
@@ -35,7 +35,7 @@ function isFree(host: string, port: number): Promise<boolean> {
   return probe(host, port).then((found) => found !== undefined);
 }
 
-/** A port that nobody listens on now. @throws StartError when the host is not of this machine */
+/** A free port. @throws StartError when the host is not of this machine */
 export async function freePort(host: string): Promise<number> {
   const port = await probe(host, 0);
   if (port === undefined) throw new StartError(`${host} is not an address of this machine`, 1);
@@ -57,7 +57,7 @@ function range(first: number, count: number): readonly number[] {
   return Array.from({ length: count }, (_, index) => first + index).filter((port) => port <= 65_535);
 }
 
-/** Whether only this machine can reach what listens on `host`. */
+/** Whether a server on `host` is reachable from this machine only. */
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
 }

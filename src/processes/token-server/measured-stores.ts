@@ -1,5 +1,5 @@
-// The stores, each call of them timed and each failure counted. It stands between the wiring and whatever keeps the
-// state, so that memory and Redis are measured alike, and also what a caller survives in silence.
+// A decorator of the stores that measures the duration of each call and counts each failure. It wraps any
+// implementation, so memory and Redis are measured alike, and it counts failures that callers handle without an error.
 
 import type { Metrics } from '../../http/metrics/metrics.ts';
 import { StoreUnavailableError } from '../../oauth/ports/error.ts';

@@ -1,5 +1,5 @@
-// The wiring of everything a sign-in needs: cookies, sealed requests, form tokens and limits, over the stores. What the
-// endpoints do with it is in `http/sign-in/sign-in-flow.ts` and beside.
+// Assembles the parts of a sign-in: cookies, sealed requests, form tokens and limits, over the stores. The endpoints
+// that use them are in `http/sign-in/`.
 
 import type { Metrics } from '../../http/metrics/metrics.ts';
 import { BrowserSessions } from '../../http/sign-in/browser-session.ts';
@@ -16,7 +16,7 @@ import { issuerPath } from '../../oauth/values/issuer.ts';
 
 export interface SignInOptions {
   readonly issuer: string;
-  /** The first makes, all are accepted; at least one. */
+  /** The first one makes new values, all are accepted; at least one. */
   readonly peppers: readonly Uint8Array[];
   /** False turns the limits on sign-in off. */
   readonly rateLimits: boolean;

@@ -1,11 +1,11 @@
-// The one wiring of the token server: protocol, endpoints, and the two listening sides. `dev` and `server` differ only
-// in where registry, stores and people come from. Nothing listens yet when this returns. The admin side can be had first:
-// it says what the other one still waits for.
+// Assembles the token server: protocol, endpoints, and the public and the admin server. `dev` and `server` differ only
+// in the sources of registry, stores and users. Neither server listens yet on return. The admin side can be assembled
+// first, to report what the start is waiting for.
 
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { adminEndpoints, type ReadinessCheck } from '../../http/admin/admin.ts';
-import { controllerEndpoints, type ReplicaAnswers } from '../../http/admin/controller-endpoints.ts';
+import { controllerEndpoints, type ReplicaApi } from '../../http/admin/controller-endpoints.ts';
 import { Metrics, type StoreProbe } from '../../http/metrics/metrics.ts';
 import type { Followed } from '../../http/metrics/watch-metrics.ts';
 import { AuthenticationLimit, UNLIMITED_AUTHENTICATION } from '../../http/protocol/authentication-limit.ts';
@@ -40,39 +40,39 @@ import type { ClientUsage } from './client-usage.ts';
 import { measuredStores } from './measured-stores.ts';
 import { assembleSignIn } from './sign-in.ts';
 
-/** What configuration decides about the token server; `config.ts` reads it. */
+/** The configuration of the token server; `config.ts` reads it. */
 export interface TokenServerSettings {
   readonly issuer: string;
-  /** Addresses and CIDR blocks whose X-Forwarded-For counts. */
+  /** Addresses and CIDR blocks whose X-Forwarded-For is trusted. */
   readonly trustedProxies: readonly string[];
-  /** False turns every limit on attempts off. */
+  /** False turns off every rate limit. */
   readonly rateLimits: boolean;
   readonly auditSubjects: 'hashed' | 'plain';
-  /** One of how many successful token requests gets a log line. */
+  /** N: one of N successful token requests is logged. */
   readonly logOneTokenIn: number;
 }
 
-/** What the admin side is made of. */
+/** The parts of the admin side. */
 interface AdminSideOptions {
   readonly settings: TokenServerSettings;
   readonly registry: RegistryRef;
   readonly random: Random;
   readonly log: Logger;
-  /** The server behind `stores`; undefined where they are in memory. */
+  /** The server behind `stores`; undefined for stores in memory. */
   readonly store?: StoreProbe;
-  /** How many clients the last judgement of the manifests refused. */
+  /** How many clients the latest judgement of the manifests refused. */
   readonly refusedClients?: () => number;
   /** Log lines dropped since the start. */
   readonly logDropped?: () => number;
-  /** Conditions of readiness beside a signing key and not draining. */
+  /** Readiness checks in addition to the signing key and draining. */
   readonly readiness?: readonly ReadinessCheck[];
   readonly timeouts?: Partial<HttpTimeouts>;
-  /** Metrics of the process itself: once a process. */
+  /** Whether to collect metrics of the process: true for one server in a process. */
   readonly processMetrics?: boolean;
-  /** The cluster that the registry follows; undefined where there is none. */
+  /** The watches behind the registry; undefined without a cluster. */
   readonly followed?: Followed;
-  /** What a controller may ask; undefined where there is none. */
-  readonly replica?: ReplicaAnswers;
+  /** The answers to the controller; undefined without one. */
+  readonly replica?: ReplicaApi;
 }
 
 export interface AdminSide {
@@ -85,20 +85,20 @@ export interface TokenServerOptions extends AdminSideOptions {
   readonly stores: Stores;
   readonly owners: ResourceOwners;
   readonly clock: Clock;
-  /** The first makes handles, all are accepted; at least one. */
+  /** The first one makes handles, all are accepted; at least one. */
   readonly peppers: readonly [Uint8Array, ...Uint8Array[]];
-  /** Told who got tokens and who was refused; undefined where no controller asks. */
+  /** Records issued tokens and refusals for the controller; undefined without one. */
   readonly usage?: ClientUsage;
 }
 
 export interface TokenServer extends AdminSide {
   readonly public: FastifyInstance;
   readonly audit: AuditLog;
-  /** To be called at each swap of the registry. @param seconds from the change of the manifests until it was served */
+  /** To be called at each swap of the registry. @param seconds from the change of the manifests until it is served */
   readonly registrySwapped: (seconds: number) => void;
 }
 
-/** Health, metrics and what a controller asks. @throws Error when a trusted proxy is neither an address nor a CIDR block */
+/** Health, metrics, controller endpoints. @throws Error when a trusted proxy is neither an address nor a CIDR block */
 export function assembleAdminSide(options: AdminSideOptions): AdminSide {
   const { registry, replica } = options;
   const draining = new Draining();
@@ -116,12 +116,12 @@ export function assembleAdminSide(options: AdminSideOptions): AdminSide {
     ...(options.readiness ?? []),
   ];
   const endpoints = [...adminEndpoints({ checks, metrics }), ...(replica ? controllerEndpoints(replica) : [])];
-  return { admin: createHttpServer({ ...whatSidesShare(options, metrics), endpoints }), draining, metrics };
+  return { admin: createHttpServer({ ...sharedServerOptions(options, metrics), endpoints }), draining, metrics };
 }
 
 /**
- * Puts a token server together.
- * @param side the admin side, where it was needed before the rest could be had
+ * Assembles a token server.
+ * @param side the admin side, where it was assembled first
  * @throws Error when a trusted proxy is neither an address nor a CIDR block
  */
 export function assembleTokenServer(options: TokenServerOptions, side = assembleAdminSide(options)): TokenServer {
@@ -138,12 +138,12 @@ export function assembleTokenServer(options: TokenServerOptions, side = assemble
   return {
     ...side,
     audit,
-    public: createHttpServer({ ...whatSidesShare(options, metrics), endpoints, isDraining: () => draining.begun }),
+    public: createHttpServer({ ...sharedServerOptions(options, metrics), endpoints, isDraining: () => draining.begun }),
     registrySwapped: (seconds) => metrics.registrySwap.observe(seconds),
   };
 }
 
-function whatSidesShare({ settings, registry, log, random, timeouts }: AdminSideOptions, metrics: Metrics) {
+function sharedServerOptions({ settings, registry, log, random, timeouts }: AdminSideOptions, metrics: Metrics) {
   return {
     issuer: settings.issuer,
     log,
@@ -162,7 +162,7 @@ function publicEndpoints(options: TokenServerOptions, audit: AuditLog, metrics: 
   const stores = measuredStores(options.stores, metrics);
   const { issuer, rateLimits } = settings;
   const handles = new Handles({ issuer, peppers, random });
-  const tokens = new AccessTokens({ issuer, clock, random, handles, endOfTurn: setImmediate });
+  const tokens = new AccessTokens({ issuer, clock, random, handles, endOfTick: setImmediate });
   const limiter = rateLimits ? new AuthenticationLimit({ clock }) : UNLIMITED_AUTHENTICATION;
   const protocol = { issuer, registry, stores, owners, clock, random, handles, tokens, limiter, audit };
   const { grants, replays } = stores;
@@ -200,7 +200,7 @@ function publicEndpoints(options: TokenServerOptions, audit: AuditLog, metrics: 
   ];
 }
 
-/** Ids that tell two requests apart in the logs of many replicas, without a call for randomness each. */
+/** Request ids that are unique in the logs of all replicas, without a call for randomness each. */
 function requestIds(random: Random): () => string {
   const replica = Buffer.from(random.bytes(6)).toString('base64url');
   let count = 0;

@@ -36,7 +36,7 @@ describe('the admin port', () => {
     expect((await fetch(own.adminUrl('/livez'))).status).toBe(200);
   });
 
-  it('logs readiness when it is another, with what is missing, and not at every look', async () => {
+  it('logs readiness when it changes, with what is missing, and not at every probe', async () => {
     const own = await startGrantry({ clients: [] });
     const look = async () => await (await fetch(own.adminUrl('/readyz'))).text();
     for (const _ of [1, 2, 3]) await look();

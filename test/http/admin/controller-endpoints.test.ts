@@ -1,4 +1,4 @@
-// The questions of a controller on the admin port, as HTTP; what is answered is told elsewhere.
+// The requests of a controller on the admin port, as HTTP; other tests cover the content of the answers.
 
 import { describe, expect, it } from 'vitest';
 import { controllerProof, proofFault } from '../../../src/admission/references/controller-proof.ts';
@@ -80,7 +80,7 @@ describe('the questions of a controller', () => {
     ['an id that no alert has', { acknowledged: ['grant\r\nalert'] }],
     ['too many alerts', { acknowledged: Array.from({ length: IDS_PER_REQUEST + 1 }, (_, index) => `a-${index}`) }],
     ['a time of its own', { lastUsed: { 'u-1': '2026-02-30' } }],
-  ])('bring nothing about with %s', async (_, body) => {
+  ])('change nothing with %s', async (_, body) => {
     const { asked, post } = await start();
     const response = await post('/registry/report', JSON.stringify(body));
     expect([response.status, asked]).toEqual([400, []]);
@@ -94,7 +94,7 @@ describe('the questions of a controller', () => {
     expect(asked).toEqual([]);
   });
 
-  it('are asked on the admin port only, and of nobody without a controller', async () => {
+  it('are served on the admin port only, and not without a controller', async () => {
     const { grantry, proof } = await start();
     const authorization = proof('/registry/observed', '{"uids":[]}');
     const headers = { 'content-type': 'application/json', authorization };
@@ -181,7 +181,7 @@ describe('a question on the admin port that the controller does not ask', () => 
     expect((await post(PATH, BODY, { authorization })).status).toBe(200);
   });
 
-  it.each([undefined, '', 'too short to be a key'])("is anybody's while the key is %j", async (key) => {
+  it.each([undefined, '', 'too short to be a key'])('is unproven while the key is %j', async (key) => {
     const { asked, post, reasons } = await start({ key });
     expect((await post(PATH, BODY)).status).toBe(403);
     expect([reasons(), asked]).toEqual([['proof_key_missing'], []]);

@@ -1,4 +1,4 @@
-// What the admin port says about the stores: every call is timed, every failure counted, also one that nobody notices.
+// What the admin port says about the stores: every call is timed, every failure counted, also one without an effect on a request.
 
 import { expect, it } from 'vitest';
 import { hidden } from '../sign-in/sign-in-browser.ts';

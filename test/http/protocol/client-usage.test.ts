@@ -38,7 +38,7 @@ function ask(grantry: Grantry, form: Record<string, string> = {}, secret = SECRE
   return grantry.post('/token', { grant_type: 'client_credentials', ...form }, { headers });
 }
 
-describe('what a replica tells of its clients', () => {
+describe('what a replica reports of its clients', () => {
   it('is the day of the last token, once a day', async () => {
     const { grantry, usage } = await start();
     await ask(grantry);
@@ -67,7 +67,7 @@ describe('what a replica tells of its clients', () => {
     });
   });
 
-  it('is nothing that somebody did who only named a public client, but an address that is not its own', async () => {
+  it('is nothing that a request did which only named a public client, but an address that is not its own', async () => {
     const { grantry, usage } = await start();
     await grantry.post('/token', { grant_type: 'client_credentials', client_id: 'team.app' });
     expect(usage.since(undefined).denied).toEqual({});
@@ -78,7 +78,7 @@ describe('what a replica tells of its clients', () => {
     expect(usage.since(undefined).denied).toMatchObject({ 'u-app': [{ reason: 'redirect_uri_mismatch', count: 1 }] });
   });
 
-  it('is told again as often as it is asked with the same cursor, and whole to whoever asks another process', async () => {
+  it('is reported again as often as it is asked with the same cursor, and whole to a caller of another process', async () => {
     const { grantry, usage } = await start();
     await ask(grantry, { scope: 'admin' });
     const all = usage.since(undefined);
@@ -87,7 +87,7 @@ describe('what a replica tells of its clients', () => {
     expect(usage.since(all.cursor)).toEqual({ cursor: all.cursor, lastUsed: {}, denied: {} });
   });
 
-  it('begins to count anew after a day without refusals', async () => {
+  it('restarts the count after a day without refusals', async () => {
     const { grantry, usage } = await start();
     await ask(grantry, { scope: 'admin' });
     grantry.clock.advance(DAY + 1);
@@ -96,7 +96,7 @@ describe('what a replica tells of its clients', () => {
     expect(usage.since(undefined).denied).toMatchObject({ 'u-machine': [{ count: 1 }] });
   });
 
-  it('names the generation that was refused, and counts anew with another one', async () => {
+  it('names the generation that was refused, and restarts the count with another one', async () => {
     const { grantry, usage, spec } = await start();
     await ask(grantry, { scope: 'admin' });
     await ask(grantry, { scope: 'admin' });

@@ -142,7 +142,7 @@ describe('an authorization code', () => {
     expect(await short.isActive(body.access_token)).toBe(false);
   });
 
-  it('missing or foreign is refused without a look into any store', async () => {
+  it('missing or foreign is refused without a read of any store', async () => {
     const missing = await web.redeem('');
     expect(missing).toMatchObject({ status: 400, body: { error: 'invalid_request' }, reason: 'code_missing' });
     for (const text of ['x', 'ac1.000.short.short', `ac1.999.${'a'.repeat(27)}.${'a'.repeat(27)}`]) {
@@ -168,7 +168,7 @@ describe('PKCE', () => {
     expect(await web.redeem(code)).toMatchObject({ status: 200 });
   });
 
-  it('cannot be left out for a code that has no challenge: nobody can redeem that', async () => {
+  it('cannot be left out for a code that has no challenge: no client can redeem that', async () => {
     for (const verifier of [PKCE.verifier, undefined]) {
       const code = await issueCode(WEB.clientId, { codeChallenge: undefined });
       expect(await web.redeem(code, { code_verifier: verifier })).toMatchObject(invalidGrant('code_proof_mismatch'));

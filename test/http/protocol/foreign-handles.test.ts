@@ -1,4 +1,4 @@
-// Handles that are not ours, over HTTP: truncated, with one byte changed, or of another deployment. Whoever guesses tokens
+// Handles that are not ours, over HTTP: truncated, with one byte changed, or of another deployment. A guessed token
 // costs no store call (security row RF14).
 
 import { randomBytes } from 'node:crypto';
@@ -98,7 +98,7 @@ async function expectUnknown(calls: TokenCalls, token: string, { isRefresh }: { 
   });
 }
 
-describe('a refresh token costs no store call and harms nobody', () => {
+describe('a refresh token costs no store call and harms no grant', () => {
   it.each([
     ['any byte changed', everyChange],
     ['its end cut off', everyBeginning],
@@ -118,7 +118,7 @@ describe('a refresh token costs no store call and harms nobody', () => {
   });
 });
 
-describe('a JWT access token costs no store call and harms nobody', () => {
+describe('a JWT access token costs no store call and harms no grant', () => {
   it('with a byte of any part changed, or its end cut off', async () => {
     const { access } = await issuedBy(ours, WEB);
     // The last character of a signature has spare bits.
@@ -138,7 +138,7 @@ describe('a JWT access token costs no store call and harms nobody', () => {
 
 // Codes and opaque access tokens carry a secret instead of a MAC: the store knows its digest.
 describe('an opaque access token', () => {
-  it('with its end cut off costs no store call; with any byte changed it is unknown and harms nobody', async () => {
+  it('with its end cut off costs no store call; with any byte changed it is unknown and harms no grant', async () => {
     const { access } = await issuedBy(ours, OPAQUE);
     for (const token of everyBeginning(access)) await expectUnknown(opaque, token, { isRefresh: false });
     expect(storeCalls).toEqual([]);
@@ -155,7 +155,7 @@ describe('an opaque access token', () => {
 describe('a code', () => {
   const refused = { status: 400, body: { error: 'invalid_grant' } };
 
-  it('with its end cut off costs no store call; with any byte changed it is refused and harms nobody', async () => {
+  it('with its end cut off costs no store call; with any byte changed it is refused and harms no grant', async () => {
     const { code } = await issuedBy(ours, WEB);
     for (const beginning of everyBeginning(code)) expect(await web.redeem(beginning)).toMatchObject(refused);
     expect(storeCalls).toEqual([]);

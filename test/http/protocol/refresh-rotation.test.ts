@@ -251,7 +251,7 @@ describe('the scope of a refresh', () => {
 });
 
 describe('a kill switch', () => {
-  it('thrown between the look at the person and the rotation still counts', async () => {
+  it('thrown between the check of the person and the rotation still counts', async () => {
     const first = await begin();
     const { grants } = grantry.stores;
     const rotate = vi.spyOn(grants, 'rotate').mockImplementationOnce(async (request) => {

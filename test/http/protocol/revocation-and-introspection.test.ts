@@ -78,7 +78,7 @@ describe.each([WEB, OPAQUE])('for the tokens of $clientId', (client) => {
     }
   });
 
-  it('introspection tells the API and the client everything, and nobody else anything', async () => {
+  it('introspection shows the API and the client everything, and other callers nothing', async () => {
     const { access } = await tokensOf(caller, client.clientId);
     for (const authorised of [api, caller]) {
       const { status, body } = await authorised.introspect(access);
@@ -99,7 +99,7 @@ describe.each([WEB, OPAQUE])('for the tokens of $clientId', (client) => {
     expect((await caller.as(OTHER).introspect(access)).body).toEqual({ active: false });
   });
 
-  it('introspection tells only its client about a refresh token, and only while it is the current one', async () => {
+  it('introspection shows a refresh token to its client only, and only while it is the current one', async () => {
     const { refresh } = await tokensOf(caller, client.clientId);
     expect((await caller.introspect(refresh)).body).toMatchObject({ active: true, client_id: client.clientId });
     expect((await api.introspect(refresh)).body).toEqual({ active: false });

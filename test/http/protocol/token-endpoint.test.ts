@@ -69,7 +69,7 @@ describe('a successful answer of the token endpoint', () => {
     expect(new Set([first, narrow.body, wide.body].map(({ refresh_token }) => refresh_token)).size).toBe(3);
   });
 
-  it('is JSON that nobody may keep', async () => {
+  it('is JSON that no cache may keep', async () => {
     const answer = await token({ grant_type: 'client_credentials' });
     expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8');
     expect(answer.headers.get('cache-control')).toBe('no-store');

@@ -1,4 +1,4 @@
-// Who is calling, and how often they may fail (docs/scope.md: C8, I4).
+// The address of a caller, and how often it may fail (docs/scope.md: C8, I4).
 
 import { describe, expect, it } from 'vitest';
 import { AuthenticationLimit } from '../../../src/http/protocol/authentication-limit.ts';
@@ -10,7 +10,7 @@ describe('the address of a caller', () => {
 
   it.each([
     ['is the peer without a header', '203.0.113.9', undefined, '203.0.113.9'],
-    ['is the peer when nobody trusts it', '203.0.113.9', '198.51.100.1', '203.0.113.9'],
+    ['is the peer when it is not trusted', '203.0.113.9', '198.51.100.1', '203.0.113.9'],
     ['is what a trusted proxy says', '10.1.2.3', '198.51.100.1', '198.51.100.1'],
     [
       'is the nearest that no trusted proxy answers for',

@@ -1,4 +1,4 @@
-// A token server that was told to end: connections that clients keep are given up before it closes, so that none of them is
+// A token server that is terminated: connections that clients keep are given up before it closes, so that none of them is
 // cut off under a request that is on its way.
 
 import { Agent, get } from 'node:http';

@@ -1,4 +1,4 @@
-// What the admin port says of lines that nobody could take in time. That they are dropped and counted is log-output.ts's.
+// The admin port counts lines that the output could not take in time. That they are dropped and counted is log-output.ts's.
 
 import { expect, it } from 'vitest';
 import { Metrics } from '../../../src/http/metrics/metrics.ts';

@@ -15,7 +15,7 @@ beforeAll(async () => {
 
 const CASES: readonly (readonly [what: string, status: number, error: string, init: RequestInit])[] = [
   ['a bad scope', 400, 'invalid_scope', { body: 'grant_type=client_credentials&scope=admin' }],
-  ['a code of nobody', 400, 'invalid_grant', { body: 'grant_type=authorization_code&code=x&redirect_uri=x' }],
+  ['a code of no grant', 400, 'invalid_grant', { body: 'grant_type=authorization_code&code=x&redirect_uri=x' }],
   ['a doubled parameter', 400, 'invalid_request', { body: 'grant_type=a&grant_type=a' }],
   ['a bad escape', 400, 'invalid_request', { body: 'grant_type=%zz' }],
   ['no credentials', 401, 'invalid_client', { body: 'grant_type=client_credentials', headers: FORM }],
@@ -25,7 +25,7 @@ const CASES: readonly (readonly [what: string, status: number, error: string, in
 ];
 
 describe('an error of the token endpoint', () => {
-  it.each(CASES)('for %s is JSON of known members that nobody may keep', async (_what, status, error, init) => {
+  it.each(CASES)('for %s is JSON of known members that no cache may keep', async (_what, status, error, init) => {
     const request = { method: 'POST', headers: { ...FORM, ...AUTHORIZATION }, ...init };
     const response = await fetch(grantry.url('/token'), request);
     expect(response.status).toBe(status);

@@ -1,5 +1,5 @@
-// Requests nobody has thought of: pieces of good and bad requests, put together and damaged by chance. Whatever comes,
-// the server answers in its own words or hangs up, never with 5xx; the oracle looks at every answer (security row S7).
+// Unforeseen requests: pieces of good and bad requests, put together and damaged by chance. Whatever comes,
+// the server answers in its own words or hangs up, never with 5xx; the oracle checks every answer (security row S7).
 
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';

@@ -112,7 +112,7 @@ describe('the log', () => {
 });
 
 describe('the audit stream', () => {
-  it('tells what became of a grant, by hashed subject', async () => {
+  it('shows what became of a grant, by hashed subject', async () => {
     const own = await startGrantry({ clients: [WEB] });
     const calls = new TokenCalls(own);
     const code = await own.issueCode(WEB.clientId);
@@ -140,7 +140,7 @@ describe('the audit stream', () => {
     expect(new Set(events.flatMap(({ subject }) => subject ?? [])).size).toBe(1);
   });
 
-  it('names people when it is told to', async () => {
+  it('names people when it is configured to', async () => {
     const own = await startGrantry({ clients: [WEB], auditSubjects: 'plain' });
     await new TokenCalls(own).redeem(await own.issueCode(WEB.clientId));
     expect(own.audits()[0]).toMatchObject({ subject: expect.stringMatching(/^usr_/) });

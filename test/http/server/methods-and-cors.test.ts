@@ -92,7 +92,7 @@ describe('a path with a parameter of any length', () => {
 });
 
 describe('a path that does not exist', () => {
-  it('is 404 in JSON, and a page for whoever asks for one', async () => {
+  it('is 404 in JSON, and a page for a client that asks for one', async () => {
     for (const path of [
       '/',
       '/favicon.ico',
@@ -175,7 +175,7 @@ describe('CORS', () => {
     }
   });
 
-  it.each(DOCUMENTS)('at %s is open to everybody', async (path) => {
+  it.each(DOCUMENTS)('at %s is open to every origin', async (path) => {
     for (const init of [
       {},
       { headers: { origin: 'https://evil.example' } },

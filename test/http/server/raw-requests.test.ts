@@ -217,7 +217,7 @@ describe('the media type of a form', () => {
     expect((await token([FORM, AUTHORIZATION, 'Content-Encoding: identity'])).status).toBe(200);
   });
 
-  it('is judged before the body is read, and before anybody is authenticated', async () => {
+  it('is judged before the body is read, and before a client is authenticated', async () => {
     const head = requestText('POST /token HTTP/1.1', ['Content-Type: application/json', 'Content-Length: 10']);
     expect((await rawAnswer(grantry.port, head)).status).toBe(415);
   });
@@ -379,7 +379,7 @@ describe('a connection', () => {
     expect((await rawAnswer(grantry.port, upgrade)).status).toBe(200);
   });
 
-  it('that ends in the middle of a request harms nobody', async () => {
+  it('that ends in the middle of a request harms no other', async () => {
     await Promise.all(
       Array.from({ length: 20 }, () =>
         exchangeBytes(grantry.port, `POST /token HTTP/1.1\r\nHost: a\r\n${FORM}\r\nContent-Length: 50\r\n\r\nx`, {

@@ -18,7 +18,7 @@ async function signedIn(world: World): Promise<TestBrowser> {
   return browser;
 }
 
-describe('a request that has nobody to be answered to', () => {
+describe('a request that has no client to be answered to', () => {
   it.each([
     ['no client', { client_id: undefined }, 'client_id_missing'],
     ['an unknown client', { client_id: '<b>mallory</b>' }, 'client_unknown'],
@@ -55,7 +55,7 @@ describe('a request that has nobody to be answered to', () => {
     expect(await clientIdOf({ client_id: 'mallory' })).toBeUndefined();
   });
 
-  it('is refused the same way for somebody signed in', async () => {
+  it('is refused the same way for a signed-in person', async () => {
     const world = await aWorld({ clients: [SKIP] });
     const browser = await signedIn(world);
     expect((await browser.get(world.authorizePath({ redirect_uri: 'https://evil.example/' }))).status).toBe(400);
@@ -103,8 +103,8 @@ describe('a refused request', () => {
   });
 });
 
-describe('somebody not signed in', () => {
-  it('gets the login page as the answer, and a cookie that tells this browser from others', async () => {
+describe('a person not signed in', () => {
+  it('gets the login page as the answer, and a cookie that identifies this browser', async () => {
     const world = await aWorld();
     const browser = world.browser();
     const page = await browser.get(world.authorizePath());
@@ -142,7 +142,7 @@ describe('somebody not signed in', () => {
   });
 });
 
-describe('somebody signed in', () => {
+describe('a person signed in', () => {
   it('who need not be asked goes straight to the client by 302, with code, state and iss', async () => {
     const world = await aWorld({ clients: [SKIP] });
     const browser = await signedIn(world);
@@ -190,7 +190,7 @@ describe('somebody signed in', () => {
       'what this person let this client do',
       { kind: 'consent', clientUid: WEB.uid, subject: 'usr__opn0Ky1LrfMdvbK8-HI2s' },
     ],
-  ] as const)('before a revocation for %s signs in anew', async (_what, watermark) => {
+  ] as const)('before a revocation for %s signs in again', async (_what, watermark) => {
     const world = await aWorld({ clients: [SKIP] });
     const browser = await signedIn(world);
     world.advance(1000);
@@ -212,7 +212,7 @@ describe('somebody signed in', () => {
 describe('a fault of ours', () => {
   const STORES = ['sessions', 'watermarks', 'consents', 'grants'] as const;
 
-  it('is told to the client by 302 with state and iss: temporarily_unavailable while a store is away', async () => {
+  it('is reported to the client by 302 with state and iss: temporarily_unavailable while a store is away', async () => {
     const world = await aWorld({ clients: [SKIP] });
     const browser = await signedIn(world);
     for (const name of STORES) {
@@ -268,7 +268,7 @@ describe('a fault of ours', () => {
     }
   });
 
-  it('on the way back is told to the client once it is certain, and before that on a page that may be reloaded', async () => {
+  it('on the way back is reported to the client once it is certain, and before that on a page that may be reloaded', async () => {
     const world = await aWorld({ clients: [SKIP] });
     const browser = world.browser();
     const page = await browser.get(world.authorizePath());

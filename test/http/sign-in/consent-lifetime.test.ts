@@ -6,7 +6,7 @@ import { aWorld, PASSWORD, type World } from './sign-in-world.ts';
 
 const YEAR = 365 * 24 * 3_600_000;
 
-/** Alice signs in anew; where she is sent: to the consent page, or on to the client. */
+/** Alice signs in again; where she is sent: to the consent page, or on to the client. */
 async function arrives(world: World): Promise<{ readonly browser: TestBrowser; readonly path: string }> {
   const browser = world.browser();
   const page = await browser.get(world.authorizePath());

@@ -22,7 +22,7 @@ interface Asked {
   readonly page: Page;
 }
 
-/** Somebody signed in who looks at the consent page. */
+/** A signed-in person with the consent page open. */
 async function asked(options: WorldOptions = {}, changes: Changes = {}): Promise<Asked> {
   const world = await aWorld(options);
   const browser = world.browser();
@@ -350,7 +350,7 @@ describe('an interaction', () => {
     return [ways[0]?.location ?? '', ways[1]?.location ?? ''];
   }
 
-  it('belongs to the browser that opened it: nobody else sees, decides or finishes it', async () => {
+  it('belongs to the browser that opened it: no other sees, decides or finishes it', async () => {
     const opened = await asked();
     const resume = opened.path.replace('/consent/', '/authorize/resume/');
     const stranger = opened.world.browser();
@@ -382,7 +382,7 @@ describe('an interaction', () => {
     expect((await opened.browser.get(opened.path)).status).toBe(400);
   });
 
-  it('that was taken without an answer is finished by who comes again, and by nobody after that', async () => {
+  it('that was taken without an answer is finished by the retry, and by none after that', async () => {
     const opened = await asked();
     const { world, browser } = opened;
     const { location: resume = '' } = await decide(opened, 'allow');
@@ -410,7 +410,7 @@ describe('an interaction', () => {
     expect(line.split('; ').slice(1).sort()).toEqual(['HttpOnly', 'Max-Age=600', 'Path=/', 'SameSite=Lax', 'Secure']);
   });
 
-  it('that was taken without an answer is nothing to a browser that was told nothing', async () => {
+  it('that was taken without an answer is nothing to a browser without its cookie', async () => {
     const opened = await asked();
     const { world, browser } = opened;
     const { location: resume = '' } = await decide(opened, 'allow');
@@ -485,7 +485,7 @@ describe('an interaction', () => {
     expect([...browser.cookies.keys()].filter((name) => name.includes('-tries'))).toEqual([]);
   });
 
-  it('that got no answer is kept for few at a time: nobody fills a browser with cookies', async () => {
+  it('that got no answer is kept for few at a time: no site fills a browser with cookies', async () => {
     const { opened, resume } = await unanswered();
     const { world, browser } = opened;
     world.loseAnswersOf('interactions');
@@ -557,7 +557,7 @@ describe('between the decision and the way back', () => {
     expect([answer.status, answer.location]).toEqual([400, undefined]);
   });
 
-  it('a client that loses the scope is told so', async () => {
+  it('a client that loses the scope gets invalid_scope', async () => {
     const { opened, resume } = await decided();
     opened.world.setClients([{ ...WEB, scopes: ['shop/write'], defaultScopes: [] }]);
     expect(answerOf(await opened.browser.get(resume)).error).toBe('invalid_scope');
@@ -687,7 +687,7 @@ describe('"use another account"', () => {
     expect((await opened.browser.get(answer.location ?? '')).body).toContain('name="password"');
   });
 
-  it('needs the csrf value: another site signs nobody out', async () => {
+  it('needs the csrf value: another site cannot sign a person out', async () => {
     const opened = await asked();
     const form = { decision: 'other_account', csrf: 'A'.repeat(43) };
     expect((await opened.browser.post(opened.path, form)).status).toBe(400);

@@ -76,7 +76,7 @@ describe('the right password', () => {
 });
 
 describe('a session id', () => {
-  it('that somebody planted before the sign-in is not taken over', async () => {
+  it('that was planted before the sign-in is not taken over', async () => {
     const world = await aWorld();
     const { browser, page } = await atLogin(world);
     const planted = 'A'.repeat(43);
@@ -274,7 +274,7 @@ describe('a login form', () => {
     expect(new URL(back.location ?? '').searchParams.get('state')).toBe('st&te= 1');
   });
 
-  it('of a client that is gone by now gets the 400 page, before the password is looked at', async () => {
+  it('of a client that is gone by now gets the 400 page, before the password is checked', async () => {
     const world = await aWorld();
     const { browser, page } = await atLogin(world);
     world.setClients([]);
@@ -389,7 +389,7 @@ describe('the limit on sign-in', () => {
     expect(statuses.filter((status) => status === 422)).toHaveLength(5);
   });
 
-  it('is for one person 300 sessions in ten minutes, wherever they come from, and for nobody else', async () => {
+  it('is for one person 300 sessions in ten minutes, wherever they come from, and for no other person', async () => {
     const world = await aWorld({ trustedProxies: ['127.0.0.1'] });
     const { browser, page } = await atLogin(world);
     const limit = new LoginLimit(world.stores.rateLimits);

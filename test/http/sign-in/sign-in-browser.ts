@@ -1,5 +1,5 @@
-// A browser for tests, reduced to what a sign-in needs: a cookie jar, forms, and redirects that are looked at and not
-// followed by themselves.
+// A browser for tests, reduced to what a sign-in needs: a cookie jar, forms, and redirects that are returned and not
+// followed automatically.
 
 /** One answer, read to its end. */
 export interface Page {

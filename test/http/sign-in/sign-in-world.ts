@@ -21,7 +21,7 @@ const uid = '6a0c4d1e-3c5b-5f43-9d0a-0f6f1f6f0001';
 /** A confidential web application. */
 export const WEB: Client = aClient({ uid, secretVerifiers: [secretVerifier(uid, SECRET)] });
 
-/** A public program on somebody's computer. */
+/** A public program on a person's computer. */
 export const NATIVE: Client = aClient({
   uid: '6a0c4d1e-3c5b-5f43-9d0a-0f6f1f6f0002',
   clientId: 'shop.native',
@@ -62,7 +62,7 @@ export interface World {
   setDisabled(usernames: readonly string[]): void;
   /** Each call of this store fails from now on, by default as an absent server would make it fail. */
   breakStore(name: keyof Stores, error?: unknown): void;
-  /** Each call of this store is done from now on, but nobody is told. */
+  /** Each call of this store takes effect from now on, but its answer is lost. */
   loseAnswersOf(name: keyof Stores): void;
   mendStores(): void;
   subject(username: string): string;

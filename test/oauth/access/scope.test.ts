@@ -92,7 +92,7 @@ describe('the subset of scopes', () => {
     );
   });
 
-  it('tells case apart', () => {
+  it('is case-sensitive', () => {
     expect(isSubset(['READ'], ['read'])).toBe(false);
   });
 });

@@ -1,5 +1,5 @@
 // How secrets are compared (security rows C6 and P9): by their digests, in constant time, with the same work for a client
-// that does not exist. Comparisons are counted here, because an answer alone cannot tell.
+// that does not exist. Comparisons are counted here, because an answer alone does not show it.
 
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { beforeEach, describe, expect, it, vi } from 'vitest';

@@ -1,4 +1,4 @@
-// What must become of grants, told without any code of the server: a list of codes, the tokens that came of them, and for
+// What must become of grants, defined without any code of the server: a list of codes, the tokens that came of them, and for
 // each request the answer it must get. The model-based run compares the server with it.
 
 import { type CastName, tokenSettingsOf } from './protocol-world.ts';
@@ -34,7 +34,7 @@ export interface ModelGrant {
   refreshedAt: number;
   replacedAt: number | undefined;
   readonly accessTokens: ModelAccessToken[];
-  /** Every one a client, or somebody who listened, has ever seen. */
+  /** Every one a client, or an eavesdropper, has ever seen. */
   readonly refreshTokens: ModelRefreshToken[];
   readonly alerts: string[];
   /** The store has lost it, or may not trust what it has: a code from before a fail-over. */
@@ -76,7 +76,7 @@ export function failOver(model: Model): void {
   for (const grant of model.grants) grant.lost ||= grant.generation === undefined;
 }
 
-/** The store has lost everything, and was told that nothing from before may live. */
+/** The store has lost everything, and a global watermark ends everything from before. */
 export function beEmptied(model: Model): void {
   for (const grant of model.grants) grant.lost = true;
   model.emptiedAt = model.now;
@@ -179,7 +179,7 @@ export function revokeAccessToken(
   token: ModelAccessToken,
   client: CastName,
 ): Verdict | { revoked: true } {
-  // A revoked or lost opaque token is unknown; a revoked JWT is still recognised as somebody's.
+  // A revoked or lost opaque token is unknown; a revoked JWT is still recognised as a client's.
   const unknown = (token.revoked || grant.lost) && tokenSettingsOf(grant.client).accessTokenFormat === 'opaque';
   if (model.now >= token.expiresAt || unknown) return { revoked: true };
   if (client !== grant.client) return { error: 'invalid_request', reason: 'token_of_another_client' };

@@ -243,14 +243,14 @@ function remember(model: Model, grant: ModelGrant, answer: TokenResponse, genera
   grant.accessTokens.push({ token: access_token, scope, expiresAt: issuedAt + SECOND * expires_in, revoked: false });
   expect(refresh_token).toBeDefined();
   const known = grant.refreshTokens.find((seen) => seen.generation === generation);
-  // A family never forks: one generation is one token, whoever asks and however often.
+  // A family never forks: one generation is one token, for every caller and every retry.
   if (known) expect(refresh_token).toBe(known.token);
   else grant.refreshTokens.push({ token: refresh_token as string, generation });
 }
 
 /**
- * The invariants of one grant, as everybody outside can see them.
- * @param newest how many of its tokens are looked at: a few after each step, all at the end
+ * The invariants of one grant, as seen from outside.
+ * @param newest how many of its tokens are checked: a few after each step, all at the end
  */
 export async function checkInvariants(
   model: Model,

@@ -25,7 +25,7 @@ export interface ModelStores {
     /** Everything written is lost. */
     empty(): Promise<void>;
   };
-  /** Looks at what the stores hold when a history is over. */
+  /** Inspects what the stores hold when a history is over. */
   inspect?(model: Model): Promise<void>;
   close?(): Promise<void>;
 }

@@ -27,12 +27,12 @@ export const SCOPES = ['read', 'write', 'admin'] as const;
 const PLAIN = aClient().tokens;
 const COMMON = { scopes: SCOPES, defaultScopes: ['read'], audiences: [API] };
 
-/** A client's own callback, then everybody's: none is refused as unregistered before the grant is looked at. */
+/** A client's own callback, then those of all: none is refused as unregistered before the grant is checked. */
 function callbacks(own: string): readonly string[] {
   return [own, 'web', 'app', 'batch', 'thief'].map((name) => `https://${name}.example/cb`);
 }
 
-/** Who takes part: three ways to hold a refresh token, one that holds another's, and the API the tokens are for. */
+/** The clients that take part: three ways to hold a refresh token, one that holds another's, and the API the tokens are for. */
 const CAST = {
   web: aClient({ ...COMMON, uid: 'uid-web', clientId: 'shop.web', redirectUris: callbacks('web') }),
   /** Public, opaque tokens, no grace. */
@@ -60,10 +60,10 @@ const CAST = {
 
 export type CastName = keyof typeof CAST;
 
-/** What a client is told. */
+/** The answer that a client gets. */
 export type Answer<Good> = Good | { readonly error: string; readonly reason: string };
 
-/** An access or refresh token as introspection tells it. */
+/** An access or refresh token as introspection describes it. */
 export type Introspected = Answer<IntrospectionResponse>;
 
 export type ProtocolWorld = Awaited<ReturnType<typeof protocolWorld>>;
@@ -89,7 +89,7 @@ export async function protocolWorld({ stores, clock, pepper, events }: WorldPart
   const registry = { current: new Registry(clients, new KeyRing([await signingKey])) };
   const random = { bytes: (count: number) => randomBytes(count) };
   const handles = new Handles({ issuer: ISSUER, peppers: [pepper], random });
-  const tokens = new AccessTokens({ issuer: ISSUER, clock, random, handles, endOfTurn: setImmediate });
+  const tokens = new AccessTokens({ issuer: ISSUER, clock, random, handles, endOfTick: setImmediate });
   const audit = { record: (event: AuditEvent) => void events.push(event) };
   const limiter = { waitSeconds: () => 0, failed: () => {} };
   const owners = { authenticate: async () => undefined, isActive: async () => true };
@@ -138,12 +138,12 @@ export async function protocolWorld({ stores, clock, pepper, events }: WorldPart
       return answered(async () => (await introspection.handle(requestOf(CAST[name], { token }))).response);
     },
 
-    /** Whoever finds the stores empty lets nothing from before live again. */
+    /** A server that finds the stores empty ends everything from before. */
     raiseGlobal(): Promise<void> {
       return stores.watermarks.raise({ kind: 'global' }, clock.now());
     },
 
-    /** The person takes back what they let this client have. */
+    /** The person withdraws the consent to this client. */
     withdraw(name: CastName): Promise<void> {
       const subject = { kind: 'consent', clientUid: CAST[name].uid, subject: PERSON } as const;
       return stores.watermarks.raise(subject, clock.now());

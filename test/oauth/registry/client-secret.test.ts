@@ -26,7 +26,7 @@ describe('client secrets', () => {
     expect(secretMatches({ ...client, uid: 'another' }, ['new'])).toBe(false);
   });
 
-  it('of nobody match nothing, not even the empty one', () => {
+  it('of no client match nothing, not even the empty one', () => {
     expect(secretMatches(undefined, [''])).toBe(false);
     expect(secretMatches({ uid: 'nobody', secretVerifiers: [] }, [''])).toBe(false);
   });

@@ -9,10 +9,10 @@ import { aClient } from '../a-client.ts';
 
 const issuer = 'https://id.example';
 const random = { bytes: randomBytes };
-const endOfTurn = setImmediate;
+const endOfTick = setImmediate;
 const clock = { now: () => 1_800_000_000_500 };
 const handles = new Handles({ issuer, peppers: [Buffer.alloc(32, 1)], random });
-const tokens = new AccessTokens({ issuer, clock, random, handles, endOfTurn });
+const tokens = new AccessTokens({ issuer, clock, random, handles, endOfTick });
 const authorization = {
   subject: 'shop.reports',
   scope: ['orders:read'],
@@ -144,7 +144,7 @@ describe('JWT access tokens', () => {
     });
   });
 
-  it('are made together in one turn, each with its own key; a key that cannot sign fails nobody else', async () => {
+  it('are made together in one tick, each with its own key; a key that cannot sign fails no other signature', async () => {
     const [one, other] = [await aKey('ES256'), await aKey('ES256')];
     const broken: SigningKey = { ...one, privateKey: one.publicKey };
     const rings = [one, other, broken, other].map((key) => new KeyRing([key]));
@@ -159,7 +159,7 @@ describe('JWT access tokens', () => {
   it('are dead from the second they expire, without skew', async () => {
     const ring = new KeyRing([await aKey('ES256')]);
     const token = await tokens.prepare(aClient({}), ring).issue(authorization);
-    const at = (now: number) => new AccessTokens({ issuer, clock: { now: () => now }, random, handles, endOfTurn });
+    const at = (now: number) => new AccessTokens({ issuer, clock: { now: () => now }, random, handles, endOfTick });
     expect(await at(1_800_000_599_999).verify(token, ring)).toBeDefined();
     expect(await at(1_800_000_600_000).verify(token, ring)).toBeUndefined();
   });

@@ -39,7 +39,7 @@ describe('a registry', () => {
     );
   });
 
-  it('finds each of many clients by its id and by its uid, and nobody else', () => {
+  it('finds each of many clients by its id and by its uid, and no other', () => {
     const clients = Array.from({ length: 5000 }, (_, n) => aClient({ uid: `uid-${n}`, clientId: `team-${n}.app` }));
     const registry = new Registry(clients, KEYS);
     expect(registry.size).toBe(5000);

@@ -117,7 +117,7 @@ describe('opaque access tokens', () => {
     expect(handles.newAccessToken(undefined).token).not.toBe(one.token);
   });
 
-  it('without a grant are in any shard by chance, whoever they are for', () => {
+  it('without a grant are in any shard by chance, for any client', () => {
     const made = Array.from({ length: 4000 }, () => handles.newAccessToken(undefined));
     const shards = made.map(({ token, tokenId }) => {
       const [, shard, grant] = token.split('.');

@@ -1,34 +1,34 @@
 import { expect, it } from 'vitest';
 import { MicroBatch } from '../../../src/oauth/values/micro-batch.ts';
 
-it('whoever waits for the end of a turn does each step together with all others of that turn', async () => {
-  const turns = new MicroBatch({ endOfTurn: setImmediate });
+it('callers that join in one tick run each step one right after the other at its end', async () => {
+  const batch = new MicroBatch({ endOfTick: setImmediate });
   const order: string[] = [];
   const request = async (name: string) => {
     order.push(`${name} comes`);
-    await turns.end();
+    await batch.join();
     order.push(`${name} goes on`);
     await undefined;
     order.push(`${name} is done`);
   };
   const afterwards = new Promise<void>((resolve) => setImmediate(() => setImmediate(resolve)));
   const [first, second] = [request('first'), Promise.resolve().then(() => request('second'))];
-  await afterwards.then(() => order.push('next turn'));
+  await afterwards.then(() => order.push('next tick'));
   await Promise.all([first, second]);
   expect(order).toEqual([
     ...['first comes', 'second comes', 'first goes on', 'second goes on', 'first is done', 'second is done'],
-    'next turn',
+    'next tick',
   ]);
 });
 
-it('a turn that has ended keeps nobody: who comes later waits for the end of the next', async () => {
+it('a batch that has ended takes no more callers: a later one waits for the end of the next tick', async () => {
   const ends: (() => void)[] = [];
-  const turns = new MicroBatch({ endOfTurn: (task) => ends.push(task) });
-  const first = turns.end();
+  const batch = new MicroBatch({ endOfTick: (task) => ends.push(task) });
+  const first = batch.join();
   ends[0]?.();
   await first;
   let isOver = false;
-  const second = turns.end().then(() => {
+  const second = batch.join().then(() => {
     isOver = true;
   });
   await new Promise((resolve) => setImmediate(resolve));

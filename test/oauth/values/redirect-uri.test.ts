@@ -116,7 +116,7 @@ describe('a redirect_uri on a loopback literal (RFC 8252 §7.3)', () => {
     );
   });
 
-  it('tells paths apart on every port', () => {
+  it('distinguishes paths on every port', () => {
     fc.assert(
       fc.property(anAddress, anAddress, aPort, (one, other, port) => {
         const isSame = one.prefix === other.prefix && one.remainder === other.remainder;
@@ -240,7 +240,7 @@ describe('an address to register', () => {
     expect(redirectUriFault(uri)).toBe(fault);
   });
 
-  it('is what a URL parser makes of it, up to the path: nobody is redirected to another host than the one read', () => {
+  it('is what a URL parser makes of it, up to the path: no redirect goes to another host than the one read', () => {
     const text = fc.string({ unit: fc.constantFrom(...'abz09.-:/@[]%?&=1\\'), maxLength: 20 });
     fc.assert(
       fc.property(fc.constantFrom('https://', 'http://'), text, (scheme, rest) => {
@@ -255,7 +255,7 @@ describe('an address to register', () => {
   });
 });
 
-describe('a host that is told without a parser', () => {
+describe('a host that is read without a parser', () => {
   it('is the one that a parser finds, and never the own machine', () => {
     const parts = ['a', 'b1', '0', '.', '.a', '.example', '-', 'xn--', 'localhost'];
     const names = fc.array(fc.constantFrom(...parts), { maxLength: 5 });
