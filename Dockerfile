@@ -49,7 +49,7 @@ COPY --from=packages /packages/node_modules node_modules
 COPY --from=build /build/dist dist
 COPY --from=compiled --chown=0:0 /app/compiled compiled
 COPY package.json LICENSE ./
-# A number, because Kubernetes cannot tell from a name that a user is not root.
+# A number, because from a name Kubernetes cannot verify that the user is not root.
 USER 65532:65532
 EXPOSE 9400 9401
 # Node's own code in pages of 2 MiB, where the kernel gives them: a request costs a tenth less CPU, a process 43 MB of memory

@@ -96,7 +96,7 @@ describe('Helm on a cluster', () => {
     await cluster.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'kube-system' } });
   });
 
-  it('is told to install the CRDs where they are missing', async () => {
+  it('gets the instruction to install the CRDs where they are missing', async () => {
     expect(await refusal(install('helm-4.1', first, ['--set', 'crds.enabled=false']))).toContain('crds.enabled=true');
   });
 
@@ -111,7 +111,7 @@ describe('Helm on a cluster', () => {
     ]);
   });
 
-  it('is told to give a second install a class and no CRDs', async () => {
+  it('gets the instruction to give a second install a class and no CRDs', async () => {
     for (const name of HELMS) {
       expect(await refusal(install(name, second))).toMatch(/crds\.enabled=false.*className/);
       expect(await refusal(install(name, second, ['--set', 'crds.enabled=false']))).toMatch(/first.*className/);
@@ -125,7 +125,7 @@ describe('Helm on a cluster', () => {
     await must(run('helm-4.1', 'upgrade', first, MINIMAL));
   });
 
-  it('is told to give a third install a class of its own, though the CRDs came with another', async () => {
+  it('gets the instruction to give a third install a class of its own, though the CRDs came with another', async () => {
     const third = { release: 'third', namespace: 'third' };
     const args = ['--set', 'crds.enabled=false,className=second'];
     expect(await refusal(install('helm-3.17', third, args))).toMatch(/in namespace second.*className/);
@@ -181,7 +181,7 @@ describe('Helm on a cluster', () => {
     expect([kept.status, kept.body.metadata.uid]).toEqual([200, metadata.uid]);
   });
 
-  it('takes them up under another name, of 53 characters, when it is told to', async () => {
+  it('takes them up under another name, of 53 characters, when the values say so', async () => {
     await must(run('helm-4.1', 'uninstall', first));
     const place = { release: LONGEST_RELEASE, namespace: 'first' };
     expect(await refusal(install('helm-4.1', place))).toMatch(/ownership/);
@@ -189,7 +189,7 @@ describe('Helm on a cluster', () => {
     await must(run('helm-3.17', 'uninstall', place));
   });
 
-  it('is told to create a namespace that is to be watched', async () => {
+  it('gets the instruction to create a namespace that is to be watched', async () => {
     const args = ['--set', 'crds.enabled=false,className=some,watchNamespaces={nowhere}'];
     expect(await refusal(install('helm-3.17', { release: 'some', namespace: 'some' }, args))).toContain('nowhere');
   });

@@ -74,7 +74,7 @@ export async function render(...[args, options]: Parameters<typeof template>): P
   return manifests(await template(args, options));
 }
 
-/** The objects of a text; those of a List are told apart, with its annotations. */
+/** The objects of a text; those of a List are separated, with its annotations. */
 export function manifests(text: string): readonly Manifest[] {
   return parseAllDocuments(text)
     .map((document) => document.toJS() as Manifest | null)

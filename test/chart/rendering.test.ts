@@ -69,7 +69,7 @@ describe.each(Object.entries(CI_VALUES))('the chart with ci/%s-values.yaml', (sh
   it('is rendered alike by every Helm, as golden/ has it', async () => {
     const [older, newer] = await Promise.all(HELMS.map((name) => template(['--values', file], { name })));
     expect(newer).toBe(older);
-    // The CRDs are copies, which test/chart-files.test.ts sees to.
+    // The CRDs are copies, which test/chart-files.test.ts checks.
     const own = (older ?? '')
       .split(/^---\n/m)
       .filter((document) => !document.includes('kind: CustomResourceDefinition'));
@@ -296,7 +296,7 @@ describe('the chart', () => {
     expect(server?.spec.terminationGracePeriodSeconds).toBe(45);
   });
 
-  it('restarts pods when what they are told changes', async () => {
+  it('restarts pods when their configuration changes', async () => {
     const checksums = async (...args: readonly string[]) =>
       ofKind(await render([...MINIMAL, ...args]), 'Deployment').map(({ metadata, spec }) => {
         const { template } = spec as { template: { metadata: { annotations?: Record<string, string> } } };
@@ -316,7 +316,7 @@ describe('the chart', () => {
     expect(ofKind(objects, 'HorizontalPodAutoscaler').length).toBe(1);
   });
 
-  it('tells the controller of a pepper that somebody else made, and never mounts it there', async () => {
+  it('names to the controller a pepper that the chart did not make, and never mounts it there', async () => {
     const objects = await render([...MINIMAL, '--set', 'pepper.existingSecret=pepper']);
     const config = ofKind(objects, 'ConfigMap').map(({ data }) => data as Record<string, string>);
     expect(config.map((data) => data.GRANTRY_PEPPER_FILE)).toEqual(['/etc/grantry/pepper/pepper']);
@@ -328,7 +328,7 @@ describe('the chart', () => {
     }
   });
 
-  it('gives each right of rbac/ to whom it is meant for, and with watchNamespaces none of the cluster on Secrets', async () => {
+  it('gives each right of rbac/ to the subject it is meant for, and with watchNamespaces none of the cluster on Secrets', async () => {
     const everywhere = await render(MINIMAL);
     const some = await render([...MINIMAL, '--set', 'watchNamespaces={shop,bank}']);
     const rules = (objects: readonly Manifest[], kind: string) =>

@@ -1,4 +1,4 @@
-{{/* What no schema can tell. Each sentence says what to set. */}}
+{{/* The rules that no schema can express. Each sentence says what to set. */}}
 {{- define "grantry.checks" -}}
 {{- include "grantry.issuerChecks" .Values.issuer -}}
 {{- include "grantry.nameChecks" . -}}
@@ -23,7 +23,7 @@
 {{- end -}}
 {{- end -}}
 
-{{/* The same that the programs say of an issuer, before anything is installed: only its plain spelling will do. */}}
+{{/* The rules of the programs for an issuer, checked before anything is installed: only its plain spelling is accepted. */}}
 {{- define "grantry.issuerChecks" -}}
 {{- if not . -}}
 {{- fail "issuer is not set: the address that clients know this server by, such as --set issuer=https://id.example.com" -}}
@@ -109,7 +109,7 @@
 
 {{/*
 What is already in the cluster: other installs, and CRDs of another version. `helm template` and other renderings without a
-cluster see nothing of it, which a look at kube-system tells.
+cluster see nothing of it: there the lookup of the namespace kube-system finds nothing.
 */}}
 {{- define "grantry.clusterChecks" -}}
 {{- if lookup "v1" "Namespace" "" "kube-system" -}}
@@ -151,7 +151,7 @@ cluster see nothing of it, which a look at kube-system tells.
 {{- end -}}
 {{- end -}}
 
-{{/* Two controllers of a class would each undo what the other does. An install shows its class on what binds its rights. */}}
+{{/* Two controllers of a class would each undo what the other does. An install has its class as a label of its ClusterRoleBinding. */}}
 {{- define "grantry.classChecks" -}}
 {{- range (lookup "rbac.authorization.k8s.io/v1" "ClusterRoleBinding" "" "").items -}}
 {{- $labels := .metadata.labels | default dict -}}

@@ -1,4 +1,4 @@
-{{/* What the programs are told, as the data of a ConfigMap: both get the same, and each reads what is its own. */}}
+{{/* The variables of the programs, as the data of a ConfigMap: both get the same, and each reads its own. */}}
 {{- define "grantry.environment" -}}
 {{- $env := dict "issuer" .Values.issuer "namespace" .Release.Namespace "class" .Values.className -}}
 {{- $_ := set $env "watchNamespaces" .Values.watchNamespaces -}}

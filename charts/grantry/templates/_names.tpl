@@ -35,7 +35,7 @@
 {{- end -}}
 {{- end -}}
 
-{{/* What pods of a part are selected by: (list $ "server"). */}}
+{{/* The selector of the pods of a part: (list $ "server"). */}}
 {{- define "grantry.selector" -}}
 app.kubernetes.io/name: grantry
 app.kubernetes.io/instance: {{ (first .).Release.Name | toYaml }}

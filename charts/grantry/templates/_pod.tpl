@@ -1,4 +1,4 @@
-{{/* What every pod says: (list $ component values). */}}
+{{/* What all pods have in common: (list $ component values). */}}
 {{- define "grantry.pod" -}}
 {{- $root := index . 0 -}}
 {{- $component := index . 1 -}}
