@@ -1,0 +1,839 @@
+-- grantIssue
+local replication = redis.pcall('INFO', 'replication')
+if replication.err then return redis.error_reply("NOPERM scripts may not run 'info'") end
+if string.find(replication, 'role:slave', 1, true) then
+  return redis.error_reply('READONLY this script runs on a primary only')
+end
+
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000) + tonumber(ARGV[1])
+local function lifetime(at)
+  return math.max(1, math.min(math.ceil(at - now), 1e13))
+end
+local function expire(key, at)
+  redis.call('PEXPIRE', key, lifetime(at))
+end
+
+local function history()
+  return string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
+end
+
+-- Idempotent: an existing grant keeps its state.
+if redis.call('EXISTS', KEYS[1]) == 1 then return end
+local fields = { 'b', now, 'k', math.ceil(ARGV[2] / 1000), 't', now - ARGV[3], 'x', string.sub(ARGV[4], 1, 27), 'm', history() }
+for at = 5, #ARGV, 2 do
+  local name, value = ARGV[at], ARGV[at + 1]
+  for from = 1, math.max(1, #value), 63 do
+    fields[#fields + 1] = from == 1 and name or name .. (from - 1) / 63
+    fields[#fields + 1] = string.sub(value, from, from + 62)
+  end
+end
+redis.call('HSET', KEYS[1], unpack(fields))
+expire(KEYS[1], now + ARGV[2])
+
+-- grantRaiseAgain
+local replication = redis.pcall('INFO', 'replication')
+if replication.err then return redis.error_reply("NOPERM scripts may not run 'info'") end
+if string.find(replication, 'role:slave', 1, true) then
+  return redis.error_reply('READONLY this script runs on a primary only')
+end
+
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000) + tonumber(ARGV[1])
+local function lifetime(at)
+  return math.max(1, math.min(math.ceil(at - now), 1e13))
+end
+local function expire(key, at)
+  redis.call('PEXPIRE', key, lifetime(at))
+end
+
+local in_outbox = redis.call('HEXISTS', KEYS[1], ARGV[2]) == 1
+local due, tries, logged, sinks = string.match(redis.call('HGET', KEYS[2], ARGV[2]) or '', '^(%d+):(%d+):([01]):?([0-3]?)$')
+due, tries, logged, sinks = tonumber(due or 0), tonumber(tries or 0), logged or '0', tonumber(sinks) or 0
+local function keep()
+  redis.call('HSET', KEYS[2], ARGV[2], string.format('%.0f:%d:%s:%d', due, tries, logged, sinks))
+  redis.call('PEXPIRE', KEYS[2], 604800000)
+end
+
+local LETTERS = {
+  ['authorization_code.replayed'] = 'c', ['refresh_token.reuse_detected'] = 'r', ['state_lost'] = 's',
+}
+
+if redis.call('EXISTS', KEYS[3]) == 0 then return end
+local alert = cjson.decode(ARGV[3])
+if alert.action == 'grant_revoked' then redis.call('HSET', KEYS[3], 'z', 1) end
+local raised, letter = redis.call('HGET', KEYS[3], 'e') or '', LETTERS[alert.type]
+if not string.find(raised, letter, 1, true) then
+  redis.call('HSETNX', KEYS[1], ARGV[2], ARGV[3])
+  redis.call('HSET', KEYS[3], 'e', raised .. letter)
+  in_outbox = true
+end
+if in_outbox and ARGV[4] == '1' then
+  logged = '1'
+  keep()
+end
+
+-- grantRead
+local replication = redis.pcall('INFO', 'replication')
+if replication.err then return redis.error_reply("NOPERM scripts may not run 'info'") end
+if string.find(replication, 'role:slave', 1, true) then
+  return redis.error_reply('READONLY this script runs on a primary only')
+end
+local function answer()
+
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000) + tonumber(ARGV[1])
+local function lifetime(at)
+  return math.max(1, math.min(math.ceil(at - now), 1e13))
+end
+local function expire(key, at)
+  redis.call('PEXPIRE', key, lifetime(at))
+end
+
+local record, created, refreshed
+local function text(name)
+  local value, piece = record[name], 1
+  while record[name .. piece] do
+    value = value .. record[name .. piece]
+    piece = piece + 1
+  end
+  return value
+end
+local function described()
+  return { text('u'), text('c'), text('s'), text('i') or false, created - record.t, text('o'), text('d'), text('r'),
+    record.h or false, created }
+end
+local flat = redis.call('HGETALL', KEYS[1])
+if #flat > 0 then
+  record = {}
+  for at = 1, #flat, 2 do record[flat[at]] = flat[at + 1] end
+  created = tonumber(record.b)
+  refreshed = created + (record.f or 0)
+  if now >= created + record.k * 1000 then record = nil end
+end
+local function list(name)
+  local all = {}
+  for each in string.gmatch(text(name), '[^ ]+') do all[#all + 1] = each end
+  return all
+end
+-- Seconds from creation on, never fewer than before.
+local function needed(lifetime)
+  return math.max(record.k, math.ceil(lifetime / 1000))
+end
+
+if not record then return { false } end
+return { described(), record.z or false, record.g or false, refreshed }
+end
+return cjson.encode(answer())
+
+-- grantRedeem
+local replication = redis.pcall('INFO', 'replication')
+if replication.err then return redis.error_reply("NOPERM scripts may not run 'info'") end
+if string.find(replication, 'role:slave', 1, true) then
+  return redis.error_reply('READONLY this script runs on a primary only')
+end
+local clock = redis.call('TIME')
+if clock[1] * 1000 + clock[2] / 1000 > tonumber(ARGV[#ARGV]) then
+  return redis.error_reply('LATE the deadline of the request has passed')
+end
+local function answer()
+
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000) + tonumber(ARGV[1])
+local function lifetime(at)
+  return math.max(1, math.min(math.ceil(at - now), 1e13))
+end
+local function expire(key, at)
+  redis.call('PEXPIRE', key, lifetime(at))
+end
+
+local record, created, refreshed
+local function text(name)
+  local value, piece = record[name], 1
+  while record[name .. piece] do
+    value = value .. record[name .. piece]
+    piece = piece + 1
+  end
+  return value
+end
+local function described()
+  return { text('u'), text('c'), text('s'), text('i') or false, created - record.t, text('o'), text('d'), text('r'),
+    record.h or false, created }
+end
+local flat = redis.call('HGETALL', KEYS[1])
+if #flat > 0 then
+  record = {}
+  for at = 1, #flat, 2 do record[flat[at]] = flat[at + 1] end
+  created = tonumber(record.b)
+  refreshed = created + (record.f or 0)
+  if now >= created + record.k * 1000 then record = nil end
+end
+local function list(name)
+  local all = {}
+  for each in string.gmatch(text(name), '[^ ]+') do all[#all + 1] = each end
+  return all
+end
+-- Seconds from creation on, never fewer than before.
+local function needed(lifetime)
+  return math.max(record.k, math.ceil(lifetime / 1000))
+end
+
+local function history()
+  return string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
+end
+local request = cjson.decode(ARGV[2])
+
+local function highest_watermark(first, last)
+  local highest = 0
+  for _, time in ipairs(redis.call('MGET', unpack(KEYS, first, last))) do highest = math.max(highest, time or 0) end
+  return highest
+end
+
+local function is_ended(last)
+  return created <= math.max(request.revokedBefore, request.watermark or 0, highest_watermark(4, last))
+end
+
+local function has(list, wanted)
+  for _, each in ipairs(list) do
+    if each == wanted then return true end
+  end
+  return false
+end
+local function common(list, other)
+  local both = {}
+  for _, each in ipairs(list) do
+    if has(other, each) then both[#both + 1] = each end
+  end
+  return both
+end
+local function narrow(access)
+  local living = common(list('o'), access.allowedScopes)
+  local scope = access.scope or living
+  if #scope == 0 or #common(scope, living) < #scope then return 'scope_exceeded' end
+  local audiences = common(list('d'), access.allowedAudiences)
+  local preferred = has(audiences, access.defaultAudience) and access.defaultAudience or audiences[1]
+  local audience = access.resource or preferred
+  if not has(audiences, audience) then return 'target_exceeded' end
+  return 'granted', scope, audience
+end
+
+local LETTERS = {
+  ['authorization_code.replayed'] = 'c', ['refresh_token.reuse_detected'] = 'r', ['state_lost'] = 's',
+}
+
+local function write_access_token(scope, audience)
+  local token = request.accessToken
+  if not token then return end
+  token.clientUid, token.clientId, token.subject = text('u'), text('c'), text('s')
+  token.scope, token.audience = scope, audience
+  token.grantId, token.authTime = request.grantId, created - record.t
+  redis.call('SET', KEYS[3], cjson.encode(token), 'PX', lifetime(token.expiresAtSeconds * 1000))
+end
+-- A retry that gets the first answer again writes the record again: WAIT covers only the writes of its own connection.
+local function write_again()
+  redis.call('HSET', KEYS[1], 'g', record.g)
+end
+local function raise(type, action)
+  local raised, letter = record.e or '', LETTERS[type]
+  if string.find(raised, letter, 1, true) then return false end
+  local alert = cjson.encode({
+    id = request.grantId .. '.' .. type, type = type, action = action, time = now, grantId = request.grantId,
+    clientUid = text('u'), clientId = text('c'), subject = text('s'),
+    presentedGeneration = request.generation, currentGeneration = tonumber(record.g),
+    address = request.address, lastAddress = record.l,
+  })
+  redis.call('HSETNX', KEYS[2], request.grantId .. '.' .. type, alert)
+  redis.call('HSET', KEYS[1], 'e', raised .. letter)
+  return alert
+end
+local function revoke_with(type)
+  redis.call('HSET', KEYS[1], 'z', 1)
+  return raise(type, 'grant_revoked')
+end
+
+if not record or record.z or tonumber(record.w or 0) >= 5 then return { 'gone' } end
+if record['v' .. request.attemptId] then return { 'gone' } end
+local is_match = record.x == string.sub(request.secretHash, 1, 27) and text('u') == request.clientUid
+local is_here = text('r') == request.redirectUri
+local right = record.h and record.h == request.verifierChallenge
+-- The code is from before a fail-over, which may have lost its redemption: refuse it. If all else is right, revoke the
+-- grant, which ends the tokens of a lost redemption. A record that is known to be redeemed has no m: see replayed.
+if record.m and record.m ~= history() then
+  if is_match and is_here and right then redis.call('HSET', KEYS[1], 'z', 1) end
+  return { 'gone' }
+end
+if not is_match then return { 'no_match' } end
+if not is_here or not record.h or not request.verifierChallenge then return { 'bad_proof' } end
+if not right and record.g then return { 'bad_proof' } end
+
+if record.a == 'w' .. request.attemptId then return { 'wrong_verifier' } end
+if not right then
+  redis.call('HSET', KEYS[1], 'w', (record.w or 0) + 1, 'a', 'w' .. request.attemptId)
+  return { 'wrong_verifier' }
+end
+local again = record.a == 'c' .. request.attemptId
+if record.g and not again then return { 'replayed', revoke_with('authorization_code.replayed') } end
+
+local outcome, scope, audience = narrow(request.access)
+if outcome ~= 'granted' then return { outcome } end
+if again then
+  write_again()
+else
+  write_access_token(scope, audience)
+  local kept = needed(request.retention)
+  redis.call('HSET', KEYS[1], 'g', 0, 'f', now - created, 'k', kept, 'l', request.address, 'a', 'c' .. request.attemptId)
+  redis.call('HDEL', KEYS[1], 'm', 'w')
+  expire(KEYS[1], created + kept * 1000)
+end
+if is_ended(#KEYS - 1) then return { 'ended' } end
+local is_newer = created > highest_watermark(#KEYS)
+return { 'redeemed', described(), scope, audience, is_newer }
+end
+return cjson.encode(answer())
+
+-- grantRedeemApart
+local replication = redis.pcall('INFO', 'replication')
+if replication.err then return redis.error_reply("NOPERM scripts may not run 'info'") end
+if string.find(replication, 'role:slave', 1, true) then
+  return redis.error_reply('READONLY this script runs on a primary only')
+end
+local clock = redis.call('TIME')
+if clock[1] * 1000 + clock[2] / 1000 > tonumber(ARGV[#ARGV]) then
+  return redis.error_reply('LATE the deadline of the request has passed')
+end
+local function answer()
+
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000) + tonumber(ARGV[1])
+local function lifetime(at)
+  return math.max(1, math.min(math.ceil(at - now), 1e13))
+end
+local function expire(key, at)
+  redis.call('PEXPIRE', key, lifetime(at))
+end
+
+local record, created, refreshed
+local function text(name)
+  local value, piece = record[name], 1
+  while record[name .. piece] do
+    value = value .. record[name .. piece]
+    piece = piece + 1
+  end
+  return value
+end
+local function described()
+  return { text('u'), text('c'), text('s'), text('i') or false, created - record.t, text('o'), text('d'), text('r'),
+    record.h or false, created }
+end
+local flat = redis.call('HGETALL', KEYS[1])
+if #flat > 0 then
+  record = {}
+  for at = 1, #flat, 2 do record[flat[at]] = flat[at + 1] end
+  created = tonumber(record.b)
+  refreshed = created + (record.f or 0)
+  if now >= created + record.k * 1000 then record = nil end
+end
+local function list(name)
+  local all = {}
+  for each in string.gmatch(text(name), '[^ ]+') do all[#all + 1] = each end
+  return all
+end
+-- Seconds from creation on, never fewer than before.
+local function needed(lifetime)
+  return math.max(record.k, math.ceil(lifetime / 1000))
+end
+
+local function history()
+  return string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
+end
+local request = cjson.decode(ARGV[2])
+
+local function highest_watermark(first, last)
+  local highest = 0
+  for _, time in ipairs(redis.call('MGET', unpack(KEYS, first, last))) do highest = math.max(highest, time or 0) end
+  return highest
+end
+
+local function is_ended(last)
+  return created <= math.max(request.revokedBefore, request.watermark or 0, highest_watermark(4, last))
+end
+
+local function has(list, wanted)
+  for _, each in ipairs(list) do
+    if each == wanted then return true end
+  end
+  return false
+end
+local function common(list, other)
+  local both = {}
+  for _, each in ipairs(list) do
+    if has(other, each) then both[#both + 1] = each end
+  end
+  return both
+end
+local function narrow(access)
+  local living = common(list('o'), access.allowedScopes)
+  local scope = access.scope or living
+  if #scope == 0 or #common(scope, living) < #scope then return 'scope_exceeded' end
+  local audiences = common(list('d'), access.allowedAudiences)
+  local preferred = has(audiences, access.defaultAudience) and access.defaultAudience or audiences[1]
+  local audience = access.resource or preferred
+  if not has(audiences, audience) then return 'target_exceeded' end
+  return 'granted', scope, audience
+end
+
+local LETTERS = {
+  ['authorization_code.replayed'] = 'c', ['refresh_token.reuse_detected'] = 'r', ['state_lost'] = 's',
+}
+
+local function write_access_token(scope, audience)
+  local token = request.accessToken
+  if not token then return end
+  token.clientUid, token.clientId, token.subject = text('u'), text('c'), text('s')
+  token.scope, token.audience = scope, audience
+  token.grantId, token.authTime = request.grantId, created - record.t
+  redis.call('SET', KEYS[3], cjson.encode(token), 'PX', lifetime(token.expiresAtSeconds * 1000))
+end
+-- A retry that gets the first answer again writes the record again: WAIT covers only the writes of its own connection.
+local function write_again()
+  redis.call('HSET', KEYS[1], 'g', record.g)
+end
+local function raise(type, action)
+  local raised, letter = record.e or '', LETTERS[type]
+  if string.find(raised, letter, 1, true) then return false end
+  local alert = cjson.encode({
+    id = request.grantId .. '.' .. type, type = type, action = action, time = now, grantId = request.grantId,
+    clientUid = text('u'), clientId = text('c'), subject = text('s'),
+    presentedGeneration = request.generation, currentGeneration = tonumber(record.g),
+    address = request.address, lastAddress = record.l,
+  })
+  redis.call('HSETNX', KEYS[2], request.grantId .. '.' .. type, alert)
+  redis.call('HSET', KEYS[1], 'e', raised .. letter)
+  return alert
+end
+local function revoke_with(type)
+  redis.call('HSET', KEYS[1], 'z', 1)
+  return raise(type, 'grant_revoked')
+end
+
+if not record or record.z or tonumber(record.w or 0) >= 5 then return { 'gone' } end
+if record['v' .. request.attemptId] then return { 'gone' } end
+local is_match = record.x == string.sub(request.secretHash, 1, 27) and text('u') == request.clientUid
+local is_here = text('r') == request.redirectUri
+local right = record.h and record.h == request.verifierChallenge
+-- The code is from before a fail-over, which may have lost its redemption: refuse it. If all else is right, revoke the
+-- grant, which ends the tokens of a lost redemption. A record that is known to be redeemed has no m: see replayed.
+if record.m and record.m ~= history() then
+  if is_match and is_here and right then redis.call('HSET', KEYS[1], 'z', 1) end
+  return { 'gone' }
+end
+if not is_match then return { 'no_match' } end
+if not is_here or not record.h or not request.verifierChallenge then return { 'bad_proof' } end
+if not right and record.g then return { 'bad_proof' } end
+
+if record.a == 'w' .. request.attemptId then return { 'wrong_verifier' } end
+if not right then
+  redis.call('HSET', KEYS[1], 'w', (record.w or 0) + 1, 'a', 'w' .. request.attemptId)
+  return { 'wrong_verifier' }
+end
+local again = record.a == 'c' .. request.attemptId
+if record.g and not again then return { 'replayed', revoke_with('authorization_code.replayed') } end
+
+local outcome, scope, audience = narrow(request.access)
+if outcome ~= 'granted' then return { outcome } end
+if again then
+  write_again()
+else
+  write_access_token(scope, audience)
+  local kept = needed(request.retention)
+  redis.call('HSET', KEYS[1], 'g', 0, 'f', now - created, 'k', kept, 'l', request.address, 'a', 'c' .. request.attemptId)
+  redis.call('HDEL', KEYS[1], 'm', 'w')
+  expire(KEYS[1], created + kept * 1000)
+end
+if is_ended(#KEYS - 1) then return { 'ended' } end
+local is_newer = created > highest_watermark(#KEYS)
+return { 'redeemed', described(), scope, audience, is_newer }
+end
+return cjson.encode(answer())
+
+-- grantRevoke
+local replication = redis.pcall('INFO', 'replication')
+if replication.err then return redis.error_reply("NOPERM scripts may not run 'info'") end
+if string.find(replication, 'role:slave', 1, true) then
+  return redis.error_reply('READONLY this script runs on a primary only')
+end
+if redis.call('EXISTS', KEYS[1]) == 1 then redis.call('HSET', KEYS[1], 'z', 1) end
+
+-- grantRotate
+local replication = redis.pcall('INFO', 'replication')
+if replication.err then return redis.error_reply("NOPERM scripts may not run 'info'") end
+if string.find(replication, 'role:slave', 1, true) then
+  return redis.error_reply('READONLY this script runs on a primary only')
+end
+local clock = redis.call('TIME')
+if clock[1] * 1000 + clock[2] / 1000 > tonumber(ARGV[#ARGV]) then
+  return redis.error_reply('LATE the deadline of the request has passed')
+end
+local function answer()
+
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000) + tonumber(ARGV[1])
+local function lifetime(at)
+  return math.max(1, math.min(math.ceil(at - now), 1e13))
+end
+local function expire(key, at)
+  redis.call('PEXPIRE', key, lifetime(at))
+end
+
+local record, created, refreshed
+local function text(name)
+  local value, piece = record[name], 1
+  while record[name .. piece] do
+    value = value .. record[name .. piece]
+    piece = piece + 1
+  end
+  return value
+end
+local function described()
+  return { text('u'), text('c'), text('s'), text('i') or false, created - record.t, text('o'), text('d'), text('r'),
+    record.h or false, created }
+end
+local flat = redis.call('HGETALL', KEYS[1])
+if #flat > 0 then
+  record = {}
+  for at = 1, #flat, 2 do record[flat[at]] = flat[at + 1] end
+  created = tonumber(record.b)
+  refreshed = created + (record.f or 0)
+  if now >= created + record.k * 1000 then record = nil end
+end
+local function list(name)
+  local all = {}
+  for each in string.gmatch(text(name), '[^ ]+') do all[#all + 1] = each end
+  return all
+end
+-- Seconds from creation on, never fewer than before.
+local function needed(lifetime)
+  return math.max(record.k, math.ceil(lifetime / 1000))
+end
+
+local function history()
+  return string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
+end
+local request = cjson.decode(ARGV[2])
+
+local function highest_watermark(first, last)
+  local highest = 0
+  for _, time in ipairs(redis.call('MGET', unpack(KEYS, first, last))) do highest = math.max(highest, time or 0) end
+  return highest
+end
+
+local function is_ended(last)
+  return created <= math.max(request.revokedBefore, request.watermark or 0, highest_watermark(4, last))
+end
+
+local function has(list, wanted)
+  for _, each in ipairs(list) do
+    if each == wanted then return true end
+  end
+  return false
+end
+local function common(list, other)
+  local both = {}
+  for _, each in ipairs(list) do
+    if has(other, each) then both[#both + 1] = each end
+  end
+  return both
+end
+local function narrow(access)
+  local living = common(list('o'), access.allowedScopes)
+  local scope = access.scope or living
+  if #scope == 0 or #common(scope, living) < #scope then return 'scope_exceeded' end
+  local audiences = common(list('d'), access.allowedAudiences)
+  local preferred = has(audiences, access.defaultAudience) and access.defaultAudience or audiences[1]
+  local audience = access.resource or preferred
+  if not has(audiences, audience) then return 'target_exceeded' end
+  return 'granted', scope, audience
+end
+
+local LETTERS = {
+  ['authorization_code.replayed'] = 'c', ['refresh_token.reuse_detected'] = 'r', ['state_lost'] = 's',
+}
+
+local function write_access_token(scope, audience)
+  local token = request.accessToken
+  if not token then return end
+  token.clientUid, token.clientId, token.subject = text('u'), text('c'), text('s')
+  token.scope, token.audience = scope, audience
+  token.grantId, token.authTime = request.grantId, created - record.t
+  redis.call('SET', KEYS[3], cjson.encode(token), 'PX', lifetime(token.expiresAtSeconds * 1000))
+end
+-- A retry that gets the first answer again writes the record again: WAIT covers only the writes of its own connection.
+local function write_again()
+  redis.call('HSET', KEYS[1], 'g', record.g)
+end
+local function raise(type, action)
+  local raised, letter = record.e or '', LETTERS[type]
+  if string.find(raised, letter, 1, true) then return false end
+  local alert = cjson.encode({
+    id = request.grantId .. '.' .. type, type = type, action = action, time = now, grantId = request.grantId,
+    clientUid = text('u'), clientId = text('c'), subject = text('s'),
+    presentedGeneration = request.generation, currentGeneration = tonumber(record.g),
+    address = request.address, lastAddress = record.l,
+  })
+  redis.call('HSETNX', KEYS[2], request.grantId .. '.' .. type, alert)
+  redis.call('HSET', KEYS[1], 'e', raised .. letter)
+  return alert
+end
+local function revoke_with(type)
+  redis.call('HSET', KEYS[1], 'z', 1)
+  return raise(type, 'grant_revoked')
+end
+
+if not record then return { 'gone' } end
+if text('u') ~= request.clientUid then return { 'no_match' } end
+if is_ended() then return { 'ended' } end
+if record.z or record['v' .. request.attemptId] then return { 'gone' } end
+-- The refresh token proves that its code was redeemed. A fail-over has lost that: the token is newer than the record.
+local is_unknown = not record.g and record.m and record.m ~= history()
+if not record.g and not is_unknown then return { 'gone' } end
+local current = tonumber(record.g or -1)
+if now >= refreshed + request.idleLifetime or now >= created + request.absoluteLifetime then return { 'gone' } end
+
+local presented, outcome = request.generation, nil
+local retries = {}
+for name in pairs(record) do
+  if string.sub(name, 1, 1) == 'q' then retries[#retries + 1] = name end
+end
+local in_grace = request.reuseGrace > 0 and not record.n and now - refreshed <= request.reuseGrace
+if record.a == 'r' .. request.attemptId then outcome = 'rotated'
+elseif record.a == 'h' .. request.attemptId then outcome = 'healed'
+elseif presented == current then outcome = 'rotated'
+-- The successor was never delivered: its predecessor is rotated as if for the first time.
+elseif presented == current - 1 and record.y and #retries == 0 then outcome = 'rotated'
+elseif presented == current - 1 and in_grace then outcome = 'benign_retry'
+elseif presented > current then outcome = 'healed'
+else return { 'reused', revoke_with('refresh_token.reuse_detected') } end
+
+local covered, scope, audience = narrow(request.access)
+if covered ~= 'granted' then return { covered } end
+local attempt = string.sub(outcome, 1, 1) .. request.attemptId
+local again = record.a == attempt
+if not again then write_access_token(scope, audience) end
+if again or outcome == 'benign_retry' then
+  write_again()
+  redis.call('HSET', KEYS[1], 'q' .. ((again or #retries >= 8) and '*' or request.attemptId), '')
+  return { outcome, described(), current, scope, audience, false }
+end
+
+local alert = outcome == 'healed' and raise('state_lost', 'healed_forward')
+local rotates = request.rotation == 'Always'
+local generation = math.max(current, rotates and presented + 1 or presented)
+if record.y or #retries > 0 then redis.call('HDEL', KEYS[1], 'y', unpack(retries)) end
+local kept = needed(request.retention)
+redis.call('HSET', KEYS[1], 'g', generation, 'f', now - created, 'k', kept, 'l', request.address, 'a', attempt)
+if generation == presented then redis.call('HSET', KEYS[1], 'n', 1) elseif record.n then redis.call('HDEL', KEYS[1], 'n') end
+if is_unknown then redis.call('HDEL', KEYS[1], 'm', 'w') end
+if kept > tonumber(record.k) then expire(KEYS[1], created + kept * 1000) end
+return { outcome, described(), generation, scope, audience, alert }
+end
+return cjson.encode(answer())
+
+-- grantRotateApart
+local replication = redis.pcall('INFO', 'replication')
+if replication.err then return redis.error_reply("NOPERM scripts may not run 'info'") end
+if string.find(replication, 'role:slave', 1, true) then
+  return redis.error_reply('READONLY this script runs on a primary only')
+end
+local clock = redis.call('TIME')
+if clock[1] * 1000 + clock[2] / 1000 > tonumber(ARGV[#ARGV]) then
+  return redis.error_reply('LATE the deadline of the request has passed')
+end
+local function answer()
+
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000) + tonumber(ARGV[1])
+local function lifetime(at)
+  return math.max(1, math.min(math.ceil(at - now), 1e13))
+end
+local function expire(key, at)
+  redis.call('PEXPIRE', key, lifetime(at))
+end
+
+local record, created, refreshed
+local function text(name)
+  local value, piece = record[name], 1
+  while record[name .. piece] do
+    value = value .. record[name .. piece]
+    piece = piece + 1
+  end
+  return value
+end
+local function described()
+  return { text('u'), text('c'), text('s'), text('i') or false, created - record.t, text('o'), text('d'), text('r'),
+    record.h or false, created }
+end
+local flat = redis.call('HGETALL', KEYS[1])
+if #flat > 0 then
+  record = {}
+  for at = 1, #flat, 2 do record[flat[at]] = flat[at + 1] end
+  created = tonumber(record.b)
+  refreshed = created + (record.f or 0)
+  if now >= created + record.k * 1000 then record = nil end
+end
+local function list(name)
+  local all = {}
+  for each in string.gmatch(text(name), '[^ ]+') do all[#all + 1] = each end
+  return all
+end
+-- Seconds from creation on, never fewer than before.
+local function needed(lifetime)
+  return math.max(record.k, math.ceil(lifetime / 1000))
+end
+
+local function history()
+  return string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
+end
+local request = cjson.decode(ARGV[2])
+
+local function highest_watermark(first, last)
+  local highest = 0
+  for _, time in ipairs(redis.call('MGET', unpack(KEYS, first, last))) do highest = math.max(highest, time or 0) end
+  return highest
+end
+
+local function is_ended(last)
+  return created <= math.max(request.revokedBefore, request.watermark or 0, highest_watermark(4, last))
+end
+
+local function has(list, wanted)
+  for _, each in ipairs(list) do
+    if each == wanted then return true end
+  end
+  return false
+end
+local function common(list, other)
+  local both = {}
+  for _, each in ipairs(list) do
+    if has(other, each) then both[#both + 1] = each end
+  end
+  return both
+end
+local function narrow(access)
+  local living = common(list('o'), access.allowedScopes)
+  local scope = access.scope or living
+  if #scope == 0 or #common(scope, living) < #scope then return 'scope_exceeded' end
+  local audiences = common(list('d'), access.allowedAudiences)
+  local preferred = has(audiences, access.defaultAudience) and access.defaultAudience or audiences[1]
+  local audience = access.resource or preferred
+  if not has(audiences, audience) then return 'target_exceeded' end
+  return 'granted', scope, audience
+end
+
+local LETTERS = {
+  ['authorization_code.replayed'] = 'c', ['refresh_token.reuse_detected'] = 'r', ['state_lost'] = 's',
+}
+
+local function write_access_token(scope, audience)
+  local token = request.accessToken
+  if not token then return end
+  token.clientUid, token.clientId, token.subject = text('u'), text('c'), text('s')
+  token.scope, token.audience = scope, audience
+  token.grantId, token.authTime = request.grantId, created - record.t
+  redis.call('SET', KEYS[3], cjson.encode(token), 'PX', lifetime(token.expiresAtSeconds * 1000))
+end
+-- A retry that gets the first answer again writes the record again: WAIT covers only the writes of its own connection.
+local function write_again()
+  redis.call('HSET', KEYS[1], 'g', record.g)
+end
+local function raise(type, action)
+  local raised, letter = record.e or '', LETTERS[type]
+  if string.find(raised, letter, 1, true) then return false end
+  local alert = cjson.encode({
+    id = request.grantId .. '.' .. type, type = type, action = action, time = now, grantId = request.grantId,
+    clientUid = text('u'), clientId = text('c'), subject = text('s'),
+    presentedGeneration = request.generation, currentGeneration = tonumber(record.g),
+    address = request.address, lastAddress = record.l,
+  })
+  redis.call('HSETNX', KEYS[2], request.grantId .. '.' .. type, alert)
+  redis.call('HSET', KEYS[1], 'e', raised .. letter)
+  return alert
+end
+local function revoke_with(type)
+  redis.call('HSET', KEYS[1], 'z', 1)
+  return raise(type, 'grant_revoked')
+end
+
+if not record then return { 'gone' } end
+if text('u') ~= request.clientUid then return { 'no_match' } end
+if is_ended() then return { 'ended' } end
+if record.z or record['v' .. request.attemptId] then return { 'gone' } end
+-- The refresh token proves that its code was redeemed. A fail-over has lost that: the token is newer than the record.
+local is_unknown = not record.g and record.m and record.m ~= history()
+if not record.g and not is_unknown then return { 'gone' } end
+local current = tonumber(record.g or -1)
+if now >= refreshed + request.idleLifetime or now >= created + request.absoluteLifetime then return { 'gone' } end
+
+local presented, outcome = request.generation, nil
+local retries = {}
+for name in pairs(record) do
+  if string.sub(name, 1, 1) == 'q' then retries[#retries + 1] = name end
+end
+local in_grace = request.reuseGrace > 0 and not record.n and now - refreshed <= request.reuseGrace
+if record.a == 'r' .. request.attemptId then outcome = 'rotated'
+elseif record.a == 'h' .. request.attemptId then outcome = 'healed'
+elseif presented == current then outcome = 'rotated'
+-- The successor was never delivered: its predecessor is rotated as if for the first time.
+elseif presented == current - 1 and record.y and #retries == 0 then outcome = 'rotated'
+elseif presented == current - 1 and in_grace then outcome = 'benign_retry'
+elseif presented > current then outcome = 'healed'
+else return { 'reused', revoke_with('refresh_token.reuse_detected') } end
+
+local covered, scope, audience = narrow(request.access)
+if covered ~= 'granted' then return { covered } end
+local attempt = string.sub(outcome, 1, 1) .. request.attemptId
+local again = record.a == attempt
+if not again then write_access_token(scope, audience) end
+if again or outcome == 'benign_retry' then
+  write_again()
+  redis.call('HSET', KEYS[1], 'q' .. ((again or #retries >= 8) and '*' or request.attemptId), '')
+  return { outcome, described(), current, scope, audience, false }
+end
+
+local alert = outcome == 'healed' and raise('state_lost', 'healed_forward')
+local rotates = request.rotation == 'Always'
+local generation = math.max(current, rotates and presented + 1 or presented)
+if record.y or #retries > 0 then redis.call('HDEL', KEYS[1], 'y', unpack(retries)) end
+local kept = needed(request.retention)
+redis.call('HSET', KEYS[1], 'g', generation, 'f', now - created, 'k', kept, 'l', request.address, 'a', attempt)
+if generation == presented then redis.call('HSET', KEYS[1], 'n', 1) elseif record.n then redis.call('HDEL', KEYS[1], 'n') end
+if is_unknown then redis.call('HDEL', KEYS[1], 'm', 'w') end
+if kept > tonumber(record.k) then expire(KEYS[1], created + kept * 1000) end
+return { outcome, described(), generation, scope, audience, alert }
+end
+return cjson.encode(answer())
+
+-- grantUndelivered
+local replication = redis.pcall('INFO', 'replication')
+if replication.err then return redis.error_reply("NOPERM scripts may not run 'info'") end
+if string.find(replication, 'role:slave', 1, true) then
+  return redis.error_reply('READONLY this script runs on a primary only')
+end
+
+local moved, renewed = unpack(redis.call('HMGET', KEYS[1], 'a', 'n'))
+if not renewed and (moved == 'r' .. ARGV[2] or moved == 'h' .. ARGV[2]) then redis.call('HSET', KEYS[1], 'y', 1) end
+redis.call('HDEL', KEYS[1], 'q' .. ARGV[2])
+
+-- grantVoid
+local replication = redis.pcall('INFO', 'replication')
+if replication.err then return redis.error_reply("NOPERM scripts may not run 'info'") end
+if string.find(replication, 'role:slave', 1, true) then
+  return redis.error_reply('READONLY this script runs on a primary only')
+end
+
+if redis.call('EXISTS', KEYS[1]) == 0 then return end
+local moved = redis.call('HGET', KEYS[1], 'a') or ''
+if string.find(moved, '^[crh]') and string.sub(moved, 2) == ARGV[2] then
+  redis.call('HSET', KEYS[1], 'z', 1)
+else
+  redis.call('HSET', KEYS[1], 'v' .. ARGV[2], '')
+end
