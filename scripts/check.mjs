@@ -12,7 +12,7 @@ const CHECKS = {
   types: ['node_modules/typescript/bin/tsc', '--project', '.'],
   'unused exports and dependencies': ['node_modules/knip/bin/knip.js'],
   'layer table': ['node_modules/vitest/vitest.mjs', 'run', '--project=fast', 'test/architecture.test.ts'],
-  words: ['scripts/words.mjs'],
+  words: ['scripts/lint/words.mjs'],
 };
 
 const found = Object.entries(CHECKS).filter(([name, [tool, ...args]]) => {

@@ -1,5 +1,5 @@
 // Kubernetes' programs. Those of an API server for tests (etcd, kube-apiserver, kubectl) are in one folder, in this order
-// KUBEBUILDER_ASSETS, our cache outside the checkout, what setup-envtest brings, a build from Go modules into the cache.
+// KUBEBUILDER_ASSETS, our cache outside the checkout, that of setup-envtest, a build from Go modules into our cache.
 // Those that a node needs besides (one-node/) are always our own build, in the cache.
 // By itself: `node scripts/kubernetes-assets.mjs` prints the API server's folder on stdout, with `--node` that of the node's
 // programs; everything else goes to stderr.
@@ -122,7 +122,7 @@ function setupEnvtest() {
 }
 
 /**
- * Builds into a folder of its own and moves each program to `target` when all are there: nobody ever sees a part of one.
+ * Builds into a temporary folder and moves each program to `target` when all are built: no process sees a part of one.
  * Answers a sentence when it cannot.
  */
 async function build(target, programs, { installGo, orElse }) {

@@ -23,7 +23,7 @@ export function installPackages() {
   console.log(`grantry: ${why}: running npm ci (once, until package-lock.json changes)`);
   // Inside `npm start` and `npm test` npm names its own program; calling it by Node works on Windows too.
   const npm = process.env.npm_execpath;
-  // npm would warn of the Node that runs it; what the packages need is the one that they bring along.
+  // npm would warn of the Node that runs it; the packages need only the one that they install.
   const install = ['ci', '--loglevel=error'];
   const result =
     npm === undefined
@@ -46,7 +46,7 @@ function whyInstall() {
   return undefined;
 }
 
-/** The path of a Node that runs the TypeScript sources: the one npm brought, else the one running this, if new enough. */
+/** The path of a Node that runs the TypeScript sources: the one npm installed, else the running one, if new enough. */
 export function modernNode() {
   const program = process.platform === 'win32' ? 'node.exe' : 'node';
   const bundled = join(root, 'node_modules', `node-${platformName()}`, 'bin', program);
@@ -55,7 +55,7 @@ export function modernNode() {
   if (major > 24 || (major === 24 && minor >= 7)) return process.execPath;
   return fail(
     `Node 24.7 or newer is needed. This is Node ${process.versions.node}, and no Node 24 comes with the packages for ` +
-      `${platformName()} (they bring one for linux-x64, linux-arm64 and win-x64). Install Node 24 and run this again.`,
+      `${platformName()} (they contain one for linux-x64, linux-arm64 and win-x64). Install Node 24 and run this again.`,
   );
 }
 

@@ -1,11 +1,11 @@
-// Ports for servers that must be told theirs before they start.
+// Ports for servers that need theirs before they start.
 
 import { createSocket } from 'node:dgram';
 import { createServer } from 'node:net';
 
 /**
  * Below the ports that the system hands out by itself: this many in a row are free just now, and as long as this process
- * lives nobody else gets them here.
+ * lives no other caller gets them here.
  */
 export async function freePort(count = 1): Promise<number> {
   const first = 20_000 + 2 * Math.floor(Math.random() * 6000);

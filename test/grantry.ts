@@ -1,11 +1,11 @@
 // grantry as tests see it: the real wiring over real HTTP on free ports, with memory stores, real keys and a clock that only
-// moves when told to. Every response and every log line goes past the oracle; what it finds fails the running test.
+// moves when a test advances it. Every response and every log line goes past the oracle; what it finds fails the running test.
 
 import { createHash, randomBytes } from 'node:crypto';
 import { Writable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import { afterAll, afterEach, expect } from 'vitest';
-import type { ReplicaAnswers } from '../src/http/admin/controller-endpoints.ts';
+import type { ReplicaApi } from '../src/http/admin/controller-endpoints.ts';
 import type { HttpTimeouts } from '../src/http/server/strict-fastify.ts';
 import { hashPassword, LocalUsers } from '../src/login/local-users.ts';
 import { memoryStores } from '../src/memory/stores.ts';
@@ -64,7 +64,7 @@ export interface GrantryOptions {
   readonly wrapStores?: (stores: Stores) => Stores;
   readonly auditSubjects?: 'hashed' | 'plain';
   /** Answers to a controller. */
-  readonly replica?: ReplicaAnswers;
+  readonly replica?: ReplicaApi;
   /** Made over the registry of this grantry. */
   readonly usage?: (registry: RegistryRef, clock: Clock) => ClientUsage;
 }
@@ -109,7 +109,7 @@ export const PKCE = {
   challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM',
 } as const;
 
-/** Somebody who is always there, has no password that anybody knows, and to whom {@link Grantry.issueCode} belongs. */
+/** A person who always exists, has no known password, and is the subject of {@link Grantry.issueCode}. */
 const PERSON = {
   username: 'person',
   passwordHash: '$argon2id$v=19$m=19456,t=2,p=1$Z3JhbnRyeS1ub2JvZHktMQ$VVYLuSTgGzfULLjdglR/WQtPZDjO9Wlf3DPJHqetDk4',

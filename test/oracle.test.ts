@@ -117,7 +117,7 @@ describe('the oracle', () => {
     expect(faultsOf(response(JSON_HEADERS, {}), 'https://id.example')).not.toEqual([]);
   });
 
-  it('finds the secrets it was told, and those the server made, in headers, pages, logs and metrics', () => {
+  it('finds the secrets it was given, and those the server made, in headers, pages, logs and metrics', () => {
     const oracle = new Oracle(() => 'http://127.0.0.1');
     oracle.secret('a-secret-of-a-client');
     oracle.inspect(response(JSON_HEADERS, { headers: { 'x-debug': 'a-secret-of-a-client' } }));

@@ -74,7 +74,7 @@ export class Oracle {
     }
   }
 
-  /** When to come back is told with every 429 and 503 but those that are not for clients, or where it would be no use. */
+  /** Every 429 and 503 names when to retry, but those that are not for clients, or where it would be no use. */
   #inspectWait({ status, headers, target = '' }: WireResponse, fault: (text: string) => void): void {
     if (status !== 429 && (status !== 503 || target.startsWith('/readyz'))) return;
     const wait = one(headers, 'retry-after');

@@ -1,4 +1,4 @@
-// What nobody hears: exceptions and rejections that would end a process.
+// Unhandled exceptions and rejections, which would end a process.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -8,7 +8,7 @@ const EVENTS = ['uncaughtException', 'unhandledRejection'] as const;
 export async function unheardDuring(work: () => Promise<void>): Promise<readonly unknown[]> {
   const unheard: unknown[] = [];
   const hear = (error: unknown) => void unheard.push(error);
-  // Vitest's own listeners would end the run before a test can tell.
+  // Vitest's own listeners would end the run before a test can report.
   const others = EVENTS.map((event) => [event, process.listeners(event as 'uncaughtException')] as const);
   for (const event of EVENTS) process.removeAllListeners(event).on(event, hear);
   try {

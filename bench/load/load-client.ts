@@ -4,7 +4,7 @@
 export const CLIENT_ID = 'bench.load';
 export const CLIENT_SECRET = 'a-secret-that-is-only-ever-used-under-load';
 export const CLIENT_UID = '5e1c7d3a-2f64-4a0b-9d8e-31b7c0f2a946';
-/** Who has agreed to what the client asks for. */
+/** The user that has agreed to what the client asks for. */
 export const USERNAME = 'person';
 export const AUDIENCE = 'https://api.example.com/';
 export const SCOPE = 'load';

@@ -77,7 +77,7 @@ export function stopAll(): void {
   started.clear();
 }
 
-/** A port that nobody listens on right now. */
+/** A port that no process listens on right now. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -21,7 +21,7 @@ export function peerProvider(issuer: string, redis: Redis | undefined): Provider
         redirect_uris: [REDIRECT_URI],
         response_types: ['code'],
         token_endpoint_auth_method: 'client_secret_basic',
-        // Its clients verify ID tokens with RS256 unless told otherwise, and it holds no such key.
+        // Its clients verify ID tokens with RS256 unless configured otherwise, and it holds no such key.
         id_token_signed_response_alg: 'ES256',
       },
     ],

@@ -1,14 +1,14 @@
 // The words of a dialect that the project leaves behind: counted per folder in comments, in texts (log messages, errors, names
 // of tests) and in documents, against the committed table of words.json, which may only fall. `npm run check` compares;
-// `node scripts/words.mjs --write` lowers the table, `node scripts/words.mjs FOLDER…` shows each place.
+// `node scripts/lint/words.mjs --write` lowers the table, `node scripts/lint/words.mjs FOLDER…` shows each place.
 
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parseSync, Visitor } from 'oxc-parser';
-import { fail, root } from './toolchain.mjs';
+import { fail, root } from '../toolchain.mjs';
 
-const TABLE = join(root, 'scripts', 'words.json');
+const TABLE = join(import.meta.dirname, 'words.json');
 
 /** What an engineer of the field would say instead is in CONTRIBUTING.md, "Language". */
 const WORDS = [
@@ -44,7 +44,7 @@ const DIALECT = new RegExp(
 
 /** Golden files and fixtures repeat what others say; the wordlist repeats itself; the words of wire and API stand in code. */
 const COUNTED = /^(?:src|test|bench|scripts|docs|charts|crds|examples)\/|^[A-Z]+\.md$|^Dockerfile$/;
-const SKIPPED = /\/golden\/|^docs\/adr\/|^CHANGELOG\.md$|^scripts\/words\.(?:mjs|json)$|\.(?:svg|tgz|css|go)$/;
+const SKIPPED = /\/golden\/|^CHANGELOG\.md$|^scripts\/lint\/words\.|\.(?:svg|tgz|css|go)$/;
 
 const found = new Map();
 for (const file of execFileSync('git', ['ls-files', '-z'], { cwd: root, encoding: 'utf8' }).split('\0')) {
@@ -76,7 +76,7 @@ if (args[0] === '--write') {
     for (const place of found.get(folder)) console.log(`  ${place}`);
   }
   if (fallen.length > 0)
-    console.log(`fewer than the table says in ${fallen.join(', ')}: node scripts/words.mjs --write`);
+    console.log(`fewer than the table says in ${fallen.join(', ')}: node scripts/lint/words.mjs --write`);
   const total = Object.values(counts).reduce((sum, count) => sum + count, 0);
   console.log(`${total} words of the list in ${Object.keys(counts).length} folders`);
   process.exitCode = risen.length + fallen.length === 0 ? 0 : 1;

@@ -12,7 +12,7 @@ const API_SERVER_NAMES = [
 ].join();
 const CLIENT = 'extendedKeyUsage=clientAuth';
 
-/** Who proves itself with a certificate: subject and extensions. */
+/** The holders of certificates: subject and extensions. */
 const HOLDERS = {
   'api-server': { subject: '/CN=kube-apiserver', extensions: [`subjectAltName=${API_SERVER_NAMES}`] },
   'api-server-at-kubelet': { subject: '/O=system:masters/CN=apiserver-kubelet', extensions: [CLIENT] },

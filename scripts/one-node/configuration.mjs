@@ -1,4 +1,4 @@
-// What each program of a one-node cluster is told: flags of the control plane, flags and files of the node's programs.
+// The configuration of each program of a one-node cluster: flags of the control plane, flags and files of the node.
 
 import { existsSync } from 'node:fs';
 import { certificate, key } from './certificates.mjs';

@@ -40,7 +40,7 @@ export function openNetwork() {
   for (const { table, chain, rule } of RULES) call('iptables', ['-w', '-t', table, '-I', chain, ...rule]);
 }
 
-/** Takes everything back, whatever part of it was there; `kubeProxy` removes the chains that it made. */
+/** Removes everything that was set up, even in part; `kubeProxy` removes the chains that it made. */
 export function closeNetwork(kubeProxy) {
   if (kubeProxy !== undefined) call(kubeProxy, ['--cleanup'], { mayFail: true });
   removeFirewall();

@@ -16,7 +16,7 @@ import { endPods, removeKubeletFiles, unmountBelow } from './leftovers.mjs';
 import { closeNetwork, hasOthersRules, openNetwork } from './network.mjs';
 import { call, isRunning, mustRun, processesWhere, start, stop, succeeds, waitFor } from './processes.mjs';
 
-/** Programs by the Debian package that brings them. */
+/** The Debian package of each program. */
 const PACKAGES = {
   buildah: 'buildah',
   containerd: 'containerd',
@@ -148,7 +148,7 @@ async function startControlPlane(programs) {
     if (name !== 'kube-apiserver') continue;
     const ready = [`--kubeconfig=${KUBECONFIG}`, 'get', '--raw', '/readyz'];
     await waitFor('the API server', ['etcd', name], () => succeeds(programs.kubectl, ready));
-    // Somebody else's etcd at our port would have served it as well.
+    // A foreign etcd at our port would have served it as well.
     mustRun('etcd');
   }
 }

@@ -7,7 +7,7 @@ import { delimiter } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inState } from './layout.mjs';
 
-/** Root's programs (iptables, modprobe) are not on everybody's PATH. */
+/** Root's programs (iptables, modprobe) are not on the PATH of every user. */
 const ENVIRONMENT = { ...process.env, PATH: [process.env.PATH, '/usr/sbin', '/sbin'].join(delimiter) };
 
 /** Runs a program to its end and answers what it printed; throws what it complained of, unless `mayFail`. */

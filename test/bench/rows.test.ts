@@ -50,7 +50,7 @@ describe('a row', () => {
     expect(() => rowsOf([round(measurement(1), measurement(1))], ['introspection'])).toThrow(Error);
   });
 
-  it('without a target is told and not judged', () => {
+  it('without a target is reported and not judged', () => {
     const side = (requestsPerSecond: number) => ({ ...measurement(100), requestsPerSecond });
     const workloads = { refresh: side(3000), 'refresh of the peer': side(1000) };
     const [row] = rowsOf([{ workloads, signatureMicroseconds: 20 }], ['refresh against the peer, per second']);

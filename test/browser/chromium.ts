@@ -6,7 +6,7 @@ import { type Browser, chromium } from 'playwright-core';
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable', 'chrome'];
 
-/** Where screenshots go, for people to look at. */
+/** The folder of the screenshots, for people to view. */
 export const SCREENSHOTS = new URL('../../test-results/screenshots/', import.meta.url).pathname;
 
 function findChromium(): string | undefined {

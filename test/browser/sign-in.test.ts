@@ -63,7 +63,7 @@ describe.skipIf(NO_CHROMIUM)('a sign-in in Chromium', () => {
     await Promise.all(contexts.splice(0).map((context) => context.close()));
   });
 
-  /** A fresh browser profile; without scripts unless told otherwise. Collects what Chromium complains about. */
+  /** A fresh browser profile; without scripts by default. Collects what Chromium complains about. */
   async function newPage(
     options: Parameters<Browser['newContext']>[0] = {},
   ): Promise<{ page: Page; complaints: string[] }> {

@@ -130,7 +130,7 @@ describe('oauth4webapi', () => {
     await expect(other).rejects.toMatchObject({ code: library.JWT_CLAIM_COMPARISON });
   });
 
-  it('is told when the person says no', async () => {
+  it('gets access_denied when the person says no', async () => {
     const { url, state } = await begin(NATIVE_APP);
     const callback = await decideOn(grantry, url, { ...ALICE, decision: 'deny' });
     expect(() => library.validateAuthResponse(server, NATIVE_APP.client, callback, state)).toThrow(
@@ -148,7 +148,7 @@ describe('oauth4webapi', () => {
     );
   });
 
-  it('is told by name that its secret is wrong', async () => {
+  it('gets an error by name when its secret is wrong', async () => {
     const authentication = library.ClientSecretBasic('wrong');
     const response = await library.clientCredentialsGrantRequest(
       ...([server, WEB_APP.client, authentication, {}, INSECURE] as const),

@@ -144,7 +144,7 @@ for (const issuerPath of ['', '/tenants/one']) {
       });
     }
 
-    it('is told when the person says no', async () => {
+    it('gets access_denied when the person says no', async () => {
       const config = await discover(NATIVE_APP);
       const { url, checks } = await begin(config, NATIVE_APP);
       const callback = await decideOn(grantry, url, { ...ALICE, decision: 'deny' });
@@ -153,7 +153,7 @@ for (const issuerPath of ['', '/tenants/one']) {
       });
     });
 
-    it('is told when a code is used twice, and the first use’s tokens are dead', async () => {
+    it('gets an error when a code is used twice, and the first use’s tokens are dead', async () => {
       const config = await discover(WEB_APP);
       const { callback, checks, tokens } = await signIn(config, WEB_APP);
       await expect(library.authorizationCodeGrant(config, callback, checks)).rejects.toMatchObject({
@@ -165,7 +165,7 @@ for (const issuerPath of ['', '/tenants/one']) {
       });
     });
 
-    it('is told by name that its secret is wrong', async () => {
+    it('gets an error by name when its secret is wrong', async () => {
       for (const authentication of [library.ClientSecretBasic('wrong'), library.ClientSecretPost('wrong')]) {
         const config = await discover({ ...WEB_APP, authentication: () => authentication });
         await expect(library.clientCredentialsGrant(config)).rejects.toMatchObject({

@@ -1,4 +1,4 @@
-// What breaks in a cluster: pods are told to end, pods are killed, Redis hangs and dies. Programs ask for tokens meanwhile.
+// Failures in a cluster: pods are terminated, pods are killed, Redis hangs and dies. Programs ask for tokens meanwhile.
 
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { figure } from './setup/diagnosis.ts';
@@ -27,7 +27,7 @@ async function startTraffic(): Promise<Traffic> {
   return await Traffic.start({ ...client, tokenUrl, requestsPerSecond: REQUESTS_PER_SECOND });
 }
 
-it('a token server that is told to end finishes what it was asked, and no request fails', async () => {
+it('a token server that is terminated finishes its requests, and none fails', async () => {
   const traffic = await startTraffic();
   const [pod] = await sharedInstall.pods('server');
   await kubectl('delete', 'pod', '-n', namespace, String(pod?.metadata.name));
@@ -89,7 +89,7 @@ it('the other controller takes over from a leader that is killed', async () => {
   await waitReady(TENANT, 'oauthclient/later');
 });
 
-it('while Redis hangs, machines get tokens and people are told to come back, who then can', async () => {
+it('while Redis hangs, machines get tokens and people are asked to retry later, which then succeeds', async () => {
   const { application, refreshToken } = await somebodySignedIn();
   const traffic = await startTraffic();
   const forward = await PortForward.open(namespace, sharedInstall.service, { port: 80 });

@@ -73,7 +73,7 @@ it('a server without configuration names what it needs, and ends', async () => {
   }
 });
 
-it('the image is run by a user that is nobody, and holds no more than it needs', async () => {
+it('the image runs as an unprivileged user, and holds no more than it needs', async () => {
   const facts = await askImage(
     'facts',
     `import { readdirSync, statSync } from 'node:fs';

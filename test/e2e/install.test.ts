@@ -60,7 +60,7 @@ it('the admin port is closed to all but named peers, by NetworkPolicies', async 
   }
 });
 
-it('whoever may edit a namespace may write clients there, and nobody but the controller their status', async () => {
+it('an editor of a namespace may write clients there, and only the controller their status', async () => {
   const tenant = await createNamespace('e2e-rights');
   await kubectl('create', 'rolebinding', 'editor', '-n', tenant, '--clusterrole=edit', '--user=editor@example.com');
   expect(await canI('editor@example.com', 'create', 'oauthclients.grantry.dev', tenant)).toBe(true);

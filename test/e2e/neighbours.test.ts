@@ -1,4 +1,4 @@
-// A second install in the same cluster, which may look at some namespaces only; and one whose Redis is not there.
+// A second install in the same cluster, which may read some namespaces only; and one whose Redis is not there.
 
 import { afterAll, describe, expect, it } from 'vitest';
 import { runTokenJob } from './setup/jobs.ts';
@@ -27,7 +27,7 @@ describe('a second install, of another class and for one namespace', () => {
     await deleteNamespaces(second.namespace, watched, other);
   });
 
-  it('is told to leave the CRDs to the first', async () => {
+  it('gets the instruction to leave the CRDs to the first', async () => {
     await createNamespace(second.namespace);
     const installed = second.install({
       issuer: 'https://second.example',

@@ -1,4 +1,4 @@
-// Client secrets and signing keys are replaced while programs ask for tokens, and nobody is refused.
+// Client secrets and signing keys are replaced while programs ask for tokens, and no request is refused.
 
 import { createRemoteJWKSet, jwtVerify } from 'jose';
 import { afterAll, beforeAll, expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-// A new version is rolled out and taken back while programs ask for tokens at 200 requests/s; and what that costs the pods.
+// A new version is rolled out and rolled back while programs ask for tokens at 200 requests/s; and what that costs the pods.
 // For a while the replicas of both versions answer, over the same Redis and the same objects. The version before is the image
 // in GRANTRY_E2E_PREVIOUS_IMAGE (scripts/e2e.mjs builds that of the last release); without it both are the same image, which
 // proves the roll-out and nothing about versions, and the names of the tests say so.

@@ -24,7 +24,7 @@ describe('the command line', () => {
     expect([code, output]).toEqual([2, '']);
     expect(errors).toContain(nearest);
     const help = args[0] === 'chekc' ? 'grantry --help' : `grantry ${args[0]} --help`;
-    expect(errors).toContain(`(${help} tells more)`);
+    expect(errors).toContain(`(run ${help} for usage)`);
   });
 
   it.each([

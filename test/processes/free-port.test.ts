@@ -3,7 +3,7 @@
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { freePort } from '../free-port.ts';
 
-it('a port that somebody was given is given to nobody else', async () => {
+it('a port that was given out is not given out again', async () => {
   const chance = Math.random();
   const random = vi.spyOn(Math, 'random').mockReturnValueOnce(chance).mockReturnValueOnce(chance);
   onTestFinished(() => random.mockRestore());

@@ -122,7 +122,7 @@ export async function post(url: string, form: Readonly<Record<string, string>>, 
   return { status: response.status, body: (await response.json()) as Record<string, unknown> };
 }
 
-/** A port that somebody else listens on. */
+/** A port that another process listens on. */
 export async function takenPort() {
   const server = createServer();
   server.listen(0, '127.0.0.1');

@@ -1,4 +1,4 @@
-// What a failed test leaves behind: without it nobody can find out from a log of CI what happened inside the cluster.
+// The diagnosis of a failed test: a log of CI alone does not show what happened inside the cluster.
 
 import { appendFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,7 +19,7 @@ export function figure(sentence: string): void {
   appendFileSync(FIGURES, `${sentence}\n`);
 }
 
-/** Writes what is known of the cluster into a file, and the most telling part of it to the output. */
+/** Writes what is known of the cluster into a file, and the most useful part of it to the output. */
 export async function diagnose(test: string): Promise<void> {
   const overview = await sections([
     ['helm', 'list', '--all-namespaces'],

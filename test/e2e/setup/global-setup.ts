@@ -40,7 +40,7 @@ async function installAsPrinted(project: TestProject): Promise<void> {
   } finally {
     await outcomeOf('kubectl', ['label', 'namespace', namespace, OURS]);
   }
-  // The API server looks at the pods that run, and warns of those that it would not let in any more.
+  // The API server checks the running pods, and warns of those that it would no longer admit.
   const { errors } = await outcomeOf('kubectl', ['label', 'namespace', namespace, RESTRICTED]);
   project.provide('notRestricted', errors);
 }

@@ -128,7 +128,7 @@ export async function eventually(what: string, holds: () => Promise<boolean>, li
   await until(what, holds, limit, POLL_MILLISECONDS);
 }
 
-/** Whether somebody may do something, `kubectl auth can-i`: in a namespace, or in all. @param resource may be `kind/subresource` */
+/** Whether a user may do something, `kubectl auth can-i`: in a namespace, or in all. @param resource may be `kind/subresource` */
 export async function canI(as: string, verb: string, resource: string, namespace?: string): Promise<boolean> {
   const where = namespace === undefined ? ['--all-namespaces'] : ['-n', namespace];
   const [kind = '', subresource] = resource.split('/');

@@ -1,4 +1,4 @@
-// A release of the chart: installed, upgraded, tested and uninstalled by helm, and looked at by its labels.
+// A release of the chart: installed, upgraded, tested and uninstalled by helm, and inspected by its labels.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -4,7 +4,7 @@
 import { Release } from './release.ts';
 
 export const ISSUER = 'http://localhost:9400';
-/** The issuer's: who signs in must find it where it says it is. */
+/** The issuer's: a browser must reach it at the address that it names. */
 export const ISSUER_PORT = 9400;
 
 export const sharedInstall = new Release({ namespace: 'grantry-system', name: 'grantry' });

@@ -1,4 +1,4 @@
-// One run at a time in a cluster: a Lease says whose turn it is. The names of namespaces and clients are the same in every
+// One run at a time in a cluster, held by a Lease. The names of namespaces and clients are the same in every
 // run, and each begins by removing what it takes for the leftovers of the one before.
 
 import { hostname } from 'node:os';
@@ -13,7 +13,7 @@ const ME = `${hostname()}_${process.pid}`;
 
 let renewing: NodeJS.Timeout | undefined;
 
-/** Takes the turn until `endTurn`. That of a run that was killed ends by itself, which is waited for. @throws while another run has it */
+/** Acquires the Lease until `endTurn`. That of a killed run expires, which this waits for. @throws while another run has it */
 export async function beginTurn(): Promise<void> {
   let before = await find(KIND, NAME, NAMESPACE);
   for (const seen = before?.spec.renewTime; before !== undefined && !isOver(before.spec); ) {
@@ -22,7 +22,7 @@ export async function beginTurn(): Promise<void> {
     if (before === undefined || before.spec.renewTime === seen) continue;
     throw new Error(`another run of this suite, ${before.spec.holderIdentity}, uses this cluster just now`);
   }
-  // Whoever else was as fast has made it, or changed its version.
+  // A concurrent run has made it, or changed its version: then this write fails.
   if (before === undefined) await write('create');
   else await write('replace', before.metadata);
   renewing = setInterval(

@@ -1,4 +1,4 @@
-// What a replica tells the controller of alerts, with a Redis that answers a hundred questions together.
+// What a replica reports to the controller of alerts, with a Redis that answers a hundred questions together.
 
 import { expect, it } from 'vitest';
 import type { Alert } from '../../../src/oauth/ports/audit.ts';
@@ -47,8 +47,8 @@ it('a thousand alerts cost a report no thousand turns to Redis, one after the ot
   const [first, ...others] = alerts.map(({ id }) => id);
   const acknowledged = others.slice(0, MANY / 2);
   const reports = new AlertReports({
-    settle: answeringTogether(100, (id) => void settled.add(id)),
-    awaits: answeringTogether(100, (id) => id !== first),
+    acknowledge: answeringTogether(100, (id) => void settled.add(id)),
+    isPendingFor: answeringTogether(100, (id) => id !== first),
   });
   for (const alert of alerts) reports.note(alert);
   const told = await reports.exchange(acknowledged);

@@ -12,7 +12,7 @@ beforeEach(async () => {
 afterEach(() => rm(directory, { recursive: true, force: true }));
 
 describe('the state folder', () => {
-  it('makes a text once, whoever asks at the same time', async () => {
+  it('makes a text once for concurrent callers', async () => {
     const states = await Promise.all(Array.from({ length: 20 }, () => DevState.open(directory)));
     const kept = await Promise.all(states.map((state, index) => state.keep('pepper', () => `made by ${index}`)));
     expect(new Set(kept).size).toBe(1);
@@ -37,7 +37,7 @@ describe('the state folder', () => {
     await expect(state.read('pepper')).rejects.toThrow(DevStateError);
   });
 
-  it('is made again when somebody removes it', async () => {
+  it('is made again when it was removed', async () => {
     const state = await DevState.open(directory);
     await rm(join(directory, '.grantry'), { recursive: true });
     expect(await state.list('keys')).toEqual([]);

@@ -89,7 +89,7 @@ describe('grantry dev at its start', () => {
     const [key] = await keysOf(issuer);
     await grantry.printed(/"event":"client\.accepted","clientId":"default\.job"/);
     await grantry.printed(new RegExp(`"event":"key\\.activated","keyId":"${key?.kid}"`));
-    // What is served is told to the person first.
+    // The report on the terminal comes first.
     expect(grantry.output).toMatch(/^grantry serves /);
   });
 
@@ -393,7 +393,7 @@ describe('what grantry dev keeps beside the manifests', () => {
     await chmod(folder, 0o755);
   });
 
-  it('is not written for a client that brings its own secret', async () => {
+  it('is not written for a client with an existing secret', async () => {
     const folder = await folderOfTest(CLIENT);
     const { grantry } = await startDev(folder);
     await rm(join(folder, '.grantry/secrets/default.job.yaml'));
@@ -456,7 +456,7 @@ describe('signing keys of the folder', () => {
   });
 });
 
-describe('who can sign in', () => {
+describe('the users of grantry dev', () => {
   it('is demo on loopback only', async () => {
     const folder = await folderOfTest(CLIENT);
     const { grantry } = await startDev(folder, ['--host', '0.0.0.0']);
@@ -464,13 +464,13 @@ describe('who can sign in', () => {
     expect(grantry.output).not.toContain('demo');
   });
 
-  it('is whom --user names, and not demo then', async () => {
+  it('are those of --user, and not demo then', async () => {
     const folder = await folderOfTest(CLIENT);
     const { grantry } = await startDev(folder, ['--user', 'ann:one:two', '--user', 'bob:x']);
     expect(grantry.output).toMatch(/Users +ann, bob$/m);
   });
 
-  it('is whom a Secret of type grantry.dev/users names, hashed by grantry hash-password', async () => {
+  it('are those of a Secret of type grantry.dev/users, hashed by grantry hash-password', async () => {
     const { output: hash } = await grantry(['hash-password'], { stdin: 'correct horse\n' });
     const users = JSON.stringify(JSON.stringify([{ username: 'carol', passwordHash: hash.trim() }]));
     const folder = await folderOfTest({
@@ -481,18 +481,18 @@ describe('who can sign in', () => {
     expect(started.grantry.output).toMatch(/Users +carol$/m);
   });
 
-  it('is nobody while such a Secret is faulty, and the banner says where to look', async () => {
+  it('are none while such a Secret is faulty, and the banner says where to look', async () => {
     const folder = await folderOfTest({
       ...CLIENT,
       'users.yaml': `kind: Secret\napiVersion: v1\nmetadata: {name: people}\ntype: grantry.dev/users\nstringData: {users.yaml: "- {username: ann, password: hunter2}"}`,
     });
     const { grantry } = await startDev(folder);
     await grantry.printed(/InvalidUsers/);
-    expect(grantry.output).toMatch(/Users +none: nobody can sign in \(see the fault below\)$/m);
+    expect(grantry.output).toMatch(/Users +none: sign-in is not possible \(see the fault below\)$/m);
     expect(grantry.output).not.toContain('hunter2');
   });
 
-  it('is whom such a Secret names in any namespace, not only in that of grantry', async () => {
+  it('are those of such a Secret in any namespace, not only in that of grantry', async () => {
     const { output: hash } = await grantry(['hash-password'], { stdin: 'correct horse\n' });
     const users = JSON.stringify(JSON.stringify([{ username: 'carol', passwordHash: hash.trim() }]));
     const folder = await folderOfTest({

@@ -119,12 +119,12 @@ describe('a process', () => {
     expect(code).toBe(1);
   });
 
-  it.each(['Promise.reject(new Error("nobody looks"));', 'setTimeout(() => { throw new Error("nobody looks"); });'])(
-    'logs what nobody handled and ends with 1: %s',
+  it.each(['Promise.reject(new Error("not handled"));', 'setTimeout(() => { throw new Error("not handled"); });'])(
+    'logs an unhandled fault and ends with 1: %s',
     async (fault) => {
       const { code, output } = await run(processThat(fault).replace('DELAY', '0'), () => {});
       expect(code).toBe(1);
-      expect(output).toContain('nobody looks');
+      expect(output).toContain('not handled');
     },
   );
 });
@@ -132,7 +132,7 @@ describe('a process', () => {
 describe.each(['server', 'controller'])('grantry %s', (command) => {
   afterEach(endProcesses);
 
-  it('ends with 1 on a fault at the start that nobody expected', async () => {
+  it('ends with 1 on an unexpected fault at the start', async () => {
     const environment = {
       GRANTRY_ISSUER: 'https://auth.example.com',
       GRANTRY_NAMESPACE: 'grantry-system',

@@ -23,11 +23,11 @@ async function outputOf(source: string): Promise<string> {
   return output;
 }
 
-/** What a process says to somebody who is slow: the counts of its lines, or their messages. */
+/** The output of a process for a slow reader: the counts of its lines, or their messages. */
 async function slowlyRead(source: string) {
   const child = run(source);
   const ended = once(child, 'close');
-  // Node throws away what nobody has begun to read when the process ends.
+  // Node discards output that is not being read when the process ends.
   const reader = child.stdout.pipe(new PassThrough({ highWaterMark: 1 }));
   let text = '';
   // First not at all, while the process ends, and then a little at a time.
@@ -42,7 +42,7 @@ async function slowlyRead(source: string) {
 }
 
 describe('the log of a process', () => {
-  it('waits for nobody: what a stalled reader leaves no room for is dropped and counted', async () => {
+  it('waits for no reader: lines that do not fit the buffer of a stalled one are dropped and counted', async () => {
     const child = run(`
       const { log, dropped } = await openLog({ level: 'info', format: 'json' });
       const started = performance.now();
@@ -91,12 +91,12 @@ describe('the log of a process', () => {
       const exit = (code) => process.exit(code);
       endOnSignals({ draining: new Draining(), drainDelaySeconds: 0, servers: [], log, flush, exit });
       for (let count = 0; count < 3000; count += 1) log.info({ count, filling: 'x'.repeat(1000) });
-      setTimeout(() => { log.info({ count: 3000 }); throw new Error('nobody looks'); }, 20);
+      setTimeout(() => { log.info({ count: 3000 }); throw new Error('uncaught'); }, 20);
     `);
     expect(output).toEqual({ code: 1, counts: [...Array.from({ length: 3001 }, (_, index) => index), 'unhandled'] });
   });
 
-  it('is written by the exit of the process where nobody has flushed it', async () => {
+  it('is written by the exit of the process where it was not flushed', async () => {
     const output = await slowlyRead(`
       const { log } = await openLog({ level: 'info', format: 'json' });
       for (let count = 0; count < 20; count += 1) log.info({ count });
@@ -119,7 +119,7 @@ describe('the log of a process', () => {
     child.kill('SIGKILL');
   });
 
-  it('is JSON where nobody looks, and made for people when asked', async () => {
+  it('is JSON without a terminal, and human-readable when asked', async () => {
     const line = (format: string) => `
       const { log, flush } = await openLog({ level: 'info', format: '${format}' });
       log.info({ route: 'token' }, 'hello');
@@ -131,7 +131,7 @@ describe('the log of a process', () => {
     expect(readable).not.toContain('{"level"');
   });
 
-  it('tells people each request in one line of words, and of the audit stream the alerts', async () => {
+  it('shows people each request in one line of words, and of the audit stream the alerts', async () => {
     const output = await outputOf(`
       const { log } = await openLog({ level: 'info', format: 'pretty' });
       const facts = { clientId: 'default.job', grantType: 'client_credentials' };

@@ -19,28 +19,28 @@ function inSecret() {
 describe('the pepper of a replica', () => {
   it('is waited for, and used as soon as the Secret is there', async () => {
     const { secret, source } = inSecret();
-    await source.look();
+    await source.refresh();
     expect(source.missing).toMatch(/grantry-pepper in here/);
     secret.text = `${ONE}\n`;
-    await source.look();
-    expect((await source.whenThere()).map(String)).toEqual([ONE]);
+    await source.refresh();
+    expect((await source.whenAvailable()).map(String)).toEqual([ONE]);
     expect([source.missing, source.outdated]).toEqual([undefined, undefined]);
   });
 
   it('is the first to the end, also when there is another one, none or one that is of no use', async () => {
     const { secret, source } = inSecret();
     secret.text = ONE;
-    await source.look();
+    await source.refresh();
     for (const text of [OTHER, `${ONE}\n${OTHER}`, 'short', undefined]) {
       secret.text = text;
-      await source.look();
+      await source.refresh();
       expect(source.outdated).toBeDefined();
       expect(source.missing).toBeUndefined();
     }
     secret.text = ONE;
-    await source.look();
+    await source.refresh();
     expect(source.outdated).toBeUndefined();
-    expect((await source.whenThere()).map(String)).toEqual([ONE]);
+    expect((await source.whenAvailable()).map(String)).toEqual([ONE]);
   });
 
   it('is read from its file once that can be used', async () => {
@@ -48,24 +48,24 @@ describe('the pepper of a replica', () => {
     onTestFinished(() => rm(folder, { recursive: true }));
     const file = join(folder, 'pepper');
     const source = new PepperSource({ file, namespace: 'here', secretText: () => OTHER });
-    await source.look();
+    await source.refresh();
     expect(source.missing).toContain('ENOENT');
     await writeFile(file, ONE);
     await until('it is read', () => source.missing === undefined);
-    expect((await source.whenThere()).map(String)).toEqual([ONE]);
+    expect((await source.whenAvailable()).map(String)).toEqual([ONE]);
   });
 
-  it('stays the one that its file had first, and another one there is told', async () => {
+  it('stays the one that its file had first, and another one there is reported', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'grantry-pepper-'));
     onTestFinished(() => rm(folder, { recursive: true }));
     const file = join(folder, 'pepper');
     await writeFile(file, ONE);
     const source = new PepperSource({ file, namespace: 'here', secretText: () => undefined });
-    await source.look();
+    await source.refresh();
     expect(source.outdated).toBeUndefined();
     await writeFile(file, `${ONE}\n${OTHER}`);
-    await until('it is told', () => source.outdated?.includes('restart') === true);
-    expect((await source.whenThere()).map(String)).toEqual([ONE]);
+    await until('it is reported', () => source.outdated?.includes('restart') === true);
+    expect((await source.whenAvailable()).map(String)).toEqual([ONE]);
     await writeFile(file, ONE);
     await until('all is well', () => source.outdated === undefined);
   });
@@ -85,8 +85,8 @@ describe('the pepper of a replica', () => {
       return reads.mock.calls.filter(([path]) => path === file).length;
     };
     const source = new PepperSource({ file, namespace: 'here', secretText: () => undefined });
-    await Promise.all([source.look(), source.look()]);
-    await source.look();
+    await Promise.all([source.refresh(), source.refresh()]);
+    await source.refresh();
     expect([await readsOfSecond(), await readsOfSecond()]).toEqual([1, 1]);
   });
 });

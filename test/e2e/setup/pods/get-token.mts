@@ -1,4 +1,4 @@
-// Runs in a Job of a tenant: gets a token with what is mounted and prints, as JSON, what it says. What it is told: ../jobs.ts.
+// Runs in a Job of a tenant: gets a token with what is mounted and prints, as JSON, what it says. Its input: ../jobs.ts.
 
 import { readFileSync } from 'node:fs';
 

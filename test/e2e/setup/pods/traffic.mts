@@ -1,5 +1,5 @@
 // Runs in a pod: asks grantry for tokens at a steady rate, however slowly it answers, with the client whose Secret is
-// mounted. `GET /` answers the totals so far; `GET /stop` ends the traffic first. What it is told: ../traffic.ts.
+// mounted. `GET /` answers the totals so far; `GET /stop` ends the traffic first. Its input: ../traffic.ts.
 
 import { lookup } from 'node:dns/promises';
 import { readFileSync } from 'node:fs';
@@ -25,7 +25,7 @@ const FRESH_ONE_IN = 4;
 
 const { TOKEN_URL = '', REQUESTS_PER_SECOND = '1', PORT = '8080' } = process.env;
 const perTick = (Number(REQUESTS_PER_SECOND) * TICK_MILLISECONDS) / 1000;
-/** Every connection in its turn: one that lies idle may be closed while we do not look, whoever the server is. */
+/** Every connection in order: any server may close one that lies idle while no request is on it. */
 const kept = new Agent({ keepAlive: true, scheduling: 'fifo' });
 const fresh = new Agent({ keepAlive: false });
 
