@@ -75,10 +75,8 @@ const registry = new RegistrySync({
   defaultPolicy: 'Baseline',
   watchNamespaces: [],
   metrics: { watchEvent: () => {}, watchRestarted: () => {}, changeRefused: () => {} },
-  onSwap: () => swapped.resolve(),
-  onSecret: () => {},
 });
-registry.start();
+registry.start({ onSwap: () => swapped.resolve(), onSecret: () => {} });
 await registry.whenServing();
 const listing = { seconds: (performance.now() - begin) / 1000, cpu: cpuSeconds(cpuBefore) };
 // The last block is seen when it is over.

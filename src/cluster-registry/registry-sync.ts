@@ -30,9 +30,13 @@ const LONGEST_TIMER = 2 ** 31 - 1;
 
 export interface RegistrySyncOptions extends Omit<RegistrySourcesOptions, 'onChange' | 'onSynced'> {
   readonly defaultPolicy: DefaultPolicy;
-  /** Called after each swap. Must not throw. */
+}
+
+/** Must not throw. */
+export interface RegistryListeners {
+  /** Called after each swap. */
   readonly onSwap: (swap: RegistrySwap) => void;
-  /** Called when the Secret of a part with a single Secret may have changed. Must not throw. */
+  /** Called when the Secret of a part with a single Secret may have changed. */
   readonly onSecret: () => void;
 }
 
@@ -51,6 +55,7 @@ export class RegistrySync implements RegistryRef {
   readonly #secrets = new ReleaseSecrets();
   readonly #sources: RegistrySources;
   readonly #keys: ServedKeyRing;
+  #listeners: RegistryListeners | undefined;
   /** Whether every kind is listed: no client is judged before, and every client then. */
   #isJudging = false;
   /** The clients of the first lists that are still to be judged. */
@@ -134,7 +139,8 @@ export class RegistrySync implements RegistryRef {
     return this.#secrets.textOf(secret);
   }
 
-  start(): void {
+  start(listeners: RegistryListeners): void {
+    this.#listeners = listeners;
     this.#sources.start();
   }
 
@@ -185,7 +191,7 @@ export class RegistrySync implements RegistryRef {
     if (applied.part === 'verifier') {
       if (this.#isJudging) this.#urgent.add(applied.uid);
     } else if (applied.part === 'signing-key') this.#keys.changed();
-    else this.#options.onSecret();
+    else this.#listeners?.onSecret();
     this.#scheduleSync();
   }
 
@@ -306,6 +312,6 @@ export class RegistrySync implements RegistryRef {
     this.#served = true;
     this.#firstSwap.resolve();
     this.#scheduleExpiry();
-    this.#options.onSwap({ isFirst, seconds, changes });
+    this.#listeners?.onSwap({ isFirst, seconds, changes });
   }
 }

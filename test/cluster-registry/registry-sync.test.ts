@@ -170,8 +170,6 @@ describe('the registry of a token server', () => {
       random: systemRandom,
       log,
       metrics: { watchEvent: () => {}, watchRestarted: () => {}, changeRefused: () => {} },
-      onSwap: (swap) => swaps.push(swap),
-      onSecret: () => onSecret(),
     });
   });
   afterEach(async () => {
@@ -222,7 +220,7 @@ describe('the registry of a token server', () => {
     return { keyId, secret };
   }
   async function serving() {
-    sync.start();
+    sync.start({ onSwap: (swap) => swaps.push(swap), onSecret: () => onSecret() });
     await sync.whenServing();
   }
   const keyIds = () => sync.current.keys.jwks.keys.map(({ kid }) => kid);
@@ -320,7 +318,7 @@ describe('the registry of a token server', () => {
     const passes = (seconds: number) => vi.advanceTimersByTimeAsync(seconds * 1000);
     const { secret, keyId } = await key();
     cluster.has('secrets', secret);
-    sync.start();
+    sync.start({ onSwap: (swap) => swaps.push(swap), onSecret: () => onSecret() });
     await until('it serves', async () => {
       await passes(1);
       return isServed() && keyIds().length > 0;

@@ -3,7 +3,7 @@
 
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { RequestDurations } from './request-durations.ts';
-import { type Followed, type WatchCounters, watchMetrics } from './watch-metrics.ts';
+import { type Followed, registerStaleness, WatchCounters } from './watch-metrics.ts';
 
 export interface ControllerMetricSources {
   readonly isLeading: () => boolean;
@@ -28,11 +28,12 @@ export class ControllerMetrics {
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
     registers: [this.#registry],
   });
-  readonly watches: WatchCounters;
+  readonly watches = new WatchCounters();
 
   /** @param sources read at each scrape */
   constructor({ isLeading, queued, followed }: ControllerMetricSources) {
-    this.watches = watchMetrics(this.#registry, followed);
+    this.watches.registerIn(this.#registry);
+    registerStaleness(this.#registry, followed);
     const gauge = (name: string, help: string, read: () => number) => {
       new Gauge({
         name: `grantry_${name}`,

@@ -4,7 +4,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { Durations } from './durations.ts';
 import { RequestDurations } from './request-durations.ts';
-import { type Followed, type WatchCounters, watchMetrics } from './watch-metrics.ts';
+import { type Followed, registerStaleness, WatchCounters } from './watch-metrics.ts';
 
 /** A store outside the process, as metrics and readiness see it. */
 export interface StoreProbe {
@@ -23,6 +23,8 @@ export interface MetricSources {
   readonly store?: StoreProbe | undefined;
   /** Undefined where the process watches no cluster. */
   readonly followed?: Followed | undefined;
+  /** The counters of the watches; undefined where the process watches no cluster. */
+  readonly watches?: WatchCounters | undefined;
 }
 
 export class Metrics {
@@ -66,11 +68,10 @@ export class Metrics {
     registers: [this.#registry],
   });
 
-  readonly watches: WatchCounters;
-
   /** @param sources read at each scrape */
   constructor(sources: MetricSources) {
-    this.watches = watchMetrics(this.#registry, sources.followed);
+    (sources.watches ?? new WatchCounters()).registerIn(this.#registry);
+    registerStaleness(this.#registry, sources.followed);
     new Gauge({
       name: 'grantry_store_up',
       help: 'Whether the stores take requests now.',

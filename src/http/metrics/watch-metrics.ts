@@ -12,34 +12,40 @@ export interface Followed {
   signingKey(): { readonly activatedAt: number | undefined; readonly nextRotation: number | undefined } | undefined;
 }
 
-/** The counters of watches. */
-export interface WatchCounters {
-  watchEvent(resource: string, type: string): void;
-  watchRestarted(resource: string, reason: string): void;
-  changeRefused(resource: string): void;
+/** The counters of watches. A process constructs them before the watches, and exposes them with its other metrics. */
+export class WatchCounters {
+  readonly #events = counter('events', 'Frames of watches.', ['resource', 'type']);
+  readonly #restarts = counter('restarts', 'Watches that were restarted.', ['resource', 'reason']);
+  readonly #handlerErrors = counter(
+    'handler_errors',
+    'Changes that a handler failed to process. They are delivered again.',
+    ['resource'],
+  );
+
+  watchEvent(resource: string, type: string): void {
+    this.#events.inc({ resource, type });
+  }
+
+  watchRestarted(resource: string, reason: string): void {
+    this.#restarts.inc({ resource, reason });
+  }
+
+  changeRefused(resource: string): void {
+    this.#handlerErrors.inc({ resource });
+  }
+
+  registerIn(register: Registry): void {
+    for (const each of [this.#events, this.#restarts, this.#handlerErrors]) register.registerMetric(each);
+  }
 }
 
-/** @param followed read at each scrape; undefined where the process watches no cluster */
-export function watchMetrics(register: Registry, followed: Followed | undefined): WatchCounters {
+function counter<Label extends string>(name: string, help: string, labelNames: Label[]): Counter<Label> {
+  return new Counter({ name: `grantry_watch_${name}_total`, help, labelNames, registers: [] });
+}
+
+/** The gauges of a watched cluster. @param followed read at each scrape; undefined where the process watches no cluster */
+export function registerStaleness(register: Registry, followed: Followed | undefined): void {
   const registers = [register];
-  const events = new Counter({
-    name: 'grantry_watch_events_total',
-    help: 'Frames of watches.',
-    labelNames: ['resource', 'type'],
-    registers,
-  });
-  const restarts = new Counter({
-    name: 'grantry_watch_restarts_total',
-    help: 'Watches that were restarted.',
-    labelNames: ['resource', 'reason'],
-    registers,
-  });
-  const refused = new Counter({
-    name: 'grantry_watch_handler_errors_total',
-    help: 'Changes that a handler failed to process. They are delivered again.',
-    labelNames: ['resource'],
-    registers,
-  });
   const gauge = (name: string, help: string, read: (followed: Followed) => number | undefined) => {
     new Gauge({
       name: `grantry_${name}`,
@@ -68,11 +74,6 @@ export function watchMetrics(register: Registry, followed: Followed | undefined)
     const next = it.signingKey()?.nextRotation;
     return next === undefined ? undefined : seconds(next - it.now());
   });
-  return {
-    watchEvent: (resource, type) => events.inc({ resource, type }),
-    watchRestarted: (resource, reason) => restarts.inc({ resource, reason }),
-    changeRefused: (resource) => refused.inc({ resource }),
-  };
 }
 
 function seconds(milliseconds: number): number {

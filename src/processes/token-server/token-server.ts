@@ -7,7 +7,7 @@ import type { Logger } from 'pino';
 import { adminEndpoints, type ReadinessCheck } from '../../http/admin/admin.ts';
 import { controllerEndpoints, type ReplicaApi } from '../../http/admin/controller-endpoints.ts';
 import { Metrics, type StoreProbe } from '../../http/metrics/metrics.ts';
-import type { Followed } from '../../http/metrics/watch-metrics.ts';
+import type { Followed, WatchCounters } from '../../http/metrics/watch-metrics.ts';
 import { AuthenticationLimit, UNLIMITED_AUTHENTICATION } from '../../http/protocol/authentication-limit.ts';
 import { introspectEndpoint } from '../../http/protocol/introspect.ts';
 import { jwksEndpoint } from '../../http/protocol/jwks.ts';
@@ -71,6 +71,7 @@ interface AdminSideOptions {
   readonly processMetrics?: boolean;
   /** The watches behind the registry; undefined without a cluster. */
   readonly followed?: Followed;
+  readonly watches?: WatchCounters;
   /** The answers to the controller; undefined without one. */
   readonly replica?: ReplicaApi;
 }
@@ -109,6 +110,7 @@ export function assembleAdminSide(options: AdminSideOptions): AdminSide {
     processMetrics: options.processMetrics ?? false,
     store: options.store,
     followed: options.followed,
+    watches: options.watches,
   });
   const checks: readonly ReadinessCheck[] = [
     { name: 'serving', fault: () => (draining.begun ? 'draining' : undefined) },
