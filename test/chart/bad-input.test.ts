@@ -5,6 +5,7 @@ import { CHART, HELMS, helm, MINIMAL } from './helm.ts';
 
 const DEV_REDIS = ['--set', 'redis.dev.enabled=true'];
 const ISSUER = ['--set', 'issuer=https://id.example.com'];
+const PROXIES = ['set config.trustedProxies', 'config.trustedProxies=none', 'config.rateLimits=false'];
 
 it.each<[string, readonly string[], readonly string[]]>([
   ['no issuer', DEV_REDIS, ['issuer']],
@@ -68,6 +69,48 @@ it.each<[string, readonly string[], readonly string[]]>([
     [...MINIMAL, '--set', 'server.autoscaling.enabled=true,server.replicas=2'],
     ['server.replicas', 'server.autoscaling.enabled'],
   ],
+  [
+    'an autoscaler whose least is more than its most',
+    [...MINIMAL, '--set', 'server.autoscaling.enabled=true,server.autoscaling.minReplicas=11'],
+    ['set server.autoscaling.maxReplicas to at least 11'],
+  ],
+  [
+    'an Ingress with limits and no proxy',
+    [...MINIMAL, '--set', 'ingress.enabled=true'],
+    ['ingress.enabled', ...PROXIES],
+  ],
+  [
+    'an HTTPRoute with limits and no proxy',
+    [...MINIMAL, '--set', 'httpRoute.enabled=true,httpRoute.parentRefs[0].name=public'],
+    ['httpRoute.enabled', ...PROXIES],
+  ],
+  [
+    'a load balancer with limits and no proxy',
+    [...MINIMAL, '--set', 'service.type=LoadBalancer'],
+    ['service.type=LoadBalancer', ...PROXIES],
+  ],
+  [
+    'a proxy that any pod can pose as',
+    [...MINIMAL, '--set', 'config.trustedProxies={10.42.0.0/16}'],
+    ['set networkPolicy.from', 'networkPolicy.enabled=false'],
+  ],
+  ['every address as a proxy', [...MINIMAL, '--set', 'config.trustedProxies={0.0.0.0/0}'], ['trustedProxies']],
+  ['a word for proxies that is not none', [...MINIMAL, '--set', 'config.trustedProxies=any'], ['trustedProxies']],
+  [
+    'a ServiceAccount of others without a name',
+    [...MINIMAL, '--set', 'server.serviceAccount.create=false'],
+    ['set server.serviceAccount.name'],
+  ],
+  [
+    'one ServiceAccount for both programs',
+    [...MINIMAL, '--set', 'server.serviceAccount.name=a,controller.serviceAccount.name=a'],
+    ['server.serviceAccount.name', 'controller.serviceAccount.name'],
+  ],
+  [
+    'a common label that the chart sets itself',
+    [...MINIMAL, '--set-json', 'commonLabels={"app.kubernetes.io/name":"a"}'],
+    ['commonLabels', 'app.kubernetes.io/name'],
+  ],
   ['a webhook secret without a webhook', [...MINIMAL, '--set', 'webhook.existingSecret=a'], ['webhook.url']],
   [
     'half of a pair of certificate and key',
@@ -103,6 +146,20 @@ it.each<[string, readonly string[], readonly string[]]>([
     expect(code).not.toBe(0);
     for (const value of named) expect(errors).toContain(value);
   }
+});
+
+it.each([
+  ['an Ingress behind which every address is real', 'ingress.enabled=true,config.trustedProxies=none'],
+  ['an Ingress without limits', 'ingress.enabled=true,config.rateLimits=false'],
+  ['a load balancer that keeps addresses', 'service.type=LoadBalancer,config.trustedProxies=none'],
+  ['a proxy where something else keeps pods out', 'config.trustedProxies={10.42.0.0/16},networkPolicy.enabled=false'],
+  [
+    'a proxy that alone may connect',
+    'config.trustedProxies={10.42.0.0/16},networkPolicy.from[0].podSelector.matchLabels.app=nginx',
+  ],
+])('%s is accepted', async (_, values) => {
+  const { code, errors } = await helm('helm-4.1', ['template', 'grantry', CHART, ...MINIMAL, '--set', values]);
+  expect([code, errors]).toEqual([0, '']);
 });
 
 it.each([

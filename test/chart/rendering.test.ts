@@ -4,11 +4,14 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { parseAllDocuments } from 'yaml';
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
+import { parse, parseAllDocuments, stringify } from 'yaml';
 import { readSettings, variableReference } from '../../src/processes/config/config.ts';
 import type { Manifest } from '../cluster/setup/cluster.ts';
+import { endProcesses, post, startDev } from '../processes/grantry-process.ts';
 import { CHART, CI_VALUES, HELMS, helm, MINIMAL, render, template } from './helm.ts';
+
+afterEach(endProcesses);
 
 const LONGEST_RELEASE = 'abcdefghij-abcdefghij-abcdefghij-abcdefghij-abcdefghi';
 
@@ -23,10 +26,14 @@ function pods(objects: readonly Manifest[]): readonly { readonly of: string; rea
 }
 
 interface PodSpec {
+  readonly serviceAccountName?: string;
   readonly enableServiceLinks?: boolean;
   readonly securityContext?: object;
   readonly terminationGracePeriodSeconds?: number;
   readonly containers: readonly {
+    readonly name: string;
+    readonly startupProbe?: object;
+    readonly livenessProbe?: object;
     readonly securityContext?: object;
     readonly resources?: { readonly requests?: object; readonly limits?: object };
     readonly lifecycle?: object;
@@ -58,6 +65,44 @@ interface Selector {
   readonly matchLabels: Readonly<Record<string, string>>;
 }
 
+/** The values that docs/guides/proxies.md shows: the heading, what they trust, and how many peers may connect; undefined: any. */
+const PROXY_VALUES = [
+  ['nginx', '10.42.0.0/16', 1],
+  ['nginx', '192.168.10.0/24', 1],
+  ['Envoy', '10.42.0.0/16', 1],
+  ['Envoy', '10.42.0.0/16', undefined],
+  ['ALB', '10.0.0.0/24,10.0.1.0/24', 2],
+  ['Azure', '10.225.0.0/24', 1],
+  ['A load balancer of layer 4', undefined, undefined],
+] as const;
+
+/** Each block of values with the heading that it stands below. */
+function proxyBlocks(): readonly (readonly [string, string])[] {
+  const guide = readFileSync(join(import.meta.dirname, '../../docs/guides/proxies.md'), 'utf8');
+  return guide.split(/^## /m).flatMap((section) => {
+    const [heading = ''] = section.split('\n', 1);
+    return [...section.matchAll(/```yaml\n(.*?)```/gs)].map(([, values = '']) => [heading, values] as const);
+  });
+}
+
+type Labels = Readonly<Record<string, string>>;
+
+function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'grantry-chart-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  return folder;
+}
+
+/** What Helm prints after an install. */
+async function notes(args: readonly string[]): Promise<string> {
+  const { code, output, errors } = await helm('helm-4.1', [
+    ...['install', 'grantry', CHART, '--namespace', 'grantry-system', '--dry-run=client'],
+    ...args,
+  ]);
+  expect([code, errors]).toEqual([0, expect.not.stringContaining('Error')]);
+  return output.slice(output.indexOf('NOTES:'));
+}
+
 const ofKind = (objects: readonly Manifest[], kind: string) => objects.filter((object) => object.kind === kind);
 
 describe.each(Object.entries(CI_VALUES))('the chart with ci/%s-values.yaml', (show, file) => {
@@ -66,9 +111,11 @@ describe.each(Object.entries(CI_VALUES))('the chart with ci/%s-values.yaml', (sh
     expect([code, `${output}${errors}`]).toEqual([0, expect.not.stringMatching(/WARNING|ERROR/)]);
   });
 
-  it('is rendered alike by every Helm, as golden/ has it', async () => {
-    const [older, newer] = await Promise.all(HELMS.map((name) => template(['--values', file], { name })));
-    expect(newer).toBe(older);
+  it('is rendered alike by every Helm and every time, as golden/ has it', async () => {
+    const [older, again, newer] = await Promise.all(
+      [HELMS[0], ...HELMS].map((name) => template(['--values', file], { name })),
+    );
+    expect([again === older, newer === older]).toEqual([true, true]);
     // The CRDs are copies, which test/chart-files.test.ts checks.
     const own = (older ?? '')
       .split(/^---\n/m)
@@ -157,19 +204,99 @@ describe('the chart', () => {
     }
   });
 
+  it('says after the install that Prometheus would be kept out', async () => {
+    const monitoring = ['--values', CI_VALUES.monitoring ?? ''];
+    expect(await notes([...monitoring, '--set', 'networkPolicy.metricsFrom=null'])).toContain(
+      'set networkPolicy.metricsFrom',
+    );
+    expect(await notes([...monitoring, '--set', 'networkPolicy.enabled=false'])).not.toContain('metricsFrom');
+  });
+
   it.each([
-    ['httproute', 'config.trustedProxies=null', 'config.trustedProxies={10.0.0.0/8}'],
-    ['monitoring', 'networkPolicy.metricsFrom=null', 'networkPolicy.enabled=false'],
-  ])('says after the install what ci/%s-values.yaml would lack', async (show, lacking, fixed) => {
-    const notes = async (setting: string) => {
-      const args = ['--values', CI_VALUES[show] ?? '', '--set', setting];
-      const { code, output } = await helm('helm-4.1', ['install', 'grantry', CHART, '--dry-run=client', ...args]);
-      expect(code).toBe(0);
-      return output.slice(output.indexOf('NOTES:'));
+    ['default', []],
+    ['shop', ['--set', 'watchNamespaces={shop}']],
+  ])('shows after the install a client of %s that gets a token', async (namespace, args) => {
+    const text = await notes([...MINIMAL, ...args]);
+    const [, place, manifest = ''] = /kubectl -n (\S+) apply -f - <<MANIFEST\n(.*?)\n +MANIFEST/s.exec(text) ?? [];
+    expect(place).toBe(namespace);
+    const client = parse(manifest);
+    const folder = temporaryFolder();
+    writeFileSync(join(folder, 'client.yaml'), stringify({ ...client, metadata: { ...client.metadata, namespace } }));
+    const { issuer } = await startDev(folder);
+    const secret = readFileSync(join(folder, `.grantry/secrets/${namespace}.my-app.secret`), 'utf8').trim();
+    const { status, body } = await post(
+      `${issuer}/token`,
+      { grant_type: 'client_credentials' },
+      `${namespace}.my-app:${secret}`,
+    );
+    expect([status, body.scope]).toEqual([200, `${namespace}/read`]);
+  });
+
+  it('puts commonLabels on every object and pod, below what its own values say, and into no selector', async () => {
+    const objects = await render(['--values', CI_VALUES.platform ?? '']);
+    const others = ['ConfigMap grantry-text', 'ConfigMap grantry-object'];
+    for (const { kind, metadata, spec } of objects) {
+      if (others.includes(`${kind} ${metadata.name}`)) continue;
+      const { template: pod, selector } = (spec ?? {}) as {
+        template?: { metadata: { labels: object } };
+        selector?: object;
+      };
+      for (const labels of [metadata.labels, ...(pod ? [pod.metadata.labels] : [])]) {
+        expect([kind, metadata.name, labels]).toEqual([
+          kind,
+          metadata.name,
+          expect.objectContaining({ 'cost-center': '7', team: expect.anything() }),
+        ]);
+      }
+      expect(JSON.stringify(selector ?? {})).not.toContain('cost-center');
+    }
+    const teamOf = (kind: string) => ofKind(objects, kind).map(({ metadata }) => (metadata.labels as Labels).team);
+    expect([teamOf('ServiceMonitor'), teamOf('Service')]).toEqual([
+      ['monitoring'],
+      ['identity', 'identity', 'identity'],
+    ]);
+    const pod = ofKind(objects, 'Deployment').find(({ metadata }) => metadata.name === 'grantry-server');
+    expect(pod).toMatchObject({ spec: { template: { metadata: { labels: { team: 'sign-in' } } } } });
+  });
+
+  it('gives rights to the ServiceAccounts that values name, and makes only those it is asked to make', async () => {
+    const objects = await render(['--values', CI_VALUES.platform ?? '', '--no-hooks']);
+    const made = ofKind(objects, 'ServiceAccount').map(({ metadata }) => metadata.name);
+    const bindings = [...ofKind(objects, 'ClusterRoleBinding'), ...ofKind(objects, 'RoleBinding')];
+    const given = bindings.flatMap(({ subjects }) => (subjects as { name: string }[]).map(({ name }) => name));
+    const used = pods(objects).map(({ spec }) => spec.serviceAccountName);
+    expect([made, [...new Set(given)].sort()]).toEqual([['id-server'], ['id-controller', 'id-server']]);
+    expect(used).toEqual(['id-controller', undefined, 'id-server']);
+  });
+
+  it('makes no role and no binding where rbac.create is false', async () => {
+    const objects = await render([...MINIMAL, '--set', 'rbac.create=false', '--no-hooks']);
+    expect(objects.filter(({ apiVersion }) => apiVersion.startsWith('rbac.')).map(({ kind }) => kind)).toEqual([]);
+    expect(ofKind(objects, 'ServiceAccount').length).toBe(2);
+  });
+
+  it('trusts no proxy where trustedProxies is none, and those that it names', async () => {
+    const trusted = async (args: readonly string[]) => {
+      const [config] = ofKind(await render(args), 'ConfigMap');
+      return (config?.data as Record<string, string> | undefined)?.GRANTRY_TRUSTED_PROXIES;
     };
-    const [name = ''] = lacking.split('=');
-    expect(await notes(lacking)).toContain(`set ${name}`);
-    expect(await notes(fixed)).not.toContain(name);
+    expect(await trusted([...MINIMAL, '--set', 'config.trustedProxies=none'])).toBeUndefined();
+    expect(await trusted(['--values', CI_VALUES.ingress ?? ''])).toBe('10.42.0.0/16');
+  });
+
+  it('takes a security context of containers and a probe from the values, and keeps the path of the probe', async () => {
+    const values = 'containerSecurityContext.runAsNonRoot=true,controller.livenessProbe.failureThreshold=9';
+    const objects = await render([...MINIMAL, '--set', values, '--set', 'server.startupProbe.failureThreshold=30']);
+    const containers = pods(objects).flatMap(({ spec }) => spec.containers);
+    expect(containers.filter(({ securityContext }) => !('runAsNonRoot' in (securityContext ?? {})))).toEqual([]);
+    const of = (name: string) => containers.find((container) => container.name === name);
+    expect(of('controller')?.livenessProbe).toEqual({
+      httpGet: { path: '/livez', port: 'admin' },
+      timeoutSeconds: 5,
+      failureThreshold: 9,
+    });
+    expect(of('server')?.startupProbe).toEqual({ httpGet: { path: '/livez', port: 'admin' }, failureThreshold: 30 });
+    expect(of('controller')).not.toHaveProperty('startupProbe');
   });
 
   it('lets helm test and the controller reach the servers, whatever else the network policies shut out', async () => {
@@ -195,6 +322,7 @@ describe('the chart', () => {
       pepper: { existingSecret: '456', key: 'true' },
       server: { priorityClassName: '789' },
       ingress: { enabled: true, host: '*.example.com', className: 'no', tlsSecret: '0' },
+      config: { trustedProxies: 'none' },
     };
     const args = Object.entries(values).flatMap(([name, value]) => ['--set-json', `${name}=${JSON.stringify(value)}`]);
     const objects = await render([...MINIMAL, ...args], { release: '7', namespace: '8' });
@@ -225,14 +353,32 @@ describe('the chart', () => {
   it('renders what the guide shows, without the parts that only Helm uses', async () => {
     const guide = readFileSync(join(import.meta.dirname, '../../docs/guides/kubernetes.md'), 'utf8');
     const [, values = ''] = /```yaml\n# values\.yaml\n(.*?)```/s.exec(guide) ?? [];
-    const folder = mkdtempSync(join(tmpdir(), 'grantry-guide-'));
-    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const folder = temporaryFolder();
     writeFileSync(join(folder, 'values.yaml'), values);
     expect(guide).toMatch(/`--values values\.yaml`[^#]+--no-hooks/);
     const objects = await render(['--values', join(folder, 'values.yaml'), '--no-hooks']);
     const hooks = objects.filter(({ metadata }) => hookOf(metadata) !== undefined);
     expect([ofKind(objects, 'Deployment').length, ofKind(objects, 'Ingress').length, hooks]).toEqual([2, 1, []]);
   });
+
+  it('has a case for each values file of the guide for proxies', () => {
+    expect(proxyBlocks().map(([heading]) => heading)).toEqual(PROXY_VALUES.map(([heading]) => heading));
+  });
+
+  it.each(PROXY_VALUES.map((it, index) => [index, ...it] as const))(
+    'trusts by block %i of the guide for proxies (%s) %s',
+    async (index, _, trusted, peers) => {
+      const folder = temporaryFolder();
+      writeFileSync(join(folder, 'values.yaml'), proxyBlocks()[index]?.[1] ?? '');
+      const objects = await render([...MINIMAL, '--values', join(folder, 'values.yaml'), '--no-hooks']);
+      const [config] = ofKind(objects, 'ConfigMap');
+      expect((config?.data as Labels | undefined)?.GRANTRY_TRUSTED_PROXIES).toBe(trusted);
+      const policy = ofKind(objects, 'NetworkPolicy').find(({ metadata }) => metadata.name === 'grantry-server');
+      const open = (policy?.spec as PolicySpec | undefined)?.ingress.find(({ ports }) => ports[0]?.port === 'http');
+      // One more is `helm test`.
+      expect(open?.from?.length).toBe(peers === undefined ? undefined : peers + 1);
+    },
+  );
 
   it.each([
     ['v1.28.9', 1],
@@ -251,6 +397,7 @@ describe('the chart', () => {
       className: 'shop',
       watchNamespaces: ['shop', 'bank'],
       config: { trustedProxies: ['10.0.0.0/8', '2001:db8::/32'], rateLimits: false, logOneTokenIn: 1_000_000 },
+      networkPolicy: { enabled: false },
       users: { existingSecret: 'people' },
       pepper: { existingSecret: 'pepper' },
       webhook: { url: 'https://siem.example.com/a', existingSecret: 'webhook' },

@@ -3,12 +3,16 @@
 {{- include "grantry.issuerChecks" .Values.issuer -}}
 {{- include "grantry.nameChecks" . -}}
 {{- include "grantry.redisChecks" . -}}
+{{- include "grantry.accountChecks" . -}}
 {{- if and .Values.webhook.existingSecret (not .Values.webhook.url) -}}
 {{- fail "webhook.existingSecret is set, but webhook.url, where alerts are posted, is not" -}}
 {{- end -}}
 {{- with .Values.server -}}
 {{- if and .autoscaling.enabled (not (kindIs "invalid" .replicas)) -}}
 {{- fail "server.replicas and server.autoscaling.enabled are both set: set server.replicas=null and server.autoscaling.minReplicas, or server.autoscaling.enabled=false" -}}
+{{- end -}}
+{{- if and .autoscaling.enabled (gt (int .autoscaling.minReplicas) (int .autoscaling.maxReplicas)) -}}
+{{- fail (printf "server.autoscaling.minReplicas is %d and server.autoscaling.maxReplicas %d: set server.autoscaling.maxReplicas to at least %[1]d" (int .autoscaling.minReplicas) (int .autoscaling.maxReplicas)) -}}
 {{- end -}}
 {{- $needed := include "grantry.seconds" $.Values.config.drainDelay | int | add 25 -}}
 {{- if lt (int .terminationGracePeriodSeconds) (int $needed) -}}
@@ -21,6 +25,7 @@
 {{- if eq (int .Values.config.port) (int .Values.config.adminPort) -}}
 {{- fail "config.port and config.adminPort are the same: set them to two ports" -}}
 {{- end -}}
+{{- include "grantry.addressChecks" . -}}
 {{- end -}}
 
 {{/* The rules of the programs for an issuer, checked before anything is installed: only its plain spelling is accepted. */}}
@@ -53,6 +58,11 @@
 {{- if not (regexMatch "^[a-z]" (include "grantry.base" .)) -}}
 {{- fail (printf "the release is called %s, and names of Services begin with a letter: set fullnameOverride, such as fullnameOverride=grantry" .Release.Name) -}}
 {{- end -}}
+{{- range $label, $_ := .Values.commonLabels -}}
+{{- if or (hasKey (include "grantry.ownLabels" (list $ "server") | fromYaml) $label) (eq $label "grantry.dev/class") -}}
+{{- fail (printf "commonLabels has %s, which the chart sets itself: leave it out" $label) -}}
+{{- end -}}
+{{- end -}}
 {{- if has .Release.Namespace .Values.watchNamespaces -}}
 {{- fail (printf "watchNamespaces has %s, which is for grantry alone and where no OAuthClient counts: leave it out" .Release.Namespace) -}}
 {{- end -}}
@@ -63,6 +73,35 @@
 {{- if eq . $.Release.Namespace -}}
 {{- fail (printf "tests.namespace is %q, which is for grantry alone and where no OAuthClient counts: set it to another" .) -}}
 {{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Limits and the audit stream go by the addresses of callers, which a proxy hides and a forged X-Forwarded-For replaces. */}}
+{{- define "grantry.addressChecks" -}}
+{{- with .Values -}}
+{{- $ways := dict "ingress.enabled" .ingress.enabled "httpRoute.enabled" .httpRoute.enabled "service.type=LoadBalancer" (eq .service.type "LoadBalancer") -}}
+{{- range $way, $isOn := $ways -}}
+{{- if and $isOn $.Values.config.rateLimits (not $.Values.config.trustedProxies) -}}
+{{- fail (printf "%s is set, and config.rateLimits would count the requests of all callers as those of the proxy: set config.trustedProxies to the addresses of the proxy, config.trustedProxies=none if callers connect with their own addresses, or config.rateLimits=false" $way) -}}
+{{- end -}}
+{{- end -}}
+{{- if and (kindIs "slice" .config.trustedProxies) .config.trustedProxies .networkPolicy.enabled (not .networkPolicy.from) -}}
+{{- fail "config.trustedProxies is set, and any pod at one of its addresses could forge the address of a caller: set networkPolicy.from to the pods or nodes of the proxy, or networkPolicy.enabled=false if something else admits the proxy alone" -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The token server has no right to write, and must not get the controller's. */}}
+{{- define "grantry.accountChecks" -}}
+{{- range $component := list "server" "controller" -}}
+{{- with (get $.Values $component).serviceAccount -}}
+{{- if not (or .create .name) -}}
+{{- fail (printf "%s.serviceAccount.create is false, and no ServiceAccount is named: set %[1]s.serviceAccount.name" $component) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- if eq (include "grantry.account" (list . "server")) (include "grantry.account" (list . "controller")) -}}
+{{- fail "server.serviceAccount.name and controller.serviceAccount.name are the same, and the token server would get the rights of the controller: set them to two" -}}
 {{- end -}}
 {{- end -}}
 

@@ -15,7 +15,10 @@
 {{- $_ := set $env $name (printf "/etc/grantry/%s/%s" $file.folder $file.key) -}}
 {{- end -}}
 {{- range $name, $value := merge $env .Values.config -}}
-{{- if kindIs "slice" $value -}}
+{{- if and (eq $name "trustedProxies") (kindIs "string" $value) -}}
+{{- /* The word none is for the checks of this chart. */ -}}
+{{- $value = "" -}}
+{{- else if kindIs "slice" $value -}}
 {{- $value = join "," $value -}}
 {{- else if kindIs "bool" $value -}}
 {{- $value = $value | ternary "on" "off" -}}

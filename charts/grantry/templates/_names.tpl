@@ -42,13 +42,37 @@ app.kubernetes.io/instance: {{ (first .).Release.Name | toYaml }}
 app.kubernetes.io/component: {{ last . }}
 {{- end -}}
 
-{{- define "grantry.labels" -}}
+{{/* The labels of an object of a part, without those that all objects share by commonLabels: (list $ "server"). */}}
+{{- define "grantry.ownLabels" -}}
 {{ include "grantry.selector" . }}
 {{- with first . }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
 {{- end }}
+{{- end -}}
+
+{{/* The same with commonLabels, among which are none of these ("grantry.nameChecks"). */}}
+{{- define "grantry.labels" -}}
+{{ include "grantry.ownLabels" . }}
+{{- with (first .).Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{/* The same for objects that have labels of their values as well, which outrank commonLabels: (list $ "monitoring" labels). */}}
+{{- define "grantry.labelsWith" -}}
+{{- merge (include "grantry.ownLabels" (list (first .) (index . 1)) | fromYaml) (last . | default dict) ((first .).Values.commonLabels | default dict) | toYaml -}}
+{{- end -}}
+
+{{/* The labels of the pods of a part: (list $ "server" labels). */}}
+{{- define "grantry.podLabels" -}}
+{{- merge (include "grantry.selector" (list (first .) (index . 1)) | fromYaml) (last . | default dict) ((first .).Values.commonLabels | default dict) | toYaml -}}
+{{- end -}}
+
+{{/* The ServiceAccount of a program: (list $ "server"). */}}
+{{- define "grantry.account" -}}
+{{- (get (first .).Values (last .)).serviceAccount.name | default (include "grantry.name" .) -}}
 {{- end -}}
 
 {{/* (list $ image): by digest where there is one. */}}

@@ -3,9 +3,9 @@
 
 import { Release } from './release.ts';
 
-export const ISSUER = 'http://localhost:9400';
+export const ISSUER = 'http://localhost:9480';
 /** The issuer's: a browser must reach it at the address that it names. */
-export const ISSUER_PORT = 9400;
+export const ISSUER_PORT = 9480;
 
 export const sharedInstall = new Release({ namespace: 'grantry-system', name: 'grantry' });
 
