@@ -85,7 +85,7 @@ function program(end: (code: number) => void): Command {
     .addOption(new Option('--format <format>', 'how to print').choices(CHECK_FORMATS).default('text'))
     .option('--policies <DIR>', 'a folder with the ClientPolicies of the cluster')
     .action(async (paths: string[], { format, policies }: CheckFlags) => {
-      const { check } = await import('./processes/check/check.ts');
+      const { check } = await import('./processes/check/check-in-thread.ts');
       end(await check({ paths, format, policies, stdin, stdout, stderr }));
     });
 

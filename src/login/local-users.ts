@@ -2,7 +2,7 @@
 // `users-yaml.ts` parses the file, `password.ts` verifies passwords.
 
 import { createHash } from 'node:crypto';
-import type { ResourceOwner, ResourceOwners } from '../oauth/ports/ports.ts';
+import type { NamedPerson, ResourceOwner, ResourceOwners } from '../oauth/ports/ports.ts';
 import { type HashingLimits, PasswordJudge } from './password.ts';
 
 export { hashPassword } from './password.ts';
@@ -17,11 +17,31 @@ export interface LocalUser {
   readonly disabled?: boolean | undefined;
 }
 
+/** What counts of a `users.yaml` with a fault: it can take away only. Absent members change no user. */
+export interface Denials {
+  /** The usernames of entries that disable them, whatever else is wrong. */
+  readonly disabled?: ReadonlySet<string>;
+  /** Every username of the file; undefined when one cannot be read, as then no user is known to be gone. */
+  readonly named?: ReadonlySet<string> | undefined;
+}
+
+interface FaultyUsers {
+  /** The place of the first fault in the list, such as `[1, 'passwordHash']`. Default: the whole list. */
+  readonly path?: readonly PropertyKey[] | undefined;
+  /** Default: nothing of the file counts. */
+  readonly denials?: Denials;
+}
+
 /** A `users.yaml` that cannot be used; the message names the entry and the field, and never shows a hash. */
 export class UsersFileError extends Error {
-  constructor(message: string) {
+  readonly path: readonly PropertyKey[];
+  readonly denials: Denials;
+
+  constructor(message: string, { path = [], denials = {} }: FaultyUsers = {}) {
     super(message);
     this.name = 'UsersFileError';
+    this.path = path;
+    this.denials = denials;
   }
 }
 
@@ -31,6 +51,12 @@ export class UsersFileError extends Error {
  */
 function subjectOf(username: string): string {
   return `usr_${createHash('sha256').update(`local\0${username}`).digest('base64url').slice(0, 22)}`;
+}
+
+/** The credential is 132 bits of SHA-256 over the password hash, which has a salt. */
+function namedPerson({ username, passwordHash, disabled }: LocalUser): NamedPerson {
+  const digest = createHash('sha256').update(`grantry credential\0${passwordHash}`).digest('base64url').slice(0, 22);
+  return { subject: subjectOf(username), credential: disabled ? undefined : digest };
 }
 
 interface Person {
@@ -43,6 +69,8 @@ interface Directory {
   readonly byUsername: ReadonlyMap<string, Person>;
   readonly subjects: ReadonlySet<string>;
   readonly hashes: readonly string[];
+  /** By username, disabled people too; made beforehand, so that a lookup costs the same whatever it finds. */
+  readonly named: ReadonlyMap<string, NamedPerson>;
 }
 
 function directoryOf(users: readonly LocalUser[]): Directory {
@@ -55,6 +83,7 @@ function directoryOf(users: readonly LocalUser[]): Directory {
     byUsername: new Map(people.map((person) => [person.owner.username, person])),
     subjects: new Set(people.map((person) => person.owner.subject)),
     hashes: people.map((person) => person.passwordHash),
+    named: new Map(users.map((user) => [user.username, namedPerson(user)])),
   };
 }
 
@@ -67,16 +96,25 @@ export interface LocalUsersOptions {
 /** The local users as resource owners of the protocol. */
 export class LocalUsers implements ResourceOwners {
   readonly #judge: PasswordJudge;
+  #users: readonly LocalUser[];
   #directory: Directory;
 
   constructor({ users, hashing = { concurrent: 2, waiting: 100 } }: LocalUsersOptions) {
     this.#judge = new PasswordJudge(hashing);
+    this.#users = users;
     this.#directory = directoryOf(users);
   }
 
   /** Replaces all users at once. A removed or disabled user loses sessions and grants at their next use. */
   replace(users: readonly LocalUser[]): void {
+    this.#users = users;
     this.#directory = directoryOf(users);
+  }
+
+  /** Disables and removes the users that a file with a fault denies; no other user changes, and none is added. */
+  restrict({ disabled, named }: Denials): void {
+    const users = this.#users.filter(({ username }) => named?.has(username) ?? true);
+    this.replace(users.map((user) => (disabled?.has(user.username) ? { ...user, disabled: true } : user)));
   }
 
   /** @throws OAuthError temporarily_unavailable when too many sign-ins are queued; the password was not verified. */
@@ -91,6 +129,10 @@ export class LocalUsers implements ResourceOwners {
     // The file may have changed while the password was verified.
     const still = this.#directory.byUsername.get(name)?.passwordHash === person.passwordHash;
     return right && still ? person.owner : undefined;
+  }
+
+  async lookUp(username: string): Promise<NamedPerson | undefined> {
+    return this.#directory.named.get(username.normalize('NFC'));
   }
 
   async isActive(subject: string): Promise<boolean> {

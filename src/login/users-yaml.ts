@@ -1,8 +1,8 @@
 // Parses a `users.yaml`. Separate from local-users.ts, so that a process without such a file loads no YAML parser.
 
-import { isScalar, parseDocument, visit } from 'yaml';
+import { type Document, isMap, isScalar, isSeq, parseDocument, visit } from 'yaml';
 import { z } from 'zod';
-import { type LocalUser, UsersFileError } from './local-users.ts';
+import { type Denials, type LocalUser, UsersFileError } from './local-users.ts';
 import { passwordHashFault } from './password.ts';
 
 const text = (length: number) => z.string().min(1).max(length);
@@ -27,26 +27,39 @@ const localUser = z.strictObject({
 
 /**
  * The users of a file: a YAML list of `{username, passwordHash, displayName, email, groups, disabled}`.
- * @param source the text of the file, or the value that it parsed to
- * @throws UsersFileError
+ * @param source the text of the file, or the value that it stands for
+ * @throws UsersFileError with what still counts of the file
  */
 export function parseUsers(source: unknown): readonly LocalUser[] {
+  const document = parseYaml(typeof source === 'string' ? source : (JSON.stringify(source) ?? ''));
+  const refuse = (faults: readonly Fault[]) => {
+    const message = faults.map((fault) => `users${place(fault.path)}: ${fault.message}`).join('; ');
+    return new UsersFileError(message, { path: faults[0]?.path, denials: denialsOf(document) });
+  };
+  const fault = keyFault(document);
+  if (fault !== undefined) throw refuse([fault]);
+  const value = plainValueOf(document);
+  if (value === undefined) throw refuse([{ path: [], message: 'has an alias or a value that is no plain text' }]);
   const parsed = z
     .array(localUser)
     .max(10_000)
-    .safeParse((typeof source === 'string' ? readYaml(source) : source) ?? [], { error: plainMessage });
+    .safeParse(value ?? [], { error: plainMessage });
   if (!parsed.success) {
     const { issues } = parsed.error;
     // A misspelt field is also missing under its right name: both faults are reported together.
-    const reported = issues.filter(({ path }) => path[0] === issues[0]?.path[0]).slice(0, MAX_REPORTED_FAULTS);
-    throw new UsersFileError(reported.map(({ path, message }) => `users${place(path)}: ${message}`).join('; '));
+    throw refuse(issues.filter(({ path }) => path[0] === issues[0]?.path[0]).slice(0, MAX_REPORTED_FAULTS));
   }
   const seen = new Set<string>();
   for (const [index, { username }] of parsed.data.entries()) {
-    if (seen.has(username)) throw new UsersFileError(`users[${index}].username: is named twice`);
+    if (seen.has(username)) throw refuse([{ path: [index, 'username'], message: 'is named twice' }]);
     seen.add(username);
   }
   return parsed.data;
+}
+
+interface Fault {
+  readonly path: readonly PropertyKey[];
+  readonly message: string;
 }
 
 const MAX_REPORTED_FAULTS = 3;
@@ -81,20 +94,26 @@ const OUT_OF_SHAPE = [
   /(?:^|\s)[&*!]\S*\s+[&*!]/,
 ];
 
-function readYaml(source: string): unknown {
+/** @throws UsersFileError for a text that is no YAML, or too costly to be read: nothing of it counts */
+function parseYaml(source: string): Document.Parsed {
   if (Buffer.byteLength(source) > MAX_BYTES) throw new UsersFileError(`users: is larger than ${MAX_BYTES} bytes`);
   if (nestsDeeply(source) || OUT_OF_SHAPE.some((pattern) => pattern.test(source))) {
     throw new UsersFileError('users: is no plain list of users');
   }
-  // The library compares each key with each other key; `repeatsKey` does it in linear time.
-  const document = parseDocument(source, { uniqueKeys: false, prettyErrors: false, logLevel: 'silent' });
+  // The library compares each key with each other key; `keyFault` does it in linear time. At `silent` it would pass over
+  // a second document.
+  const document = parseDocument(source, { uniqueKeys: false, prettyErrors: false, logLevel: 'error' });
   // The parser quotes the line it stumbled over, and that line may hold a hash.
   if (document.errors.length > 0) throw new UsersFileError('users: is not YAML');
-  if (repeatsKey(document)) throw new UsersFileError('users: has a key twice in one entry');
+  return document;
+}
+
+/** Undefined for a document that has no plain value. */
+function plainValueOf(document: Document): unknown {
   try {
     return document.toJS({ maxAliasCount: 0 });
   } catch {
-    throw new UsersFileError('users: is not YAML');
+    return undefined;
   }
 }
 
@@ -108,16 +127,51 @@ function nestsDeeply(source: string): boolean {
   return false;
 }
 
-function repeatsKey(document: ReturnType<typeof parseDocument>): boolean {
-  let repeats = false;
+/**
+ * The first entry with a key that is no plain word or comes twice. To be asked before anything turns a key into text:
+ * for a collection the library needs time that is exponential in its depth.
+ */
+function keyFault(document: Document): Fault | undefined {
+  let fault: Fault | undefined;
   visit(document, {
-    Map(_, { items }) {
-      const names = items.map(({ key }) => (isScalar(key) ? String(key.value) : String(key)));
-      repeats = new Set(names).size < names.length;
-      return repeats ? visit.BREAK : undefined;
+    Map(_, map, ancestors) {
+      const names = map.items.map(({ key }) => (isScalar(key) ? String(key.value) : undefined));
+      const isPlain = !names.includes(undefined);
+      if (isPlain && new Set(names).size === names.length) return undefined;
+      // The ancestors are the document, its list, the entry, and what lies between that and the map.
+      const entry = ancestors[2] ?? map;
+      const path = isSeq(document.contents) ? [document.contents.items.indexOf(entry)] : [];
+      fault = { path, message: isPlain ? 'has a key twice in one entry' : 'has a key that is no plain word' };
+      return visit.BREAK;
     },
   });
-  return repeats;
+  return fault;
+}
+
+/** What counts of a file with a fault, by the entries that can be read: each is read by itself, and as little as possible. */
+function denialsOf({ contents }: Document): Denials {
+  if (!isSeq(contents)) return {};
+  const disabled = new Set<string>();
+  const named = new Set<string>();
+  let areAllNamed = true;
+  for (const entry of contents.items) {
+    const names = valuesOf(entry, 'username');
+    const { data: username } = localUser.shape.username.safeParse(names.length === 1 ? names[0] : undefined);
+    if (username === undefined) {
+      areAllNamed = false;
+      continue;
+    }
+    named.add(username);
+    if (valuesOf(entry, 'disabled').includes(true)) disabled.add(username);
+  }
+  return { disabled, named: areAllNamed ? named : undefined };
+}
+
+/** The values of a key in an entry, which may repeat it. */
+function valuesOf(entry: unknown, name: string): readonly unknown[] {
+  if (!isMap(entry)) return [];
+  const pairs = entry.items.filter(({ key }) => isScalar(key) && key.value === name);
+  return pairs.map(({ value }) => (isScalar(value) ? value.value : undefined));
 }
 
 function place(path: readonly PropertyKey[]): string {

@@ -2,7 +2,7 @@
 // meaning that kubectl gives them (YAML 1.1 without dates and base 60). objects.ts selects the kinds.
 
 import { type Document, isCollection, isMap, isNode, LineCounter, parseAllDocuments, visit, YAMLError } from 'yaml';
-import { expandedSize, type OutlinedDocument, outlineOf } from './outline.ts';
+import { expandedSize, lineOf, type OutlinedDocument, outlineOf } from './outline.ts';
 import type { ManifestFault, Place } from './place.ts';
 
 /** Aliases that one document may expand to; more are refused as an attack on memory. */
@@ -35,10 +35,15 @@ export function parseFile(file: string, bytes: Uint8Array): ParsedFile {
   } catch {
     return { documents: [], faults: [{ place: whole, reason: 'InvalidEncoding', message: 'The file is not UTF-8.' }] };
   }
+  // The library makes an error for each wrong character; without stack traces that takes a fifth of the time.
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = 0;
   try {
     return readDocuments(file, text);
   } catch (error) {
     return { documents: [], faults: [{ place: whole, reason: 'InvalidYaml', message: oneLine(error) }] };
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
   }
 }
 
@@ -62,13 +67,7 @@ function readDocuments(file: string, text: string): ParsedFile {
       faults.push({ place, reason: 'TooLarge', message: `The file has more than ${MAX_DOCUMENTS} documents.` });
       break;
     }
-    const outline = outlineOf(document, lines);
-    const place = {
-      file,
-      document: number,
-      line: typeof outline === 'object' ? outline.line : outline,
-      field: undefined,
-    };
+    const place = { file, document: number, line: lineOf(document, lines), field: undefined };
     const error = document.errors[0];
     if (error !== undefined) {
       const { line } = lines.linePos(error.pos[0]);
@@ -88,7 +87,7 @@ function readDocuments(file: string, text: string): ParsedFile {
     }
     try {
       const value: unknown = document.toJS({ maxAliasCount: MAX_ALIASES });
-      documents.push({ file, number, value, outline });
+      documents.push({ file, number, value, outline: outlineOf(document, lines) });
     } catch (cause) {
       faults.push({ place, reason: 'InvalidYaml', message: oneLine(cause) });
     }
@@ -111,9 +110,11 @@ const DROPPED_TAGS = new Set(
   ['timestamp', 'binary', 'omap', 'pairs', 'set'].map((name) => `tag:yaml.org,2002:${name}`),
 );
 
+const COLLECTION_AS_KEY = 'A key must be a plain word.';
+
 /**
  * The first YAML construct that no Kubernetes object can hold, or that JavaScript would misread or never finish
- * reading.
+ * reading. Of a document without such a construct every key is a scalar, or an alias of one.
  */
 function unusablePart(document: Document): { offset: number; message: string } | undefined {
   let aliases = 0;
@@ -123,24 +124,28 @@ function unusablePart(document: Document): { offset: number; message: string } |
     return visit.BREAK;
   };
   visit(document, {
-    Pair(_, { key }) {
-      if (isCollection(key)) return refuse(key, 'A key must be a plain word.');
-      return String(key) === '__proto__' ? refuse(key, 'A key must not be named __proto__.') : undefined;
-    },
     Collection(_, collection, ancestors) {
       if (ancestors.length > MAX_DEPTH) return refuse(collection, 'The document nests too deeply.');
-      const repeated = isMap(collection) ? repeatedKey(collection.items) : undefined;
+      if (!isMap(collection)) return undefined;
+      // First of all: the library turns a collection into text in time that is exponential in its depth.
+      const unnamed = collection.items.find(({ key }) => isCollection(key));
+      if (unnamed !== undefined) return refuse(unnamed.key, COLLECTION_AS_KEY);
+      const prototype = collection.items.find(({ key }) => String(key) === '__proto__');
+      if (prototype !== undefined) return refuse(prototype.key, 'A key must not be named __proto__.');
+      const repeated = repeatedKey(collection.items);
       return repeated === undefined ? undefined : refuse(repeated, 'The key stands there more than once.');
     },
     Scalar(_, scalar) {
       const finite = typeof scalar.value !== 'number' || Number.isFinite(scalar.value);
       return finite ? undefined : refuse(scalar, 'The number is not finite or too large.');
     },
-    Alias(_, alias, ancestors) {
+    Alias(position, alias, ancestors) {
       if (++aliases > MAX_ALIASES) return refuse(alias, 'The document has too many aliases.');
       const target = alias.resolve(document);
-      const cyclic = target !== undefined && ancestors.includes(target);
-      return cyclic ? refuse(alias, 'An alias stands inside what it stands for.') : undefined;
+      if (target !== undefined && ancestors.includes(target)) {
+        return refuse(alias, 'An alias stands inside what it stands for.');
+      }
+      return position === 'key' && isCollection(target) ? refuse(alias, COLLECTION_AS_KEY) : undefined;
     },
   });
   return found;

@@ -1,6 +1,6 @@
 // Parses files without blocking the event loop: small ones on the main thread, large ones in a worker thread with a
-// time limit. A file of a few kilobytes is always cheap, but some of a megabyte would keep the parser busy for a
-// minute.
+// time limit. A file of a few kilobytes is always cheap (a property test in test/manifests/documents.test.ts), but some
+// of a megabyte would keep the parser busy for a minute.
 
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';

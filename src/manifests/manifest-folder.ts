@@ -3,13 +3,15 @@
 
 import { join } from 'node:path';
 import { CLIENT_POLICY } from '../admission/kinds/client-policy.ts';
+import type { FieldPath } from '../admission/kinds/field-path.ts';
 import { readManifest } from '../admission/kinds/manifest.ts';
 import { OAUTH_CLIENT } from '../admission/kinds/oauth-client.ts';
 import { SIGNING_KEY } from '../admission/kinds/signing-key.ts';
 import { FileReader } from './file-reader.ts';
 import type { FolderContents } from './folder.ts';
 import { type FileObjects, type ManifestObject, readObjects } from './objects.ts';
-import { formatPlace, type ManifestFault } from './place.ts';
+import { placeIn } from './outline.ts';
+import { formatPlace, type ManifestFault, type Place } from './place.ts';
 
 const SCHEMAS = { OAuthClient: OAUTH_CLIENT, SigningKey: SIGNING_KEY, ClientPolicy: CLIENT_POLICY } as const;
 
@@ -27,6 +29,16 @@ export interface ManifestSet {
   readonly files: readonly string[];
   /** Files that are broken now and whose last good state is used. */
   readonly staleFiles: readonly string[];
+  /** Files with a list of users instead of objects. */
+  readonly userFiles: readonly UserFile[];
+}
+
+/** A file as `grantry server` reads its users from. */
+export interface UserFile {
+  /** The whole file. */
+  readonly text: string;
+  /** The place of a field of its list. */
+  readonly locate: (path: FieldPath) => Place;
 }
 
 interface FileState {
@@ -41,7 +53,7 @@ interface FileState {
   readonly good: boolean;
 }
 
-const NOTHING: FileObjects = { objects: [], faults: [], ignoredKinds: [] };
+const NOTHING: FileObjects = { objects: [], faults: [], ignoredKinds: [], userList: undefined };
 
 /** The most faults of one file that are shown: comparing and printing thousands would be slow. */
 const MAX_FAULTS = 100;
@@ -77,6 +89,7 @@ export class ManifestFolder {
       ignoredKinds: [...new Set(states.flatMap((state) => state.read.ignoredKinds))],
       files: [...files.keys()],
       staleFiles: [...files].flatMap(([file, state]) => (state.kept === state.read.objects ? [] : [file])),
+      userFiles: states.flatMap(userFileOf),
     };
   }
 
@@ -89,6 +102,7 @@ export class ManifestFolder {
       objects: parsed.objects,
       faults: bounded(file, [...parsed.faults, ...shapeFaults]),
       ignoredKinds: parsed.ignoredKinds.slice(0, MAX_IGNORED_KINDS),
+      userList: parsed.userList,
     };
     const good = read.faults.length === 0;
     if (!good && before?.good) return { ...before, bytes, read };
@@ -97,6 +111,11 @@ export class ManifestFolder {
     const warnings = bounded(file, unknown);
     return { bytes, read, warnings, kept: read.objects, good };
   }
+}
+
+function userFileOf({ bytes, read: { userList } }: FileState): UserFile | readonly [] {
+  if (bytes === undefined || userList === undefined) return [];
+  return { text: bytes.toString(), locate: (path) => placeIn(userList, path) };
 }
 
 /** The fields in which an object of a grantry kind violates its schema; with `refuse`, unknown fields too. */

@@ -42,6 +42,8 @@ export interface FileObjects {
   readonly faults: readonly ManifestFault[];
   /** `apiVersion/Kind` of objects of other kinds, each once. */
   readonly ignoredKinds: readonly string[];
+  /** A list of users that stands there without a Secret, as `grantry server` reads it; the first one of the file. */
+  readonly userList: ManifestDocument | undefined;
 }
 
 // A random namespace UUID (RFC 9562 §5.5), so that derived uids collide with no others.
@@ -60,9 +62,14 @@ export function readObjects({ documents, faults }: ParsedFile): FileObjects {
   const objects: ManifestObject[] = [];
   const found: ManifestFault[] = [...faults];
   const ignored = new Set<string>();
+  let userList: ManifestDocument | undefined;
   for (const document of documents) {
     // A file may begin or end with `---`, and comments alone are a document too.
     if (document.value === null || document.value === undefined) continue;
+    if (isUserList(document)) {
+      userList ??= document;
+      continue;
+    }
     for (const item of unpack(document.value, [], document, found)) {
       const read = readObject(item);
       if (read === undefined) ignored.add(`${String(item.value.apiVersion)} ${String(item.value.kind)}`.slice(0, 120));
@@ -70,7 +77,13 @@ export function readObjects({ documents, faults }: ParsedFile): FileObjects {
       else objects.push(read);
     }
   }
-  return { objects, faults: found, ignoredKinds: [...ignored] };
+  return { objects, faults: found, ignoredKinds: [...ignored], userList };
+}
+
+/** No Kubernetes object is a list. This one is named as the key of a users Secret, or has an entry with a username. */
+function isUserList({ file, value }: ManifestDocument): boolean {
+  if (!Array.isArray(value)) return false;
+  return /(^|\/)users\.ya?ml$/.test(file) || value.some((entry) => isFields(entry) && Object.hasOwn(entry, 'username'));
 }
 
 type Fields = Readonly<Record<string, unknown>>;

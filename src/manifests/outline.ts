@@ -16,7 +16,12 @@ export interface OutlinedDocument {
   readonly outline: Outline | undefined;
 }
 
-/** The lines of a document; the line of a field is that of its key. */
+/** The line that a document begins at; undefined for an empty document. */
+export function lineOf({ contents }: Document, lines: LineCounter): number | undefined {
+  return isNode(contents) ? lines.linePos(contents.range?.[0] ?? 0).line : undefined;
+}
+
+/** The lines of a document; the line of a field is that of its key. No key of the document may be a collection. */
 export function outlineOf(document: Document, lines: LineCounter): Outline | undefined {
   const { contents } = document;
   return isNode(contents) ? outline(contents, contents, lines) : undefined;

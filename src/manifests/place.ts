@@ -21,6 +21,7 @@ export interface ManifestFault {
 
 /**
  * `clients/web.yaml:14 (document 2, spec.scopes[0])`: begins as compiler messages do, so that terminals can link to it.
+ * Never begins with `::`, also after white space, which starts a command in logs of GitHub workflows.
  */
 export function formatPlace(place: Place): string {
   const details = [
@@ -28,5 +29,6 @@ export function formatPlace(place: Place): string {
     place.field === undefined ? undefined : place.field,
   ].filter((detail) => detail !== undefined);
   const line = place.line === undefined ? '' : `:${place.line}`;
-  return `${place.file}${line}${details.length === 0 ? '' : ` (${details.join(', ')})`}`;
+  const file = /^\s*::/.test(place.file) ? `./${place.file}` : place.file;
+  return `${file}${line}${details.length === 0 ? '' : ` (${details.join(', ')})`}`;
 }

@@ -1,7 +1,9 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { hashPassword, LocalUsers, UsersFileError } from '../../src/login/local-users.ts';
+import { type Denials, hashPassword, LocalUsers, UsersFileError } from '../../src/login/local-users.ts';
 import { parseUsers } from '../../src/login/users-yaml.ts';
 import { OAuthError } from '../../src/oauth/ports/error.ts';
+import { blockedMilliseconds, COSTLY_BEFORE, costlyYaml } from '../manifests/costly-yaml.ts';
 
 const aliceHash = await hashPassword('correct horse');
 const bobHash = await hashPassword('battery staple');
@@ -47,11 +49,14 @@ describe('a users file', () => {
     ['names a user twice', [alice, bob, alice], 'users[2].username'],
     ['names a user twice in two Unicode spellings', [named('é'), named('e\u0301')], 'users[1].username'],
     ['has a name with white space around it', [named(' alice')], 'users[0].username'],
-    ['has a field twice', `- username: a\n  username: b\n  passwordHash: ${aliceHash}`, 'users'],
+    ['has a field twice', `- username: a\n  username: b\n  passwordHash: ${aliceHash}`, 'users[0]'],
+    ['has a map as key', `- {username: a, passwordHash: ${aliceHash}}\n- {{a: 1}: 2}`, 'users[1]'],
+    ['has a list as key of the whole', '? [a]\n: b', 'users'],
     ['is huge', '#'.repeat(256 * 1024 + 1), 'users'],
     ['nests brackets', '['.repeat(100_000), 'users'],
     ['nests blocks', '- '.repeat(100_000), 'users'],
     ['has directives', '%A\n'.repeat(50_000), 'users'],
+    ['has a second document', '- username: a\n---\n- username: b\n', 'users'],
     ['has many documents', '---\n- a\n'.repeat(20_000), 'users'],
     ['is all commas', `[${','.repeat(100_000)}`, 'users'],
     ['is all anchors', '&a '.repeat(50_000), 'users'],
@@ -93,6 +98,19 @@ describe('a users file', () => {
     expect(eight / one).toBeLessThan(32);
   });
 
+  it.each(COSTLY_BEFORE)('of %s is refused, and the event loop is held for less than 250 ms', (_, text) => {
+    expect(blockedMilliseconds(() => denialsIn(text))).toBeLessThan(250);
+    expect(() => parseUsers(text)).toThrow(UsersFileError);
+  });
+
+  it('of any YAML indicators up to 8 KiB holds the event loop for less than 250 ms', () => {
+    fc.assert(
+      fc.property(costlyYaml, (text) => {
+        expect(blockedMilliseconds(() => denialsIn(text))).toBeLessThan(250);
+      }),
+    );
+  }, 60_000);
+
   it('never shows a hash in its error', () => {
     try {
       parseUsers([{ ...alice, passwordHash: `${aliceHash}!` }]);
@@ -100,6 +118,72 @@ describe('a users file', () => {
     } catch (error) {
       expect(String(error)).not.toContain(aliceHash.slice(-20));
     }
+  });
+});
+
+/** What still counts of a file with a fault; undefined for a file without. */
+function denialsIn(source: unknown): Denials | undefined {
+  try {
+    parseUsers(source);
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof UsersFileError)) throw error;
+    return error.denials;
+  }
+}
+
+describe('a users file with a fault', () => {
+  const denied = { ...alice, disabled: true };
+  const both = { disabled: new Set(['alice']), named: new Set(['alice', 'bob']) };
+
+  it.each<readonly [string, unknown, Denials]>([
+    ['another entry lacks its hash → it counts', [denied, { username: 'bob' }], both],
+    ['its own entry lacks its hash → it counts', [{ username: 'alice', disabled: true }, bob], both],
+    ['its own entry has an unknown field → it counts', [{ ...denied, mail: 'x' }, bob], both],
+    ['its entry is named twice → the one that disables counts', [alice, bob, denied], both],
+    [
+      'another entry has a key twice → it counts',
+      '- {username: alice, disabled: true}\n- {username: bob, email: a, email: b}',
+      both,
+    ],
+    [
+      'its own entry says disabled twice → true counts',
+      '- {username: alice, disabled: true, disabled: false}\n- {username: bob}',
+      both,
+    ],
+    [
+      'another entry has an alias → it counts',
+      '- {username: alice, disabled: true}\n- {username: bob, email: *a}',
+      both,
+    ],
+    [
+      'another username cannot be read → it counts, and no user is known to be gone',
+      [denied, { user: 'bob' }],
+      { disabled: new Set(['alice']), named: undefined },
+    ],
+    [
+      'disabled is no boolean → it does not count',
+      [{ ...alice, disabled: 'yes' }, bob],
+      { ...both, disabled: new Set() },
+    ],
+    ['the text is no YAML → nothing counts', '- {username: alice, disabled: true}\n- [', {}],
+    ['the file is no list → nothing counts', 'alice: {disabled: true}', {}],
+  ])('given an entry that disables a user and %s', (_, source, denials) => {
+    expect(denialsIn(source)).toEqual(denials);
+  });
+
+  it('disables and removes users, and neither adds one, changes a hash nor enables one', async () => {
+    const users = new LocalUsers({ users: [alice, bob, { ...named('carol'), disabled: true }] });
+    users.restrict({ disabled: new Set(['alice', 'mallory']), named: new Set(['alice', 'carol', 'mallory']) });
+    for (const name of ['alice', 'carol', 'mallory']) {
+      expect(await users.authenticate(name, 'correct horse')).toBeUndefined();
+    }
+    expect(await users.authenticate('bob', 'battery staple')).toBeUndefined();
+    users.replace([alice, bob]);
+    users.restrict({});
+    users.restrict({ disabled: new Set(), named: undefined });
+    expect(await users.authenticate('alice', 'correct horse')).toBeDefined();
+    expect(await users.authenticate('bob', 'battery staple')).toBeDefined();
   });
 });
 
@@ -141,6 +225,21 @@ describe('local users', () => {
     const users = new LocalUsers({ users: [{ ...alice, disabled: true }, bob] });
     expect(await users.authenticate('alice', 'correct horse')).toBeUndefined();
     expect(await users.isActive('usr__opn0Ky1LrfMdvbK8-HI2s')).toBe(false);
+  });
+
+  it('are looked up by name in either spelling: the subject, and a credential until they are disabled', async () => {
+    const zoe = { username: 'zoë', passwordHash: bobHash };
+    const users = new LocalUsers({ users: [alice, { ...bob, disabled: true }, zoe] });
+    const found = await users.lookUp('alice');
+    expect(found).toEqual({ subject: 'usr__opn0Ky1LrfMdvbK8-HI2s', credential: expect.any(String) });
+    expect(found?.credential).not.toContain(aliceHash.slice(-10));
+    expect(await users.lookUp('bob')).toEqual({ subject: 'usr_CT-JdrScZvoW3W4zUXrxaQ', credential: undefined });
+    expect(await users.lookUp('zoe\u0308')).toBeDefined();
+    expect(await users.lookUp('mallory')).toBeUndefined();
+    users.replace([alice, { ...alice, passwordHash: bobHash, username: 'bob' }]);
+    expect(await users.lookUp('alice')).toEqual(found);
+    users.replace([{ ...alice, passwordHash: bobHash }]);
+    expect((await users.lookUp('alice'))?.credential).not.toBe(found?.credential);
   });
 
   it('are replaced as a whole', async () => {

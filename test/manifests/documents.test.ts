@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { FieldPath } from '../../src/admission/kinds/field-path.ts';
 import { parseFile } from '../../src/manifests/documents.ts';
 import { placeIn } from '../../src/manifests/outline.ts';
+import { blockedMilliseconds, COSTLY_BEFORE, costlyYaml } from './costly-yaml.ts';
 
 function parse(text: string | Uint8Array, file = 'a.yaml') {
   return parseFile(file, typeof text === 'string' ? Buffer.from(text) : text);
@@ -47,7 +48,9 @@ describe('a file that cannot be used is a fault and nothing worse', () => {
     ['too many aliases', `a: &a 1\nb: [${Array(200).fill('*a').join(',')}]`],
     ['an alias inside what it stands for', 'a: &a\n  b: *a'],
     ['a key named __proto__', 'a:\n  __proto__: {b: 1}'],
-    ['a map as key', '? [a]\n: 1'],
+    ['a list as key', '? [a]\n: 1'],
+    ['a map as key within a list', '- {{a: 1}: 2}'],
+    ['an alias of a list as key', 'a: &a [b]\nc: {? *a : 1}'],
     ['a key that comes twice', 'a: 1\na: 2'],
     ['a number beyond all bounds', 'a: 1e999'],
     ['deep nesting', '['.repeat(100_000)],
@@ -94,6 +97,26 @@ describe('a file that cannot be used is a fault and nothing worse', () => {
         }
       }),
     );
+  });
+});
+
+describe('a file of the size that is parsed on the main thread', () => {
+  it.each(COSTLY_BEFORE)('of %s → a fault, and the event loop is held for less than 250 ms', (_, text) => {
+    expect(blockedMilliseconds(() => parse(text))).toBeLessThan(250);
+    expect(parse(text)).toMatchObject({ documents: [], faults: [{ reason: 'InvalidYaml' }] });
+  });
+
+  it('of any YAML indicators → the event loop is held for less than 250 ms', () => {
+    fc.assert(
+      fc.property(costlyYaml, (text) => {
+        expect(blockedMilliseconds(() => parse(text))).toBeLessThan(250);
+      }),
+      { numRuns: 50 },
+    );
+  }, 60_000);
+
+  it('with an alias of a word as key is read', () => {
+    expect(values('a: &a b\nc: {? *a : 1}')).toEqual([{ a: 'b', c: { b: 1 } }]);
   });
 });
 

@@ -25,6 +25,8 @@ export interface MetricSources {
   readonly followed?: Followed | undefined;
   /** The counters of the watches; undefined where the process watches no cluster. */
   readonly watches?: WatchCounters | undefined;
+  /** Whether the users file counts as a whole as it is now; undefined where there is none. */
+  readonly usersReloaded?: (() => boolean) | undefined;
 }
 
 export class Metrics {
@@ -98,6 +100,17 @@ export class Metrics {
       collect() {
         this.set({ state: 'admitted' }, sources.clients());
         if (sources.refusedClients !== undefined) this.set({ state: 'refused' }, sources.refusedClients());
+      },
+    });
+    new Gauge({
+      name: 'grantry_users_last_reload_successful',
+      help: 'Whether the users file counts as a whole as it is now.',
+      // Without labels a gauge that was never set would report 0.
+      labelNames: [],
+      registers: [this.#registry],
+      collect() {
+        if (sources.usersReloaded === undefined) this.remove();
+        else this.set(sources.usersReloaded() ? 1 : 0);
       },
     });
     new Counter({

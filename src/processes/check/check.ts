@@ -1,11 +1,10 @@
-// `grantry check`: reports what the cluster would report about manifests, before they are committed. It runs the same
-// judge offline: objects that the files do not contain (Secrets, ConfigMaps, ServiceAccounts) are assumed to exist, and
-// listed.
+// What `grantry check` prints: what the cluster would report about manifests, before they are committed. It runs the
+// same judge offline: objects that the files do not contain (Secrets, ConfigMaps, ServiceAccounts) are assumed to exist,
+// and listed. check-in-thread.ts is the command.
 
-import { text } from 'node:stream/consumers';
 import { type FolderContents, readFolder } from '../../manifests/folder.ts';
 import { ManifestFolder, type ManifestSet } from '../../manifests/manifest-folder.ts';
-import { formatPlace, type Place } from '../../manifests/place.ts';
+import { formatPlace, type ManifestFault, type Place } from '../../manifests/place.ts';
 import { printable } from '../log/printable.ts';
 import { type Waiting, waitingClients } from './check-waiting.ts';
 import { judgeManifests, type ManifestVerdicts } from './manifest-verdicts.ts';
@@ -13,46 +12,67 @@ import { judgeManifests, type ManifestVerdicts } from './manifest-verdicts.ts';
 /** The spellings of `--format`. */
 export type CheckFormat = 'text' | 'json' | 'github';
 
-export interface CheckOptions {
+/** Plain data: it passes between threads. */
+export interface CheckInput {
   /** Files, folders, and `-` for standard input. */
   readonly paths: readonly string[];
   readonly format: CheckFormat;
   /** A folder with the ClientPolicies and Namespaces of the cluster, when they are not among `paths`. */
   readonly policies: string | undefined;
-  readonly stdin: NodeJS.ReadableStream;
-  readonly stdout: NodeJS.WritableStream;
-  readonly stderr: NodeJS.WritableStream;
+  /** What standard input held; empty when it is not among `paths`. */
+  readonly stdin: string;
+}
+
+/** Plain data: it passes between threads. */
+export interface CheckReport {
+  readonly stdout: string;
+  readonly stderr: string;
+  /** 0; 1 when there is a fault; 2 when a path cannot be found. */
+  readonly code: number;
 }
 
 const STDIN = '-';
 const STDIN_NAME = '<stdin>';
 
-/** Checks and prints. @returns 0; 1 when there is a fault; 2 when a path cannot be found */
-export async function check({ paths, format, policies, stdin, stdout, stderr }: CheckOptions): Promise<number> {
+/** Reads and checks the paths. Takes as long as it takes: the caller limits its time. */
+export async function checkPaths({ paths, format, policies, stdin }: CheckInput): Promise<CheckReport> {
   const folders: FolderContents[] = [];
   const names: string[] = [];
   for (const path of [...paths, ...(policies === undefined ? [] : [policies])]) {
-    const contents = path === STDIN ? await readStdin(stdin) : await readFolder(path);
+    const contents = path === STDIN ? contentsOfStdin(stdin) : await readFolder(path);
     const missing = contents.faults.find(({ place, reason }) => place.file === path && reason === 'Unreadable');
     if (missing !== undefined) {
-      stderr.write(`${printable(`grantry check: ${path}: ${missing.message}`)}\n`);
-      return 2;
+      return { stdout: '', stderr: `${logLine(`grantry check: ${path}: ${missing.message}`)}\n`, code: 2 };
     }
     folders.push(contents);
     names.push(path === STDIN ? STDIN_NAME : path);
   }
   const result = await verdictsOn(folders);
   // Otherwise a misspelt glob or a wrong folder would pass the check, in every format.
-  for (const index of result.emptyFolders) {
-    stderr.write(`${printable(`grantry check: warning: ${names[index]}: no manifests found`)}\n`);
-  }
-  stdout.write(WRITERS[format](result));
-  return result.faults.length === 0 ? 0 : 1;
+  const warnings = result.emptyFolders.map((index) =>
+    logLine(`grantry check: warning: ${names[index]}: no manifests found`),
+  );
+  return {
+    stdout: WRITERS[format](result),
+    stderr: warnings.map((line) => `${line}\n`).join(''),
+    code: result.faults.length === 0 ? 0 : 1,
+  };
 }
 
-async function readStdin(stdin: NodeJS.ReadableStream): Promise<FolderContents> {
-  const files = new Map([[STDIN_NAME, Buffer.from(await text(stdin))]]);
-  return { files, directories: new Set(), faults: [] };
+/** The report of a check that was ended: one fault, at the first path. @param limit what it exceeded */
+export function endedCheck({ paths, format }: CheckInput, limit: string): CheckReport {
+  const message = `The check was ended at its limit (${limit}): check fewer files at once.`;
+  const [path = ''] = paths;
+  const place = { file: path === STDIN ? STDIN_NAME : path, document: undefined, line: undefined, field: undefined };
+  return {
+    stdout: WRITERS[format]({ ...NOTHING, faults: [{ place, reason: 'TooLarge', message }] }),
+    stderr: '',
+    code: 1,
+  };
+}
+
+function contentsOfStdin(text: string): FolderContents {
+  return { files: new Map([[STDIN_NAME, Buffer.from(text)]]), directories: new Set(), faults: [] };
 }
 
 interface CheckResult extends ManifestVerdicts {
@@ -60,6 +80,22 @@ interface CheckResult extends ManifestVerdicts {
   /** The indexes of the folders that contain no manifest file. */
   readonly emptyFolders: readonly number[];
 }
+
+const NOTHING: CheckResult = {
+  clients: [],
+  keys: [],
+  policies: [],
+  faults: [],
+  warnings: [],
+  ambiguities: [],
+  passedOver: [],
+  files: [],
+  staleFiles: [],
+  users: undefined,
+  userCount: 0,
+  waiting: [],
+  emptyFolders: [],
+};
 
 /**
  * As strict as kubectl. Objects that the folders do not contain are assumed to exist; installs of every class are
@@ -72,12 +108,14 @@ async function verdictsOn(folders: readonly FolderContents[]): Promise<CheckResu
     faults: folders.flatMap((folder) => folder.faults),
   });
   const verdicts = await judgeManifests(set, {
+    issuer: undefined,
     unknownFields: 'refuse',
     classes: 'every',
     releaseNamespace: undefined,
     defaultPolicy: 'Baseline',
     references: { verifiersOf: () => 'assumed', assumeMissing: true },
     programmed: { status: 'True', reason: 'NotObserved', message: 'Checked offline.' },
+    userFiles: 'check',
   });
   return {
     ...verdicts,
@@ -86,8 +124,12 @@ async function verdictsOn(folders: readonly FolderContents[]): Promise<CheckResu
   };
 }
 
-function emptyFolders(folders: readonly FolderContents[], { objects, faults }: ManifestSet): readonly number[] {
-  const speaking = new Set([...objects, ...faults].map(({ place }) => place.file));
+function emptyFolders(
+  folders: readonly FolderContents[],
+  { objects, faults, userFiles }: ManifestSet,
+): readonly number[] {
+  const places = [...[...objects, ...faults].map(({ place }) => place), ...userFiles.map(({ locate }) => locate([]))];
+  const speaking = new Set(places.map(({ file }) => file));
   return [...folders.entries()]
     .filter(([, folder]) => folder.faults.length === 0 && ![...folder.files.keys()].some((file) => speaking.has(file)))
     .map(([index]) => index);
@@ -96,30 +138,48 @@ function emptyFolders(folders: readonly FolderContents[], { objects, faults }: M
 const WRITERS: Readonly<Record<CheckFormat, (result: CheckResult) => string>> = {
   text: (result) => {
     const lines = result.faults.map(({ place, reason, message }) => `${formatPlace(place)}: ${reason}: ${message}`);
+    lines.push(
+      ...result.ambiguities.map(
+        ({ place, reason, message }) => `${formatPlace(place)}: warning: ${reason}: ${message}`,
+      ),
+    );
     for (const kind of result.passedOver) lines.push(`(passed over: ${kind})`);
     lines.push(...result.waiting.map((waiting) => `${waiting.clientId} ${waitsFor(waiting)}`));
-    const { clients, keys, policies } = numbersOf(result);
-    const seen = `${count(clients, 'client')}, ${count(keys, 'signing key')}, ${count(policies, 'policy', 'policies')}`;
-    lines.push(`${seen}: ${result.faults.length === 0 ? 'no faults' : count(result.faults.length, 'fault')}.`);
-    return `${lines.map(printable).join('\n')}\n`;
+    const { clients, keys, policies, users } = numbersOf(result);
+    const kinds = `${count(clients, 'client')}, ${count(keys, 'signing key')}, ${count(policies, 'policy', 'policies')}`;
+    const seen = users === 0 ? kinds : `${kinds}, ${count(users, 'user')}`;
+    const { length: warnings } = result.ambiguities;
+    const faults = result.faults.length === 0 ? 'no faults' : count(result.faults.length, 'fault');
+    lines.push(`${seen}: ${faults}${warnings === 0 ? '' : `, ${count(warnings, 'warning')}`}.`);
+    return `${lines.map(logLine).join('\n')}\n`;
   },
   json: (result) => {
-    const faults = result.faults.map(({ place, reason, message }) => ({ ...place, reason, message }));
+    const flat = ({ place, reason, message }: ManifestFault) => ({ ...place, reason, message });
+    const faults = result.faults.map(flat);
+    const warnings = result.ambiguities.map(flat);
     const waiting = result.waiting.map(({ clientId, kind, namespace, name }) => ({ clientId, kind, namespace, name }));
-    const answer = { faults, waiting, checked: numbersOf(result), ignoredKinds: result.passedOver };
-    return `${JSON.stringify(answer, undefined, 2)}\n`;
+    const answer = { faults, warnings, waiting, checked: numbersOf(result), ignoredKinds: result.passedOver };
+    return `${JSON.stringify(answer, undefined, 2).replace(ANYWHERE, '#\\u0023')}\n`;
   },
-  github: ({ faults, waiting }) =>
+  github: ({ faults, ambiguities, waiting }) =>
     [
-      ...faults.map(({ place, reason, message }) => {
-        const field = place.field === undefined ? '' : `${place.field}: `;
-        return workflowCommand('error', place, reason, field + message);
-      }),
+      ...faults.map((fault) => annotation('error', fault)),
+      ...ambiguities.map((fault) => annotation('warning', fault)),
       ...waiting.map((one) => workflowCommand('notice', one.place, 'Waiting', `${one.clientId} ${waitsFor(one)}`)),
     ].join(''),
 };
 
-function workflowCommand(name: 'error' | 'notice', { file, line }: Place, title: string, message: string): string {
+function annotation(name: 'error' | 'warning', { place, reason, message }: ManifestFault): string {
+  const field = place.field === undefined ? '' : `${place.field}: `;
+  return workflowCommand(name, place, reason, field + message);
+}
+
+function workflowCommand(
+  name: 'error' | 'warning' | 'notice',
+  { file, line }: Place,
+  title: string,
+  message: string,
+): string {
   const where = line === undefined ? '' : `,line=${line}`;
   return `::${name} file=${property(file)}${where},title=${property(title)}::${command(message)}\n`;
 }
@@ -128,12 +188,20 @@ function waitsFor({ kind, name }: Waiting): string {
   return `waits for the ${kind} ${JSON.stringify(name)}`;
 }
 
-function numbersOf({ clients, keys, policies }: ManifestVerdicts) {
-  return { clients: clients.length, keys: keys.length, policies: policies.length };
+function numbersOf({ clients, keys, policies, userCount }: ManifestVerdicts) {
+  return { clients: clients.length, keys: keys.length, policies: policies.length, users: userCount };
 }
 
 function count(number: number, one: string, many = `${one}s`): string {
   return `${number} ${number === 1 ? one : many}`;
+}
+
+/** Begins a command to GitHub's runner (`##[`) or Azure's agent (`##vso[`) wherever it stands in a line. */
+const ANYWHERE = /##(?=\w*\[)/g;
+
+/** A line that no CI takes for a command; lines begin with a place, which `formatPlace` keeps from beginning one. */
+function logLine(text: string): string {
+  return printable(text).replace(ANYWHERE, '#\\u{23}');
 }
 
 // The escapes of workflow commands. Line breaks are escaped already (printable.ts).

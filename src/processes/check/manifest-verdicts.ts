@@ -8,6 +8,9 @@ import type { DefaultPolicy } from '../../admission/kinds/client-policy.ts';
 import type { Condition, Fault, Programmed } from '../../admission/kinds/conditions.ts';
 import { classOf, DEFAULT_CLASS, type UnknownFields } from '../../admission/kinds/manifest.ts';
 import { admitPolicies, type PolicyVerdict } from '../../admission/policies/admit-policies.ts';
+import { ambiguityMessage, ambiguousClientIds } from '../../admission/policies/ambiguous-client-ids.ts';
+import { selects } from '../../admission/policies/label-selector.ts';
+import type { References } from '../../admission/references/references.ts';
 import type { LocalUser } from '../../login/local-users.ts';
 import type { ManifestSet } from '../../manifests/manifest-folder.ts';
 import type { ManifestKind, ManifestObject } from '../../manifests/objects.ts';
@@ -15,10 +18,12 @@ import { formatPlace, type ManifestFault } from '../../manifests/place.ts';
 import { manifestReferences, type ReferenceOptions } from '../../manifests/references.ts';
 import { CLIENT_AUTH_METHODS } from '../../oauth/client-auth/index.ts';
 import { GRANT_TYPES } from '../../oauth/grants/index.ts';
-import { usersIn } from './users-in-manifests.ts';
+import { unreadUserFiles, usersIn, usersInFiles } from './users-in-manifests.ts';
 
 /** How a folder is judged. */
 export interface JudgeOptions {
+  /** Undefined where it is not known. */
+  readonly issuer: string | undefined;
   readonly unknownFields: UnknownFields;
   /** The classes whose objects are judged: the default one, or every class by itself. */
   readonly classes: 'default' | 'every';
@@ -27,6 +32,8 @@ export interface JudgeOptions {
   readonly defaultPolicy: DefaultPolicy;
   readonly references: Pick<ReferenceOptions, 'verifiersOf' | 'assumeMissing'>;
   readonly programmed: Programmed;
+  /** What becomes of a bare list of users, which no command serves from a folder. */
+  readonly userFiles: 'check' | 'refuse';
 }
 
 /** All results of the judge: for reports, for the registry and for the audit stream. */
@@ -37,6 +44,8 @@ export interface ManifestVerdicts {
   /** Every fault once, sorted by file and line. */
   readonly faults: readonly ManifestFault[];
   readonly warnings: readonly ManifestFault[];
+  /** Entries of `allow.clientIds` that two namespaces share: they count, and are rarely meant. Sorted as the faults are. */
+  readonly ambiguities: readonly ManifestFault[];
   /** Kinds and classes of ignored objects, each once. */
   readonly passedOver: readonly string[];
   readonly files: readonly string[];
@@ -44,13 +53,15 @@ export interface ManifestVerdicts {
   readonly staleFiles: readonly string[];
   /** The users in Secrets of any namespace; undefined when there is no such Secret. */
   readonly users: readonly LocalUser[] | undefined;
+  /** The number of users in Secrets and bare files without a fault. */
+  readonly userCount: number;
 }
 
 /** Judges a folder. Never throws, for any content. */
 export async function judgeManifests(set: ManifestSet, options: JudgeOptions): Promise<ManifestVerdicts> {
   const of = (kind: ManifestKind) => set.objects.filter((object) => object.kind === kind);
   const references = manifestReferences({ objects: set.objects, ...options.references });
-  const { unknownFields, releaseNamespace } = options;
+  const { issuer, unknownFields, releaseNamespace } = options;
   const classed = [...of('ClientPolicy'), ...of('OAuthClient')];
   const classes = options.classes === 'default' ? [DEFAULT_CLASS] : distinct(classed.map(classNameOf));
   const byClass = classes.map((className) => {
@@ -58,6 +69,7 @@ export async function judgeManifests(set: ManifestSet, options: JudgeOptions): P
     const clients = admitClients({
       className,
       clients: of('OAuthClient'),
+      issuer,
       unknownFields,
       releaseNamespace: releaseNamespace ?? '',
       releaseNamespaceReserved: false,
@@ -78,13 +90,17 @@ export async function judgeManifests(set: ManifestSet, options: JudgeOptions): P
     ),
   );
   const users = usersIn(of('Secret'));
+  const bare =
+    options.userFiles === 'check' ? usersInFiles(set.userFiles) : { count: 0, faults: unreadUserFiles(set.userFiles) };
   const found = [...policies, ...clients, ...keys].flatMap(placedFaults);
+  const namespaceLabels = labelsOfNamespaces(set.objects, references);
   return {
     clients,
     keys,
     policies,
-    faults: sortedFaults([...set.faults, ...found, ...users.faults]),
+    faults: sortedFaults([...set.faults, ...found, ...users.faults, ...bare.faults]),
     warnings: set.warnings,
+    ambiguities: sortedFaults(policies.flatMap((verdict) => ambiguitiesIn(verdict, namespaceLabels))),
     passedOver: [
       ...set.ignoredKinds,
       ...classed.filter((object) => !classes.includes(classNameOf(object))).map(otherClassLine),
@@ -92,6 +108,7 @@ export async function judgeManifests(set: ManifestSet, options: JudgeOptions): P
     files: set.files,
     staleFiles: set.staleFiles,
     users: users.given ? users.users : undefined,
+    userCount: users.users.length + bare.count,
   };
 }
 
@@ -117,6 +134,27 @@ function placedFaults(verdict: {
 }): readonly ManifestFault[] {
   const { object, faults } = verdict;
   return faults.map(({ path, reason, message }) => ({ place: object.locate(path), reason, message }));
+}
+
+type Labels = NonNullable<ReturnType<References['namespaceLabels']>>;
+
+/** The labels of every namespace that the folder holds or that one of its objects is in. */
+function labelsOfNamespaces(objects: readonly ManifestObject[], { namespaceLabels }: References): readonly Labels[] {
+  const names = objects.map(({ kind, namespace, name }) => (kind === 'Namespace' ? name : namespace));
+  return distinct(names.filter((name) => name !== '')).map((name) => namespaceLabels(name) ?? {});
+}
+
+function ambiguitiesIn(
+  { object, policy }: PolicyVerdict<ManifestObject>,
+  namespaceLabels: readonly Labels[],
+): readonly ManifestFault[] {
+  if (policy === undefined) return [];
+  const selected = namespaceLabels.filter((labels) => selects(policy.namespaceSelector, labels)).length;
+  return ambiguousClientIds(policy, selected).map((entry) => ({
+    place: object.locate(['spec', 'allow', 'clientIds', entry.index]),
+    reason: 'AmbiguousClientIds',
+    message: ambiguityMessage([entry]),
+  }));
 }
 
 function classNameOf({ manifest }: ManifestObject): string {

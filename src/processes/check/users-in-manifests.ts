@@ -1,8 +1,9 @@
-// Local users in a folder of manifests: Secrets of type `grantry.dev/users` with the key `users.yaml`.
+// Local users in a folder of manifests: Secrets of type `grantry.dev/users` with the key `users.yaml`, and bare files.
 
 import { readSecretValue } from '../../admission/references/references.ts';
 import { type LocalUser, UsersFileError } from '../../login/local-users.ts';
 import { parseUsers } from '../../login/users-yaml.ts';
+import type { UserFile } from '../../manifests/manifest-folder.ts';
 import type { ManifestObject } from '../../manifests/objects.ts';
 import type { ManifestFault } from '../../manifests/place.ts';
 
@@ -38,6 +39,31 @@ export function usersIn(secrets: readonly ManifestObject[]): {
     }
   }
   return { users: [...users.values()], faults, given: found.length > 0 };
+}
+
+/** The first fault of each file, and how many users the others have: nothing is served from them. */
+export function usersInFiles(files: readonly UserFile[]): {
+  readonly count: number;
+  readonly faults: readonly ManifestFault[];
+} {
+  const faults: ManifestFault[] = [];
+  let count = 0;
+  for (const { text, locate } of files) {
+    try {
+      count += parseUsers(text).length;
+    } catch (error) {
+      if (!(error instanceof UsersFileError)) throw error;
+      const path = error.path.filter((step) => typeof step !== 'symbol');
+      faults.push({ place: locate(path), reason: 'InvalidUsers', message: error.message });
+    }
+  }
+  return { count, faults };
+}
+
+/** The faults of files where only Secrets are read. */
+export function unreadUserFiles(files: readonly UserFile[]): readonly ManifestFault[] {
+  const message = `Users are read from Secrets only: give this list to one of the type ${USERS_TYPE}, as ${USERS_KEY}.`;
+  return files.map(({ locate }) => ({ place: locate([]), reason: 'InvalidUsers', message }));
 }
 
 function placeOf({ manifest }: ManifestObject): readonly string[] {

@@ -39,8 +39,9 @@ const switched = z.enum(['on', 'off'], 'is neither on nor off').transform((value
 
 const networks = z.string().transform((text, context) => {
   const list = text.split(',').flatMap((entry) => entry.trim() || []);
-  for (const entry of list.filter((candidate) => !isNetwork(candidate))) {
-    context.addIssue({ code: 'custom', message: `holds ${entry}, which is neither an address nor a CIDR block` });
+  for (const entry of list) {
+    const fault = networkFault(entry);
+    if (fault !== undefined) context.addIssue({ code: 'custom', message: `holds ${entry}, which ${fault}` });
   }
   return list;
 });
@@ -64,7 +65,9 @@ const VARIABLES = z.object({
     .describe('The admin port: `/livez`, `/readyz`, `/metrics`. Never publish it.'),
   GRANTRY_TRUSTED_PROXIES: networks
     .prefault('')
-    .describe('Addresses and CIDR blocks, separated by commas, whose `X-Forwarded-For` is believed. Empty: none.'),
+    .describe(
+      'Addresses and CIDR blocks, separated by commas, whose `X-Forwarded-For` is believed. Empty: none. A prefix of length 0 is refused.',
+    ),
   GRANTRY_RATE_LIMITS: switched
     .prefault('on')
     .describe('`off` turns the limits on failed client authentication and on sign-in off.'),
@@ -254,8 +257,11 @@ export function flagToGive(flag: string, environment: SettingsSources['environme
   return environment.npm_lifecycle_event === 'start' ? `npm start -- ${flag}` : flag;
 }
 
-function isNetwork(text: string): boolean {
+/** Why a text stands for no network whose members may be believed. */
+function networkFault(text: string): string | undefined {
   const [address = '', bits, ...more] = text.split('/');
-  if (isIP(address) === 0 || more.length > 0) return false;
-  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (isIPv4(address) ? 32 : 128));
+  const isBlock = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (isIPv4(address) ? 32 : 128));
+  if (isIP(address) === 0 || more.length > 0 || !isBlock) return 'is neither an address nor a CIDR block';
+  // Every caller could then write any address into the header.
+  return bits !== undefined && Number(bits) === 0 ? 'is every address: name those of the proxies' : undefined;
 }

@@ -3,7 +3,7 @@
 import { hashPassword, type LocalUser, type LocalUsers } from '../../login/local-users.ts';
 import { StartError } from '../config/start-error.ts';
 
-/** Users of Secrets and of `--user`, else `demo` if only this machine can reach the server. */
+/** Users of Secrets and of `--user`, else `demo` if the server is for this machine only. */
 export class DevPeople {
   readonly users: LocalUsers;
   readonly #given: readonly LocalUser[];

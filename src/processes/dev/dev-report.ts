@@ -55,7 +55,7 @@ export function startReport(facts: StartFacts): string {
     ...tryLines(facts),
     ...unplacedLines(verdicts.clients),
     ...faultLines(verdicts.faults),
-    ...warningLines(verdicts.warnings),
+    ...warningLines(verdicts),
   );
   for (const kind of verdicts.passedOver) lines.push(`Passed over: ${kind}`);
   return `${lines.map(printable).join('\n').trimEnd()}\n`;
@@ -72,7 +72,8 @@ function replicaLines({ issuer, listening, redis }: StartFacts): readonly string
 }
 
 function usersLine({ usernames, demo, verdicts }: StartFacts): string {
-  if (demo) return 'demo with the password demo (only while grantry listens on loopback and no users are given)';
+  if (demo)
+    return 'demo with the password demo (only while grantry listens on loopback, its issuer is on loopback too, and no users are given)';
   const isFaulty = verdicts.faults.some(({ reason }) => reason === 'InvalidUsers');
   if (usernames.length === 0 && isFaulty) return 'none: sign-in is not possible (see the fault below)';
   if (usernames.length === 0) return 'none: sign-in is not possible; add a user with --user name:password';
@@ -137,8 +138,11 @@ function faultLines(faults: readonly ManifestFault[]): readonly string[] {
   return faults.map(({ place, reason, message }) => `${formatPlace(place)}: ${reason}: ${message}`);
 }
 
-function warningLines(warnings: readonly ManifestFault[]): readonly string[] {
-  return warnings.map(({ place, message }) => `${formatPlace(place)}: ignored: ${message}`);
+function warningLines({ warnings, ambiguities }: ManifestVerdicts): readonly string[] {
+  return [
+    ...warnings.map(({ place, message }) => `${formatPlace(place)}: ignored: ${message}`),
+    ...ambiguities.map(({ place, reason, message }) => `${formatPlace(place)}: warning: ${reason}: ${message}`),
+  ];
 }
 
 /** The lines for one change of the folder; empty when it changed nothing. */
@@ -154,7 +158,7 @@ export function changeReport(before: ManifestVerdicts, after: ManifestVerdicts, 
   const faulty = filesOf(after.faults);
   const healed = filesOf(before.faults).filter((file) => !faulty.includes(file) && after.files.includes(file));
   lines.push(...healed.map((file) => `${file} is good again`));
-  lines.push(...news(warningLines(before.warnings), warningLines(after.warnings)));
+  lines.push(...news(warningLines(before), warningLines(after)));
   lines.push(...news(before.passedOver, after.passedOver).map((kind) => `passed over: ${kind}`));
   const keysBefore = JSON.stringify(before.keys.map(keyLine));
   if (keysBefore !== JSON.stringify(after.keys.map(keyLine))) lines.push(...after.keys.map(keyLine));

@@ -86,7 +86,8 @@ async function serveWith({ directory, stdout }: DevOptions, groundwork: Groundwo
   const { settings, given, processLog, redis } = groundwork;
   const parts = await partsOf(directory, settings);
   const { registry, state, follower, watch } = parts;
-  const people = new DevPeople(new LocalUsers({ users: [] }), given, isLoopback(settings.host));
+  const isLocal = isLoopback(settings.host) && isLoopback(new URL(settings.issuer).hostname);
+  const people = new DevPeople(new LocalUsers({ users: [] }), given, isLocal);
   const begin = performance.now();
   const verdicts = await registry.rebuild(await parts.folder.update(await watch.start()));
   const seconds = (performance.now() - begin) / 1000;
@@ -141,7 +142,7 @@ async function partsOf(directory: string, { issuer, namespace, defaultPolicy }: 
     state,
     secrets,
     follower,
-    registry: new ManifestRegistry({ secrets, keys, releaseNamespace: namespace, defaultPolicy }),
+    registry: new ManifestRegistry({ secrets, keys, issuer, releaseNamespace: namespace, defaultPolicy }),
     folder: new ManifestFolder(),
     watch: new FolderWatch({ root: directory, onChange: (contents) => follower.take(contents) }),
   };

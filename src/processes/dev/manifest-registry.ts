@@ -17,6 +17,7 @@ import { DevStateError } from './dev-state.ts';
 export interface ManifestRegistryOptions {
   readonly secrets: DevSecrets;
   readonly keys: DevKeys;
+  readonly issuer: string;
   readonly releaseNamespace: string;
   readonly defaultPolicy: DefaultPolicy;
 }
@@ -59,15 +60,17 @@ export class ManifestRegistry implements RegistryRef {
 
   /** The verdicts after every client that needs a secret has one, and the faults of those whose secret failed. */
   async #withSecrets(set: ManifestSet) {
-    const { secrets, releaseNamespace, defaultPolicy } = this.#options;
+    const { secrets, issuer, releaseNamespace, defaultPolicy } = this.#options;
     const judge = () =>
       judgeManifests(set, {
+        issuer,
         unknownFields: 'ignore',
         classes: 'default',
         releaseNamespace,
         defaultPolicy,
         references: { verifiersOf: (uid) => secrets.verifiersOf(uid), assumeMissing: false },
         programmed: { status: 'True', reason: 'Programmed', message: 'Served by this process.' },
+        userFiles: 'refuse',
       });
     const verdicts = await judge();
     const wanting = verdicts.clients.filter(({ wantsSecret }) => wantsSecret);

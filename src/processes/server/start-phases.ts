@@ -76,6 +76,7 @@ export function createSources({ settings, processLog, api }: ServerParts): Sourc
     random,
     log: processLog.log,
     metrics: watches,
+    issuer: settings.issuer,
     className: settings.className,
     releaseNamespace: settings.namespace,
     defaultPolicy: settings.defaultPolicy,
@@ -97,7 +98,7 @@ export function createSources({ settings, processLog, api }: ServerParts): Sourc
 
 /** Phase 2. @param progress read at each request of the admin port */
 export function createAdminSide(
-  { settings, processLog }: ServerParts,
+  { settings, processLog, users }: ServerParts,
   { registry, watches, usage, pepper }: Sources,
   progress: Readonly<Progress>,
 ): AdminSide {
@@ -110,6 +111,7 @@ export function createAdminSide(
     refusedClients: () => registry.refusedClients,
     logDropped: processLog.dropped,
     readiness: readinessChecks({ registry, pepper }, progress),
+    ...(settings.usersFile !== undefined && { usersFile: users }),
     processMetrics: true,
     watches,
     followed: {

@@ -1,5 +1,5 @@
 // The local users of a mounted `users.yaml`. The file is polled: the kubelet updates a mounted Secret by a symbolic
-// link, which no file system notification reports reliably.
+// link, which no file system notification reports reliably. A file with a fault only takes away (`Denials`).
 
 import { readFileSync } from 'node:fs';
 import type { Logger } from 'pino';
@@ -18,6 +18,7 @@ export class UsersFile {
   readonly users: LocalUsers;
   readonly #options: UsersFileOptions;
   #text: string | undefined;
+  #fault: string | undefined;
   #timer: NodeJS.Timeout | undefined;
 
   private constructor(options: UsersFileOptions, text: string | undefined, users: readonly LocalUser[]) {
@@ -37,7 +38,12 @@ export class UsersFile {
     }
   }
 
-  /** Polls the file until `stop`. An invalid file leaves the users as they are. */
+  /** Why the file as it is now does not count, or not as a whole; undefined while it does, and where there is none. */
+  get fault(): string | undefined {
+    return this.#fault;
+  }
+
+  /** Polls the file until `stop`. */
   start(): void {
     if (this.#options.file === undefined) return;
     this.#timer = setInterval(() => void this.#reload(), POLL_MILLISECONDS).unref();
@@ -54,11 +60,27 @@ export class UsersFile {
       if (text === this.#text) return;
       this.#text = text;
       this.users.replace(await usersIn(text));
+      this.#fault = undefined;
       log.info({ file }, 'the users were read again');
     } catch (error) {
-      log.error({ file }, `the users stay as they were: the file ${faultOf(error)}`);
+      if (error instanceof UsersFileError) this.users.restrict(error.denials);
+      // The same text counts again once it can be read again.
+      else this.#text = undefined;
+      const before = this.#fault;
+      this.#fault = `the file ${placeOfFault(error)}; only what it takes away from people counts`;
+      // A file that cannot be read is tried at every poll; each faulty text is read once.
+      if (this.#fault !== before || error instanceof UsersFileError)
+        log.error({ file }, `${this.#fault}: it ${faultOf(error)}`);
     }
   }
+}
+
+/** For the admin port, which is open to more readers than the log: no text of the file. */
+function placeOfFault(error: unknown): string {
+  if (!(error instanceof UsersFileError)) return faultOf(error);
+  const { path } = error;
+  const where = path.map((step) => (typeof step === 'number' ? `[${step}]` : `.${String(step)}`)).join('');
+  return `has a fault at users${where}`;
 }
 
 async function usersIn(text: string | undefined): Promise<readonly LocalUser[]> {

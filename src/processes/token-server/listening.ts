@@ -59,7 +59,7 @@ function range(first: number, count: number): readonly number[] {
 
 /** Whether a server on `host` is reachable from this machine only. */
 export function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
+  return host === 'localhost' || host === '::1' || host === '[::1]' || (isIP(host) === 4 && host.startsWith('127.'));
 }
 
 /** The http address of a port. */

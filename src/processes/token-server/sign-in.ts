@@ -5,6 +5,7 @@ import type { Metrics } from '../../http/metrics/metrics.ts';
 import { BrowserSessions } from '../../http/sign-in/browser-session.ts';
 import { FormTokens } from '../../http/sign-in/form-origin.ts';
 import { InteractionTaker } from '../../http/sign-in/interaction-taker.ts';
+import { KnownBrowsers } from '../../http/sign-in/known-browsers.ts';
 import { LoginLimit, UNLIMITED_LOGINS } from '../../http/sign-in/login-limit.ts';
 import { SealedRequests } from '../../http/sign-in/sealed-request.ts';
 import type { SignInFlow } from '../../http/sign-in/sign-in-flow.ts';
@@ -17,7 +18,7 @@ import { issuerPath } from '../../oauth/values/issuer.ts';
 export interface SignInOptions {
   readonly issuer: string;
   /** The first one makes new values, all are accepted; at least one. */
-  readonly peppers: readonly Uint8Array[];
+  readonly peppers: readonly [Uint8Array, ...Uint8Array[]];
   /** False turns the limits on sign-in off. */
   readonly rateLimits: boolean;
   readonly authorization: AuthorizationEndpoint;
@@ -50,7 +51,10 @@ export function assembleSignIn(options: SignInOptions): SignInFlow {
     sessions: new BrowserSessions({ issuer, sessions: stores.sessions, owners, random, audit }),
     sealedRequests: new SealedRequests({ issuer, peppers, clock, random }),
     formTokens: new FormTokens({ issuer, peppers }),
-    loginLimit: rateLimits ? new LoginLimit(stores.rateLimits) : UNLIMITED_LOGINS,
+    loginLimit: rateLimits
+      ? new LoginLimit({ issuer, pepper: peppers[0], store: stores.rateLimits, clock })
+      : UNLIMITED_LOGINS,
+    knownBrowsers: new KnownBrowsers({ issuer, peppers, clock, random }),
     interactions: stores.interactions,
     taker: new InteractionTaker({ issuer, interactions: stores.interactions, random }),
     consents: stores.consents,

@@ -74,6 +74,14 @@ interface AdminSideOptions {
   readonly watches?: WatchCounters;
   /** The answers to the controller; undefined without one. */
   readonly replica?: ReplicaApi;
+  /** The file that the users come from; undefined where there is none. */
+  readonly usersFile?: UsersFileState;
+}
+
+/** What the admin port says about a users file. It never makes the process not ready: the users known so far are served. */
+export interface UsersFileState {
+  /** Why the file as it is now does not count, or not as a whole; undefined while it does. */
+  readonly fault: string | undefined;
 }
 
 export interface AdminSide {
@@ -101,7 +109,7 @@ export interface TokenServer extends AdminSide {
 
 /** Health, metrics, controller endpoints. @throws Error when a trusted proxy is neither an address nor a CIDR block */
 export function assembleAdminSide(options: AdminSideOptions): AdminSide {
-  const { registry, replica } = options;
+  const { registry, replica, usersFile } = options;
   const draining = new Draining();
   const metrics = new Metrics({
     clients: () => registry.current.size,
@@ -111,11 +119,13 @@ export function assembleAdminSide(options: AdminSideOptions): AdminSide {
     store: options.store,
     followed: options.followed,
     watches: options.watches,
+    usersReloaded: usersFile && (() => usersFile.fault === undefined),
   });
   const checks: readonly ReadinessCheck[] = [
     { name: 'serving', fault: () => (draining.begun ? 'draining' : undefined) },
     { name: 'signing key', fault: () => (registry.current.keys.signing ? undefined : 'no active key') },
     ...(options.readiness ?? []),
+    ...(usersFile === undefined ? [] : [{ name: 'users', fault: () => usersFile.fault, required: false }]),
   ];
   const endpoints = [...adminEndpoints({ checks, metrics }), ...(replica ? controllerEndpoints(replica) : [])];
   return { admin: createHttpServer({ ...sharedServerOptions(options, metrics), endpoints }), draining, metrics };

@@ -1,5 +1,10 @@
 import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
+import { hashPassword } from '../../../src/login/local-users.ts';
+import { type CheckOptions, check } from '../../../src/processes/check/check-in-thread.ts';
 import { folderOfTest, machineClient } from '../../manifests/a-folder.ts';
 import { endProcesses, grantry } from '../grantry-process.ts';
 
@@ -45,6 +50,86 @@ describe('grantry check', () => {
     }
     const { errors } = await grantry(['check', 'no\n::error::'], { cwd: folder });
     expect(errors).not.toMatch(/^::error/m);
+  });
+
+  it('given file names and texts that CI systems take for commands → no line is one', async () => {
+    const folder = await folderOfTest({
+      '::error::a.yaml': 'kind: A\n',
+      ' ::error::b.yaml': 'kind: A\n',
+      'c##[add-mask]##vso[task.x].yaml': 'kind: A\n',
+    });
+    const { output } = await grantry(['check', '.'], { cwd: folder });
+    expect(output).toMatch(/^\.\/::error::a\.yaml:1 /m);
+    expect(output).toMatch(/^\.\/ ::error::b\.yaml:1 /m);
+    expect(output).toMatch(/^c#\\u\{23\}\[add-mask\]/m);
+    const json = await grantry(['check', '.', '--format', 'json'], { cwd: folder });
+    expect(JSON.parse(json.output).faults).toContainEqual(
+      expect.objectContaining({ file: 'c##[add-mask]##vso[task.x].yaml' }),
+    );
+    const { errors } = await grantry(['check', '::no', '##[debug]'], { cwd: folder });
+    for (const line of [...output.split('\n'), ...json.output.split('\n'), ...errors.split('\n')]) {
+      expect(line).not.toMatch(/^\s*::|##\w*\[/);
+    }
+  });
+
+  it('that takes longer than its limit → ended, with one fault in each format', async () => {
+    const files = Array.from({ length: 300 }, (_, index) => [`${index}.yaml`, '- a\n'.repeat(2000)]);
+    const folder = await folderOfTest(Object.fromEntries(files));
+    const run = async (format: CheckOptions['format']) => {
+      const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
+      let turns = 0;
+      const code = check({
+        paths: [folder],
+        policies: undefined,
+        format,
+        stdin,
+        stdout,
+        stderr,
+        timeLimitMilliseconds: 100,
+      });
+      let isRunning = true;
+      void code.finally(() => {
+        isRunning = false;
+      });
+      while (isRunning) {
+        await nextTurn();
+        turns++;
+      }
+      return { code: await code, turns, output: await text(stdout.end()) };
+    };
+    const json = await run('json');
+    expect(JSON.parse(json.output).faults).toMatchObject([{ file: folder, reason: 'TooLarge' }]);
+    expect((await run('text')).output).toMatch(/: TooLarge: .*\n.* 1 fault\.\n$/);
+    expect((await run('github')).output).toMatch(/^::error .*title=TooLarge::/);
+    // Reading on the thread of the caller, the event loop would run once a file at most.
+    expect([json.code, json.turns > files.length]).toEqual([1, true]);
+  });
+
+  it('reads a bare list of users as grantry server does, with the line of its fault', async () => {
+    const passwordHash = await hashPassword('correct horse');
+    const sound = await folderOfTest({ 'users.yaml': `- username: ada\n  passwordHash: ${passwordHash}\n` });
+    const { code, output, errors } = await grantry(['check', join(sound, 'users.yaml')]);
+    expect([code, output, errors]).toEqual([0, '0 clients, 0 signing keys, 0 policies, 1 user: no faults.\n', '']);
+    const faulty = await folderOfTest({
+      'people.yaml': `- username: ada\n  passwordHash: ${passwordHash}\n- username: bob\n  passwordHash: hunter2\n`,
+      'users.yaml': '- ada\n',
+      'yes.yaml': `- username: ada\n  passwordHash: ${passwordHash}\n  disabled: yes\n`,
+      'two.yaml': `- username: ada\n  passwordHash: ${passwordHash}\n---\n${machineClient('a')}`,
+    });
+    const json = await grantry(['check', '.', '--format', 'json'], { cwd: faulty });
+    expect(JSON.parse(json.output).faults).toMatchObject([
+      { file: 'people.yaml', line: 4, reason: 'InvalidUsers' },
+      { file: 'two.yaml', line: 1, reason: 'InvalidUsers' },
+      { file: 'users.yaml', line: 1, reason: 'InvalidUsers' },
+      { file: 'yes.yaml', line: 3, reason: 'InvalidUsers' },
+    ]);
+    expect(json.output).not.toMatch(/hunter2|argon2id\$/);
+  });
+
+  it('a list of anything else is no Kubernetes object', async () => {
+    const folder = await folderOfTest({ 'a.yaml': '- name: web\n' });
+    const { output } = await grantry(['check', '.', '--format', 'json'], { cwd: folder });
+    expect(JSON.parse(output).faults).toMatchObject([{ file: 'a.yaml', reason: 'InvalidManifest' }]);
   });
 
   it('refuses unknown fields as kubectl does, wherever they are', async () => {
@@ -121,6 +206,34 @@ describe('grantry check', () => {
       const { code, errors } = await grantry(['check', full, empty, '--format', format]);
       expect([code, errors]).toEqual([0, `grantry check: warning: ${empty}: no manifests found\n`]);
     }
+  });
+
+  it('an id that two namespaces may claim → a warning with its place, in every format, and no fault', async () => {
+    const variable = '$' + '{namespace}';
+    const gold = (name: string) =>
+      `{apiVersion: v1, kind: Namespace, metadata: {name: ${name}, labels: {tier: gold}}}\n`;
+    const ofTwo = POLICY.replace('wide', 'gold').replace('{}', '{matchLabels: {tier: gold}}');
+    const folder = await folderOfTest({
+      'p.yaml': POLICY.replace("{scopes: ['**']}", `{clientIds: ['${variable}_*', '${variable}-*']}`),
+      'q.yaml': [ofTwo.replace("{scopes: ['**']}", '{clientIds: [shared]}'), gold('a'), gold('b')].join('---\n'),
+    });
+    const text = await grantry(['check', '.'], { cwd: folder });
+    expect([text.code, ...text.output.split('\n')]).toEqual([
+      0,
+      expect.stringMatching(/^p\.yaml:6 \(document 1, spec\.allow\.clientIds\[1\]\): warning: AmbiguousClientIds: /),
+      expect.stringMatching(/^q\.yaml:6 \(document 1, spec\.allow\.clientIds\[0\]\): warning: AmbiguousClientIds: /),
+      '0 clients, 0 signing keys, 2 policies: no faults, 2 warnings.',
+      '',
+    ]);
+    const json = await grantry(['check', join(folder, 'q.yaml'), '--format', 'json']);
+    expect(JSON.parse(json.output)).toMatchObject({
+      faults: [],
+      warnings: [{ line: 6, field: 'spec.allow.clientIds[0]', reason: 'AmbiguousClientIds' }],
+    });
+    const github = await grantry(['check', 'p.yaml', '--format', 'github'], { cwd: folder });
+    expect(github.output).toMatch(
+      /^::warning file=p\.yaml,line=6,title=AmbiguousClientIds::spec\.allow\.clientIds\[1\]: [^\n]*\n$/,
+    );
   });
 
   it('judges keys and users too', async () => {

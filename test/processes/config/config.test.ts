@@ -120,7 +120,7 @@ describe('the configuration', () => {
     expect(readSettings({ environment: { GRANTRY_TRUSTED_PROXIES: text } }).trustedProxies).toEqual(text.split(', '));
   });
 
-  it.each(['10.0.0.0/33', 'everybody', '*', '10.0.0', '::/129', '10.0.0.0/8/8', '10.0.0.0/'])(
+  it.each(['10.0.0.0/33', 'everybody', '*', '10.0.0', '::/129', '10.0.0.0/8/8', '10.0.0.0/', '0.0.0.0/0', '::/00'])(
     'refuses the trusted proxy %s',
     (text) => {
       expect(faults({ GRANTRY_TRUSTED_PROXIES: text })).toEqual([expect.stringMatching(/^GRANTRY_TRUSTED_PROXIES /)]);

@@ -464,6 +464,17 @@ describe('the users of grantry dev', () => {
     expect(grantry.output).not.toContain('demo');
   });
 
+  it('is not demo where the issuer is not on loopback: a tunnel or an ingress leads to it', async () => {
+    const folder = await folderOfTest(CLIENT);
+    const { grantry } = await startDev(folder, ['--issuer', 'https://id.example.com']);
+    expect(grantry.output).toMatch(/Users +none/);
+    expect(grantry.output).not.toContain('demo');
+    for (const issuer of ['http://[::1]:9400', 'http://127.0.0.1:9400']) {
+      const { grantry: local } = await startDev(folder, ['--issuer', issuer]);
+      expect(local.output).toMatch(/Users +demo/);
+    }
+  });
+
   it('are those of --user, and not demo then', async () => {
     const folder = await folderOfTest(CLIENT);
     const { grantry } = await startDev(folder, ['--user', 'ann:one:two', '--user', 'bob:x']);
@@ -490,6 +501,13 @@ describe('the users of grantry dev', () => {
     await grantry.printed(/InvalidUsers/);
     expect(grantry.output).toMatch(/Users +none: sign-in is not possible \(see the fault below\)$/m);
     expect(grantry.output).not.toContain('hunter2');
+  });
+
+  it('are not those of a bare list, which only grantry server reads: a fault says so', async () => {
+    const folder = await folderOfTest({ ...CLIENT, 'users.yaml': '- username: ann\n' });
+    const { grantry } = await startDev(folder);
+    await grantry.printed(/users\.yaml:1 .*InvalidUsers/);
+    expect(grantry.output).not.toContain('ann');
   });
 
   it('are those of such a Secret in any namespace, not only in that of grantry', async () => {
