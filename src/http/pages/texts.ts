@@ -155,6 +155,7 @@ const en: Texts = {
 };
 
 function duration(seconds: number): string {
+  if (seconds > 120) return `${Math.ceil(seconds / 60)} minutes`;
   return seconds === 1 ? 'one second' : `${seconds} seconds`;
 }
 

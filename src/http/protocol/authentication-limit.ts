@@ -1,6 +1,7 @@
 // Limits failed client authentication in the memory of one replica, so that the limit works without any store. Token
-// buckets for (registered client, address) and for the address alone, refilled evenly over time.
+// buckets for (claimed client, address) and for the address alone, refilled evenly over time.
 
+import { hash } from 'node:crypto';
 import type { AuthenticationLimiter, Clock } from '../../oauth/ports/ports.ts';
 import { addressNetwork } from '../server/client-address.ts';
 
@@ -59,21 +60,25 @@ export class AuthenticationLimit implements AuthenticationLimiter {
     this.#clock = dependencies.clock;
   }
 
-  waitSeconds(clientId: string | undefined, address: string): number {
+  failed(clientId: string | undefined, address: string): number {
     const now = this.#clock.now();
     const network = addressNetwork(address);
+    // First, and alone: an address over its limit makes no bucket for the clients that it names.
     const ofAddress = this.#addresses.waitSeconds(network, now);
-    if (clientId === undefined) return ofAddress;
-    return Math.max(ofAddress, this.#pairs.waitSeconds(`${clientId} ${network}`, now));
-  }
-
-  failed(clientId: string | undefined, address: string): void {
-    const now = this.#clock.now();
-    const network = addressNetwork(address);
+    if (ofAddress > 0) return ofAddress;
+    const pair = clientId === undefined ? undefined : pairKey(network, clientId);
+    const ofPair = pair === undefined ? 0 : this.#pairs.waitSeconds(pair, now);
+    if (ofPair > 0) return ofPair;
     this.#addresses.take(network, now);
-    if (clientId !== undefined) this.#pairs.take(`${clientId} ${network}`, now);
+    if (pair !== undefined) this.#pairs.take(pair, now);
+    return 0;
   }
 }
 
+/** A digest: the id of an unknown client may be as long as a request. */
+function pairKey(network: string, clientId: string): string {
+  return hash('sha256', `${network} ${clientId}`, 'base64url');
+}
+
 /** Limits nothing (`GRANTRY_RATE_LIMITS=off`). */
-export const UNLIMITED_AUTHENTICATION: AuthenticationLimiter = { waitSeconds: () => 0, failed: () => {} };
+export const UNLIMITED_AUTHENTICATION: AuthenticationLimiter = { failed: () => 0 };

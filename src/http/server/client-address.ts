@@ -1,7 +1,7 @@
 // The address of the caller: that of the peer or, behind trusted proxies, the one in X-Forwarded-For.
 // No other forwarding header is read.
 
-import { BlockList, isIP, isIPv4 } from 'node:net';
+import { BlockList, isIP, isIPv4, isIPv6, SocketAddress } from 'node:net';
 
 /** The configured proxies whose X-Forwarded-For is trusted. */
 export class TrustedProxies {
@@ -25,7 +25,7 @@ export class TrustedProxies {
     let address = plainAddress(peer ?? '') ?? '0.0.0.0';
     if (forwardedFor === undefined || !this.#trusts(address)) return address;
     for (const hop of forwardedFor.split(',').reverse()) {
-      const next = plainAddress(hop.trim());
+      const next = forwardedAddress(hop.trim());
       if (next === undefined) return address;
       address = next;
       if (!this.#trusts(address)) return address;
@@ -38,10 +38,28 @@ export class TrustedProxies {
   }
 }
 
-/** The address without zone, port and IPv4-in-IPv6 wrapping; undefined when it is none. */
+/** The address without zone and IPv4-in-IPv6 wrapping; undefined when it is none. */
 function plainAddress(text: string): string | undefined {
   const unwrapped = text.replace(/^::ffff:(?=\d+\.)/i, '').replace(/%.*$/, '');
   return isIP(unwrapped) === 0 ? undefined : unwrapped;
+}
+
+/** `1.2.3.4:5`, as load balancers of Azure and AWS and IIS write it, with its port of up to five digits. */
+const IPV4_WITH_PORT = /^([\d.]+):\d{1,5}$/;
+/** `[v6]` and `[v6]:5`. */
+const IPV6_IN_BRACKETS = /^\[([^\]]+)\](?::\d{1,5})?$/;
+
+/**
+ * The address in an entry of X-Forwarded-For, in one spelling, without port, brackets and zone; undefined when it is
+ * none. An IPv6 address with a port and without brackets is read as an address: the two look alike.
+ */
+function forwardedAddress(text: string): string | undefined {
+  const bracketed = IPV6_IN_BRACKETS.exec(text)?.[1];
+  const address = bracketed ?? IPV4_WITH_PORT.exec(text)?.[1] ?? text;
+  if (isIPv4(address)) return bracketed === undefined ? address : undefined;
+  if (!isIPv6(address)) return undefined;
+  const [unzoned = ''] = address.split('%');
+  return plainAddress(new SocketAddress({ address: unzoned, family: 'ipv6' }).address);
 }
 
 /** The key under which attempts from an address are counted: an IPv4 address, or the /64 of an IPv6 one. */

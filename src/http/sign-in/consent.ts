@@ -66,7 +66,7 @@ async function ask(flow: SignInFlow, exchange: Exchange): Promise<void> {
     },
     asked: newScope,
     given: request.scope.filter((scope) => !newScope.includes(scope)),
-    audiences: request.audiences.filter((audience) => audience !== flow.issuer),
+    audiences: request.audiences,
     lasts: client.grantTypes.includes('refresh_token'),
   });
   sendPage(exchange.reply.code(200), request.redirectUri, page);

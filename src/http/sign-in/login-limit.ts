@@ -1,12 +1,22 @@
-// Limits failed and successful sign-ins, counted in the store and so across all replicas. Failures are limited by
-// address, then by user and address: an attacker at another address cannot lock a user out.
+// Limits guesses at passwords, and sign-ins. Of one name at one network, of one network, and of one name over all
+// networks; a browser where the person has signed in before has limits of its own (`known-browsers.ts`). The store
+// counts what must hold over all replicas, and only what is bounded or ends within a minute.
 
-import type { RateLimitStore } from '../../oauth/ports/ports.ts';
+import { createHmac, hkdfSync } from 'node:crypto';
+import type { Clock, RateLimitStore } from '../../oauth/ports/ports.ts';
 import { addressNetwork } from '../server/client-address.ts';
+import { RecentGuesses } from './recent-guesses.ts';
 
-const FAILURES_PER_USER_AND_ADDRESS = 5;
-const FAILURES_PER_ADDRESS = 30;
-const WINDOW = 60_000;
+const MINUTE = 60_000;
+const HOUR = 3_600_000;
+
+const GUESSES_PER_NAME_AND_NETWORK = 5;
+const GUESSES_PER_NAME_AND_NETWORK_IN_AN_HOUR = 20;
+const GUESSES_PER_NETWORK = 30;
+/** Above it only known browsers are judged. It is more than one network may use up at one replica. */
+const GUESSES_PER_NAME_IN_AN_HOUR = 100;
+/** Names and networks counted over the hour in this process: up to 200 bytes each. */
+const MOST_PAIRS = 50_000;
 
 /** Each creates a session; without a bound one person could fill the store and lock all others out. */
 const SIGN_INS_PER_PERSON = 300;
@@ -16,6 +26,8 @@ const SIGN_IN_WINDOW = 600_000;
 export interface LoginAttempt {
   readonly username: string;
   readonly address: string;
+  /** The id of this browser for this person ({@link KnownPerson.id}); undefined where the person has not signed in. */
+  readonly knownBrowser: string | undefined;
 }
 
 /** The limits before and after a password is judged. */
@@ -41,31 +53,100 @@ export const UNLIMITED_LOGINS: LoginLimiter = {
   signedIn: async () => 0,
 };
 
+export interface LoginLimitOptions {
+  readonly issuer: string;
+  /** Makes the numbers of names; every replica has the same. */
+  readonly pepper: Uint8Array;
+  readonly store: RateLimitStore;
+  readonly clock: Clock;
+}
+
+/** The counters of one attempt; an undefined one does not count it. */
+interface Counters {
+  /** Of the name at its network, or of the known browser. */
+  readonly pair: string;
+  readonly ofName: string | undefined;
+  readonly ofNetwork: string | undefined;
+}
+
 /** Counts sign-ins. IPv6 addresses count by their /64. */
 export class LoginLimit implements LoginLimiter {
   readonly #store: RateLimitStore;
+  readonly #clock: Clock;
+  readonly #nameKey: Buffer;
+  readonly #lastHour = new RecentGuesses({
+    limit: GUESSES_PER_NAME_AND_NETWORK_IN_AN_HOUR,
+    windowMilliseconds: HOUR,
+    most: MOST_PAIRS,
+  });
 
-  constructor(store: RateLimitStore) {
+  constructor({ issuer, pepper, store, clock }: LoginLimitOptions) {
     this.#store = store;
+    this.#clock = clock;
+    this.#nameKey = Buffer.from(hkdfSync('sha256', pepper, issuer, 'grantry login name v1', 32));
   }
 
   async begin(attempt: LoginAttempt): Promise<number> {
-    const { ofAddress, ofUser } = keys(attempt);
-    const wait = await this.#store.hit(ofAddress, FAILURES_PER_ADDRESS, WINDOW);
-    return wait > 0 ? wait : this.#store.hit(ofUser, FAILURES_PER_USER_AND_ADDRESS, WINDOW);
+    const counters = this.#countersOf(attempt);
+    // In memory first: the guesses of one network beyond its share cost the store nothing.
+    const wait = this.#lastHour.count(counters.pair, this.#clock.now());
+    if (wait > 0) return wait;
+    let isCounted = false;
+    try {
+      const waitOfStore = await this.#countInStore(counters);
+      isCounted = waitOfStore === 0;
+      return waitOfStore;
+    } finally {
+      if (!isCounted) this.#lastHour.refund(counters.pair);
+    }
   }
 
   async refund(attempt: LoginAttempt): Promise<void> {
-    const { ofAddress, ofUser } = keys(attempt);
-    await Promise.all([this.#store.refund(ofAddress), this.#store.refund(ofUser)]);
+    const counters = this.#countersOf(attempt);
+    const { pair, ofName, ofNetwork } = counters;
+    this.#lastHour.refund(pair);
+    const stored = [pair, ofName, ofNetwork].filter((key) => key !== undefined);
+    await Promise.all(stored.map((key) => this.#store.refund(key)));
   }
 
   signedIn(subject: string): Promise<number> {
     return this.#store.hit(`signed in ${subject}`, SIGN_INS_PER_PERSON, SIGN_IN_WINDOW);
   }
-}
 
-function keys({ username, address }: LoginAttempt) {
-  const network = addressNetwork(address);
-  return { ofAddress: `login ${network}`, ofUser: `login ${network} ${username.normalize('NFC')}` };
+  /** The name first: once it is closed, further networks make no counter in the store. */
+  async #countInStore({ pair, ofName, ofNetwork }: Counters): Promise<number> {
+    const ofAll = await this.#hit(ofName, GUESSES_PER_NAME_IN_AN_HOUR, HOUR);
+    if (ofAll > 0) return ofAll;
+    const wait =
+      (await this.#hit(ofNetwork, GUESSES_PER_NETWORK, MINUTE)) ||
+      (await this.#hit(pair, GUESSES_PER_NAME_AND_NETWORK, MINUTE));
+    // What is not judged is no guess: a network above its share must not use up the name's.
+    if (wait > 0 && ofName !== undefined) await this.#store.refund(ofName);
+    return wait;
+  }
+
+  async #hit(key: string | undefined, limit: number, windowMilliseconds: number): Promise<number> {
+    return key === undefined ? 0 : this.#store.hit(key, limit, windowMilliseconds);
+  }
+
+  #countersOf({ username, address, knownBrowser }: LoginAttempt): Counters {
+    if (knownBrowser !== undefined) {
+      return { pair: `login known ${knownBrowser}`, ofName: undefined, ofNetwork: undefined };
+    }
+    const name = username.normalize('NFC');
+    const network = addressNetwork(address);
+    return {
+      pair: `login ${network} ${name}`,
+      ofName: `login name ${this.#numberOf(name)}`,
+      ofNetwork: `login ${network}`,
+    };
+  }
+
+  /**
+   * One of 65 536 numbers for every name, whether a person has it or not: invented names make no further counter.
+   * Keyed, so that no stranger can choose a name that shares the number of another one.
+   */
+  #numberOf(name: string): number {
+    return createHmac('sha256', this.#nameKey).update(name).digest().readUInt16BE(0);
+  }
 }

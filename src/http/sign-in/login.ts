@@ -2,11 +2,13 @@
 
 import type { AcceptedAuthorization } from '../../oauth/endpoints/authorization-endpoint.ts';
 import { OAuthError } from '../../oauth/ports/error.ts';
-import type { ResourceOwner } from '../../oauth/ports/ports.ts';
+import type { NamedPerson, ResourceOwner } from '../../oauth/ports/ports.ts';
 import type { LoginProblem } from '../pages/login-page.ts';
 import type { Endpoint, Exchange } from '../server/endpoint.ts';
+import type { LoginAttempt } from './login-limit.ts';
 import {
   acceptedStill,
+  isOutdated,
   openInteraction,
   requireOwnForm,
   type SignInFlow,
@@ -44,12 +46,17 @@ async function login(flow: SignInFlow, exchange: Exchange): Promise<void> {
   if (!check) return;
 
   // 3. The person
-  const attempt = { username: parameters.get('username') ?? '', password: parameters.get('password') ?? '', address };
+  const username = parameters.get('username') ?? '';
+  const password = parameters.get('password') ?? '';
+  const person = await flow.owners.lookUp(username);
+  const knownBrowser = person && (await idOfKnownBrowser(flow, exchange, person, check.client.uid));
+  const attempt = { username, password, address, knownBrowser };
   const judgement = await judge(flow, attempt);
-  if (judgement.owner === undefined) return refuse(flow, exchange, check, { ...judgement, attempt });
+  if (judgement.owner === undefined) return refuse(flow, exchange, check, { ...judgement, attempt, person });
 
   // 4. A session under a new id, then consent or the redirect to the client
   const session = await flow.sessions.begin(exchange, judgement.owner, flow.clock.now());
+  if (person) flow.knownBrowsers.remember(exchange, person, session.authTime);
   flow.audit.record({
     type: 'login.succeeded',
     subject: session.subject,
@@ -60,10 +67,19 @@ async function login(flow: SignInFlow, exchange: Exchange): Promise<void> {
   reply.redirect(await openInteraction(flow, check, session), 303);
 }
 
-interface Attempt {
-  readonly username: string;
+interface Attempt extends LoginAttempt {
   readonly password: string;
-  readonly address: string;
+}
+
+/** Undefined where the person has not signed in at this browser since the last password and watermark. */
+async function idOfKnownBrowser(
+  flow: SignInFlow,
+  { request }: Exchange,
+  person: NamedPerson,
+  clientUid: string,
+): Promise<string | undefined> {
+  const known = flow.knownBrowsers.find(request, person);
+  return known === undefined || (await isOutdated(flow, known, clientUid)) ? undefined : known.id;
 }
 
 type Judgement = { readonly owner: ResourceOwner } | { readonly owner: undefined; readonly problem: LoginProblem };
@@ -93,15 +109,19 @@ async function judge({ loginLimit, owners }: SignInFlow, attempt: Attempt): Prom
   return wait > 0 ? { owner: undefined, problem: { kind: 'tooMany', seconds: wait } } : { owner };
 }
 
-/** The login page again, with what went wrong. The typed name is in no log: people type passwords there. */
+/**
+ * The login page again, with what went wrong. The typed name is in no log: people type passwords there. The audit line
+ * has the subject of the name, where it has one.
+ */
 function refuse(
   flow: SignInFlow,
   exchange: Exchange,
   check: AcceptedAuthorization,
-  { problem, attempt }: { readonly problem: LoginProblem; readonly attempt: Attempt },
+  refusal: { readonly problem: LoginProblem; readonly attempt: Attempt; readonly person: NamedPerson | undefined },
 ): void {
   const { reply, log } = exchange;
-  const { username, address } = attempt;
+  const { problem, person } = refusal;
+  const { username, address } = refusal.attempt;
   if ('seconds' in problem && problem.seconds !== undefined) reply.header('retry-after', String(problem.seconds));
   sendLoginPage(flow, exchange, check, { status: STATUS[problem.kind], username, problem });
   const reason = REASON[problem.kind];
@@ -109,7 +129,8 @@ function refuse(
   log.outcome = 'refused';
   log.reason = reason;
   if (problem.kind !== 'missing') {
-    flow.audit.record({ type: 'login.failed', clientId: check.client.clientId, reason, address });
+    const { clientId } = check.client;
+    flow.audit.record({ type: 'login.failed', subject: person?.subject, clientId, reason, address });
   }
 }
 

@@ -21,6 +21,7 @@ import { PAGE_HEADERS, pagePolicy } from '../server/security-headers.ts';
 import type { BrowserSessions } from './browser-session.ts';
 import { type FormTokens, isOwnForm } from './form-origin.ts';
 import type { InteractionTaker } from './interaction-taker.ts';
+import type { KnownBrowsers } from './known-browsers.ts';
 import type { LoginLimiter } from './login-limit.ts';
 import type { SealedRequests } from './sealed-request.ts';
 
@@ -38,6 +39,7 @@ export interface SignInFlow {
   readonly sealedRequests: SealedRequests;
   readonly formTokens: FormTokens;
   readonly loginLimit: LoginLimiter;
+  readonly knownBrowsers: KnownBrowsers;
   readonly owners: ResourceOwners;
   readonly interactions: InteractionStore;
   readonly taker: InteractionTaker;
@@ -123,8 +125,12 @@ export function requireOwnForm({ issuer }: SignInFlow, request: FastifyRequest):
 /**
  * Whether a revocation demands that the person signs in again: by a user, global, client or consent watermark.
  */
-export async function isOutdated({ watermarks }: SignInFlow, session: Session, clientUid: string): Promise<boolean> {
-  return session.authTime <= (await watermarks.read(clientUid, session.subject));
+export async function isOutdated(
+  { watermarks }: SignInFlow,
+  { authTime, subject }: Pick<Session, 'authTime' | 'subject'>,
+  clientUid: string,
+): Promise<boolean> {
+  return authTime <= (await watermarks.read(clientUid, subject));
 }
 
 /**

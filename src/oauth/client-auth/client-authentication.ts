@@ -1,6 +1,6 @@
 // Client authentication, shared by the token, revocation and introspection endpoints: exactly one method, the
-// registered one, the same answer for every failure, and a limit on failed attempts. Each method has its own file
-// beside this one.
+// registered one, the same answer for every failure, and a limit on failures that no right credential meets. Each
+// method has its own file beside this one.
 
 import { attributeTo, type ErrorCode, OAuthError } from '../ports/error.ts';
 import type { AuthenticationLimiter } from '../ports/ports.ts';
@@ -53,8 +53,8 @@ export interface ClientEndpointOptions {
  * parameters, authenticate the client; then call `answer`.
  * @param known every parameter of the endpoint ({@link knownParameters})
  * @throws OAuthError invalid_request for a repeated parameter, two methods at once or two client ids; invalid_client
- *   for every other failure, with the same text; rate_limited when this client or address has failed too often; what
- *   `answer` throws, attributed to the client
+ *   for every other failure, with the same text; rate_limited instead of it when this client or address has failed too
+ *   often; what `answer` throws, attributed to the client
  */
 export async function answerClient<Answer extends object>(
   request: ClientRequest,
@@ -73,7 +73,7 @@ export async function answerClient<Answer extends object>(
   }
 }
 
-/** RFC 6749 §2.3, §3.2.1. */
+/** RFC 6749 §2.3, §3.2.1. The credential is verified before any limit: a flood of failures keeps no client out. */
 async function authenticate(
   request: ClientRequest,
   registry: Registry,
@@ -81,20 +81,15 @@ async function authenticate(
 ): Promise<Client> {
   const { name, attempt } = onlyTry(request);
   const client = attempt.clientId === undefined ? undefined : registry.find(attempt.clientId);
-  const waitSeconds = limiter.waitSeconds(client?.clientId, request.address);
-  if (waitSeconds > 0) throw limited(waitSeconds, name, client);
-
   const registered = client?.authMethod === name ? client : undefined;
   const judged = attempt.verify(registered);
-  // Requests arrive in bursts: an `await` without need would let the whole burst pass the limit before the first is
-  // counted.
   const verified = typeof judged === 'boolean' ? judged : await judged;
   if (registered && verified) return registered;
 
-  const reason = failureReason(attempt, client, registered);
-  // A wrong method is not a failed secret: libraries that probe for the method must not lock themselves out.
-  if (reason !== 'auth_method_mismatch') limiter.failed(client?.clientId, request.address);
-  throw refuse(reason, name, client);
+  // Every failure alike, also of an unknown id or a wrong method: 429 must not reveal which clients exist.
+  const waitSeconds = limiter.failed(attempt.clientId, request.address);
+  if (waitSeconds > 0) throw limited(waitSeconds, name, client);
+  throw refuse(failureReason(attempt, client, registered), name, client);
 }
 
 interface Try {
@@ -103,8 +98,14 @@ interface Try {
   readonly attempt: Attempt;
 }
 
+/** A try that fails whatever it presents, as no method reads it. */
+interface UnreadTry {
+  readonly name: undefined;
+  readonly attempt: Attempt;
+}
+
 /** RFC 6749 §2.3: a client must not use more than one method in a request. A `client_id` alone is no second method. */
-function onlyTry(request: ClientRequest): Try {
+function onlyTry(request: ClientRequest): Try | UnreadTry {
   const tries: Try[] = [];
   for (const [name, method] of CLIENT_AUTH_METHODS) {
     const attempt = method.attempt(request);
@@ -117,16 +118,20 @@ function onlyTry(request: ClientRequest): Try {
       reason: 'several_auth_methods',
     });
   }
-  if (unread > 0) throw refuse('auth_method_unsupported', undefined, undefined);
-  const only = proofs[0] ?? tries[0];
-  if (only === undefined) throw refuse('credentials_missing', undefined, undefined);
-
   const named = request.parameters.get('client_id');
+  if (unread > 0) return unreadTry(named, 'auth_method_unsupported');
+  const only = proofs[0] ?? tries[0];
+  if (only === undefined) return unreadTry(named, 'credentials_missing');
+
   const claimed = only.attempt.clientId;
   if (named !== undefined && claimed !== undefined && named !== claimed) {
     throw new OAuthError('invalid_request', 'The request names two clients.', { reason: 'client_id_mismatch' });
   }
   return only;
+}
+
+function unreadTry(clientId: string | undefined, reason: string): UnreadTry {
+  return { name: undefined, attempt: { clientId, malformed: reason, verify: () => false } };
 }
 
 /** The number of credentials that no attempt of the request reads: an Authorization header, an assertion. */
@@ -150,8 +155,8 @@ function refuse(reason: string, method: string | undefined, client: Client | und
   return client ? attributeTo(client.clientId, error) : error;
 }
 
-function limited(retryAfterSeconds: number, authMethod: string, client: Client | undefined): unknown {
-  const details = { reason: 'client_authentication_limited', retryAfterSeconds, authMethod };
+function limited(retryAfterSeconds: number, method: string | undefined, client: Client | undefined): unknown {
+  const details = { reason: 'client_authentication_limited', retryAfterSeconds, ...(method && { authMethod: method }) };
   const error = new OAuthError('rate_limited', 'Too many failed attempts.', details);
   return client ? attributeTo(client.clientId, error) : error;
 }

@@ -65,21 +65,33 @@ export interface ResourceOwner {
   readonly displayName: string;
 }
 
+/** The record of a name. Proof of nothing: any caller can name a person. */
+export interface NamedPerson {
+  /** `usr_…` */
+  readonly subject: string;
+  /** A digest of the person's credential: with another password it is another one. Undefined for a disabled person. */
+  readonly credential: string | undefined;
+}
+
 /** The people who can sign in: local users now, upstream OpenID Connect later. */
 export interface ResourceOwners {
+  /** The person of a name as typed; undefined where there is none. No answer to a caller may show which it was. */
+  lookUp(username: string): Promise<NamedPerson | undefined>;
   /** The person, or undefined for a wrong password, an unknown or a disabled user: the same work in each case. */
   authenticate(username: string, password: string): Promise<ResourceOwner | undefined>;
   /** Whether this person may still hold sessions and grants. */
   isActive(subject: string): Promise<boolean>;
 }
 
-/** Limits failed client authentication per (client, address) and per address, in memory of one replica. */
+/**
+ * Limits failed client authentication per (client, address) and per address, in memory of one replica. Only failures
+ * reach it, so it never refuses a right credential.
+ */
 export interface AuthenticationLimiter {
   /**
-   * Whole seconds to wait if this pair or this address has failed too often, else 0. Call before judging a secret.
-   * @param clientId undefined for an id that is not registered: only the address counts then
+   * Counts one failed authentication, unless this pair or this address has failed too often already.
+   * @param clientId as claimed, registered or not, of any length; undefined where the request names none
+   * @returns whole seconds to wait if this failure is above a limit, else 0
    */
-  waitSeconds(clientId: string | undefined, address: string): number;
-  /** Counts one failed authentication. */
-  failed(clientId: string | undefined, address: string): void;
+  failed(clientId: string | undefined, address: string): number;
 }

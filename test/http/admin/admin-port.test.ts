@@ -36,6 +36,22 @@ describe('the admin port', () => {
     expect((await fetch(own.adminUrl('/livez'))).status).toBe(200);
   });
 
+  it('a users file with a fault → a line and a gauge say so, and the process stays ready', async () => {
+    const usersFile: { fault: string | undefined } = { fault: undefined };
+    const own = await startGrantry({ clients: [], usersFile });
+    const state = async () => {
+      const [ready, metrics] = [await fetch(own.adminUrl('/readyz')), await fetch(own.adminUrl('/metrics'))];
+      const gauge = /^grantry_users_last_reload_successful.*$/m.exec(await metrics.text())?.[0];
+      return [ready.status, (await ready.text()).split('\n').at(-2), gauge];
+    };
+    expect(await state()).toEqual([200, 'users: ok', 'grantry_users_last_reload_successful 1']);
+    usersFile.fault = 'the file cannot be used';
+    expect(await state()).toEqual([200, 'users: the file cannot be used', 'grantry_users_last_reload_successful 0']);
+    // Without a users file there is neither.
+    expect(await metric('grantry_users_last_reload_successful')).toEqual([]);
+    expect(await (await fetch(grantry.adminUrl('/readyz'))).text()).not.toContain('users');
+  });
+
   it('logs readiness when it changes, with what is missing, and not at every probe', async () => {
     const own = await startGrantry({ clients: [] });
     const look = async () => await (await fetch(own.adminUrl('/readyz'))).text();

@@ -3,7 +3,7 @@
 import { importJWK, type JWK, jwtVerify } from 'jose';
 import { describe, expect, it } from 'vitest';
 import { generateSigningKeyPem, importSigningKey } from '../../../src/oauth/registry/keys.ts';
-import { basic, type Grantry, readJson, startGrantry } from '../../grantry.ts';
+import { basic, DEFAULT_AUDIENCE, type Grantry, readJson, startGrantry } from '../../grantry.ts';
 
 const MACHINE = { clientId: 'team.machine', secret: 'kSiQ0yY8Jh1x4nV7wB2dR5tG9mC3fL6p' };
 const METADATA = '/.well-known/oauth-authorization-server';
@@ -82,7 +82,7 @@ describe('the keys', () => {
     expect(payload).toMatchObject({
       sub: MACHINE.clientId,
       client_id: MACHINE.clientId,
-      aud: grantry.issuer,
+      aud: DEFAULT_AUDIENCE,
       scope: 'read',
     });
   });

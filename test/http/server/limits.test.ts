@@ -1,11 +1,15 @@
-// Limits on failed client authentication over HTTP (RFC 6585 §4; docs/scope.md: 6585-1, C8, I5).
+// Limits on failed client authentication over HTTP (RFC 6585 §4; docs/scope.md: 6585-1, C6, C8, I5).
 
 import { describe, expect, it } from 'vitest';
 import { basic, type Grantry, readJson, startGrantry } from '../../grantry.ts';
 import { answersIn, exchangeBytes, requestText } from './raw-socket.ts';
 
 const SECRET = 'kSiQ0yY8Jh1x4nV7wB2dR5tG9mC3fL6p';
-const CLIENTS = ['team.a', 'team.b', 'team.c'].map((clientId) => ({ clientId, secret: SECRET }));
+const CLIENTS = [
+  ...['team.a', 'team.b', 'team.c'].map((clientId) => ({ clientId, secret: SECRET })),
+  { clientId: 'team.post', secret: SECRET, authMethod: 'client_secret_post' },
+  { clientId: 'team.public' },
+];
 const FORM = { grant_type: 'client_credentials' };
 
 function attempt(grantry: Grantry, clientId: string, secret: string, headers: Record<string, string> = {}) {
@@ -21,21 +25,35 @@ async function failTimes(grantry: Grantry, times: number, clientId: string, head
 }
 
 describe('failed client authentication', () => {
-  it('is answered 429 with Retry-After from the eleventh on, also with the right secret, until the wait is over', async () => {
+  it('of one client at one address → 401 ten times, then 429 with Retry-After until the wait is over', async () => {
     const grantry = await startGrantry({ clients: CLIENTS, rateLimits: true });
     expect(await failTimes(grantry, 11, 'team.a')).toEqual([...Array<number>(10).fill(401), 429]);
-    const limited = await attempt(grantry, 'team.a', SECRET);
+    const limited = await attempt(grantry, 'team.a', 'wrong');
     expect(limited.status).toBe(429);
     expect(limited.headers.get('retry-after')).toBe('6');
     expect((await readJson(limited)).error).toBe('temporarily_unavailable');
     grantry.clock.advance(6000);
-    expect((await attempt(grantry, 'team.a', SECRET)).status).toBe(200);
+    expect(await failTimes(grantry, 2, 'team.a')).toEqual([401, 429]);
     expect(await (await fetch(grantry.adminUrl('/metrics'))).text()).toMatch(
-      /^grantry_rate_limited_total\{limit="[a-z_]+"\} 2$/m,
+      /^grantry_rate_limited_total\{limit="client_authentication_limited"\} 3$/m,
     );
   });
 
-  it('is limited all the same where many come in one moment', async () => {
+  it('in any number → the right credential of every client at that address passes', async () => {
+    const grantry = await startGrantry({ clients: CLIENTS, rateLimits: true });
+    await failTimes(grantry, 11, 'team.a');
+    for (let count = 0; count < 100; count += 1) await attempt(grantry, `nobody.${count}`, 'x');
+    expect((await attempt(grantry, 'team.a', 'wrong')).status).toBe(429);
+    expect((await attempt(grantry, 'nobody.0', 'x')).status).toBe(429);
+    for (const clientId of ['team.a', 'team.b', 'team.c']) {
+      expect((await attempt(grantry, clientId, SECRET)).status).toBe(200);
+    }
+    const post = { ...FORM, client_id: 'team.post', client_secret: SECRET };
+    expect((await grantry.post('/token', post)).status).toBe(200);
+    expect((await grantry.post('/revoke', { client_id: 'team.public', token: 'x' })).status).toBe(200);
+  });
+
+  it('of many requests in one moment → ten are answered 401, the others 429', async () => {
     const grantry = await startGrantry({ clients: CLIENTS, rateLimits: true });
     const headers = [`Authorization: ${basic('team.a', 'wrong')}`, 'Content-Type: application/x-www-form-urlencoded'];
     const last = requestText('POST /token HTTP/1.1', headers, 'grant_type=client_credentials');
@@ -45,13 +63,13 @@ describe('failed client authentication', () => {
     expect(statuses).toEqual([...Array<number>(10).fill(401), ...Array<number>(20).fill(429)]);
   });
 
-  it('of one client does not starve another one', async () => {
+  it('of one client → a wrong secret of another client at that address is still answered 401', async () => {
     const grantry = await startGrantry({ clients: CLIENTS, rateLimits: true });
     await failTimes(grantry, 11, 'team.a');
-    expect((await attempt(grantry, 'team.b', SECRET)).status).toBe(200);
+    expect((await attempt(grantry, 'team.b', 'wrong')).status).toBe(401);
   });
 
-  it('counts over token, revoke and introspect together', async () => {
+  it('at token, revoke and introspect → one count', async () => {
     const grantry = await startGrantry({ clients: CLIENTS, rateLimits: true });
     const headers = { authorization: basic('team.a', 'wrong') };
     for (const path of [
@@ -73,21 +91,39 @@ describe('failed client authentication', () => {
     }
   });
 
-  it('with unknown ids counts for the address, a hundred times', async () => {
+  it('with a hundred unknown ids → every further failure at that address is answered 429', async () => {
     const grantry = await startGrantry({ clients: CLIENTS, rateLimits: true });
     const statuses: number[] = [];
     for (let count = 0; count < 101; count += 1) statuses.push((await attempt(grantry, `nobody.${count}`, 'x')).status);
     expect(statuses).toEqual([...Array<number>(100).fill(401), 429]);
-    expect((await attempt(grantry, 'team.a', SECRET)).status).toBe(429);
+    expect((await attempt(grantry, 'team.a', 'wrong')).status).toBe(429);
   });
 
-  it('by a wrong method is not a failed secret', async () => {
-    const grantry = await startGrantry({ clients: CLIENTS, rateLimits: true });
-    for (let count = 0; count < 30; count += 1) {
-      const probe = await grantry.post('/token', { ...FORM, client_id: 'team.a', client_secret: SECRET });
-      expect(probe.status).toBe(401);
+  it('by an unknown id, a wrong method or a wrong secret → the same answers, 401 ten times and then 429', async () => {
+    const cases: readonly (readonly [string, Record<string, string>, Record<string, string>])[] = [
+      ['a wrong secret', FORM, { authorization: basic('team.a', 'wrong') }],
+      ['an unknown id', FORM, { authorization: basic('nobody', SECRET) }],
+      ['a long unknown id', { ...FORM, client_id: 'n'.repeat(32_768), client_secret: SECRET }, {}],
+      ['the method of another client', { ...FORM, client_id: 'team.a', client_secret: SECRET }, {}],
+      ['no credential of a confidential client', { ...FORM, client_id: 'team.a' }, {}],
+      ['no credential of an unknown id', { ...FORM, client_id: 'nobody' }, {}],
+      ['a scheme that no method reads', { ...FORM, client_id: 'team.a' }, { authorization: 'Bearer x' }],
+      ['that scheme of an unknown id', { ...FORM, client_id: 'nobody' }, { authorization: 'Bearer x' }],
+      ['an assertion', { ...FORM, client_id: 'team.a', client_assertion: 'x', client_assertion_type: 'y' }, {}],
+      ['a malformed credential', FORM, { authorization: 'Basic !!!' }],
+    ];
+    for (const [what, form, headers] of cases) {
+      const grantry = await startGrantry({ clients: CLIENTS, rateLimits: true });
+      const answers: unknown[] = [];
+      for (let count = 0; count < 11; count += 1) {
+        const answer = await grantry.post('/token', form, { headers });
+        answers.push([answer.status, answer.headers.get('retry-after'), (await readJson(answer)).error]);
+      }
+      const unnamed = what === 'a malformed credential';
+      const last = unnamed ? [401, null, 'invalid_client'] : [429, '6', 'temporarily_unavailable'];
+      expect([what, ...answers]).toEqual([what, ...Array(10).fill([401, null, 'invalid_client']), last]);
+      await grantry.stop();
     }
-    expect((await attempt(grantry, 'team.a', SECRET)).status).toBe(200);
   });
 
   it('is not limited when limits are off', async () => {
@@ -116,7 +152,7 @@ describe('the address that limits count', () => {
       const headers = { 'x-forwarded-for': `203.0.113.${count}, 198.51.100.7` };
       expect((await attempt(grantry, 'team.a', 'wrong', headers)).status).toBe(401);
     }
-    expect((await attempt(grantry, 'team.a', SECRET, { 'x-forwarded-for': '198.51.100.7' })).status).toBe(429);
-    expect((await attempt(grantry, 'team.a', SECRET, { 'x-forwarded-for': '198.51.100.8' })).status).toBe(200);
+    expect((await attempt(grantry, 'team.a', 'wrong', { 'x-forwarded-for': '198.51.100.7:4711' })).status).toBe(429);
+    expect((await attempt(grantry, 'team.a', 'wrong', { 'x-forwarded-for': '198.51.100.8' })).status).toBe(401);
   });
 });

@@ -681,12 +681,6 @@ describe('"use another account"', () => {
     expect(page.body).not.toContain('https://api.shop.example/');
   });
 
-  it('goes back with the issuer as resource when the client has no audience', async () => {
-    const opened = await asked({ clients: [{ ...WEB, audiences: [] }] });
-    const answer = await decide(opened, 'other_account');
-    expect((await opened.browser.get(answer.location ?? '')).body).toContain('name="password"');
-  });
-
   it('needs the csrf value: another site cannot sign a person out', async () => {
     const opened = await asked();
     const form = { decision: 'other_account', csrf: 'A'.repeat(43) };

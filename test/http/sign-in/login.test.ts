@@ -52,9 +52,15 @@ describe('the right password', () => {
     const answer = await browser.post('/tenant/login', form(page));
     expect(answer.status).toBe(303);
     expect(answer.location).toMatch(/^\/tenant\/consent\//);
-    expect([...browser.cookies.keys()].sort()).toEqual(['__Host-grantry-browser', '__Host-grantry-session']);
+    expect([...browser.cookies.keys()].sort()).toEqual([
+      '__Host-grantry-browser',
+      '__Host-grantry-known',
+      '__Host-grantry-session',
+    ]);
     for (const line of [...page.headers.getSetCookie(), ...answer.headers.getSetCookie()]) {
-      expect(line.split('; ').slice(1).sort()).toEqual(['HttpOnly', 'Path=/', 'SameSite=Lax', 'Secure']);
+      const attributes = line.split('; ').slice(1).sort();
+      const lasts = line.startsWith('__Host-grantry-known=') ? ['Max-Age=34560000'] : [];
+      expect(attributes).toEqual(['HttpOnly', ...lasts, 'Path=/', 'SameSite=Lax', 'Secure']);
     }
   });
 
@@ -139,6 +145,20 @@ describe('a wrong password', () => {
     await browser.post('/login', form(page, { username: 'typed-name', password: 'wrong' }));
     expect(world.events).toEqual([
       { type: 'login.failed', clientId: WEB.clientId, reason: 'credentials_wrong', address: '127.0.0.1' },
+    ]);
+  });
+
+  it('for a name that exists → the audit line has its subject, also of a disabled person and above the limit', async () => {
+    const world = await aWorld({ disabled: ['bob'] });
+    const { browser, page } = await atLogin(world);
+    const fail = (username: string) => browser.post('/login', form(page, { username, password: 'wrong' }));
+    for (let count = 0; count < 6; count += 1) await fail('alice');
+    await fail('bob');
+    const common = { type: 'login.failed', clientId: WEB.clientId, address: '127.0.0.1' };
+    expect(world.events).toEqual([
+      ...Array(5).fill({ ...common, subject: world.subject('alice'), reason: 'credentials_wrong' }),
+      { ...common, subject: world.subject('alice'), reason: 'login_rate_limited' },
+      { ...common, subject: world.subject('bob'), reason: 'credentials_wrong' },
     ]);
   });
 
@@ -392,7 +412,12 @@ describe('the limit on sign-in', () => {
   it('is for one person 300 sessions in ten minutes, wherever they come from, and for no other person', async () => {
     const world = await aWorld({ trustedProxies: ['127.0.0.1'] });
     const { browser, page } = await atLogin(world);
-    const limit = new LoginLimit(world.stores.rateLimits);
+    const limit = new LoginLimit({
+      ...world,
+      store: world.stores.rateLimits,
+      clock: world,
+      pepper: new Uint8Array(32),
+    });
     for (let count = 1; count < 300; count += 1) expect(await limit.signedIn(world.subject('alice'))).toBe(0);
     const signIn = (from: number, fields = {}) =>
       browser.post('/login', form(page, fields), { 'x-forwarded-for': `198.51.100.${from}` });

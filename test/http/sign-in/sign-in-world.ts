@@ -1,8 +1,9 @@
 // A running server with a few clients and people, for the tests of a sign-in. The clock stands still unless it is
 // moved.
 
+import { hash } from '@node-rs/argon2';
 import { onTestFinished } from 'vitest';
-import { hashPassword, LocalUsers, type LocalUsersOptions } from '../../../src/login/local-users.ts';
+import { LocalUsers, type LocalUsersOptions } from '../../../src/login/local-users.ts';
 import { parseUsers } from '../../../src/login/users-yaml.ts';
 import type { AuditEvent } from '../../../src/oauth/ports/audit.ts';
 import { StoreUnavailableError } from '../../../src/oauth/ports/error.ts';
@@ -31,7 +32,10 @@ export const NATIVE: Client = aClient({
   grantTypes: ['authorization_code', 'refresh_token'],
 });
 
-const passwordHash = await hashPassword(PASSWORD);
+// The cheapest hash that a users file may hold: a test may judge hundreds of guesses.
+const COST = { memoryCost: 7168, timeCost: 1, parallelism: 1 };
+const passwordHash = await hash(PASSWORD, COST);
+const anotherHash = await hash(PASSWORD, COST);
 
 export interface WorldOptions {
   readonly issuer?: string;
@@ -60,6 +64,8 @@ export interface World {
   authorizePath(changes?: Query): string;
   setClients(clients: readonly Client[]): void;
   setDisabled(usernames: readonly string[]): void;
+  /** Gives this person the hash of {@link PASSWORD} with another salt. */
+  changePassword(username: string): void;
   /** Each call of this store fails from now on, by default as an absent server would make it fail. */
   breakStore(name: keyof Stores, error?: unknown): void;
   /** Each call of this store takes effect from now on, but its answer is lost. */
@@ -108,6 +114,7 @@ export async function aWorld(options: WorldOptions = {}): Promise<World> {
     authorizePath: (changes = {}) => `${new URL(grantry.url('/authorize')).pathname}?${query(changes)}`,
     setClients: (next) => grantry.setClients(next),
     setDisabled: (usernames) => users.replace(people(usernames)),
+    changePassword: (username) => users.replace(people(disabled, username)),
     breakStore: (name, error) => void broken.set(name, error),
     loseAnswersOf: (name) => void silent.add(name),
     mendStores() {
@@ -126,11 +133,13 @@ const SUBJECTS: Readonly<Record<string, string>> = {
   bob: 'usr_CT-JdrScZvoW3W4zUXrxaQ',
 };
 
-function people(disabled: readonly string[]) {
-  return parseUsers([
-    { username: 'alice', displayName: 'Alice Ang', passwordHash, disabled: disabled.includes('alice') },
-    { username: 'bob', passwordHash, disabled: disabled.includes('bob') },
-  ]);
+function people(disabled: readonly string[], changed?: string) {
+  const entry = (username: string) => ({
+    username,
+    passwordHash: username === changed ? anotherHash : passwordHash,
+    disabled: disabled.includes(username),
+  });
+  return parseUsers([{ ...entry('alice'), displayName: 'Alice Ang' }, entry('bob')]);
 }
 
 function eventsOf(lines: readonly LogLine[]): readonly Partial<AuditEvent>[] {
