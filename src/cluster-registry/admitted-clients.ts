@@ -30,6 +30,7 @@ import { KeptVerifiers } from './kept-verifiers.ts';
 import { ServedClient } from './served-client.ts';
 
 export interface AdmittedClientsOptions {
+  readonly issuer: string;
   readonly releaseNamespace: string;
   readonly defaultPolicy: DefaultPolicy;
   /** See {@link References.namespaceLabels}. */
@@ -71,6 +72,7 @@ export class AdmittedClients {
   constructor(options: AdmittedClientsOptions) {
     this.#options = options;
     this.#context = {
+      issuer: options.issuer,
       unknownFields: 'ignore',
       releaseNamespace: options.releaseNamespace,
       releaseNamespaceReserved: true,
@@ -235,7 +237,7 @@ export class AdmittedClients {
   /** The client of sound findings; clients with the same shared spec have one template. */
   #served(findings: ClientFindings<ReadableClient>, verifiers: ClientVerifiers | undefined): Client | undefined {
     const { object, clientId, credentials } = findings;
-    const { uid, reading } = object;
+    const { uid, namespace, reading } = object;
     if (reading.shared === undefined || credentials.state !== 'ready') return undefined;
     let template = this.#templates.get(reading.shared);
     if (template === undefined) {
@@ -244,7 +246,7 @@ export class AdmittedClients {
       this.#templates.set(reading.shared, template);
     }
     const text = verifiers instanceof KeptVerifiers ? verifiers.text : undefined;
-    return new ServedClient({ uid, clientId, reading, verifiers: credentials.verifiers, text, template });
+    return new ServedClient({ uid, namespace, clientId, reading, verifiers: credentials.verifiers, text, template });
   }
 
   #contextIn(namespace: string): AdmissionContext {

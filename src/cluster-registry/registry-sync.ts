@@ -29,6 +29,7 @@ const RETRY_MILLISECONDS = 1000;
 const LONGEST_TIMER = 2 ** 31 - 1;
 
 export interface RegistrySyncOptions extends Omit<RegistrySourcesOptions, 'onChange' | 'onSynced'> {
+  readonly issuer: string;
   readonly defaultPolicy: DefaultPolicy;
 }
 
@@ -78,8 +79,9 @@ export class RegistrySync implements RegistryRef {
 
   constructor(options: RegistrySyncOptions) {
     this.#options = options;
-    const { releaseNamespace, defaultPolicy, clock } = options;
+    const { issuer, releaseNamespace, defaultPolicy, clock } = options;
     this.#clients = new AdmittedClients({
+      issuer,
       releaseNamespace,
       defaultPolicy,
       clock,

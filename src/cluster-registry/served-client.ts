@@ -2,6 +2,7 @@
 // whose other fields are the same. A hundred thousand of them then take little more memory than their names.
 
 import { type OwnField, ownOf, type ReadClient } from '../admission/clients/client-reader.ts';
+import { audiencesIn } from '../admission/kinds/default-audience.ts';
 import type { OAuthClientSpec } from '../admission/kinds/oauth-client.ts';
 import type { Client, TokenSettings } from '../oauth/registry/client.ts';
 
@@ -10,6 +11,7 @@ const VERIFIER_BYTES = 32;
 export class ServedClient implements Client {
   readonly uid: string;
   readonly clientId: string;
+  readonly #namespace: string;
   readonly #reading: ReadClient;
   readonly #template: Client;
   /** As a latin1 string: a buffer takes four times the memory. */
@@ -21,6 +23,7 @@ export class ServedClient implements Client {
    */
   constructor(client: {
     readonly uid: string;
+    readonly namespace: string;
     readonly clientId: string;
     readonly reading: ReadClient;
     readonly template: Client;
@@ -30,6 +33,7 @@ export class ServedClient implements Client {
     const { verifiers, text } = client;
     this.uid = client.uid;
     this.clientId = client.clientId;
+    this.#namespace = client.namespace;
     this.#reading = client.reading;
     this.#template = client.template;
     const isKept = text !== undefined && verifiers.length === 1;
@@ -90,7 +94,8 @@ export class ServedClient implements Client {
   }
 
   get audiences(): readonly string[] {
-    return this.#template.audiences;
+    // The template may be of another namespace.
+    return audiencesIn(this.#namespace, this.#reading.shared);
   }
 
   get defaultAudience(): string | undefined {

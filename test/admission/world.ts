@@ -19,7 +19,7 @@ const GENERATED_VERIFIER = new Uint8Array(32).fill(7);
 /** What a test may set beside the documents. */
 export interface WorldSettings
   extends Partial<
-    Pick<AdmissionContext, 'unknownFields' | 'defaultPolicy' | 'releaseNamespaceReserved' | 'programmed'>
+    Pick<AdmissionContext, 'issuer' | 'unknownFields' | 'defaultPolicy' | 'releaseNamespaceReserved' | 'programmed'>
   > {
   readonly verifiersOf?: References['verifiersOf'];
   /** What a Secret that is in no document is. */
@@ -90,6 +90,7 @@ function admitPoliciesOf(documents: readonly unknown[], settings: WorldSettings)
 
 function contextOf(documents: readonly unknown[], settings: WorldSettings): AdmissionContext {
   return {
+    issuer: settings.issuer,
     unknownFields: settings.unknownFields ?? 'refuse',
     releaseNamespace: RELEASE_NAMESPACE,
     releaseNamespaceReserved: settings.releaseNamespaceReserved ?? false,

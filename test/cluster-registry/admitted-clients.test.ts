@@ -24,6 +24,7 @@ describe('the admitted clients', () => {
     verifiers = new Map();
     labels = {};
     clients = new AdmittedClients({
+      issuer: 'https://id.example',
       releaseNamespace: 'grantry',
       defaultPolicy: 'Baseline',
       clock,
@@ -166,6 +167,27 @@ describe('the admitted clients', () => {
       .registry.find('team.one')
       ?.secretVerifiers.map((verifier) => [...verifier]);
     expect(served).toEqual([Array(32).fill(2)]);
+  });
+
+  it('with one spec in two namespaces → each the default audience of its own', () => {
+    clients.setPolicies([
+      policyOf(
+        CLIENT_POLICY.ignore.parse({
+          apiVersion: 'grantry.dev/v1alpha1',
+          kind: 'ClientPolicy',
+          metadata: { name: 'wide' },
+          spec: { namespaceSelector: {}, allow: { scopes: ['**'], audiences: ['**'] } },
+        }),
+      ),
+    ]);
+    add(object('one'), object('one', {}, { namespace: 'other', uid: 'uid-other' }));
+    const audiences = () => ['team', 'other'].map((name) => serve().registry.find(`${name}.one`)?.audiences);
+    expect(audiences()).toEqual([['urn:grantry:ns:team:default'], ['urn:grantry:ns:other:default']]);
+    add(object('one', { audiences: ['urn:a'] }, { resourceVersion: '2', generation: 2 }));
+    expect(audiences()).toEqual([['urn:a'], ['urn:grantry:ns:other:default']]);
+    expect(add(object('two', { audiences: ['https://id.example'] })).changes).toEqual([
+      { clientId: 'team.two', kind: 'refused', reason: 'InvalidAudience' },
+    ]);
   });
 
   it('drop a verifier whose time has come', () => {

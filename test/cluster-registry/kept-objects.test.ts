@@ -134,7 +134,7 @@ it('a served client says what the judge said', () => {
   };
   const fields = Object.keys(client) as (keyof Client)[];
   const { uid, clientId, secretVerifiers: verifiers, displayName, redirectUris } = client;
-  const { clientUri, policyUri, tosUri, allowedCorsOrigins } = client;
+  const { clientUri, policyUri, tosUri, allowedCorsOrigins, audiences, defaultAudience } = client;
   const nothing = { clientUri: undefined, policyUri: undefined, tosUri: undefined, allowedCorsOrigins: [] };
   for (const [own, said] of [
     [{ displayName, redirectUris, clientUri, policyUri, tosUri, allowedCorsOrigins }, client],
@@ -153,7 +153,8 @@ it('a served client says what the judge said', () => {
     ],
     [{}, { ...client, ...nothing, displayName: 'team.app', redirectUris: [] }],
   ] as const) {
-    const served = new ServedClient({ uid, clientId, reading: readOf(own), verifiers, template });
+    const reading = readOf({ ...own, audiences, defaultAudience });
+    const served = new ServedClient({ uid, namespace: 'team', clientId, reading, verifiers, template });
     expect(Object.fromEntries(fields.map((field) => [field, served[field]]))).toEqual(said);
   }
   // Text that is kept already stands for one verifier, and for no other number of them.
@@ -161,7 +162,15 @@ it('a served client says what the judge said', () => {
   const [one, two, none] = [[Buffer.alloc(32, 7)], client.secretVerifiers, []];
   for (const secretVerifiers of [one, two, none]) {
     const reading = readOf({});
-    const kept = new ServedClient({ uid, clientId, reading, verifiers: secretVerifiers, text, template });
+    const kept = new ServedClient({
+      uid,
+      namespace: 'team',
+      clientId,
+      reading,
+      verifiers: secretVerifiers,
+      text,
+      template,
+    });
     expect(kept.secretVerifiers).toEqual(secretVerifiers);
   }
 });

@@ -161,6 +161,7 @@ describe('the registry of a token server', () => {
     cluster.has('namespaces', namespace('team'));
     cluster.has('oauthclients', client('web'));
     sync = new RegistrySync({
+      issuer: 'https://id.example',
       api: cluster,
       className: 'default',
       releaseNamespace: RELEASE,

@@ -5,6 +5,7 @@
 import type { Client } from '../../oauth/registry/client.ts';
 import type { DefaultPolicy } from '../kinds/client-policy.ts';
 import { type Condition, type Fault, type Programmed, pending, readyCondition } from '../kinds/conditions.ts';
+import { audiencesIn } from '../kinds/default-audience.ts';
 import type { FieldPath } from '../kinds/field-path.ts';
 import { type ObjectIdentity, readManifest, type SourceObject, type UnknownFields } from '../kinds/manifest.ts';
 import { OAUTH_CLIENT, type OAuthClientManifest, type OAuthClientSpec } from '../kinds/oauth-client.ts';
@@ -17,6 +18,8 @@ import { type Credentials, resolveCredentials } from './credentials.ts';
 
 /** Everything that a client is judged by beside its manifest: the settings, policies and objects of one install. */
 export interface AdmissionContext {
+  /** The issuer of the install; undefined where it is not known (`check`). */
+  readonly issuer: string | undefined;
   readonly unknownFields: UnknownFields;
   /**
    * The namespace of grantry itself. OAuthClients there are refused unless `releaseNamespaceReserved` is false (`dev`).
@@ -239,7 +242,7 @@ function clientOf(
     allowedCorsOrigins: spec.allowedCorsOrigins,
     scopes: spec.scopes,
     defaultScopes: spec.defaultScopes,
-    audiences: spec.audiences,
+    audiences: audiencesIn(object.namespace, spec),
     defaultAudience: spec.defaultAudience,
     resourceServerAudiences: spec.resourceServer.audiences,
     consent: spec.consent,

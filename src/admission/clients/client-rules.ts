@@ -12,8 +12,10 @@ import type { CommonSpec, OAuthClientSpec } from '../kinds/oauth-client.ts';
 import { quoted } from '../kinds/quoted.ts';
 import { PRESET_NAMES } from '../kinds/secret-presets.ts';
 
-/** The grant types and authentication methods of the protocol's tables. */
+/** The grant types and authentication methods of the protocol's tables, and the issuer. */
 export interface SupportedProtocol {
+  /** Undefined where it is not known: then no audience is compared with it. */
+  readonly issuer: string | undefined;
   readonly supportedGrantTypes: readonly string[];
   readonly supportedAuthMethods: readonly string[];
 }
@@ -40,7 +42,7 @@ export function clientFaults(
     ...grantFaults(spec, supported),
     ...redirectFaults(spec),
     ...scopeFaults(spec),
-    ...audienceFaults(spec),
+    ...audienceFaults(spec, supported),
     ...lifetimeFaults(spec),
     ...settingFaults(spec),
   ];
@@ -141,7 +143,10 @@ function scopeFaults({ scopes, defaultScopes }: CommonSpec): readonly Fault[] {
   return [...malformed, ...foreign];
 }
 
-function audienceFaults({ audiences, defaultAudience, resourceServer, auth }: CommonSpec): readonly Fault[] {
+function audienceFaults(
+  { audiences, defaultAudience, resourceServer, auth }: CommonSpec,
+  { issuer }: SupportedProtocol,
+): readonly Fault[] {
   const faults: Fault[] = [];
   const lists = [
     { path: ['audiences'], values: audiences },
@@ -149,9 +154,9 @@ function audienceFaults({ audiences, defaultAudience, resourceServer, auth }: Co
   ];
   for (const { path, values } of lists) {
     for (const [index, value] of values.entries()) {
-      if (isResourceIndicator(value)) continue;
-      const message = `${quoted(value)} is not an absolute URI without fragment (RFC 8707 section 2).`;
-      faults.push(fault('InvalidAudience', [...path, index], message));
+      const message = audienceFault(value, issuer);
+      if (message !== undefined)
+        faults.push(fault('InvalidAudience', [...path, index], `${quoted(value)} ${message}.`));
     }
   }
   if (defaultAudience === undefined && audiences.length > 1) {
@@ -169,6 +174,12 @@ function audienceFaults({ audiences, defaultAudience, resourceServer, auth }: Co
     faults.push(fault('InvalidAudience', ['resourceServer', 'audiences'], message));
   }
   return faults;
+}
+
+function audienceFault(value: string, issuer: string | undefined): string | undefined {
+  if (!isResourceIndicator(value)) return 'is not an absolute URI without fragment (RFC 8707 section 2)';
+  // A token of any tenant would be good there.
+  return value === issuer ? 'is the issuer, which is the audience of its own endpoints only' : undefined;
 }
 
 function lifetimeFaults({ tokens, auth }: CommonSpec): readonly Fault[] {

@@ -6,7 +6,7 @@ import { clientOfDefault, hasGeneratedSecret } from '../client-secrets/client-se
 import { ACCEPTED_FAULTS, type Fault, type FaultReason } from '../kinds/conditions.ts';
 import type { ObjectIdentity } from '../kinds/manifest.ts';
 import type { OAuthClientSpec } from '../kinds/oauth-client.ts';
-import type { ClientFindings } from './admit-client.ts';
+import type { ClientFindings, ClientVerdict } from './admit-client.ts';
 import { secretNotOwned } from './credentials.ts';
 import { type Order, RankedClaims, type RankedClaimsOptions } from './ranked-claims.ts';
 
@@ -18,7 +18,7 @@ export interface ClientClaim {
   readonly uid: string | undefined;
   /** Undefined for an id that is not permitted: another client may have it. */
   readonly clientId: string | undefined;
-  /** Whether the id is the derived one: it beats any explicit one. */
+  /** Whether the id is the derived one: it ranks behind an explicit one. */
   readonly derived: boolean;
   /** Identifies the Secret that is written for the client, if one is. */
   readonly secret: string | undefined;
@@ -54,6 +54,13 @@ export function claimOf(findings: ClientFindings): ClientClaim {
     isAccepted: !awaitsNamespace && !hasFault(ACCEPTED_FAULTS),
     maxClientsPerNamespace,
   };
+}
+
+/** Whether a client has its id by this verdict: it may claim the id, and no other client has it. */
+export function holdsClientId({ policy, faults }: Pick<ClientVerdict, 'policy' | 'faults'>): boolean {
+  const isWithout = ({ reason }: Fault) => reason === 'ClientIdConflict' || WITHOUT_CLAIM.includes(reason);
+  // Without a policy it is not judged yet.
+  return policy !== undefined && !faults.some(isWithout);
 }
 
 /** A Secret with the default name is identified by the key of its client: most sources have that text already. */
@@ -107,7 +114,7 @@ export class ClientUniqueness<Member extends Contender> {
       this.#rankingsOf('hasConflict', {
         nameOf: ({ claim }) => claim.clientId,
         isRanked: hasUniqueUid,
-        order: derivedFirst,
+        order: explicitFirst,
       }),
       this.#rankingsOf('sharesSecret', { nameOf: ({ claim }) => claim.secret, isRanked: hasUniqueUid }),
       this.#rankingsOf('overLimit', {
@@ -197,7 +204,7 @@ const DUPLICATE_UID: Fault = {
 const CONFLICT: Fault = {
   reason: 'ClientIdConflict',
   path: ['spec', 'clientId'],
-  message: 'Another client already has this client id.',
+  message: 'Another client has this client id.',
 };
 // Two generated secrets in one Secret would overwrite each other endlessly.
 const SHARED_SECRET: Fault = secretNotOwned(
@@ -227,8 +234,13 @@ const byAge: Order<Claiming<Contender>> = (a, b) => {
   return a.claim.createdAt - b.claim.createdAt || (uidA < uidB ? -1 : uidA > uidB ? 1 : a.order - b.order);
 };
 
-const derivedFirst: Order<Claiming<Contender>> = (a, b) =>
-  Number(b.claim.derived) - Number(a.claim.derived) || byAge(a, b);
+/**
+ * The explicit claim of an id before the derived one, then by age. The two meet only in an id with a dot, and a policy
+ * permits another object than its own such an id only where an administrator listed it letter by letter
+ * (policy-violations.ts). Age alone would not do: a restore or a re-creation resets creationTimestamps.
+ */
+const explicitFirst: Order<Claiming<Contender>> = (a, b) =>
+  Number(a.claim.derived) - Number(b.claim.derived) || byAge(a, b);
 
 function isSame(one: ClientClaim, other: ClientClaim): boolean {
   return (Object.keys(one) as (keyof ClientClaim)[]).every((field) => one[field] === other[field]);

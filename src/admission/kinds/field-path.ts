@@ -10,7 +10,7 @@ export function formatPath(path: FieldPath): string {
   let text = '';
   for (const step of path) {
     if (typeof step === 'number') text += `[${step}]`;
-    else if (/^[A-Za-z_][A-Za-z0-9_]*$/.test(step)) text += text === '' ? step : `.${step}`;
+    else if (/^[A-Za-z_][A-Za-z0-9_]{0,119}$/.test(step)) text += text === '' ? step : `.${step}`;
     else text += `[${quoted(step)}]`;
   }
   return text;

@@ -10,20 +10,15 @@ export function isResourceIndicator(value: string): boolean {
   return /^[A-Za-z][A-Za-z0-9+.-]*:(?:[A-Za-z0-9._~:/?[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})+$/.test(value);
 }
 
-/** Every resource the client may ask tokens for: its audiences, or the issuer where it has none. Never empty. */
-export function audiencesOf(client: Client, issuer: string): readonly string[] {
-  return client.audiences.length > 0 ? client.audiences : [issuer];
-}
-
 /**
  * The resources that a grant asked for at the authorization endpoint covers (RFC 8707 §2.1), duplicates collapsed.
  * Without any `resource` that is the one predefined default and not everything registered: a grant is never wider than
  * the request.
  * @throws OAuthError invalid_target: `resource_malformed`, `resource_not_registered`, `resource_missing`.
  */
-export function resolveResources(values: readonly string[], client: Client, issuer: string): readonly string[] {
-  const resources = values.length === 0 ? [defaultResource(client, issuer)] : [...new Set(values)];
-  checkResources(resources, client, issuer);
+export function resolveResources(values: readonly string[], client: Client): readonly string[] {
+  const resources = values.length === 0 ? [defaultResource(client)] : [...new Set(values)];
+  checkResources(resources, client);
   return resources;
 }
 
@@ -31,18 +26,18 @@ export function resolveResources(values: readonly string[], client: Client, issu
  * The one audience of a token that no earlier grant limits: client_credentials (RFC 8707 §2.2).
  * @throws OAuthError invalid_target: as {@link resolveResources}, and `resource_repeated`: a token has one audience.
  */
-export function resolveResource(values: readonly string[], client: Client, issuer: string): string {
+export function resolveResource(values: readonly string[], client: Client): string {
   if (values.length > 1) {
     throw new OAuthError('invalid_target', 'At most one resource may be named.', { reason: 'resource_repeated' });
   }
-  const resource = values[0] ?? defaultResource(client, issuer);
-  checkResources([resource], client, issuer);
+  const resource = values[0] ?? defaultResource(client);
+  checkResources([resource], client);
   return resource;
 }
 
 // Admission demands a default where there are several; if it is missing all the same, the request is refused.
-function defaultResource(client: Client, issuer: string): string {
-  const audiences = audiencesOf(client, issuer);
+function defaultResource(client: Client): string {
+  const { audiences } = client;
   const resource = client.defaultAudience ?? (audiences.length === 1 ? audiences[0] : undefined);
   if (resource === undefined) {
     throw new OAuthError('invalid_target', 'A resource is required.', { reason: 'resource_missing' });
@@ -54,13 +49,13 @@ function defaultResource(client: Client, issuer: string): string {
  * @throws OAuthError invalid_target `resource_malformed` or `resource_not_registered`, unless the client may ask for all of
  * these resources today.
  */
-export function checkResources(resources: readonly string[], client: Client, issuer: string): void {
+export function checkResources(resources: readonly string[], client: Client): void {
   if (!resources.every(isResourceIndicator)) {
     throw new OAuthError('invalid_target', 'A resource must be an absolute URI without fragment.', {
       reason: 'resource_malformed',
     });
   }
-  if (!isSubset(resources, audiencesOf(client, issuer))) {
+  if (!isSubset(resources, client.audiences)) {
     throw new OAuthError('invalid_target', 'The client may not ask for this resource.', {
       reason: 'resource_not_registered',
     });

@@ -108,7 +108,7 @@ export class AuthorizationEndpoint {
       requireResponseModeQuery(parameters);
       const codeChallenge = requireChallenge(parameters);
       const scope = resolveScope(parameters.get('scope'), client);
-      const audiences = resolveResources(parameters.all('resource'), client, this.#issuer);
+      const audiences = resolveResources(parameters.all('resource'), client);
       requireStateWhereDemanded(state, client);
       const { uid: clientUid, clientId } = client;
       return { clientUid, clientId, redirectUri, scope, audiences, codeChallenge, state };
@@ -124,7 +124,7 @@ export class AuthorizationEndpoint {
     return this.#answerErrors({ client, redirectUri, state }, () => {
       rejectUnauthorizedClient(client);
       checkScope(request.scope, client);
-      checkResources(request.audiences, client, this.#issuer);
+      checkResources(request.audiences, client);
       requireStateWhereDemanded(state, client);
       return request;
     });

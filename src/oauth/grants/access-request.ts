@@ -1,7 +1,7 @@
 // Reads the access that a token request asks for from its parameters and its client. `access/access.ts` narrows the
 // grant to it.
 
-import { audiencesOf, isResourceIndicator } from '../access/resource-indicator.ts';
+import { isResourceIndicator } from '../access/resource-indicator.ts';
 import { OAuthError } from '../ports/error.ts';
 import type { AccessRequest } from '../ports/grant-store.ts';
 import type { Client } from '../registry/client.ts';
@@ -15,7 +15,6 @@ export function accessRequest(
   client: Client,
   parameters: Parameters,
   scope: readonly string[] | undefined,
-  issuer: string,
 ): AccessRequest {
   const [resource, ...more] = parameters.all('resource');
   if (more.length > 0) throw invalidTarget('resource_repeated');
@@ -24,7 +23,7 @@ export function accessRequest(
     scope,
     resource,
     allowedScopes: client.scopes,
-    allowedAudiences: audiencesOf(client, issuer),
+    allowedAudiences: client.audiences,
     defaultAudience: client.defaultAudience,
   };
 }

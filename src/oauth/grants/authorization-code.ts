@@ -41,7 +41,7 @@ function redeem(
   { client, parameters, address, accessToken }: GrantRequest,
   { grantId, secretHash }: CodeHandle,
   redirectUri: string,
-  { issuer, random, stores }: GrantContext,
+  { random, stores }: GrantContext,
 ): Promise<RedeemAnswer> {
   const verifier = parameters.get('code_verifier');
   return stores.grants.redeem({
@@ -53,7 +53,7 @@ function redeem(
     verifierChallenge: verifier !== undefined && isVerifier(verifier) ? s256(verifier) : undefined,
     attemptId: randomId(random, 16),
     retention: retentionOf(client),
-    access: accessRequest(client, parameters, undefined, issuer),
+    access: accessRequest(client, parameters, undefined),
     accessToken: accessToken.opaque(grantId),
     revokedBefore: client.revokeTokensBefore,
     address,

@@ -6,9 +6,9 @@ import type { GrantType } from './grant.ts';
 
 export const clientCredentials: GrantType = {
   parameters: ['scope', 'resource'],
-  async exchange({ client, parameters, accessToken }, { issuer, stores }) {
+  async exchange({ client, parameters, accessToken }, { stores }) {
     const scope = resolveScope(parameters.get('scope'), client);
-    const audience = resolveResource(parameters.all('resource'), client, issuer);
+    const audience = resolveResource(parameters.all('resource'), client);
     const subject = client.clientId;
     const written = accessToken.opaque(undefined);
     if (written) {

@@ -10,7 +10,6 @@ import type { Parameters } from '../values/parameters.ts';
 
 /** The dependencies of grant types, passed at construction of the token endpoint. */
 export interface GrantContext {
-  readonly issuer: string;
   readonly random: Random;
   readonly stores: Stores;
   readonly handles: Handles;

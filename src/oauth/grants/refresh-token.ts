@@ -42,7 +42,7 @@ function rotate(
   { client, parameters, address, accessToken }: GrantRequest,
   { grantId, generation }: RefreshHandle,
   subject: string,
-  { issuer, random, stores }: GrantContext,
+  { random, stores }: GrantContext,
 ): Promise<RotateAnswer> {
   const { tokens } = client;
   return stores.grants.rotate({
@@ -55,7 +55,7 @@ function rotate(
     absoluteLifetime: 1000 * tokens.refreshTokenLifetimeSeconds,
     retention: retentionOf(client),
     attemptId: randomId(random, 16),
-    access: accessRequest(client, parameters, requestedScope(parameters.get('scope')), issuer),
+    access: accessRequest(client, parameters, requestedScope(parameters.get('scope'))),
     accessToken: accessToken.opaque(grantId),
     revokedBefore: client.revokeTokensBefore,
     address,

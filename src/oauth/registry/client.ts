@@ -36,7 +36,7 @@ export interface Client {
   readonly allowedCorsOrigins: readonly string[];
   readonly scopes: readonly string[];
   readonly defaultScopes: readonly string[];
-  /** Resources this client may ask tokens for (RFC 8707). */
+  /** Resources this client may ask tokens for (RFC 8707); never empty, and never the issuer. */
   readonly audiences: readonly string[];
   readonly defaultAudience: string | undefined;
   /** Resources that this client serves as their API: it may introspect their tokens. */

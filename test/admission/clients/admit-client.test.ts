@@ -15,7 +15,7 @@ describe('an admitted client', () => {
       authMethod: 'client_secret_basic',
       grantTypes: ['authorization_code'],
       defaultScopes: [],
-      audiences: [],
+      audiences: ['urn:grantry:ns:team:default'],
       consent: 'Required',
       requireState: false,
       revokeTokensBefore: 0,
@@ -118,6 +118,47 @@ describe('unknown fields', () => {
     const spec = { ...MACHINE, auth: { method: 'private_key_jwt', privateKeyJwt: { jwks } } };
     const { manifest } = judgeOne([clientDocument(spec)], { unknownFields: 'ignore' });
     expect(manifest?.spec.auth.privateKeyJwt?.jwks?.keys).toEqual([{ kty: 'OKP', crv: 'Ed25519', x: 'AA' }]);
+  });
+});
+
+describe('the audiences of a client', () => {
+  const audiencesOf = (spec: object, metadata: object = {}, ...policies: readonly unknown[]) =>
+    judgeOne([clientDocument({ ...MACHINE, ...spec }, { ...metadata }), ...policies]).client?.audiences;
+
+  it('none in the manifest → the default one of its own namespace alone, whatever its policy permits', () => {
+    const scopes = { scopes: ['other/read'], defaultScopes: [] };
+    expect(audiencesOf({ audiences: [] })).toEqual(['urn:grantry:ns:team:default']);
+    expect(audiencesOf(scopes, { namespace: 'other' })).toEqual(['urn:grantry:ns:other:default']);
+    const strict = policyDocument({ allow: { audiences: [] } });
+    expect(audiencesOf({}, {}, strict)).toEqual(['urn:grantry:ns:team:default']);
+  });
+
+  it('those in the manifest → no others', () => {
+    expect(audiencesOf({ audiences: ['urn:grantry:ns:team:api'] })).toEqual(['urn:grantry:ns:team:api']);
+  });
+
+  it('the default one of another namespace → PolicyViolation without a policy that lists it', () => {
+    for (const spec of [
+      { audiences: ['urn:grantry:ns:other:default'] },
+      { resourceServer: { audiences: ['urn:grantry:ns:other:default'] } },
+    ]) {
+      const { faults } = judgeOne([clientDocument({ ...MACHINE, ...spec })]);
+      expect(faults.map(({ reason }) => reason)).toEqual(['PolicyViolation']);
+    }
+  });
+
+  it('the issuer, which is for the endpoints of grantry → InvalidAudience, also where a policy permits it', () => {
+    const policy = policyDocument({ allow: { audiences: ['**'] } });
+    for (const [path, spec] of [
+      [['spec', 'audiences', 1], { audiences: ['urn:a', 'https://id.example'], defaultAudience: 'urn:a' }],
+      [['spec', 'resourceServer', 'audiences', 0], { resourceServer: { audiences: ['https://id.example'] } }],
+    ] as const) {
+      const documents = [clientDocument({ ...MACHINE, ...spec }), policy];
+      const { faults, client } = judgeOne(documents, { issuer: 'https://id.example' });
+      expect(faults.map(({ reason, path }) => [reason, path])).toEqual([['InvalidAudience', path]]);
+      expect(client).toBeUndefined();
+      expect(judgeOne(documents, { issuer: 'https://id.example:8443' }).faults).toEqual([]);
+    }
   });
 });
 

@@ -29,13 +29,13 @@ describe('two clients with one client id', () => {
     });
   });
 
-  it('leave it to the one it is derived for, however young, and the loser learns nothing of it', async () => {
-    const explicit = claimant('explicit', 1, { clientId: 'acme.app' });
+  it('leave it to the one that a policy lists it for, however young, and the loser learns nothing of it', async () => {
+    const explicit = claimant('explicit', 9, { clientId: 'acme.app' });
     const spec = { ...MACHINE, scopes: ['acme/read'], defaultScopes: [] };
-    const derived = clientDocument(spec, { name: 'app', namespace: 'acme', creationTimestamp: time(9) });
+    const derived = clientDocument(spec, { name: 'app', namespace: 'acme', creationTimestamp: time(1) });
     const { clients } = await judge([explicit, derived, SHARED]);
-    expect(clients.map(({ conditions }) => conditions[0]?.reason)).toEqual(['ClientIdConflict', 'Accepted']);
-    expect(JSON.stringify(clients[0]?.conditions)).not.toContain('acme');
+    expect(clients.map(({ conditions }) => conditions[0]?.reason)).toEqual(['Accepted', 'ClientIdConflict']);
+    expect(JSON.stringify(clients[1]?.conditions)).not.toContain('team');
   });
 
   it('leave it to the older also while that is suspended or otherwise refused', async () => {

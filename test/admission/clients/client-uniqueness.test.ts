@@ -103,6 +103,54 @@ describe('the claims of all clients', () => {
     maxClientsPerNamespace: 1,
   };
 
+  /** The claimants of one id in the order of their creation; an id is derived for one object only. */
+  const claimants = fc
+    .record({ ages: fc.uniqueArray(fc.nat(50), { minLength: 2, maxLength: 6 }), derivedAt: fc.nat(8) })
+    .map(({ ages, derivedAt }) =>
+      ages
+        .sort((a, b) => a - b)
+        .map((createdAt, index) => ({
+          ...web,
+          createdAt,
+          uid: `uid-${50 - createdAt}`,
+          clientId: 'acme.app',
+          derived: index === derivedAt,
+          maxClientsPerNamespace: 200,
+        })),
+    );
+  const holderOf = (claims: NamedClaims<string>, uids: readonly string[]) =>
+    uids.filter((uid) => claims.faultsOf(uid).length === 0);
+
+  it('an id that is held, and objects created later → it stays, but for one that a policy lists it for', () => {
+    fc.assert(
+      fc.property(claimants, (inOrder) => {
+        const claims = new NamedClaims<string>();
+        const uids: string[] = [];
+        let holder: ClientClaim | undefined;
+        for (const claim of inOrder) {
+          claims.put(claim.uid, claim);
+          uids.push(claim.uid);
+          claims.settle();
+          // An id with a dot that is not the derived one was listed literally by an administrator.
+          if (holder === undefined || (holder.derived && !claim.derived)) holder = claim;
+          expect(holderOf(claims, uids)).toEqual([holder.uid]);
+        }
+      }),
+    );
+  });
+
+  it('an explicit and a derived claim of one id → the explicit one has it, whatever the creationTimestamps', () => {
+    fc.assert(
+      fc.property(claimants, fc.infiniteStream(fc.nat(50)), (inOrder, ages) => {
+        const claims = new NamedClaims<string>();
+        for (const claim of inOrder) claims.put(claim.uid, { ...claim, createdAt: ages.next().value ?? 0 });
+        claims.settle();
+        const holders = inOrder.filter(({ uid }) => claims.faultsOf(uid).length === 0);
+        expect(holders.map(({ derived }) => derived)).toEqual([false]);
+      }),
+    );
+  });
+
   it('give an id and its share of the limit to the next ranked when its holder goes', () => {
     const claims = new NamedClaims<string>();
     claims.put('older', web);

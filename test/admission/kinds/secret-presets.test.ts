@@ -68,7 +68,11 @@ describe('a preset', () => {
   it.each(PRESET_NAMES)('%s gives the Secret that its consumer expects, and nothing about it is a fault', (preset) => {
     expect(secretFor({ preset })).toEqual(EXPECTED[preset]);
     const { spec } = manifestWith({ preset });
-    const supported = { supportedGrantTypes: ['client_credentials'], supportedAuthMethods: ['client_secret_basic'] };
+    const supported = {
+      issuer: undefined,
+      supportedGrantTypes: ['client_credentials'],
+      supportedAuthMethods: ['client_secret_basic'],
+    };
     expect(clientFaults(spec, supported)).toEqual([]);
     expect(spec.auth.clientSecret && secretTemplateFaults(spec.auth.clientSecret)).toEqual([]);
   });
@@ -113,7 +117,11 @@ describe('a preset', () => {
 
   it('that is unknown is refused, and changes nothing', () => {
     const { spec } = manifestWith({ preset: 'jenkins' });
-    const supported = { supportedGrantTypes: ['client_credentials'], supportedAuthMethods: ['client_secret_basic'] };
+    const supported = {
+      issuer: undefined,
+      supportedGrantTypes: ['client_credentials'],
+      supportedAuthMethods: ['client_secret_basic'],
+    };
     expect(clientFaults(spec, supported).map(({ reason }) => reason)).toEqual(['UnsupportedPreset']);
     expect(secretFor({ preset: 'jenkins' })).toEqual(EXPECTED.none);
   });

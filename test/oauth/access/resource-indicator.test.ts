@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import {
-  audiencesOf,
   isResourceIndicator,
   resolveResource,
   resolveResources,
@@ -13,7 +12,6 @@ const A = 'https://a.example/';
 const B = 'urn:grantry:ns:shop:b';
 const C = 'https://c.example/v1?x=1';
 
-const none = aClient({ audiences: [] });
 const one = aClient({ audiences: [A] });
 const several = aClient({ audiences: [A, B, C], defaultAudience: B });
 
@@ -41,26 +39,14 @@ describe('a resource indicator (RFC 8707 §2)', () => {
   });
 });
 
-describe('the audiences of a client', () => {
-  it('are the registered ones', () => {
-    expect(audiencesOf(several, ISSUER)).toEqual([A, B, C]);
-  });
-
-  it('are the issuer alone where none is registered', () => {
-    expect(audiencesOf(none, ISSUER)).toEqual([ISSUER]);
-  });
-});
-
 describe('the resources an authorization request asks for', () => {
   it.each([
     ['several, in the order sent', [C, A], several, [C, A]],
     ['one sent twice, once', [A, A], several, [A]],
     ['the default where none is sent', [], several, [B]],
     ['the only registered one where none is sent', [], one, [A]],
-    ['the issuer where none is sent and none registered', [], none, [ISSUER]],
-    ['the issuer when a client without audiences names it', [ISSUER], none, [ISSUER]],
   ])('are %s', (_, values, client, resources) => {
-    expect(resolveResources(values, client, ISSUER)).toEqual(resources);
+    expect(resolveResources(values, client)).toEqual(resources);
   });
 
   it.each([
@@ -68,11 +54,11 @@ describe('the resources an authorization request asks for', () => {
     ['one differs in a slash only', ['https://a.example'], several, 'resource_not_registered'],
     ['one is relative', ['/v1'], several, 'resource_malformed'],
     ['one has a fragment', [`${A}#x`], several, 'resource_malformed'],
-    ['the issuer is asked of a client with audiences', [ISSUER], one, 'resource_not_registered'],
+    ['the issuer is asked for', [ISSUER], one, 'resource_not_registered'],
     ['none is sent and several have no default', [], aClient({ audiences: [A, B] }), 'resource_missing'],
     ['the default is not registered', [], aClient({ audiences: [A], defaultAudience: B }), 'resource_not_registered'],
   ])('are refused when %s', (_, values, client, reason) => {
-    expect(refusalOf(() => resolveResources(values, client, ISSUER))).toEqual({ code: 'invalid_target', reason });
+    expect(refusalOf(() => resolveResources(values, client))).toEqual({ code: 'invalid_target', reason });
   });
 });
 
@@ -81,9 +67,8 @@ describe('the one resource of a token request without a grant', () => {
     ['the one sent', [C], several, C],
     ['the default', [], several, B],
     ['the only registered one', [], one, A],
-    ['the issuer', [], none, ISSUER],
   ])('is %s', (_, values, client, resource) => {
-    expect(resolveResource(values, client, ISSUER)).toBe(resource);
+    expect(resolveResource(values, client)).toBe(resource);
   });
 
   it.each([
@@ -92,6 +77,6 @@ describe('the one resource of a token request without a grant', () => {
     ['it has a fragment', [`${A}#`], several, 'resource_malformed'],
     ['none is sent and several have no default', [], aClient({ audiences: [A, B] }), 'resource_missing'],
   ])('is refused when %s', (_, values, client, reason) => {
-    expect(refusalOf(() => resolveResource(values, client, ISSUER))).toEqual({ code: 'invalid_target', reason });
+    expect(refusalOf(() => resolveResource(values, client))).toEqual({ code: 'invalid_target', reason });
   });
 });

@@ -91,8 +91,8 @@ export async function protocolWorld({ stores, clock, pepper, events }: WorldPart
   const handles = new Handles({ issuer: ISSUER, peppers: [pepper], random });
   const tokens = new AccessTokens({ issuer: ISSUER, clock, random, handles, endOfTick: setImmediate });
   const audit = { record: (event: AuditEvent) => void events.push(event) };
-  const limiter = { waitSeconds: () => 0, failed: () => {} };
-  const owners = { authenticate: async () => undefined, isActive: async () => true };
+  const limiter = { failed: () => 0 };
+  const owners = { lookUp: async () => undefined, authenticate: async () => undefined, isActive: async () => true };
   const options = { issuer: ISSUER, clock, random, stores, handles, tokens, owners, audit, limiter, registry };
   const authorization = new AuthorizationEndpoint({ ...options, grants: stores.grants, replays: stores.replays });
   const tokenEndpoint = new TokenEndpoint(options);
