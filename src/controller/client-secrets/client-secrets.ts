@@ -19,13 +19,12 @@ import {
 } from './credential-subject.ts';
 import { existingCredentials } from './existing-credentials.ts';
 import { GeneratedSecrets, type GeneratedSecretsOptions } from './generated-secrets.ts';
-import { type OwnedSecrets, ownershipOf } from './owner-secrets.ts';
+import { ownershipOf } from './owner-secrets.ts';
 import { RenamedSecrets } from './renamed-secrets.ts';
 import { UnchangedCheck } from './unchanged-check.ts';
 
 export interface ClientSecretsOptions extends Omit<GeneratedSecretsOptions, 'unchangedCheck' | 'renamedSecrets'> {
   readonly clients: JudgedClients;
-  readonly ownedSecrets: OwnedSecrets;
   readonly record: (event: EventFacts) => void;
 }
 
@@ -76,8 +75,9 @@ export class ClientSecrets {
     if (manifest === undefined || !isAccepted) return nothing;
     const subject: CredentialSubject = { key, object, owner, manifest, verdict, state };
     if (!SECRET_METHODS.includes(manifest.spec.auth.method)) {
-      await verifiers.remove(owner.uid);
+      // First the Secrets: their names are written down beside the verifiers, which do not count any more.
       await this.#renamedSecrets.remove(subject);
+      await verifiers.remove(owner.uid);
       return nothing;
     }
     if (state !== undefined && !verifiers.isListed(owner.uid)) await verifiers.put(owner, state, state);
@@ -105,12 +105,12 @@ export class ClientSecrets {
     // The client was deleted during the read, and its verifier Secret with it: a write now would leave an orphan.
     if (!clientExists(owner.uid)) return { facts: { secret }, done: 'kept', requeueAfter: undefined };
     const credentials = existingSecret(verdict.object, manifest.spec, { secret, verifiersOf: () => [] });
-    if (credentials.state !== 'ready' || found === undefined) await verifiers.remove(owner.uid);
+    if (credentials.state !== 'ready' || found === undefined) await verifiers.clear(owner, name);
     else {
       const at = { now: this.#now, requests: rotationRequests(object) };
       const next = existingCredentials(state, credentials.verifiers, at);
       if (next !== undefined) await verifiers.put(owner, next, state);
-      await this.#renamedSecrets.remove(subject);
+      await verifiers.writeDown(owner, await this.#renamedSecrets.remove(subject));
       const left = { ...subject, state: next ?? state };
       const withheld = withheldForm(manifest.spec, found);
       this.#unchangedCheck.record(left, found.metadata.resourceVersion, { withheld });

@@ -1,5 +1,6 @@
 // The stored state of one client's credentials, in its verifier Secret in the release namespace: the verifiers that
-// replicas accept (admission/client-secrets/client-verifier.ts) and, in annotations, the progress of their rotation.
+// replicas accept (admission/client-secrets/client-verifier.ts) and, in annotations, the progress of their rotation and
+// the names of the Secrets that the controller wrote for the client.
 // This Secret is authoritative; the status of the client only reports it. Pure: converts between the Secret and the
 // state.
 
@@ -23,6 +24,9 @@ const PUBLISHED_REVISION = 'grantry.dev/handed-out-revision';
 const HANDLED_ROTATE_AT = 'grantry.dev/handled-rotate-requested-at';
 const HANDLED_ROTATE_NOW = 'grantry.dev/handled-rotate-now';
 const WRITTEN_FIELDS = 'grantry.dev/written-fields';
+const SECRET_NAMES = 'grantry.dev/secret-names';
+/** Bounds the reads of a reconcile: each name that the client does not give any more is one. */
+const SECRET_NAMES_MAX = 8;
 
 /** The state of one client's credentials. Times are epoch milliseconds. */
 export interface CredentialState extends ClientVerifiers {
@@ -55,6 +59,22 @@ export function readCredentialState(secret: unknown): (CredentialState & { reado
   };
 }
 
+/**
+ * The names, newest first, under which the controller wrote the client's Secret and has not removed it. They stay when
+ * the verifiers are gone or unreadable.
+ */
+export function readSecretNames(secret: unknown): readonly string[] {
+  const { type, metadata } = fieldsOf(secret);
+  const names = fieldsOf(fieldsOf(metadata).annotations)[SECRET_NAMES];
+  if (type !== VERIFIER_SECRET_TYPE || typeof names !== 'string' || names === '') return [];
+  return names.split(',').slice(0, SECRET_NAMES_MAX);
+}
+
+/** The names with one more, which is the newest; of too many the oldest is left out. */
+export function withSecretName(names: readonly string[], name: string): readonly string[] {
+  return names.includes(name) ? names : [name, ...names].slice(0, SECRET_NAMES_MAX);
+}
+
 /** The client that owns the credentials. */
 export interface CredentialOwner {
   readonly namespace: string;
@@ -62,11 +82,12 @@ export interface CredentialOwner {
   readonly uid: string;
 }
 
-/** The verifier Secret for a state. */
+/** The verifier Secret for a state. @param secretNames of the result of `readSecretNames` */
 export function verifierSecret(
   owner: CredentialOwner,
   state: CredentialState,
   install: { readonly releaseNamespace: string; readonly className: string },
+  secretNames: readonly string[] = [],
 ): NewObject {
   const { rotateAt, rotateNow } = state.handled;
   return {
@@ -85,6 +106,7 @@ export function verifierSecret(
         ...(rotateAt !== undefined && { [HANDLED_ROTATE_AT]: rotateAt }),
         ...(rotateNow !== undefined && { [HANDLED_ROTATE_NOW]: rotateNow }),
         ...(state.writtenFields !== undefined && { [WRITTEN_FIELDS]: state.writtenFields }),
+        ...(secretNames.length > 0 && { [SECRET_NAMES]: secretNames.join(',') }),
       },
     },
     type: VERIFIER_SECRET_TYPE,

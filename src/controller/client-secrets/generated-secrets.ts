@@ -28,7 +28,7 @@ import {
 } from './client-secret-object.ts';
 import { ContestedSecrets, contestFault } from './contested-secrets.ts';
 import { endingCredentials } from './credential-changes.ts';
-import type { CredentialOwner, CredentialState } from './credential-state.ts';
+import { type CredentialOwner, type CredentialState, withSecretName } from './credential-state.ts';
 import type { CredentialOutcome, CredentialSubject } from './credential-subject.ts';
 import { ownershipOf, type SecretOwnership, writeSecret } from './owner-secrets.ts';
 import { PendingSecrets } from './pending-secrets.ts';
@@ -92,13 +92,12 @@ export class GeneratedSecrets {
   forget(uid: string): void {
     this.#contested.forget(uid);
     this.#pendingSecrets.forget(uid);
-    this.#options.renamedSecrets.forget(uid);
   }
 
   /** Carries out one step of the rotation (client-rotation.ts), or repairs drift. */
   async reconcile(subject: CredentialSubject): Promise<CredentialOutcome> {
     const { owner, state } = subject;
-    const { renamedSecrets, unchangedCheck, verifiers } = this.#options;
+    const { renamedSecrets, unchangedCheck, verifiers, clientExists } = this.#options;
     const found = await this.#find(subject);
     const { name, present } = found;
     if (found.ownership === 'foreign') return await this.endWithGrace(subject);
@@ -113,9 +112,13 @@ export class GeneratedSecrets {
     if (backoff !== undefined) return failed(contestFault(name, present, backoff), backoff.until - this.#now);
     this.#pendingSecrets.remember(owner.uid, step.pendingSecret ?? step.value);
     const stored = step.store && { ...step.store, ...(state === undefined && { writtenFields }) };
-    if (stored !== undefined) await verifiers.put(owner, stored, state);
+    // Before the Secret is written: a controller that continues from here knows its name.
+    const names = withSecretName(verifiers.secretNames(owner.uid), name);
+    if (stored === undefined) await verifiers.writeDown(owner, names);
+    else await verifiers.put(owner, stored, state, names);
     const before = stored ?? state;
     let written = present;
+    if (!clientExists(owner.uid)) throw new StaleReadError(`OAuthClient ${subject.key}`);
     if (isDue || before?.writtenFields !== writtenFields) {
       try {
         written = await this.#write(desired, found, before);
@@ -130,8 +133,7 @@ export class GeneratedSecrets {
     if (after !== undefined && (step.storeAfterWrite !== undefined || after.writtenFields !== writtenFields)) {
       await verifiers.put(owner, { ...after, writtenFields }, before);
     }
-    await renamedSecrets.remove(subject);
-    renamedSecrets.recordWritten(owner, name);
+    await verifiers.writeDown(owner, await renamedSecrets.remove(subject));
     return {
       facts: { secret: () => written },
       done,

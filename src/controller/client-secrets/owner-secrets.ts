@@ -50,35 +50,6 @@ export function withoutForeignLabels({ apiVersion, kind, metadata }: KubernetesO
   };
 }
 
-/** An index of Secrets by the client that their labels name: also the Secrets under its earlier names. */
-export class OwnedSecrets {
-  /** By `<namespace>/<name> <uid>` of the client. */
-  readonly #names = new Map<string, Set<string>>();
-
-  put({ metadata }: KubernetesObject, before?: KubernetesObject): void {
-    if (before !== undefined) this.delete(before);
-    const owner = this.#ownerIn(metadata);
-    if (owner !== undefined) this.#names.set(owner, (this.#names.get(owner) ?? new Set()).add(metadata.name));
-  }
-
-  delete({ metadata }: KubernetesObject): void {
-    const owner = this.#ownerIn(metadata);
-    if (owner === undefined) return;
-    const names = this.#names.get(owner);
-    if (names?.delete(metadata.name) && names.size === 0) this.#names.delete(owner);
-  }
-
-  /** The Secrets of a client in its own namespace, by name. */
-  of({ namespace, name, uid }: CredentialOwner): readonly string[] {
-    return [...(this.#names.get(`${namespace}/${name} ${uid}`) ?? [])];
-  }
-
-  #ownerIn(metadata: ObjectMeta): string | undefined {
-    const owner = ownerOf(metadata);
-    return owner && `${metadata.namespace}/${owner.name} ${owner.uid}`;
-  }
-}
-
 /**
  * Writes a Secret: creates it, or applies it to the object that was read and to no other.
  * @param before.present as it was just read, `own` or `orphan`; undefined: there is none

@@ -1,7 +1,7 @@
 // The Secrets of a client other than the one that it names now: under an earlier name, or from before the client
-// stopped using a generated secret. Their value moves to the new name, and the controller deletes them unless the
-// deletion policy is `Retain`. Labels alone do not make a Secret the client's, since a copy has them too: the
-// controller deletes only Secrets whose data it wrote itself, according to `managedFields`.
+// stopped using a generated secret. Only a name that the controller wrote down in the verifier Secret counts, since any
+// Secret of the namespace can have the labels of the client. The value moves to the new name, and the controller deletes
+// the Secret unless the deletion policy is `Retain` or another writer made it, according to `managedFields`.
 
 import { clientSecretName, hasGeneratedSecret } from '../../admission/client-secrets/client-secret-manifest.ts';
 import { fieldsOf } from '../../admission/kinds/manifest.ts';
@@ -15,34 +15,19 @@ import { StaleReadError } from '../reconciling/stale-read.ts';
 import { ownerOf } from './client-secret-object.ts';
 import type { CredentialOwner } from './credential-state.ts';
 import type { CredentialSubject } from './credential-subject.ts';
-import type { OwnedSecrets } from './owner-secrets.ts';
+import type { VerifierSecrets } from './verifier-secrets.ts';
 
 export interface RenamedSecretsOptions {
   readonly api: LeaderApi;
-  readonly ownedSecrets: OwnedSecrets;
+  readonly verifiers: Pick<VerifierSecrets, 'secretNames'>;
   readonly record: (event: EventFacts) => void;
 }
 
 export class RenamedSecrets {
   readonly #options: RenamedSecretsOptions;
-  /** The name that this process last wrote, by uid of the client: the cache may not have that Secret yet. */
-  readonly #written = new Map<string, string>();
-  /** The uids of foreign Secrets that have been reported and still exist, by uid of the client. */
-  readonly #reported = new Map<string, ReadonlySet<string>>();
 
   constructor(options: RenamedSecretsOptions) {
     this.#options = options;
-  }
-
-  /** To be called when the Secrets under other names are removed. */
-  recordWritten({ uid }: CredentialOwner, name: string): void {
-    this.#written.set(uid, name);
-  }
-
-  /** To be called when a client is deleted. */
-  forget(uid: string): void {
-    this.#written.delete(uid);
-    this.#reported.delete(uid);
   }
 
   /** The Secret that the client had under another name than `name`, before its owner renamed it. */
@@ -52,27 +37,28 @@ export class RenamedSecrets {
     return found.find(isWrittenByController) ?? found[0];
   }
 
-  /** Deletes the client's Secrets under other names. @throws StaleReadError when one changed since the read: requeue */
-  async remove({ object, owner, manifest: { spec } }: CredentialSubject): Promise<void> {
-    if (spec.auth.clientSecret?.deletionPolicy === 'Retain') return;
+  /**
+   * Deletes the client's Secrets under other names.
+   * @returns the names that stay written down
+   * @throws StaleReadError when a Secret changed since the read: requeue
+   */
+  async remove({ object, owner, manifest: { spec } }: CredentialSubject): Promise<readonly string[]> {
+    const known = this.#options.verifiers.secretNames(owner.uid);
+    if (spec.auth.clientSecret?.deletionPolicy === 'Retain') return known;
     const needsSecret = SECRET_METHODS.includes(spec.auth.method);
     const kept = needsSecret ? clientSecretName(owner.name, spec) : undefined;
-    const others = await this.#others(owner, kept);
-    this.#reportForeign(
-      object,
-      others.filter((found) => !isWrittenByController(found)),
-    );
-    for (const found of others.filter(isWrittenByController)) {
+    for (const found of await this.#others(owner, kept)) {
+      if (!isWrittenByController(found)) this.#reportForeign(object, found);
       // A client without a generated secret has no deletion policy: the owner reference of the Secret decides.
-      if (hasGeneratedSecret(spec) || isOwnedBy(found, owner)) await this.#delete(found);
+      else if (hasGeneratedSecret(spec) || isOwnedBy(found, owner)) await this.#delete(found);
     }
-    if (!needsSecret) this.#written.delete(owner.uid);
+    return known.filter((name) => name === kept);
   }
 
-  /** Every Secret of the client's namespace that has the client's labels, except `kept`. */
+  /** The Secrets under the names that are written down, except `kept`, where they still have the client's labels. */
   async #others(owner: CredentialOwner, kept: string | undefined): Promise<readonly KubernetesObject[]> {
     const found: KubernetesObject[] = [];
-    for (const name of this.#namesOf(owner)) {
+    for (const name of this.#options.verifiers.secretNames(owner.uid)) {
       if (name === kept) continue;
       const secret = await this.#options.api.get(SECRETS, { namespace: owner.namespace, name });
       if (secret !== undefined && isLabelledFor(secret, owner)) found.push(secret);
@@ -85,22 +71,9 @@ export class RenamedSecrets {
     if (outcome === 'changed') throw new StaleReadError(`Secret ${namespace}/${name}`);
   }
 
-  /** Reports each Secret once by an Event, and forgets those that are gone. */
-  #reportForeign(regarding: KubernetesObject, secrets: readonly KubernetesObject[]): void {
-    const { uid } = regarding.metadata;
-    const reported = this.#reported.get(uid);
-    if (secrets.length === 0) this.#reported.delete(uid);
-    else this.#reported.set(uid, new Set(secrets.map(({ metadata }) => metadata.uid)));
-    for (const { metadata } of secrets) {
-      if (reported?.has(metadata.uid)) continue;
-      const note = `The Secret ${quoted(metadata.name)} has the labels of this client, but what is in it was not written by grantry: it is left alone, and does not follow the client.`;
-      this.#options.record({ regarding, type: 'Warning', reason: 'SecretLeftAlone', action: 'Remove', note });
-    }
-  }
-
-  #namesOf(owner: CredentialOwner): ReadonlySet<string> {
-    const written = this.#written.get(owner.uid);
-    return new Set([...this.#options.ownedSecrets.of(owner), ...(written === undefined ? [] : [written])]);
+  #reportForeign(regarding: KubernetesObject, { metadata }: KubernetesObject): void {
+    const note = `The Secret ${quoted(metadata.name)} has the labels of this client, but what is in it was not written by grantry: it is left alone, and does not follow the client.`;
+    this.#options.record({ regarding, type: 'Warning', reason: 'SecretLeftAlone', action: 'Remove', note });
   }
 }
 

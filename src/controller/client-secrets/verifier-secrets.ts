@@ -17,6 +17,7 @@ import {
   type CredentialOwner,
   type CredentialState,
   readCredentialState,
+  readSecretNames,
   verifierSecret,
 } from './credential-state.ts';
 
@@ -26,6 +27,8 @@ export interface VerifierSecretsOptions {
   readonly view: ObjectView;
   readonly releaseNamespace: string;
   readonly className: string;
+  /** Whether an OAuthClient with a uid exists, of any class. */
+  readonly clientExists: (uid: string) => boolean;
 }
 
 export class VerifierSecrets {
@@ -42,6 +45,14 @@ export class VerifierSecrets {
     return readCredentialState(this.#own.get(this.#key(uid)));
   }
 
+  /**
+   * The names, newest first and a few at most, under which the controller wrote the client's Secret and has not removed
+   * it.
+   */
+  secretNames(uid: string): readonly string[] {
+    return readSecretNames(this.#own.get(this.#key(uid)));
+  }
+
   /** Whether replicas find a client's verifier Secret: they list by label, and a restored Secret may lack labels. */
   isListed(uid: string): boolean {
     const { labels = {} } = this.#own.get(this.#key(uid))?.metadata ?? {};
@@ -51,24 +62,56 @@ export class VerifierSecrets {
   /**
    * Stores a state under optimistic concurrency.
    * @param known the result of `get` that the new state is based on
-   * @throws KubernetesError `Conflict` and StaleReadError when another state was stored since: requeue
+   * @param secretNames the names to write down; default: those that are
+   * @throws KubernetesError `Conflict` and StaleReadError when another state was stored since, StaleReadError when the
+   * client no longer exists, before or after the write: requeue
    */
-  async put(owner: CredentialOwner, state: CredentialState, known: CredentialState | undefined): Promise<void> {
+  async put(
+    owner: CredentialOwner,
+    state: CredentialState,
+    known: CredentialState | undefined,
+    secretNames: readonly string[] = this.secretNames(owner.uid),
+  ): Promise<void> {
     const { api, releaseNamespace, className } = this.#options;
     const key = this.#key(owner.uid);
     if (this.get(owner.uid)?.revision !== known?.revision) throw new StaleReadError(`Secret ${key}`);
     const present = this.#own.get(key);
-    const secret = verifierSecret(owner, state, { releaseNamespace, className });
+    const secret = verifierSecret(owner, state, { releaseNamespace, className }, secretNames);
     // The type of a Secret is immutable, and replicas read only Secrets of this type.
     if (present !== undefined && present.type !== VERIFIER_SECRET_TYPE) await this.#delete(key, present);
     const replaced = this.#own.get(key);
-    if (replaced === undefined) {
-      await this.#create(key, secret);
-      return;
+    this.#assertClientExists(owner);
+    if (replaced === undefined) await this.#create(key, secret);
+    else {
+      const { uid, resourceVersion } = replaced.metadata;
+      const metadata = { ...secret.metadata, uid, resourceVersion };
+      await this.#own.write(key, () => api.apply(SECRETS, { ...secret, metadata }));
     }
-    const { uid, resourceVersion } = replaced.metadata;
-    const metadata = { ...secret.metadata, uid, resourceVersion };
-    await this.#own.write(key, () => api.apply(SECRETS, { ...secret, metadata }));
+    this.#assertClientExists(owner);
+  }
+
+  #assertClientExists({ namespace, name, uid }: CredentialOwner): void {
+    if (!this.#options.clientExists(uid)) throw new StaleReadError(`OAuthClient ${namespace}/${name}`);
+  }
+
+  /** Writes down the names of a client's Secrets, where they are others. @throws as `put` */
+  async writeDown(owner: CredentialOwner, secretNames: readonly string[]): Promise<void> {
+    const state = this.get(owner.uid);
+    if (state === undefined || secretNames.join() === this.secretNames(owner.uid).join()) return;
+    await this.put(owner, state, state, secretNames);
+  }
+
+  /**
+   * Deletes the verifiers of a client; a Secret without verifiers stays while a name other than `given` is written down.
+   * @throws as `put` and `remove`
+   */
+  async clear(owner: CredentialOwner, given: string): Promise<void> {
+    const state = this.get(owner.uid);
+    if (this.secretNames(owner.uid).every((name) => name === given)) await this.remove(owner.uid);
+    else if (state !== undefined) {
+      const nothing = { verifiers: [], publishedRevision: 0, writtenFields: undefined };
+      await this.put(owner, { ...state, ...nothing, revision: state.revision + 1 }, state);
+    }
   }
 
   /** Deletes the verifiers of a client. @throws StaleReadError when they are not what `get` returned: requeue */
@@ -78,9 +121,15 @@ export class VerifierSecrets {
     if (present !== undefined) await this.#delete(key, present);
   }
 
-  /** Deletes the verifiers of a client that is not in the cache, unless the API server has it (stale cache). */
+  /**
+   * Deletes the verifiers of a client that is not in the cache, unless the API server has it (stale cache).
+   * @throws StaleReadError while a write of them has no result: requeue
+   */
   async removeOrphan(uid: string): Promise<void> {
-    const { labels = {} } = this.#own.get(this.#key(uid))?.metadata ?? {};
+    const key = this.#key(uid);
+    // A client may be deleted while its first verifier is on its way.
+    if (this.#own.isWriting(key)) throw new StaleReadError(`Secret ${key}`);
+    const { labels = {} } = this.#own.get(key)?.metadata ?? {};
     const { [CLIENT_NAMESPACE_LABEL]: namespace, [CLIENT_LABEL]: name } = labels;
     if (namespace !== undefined && name !== undefined) {
       const client = await this.#options.api.get(OAUTH_CLIENTS, { namespace, name });

@@ -15,7 +15,6 @@ import { unlessSame } from '../../kubernetes/watch/unless-same.ts';
 import type { Clock, Random } from '../../oauth/ports/ports.ts';
 import { ownerOf } from '../client-secrets/client-secret-object.ts';
 import { ClientSecrets } from '../client-secrets/client-secrets.ts';
-import { OwnedSecrets } from '../client-secrets/owner-secrets.ts';
 import { uidOfVerifierSecret, VerifierSecrets } from '../client-secrets/verifier-secrets.ts';
 import type { LeaderApi } from '../leadership/leader-api.ts';
 import type { EventFacts } from '../reconciling/events.ts';
@@ -66,7 +65,10 @@ export interface ClientControllerOptions {
 }
 
 const WORKERS = 16;
-const CLEAN_UP_MILLISECONDS = 10 * 60_000;
+/** The most that reconcile clients of one namespace: a quarter. */
+const WORKERS_PER_NAMESPACE = WORKERS / 4;
+/** How often verifier Secrets without a client are looked for: one may arrive after its client was deleted. */
+const CLEAN_UP_MILLISECONDS = 30_000;
 const LAST_USED_PER_SECOND = 5;
 
 export class ClientController {
@@ -75,7 +77,6 @@ export class ClientController {
   readonly #reconciler: ClientReconciler;
   readonly #verifiers: VerifierSecrets;
   readonly #reports: ReplicaReports;
-  readonly #ownedSecrets = new OwnedSecrets();
   /** Keys by uid, of the clients of every class. */
   readonly #keys = new Map<string, string>();
   /** Keys of the clients that name a Secret, by its key. */
@@ -90,7 +91,7 @@ export class ClientController {
     const { api, sources, install, clock, random, log, metrics, record } = options;
     const clientExists = (uid: string) => this.#keys.has(uid);
     this.#clients = new JudgedClients({ ...install, policies: sources.policies, namespaces: sources.namespaces });
-    this.#verifiers = new VerifierSecrets({ api, view: sources.releaseSecrets, ...install });
+    this.#verifiers = new VerifierSecrets({ api, view: sources.releaseSecrets, clientExists, ...install });
     this.#reports = new ReplicaReports({
       replicas: options.replicas,
       record,
@@ -104,7 +105,6 @@ export class ClientController {
       ...shared,
       issuer: install.issuer,
       secrets: sources.secrets,
-      ownedSecrets: this.#ownedSecrets,
       clientExists,
       random,
       record,
@@ -125,6 +125,7 @@ export class ClientController {
       ...queues,
       kind: 'OAuthClient',
       workers: WORKERS,
+      workersPerNamespace: WORKERS_PER_NAMESPACE,
       reconcile: (key) => this.#reconcile(key),
     });
     this.#cleanUps = new WorkQueue({
@@ -153,7 +154,6 @@ export class ClientController {
       releaseSecrets.listen((change) => this.#releaseSecretChanged(change)),
       ...(endpointSlices === undefined ? [] : [endpointSlices.listen(() => this.#replicasChanged())]),
     ];
-    for (const object of secrets.objects()) this.#ownedSecrets.put(object);
     // The claims of all clients must be known before the first is judged.
     for (const object of clients.objects()) this.#index(object);
     this.#settle();
@@ -229,13 +229,14 @@ export class ClientController {
     for (const key of this.#clients.keys()) if (key.startsWith(prefix)) this.#queue.add(key);
   }
 
-  #secretChanged({ type, key, object, before }: ObjectChange): void {
-    if (type === 'put') this.#ownedSecrets.put(object, before);
-    else this.#ownedSecrets.delete(object);
+  #secretChanged({ key, object, before }: ObjectChange): void {
     for (const client of this.#bySecret.get(key) ?? []) this.#queue.add(client);
-    const owner = ownerOf(object.metadata);
-    const ownerKey = owner && this.#keys.get(owner.uid);
-    if (ownerKey !== undefined) this.#queue.add(ownerKey);
+    // The Secret may have an earlier name of the client that its labels name. A tenant can label any Secret: the name counts.
+    const owner = ownerOf(object.metadata) ?? (before && ownerOf(before.metadata));
+    const client = owner && this.#keys.get(owner.uid);
+    if (owner === undefined || client === undefined) return;
+    const isHere = (name: string) => key === `${client.slice(0, client.indexOf('/'))}/${name}`;
+    if (this.#verifiers.secretNames(owner.uid).some(isHere)) this.#queue.add(client);
   }
 
   #releaseSecretChanged({ type, key, object }: ObjectChange): void {

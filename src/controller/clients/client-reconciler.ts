@@ -20,6 +20,7 @@ import { OwnWrites } from '../reconciling/own-writes.ts';
 import { conditionIn, isSameStatus } from '../reconciling/status-conditions.ts';
 import type { ReplicaReports } from '../replicas/replica-reports.ts';
 import type { JudgedClients } from '../verdicts/judged-clients.ts';
+import { AwaitedIds } from './awaited-ids.ts';
 import { clientStatus } from './client-status.ts';
 import { untilLastUsedReport } from './last-used.ts';
 import type { ProgrammedClients } from './programmed.ts';
@@ -51,6 +52,7 @@ const LAST_USED_RETRY_MILLISECONDS = 1000;
 export class ClientReconciler {
   readonly #options: ClientReconcilerOptions;
   readonly #written: OwnWrites;
+  readonly #awaitedIds = new AwaitedIds();
   /** Since when the replicas are behind, by uid. */
   readonly #behindSince = new Map<string, number>();
   /** Clients whose namespace is terminating, by uid. */
@@ -66,6 +68,7 @@ export class ClientReconciler {
     this.#written.gone(key, uid);
     this.#behindSince.delete(uid);
     this.#terminating.delete(uid);
+    this.#awaitedIds.forget(uid);
     this.#options.credentials.forget(uid);
     this.#options.programmed.forget(uid);
   }
@@ -145,10 +148,23 @@ export class ClientReconciler {
 
   /** @returns milliseconds until the status is due to change; undefined: never */
   async #write(key: string, object: KubernetesObject, verdict: ClientVerdict): Promise<number | undefined> {
+    const before = fieldsOf(this.#written.get(key)).status;
+    const requeueAfter = await this.#writeStatus(key, object, verdict, before);
+    if (this.#awaitedIds.isAcquired(verdict, before)) {
+      this.#options.record({ regarding: object, type: 'Warning', ...ID_ACQUIRED, isAlert: true });
+    }
+    return requeueAfter;
+  }
+
+  async #writeStatus(
+    key: string,
+    object: KubernetesObject,
+    verdict: ClientVerdict,
+    before: unknown,
+  ): Promise<number | undefined> {
     const { clock, reports, verifiers } = this.#options;
     const { uid, generation = 1 } = object.metadata;
     const now = clock.now();
-    const before = fieldsOf(this.#written.get(key)).status;
     const notices = reports.notices(uid, generation, before);
     const report = {
       verdict,
@@ -202,6 +218,13 @@ export class ClientReconciler {
 }
 
 const UNKNOWN: Programmed = { status: 'Unknown', reason: 'Pending', message: '' };
+
+// Names nothing of the client before, which may be of another tenant.
+const ID_ACQUIRED = {
+  reason: 'ClientIdAcquired',
+  action: 'Accept',
+  note: 'Another client had this client id until now. Resource servers take tokens of this client for those of the other: check that this is meant.',
+};
 
 const CREDENTIAL_EVENTS: Partial<
   Readonly<Record<CredentialOutcome['done'], Pick<EventFacts, 'reason' | 'action' | 'note'>>>

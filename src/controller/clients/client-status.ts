@@ -4,6 +4,7 @@
 import { clientSecretName, hasGeneratedSecret } from '../../admission/client-secrets/client-secret-manifest.ts';
 import type { ClientVerdict } from '../../admission/clients/admit-client.ts';
 import type { Condition } from '../../admission/kinds/conditions.ts';
+import { printed } from '../../admission/kinds/quoted.ts';
 import { SECRET_METHODS } from '../../oauth/client-auth/index.ts';
 import { nextRotation } from '../client-secrets/client-rotation.ts';
 import type { CredentialState } from '../client-secrets/credential-state.ts';
@@ -36,13 +37,14 @@ export function clientStatus(report: ClientReport, before: unknown, now: number)
   const { object, manifest, clientId, policy } = verdict;
   const conditions = [...verdict.conditions, ...progressConditions(verdict.conditions), ...notices];
   const spec = manifest?.spec;
+  const handled = credentials?.handled.rotateAt;
   return withoutUndefined({
     observedGeneration: object.generation,
     clientId,
     policy,
-    grants: spec?.grantTypes.join(','),
+    grants: spec?.grantTypes.map((grantType) => printed(grantType)).join(','),
     conditions: conditions.map((condition) => withTime(condition, before, now)),
-    lastHandledRotateAt: credentials?.handled.rotateAt,
+    lastHandledRotateAt: handled === undefined ? undefined : printed(handled),
     lastUsedTime: lastUsed === undefined ? undefined : `${lastUsed}T00:00:00Z`,
     ...(spec !== undefined &&
       credentials !== undefined &&

@@ -1,10 +1,11 @@
-// Reconciles the status of all ClientPolicies of an install: whether each is accepted, how many namespaces it selects,
-// and how many clients are in those. A count reads all objects, so changes are batched.
+// Reconciles the status of all ClientPolicies of an install: whether each is accepted, which client ids its namespaces
+// share, how many namespaces it selects, and how many clients are in those. A count reads all objects, so changes are batched.
 
 import type { Logger } from 'pino';
 import { isServed } from '../../admission/clients/admit-clients.ts';
 import { fieldsOf } from '../../admission/kinds/manifest.ts';
 import { admitPolicies, type PolicyVerdict } from '../../admission/policies/admit-policies.ts';
+import { ambiguityCondition, ambiguousClientIds } from '../../admission/policies/ambiguous-client-ids.ts';
 import { selects } from '../../admission/policies/label-selector.ts';
 import { KubernetesError } from '../../kubernetes/api/kubernetes-api.ts';
 import { CLIENT_POLICIES, type KubernetesObject } from '../../kubernetes/objects/resources.ts';
@@ -150,9 +151,12 @@ function policyStatus(
     matchedNamespaces++;
     matchedClients += facts.clients.get(metadata.name) ?? 0;
   }
+  const shared = policy === undefined ? [] : ambiguousClientIds(policy, matchedNamespaces);
+  // Beside Ready: the policy counts all the same.
+  const ambiguity = ambiguityCondition(shared, object.generation) ?? [];
   return {
     observedGeneration: object.generation,
-    conditions: [...conditions, ...stalled].map((condition) => withTime(condition, before, now)),
+    conditions: [...conditions, ...stalled].concat(ambiguity).map((condition) => withTime(condition, before, now)),
     matchedNamespaces,
     matchedClients,
   };

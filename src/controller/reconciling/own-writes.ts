@@ -58,6 +58,11 @@ export class OwnWrites {
     }
   }
 
+  /** Whether a write of this key has no result yet. */
+  isWriting(key: string): boolean {
+    return this.#deletedDuringWrite.has(key);
+  }
+
   /**
    * To be called when the watch delivers a deletion: drops the write to that object, not to another one of the same
    * name.

@@ -1,10 +1,11 @@
 // The work queue of a reconciler: a key is queued at most once, never reconciled twice at the same time, and requeued
-// with exponential backoff when its reconcile fails. The order among many keys is that of fair-queue.ts.
+// with exponential backoff when its reconcile fails. The order among many keys is that of fair-queue.ts, and one namespace
+// may have a limited part of the workers.
 
 import type { Logger } from 'pino';
 import { KubernetesError } from '../../kubernetes/api/kubernetes-api.ts';
 import { exponentialBackoff } from '../../oauth/values/backoff.ts';
-import { FairQueue } from './fair-queue.ts';
+import { FairQueue, namespaceOf } from './fair-queue.ts';
 import { StaleReadError } from './stale-read.ts';
 
 const FIRST_RETRY_MILLISECONDS = 5;
@@ -32,12 +33,16 @@ export interface WorkQueueOptions {
   readonly metrics: ReconcileMetrics;
   /** How many keys are reconciled concurrently; default 4. */
   readonly workers?: number;
+  /** How many of them may reconcile keys of one namespace; default: all. */
+  readonly workersPerNamespace?: number;
 }
 
 export class WorkQueue {
   readonly #options: WorkQueueOptions;
   readonly #queued = new FairQueue();
   readonly #active = new Map<string, Promise<void>>();
+  /** How many keys of a namespace are being reconciled. */
+  readonly #activeByNamespace = new Map<string, number>();
   readonly #delayed = new Map<string, { readonly at: number; readonly timer: NodeJS.Timeout }>();
   readonly #failures = new Map<string, number>();
   #running = false;
@@ -98,9 +103,14 @@ export class WorkQueue {
   #pump(): void {
     this.#pumping = false;
     if (!this.#running) return;
-    while (this.#active.size < (this.#options.workers ?? WORKERS)) {
-      const key = this.#queued.take((candidate) => !this.#active.has(candidate));
+    const { workers = WORKERS, workersPerNamespace = workers } = this.#options;
+    while (this.#active.size < workers) {
+      const key = this.#queued.take(
+        (namespace) => (this.#activeByNamespace.get(namespace) ?? 0) < workersPerNamespace,
+        (candidate) => !this.#active.has(candidate),
+      );
       if (key === undefined) return;
+      this.#count(key, 1);
       // Starts after the key is in the map: the reconcile may add its own key.
       this.#active.set(
         key,
@@ -129,7 +139,15 @@ export class WorkQueue {
       if (this.#running) this.addAfter(key, this.#retryAfter(key, first));
     }
     this.#active.delete(key);
+    this.#count(key, -1);
     this.#pumpSoon();
+  }
+
+  #count(key: string, change: 1 | -1): void {
+    const namespace = namespaceOf(key);
+    const active = (this.#activeByNamespace.get(namespace) ?? 0) + change;
+    if (active === 0) this.#activeByNamespace.delete(namespace);
+    else this.#activeByNamespace.set(namespace, active);
   }
 
   #retryAfter(key: string, first: number): number {

@@ -4,6 +4,7 @@
 import type { KeyVerdict } from '../../admission/keys/admit-key.ts';
 import { keySecretName, type StoredKey } from '../../admission/keys/key-secret.ts';
 import { type Condition, pending, readyCondition } from '../../admission/kinds/conditions.ts';
+import { printed } from '../../admission/kinds/quoted.ts';
 import { seconds, withoutUndefined, withTime } from '../reconciling/status-conditions.ts';
 import { activationTime, activeKey, type DesiredRing, handledRequest, nextActivation, nextKey } from './key-plan.ts';
 
@@ -31,6 +32,7 @@ const KEYS_SHOWN = 100;
 export function keyStatus(report: KeyReport, before: unknown, now: number): Fields {
   const { verdict, desired, keys } = report;
   const active = activeKey(keys);
+  const handled = handledRequest(keys);
   const material = materialCondition(report, active);
   const ready = readyCondition([material], verdict.object.generation);
   const conditions = [material, rotatingCondition(report, now), ready, ...progressConditions(ready)];
@@ -39,7 +41,7 @@ export function keyStatus(report: KeyReport, before: unknown, now: number): Fiel
     activeKeyId: active?.keyId,
     lastRotationTime: seconds(active?.activatedAt),
     nextRotationTime: desired?.mayBegin ? seconds(nextActivation(desired, keys)) : undefined,
-    lastHandledRotateAt: handledRequest(keys),
+    lastHandledRotateAt: handled === undefined ? undefined : printed(handled),
     conditions: conditions.map((condition) => withTime(condition, before, now)),
     keys: keys
       .toSorted((a, b) => a.publishedAt - b.publishedAt || (a.keyId < b.keyId ? -1 : 1))

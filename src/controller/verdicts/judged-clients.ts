@@ -22,6 +22,7 @@ import { CLIENT_AUTH_METHODS } from '../../oauth/client-auth/index.ts';
 import { GRANT_TYPES } from '../../oauth/grants/index.ts';
 
 export interface JudgedClientsOptions {
+  readonly issuer: string;
   readonly className: string;
   readonly releaseNamespace: string;
   readonly defaultPolicy: DefaultPolicy;
@@ -114,8 +115,9 @@ export class JudgedClients {
   }
 
   #findings(object: KubernetesObject, { secret, verifiers, programmed }: OwnFacts) {
-    const { releaseNamespace, defaultPolicy } = this.#options;
+    const { issuer, releaseNamespace, defaultPolicy } = this.#options;
     const context: AdmissionContext = {
+      issuer,
       unknownFields: 'ignore',
       releaseNamespace,
       releaseNamespaceReserved: true,

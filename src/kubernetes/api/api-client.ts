@@ -5,7 +5,7 @@
 import type { IncomingMessage } from 'node:http';
 import { apiVersionOf, type KubernetesObject, type Resource, resourcePath, typed } from '../objects/resources.ts';
 import { connectionError, unreadable } from './api-errors.ts';
-import { type Call, Calls, type CallsOptions } from './calls.ts';
+import { APPLY, type Call, Calls, type CallsOptions } from './calls.ts';
 import type { Request } from './connection.ts';
 import {
   FIELD_MANAGER,
@@ -115,7 +115,7 @@ export class ApiClient implements KubernetesApi {
         resource,
         namespace,
         body: whole(resource, object),
-        contentType: 'application/apply-patch+yaml',
+        contentType: APPLY,
       },
       ...(['PATCH', path] as const),
     );

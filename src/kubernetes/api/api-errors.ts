@@ -1,6 +1,7 @@
 // The KubernetesError of a call that the API server refused or did not answer: made from its Status, from a response
 // that is no Status, or from the error of the connection. No error contains a secret value.
 
+import { printed } from '../../admission/kinds/quoted.ts';
 import type { Resource } from '../objects/resources.ts';
 import { NoAnswerError, noAnswer } from './connection.ts';
 import { KubernetesError } from './kubernetes-api.ts';
@@ -77,12 +78,13 @@ export function connectionError(call: FailedCall, error: unknown, signal: AbortS
 function statusFields(resource: Resource, status: Status | undefined) {
   // The message on an invalid Secret may quote its values.
   const mayHoldSecret = resource.plural === 'secrets' && (status?.code === 400 || status?.code === 422);
+  const message = mayHoldSecret ? undefined : status?.message;
   const causes = status?.details?.causes ?? [];
   // Server-side apply reports another object under the same name as an invalid change of its uid.
   const isAnother = causes.some(({ field }) => field === 'metadata.uid');
   return {
     reason: isAnother ? 'Conflict' : status?.reason || (REASONS[status?.code ?? 0] ?? 'Refused'),
-    detail: mayHoldSecret ? undefined : status?.message?.slice(0, LONGEST_DETAIL),
+    detail: message === undefined ? undefined : printed(message, LONGEST_DETAIL),
     causes: causes.flatMap(({ reason }) => reason ?? []),
   };
 }

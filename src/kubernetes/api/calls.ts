@@ -4,12 +4,16 @@
 import type { IncomingMessage } from 'node:http';
 import type { Resource } from '../objects/resources.ts';
 import { connectionError, type FailedCall, refusal, unreadable } from './api-errors.ts';
+import { applyBody } from './apply-body.ts';
 import type { ClusterAccess } from './cluster-access.ts';
 import { Connection, type Request } from './connection.ts';
 import { withEmptied } from './emptied-arrays.ts';
 import { parsedJson } from './parsed-json.ts';
 import { sleep } from './sleep.ts';
 import { TokenBucket } from './token-bucket.ts';
+
+/** The content type of a server-side apply. */
+export const APPLY = 'application/apply-patch+yaml';
 
 const CALL_MILLISECONDS = 10_000;
 const PER_SECOND = 200;
@@ -97,7 +101,8 @@ export class Calls {
     const { request, accept = 'application/json', contentType = 'application/json', body } = call;
     const headers = body === undefined ? { accept } : { accept, 'content-type': contentType };
     const isWatch = call.verb === 'watch';
-    const text = body === undefined ? undefined : JSON.stringify(body);
+    const write = contentType === APPLY ? applyBody : JSON.stringify;
+    const text = body === undefined ? undefined : write(body);
     try {
       return await this.#connection.send({ limit: this.#callLimit, ...request, headers, isWatch, body: text });
     } catch (error) {

@@ -485,7 +485,7 @@ describe('a client that is refused', () => {
     await own.whenReady(namespace, 'three');
   });
 
-  it('has an id that another one has, until that one is gone', async () => {
+  it('has an id that another one has, until that one is gone → Ready, one Warning ClientIdAcquired', async () => {
     const own = await ClientInstall.make(cluster);
     const [here, there] = [await cluster.namespace(), await cluster.namespace()];
     const { className } = own.installation;
@@ -500,7 +500,7 @@ describe('a client that is refused', () => {
       metadata: { name: className },
       spec: policy,
     });
-    await own.start();
+    const controller = await own.start();
     await own.apply(here, 'first', { clientId: 'shared' });
     await own.whenReady(here, 'first');
     await sleep(1100);
@@ -509,6 +509,8 @@ describe('a client that is refused', () => {
     expect(JSON.stringify(status)).not.toContain(here);
     await cluster.call('DELETE', `/apis/grantry.dev/v1alpha1/namespaces/${here}/oauthclients/first`);
     await own.whenReady(there, 'second');
+    await controller.expectEventsOf('second', ['ClientIdConflict', 'SecretCreated', 'ClientIdAcquired']);
+    expect(controller.notes().join()).not.toContain(here);
   });
 
   it('for a while only, has its old secret when it is accepted again', async () => {

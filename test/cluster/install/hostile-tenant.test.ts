@@ -11,7 +11,7 @@ import type { ApiAnswer, Manifest } from '../setup/cluster.ts';
 import { type ControllerProcess, startController } from '../setup/controllers.ts';
 import { createTenant, type Installation, type Tenant } from '../setup/installation.ts';
 import { sharedCluster } from '../setup/shared-cluster.ts';
-import { type AClient, type TokenServerProcess, TokenServers } from '../setup/token-servers.ts';
+import { type AClient, ISSUER, type TokenServerProcess, TokenServers } from '../setup/token-servers.ts';
 
 const FORGED = 'a secret that a tenant would like to be accepted';
 const MEBIBYTE = 1024 * 1024;
@@ -54,7 +54,7 @@ describeRedis('a hostile tenant', () => {
     controller = await startController(servers, { replicas: [server] });
     [tenant, victim] = await Promise.all([createTenant(cluster, installation), createTenant(cluster, installation)]);
     await Promise.all([controller.ready(), server.ready()]);
-    victimClient = await createVictimClient();
+    victimClient = await createReady('app', victim);
     keys = await publishedKeys();
     released = await releaseSecrets();
   });
@@ -71,18 +71,19 @@ describeRedis('a hostile tenant', () => {
     expect(await releaseSecrets()).toMatchObject(released);
   });
 
-  async function createVictimClient(): Promise<AClient> {
-    const { namespace } = victim;
+  /** A client of a tenant that names no audiences. */
+  async function createReady(name: string, by: Tenant): Promise<AClient> {
+    const { namespace } = by;
     const scopes = [`${namespace}/read`];
-    await post('oauthclients', client('app', { scopes, defaultScopes: scopes }, namespace), victim);
-    expect(await verdictOn('app', namespace)).toBe('Ready');
-    const { body } = await cluster.call('GET', `${path('oauthclients', namespace)}/app`);
-    const secret = await cluster.call('GET', `${path('secrets', namespace)}/app-oauth`);
+    await post('oauthclients', client(name, { scopes, defaultScopes: scopes }, namespace), by);
+    expect(await verdictOn(name, namespace)).toBe('Ready');
+    const { body } = await cluster.call('GET', `${path('oauthclients', namespace)}/${name}`);
+    const secret = await cluster.call('GET', `${path('secrets', namespace)}/${name}-oauth`);
     return {
-      clientId: `${namespace}.app`,
+      clientId: `${namespace}.${name}`,
       uid: body.metadata.uid,
       namespace,
-      name: 'app',
+      name,
       secret: Buffer.from(secret.body.data['client-secret'], 'base64').toString(),
     };
   }
@@ -163,14 +164,14 @@ describeRedis('a hostile tenant', () => {
     return isAsItWas ? `${reason}, and the Secret is as it was` : `${reason}, and the Secret was written`;
   }
 
-  async function permit(allow: Spec): Promise<void> {
+  async function permit(allow: Spec, { namespace } = tenant): Promise<void> {
     await cluster.apply({
       apiVersion: 'grantry.dev/v1alpha1',
       kind: 'ClientPolicy',
-      metadata: { name: `${tenant.namespace}-${count}` },
+      metadata: { name: `${namespace}-${count}` },
       spec: {
         className: installation.className,
-        namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': tenant.namespace } },
+        namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } },
         allow,
       },
     });
@@ -201,6 +202,20 @@ describeRedis('a hostile tenant', () => {
       move: 'says that it is the API of another namespace',
       attempt: () => verdictOnNew({ resourceServer: { audiences: [`urn:grantry:ns:${victim.namespace}:api`] } }),
       refusal: 'PolicyViolation',
+    },
+    {
+      move: 'asks for a token that is good at every API',
+      attempt: async () => {
+        const { body } = await server.token(await createReady(nextName(), tenant));
+        const { aud } = JSON.parse(atob(String(body.access_token).split('.')[1] ?? ''));
+        return aud === `urn:grantry:ns:${tenant.namespace}:default` ? 'good at its own only' : `good at ${aud}`;
+      },
+      refusal: 'good at its own only',
+    },
+    {
+      move: 'names the issuer as audience',
+      attempt: () => verdictOnNew({ audiences: [ISSUER] }),
+      refusal: 'InvalidAudience',
     },
     {
       move: 'points at the Secret of another namespace by a path',
@@ -355,13 +370,14 @@ describeRedis('a hostile tenant', () => {
       refusal: 'ClientIdNotPermitted',
     },
     {
-      move: 'claims the client id of another that a policy permits it by mistake',
+      move: 'makes a client whose own id a policy lists for a client of another namespace',
       attempt: async () => {
         const name = nextName();
-        await permit({ clientIds: [victimClient.clientId] });
-        await post('oauthclients', client(name, { clientId: victimClient.clientId }));
-        await until('the policy counts', async () => (await verdictOn(name)) !== 'ClientIdNotPermitted');
-        return await verdictOn(name);
+        const clientId = `${tenant.namespace}.${name}`;
+        await permit({ clientIds: [clientId] }, victim);
+        await post('oauthclients', client(name, { clientId }, victim.namespace), victim);
+        await until('the policy counts', async () => (await verdictOn(name, victim.namespace)) === 'Ready');
+        return await verdictOnNew({}, name);
       },
       refusal: 'ClientIdConflict',
     },

@@ -10,7 +10,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { CONTROLLER_SECRET, WEBHOOK_SECRET } from '../../../src/admission/references/secret-parts.ts';
 import { hashPassword } from '../../../src/login/local-users.ts';
 import { describeRedis } from '../../redis/setup/servers.ts';
-import { until } from '../../until.ts';
+import { succeeds, until } from '../../until.ts';
 import { type Received, type Receiver, startReceiver } from '../../webhook/receiver.ts';
 import { ClientInstall } from '../setup/client-controllers.ts';
 import { type ControllerProcess, startController } from '../setup/controllers.ts';
@@ -106,6 +106,30 @@ describeRedis('an install with people', () => {
       expect(refused).toMatchObject({ status: 400, body: { error: 'invalid_grant' } });
     }
     await writeUsers([ADA, GRACE]);
+  });
+
+  it('a users file with a fault in one entry → another entry disables its user, and /readyz names the fault', async () => {
+    const client = await webClient('typo');
+    const grace = { username: GRACE.username, passwordHash: await hashPassword(GRACE.password) };
+    const text = JSON.stringify([
+      { username: ADA.username, disabled: true },
+      { ...grace, disbled: false },
+    ]);
+    await writeFile(join(folder, 'users.yaml'), text);
+    for (const server of servers) {
+      await until('the file is read', async () =>
+        (await server.readiness()).text.includes('users: the file has a fault'),
+      );
+      expect(await server.readiness()).toMatchObject({ status: 200, text: expect.stringMatching(/ at users\[0\]/) });
+      expect(await server.metric('grantry_users_last_reload_successful')).toBe(0);
+      expect(await succeeds(codeFor(server, client.clientId, ADA))).toBe(false);
+      expect(await succeeds(codeFor(server, client.clientId, GRACE))).toBe(true);
+    }
+    await writeUsers([ADA, GRACE]);
+    for (const server of servers) {
+      await until('the file counts', async () => (await server.readiness()).text.includes('users: ok'));
+      expect(await succeeds(codeFor(server, client.clientId, ADA))).toBe(true);
+    }
   });
 
   it('has a refresh token that came again told to the webhook and, once, to the owner of the client', async () => {

@@ -7,7 +7,7 @@ import { ClientController } from '../../../src/controller/clients/client-control
 import type { LeaderApiOptions } from '../../../src/controller/leadership/leader-api.ts';
 import { LeadershipLostError } from '../../../src/controller/leadership/lease.ts';
 import type { EventFacts } from '../../../src/controller/reconciling/events.ts';
-import { AskedReplicas } from '../../../src/controller/replicas/observed-replicas.ts';
+import { PolledReplicas } from '../../../src/controller/replicas/observed-replicas.ts';
 import { replicasAt } from '../../../src/controller/replicas/replicas.ts';
 import { KubernetesError } from '../../../src/kubernetes/api/kubernetes-api.ts';
 import { objectKey, type Resource } from '../../../src/kubernetes/objects/resources.ts';
@@ -58,6 +58,8 @@ export interface RunningController {
   eventsOf(name: string): readonly string[];
   /** Waits for them until they are these: what they tell of can be seen before. */
   expectEventsOf(name: string, reasons: readonly string[]): Promise<void>;
+  /** What the Events say, about all clients. */
+  notes(): readonly string[];
   readonly writes: readonly Write[];
   /** Waits until its watches have told it all there is of a client with a secret, and it has nothing left to look at. */
   whenAtRest(namespace: string, name: string): Promise<void>;
@@ -156,7 +158,7 @@ export class ClientInstall {
       api: leaderOver(calls, assertHeld),
       sources,
       replicas: asked,
-      observed: new AskedReplicas(asked),
+      observed: new PolledReplicas(asked),
       clock: this.clock,
       log,
       install: { issuer: ISSUER, className, releaseNamespace, defaultPolicy: 'Baseline', watchNamespaces },
@@ -197,7 +199,8 @@ export class ClientInstall {
         );
         return isTold && controller.queued === 0;
       });
-    return { eventsOf, expectEventsOf, writes, whenAtRest, losesLease: () => leading.abort(), stop };
+    const notes = () => events.map(({ note }) => note);
+    return { eventsOf, expectEventsOf, notes, writes, whenAtRest, losesLease: () => leading.abort(), stop };
   }
 
   /** A machine client of this install. */

@@ -32,7 +32,7 @@ import { type Installation, install } from './installation.ts';
 import { STARTS } from './limits.ts';
 
 /** What an issuer that is never asked by its name is called. */
-const ISSUER = 'https://id.example';
+export const ISSUER = 'https://id.example';
 
 /** One running token server. */
 export interface TokenServerProcess {

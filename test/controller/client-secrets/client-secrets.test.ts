@@ -11,6 +11,7 @@ import {
   verifierSecret,
 } from '../../../src/controller/client-secrets/credential-state.ts';
 import { ClientController } from '../../../src/controller/clients/client-controller.ts';
+import { FIELD_MANAGER } from '../../../src/kubernetes/api/kubernetes-api.ts';
 import {
   CLIENT_POLICIES,
   NAMESPACES,
@@ -42,6 +43,13 @@ class Install {
   readonly kept: string[] = [];
   /** What happens once, while the owner's Secret is read. */
   whileRead: (() => void) | undefined;
+  /** What happens once, while a verifier Secret is on its way to the API server. */
+  onItsWay: (() => void) | undefined;
+  /** The Secrets of the team that were written. */
+  readonly written: string[] = [];
+  /** The Secrets of the team that were read. */
+  readonly reads: string[] = [];
+  looks = 0;
   #controller: ClientController | undefined;
 
   constructor() {
@@ -65,13 +73,14 @@ class Install {
       api: leaderOver({
         get: async (resource, at) => {
           const found = this.#of(resource, at.namespace).get(objectKey(at));
+          if (resource.kind === SECRETS.kind && at.namespace === TEAM) this.reads.push(at.name);
           const happens = resource.kind === SECRETS.kind ? this.whileRead : undefined;
           if (happens !== undefined) this.whileRead = undefined;
           happens?.();
           return found;
         },
-        create: async (resource, object) => this.#put(resource, object),
-        apply: async (resource, object) => this.#put(resource, object),
+        create: (resource, object) => this.#arrived(resource, object),
+        apply: (resource, object) => this.#arrived(resource, object),
         delete: async (resource, at) => {
           if (at.namespace === RELEASE) this.kept.push('deleted');
           this.#of(resource, at.namespace).delete(objectKey(at));
@@ -92,10 +101,21 @@ class Install {
       clock: { now: Date.now },
       random: systemRandom,
       log: { error: (line: object) => void this.errors.push(JSON.stringify(line)) },
-      metrics: { reconciled: () => {} },
+      metrics: {
+        reconciled: () => {
+          this.looks += 1;
+        },
+      },
     });
     this.#controller.start();
     await vi.advanceTimersByTimeAsync(1000);
+  }
+
+  /** The API server names the controller as the manager of what is in a Secret. */
+  namesItsManager(name: string): void {
+    const managedFields = [{ manager: FIELD_MANAGER, fieldsV1: { 'f:data': {} } }];
+    const metadata = { namespace: TEAM, name, managedFields };
+    this.secrets.put({ metadata });
   }
 
   async stop(): Promise<void> {
@@ -118,9 +138,21 @@ class Install {
     return this.#state?.verifiers.map(({ revision, expiresAt }) => `${revision}${expiresAt ? '~' : ''}`);
   }
 
+  /** The write arrives later than it is sent: what happens meanwhile is observed before. */
+  async #arrived(resource: Resource, object: Parameters<PlayedObjects['put']>[0]) {
+    const happens = object.metadata.namespace === RELEASE ? this.onItsWay : undefined;
+    if (happens !== undefined) {
+      this.onItsWay = undefined;
+      happens();
+      await new Promise((resolve) => setTimeout(resolve, 200));
+    }
+    return this.#put(resource, object);
+  }
+
   #put(resource: Resource, object: Parameters<PlayedObjects['put']>[0]) {
     const put = this.#of(resource, object.metadata.namespace).put(object);
     if (object.metadata.namespace === RELEASE) this.kept.push(this.accepted?.join(' ') ?? 'unreadable');
+    else if (resource.kind === SECRETS.kind) this.written.push(object.metadata.name);
     return put;
   }
 
@@ -208,20 +240,90 @@ it('a client that is deleted while the Secret of its owner is read for the first
   expect([install.kept.slice(1), install.accepted, install.errors]).toEqual([[], undefined, []]);
 });
 
+it('a client without verifiers that is deleted while its Secret is read → no verifier Secret, and no Secret is written', async () => {
+  install.declare(MACHINE);
+  await vi.advanceTimersByTimeAsync(1000);
+  await install.stop();
+  install.releaseSecrets.delete(`${RELEASE}/${verifierSecretName('uid-web')}`);
+  install.kept.length = install.written.length = 0;
+  install.whileRead = () => install.clients.delete(`${TEAM}/web`);
+  await install.lead();
+  expect([install.whileRead, install.kept, install.written, install.errors]).toEqual([undefined, [], [], []]);
+});
+
+it('a client that is deleted while its first verifier is on its way → the verifier Secret is removed, and no Secret is written', async () => {
+  await install.lead();
+  install.onItsWay = () => install.clients.delete(`${TEAM}/first`);
+  install.clients.put({ metadata: { namespace: TEAM, name: 'first' }, spec: MACHINE });
+  await vi.advanceTimersByTimeAsync(1000);
+  const verifier = install.releaseSecrets.get(`${RELEASE}/${verifierSecretName('uid-first')}`);
+  expect([install.onItsWay, verifier, install.written, install.errors]).toEqual([undefined, undefined, [], []]);
+});
+
 it('a client whose Secret is not there has nothing that works', async () => {
   install.secrets.delete(`${TEAM}/mine`);
   await vi.advanceTimersByTimeAsync(1000);
   expect([install.kept.slice(1), install.accepted]).toEqual([['deleted'], undefined]);
 });
 
-it('a Secret that got the labels of the client is reported once, and again when it gets them again', async () => {
-  const labelled = { 'grantry.dev/client': 'web', 'grantry.dev/client-uid': 'uid-web' };
-  const told: number[] = [];
-  for (const [index, labels] of [labelled, labelled, {}, labelled].entries()) {
-    install.secrets.put({ metadata: { namespace: TEAM, name: 'theirs', labels } });
-    install.declare({ ...FOLLOWS, displayName: `At ${index}` });
+it('a Secret that only has the labels of the client → no reconcile, no read and no Event', async () => {
+  install.declare(MACHINE);
+  await vi.advanceTimersByTimeAsync(1000);
+  install.namesItsManager('web-oauth');
+  await vi.advanceTimersByTimeAsync(1000);
+  const { looks } = install;
+  const labels = { 'grantry.dev/client': 'web', 'grantry.dev/client-uid': 'uid-web' };
+  install.secrets.put({ metadata: { namespace: TEAM, name: 'theirs', labels } });
+  install.secrets.put({ metadata: { namespace: 'other', name: 'web-oauth', labels } });
+  await vi.advanceTimersByTimeAsync(0);
+  expect(install.looks).toBe(looks);
+  install.declare({ ...MACHINE, auth: { clientSecret: { secretName: 'renamed' } } });
+  await vi.advanceTimersByTimeAsync(1000);
+  expect(install.looks).toBeGreaterThan(looks);
+  expect([install.reads.filter((name) => name === 'theirs'), install.said.includes('SecretLeftAlone')]).toEqual([
+    [],
+    false,
+  ]);
+  expect(install.secrets.get(`${TEAM}/theirs`)).toBeDefined();
+});
+
+it('a Secret of another writer under the former name of the client → reported once, and left alone', async () => {
+  install.declare(MACHINE);
+  await vi.advanceTimersByTimeAsync(1000);
+  // No field manager is named: the Secret is not what the controller wrote.
+  for (const secretName of ['renamed', 'renamed-again']) {
+    install.declare({ ...MACHINE, auth: { clientSecret: { secretName } } });
     await vi.advanceTimersByTimeAsync(1000);
-    told.push(install.said.filter((reason) => reason === 'SecretLeftAlone').length);
   }
-  expect(told).toEqual([1, 1, 1, 2]);
+  install.declare({ ...MACHINE, displayName: 'Changed', auth: { clientSecret: { secretName: 'renamed-again' } } });
+  await vi.advanceTimersByTimeAsync(1000);
+  expect(install.said.filter((reason) => reason === 'SecretLeftAlone')).toHaveLength(2);
+  expect(['web-oauth', 'renamed'].map((name) => install.secrets.get(`${TEAM}/${name}`))).not.toContain(undefined);
+});
+
+it('a client with many former Secrets that are to stay → at most nine reads of Secrets in a reconcile', async () => {
+  const reads: number[] = [];
+  for (let index = 0; index < 12; index++) {
+    const before = install.reads.length;
+    const clientSecret = { secretName: `name-${index}`, deletionPolicy: 'Retain' };
+    install.declare({ ...MACHINE, auth: { clientSecret } });
+    await vi.advanceTimersByTimeAsync(1000);
+    reads.push(install.reads.length - before);
+  }
+  expect([reads[2], Math.max(...reads), install.errors]).toEqual([3, 9, []]);
+});
+
+it('a client that goes on to a Secret of its owner which is not there → the former Secret is removed once it is', async () => {
+  install.declare(MACHINE);
+  await vi.advanceTimersByTimeAsync(1000);
+  install.namesItsManager('web-oauth');
+  install.declare({ ...MACHINE, auth: { clientSecret: { source: 'Existing', secretName: 'missing' } } });
+  await install.lead();
+  expect([install.accepted, install.secrets.get(`${TEAM}/web-oauth`) === undefined]).toEqual([undefined, false]);
+  install.secrets.put({
+    metadata: { namespace: TEAM, name: 'missing' },
+    data: install.secrets.get(`${TEAM}/mine`)?.data,
+  });
+  await install.lead();
+  expect([install.accepted, install.secrets.get(`${TEAM}/web-oauth`), install.errors]).toEqual([['1'], undefined, []]);
 });

@@ -53,6 +53,7 @@ function behindAnother({
     }),
     view: { get: () => other, objects: () => [other] },
     releaseNamespace: 'auth',
+    clientExists: () => true,
     className: 'default',
   });
   return { verifiers, writes };

@@ -46,6 +46,7 @@ class Install {
   statusWrites = 0;
   looks = 0;
   questions = 0;
+  readonly events: string[] = [];
   /** The alerts that the last question acknowledged. */
   acknowledged: readonly string[] = [];
   readonly #reports: ((told: Told) => void)[] = [];
@@ -100,7 +101,9 @@ class Install {
           return this.observation;
         },
       },
-      record: () => {},
+      record: ({ regarding, type, reason }) => {
+        this.events.push(`${regarding.metadata.name} ${type} ${reason}`);
+      },
       clock: { now: Date.now },
       random: systemRandom,
       log,
@@ -195,7 +198,66 @@ describe('the controller of clients', () => {
     expect(install.statusWrites).toBe(200);
   });
 
-  it('removes every ten minutes what is kept of clients that it never saw', async () => {
+  describe('two clients that claim one id', () => {
+    const spec = (more: object = {}) => ({
+      clientId: 'shared',
+      grantTypes: ['authorization_code'],
+      scopes: [`${TEAM}/read`],
+      redirectUris: ['https://app.example/back'],
+      auth: { method: 'none' },
+      ...more,
+    });
+    const put = (name: string, more: object = {}, generation = 1) =>
+      install.clients.put({ metadata: { namespace: TEAM, name, generation }, spec: spec(more) });
+
+    beforeEach(() => {
+      const allow = { clientIds: ['shared', 'other'] };
+      install.policies.put({ metadata: { name: 'team' }, spec: { namespaceSelector: {}, allow } });
+      put('holder');
+    });
+
+    it.each([
+      ['is in the status', {}],
+      ['stands behind another fault', { scopes: ['elsewhere/read'] }],
+      ['stands behind its suspension', { suspended: true }],
+    ])('the holder goes, and the conflict %s → one Warning ClientIdAcquired about the other', async (_, more) => {
+      await install.pass(1000);
+      put('parked', more);
+      await install.lead();
+      await install.pass(1000);
+      install.clients.delete(`${TEAM}/holder`);
+      await install.pass(1000);
+      put('parked', {}, 2);
+      await install.pass(1000);
+      expect(install.events.filter((event) => event.endsWith('Acquired'))).toEqual(['parked Warning ClientIdAcquired']);
+    });
+
+    it('the holder goes while no controller leads → ClientIdAcquired by the next leader', async () => {
+      await install.pass(1000);
+      put('parked');
+      await install.lead();
+      await install.stop();
+      install.clients.delete(`${TEAM}/holder`);
+      await install.lead();
+      await install.pass(1000);
+      expect(install.events.filter((event) => event.endsWith('Acquired'))).toEqual(['parked Warning ClientIdAcquired']);
+    });
+
+    it.each([
+      ['takes another id', { clientId: 'other' }],
+      ['cannot be read any more', { scopes: 'x' }],
+    ])('the one without it %s → no ClientIdAcquired', async (_, more) => {
+      await install.pass(1000);
+      put('parked');
+      await install.lead();
+      put('parked', more, 2);
+      await install.pass(1000);
+      expect(install.events).toContain('parked Warning ClientIdConflict');
+      expect(install.events.filter((event) => event.endsWith('Acquired'))).toEqual([]);
+    });
+  });
+
+  it('a verifier Secret of a client that it never saw → removed within a minute', async () => {
     await install.lead();
     const handled = { rotateAt: undefined, rotateNow: undefined };
     const verifiers = [{ verifier: secretVerifier('gone', 'secret'), revision: 1 }];
@@ -204,8 +266,6 @@ describe('the controller of clients', () => {
     for (const _ of ['once', 'and again']) {
       const shared = { releaseNamespace: RELEASE, className: 'default' };
       install.releaseSecrets.put(verifierSecret(owner, state, shared));
-      await install.pass(9 * MINUTE);
-      expect(install.releaseSecrets.objects()).toHaveLength(1);
       await install.pass(MINUTE);
       expect(install.releaseSecrets.objects()).toHaveLength(0);
     }

@@ -24,6 +24,7 @@ import {
   SECRETS,
   SIGNING_KEYS,
 } from '../../../src/kubernetes/objects/resources.ts';
+import { secretVerifier } from '../../../src/oauth/registry/client-secret.ts';
 import { systemRandom } from '../../../src/processes/lifecycle/machine.ts';
 import { PlayedObjects } from '../../kubernetes/played-objects.ts';
 import { leaderOver } from '../leader.ts';
@@ -130,7 +131,7 @@ async function rotatedClient(world: World): Promise<void> {
   world.clients.put({ metadata: { ...metadata, annotations: { 'grantry.dev/rotate-now': 'once' } } });
 }
 
-/** It was under another name before, which its owner's Secret still has. */
+/** It was under another name before, which is written down. */
 async function renamedSecret(world: World): Promise<void> {
   const auth = { clientSecret: { secretName: 'renamed' } };
   const { uid } = world.clients.put({
@@ -141,7 +142,14 @@ async function renamedSecret(world: World): Promise<void> {
   const managedFields = [{ manager: FIELD_MANAGER, fieldsV1: { 'f:data': {} } }];
   const ownerReferences = [{ apiVersion: 'grantry.dev/v1alpha1', kind: 'OAuthClient', name: 'web', uid }];
   const metadata = { namespace: TEAM, name: 'web-oauth', labels, ownerReferences, managedFields };
-  world.secrets.put({ metadata, data: {} });
+  const value = 'of the former name, and long enough for a secret';
+  world.secrets.put({ metadata, data: { 'client-secret': Buffer.from(value).toString('base64') } });
+  const handled = { rotateAt: undefined, rotateNow: undefined };
+  const verifiers = [{ verifier: secretVerifier(uid, value), revision: 1 }];
+  const state = { revision: 1, verifiers, rotatedAt: 0, publishedRevision: 1, handled, writtenFields: undefined };
+  const owner = { namespace: TEAM, name: 'web', uid };
+  const install = { releaseNamespace: RELEASE, className: 'default' };
+  world.releaseSecrets.put(verifierSecret(owner, state, install, ['web-oauth']));
   startClients(world);
 }
 
@@ -213,7 +221,7 @@ describe('who loses the lease', () => {
 
   it.each([
     ['a client with a secret that is rotated', rotatedClient, [MADE, MADE, CHANGED, CHANGED, CLIENT]],
-    ['a client whose Secret got another name', renamedSecret, [MADE, MADE, REMOVED, CLIENT]],
+    ['a client whose Secret got another name', renamedSecret, [CHANGED, MADE, CHANGED, REMOVED, CHANGED, CLIENT]],
     ['verifiers of a client that is gone', abandonedVerifier, [REMOVED]],
     [
       'a ring of keys',

@@ -30,20 +30,25 @@ afterEach(async () => {
   vi.useRealTimers();
 });
 
-it('a policy that cannot be taken is Stalled and reported by one Warning, until it can', async () => {
+function play() {
   vi.useFakeTimers();
   const policies = new PlayedObjects(CLIENT_POLICIES);
-  const sources = { policies, namespaces: new PlayedObjects(NAMESPACES), clients: new PlayedObjects(OAUTH_CLIENTS) };
+  const namespaces = new PlayedObjects(NAMESPACES);
   const events: EventFacts[] = [];
   controller = new PolicyController({
     api: leaderOver({ ...UNPLAYED, apply: async (_resource, object) => policies.put(object) }),
-    sources,
+    sources: { policies, namespaces, clients: new PlayedObjects(OAUTH_CLIENTS) },
     className: 'default',
     record: (event: EventFacts) => events.push(event),
     clock: { now: Date.now },
     log: { error: expect.fail },
     metrics: { reconciled: () => {} },
   });
+  return { policies, namespaces, events, controller };
+}
+
+it('a policy that cannot be taken is Stalled and reported by one Warning, until it can', async () => {
+  const { policies, events, controller } = play();
   const write = async (scopes: readonly string[], generation: number) => {
     policies.put({ metadata: { name: 'gold', generation }, spec: { namespaceSelector: {}, allow: { scopes } } });
     await vi.advanceTimersByTimeAsync(5000);
@@ -59,4 +64,22 @@ it('a policy that cannot be taken is Stalled and reported by one Warning, until 
   ]);
   expect(await write(['shop/*'], 3)).toEqual(['Accepted=True Accepted', 'Ready=True Ready']);
   expect(events).toHaveLength(1);
+});
+
+it('an id that two of the selected namespaces may claim → AmbiguousClientIds, while there are two, and the policy counts', async () => {
+  const { policies, namespaces, controller } = play();
+  const spec = { namespaceSelector: { matchLabels: { tier: 'gold' } }, allow: { clientIds: ['own', 'billing-*'] } };
+  policies.put({ metadata: { name: 'gold', generation: 1 }, spec });
+  const gold = (name: string) => namespaces.put({ metadata: { name, labels: { tier: 'gold' } } });
+  const reported = async () => {
+    await vi.advanceTimersByTimeAsync(5000);
+    return conditionsOf(policies.get('gold')).map(({ type, status }) => `${type}=${status}`);
+  };
+  gold('one');
+  controller.start();
+  expect(await reported()).toEqual(['Accepted=True', 'Ready=True']);
+  gold('two');
+  expect(await reported()).toEqual(['Accepted=True', 'Ready=True', 'AmbiguousClientIds=True']);
+  namespaces.delete('two');
+  expect(await reported()).toEqual(['Accepted=True', 'Ready=True']);
 });

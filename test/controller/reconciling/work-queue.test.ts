@@ -108,6 +108,25 @@ describe('a work queue', () => {
     next();
   });
 
+  it('gives one namespace so many workers at a time, and the others to its neighbours, in their order', async () => {
+    const { reconcile, next } = gate();
+    start(reconcile, { workers: 4, workersPerNamespace: 1 });
+    for (const key of ['flood/1', 'flood/2', 'flood/3', 'team/1', 'team/2']) queue.add(key);
+    await wait(0);
+    expect(keys()).toEqual(['flood/1', 'team/1']);
+    queue.add('neighbour/1');
+    await wait(0);
+    expect(keys()).toEqual(['flood/1', 'team/1', 'neighbour/1']);
+    next();
+    await wait(0);
+    expect(keys().slice(3)).toEqual(['flood/2']);
+    for (let left = 0; left < 5; left++) {
+      next();
+      await wait(0);
+    }
+    expect(keys().slice(4)).toEqual(['team/2', 'flood/3']);
+  });
+
   it('tries again what failed, after 5 ms and double that each time, up to 5 minutes', async () => {
     start(async () => Promise.reject(new Error('no')));
     queue.add('a');

@@ -45,6 +45,7 @@ describe('a client', () => {
   beforeEach(() => {
     [policies, namespaces] = [new View(), new View()];
     clients = new JudgedClients({
+      issuer: 'https://id.example',
       className: 'default',
       releaseNamespace: 'grantry',
       defaultPolicy: 'Baseline',

@@ -119,6 +119,16 @@ describe('a call', () => {
     await expect(get()).rejects.toMatchObject({ status: 502, reason: 'Refused' });
   });
 
+  it('that is refused with text of a tenant in the message → an error in printable ASCII, for status and logs', async () => {
+    const message = `spec.scopes: Invalid value: "a\u202e\u007fb\ufffe": ${'x'.repeat(1000)}`;
+    answer = (_, response) =>
+      response.writeHead(422).end(JSON.stringify({ kind: 'Status', code: 422, reason: 'Invalid', message }));
+    const error = await get().catch((reason: Error) => reason.message);
+    expect(error).toMatch(
+      /: 422 Invalid \(spec\.scopes: Invalid value: "a\\u\{202e\}\\u\{7f\}b\\u\{fffe\}": x{400,}\.\.\.\)$/,
+    );
+  });
+
   it('fails when the answer changes the protocol without a request for it', async () => {
     answer = ({ socket }) => socket.write('HTTP/1.1 101 Any\r\nConnection: Upgrade\r\nUpgrade: any\r\n\r\n');
     await expect(get()).rejects.toMatchObject({ status: 0, reason: 'NoAnswer' });
