@@ -70,6 +70,7 @@ const registry = new RegistrySync({
   clock,
   log,
   random: { bytes: (count) => crypto.getRandomValues(new Uint8Array(count)) },
+  issuer: 'https://id.example',
   className: 'default',
   releaseNamespace: 'grantry',
   defaultPolicy: 'Baseline',

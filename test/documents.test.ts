@@ -8,7 +8,7 @@ import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { expect, it } from 'vitest';
 import { hashPassword } from '../src/login/local-users.ts';
-import { check } from '../src/processes/check/check.ts';
+import { check } from '../src/processes/check/check-in-thread.ts';
 
 const root = join(import.meta.dirname, '..');
 const documents = globSync(['*.md', 'docs/**/*.md', 'bench/*.md'], { cwd: root });

@@ -65,6 +65,8 @@ export interface GrantryOptions {
   readonly auditSubjects?: 'hashed' | 'plain';
   /** Answers to a controller. */
   readonly replica?: ReplicaApi;
+  /** The state of a users file. Default: none. */
+  readonly usersFile?: { readonly fault: string | undefined };
   /** Made over the registry of this grantry. */
   readonly usage?: (registry: RegistryRef, clock: Clock) => ClientUsage;
 }
@@ -104,6 +106,8 @@ export interface Grantry {
 }
 
 /** The pair of RFC 7636 appendix B. */
+/** That of a client in namespace `shop` whose manifest names none. */
+export const DEFAULT_AUDIENCE = 'urn:grantry:ns:shop:default';
 export const PKCE = {
   verifier: 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk',
   challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM',
@@ -149,7 +153,7 @@ function testClient({ secret, ...given }: TestClient): Client {
     allowedCorsOrigins: [],
     scopes: ['read', 'write'],
     defaultScopes: ['read'],
-    audiences: [],
+    audiences: [DEFAULT_AUDIENCE],
     defaultAudience: undefined,
     resourceServerAudiences: [],
     consent: 'Required',
@@ -235,6 +239,7 @@ export async function startGrantry(options: GrantryOptions): Promise<Grantry> {
     log: createLog('debug', stream),
     timeouts: { check: 50, ...options.timeouts },
     ...(options.replica && { replica: options.replica }),
+    ...(options.usersFile && { usersFile: options.usersFile }),
     ...(options.usage && { usage: options.usage(registry, clock) }),
   });
   for (const side of [server.public, server.admin]) {
@@ -283,7 +288,7 @@ export async function startGrantry(options: GrantryOptions): Promise<Grantry> {
         sessionId: undefined,
         authTime: clock.now(),
         scope: ['read', 'write'],
-        audiences: audiences.length > 0 ? audiences : [issuer],
+        audiences,
         redirectUri: redirectUris[0] ?? '',
         codeChallenge: PKCE.challenge,
       };

@@ -94,13 +94,13 @@ const RULES = [
   ...numbered('P', 9),
   ...numbered('K', 8),
   ...numbered('RF', 14),
-  ...numbered('C', 16),
+  ...numbered('C', 18),
   ...numbered('D', 8),
   ...numbered('M', 4),
   ...numbered('S', 8),
   ...numbered('U', 13),
-  ...numbered('T', 7),
-  ...numbered('I', 6),
+  ...numbered('T', 8),
+  ...numbered('I', 11),
 ];
 
 describe('docs/scope.md', () => {
