@@ -3,7 +3,7 @@
 import type { ClientPolicySpec } from '../kinds/client-policy.ts';
 
 /** Whether a label selector (metav1.LabelSelector) selects these labels; an empty one selects all. */
-export function selects(
+export function matchesSelector(
   selector: ClientPolicySpec['namespaceSelector'],
   labels: Readonly<Record<string, string>>,
 ): boolean {

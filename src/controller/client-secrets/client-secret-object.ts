@@ -60,7 +60,7 @@ export function clientSecretObject({
   );
   const { metadata, type, stringData } = clientSecretManifest({ object, manifest, facts, randomValues });
   // Not as `controller`: an object has at most one controller reference, and an adopted Secret may have one already.
-  const owner = {
+  const client = {
     apiVersion: apiVersionOf(OAUTH_CLIENTS),
     kind: OAUTH_CLIENTS.kind,
     name: object.name,
@@ -70,7 +70,7 @@ export function clientSecretObject({
     metadata: {
       ...metadata,
       annotations: metadata.annotations ?? {},
-      ownerReferences: deletionPolicy === 'Delete' ? [owner] : [],
+      ownerReferences: deletionPolicy === 'Delete' ? [client] : [],
     },
     type,
     data: Object.fromEntries(
@@ -164,8 +164,8 @@ export function withEarlierFields(
 }
 
 /** The same owner with another `blockOwnerDeletion`, and without `controller`: one reference at most may have it. */
-function changedOwner({ controller: _, blockOwnerDeletion, ...owner }: OwnerReference): OwnerReference {
-  return blockOwnerDeletion === false ? owner : { ...owner, blockOwnerDeletion: false };
+function changedOwner({ controller: _, blockOwnerDeletion, ...client }: OwnerReference): OwnerReference {
+  return blockOwnerDeletion === false ? client : { ...client, blockOwnerDeletion: false };
 }
 
 function withEmpty(texts: Texts, earlier: unknown): Texts {
@@ -183,7 +183,7 @@ function parsed(text: string): unknown {
 }
 
 /** The client that the labels of a Secret name; undefined without both labels. */
-export function ownerOf({
+export function labelledClient({
   labels,
 }: Pick<ObjectMeta, 'labels'>): { readonly name: string; readonly uid: string } | undefined {
   const [name, uid] = [labels?.[CLIENT_LABEL], labels?.[CLIENT_UID_LABEL]];

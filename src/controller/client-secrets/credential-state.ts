@@ -76,7 +76,7 @@ export function withSecretName(names: readonly string[], name: string): readonly
 }
 
 /** The client that owns the credentials. */
-export interface CredentialOwner {
+export interface CredentialClient {
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
@@ -84,7 +84,7 @@ export interface CredentialOwner {
 
 /** The verifier Secret for a state. @param secretNames of the result of `readSecretNames` */
 export function verifierSecret(
-  owner: CredentialOwner,
+  client: CredentialClient,
   state: CredentialState,
   install: { readonly releaseNamespace: string; readonly className: string },
   secretNames: readonly string[] = [],
@@ -92,13 +92,13 @@ export function verifierSecret(
   const { rotateAt, rotateNow } = state.handled;
   return {
     metadata: {
-      name: verifierSecretName(owner.uid),
+      name: verifierSecretName(client.uid),
       namespace: install.releaseNamespace,
       labels: {
         [PART_LABEL]: 'verifier',
         [CLASS_LABEL]: install.className,
-        [CLIENT_LABEL]: owner.name,
-        [CLIENT_NAMESPACE_LABEL]: owner.namespace,
+        [CLIENT_LABEL]: client.name,
+        [CLIENT_NAMESPACE_LABEL]: client.namespace,
       },
       annotations: {
         [ROTATED_AT]: new Date(state.rotatedAt).toISOString(),

@@ -6,14 +6,14 @@ import type { OAuthClientManifest } from '../../admission/kinds/oauth-client.ts'
 import type { KubernetesObject } from '../../kubernetes/objects/resources.ts';
 import type { OwnFacts } from '../verdicts/judged-clients.ts';
 import type { RotationOutcome } from './client-rotation.ts';
-import type { CredentialOwner, CredentialState } from './credential-state.ts';
+import type { CredentialClient, CredentialState } from './credential-state.ts';
 
 /** An accepted client with its manifest. */
 export interface CredentialSubject {
   /** `<namespace>/<name>` of the object. */
   readonly key: string;
   readonly object: KubernetesObject;
-  readonly owner: CredentialOwner;
+  readonly client: CredentialClient;
   readonly manifest: OAuthClientManifest;
   readonly verdict: ClientVerdict;
   /** Undefined while the client has no stored credentials. */
@@ -30,7 +30,7 @@ export interface CredentialOutcome {
 }
 
 /** The owner of an object's credentials: its name and uid. */
-export function ownerOfCredentials({ metadata }: KubernetesObject): CredentialOwner {
+export function credentialClientOf({ metadata }: KubernetesObject): CredentialClient {
   const { namespace = '', name, uid } = metadata;
   return { namespace, name, uid };
 }

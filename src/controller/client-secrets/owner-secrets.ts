@@ -10,8 +10,8 @@ import {
   SECRETS,
 } from '../../kubernetes/objects/resources.ts';
 import type { LeaderApi } from '../leadership/leader-api.ts';
-import { type ClientSecretObject, ownerOf, withEarlierFields } from './client-secret-object.ts';
-import type { CredentialOwner } from './credential-state.ts';
+import { type ClientSecretObject, labelledClient, withEarlierFields } from './client-secret-object.ts';
+import type { CredentialClient } from './credential-state.ts';
 
 /** The ownership of a Secret, from the view of one client. */
 export type SecretOwnership =
@@ -23,13 +23,13 @@ export type SecretOwnership =
 /** @param clientExists whether an OAuthClient with a uid exists, of any class */
 export function ownershipOf(
   metadata: Pick<ObjectMeta, 'labels'>,
-  client: Pick<CredentialOwner, 'name' | 'uid'>,
+  client: Pick<CredentialClient, 'name' | 'uid'>,
   clientExists: (uid: string) => boolean,
 ): SecretOwnership {
-  const owner = ownerOf(metadata);
-  if (owner === undefined) return 'foreign';
-  if (owner.uid === client.uid) return 'own';
-  return owner.name === client.name && !clientExists(owner.uid) ? 'orphan' : 'foreign';
+  const labelled = labelledClient(metadata);
+  if (labelled === undefined) return 'foreign';
+  if (labelled.uid === client.uid) return 'own';
+  return labelled.name === client.name && !clientExists(labelled.uid) ? 'orphan' : 'foreign';
 }
 
 /** The fields that the cache keeps of a Secret, which is watched without its data. */

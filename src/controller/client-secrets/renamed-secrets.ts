@@ -12,8 +12,8 @@ import { SECRET_METHODS } from '../../oauth/client-auth/index.ts';
 import type { LeaderApi } from '../leadership/leader-api.ts';
 import type { EventFacts } from '../reconciling/events.ts';
 import { StaleReadError } from '../reconciling/stale-read.ts';
-import { ownerOf } from './client-secret-object.ts';
-import type { CredentialOwner } from './credential-state.ts';
+import { labelledClient } from './client-secret-object.ts';
+import type { CredentialClient } from './credential-state.ts';
 import type { CredentialSubject } from './credential-subject.ts';
 import type { VerifierSecrets } from './verifier-secrets.ts';
 
@@ -31,8 +31,8 @@ export class RenamedSecrets {
   }
 
   /** The Secret that the client had under another name than `name`, before its owner renamed it. */
-  async of(owner: CredentialOwner, name: string): Promise<KubernetesObject | undefined> {
-    const found = await this.#others(owner, name);
+  async of(client: CredentialClient, name: string): Promise<KubernetesObject | undefined> {
+    const found = await this.#others(client, name);
     // A copy may be outdated: it is used only where the original is gone.
     return found.find(isWrittenByController) ?? found[0];
   }
@@ -42,26 +42,26 @@ export class RenamedSecrets {
    * @returns the names that stay written down
    * @throws StaleReadError when a Secret changed since the read: requeue
    */
-  async remove({ object, owner, manifest: { spec } }: CredentialSubject): Promise<readonly string[]> {
-    const known = this.#options.verifiers.secretNames(owner.uid);
+  async remove({ object, client, manifest: { spec } }: CredentialSubject): Promise<readonly string[]> {
+    const known = this.#options.verifiers.secretNames(client.uid);
     if (spec.auth.clientSecret?.deletionPolicy === 'Retain') return known;
     const needsSecret = SECRET_METHODS.includes(spec.auth.method);
-    const kept = needsSecret ? clientSecretName(owner.name, spec) : undefined;
-    for (const found of await this.#others(owner, kept)) {
+    const kept = needsSecret ? clientSecretName(client.name, spec) : undefined;
+    for (const found of await this.#others(client, kept)) {
       if (!isWrittenByController(found)) this.#reportForeign(object, found);
       // A client without a generated secret has no deletion policy: the owner reference of the Secret decides.
-      else if (hasGeneratedSecret(spec) || isOwnedBy(found, owner)) await this.#delete(found);
+      else if (hasGeneratedSecret(spec) || isOwnedBy(found, client)) await this.#delete(found);
     }
     return known.filter((name) => name === kept);
   }
 
   /** The Secrets under the names that are written down, except `kept`, where they still have the client's labels. */
-  async #others(owner: CredentialOwner, kept: string | undefined): Promise<readonly KubernetesObject[]> {
+  async #others(client: CredentialClient, kept: string | undefined): Promise<readonly KubernetesObject[]> {
     const found: KubernetesObject[] = [];
-    for (const name of this.#options.verifiers.secretNames(owner.uid)) {
+    for (const name of this.#options.verifiers.secretNames(client.uid)) {
       if (name === kept) continue;
-      const secret = await this.#options.api.get(SECRETS, { namespace: owner.namespace, name });
-      if (secret !== undefined && isLabelledFor(secret, owner)) found.push(secret);
+      const secret = await this.#options.api.get(SECRETS, { namespace: client.namespace, name });
+      if (secret !== undefined && isLabelledFor(secret, client)) found.push(secret);
     }
     return found;
   }
@@ -78,9 +78,9 @@ export class RenamedSecrets {
 }
 
 /** Whether the labels of a Secret have the name and the uid of this client. */
-function isLabelledFor({ metadata }: KubernetesObject, { name, uid }: CredentialOwner): boolean {
-  const owner = ownerOf(metadata);
-  return owner?.name === name && owner.uid === uid;
+function isLabelledFor({ metadata }: KubernetesObject, { name, uid }: CredentialClient): boolean {
+  const client = labelledClient(metadata);
+  return client?.name === name && client.uid === uid;
 }
 
 /** Whether `managedFields` names the controller as a manager of the Secret's data. */
@@ -91,6 +91,6 @@ function isWrittenByController({ metadata }: KubernetesObject): boolean {
 }
 
 /** Whether the Secret has an owner reference to the client, so that garbage collection deletes it with the client. */
-function isOwnedBy({ metadata: { ownerReferences = [] } }: KubernetesObject, owner: CredentialOwner): boolean {
-  return ownerReferences.some(({ uid }) => uid === owner.uid);
+function isOwnedBy({ metadata: { ownerReferences = [] } }: KubernetesObject, client: CredentialClient): boolean {
+  return ownerReferences.some(({ uid }) => uid === client.uid);
 }

@@ -32,7 +32,7 @@ export class UnchangedCheck {
     { until, withheld }: Partial<Pick<Reconciled, 'until' | 'withheld'>> = {},
   ): void {
     const inputs = fingerprint(subject, secretVersion);
-    this.#reconciled.set(subject.owner.uid, { inputs, generation: generationOf(subject), until, withheld });
+    this.#reconciled.set(subject.client.uid, { inputs, generation: generationOf(subject), until, withheld });
   }
 
   /** Defined while the inputs are unchanged: the recorded facts, and the milliseconds until the client is due. */
@@ -41,14 +41,14 @@ export class UnchangedCheck {
     secretVersion: string | undefined,
     now: number,
   ): (Pick<Reconciled, 'withheld'> & { readonly requeueAfter: number | undefined }) | undefined {
-    const { inputs, until, withheld } = this.#reconciled.get(subject.owner.uid) ?? {};
+    const { inputs, until, withheld } = this.#reconciled.get(subject.client.uid) ?? {};
     if (inputs !== fingerprint(subject, secretVersion) || now >= (until ?? Number.POSITIVE_INFINITY)) return undefined;
     return { withheld, requeueAfter: until === undefined ? undefined : until - now };
   }
 
   /** Whether the present generation of the client was reconciled: a difference found now is drift. */
   wasReconciled(subject: CredentialSubject): boolean {
-    return this.#reconciled.get(subject.owner.uid)?.generation === generationOf(subject);
+    return this.#reconciled.get(subject.client.uid)?.generation === generationOf(subject);
   }
 }
 
@@ -56,8 +56,11 @@ function generationOf({ object }: CredentialSubject): number {
   return object.metadata.generation ?? 1;
 }
 
-function fingerprint({ object, owner, manifest, state }: CredentialSubject, secretVersion: string | undefined): string {
+function fingerprint(
+  { object, client, manifest, state }: CredentialSubject,
+  secretVersion: string | undefined,
+): string {
   const { rotateAt, rotateNow } = rotationRequests(object);
-  const name = clientSecretName(owner.name, manifest.spec);
+  const name = clientSecretName(client.name, manifest.spec);
   return JSON.stringify([object.metadata.generation, rotateAt, rotateNow, state?.revision, secretVersion, name]);
 }

@@ -14,7 +14,7 @@ import {
   CLASS_LABEL,
   CLIENT_LABEL,
   CLIENT_NAMESPACE_LABEL,
-  type CredentialOwner,
+  type CredentialClient,
   type CredentialState,
   readCredentialState,
   readSecretNames,
@@ -67,50 +67,50 @@ export class VerifierSecrets {
    * client no longer exists, before or after the write: requeue
    */
   async put(
-    owner: CredentialOwner,
+    client: CredentialClient,
     state: CredentialState,
     known: CredentialState | undefined,
-    secretNames: readonly string[] = this.secretNames(owner.uid),
+    secretNames: readonly string[] = this.secretNames(client.uid),
   ): Promise<void> {
     const { api, releaseNamespace, className } = this.#options;
-    const key = this.#key(owner.uid);
-    if (this.get(owner.uid)?.revision !== known?.revision) throw new StaleReadError(`Secret ${key}`);
+    const key = this.#key(client.uid);
+    if (this.get(client.uid)?.revision !== known?.revision) throw new StaleReadError(`Secret ${key}`);
     const present = this.#own.get(key);
-    const secret = verifierSecret(owner, state, { releaseNamespace, className }, secretNames);
+    const secret = verifierSecret(client, state, { releaseNamespace, className }, secretNames);
     // The type of a Secret is immutable, and replicas read only Secrets of this type.
     if (present !== undefined && present.type !== VERIFIER_SECRET_TYPE) await this.#delete(key, present);
     const replaced = this.#own.get(key);
-    this.#assertClientExists(owner);
+    this.#assertClientExists(client);
     if (replaced === undefined) await this.#create(key, secret);
     else {
       const { uid, resourceVersion } = replaced.metadata;
       const metadata = { ...secret.metadata, uid, resourceVersion };
       await this.#own.write(key, () => api.apply(SECRETS, { ...secret, metadata }));
     }
-    this.#assertClientExists(owner);
+    this.#assertClientExists(client);
   }
 
-  #assertClientExists({ namespace, name, uid }: CredentialOwner): void {
+  #assertClientExists({ namespace, name, uid }: CredentialClient): void {
     if (!this.#options.clientExists(uid)) throw new StaleReadError(`OAuthClient ${namespace}/${name}`);
   }
 
   /** Writes down the names of a client's Secrets, where they are others. @throws as `put` */
-  async writeDown(owner: CredentialOwner, secretNames: readonly string[]): Promise<void> {
-    const state = this.get(owner.uid);
-    if (state === undefined || secretNames.join() === this.secretNames(owner.uid).join()) return;
-    await this.put(owner, state, state, secretNames);
+  async writeDown(client: CredentialClient, secretNames: readonly string[]): Promise<void> {
+    const state = this.get(client.uid);
+    if (state === undefined || secretNames.join() === this.secretNames(client.uid).join()) return;
+    await this.put(client, state, state, secretNames);
   }
 
   /**
    * Deletes the verifiers of a client; a Secret without verifiers stays while a name other than `given` is written down.
    * @throws as `put` and `remove`
    */
-  async clear(owner: CredentialOwner, given: string): Promise<void> {
-    const state = this.get(owner.uid);
-    if (this.secretNames(owner.uid).every((name) => name === given)) await this.remove(owner.uid);
+  async clear(client: CredentialClient, given: string): Promise<void> {
+    const state = this.get(client.uid);
+    if (this.secretNames(client.uid).every((name) => name === given)) await this.remove(client.uid);
     else if (state !== undefined) {
       const nothing = { verifiers: [], publishedRevision: 0, writtenFields: undefined };
-      await this.put(owner, { ...state, ...nothing, revision: state.revision + 1 }, state);
+      await this.put(client, { ...state, ...nothing, revision: state.revision + 1 }, state);
     }
   }
 

@@ -13,7 +13,7 @@ import type { ObjectChange } from '../../kubernetes/watch/object-store.ts';
 import type { SharedReflector } from '../../kubernetes/watch/shared-reflector.ts';
 import { unlessSame } from '../../kubernetes/watch/unless-same.ts';
 import type { Clock, Random } from '../../oauth/ports/ports.ts';
-import { ownerOf } from '../client-secrets/client-secret-object.ts';
+import { labelledClient } from '../client-secrets/client-secret-object.ts';
 import { ClientSecrets } from '../client-secrets/client-secrets.ts';
 import { uidOfVerifierSecret, VerifierSecrets } from '../client-secrets/verifier-secrets.ts';
 import type { LeaderApi } from '../leadership/leader-api.ts';
@@ -232,7 +232,7 @@ export class ClientController {
   #secretChanged({ key, object, before }: ObjectChange): void {
     for (const client of this.#bySecret.get(key) ?? []) this.#queue.add(client);
     // The Secret may have an earlier name of the client that its labels name. A tenant can label any Secret: the name counts.
-    const owner = ownerOf(object.metadata) ?? (before && ownerOf(before.metadata));
+    const owner = labelledClient(object.metadata) ?? (before && labelledClient(before.metadata));
     const client = owner && this.#keys.get(owner.uid);
     if (owner === undefined || client === undefined) return;
     const isHere = (name: string) => key === `${client.slice(0, client.indexOf('/'))}/${name}`;

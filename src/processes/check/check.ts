@@ -88,7 +88,7 @@ const NOTHING: CheckResult = {
   faults: [],
   warnings: [],
   ambiguities: [],
-  passedOver: [],
+  ignoredKinds: [],
   files: [],
   staleFiles: [],
   users: undefined,
@@ -143,7 +143,7 @@ const WRITERS: Readonly<Record<CheckFormat, (result: CheckResult) => string>> = 
         ({ place, reason, message }) => `${formatPlace(place)}: warning: ${reason}: ${message}`,
       ),
     );
-    for (const kind of result.passedOver) lines.push(`(passed over: ${kind})`);
+    for (const kind of result.ignoredKinds) lines.push(`(passed over: ${kind})`);
     lines.push(...result.waiting.map((waiting) => `${waiting.clientId} ${waitsFor(waiting)}`));
     const { clients, keys, policies, users } = numbersOf(result);
     const kinds = `${count(clients, 'client')}, ${count(keys, 'signing key')}, ${count(policies, 'policy', 'policies')}`;
@@ -158,7 +158,7 @@ const WRITERS: Readonly<Record<CheckFormat, (result: CheckResult) => string>> = 
     const faults = result.faults.map(flat);
     const warnings = result.ambiguities.map(flat);
     const waiting = result.waiting.map(({ clientId, kind, namespace, name }) => ({ clientId, kind, namespace, name }));
-    const answer = { faults, warnings, waiting, checked: numbersOf(result), ignoredKinds: result.passedOver };
+    const answer = { faults, warnings, waiting, checked: numbersOf(result), ignoredKinds: result.ignoredKinds };
     return `${JSON.stringify(answer, undefined, 2).replace(ANYWHERE, '#\\u0023')}\n`;
   },
   github: ({ faults, ambiguities, waiting }) =>

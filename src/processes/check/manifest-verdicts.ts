@@ -9,7 +9,7 @@ import type { Condition, Fault, Programmed } from '../../admission/kinds/conditi
 import { classOf, DEFAULT_CLASS, type UnknownFields } from '../../admission/kinds/manifest.ts';
 import { admitPolicies, type PolicyVerdict } from '../../admission/policies/admit-policies.ts';
 import { ambiguityMessage, ambiguousClientIds } from '../../admission/policies/ambiguous-client-ids.ts';
-import { selects } from '../../admission/policies/label-selector.ts';
+import { matchesSelector } from '../../admission/policies/label-selector.ts';
 import type { References } from '../../admission/references/references.ts';
 import type { LocalUser } from '../../login/local-users.ts';
 import type { ManifestSet } from '../../manifests/manifest-folder.ts';
@@ -47,7 +47,7 @@ export interface ManifestVerdicts {
   /** Entries of `allow.clientIds` that two namespaces share: they count, and are rarely meant. Sorted as the faults are. */
   readonly ambiguities: readonly ManifestFault[];
   /** Kinds and classes of ignored objects, each once. */
-  readonly passedOver: readonly string[];
+  readonly ignoredKinds: readonly string[];
   readonly files: readonly string[];
   /** Broken files whose last good state is used. */
   readonly staleFiles: readonly string[];
@@ -101,7 +101,7 @@ export async function judgeManifests(set: ManifestSet, options: JudgeOptions): P
     faults: sortedFaults([...set.faults, ...found, ...users.faults, ...bare.faults]),
     warnings: set.warnings,
     ambiguities: sortedFaults(policies.flatMap((verdict) => ambiguitiesIn(verdict, namespaceLabels))),
-    passedOver: [
+    ignoredKinds: [
       ...set.ignoredKinds,
       ...classed.filter((object) => !classes.includes(classNameOf(object))).map(otherClassLine),
     ],
@@ -149,7 +149,7 @@ function ambiguitiesIn(
   namespaceLabels: readonly Labels[],
 ): readonly ManifestFault[] {
   if (policy === undefined) return [];
-  const selected = namespaceLabels.filter((labels) => selects(policy.namespaceSelector, labels)).length;
+  const selected = namespaceLabels.filter((labels) => matchesSelector(policy.namespaceSelector, labels)).length;
   return ambiguousClientIds(policy, selected).map((entry) => ({
     place: object.locate(['spec', 'allow', 'clientIds', entry.index]),
     reason: 'AmbiguousClientIds',
