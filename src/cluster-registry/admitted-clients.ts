@@ -14,7 +14,7 @@ import { specOf } from '../admission/clients/client-reader.ts';
 import { ClientUniqueness, claimOf } from '../admission/clients/client-uniqueness.ts';
 import type { DefaultPolicy } from '../admission/kinds/client-policy.ts';
 import type { OAuthClientSpec } from '../admission/kinds/oauth-client.ts';
-import { selects } from '../admission/policies/label-selector.ts';
+import { matchesSelector } from '../admission/policies/label-selector.ts';
 import type { Policy } from '../admission/policies/policy-violations.ts';
 import type { References } from '../admission/references/references.ts';
 import type { KubernetesObject } from '../kubernetes/objects/resources.ts';
@@ -129,7 +129,9 @@ export class AdmittedClients {
     return this.#inNamespaces((namespace) => {
       const labels = this.#options.labelsOf(namespace);
       // Clients whose namespace is not observed yet are judged once it is.
-      return labels !== undefined && changed.some(({ namespaceSelector }) => selects(namespaceSelector, labels));
+      return (
+        labels !== undefined && changed.some(({ namespaceSelector }) => matchesSelector(namespaceSelector, labels))
+      );
     });
   }
 
@@ -253,7 +255,7 @@ export class AdmittedClients {
     const labels = this.#options.labelsOf(namespace);
     // Until the namespace is observed no policy selects it.
     if (labels === undefined) return this.#context;
-    const policies = this.#policies.filter(({ namespaceSelector }) => selects(namespaceSelector, labels));
+    const policies = this.#policies.filter(({ namespaceSelector }) => matchesSelector(namespaceSelector, labels));
     const context = { ...this.#context, policies };
     this.#contexts.set(namespace, context);
     return context;

@@ -9,7 +9,7 @@ import {
   permissionsOf,
 } from '../kinds/client-policy.ts';
 import { quoted } from '../kinds/quoted.ts';
-import { selects } from './label-selector.ts';
+import { matchesSelector } from './label-selector.ts';
 import { type Claim, type Policy, type PolicyFault, policyViolations } from './policy-violations.ts';
 
 /** The verdict of the policies of a class on a claim. */
@@ -53,7 +53,7 @@ export function judgeByPolicy(claim: Claim, policies: readonly Policy[], default
 
 /** Sorted by name, so that of several refusals always the same one is reported. */
 function candidatesFor(claim: Claim, policies: readonly Policy[], defaultPolicy: DefaultPolicy): readonly Policy[] {
-  const matching = policies.filter((policy) => selects(policy.namespaceSelector, claim.namespaceLabels));
+  const matching = policies.filter((policy) => matchesSelector(policy.namespaceSelector, claim.namespaceLabels));
   if (matching.length === 0) return BUILT_IN[defaultPolicy];
   return matching.sort((a, b) => (a.name < b.name ? -1 : 1));
 }

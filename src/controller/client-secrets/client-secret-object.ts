@@ -25,7 +25,7 @@ const RANDOM_VALUE_BYTES = 32;
 
 type Texts = Readonly<Record<string, string>>;
 
-/** The desired Secret of an owner. */
+/** The desired Secret in the owner's namespace. */
 export interface ClientSecretObject {
   readonly metadata: {
     readonly name: string;
@@ -183,7 +183,7 @@ function parsed(text: string): unknown {
 }
 
 /** The client that the labels of a Secret name; undefined without both labels. */
-export function ownerOf({
+export function labelledClient({
   labels,
 }: Pick<ObjectMeta, 'labels'>): { readonly name: string; readonly uid: string } | undefined {
   const [name, uid] = [labels?.[CLIENT_LABEL], labels?.[CLIENT_UID_LABEL]];

@@ -15,7 +15,7 @@ import {
   acceptedVerifiers,
   type CredentialOutcome,
   type CredentialSubject,
-  ownerOfCredentials,
+  credentialClientOf,
 } from './credential-subject.ts';
 import { existingCredentials } from './existing-credentials.ts';
 import { GeneratedSecrets, type GeneratedSecretsOptions } from './generated-secrets.ts';
@@ -58,29 +58,29 @@ export class ClientSecrets {
     try {
       return await this.#reconcile(key, object);
     } catch (error) {
-      const fault = accessFault(error, ownerOfCredentials(object).namespace);
+      const fault = accessFault(error, credentialClientOf(object).namespace);
       return { facts: { secret: () => 'withheld', faults: [fault] }, done: 'kept', requeueAfter: REFUSED_MILLISECONDS };
     }
   }
 
   async #reconcile(key: string, object: KubernetesObject): Promise<CredentialOutcome> {
     const { clients, verifiers } = this.#options;
-    const owner = ownerOfCredentials(object);
+    const client = credentialClientOf(object);
     const secret = this.#metadataFor(object);
     const nothing: CredentialOutcome = { facts: { secret }, done: 'kept', requeueAfter: undefined };
-    const state = verifiers.get(owner.uid);
+    const state = verifiers.get(client.uid);
     const verdict = clients.verdict(key, { secret, ...PENDING, verifiers: acceptedVerifiers(state, this.#now) });
     const { manifest } = verdict;
     const isAccepted = verdict.conditions[0]?.status === 'True';
     // A refused client keeps its credentials for when it is accepted again; it gets no new ones.
     if (manifest === undefined || !isAccepted) return nothing;
-    const subject: CredentialSubject = { key, object, owner, manifest, verdict, state };
+    const subject: CredentialSubject = { key, object, client, manifest, verdict, state };
     if (!SECRET_METHODS.includes(manifest.spec.auth.method)) {
-      await verifiers.remove(owner.uid);
+      await verifiers.remove(client.uid);
       await this.#renamedSecrets.remove(subject);
       return nothing;
     }
-    if (state !== undefined && !verifiers.isListed(owner.uid)) await verifiers.put(owner, state, state);
+    if (state !== undefined && !verifiers.isListed(client.uid)) await verifiers.put(client, state, state);
     const unchanged = this.#unchangedCheck.unchanged(subject, this.#secretVersion(subject), this.#now);
     if (unchanged !== undefined) {
       const { withheld, requeueAfter } = unchanged;
@@ -97,19 +97,19 @@ export class ClientSecrets {
    * change of the client during the read has a reconcile of its own.
    */
   async #reconcileExisting(subject: CredentialSubject): Promise<CredentialOutcome> {
-    const { object, owner, manifest, verdict, state } = subject;
+    const { object, client, manifest, verdict, state } = subject;
     const { api, verifiers, clientExists } = this.#options;
-    const name = clientSecretName(owner.name, manifest.spec);
-    const found = await api.get(SECRETS, { namespace: owner.namespace, name });
+    const name = clientSecretName(client.name, manifest.spec);
+    const found = await api.get(SECRETS, { namespace: client.namespace, name });
     const secret = () => found as ReferencedSecret | undefined;
     // The client was deleted during the read, and its verifier Secret with it: a write now would leave an orphan.
-    if (!clientExists(owner.uid)) return { facts: { secret }, done: 'kept', requeueAfter: undefined };
+    if (!clientExists(client.uid)) return { facts: { secret }, done: 'kept', requeueAfter: undefined };
     const credentials = existingSecret(verdict.object, manifest.spec, { secret, verifiersOf: () => [] });
-    if (credentials.state !== 'ready' || found === undefined) await verifiers.remove(owner.uid);
+    if (credentials.state !== 'ready' || found === undefined) await verifiers.remove(client.uid);
     else {
       const at = { now: this.#now, requests: rotationRequests(object) };
       const next = existingCredentials(state, credentials.verifiers, at);
-      if (next !== undefined) await verifiers.put(owner, next, state);
+      if (next !== undefined) await verifiers.put(client, next, state);
       await this.#renamedSecrets.remove(subject);
       const left = { ...subject, state: next ?? state };
       const withheld = withheldForm(manifest.spec, found);
@@ -119,24 +119,24 @@ export class ClientSecrets {
   }
 
   /**
-   * The Secrets as the cache has them, without their data. One that the client may adopt counts as missing; the value
-   * of an `Existing` one is known by its stored verifiers.
+   * The Secrets as the cache has them, without their data. A Secret that the client may adopt counts as missing. The
+   * value of an `Existing` Secret is known by the stored verifiers.
    */
   #metadataFor(object: KubernetesObject): References['secret'] {
-    const owner = ownerOfCredentials(object);
+    const client = credentialClientOf(object);
     const { auth } = fieldsOf(fieldsOf(object).spec);
     const isExisting = fieldsOf(fieldsOf(auth).clientSecret).source === 'Existing';
     return (namespace, name) => {
       const found = this.#options.secrets.get(`${namespace}/${name}`);
       if (found === undefined) return undefined;
       if (isExisting) return 'withheld';
-      return ownershipOf(found.metadata, owner, this.#options.clientExists) === 'orphan' ? undefined : found;
+      return ownershipOf(found.metadata, client, this.#options.clientExists) === 'orphan' ? undefined : found;
     };
   }
 
-  #secretVersion({ owner, manifest }: CredentialSubject): string | undefined {
-    const name = clientSecretName(owner.name, manifest.spec);
-    return this.#options.secrets.get(`${owner.namespace}/${name}`)?.metadata.resourceVersion;
+  #secretVersion({ client, manifest }: CredentialSubject): string | undefined {
+    const name = clientSecretName(client.name, manifest.spec);
+    return this.#options.secrets.get(`${client.namespace}/${name}`)?.metadata.resourceVersion;
   }
 
   get #now(): number {

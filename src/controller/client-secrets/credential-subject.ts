@@ -6,14 +6,14 @@ import type { OAuthClientManifest } from '../../admission/kinds/oauth-client.ts'
 import type { KubernetesObject } from '../../kubernetes/objects/resources.ts';
 import type { OwnFacts } from '../verdicts/judged-clients.ts';
 import type { RotationOutcome } from './client-rotation.ts';
-import type { CredentialOwner, CredentialState } from './credential-state.ts';
+import type { CredentialClient, CredentialState } from './credential-state.ts';
 
 /** An accepted client with its manifest. */
 export interface CredentialSubject {
   /** `<namespace>/<name>` of the object. */
   readonly key: string;
   readonly object: KubernetesObject;
-  readonly owner: CredentialOwner;
+  readonly client: CredentialClient;
   readonly manifest: OAuthClientManifest;
   readonly verdict: ClientVerdict;
   /** Undefined while the client has no stored credentials. */
@@ -25,12 +25,12 @@ export interface CredentialOutcome {
   /** The facts for the client's next verdict. */
   readonly facts: Pick<OwnFacts, 'secret' | 'faults'>;
   readonly done: RotationOutcome | 'drift_repaired';
-  /** Milliseconds until the next reconcile; undefined: when something changes. */
+  /** Milliseconds until the next reconcile; undefined when only a change causes one. */
   readonly requeueAfter: number | undefined;
 }
 
-/** The owner of an object's credentials: its name and uid. */
-export function ownerOfCredentials({ metadata }: KubernetesObject): CredentialOwner {
+/** The namespace, name and uid of an OAuthClient. */
+export function credentialClientOf({ metadata }: KubernetesObject): CredentialClient {
   const { namespace = '', name, uid } = metadata;
   return { namespace, name, uid };
 }

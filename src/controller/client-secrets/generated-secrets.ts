@@ -28,7 +28,7 @@ import {
 } from './client-secret-object.ts';
 import { ContestedSecrets, contestFault } from './contested-secrets.ts';
 import { endingCredentials } from './credential-changes.ts';
-import type { CredentialOwner, CredentialState } from './credential-state.ts';
+import type { CredentialClient, CredentialState } from './credential-state.ts';
 import type { CredentialOutcome, CredentialSubject } from './credential-subject.ts';
 import { ownershipOf, type SecretOwnership, writeSecret } from './owner-secrets.ts';
 import { PendingSecrets } from './pending-secrets.ts';
@@ -97,23 +97,23 @@ export class GeneratedSecrets {
 
   /** Carries out one step of the rotation (client-rotation.ts), or repairs drift. */
   async reconcile(subject: CredentialSubject): Promise<CredentialOutcome> {
-    const { owner, state } = subject;
+    const { client, state } = subject;
     const { renamedSecrets, unchangedCheck, verifiers } = this.#options;
     const found = await this.#find(subject);
     const { name, present } = found;
     if (found.ownership === 'foreign') return await this.endWithGrace(subject);
-    if (found.ownership === 'orphan') await this.#assertClientExists(owner);
+    if (found.ownership === 'orphan') await this.#assertClientExists(client);
     const step = await this.#step(subject, found);
     const desired = this.#desired(subject, found, step);
     const { isDue, writtenFields } = desired;
     const done =
       step.outcome === 'kept' && isDue && unchangedCheck.wasReconciled(subject) ? 'drift_repaired' : step.outcome;
     const isRepair = done === 'drift_repaired' || done === 'repaired';
-    const backoff = isRepair ? this.#contested.backoffUntil(owner.uid) : undefined;
+    const backoff = isRepair ? this.#contested.backoffUntil(client.uid) : undefined;
     if (backoff !== undefined) return failed(contestFault(name, present, backoff), backoff.until - this.#now);
-    this.#pendingSecrets.remember(owner.uid, step.pendingSecret ?? step.value);
+    this.#pendingSecrets.remember(client.uid, step.pendingSecret ?? step.value);
     const stored = step.store && { ...step.store, ...(state === undefined && { writtenFields }) };
-    if (stored !== undefined) await verifiers.put(owner, stored, state);
+    if (stored !== undefined) await verifiers.put(client, stored, state);
     const before = stored ?? state;
     let written = present;
     if (isDue || before?.writtenFields !== writtenFields) {
@@ -121,17 +121,17 @@ export class GeneratedSecrets {
         written = await this.#write(desired, found, before);
       } catch (error) {
         // A Secret of this name exists. The next reconcile judges it as if nothing had been stored.
-        if (found.isNew && isAlreadyExists(error)) await verifiers.remove(owner.uid);
+        if (found.isNew && isAlreadyExists(error)) await verifiers.remove(client.uid);
         return failed(writeFault(error, adviceOn({ ...subject, state: before }, present)), REFUSED_MILLISECONDS);
       }
     }
-    if (isRepair) this.#contested.recordRepair(owner.uid);
+    if (isRepair) this.#contested.recordRepair(client.uid);
     const after = step.storeAfterWrite ?? before;
     if (after !== undefined && (step.storeAfterWrite !== undefined || after.writtenFields !== writtenFields)) {
-      await verifiers.put(owner, { ...after, writtenFields }, before);
+      await verifiers.put(client, { ...after, writtenFields }, before);
     }
     await renamedSecrets.remove(subject);
-    renamedSecrets.recordWritten(owner, name);
+    renamedSecrets.recordWritten(client, name);
     return {
       facts: { secret: () => written },
       done,
@@ -144,14 +144,14 @@ export class GeneratedSecrets {
    * secrets, so they expire with the grace. Nothing expires while the client still has its Secret under another name,
    * as after a rename to a name that is taken.
    */
-  async endWithGrace({ owner, manifest, state }: CredentialSubject): Promise<CredentialOutcome> {
+  async endWithGrace({ client, manifest, state }: CredentialSubject): Promise<CredentialOutcome> {
     const { renamedSecrets, verifiers } = this.#options;
-    const name = clientSecretName(owner.name, manifest.spec);
-    const hasAnother = state !== undefined && (await renamedSecrets.of(owner, name)) !== undefined;
+    const name = clientSecretName(client.name, manifest.spec);
+    const hasAnother = state !== undefined && (await renamedSecrets.of(client, name)) !== undefined;
     if (state === undefined || hasAnother) return failed(secretOfAnother(name), undefined);
     const gracePeriodSeconds = gracePeriodOf(manifest);
     const ending = endingCredentials(state, { now: this.#now, gracePeriodSeconds });
-    if (ending !== undefined) await verifiers.put(owner, ending, state);
+    if (ending !== undefined) await verifiers.put(client, ending, state);
     const end = Math.max(...(ending ?? state).verifiers.map(({ expiresAt = 0 }) => expiresAt));
     const isOver = end <= this.#now;
     const more = isOver
@@ -160,30 +160,30 @@ export class GeneratedSecrets {
     return failed(secretOfAnother(name, more), isOver ? undefined : end - this.#now);
   }
 
-  async #find({ owner, manifest, state }: CredentialSubject): Promise<Found> {
+  async #find({ client, manifest, state }: CredentialSubject): Promise<Found> {
     const { api, renamedSecrets, secrets, clientExists } = this.#options;
-    const name = clientSecretName(owner.name, manifest.spec);
+    const name = clientSecretName(client.name, manifest.spec);
     // A new client most likely has no Secret yet, as the cache shows; if the cache is stale, the create fails.
-    const isNew = state === undefined && secrets.get(`${owner.namespace}/${name}`) === undefined;
-    const present = isNew ? undefined : await api.get(SECRETS, { namespace: owner.namespace, name });
-    const ownership = present && ownershipOf(present.metadata, owner, clientExists);
-    const known = present ?? (await renamedSecrets.of(owner, name));
+    const isNew = state === undefined && secrets.get(`${client.namespace}/${name}`) === undefined;
+    const present = isNew ? undefined : await api.get(SECRETS, { namespace: client.namespace, name });
+    const ownership = present && ownershipOf(present.metadata, client, clientExists);
+    const known = present ?? (await renamedSecrets.of(client, name));
     return { name, present, ownership, known, isNew };
   }
 
   /**
-   * The cache may be stale: the client that left the Secret according to it may be the current client of that name.
+   * The cache may be stale: the uid in the labels of the orphaned Secret may be that of the current client of its name.
    * @throws StaleReadError when the API server has a client with another uid, or none: requeue
    */
-  async #assertClientExists({ namespace, name, uid }: CredentialOwner): Promise<void> {
+  async #assertClientExists({ namespace, name, uid }: CredentialClient): Promise<void> {
     const client = await this.#options.api.get(OAUTH_CLIENTS, { namespace, name });
     if (client?.metadata.uid !== uid) throw new StaleReadError(`OAuthClient ${namespace}/${name}`);
   }
 
   async #step(subject: CredentialSubject, { known, ownership }: Found): Promise<RotationStep> {
-    const { object, manifest, owner, state } = subject;
+    const { object, manifest, client, state } = subject;
     const { rotation } = manifest.spec.auth.clientSecret ?? {};
-    const { uid } = owner;
+    const { uid } = client;
     const pending = this.#pendingSecrets.get(uid);
     const isPending = pending !== undefined && state !== undefined;
     return rotationStep({
@@ -218,13 +218,13 @@ export class GeneratedSecrets {
 
   /**
    * @param subject with the state that this reconcile left; a state that was stored since has a reconcile of its own
-   * @returns milliseconds until the client is due again; undefined: when something changes
+   * @returns milliseconds until the client is due again; undefined when only a change makes it due
    */
   #finish(subject: CredentialSubject, step: RotationStep, written: KubernetesObject | undefined): number | undefined {
-    const { uid } = subject.owner;
+    const { uid } = subject.client;
     if (step.pendingSecret !== undefined) return this.#pendingSecrets.untilNextPoll(uid);
     this.#pendingSecrets.forget(uid);
-    this.#options.unchangedCheck.record(subject, written?.metadata.resourceVersion, { until: step.requeueAt });
+    this.#options.unchangedCheck.record(subject, written?.metadata.resourceVersion, { dueAt: step.requeueAt });
     return step.requeueAt === undefined ? undefined : Math.max(0, step.requeueAt - this.#now);
   }
 

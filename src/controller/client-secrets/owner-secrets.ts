@@ -10,8 +10,8 @@ import {
   SECRETS,
 } from '../../kubernetes/objects/resources.ts';
 import type { LeaderApi } from '../leadership/leader-api.ts';
-import { type ClientSecretObject, ownerOf, withEarlierFields } from './client-secret-object.ts';
-import type { CredentialOwner } from './credential-state.ts';
+import { type ClientSecretObject, labelledClient, withEarlierFields } from './client-secret-object.ts';
+import type { CredentialClient } from './credential-state.ts';
 
 /** The ownership of a Secret, from the view of one client. */
 export type SecretOwnership =
@@ -23,13 +23,13 @@ export type SecretOwnership =
 /** @param clientExists whether an OAuthClient with a uid exists, of any class */
 export function ownershipOf(
   metadata: Pick<ObjectMeta, 'labels'>,
-  client: Pick<CredentialOwner, 'name' | 'uid'>,
+  client: Pick<CredentialClient, 'name' | 'uid'>,
   clientExists: (uid: string) => boolean,
 ): SecretOwnership {
-  const owner = ownerOf(metadata);
-  if (owner === undefined) return 'foreign';
-  if (owner.uid === client.uid) return 'own';
-  return owner.name === client.name && !clientExists(owner.uid) ? 'orphan' : 'foreign';
+  const labelled = labelledClient(metadata);
+  if (labelled === undefined) return 'foreign';
+  if (labelled.uid === client.uid) return 'own';
+  return labelled.name === client.name && !clientExists(labelled.uid) ? 'orphan' : 'foreign';
 }
 
 /** The fields that the cache keeps of a Secret, which is watched without its data. */
@@ -50,40 +50,40 @@ export function withoutForeignLabels({ apiVersion, kind, metadata }: KubernetesO
   };
 }
 
-/** An index of Secrets by the client that their labels name: also the Secrets under its earlier names. */
+/** An index of Secrets by the client that their labels name, including Secrets under earlier names. */
 export class OwnedSecrets {
   /** By `<namespace>/<name> <uid>` of the client. */
   readonly #names = new Map<string, Set<string>>();
 
   put({ metadata }: KubernetesObject, before?: KubernetesObject): void {
     if (before !== undefined) this.delete(before);
-    const owner = this.#ownerIn(metadata);
-    if (owner !== undefined) this.#names.set(owner, (this.#names.get(owner) ?? new Set()).add(metadata.name));
+    const client = this.#clientIn(metadata);
+    if (client !== undefined) this.#names.set(client, (this.#names.get(client) ?? new Set()).add(metadata.name));
   }
 
   delete({ metadata }: KubernetesObject): void {
-    const owner = this.#ownerIn(metadata);
-    if (owner === undefined) return;
-    const names = this.#names.get(owner);
-    if (names?.delete(metadata.name) && names.size === 0) this.#names.delete(owner);
+    const client = this.#clientIn(metadata);
+    if (client === undefined) return;
+    const names = this.#names.get(client);
+    if (names?.delete(metadata.name) && names.size === 0) this.#names.delete(client);
   }
 
   /** The Secrets of a client in its own namespace, by name. */
-  of({ namespace, name, uid }: CredentialOwner): readonly string[] {
+  of({ namespace, name, uid }: CredentialClient): readonly string[] {
     return [...(this.#names.get(`${namespace}/${name} ${uid}`) ?? [])];
   }
 
-  #ownerIn(metadata: ObjectMeta): string | undefined {
-    const owner = ownerOf(metadata);
-    return owner && `${metadata.namespace}/${owner.name} ${owner.uid}`;
+  #clientIn(metadata: ObjectMeta): string | undefined {
+    const client = labelledClient(metadata);
+    return client && `${metadata.namespace}/${client.name} ${client.uid}`;
   }
 }
 
 /**
  * Writes a Secret: creates it, or applies it to the object that was read and to no other.
- * @param before.present as it was just read, `own` or `orphan`; undefined: there is none
- * @param before.writtenBefore the result of `fieldsWritten` for the previous write
- * @param before.owners the result of `unwantedOwners`
+ * @param present the Secret as it was just read, `own` or `orphan`; undefined when there is none
+ * @param writtenBefore the result of `fieldsWritten` for the previous write
+ * @param owners the result of `unwantedOwners`
  * @throws KubernetesError `AlreadyExists` or `Conflict` when the Secret changed since the read: requeue
  */
 export async function writeSecret(

@@ -12,8 +12,8 @@ import { SECRET_METHODS } from '../../oauth/client-auth/index.ts';
 import type { LeaderApi } from '../leadership/leader-api.ts';
 import type { EventFacts } from '../reconciling/events.ts';
 import { StaleReadError } from '../reconciling/stale-read.ts';
-import { ownerOf } from './client-secret-object.ts';
-import type { CredentialOwner } from './credential-state.ts';
+import { labelledClient } from './client-secret-object.ts';
+import type { CredentialClient } from './credential-state.ts';
 import type { CredentialSubject } from './credential-subject.ts';
 import type { OwnedSecrets } from './owner-secrets.ts';
 
@@ -35,7 +35,7 @@ export class RenamedSecrets {
   }
 
   /** To be called when the Secrets under other names are removed. */
-  recordWritten({ uid }: CredentialOwner, name: string): void {
+  recordWritten({ uid }: CredentialClient, name: string): void {
     this.#written.set(uid, name);
   }
 
@@ -46,36 +46,36 @@ export class RenamedSecrets {
   }
 
   /** The Secret that the client had under another name than `name`, before its owner renamed it. */
-  async of(owner: CredentialOwner, name: string): Promise<KubernetesObject | undefined> {
-    const found = await this.#others(owner, name);
-    // A copy may be outdated: it is used only where the original is gone.
+  async of(client: CredentialClient, name: string): Promise<KubernetesObject | undefined> {
+    const found = await this.#others(client, name);
+    // A copy may be outdated, so it is used only where the original is gone.
     return found.find(isWrittenByController) ?? found[0];
   }
 
   /** Deletes the client's Secrets under other names. @throws StaleReadError when one changed since the read: requeue */
-  async remove({ object, owner, manifest: { spec } }: CredentialSubject): Promise<void> {
+  async remove({ object, client, manifest: { spec } }: CredentialSubject): Promise<void> {
     if (spec.auth.clientSecret?.deletionPolicy === 'Retain') return;
     const needsSecret = SECRET_METHODS.includes(spec.auth.method);
-    const kept = needsSecret ? clientSecretName(owner.name, spec) : undefined;
-    const others = await this.#others(owner, kept);
+    const kept = needsSecret ? clientSecretName(client.name, spec) : undefined;
+    const others = await this.#others(client, kept);
     this.#reportForeign(
       object,
       others.filter((found) => !isWrittenByController(found)),
     );
     for (const found of others.filter(isWrittenByController)) {
       // A client without a generated secret has no deletion policy: the owner reference of the Secret decides.
-      if (hasGeneratedSecret(spec) || isOwnedBy(found, owner)) await this.#delete(found);
+      if (hasGeneratedSecret(spec) || isOwnedBy(found, client)) await this.#delete(found);
     }
-    if (!needsSecret) this.#written.delete(owner.uid);
+    if (!needsSecret) this.#written.delete(client.uid);
   }
 
   /** Every Secret of the client's namespace that has the client's labels, except `kept`. */
-  async #others(owner: CredentialOwner, kept: string | undefined): Promise<readonly KubernetesObject[]> {
+  async #others(client: CredentialClient, kept: string | undefined): Promise<readonly KubernetesObject[]> {
     const found: KubernetesObject[] = [];
-    for (const name of this.#namesOf(owner)) {
+    for (const name of this.#namesOf(client)) {
       if (name === kept) continue;
-      const secret = await this.#options.api.get(SECRETS, { namespace: owner.namespace, name });
-      if (secret !== undefined && isLabelledFor(secret, owner)) found.push(secret);
+      const secret = await this.#options.api.get(SECRETS, { namespace: client.namespace, name });
+      if (secret !== undefined && isLabelledFor(secret, client)) found.push(secret);
     }
     return found;
   }
@@ -98,16 +98,16 @@ export class RenamedSecrets {
     }
   }
 
-  #namesOf(owner: CredentialOwner): ReadonlySet<string> {
-    const written = this.#written.get(owner.uid);
-    return new Set([...this.#options.ownedSecrets.of(owner), ...(written === undefined ? [] : [written])]);
+  #namesOf(client: CredentialClient): ReadonlySet<string> {
+    const written = this.#written.get(client.uid);
+    return new Set([...this.#options.ownedSecrets.of(client), ...(written === undefined ? [] : [written])]);
   }
 }
 
 /** Whether the labels of a Secret have the name and the uid of this client. */
-function isLabelledFor({ metadata }: KubernetesObject, { name, uid }: CredentialOwner): boolean {
-  const owner = ownerOf(metadata);
-  return owner?.name === name && owner.uid === uid;
+function isLabelledFor({ metadata }: KubernetesObject, { name, uid }: CredentialClient): boolean {
+  const labelled = labelledClient(metadata);
+  return labelled?.name === name && labelled.uid === uid;
 }
 
 /** Whether `managedFields` names the controller as a manager of the Secret's data. */
@@ -118,6 +118,6 @@ function isWrittenByController({ metadata }: KubernetesObject): boolean {
 }
 
 /** Whether the Secret has an owner reference to the client, so that garbage collection deletes it with the client. */
-function isOwnedBy({ metadata: { ownerReferences = [] } }: KubernetesObject, owner: CredentialOwner): boolean {
-  return ownerReferences.some(({ uid }) => uid === owner.uid);
+function isOwnedBy({ metadata: { ownerReferences = [] } }: KubernetesObject, client: CredentialClient): boolean {
+  return ownerReferences.some(({ uid }) => uid === client.uid);
 }

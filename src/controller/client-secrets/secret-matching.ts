@@ -11,7 +11,7 @@ import type { CredentialSubject } from './credential-subject.ts';
 
 /** The client secret in the owner's Secret: under its key, or under an earlier key that the owner renamed. */
 export function presentSecret(
-  { owner, manifest, state }: CredentialSubject,
+  { client, manifest, state }: CredentialSubject,
   secret: KubernetesObject | undefined,
 ): string | undefined {
   const usable = (key: string) => {
@@ -20,7 +20,7 @@ export function presentSecret(
   };
   const texts = [clientSecretKeys(manifest.spec).clientSecret, ...writtenKeys(state?.writtenFields)].map(usable);
   const newest = state?.verifiers[0];
-  const isNewest = (text: string) => newest !== undefined && matches(newest, owner.uid, text);
+  const isNewest = (text: string) => newest !== undefined && matches(newest, client.uid, text);
   return texts.find((text) => text !== undefined && isNewest(text)) ?? texts[0];
 }
 
@@ -28,12 +28,12 @@ export function presentSecret(
 export function holdsUnacceptedSecret(subject: CredentialSubject, secret: KubernetesObject | undefined): boolean {
   const held = presentSecret(subject, secret);
   if (held === undefined || subject.state === undefined) return false;
-  return !subject.state.verifiers.some((accepted) => matches(accepted, subject.owner.uid, held));
+  return !subject.state.verifiers.some((accepted) => matches(accepted, subject.client.uid, held));
 }
 
 /** The secret before the one that a step publishes, where the owner asks for a key for it and its value is known. */
 export function previousOf(
-  { owner, manifest, state }: CredentialSubject,
+  { client, manifest, state }: CredentialSubject,
   secret: KubernetesObject | undefined,
   { storeAfterWrite, store }: Pick<RotationStep, 'storeAfterWrite' | 'store'>,
 ): string | undefined {
@@ -44,7 +44,7 @@ export function previousOf(
   // While a rotation is pending, the present secret is not the previous one yet.
   const isRotationPending = after.verifiers[1] !== undefined && after.verifiers[1].expiresAt === undefined;
   const verifiers = isRotationPending ? after.verifiers.slice(1) : after.verifiers;
-  return candidates.find((secret) => secret !== undefined && (indexOfSecret(owner.uid, secret, verifiers) ?? 0) > 0);
+  return candidates.find((secret) => secret !== undefined && (indexOfSecret(client.uid, secret, verifiers) ?? 0) > 0);
 }
 
 function matches({ verifier }: AcceptedVerifier, uid: string, secret: string): boolean {

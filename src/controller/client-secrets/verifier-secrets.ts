@@ -14,7 +14,7 @@ import {
   CLASS_LABEL,
   CLIENT_LABEL,
   CLIENT_NAMESPACE_LABEL,
-  type CredentialOwner,
+  type CredentialClient,
   type CredentialState,
   readCredentialState,
   verifierSecret,
@@ -42,7 +42,7 @@ export class VerifierSecrets {
     return readCredentialState(this.#own.get(this.#key(uid)));
   }
 
-  /** Whether replicas find a client's verifier Secret: they list by label, and a restored Secret may lack labels. */
+  /** Whether replicas find a client's verifier Secret. They list by label, and a restored Secret may lack labels. */
   isListed(uid: string): boolean {
     const { labels = {} } = this.#own.get(this.#key(uid))?.metadata ?? {};
     return labels[PART_LABEL] === 'verifier' && labels[CLASS_LABEL] === this.#options.className;
@@ -53,12 +53,12 @@ export class VerifierSecrets {
    * @param known the result of `get` that the new state is based on
    * @throws KubernetesError `Conflict` and StaleReadError when another state was stored since: requeue
    */
-  async put(owner: CredentialOwner, state: CredentialState, known: CredentialState | undefined): Promise<void> {
+  async put(client: CredentialClient, state: CredentialState, known: CredentialState | undefined): Promise<void> {
     const { api, releaseNamespace, className } = this.#options;
-    const key = this.#key(owner.uid);
-    if (this.get(owner.uid)?.revision !== known?.revision) throw new StaleReadError(`Secret ${key}`);
+    const key = this.#key(client.uid);
+    if (this.get(client.uid)?.revision !== known?.revision) throw new StaleReadError(`Secret ${key}`);
     const present = this.#own.get(key);
-    const secret = verifierSecret(owner, state, { releaseNamespace, className });
+    const secret = verifierSecret(client, state, { releaseNamespace, className });
     // The type of a Secret is immutable, and replicas read only Secrets of this type.
     if (present !== undefined && present.type !== VERIFIER_SECRET_TYPE) await this.#delete(key, present);
     const replaced = this.#own.get(key);

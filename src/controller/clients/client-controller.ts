@@ -13,7 +13,7 @@ import type { ObjectChange } from '../../kubernetes/watch/object-store.ts';
 import type { SharedReflector } from '../../kubernetes/watch/shared-reflector.ts';
 import { unlessSame } from '../../kubernetes/watch/unless-same.ts';
 import type { Clock, Random } from '../../oauth/ports/ports.ts';
-import { ownerOf } from '../client-secrets/client-secret-object.ts';
+import { labelledClient } from '../client-secrets/client-secret-object.ts';
 import { ClientSecrets } from '../client-secrets/client-secrets.ts';
 import { OwnedSecrets } from '../client-secrets/owner-secrets.ts';
 import { uidOfVerifierSecret, VerifierSecrets } from '../client-secrets/verifier-secrets.ts';
@@ -233,9 +233,9 @@ export class ClientController {
     if (type === 'put') this.#ownedSecrets.put(object, before);
     else this.#ownedSecrets.delete(object);
     for (const client of this.#bySecret.get(key) ?? []) this.#queue.add(client);
-    const owner = ownerOf(object.metadata);
-    const ownerKey = owner && this.#keys.get(owner.uid);
-    if (ownerKey !== undefined) this.#queue.add(ownerKey);
+    const labelled = labelledClient(object.metadata);
+    const labelledKey = labelled && this.#keys.get(labelled.uid);
+    if (labelledKey !== undefined) this.#queue.add(labelledKey);
   }
 
   #releaseSecretChanged({ type, key, object }: ObjectChange): void {

@@ -5,7 +5,7 @@ import type { Logger } from 'pino';
 import { isServed } from '../../admission/clients/admit-clients.ts';
 import { fieldsOf } from '../../admission/kinds/manifest.ts';
 import { admitPolicies, type PolicyVerdict } from '../../admission/policies/admit-policies.ts';
-import { selects } from '../../admission/policies/label-selector.ts';
+import { matchesSelector } from '../../admission/policies/label-selector.ts';
 import { KubernetesError } from '../../kubernetes/api/kubernetes-api.ts';
 import { CLIENT_POLICIES, type KubernetesObject } from '../../kubernetes/objects/resources.ts';
 import { sourceOf } from '../../kubernetes/objects/source-object.ts';
@@ -146,7 +146,7 @@ function policyStatus(
   const stalled = refused === undefined ? [] : [{ ...refused, type: 'Stalled', status: 'True' as const }];
   let [matchedNamespaces, matchedClients] = [0, 0];
   for (const { metadata } of facts.namespaces) {
-    if (policy === undefined || !selects(policy.namespaceSelector, metadata.labels ?? {})) continue;
+    if (policy === undefined || !matchesSelector(policy.namespaceSelector, metadata.labels ?? {})) continue;
     matchedNamespaces++;
     matchedClients += facts.clients.get(metadata.name) ?? 0;
   }

@@ -1,6 +1,6 @@
-// `grantry check`: reports what the cluster would report about manifests, before they are committed. It runs the same
-// judge offline: objects that the files do not contain (Secrets, ConfigMaps, ServiceAccounts) are assumed to exist, and
-// listed.
+// `grantry check`: reports what the cluster would report about manifests, before they are committed. It runs the judge
+// of the cluster, offline: objects that the files do not contain (Secrets, ConfigMaps, ServiceAccounts) are assumed to
+// exist, and the output lists them as what a client waits for.
 
 import { text } from 'node:stream/consumers';
 import { type FolderContents, readFolder } from '../../manifests/folder.ts';
@@ -27,9 +27,9 @@ export interface CheckOptions {
 const STDIN = '-';
 const STDIN_NAME = '<stdin>';
 
-/** Checks and prints. @returns 0; 1 when there is a fault; 2 when a path cannot be found */
+/** Checks and prints. @returns the exit code: 0 without faults, 1 with faults, 2 when a given path cannot be read */
 export async function check({ paths, format, policies, stdin, stdout, stderr }: CheckOptions): Promise<number> {
-  const folders: FolderContents[] = [];
+  const sources: FolderContents[] = [];
   const names: string[] = [];
   for (const path of [...paths, ...(policies === undefined ? [] : [policies])]) {
     const contents = path === STDIN ? await readStdin(stdin) : await readFolder(path);
@@ -38,15 +38,15 @@ export async function check({ paths, format, policies, stdin, stdout, stderr }: 
       stderr.write(`${printable(`grantry check: ${path}: ${missing.message}`)}\n`);
       return 2;
     }
-    folders.push(contents);
+    sources.push(contents);
     names.push(path === STDIN ? STDIN_NAME : path);
   }
-  const result = await verdictsOn(folders);
-  // Otherwise a misspelt glob or a wrong folder would pass the check, in every format.
-  for (const index of result.emptyFolders) {
+  const result = await verdictsOn(sources);
+  // Without this warning a misspelt glob or a wrong folder would pass the check unnoticed, in every format.
+  for (const index of result.emptySources) {
     stderr.write(`${printable(`grantry check: warning: ${names[index]}: no manifests found`)}\n`);
   }
-  stdout.write(WRITERS[format](result));
+  stdout.write(FORMATTERS[format](result));
   return result.faults.length === 0 ? 0 : 1;
 }
 
@@ -57,48 +57,55 @@ async function readStdin(stdin: NodeJS.ReadableStream): Promise<FolderContents> 
 
 interface CheckResult extends ManifestVerdicts {
   readonly waiting: readonly Waiting[];
-  /** The indexes of the folders that contain no manifest file. */
-  readonly emptyFolders: readonly number[];
+  /** The indexes of the sources that contain no manifests. */
+  readonly emptySources: readonly number[];
 }
 
-/**
- * As strict as kubectl. Objects that the folders do not contain are assumed to exist; installs of every class are
- * checked.
- */
-async function verdictsOn(folders: readonly FolderContents[]): Promise<CheckResult> {
+/** Judges the manifests of all sources together. */
+async function verdictsOn(sources: readonly FolderContents[]): Promise<CheckResult> {
   const set = await new ManifestFolder().update({
-    files: new Map(folders.flatMap((folder) => [...folder.files])),
+    files: new Map(sources.flatMap((source) => [...source.files])),
     directories: new Set(),
-    faults: folders.flatMap((folder) => folder.faults),
+    faults: sources.flatMap((source) => source.faults),
   });
   const verdicts = await judgeManifests(set, {
+    // Unknown fields are faults, as in kubectl.
     unknownFields: 'refuse',
+    // Manifests for every class are checked.
     classes: 'every',
+    // Offline, the release namespace is not known: SigningKeys are accepted in every namespace.
     releaseNamespace: undefined,
+    // For namespaces that no ClientPolicy among the sources matches.
     defaultPolicy: 'Baseline',
+    // Generated secrets and referenced objects that are not among the sources are assumed to exist.
     references: { verifiersOf: () => 'assumed', assumeMissing: true },
+    // Offline, the check asks no replica whether it serves a client.
     programmed: { status: 'True', reason: 'NotObserved', message: 'Checked offline.' },
   });
   return {
     ...verdicts,
     waiting: waitingClients(verdicts.clients, set.objects),
-    emptyFolders: set.ignoredKinds.length > 0 ? [] : emptyFolders(folders, set),
+    // Ignored kinds are not known by source: with one of them, a source without objects may hold only ignored kinds.
+    emptySources: set.ignoredKinds.length > 0 ? [] : emptySources(sources, set),
   };
 }
 
-function emptyFolders(folders: readonly FolderContents[], { objects, faults }: ManifestSet): readonly number[] {
-  const speaking = new Set([...objects, ...faults].map(({ place }) => place.file));
-  return [...folders.entries()]
-    .filter(([, folder]) => folder.faults.length === 0 && ![...folder.files.keys()].some((file) => speaking.has(file)))
+function emptySources(sources: readonly FolderContents[], { objects, faults }: ManifestSet): readonly number[] {
+  const filesWithContent = new Set([...objects, ...faults].map(({ place }) => place.file));
+  return [...sources.entries()]
+    .filter(
+      ([, source]) =>
+        source.faults.length === 0 && ![...source.files.keys()].some((file) => filesWithContent.has(file)),
+    )
     .map(([index]) => index);
 }
 
-const WRITERS: Readonly<Record<CheckFormat, (result: CheckResult) => string>> = {
+const FORMATTERS: Readonly<Record<CheckFormat, (result: CheckResult) => string>> = {
   text: (result) => {
     const lines = result.faults.map(({ place, reason, message }) => `${formatPlace(place)}: ${reason}: ${message}`);
-    for (const kind of result.passedOver) lines.push(`(passed over: ${kind})`);
+    for (const kind of result.ignoredKinds) lines.push(`(ignored kind: ${kind})`);
     lines.push(...result.waiting.map((waiting) => `${waiting.clientId} ${waitsFor(waiting)}`));
-    const { clients, keys, policies } = numbersOf(result);
+    const { clients, keys, policies } = checkedCounts(result);
     const seen = `${count(clients, 'client')}, ${count(keys, 'signing key')}, ${count(policies, 'policy', 'policies')}`;
     lines.push(`${seen}: ${result.faults.length === 0 ? 'no faults' : count(result.faults.length, 'fault')}.`);
     return `${lines.map(printable).join('\n')}\n`;
@@ -106,7 +113,7 @@ const WRITERS: Readonly<Record<CheckFormat, (result: CheckResult) => string>> = 
   json: (result) => {
     const faults = result.faults.map(({ place, reason, message }) => ({ ...place, reason, message }));
     const waiting = result.waiting.map(({ clientId, kind, namespace, name }) => ({ clientId, kind, namespace, name }));
-    const answer = { faults, waiting, checked: numbersOf(result), ignoredKinds: result.passedOver };
+    const answer = { faults, waiting, checked: checkedCounts(result), ignoredKinds: result.ignoredKinds };
     return `${JSON.stringify(answer, undefined, 2)}\n`;
   },
   github: ({ faults, waiting }) =>
@@ -128,7 +135,7 @@ function waitsFor({ kind, name }: Waiting): string {
   return `waits for the ${kind} ${JSON.stringify(name)}`;
 }
 
-function numbersOf({ clients, keys, policies }: ManifestVerdicts) {
+function checkedCounts({ clients, keys, policies }: ManifestVerdicts) {
   return { clients: clients.length, keys: keys.length, policies: policies.length };
 }
 
@@ -136,7 +143,7 @@ function count(number: number, one: string, many = `${one}s`): string {
   return `${number} ${number === 1 ? one : many}`;
 }
 
-// The escapes of workflow commands. Line breaks are escaped already (printable.ts).
+// The escapes of workflow commands; `printable` escapes line breaks.
 function command(value: string): string {
   return printable(value).replaceAll('%', '%25');
 }

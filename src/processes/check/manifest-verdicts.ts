@@ -37,8 +37,8 @@ export interface ManifestVerdicts {
   /** Every fault once, sorted by file and line. */
   readonly faults: readonly ManifestFault[];
   readonly warnings: readonly ManifestFault[];
-  /** Kinds and classes of ignored objects, each once. */
-  readonly passedOver: readonly string[];
+  /** The ignored kinds, and the ignored objects of other classes, each once. */
+  readonly ignoredKinds: readonly string[];
   readonly files: readonly string[];
   /** Broken files whose last good state is used. */
   readonly staleFiles: readonly string[];
@@ -85,7 +85,7 @@ export async function judgeManifests(set: ManifestSet, options: JudgeOptions): P
     policies,
     faults: sortedFaults([...set.faults, ...found, ...users.faults]),
     warnings: set.warnings,
-    passedOver: [
+    ignoredKinds: [
       ...set.ignoredKinds,
       ...classed.filter((object) => !classes.includes(classNameOf(object))).map(otherClassLine),
     ],

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { selects } from '../../../src/admission/policies/label-selector.ts';
+import { matchesSelector } from '../../../src/admission/policies/label-selector.ts';
 import { clientDocument, judge, judgeOne, MACHINE, policyDocument, WEB } from '../world.ts';
 
 describe('a namespace selector', () => {
-  const selector = (parts: Partial<Parameters<typeof selects>[0]>) => ({
+  const selector = (parts: Partial<Parameters<typeof matchesSelector>[0]>) => ({
     matchLabels: {},
     matchExpressions: [],
     ...parts,
@@ -36,7 +36,7 @@ describe('a namespace selector', () => {
       false,
     ],
   ])('%s', (_, given, expected) => {
-    expect(selects(given, labels)).toBe(expected);
+    expect(matchesSelector(given, labels)).toBe(expected);
   });
 });
 
