@@ -3,7 +3,7 @@
 // `node scripts/lint/words.mjs --write` lowers the table, `node scripts/lint/words.mjs FOLDER…` shows each place.
 
 import { execFileSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parseSync, Visitor } from 'oxc-parser';
 import { fail, root } from '../toolchain.mjs';
@@ -42,13 +42,15 @@ const DIALECT = new RegExp(
   'gm',
 );
 
-/** Golden files and fixtures repeat what others say; the wordlist repeats itself; the words of wire and API stand in code. */
+/** Golden files repeat what other files say, the changelog is history, and the list repeats itself. */
 const COUNTED = /^(?:src|test|bench|scripts|docs|charts|crds|examples)\/|^[A-Z]+\.md$|^Dockerfile$/;
 const SKIPPED = /\/golden\/|^CHANGELOG\.md$|^scripts\/lint\/words\.|\.(?:svg|tgz|css|go)$/;
 
 const found = new Map();
-for (const file of execFileSync('git', ['ls-files', '-z'], { cwd: root, encoding: 'utf8' }).split('\0')) {
-  if (!COUNTED.test(file) || SKIPPED.test(file)) continue;
+// New files count before they are added; files that are moved or removed do not.
+const LISTED = ['ls-files', '-z', '--cached', '--others', '--exclude-standard'];
+for (const file of execFileSync('git', LISTED, { cwd: root, encoding: 'utf8' }).split('\0')) {
+  if (!COUNTED.test(file) || SKIPPED.test(file) || !existsSync(join(root, file))) continue;
   for (const place of placesIn(file)) {
     const folder = folderOf(file);
     found.set(folder, [...(found.get(folder) ?? []), place]);

@@ -131,7 +131,9 @@ export class AdmittedClients {
     return this.#inNamespaces((namespace) => {
       const labels = this.#options.labelsOf(namespace);
       // Clients whose namespace is not observed yet are judged once it is.
-      return labels !== undefined && changed.some(({ namespaceSelector }) => matchesSelector(namespaceSelector, labels));
+      return (
+        labels !== undefined && changed.some(({ namespaceSelector }) => matchesSelector(namespaceSelector, labels))
+      );
     });
   }
 

@@ -67,9 +67,9 @@ export class ServedKeyRing {
     }
   }
 
-  #ageOf({ signingKey, activatedAt }: StoredKey): SigningKeyAge {
+  #ageOf({ signingKeyName, activatedAt }: StoredKey): SigningKeyAge {
     const { signingKeys, releaseNamespace } = this.#options;
-    const object = signingKeys.get(`${releaseNamespace}/${signingKey}`);
+    const object = signingKeys.get(`${releaseNamespace}/${signingKeyName}`);
     const rotation = readManifest(SIGNING_KEY.ignore, object).manifest?.spec.rotation;
     const isPlanned = activatedAt !== undefined && rotation?.policy === 'Scheduled';
     return { activatedAt, nextRotation: isPlanned ? activatedAt + rotation.interval * 1000 : undefined };

@@ -80,7 +80,10 @@ function plainMessage(issue: z.core.$ZodRawIssue): string | undefined {
   return issue.code === 'too_big' ? `is longer than ${issue.maximum}` : undefined;
 }
 
-/** Enough for a thousand users; no text of this size is slow to parse if {@link OUT_OF_SHAPE} did not match. */
+/**
+ * Room for one to two thousand users, by the length of their entries: a text exceeds this size before it has as many
+ * entries as the schema allows. No text of this size is slow to parse if {@link OUT_OF_SHAPE} did not match.
+ */
 const MAX_BYTES = 256 * 1024;
 const MAX_FLOW_DEPTH = 10;
 

@@ -48,7 +48,7 @@ export function memoryStores({ clock, limits }: { clock: Clock; limits?: Partial
     sessions: new MemorySessions({ clock, sessions: map('sessions') }),
     interactions: new MemoryInteractions({ clock, bySession: map('interactions') }),
     consents: new MemoryConsents({ clock, consents: map('consents') }),
-    replays: new MemoryReplays({ clock, marks: map('replays') }),
+    replays: new MemoryReplays({ clock, used: map('replays') }),
     rateLimits: new MemoryRateLimits({ clock, windows: map('rateLimits', 'forget-oldest') }),
   };
 }

@@ -212,7 +212,7 @@ describe('the registry of a token server', () => {
     const pem = await generateSigningKeyPem('ES256');
     const { kid: keyId } = await importSigningKey(pem, 'ES256', 'Active');
     const times = { publishedAt: Date.now(), activatedAt: Date.now(), removeAfter: undefined };
-    const stored: StoredKey = { signingKey: 'default', keyId, algorithm: 'ES256', state: 'Active', ...times };
+    const stored: StoredKey = { signingKeyName: 'default', keyId, algorithm: 'ES256', state: 'Active', ...times };
     const secret = cluster.object('Secret', keySecretName(stored), {
       type: KEY_SECRET_TYPE,
       metadata: { namespace: RELEASE, ...keySecretMetadata(stored), ...metadata },

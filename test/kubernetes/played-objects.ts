@@ -35,7 +35,7 @@ export class PlayedObjects implements ObjectView {
   }
 
   /** Fields that are not given keep their values. @param gap whether the change comes from a relist */
-  put(object: NewObject, gap: Pick<ObjectChange, 'isFromRelist'> = {}): KubernetesObject {
+  put(object: NewObject, gap: Pick<ObjectChange, 'mayHaveSkippedStates'> = {}): KubernetesObject {
     const key = objectKey(object.metadata);
     const before = this.#objects.get(key);
     const made = { uid: `uid-${object.metadata.name}`, generation: 1, creationTimestamp: '2026-01-01T00:00:00Z' };

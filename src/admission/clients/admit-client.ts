@@ -207,7 +207,7 @@ export function clientVerdict<Source extends ObjectIdentity>(
       isSound(findings) && manifest !== undefined && credentials.state === 'ready'
         ? clientOf(object, clientId, manifest, credentials.verifiers)
         : undefined,
-    wantsSecret: accepted.status === 'True' && credentials.state === 'wanted',
+    wantsSecret: accepted.status === 'True' && credentials.state === 'toGenerate',
   };
 }
 

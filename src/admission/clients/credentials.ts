@@ -34,8 +34,8 @@ export type Credentials = { readonly faults: readonly Fault[] } & (
   /** An offline check assumes the secret; the client cannot be served. */
   | { readonly state: 'assumed'; readonly reason: 'SecretGenerated' | 'SecretAdopted'; readonly message: string }
   /** A secret is to be generated. */
-  | { readonly state: 'wanted' }
-  /** Something else must happen first. */
+  | { readonly state: 'toGenerate' }
+  /** Not usable: a fault prevents it, no verifiers are stored yet, or this version does not support the method. */
   | { readonly state: 'pending' }
 );
 
@@ -90,7 +90,7 @@ function generatedSecret(object: ObjectIdentity, spec: OAuthClientSpec, referenc
   const verifiers = references.verifiersOf(object.uid);
   const reason = 'SecretGenerated';
   if (verifiers === 'assumed') return { state: 'assumed', reason, message: 'A secret will be generated.', faults };
-  if (verifiers.length === 0) return { state: 'wanted', faults };
+  if (verifiers.length === 0) return { state: 'toGenerate', faults };
   return { state: 'ready', verifiers, reason, message: 'The generated secret is in place.', faults };
 }
 
@@ -105,11 +105,11 @@ export function existingSecret(
   const path = spec.auth.clientSecret?.secretName === undefined ? SECRET_PATH : [...SECRET_PATH, 'secretName'];
   const secret = references.secret(object.namespace, name);
   if (secret === undefined) {
-    const message = `There is no Secret ${quoted(name)} in this namespace; it is waited for, never invented.`;
+    const message = `There is no Secret ${quoted(name)} in this namespace; grantry waits for it and does not create it.`;
     return pendingWith({ path, reason: 'SecretNotFound', message });
   }
   const reason = 'SecretAdopted';
-  if (secret === 'assumed') return { state: 'assumed', reason, message: 'The Secret is taken to exist.', faults: [] };
+  if (secret === 'assumed') return { state: 'assumed', reason, message: 'The Secret is assumed to exist.', faults: [] };
   if (typeof secret === 'string') return withheldSecret(object, secret, references);
   const keys = clientSecretKeys(spec);
   const current = { key: keys.clientSecret, optional: false };
@@ -134,7 +134,7 @@ export function existingSecret(
 
 const UNRESERVED = /^[A-Za-z0-9._~-]*$/;
 
-/** What remains known of an existing Secret that was read, where its value is not kept. */
+/** The fact about an existing Secret that is kept in place of its value: whether the client secret needs encoding. */
 export function withheldForm(spec: OAuthClientSpec, secret: ReferencedSecret): WithheldSecret {
   const found = readSecretValue(secret, clientSecretKeys(spec).clientSecret);
   return found.outcome === 'found' && !UNRESERVED.test(found.value) ? 'withheld_reserved' : 'withheld';
@@ -145,7 +145,10 @@ function messageOn(form: WithheldSecret): string {
   return 'The existing Secret is used. Its client secret has other characters than letters, digits and - . _ ~: a consumer that sends it without encoding it first (RFC 6749 section 2.3.1) is refused.';
 }
 
-/** The credentials where this process must not read the Secret: the controller has stored its verifiers, or not yet. */
+/**
+ * The credentials where this process must not read the Secret: ready as soon as the controller has stored its
+ * verifiers.
+ */
 function withheldSecret(
   { uid }: ObjectIdentity,
   form: WithheldSecret,
@@ -156,14 +159,17 @@ function withheldSecret(
   return { state: 'ready', verifiers, reason: 'SecretAdopted', message: messageOn(form), faults: [] };
 }
 
-/** The Secret of this name exists and belongs to another owner. @param more further sentences, after a space */
+/**
+ * The fault that the Secret exists and was not written for this client.
+ * @param more further sentences, after a space
+ */
 export function secretOfAnother(name: string, more = ''): Fault<'SecretNotOwned'> {
   return secretNotOwned(
     `The Secret ${quoted(name)} exists and was not written for this client; it is never overwritten.${more} Name another, or use it with source: Existing.`,
   );
 }
 
-/** The Secret that this client names belongs to another owner. */
+/** The fault that the Secret which this client names is not its own. */
 export function secretNotOwned(message: string): Fault<'SecretNotOwned'> {
   return { path: [...SECRET_PATH, 'secretName'], reason: 'SecretNotOwned', message };
 }
@@ -180,6 +186,6 @@ function unreadable(
 ): string {
   const value = `The value of ${quoted(key)} in the Secret ${quoted(name)}`;
   if (outcome === 'missing') return `The Secret ${quoted(name)} has no key ${quoted(key)}; ${presentKeys(secret)}.`;
-  if (outcome === 'not_text') return `${value} is not text: a string under stringData, base64 of UTF-8 under data.`;
+  if (outcome === 'not_text') return `${value} is not UTF-8 text; use stringData, or base64 of UTF-8 under data.`;
   return `${value} is not one line of text; a line break at its end is the usual cause.`;
 }

@@ -1,5 +1,6 @@
-// The Secret of one signing key, the authoritative record of the key: decoded and encoded. The material never changes;
-// state and times are labels and annotations. controller/signing-keys/key-reconciler.ts moves keys from state to state.
+// Decodes and encodes the Secret of one signing key. This Secret is the authoritative record of the key. The key
+// material never changes; state and times are labels and annotations. controller/signing-keys/key-reconciler.ts moves
+// keys from state to state.
 
 import { importSigningKey, type SigningKey } from '../../oauth/registry/keys.ts';
 import type { SigningAlgorithm } from '../../oauth/values/signature.ts';
@@ -7,11 +8,11 @@ import { fieldsOf } from '../kinds/manifest.ts';
 import { readSecretValue } from '../references/references.ts';
 import { PART_LABEL } from '../references/secret-parts.ts';
 
-/** Only Secrets of this type hold keys: the type cannot be changed once a Secret exists. */
+/** Only Secrets of this type hold keys. The type of a Secret is immutable, so no other Secret can become a key. */
 export const KEY_SECRET_TYPE = 'grantry.dev/signing-key';
 
 const STATE_LABEL = 'grantry.dev/key-state';
-/** The label whose value is the SigningKey that a key belongs to. */
+/** The label whose value is the name of the SigningKey that a key belongs to. */
 export const SIGNING_KEY_LABEL = 'grantry.dev/signing-key';
 const KEY_ID_ANNOTATION = 'grantry.dev/key-id';
 const ALGORITHM_ANNOTATION = 'grantry.dev/algorithm';
@@ -23,27 +24,33 @@ const PRIVATE_KEY = 'private-key.pem';
 
 const STATES = ['Published', 'Active', 'Retiring', 'Revoked'] as const;
 const ALGORITHMS = ['ES256', 'ES384', 'RS256', 'PS256', 'EdDSA'] as const satisfies readonly SigningAlgorithm[];
-const NAME_DIGITS = 10;
+/** Hex digits of the key id in the name of a Secret. */
+const NAME_HEX_DIGITS = 10;
 
 /**
- * `Revoked`: in no key set any more, kept until every token that it signed has expired. The others: {@link SigningKey}.
+ * `Revoked`: in no key set any more, kept until every token that the key signed has expired. The other states are
+ * described at {@link SigningKey}.
  */
 export type StoredKeyState = (typeof STATES)[number];
 
-/** One key of a ring, without its material. Times are epoch milliseconds. */
+/** One key of a ring (the keys of one SigningKey), without its material. Times are epoch milliseconds. */
 export interface StoredKey {
-  /** The SigningKey it belongs to. */
-  readonly signingKey: string;
+  /** The name of the SigningKey that the key belongs to. */
+  readonly signingKeyName: string;
   /** RFC 7638 thumbprint. */
   readonly keyId: string;
   readonly algorithm: SigningAlgorithm;
   readonly state: StoredKeyState;
   readonly publishedAt: number;
-  /** When it began to sign; undefined before that. */
+  /** When the key began to sign; undefined before that. */
   readonly activatedAt: number | undefined;
-  /** When the last token that it signed has expired; undefined until it retires or is revoked. */
+  /**
+   * The time at which the last token that the key signed will have expired; undefined until it retires or is revoked.
+   */
   readonly removeAfter: number | undefined;
-  /** The latest request for rotation that this key was made for; undefined when there was none. */
+  /**
+   * The latest rotation request that was handled with this key, usually by making it; undefined when there was none.
+   */
   readonly handledRotateAt?: string | undefined;
 }
 
@@ -54,32 +61,32 @@ interface Secret {
   readonly data?: unknown;
 }
 
-/** The name of the Secret of a key: a thumbprint itself is no valid object name. */
-export function keySecretName({ signingKey, keyId }: Pick<StoredKey, 'signingKey' | 'keyId'>): string {
-  return `${signingKey}-${Buffer.from(keyId, 'base64url').toString('hex').slice(0, NAME_DIGITS)}`;
+/** The name of the Secret of a key. A thumbprint is not a valid object name, so the name has hex digits of it. */
+export function keySecretName({ signingKeyName, keyId }: Pick<StoredKey, 'signingKeyName' | 'keyId'>): string {
+  return `${signingKeyName}-${Buffer.from(keyId, 'base64url').toString('hex').slice(0, NAME_HEX_DIGITS)}`;
 }
 
 /**
- * The key that a Secret holds by its metadata; undefined unless type, name, labels and annotations are valid for one.
+ * The key as the metadata of a Secret describes it; undefined unless type, name, labels and annotations are valid.
  */
 export function readKeySecret({ metadata, type }: Secret): StoredKey | undefined {
   if (type !== KEY_SECRET_TYPE) return undefined;
   const { name, labels, annotations } = fieldsOf(metadata);
   const label = fieldsOf(labels);
   const annotation = fieldsOf(annotations);
-  const signingKey = label[SIGNING_KEY_LABEL];
+  const signingKeyName = label[SIGNING_KEY_LABEL];
   const keyId = annotation[KEY_ID_ANNOTATION];
   const state = STATES.find((known) => known === label[STATE_LABEL]);
   const algorithm = ALGORITHMS.find((known) => known === annotation[ALGORITHM_ANNOTATION]);
   const publishedAt = timeOf(annotation[PUBLISHED_AT_ANNOTATION]);
-  if (typeof signingKey !== 'string' || typeof keyId !== 'string') return undefined;
+  if (typeof signingKeyName !== 'string' || typeof keyId !== 'string') return undefined;
   if (state === undefined || algorithm === undefined || publishedAt === undefined) return undefined;
-  if (label[PART_LABEL] !== 'signing-key' || name !== keySecretName({ signingKey, keyId })) return undefined;
+  if (label[PART_LABEL] !== 'signing-key' || name !== keySecretName({ signingKeyName, keyId })) return undefined;
   const activatedAt = timeOf(annotation[ACTIVATED_AT_ANNOTATION]);
   const removeAfter = timeOf(annotation[REMOVE_AFTER_ANNOTATION]);
   const handled = annotation[HANDLED_ANNOTATION];
   const handledRotateAt = typeof handled === 'string' ? handled : undefined;
-  return { signingKey, keyId, algorithm, state, publishedAt, activatedAt, removeAfter, handledRotateAt };
+  return { signingKeyName, keyId, algorithm, state, publishedAt, activatedAt, removeAfter, handledRotateAt };
 }
 
 function timeOf(text: unknown): number | undefined {
@@ -89,13 +96,15 @@ function timeOf(text: unknown): number | undefined {
 
 /**
  * The material of a key, ready to sign or to verify with.
+ * @param secret the Secret of a key that is not revoked; the other parameter is what `readKeySecret` returned for it
  * @throws TypeError when it is missing, does not fit the algorithm, or has another key id than the metadata
  */
 export async function importKeySecret(
   secret: Secret,
   { keyId, algorithm, state }: StoredKey & { readonly state: SigningKey['state'] },
 ): Promise<SigningKey> {
-  const pem = readSecretValue(secret, PRIVATE_KEY, true);
+  const isMultiline = true;
+  const pem = readSecretValue(secret, PRIVATE_KEY, isMultiline);
   if (pem.outcome !== 'found') throw new TypeError(`the Secret has no text under ${PRIVATE_KEY}`);
   const key = await importSigningKey(pem.value, algorithm, state);
   if (key.kid !== keyId) throw new TypeError('the key has another RFC 7638 thumbprint than its Secret says');
@@ -107,9 +116,9 @@ export function keySecretMetadata(key: StoredKey): {
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
 } {
-  const { signingKey, keyId, algorithm, state, publishedAt, activatedAt, removeAfter, handledRotateAt } = key;
+  const { signingKeyName, keyId, algorithm, state, publishedAt, activatedAt, removeAfter, handledRotateAt } = key;
   return {
-    labels: { [PART_LABEL]: 'signing-key', [SIGNING_KEY_LABEL]: signingKey, [STATE_LABEL]: state },
+    labels: { [PART_LABEL]: 'signing-key', [SIGNING_KEY_LABEL]: signingKeyName, [STATE_LABEL]: state },
     annotations: {
       [KEY_ID_ANNOTATION]: keyId,
       [ALGORITHM_ANNOTATION]: algorithm,

@@ -21,13 +21,13 @@ export function servedKeys<Key extends StoredKey>(
   keys: readonly Key[],
 ): readonly ServedKey<Key>[] {
   const byName = new Map(objects.map((object) => [object.name, object]));
-  const age = ({ signingKey }: StoredKey) => byName.get(signingKey)?.createdAt ?? -Infinity;
+  const age = ({ signingKeyName }: StoredKey) => byName.get(signingKeyName)?.createdAt ?? -Infinity;
   const rank = ({ algorithm }: StoredKey) => (algorithm === PREFERRED_ALGORITHM ? 1 : 0);
   return keys
-    .filter((key) => isServed(key, byName.get(key.signingKey)))
+    .filter((key) => isServed(key, byName.get(key.signingKeyName)))
     .sort(
       (a, b) =>
-        Number(byName.has(b.signingKey)) - Number(byName.has(a.signingKey)) ||
+        Number(byName.has(b.signingKeyName)) - Number(byName.has(a.signingKeyName)) ||
         rank(b) - rank(a) ||
         compare(age(b), age(a)) ||
         compare(b.activatedAt ?? b.publishedAt, a.activatedAt ?? a.publishedAt) ||

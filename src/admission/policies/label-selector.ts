@@ -1,8 +1,8 @@
-// metav1.LabelSelector: selects the namespaces of a policy.
+// Decides to which namespaces a policy applies, by a label selector (metav1.LabelSelector).
 
 import type { ClientPolicySpec } from '../kinds/client-policy.ts';
 
-/** Whether a label selector (metav1.LabelSelector) selects these labels; an empty one selects all. */
+/** Whether a label selector matches these labels; an empty selector matches all. */
 export function matchesSelector(
   selector: ClientPolicySpec['namespaceSelector'],
   labels: Readonly<Record<string, string>>,
@@ -15,6 +15,7 @@ export function matchesSelector(
       const value = labelOf(key);
       if (operator === 'Exists') return value !== undefined;
       if (operator === 'DoesNotExist') return value === undefined;
+      // NotIn matches a missing label, too, as in Kubernetes.
       const isListed = value !== undefined && values.includes(value);
       return operator === 'In' ? isListed : !isListed;
     })

@@ -29,7 +29,7 @@ const LATE_WRITE_SECONDS = 3600;
 export interface RotationInput extends Grace {
   readonly uid: string;
   readonly random: Random;
-  /** Undefined: the secret rotates only on request. */
+  /** The interval of rotations; undefined when the secret rotates only on request. */
   readonly intervalSeconds: number | undefined;
   readonly requests: RotationRequests;
   readonly stored: CredentialState | undefined;
@@ -71,7 +71,7 @@ export interface RotationStep {
   readonly storeAfterWrite: CredentialState | undefined;
   /** A secret that the replicas do not all accept yet: the process keeps it in memory until it is published. */
   readonly pendingSecret: string | undefined;
-  /** When the next step is due. Epoch milliseconds; undefined: when something changes. */
+  /** When the next step is due, in epoch milliseconds; undefined when only a change makes it due. */
   readonly requeueAt: number | undefined;
 }
 
@@ -129,7 +129,7 @@ function continueRotation(input: RotationInput, state: CredentialState, held: nu
   }
   if (present === undefined || held !== 1) return repair(input, state, older);
   if (pendingSecret === undefined || indexOfSecret(input.uid, pendingSecret, state.verifiers) !== 0) {
-    // Its late write may still arrive: a client that then reads that secret must be accepted.
+    // The late write of the abandoned secret may still arrive: a client that then reads that secret must be accepted.
     const gracePeriodSeconds = Math.max(input.gracePeriodSeconds, LATE_WRITE_SECONDS);
     const abandoned = expiring(newest === undefined ? [] : [newest], { ...input, gracePeriodSeconds });
     return begin(input, { ...state, verifiers: [...older, ...abandoned] }, present);
@@ -194,7 +194,10 @@ function keepPublished(state: CredentialState, held: number | undefined): held i
   return held === 0 ? isEnding(state) : isNewerThanPublished(state, held);
 }
 
-/** An older one means that the owner's Secret was reset to a secret from before a rotation. */
+/**
+ * Whether the held secret is newer than the newest one known to be published. An older one means that the owner's
+ * Secret was reset to a secret from before a rotation.
+ */
 function isNewerThanPublished(
   { verifiers, publishedRevision }: CredentialState,
   held: number | undefined,
@@ -251,7 +254,7 @@ function isDue(input: RotationInput, state: CredentialState): boolean {
   return due !== undefined && due <= input.now;
 }
 
-/** A removed annotation requests nothing. */
+/** Whether a request has not been handled yet. A removed annotation requests nothing. */
 function isNew(request: string | undefined, handled: string | undefined): boolean {
   return request !== undefined && request !== handled;
 }

@@ -25,7 +25,7 @@ const RANDOM_VALUE_BYTES = 32;
 
 type Texts = Readonly<Record<string, string>>;
 
-/** The desired Secret of an owner. */
+/** The desired Secret in the owner's namespace. */
 export interface ClientSecretObject {
   readonly metadata: {
     readonly name: string;

@@ -119,8 +119,8 @@ export class ClientSecrets {
   }
 
   /**
-   * The Secrets as the cache has them, without their data. One that the client may adopt counts as missing; the value
-   * of an `Existing` one is known by its stored verifiers.
+   * The Secrets as the cache has them, without their data. A Secret that the client may adopt counts as missing. The
+   * value of an `Existing` Secret is known by the stored verifiers.
    */
   #metadataFor(object: KubernetesObject): References['secret'] {
     const client = credentialClientOf(object);

@@ -1,6 +1,6 @@
-// Exponential backoff for Secrets that another writer keeps changing: the controller counts its repairs of each, and
-// after a few it delays the next one. Without the delay two writers that disagree would cause a new client secret with
-// each change. The counts are only in memory: a new leader starts from zero.
+// Exponential backoff for Secrets that another writer keeps changing. The controller counts its repairs of each Secret,
+// and delays the repairs that follow the first few. Without the delay, each change by the other writer could cause a
+// new client secret. The counts are only in memory, so a new leader starts from zero.
 
 import type { Fault } from '../../admission/kinds/conditions.ts';
 import { fieldsOf } from '../../admission/kinds/manifest.ts';
@@ -10,10 +10,11 @@ import type { KubernetesObject } from '../../kubernetes/objects/resources.ts';
 import type { Clock } from '../../oauth/ports/ports.ts';
 import { exponentialBackoff } from '../../oauth/values/backoff.ts';
 
-/** So many repairs of a Secret follow without delay. */
+/** The number of repairs of a Secret that are made without delay. */
 const IMMEDIATE_REPAIRS = 3;
+/** The delays of the repairs after those, in milliseconds. */
 const REPAIR = { first: 10_000, longest: 10 * 60_000 };
-/** A Secret that needs no repair for this time starts from zero again. */
+/** After this time without a repair the count of a Secret starts from zero again. */
 const BACKOFF_RESET_MILLISECONDS = 2 * REPAIR.longest;
 
 interface Contest {
@@ -41,7 +42,7 @@ export class ContestedSecrets {
     this.#contests.delete(uid);
   }
 
-  /** The repairs so far, and when the next one is allowed (epoch milliseconds); undefined: now. */
+  /** The repairs so far, and when the next one is allowed (epoch milliseconds); undefined when it is allowed now. */
   backoffUntil(uid: string): { readonly times: number; readonly until: number } | undefined {
     const { times, last } = this.#contest(uid) ?? { times: 0, last: 0 };
     if (times < IMMEDIATE_REPAIRS) return undefined;
@@ -64,11 +65,11 @@ export function contestFault(
   { times, until }: { readonly times: number; readonly until: number },
 ): Fault {
   const manager = present && lastOtherManager(present);
-  const lastWriter = manager === undefined ? '' : ` The API server names ${quoted(manager)} as who wrote it last.`;
+  const lastWriter = manager === undefined ? '' : ` Its last other field manager is ${quoted(manager)}.`;
   return {
     path: ['spec', 'auth', 'clientSecret'],
     reason: 'SecretContested',
-    message: `Something else keeps changing or deleting the Secret ${quoted(name)}: it was put back ${times} times, and is again after ${new Date(until).toISOString()}.${lastWriter} Stop that, or name another Secret.`,
+    message: `Another writer keeps changing or deleting the Secret ${quoted(name)}: it was restored ${times} times, and will be restored again after ${new Date(until).toISOString()}.${lastWriter} Stop that writer, or name another Secret.`,
   };
 }
 

@@ -20,6 +20,7 @@ export const CLASS_LABEL = 'grantry.dev/class';
 export const CLIENT_NAMESPACE_LABEL = 'grantry.dev/client-namespace';
 export const CLIENT_LABEL = 'grantry.dev/client';
 const ROTATED_AT = 'grantry.dev/rotated-at';
+/** The revision of the newest published secret. The name of the annotation stays, because stored Secrets have it. */
 const PUBLISHED_REVISION = 'grantry.dev/handed-out-revision';
 const HANDLED_ROTATE_AT = 'grantry.dev/handled-rotate-requested-at';
 const HANDLED_ROTATE_NOW = 'grantry.dev/handled-rotate-now';
@@ -30,17 +31,26 @@ const SECRET_NAMES_MAX = 8;
 
 /** The state of one client's credentials. Times are epoch milliseconds. */
 export interface CredentialState extends ClientVerifiers {
-  /** When the present secret was published, that is, written into the owner's Secret. */
+  /**
+   * When the current secret was published, that is, written into the owner's Secret; or first observed there, in a
+   * Secret that is adopted or that the owner provides.
+   */
   readonly rotatedAt: number;
-  /** The highest revision of a secret that is known to be published; 0: unknown. */
+  /** The revision of the newest secret known to have been published; 0 when none is known. */
   readonly publishedRevision: number;
   /** The rotation requests that have been handled. */
   readonly handled: RotationRequests;
-  /** The keys, labels and annotations that were last written into the owner's Secret (client-secret-object.ts). */
+  /**
+   * The names of the keys, labels and annotations of the last write of the owner's Secret, as JSON (`fieldsWritten` in
+   * client-secret-object.ts); undefined when none is stored.
+   */
   readonly writtenFields: string | undefined;
 }
 
-/** The state that a verifier Secret holds; undefined when it is none, or its verifiers are unreadable. */
+/**
+ * The state that a verifier Secret holds, and the uid of its client.
+ * @returns undefined when the Secret is not a verifier Secret or its verifiers cannot be read
+ */
 export function readCredentialState(secret: unknown): (CredentialState & { readonly uid: string }) | undefined {
   const clientVerifiers = readVerifierSecret(secret);
   if (clientVerifiers === undefined) return undefined;
@@ -52,6 +62,7 @@ export function readCredentialState(secret: unknown): (CredentialState & { reado
   const rotatedAt = Date.parse(text(ROTATED_AT) ?? '');
   return {
     ...clientVerifiers,
+    // A secret without a readable time counts as old, so that a rotation by interval is due at once.
     rotatedAt: Number.isNaN(rotatedAt) ? 0 : rotatedAt,
     publishedRevision: Number(text(PUBLISHED_REVISION)) || 0,
     handled: { rotateAt: text(HANDLED_ROTATE_AT), rotateNow: text(HANDLED_ROTATE_NOW) },
@@ -75,7 +86,7 @@ export function withSecretName(names: readonly string[], name: string): readonly
   return names.includes(name) ? names : [name, ...names].slice(0, SECRET_NAMES_MAX);
 }
 
-/** The client that owns the credentials. */
+/** The client that the credentials are for. */
 export interface CredentialClient {
   readonly namespace: string;
   readonly name: string;

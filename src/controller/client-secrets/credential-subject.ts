@@ -25,11 +25,11 @@ export interface CredentialOutcome {
   /** The facts for the client's next verdict. */
   readonly facts: Pick<OwnFacts, 'secret' | 'faults'>;
   readonly done: RotationOutcome | 'drift_repaired';
-  /** Milliseconds until the next reconcile; undefined: when something changes. */
+  /** Milliseconds until the next reconcile; undefined when only a change causes one. */
   readonly requeueAfter: number | undefined;
 }
 
-/** The owner of an object's credentials: its name and uid. */
+/** The namespace, name and uid of an OAuthClient. */
 export function credentialClientOf({ metadata }: KubernetesObject): CredentialClient {
   const { namespace = '', name, uid } = metadata;
   return { namespace, name, uid };

@@ -174,7 +174,7 @@ export class GeneratedSecrets {
   }
 
   /**
-   * The cache may be stale: the client that left the Secret according to it may be the current client of that name.
+   * The cache may be stale: the uid in the labels of the orphaned Secret may be that of the current client of its name.
    * @throws StaleReadError when the API server has a client with another uid, or none: requeue
    */
   async #assertClientExists({ namespace, name, uid }: CredentialClient): Promise<void> {
@@ -220,13 +220,13 @@ export class GeneratedSecrets {
 
   /**
    * @param subject with the state that this reconcile left; a state that was stored since has a reconcile of its own
-   * @returns milliseconds until the client is due again; undefined: when something changes
+   * @returns milliseconds until the client is due again; undefined when only a change makes it due
    */
   #finish(subject: CredentialSubject, step: RotationStep, written: KubernetesObject | undefined): number | undefined {
     const { uid } = subject.client;
     if (step.pendingSecret !== undefined) return this.#pendingSecrets.untilNextPoll(uid);
     this.#pendingSecrets.forget(uid);
-    this.#options.unchangedCheck.record(subject, written?.metadata.resourceVersion, { until: step.requeueAt });
+    this.#options.unchangedCheck.record(subject, written?.metadata.resourceVersion, { dueAt: step.requeueAt });
     return step.requeueAt === undefined ? undefined : Math.max(0, step.requeueAt - this.#now);
   }
 

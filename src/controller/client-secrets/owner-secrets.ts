@@ -52,9 +52,9 @@ export function withoutForeignLabels({ apiVersion, kind, metadata }: KubernetesO
 
 /**
  * Writes a Secret: creates it, or applies it to the object that was read and to no other.
- * @param before.present as it was just read, `own` or `orphan`; undefined: there is none
- * @param before.writtenBefore the result of `fieldsWritten` for the previous write
- * @param before.owners the result of `unwantedOwners`
+ * @param present the Secret as it was just read, `own` or `orphan`; undefined when there is none
+ * @param writtenBefore the result of `fieldsWritten` for the previous write
+ * @param owners the result of `unwantedOwners`
  * @throws KubernetesError `AlreadyExists` or `Conflict` when the Secret changed since the read: requeue
  */
 export async function writeSecret(

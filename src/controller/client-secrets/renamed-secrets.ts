@@ -79,8 +79,8 @@ export class RenamedSecrets {
 
 /** Whether the labels of a Secret have the name and the uid of this client. */
 function isLabelledFor({ metadata }: KubernetesObject, { name, uid }: CredentialClient): boolean {
-  const client = labelledClient(metadata);
-  return client?.name === name && client.uid === uid;
+  const labelled = labelledClient(metadata);
+  return labelled?.name === name && labelled.uid === uid;
 }
 
 /** Whether `managedFields` names the controller as a manager of the Secret's data. */

@@ -9,8 +9,8 @@ import type { CredentialSubject } from './credential-subject.ts';
 interface Reconciled {
   readonly inputs: string;
   readonly generation: number;
-  /** Epoch milliseconds; undefined: until something changes. */
-  readonly until: number | undefined;
+  /** When the client is due again, in epoch milliseconds; undefined when only a change makes it due. */
+  readonly dueAt: number | undefined;
   readonly withheld: WithheldSecret | undefined;
 }
 
@@ -22,31 +22,35 @@ export class UnchangedCheck {
   }
 
   /**
-   * @param secretVersion of the Secret in the owner's namespace; undefined when there is none
-   * @param more.until epoch milliseconds; undefined: until something changes
-   * @param more.withheld the facts to keep about a Secret that the owner provides
+   * Records a reconcile that succeeded.
+   * @param secretVersion the resourceVersion of the Secret in the owner's namespace; undefined when there is none
+   * @param dueAt when the client is due again, in epoch milliseconds; undefined when only a change makes it due
+   * @param withheld the facts to keep about a Secret that the owner provides
    */
   record(
     subject: CredentialSubject,
     secretVersion: string | undefined,
-    { until, withheld }: Partial<Pick<Reconciled, 'until' | 'withheld'>> = {},
+    { dueAt, withheld }: Partial<Pick<Reconciled, 'dueAt' | 'withheld'>> = {},
   ): void {
     const inputs = fingerprint(subject, secretVersion);
-    this.#reconciled.set(subject.client.uid, { inputs, generation: generationOf(subject), until, withheld });
+    this.#reconciled.set(subject.client.uid, { inputs, generation: generationOf(subject), dueAt, withheld });
   }
 
-  /** Defined while the inputs are unchanged: the recorded facts, and the milliseconds until the client is due. */
+  /**
+   * The recorded facts and the milliseconds until the client is due; undefined when the inputs have changed or the
+   * client is due.
+   */
   unchanged(
     subject: CredentialSubject,
     secretVersion: string | undefined,
     now: number,
   ): (Pick<Reconciled, 'withheld'> & { readonly requeueAfter: number | undefined }) | undefined {
-    const { inputs, until, withheld } = this.#reconciled.get(subject.client.uid) ?? {};
-    if (inputs !== fingerprint(subject, secretVersion) || now >= (until ?? Number.POSITIVE_INFINITY)) return undefined;
-    return { withheld, requeueAfter: until === undefined ? undefined : until - now };
+    const { inputs, dueAt, withheld } = this.#reconciled.get(subject.client.uid) ?? {};
+    if (inputs !== fingerprint(subject, secretVersion) || now >= (dueAt ?? Number.POSITIVE_INFINITY)) return undefined;
+    return { withheld, requeueAfter: dueAt === undefined ? undefined : dueAt - now };
   }
 
-  /** Whether the present generation of the client was reconciled: a difference found now is drift. */
+  /** Whether the present generation of the client was reconciled, so that a difference found now is drift. */
   wasReconciled(subject: CredentialSubject): boolean {
     return this.#reconciled.get(subject.client.uid)?.generation === generationOf(subject);
   }

@@ -53,7 +53,7 @@ export class VerifierSecrets {
     return readSecretNames(this.#own.get(this.#key(uid)));
   }
 
-  /** Whether replicas find a client's verifier Secret: they list by label, and a restored Secret may lack labels. */
+  /** Whether replicas find a client's verifier Secret. They list by label, and a restored Secret may lack labels. */
   isListed(uid: string): boolean {
     const { labels = {} } = this.#own.get(this.#key(uid))?.metadata ?? {};
     return labels[PART_LABEL] === 'verifier' && labels[CLASS_LABEL] === this.#options.className;

@@ -232,11 +232,11 @@ export class ClientController {
   #secretChanged({ key, object, before }: ObjectChange): void {
     for (const client of this.#bySecret.get(key) ?? []) this.#queue.add(client);
     // The Secret may have an earlier name of the client that its labels name. A tenant can label any Secret: the name counts.
-    const owner = labelledClient(object.metadata) ?? (before && labelledClient(before.metadata));
-    const client = owner && this.#keys.get(owner.uid);
-    if (owner === undefined || client === undefined) return;
+    const labelled = labelledClient(object.metadata) ?? (before && labelledClient(before.metadata));
+    const client = labelled && this.#keys.get(labelled.uid);
+    if (labelled === undefined || client === undefined) return;
     const isHere = (name: string) => key === `${client.slice(0, client.indexOf('/'))}/${name}`;
-    if (this.#verifiers.secretNames(owner.uid).some(isHere)) this.#queue.add(client);
+    if (this.#verifiers.secretNames(labelled.uid).some(isHere)) this.#queue.add(client);
   }
 
   #releaseSecretChanged({ type, key, object }: ObjectChange): void {

@@ -103,7 +103,8 @@ export class KeyReconciler {
     const name = key.slice(key.indexOf('/') + 1);
     const served = servedKeys(objects.map(sourceOf), this.#secrets.keys());
     const otherSigns = served.some(
-      ({ state, signingKey }) => state === 'Active' && objects.some(({ metadata }) => metadata.name === signingKey),
+      ({ state, signingKeyName }) =>
+        state === 'Active' && objects.some(({ metadata }) => metadata.name === signingKeyName),
     );
     const facts = { now: clock.now(), retain: ORPHANS_RETAIN_MILLISECONDS, otherSigns };
     const { steps, requeueAt } = planOrphans(this.#secrets.keys(name), facts);

@@ -42,7 +42,7 @@ export class KeySecrets {
   }
 
   /** Every key there is, or those of one ring. */
-  keys(signingKey?: string): readonly StoredKey[] {
+  keys(signingKeyName?: string): readonly StoredKey[] {
     const names = new Set(this.#made);
     // The view also holds a verifier Secret for each of many clients.
     for (const { type, metadata } of this.#options.view.objects()) {
@@ -51,7 +51,7 @@ export class KeySecrets {
     return [...names].flatMap((name) => {
       const object = this.#own.get(name);
       const key = object && readKeySecret(object);
-      return key !== undefined && (signingKey === undefined || key.signingKey === signingKey) ? key : [];
+      return key !== undefined && (signingKeyName === undefined || key.signingKeyName === signingKeyName) ? key : [];
     });
   }
 

@@ -61,7 +61,7 @@ export class KeySteps {
     const { kid: keyId } = await importSigningKey(pem, desired.algorithm, 'Published');
     const now = this.#options.clock.now();
     const key: StoredKey = {
-      signingKey: object.metadata.name,
+      signingKeyName: object.metadata.name,
       keyId,
       algorithm: desired.algorithm,
       state,

@@ -12,7 +12,9 @@ const RETRY = { first: 500, longest: 5 * 60_000 };
 export interface ChangeDeliveryOptions {
   /** The kind, for the log. */
   readonly resource: string;
-  /** Called at least once for each change; a change may be delivered twice. */
+  /**
+   * Called at least once for each change or, after a failure, for the merged difference; either may be delivered twice.
+   */
   readonly listener: (change: ObjectChange) => void;
   /** The current state of an object; undefined when it is deleted. */
   readonly current: (key: string) => KubernetesObject | undefined;
@@ -23,9 +25,9 @@ export interface ChangeDeliveryOptions {
 
 /** An object with a failed delivery. */
 interface FailedDelivery {
-  /** The last state that was delivered; undefined: none, or a deletion. */
+  /** The last state that was delivered; undefined when none was, or when it was a deletion. */
   delivered: KubernetesObject | undefined;
-  /** The state of the failed attempt, which may be processed in part; undefined for a deletion. */
+  /** The state of the failed attempt, which the listener may have processed in part; undefined for a deletion. */
   attempted: KubernetesObject | undefined;
   failures: number;
   timer?: NodeJS.Timeout;
@@ -40,7 +42,7 @@ export class ChangeDelivery {
     this.#options = options;
   }
 
-  /** To be called once `current` returns the new state. Never throws. */
+  /** To be called when `current` already returns the new state. Never throws. */
   deliver(change: ObjectChange): void {
     if (this.#ended) return;
     const { key, type, object, before } = change;
@@ -58,7 +60,7 @@ export class ChangeDelivery {
     }
   }
 
-  /** Ends the delivery, also when the listener itself calls it. */
+  /** Ends the delivery. The listener itself may call this method. */
   stop(): void {
     this.#ended = true;
     for (const { timer } of this.#failed.values()) clearTimeout(timer);
@@ -79,7 +81,8 @@ export class ChangeDelivery {
       if (object !== undefined && !this.#ended) {
         const { delivered: before } = failed;
         failed.attempted = object;
-        listener({ type: 'put', key, object, ...(before !== undefined && { before, isFromRelist: true }) });
+        // The states between the last delivered one and the current one were not delivered.
+        listener({ type: 'put', key, object, ...(before !== undefined && { before, mayHaveSkippedStates: true }) });
       }
       this.#failed.delete(key);
     } catch (error) {

@@ -11,11 +11,14 @@ export interface ObjectChange {
   readonly object: KubernetesObject;
   /** The previous state, of the same uid; absent for a new object and for a deletion. */
   readonly before?: KubernetesObject;
-  /** A resync delta from a relist, not a watch event: states in between are missed, even a restore of the cluster. */
-  readonly isFromRelist?: true;
+  /**
+   * Set when the listener may have missed states between `before` and `object`: in a change from a relist, before which
+   * the cluster may even have been restored, and in a redelivery (change-delivery.ts).
+   */
+  readonly mayHaveSkippedStates?: true;
 }
 
-/** How many objects are replaced before it yields to the event loop. */
+/** How many objects `replace` handles before it yields to the event loop. */
 const SLICE = 250;
 
 export class ObjectStore {
@@ -59,10 +62,10 @@ export class ObjectStore {
   }
 
   /**
-   * Replaces the contents with these objects, pruned and by their keys. It reports deletions first, so that names that
-   * they held are free for the other objects. It yields to the event loop in between; no other method may change the
-   * store meanwhile.
-   * @param options.signal stops it half-way
+   * Replaces the contents with these objects, pruned and by their keys. Deletions are reported first, so that the names
+   * of deleted objects are free for the other objects. The method yields to the event loop in between; no other method
+   * may change the store meanwhile.
+   * @param signal stops the replacement half-way
    */
   async replace(
     objects: Map<string, KubernetesObject>,
@@ -93,10 +96,10 @@ export class ObjectStore {
   }
 
   #putListed(key: string, object: KubernetesObject): void {
-    this.#put(key, object, { isFromRelist: true });
+    this.#put(key, object, { mayHaveSkippedStates: true });
   }
 
-  #put(key: string, object: KubernetesObject, origin: Pick<ObjectChange, 'isFromRelist'> = {}): void {
+  #put(key: string, object: KubernetesObject, origin: Pick<ObjectChange, 'mayHaveSkippedStates'> = {}): void {
     const before = this.#objects.get(key);
     if (before === undefined || before.metadata.uid !== object.metadata.uid) {
       if (before !== undefined) this.#delete(key, before);

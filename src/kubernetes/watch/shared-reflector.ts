@@ -38,7 +38,10 @@ export class SharedReflector implements ObjectView {
     this.#reflectors = [...this.#byNamespace.values()];
   }
 
-  /** Delivers every change from now on; one that the listener throws at is retried. @returns a function that ends it */
+  /**
+   * Delivers every change from now on; a change at which the listener throws is retried.
+   * @returns a function that ends the delivery
+   */
   listen(listener: (change: ObjectChange) => void): () => void {
     const { log, metrics } = this.#options;
     const delivery = new ChangeDelivery({

@@ -13,7 +13,7 @@ export class WatchTimer {
   #idle: NodeJS.Timeout | undefined;
   #expired: 'deadline' | 'idle' | undefined;
 
-  /** @param options.parent aborts the watch too */
+  /** @param parent a signal that aborts the watch, too */
   constructor({ timeoutSeconds, parent }: { readonly timeoutSeconds: number; readonly parent: AbortSignal }) {
     this.#parent = parent;
     if (parent.aborted) this.#controller.abort();

@@ -1,5 +1,5 @@
-// Reads the access that a token request asks for from its parameters and its client. `access/access.ts` narrows the
-// grant to it.
+// From the parameters of a token request and its client: the access that the request asks for, within the client's
+// limits. `access/access.ts` narrows the grant to that access.
 
 import { isResourceIndicator } from '../access/resource-indicator.ts';
 import { OAuthError } from '../ports/error.ts';
@@ -8,8 +8,9 @@ import type { Client } from '../registry/client.ts';
 import type { Parameters } from '../values/parameters.ts';
 
 /**
- * @param scope the narrower scope asked for; undefined for all of the grant's
- * @throws OAuthError invalid_target for more than one `resource` or a malformed one (RFC 8707 §2.2)
+ * @param scope the scope that the request asks for; undefined for the whole scope of the grant
+ * @throws OAuthError invalid_target for a malformed `resource` (RFC 8707 §2.2), or for more than one: §2 allows
+ *   several, but an access token of this server has one audience
  */
 export function accessRequest(
   client: Client,
@@ -28,8 +29,10 @@ export function accessRequest(
   };
 }
 
-/** The error for access that the grant does not cover; the store changed nothing. */
-export function exceeded(outcome: 'scope_exceeded' | 'target_exceeded'): OAuthError {
+/**
+ * The error for a request that exceeds its grant. Called when a store action answers so; that action wrote nothing.
+ */
+export function accessExceededError(outcome: 'scope_exceeded' | 'target_exceeded'): OAuthError {
   if (outcome === 'target_exceeded') return invalidTarget(outcome);
   return new OAuthError('invalid_scope', 'The scope exceeds what was granted.', { reason: outcome });
 }

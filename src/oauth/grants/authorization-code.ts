@@ -8,7 +8,7 @@ import { invalidGrant, requireActive } from '../tokens/revocation-checks.ts';
 import { isVerifier, s256 } from '../values/pkce.ts';
 import { randomId } from '../values/random-id.ts';
 import { matchRedirectUri } from '../values/redirect-uri.ts';
-import { accessRequest, exceeded } from './access-request.ts';
+import { accessExceededError, accessRequest } from './access-request.ts';
 import { alertEvent } from './alert-event.ts';
 import type { GrantContext, GrantRequest, GrantType } from './grant.ts';
 import { mayRefresh, retentionOf } from './retention.ts';
@@ -67,7 +67,7 @@ function refusal(answer: Refusal, { address }: GrantRequest, { audit }: GrantCon
       return invalidGrant('code_replayed');
     case 'scope_exceeded':
     case 'target_exceeded':
-      return exceeded(answer.outcome);
+      return accessExceededError(answer.outcome);
     case 'gone':
       return invalidGrant('code_gone');
     case 'no_match':

@@ -7,7 +7,7 @@ import type { RotateAnswer } from '../ports/grant-store.ts';
 import type { RefreshHandle } from '../tokens/handles.ts';
 import { invalidGrant, requireActive } from '../tokens/revocation-checks.ts';
 import { randomId } from '../values/random-id.ts';
-import { accessRequest, exceeded } from './access-request.ts';
+import { accessExceededError, accessRequest } from './access-request.ts';
 import { alertEvent } from './alert-event.ts';
 import type { GrantContext, GrantRequest, GrantType } from './grant.ts';
 import { retentionOf } from './retention.ts';
@@ -79,7 +79,7 @@ function refusal(answer: Refusal, { address }: GrantRequest, { audit }: GrantCon
       return invalidGrant('refresh_token_reused');
     case 'scope_exceeded':
     case 'target_exceeded':
-      return exceeded(answer.outcome);
+      return accessExceededError(answer.outcome);
     case 'gone':
       return invalidGrant('refresh_token_gone');
     case 'no_match':

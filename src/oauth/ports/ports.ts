@@ -25,8 +25,8 @@ export interface Random {
 export type EndOfTick = (task: () => void) => void;
 
 /**
- * Marks on values that may be used once. A full store refuses (StoreUnavailableError); it evicts no mark before its
- * expiry.
+ * Records of used values, each of which may be used once. A full store refuses (StoreUnavailableError); it evicts no
+ * record before its expiry.
  */
 export interface ReplayStore {
   /** `fresh` the first time for this purpose and value until `expiresAt`, else `seen`. */

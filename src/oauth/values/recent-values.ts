@@ -1,29 +1,29 @@
-// A bounded cache of computed values by name; the least recently used values are evicted first.
+// A bounded cache of computed values by key. Evicts by generation, approximately LRU.
 
 /**
- * An LRU map in two generations. It always holds the `least` most recently used names, and never more than twice as
- * many; a hit in the newer generation moves nothing.
+ * A map in two generations. The `guaranteed` most recently used entries are always held, and never more than twice as
+ * many. A hit in the newer generation costs one lookup.
  */
 export class RecentValues<Value extends {}> {
-  readonly #least: number;
+  readonly #guaranteed: number;
   #newer = new Map<string, Value>();
   #older: ReadonlyMap<string, Value> = new Map();
 
-  constructor(least: number) {
-    this.#least = least;
+  constructor(guaranteed: number) {
+    this.#guaranteed = guaranteed;
   }
 
-  get(name: string): Value | undefined {
-    const newer = this.#newer.get(name);
+  get(key: string): Value | undefined {
+    const newer = this.#newer.get(key);
     if (newer !== undefined) return newer;
-    const older = this.#older.get(name);
-    if (older !== undefined) this.set(name, older);
+    const older = this.#older.get(key);
+    if (older !== undefined) this.set(key, older);
     return older;
   }
 
-  set(name: string, value: Value): void {
-    this.#newer.set(name, value);
-    if (this.#newer.size < this.#least) return;
+  set(key: string, value: Value): void {
+    this.#newer.set(key, value);
+    if (this.#newer.size < this.#guaranteed) return;
     this.#older = this.#newer;
     this.#newer = new Map();
   }

@@ -1,5 +1,6 @@
-// Delivers every alert of the outbox to every sink. The replica that raised an alert has written its audit line and
-// tries the webhook at once; a sweep of all shards finds the alerts left behind, also by replicas that ended.
+// Delivers every alert of the outbox to every sink. The replica that raises an alert writes the audit line and tries
+// the webhook at once. A sweep of all shards finds the alerts that are still undelivered, including those of replicas
+// that have ended.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
@@ -17,20 +18,25 @@ import { AlertWebhook, type RetryPace } from './alert-webhook.ts';
 
 /** In milliseconds. */
 export interface DeliveryPace extends RetryPace {
-  /** Between two sweeps, up to half of it more. */
+  /** The pause between two sweeps; a random part of up to half of it is added. */
   readonly sweep: number;
-  /** From an audit line until it is certainly written out: a replica that is killed before has not reported the alert. */
+  /**
+   * The time after which an audit line is certainly written out. A replica that is killed earlier may lose the line.
+   */
   readonly written: number;
-  /** The age of an alert, and the time since Redis is back, before a sweep takes it: its own replica comes first. */
+  /**
+   * The least age of an alert, and the least time since the last reconnection to Redis, for which a sweep delivers the
+   * alert: before that it is left to the replica that raised it.
+   */
   readonly leftBehind: number;
-  /** How long the delivery lease of an alert lasts. Longer than a try takes. */
+  /** How long the delivery lease of an alert lasts: longer than a try takes. */
   readonly lease: number;
 }
 
-/** A webhook that is away for some hours loses no alert. */
+/** With these times a webhook that is unavailable for some hours misses no alert. */
 const DELIVERY_PACE: DeliveryPace = {
   sweep: 10_000,
-  // The log gathers lines for 200 ms.
+  // The log buffers lines for 200 ms at most.
   written: 500,
   leftBehind: 5000,
   lease: 15_000,
@@ -39,22 +45,25 @@ const DELIVERY_PACE: DeliveryPace = {
   tries: 15,
 };
 
-/** Tries under way at once in one replica. */
+/** The deliveries that one replica has in progress at once. */
 const MOST_AT_ONCE = 16;
 
-/** Alerts of this replica that wait for Redis to come back. More are left to the sweep, which may audit-log them again. */
+/**
+ * The alerts of this replica that are retried while Redis is unavailable. More are left to the sweep, which may
+ * audit-log them again.
+ */
 const MOST_REQUEUED = 1000;
 
-/** The pause before each retry of those, in milliseconds. */
+/** The delay before each retry of such an alert, in milliseconds. */
 const REQUEUE_DELAY = 250;
 
-/** How long a controller may be away, in milliseconds. */
+/** How long an alert waits for a controller to acknowledge it, in milliseconds. */
 const LONGEST_WAIT = 7 * 24 * 3_600_000;
 
 export interface AlertDeliveryOptions {
   readonly outbox: Outbox;
   readonly leases: DeliveryLeases;
-  /** Undefined: audit stream and metrics are the only sinks. */
+  /** Undefined when no webhook is configured. */
   readonly webhook: Webhook | undefined;
   /** Calls the listener whenever Redis was reached again. */
   readonly onReconnect: (listener: () => void) => void;
@@ -62,7 +71,7 @@ export interface AlertDeliveryOptions {
   readonly audit: AuditLog;
   readonly metrics: Metrics;
   readonly log: Logger;
-  /** Receives every alert that is in the outbox, where a controller asks for them. */
+  /** Receives every alert that is in the outbox; undefined where no controller asks for alerts. */
   readonly reports?: Pick<AlertReports, 'note'> | undefined;
   readonly pace?: DeliveryPace;
 }
@@ -73,7 +82,7 @@ export class AlertDelivery {
   readonly #webhook: AlertWebhook | undefined;
   /** By alert id. */
   readonly #underWay = new Map<string, Promise<void>>();
-  /** Alerts whose line may not be written out yet. */
+  /** Deliveries that start when the audit line of their alert is certainly written out. */
   readonly #unwritten = new Set<Promise<void>>();
   readonly #requeued = new Map<string, Alert>();
   readonly #timers = new Set<NodeJS.Timeout>();
@@ -97,7 +106,7 @@ export class AlertDelivery {
     this.#sweepLater();
   }
 
-  /** Ends after the tries under way; what they did not deliver stays in the outbox. */
+  /** Resolves after the tries in progress; alerts that are not delivered by then stay in the outbox. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#stopping.resolve();
@@ -106,7 +115,7 @@ export class AlertDelivery {
     await Promise.all(this.#underWay.values());
   }
 
-  /** Delivers what was left behind in every shard; an unavailable shard is left to the next sweep. */
+  /** Delivers the undelivered alerts of every shard; an unavailable shard is left to the next sweep. */
   async sweep(): Promise<void> {
     for (const shard of SHARDS) {
       if (this.#isStopped) return;
@@ -129,12 +138,15 @@ export class AlertDelivery {
     }
   }
 
-  /** The replica that raised an alert comes first, and could not record its audit line while Redis was away. */
+  /**
+   * Whether an alert of this age is left to the replica that raised it. While Redis was unavailable that replica could
+   * not record the audit line, so the time since the reconnection counts as well.
+   */
   #isFresh(age: number): boolean {
     return Math.min(age, performance.now() - this.#reconnectedAt) < this.#pace.leftBehind;
   }
 
-  /** Acknowledges in place of a controller that has been away for too long. */
+  /** Acknowledges in place of a controller that has not acknowledged the alert for too long. */
   async #giveUp(alert: Alert): Promise<void> {
     const { leases, log } = this.#options;
     log.error({ alert: alert.id, type: alert.type }, 'alert: no controller has taken it, given up');
@@ -156,7 +168,7 @@ export class AlertDelivery {
     });
   }
 
-  /** Delivers an alert whose line is in the audit stream, once the line is written out. */
+  /** Delivers an alert whose line is in the audit stream, as soon as the line is written out. */
   #enqueue(alert: Alert): void {
     if (this.#isStopped || this.#underWay.has(alert.id)) return;
     this.#options.reports?.note(alert);
@@ -168,10 +180,13 @@ export class AlertDelivery {
     this.#unwritten.add(delivery);
   }
 
-  /** Records in Redis that the alert is audit-logged, before the sweep of another replica logs it again. */
+  /**
+   * Delivers an alert that this process raised. With too many deliveries in progress it only records in Redis that the
+   * alert is audit-logged, before the sweep of another replica logs the alert again.
+   */
   #deliverRaised(alert: Alert): void {
     if (this.#underWay.has(alert.id)) return;
-    // With so many under way, the next sweep of any replica has time for the webhook before this one does.
+    // With that many in progress, the next sweep of any replica reaches the webhook sooner than this delivery would.
     const hasTime = this.#underWay.size < MOST_AT_ONCE;
     this.#begin(alert, async () => {
       try {
@@ -208,17 +223,19 @@ export class AlertDelivery {
       outbox.recordAuditLoggedForReplay(alert);
     }
     if (this.#webhook === undefined) return await leases.acknowledge(alert.id, 'delivery');
-    // Only now: a replica that ended before its line was written out has not reported the alert.
+    // Only after the line is written out: if this replica ends earlier, another one has to write the line.
     if (!lease.isAuditLogged) await leases.recordAuditLogged(alert.id);
     await this.#webhook.post(alert, lease.tries);
   }
 
-  /** Resolves when the lines so far are written out; an orderly end writes them itself. */
+  /**
+   * Resolves when the audit lines so far are written out, or on `stop`: an orderly end of the process writes them out.
+   */
   async #written(): Promise<void> {
     await Promise.race([sleep(this.#pace.written, undefined, { ref: false }), this.#stopping.promise]);
   }
 
-  /** What failed because Redis is away is found by a later sweep. */
+  /** Logs a failed delivery, unless Redis is unavailable: a later sweep finds such an alert. */
   #noteFault(error: unknown): void {
     if (error instanceof StoreUnavailableError) return;
     this.#options.log.error({ cause: describeFault(error) }, 'alert delivery failed');

@@ -1,4 +1,5 @@
-// The controller as a sink of alerts: each replica that it asks answers with the alerts it has not acknowledged yet.
+// The controller as a sink of alerts: it asks each replica, and a replica answers with the alerts that the controller
+// has not acknowledged yet.
 
 import type { ReportedAlert } from '../../http/admin/controller-endpoints.ts';
 import type { Alert } from '../../oauth/ports/audit.ts';
@@ -6,9 +7,11 @@ import { StoreUnavailableError } from '../../oauth/ports/error.ts';
 import { SHARDS } from '../../oauth/values/shard.ts';
 import type { DeliveryLeases } from '../../redis/grants/delivery-leases.ts';
 
-/** Alerts a replica remembers. More are left in the outbox, where its next sweep finds them. */
+/**
+ * The most alerts that a replica remembers. More stay in the outbox, where the next sweep of the replica finds them.
+ */
 const MOST_PENDING = 1000;
-/** Alerts that are looked up at once: the controller does not wait long, and Redis serves other requests in between. */
+/** How many alerts are looked up at once: the controller does not wait long, and Redis serves others in between. */
 const BATCH = 100;
 
 export class AlertReports {
@@ -25,8 +28,9 @@ export class AlertReports {
   }
 
   /**
-   * Records acknowledgements and returns the alerts that still lack one; none while Redis does not answer.
-   * @param acknowledged ids of alerts that the controller has reported; an id that no outbox can hold is ignored
+   * Records acknowledgements of the controller.
+   * @param acknowledged ids of the alerts that the controller acknowledges; an id that no outbox can hold is ignored
+   * @returns the alerts that it has not acknowledged; none while Redis does not answer
    */
   async exchange(acknowledged: readonly string[]): Promise<readonly ReportedAlert[]> {
     try {
@@ -45,7 +49,7 @@ export class AlertReports {
   }
 
   async #reportOf(alert: Alert): Promise<readonly ReportedAlert[]> {
-    // The controller may have acknowledged it to another replica.
+    // The controller may have acknowledged the alert to another replica.
     if (await this.#leases.isPendingFor(alert.id, 'controller')) return [reported(alert)];
     this.#pending.delete(alert.id);
     return [];

@@ -1,4 +1,4 @@
-// An alert as it is posted to the webhook, and the outcome by the answer: delivered, retried later, or a dead letter.
+// Posts an alert to the webhook. By the answer the alert is delivered, retried later, or a dead letter.
 
 import type { Logger } from 'pino';
 import type { Metrics } from '../../http/metrics/metrics.ts';
@@ -10,7 +10,9 @@ import type { AuditLog } from '../log/audit-log.ts';
 
 /** In milliseconds, but for the number of tries. */
 export interface RetryPace {
-  /** The longest pause after the first failed try; it doubles each time. The pause is anything up to that. */
+  /**
+   * The maximum of the delay after the first failed try, doubled with each further one. The delay is random up to it.
+   */
   readonly backOff: number;
   readonly longestBackOff: number;
   /** Tries until an alert is a dead letter. */

@@ -27,7 +27,7 @@ export interface AlertDeliveryParts {
   readonly reports?: AlertReports;
 }
 
-/** The delivery of a server's alerts; it rests until it is started. @throws StartError for a secret that cannot be used */
+/** The delivery of a server's alerts, not started yet. @throws StartError for a secret that cannot be used */
 export function alertDelivery(parts: AlertDeliveryParts): AlertDelivery {
   const { redis, server, settings, log, webhookSecret, reports } = parts;
   const { audit, metrics } = server;
@@ -47,7 +47,7 @@ export function alertDelivery(parts: AlertDeliveryParts): AlertDelivery {
 function webhookTo({ url, secretFile }: WebhookSettings, textElsewhere?: () => string | undefined): Webhook {
   const inFile = () =>
     parseSecrets(readSecretFile(secretFile ?? ''), `GRANTRY_ALERT_WEBHOOK_SECRET_FILE: ${secretFile}`);
-  // While there is no Secret the try fails; the next one may find it.
+  // While there is no Secret a try fails; a later try may find the Secret.
   const inCluster = () => parseSecrets(textElsewhere?.() ?? '', 'the Secret grantry-webhook');
   if (secretFile !== undefined) inFile();
   return new Webhook({ url, secrets: secretFile === undefined ? inCluster : inFile, clock: systemClock });
@@ -62,7 +62,7 @@ function readSecretFile(file: string): string {
   }
 }
 
-/** One secret a line; all of them sign. @param place where the text stands */
+/** One secret a line; all of them sign. @param place the source of the text, for the error */
 function parseSecrets(text: string, place: string): readonly string[] {
   const secrets = text.split('\n').flatMap((line) => line.trim() || []);
   if (secrets.length === 0) throw new StartError(`${place} is empty`, 2);

@@ -1,6 +1,6 @@
 // What `grantry check` prints: what the cluster would report about manifests, before they are committed. It runs the
-// same judge offline: objects that the files do not contain (Secrets, ConfigMaps, ServiceAccounts) are assumed to exist,
-// and listed. check-in-thread.ts is the command.
+// judge of the cluster, offline: objects that the files do not contain (Secrets, ConfigMaps, ServiceAccounts) are
+// assumed to exist, and the output lists them as what a client waits for. check-in-thread.ts is the command.
 
 import { type FolderContents, readFolder } from '../../manifests/folder.ts';
 import { ManifestFolder, type ManifestSet } from '../../manifests/manifest-folder.ts';
@@ -48,12 +48,12 @@ export async function checkPaths({ paths, format, policies, stdin }: CheckInput)
     names.push(path === STDIN ? STDIN_NAME : path);
   }
   const result = await verdictsOn(folders);
-  // Otherwise a misspelt glob or a wrong folder would pass the check, in every format.
-  const warnings = result.emptyFolders.map((index) =>
+  // Without this warning a misspelt glob or a wrong folder would pass the check unnoticed, in every format.
+  const warnings = result.emptySources.map((index) =>
     logLine(`grantry check: warning: ${names[index]}: no manifests found`),
   );
   return {
-    stdout: WRITERS[format](result),
+    stdout: FORMATTERS[format](result),
     stderr: warnings.map((line) => `${line}\n`).join(''),
     code: result.faults.length === 0 ? 0 : 1,
   };
@@ -65,7 +65,7 @@ export function endedCheck({ paths, format }: CheckInput, limit: string): CheckR
   const [path = ''] = paths;
   const place = { file: path === STDIN ? STDIN_NAME : path, document: undefined, line: undefined, field: undefined };
   return {
-    stdout: WRITERS[format]({ ...NOTHING, faults: [{ place, reason: 'TooLarge', message }] }),
+    stdout: FORMATTERS[format]({ ...NOTHING, faults: [{ place, reason: 'TooLarge', message }] }),
     stderr: '',
     code: 1,
   };
@@ -78,7 +78,7 @@ function contentsOfStdin(text: string): FolderContents {
 interface CheckResult extends ManifestVerdicts {
   readonly waiting: readonly Waiting[];
   /** The indexes of the folders that contain no manifest file. */
-  readonly emptyFolders: readonly number[];
+  readonly emptySources: readonly number[];
 }
 
 const NOTHING: CheckResult = {
@@ -94,12 +94,12 @@ const NOTHING: CheckResult = {
   users: undefined,
   userCount: 0,
   waiting: [],
-  emptyFolders: [],
+  emptySources: [],
 };
 
 /**
- * As strict as kubectl. Objects that the folders do not contain are assumed to exist; installs of every class are
- * checked.
+ * Judges the manifests of all folders together, for every class; unknown fields are faults, as in kubectl. Objects that
+ * the folders do not contain are assumed to exist.
  */
 async function verdictsOn(folders: readonly FolderContents[]): Promise<CheckResult> {
   const set = await new ManifestFolder().update({
@@ -120,22 +120,25 @@ async function verdictsOn(folders: readonly FolderContents[]): Promise<CheckResu
   return {
     ...verdicts,
     waiting: waitingClients(verdicts.clients, set.objects),
-    emptyFolders: set.ignoredKinds.length > 0 ? [] : emptyFolders(folders, set),
+    emptySources: set.ignoredKinds.length > 0 ? [] : emptySources(folders, set),
   };
 }
 
-function emptyFolders(
+function emptySources(
   folders: readonly FolderContents[],
   { objects, faults, userFiles }: ManifestSet,
 ): readonly number[] {
   const places = [...[...objects, ...faults].map(({ place }) => place), ...userFiles.map(({ locate }) => locate([]))];
-  const speaking = new Set(places.map(({ file }) => file));
+  const filesWithContent = new Set(places.map(({ file }) => file));
   return [...folders.entries()]
-    .filter(([, folder]) => folder.faults.length === 0 && ![...folder.files.keys()].some((file) => speaking.has(file)))
+    .filter(
+      ([, folder]) =>
+        folder.faults.length === 0 && ![...folder.files.keys()].some((file) => filesWithContent.has(file)),
+    )
     .map(([index]) => index);
 }
 
-const WRITERS: Readonly<Record<CheckFormat, (result: CheckResult) => string>> = {
+const FORMATTERS: Readonly<Record<CheckFormat, (result: CheckResult) => string>> = {
   text: (result) => {
     const lines = result.faults.map(({ place, reason, message }) => `${formatPlace(place)}: ${reason}: ${message}`);
     lines.push(
@@ -143,9 +146,9 @@ const WRITERS: Readonly<Record<CheckFormat, (result: CheckResult) => string>> = 
         ({ place, reason, message }) => `${formatPlace(place)}: warning: ${reason}: ${message}`,
       ),
     );
-    for (const kind of result.ignoredKinds) lines.push(`(passed over: ${kind})`);
+    for (const kind of result.ignoredKinds) lines.push(`(ignored kind: ${kind})`);
     lines.push(...result.waiting.map((waiting) => `${waiting.clientId} ${waitsFor(waiting)}`));
-    const { clients, keys, policies, users } = numbersOf(result);
+    const { clients, keys, policies, users } = checkedCounts(result);
     const kinds = `${count(clients, 'client')}, ${count(keys, 'signing key')}, ${count(policies, 'policy', 'policies')}`;
     const seen = users === 0 ? kinds : `${kinds}, ${count(users, 'user')}`;
     const { length: warnings } = result.ambiguities;
@@ -158,7 +161,7 @@ const WRITERS: Readonly<Record<CheckFormat, (result: CheckResult) => string>> = 
     const faults = result.faults.map(flat);
     const warnings = result.ambiguities.map(flat);
     const waiting = result.waiting.map(({ clientId, kind, namespace, name }) => ({ clientId, kind, namespace, name }));
-    const answer = { faults, warnings, waiting, checked: numbersOf(result), ignoredKinds: result.ignoredKinds };
+    const answer = { faults, warnings, waiting, checked: checkedCounts(result), ignoredKinds: result.ignoredKinds };
     return `${JSON.stringify(answer, undefined, 2).replace(ANYWHERE, '#\\u0023')}\n`;
   },
   github: ({ faults, ambiguities, waiting }) =>
@@ -188,7 +191,7 @@ function waitsFor({ kind, name }: Waiting): string {
   return `waits for the ${kind} ${JSON.stringify(name)}`;
 }
 
-function numbersOf({ clients, keys, policies, userCount }: ManifestVerdicts) {
+function checkedCounts({ clients, keys, policies, userCount }: ManifestVerdicts) {
   return { clients: clients.length, keys: keys.length, policies: policies.length, users: userCount };
 }
 
@@ -204,7 +207,7 @@ function logLine(text: string): string {
   return printable(text).replace(ANYWHERE, '#\\u{23}');
 }
 
-// The escapes of workflow commands. Line breaks are escaped already (printable.ts).
+// The escapes of workflow commands; `printable` escapes line breaks.
 function command(value: string): string {
   return printable(value).replaceAll('%', '%25');
 }

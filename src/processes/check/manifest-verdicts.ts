@@ -46,7 +46,7 @@ export interface ManifestVerdicts {
   readonly warnings: readonly ManifestFault[];
   /** Entries of `allow.clientIds` that two namespaces share: they count, and are rarely meant. Sorted as the faults are. */
   readonly ambiguities: readonly ManifestFault[];
-  /** Kinds and classes of ignored objects, each once. */
+  /** The ignored kinds, and the ignored objects of other classes, each once. */
   readonly ignoredKinds: readonly string[];
   readonly files: readonly string[];
   /** Broken files whose last good state is used. */

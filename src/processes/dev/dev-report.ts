@@ -57,7 +57,7 @@ export function startReport(facts: StartFacts): string {
     ...faultLines(verdicts.faults),
     ...warningLines(verdicts),
   );
-  for (const kind of verdicts.ignoredKinds) lines.push(`Passed over: ${kind}`);
+  for (const kind of verdicts.ignoredKinds) lines.push(`Ignored: ${kind}`);
   return `${lines.map(printable).join('\n').trimEnd()}\n`;
 }
 
@@ -159,7 +159,7 @@ export function changeReport(before: ManifestVerdicts, after: ManifestVerdicts, 
   const healed = filesOf(before.faults).filter((file) => !faulty.includes(file) && after.files.includes(file));
   lines.push(...healed.map((file) => `${file} is good again`));
   lines.push(...news(warningLines(before), warningLines(after)));
-  lines.push(...news(before.ignoredKinds, after.ignoredKinds).map((kind) => `passed over: ${kind}`));
+  lines.push(...news(before.ignoredKinds, after.ignoredKinds).map((kind) => `ignored: ${kind}`));
   const keysBefore = JSON.stringify(before.keys.map(keyLine));
   if (keysBefore !== JSON.stringify(after.keys.map(keyLine))) lines.push(...after.keys.map(keyLine));
   return lines.map((line) => `${time} ${printable(line)}\n`).join('');

@@ -100,7 +100,7 @@ export class DeliveryLeases {
   readonly #keys: RedisKeys;
   readonly #allBits: number;
 
-  /** @param parts.hasController whether a controller is one of the sinks */
+  /** @param hasController whether a controller is one of the sinks */
   constructor({
     connection,
     keys,
@@ -118,8 +118,8 @@ export class DeliveryLeases {
   /**
    * Takes the lease of an alert; undefined when the alert is delivered, another replica holds the lease, or a backoff
    * runs.
-   * @param options.lease milliseconds until another replica may take it
-   * @param options.isAuditLogged the caller has written the audit line, which is recorded even if the lease is not
+   * @param lease milliseconds until another replica may take the lease
+   * @param isAuditLogged whether the caller has written the audit line, which is recorded even if the lease is not
    *   taken
    */
   async take(

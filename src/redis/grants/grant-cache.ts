@@ -1,14 +1,14 @@
-// A cache of the immutable facts about recently used grants. A cached subject saves a refresh one of its two round
-// trips; cached watermark keys save it three hashes.
+// A cache of the immutable facts about recently used grants. With a cached subject a refresh needs one round trip to
+// Redis instead of two; cached watermark keys save the refresh three hashes.
 
 import { RecentValues } from '../../oauth/values/recent-values.ts';
 import type { RedisWatermarks } from '../stores/watermarks.ts';
 
-/** How many grants are cached at least; at most twice as many, which take some 8 MB. */
+/** This many of the most recently used grants are always cached, and at most twice as many, which take some 8 MB. */
 const MIN_ENTRIES = 5000;
 
-/** The client and the person whose watermarks end a grant. */
-interface Owners {
+/** The client and the person whose watermarks can end a grant. */
+interface GrantParties {
   readonly clientUid: string;
   readonly subject: string;
 }
@@ -16,7 +16,7 @@ interface Owners {
 export class GrantCache {
   readonly #watermarks: Pick<RedisWatermarks, 'keysFor'>;
   readonly #subjects = new RecentValues<string>(MIN_ENTRIES);
-  readonly #watermarkKeys = new RecentValues<Owners & { readonly keys: readonly string[] }>(MIN_ENTRIES);
+  readonly #watermarkKeys = new RecentValues<GrantParties & { readonly keys: readonly string[] }>(MIN_ENTRIES);
 
   constructor({ watermarks }: { readonly watermarks: Pick<RedisWatermarks, 'keysFor'> }) {
     this.#watermarks = watermarks;
@@ -31,10 +31,10 @@ export class GrantCache {
   }
 
   /**
-   * The keys of the watermarks that the scripts read for a grant of these owners. A cached entry of other owners is not
-   * used: a client may present a token of another client.
+   * The keys of the watermarks that the scripts read for a grant of these parties. A cached entry of other parties is
+   * not used, because a client may present a token of another client.
    */
-  watermarkKeysOf(grantId: string, { clientUid, subject }: Owners): readonly string[] {
+  watermarkKeysOf(grantId: string, { clientUid, subject }: GrantParties): readonly string[] {
     const known = this.#watermarkKeys.get(grantId);
     if (known?.clientUid === clientUid && known.subject === subject) return known.keys;
     const keys = this.#watermarks.keysFor(clientUid, subject);

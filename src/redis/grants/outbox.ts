@@ -25,7 +25,10 @@ export interface OutboxContent {
   readonly unreadable: readonly string[];
 }
 
-/** ARGV offset, the most entries: a random sample, so that entries which cannot be delivered do not hide the others. */
+/**
+ * KEYS outbox; ARGV offset, the maximum number of entries. Replies with a random sample, so that entries which cannot
+ * be delivered do not hide the others.
+ */
 const LIST: Script = {
   name: 'outboxList',
   keys: 1,
@@ -68,14 +71,15 @@ export class Outbox {
   }
 
   /**
-   * Records that the audit line of an alert is written: a fail-over that raises the alert again causes no second line.
+   * Records that the audit line of an alert is written, so that the replay after a fail-over, which raises the alert
+   * again, causes no second line.
    */
   recordAuditLoggedForReplay(alert: Alert): void {
     this.#connection.recordForReplay(raiseAgain(this.#keys, alert, { isAuditLogged: true }));
   }
 }
 
-/** Undefined for an entry that no version of grantry can have written. */
+/** The alert of an entry; undefined when no version of grantry can have written the entry. */
 function readAlert(id: string, json: string): Alert | undefined {
   try {
     const alert = parseAlert(json);

@@ -1,16 +1,18 @@
-// Sends nothing to a server that stopped answering. Without it each request would wait for its own time-out.
+// Decides when requests to a server that stopped answering are refused at once, instead of each waiting for its
+// time-out.
 
 import type { Clock } from '../../oauth/ports/ports.ts';
 
-/** Unanswered requests in a row that open the circuit. */
-const TOLERATED = 3;
+/** After this many unanswered requests in a row the circuit opens. */
+const OPENS_AT = 3;
 
-/** How long an open circuit admits nothing before the next probe, in milliseconds. */
-const PAUSE = 200;
+/** Milliseconds from the last unanswered request to the next probe of an open circuit. */
+const PROBE_INTERVAL = 200;
 
 /**
- * Closed: everything is admitted. Open after three unanswered requests in a row: one request at a time is admitted as a
- * probe, 200 ms after the last; the first answer closes it.
+ * Closed: every request is admitted. Open: requests are refused, except for a probe, which is admitted
+ * {@link PROBE_INTERVAL} after the last unanswered request. There is one probe at a time, unless a request that was
+ * admitted before the circuit opened ends during a probe. Any answer closes the circuit.
  */
 export class CircuitBreaker {
   readonly #clock: Clock;
@@ -23,10 +25,13 @@ export class CircuitBreaker {
   }
 
   get isOpen(): boolean {
-    return this.#unanswered >= TOLERATED;
+    return this.#unanswered >= OPENS_AT;
   }
 
-  /** Whether a request may be sent now. The caller reports the outcome of one that is admitted. */
+  /**
+   * Whether a request may be sent now. The caller reports the outcome of an admitted request: `answered`, `unanswered`
+   * or `notSent`.
+   */
   admits(): boolean {
     if (!this.isOpen) return true;
     if (this.#isProbing || this.#clock.now() < this.#nextProbe) return false;
@@ -34,7 +39,7 @@ export class CircuitBreaker {
     return true;
   }
 
-  /** Any answer closes the circuit, an error too: the server is reachable. */
+  /** Any answer closes the circuit, even an error, because the server is reachable. */
   answered(): void {
     this.#unanswered = 0;
     this.#isProbing = false;
@@ -43,10 +48,13 @@ export class CircuitBreaker {
   unanswered(): void {
     this.#unanswered += 1;
     this.#isProbing = false;
-    this.#nextProbe = this.#clock.now() + PAUSE;
+    this.#nextProbe = this.#clock.now() + PROBE_INTERVAL;
   }
 
-  /** The admitted request was not sent, or too late to be answered. */
+  /**
+   * The admitted request was never sent, or was sent so late that a missing answer proves nothing. The next probe may
+   * start at once.
+   */
   notSent(): void {
     this.#isProbing = false;
   }

@@ -18,7 +18,7 @@ const pem = await generateSigningKeyPem('ES256');
 const { kid } = await importSigningKey(pem, 'ES256', 'Active');
 
 const key: StoredKey = {
-  signingKey: 'default',
+  signingKeyName: 'default',
   keyId: kid,
   algorithm: 'ES256',
   state: 'Active',
@@ -84,9 +84,9 @@ describe('the keys that are served', () => {
     ...sourceObject({ kind: 'SigningKey', metadata: { name, namespace: 'grantry-system' }, spec }),
     createdAt,
   });
-  const named = (signingKey: string, keyId: string, changes: Partial<StoredKey> = {}): StoredKey => ({
+  const named = (signingKeyName: string, keyId: string, changes: Partial<StoredKey> = {}): StoredKey => ({
     ...key,
-    signingKey,
+    signingKeyName,
     keyId,
     ...changes,
   });

@@ -9,6 +9,7 @@ import type { Observation } from '../../../src/controller/replicas/observed-repl
 import { KubernetesError, type NewObject } from '../../../src/kubernetes/api/kubernetes-api.ts';
 import {
   CLIENT_POLICIES,
+  ENDPOINT_SLICES,
   type KubernetesObject,
   NAMESPACES,
   OAUTH_CLIENTS,
@@ -28,6 +29,7 @@ const MINUTE = 60_000;
 /** What the replica reports, where it is not nothing. */
 interface Told {
   lastUsed?: Record<string, string>;
+  denied?: Record<string, { reason: string; generation: number; count: number; lastTime: string }[]>;
   alerts?: { id: string; type: string; clientUid: string; time: string }[];
 }
 
@@ -36,6 +38,7 @@ class Install {
   readonly policies = new PlayedObjects(CLIENT_POLICIES);
   readonly namespaces = new PlayedObjects(NAMESPACES);
   readonly releaseSecrets = new PlayedObjects(SECRETS);
+  readonly endpointSlices = new PlayedObjects(ENDPOINT_SLICES);
   observation: Observation = { outcome: 'NotObserved' };
   /** What happens while the replica is asked. */
   whileObserved = () => {};
@@ -59,7 +62,7 @@ class Install {
   /** Begins to lead, after any earlier leader. */
   async lead(): Promise<void> {
     await this.stop();
-    const { clients, policies, namespaces, releaseSecrets } = this;
+    const { clients, policies, namespaces, releaseSecrets, endpointSlices } = this;
     const log = { info: () => {}, error: (line: object) => expect.fail(JSON.stringify(line)) };
     this.#controller = new ClientController({
       api: leaderOver({
@@ -77,7 +80,7 @@ class Install {
           return 'deleted';
         },
       }),
-      sources: { clients, policies, namespaces, secrets: new PlayedObjects(SECRETS), releaseSecrets },
+      sources: { clients, policies, namespaces, secrets: new PlayedObjects(SECRETS), releaseSecrets, endpointSlices },
       install: {
         issuer: 'https://id.example',
         className: 'default',
@@ -365,6 +368,56 @@ describe('the controller of clients', () => {
     expect(install.acknowledged).toEqual(['al-1']);
   });
 
+  it('asks replicas that a client waits for ever less often, up to every 30 seconds, and at once when they come and go', async () => {
+    const uids = install.has(1);
+    install.observation = { outcome: 'NoReplicas' };
+    const asked: number[] = [];
+    install.whileObserved = () => asked.push(Date.now());
+    await install.lead();
+    await install.pass(900);
+    // Every 100 ms in the first second, before anything is reported.
+    expect([asked.length >= 8, install.said('Programmed')]).toEqual([true, undefined]);
+    await install.pass(10 * MINUTE);
+    expect(install.said('Programmed')).toBe('NoReplicas');
+    const gaps = asked.slice(1).map((at, index) => at - (asked[index] ?? 0));
+    const reported = gaps.filter((gap) => gap > 100);
+    expect(reported.slice(0, 2).every((gap) => gap >= 1500 && gap <= 2000)).toBe(true);
+    expect(reported.slice(-10).every((gap) => gap >= 22_500 && gap <= 30_001)).toBe(true);
+    const before = asked.length;
+    install.serves(uids);
+    install.endpointSlices.put({ metadata: { namespace: RELEASE, name: 'grantry-admin-1' } });
+    await install.pass(100);
+    expect([asked.length, install.said('Programmed')]).toEqual([before + 1, 'Programmed']);
+  });
+
+  it('reports the last use of a client at its time of day, and earlier with other news', async () => {
+    const DAY = 24 * 60 * MINUTE;
+    // Right after midnight no client's time of day has come.
+    vi.setSystemTime(Date.parse(`${TODAY}T00:00:01Z`) + DAY);
+    const [uid = ''] = install.has(1);
+    install.serves([uid]);
+    await install.lead();
+    const today = () => new Date().toISOString().slice(0, 10);
+    const lastUsed = () =>
+      (install.clients.get(`${TEAM}/web-0`)?.status as { lastUsedTime?: string } | undefined)?.lastUsedTime;
+    const use = async () => {
+      install.report({ lastUsed: { [uid]: today() } });
+      await install.pass(5000);
+    };
+    await use();
+    expect([install.statusWrites, lastUsed()]).toEqual([1, undefined]);
+    const denial = { reason: 'unauthorized_client', generation: 1, count: 1, lastTime: new Date().toISOString() };
+    install.report({ denied: { [uid]: [denial] } });
+    await install.pass(5000);
+    expect([install.said('Denied'), lastUsed()]).toEqual(['UnauthorizedClient', `${today()}T00:00:00Z`]);
+    const first = lastUsed();
+    await install.pass(DAY);
+    await use();
+    expect(lastUsed()).toBe(first);
+    await install.pass(DAY - MINUTE);
+    expect(lastUsed()).toBe(new Date(Date.parse(first ?? '') + DAY).toISOString().replace('.000Z', 'Z'));
+  });
+
   it('reconciles the clients of a namespace again when its labels change, or may have changed meanwhile', async () => {
     install.serves(install.has(3));
     await install.lead();
@@ -372,7 +425,7 @@ describe('the controller of clients', () => {
     for (const [labels, gap] of [
       [{ tier: 'two' }, {}],
       [{ tier: 'two' }, {}],
-      [{ tier: 'two' }, { isFromRelist: true }],
+      [{ tier: 'two' }, { mayHaveSkippedStates: true }],
     ] as const) {
       const before = install.looks;
       install.namespaces.put({ metadata: { name: TEAM, labels } }, gap);

@@ -64,7 +64,7 @@ class Ring {
       const { algorithm } = this.desired;
       const times = { publishedAt: this.now, activatedAt, removeAfter: undefined };
       const { state, handledRotateAt } = step;
-      this.keys = [...this.keys, { signingKey: 'ring', keyId, algorithm, state, ...times, handledRotateAt }];
+      this.keys = [...this.keys, { signingKeyName: 'ring', keyId, algorithm, state, ...times, handledRotateAt }];
     } else {
       const others = this.keys.filter(({ keyId }) => keyId !== step.key.keyId);
       this.keys = step.do === 'put' ? [...others, step.key] : others;
@@ -269,7 +269,7 @@ describe('the keys of a ring that is gone', () => {
   const keys = (...states: StoredKey['state'][]) =>
     states.map((state, index): StoredKey => {
       const times = { publishedAt: START, activatedAt: START, removeAfter: undefined };
-      return { signingKey: 'gone', keyId: `key-${index}`, algorithm: 'ES256', state, ...times };
+      return { signingKeyName: 'gone', keyId: `key-${index}`, algorithm: 'ES256', state, ...times };
     });
   const facts = { now: START, retain: 48 * HOUR, otherSigns: true };
 

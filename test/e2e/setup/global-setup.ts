@@ -4,8 +4,8 @@ import type { TestProject } from 'vitest/node';
 import { diagnose, forgetResults } from './diagnosis.ts';
 import { deleteNamespaces, find, kubectl, OURS, outcomeOf, RESTRICTED, run } from './kubectl.ts';
 import { readmeCommands } from './printed.ts';
+import { acquireRunLease, releaseRunLease } from './run-lease.ts';
 import { sharedInstall } from './shared-install.ts';
-import { beginTurn, endTurn } from './turn.ts';
 
 /** In the words of Helm 3 and 4. */
 const ANY_STATE = ['--deployed', '--failed', '--pending', '--uninstalling'];
@@ -13,12 +13,12 @@ const EXAMPLES = 'examples/quickstart/';
 
 export async function setup(project: TestProject): Promise<void> {
   forgetResults();
-  await beginTurn();
+  await acquireRunLease();
   try {
     await removeEverything();
     await installAsPrinted(project);
   } catch (error) {
-    await endTurn();
+    await releaseRunLease();
     throw error;
   }
 }
@@ -47,7 +47,7 @@ async function installAsPrinted(project: TestProject): Promise<void> {
 
 export async function teardown(): Promise<void> {
   if (process.env.GRANTRY_E2E_KEEP !== 'yes') await removeEverything();
-  await endTurn();
+  await releaseRunLease();
 }
 
 /** In a cluster that cannot have the image README names. */

@@ -45,9 +45,9 @@ class World {
     this.objects.put({ metadata: { name, uid } });
   }
 
-  #take({ type, key, object, before, isFromRelist }: ObjectChange): void {
+  #take({ type, key, object, before, mayHaveSkippedStates }: ObjectChange): void {
     this.told.push(
-      `${type} ${object.metadata.uid}${before === undefined ? '' : ' again'}${isFromRelist ? ' after a gap' : ''}`,
+      `${type} ${object.metadata.uid}${before === undefined ? '' : ' again'}${mayHaveSkippedStates ? ' after a gap' : ''}`,
     );
     if (this.ends) this.#delivery.stop();
     if (this.fails) throw new Error('no');

@@ -1,4 +1,4 @@
-// Who we are to Redis: TLS on both sides, passwords that change, and the rights that the guide asks for.
+// How grantry authenticates to Redis: TLS on both sides, passwords that change, and the rights that the guide asks for.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -18,7 +18,7 @@ import { StartChecks } from '../../../src/redis/data-loss/start-checks.ts';
 import { parseRedisUrl } from '../../../src/redis/link/redis-url.ts';
 import type { Script } from '../../../src/redis/scripts/script.ts';
 import type { RedisCredentials } from '../../../src/redis/topology/connection-maker.ts';
-import { unheardDuring } from '../../unheard.ts';
+import { unhandledErrorsDuring } from '../../unhandled-errors.ts';
 import { succeeds, until } from '../../until.ts';
 import { makeCertificates, tlsOf } from '../setup/certificates.ts';
 import { connectTo, WRITE } from '../setup/connect.ts';
@@ -63,10 +63,10 @@ describeRedis('a Redis with TLS and a password', () => {
     expect(await failure(server, { ca: tls.ca, password: 'first' })).toMatch(/certificate|closed|reset|disconnected/i);
   });
 
-  it('may be left at any moment of the handshake, trusted or not, and no error goes unheard', async () => {
+  it('may be left at any moment of the handshake, trusted or not, and no error stays unhandled', async () => {
     const target = parseRedisUrl(server.url);
     const strangers = [{ ca: tls.ca }, { ...tls, ca: undefined }, tls];
-    const unheard = await unheardDuring(async () => {
+    const unhandled = await unhandledErrorsDuring(async () => {
       for (let delay = 0; delay < 40; delay += 0.5) {
         const left = strangers.map(async (stranger) => {
           const connection = connectRedis({ target, credentials: () => ({ ...stranger, password: 'first' }) });
@@ -76,7 +76,7 @@ describeRedis('a Redis with TLS and a password', () => {
         await Promise.all(left);
       }
     });
-    expect(unheard).toEqual([]);
+    expect(unhandled).toEqual([]);
   }, 30_000);
 
   it('is reached again after a certificate and a key that were no pair', async () => {
@@ -171,7 +171,7 @@ describeRedis('Sentinels with a password', () => {
     return await openRedisState({ redis: settings, log: createLog('silent', process.stdout), issuer });
   }
 
-  it('tell where the primary is to whoever has it in a file, and to nobody else', async () => {
+  it('name the primary to a client that has the password in a file, and to no other', async () => {
     const state = await open('sentinels');
     expect(await state.stores.replays.claim('test', 'value', Date.now() + 60_000)).toBe('fresh');
     await state.close();
@@ -226,7 +226,7 @@ describeRedis('a user and a password in files', () => {
     await state.close();
   });
 
-  it('are nobody else’s while the file of the user is empty: it is told at the start, and later the former one stays', async () => {
+  it('are of no other user while the file of the user is empty: a start reports it, and later the former one stays', async () => {
     write('two');
     const state = await open();
     try {
@@ -267,14 +267,16 @@ describeRedis('the rights that the guide asks for', () => {
     await watch.start();
     watch.stop();
     const target = parseRedisUrl(server.url);
-    expect(await new StartChecks(connection, { target, acknowledgement: undefined }).look()).toHaveLength(1);
+    expect(await new StartChecks(connection, { target, acknowledgement: undefined }).check()).toHaveLength(1);
     await connection.close();
   });
 
   it('are needed: without +info it is said which one is missing', async () => {
     const connection = await asUser('blind', [...guideRights(), '-info']);
     const refused = await claimIssuer({ connection, keys }, { explicit: undefined, fallback: '' })
-      .then(() => new StartChecks(connection, { target: parseRedisUrl(server.url), acknowledgement: undefined }).look())
+      .then(() =>
+        new StartChecks(connection, { target: parseRedisUrl(server.url), acknowledgement: undefined }).check(),
+      )
       .catch((error: unknown) => error);
     expect(refused).toBeInstanceOf(StoreUnavailableError);
     expect(String((refused as StoreUnavailableError).cause)).toContain("'info'");

@@ -8,16 +8,19 @@ import { find, get, kubectl, run } from './kubectl.ts';
 const [KIND, NAMESPACE, NAME] = ['lease', 'default', 'grantry-e2e'] as const;
 const SECONDS = 60;
 const RENEW_MILLISECONDS = 15_000;
-const LOOK_MILLISECONDS = 2000;
+const POLL_MILLISECONDS = 2000;
 const ME = `${hostname()}_${process.pid}`;
 
 let renewing: NodeJS.Timeout | undefined;
 
-/** Acquires the Lease until `endTurn`. That of a killed run expires, which this waits for. @throws while another run has it */
-export async function beginTurn(): Promise<void> {
+/**
+ * Acquires the Lease until `releaseRunLease`. That of a killed run expires, which this waits for.
+ * @throws while another run has it
+ */
+export async function acquireRunLease(): Promise<void> {
   let before = await find(KIND, NAME, NAMESPACE);
   for (const seen = before?.spec.renewTime; before !== undefined && !isOver(before.spec); ) {
-    await setTimeout(LOOK_MILLISECONDS);
+    await setTimeout(POLL_MILLISECONDS);
     before = await find(KIND, NAME, NAMESPACE);
     if (before === undefined || before.spec.renewTime === seen) continue;
     throw new Error(`another run of this suite, ${before.spec.holderIdentity}, uses this cluster just now`);
@@ -31,7 +34,7 @@ export async function beginTurn(): Promise<void> {
   ).unref();
 }
 
-export async function endTurn(): Promise<void> {
+export async function releaseRunLease(): Promise<void> {
   clearInterval(renewing);
   await kubectl('delete', KIND, NAME, '-n', NAMESPACE);
 }
