@@ -1,10 +1,9 @@
 // What becomes of a client when others get hold of its Secret, fight over it or keep it from being read.
 
-import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, it } from 'vitest';
 import { until } from '../../until.ts';
 import { ClientInstall } from '../setup/client-controllers.ts';
-import { FaultProxy, watchOf } from '../setup/fault-proxy.ts';
+import { FaultProxy, type Match, watchOf } from '../setup/fault-proxy.ts';
 import { sharedCluster } from '../setup/shared-cluster.ts';
 
 const HOUR = 3_600_000;
@@ -21,8 +20,8 @@ function secretManifest(name: string, data: Record<string, string>) {
   return { apiVersion: 'v1', kind: 'Secret', metadata: { namespace: team, name }, stringData: data };
 }
 
-it('a Secret that its owner replaced by another ends with the grace what was accepted, and is never overwritten', async () => {
-  const own = await ClientInstall.make(cluster);
+it.concurrent('a Secret that its owner replaced by another ends with the grace what was accepted, and is never overwritten', async (context) => {
+  const own = await ClientInstall.make(cluster, context);
   const first = await own.start();
   await own.apply(team, 'replaced');
   const { metadata } = await own.whenReady(team, 'replaced');
@@ -50,30 +49,33 @@ it('a Secret that its owner replaced by another ends with the grace what was acc
   expect(controller.eventsOf('replaced')).toEqual(['SecretNotOwned', 'DriftRepaired']);
 });
 
-it.each([
+it.concurrent.for<[string, string, Match]>([
   ['', 'misnamed', () => false],
   [' also before its watch event', 'misnamed-unheard', watchOf('secrets')],
-])('a client whose Secret is to have a name that is taken keeps the one it has%s', async (_, name, isStalled) => {
-  const own = await ClientInstall.make(cluster);
-  const proxy = await FaultProxy.start(cluster.address);
-  try {
-    await own.start({ url: proxy.url });
-    proxy.stall((seen) => isStalled(seen) && seen.path === '/api/v1/secrets');
-    await own.apply(team, name);
-    const { metadata } = await own.whenReady(team, name);
-    const secret = (await own.secret(team, `${name}-oauth`))?.data['client-secret'];
-    await cluster.apply(secretManifest('taken', { password: 'of another owner' }));
-    await own.apply(team, name, { auth: { clientSecret: { secretName: 'taken' } } });
-    await own.whenCondition(team, name, 'CredentialsReady', 'SecretNotOwned');
-    expect((await own.verifiers(metadata.uid))?.verifiers[0]?.expiresAt).toBeUndefined();
-    expect((await own.secret(team, `${name}-oauth`))?.data['client-secret']).toBe(secret);
-  } finally {
-    await proxy.stop();
-  }
-});
+])(
+  'a client whose Secret is to have a name that is taken keeps the one it has%s',
+  async ([, name, isStalled], context) => {
+    const own = await ClientInstall.make(cluster, context);
+    const proxy = await FaultProxy.start(cluster.address);
+    try {
+      await own.start({ url: proxy.url });
+      proxy.stall((seen) => isStalled(seen) && seen.path === '/api/v1/secrets');
+      await own.apply(team, name);
+      const { metadata } = await own.whenReady(team, name);
+      const secret = (await own.secret(team, `${name}-oauth`))?.data['client-secret'];
+      await cluster.apply(secretManifest('taken', { password: 'of another owner' }));
+      await own.apply(team, name, { auth: { clientSecret: { secretName: 'taken' } } });
+      await own.whenCondition(team, name, 'CredentialsReady', 'SecretNotOwned');
+      expect((await own.verifiers(metadata.uid))?.verifiers[0]?.expiresAt).toBeUndefined();
+      expect((await own.secret(team, `${name}-oauth`))?.data['client-secret']).toBe(secret);
+    } finally {
+      await proxy.stop();
+    }
+  },
+);
 
-it('a value that another writer puts back each time is replaced ever less often, and status says who and until when', async () => {
-  const own = await ClientInstall.make(cluster);
+it.concurrent('a value that another writer puts back each time is replaced ever less often, and status says who and until when', async (context) => {
+  const own = await ClientInstall.make(cluster, context);
   const controller = await own.start();
   await own.apply(team, 'contested');
   await own.whenReady(team, 'contested');
@@ -96,7 +98,7 @@ it('a value that another writer puts back each time is replaced ever less often,
   expect(stalled.message).toContain('"another-operator"');
   await own.poke(team, 'contested');
   await disturb();
-  await sleep(1000);
+  await controller.whenAtRest(team, 'contested');
   expect([await current(), repairs()]).toEqual([OLD, 3]);
   own.ahead = 11_000;
   await own.poke(team, 'contested');
@@ -111,8 +113,8 @@ it('a value that another writer puts back each time is replaced ever less often,
   expect(await current()).not.toBe(OLD);
 });
 
-it('a secret of its own with characters that some send without encoding works, and its condition goes on saying so', async () => {
-  const own = await ClientInstall.make(cluster);
+it.concurrent('a secret of its own with characters that some send without encoding works, and its condition goes on saying so', async (context) => {
+  const own = await ClientInstall.make(cluster, context);
   const value = `${OLD}+/==`;
   await cluster.apply(secretManifest('reserved-oauth', { 'client-secret': value }));
   const first = await own.start();
@@ -127,14 +129,14 @@ it('a secret of its own with characters that some send without encoding works, a
   expect(await isSaid()).toBe(true);
   // Reconciled once more, without reading the Secret.
   await own.poke(team, 'reserved');
-  await sleep(500);
+  await first.whenAtRest(team, 'reserved');
   expect(await isSaid()).toBe(true);
   const statusWrites = first.writes.filter(({ kind, name }) => kind === 'OAuthClient' && name === 'reserved');
   expect(statusWrites).toHaveLength(1);
   await first.stop();
-  await own.start();
+  const second = await own.start();
   await own.poke(team, 'reserved');
-  await sleep(500);
+  await second.whenAtRest(team, 'reserved');
   expect(await isSaid()).toBe(true);
 });
 
@@ -143,13 +145,13 @@ async function readAs({ installation: { controllerToken: token } }: ClientInstal
   return (await cluster.call('GET', `/api/v1/namespaces/${team}/secrets/any`, { token })).status;
 }
 
-it.each([
+it.concurrent.for<[string, string, object]>([
   ['of its own', 'unread-own', { source: 'Existing', secretName: 'unread-own-oauth' }],
   ['that is generated', 'unread-generated', {}],
 ])(
   'a client with a Secret %s that may not be read says which right which account lacks',
-  async (_, name, clientSecret) => {
-    const own = await ClientInstall.make(cluster);
+  async ([, name, clientSecret], context) => {
+    const own = await ClientInstall.make(cluster, context);
     if ('source' in clientSecret) await cluster.apply(secretManifest(`${name}-oauth`, { 'client-secret': OLD }));
     const controller = await own.start();
     await own.apply(team, name, { auth: { clientSecret } });

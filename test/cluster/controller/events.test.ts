@@ -78,7 +78,7 @@ describe('events on a real API server', () => {
     expect(faults).toEqual([]);
 
     const { output } = await cluster.kubectl(['describe', 'configmap', 'web', '-n', namespace]);
-    expect(output).toMatch(/Warning +SecretNotOwned .* It belongs to somebody else\./);
+    expect(output).toMatch(/Warning +SecretNotOwned .* It belongs to another owner\./);
     recorder.stop();
     api.close();
   });

@@ -2,7 +2,7 @@
 // then is neither overwritten nor removed. The controller may write any Secret of the cluster, and would else be made
 // to.
 
-import { beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ClientInstall, type Write } from '../setup/client-controllers.ts';
 import { sharedCluster } from '../setup/shared-cluster.ts';
 
@@ -10,10 +10,17 @@ const THEIRS = { 'client-secret': 'an-example-value-of-somebody-else-altogether'
 const cluster = sharedCluster();
 let team: string;
 let install: ClientInstall;
+const stops: (() => Promise<void>)[] = [];
+/** What happens right before the controller writes a Secret, by its name. */
+const beforeWriteOf = new Map<string, (write: Write) => Promise<void>>();
 beforeAll(async () => {
   team = await cluster.namespace();
-  install = await ClientInstall.make(cluster);
+  // One controller for all tests, which are concurrent.
+  install = await ClientInstall.make(cluster, { onTestFinished: (stop) => stops.push(stop) });
+  const before = async (write: Write) => await beforeWriteOf.get(write.name)?.(write);
+  await install.start({ before });
 });
+afterAll(async () => void (await Promise.all(stops.map((stop) => stop()))));
 
 const pathOf = (name: string) => `/api/v1/namespaces/${team}/secrets/${name}`;
 const labelsOfAnother = () => ({ 'grantry.dev/client': 'another', 'grantry.dev/client-uid': crypto.randomUUID() });
@@ -93,26 +100,23 @@ const MOMENTS: readonly Moment[] = [
 ];
 
 let count = 0;
-it.each(MOMENTS.flatMap((moment) => EXCHANGES.map(([how, exchange]) => ({ ...moment, how, exchange }))))(
+it.concurrent.each(MOMENTS.flatMap((moment) => EXCHANGES.map(([how, exchange]) => ({ ...moment, how, exchange }))))(
   'a Secret that is to be $what stays as it is when by then it is $how',
   async (row) => {
     const { verb, nth = 1, provoke, ends, exchange } = row;
     const client = `exchanged-${++count}`;
     const name = `${client}-oauth`;
-    let isDue = false;
-    let seen = 0;
-    // biome-ignore lint/suspicious/noExplicitAny: an object of the API server
-    let theirs: any;
-    const before = async (write: Write) => {
-      if (!isDue || write.verb !== verb || write.name !== name || ++seen !== nth) return;
-      await exchange(name);
-      theirs = await install.secret(team, name);
-    };
-    await install.start({ before });
     await install.apply(team, client);
     await install.whenReady(team, client);
     const ours = await install.secret(team, name);
-    isDue = true;
+    let seen = 0;
+    // biome-ignore lint/suspicious/noExplicitAny: an object of the API server
+    let theirs: any;
+    beforeWriteOf.set(name, async (write) => {
+      if (write.verb !== verb || ++seen !== nth) return;
+      await exchange(name);
+      theirs = await install.secret(team, name);
+    });
     await provoke(client);
     await install.whenCondition(team, client, ...ends);
     expect(theirs.data).toMatchObject(THEIRS);
@@ -121,18 +125,17 @@ it.each(MOMENTS.flatMap((moment) => EXCHANGES.map(([how, exchange]) => ({ ...mom
   },
 );
 
-it.each(EXCHANGES.slice(0, 2))(
+it.concurrent.each(EXCHANGES.slice(0, 2))(
   'a Secret that is to be made stays as it is when by then there is %s',
   async (_, exchange) => {
     const client = `exchanged-${++count}`;
     const name = `${client}-oauth`;
     let isExchanged = false;
-    const before = async (write: Write) => {
-      if (isExchanged || write.verb !== 'create' || write.name !== name) return;
+    beforeWriteOf.set(name, async (write) => {
+      if (isExchanged || write.verb !== 'create') return;
       isExchanged = true;
       await exchange(name);
-    };
-    await install.start({ before });
+    });
     await install.apply(team, client);
     await install.whenCondition(team, client, ...NOT_OWNED);
     expect((await install.secret(team, name))?.data).toEqual(THEIRS);

@@ -2,7 +2,7 @@
 // meanwhile. What could once be read in its Secret stays there, and is accepted from that moment on.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it, type TestContext } from 'vitest';
 import { verifierSecretName } from '../../../src/admission/client-secrets/client-verifier.ts';
 import type { KubernetesObject } from '../../../src/kubernetes/objects/resources.ts';
 import type { ControllerSources } from '../../../src/processes/controller/controller-sources.ts';
@@ -31,32 +31,35 @@ function held(verb: Write['verb'], name: string) {
   return { onItsWay, sent: sent.promise, arrives: () => released.resolve() };
 }
 
-async function followed() {
-  const install = await ClientInstall.make(cluster);
-  const history = await SecretHistory.follow(cluster, install.installation);
+async function followed(context: TestContext) {
+  const install = await ClientInstall.make(cluster, context);
+  const history = await SecretHistory.follow(cluster, install.installation, context);
   return { install, history };
 }
 
-it.each([
+it.concurrent.for([
   ['of its verifier', 'unanswered-verifier', ({ name }: Write) => name.startsWith('grantry-client-')],
   ['of its Secret', 'unanswered-secret', ({ name }: Write) => name.endsWith('-oauth')],
-])('a write %s that happened and was not answered is no reason for another secret', async (_, name, isMeant) => {
-  const { install, history } = await followed();
-  let left = 1;
-  const isUnanswered = (write: Write) => write.verb === 'create' && isMeant(write) && left-- > 0;
-  const controller = await install.start({ isUnanswered });
-  await install.apply(team, name);
-  const { metadata } = await install.whenReady(team, name);
-  expect(left).toBeLessThanOrEqual(0);
-  const { values, ...told } = (await history.upToNow()).get(metadata.uid) ?? {};
-  expect([values?.length, told]).toEqual([1, { made: 1, madeAfterwards: 0, refused: [] }]);
-  const verifiers = (await install.verifiers(metadata.uid))?.verifiers;
-  expect(verifiers).toMatchObject([{ revision: 1 }]);
-  expect(controller.eventsOf(name)).not.toContain('DriftRepaired');
-});
+] as const)(
+  'a write %s that happened and was not answered is no reason for another secret',
+  async ([, name, isMeant], context) => {
+    const { install, history } = await followed(context);
+    let left = 1;
+    const isUnanswered = (write: Write) => write.verb === 'create' && isMeant(write) && left-- > 0;
+    const controller = await install.start({ isUnanswered });
+    await install.apply(team, name);
+    const { metadata } = await install.whenReady(team, name);
+    expect(left).toBeLessThanOrEqual(0);
+    const { values, ...told } = (await history.upToNow()).get(metadata.uid) ?? {};
+    expect([values?.length, told]).toEqual([1, { made: 1, madeAfterwards: 0, refused: [] }]);
+    const verifiers = (await install.verifiers(metadata.uid))?.verifiers;
+    expect(verifiers).toMatchObject([{ revision: 1 }]);
+    expect(controller.eventsOf(name)).not.toContain('DriftRepaired');
+  },
+);
 
-it('a first secret that arrives when another controller leads and has made one as well is the one that stays', async () => {
-  const { install, history } = await followed();
+it.concurrent('a first secret that arrives when another controller leads and has made one as well is the one that stays', async (context) => {
+  const { install, history } = await followed(context);
   const [early, late] = [held('create', 'late-oauth'), held('create', 'late-oauth')];
   const first = await install.start(early);
   await install.apply(team, 'late');
@@ -84,8 +87,8 @@ it('a first secret that arrives when another controller leads and has made one a
   expect(second.eventsOf('late')).not.toContain('DriftRepaired');
 });
 
-it('a new secret that arrives when another controller leads and has begun with another one is published and works', async () => {
-  const { install, history } = await followed();
+it.concurrent('a new secret that arrives when another controller leads and has begun with another one is published and works', async (context) => {
+  const { install, history } = await followed(context);
   const early = held('apply', 'slow-oauth');
   const first = await install.start(early);
   await install.apply(team, 'slow');
@@ -115,8 +118,8 @@ it('a new secret that arrives when another controller leads and has begun with a
   expect((await history.upToNow()).get(metadata.uid)).toMatchObject({ values: [old, arrived], refused: [] });
 });
 
-it('a Secret that is restored when the verifier of a first secret is stored keeps its value, also after a fail-over', async () => {
-  const { install } = await followed();
+it.concurrent('a Secret that is restored when the verifier of a first secret is stored keeps its value, also after a fail-over', async (context) => {
+  const { install } = await followed(context);
   const first = await install.start({ diesBefore: ({ name }) => name === 'restored-late-oauth' });
   await install.apply(team, 'restored-late');
   const { uid } = (await install.client(team, 'restored-late')).metadata;
@@ -132,8 +135,8 @@ it('a Secret that is restored when the verifier of a first secret is stored keep
   expect(second.eventsOf('restored-late')).toEqual(['SecretAdopted']);
 });
 
-it('a Secret that is renamed before its watch event keeps its value', async () => {
-  const { install, history } = await followed();
+it.concurrent('a Secret that is renamed before its watch event keeps its value', async (context) => {
+  const { install, history } = await followed(context);
   const proxy = await FaultProxy.start(cluster.address);
   try {
     await install.start({ url: proxy.url });
@@ -151,8 +154,8 @@ it('a Secret that is renamed before its watch event keeps its value', async () =
   }
 });
 
-it('a client that is not in the cache of a new leader yet keeps what is accepted of it', async () => {
-  const { install } = await followed();
+it.concurrent('a client that is not in the cache of a new leader yet keeps what is accepted of it', async (context) => {
+  const { install } = await followed(context);
   const { namespace } = install.installation;
   const proxy = await FaultProxy.start(cluster.address);
   try {
@@ -180,8 +183,8 @@ it('a client that is not in the cache of a new leader yet keeps what is accepted
   }
 });
 
-it('the Secret of a client that was created again is not taken by a leader that only knows of the one before', async () => {
-  const { install, history } = await followed();
+it.concurrent('the Secret of a client that was created again is not taken by a leader that only knows of the one before', async (context) => {
+  const { install, history } = await followed(context);
   const proxy = await FaultProxy.start(cluster.address);
   try {
     const first = await install.start();

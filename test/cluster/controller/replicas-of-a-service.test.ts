@@ -78,8 +78,9 @@ describeRedis('the replicas of a Service', () => {
       await clients.whenCondition(team, 'alone', 'Programmed', 'NoReplicas');
 
       const environment = { GRANTRY_HOST: '0.0.0.0' };
-      const [first, second] = [await install.start({ environment }), await install.start({ environment })];
-      await Promise.all([first.ready(), second.ready()]);
+      const start = () => install.start({ environment });
+      const [first, second, third] = await Promise.all([start(), start(), start()]);
+      await Promise.all([first, second, third].map((each) => each.ready()));
       await endpoint('pod-1', first, true);
       await endpoint('pod-2', second, false);
       await clients.whenReady(team, 'alone');
@@ -122,8 +123,6 @@ describeRedis('the replicas of a Service', () => {
       }
       await clients.apply(team, 'of-none');
       await clients.whenCondition(team, 'of-none', 'Programmed', 'NoReplicas');
-      const third = await install.start({ environment });
-      await third.ready();
       await endpoint('pod-3', third, true);
       await clients.whenReady(team, 'of-none');
     },

@@ -65,10 +65,11 @@ it('a rotation keeps the random values of a preset', async () => {
   await install.start();
   const spec = { auth: { clientSecret: { preset: 'oauth2-proxy' } } };
   await install.apply(team, 'rotated', spec);
-  await install.whenReady(team, 'rotated');
+  const { metadata, status } = await install.whenReady(team, 'rotated');
   const first = await install.secret(team, 'rotated-oauth');
   await install.apply(team, 'rotated', spec, { annotations: { 'grantry.dev/rotate-requested-at': 'now' } });
   const current = async () => (await install.secret(team, 'rotated-oauth'))?.data;
+  await install.passUnobserved(metadata.uid, status.secret.revision);
   await until('there is a new one', async () => (await current())?.['client-secret'] !== first?.data['client-secret']);
   expect(await current()).toEqual({ ...first?.data, 'client-secret': SECRET });
 });

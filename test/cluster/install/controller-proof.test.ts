@@ -1,5 +1,5 @@
-// Whom a replica tells what it knows: its controller, by a key that both read in the release namespace, and nobody else who
-// reaches its admin port.
+// A replica reports only to its controller, which proves itself by a key that both read in the release namespace, and to
+// no other peer that reaches its admin port.
 
 import { randomBytes } from 'node:crypto';
 import { afterEach, expect, it } from 'vitest';
@@ -12,7 +12,7 @@ import { startController } from '../setup/controllers.ts';
 import { sharedCluster } from '../setup/shared-cluster.ts';
 import { TokenServers } from '../setup/token-servers.ts';
 
-describeRedis('what a replica tells on its admin port', () => {
+describeRedis('what a replica reports on its admin port', () => {
   const cluster = sharedCluster();
   const made: TokenServers[] = [];
   afterEach(async () => {
@@ -31,7 +31,7 @@ describeRedis('what a replica tells on its admin port', () => {
   const PATHS = ['/registry/observed', '/registry/report'] as const;
   const questionAt = (path: string) => (path === '/registry/observed' ? { uids: [] } : { acknowledged: ['no-alert'] });
 
-  it('is told to nobody before there is a key, then to whoever has it, and goes by the key there is now', async () => {
+  it('is reported to no peer before there is a key, then only to one with the present key', async () => {
     const install = await installed({ complete: false });
     await install.writePepper();
     await install.writeKey();
@@ -53,7 +53,7 @@ describeRedis('what a replica tells on its admin port', () => {
     expect(server.process.output).not.toContain(next);
   });
 
-  it('is told to its controller, also when the key has become another and whatever becomes of signing keys', async () => {
+  it('is reported to its controller, also when the key has become another and whatever becomes of signing keys', async () => {
     const install = await installed({ complete: false });
     const server = await install.start();
     const controller = await startController(install, { replicas: [server] });
@@ -70,8 +70,8 @@ describeRedis('what a replica tells on its admin port', () => {
     expect(answer.status).toBe(200);
     const key = `/apis/grantry.dev/v1alpha1/namespaces/${install.namespace}/signingkeys/default`;
     const activeKeyId = async () => (await cluster.call('GET', key)).body.status?.activeKeyId;
-    // A server serves a key that it finds, whether or not its status tells of it yet.
-    await until('the status tells of the key', async () => (await activeKeyId()) !== undefined);
+    // A server serves a key that it finds, whether or not its status shows it yet.
+    await until('the status shows the key', async () => (await activeKeyId()) !== undefined);
     const revoked = await cluster.call('PATCH', key, { body: { spec: { revokedKeyIds: [await activeKeyId()] } } });
     expect(revoked.status).toBe(200);
     await clients.apply(team, 'after');
@@ -85,7 +85,7 @@ describeRedis('what a replica tells on its admin port', () => {
     await clients.whenReady(team, 'again');
   }, 120_000);
 
-  it('is told to no access token, and a proof is no token', async () => {
+  it('is reported for no access token, and a proof is no token', async () => {
     const install = await installed();
     const [server] = await install.startReady(1);
     if (server === undefined) throw new Error('nothing was started');

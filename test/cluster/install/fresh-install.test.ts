@@ -38,8 +38,8 @@ describeRedis('a fresh install', () => {
     for (const server of servers) await server.saysUnready(/^pepper: waiting/m);
     controller = await startController(install, { replicas: servers });
     for (const server of servers) await server.ready();
-    // A server serves a key that it finds, whether or not its status tells of it yet.
-    await until('the status tells of the key', async () => (await status()).activeKeyId !== undefined);
+    // A server serves a key that it finds, whether or not its status shows it yet.
+    await until('the status shows the key', async () => (await status()).activeKeyId !== undefined);
     const { activeKeyId } = await status();
     for (const server of servers) expect(await keyIds(server)).toEqual([activeKeyId]);
   }, 120_000);
@@ -71,7 +71,7 @@ describeRedis('a fresh install', () => {
       revokedKeyIds.push(activeKeyId);
       const { error, milliseconds } = await timed(async () => {
         await cluster.call('PATCH', path(), { body: { spec: { revokedKeyIds } } });
-        await until('nobody honours it', async () => (await honoured()).every((each) => each === false));
+        await until('no server honours it', async () => (await honoured()).every((each) => each === false));
       });
       expect(error).toBeUndefined();
 

@@ -20,7 +20,7 @@ describeRedis('a right that is taken away while all is running', () => {
     for (const each of made.splice(0)) await each.stop();
   });
 
-  it('is named, stops nothing that is served, and once it is given back nobody has to be restarted', async () => {
+  it('is named, stops nothing that is served, and once it is granted again no process has to be restarted', async () => {
     const install = await TokenServers.install(cluster, { complete: false });
     const proxy = await FaultProxy.start(cluster.address);
     made.push(install, proxy);
@@ -47,7 +47,7 @@ describeRedis('a right that is taken away while all is running', () => {
     for (const token of [serverToken, controllerToken]) {
       await until('it is taken', async () => (await cluster.call('GET', list, { token })).status === 403);
     }
-    // The API server looks at rights when a watch begins.
+    // The API server checks rights when a watch begins.
     expect(proxy.cut(watchOf('oauthclients'))).toBe(2);
 
     const said = async (admin: string) => {
@@ -79,7 +79,7 @@ describeRedis('a right that is taken away while all is running', () => {
     expect((await server.token(steady)).status).toBe(200);
 
     await cluster.apply(...taken.map((binding) => givenBack(binding)));
-    await until('the suspension is heard of', async () => (await server.token(steady)).status === 401, ASKS_AGAIN);
+    await until('the suspension is in effect', async () => (await server.token(steady)).status === 401, ASKS_AGAIN);
     await clients.whenReady(team, 'meanwhile');
     for (const { admin } of [server, controller]) {
       await until('it is well again', async () => /^200 [\s\S]*^kubernetes: ok$/m.test(await said(admin)), ASKS_AGAIN);
@@ -110,7 +110,7 @@ it('a right to write that a controller lost is named in status, and what waited 
   const { status } = await clients.whenCondition(team, 'waiting', 'CredentialsReady', 'SecretWriteForbidden');
   const conditions = status.conditions as { type: string; message: string }[];
   expect(conditions.find(({ type }) => type === 'CredentialsReady')?.message).toContain('403');
-  await until('it is told', () => controller.eventsOf('waiting').includes('SecretWriteForbidden'));
+  await until('it is reported', () => controller.eventsOf('waiting').includes('SecretWriteForbidden'));
   expect(await clients.secret(team, 'waiting-oauth')).toBeUndefined();
   await clients.apply(team, 'before', { displayName: 'Who has a secret has no need of the right' });
   await clients.whenReady(team, 'before');

@@ -1,7 +1,7 @@
 // What the metrics say of the cluster that a process follows, scraped from a token server and a controller while something
 // happens that they count. Which metrics there are, and that each is documented, is in test/http/admin/admin-port.test.ts.
 
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { describeRedis } from '../../redis/setup/servers.ts';
 import { until } from '../../until.ts';
 import { ClientInstall } from '../setup/client-controllers.ts';
@@ -41,10 +41,6 @@ describeRedis('the metrics', () => {
     await Promise.all(Object.values(ways ?? {}).map((way) => way.stop()));
   });
 
-  afterEach(() => {
-    for (const way of Object.values(ways)) way.clear();
-  });
-
   /** The value of the metric with exactly these labels; undefined while it has none. */
   async function metric({ admin }: { admin: string }, name: string, labels: Labels = {}): Promise<number | undefined> {
     const text = await (await fetch(`${admin}/metrics`)).text();
@@ -54,32 +50,36 @@ describeRedis('the metrics', () => {
     return line === undefined ? undefined : Number(line.slice(begin.length));
   }
 
-  describe.each(['server', 'controller'] as const)('of a %s', (which) => {
-    const process = () => (which === 'server' ? server : controller);
-    const count = async (name: string, labels: Labels) => (await metric(process(), name, labels)) ?? 0;
+  const BOTH = ['server', 'controller'] as const;
+  const processOf = (which: (typeof BOTH)[number]) => (which === 'server' ? server : controller);
 
-    it('count the frames of its watches by kind and type', async () => {
-      const events = (type: string) => count('watch_events_total', { resource: 'oauthclients.grantry.dev', type });
-      const before = {
-        added: await events('ADDED'),
-        modified: await events('MODIFIED'),
-        deleted: await events('DELETED'),
-      };
-      const name = `counted-${which}`;
-      await clients.apply(team, name);
-      await clients.whenReady(team, name);
-      await clients.apply(team, name, { displayName: 'Counted' });
-      await cluster.call('DELETE', await cluster.pathOf(clients.manifest(team, name)));
-      await until('the deletion is counted', async () => (await events('DELETED')) > before.deleted);
-      expect(await events('ADDED')).toBeGreaterThan(before.added);
-      expect(await events('MODIFIED')).toBeGreaterThan(before.modified);
-    });
+  it.each(BOTH)('of a %s count the frames of its watches by kind and type', async (which) => {
+    const resource = 'oauthclients.grantry.dev';
+    const events = async (type: string) =>
+      (await metric(processOf(which), 'watch_events_total', { resource, type })) ?? 0;
+    const before = {
+      added: await events('ADDED'),
+      modified: await events('MODIFIED'),
+      deleted: await events('DELETED'),
+    };
+    const name = `counted-${which}`;
+    await clients.apply(team, name);
+    await clients.whenReady(team, name);
+    await clients.apply(team, name, { displayName: 'Counted' });
+    await cluster.call('DELETE', await cluster.pathOf(clients.manifest(team, name)));
+    await until('the deletion is counted', async () => (await events('DELETED')) > before.deleted);
+    expect(await events('ADDED')).toBeGreaterThan(before.added);
+    expect(await events('MODIFIED')).toBeGreaterThan(before.modified);
+  });
 
-    it('count the watches that begin anew, and say since when something may have been missed', async () => {
+  it.concurrent.each(BOTH)(
+    'of a %s count the watches that restart, and say since when something may have been missed',
+    async (which) => {
+      const { admin } = processOf(which);
       const resource = 'oauthclients.grantry.dev';
       const name = 'watch_restarts_total';
       const restarts = async () => {
-        const text = await (await fetch(`${process().admin}/metrics`)).text();
+        const text = await (await fetch(`${admin}/metrics`)).text();
         const lines = text.split('\n').filter((line) => line.startsWith(`grantry_${name}{resource="${resource}",`));
         return lines.map((line) => Number(line.split(' ').at(-1))).reduce((sum, value) => sum + value, 0);
       };
@@ -87,19 +87,20 @@ describeRedis('the metrics', () => {
       const way = ways[which];
       way.refuse();
       const cutAt = Date.now() / 1000;
-      const progress = async () => (await metric(process(), 'registry_last_progress_seconds')) ?? 0;
-      const staleness = async () => (await metric(process(), 'registry_staleness_seconds')) ?? 0;
+      const progress = async () => (await metric({ admin }, 'registry_last_progress_seconds')) ?? 0;
+      const staleness = async () => (await metric({ admin }, 'registry_staleness_seconds')) ?? 0;
       // What was on its way is there now.
-      await until('it begins anew', async () => (await restarts()) > before, ASKS_AGAIN);
-      const [heard, stale] = [await progress(), await staleness()];
-      expect(heard).toBeLessThan(cutAt + 1);
+      await until('it restarts', async () => (await restarts()) > before, ASKS_AGAIN);
+      const [observed, stale] = [await progress(), await staleness()];
+      expect(observed).toBeLessThan(cutAt + 1);
       await until('it grows stale', async () => (await staleness()) > stale + 1.5);
-      expect(await progress()).toBe(heard);
+      expect(await progress()).toBe(observed);
       way.clear();
       await until('it has caught up', async () => (await progress()) > cutAt + 1, ASKS_AGAIN);
       expect(await staleness()).toBeLessThan(Date.now() / 1000 - cutAt);
-    }, 150_000);
-  });
+    },
+    150_000,
+  );
 
   it('of a server say how old the key that signs is, and how long it has yet', async () => {
     const age = (await metric(server, 'signing_key_age_seconds')) ?? Number.NaN;
@@ -135,8 +136,8 @@ describeRedis('the metrics', () => {
     const before = { done: await looks('done'), failed: await looks('failed') };
     await clients.apply(team, 'looked-at');
     await clients.whenReady(team, 'looked-at');
-    // A look ends after its status can be seen.
-    await until('a look is counted', async () => (await looks('done')) > before.done);
+    // A reconcile ends after its status can be seen.
+    await until('a reconcile is counted', async () => (await looks('done')) > before.done);
     ways.controller.answer(({ method, path }) => method === 'PATCH' && path.endsWith('/oauthclients/failing/status'), {
       status: 500,
       reason: 'InternalError',

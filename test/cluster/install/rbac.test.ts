@@ -19,7 +19,7 @@ describe('the rights that grantry is installed with', () => {
     bareToken = await cluster.token({ namespace: await cluster.namespace(), name: 'nobody' });
   });
 
-  /** Everything a token may do in a namespace beyond what anybody may, as `<resource>.<group>: <verbs>`. */
+  /** Everything a token may do in a namespace beyond what every token may, as `<resource>.<group>: <verbs>`. */
   async function rightsOf(token: string, namespace: string): Promise<Record<string, string>> {
     const common = await verbsByResource(bareToken, namespace);
     const rights = await verbsByResource(token, namespace);

@@ -33,7 +33,7 @@ describeRedis('the Secrets that are read', () => {
     const existing = { clientSecret: { source: 'Existing', secretName: 'mine' } };
     await clients.apply(team, 'own', { auth: existing });
     await clients.apply(team, 'made', { defaultScopes: [`${team}/read`] });
-    // Both go through what follows Secrets, and a client is looked at again.
+    // Both go through what follows Secrets, and a client is reconciled again.
     await cluster.apply(secret('unrelated', team, 'another'), secret('there-before', team, 'another'));
     await clients.whenReady(team, 'made');
     const { metadata } = await clients.whenReady(team, 'own');
@@ -90,7 +90,7 @@ describeRedis('the Secrets that are read', () => {
     expect(names).not.toContain(`/api/v1/namespaces/${install.namespace}/secrets/unrelated`);
   });
 
-  it('by a controller are, of everybody else, those that a client names; of all others it is told no content', () => {
+  it('by a controller are, of all other owners, those that a client names; of all others it sees no content', () => {
     expect(selections(ways.controller, ofOthers)).toEqual([
       `list all application/json;as=PartialObjectMetadataList;${METADATA}`,
       `watch all application/json;as=PartialObjectMetadata;${METADATA}`,

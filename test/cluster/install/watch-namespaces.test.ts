@@ -1,4 +1,4 @@
-// An install that is only told of some namespaces, and has no rights in any other.
+// An install that watches only some namespaces, and has no rights in any other.
 
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { describeRedis } from '../../redis/setup/servers.ts';

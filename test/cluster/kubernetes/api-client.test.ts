@@ -68,7 +68,7 @@ describe('a client of the API server', () => {
     expect(await admin.get(CONFIG_MAPS, { namespace, name: 'nobody' })).toBeUndefined();
   });
 
-  it('lists without what nobody reads, and with all the rest', async () => {
+  it('lists without the arrays that are not read, and with all the rest', async () => {
     const own = await cluster.namespace();
     for (const name of ['one', 'two']) {
       const object = { metadata: { namespace: own, name, annotations: { a: '"conditions":[{"b":"]"}],"c":"' } } };
@@ -185,11 +185,11 @@ describe('a client of the API server', () => {
   });
 
   it('says which verb, resource and ServiceAccount a missing right is about', async () => {
-    const account = { namespace, name: 'nobody' };
+    const account = { namespace, name: 'no-rights' };
     const nobody = client({ kubeconfig: cluster.kubeconfig({ token: await cluster.token(account) }) });
     const error = await nobody.list(NAMESPACES).catch((reason: unknown) => reason);
     expect(error).toMatchObject({ status: 403, reason: 'Forbidden', verb: 'list', resource: NAMESPACES });
-    expect(String(error)).toContain(`list namespaces as system:serviceaccount:${namespace}:nobody: 403 Forbidden`);
+    expect(String(error)).toContain(`list namespaces as system:serviceaccount:${namespace}:no-rights: 403 Forbidden`);
   });
 
   it('says that a token is not believed', async () => {

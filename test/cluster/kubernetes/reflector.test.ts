@@ -15,7 +15,7 @@ import { FaultProxy, listOf, watchOf } from '../setup/fault-proxy.ts';
 import { ASKS_AGAIN } from '../setup/limits.ts';
 import { sharedCluster } from '../setup/shared-cluster.ts';
 
-/** A reflector of the ConfigMaps of a namespace, and what it told. */
+/** A reflector of the ConfigMaps of a namespace, and the changes that it reported. */
 class Follower {
   readonly changes: ObjectChange[] = [];
   readonly restarts: string[] = [];
@@ -186,7 +186,7 @@ describe('a reflector of a real API server', () => {
     await put('a', '1');
     await put('b', '1');
     await synced();
-    // The list is there before the watch is: a fault now would meet nobody.
+    // The list is there before the watch is: a fault now would meet no watch.
     await until('the watch is open', () => proxy.answering(isWatch) === 1);
     fault();
     await remove('a');
@@ -205,21 +205,21 @@ describe('a reflector of a real API server', () => {
   });
 
   it('says whose right is missing, and is ready when it is given', async () => {
-    const token = await cluster.token({ namespace, name: 'nobody' });
+    const token = await cluster.token({ namespace, name: 'no-rights' });
     await follower.stop();
     follower = new Follower(cluster.kubeconfig({ token, url: proxy.url }), { namespace });
     follower.reflector.start();
-    await until('it is told', () => follower.reflector.fault !== undefined);
+    await until('it is reported', () => follower.reflector.fault !== undefined);
     expect(follower.reflector.fault).toContain(
-      `list configmaps in namespace ${namespace} as system:serviceaccount:${namespace}:nobody: 403 Forbidden`,
+      `list configmaps in namespace ${namespace} as system:serviceaccount:${namespace}:no-rights: 403 Forbidden`,
     );
     expect(follower.reflector.synced).toBe(false);
     await cluster.apply({
       apiVersion: 'rbac.authorization.k8s.io/v1',
       kind: 'RoleBinding',
-      metadata: { namespace, name: 'nobody' },
+      metadata: { namespace, name: 'no-rights' },
       roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'follower' },
-      subjects: [{ kind: 'ServiceAccount', namespace, name: 'nobody' }],
+      subjects: [{ kind: 'ServiceAccount', namespace, name: 'no-rights' }],
     });
     await until('it is ready', () => follower.reflector.synced, ASKS_AGAIN);
     await until('nothing is wrong any more', () => follower.reflector.fault === undefined);

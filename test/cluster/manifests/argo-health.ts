@@ -1,4 +1,4 @@
-// The health of an object as Argo CD tells it: a Lua script of its ConfigMap, run by a real Lua 5.1 with what Argo CD gives a
+// The health of an object as Argo CD reports it: a Lua script of its ConfigMap, run by a real Lua 5.1 with what Argo CD gives a
 // script and nothing else.
 
 import { spawnSync } from 'node:child_process';

@@ -1,5 +1,5 @@
 // The CRDs against the schemas of admission, asked of a real API server: what one refuses the other refuses, over all
-// examples and over manifests made up from the CRDs. What only the judge can tell both accept.
+// examples and over manifests made up from the CRDs. Both accept what only the judge can decide.
 
 import { globSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -270,7 +270,7 @@ describe('a new object', () => {
   };
 
   it.each(Object.keys(CONDITIONS) as Kind[])(
-    'of kind %s looks as if nobody has seen it, whatever its author says',
+    'of kind %s has only pending conditions, whatever its author says',
     async (kind) => {
       const spec = kind === 'ClientPolicy' ? { namespaceSelector: {}, className: namespace } : {};
       const status = { conditions: [{ type: 'Ready', status: 'True', reason: 'Ready', message: '' }] };
@@ -300,7 +300,7 @@ describe('a new object', () => {
     });
   });
 
-  it('takes back the only thing that was applied to it, where it is a signing key', async () => {
+  it('accepts the removal of the only field that was applied to it, where it is a signing key', async () => {
     const [apiVersion, kind, metadata] = ['grantry.dev/v1alpha1', 'SigningKey', { name: 'emptied', namespace }];
     for (const revokedKeyIds of [['A'.repeat(43)], []]) {
       const path = `/apis/grantry.dev/v1alpha1/namespaces/${namespace}/signingkeys/emptied?fieldManager=gitops`;

@@ -1,16 +1,15 @@
 // Every example of crds/examples, applied to a cluster in which a controller and a replica run: the valid ones become
-// Ready. The invalid ones begin with `# reason:`, what a condition tells them. Those with `# refused:` the API server does not
+// Ready. The invalid ones begin with `# reason:`, the reason of a condition. Those with `# refused:` the API server does not
 // take: there stand its status, the field that it names, and what it says of it.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { describeRedis } from '../../redis/setup/servers.ts';
 import { until } from '../../until.ts';
 import { ApiServer } from '../setup/api-server.ts';
-import { type ApiAnswer, Cluster, type Manifest } from '../setup/cluster.ts';
+import { type ApiAnswer, Cluster, type Manifest, nextSecond } from '../setup/cluster.ts';
 import { type ControllerProcess, startController } from '../setup/controllers.ts';
 import { sharedCluster } from '../setup/shared-cluster.ts';
 import { TokenServers } from '../setup/token-servers.ts';
@@ -20,6 +19,8 @@ const KINDS = ['OAuthClient', 'ClientPolicy', 'SigningKey'];
 /** Policies and what clients refer to come first, so that no client is judged without them. */
 const ORDER = ['Namespace', 'Secret', 'ConfigMap', 'ClientPolicy', 'SigningKey', 'OAuthClient'];
 const PATIENCE = 60_000;
+/** Invalid examples that are created at the same time: each is a world of its own. */
+const CREATED_AT_ONCE = 8;
 /** From the request that creates an example to the condition that it is waited for. */
 const PROMISED = 2000;
 /**
@@ -188,7 +189,7 @@ describeRedis('the examples in a cluster', () => {
     expect(body.metadata.managedFields.map(({ manager }: { manager: string }) => manager)).toEqual(['test']);
   });
 
-  it('that are invalid are refused, or told the reason that they are examples of', { timeout: 180_000 }, async () => {
+  it('that are invalid are refused, or get the reason that they are examples of', { timeout: 180_000 }, async () => {
     // Each is a world of its own: its namespaces and policies get names that no other example has.
     const rewrite = (text: string, index: number) =>
       text
@@ -199,14 +200,14 @@ describeRedis('the examples in a cluster', () => {
     // Of two with one name the second would be refused for that alone.
     expect(repeated(names.map(({ kind, metadata }) => `${kind} ${metadata.namespace}/${metadata.name}`))).toEqual([]);
     const open = new Map<Example, readonly Manifest[]>();
-    for (const example of examples) {
+    const apply = async (example: Example) => {
       const created = inOrder(example.documents);
       const refusals: Refusal[] = [];
       for (const document of created) {
         const { status, body } = await create(placed(document));
         if (!isDone(status)) refusals.push(refusalOf(status, body));
         // What of two is the older one counts in seconds.
-        if (document.metadata.creationTimestamp !== undefined) await sleep(1100);
+        if (document.metadata.creationTimestamp !== undefined) await nextSecond();
       }
       if (example.refused === undefined) {
         expect([example.file, refusals]).toEqual([example.file, []]);
@@ -220,14 +221,19 @@ describeRedis('the examples in a cluster', () => {
         const refusal = [Number(status), expect.arrayContaining([cause])];
         expect([example.file, refusals]).toEqual([example.file, [refusal]]);
       }
-    }
+    };
+    const waiting = examples.values();
+    const createNext = async () => {
+      for (const example of waiting) await apply(example);
+    };
+    await Promise.all(Array.from({ length: CREATED_AT_ONCE }, createNext));
     const told = async ([{ reason }, documents]: [Example, readonly Manifest[]]) => {
       const conditions = (await Promise.all(documents.map(conditionsOf))).flat();
       return conditions.some((condition) => condition.status === 'False' && condition.reason === reason);
     };
     const untold = new Set(open);
     await until(
-      'every example was told',
+      'every example has its reason',
       async () => {
         for (const each of untold) if (await told(each)) untold.delete(each);
         return untold.size === 0;
@@ -240,7 +246,7 @@ describeRedis('the examples in a cluster', () => {
     expect(notTold).toEqual([]);
   });
 
-  it('that no policy permits is told so where an install denies what no policy permits', async () => {
+  it('that no policy permits gets that reason where an install denies what no policy permits', async () => {
     const strict = await TokenServers.install(cluster, { complete: false });
     const strictController = await startController(strict, { environment: { GRANTRY_DEFAULT_POLICY: 'Deny' } });
     try {
@@ -249,7 +255,7 @@ describeRedis('the examples in a cluster', () => {
       if (document === undefined) throw new Error('there is no such example');
       const spec = { ...(document.spec as object), className: strict.installation.className };
       expect((await create(placed({ ...document, spec }))).status).toBe(201);
-      await until('it was told', async () => {
+      await until('it has the reason', async () => {
         return (await conditionsOf(document)).some(({ reason }) => reason === examples[0]?.reason);
       });
     } finally {

@@ -80,7 +80,7 @@ const WORDS = [
   ' ',
 ];
 
-/** For each pattern what fits and what does not; a pattern is told by its pool. */
+/** For each pattern what fits and what does not; the pool identifies the pattern. */
 const POOLS: readonly (readonly [fitting: readonly string[], odd: readonly string[]])[] = [
   [DURATIONS, ODD_DURATIONS],
   [TIMES, ODD_TIMES],

@@ -114,7 +114,7 @@ const policy = (name: string): Manifest => ({
   },
 });
 
-describe('what Argo CD and Flux are told', () => {
+describe('what Argo CD and Flux report', () => {
   it('of clients: ready, waiting, wrong and suspended ones', async () => {
     expect(told(await whenReadyIs('Ready', client('ready')))).toEqual(both('Healthy', 'Current'));
     const waiting = client('waiting', existing('comes-later'));
@@ -173,7 +173,7 @@ describe('what Argo CD and Flux are told', () => {
     expect([status, message]).toEqual(['Progressing', expect.stringContaining('is-not-there')]);
   });
 
-  it('of what no controller has looked at yet, new or changed: nothing that was true of something else', async () => {
+  it('of what no controller has reconciled yet, new or changed: nothing that was true of something else', async () => {
     const unseen = both('Progressing', 'InProgress');
     const changing = [client('changing'), client('mended', { grantTypes: ['implicit'] })] as const;
     await whenReadyIs('Ready', changing[0]);

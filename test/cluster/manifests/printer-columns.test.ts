@@ -1,4 +1,4 @@
-// What `kubectl get` prints of our kinds, column by column, of objects in every state that somebody looks for.
+// What `kubectl get` prints of our kinds, column by column, of objects in every state that a user looks for.
 
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -122,7 +122,7 @@ describeRedis('what kubectl prints', () => {
     expect((await server.token(used)).status).toBe(200);
     // It is written with other news, or at the client's time of day.
     await until(
-      'its use is told',
+      'its use is reported',
       async () => {
         await clients.apply(team, 'ready', { ...person, ...rotated, displayName: `Used ${Date.now()}` });
         await clients.whenReady(team, 'ready');
@@ -178,7 +178,7 @@ describeRedis('what kubectl prints', () => {
       await until(`${name} is ${reason}`, async () => (await ready(name)) === reason);
     }
     let keys: readonly PublishedKey[] = [];
-    // A first key signs at once: nobody waits for the replica.
+    // A first key signs at once: nothing waits for the replica.
     await until('both keys are published', async () => {
       const response = await fetch(`${server.url}/.well-known/jwks.json`);
       ({ keys } = (await response.json()) as { keys: PublishedKey[] });

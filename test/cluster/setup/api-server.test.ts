@@ -29,7 +29,7 @@ describe('the API server of tests', () => {
     expect((await cluster.call('GET', `/api/v1/namespaces/${namespace}/secrets`, { token })).status).toBe(403);
   });
 
-  it('knows nobody by a token it did not make', async () => {
+  it('accepts no token it did not make', async () => {
     const { status } = await cluster.call('GET', '/api/v1/namespaces', { token: 'made up' });
     expect(status).toBe(401);
   });

@@ -143,8 +143,8 @@ export class ApiServer {
   }
 
   /**
-   * Puts objects where kube-apiserver keeps them, without asking it, which takes a fraction of the time. It lists them and tells
-   * of them like any others, so they have to be what it would have stored, uid, age and generation included.
+   * Puts objects where kube-apiserver keeps them, without asking it, which takes a fraction of the time. It lists and
+   * watches them like any others, so they have to be what it would have stored, uid, age and generation included.
    * @param kind where it keeps them, such as `grantry.dev/oauthclients` or `secrets`
    */
   async store(kind: string, objects: readonly StoredObject[]): Promise<void> {
@@ -180,7 +180,7 @@ export class ApiServer {
     this.#server?.resume();
   }
 
-  /** kube-apiserver is gone; etcd stays, and `start()` brings it back. */
+  /** kube-apiserver is gone; etcd stays, and `start()` starts it again. */
   async kill(): Promise<void> {
     await this.#server?.kill();
   }

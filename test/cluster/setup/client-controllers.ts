@@ -23,6 +23,8 @@ import { type Installation, install } from './installation.ts';
 import { STARTS } from './limits.ts';
 
 const ISSUER = 'https://id.example';
+/** More than a new secret waits where no replica can be observed, in milliseconds. */
+const UNOBSERVED = 6000;
 
 /** One write of a controller, in the order in which they were asked for. */
 export interface Write {
@@ -32,15 +34,13 @@ export interface Write {
 }
 
 interface StartOptions {
-  /** Admin addresses of replicas; undefined: nobody is asked. */
+  /** Admin addresses of replicas; undefined: none is asked. */
   readonly replicas?: readonly string[];
-  /** Whose EndpointSlices tell that replicas come and go. */
-  readonly serverService?: string;
   /** Dies right before the write that this picks: nothing is written any more. */
   readonly diesBefore?: (write: Write) => boolean;
   /** What happens right before a write. */
   readonly before?: (write: Write) => Promise<void>;
-  /** What keeps a write on its way, whoever leads when it arrives. */
+  /** What keeps a write on its way, whichever process leads when it arrives. */
   readonly onItsWay?: (write: Write) => Promise<void>;
   /** Writes that happen and that no answer comes of. */
   readonly isUnanswered?: (write: Write) => boolean;
@@ -52,41 +52,55 @@ interface StartOptions {
   readonly url?: string;
 }
 
+type OnTestFinished = (stop: () => Promise<void>) => void;
+
+interface Context {
+  readonly onTestFinished?: OnTestFinished;
+}
+
 /** A running controller. */
 export interface RunningController {
   /** The reasons of the Events about a client. */
   eventsOf(name: string): readonly string[];
-  /** Waits for them until they are these: what they tell of can be seen before. */
+  /** Waits for them until they are these: what they report can be seen before. */
   expectEventsOf(name: string, reasons: readonly string[]): Promise<void>;
   /** What the Events say, about all clients. */
   notes(): readonly string[];
   readonly writes: readonly Write[];
-  /** Waits until its watches have told it all there is of a client with a secret, and it has nothing left to look at. */
+  /** Waits until its watches have delivered all changes of a client with a secret, and its queue is empty. */
   whenAtRest(namespace: string, name: string): Promise<void>;
   /** Writes nothing more, except what is on its way. */
   losesLease(): void;
   stop(): Promise<void>;
 }
 
-/** An install in a cluster, and what tests look at. */
+/** An install in a cluster, and what tests observe. */
 export class ClientInstall {
   readonly cluster: Cluster;
   readonly installation: Installation;
   /** How far the controllers' clock is ahead. Milliseconds. */
   ahead = 0;
 
-  private constructor(cluster: Cluster, installation: Installation) {
+  /** When its controllers end. */
+  readonly #onTestFinished: OnTestFinished;
+
+  private constructor(cluster: Cluster, installation: Installation, atEnd: OnTestFinished) {
     this.cluster = cluster;
     this.installation = installation;
+    this.#onTestFinished = atEnd;
   }
 
-  static async make(cluster: Cluster): Promise<ClientInstall> {
-    return new ClientInstall(cluster, await install(cluster));
+  /** A new one. A concurrent test passes its own context. */
+  static async make(
+    cluster: Cluster,
+    { onTestFinished: atEnd = onTestFinished }: Context = {},
+  ): Promise<ClientInstall> {
+    return new ClientInstall(cluster, await install(cluster), atEnd);
   }
 
   /** One that is there already. */
   static of(cluster: Cluster, installation: Installation): ClientInstall {
-    return new ClientInstall(cluster, installation);
+    return new ClientInstall(cluster, installation, onTestFinished);
   }
 
   readonly clock = { now: () => Date.now() + this.ahead };
@@ -94,7 +108,6 @@ export class ClientInstall {
   /** Starts a controller with the rights of a real one; it ends with the test. */
   async start({
     replicas,
-    serverService,
     diesBefore = () => false,
     before = async () => {},
     onItsWay = async () => {},
@@ -116,7 +129,7 @@ export class ClientInstall {
       className,
       releaseNamespace,
       watchNamespaces,
-      serverService,
+      serverService: undefined,
     });
     const [events, writes]: [EventFacts[], Write[]] = [[], []];
     const leading = new AbortController();
@@ -176,28 +189,31 @@ export class ClientInstall {
       });
       return stopped;
     };
-    onTestFinished(stop);
+    this.#onTestFinished(stop);
     const eventsOf = (name: string) =>
       events.filter(({ regarding }) => regarding.metadata.name === name).map(({ reason }) => reason);
     const expectEventsOf = async (name: string, reasons: readonly string[]) => {
-      await until('all is told', () => eventsOf(name).length >= reasons.length).catch(() => {});
+      await until('all are recorded', () => eventsOf(name).length >= reasons.length).catch(() => {});
       expect(eventsOf(name)).toEqual(reasons);
     };
     const whenAtRest = (of: string, name: string) =>
       until(`nothing is left to do for ${name}`, async () => {
         const client = await this.client(of, name);
-        const secret = await this.secret(of, client.status.binding.name);
+        const { binding } = client.status ?? {};
+        const secret = binding && (await this.secret(of, binding.name));
         const kept = verifierSecretName(client.metadata.uid);
         const verifiers = await this.#get('/api/v1', releaseNamespace, 'secrets', kept);
         const there = [
           [sources.clients, client.metadata],
-          [sources.secrets, secret?.metadata],
-          [sources.releaseSecrets, verifiers.body.metadata],
+          ...(binding === undefined ? [] : [[sources.secrets, secret?.metadata] as const]),
+          ...(verifiers.status === 200 ? [[sources.releaseSecrets, verifiers.body.metadata] as const] : []),
         ] as const;
-        const isTold = there.every(
-          ([view, metadata]) => view.get(objectKey(metadata))?.metadata.resourceVersion === metadata.resourceVersion,
+        const isObserved = there.every(
+          ([view, metadata]) =>
+            metadata !== undefined &&
+            view.get(objectKey(metadata))?.metadata.resourceVersion === metadata.resourceVersion,
         );
-        return isTold && controller.queued === 0;
+        return isObserved && controller.queued === 0;
       });
     const notes = () => events.map(({ note }) => note);
     return { eventsOf, expectEventsOf, notes, writes, whenAtRest, losesLease: () => leading.abort(), stop };
@@ -235,7 +251,7 @@ export class ClientInstall {
     return { metadata: body.metadata, type: body.type, data: Object.fromEntries(texts) as Record<string, string> };
   }
 
-  /** What replicas are told of a client. */
+  /** What replicas read of a client. */
   async verifiers(uid: string) {
     const { namespace } = this.installation;
     const { body } = await this.#get('/api/v1', namespace, 'secrets', verifierSecretName(uid));
@@ -250,6 +266,15 @@ export class ClientInstall {
     return verifiers.some(
       ({ verifier, expiresAt }) => wanted.equals(verifier) && (expiresAt === undefined || expiresAt > now),
     );
+  }
+
+  /**
+   * Lets the time pass for which a new secret waits where no replica can be observed, once one is stored that is newer than a
+   * revision.
+   */
+  async passUnobserved(uid: string, revision: number): Promise<void> {
+    await until('a new secret is stored', async () => ((await this.verifiers(uid))?.revision ?? 0) > revision);
+    this.ahead += UNOBSERVED;
   }
 
   /** Waits until a condition of the client is as said; the client then. */
@@ -275,7 +300,7 @@ export class ClientInstall {
     return this.whenCondition(namespace, name, 'Ready', 'Ready');
   }
 
-  /** Makes the watch tell of a client again, as nothing else does when only the clock has moved. */
+  /** Makes the watch deliver a client again, as nothing else does when only the clock has moved. */
   async poke(namespace: string, name: string): Promise<void> {
     const annotations = { 'example.com/poked': String(Math.random()) };
     await this.patch(`/apis/grantry.dev/v1alpha1/namespaces/${namespace}/oauthclients/${name}`, {

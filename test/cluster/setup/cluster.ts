@@ -22,7 +22,7 @@ import type { ApiServerAddress } from './api-server.ts';
 
 const CRDS = join(import.meta.dirname, '../../../crds');
 
-/** What somebody is known by in a namespace. */
+/** The identity of a user in a namespace. */
 export interface AccountPlace {
   readonly namespace: string;
   readonly name: string;
@@ -44,7 +44,7 @@ export interface Manifest {
 }
 
 export interface CallOptions {
-  /** Who asks; default: the cluster's admin. */
+  /** The user of the call; default: the cluster's admin. */
   readonly token?: string;
   readonly body?: unknown;
   /** Default `application/json`; for PATCH `application/merge-patch+json`. */
@@ -52,7 +52,7 @@ export interface CallOptions {
 }
 
 export interface KubectlOptions {
-  /** Who asks; default: the cluster's admin. */
+  /** The user of the call; default: the cluster's admin. */
   readonly kubeconfig?: string;
   readonly input?: string;
 }
@@ -62,7 +62,7 @@ export class Cluster {
   readonly address: ApiServerAddress;
   /** PEM: what the API server's certificate is checked against. */
   readonly ca: string;
-  /** A kubeconfig of somebody who may do everything. */
+  /** A kubeconfig of a user who may do everything. */
   readonly adminKubeconfig: string;
   readonly #agent: Agent;
 
@@ -207,9 +207,16 @@ export class Cluster {
   }
 }
 
-/** A name nobody else of the run has. */
+/** A name that is unique in the run. */
 function uniqueName(prefix: string): string {
   return `${prefix}-${randomBytes(5).toString('hex')}`;
+}
+
+/** Waits until an object that is created gets a later creationTimestamp, which has no fraction of a second. */
+export async function nextSecond(): Promise<void> {
+  const second = () => Math.floor(Date.now() / 1000);
+  const created = second();
+  await until('the second is over', () => second() > created);
 }
 
 function parsed(text: string): unknown {

@@ -7,10 +7,11 @@
 //   await Promise.all([controller.ready(), server.ready()]);
 //   await controller.process.end(); await servers.stop();
 
+import type { TestContext } from 'vitest';
 import { freePort } from '../../free-port.ts';
 import { GrantryProcess } from '../../processes/grantry-process.ts';
-import { until } from '../../until.ts';
-import { STARTS } from './limits.ts';
+import { succeeds, until } from '../../until.ts';
+import { STARTS, TAKES_OVER } from './limits.ts';
 import type { TokenServerProcess, TokenServers } from './token-servers.ts';
 
 /** One running controller. */
@@ -25,7 +26,7 @@ export interface ControllerProcess {
 
 export interface ControllerOptions {
   /** The token servers that it asks what they serve. */
-  readonly replicas?: readonly TokenServerProcess[];
+  readonly replicas?: readonly Pick<TokenServerProcess, 'admin'>[];
   /** Another way to the API server, such as a fault proxy. */
   readonly url?: string;
   readonly environment?: Readonly<Record<string, string>>;
@@ -74,4 +75,54 @@ export async function startController(
       return value === undefined ? undefined : Number(value);
     },
   };
+}
+
+/** How many of concurrent tests start at the same time: processes that start take each other's time. */
+const STARTING_AT_ONCE = 2;
+const starting = Array.from({ length: STARTING_AT_ONCE }, () => Promise.resolve());
+let started = 0;
+
+/** Starts one that ends with a test, which may be concurrent with others; it answers, or has ended already. */
+export async function startWith(
+  { onTestFinished }: Pick<TestContext, 'onTestFinished'>,
+  install: Pick<TokenServers, 'cluster' | 'installation'>,
+  options: ControllerOptions = {},
+): Promise<ControllerProcess> {
+  const place = started++ % STARTING_AT_ONCE;
+  const start = async () => {
+    const controller = await startController(install, options);
+    onTestFinished(async () => void (await controller.process.end('SIGKILL')));
+    let hasEnded = false;
+    void controller.process.ended().then(() => {
+      hasEnded = true;
+    });
+    const answers = () => succeeds(fetch(`${controller.admin}/livez`));
+    await until('the controller answers', async () => hasEnded || (await answers()), STARTS);
+    return controller;
+  };
+  const controller = starting[place]?.then(start) ?? start();
+  starting[place] = controller.then(
+    () => {},
+    () => {},
+  );
+  return await controller;
+}
+
+/** Whether it holds the lease. */
+export async function leads(controller: ControllerProcess): Promise<boolean> {
+  return (await controller.metric('grantry_lease_held')) === 1;
+}
+
+/** Waits until one of them leads. */
+export async function leaderOf(controllers: readonly ControllerProcess[]): Promise<ControllerProcess> {
+  let leader: ControllerProcess | undefined;
+  await until(
+    'one leads',
+    async () => {
+      for (const each of controllers) if (await leads(each)) leader = each;
+      return leader !== undefined;
+    },
+    TAKES_OVER,
+  );
+  return leader as ControllerProcess;
 }

@@ -61,15 +61,15 @@ describe('the fault proxy', () => {
     await ended;
   });
 
-  it('passes on what it is not told to spoil, and remembers what was asked', async () => {
+  it('passes on what it is not set to spoil, and remembers what was asked', async () => {
     expect((await get()).statusCode).toBe(200);
     const watching = await watch();
     await createConfigMap('first');
-    await until('the watch tells of it', () => watching.text.includes('"first"'));
+    await until('the watch delivers it', () => watching.text.includes('"first"'));
     expect([proxy.count(listOf('configmaps')), proxy.count(watchOf('configmaps'))]).toEqual([1, 1]);
   });
 
-  it('answers in place of the API server, as often as it is told', async () => {
+  it('answers in place of the API server, as often as it is set to', async () => {
     proxy.answer(listOf('configmaps'), { status: 410, reason: 'Expired', times: 2 });
     const statuses = [(await get()).statusCode, (await get()).statusCode, (await get()).statusCode];
     expect(statuses).toEqual([410, 410, 200]);
@@ -83,7 +83,7 @@ describe('the fault proxy', () => {
     await sleep(200);
     expect(watching).toMatchObject({ text: expect.not.stringContaining('"held"'), hasBroken: false });
     proxy.clear();
-    await until('the watch tells of it', () => watching.text.includes('"held"'));
+    await until('the watch delivers it', () => watching.text.includes('"held"'));
   });
 
   it('stalls a request that comes later', async () => {
@@ -102,7 +102,7 @@ describe('the fault proxy', () => {
   it('writes into an open watch', async () => {
     const watching = await watch();
     await createConfigMap('first');
-    await until('the watch tells of it', () => watching.text.includes('"first"'));
+    await until('the watch delivers it', () => watching.text.includes('"first"'));
     expect(proxy.write(watchOf('configmaps'), '{"type":"ERROR"')).toBe(1);
     await until('it is there', () => watching.text.endsWith('{"type":"ERROR"'));
   });

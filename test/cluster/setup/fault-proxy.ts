@@ -147,7 +147,7 @@ export class FaultProxy {
     return matching.length;
   }
 
-  /** Nobody listens any more: connections are reset, those that are open too. */
+  /** The port is closed: connections are reset, those that are open too. */
   refuse(): void {
     this.#isRefusing = true;
     for (const socket of this.#sockets.values()) socket.resetAndDestroy();

@@ -21,7 +21,7 @@ export interface Installation {
   readonly controllerToken: string;
 }
 
-/** Somebody who works in a namespace of their own. */
+/** A user who works in a namespace of their own. */
 export interface Tenant {
   readonly namespace: string;
   readonly token: string;
@@ -41,7 +41,7 @@ export async function install(cluster: Cluster): Promise<Installation> {
   return { namespace, className: namespace, serverToken, controllerToken };
 }
 
-/** Waits until somebody may list what is there: the authorizer learns of bindings by a watch of its own. */
+/** Waits until a user may list what is there: the authorizer learns of bindings by a watch of its own. */
 async function isPermitted(cluster: Cluster, token: string, path: string): Promise<void> {
   const isRefused = async () => (await cluster.call('GET', `${path}?limit=1`, { token })).status === 403;
   await until(`${path} may be listed`, async () => !(await isRefused()));
@@ -49,7 +49,7 @@ async function isPermitted(cluster: Cluster, token: string, path: string): Promi
 
 /**
  * Narrows an install's rights to namespaces: what it may do in the namespaces of others, it may only in these. The processes
- * have to be told the same by `GRANTRY_WATCH_NAMESPACES`.
+ * have to be given the same `GRANTRY_WATCH_NAMESPACES`.
  */
 export async function narrow(
   cluster: Cluster,
@@ -67,7 +67,7 @@ export async function narrow(
 }
 
 /**
- * A namespace with somebody who has the role admin in it. Built-in roles get their parts from a controller that does not
+ * A namespace with a user who has the role admin in it. Built-in roles get their parts from a controller that does not
  * run here, so the parts are bound instead.
  */
 export async function createTenant(cluster: Cluster, { namespace: release }: Installation): Promise<Tenant> {

@@ -22,7 +22,7 @@ export class KeptProcess {
     this.#child.stdout?.pipe(log, { end: false });
     this.#child.stderr?.pipe(log, { end: false });
     this.#child.once('close', () => log.end());
-    // Nobody can clean up after a SIGKILL. The guard reads a pipe that only we hold: its end is ours.
+    // No handler can clean up after a SIGKILL. The guard reads a pipe that only we hold: its end is ours.
     this.#guard = spawn('sh', ['-c', `read -r _; kill -9 ${this.#child.pid}`], {
       stdio: ['pipe', 'ignore', 'ignore'],
       detached: true,

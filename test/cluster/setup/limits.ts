@@ -4,7 +4,7 @@
 
 /** A process starts, reads what there is, and says what it waits for. */
 export const STARTS = 40_000;
-/** Who follows objects and was refused or not answered asks again after 30 s at the latest. */
+/** A reflector that was refused or not answered asks again after 30 s at the latest. */
 export const ASKS_AGAIN = 50_000;
 /** A leader that is gone is missed when its lease is over, 15 s later; its heir then begins with all there is. */
 export const TAKES_OVER = 60_000;

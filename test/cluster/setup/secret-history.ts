@@ -1,7 +1,7 @@
 // What could ever be read: every state of the owners' Secrets and of the verifiers of one install, in the one order in
-// which the API server wrote them. What is wrong with it can be told exactly, however loaded the machine is.
+// which the API server wrote them. What is wrong with it can be determined exactly, however loaded the machine is.
 
-import { onTestFinished } from 'vitest';
+import { onTestFinished, type TestContext } from 'vitest';
 import { type AcceptedVerifier, readVerifierSecret } from '../../../src/admission/client-secrets/client-verifier.ts';
 import { type KubernetesObject, SECRETS } from '../../../src/kubernetes/objects/resources.ts';
 import { secretVerifier } from '../../../src/oauth/registry/client-secret.ts';
@@ -45,12 +45,16 @@ export class SecretHistory {
     this.#releaseNamespace = releaseNamespace;
   }
 
-  /** Follows an install from now on to the end of the test. */
-  static async follow(cluster: Cluster, { namespace }: Pick<Installation, 'namespace'>): Promise<SecretHistory> {
+  /** Follows an install from now on to the end of the test, which a concurrent test passes itself. */
+  static async follow(
+    cluster: Cluster,
+    { namespace }: Pick<Installation, 'namespace'>,
+    { onTestFinished: atEnd = onTestFinished }: Partial<Pick<TestContext, 'onTestFinished'>> = {},
+  ): Promise<SecretHistory> {
     const history = new SecretHistory(cluster, namespace);
     const api = await connectCluster({ kind: 'kubeconfig', files: [cluster.adminKubeconfig] });
     const ending = new AbortController();
-    onTestFinished(() => {
+    atEnd(() => {
       ending.abort();
       api.close();
     });
@@ -59,7 +63,7 @@ export class SecretHistory {
     const watch = () => api.watch(SECRETS, { resourceVersion, timeoutSeconds: 3600, signal });
     let frames = await watch();
     const following = (async () => {
-      // An API server hangs up on whoever is slow to read. From there on it tells the same, or says that it cannot.
+      // An API server closes the watch of a slow reader. From there on it delivers the same, or says that it cannot.
       for (; ; frames = await watch()) {
         for await (const frame of frames) {
           if (frame.type === 'ERROR') throw frame.error;
@@ -79,7 +83,7 @@ export class SecretHistory {
     const mark = String(this.#marks + 1);
     const metadata = { namespace: this.#releaseNamespace, name: MARK };
     await this.#cluster.apply({ apiVersion: 'v1', kind: 'Secret', metadata, stringData: { mark } });
-    await until('all was told', () => this.#ended !== undefined || this.#marks === Number(mark), 60_000);
+    await until('all was delivered', () => this.#ended !== undefined || this.#marks === Number(mark), 60_000);
     if (this.#ended !== undefined) throw this.#ended;
     // Others have clients too.
     const ours = [...this.#clients].filter(([, { verifiers }]) => verifiers.size > 0);

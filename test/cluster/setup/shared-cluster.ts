@@ -1,4 +1,4 @@
-// The API server that all suites of a run share: global-setup.ts starts it and tells the workers where it is.
+// The API server that all suites of a run share: global-setup.ts starts it and provides its address to the workers.
 
 import { inject } from 'vitest';
 import type { ApiServerAddress } from './api-server.ts';

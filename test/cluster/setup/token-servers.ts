@@ -39,7 +39,7 @@ export interface TokenServerProcess {
   readonly process: GrantryProcess;
   readonly url: string;
   readonly admin: string;
-  /** Status and lines of `/readyz`; status 0 while nobody answers. */
+  /** Status and lines of `/readyz`; status 0 while there is no answer. */
   readiness(): Promise<{ readonly status: number; readonly text: string }>;
   /** Waits until it is not ready and says so in a line like this. */
   saysUnready(line: RegExp): Promise<void>;
@@ -110,7 +110,7 @@ export class TokenServers {
         GRANTRY_PORT: String(port),
         GRANTRY_ADMIN_PORT: String(adminPort),
         GRANTRY_DRAIN_DELAY: '0s',
-        // Whoever polls until a client is served fails often.
+        // A test that polls until a client is served fails often.
         GRANTRY_RATE_LIMITS: 'off',
         ...options.environment,
       },
@@ -207,7 +207,7 @@ export class TokenServers {
     const { kid } = await importSigningKey(pem, 'ES256', 'Active');
     const now = Date.now();
     const times = { publishedAt: now, activatedAt: state === 'Published' ? undefined : now, removeAfter: undefined };
-    const key = { signingKey: 'default', keyId: kid, algorithm: 'ES256', state, ...times } as const;
+    const key = { signingKeyName: 'default', keyId: kid, algorithm: 'ES256', state, ...times } as const;
     await this.cluster.apply(
       {
         apiVersion: 'grantry.dev/v1alpha1',

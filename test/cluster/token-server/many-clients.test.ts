@@ -106,7 +106,7 @@ describe('ten thousand clients', () => {
 
   it('are followed: a change of one, one more, and one too many', async () => {
     const [changed] = fc.sample(fc.noBias(fc.nat(CLIENTS - 1)), { numRuns: 1, seed: SEED }).map(clientAt);
-    if (changed === undefined) throw new Error('nobody was picked');
+    if (changed === undefined) throw new Error('no client was picked');
     const scopes = [`${changed.namespace}/changed`];
     const path = await cluster.pathOf(install.manifest(changed.namespace, changed.name));
     await cluster.call('PATCH', path, { body: { spec: { scopes, defaultScopes: scopes } } });

@@ -54,7 +54,7 @@ describeRedis('a token server that starts while a primary of its Redis Cluster i
     return status === 200 ? body.active : status;
   }
 
-  it('serves what it can reach, refuses the rest as not looked at yet, and serves all once that primary is back', async () => {
+  it('serves what it can reach, refuses the rest as not checked yet, and serves all once that primary is back', async () => {
     const needed = [ownerOf(KEYS.issuer()), ownerOf(KEYS.clientWatermark(client.uid))];
     const away = [0, 1, 2].find((owner) => !needed.includes(owner)) ?? -1;
     const there = [0, 1, 2].filter((owner) => owner !== away);

@@ -10,14 +10,13 @@ import { ASKS_AGAIN, STARTS } from '../setup/limits.ts';
 import { sharedCluster } from '../setup/shared-cluster.ts';
 import { type AClient, type TokenServerProcess, TokenServers } from '../setup/token-servers.ts';
 
-/** How long the API server is away under load, in milliseconds: a full minute. */
-const AWAY = 60_000;
-
 /** So many at a time ask each replica for each client, and each so long after its last answer, in milliseconds. */
-const CALLERS = 3;
-const THINKS = 10;
+const CALLERS = 2;
+const THINKS = 20;
+/** How many requests are answered while the API server is away. Hours are in test/cluster-registry/. */
+const REQUESTS_MEANWHILE = 500;
 
-/** Requests for tokens until it is told to stop; the status of each. */
+/** Requests for tokens until `end`; the status of each. */
 function load(servers: readonly TokenServerProcess[], clients: readonly AClient[]) {
   const statuses: number[] = [];
   let isOver = false;
@@ -31,10 +30,10 @@ function load(servers: readonly TokenServerProcess[], clients: readonly AClient[
   const pairs = servers.flatMap((server) => clients.map((client) => [server, client] as const));
   const done = Promise.all(pairs.flatMap((pair) => Array.from({ length: CALLERS }, () => ask(...pair))));
   return {
+    statuses,
     async end() {
       isOver = true;
       await done;
-      return statuses;
     },
   };
 }
@@ -55,7 +54,7 @@ describe('a token server whose API server goes away', () => {
     await server.stop();
   });
 
-  it('answers every request for a minute, and follows again when it is back; one that starts meanwhile waits', async () => {
+  it('answers every request meanwhile, and follows again when it is back; one that starts meanwhile waits', async () => {
     const tenant = await cluster.namespace();
     const clients = [await install.client(tenant, 'steady'), await install.client(tenant, 'other')];
     const replicas = await install.startReady(2);
@@ -65,7 +64,9 @@ describe('a token server whose API server goes away', () => {
       }
     }
     const requests = load(replicas, clients);
+    const { statuses } = requests;
     await server.kill();
+    const before = statuses.length;
     const late = await install.start();
     await until(
       'the late one says what it waits for',
@@ -75,18 +76,17 @@ describe('a token server whose API server goes away', () => {
       },
       STARTS,
     );
-    await sleep(AWAY);
     for (const each of replicas) {
       await until('it says that it hears nothing', async () =>
-        /^kubernetes: nothing/m.test((await each.readiness()).text),
+        /^kubernetes: no update since/m.test((await each.readiness()).text),
       );
       expect((await each.readiness()).status).toBe(200);
     }
+    await until('many are answered meanwhile', () => statuses.length - before > REQUESTS_MEANWHILE, STARTS);
     expect((await late.readiness()).status).toBe(503);
     await server.start();
     await late.ready(ASKS_AGAIN);
-    const statuses = await requests.end();
-    expect(statuses.length).toBeGreaterThan(1000);
+    await requests.end();
     expect(new Set(statuses)).toEqual(new Set([200]));
     const next = await install.client(tenant, 'next');
     for (const each of [...replicas, late]) {
@@ -95,7 +95,7 @@ describe('a token server whose API server goes away', () => {
     for (const each of replicas) {
       await until('it is well again', async () => /^kubernetes: ok$/m.test((await each.readiness()).text), ASKS_AGAIN);
     }
-  }, 240_000);
+  }, 180_000);
 });
 
 describe('a token server that is refused', () => {
@@ -137,7 +137,7 @@ describe('a token server that is refused', () => {
     await server.process.printed(/401 Unauthorized/);
   });
 
-  it('says that nobody answers', async () => {
+  it('says that the API server does not answer', async () => {
     const install = await installed();
     const proxy = await FaultProxy.start(cluster.address);
     made.push(proxy);
@@ -159,7 +159,7 @@ describe('a token server that is refused', () => {
     await server.ready();
   });
 
-  it('ends at once when it is told to before it serves', async () => {
+  it('ends at once on a signal before it serves', async () => {
     const install = await installed({ complete: false });
     const server = await install.start();
     await server.saysUnready(/^pepper: waiting/m);

@@ -223,7 +223,7 @@ describe('three token servers', () => {
     await everywhere(gold, 200);
   });
 
-  it('give an id to whom it belongs, and to the next when that one is gone', async () => {
+  it('give an id to its owner, and to the next when that one is gone', async () => {
     const own = await cluster.namespace();
     await cluster.apply({
       apiVersion: 'grantry.dev/v1alpha1',

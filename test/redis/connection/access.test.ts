@@ -23,6 +23,7 @@ import { succeeds, until } from '../../until.ts';
 import { makeCertificates, tlsOf } from '../setup/certificates.ts';
 import { connectTo, WRITE } from '../setup/connect.ts';
 import { guideRights } from '../setup/guide-rights.ts';
+import { redisSuite } from '../setup/redis-suite.ts';
 import { type ReplicatedRedis, startReplicated } from '../setup/replicated-redis.ts';
 import { describeRedis, type RedisServer, startRedis } from '../setup/servers.ts';
 
@@ -116,21 +117,19 @@ describeRedis('a Redis with TLS and a password', () => {
 });
 
 describeRedis('the database that is named', () => {
-  let server: RedisServer;
+  const redis = redisSuite();
   beforeAll(async () => {
-    server = await startRedis();
-    await server.command('ACL', 'SETUSER', 'confined', 'on', '>word', '~*', '+@all', '-select');
+    await redis.server.command('ACL', 'SETUSER', 'confined', 'on', '>word', '~*', '+@all', '-select');
   });
-  afterAll(() => server.stop());
 
-  const of = (database: number) => ({ url: `${server.url}/${database}` });
+  const of = (database: number) => ({ url: `${redis.server.url}/${database}` });
 
   it('is written to, and no other', async () => {
     const connection = await connectTo(of(7));
     await connection.run({ script: WRITE, keys: ['{s000}:x'] });
-    expect(await server.command('INFO', 'keyspace')).toMatch(/^# Keyspace\s+db7:keys=1,\S+\s*$/);
+    expect(await redis.server.command('INFO', 'keyspace')).toMatch(/^# Keyspace\s+db7:keys=1,\S+\s*$/);
     await connection.close();
-    await server.command('FLUSHALL');
+    await redis.server.command('FLUSHALL');
   });
 
   it.each([
@@ -146,7 +145,7 @@ describeRedis('the database that is named', () => {
     const refusal = await connection.ready(100).catch((error: unknown) => error);
     expect(String((refusal as StoreUnavailableError).cause)).toContain(fault);
     await connection.close();
-    expect(await server.command('DBSIZE')).toBe(0);
+    expect(await redis.server.command('DBSIZE')).toBe(0);
   });
 });
 
@@ -183,16 +182,14 @@ describeRedis('Sentinels with a password', () => {
 describeRedis('a user and a password in files', () => {
   const folder = mkdtempSync(join(tmpdir(), 'grantry-user-'));
   const [userFile, passwordFile] = [join(folder, 'username'), join(folder, 'password')];
-  let server: RedisServer;
+  const redis = redisSuite();
   beforeAll(async () => {
-    server = await startRedis();
     for (const name of ['one', 'two']) {
-      await server.command('ACL', 'SETUSER', name, 'on', `>${name}-password`, ...guideRights());
+      await redis.server.command('ACL', 'SETUSER', name, 'on', `>${name}-password`, ...guideRights());
     }
-    await server.command('ACL', 'SETUSER', 'default', 'resetpass');
+    await redis.server.command('ACL', 'SETUSER', 'default', 'resetpass');
   });
   afterAll(async () => {
-    await server.stop();
     rmSync(folder, { recursive: true });
   });
 
@@ -203,7 +200,7 @@ describeRedis('a user and a password in files', () => {
   async function open() {
     const { redis: settings } = readSettings({
       environment: {
-        GRANTRY_REDIS_URL: server.url,
+        GRANTRY_REDIS_URL: redis.server.url,
         GRANTRY_REDIS_USERNAME_FILE: userFile,
         GRANTRY_REDIS_PASSWORD_FILE: passwordFile,
       },
@@ -221,7 +218,7 @@ describeRedis('a user and a password in files', () => {
     const state = await open();
     expect(await isServed(state)).toBe(true);
     write('two');
-    await server.command('ACL', 'DELUSER', 'one');
+    await redis.server.command('ACL', 'DELUSER', 'one');
     await until('the other user is taken', () => isServed(state));
     await state.close();
   });
@@ -235,7 +232,7 @@ describeRedis('a user and a password in files', () => {
         code: 2,
         message: expect.stringMatching(/^GRANTRY_REDIS_USERNAME_FILE: .* empty/),
       });
-      await server.command('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+      await redis.server.command('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
       await until('the former user is back', () => isServed(state));
     } finally {
       await state.close();
@@ -250,14 +247,10 @@ describeRedis('a user and a password in files', () => {
 
 describeRedis('the rights that the guide asks for', () => {
   const keys = new RedisKeys('grantry:');
-  let server: RedisServer;
-  beforeAll(async () => {
-    server = await startRedis();
-  });
-  afterAll(async () => await server.stop());
+  const redis = redisSuite();
   const asUser = async (name: string, rights: readonly string[]) => {
-    await server.command('ACL', 'SETUSER', name, 'on', '>secret', ...rights);
-    return await connectTo(server, { credentials: () => ({ username: name, password: 'secret' }) });
+    await redis.server.command('ACL', 'SETUSER', name, 'on', '>secret', ...rights);
+    return await connectTo(redis.server, { credentials: () => ({ username: name, password: 'secret' }) });
   };
 
   it('are enough to start and to watch; what they are enough for beside that is in contracts.test.ts', async () => {
@@ -266,7 +259,7 @@ describeRedis('the rights that the guide asks for', () => {
     const watch = new ShardWatch({ connection, keys, issuer, clock: systemClock, observe: () => {} });
     await watch.start();
     watch.stop();
-    const target = parseRedisUrl(server.url);
+    const target = parseRedisUrl(redis.server.url);
     expect(await new StartChecks(connection, { target, acknowledgement: undefined }).check()).toHaveLength(1);
     await connection.close();
   });
@@ -275,7 +268,7 @@ describeRedis('the rights that the guide asks for', () => {
     const connection = await asUser('blind', [...guideRights(), '-info']);
     const refused = await claimIssuer({ connection, keys }, { explicit: undefined, fallback: '' })
       .then(() =>
-        new StartChecks(connection, { target: parseRedisUrl(server.url), acknowledgement: undefined }).check(),
+        new StartChecks(connection, { target: parseRedisUrl(redis.server.url), acknowledgement: undefined }).check(),
       )
       .catch((error: unknown) => error);
     expect(refused).toBeInstanceOf(StoreUnavailableError);

@@ -1,6 +1,6 @@
-// A replica that serves asks for nothing in a shard that it has not looked at yet, whichever way a store asks.
+// A replica that serves refuses every action in a shard that it has not inspected yet, whichever store sends it.
 
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { StoreUnavailableError } from '../../../src/oauth/ports/error.ts';
 import type { Grant } from '../../../src/oauth/ports/grant-store.ts';
 import type { Session } from '../../../src/oauth/ports/login-stores.ts';
@@ -11,8 +11,9 @@ import { GuardedConnection } from '../../../src/redis/connection/guarded-connect
 import { RedisKeys } from '../../../src/redis/connection/keys.ts';
 import { redisStores } from '../../../src/redis/stores.ts';
 import { digest, redeemed, redeemRequest, rotateRequest, SHARD, uniqueId } from '../../contracts/sample-grants.ts';
-import { connectTo, methodsOf } from '../setup/connect.ts';
-import { describeRedis, type RedisServer, startRedis } from '../setup/servers.ts';
+import { methodsOf } from '../setup/connect.ts';
+import { storesSuite } from '../setup/redis-suite.ts';
+import { describeRedis } from '../setup/servers.ts';
 
 const keys = new RedisKeys('grantry:');
 
@@ -59,7 +60,7 @@ const ASKED: Readonly<Record<string, (grant: Grant) => Asked>> = {
   }),
 };
 
-/** A try of these that was refused counts later all the same: nobody who wanted an end minds that it comes. */
+/** A try of these that was refused is replayed later all the same: an end that was requested may come late. */
 const ENDED: Readonly<Record<string, (session: Session) => Ending>> = {
   'end a session': ({ sessionId }) => ({
     shard: keys.shardOfKey(keys.session(sessionId)),
@@ -73,33 +74,24 @@ const ENDED: Readonly<Record<string, (session: Session) => Ending>> = {
   }),
 };
 
-describeRedis('in a shard that was not looked at yet', () => {
-  let server: RedisServer;
-  let real: ManagedConnection;
+describeRedis('in a shard that was not inspected yet', () => {
+  const redis = storesSuite();
   let stores: Stores;
-  /** Of a replica that has looked at all shards. */
+  /** Of a replica that has inspected all shards. */
   let others: Stores;
   const [open, sent, remembered] = [new Set<string>(), new Set<string>(), new Set<string>()];
-  beforeAll(async () => {
-    server = await startRedis();
-    real = await connectTo(server);
-  });
-  afterAll(async () => {
-    await real.close();
-    await server.stop();
-  });
-  beforeEach(async () => {
-    await real.reassert('due');
+  beforeEach(() => {
+    const real = redis.connection;
     for (const noted of [open, sent, remembered]) noted.clear();
     const noted: ManagedConnection = {
       ...methodsOf(real),
       run: (...action) => sent.add(action[0].script.name) && real.run(...action),
       runDurably: (...action) => sent.add(action[0].script.name) && real.runDurably(...action),
-      remember: (...action) => remembered.add(action[0].script.name) && real.remember(...action),
+      recordForReplay: (...action) => remembered.add(action[0].script.name) && real.recordForReplay(...action),
     };
     const connection = new GuardedConnection({ connection: noted, keys, isOpen: (shard) => open.has(shard) });
     stores = redisStores({ connection, keys });
-    others = redisStores({ connection: real, keys });
+    others = redis.stores;
   });
 
   /** Asks before the shard is open. */
@@ -107,8 +99,8 @@ describeRedis('in a shard that was not looked at yet', () => {
     const refusal = await ask(stores).catch((error: unknown) => error);
     expect(refusal).toBeInstanceOf(StoreUnavailableError);
     expect(refusal).toMatchObject({ reason: 'not_joined', retriable: true });
-    // What is taken back of a try that may have run goes out by itself, right behind it.
-    await real.info();
+    // The compensation of a try that may have run is sent by itself, right after it.
+    await redis.connection.info();
     expect([...sent]).toEqual([]);
   }
 
@@ -132,7 +124,7 @@ describeRedis('in a shard that was not looked at yet', () => {
     const asked = about(session);
     await refused(asked);
     expect(await asked.isDone(others)).toBe(false);
-    expect(await real.reassert('due')).toEqual({ applied: 1, errors: [] });
+    expect(await redis.connection.replayRevocations('pending')).toEqual({ applied: 1, errors: [] });
     expect(await asked.isDone(others)).toBe(true);
     await admitted(asked);
   });

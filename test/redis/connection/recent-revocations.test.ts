@@ -5,67 +5,67 @@ const SCRIPT = { name: 'revoke', keys: 1, lua: '' };
 
 function remembering() {
   let now = 0;
-  const reassertions = new RecentRevocations({ clock: { now: () => now } });
+  const recentRevocations = new RecentRevocations({ clock: { now: () => now } });
   return {
-    reassertions,
-    remember: (key: string) => reassertions.remember({ script: SCRIPT, keys: [key], args: [] }),
+    recentRevocations,
+    recordForReplay: (key: string) => recentRevocations.recordForReplay({ script: SCRIPT, keys: [key], args: [] }),
     pass(milliseconds: number) {
       now += milliseconds;
     },
-    take: (which: 'all' | 'due') => reassertions.take(which).flatMap(({ keys }) => keys),
+    take: (which: 'all' | 'pending') => recentRevocations.take(which).flatMap(({ keys }) => keys),
   };
 }
 
 describe('remembered revocations', () => {
   it('come oldest first, each once', () => {
-    const { remember, take } = remembering();
-    for (const key of ['a', 'b', 'a']) remember(key);
+    const { recordForReplay, take } = remembering();
+    for (const key of ['a', 'b', 'a']) recordForReplay(key);
     expect(take('all')).toEqual(['b', 'a']);
   });
 
   it('are forgotten after a minute and a half in which all was well', () => {
-    const { reassertions, remember, take, pass } = remembering();
-    remember('a');
+    const { recentRevocations, recordForReplay, take, pass } = remembering();
+    recordForReplay('a');
     pass(30_000);
-    remember('b');
+    recordForReplay('b');
     pass(60_000);
-    reassertions.forgetOld();
+    recentRevocations.forgetOld();
     expect(take('all')).toEqual(['b']);
   });
 
   it('are kept through an outage, however long', () => {
-    const { remember, take, pass } = remembering();
-    remember('a');
+    const { recordForReplay, take, pass } = remembering();
+    recordForReplay('a');
     pass(600_000);
-    remember('b');
+    recordForReplay('b');
     expect(take('all')).toEqual(['a', 'b']);
   });
 
   it('are due once, and again where they could not be applied', () => {
-    const { reassertions, remember, take } = remembering();
-    for (const key of ['a', 'b']) remember(key);
-    expect(take('due')).toEqual(['a', 'b']);
-    expect(take('due')).toEqual([]);
-    reassertions.failed({ script: SCRIPT, keys: ['a'], args: [] });
-    remember('c');
-    expect(take('due')).toEqual(['a', 'c']);
+    const { recentRevocations, recordForReplay, take } = remembering();
+    for (const key of ['a', 'b']) recordForReplay(key);
+    expect(take('pending')).toEqual(['a', 'b']);
+    expect(take('pending')).toEqual([]);
+    recentRevocations.requeue({ script: SCRIPT, keys: ['a'], args: [] });
+    recordForReplay('c');
+    expect(take('pending')).toEqual(['a', 'c']);
     expect(take('all')).toEqual(['a', 'b', 'c']);
-    expect(take('due')).toEqual([]);
+    expect(take('pending')).toEqual([]);
   });
 
   it('are at most 10 000 of a script, the latest', () => {
-    const { remember, take } = remembering();
-    for (let i = 0; i < 10_001; i++) remember(String(i));
+    const { recordForReplay, take } = remembering();
+    for (let i = 0; i < 10_001; i++) recordForReplay(String(i));
     expect(take('all')).toHaveLength(10_000);
     expect(take('all')[0]).toBe('1');
   });
 
   it('are not displaced by a flood of another script', () => {
-    const { reassertions, remember, take } = remembering();
-    remember('a');
+    const { recentRevocations, recordForReplay, take } = remembering();
+    recordForReplay('a');
     const flood = { name: 'revokeToken', keys: 1, lua: '' };
-    for (let i = 0; i < 10_001; i++) reassertions.remember({ script: flood, keys: [String(i)], args: [] });
-    expect(take('due')).toHaveLength(10_001);
+    for (let i = 0; i < 10_001; i++) recentRevocations.recordForReplay({ script: flood, keys: [String(i)], args: [] });
+    expect(take('pending')).toHaveLength(10_001);
     expect(take('all')).toContain('a');
   });
 });

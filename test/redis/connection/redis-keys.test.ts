@@ -12,7 +12,7 @@ const MADE: Readonly<Record<keyof typeof KEY_PATTERNS, string>> = {
   grant: keys.grant(`007.${DIGEST}`),
   accessToken: keys.accessToken(`007.${DIGEST}`),
   outbox: keys.outbox('007'),
-  alertTurns: keys.alertTurns('007'),
+  deliveryLeases: keys.deliveryLeases('007'),
   globalWatermark: keys.globalWatermark('007'),
   clientWatermark: keys.clientWatermark('uid'),
   peopleWatermark: keys.peopleWatermark('007'),

@@ -27,7 +27,7 @@ const keys = new RedisKeys('grantry:');
 /** Everything that is refused without acknowledgement: made ready, then done any number of times. */
 const ACTIONS: Readonly<Record<string, (stores: Stores) => Promise<(stores: Stores) => Promise<unknown>>>> = {
   'raising the watermark of a person': raising({ kind: 'user', subject: 'usr_alice' }),
-  'raising the watermark of everybody': raising({ kind: 'global' }),
+  'raising the global watermark': raising({ kind: 'global' }),
   async 'revoking a grant'(ready) {
     const { grantId } = await redeemed(ready.grants);
     return ({ grants }) => grants.revoke(grantId);
@@ -116,7 +116,7 @@ describeRedis('an action that replicas have to acknowledge', () => {
   }
 
   for (const [name, ready] of Object.entries(ACTIONS)) {
-    it(`is refused again as long as they do not, whoever repeats it, and done once they do: ${name}`, async () => {
+    it(`is refused again as long as they do not, whichever replica repeats it, and done once they do: ${name}`, async () => {
       const act = await ready(await connected());
       replica.pause();
       const acknowledgement = { replicas: 1, timeout: 100 };

@@ -4,7 +4,8 @@
 import { expect, it } from 'vitest';
 import type { Session } from '../../../src/oauth/ports/login-stores.ts';
 import { digest, issued, redeemed, redeemRequest, SHARD, uniqueId } from '../../contracts/sample-grants.ts';
-import { forgetfulRedis, losing } from '../setup/forgetful-redis.ts';
+import { losing } from '../setup/forgetful-redis.ts';
+import { storesSuite } from '../setup/redis-suite.ts';
 import { describeRedis } from '../setup/servers.ts';
 
 const LIFETIME_SECONDS = 600;
@@ -19,7 +20,7 @@ interface Revocable {
 }
 
 describeRedis('what was revoked and a fail-over has lost', () => {
-  const redis = forgetfulRedis();
+  const redis = storesSuite();
 
   const newTokenId = () => `${SHARD}.${digest(uniqueId())}`;
   const seconds = () => Math.ceil(Date.now() / 1000);
@@ -63,7 +64,7 @@ describeRedis('what was revoked and a fail-over has lost', () => {
       expect(await isAlive()).toBe(false);
     });
     expect(await isAlive()).toBe(true);
-    await redis.connection.reassert('all');
+    await redis.connection.replayRevocations('all');
   }
 
   it.each(Object.entries(REVOCABLES))('is dead again, alone: %s', async (_name, made) => {
@@ -101,7 +102,7 @@ describeRedis('what was revoked and a fail-over has lost', () => {
       await redis.stores.sessions.endAll('usr_bob');
     });
     expect(await redis.stores.sessions.use(one)).toBeDefined();
-    await redis.connection.reassert('all');
+    await redis.connection.replayRevocations('all');
     for (const ended of [one, other, third]) expect(await redis.stores.sessions.use(ended)).toBeUndefined();
     expect(await redis.stores.sessions.use(bystander)).toBeDefined();
   });
@@ -118,7 +119,7 @@ describeRedis('what was revoked and a fail-over has lost', () => {
     });
     expect(await consents.read('usr_dave', 'uid-withdrawn')).toBeDefined();
     await give('uid-given-again');
-    await redis.connection.reassert('all');
+    await redis.connection.replayRevocations('all');
     expect(await consents.read('usr_dave', 'uid-withdrawn')).toBeUndefined();
     expect(await consents.read('usr_dave', 'uid-given-again')).toBeDefined();
   });

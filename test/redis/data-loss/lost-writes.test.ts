@@ -20,15 +20,16 @@ import {
 import { until } from '../../until.ts';
 import { DeliveringReplica } from '../processes/delivering-replica.ts';
 import { connectTo } from '../setup/connect.ts';
-import { forgetfulRedis, losing } from '../setup/forgetful-redis.ts';
+import { losing } from '../setup/forgetful-redis.ts';
+import { storesSuite } from '../setup/redis-suite.ts';
 import { describeRedis } from '../setup/servers.ts';
 import { alertsAbout } from '../setup/waiting-alerts.ts';
 
-/** Of replicas that sweep when a test tells them to, and take what is there. */
+/** Of replicas that sweep when a test calls for it, and take what is there. */
 const PACE = { sweep: 3_600_000, written: 10, leftBehind: 0, lease: 2000, backOff: 20, longestBackOff: 40, tries: 4 };
 
 describeRedis('what a fail-over has lost', () => {
-  const redis = forgetfulRedis();
+  const redis = storesSuite();
   const { keys } = redis;
 
   const waiting = (grantId: string) => alertsAbout({ grantId }, redis);
@@ -58,7 +59,7 @@ describeRedis('what a fail-over has lost', () => {
       expect(alert).toBeDefined();
       expect(await waiting(grantId)).toEqual([]);
       for (let again = 0; again < 2; again++) {
-        await redis.connection.reassert('all');
+        await redis.connection.replayRevocations('all');
         expect(await redis.stores.grants.read(grantId)).toMatchObject({ revoked: true });
         expect(await waiting(grantId)).toEqual([alert]);
       }
@@ -71,7 +72,7 @@ describeRedis('what a fail-over has lost', () => {
       for (const end of ended.splice(0).reverse()) await end();
     });
 
-    /** A replica that sweeps when it is told to, on a connection of its own unless it is the one that raises. */
+    /** A replica that sweeps when the test calls for it, on a connection of its own unless it is the one that raises. */
     async function aReplica(over?: ManagedConnection) {
       const own = over ?? (await connectTo(redis.server));
       if (over === undefined) ended.push(() => own.close());
@@ -96,7 +97,7 @@ describeRedis('what a fail-over has lost', () => {
 
     /** Raises it again, and has another replica sweep. */
     async function swept(alert: Alert): Promise<DeliveringReplica> {
-      await redis.connection.reassert('all');
+      await redis.connection.replayRevocations('all');
       expect(await waiting(alert.grantId)).toEqual([alert]);
       const { replica } = await aReplica();
       await replica.delivery.sweep();
@@ -116,13 +117,13 @@ describeRedis('what a fail-over has lost', () => {
       expect(told(alert, replica, await swept(alert))).toBe(1);
     });
 
-    it('is told by another replica where the one that raised it has not', async () => {
+    it('is audit-logged by another replica where the one that raised it has not', async () => {
       const reuse = await MISUSES['a refresh token used twice']();
       const alert = await losing(redis, () => raised(reuse));
       expect(told(alert, await swept(alert))).toBe(1);
     });
 
-    it('is one line, too, where the replica that told it had found it in the outbox', async () => {
+    it('is one line, too, where the replica that logged it had found it in the outbox', async () => {
       const { replica, connection: own } = await aReplica();
       const alert = await raised(await MISUSES['a refresh token used twice']());
       await losing(redis, async () => {
@@ -130,25 +131,25 @@ describeRedis('what a fail-over has lost', () => {
         await delivered(alert);
       });
       await own.ready(5000);
-      await own.reassert('all');
+      await own.replayRevocations('all');
       expect(told(alert, replica, await swept(alert))).toBe(1);
     });
   });
 
-  it('is not told again where nothing was lost and the alert is delivered', async () => {
+  it('is not reported again where nothing was lost and the alert is delivered', async () => {
     const { grantId, misuse } = await MISUSES['a refresh token used twice']();
     await misuse();
     const [alert] = await waiting(grantId);
     await new Outbox({ connection: redis.connection, keys }).discard(shardOf(grantId), alert?.id ?? '');
-    await redis.connection.reassert('all');
+    await redis.connection.replayRevocations('all');
     expect(await waiting(grantId)).toEqual([]);
   });
 
-  it('is told again, and the family lives, where a family was only healed', async () => {
+  it('is reported again, and the family lives, where a family was only healed', async () => {
     const grant = await redeemed(redis.stores.grants);
     const answer = await losing(redis, () => redis.stores.grants.rotate(rotateRequest(grant, 5)));
     expect(answer).toMatchObject({ outcome: 'healed' });
-    await redis.connection.reassert('all');
+    await redis.connection.replayRevocations('all');
     expect(await waiting(grant.grantId)).toMatchObject([{ type: 'state_lost' }]);
     expect(await redis.stores.grants.read(grant.grantId)).toMatchObject({ revoked: false });
     expect(await redis.stores.grants.rotate(rotateRequest(grant, 6))).toMatchObject({
@@ -167,7 +168,7 @@ describeRedis('what a fail-over has lost', () => {
       return { ...grant, redeem, refresh };
     }
 
-    it('is told and made up for by a token that it gave, and the code stays redeemed', async () => {
+    it('is reported and made up for by a token that it gave, and the code stays redeemed', async () => {
       const { grantId, redeem, refresh } = await aCode();
       await losing(redis, redeem);
       expect(await refresh(0)).toMatchObject({ outcome: 'healed', generation: 1 });
@@ -202,7 +203,7 @@ describeRedis('what a fail-over has lost', () => {
         await redeem();
         await redis.stores.grants.revoke(grantId);
       });
-      await redis.connection.reassert('all');
+      await redis.connection.replayRevocations('all');
       expect(await refresh(0)).toEqual({ outcome: 'gone' });
     });
   });
@@ -211,7 +212,7 @@ describeRedis('what a fail-over has lost', () => {
     const { grantId, misuse } = await MISUSES['a refresh token used twice']();
     await misuse();
     await redis.server.command('FLUSHALL');
-    await redis.connection.reassert('all');
+    await redis.connection.replayRevocations('all');
     expect(await redis.server.command('DBSIZE')).toBe(0);
     expect(await redis.stores.grants.read(grantId)).toBeUndefined();
   });

@@ -64,7 +64,7 @@ describeRedis('a primary that has too few replicas to write', () => {
     await until('what writes is refused', () => hasTooFew(connection));
     offset = 20_000;
     await until('a heartbeat is refused', async () => {
-      const { error } = await timed(() => watch.look());
+      const { error } = await timed(() => watch.check());
       return error instanceof StoreUnavailableError && error.reason === 'too_few_replicas';
     });
     const before = reconnects();

@@ -1,5 +1,5 @@
 // A server that came up empty and calls itself the primary although another one is, as the old primary does where Sentinels
-// have not told it yet: what it lacks says nothing about what the true primary has.
+// have not demoted it yet: what it lacks says nothing about what the true primary has.
 
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { StoreUnavailableError } from '../../../src/oauth/ports/error.ts';
@@ -60,10 +60,10 @@ describeRedis('an empty server that is taken for the primary for a while', () =>
     await begun(watched);
     const grant = await redeemed(watched.grants);
     await movedTo(usurper);
-    await watched.watch.look();
+    await watched.watch.check();
     expect(watched.losses()).toBe(2);
     await movedTo(primary);
-    for (let looks = 0; looks < 3; looks++) await watched.watch.look();
+    for (let looks = 0; looks < 3; looks++) await watched.watch.check();
     expect(await watched.grants.rotate(rotateRequest(grant, 0))).toMatchObject({ outcome: 'rotated' });
     expect(watched.losses()).toBe(2);
   });
@@ -89,34 +89,34 @@ describeRedis('an empty server that is taken for the primary for a while', () =>
     const grant = await redeemed(before.grants);
     await movedTo(usurper);
     const watched = watchOver(movingBefore('markerRestore', () => primary));
-    await expect(watched.watch.look()).rejects.toBeInstanceOf(StoreUnavailableError);
+    await expect(watched.watch.check()).rejects.toBeInstanceOf(StoreUnavailableError);
     expect(watched.losses()).toBe(0);
-    await watched.watch.look();
+    await watched.watch.check();
     expect(watched.losses()).toBe(0);
     expect(await watched.grants.rotate(rotateRequest(grant, 0))).toMatchObject({ outcome: 'rotated' });
     expect(await usurper.command('DBSIZE')).toBe(0);
   });
 
-  it('does not get a heartbeat that hides how old it is, where another server was looked at', async () => {
+  it('does not get a heartbeat that hides how old it is, where another server was inspected', async () => {
     const due = { clockOffset: () => 60_000 };
     const later = await connectTo({ url: `redis://127.0.0.1:${way.port}` }, due);
     try {
       const watched = watchOver(connection);
       await begun(watched);
       await movedTo(usurper);
-      await watched.watch.look();
+      await watched.watch.check();
       const before = await usurper.command('GET', keys.marker('000'));
       await movedTo(primary, later);
       const moving = watchOver(movingBefore('markerBeat', () => usurper, later));
-      await moving.watch.look();
-      await expect(moving.watch.look()).rejects.toBeInstanceOf(StoreUnavailableError);
+      await moving.watch.check();
+      await expect(moving.watch.check()).rejects.toBeInstanceOf(StoreUnavailableError);
       expect(await usurper.command('GET', keys.marker('000'))).toBe(before);
     } finally {
       await later.close();
     }
   });
 
-  it('gets no heartbeat that hides that it was emptied after it was looked at', async () => {
+  it('gets no heartbeat that hides that it was emptied after the inspection', async () => {
     const later = await connectTo(primary, { clockOffset: () => 60_000 });
     try {
       await begun(watchOver(connection));
@@ -127,11 +127,11 @@ describeRedis('an empty server that is taken for the primary for a while', () =>
           return await later.run(action, deadline);
         },
       });
-      // The first look learns what is there; the second finds the heartbeat due.
-      await watched.watch.look();
-      await watched.watch.look();
+      // The first check learns what is there; the second finds the heartbeat due.
+      await watched.watch.check();
+      await watched.watch.check();
       expect(watched.losses()).toBe(0);
-      await watched.watch.look();
+      await watched.watch.check();
       expect(watched.losses()).toBe(1);
     } finally {
       await later.close();
@@ -145,7 +145,7 @@ describeRedis('an empty server that is taken for the primary for a while', () =>
     const grant = await redeemed(grants);
     await primary.command('FLUSHALL');
     await redeemed(grants, { grantId: grant.grantId });
-    await watched.watch.look();
+    await watched.watch.check();
     expect(await grants.rotate(rotateRequest(grant, 0))).toEqual({ outcome: 'ended' });
   });
 });

@@ -1,4 +1,5 @@
-// The contract of the outbox and of the turns of its alerts, on every form of Redis: there is no other implementation.
+// The contract of the outbox and of the delivery leases of its alerts, on every form of Redis: there is no other
+// implementation.
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Alert } from '../../../src/oauth/ports/audit.ts';
@@ -37,7 +38,7 @@ export function alertContract(name: string, makeWorld: () => Promise<RedisWorld>
   }
 
   describe(`${name}: the outbox of a shard`, () => {
-    it('holds the very alert that the revoking request was told', async () => {
+    it('holds the very alert that the revoking request got', async () => {
       const { grants } = world.stores;
       const grant = await rotatedTo(grants, 2);
       const answer = await grants.rotate(rotateRequest(grant, 0, { address: '198.51.100.9' }));
@@ -72,7 +73,7 @@ export function alertContract(name: string, makeWorld: () => Promise<RedisWorld>
       expect(types).toEqual(expected.sort());
     });
 
-    it('tells how long an alert has waited', async () => {
+    it('reports how long an alert has waited', async () => {
       await raised();
       world.advance(7000);
       const [entry] = (await world.outbox.list(SHARD)).entries;
@@ -99,7 +100,7 @@ export function alertContract(name: string, makeWorld: () => Promise<RedisWorld>
       expect((await world.outbox.list(SHARD, 9)).entries).toHaveLength(5);
     });
 
-    it('tells apart what nobody can deliver', async () => {
+    it('lists apart what cannot be delivered', async () => {
       const alert = await raised();
       const bad: Readonly<Record<string, string>> = {
         [`${SHARD}.not-json`]: '{',
@@ -116,76 +117,76 @@ export function alertContract(name: string, makeWorld: () => Promise<RedisWorld>
     });
   });
 
-  describe(`${name}: the turns of an alert`, () => {
-    const OWN = { lease: MINUTE, isTold: false } as const;
-    let turns: DeliveryLeases;
+  describe(`${name}: the delivery leases of an alert`, () => {
+    const OWN = { lease: MINUTE, isAuditLogged: false } as const;
+    let leases: DeliveryLeases;
     beforeEach(() => {
-      turns = world.turns();
+      leases = world.leases();
     });
 
-    const left = (alertId: string) => world.fieldsOf(world.keys.alertTurns(shardOf(alertId)));
+    const left = (alertId: string) => world.fieldsOf(world.keys.deliveryLeases(shardOf(alertId)));
 
     it('are one at a time: the next begins when its lease is over', async () => {
       const { id } = await raised();
-      const tries = await Promise.all(Array.from({ length: 20 }, () => turns.take(id, OWN)));
-      expect(tries.filter((turn) => turn !== undefined)).toEqual([{ tries: 1, isTold: false }]);
+      const tries = await Promise.all(Array.from({ length: 20 }, () => leases.take(id, OWN)));
+      expect(tries.filter((lease) => lease !== undefined)).toEqual([{ tries: 1, isAuditLogged: false }]);
       world.advance(MINUTE - world.tick);
-      expect(await turns.take(id, OWN)).toBeUndefined();
+      expect(await leases.take(id, OWN)).toBeUndefined();
       world.advance(world.tick);
-      expect(await turns.take(id, OWN)).toEqual({ tries: 2, isTold: false });
+      expect(await leases.take(id, OWN)).toEqual({ tries: 2, isAuditLogged: false });
     });
 
     it('are those of one alert, wherever it is', async () => {
       const ids = (await Promise.all(PEOPLE.map((subject) => raised(subject)))).map(({ id }) => id);
-      for (const id of ids) expect(await turns.take(id, OWN)).toEqual({ tries: 1, isTold: false });
+      for (const id of ids) expect(await leases.take(id, OWN)).toEqual({ tries: 1, isAuditLogged: false });
       const waiting = async (id: string) => (await alertsIn(shardOf(id))).map((alert) => alert.id);
       for (const id of ids) {
         expect(await waiting(id)).toContain(id);
-        await turns.settle(id, 'delivery');
+        await leases.acknowledge(id, 'delivery');
         expect(await waiting(id)).not.toContain(id);
       }
       for (const id of ids) expect([await waiting(id), await left(id)]).toEqual([[], 0]);
     });
 
-    it('know whether its line was written, also by who has no turn', async () => {
+    it('know whether its line was written, also by a replica without a lease', async () => {
       const [{ id }, other] = [await raised(), await raised()];
-      await turns.take(id, OWN);
-      expect(await turns.take(id, { ...OWN, isTold: true })).toBeUndefined();
-      await turns.tell(other.id);
+      await leases.take(id, OWN);
+      expect(await leases.take(id, { ...OWN, isAuditLogged: true })).toBeUndefined();
+      await leases.recordAuditLogged(other.id);
       world.advance(MINUTE);
-      expect(await turns.take(id, OWN)).toEqual({ tries: 2, isTold: true });
-      expect(await turns.take(other.id, OWN)).toEqual({ tries: 1, isTold: true });
+      expect(await leases.take(id, OWN)).toEqual({ tries: 2, isAuditLogged: true });
+      expect(await leases.take(other.id, OWN)).toEqual({ tries: 1, isAuditLogged: true });
     });
 
-    it('that failed are followed by a pause, which nobody shortens and the line outlives', async () => {
+    it('that failed are followed by a pause, which no replica shortens and the line outlives', async () => {
       const { id } = await raised();
-      await turns.take(id, { ...OWN, isTold: true });
-      await turns.postpone(id, 10 * MINUTE - 0.5);
+      await leases.take(id, { ...OWN, isAuditLogged: true });
+      await leases.postpone(id, 10 * MINUTE - 0.5);
       world.advance(10 * MINUTE - world.tick);
-      expect(await turns.take(id, OWN)).toBeUndefined();
+      expect(await leases.take(id, OWN)).toBeUndefined();
       world.advance(world.tick);
-      expect(await turns.take(id, OWN)).toEqual({ tries: 2, isTold: true });
-      await turns.postpone(id, 0);
-      expect(await turns.take(id, OWN)).toEqual({ tries: 3, isTold: true });
+      expect(await leases.take(id, OWN)).toEqual({ tries: 2, isAuditLogged: true });
+      await leases.postpone(id, 0);
+      expect(await leases.take(id, OWN)).toEqual({ tries: 3, isAuditLogged: true });
     });
 
     it('end when it is delivered, and leave nothing behind', async () => {
       const { id } = await raised();
-      await turns.take(id, OWN);
-      expect([await left(id), await turns.awaits(id, 'delivery')]).toEqual([1, true]);
-      await turns.settle(id, 'delivery');
-      await turns.settle(id, 'delivery');
-      await turns.tell(id);
-      await turns.postpone(id, MINUTE);
+      await leases.take(id, OWN);
+      expect([await left(id), await leases.isPendingFor(id, 'delivery')]).toEqual([1, true]);
+      await leases.acknowledge(id, 'delivery');
+      await leases.acknowledge(id, 'delivery');
+      await leases.recordAuditLogged(id);
+      await leases.postpone(id, MINUTE);
       world.advance(MINUTE);
-      expect(await turns.take(id, OWN)).toBeUndefined();
-      expect([await alertsIn(), await left(id), await turns.awaits(id, 'delivery')]).toEqual([[], 0, false]);
+      expect(await leases.take(id, OWN)).toBeUndefined();
+      expect([await alertsIn(), await left(id), await leases.isPendingFor(id, 'delivery')]).toEqual([[], 0, false]);
     });
 
     it('take nothing of an alert that is not there', async () => {
       const id = `${SHARD}.nothing`;
-      await world.put(world.keys.alertTurns(SHARD), id, '0:3:1:0');
-      expect(await turns.take(id, OWN)).toBeUndefined();
+      await world.put(world.keys.deliveryLeases(SHARD), id, '0:3:1:0');
+      expect(await leases.take(id, OWN)).toBeUndefined();
       expect(await left(id)).toBe(0);
     });
 
@@ -193,26 +194,26 @@ export function alertContract(name: string, makeWorld: () => Promise<RedisWorld>
       ['delivery', 'controller'],
       ['controller', 'delivery'],
     ] as const)('end when %s and then %s has it, where both have to', async (first, second) => {
-      const both = world.turns({ hasController: true });
+      const both = world.leases({ hasController: true });
       const { id } = await raised();
-      expect([await both.awaits(id, first), await both.awaits(id, second)]).toEqual([true, true]);
-      await both.settle(id, first);
-      await both.settle(id, first);
-      expect([await both.awaits(id, first), await both.awaits(id, second)]).toEqual([false, true]);
+      expect([await both.isPendingFor(id, first), await both.isPendingFor(id, second)]).toEqual([true, true]);
+      await both.acknowledge(id, first);
+      await both.acknowledge(id, first);
+      expect([await both.isPendingFor(id, first), await both.isPendingFor(id, second)]).toEqual([false, true]);
       expect((await alertsIn()).map((alert) => alert.id)).toEqual([id]);
-      const turn = await both.take(id, OWN);
-      expect(turn).toEqual(first === 'delivery' ? undefined : { tries: 1, isTold: false });
-      await both.settle(id, second);
-      expect([await alertsIn(), await left(id), await both.awaits(id, second)]).toEqual([[], 0, false]);
+      const lease = await both.take(id, OWN);
+      expect(lease).toEqual(first === 'delivery' ? undefined : { tries: 1, isAuditLogged: false });
+      await both.acknowledge(id, second);
+      expect([await alertsIn(), await left(id), await both.isPendingFor(id, second)]).toEqual([[], 0, false]);
     });
 
-    it('count on where an earlier version left them, and begin anew where nobody can read them', async () => {
+    it('count on where an earlier version left them, and begin again where they cannot be parsed', async () => {
       const [earlier, garbled] = [await raised(), await raised()];
-      const key = world.keys.alertTurns(SHARD);
+      const key = world.keys.deliveryLeases(SHARD);
       await world.put(key, earlier.id, `${Math.floor(world.now()) - DAY}:4:1`);
       await world.put(key, garbled.id, 'no turn: at all');
-      expect(await turns.take(earlier.id, OWN)).toEqual({ tries: 5, isTold: true });
-      expect(await turns.take(garbled.id, OWN)).toEqual({ tries: 1, isTold: false });
+      expect(await leases.take(earlier.id, OWN)).toEqual({ tries: 5, isAuditLogged: true });
+      expect(await leases.take(garbled.id, OWN)).toEqual({ tries: 1, isAuditLogged: false });
     });
   });
 }

@@ -2,32 +2,29 @@
 
 import { expect, it } from 'vitest';
 import type { Grant } from '../../../src/oauth/ports/grant-store.ts';
-import { RedisKeys } from '../../../src/redis/connection/keys.ts';
 import { GrantCache } from '../../../src/redis/grants/grant-cache.ts';
 import { redisStores } from '../../../src/redis/stores.ts';
 import { redeemed, rotateRequest } from '../../contracts/sample-grants.ts';
-import { connectTo } from '../setup/connect.ts';
-import { describeRedis, startRedis } from '../setup/servers.ts';
-
-const keys = new RedisKeys('grantry:');
+import { storesSuite } from '../setup/redis-suite.ts';
+import { describeRedis } from '../setup/servers.ts';
 
 const watermarks = { keysFor: (...owners: readonly string[]) => owners };
 
 it('the subject of a grant that is used stays known, however many others come', () => {
   const known = new GrantCache({ watermarks });
-  known.learn('used', 'usr_alice');
-  known.learn('learned again', 'usr_bob');
+  known.setSubject('used', 'usr_alice');
+  known.setSubject('learned again', 'usr_bob');
   for (let grant = 0; grant < 20_000; grant++) {
-    known.learn(`grant-${grant}`, `usr_${grant}`);
+    known.setSubject(`grant-${grant}`, `usr_${grant}`);
     if (grant % 4000 !== 0) continue;
     expect(known.subjectOf('used')).toBe('usr_alice');
-    known.learn('learned again', 'usr_bob');
+    known.setSubject('learned again', 'usr_bob');
   }
   const subjects = ['used', 'learned again', 'grant-0'].map((grant) => known.subjectOf(grant));
   expect(subjects).toEqual(['usr_alice', 'usr_bob', undefined]);
 });
 
-it('the watermarks of a grant are those of whoever presents it, each time', () => {
+it('the watermarks of a grant are those of the client that presents it, each time', () => {
   const known = new GrantCache({ watermarks });
   const own = { clientUid: 'uid-1', subject: 'usr_alice' };
   const others = { ...own, clientUid: 'uid-2' };
@@ -38,21 +35,16 @@ it('the watermarks of a grant are those of whoever presents it, each time', () =
 });
 
 describeRedis('a grant whose subject is known', () => {
+  const redis = storesSuite();
+
   it('is gone all the same once Redis has it no more, or it was revoked by another replica', async () => {
-    const server = await startRedis();
-    const connection = await connectTo(server);
-    try {
-      const { grants } = redisStores({ connection, keys });
-      const [revoked, lost] = [await redeemed(grants), await redeemed(grants)];
-      const refreshed = (grant: Grant) => grants.rotate(rotateRequest(grant, 0));
-      await redisStores({ connection, keys }).grants.revoke(revoked.grantId);
-      expect(await refreshed(revoked)).toEqual({ outcome: 'gone' });
-      await server.command('FLUSHALL');
-      expect(await grants.subjectOf(lost.grantId)).toBe(lost.subject);
-      expect(await refreshed(lost)).toEqual({ outcome: 'gone' });
-    } finally {
-      await connection.close();
-      await server.stop();
-    }
+    const { grants } = redis.stores;
+    const [revoked, lost] = [await redeemed(grants), await redeemed(grants)];
+    const refreshed = (grant: Grant) => grants.rotate(rotateRequest(grant, 0));
+    await redisStores(redis).grants.revoke(revoked.grantId);
+    expect(await refreshed(revoked)).toEqual({ outcome: 'gone' });
+    await redis.server.command('FLUSHALL');
+    expect(await grants.subjectOf(lost.grantId)).toBe(lost.subject);
+    expect(await refreshed(lost)).toEqual({ outcome: 'gone' });
   });
 });

@@ -1,18 +1,19 @@
 // Random histories over Redis, with two replicas of the server, and with crashes, fail-overs and an emptied Redis among what
 // happens.
 
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { ManagedConnection } from '../../../src/redis/connection/connection.ts';
 import { RedisKeys } from '../../../src/redis/connection/keys.ts';
 import { redisStores } from '../../../src/redis/stores.ts';
 import { type ModelStores, runModel } from '../../oauth/model/model-run.ts';
 import { connectTo } from '../setup/connect.ts';
 import { dump, secretsIn } from '../setup/dump.ts';
-import { failOver } from '../setup/fail-over.ts';
+import { switchOver } from '../setup/fail-over.ts';
 import { frozen } from '../setup/frozen-time.ts';
-import { type RedisCluster, startCluster } from '../setup/redis-cluster.ts';
-import { type ReplicatedRedis, startReplicated } from '../setup/replicated-redis.ts';
-import { describeRedis, type RedisServer, startRedis } from '../setup/servers.ts';
+import { startCluster } from '../setup/redis-cluster.ts';
+import { redisSuite } from '../setup/redis-suite.ts';
+import { startReplicated } from '../setup/replicated-redis.ts';
+import { describeRedis, type RedisServer } from '../setup/servers.ts';
 
 let histories = 0;
 
@@ -59,14 +60,14 @@ async function replicasOver(
   };
 }
 
-describeRedis('any history of grants over one Redis server', () => {
-  let server: RedisServer;
-  beforeAll(async () => {
-    server = await startRedis();
-  });
-  afterAll(() => server.stop());
+// They run at the same time: each waits for its servers more than it computes.
+const AT_THE_SAME_TIME = { concurrent: true };
+
+describeRedis('any history of grants over one Redis server', AT_THE_SAME_TIME, () => {
+  const redis = redisSuite();
 
   it('keeps one redemption, dead families dead, scopes from growing, tokens with their client, one alert each', async () => {
+    const { server } = redis;
     const deployment = { url: server.url, primaries: async () => [server] };
     const befalling: Befalling = {
       // What a promotion does to the one server there is: its history gets another name.
@@ -77,17 +78,13 @@ describeRedis('any history of grants over one Redis server', () => {
   }, 120_000);
 });
 
-describeRedis('any history of grants over a Redis Cluster', () => {
-  let cluster: RedisCluster;
-  beforeAll(async () => {
-    cluster = await startCluster();
-  }, 30_000);
-  afterAll(() => cluster.stop());
+describeRedis('any history of grants over a Redis Cluster', AT_THE_SAME_TIME, () => {
+  const redis = redisSuite(startCluster);
 
   it('keeps one redemption, dead families dead, scopes from growing, tokens with their client, one alert each', async () => {
-    const deployment = { url: cluster.url, primaries: async () => cluster.primaries };
-    const atAll = (...words: readonly string[]) =>
-      Promise.all(cluster.primaries.map((primary) => primary.command(...words)));
+    const { url, primaries } = redis.server;
+    const deployment = { url, primaries: async () => primaries };
+    const atAll = (...words: readonly string[]) => Promise.all(primaries.map((primary) => primary.command(...words)));
     const befalling: Befalling = {
       failOver: async () => void (await atAll('DEBUG', 'CHANGE-REPL-ID')),
       empty: () => atAll('FLUSHALL'),
@@ -96,19 +93,16 @@ describeRedis('any history of grants over a Redis Cluster', () => {
   }, 120_000);
 });
 
-describeRedis('any history of grants over Redis under Sentinels', () => {
-  let redis: ReplicatedRedis;
-  beforeAll(async () => {
-    redis = await startReplicated();
-  }, 30_000);
-  afterAll(() => redis.stop());
+describeRedis('any history of grants over Redis under Sentinels', AT_THE_SAME_TIME, () => {
+  const redis = redisSuite(startReplicated);
 
   it('keeps one redemption, dead families dead, scopes from growing, tokens with their client, one alert each', async () => {
+    const { server } = redis;
+    const deployment = { url: server.url, primaries: async () => [await server.primary()] };
     const befalling: Befalling = {
-      failOver: (connections) => failOver(redis, connections),
-      empty: async () => (await redis.primary()).command('FLUSHALL'),
+      failOver: (connections) => switchOver(server, connections),
+      empty: async () => (await server.primary()).command('FLUSHALL'),
     };
-    const deployment = { url: redis.url, primaries: async () => [await redis.primary()] };
     await runModel('Redis under Sentinels', (clock) => replicasOver(deployment, clock, befalling), { runs: 3 });
   }, 240_000);
 });

@@ -1,11 +1,11 @@
 // A refresh and a redemption over Redis: how many scripts they take, and that a kill switch thrown in the middle counts.
 
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { Grant } from '../../../src/oauth/ports/grant-store.ts';
 import type { Stores } from '../../../src/oauth/ports/ports.ts';
 import { shardOfPerson } from '../../../src/oauth/values/shard.ts';
-import type { ManagedConnection, RedisConnection } from '../../../src/redis/connection/connection.ts';
+import type { RedisConnection } from '../../../src/redis/connection/connection.ts';
 import { RedisKeys } from '../../../src/redis/connection/keys.ts';
 import type { PlainRead, Script } from '../../../src/redis/scripts/script.ts';
 import { redisStores } from '../../../src/redis/stores.ts';
@@ -20,8 +20,8 @@ import {
   uniqueId,
 } from '../../contracts/sample-grants.ts';
 import { PERSON, type ProtocolWorld, protocolWorld, redirectUriOf } from '../../oauth/model/protocol-world.ts';
-import { connectTo } from '../setup/connect.ts';
 import { startCluster } from '../setup/redis-cluster.ts';
+import { type Started, storesSuite } from '../setup/redis-suite.ts';
 import { describeRedis, startRedis } from '../setup/servers.ts';
 
 /** Where the slots of keys do not matter. */
@@ -32,15 +32,14 @@ const IN_A_CLUSTER = {
   look: ['watermarkReadPerson'],
 };
 
-const DEPLOYMENTS = [
+const DEPLOYMENTS: readonly (readonly [string, () => Promise<Started>, typeof ONE_SCRIPT])[] = [
   ['one Redis server', startRedis, ONE_SCRIPT],
   ['a Redis Cluster', startCluster, IN_A_CLUSTER],
-] as const;
+];
 
 for (const [name, start, { refresh: scripts, redemption, look }] of DEPLOYMENTS) {
   describeRedis(`over ${name} a refresh`, () => {
-    let server: { readonly url: string; stop(): Promise<void> };
-    let connection: ManagedConnection;
+    const redis = storesSuite({}, start);
     let stores: Stores;
     let world: ProtocolWorld;
     let keys: RedisKeys;
@@ -48,16 +47,13 @@ for (const [name, start, { refresh: scripts, redemption, look }] of DEPLOYMENTS)
     let ran: string[];
     /** Called before each script. */
     let before: (script: Script | PlainRead) => Promise<void>;
-    beforeAll(async () => {
-      server = await start();
-      connection = await connectTo(server);
-    });
     // Keys of its own for each test: what one shuts out, the others must not find shut out.
     beforeEach(async () => {
+      const { connection } = redis;
       ran = [];
       before = async () => {};
       const watched: RedisConnection = {
-        crossesSlots: connection.crossesSlots,
+        allowsCrossSlot: connection.allowsCrossSlot,
         async run(action, deadline) {
           ran.push(action.script.name);
           await before(action.script);
@@ -68,16 +64,12 @@ for (const [name, start, { refresh: scripts, redemption, look }] of DEPLOYMENTS)
           await before(action.script);
           return await connection.runDurably(action, deadline);
         },
-        remember: (action) => connection.remember(action),
+        recordForReplay: (action) => connection.recordForReplay(action),
       };
       keys = new RedisKeys(`test-${++tests}:`);
       stores = redisStores({ connection: watched, keys });
       const clock = { now: () => Date.now() };
       world = await protocolWorld({ stores, clock, pepper: randomBytes(32), events: [] });
-    });
-    afterAll(async () => {
-      await connection.close();
-      await server.stop();
     });
 
     async function refreshToken(): Promise<string> {
@@ -104,7 +96,7 @@ for (const [name, start, { refresh: scripts, redemption, look }] of DEPLOYMENTS)
 
     it('takes a plain read more on a replica that had nothing to do with the family', async () => {
       const { grants } = stores;
-      const grant = await redeemed(redisStores({ connection, keys }).grants);
+      const grant = await redeemed(redisStores({ connection: redis.connection, keys }).grants);
       const request = async () => {
         const subject = (await grants.subjectOf(grant.grantId)) ?? '';
         return rotateRequest(grant, 0, { subject });
@@ -118,13 +110,13 @@ for (const [name, start, { refresh: scripts, redemption, look }] of DEPLOYMENTS)
     });
 
     describe('is refused where a kill switch is thrown before its', () => {
-      // What the rotation itself has looked at needs no other look.
+      // What the rotation itself has read is not read again.
       const rotation = scripts.findIndex((script) => script.startsWith('grantRotate'));
       const person = scripts.slice(0, rotation + 1).map((script, index) => ({ kind: 'user', index, script }) as const);
       const client = scripts.map((script, index) => ({ kind: 'client', index, script }) as const);
       it.each([...person, ...client])('script $index, $script: $kind', async ({ kind, index }) => {
         const token = await refreshToken();
-        const { watermarks } = redisStores({ connection, keys });
+        const { watermarks } = redisStores({ connection: redis.connection, keys });
         const clientUid = 'uid-web';
         ran = [];
         let thrown = false;
@@ -148,14 +140,14 @@ for (const [name, start, { refresh: scripts, redemption, look }] of DEPLOYMENTS)
       );
 
       it('takes no more scripts than the guide says, on whichever replica', async () => {
-        const grant = await issued(redisStores({ connection, keys }).grants);
+        const grant = await issued(redisStores({ connection: redis.connection, keys }).grants);
         expect(await stores.grants.redeem(request(grant))).toMatchObject({ outcome: 'redeemed' });
         expect(ran).toEqual(redemption);
       });
 
-      it('takes one more after something was ended for anybody of the shard, and is good', async () => {
-        const grant = await issued(redisStores({ connection, keys }).grants);
-        const { watermarks } = redisStores({ connection, keys });
+      it('takes one more after something was ended for any person of the shard, and is good', async () => {
+        const grant = await issued(redisStores({ connection: redis.connection, keys }).grants);
+        const { watermarks } = redisStores({ connection: redis.connection, keys });
         await watermarks.raise({ kind: 'user', subject: `${neighbour}` }, await createdAt(grant));
         ran = [];
         expect(await stores.grants.redeem(request(grant))).toMatchObject({ outcome: 'redeemed' });
@@ -174,7 +166,7 @@ for (const [name, start, { refresh: scripts, redemption, look }] of DEPLOYMENTS)
       const client = redemption.map((script, index) => ({ kind: 'client', index, script }) as const);
       it.each([...person, ...client])('is ended by one thrown before $script: $kind', async ({ kind, index }) => {
         const grant = await issued(stores.grants);
-        const { watermarks } = redisStores({ connection, keys });
+        const { watermarks } = redisStores({ connection: redis.connection, keys });
         const made = await createdAt(grant);
         await watermarks.raise({ kind: 'user', subject: `${neighbour}` }, made);
         ran = [];

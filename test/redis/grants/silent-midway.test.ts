@@ -15,7 +15,7 @@ import { describeRedis, type RedisServer, startRedis } from '../setup/servers.ts
 
 const keys = new RedisKeys('grantry:');
 
-/** Kill switches are looked at, and none was ever thrown in a manifest. */
+/** Kill switches are read, and none was ever thrown in a manifest. */
 
 function pause(servers: readonly RedisServer[]): void {
   for (const server of servers) server.pause();
@@ -63,11 +63,11 @@ describeRedis('a Redis that falls silent when it has done the first half of a re
     return milliseconds;
   }
 
-  /** Redis goes on: what was given up is known there, and applied again by whoever gave it up. */
+  /** Redis goes on: what was given up is recorded there, and replayed by the replica that gave it up. */
   async function goesOn({ connection }: { readonly connection: ManagedConnection }): Promise<void> {
     for (const server of [single, ...cluster.primaries]) server.resume();
     await until('what was given up is known', async () => {
-      const { applied, errors } = await connection.reassert('all');
+      const { applied, errors } = await connection.replayRevocations('all');
       return applied > 0 && errors.length === 0;
     });
   }
@@ -86,7 +86,7 @@ describeRedis('a Redis that falls silent when it has done the first half of a re
   }
 
   describe.each([0, 400])('after it took %i ms for that half', (slow) => {
-    it('is not waited for by a redemption whose second look at the kill switches it owes', async () => {
+    it('is not waited for by a redemption whose second read of the kill switches it owes', async () => {
       const asking = await replica(single, { afterScript: () => single.pause() });
       const { grants, watermarks } = await replica(single);
       await expectWithin(1000, async () => {

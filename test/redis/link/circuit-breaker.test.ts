@@ -61,7 +61,7 @@ describe('the circuit', () => {
     expect(circuit.admits()).toBe(true);
   });
 
-  it('gives the probe to somebody else when it was not sent', () => {
+  it('gives the probe to another request when it was not sent', () => {
     const { circuit, pass } = openCircuit();
     pass(200);
     circuit.admits();

@@ -53,7 +53,7 @@ describe("a server's clock", () => {
     expect(asked).toBe(2);
   });
 
-  it('is asked before anything is said where nothing was heard for long', async () => {
+  it('is asked before use where its last answer is old', async () => {
     await clock.at(now);
     now += 60_000;
     ahead += 55;
@@ -86,7 +86,7 @@ describe("a server's clock", () => {
     }
   });
 
-  it('is unknown again once it was told to be another', async () => {
+  it('is unknown again once it was forgotten', async () => {
     await clock.at(now);
     clock.forget();
     expect(clock.at(now)).toBeInstanceOf(Promise);

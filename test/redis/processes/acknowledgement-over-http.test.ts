@@ -41,7 +41,7 @@ describeRedis('a client of grantry, while a replica of Redis that has to acknowl
 
   async function ask(client: ClientName, form: Readonly<Record<string, string>>): Promise<ClientAnswer> {
     const [only] = grantry.all;
-    if (only === undefined) throw new Error('nobody is there');
+    if (only === undefined) throw new Error('no replica is there');
     return await only.post(client, '/token', form);
   }
 
@@ -75,8 +75,8 @@ describeRedis('a client of grantry, while a replica of Redis that has to acknowl
   }
 
   /**
-   * Asks while the replica stands still, until it is refused for good: where no answer came in time, nobody knows what
-   * became of it, and `Retry-After` is sent.
+   * Asks while the replica stands still, until it is refused for good: where no answer came in time, its outcome
+   * is unknown, and `Retry-After` is sent.
    * @returns what was asked for
    */
   async function refusedForGood(client: ClientName, newForm: () => Promise<Readonly<Record<string, string>>>) {
@@ -97,7 +97,7 @@ describeRedis('a client of grantry, while a replica of Redis that has to acknowl
     return lines.map(({ event }) => event).filter((event) => /replayed|reuse_detected|state_lost/.test(event));
   }
 
-  it('is told when to refresh again, and is given the one successor then', async () => {
+  it('learns when to refresh again, and is given the one successor then', async () => {
     const token = await tokenOf('longgrace');
     replica.pause();
     for (let tries = 0; tries < 2; tries++) {
@@ -114,7 +114,7 @@ describeRedis('a client of grantry, while a replica of Redis that has to acknowl
     expect(alertsAbout(token)).toEqual([]);
   });
 
-  it('may refresh again also when its grace is long over, and nobody is alarmed', async () => {
+  it('may refresh again also when its grace is long over, and no alert is raised', async () => {
     const token = await tokenOf('twosecondgrace');
     replica.pause();
     expect(await ask('twosecondgrace', refreshing(token))).toMatchObject({ status: 503, retryAfter: '1' });
@@ -126,14 +126,14 @@ describeRedis('a client of grantry, while a replica of Redis that has to acknowl
     expect(alertsAbout(token)).toEqual([]);
   });
 
-  it('is not told to send a code again, which is void, and nobody is alarmed', async () => {
+  it('is not asked to send a code again, which is void, and no alert is raised', async () => {
     const form = await refusedForGood('jwt', async () => redemption(await codeOf('jwt')));
     await goesOn();
     expect(await settled('jwt', form)).toMatchObject({ status: 400, body: { error: 'invalid_grant' } });
     expect(alertsAbout(form.code)).toEqual([]);
   });
 
-  it('is not told to refresh again where it has no grace: its family is ended, and nobody is alarmed', async () => {
+  it('is not asked to refresh again where it has no grace: its family is ended, and no alert is raised', async () => {
     const form = await refusedForGood('graceless', async () => refreshing(await tokenOf('graceless')));
     await goesOn();
     expect(await settled('graceless', form)).toMatchObject({ status: 400, body: { error: 'invalid_grant' } });

@@ -1,21 +1,18 @@
 // Alerts from the outbox to the sinks, by replicas of the delivery over one Redis and a real receiver.
 
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Alert } from '../../../src/oauth/ports/audit.ts';
 import { StoreUnavailableError } from '../../../src/oauth/ports/error.ts';
-import type { Stores } from '../../../src/oauth/ports/ports.ts';
 import { SHARDS } from '../../../src/oauth/values/shard.ts';
 import type { DeliveryPace } from '../../../src/processes/alerts/alert-delivery.ts';
-import type { ManagedConnection, RedisConnection } from '../../../src/redis/connection/connection.ts';
-import { RedisKeys } from '../../../src/redis/connection/keys.ts';
+import type { RedisConnection } from '../../../src/redis/connection/connection.ts';
 import { DeliveryLeases } from '../../../src/redis/grants/delivery-leases.ts';
 import { Outbox } from '../../../src/redis/grants/outbox.ts';
-import { redisStores } from '../../../src/redis/stores.ts';
 import { redeemed, rotatedTo, rotateRequest } from '../../contracts/sample-grants.ts';
 import { until } from '../../until.ts';
 import { type Receiver, startReceiver } from '../../webhook/receiver.ts';
-import { connectTo } from '../setup/connect.ts';
-import { describeRedis, type RedisServer, startRedis } from '../setup/servers.ts';
+import { storesSuite } from '../setup/redis-suite.ts';
+import { describeRedis, startRedis } from '../setup/servers.ts';
 import { DeliveringReplica } from './delivering-replica.ts';
 
 const FAST: DeliveryPace = {
@@ -40,22 +37,15 @@ interface ReplicaOptions {
 }
 
 describeRedis('the delivery of alerts', () => {
-  let server: RedisServer;
-  let connection: ManagedConnection;
-  let stores: Stores;
+  const redis = storesSuite({}, () => startRedis({ persistent: true }));
+  const { keys } = redis;
   let outbox: Outbox;
   let receiver: Receiver;
-  const keys = new RedisKeys('grantry:');
   const replicas = new Set<DeliveringReplica>();
 
-  beforeAll(async () => {
-    server = await startRedis({ persistent: true });
-    connection = await connectTo(server);
-    stores = redisStores({ connection, keys });
-    outbox = new Outbox({ connection, keys });
-  });
   beforeEach(async () => {
-    await server.command('FLUSHALL');
+    await redis.server.command('FLUSHALL');
+    outbox = new Outbox(redis);
     receiver = await startReceiver();
   });
   afterEach(async () => {
@@ -63,18 +53,14 @@ describeRedis('the delivery of alerts', () => {
     replicas.clear();
     receiver.stop();
   });
-  afterAll(async () => {
-    await connection.close();
-    await server.stop();
-  });
 
-  function aReplica({ pace = FAST, webhook = true, over = connection, hasController }: ReplicaOptions = {}) {
+  function aReplica({ pace = FAST, webhook = true, over = redis.connection, hasController }: ReplicaOptions = {}) {
     const replica = new DeliveringReplica({
       connection: over,
       keys,
       pace,
       webhookUrl: webhook ? receiver.url : undefined,
-      onReconnect: (listener) => connection.onReconnect(listener),
+      onReconnect: (listener) => redis.connection.onReconnect(listener),
       ...(hasController !== undefined && { hasController }),
     });
     replicas.add(replica);
@@ -84,20 +70,20 @@ describeRedis('the delivery of alerts', () => {
   /** Redis, but for what a test keeps from it. */
   function exceptFor(isLost: (key: string) => boolean): RedisConnection {
     return {
-      crossesSlots: true,
-      remember: () => {},
-      runDurably: (...request) => connection.runDurably(...request),
+      allowsCrossSlot: true,
+      recordForReplay: () => {},
+      runDurably: (...request) => redis.connection.runDurably(...request),
       async run(action, deadline) {
         if (action.keys.some(isLost)) throw new StoreUnavailableError(action.script.name);
-        return await connection.run(action, deadline);
+        return await redis.connection.run(action, deadline);
       },
     };
   }
 
-  /** A family whose first refresh token came again. @param by the replica that got the reply; nobody when it died */
+  /** A family whose first refresh token came again. @param by the replica that got the reply; undefined when it died */
   async function reuse(by?: DeliveringReplica): Promise<string> {
-    const grant = await rotatedTo(stores.grants, 2);
-    const answer = await stores.grants.rotate(rotateRequest(grant, 0, { address: '198.51.100.9' }));
+    const grant = await rotatedTo(redis.stores.grants, 2);
+    const answer = await redis.stores.grants.rotate(rotateRequest(grant, 0, { address: '198.51.100.9' }));
     const alert = answer.outcome === 'reused' ? answer.alert : undefined;
     if (alert === undefined) throw new Error('nothing was raised');
     by?.raise(alert);
@@ -107,11 +93,11 @@ describeRedis('the delivery of alerts', () => {
   /** Has it raised so many milliseconds before. */
   async function antedate(id: string, by: number): Promise<void> {
     const place = [keys.outbox(id.slice(0, 3)), id] as const;
-    const alert = JSON.parse(String(await server.command('HGET', ...place))) as { time: number };
-    await server.command('HSET', ...place, JSON.stringify({ ...alert, time: alert.time - by }));
+    const alert = JSON.parse(String(await redis.server.command('HGET', ...place))) as { time: number };
+    await redis.server.command('HSET', ...place, JSON.stringify({ ...alert, time: alert.time - by }));
   }
 
-  /** So many that nobody has told, in one shard. */
+  /** So many without an audit line, in one shard. */
   async function untold(count: number): Promise<readonly Alert[]> {
     const id = await reuse();
     const shard = id.slice(0, 3);
@@ -121,14 +107,14 @@ describeRedis('the delivery of alerts', () => {
       Array.from({ length: count }, (_, index) => ({ ...alert, id: `${id}-${index}` })),
     );
     const words = alerts.flatMap((alert) => [alert.id, JSON.stringify(alert)]);
-    await server.command('HSET', keys.outbox(shard), ...words);
+    await redis.server.command('HSET', keys.outbox(shard), ...words);
     return alerts;
   }
 
   /** How many alerts of a shard some replica knows of, and how many of those it has taken, to post them. */
-  async function turns(shard: string) {
-    const all = (await server.command('HVALS', keys.alertTurns(shard))) as readonly string[];
-    return { known: all.length, taken: all.filter((turn) => !/^\d+:0:/.test(turn)).length };
+  async function leases(shard: string) {
+    const all = (await redis.server.command('HVALS', keys.deliveryLeases(shard))) as readonly string[];
+    return { known: all.length, taken: all.filter((lease) => !/^\d+:0:/.test(lease)).length };
   }
 
   async function waitingAlerts(): Promise<readonly string[]> {
@@ -136,7 +122,7 @@ describeRedis('the delivery of alerts', () => {
     return lists.flatMap(({ entries, unreadable }) => [...entries.map(({ alert }) => alert.id), ...unreadable]);
   }
 
-  /** A look may be refused: with a thousand alerts under way there is no room for it. */
+  /** A read may be refused: with a thousand alerts under way there is no room for it. */
   const emptied = () =>
     until('the outbox is empty', async () => {
       try {
@@ -213,10 +199,10 @@ describeRedis('the delivery of alerts', () => {
     expect(counts.join('\n').match(/^grantry_refresh_reuse_detected_total 1$/gm)).toHaveLength(1);
   });
 
-  it('is by another replica when one ends with the turn and has told nobody, with audit line and counter', async () => {
+  it('is by another replica when one ends with the lease and has reported nothing, with audit line and counter', async () => {
     const id = await reuse();
-    const dead = new DeliveryLeases({ connection, keys });
-    expect(await dead.take(id, { lease: 200, isTold: false })).toEqual({ isTold: false, tries: 1 });
+    const dead = new DeliveryLeases(redis);
+    expect(await dead.take(id, { lease: 200, isAuditLogged: false })).toEqual({ isAuditLogged: false, tries: 1 });
     const next = aReplica().start();
     await emptied();
     expect(ids()).toEqual([id]);
@@ -233,7 +219,7 @@ describeRedis('the delivery of alerts', () => {
     expect(next.audits()).toEqual(['refresh_token.reuse_detected']);
   });
 
-  it('is told and posted also where nobody was there for a week, and no controller is waited for', async () => {
+  it('is logged and posted also where no replica was there for a week, and no controller is waited for', async () => {
     const id = await reuse();
     await antedate(id, 8 * 24 * 3_600_000);
     const replica = aReplica({ pace: QUIET });
@@ -242,7 +228,7 @@ describeRedis('the delivery of alerts', () => {
     expect([ids(), replica.audits()]).toEqual([[id], ['refresh_token.reuse_detected']]);
   });
 
-  it('is told once, however many replicas find it and cannot post it', async () => {
+  it('is logged once, however many replicas find it and cannot post it', async () => {
     receiver.answer = { status: 500 };
     const all = Array.from({ length: 3 }, () => aReplica().start());
     await reuse();
@@ -252,12 +238,12 @@ describeRedis('the delivery of alerts', () => {
   });
 
   it('goes on with the other shards where one cannot be reached, and where one holds something else', async () => {
-    await server.command('SET', keys.outbox('001'), 'not a hash');
+    await redis.server.command('SET', keys.outbox('001'), 'not a hash');
     const over = exceptFor((key) => key.includes('{s000}'));
     const replica = aReplica({ pace: { ...QUIET, leftBehind: 0 }, over });
     const id = await reuse();
     await replica.delivery.sweep();
-    await server.command('DEL', keys.outbox('001'));
+    await redis.server.command('DEL', keys.outbox('001'));
     await emptied();
     expect(ids()).toEqual([id]);
     const [fault] = replica.lines.filter(({ msg }) => msg === 'alert delivery failed');
@@ -269,13 +255,13 @@ describeRedis('the delivery of alerts', () => {
     const shard = id.slice(0, 3);
     const other = shard === '000' ? '001' : '000';
     const misplaced = `${shard}.misplaced`;
-    const alert = JSON.parse(String(await server.command('HGET', keys.outbox(shard), id))) as Alert;
+    const alert = JSON.parse(String(await redis.server.command('HGET', keys.outbox(shard), id))) as Alert;
     for (const [where, name, json] of [
       [shard, `${shard}.broken`, '{"id":'],
       [shard, 'no shard', '{}'],
       [other, misplaced, JSON.stringify({ ...alert, id: misplaced })],
     ] as const) {
-      await server.command('HSET', keys.outbox(where), name, json);
+      await redis.server.command('HSET', keys.outbox(where), name, json);
     }
     const replicas = [1, 2].map(() => aReplica({ pace: { ...QUIET, leftBehind: 0 } }));
     await Promise.all(replicas.map(({ delivery }) => delivery.sweep()));
@@ -299,8 +285,8 @@ describeRedis('the delivery of alerts', () => {
       return isAway;
     };
     const replica = aReplica({ pace: QUIET, over: exceptFor(isRefused) }).start();
-    const grant = await rotatedTo(stores.grants, 2);
-    const answer = await stores.grants.rotate(rotateRequest(grant, 0));
+    const grant = await rotatedTo(redis.stores.grants, 2);
+    const answer = await redis.stores.grants.rotate(rotateRequest(grant, 0));
     const alert = answer.outcome === 'reused' ? answer.alert : undefined;
     if (alert === undefined) throw new Error('nothing was raised');
     isAway = true;
@@ -336,7 +322,7 @@ describeRedis('the delivery of alerts', () => {
     const alerts = await untold(40);
     aReplica().start();
     await until('sixteen wait for their answer', () => receiver.received.length >= 16);
-    expect(await turns(alerts[0]?.id.slice(0, 3) ?? '')).toEqual({ known: 16, taken: 16 });
+    expect(await leases(alerts[0]?.id.slice(0, 3) ?? '')).toEqual({ known: 16, taken: 16 });
     receiver.answer = { status: 204 };
     receiver.answerWaiting();
     await emptied();
@@ -344,14 +330,14 @@ describeRedis('the delivery of alerts', () => {
     expect(receiver.mostWaiting).toBe(16);
   });
 
-  it('of more than sixteen that were raised at once leaves the rest to a sweep, told', async () => {
+  it('of more than sixteen that were raised at once leaves the rest to a sweep, logged', async () => {
     receiver.answer = undefined;
     const alerts = await untold(40);
     const raising = aReplica({ pace: QUIET }).start();
     for (const alert of alerts) raising.raise(alert);
     const shard = alerts[0]?.id.slice(0, 3) ?? '';
-    await until('all are told', async () => (await turns(shard)).known === 40);
-    expect((await turns(shard)).taken).toBe(16);
+    await until('all are logged', async () => (await leases(shard)).known === 40);
+    expect((await leases(shard)).taken).toBe(16);
     receiver.answer = { status: 204 };
     receiver.answerWaiting();
     const sweeping = aReplica().start();
@@ -418,7 +404,7 @@ describeRedis('the delivery of alerts', () => {
     await Promise.all([stopped, swept]);
     // What was sent to Redis before this has been done.
     const { entries } = await outbox.list(shard);
-    expect([entries.length, await turns(shard)]).toEqual([1, { known: 0, taken: 0 }]);
+    expect([entries.length, await leases(shard)]).toEqual([1, { known: 0, taken: 0 }]);
   });
 
   it('waits for Redis to come back, and no other replica writes a second audit line', async () => {
@@ -426,13 +412,13 @@ describeRedis('the delivery of alerts', () => {
       aReplica({ pace: QUIET }).start(),
       aReplica({ pace: { ...FAST, leftBehind: 1500 } }).start(),
     ];
-    const grant = await rotatedTo(stores.grants, 2);
-    const answer = await stores.grants.rotate(rotateRequest(grant, 0));
-    await server.kill();
+    const grant = await rotatedTo(redis.stores.grants, 2);
+    const answer = await redis.stores.grants.rotate(rotateRequest(grant, 0));
+    await redis.server.kill();
     const alert = answer.outcome === 'reused' ? answer.alert : undefined;
     raising.audit.record({ type: 'refresh_token.reuse_detected', alert });
-    await server.start();
-    await connection.ready(5000);
+    await redis.server.start();
+    await redis.connection.ready(5000);
     await emptied();
     expect(ids()).toEqual([alert?.id]);
     expect([...raising.audits(), ...other.audits()]).toEqual(['refresh_token.reuse_detected']);
@@ -443,9 +429,9 @@ describeRedis('the delivery of alerts', () => {
     const sweeping = aReplica({ pace }).start();
     const id = await reuse();
     await antedate(id, 120_000);
-    await server.kill();
-    await server.start();
-    await connection.ready(5000);
+    await redis.server.kill();
+    await redis.server.start();
+    await redis.connection.ready(5000);
     await sweeping.delivery.sweep();
     expect([ids(), sweeping.audits(), await waitingAlerts()]).toEqual([[], [], [id]]);
     await aReplica({ pace }).delivery.sweep();
@@ -453,16 +439,16 @@ describeRedis('the delivery of alerts', () => {
     expect(ids()).toEqual([id]);
   });
 
-  it('tells an alert once, though a store that lost writes raises it again', async () => {
+  it('logs an alert once, though a store that lost writes raises it again', async () => {
     const replica = aReplica({ pace: QUIET }).start();
     const id = await reuse(replica);
     await emptied();
-    await server.command('FLUSHALL');
+    await redis.server.command('FLUSHALL');
     const grantId = id.replace(/\.refresh_token\.reuse_detected$/, '');
-    const grant = await redeemed(stores.grants, { grantId });
-    await stores.grants.rotate(rotateRequest(grant, 0));
-    await stores.grants.rotate(rotateRequest(grant, 1));
-    const answer = await stores.grants.rotate(rotateRequest(grant, 0));
+    const grant = await redeemed(redis.stores.grants, { grantId });
+    await redis.stores.grants.rotate(rotateRequest(grant, 0));
+    await redis.stores.grants.rotate(rotateRequest(grant, 1));
+    const answer = await redis.stores.grants.rotate(rotateRequest(grant, 0));
     expect(answer).toMatchObject({ outcome: 'reused', alert: { id } });
     replica.audit.record({
       type: 'refresh_token.reuse_detected',

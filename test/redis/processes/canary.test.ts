@@ -1,5 +1,5 @@
-// A whole visit over HTTP, from sign-in to revocation, and then a look at everything Redis holds: nothing in it can be used
-// by somebody who steals a dump.
+// A whole visit over HTTP, from sign-in to revocation, and then a dump of everything Redis holds: nothing in it can be
+// used by an attacker who steals it.
 
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { hashPassword, LocalUsers } from '../../../src/login/local-users.ts';
@@ -71,7 +71,7 @@ describeRedis('a dump of Redis', () => {
     const look = async () => held.push(await dump(server));
     const codes = [await use(OPAQUE, secrets, look), await use(JWT, secrets, look)];
     const [alertId] = (await server.command('HKEYS', await only('*:outbox'))) as string[];
-    await new DeliveryLeases({ connection, keys }).take(alertId ?? '', { lease: 1000, isTold: true });
+    await new DeliveryLeases({ connection, keys }).take(alertId ?? '', { lease: 1000, isAuditLogged: true });
     await look();
 
     const all = held.join('\n');

@@ -1,4 +1,4 @@
-// The part of a replica that tells of alerts: audit stream, metrics, and the delivery over a given connection to Redis.
+// The part of a replica that delivers alerts: audit stream, metrics, and the delivery over a given connection to Redis.
 
 import { randomBytes } from 'node:crypto';
 import { Writable } from 'node:stream';
@@ -51,8 +51,8 @@ export class DeliveringReplica {
     const log = createLog('info', stream);
     const { metrics } = this;
     this.audit = new AuditLog({ log, metrics, subjects: 'hashed', pepper: randomBytes(32) });
-    const turns = new DeliveryLeases({ connection, keys, hasController });
-    this.reports = new AlertReports(turns);
+    const leases = new DeliveryLeases({ connection, keys, hasController });
+    this.reports = new AlertReports(leases);
     const signing = { secrets: () => [WEBHOOK_SECRET], clock: clock ?? { now: () => Date.now() }, limit: 1000 };
     this.delivery = new AlertDelivery({
       log,
@@ -62,7 +62,7 @@ export class DeliveringReplica {
       onReconnect,
       ...(pace !== undefined && { pace }),
       outbox: new Outbox({ connection, keys }),
-      turns,
+      leases,
       ...(hasController && { reports: this.reports }),
       webhook: webhookUrl === undefined ? undefined : new Webhook({ url: webhookUrl, ...signing }),
     });

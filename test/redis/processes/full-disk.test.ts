@@ -31,7 +31,7 @@ describeRedis('a client of grantry, while the disk of Redis is full', () => {
 
   async function ask(path: string, form: Readonly<Record<string, string>>): Promise<ClientAnswer> {
     const [only] = grantry.all;
-    if (only === undefined) throw new Error('nobody is there');
+    if (only === undefined) throw new Error('no replica is there');
     return await only.post('jwt', path, form);
   }
 
@@ -54,7 +54,7 @@ describeRedis('a client of grantry, while the disk of Redis is full', () => {
     allow(statSync(join(files, file)).size);
   }
 
-  /** Refreshes until it is refused; the first write that does not fit is answered, or was nobody's here. */
+  /** Refreshes until it is refused; the first write that does not fit is answered, or was made elsewhere. */
   async function refused(): Promise<ClientAnswer> {
     let answer = await refresh();
     await until('a refresh is refused', async () => {

@@ -39,7 +39,7 @@ describeRedis('a Cluster on which a server has the rights of the guide, and repl
     rmSync(folder, { recursive: true });
   });
 
-  it('is joined and watched by it, and looked at by it as by anybody', () => {
+  it('is joined and watched by it, and inspected by it as by any server', () => {
     expect(state.readiness.fault()).toBeUndefined();
     // What there is to find, and nothing about rights or replicas.
     expect(state.probe.warnings()).toEqual(['no_append_only_file']);

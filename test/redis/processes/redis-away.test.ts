@@ -10,7 +10,8 @@ import { folderOf, machineClient, removeFolder } from '../../manifests/a-folder.
 import { endProcesses, post, startDev } from '../../processes/grantry-process.ts';
 import { until } from '../../until.ts';
 import { expectWithin, timed } from '../setup/connect.ts';
-import { describeRedis, type RedisServer, startRedis } from '../setup/servers.ts';
+import { redisSuite } from '../setup/redis-suite.ts';
+import { describeRedis, startRedis } from '../setup/servers.ts';
 
 const PERSON = { username: 'ann', password: 'a long password', decision: 'allow' } as const;
 const CALLBACK = 'https://shop.example/cb';
@@ -35,7 +36,7 @@ const MANIFESTS = {
 const IN_TIME = 5000;
 
 describeRedis('while Redis is away', () => {
-  let redis: RedisServer;
+  const redis = redisSuite(() => startRedis({ persistent: true }));
   let folder: string;
   let dev: Awaited<ReturnType<typeof startDev>>;
   let browser: TestBrowser;
@@ -43,9 +44,8 @@ describeRedis('while Redis is away', () => {
   let tokens: { readonly refresh: string; readonly access: string; readonly machine: string; readonly code: string };
 
   beforeAll(async () => {
-    redis = await startRedis({ persistent: true });
     folder = await folderOf(MANIFESTS);
-    const flags = ['--redis', redis.url, '--user', `${PERSON.username}:${PERSON.password}`];
+    const flags = ['--redis', redis.server.url, '--user', `${PERSON.username}:${PERSON.password}`];
     dev = await startDev(folder, flags, { environment: { GRANTRY_LOG_FORMAT: 'json' } });
     const secret = async (name: string) =>
       (await readFile(join(folder, `.grantry/secrets/${name}.secret`), 'utf8')).trim();
@@ -62,12 +62,11 @@ describeRedis('while Redis is away', () => {
       machine: String(machine.body.access_token),
       code: await newCode(),
     };
-    await redis.kill();
+    await redis.server.kill();
     await until('readiness has noticed', async () => /redis: away/.test(await (await readyz()).text()));
   });
   afterAll(async () => {
     await endProcesses();
-    await redis.stop();
     await removeFolder(folder);
   });
 
@@ -102,7 +101,7 @@ describeRedis('while Redis is away', () => {
     return (await post(`${dev.issuer}/introspect`, { token: tokens.machine }, credentials.job)).status === 200;
   };
 
-  /** What a machine gets without anybody asking Redis, however Redis is. */
+  /** What a machine gets without a request to Redis, however Redis is. */
   async function expectTokensWithoutRedis(): Promise<void> {
     const before = await metric('grantry_store_duration_seconds_count');
     for (let count = 0; count < 20; count++) {
@@ -112,7 +111,7 @@ describeRedis('while Redis is away', () => {
     expect(await metric('grantry_store_duration_seconds_count')).toEqual(before);
   }
 
-  it('a machine gets its JWT without a look at Redis; metadata and keys are served', async () => {
+  it('a machine gets its JWT without a request to Redis; metadata and keys are served', async () => {
     await expectTokensWithoutRedis();
     for (const path of ['/.well-known/jwks.json', '/.well-known/oauth-authorization-server']) {
       expect((await fetch(`${dev.issuer}${path}`)).status).toBe(200);
@@ -140,7 +139,7 @@ describeRedis('while Redis is away', () => {
     expect(milliseconds).toBeLessThan(IN_TIME);
   });
 
-  it('the application is told of a person who is signed in; everybody else sees a page that says so', async () => {
+  it('the application gets the error for a person who is signed in; all others see a page that says so', async () => {
     const back = await answerIn(browser, authorization(), PERSON);
     expect(`${back.origin}${back.pathname}`).toBe(CALLBACK);
     expect(Object.fromEntries(back.searchParams)).toMatchObject({ error: 'temporarily_unavailable', iss: dev.issuer });
@@ -163,10 +162,10 @@ describeRedis('while Redis is away', () => {
     ]);
   });
 
-  it('back again, all is answered within a second, nothing was used up and nobody restarted', async () => {
+  it('back again, all is answered within a second, nothing was used up and no replica restarted', async () => {
     await expectWithin(1000, async () => {
-      await redis.kill();
-      await redis.start();
+      await redis.server.kill();
+      await redis.server.start();
       return (await timed(() => until('Redis is back', isBack))).milliseconds;
     });
     expect((await post(`${dev.issuer}/token`, refreshing())).status).toBe(200);
@@ -181,7 +180,7 @@ describeRedis('while Redis is away', () => {
     expect([status, refused.error]).toEqual([400, 'invalid_grant']);
   });
   it('a Redis that is silent instead of gone costs no more, and machines do not notice', async () => {
-    redis.pause();
+    redis.server.pause();
     try {
       const many = Array.from({ length: 20 }, () => timed(() => post(`${dev.issuer}/token`, refreshing())));
       for (const { value, milliseconds } of await Promise.all(many)) {
@@ -190,12 +189,12 @@ describeRedis('while Redis is away', () => {
       }
       await expectTokensWithoutRedis();
     } finally {
-      redis.resume();
+      redis.server.resume();
     }
     await expectWithin(1000, async () => {
-      redis.pause();
+      redis.server.pause();
       await until('Redis is missed', async () => !(await isBack()));
-      redis.resume();
+      redis.server.resume();
       return (await timed(() => until('Redis is back', isBack))).milliseconds;
     });
   });

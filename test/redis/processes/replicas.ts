@@ -13,7 +13,7 @@ import { GrantryProcess } from '../../processes/grantry-process.ts';
 
 const VERIFIER = 'verifier'.repeat(6);
 const CALLBACK = 'https://shop.example/cb';
-/** Who can sign in: in a Cluster of three equal parts, what each of them has is in another one. */
+/** The people who can sign in: in a Cluster of three equal parts, what each of them has is in another one. */
 export const PEOPLE = ['ann', 'nina', 'carol'] as const;
 
 export type PersonName = (typeof PEOPLE)[number];
@@ -84,14 +84,14 @@ export interface AuditLine {
 export interface Replica {
   readonly name: string;
   post(client: ClientName, path: string, form: Readonly<Record<string, string>>): Promise<ClientAnswer>;
-  /** Has a person ask for a code, the first one unless told; undefined when the replica could not give one. */
+  /** Has a person ask for a code, the first one by default; undefined when the replica could not give one. */
   issueCode(client: ClientName, person?: PersonName): Promise<string | undefined>;
   /** All that this replica has said to the audit stream, in its former lives too. */
   audits(): readonly AuditLine[];
   /** SIGSTOP and SIGCONT. */
   pause(): void;
   resume(): void;
-  /** SIGKILL; `start()` brings it back. */
+  /** SIGKILL; `start()` restarts it. */
   kill(): Promise<void>;
   start(): Promise<void>;
 }
@@ -150,7 +150,7 @@ const MOST_STARTS = 5;
 interface ReplicaOptions {
   readonly name: string;
   readonly folder: string;
-  /** Its port is nobody's: browsers go to the replica they mean. */
+  /** No replica listens on its port: browsers go to the replica they mean. */
   readonly issuer: string;
   readonly environment: Readonly<Record<string, string>>;
   /** Of each person, shared by their browsers: a session is good at every replica. */
@@ -178,7 +178,7 @@ class ReplicaProcess implements Replica {
       try {
         return await this.#startOn(this.#port);
       } catch (error) {
-        // Somebody else took it in between.
+        // Another process took it in between.
         if (starts === MOST_STARTS || !/port \d+ on \S+ is in use/.test(String(error))) throw error;
         this.#port = undefined;
       }

@@ -1,4 +1,4 @@
-// Certificates for Redis servers of tests, made by an authority that nobody else knows.
+// Certificates for Redis servers of tests, made by an authority of their own.
 
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';

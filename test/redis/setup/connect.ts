@@ -35,7 +35,7 @@ export async function portOf(connection: ManagedConnection): Promise<number> {
 /** Writes one key, and answers `OK`. */
 export const WRITE: Script = { name: 'testWrite', keys: 1, lua: "return redis.call('SET', KEYS[1], 1)" };
 
-/** Whether replicas have a write of this key in time; not, too, where a busy machine lets nobody ask in time. */
+/** Whether replicas have a write of this key in time; not, too, where a busy machine delays every request too long. */
 export async function isAcknowledged(connection: RedisConnection, key: string): Promise<boolean> {
   try {
     return (await connection.runDurably({ script: WRITE, keys: [key] })).acknowledged;
@@ -48,15 +48,15 @@ export async function isAcknowledged(connection: RedisConnection, key: string): 
 /** A connection whose methods can be replaced one by one. */
 export function methodsOf(real: ManagedConnection): ManagedConnection {
   return {
-    crossesSlots: real.crossesSlots,
+    allowsCrossSlot: real.allowsCrossSlot,
     isUp: real.isUp,
     primaries: real.primaries,
     run: (...action) => real.run(...action),
     runDurably: (...action) => real.runDurably(...action),
-    remember: (action) => real.remember(action),
+    recordForReplay: (action) => real.recordForReplay(action),
     ready: (limit) => real.ready(limit),
     info: () => real.info(),
-    reassert: (which) => real.reassert(which),
+    replayRevocations: (which) => real.replayRevocations(which),
     forgetOld: () => real.forgetOld(),
     onReconnect: (listener) => real.onReconnect(listener),
     close: () => real.close(),

@@ -27,7 +27,7 @@ async function contentOf(server: Pick<RedisServer, 'command'>, key: string): Pro
     case 'none':
       return undefined;
     default:
-      throw new Error(`${key} is a ${type}, which nobody has documented`);
+      throw new Error(`${key} is a ${type}, which is not documented`);
   }
 }
 

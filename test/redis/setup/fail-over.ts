@@ -3,8 +3,9 @@
 import type { RedisConnection } from '../../../src/redis/connection/connection.ts';
 import { succeeds, until } from '../../until.ts';
 import { WRITE } from './connect.ts';
-import { PRIMARY_NAME, type ReplicatedRedis } from './replicated-redis.ts';
+import { nameInstead, PRIMARY_NAME, type ReplicatedRedis } from './replicated-redis.ts';
 import { isFollowed } from './replication.ts';
+import type { RedisServer } from './servers.ts';
 
 /** For a busy machine; milliseconds. */
 const LIMIT = 60_000;
@@ -12,19 +13,36 @@ const LIMIT = 60_000;
 /** Promotes a replica that has everything; answers once these connections can write again. */
 export async function failOver(redis: ReplicatedRedis, connections: readonly RedisConnection[]): Promise<void> {
   const before = await redis.primary();
-  // One that was a primary until it died becomes a replica only after Sentinels have looked at it for a while.
+  // One that was a primary until it died becomes a replica only after Sentinels have watched it for a while.
   await until('both replicas have everything', () => isFollowed(before), LIMIT);
+  const [sentinel] = redis.sentinels;
+  await sentinel.command('SENTINEL', 'SET', PRIMARY_NAME, 'failover-timeout', LIMIT);
   await until(
     'the others follow another primary',
     async () => {
       const primary = await redis.primary();
       if (primary !== before) return await isFollowed(primary);
-      // One that is under way already, or was given up for taking too long, is no reason to stop asking.
-      await succeeds(redis.sentinels[0].command('SENTINEL', 'FAILOVER', PRIMARY_NAME));
+      // One that is under way already is no reason to stop asking.
+      await succeeds(sentinel.command('SENTINEL', 'FAILOVER', PRIMARY_NAME));
       return false;
     },
     LIMIT,
   );
+  await writableBy(connections);
+}
+
+/** The same by the commands of an operator, without the waits of Sentinels. */
+export async function switchOver(redis: ReplicatedRedis, connections: readonly RedisConnection[]): Promise<void> {
+  const before = await redis.primary();
+  await until('both replicas have everything', () => isFollowed(before), LIMIT);
+  const [next, other] = redis.servers.filter((server) => server !== before) as [RedisServer, RedisServer];
+  await next.command('REPLICAOF', 'NO', 'ONE');
+  for (const replica of [before, other]) await replica.command('REPLICAOF', '127.0.0.1', next.port);
+  for (const sentinel of redis.sentinels) await nameInstead(sentinel, next);
+  await writableBy(connections);
+}
+
+async function writableBy(connections: readonly RedisConnection[]): Promise<void> {
   const writable = (connection: RedisConnection) => succeeds(connection.run({ script: WRITE, keys: ['{s000}:test'] }));
   for (const connection of connections) await until('it can be written again', () => writable(connection), LIMIT);
 }

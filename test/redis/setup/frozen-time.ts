@@ -22,9 +22,9 @@ export function frozen(connection: RedisConnection): RedisConnection {
     return made;
   }
   return {
-    crossesSlots: connection.crossesSlots,
+    allowsCrossSlot: connection.allowsCrossSlot,
     run: (action, deadline) => connection.run(still(action), deadline),
     runDurably: (action, deadline) => connection.runDurably(still(action), deadline),
-    remember: (action) => connection.remember(still(action)),
+    recordForReplay: (action) => connection.recordForReplay(still(action)),
   };
 }

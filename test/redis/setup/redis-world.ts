@@ -1,6 +1,8 @@
-// A store world over a Redis that many tests share: each world has keys of its own and a clock that the test moves while
-// real time runs under it. Beside the stores it has what only Redis has: the outbox and the turns of its alerts.
+// A store world over a Redis that many tests share: each world has keys of its own and a clock that the test moves
+// while real time runs under it. Beside the stores it has what only Redis has: the outbox and the delivery leases of
+// its alerts.
 
+import { afterAll } from 'vitest';
 import type { ManagedConnection } from '../../../src/redis/connection/connection.ts';
 import { RedisKeys } from '../../../src/redis/connection/keys.ts';
 import { DeliveryLeases } from '../../../src/redis/grants/delivery-leases.ts';
@@ -11,7 +13,7 @@ import type { RedisCredentials } from '../../../src/redis/topology/connection-ma
 import type { StoreWorld } from '../../contracts/store-world.ts';
 import { connectTo } from './connect.ts';
 
-/** Longer than what a test does between two looks at the clock takes on a busy machine. */
+/** Longer than what a test does between two reads of the clock takes on a busy machine. */
 const TICK = 900;
 
 /** What all keys of all worlds begin with. */
@@ -22,59 +24,47 @@ export interface RedisWorld extends StoreWorld {
   readonly keys: RedisKeys;
   readonly outbox: Outbox;
   /** @param options.hasController default false */
-  turns(options?: { readonly hasController: boolean }): DeliveryLeases;
+  leases(options?: { readonly hasController: boolean }): DeliveryLeases;
   /** Writes a field of a hash past everything. */
   put(key: string, field: string, value: string): Promise<void>;
   /** How many fields a hash has. */
   fieldsOf(key: string): Promise<number>;
 }
 
-/** The worlds of one server. `close` ends their connection. */
-export interface RedisWorlds {
-  readonly makeStores: () => Promise<RedisWorld>;
-  close(): Promise<void>;
-}
-
 const PUT: Script = { name: 'testPut', keys: 1, lua: "return redis.call('HSET', KEYS[1], ARGV[2], ARGV[3])" };
 const FIELDS: Script = { name: 'testFields', keys: 1, lua: "return redis.call('HLEN', KEYS[1])" };
 
-/**
- * Connects to a server when the first world is made.
- * @param wrap what the stores have for their connection
- */
+/** The worlds of a suite, which share a connection: it is made for the first one, and closed after the suite. */
 export function redisWorlds(
   server: () => { readonly url: string; readonly user?: RedisCredentials },
-  wrap = (connection: ManagedConnection) => connection,
-): RedisWorlds {
+): () => Promise<RedisWorld> {
   let offset = 0;
   let worlds = 0;
   let connecting: Promise<ManagedConnection> | undefined;
-  return {
-    async makeStores() {
-      const credentials = () => server().user ?? {};
-      connecting ??= connectTo(server(), { clockOffset: () => offset, credentials });
-      const connection = wrap(await connecting);
-      worlds += 1;
-      const keys = new RedisKeys(`${WORLD}${worlds}:`);
-      return {
-        keys,
-        stores: redisStores({ connection, keys }),
-        outbox: new Outbox({ connection, keys }),
-        turns: (options) => new DeliveryLeases({ connection, keys, ...options }),
-        async put(key, field, value) {
-          await connection.run({ script: PUT, keys: [key], args: [field, value] });
-        },
-        fieldsOf: async (key) => Number(await connection.run({ script: FIELDS, keys: [key] })),
-        now: () => Date.now() + offset,
-        advance(milliseconds) {
-          offset += milliseconds;
-        },
-        tick: TICK,
-        dispose: async () => {},
-      };
-    },
-    async close() {
-      await (await connecting)?.close();
-    },
+  afterAll(async () => {
+    await (await connecting)?.close();
+  });
+  return async () => {
+    const credentials = () => server().user ?? {};
+    connecting ??= connectTo(server(), { clockOffset: () => offset, credentials });
+    const connection = await connecting;
+    worlds += 1;
+    const keys = new RedisKeys(`${WORLD}${worlds}:`);
+    return {
+      keys,
+      stores: redisStores({ connection, keys }),
+      outbox: new Outbox({ connection, keys }),
+      leases: (options) => new DeliveryLeases({ connection, keys, ...options }),
+      async put(key, field, value) {
+        await connection.run({ script: PUT, keys: [key], args: [field, value] });
+      },
+      fieldsOf: async (key) => Number(await connection.run({ script: FIELDS, keys: [key] })),
+      now: () => Date.now() + offset,
+      advance(milliseconds) {
+        offset += milliseconds;
+      },
+      tick: TICK,
+      dispose: async () => {},
+    };
   };
 }

@@ -39,7 +39,7 @@ export async function startReplicated({
   sentinelPassword,
   tls = NO_TLS,
 }: ReplicatedOptions = {}): Promise<ReplicatedRedis> {
-  // Whoever restarts is empty: what a replica was sent as a file must not come back as an old state.
+  // A server that restarts is empty: what a replica was sent as a file must not come back as an old state.
   const shared = { 'repl-diskless-sync-delay': 0, 'rdb-del-sync-files': 'yes', ...tls.settings };
   const { client } = tls;
   const first = await startRedis({ settings: shared, client });
@@ -106,7 +106,7 @@ export async function nameInstead(sentinel: RedisServer, primary: RedisServer): 
   await sentinel.command('SENTINEL', 'MONITOR', PRIMARY_NAME, '127.0.0.1', primary.port, 1);
 }
 
-/** How often a Sentinel was connected to, which whoever asks it does each time. */
+/** How often a Sentinel was connected to, which each question to it needs. */
 export async function timesAsked(sentinel: RedisServer): Promise<number> {
   const stats = String(await sentinel.command('INFO', 'stats'));
   return Number(/total_connections_received:(\d+)/.exec(stats)?.[1]);

@@ -12,9 +12,17 @@ import { freePort } from '../../free-port.ts';
 
 const AVAILABLE = spawnSync('redis-server', ['--version']).status === 0;
 
+interface SuiteOptions {
+  /** Runs it at the same time as the concurrent suites beside it, and its tests too. */
+  readonly concurrent?: boolean;
+}
+
 /** A suite that needs redis-server: passed over by name where there is none, failing where CI=true. */
-export function describeRedis(name: string, suite: () => void): void {
-  if (AVAILABLE) describe(name, suite);
+export function describeRedis(name: string, suite: () => void): void;
+export function describeRedis(name: string, options: SuiteOptions, suite: () => void): void;
+export function describeRedis(name: string, ...given: readonly (SuiteOptions | (() => void))[]): void {
+  const [suite, options = {}] = given.toReversed() as [() => void, SuiteOptions?];
+  if (AVAILABLE) describe(name, options, suite);
   else if (process.env.CI === 'true') {
     describe(name, () => {
       it('has a redis-server to run on', () => {
@@ -50,7 +58,7 @@ export interface RedisServer {
   pid(): number;
   /** Sends one command on a connection of its own, e.g. `command('CONFIG', 'SET', 'maxmemory', '1')`. */
   command(...words: readonly (string | number)[]): Promise<unknown>;
-  /** SIGKILL; `start()` brings it back on the same port, empty unless `persistent`. */
+  /** SIGKILL; `start()` restarts it on the same port, empty unless `persistent`. */
   kill(): Promise<void>;
   start(): Promise<void>;
   /** SIGSTOP and SIGCONT. */
@@ -65,7 +73,7 @@ export const LONG = 60_000;
 
 const MOST_STARTS = 5;
 
-/** Starts one server and waits until it takes commands. Ports that somebody takes before it does are left to them. */
+/** Starts one server and waits until it takes commands. A port that another process takes first is left to it. */
 export async function startRedis(options: RedisServerOptions = {}): Promise<RedisServer> {
   for (let starts = 1; ; starts++) {
     const server = new ServerProcess(options, await freePort(options.mode === 'cluster' ? 2 : 1));
@@ -79,6 +87,11 @@ export async function startRedis(options: RedisServerOptions = {}): Promise<Redi
   }
 }
 
+const running = new Set<ChildProcess>();
+process.on('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});
+
 class ServerProcess implements RedisServer {
   readonly port: number;
   readonly url: string;
@@ -88,7 +101,6 @@ class ServerProcess implements RedisServer {
   readonly #client: ClientOptions;
   #child: ChildProcess | undefined;
   #connection: Redis | undefined;
-  readonly #endWithUs = () => this.#child?.kill('SIGKILL');
 
   constructor({ settings, persistent = false, client, mode }: RedisServerOptions, port: number) {
     this.port = port;
@@ -113,7 +125,6 @@ class ServerProcess implements RedisServer {
         .join(''),
     );
     this.#arguments = isSentinel ? [file, '--sentinel'] : [file];
-    process.on('exit', this.#endWithUs);
   }
 
   pid(): number {
@@ -127,6 +138,7 @@ class ServerProcess implements RedisServer {
     const command = ['-c', 'trap "" XFSZ; exec redis-server "$@"', 'redis-server', ...this.#arguments];
     const child = spawn('sh', command, { stdio: ['ignore', 'pipe', 'inherit'] });
     this.#child = child;
+    running.add(child);
     let output = '';
     await new Promise<void>((resolve, reject) => {
       child.stdout.on('data', (chunk) => {
@@ -152,6 +164,7 @@ class ServerProcess implements RedisServer {
     const ended = once(child, 'exit');
     child.kill('SIGKILL');
     await ended;
+    running.delete(child);
   }
 
   pause(): void {
@@ -164,7 +177,6 @@ class ServerProcess implements RedisServer {
 
   async stop(): Promise<void> {
     await this.kill();
-    process.off('exit', this.#endWithUs);
     rmSync(this.folder, { recursive: true, force: true });
   }
 

@@ -1,4 +1,4 @@
-// What waits in the outbox to be told.
+// The alerts that wait in the outbox.
 
 import type { Alert } from '../../../src/oauth/ports/audit.ts';
 import type { Grant } from '../../../src/oauth/ports/grant-store.ts';
@@ -7,7 +7,7 @@ import type { RedisConnection } from '../../../src/redis/connection/connection.t
 import type { RedisKeys } from '../../../src/redis/connection/keys.ts';
 import { Outbox } from '../../../src/redis/grants/outbox.ts';
 
-/** The alerts about one grant that nobody has told yet, first to last. */
+/** The alerts about one grant that are not delivered yet, first to last. */
 export async function alertsAbout(
   { grantId }: Pick<Grant, 'grantId'>,
   of: { readonly connection: RedisConnection; readonly keys: RedisKeys },

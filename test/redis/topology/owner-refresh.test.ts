@@ -1,16 +1,16 @@
 // How often the map of a Cluster is asked for, and that replicas which lost one together do not ask in step.
 
 import type { Redis } from 'ioredis';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { StoreUnavailableError } from '../../../src/oauth/ports/error.ts';
-import type { ManagedConnection } from '../../../src/redis/connection/connection.ts';
 import type { RedisTarget } from '../../../src/redis/link/redis-url.ts';
 import { OwnerRefresh } from '../../../src/redis/topology/owner-refresh.ts';
 import { openServers, type Servers } from '../../../src/redis/topology/servers.ts';
 import { slotOf } from '../../../src/redis/topology/slot.ts';
 import { succeeds, until } from '../../until.ts';
-import { connectTo, expectWithin, timed, WRITE } from '../setup/connect.ts';
-import { type RedisCluster, startCluster } from '../setup/redis-cluster.ts';
+import { expectWithin, timed, WRITE } from '../setup/connect.ts';
+import { startCluster } from '../setup/redis-cluster.ts';
+import { storesSuite } from '../setup/redis-suite.ts';
 import { describeRedis } from '../setup/servers.ts';
 
 const SEED = { host: '127.0.0.1', port: 7000 };
@@ -27,11 +27,11 @@ describe('the map of a Cluster', () => {
   });
 
   /** When it was asked for, in milliseconds from now. */
-  function refresh(isWell: () => boolean): { readonly times: readonly number[]; readonly doubt: () => void } {
+  function refresh(isHealthy: () => boolean): { readonly times: readonly number[]; readonly suspectStale: () => void } {
     const [times, start] = [[] as number[], performance.now()];
-    const refreshing = new OwnerRefresh({ ask: async () => void times.push(performance.now() - start), isWell });
+    const refreshing = new OwnerRefresh({ ask: async () => void times.push(performance.now() - start), isHealthy });
     open.push({ close: () => refreshing.stop() });
-    return { times, doubt: () => refreshing.doubt() };
+    return { times, suspectStale: () => refreshing.suspectStale() };
   }
 
   /** One replica, of which no connection is ever made. */
@@ -44,13 +44,13 @@ describe('the map of a Cluster', () => {
     };
     const servers: Servers = openServers({
       target: { form: 'cluster', tls: false, seeds: [SEED] },
-      connections: { to: unreachable, toPrimary: unreachable, doubt: async () => {} },
+      connections: { to: unreachable, toPrimary: unreachable, verifyPrimary: async () => {} },
       clock: { now: () => performance.now() },
       onReady: () => {},
     });
     open.push(servers);
     // Requests go on meanwhile.
-    const asking = setInterval(() => servers.doubt(), 50);
+    const asking = setInterval(() => servers.suspectStale(), 50);
     open.push({ close: () => clearInterval(asking) });
     return times;
   }
@@ -60,7 +60,7 @@ describe('the map of a Cluster', () => {
     { form: 'sentinel', tls: false, sentinels: [SEED], primary: 'any', database: 0 },
   ])('is asked for no more once the connection is closed: $form', async (target) => {
     const silent = () => ({ on() {}, connect: async () => {}, disconnect() {} }) as unknown as Redis;
-    const connections = { to: silent, toPrimary: silent, doubt: async () => {} };
+    const connections = { to: silent, toPrimary: silent, verifyPrimary: async () => {} };
     const servers = openServers({ target, connections, clock: { now: () => performance.now() }, onReady: () => {} });
     await vi.advanceTimersByTimeAsync(5000);
     expect(vi.getTimerCount()).toBeGreaterThan(0);
@@ -72,16 +72,16 @@ describe('the map of a Cluster', () => {
   it('is not asked for too often where each time costs a new connection, whatever fails: a primary of Sentinels', async () => {
     const silent = () => ({ on() {}, connect: async () => {}, disconnect() {} }) as unknown as Redis;
     const times: number[] = [];
-    const doubt = async () => void times.push(performance.now());
+    const verifyPrimary = async () => void times.push(performance.now());
     const servers = openServers({
       target: { form: 'sentinel', tls: false, sentinels: [SEED], primary: 'any', database: 0 },
-      connections: { to: silent, toPrimary: silent, doubt },
+      connections: { to: silent, toPrimary: silent, verifyPrimary },
       onReady: () => {},
       clock: { now: () => performance.now() },
     });
     open.push(servers);
     for (let passed = 0; passed < 10_000; passed += 10) {
-      servers.doubt();
+      servers.suspectStale();
       await vi.advanceTimersByTimeAsync(10);
     }
     expect(times.length).toBeGreaterThan(15);
@@ -118,32 +118,32 @@ describe('the map of a Cluster', () => {
   });
 
   it('is asked for within 50 ms when it is doubted, also when it has just been asked for, and no more often the longer', async () => {
-    const { times, doubt } = refresh(() => true);
+    const { times, suspectStale } = refresh(() => true);
     for (let outage = 0; outage < 10; outage++) {
       await vi.advanceTimersByTimeAsync(10_000);
       const before = times.length;
-      doubt();
+      suspectStale();
       await vi.advanceTimersByTimeAsync(51);
       expect(times.length).toBe(before + 1);
     }
     const before = times.length;
     for (let passed = 0; passed < 10_000; passed += 10) {
-      doubt();
+      suspectStale();
       await vi.advanceTimersByTimeAsync(10);
     }
     expect(times.length - before).toBeLessThan(80);
   });
 
-  it('is asked for when a primary is lost, though nobody has doubted it', async () => {
-    let isWell = true;
-    const { times } = refresh(() => isWell);
+  it('is asked for when a primary is lost, though it was not suspected to be stale', async () => {
+    let isHealthy = true;
+    const { times } = refresh(() => isHealthy);
     await vi.advanceTimersByTimeAsync(10);
-    isWell = false;
+    isHealthy = false;
     await vi.advanceTimersByTimeAsync(251);
     expect(times.length).toBeGreaterThan(1);
   });
 
-  it('is asked for no more once nobody wants it', async () => {
+  it('is asked for no more once it is stopped', async () => {
     const { times } = refresh(() => false);
     for (const each of open) each.close();
     await vi.advanceTimersByTimeAsync(10_000);
@@ -152,20 +152,11 @@ describe('the map of a Cluster', () => {
 });
 
 describeRedis('a Cluster of which every primary is up', () => {
-  let cluster: RedisCluster;
-  let connection: ManagedConnection;
-  beforeAll(async () => {
-    cluster = await startCluster();
-    connection = await connectTo(cluster);
-  });
-  afterAll(async () => {
-    await connection.close();
-    await cluster.stop();
-  });
+  const redis = storesSuite({}, startCluster);
 
   /** How often its map was asked for. */
   async function timesAsked(): Promise<number> {
-    const views = await Promise.all(cluster.primaries.map((node) => node.command('INFO', 'commandstats')));
+    const views = await Promise.all(redis.server.primaries.map((node) => node.command('INFO', 'commandstats')));
     return views.reduce<number>(
       (sum, view) => sum + Number(/cluster\|slots:calls=(\d+)/.exec(String(view))?.[1] ?? 0),
       0,
@@ -179,23 +170,24 @@ describeRedis('a Cluster of which every primary is up', () => {
   it('is asked for its map soon after it refused a request', async () => {
     const key = '{s000}:test';
     // Its owner has other slots and stays what it is: only requests can find out.
-    for (const node of cluster.primaries) await node.command('CLUSTER', 'DELSLOTS', slotOf(key));
+    for (const node of redis.server.primaries) await node.command('CLUSTER', 'DELSLOTS', slotOf(key));
     await expectWithin(600, async () => {
       await untilAskedAgain(await timesAsked());
       // All is well, and the next time is a second away at least.
       const before = await timesAsked();
-      await expect(connection.run({ script: WRITE, keys: [key] })).rejects.toBeInstanceOf(StoreUnavailableError);
+      await expect(redis.connection.run({ script: WRITE, keys: [key] })).rejects.toBeInstanceOf(StoreUnavailableError);
       const { error, milliseconds } = await timed(() => untilAskedAgain(before));
-      expect([error, connection.isUp]).toEqual([undefined, true]);
+      expect([error, redis.connection.isUp]).toEqual([undefined, true]);
       return milliseconds;
     });
   });
 });
 
 describeRedis('a Cluster that was silent altogether', () => {
+  const redis = storesSuite({}, startCluster);
+
   it('is used again within a second after it goes on', async () => {
-    const cluster = await startCluster();
-    const connection = await connectTo(cluster);
+    const { connection, server: cluster } = redis;
     const isWritten = (shard: string) => succeeds(connection.run({ script: WRITE, keys: [`{${shard}}:test`] }));
     const shards = ['s000', 's001', 's002', 's003', 's004', 's005'];
     try {
@@ -208,8 +200,6 @@ describeRedis('a Cluster that was silent altogether', () => {
       });
     } finally {
       for (const server of cluster.primaries) server.resume();
-      await connection.close();
-      await cluster.stop();
     }
   });
 });

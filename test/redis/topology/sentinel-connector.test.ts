@@ -1,5 +1,5 @@
-// Sentinels that do not say the same, one of them nothing that makes sense, and one that names a replica: whom the
-// connection follows.
+// Sentinels that do not say the same, one of them nothing that makes sense, and one that names a replica: which of
+// them the connection follows.
 
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server } from 'node:net';
@@ -11,7 +11,7 @@ import { PRIMARY_NAME, sentinelUrl, startLoneSentinel } from '../setup/replicate
 import { inStep } from '../setup/replication.ts';
 import { describeRedis, type RedisServer, startRedis } from '../setup/servers.ts';
 
-/** A server that calls itself a Sentinel, names this primary, and tells this about it. */
+/** A server that calls itself a Sentinel, names this primary, and reports this state of it. */
 async function startNonsense(port: number, state: readonly string[], answered: () => void): Promise<Server> {
   const list = (words: readonly string[]) =>
     `*${words.length}\r\n${words.map((word) => `$${word.length}\r\n${word}\r\n`).join('')}`;
@@ -48,7 +48,7 @@ describeRedis('of several Sentinels, one that answers first', () => {
     ['no number that a fail-over has', ['config-epoch', 'Infinity']],
     ['no epoch at all', ['name', PRIMARY_NAME]],
   ])('is not followed where it says when its fail-over was by %s', async (_what, state) => {
-    // In time to be heard, and no sooner.
+    // In time to count, and no sooner.
     const nonsense = await startNonsense(other.port, state, () => setTimeout(() => sentinel.resume(), 20));
     const { port } = nonsense.address() as AddressInfo;
     try {
