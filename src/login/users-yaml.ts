@@ -159,15 +159,21 @@ function denialsOf({ contents }: Document): Denials {
   let areAllNamed = true;
   for (const entry of contents.items) {
     const names = valuesOf(entry, 'username');
-    const { data: username } = localUser.shape.username.safeParse(names.length === 1 ? names[0] : undefined);
+    const [name] = names.length === 1 ? names : [];
+    const { data: username } = localUser.shape.username.safeParse(typeof name === 'string' ? name.trim() : name);
     if (username === undefined) {
       areAllNamed = false;
       continue;
     }
     named.add(username);
-    if (valuesOf(entry, 'disabled').includes(true)) disabled.add(username);
+    if (valuesOf(entry, 'disabled').some(isDenial)) disabled.add(username);
   }
   return { disabled, named: areAllNamed ? named : undefined };
+}
+
+/** Whether a value of `disabled` denies: every one does that says no `false` in some spelling, an alias too. */
+function isDenial(value: unknown): boolean {
+  return value !== false && !['false', 'no', 'off'].includes(String(value).toLowerCase());
 }
 
 /** The values of a key in an entry, which may repeat it. */

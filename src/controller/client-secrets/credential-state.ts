@@ -83,7 +83,7 @@ export function readSecretNames(secret: unknown): readonly string[] {
 
 /** The names with one more, which is the newest; of too many the oldest is left out. */
 export function withSecretName(names: readonly string[], name: string): readonly string[] {
-  return names.includes(name) ? names : [name, ...names].slice(0, SECRET_NAMES_MAX);
+  return [name, ...names.filter((other) => other !== name)].slice(0, SECRET_NAMES_MAX);
 }
 
 /** The client that the credentials are for. */
@@ -117,7 +117,8 @@ export function verifierSecret(
         ...(rotateAt !== undefined && { [HANDLED_ROTATE_AT]: rotateAt }),
         ...(rotateNow !== undefined && { [HANDLED_ROTATE_NOW]: rotateNow }),
         ...(state.writtenFields !== undefined && { [WRITTEN_FIELDS]: state.writtenFields }),
-        ...(secretNames.length > 0 && { [SECRET_NAMES]: secretNames.join(',') }),
+        // Empty too: an annotation that a POST created is not removed by an apply that omits it.
+        [SECRET_NAMES]: secretNames.join(','),
       },
     },
     type: VERIFIER_SECRET_TYPE,

@@ -55,9 +55,12 @@ export class KnownBrowsers {
   /**
    * The last sign-in of this person at this browser within 400 days; undefined where there is none, or where the
    * person's credential is another one since. The caller judges watermarks.
+   * @param person undefined for a name without a person: the cookie is opened all the same, which takes as long
    */
-  find(request: FastifyRequest, { subject, credential }: NamedPerson): KnownPerson | undefined {
-    return this.#people(request).find((known) => known.subject === subject && known.credential === credential);
+  find(request: FastifyRequest, person: NamedPerson | undefined): KnownPerson | undefined {
+    return this.#people(request).find(
+      (known) => known.subject === person?.subject && known.credential === person.credential,
+    );
   }
 
   /**

@@ -26,8 +26,8 @@ const SIGN_IN_WINDOW = 600_000;
 export interface LoginAttempt {
   readonly username: string;
   readonly address: string;
-  /** The id of this browser for this person ({@link KnownPerson.id}); undefined where the person has not signed in. */
-  readonly knownBrowser: string | undefined;
+  /** This browser for this person ({@link KnownPerson}); undefined where the person has not signed in there. */
+  readonly knownBrowser: { readonly id: string; readonly subject: string } | undefined;
 }
 
 /** The limits before and after a password is judged. */
@@ -66,7 +66,8 @@ interface Counters {
   /** Of the name at its network, or of the known browser. */
   readonly pair: string;
   readonly ofName: string | undefined;
-  readonly ofNetwork: string | undefined;
+  /** Of the network; of a known browser, of its person at all known browsers. */
+  readonly ofNetwork: string;
 }
 
 /** Counts sign-ins. IPv6 addresses count by their /64. */
@@ -115,23 +116,26 @@ export class LoginLimit implements LoginLimiter {
 
   /** The name first: once it is closed, further networks make no counter in the store. */
   async #countInStore({ pair, ofName, ofNetwork }: Counters): Promise<number> {
-    const ofAll = await this.#hit(ofName, GUESSES_PER_NAME_IN_AN_HOUR, HOUR);
+    const ofAll = ofName === undefined ? 0 : await this.#store.hit(ofName, GUESSES_PER_NAME_IN_AN_HOUR, HOUR);
     if (ofAll > 0) return ofAll;
-    const wait =
-      (await this.#hit(ofNetwork, GUESSES_PER_NETWORK, MINUTE)) ||
-      (await this.#hit(pair, GUESSES_PER_NAME_AND_NETWORK, MINUTE));
-    // What is not judged is no guess: a network above its share must not use up the name's.
-    if (wait > 0 && ofName !== undefined) await this.#store.refund(ofName);
-    return wait;
-  }
-
-  async #hit(key: string | undefined, limit: number, windowMilliseconds: number): Promise<number> {
-    return key === undefined ? 0 : this.#store.hit(key, limit, windowMilliseconds);
+    let isCounted = false;
+    try {
+      const wait =
+        (await this.#store.hit(ofNetwork, GUESSES_PER_NETWORK, MINUTE)) ||
+        (await this.#store.hit(pair, GUESSES_PER_NAME_AND_NETWORK, MINUTE));
+      isCounted = wait === 0;
+      return wait;
+    } finally {
+      // What is not judged is no guess: a network above its share must not use up the name's, nor a store that fails.
+      if (!isCounted && ofName !== undefined) await this.#store.refund(ofName).catch(() => undefined);
+    }
   }
 
   #countersOf({ username, address, knownBrowser }: LoginAttempt): Counters {
     if (knownBrowser !== undefined) {
-      return { pair: `login known ${knownBrowser}`, ofName: undefined, ofNetwork: undefined };
+      // Each sign-in makes one more known browser: together they have no more guesses than a network.
+      const { id, subject } = knownBrowser;
+      return { pair: `login known ${id}`, ofName: undefined, ofNetwork: `login known of ${subject}` };
     }
     const name = username.normalize('NFC');
     const network = addressNetwork(address);

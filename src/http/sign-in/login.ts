@@ -5,6 +5,7 @@ import { OAuthError } from '../../oauth/ports/error.ts';
 import type { NamedPerson, ResourceOwner } from '../../oauth/ports/ports.ts';
 import type { LoginProblem } from '../pages/login-page.ts';
 import type { Endpoint, Exchange } from '../server/endpoint.ts';
+import type { KnownPerson } from './known-browsers.ts';
 import type { LoginAttempt } from './login-limit.ts';
 import {
   acceptedStill,
@@ -48,8 +49,9 @@ async function login(flow: SignInFlow, exchange: Exchange): Promise<void> {
   // 3. The person
   const username = parameters.get('username') ?? '';
   const password = parameters.get('password') ?? '';
-  const person = await flow.owners.lookUp(username);
-  const knownBrowser = person && (await idOfKnownBrowser(flow, exchange, person, check.client.uid));
+  // An empty field is refused without a look-up: no counter bounds such requests.
+  const person = username === '' || password === '' ? undefined : await flow.owners.lookUp(username);
+  const knownBrowser = await findKnownBrowser(flow, exchange, person, check.client.uid);
   const attempt = { username, password, address, knownBrowser };
   const judgement = await judge(flow, attempt);
   if (judgement.owner === undefined) return refuse(flow, exchange, check, { ...judgement, attempt, person });
@@ -72,14 +74,14 @@ interface Attempt extends LoginAttempt {
 }
 
 /** Undefined where the person has not signed in at this browser since the last password and watermark. */
-async function idOfKnownBrowser(
+async function findKnownBrowser(
   flow: SignInFlow,
   { request }: Exchange,
-  person: NamedPerson,
+  person: NamedPerson | undefined,
   clientUid: string,
-): Promise<string | undefined> {
+): Promise<KnownPerson | undefined> {
   const known = flow.knownBrowsers.find(request, person);
-  return known === undefined || (await isOutdated(flow, known, clientUid)) ? undefined : known.id;
+  return known === undefined || (await isOutdated(flow, known, clientUid)) ? undefined : known;
 }
 
 type Judgement = { readonly owner: ResourceOwner } | { readonly owner: undefined; readonly problem: LoginProblem };

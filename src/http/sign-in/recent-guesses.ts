@@ -1,5 +1,7 @@
 // Counts guesses over an hour in the memory of one replica. They are not in the store: counters that strangers make
-// by the thousand would live there for the whole hour.
+// by the thousand would live there for the whole hour. A key counts by its digest: it may hold a name of any length.
+
+import { hash } from 'node:crypto';
 
 export interface RecentGuessesOptions {
   /** The most guesses of a key within any window. */
@@ -12,7 +14,7 @@ export interface RecentGuessesOptions {
 /** A sliding window for each key. */
 export class RecentGuesses {
   readonly #options: RecentGuessesOptions;
-  /** The times of the guesses within the window, in epoch milliseconds, oldest first. */
+  /** By digest, least recently counted first: the times of the guesses within the window, epoch ms, oldest first. */
   readonly #byKey = new Map<string, readonly number[]>();
 
   constructor(options: RecentGuessesOptions) {
@@ -26,20 +28,34 @@ export class RecentGuesses {
    */
   count(key: string, now: number): number {
     const { limit, windowMilliseconds, most } = this.#options;
-    const times = (this.#byKey.get(key) ?? []).filter((time) => time > now - windowMilliseconds);
+    const digest = digestOf(key);
+    const times = (this.#byKey.get(digest) ?? []).filter((time) => time > now - windowMilliseconds);
     const [oldest] = times;
     if (oldest !== undefined && times.length >= limit) return Math.ceil((oldest + windowMilliseconds - now) / 1000);
-    this.#byKey.delete(key);
-    this.#byKey.set(key, [...times, now]);
-    const [first] = this.#byKey.keys();
-    if (this.#byKey.size > most && first !== undefined) this.#byKey.delete(first);
+    this.#byKey.delete(digest);
+    this.#byKey.set(digest, [...times, now]);
+    for (const [first, of] of this.#byKey) {
+      const isOver = (of.at(-1) ?? 0) <= now - windowMilliseconds;
+      if (!isOver && this.#byKey.size <= most) break;
+      this.#byKey.delete(first);
+    }
     return 0;
+  }
+
+  /** How many keys are kept; those whose window is over go with the next count. */
+  get size(): number {
+    return this.#byKey.size;
   }
 
   /** Removes the latest guess: it was right, or it was not judged. */
   refund(key: string): void {
-    const times = this.#byKey.get(key)?.slice(0, -1) ?? [];
-    if (times.length === 0) this.#byKey.delete(key);
-    else this.#byKey.set(key, times);
+    const digest = digestOf(key);
+    const times = this.#byKey.get(digest)?.slice(0, -1) ?? [];
+    if (times.length === 0) this.#byKey.delete(digest);
+    else this.#byKey.set(digest, times);
   }
+}
+
+function digestOf(key: string): string {
+  return hash('sha256', key, 'base64url');
 }

@@ -157,11 +157,11 @@ describe('a known browser', () => {
     for (let number = 0; number < 100; number += 1) await guess(network(number));
     for (let count = 0; count < 31; count += 1) await guess(HOME, { username: `n${count}` });
     expect(await guess(HOME)).toBe(3600);
-    const known = { knownBrowser: 'one' };
+    const known = { knownBrowser: { id: 'one', subject: 'usr_alice' } };
     const waits = [];
     for (let count = 0; count < 6; count += 1) waits.push(await guess(HOME, known));
     expect(waits).toEqual([0, 0, 0, 0, 0, 60]);
-    expect(await guess(HOME, { knownBrowser: 'two' })).toBe(0);
+    expect(await guess(HOME, { knownBrowser: { id: 'two', subject: 'usr_alice' } })).toBe(0);
     for (let minute = 1; minute < 60; minute += 1) {
       clock.advance(MINUTE);
       if ((await guess(HOME, known)) === 0) waits.push(0);
@@ -170,7 +170,26 @@ describe('a known browser', () => {
   });
 });
 
+describe('the known browsers of one person', () => {
+  it('however many they are → thirty guesses in a minute together; another person has its own', async () => {
+    const { guess } = aLimit();
+    const at = (id: string, subject: string) => guess(HOME, { knownBrowser: { id, subject } });
+    const waits = [];
+    for (let browser = 0; browser < 40; browser += 1) waits.push(await at(`browser-${browser}`, 'usr_alice'));
+    expect(waits.filter((wait) => wait === 0)).toHaveLength(30);
+    expect(await at('another', 'usr_bob')).toBe(0);
+  });
+});
+
 describe('the guesses of the last hour', () => {
+  it('of keys whose hour is over → go with the next count, however long the keys were', () => {
+    const guesses = new RecentGuesses({ limit: 1, windowMilliseconds: HOUR, most: 1000 });
+    for (let key = 0; key < 500; key += 1) guesses.count(`${key}`.padEnd(60_000, '一'), 1);
+    expect(guesses.size).toBe(500);
+    guesses.count('later', HOUR + 2);
+    expect(guesses.size).toBe(1);
+  });
+
   it('of more keys than fit → the least recently counted is evicted', () => {
     const guesses = new RecentGuesses({ limit: 1, windowMilliseconds: HOUR, most: 2 });
     expect([guesses.count('a', 1), guesses.count('b', 2), guesses.count('c', 3)]).toEqual([0, 0, 0]);

@@ -60,10 +60,7 @@ async function replicasOver(
   };
 }
 
-// They run at the same time: each waits for its servers more than it computes.
-const AT_THE_SAME_TIME = { concurrent: true };
-
-describeRedis('any history of grants over one Redis server', AT_THE_SAME_TIME, () => {
+describeRedis('any history of grants over one Redis server', () => {
   const redis = redisSuite();
 
   it('keeps one redemption, dead families dead, scopes from growing, tokens with their client, one alert each', async () => {
@@ -78,7 +75,7 @@ describeRedis('any history of grants over one Redis server', AT_THE_SAME_TIME, (
   }, 120_000);
 });
 
-describeRedis('any history of grants over a Redis Cluster', AT_THE_SAME_TIME, () => {
+describeRedis('any history of grants over a Redis Cluster', () => {
   const redis = redisSuite(startCluster);
 
   it('keeps one redemption, dead families dead, scopes from growing, tokens with their client, one alert each', async () => {
@@ -93,7 +90,7 @@ describeRedis('any history of grants over a Redis Cluster', AT_THE_SAME_TIME, ()
   }, 120_000);
 });
 
-describeRedis('any history of grants over Redis under Sentinels', AT_THE_SAME_TIME, () => {
+describeRedis('any history of grants over Redis under Sentinels', () => {
   const redis = redisSuite(startReplicated);
 
   it('keeps one redemption, dead families dead, scopes from growing, tokens with their client, one alert each', async () => {
