@@ -37,7 +37,8 @@ interface ReplicaOptions {
 }
 
 describeRedis('the delivery of alerts', () => {
-  const redis = storesSuite({}, () => startRedis({ persistent: true }));
+  // Nothing that was answered is lost with the process.
+  const redis = storesSuite({}, () => startRedis({ persistent: true, settings: { appendfsync: 'always' } }));
   const { keys } = redis;
   let outbox: Outbox;
   let receiver: Receiver;

@@ -63,8 +63,8 @@ function alertIn(answer: object): Alert {
   return alert;
 }
 
-/** How often the lease of an alert was asked for. */
-let asked = 0;
+/** When the lease of an alert was asked for, in milliseconds after the alert was raised, and whether it was given. */
+let asked: { readonly after: number; isGiven?: boolean }[] = [];
 
 /** Notes that. All misuse is of one person, so the outboxes of other shards are not asked for. */
 function ofOneShard(connection: RedisConnection): RedisConnection {
@@ -72,8 +72,12 @@ function ofOneShard(connection: RedisConnection): RedisConnection {
     ...connection,
     async run(action, deadline) {
       if (action.script.name === 'outboxList' && action.keys[0] !== keys.outbox(SHARD)) return [now, []];
-      if (action.script.name === 'alertTake') asked += 1;
-      return await connection.run(action, deadline);
+      if (action.script.name !== 'alertTake') return await connection.run(action, deadline);
+      const request: (typeof asked)[number] = { after: now - START };
+      asked.push(request);
+      const reply = await connection.run(action, deadline);
+      request.isGiven = reply !== null;
+      return reply;
     },
   };
 }
@@ -86,6 +90,7 @@ describeRedis('a receiver of alerts', () => {
   beforeEach(async () => {
     await server.command('FLUSHALL');
     now = START;
+    asked = [];
     receiver = await startReceiver();
     const connection = ofOneShard(frozen(still));
     stores = redisStores({ connection, keys });
@@ -107,24 +112,28 @@ describeRedis('a receiver of alerts', () => {
     await server.stop();
   });
 
-  /** When each try was made, as its signature says: milliseconds after the alert was raised. */
-  const tries = () =>
-    receiver.received.map(({ headers }) => {
+  /** When each try was begun, and signed, which is the same second: milliseconds after the alert was raised. */
+  function tries(): readonly number[] {
+    const signed = receiver.received.map(({ headers }) => {
       const [, time] = /^t=(\d+),/.exec(String(headers['grantry-signature'])) ?? [];
       return Number(time) * SECOND - START;
     });
+    const begun = asked.flatMap(({ after, isGiven }) => (isGiven === true ? after : []));
+    expect(signed).toEqual(begun);
+    return begun;
+  }
 
   async function sweepAfter(milliseconds: number): Promise<void> {
     now = START + milliseconds;
     await replica.delivery.sweep();
   }
 
-  /** Sweeps then until the lease of the alert is asked for, which a try under way prevents. */
+  /** Sweeps then until the lease of the alert is asked for, which a try under way prevents, and waits for the answer. */
   async function askAfter(milliseconds: number): Promise<void> {
-    const before = asked;
+    const before = asked.length;
     await until('the lease is asked for', async () => {
-      await sweepAfter(milliseconds);
-      return asked > before;
+      if (asked.length === before) await sweepAfter(milliseconds);
+      return asked[before]?.isGiven !== undefined;
     });
   }
 

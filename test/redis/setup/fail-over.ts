@@ -4,24 +4,22 @@ import type { RedisConnection } from '../../../src/redis/connection/connection.t
 import { succeeds, until } from '../../until.ts';
 import { WRITE } from './connect.ts';
 import { nameInstead, PRIMARY_NAME, type ReplicatedRedis } from './replicated-redis.ts';
-import { isFollowed } from './replication.ts';
+import { inStep } from './replication.ts';
 import type { RedisServer } from './servers.ts';
 
 /** For a busy machine; milliseconds. */
 const LIMIT = 60_000;
 
-/** Promotes a replica that has everything; answers once these connections can write again. */
+/** Has the Sentinels promote a replica that has everything; answers once these connections can write again. */
 export async function failOver(redis: ReplicatedRedis, connections: readonly RedisConnection[]): Promise<void> {
   const before = await redis.primary();
-  // One that was a primary until it died becomes a replica only after Sentinels have watched it for a while.
-  await until('both replicas have everything', () => isFollowed(before), LIMIT);
+  await inStep(before, othersThan(before, redis));
   const [sentinel] = redis.sentinels;
   await sentinel.command('SENTINEL', 'SET', PRIMARY_NAME, 'failover-timeout', LIMIT);
   await until(
-    'the others follow another primary',
+    'another server is the primary',
     async () => {
-      const primary = await redis.primary();
-      if (primary !== before) return await isFollowed(primary);
+      if ((await redis.primary()) !== before) return true;
       // One that is under way already is no reason to stop asking.
       await succeeds(sentinel.command('SENTINEL', 'FAILOVER', PRIMARY_NAME));
       return false;
@@ -34,12 +32,16 @@ export async function failOver(redis: ReplicatedRedis, connections: readonly Red
 /** The same by the commands of an operator, without the waits of Sentinels. */
 export async function switchOver(redis: ReplicatedRedis, connections: readonly RedisConnection[]): Promise<void> {
   const before = await redis.primary();
-  await until('both replicas have everything', () => isFollowed(before), LIMIT);
-  const [next, other] = redis.servers.filter((server) => server !== before) as [RedisServer, RedisServer];
+  const [next, other] = othersThan(before, redis) as [RedisServer, RedisServer];
+  await inStep(before, [next, other]);
   await next.command('REPLICAOF', 'NO', 'ONE');
   for (const replica of [before, other]) await replica.command('REPLICAOF', '127.0.0.1', next.port);
   for (const sentinel of redis.sentinels) await nameInstead(sentinel, next);
   await writableBy(connections);
+}
+
+function othersThan(primary: RedisServer, { servers }: ReplicatedRedis): readonly RedisServer[] {
+  return servers.filter((server) => server !== primary);
 }
 
 async function writableBy(connections: readonly RedisConnection[]): Promise<void> {
