@@ -8,7 +8,7 @@ import { redisStores } from '../../../src/redis/stores.ts';
 import { type ModelStores, runModel } from '../../oauth/model/model-run.ts';
 import { connectTo } from '../setup/connect.ts';
 import { dump, secretsIn } from '../setup/dump.ts';
-import { switchOver } from '../setup/fail-over.ts';
+import { failOver } from '../setup/fail-over.ts';
 import { frozen } from '../setup/frozen-time.ts';
 import { startCluster } from '../setup/redis-cluster.ts';
 import { redisSuite } from '../setup/redis-suite.ts';
@@ -97,7 +97,7 @@ describeRedis('any history of grants over Redis under Sentinels', () => {
     const { server } = redis;
     const deployment = { url: server.url, primaries: async () => [await server.primary()] };
     const befalling: Befalling = {
-      failOver: (connections) => switchOver(server, connections),
+      failOver: (connections) => failOver(server, connections),
       empty: async () => (await server.primary()).command('FLUSHALL'),
     };
     await runModel('Redis under Sentinels', (clock) => replicasOver(deployment, clock, befalling), { runs: 3 });

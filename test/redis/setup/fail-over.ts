@@ -3,7 +3,7 @@
 import type { RedisConnection } from '../../../src/redis/connection/connection.ts';
 import { succeeds, until } from '../../until.ts';
 import { WRITE } from './connect.ts';
-import { nameInstead, PRIMARY_NAME, type ReplicatedRedis } from './replicated-redis.ts';
+import { PRIMARY_NAME, type ReplicatedRedis } from './replicated-redis.ts';
 import { inStep } from './replication.ts';
 import type { RedisServer } from './servers.ts';
 
@@ -26,17 +26,6 @@ export async function failOver(redis: ReplicatedRedis, connections: readonly Red
     },
     LIMIT,
   );
-  await writableBy(connections);
-}
-
-/** The same by the commands of an operator, without the waits of Sentinels. */
-export async function switchOver(redis: ReplicatedRedis, connections: readonly RedisConnection[]): Promise<void> {
-  const before = await redis.primary();
-  const [next, other] = othersThan(before, redis) as [RedisServer, RedisServer];
-  await inStep(before, [next, other]);
-  await next.command('REPLICAOF', 'NO', 'ONE');
-  for (const replica of [before, other]) await replica.command('REPLICAOF', '127.0.0.1', next.port);
-  for (const sentinel of redis.sentinels) await nameInstead(sentinel, next);
   await writableBy(connections);
 }
 
