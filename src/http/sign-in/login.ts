@@ -49,7 +49,7 @@ async function login(flow: SignInFlow, exchange: Exchange): Promise<void> {
   // 3. The person
   const username = parameters.get('username') ?? '';
   const password = parameters.get('password') ?? '';
-  // An empty field is refused without a look-up: no counter bounds such requests.
+  // An empty field is refused before the name is read: no counter bounds such requests.
   const person = username === '' || password === '' ? undefined : await flow.owners.lookUp(username);
   const knownBrowser = await findKnownBrowser(flow, exchange, person, check.client.uid);
   const attempt = { username, password, address, knownBrowser };

@@ -23,7 +23,6 @@ import { succeeds, until } from '../../until.ts';
 import { makeCertificates, tlsOf } from '../setup/certificates.ts';
 import { connectTo, WRITE } from '../setup/connect.ts';
 import { guideRights } from '../setup/guide-rights.ts';
-import { redisSuite } from '../setup/redis-suite.ts';
 import { type ReplicatedRedis, startReplicated } from '../setup/replicated-redis.ts';
 import { describeRedis, type RedisServer, startRedis } from '../setup/servers.ts';
 
@@ -64,10 +63,10 @@ describeRedis('a Redis with TLS and a password', () => {
     expect(await failure(server, { ca: tls.ca, password: 'first' })).toMatch(/certificate|closed|reset|disconnected/i);
   });
 
-  it('may be left at any moment of the handshake, trusted or not, and no error stays unhandled', async () => {
+  it('may be left at any moment of the handshake, trusted or not, and no error goes unheard', async () => {
     const target = parseRedisUrl(server.url);
     const strangers = [{ ca: tls.ca }, { ...tls, ca: undefined }, tls];
-    const unhandled = await unhandledErrorsDuring(async () => {
+    const unheard = await unhandledErrorsDuring(async () => {
       for (let delay = 0; delay < 40; delay += 0.5) {
         const left = strangers.map(async (stranger) => {
           const connection = connectRedis({ target, credentials: () => ({ ...stranger, password: 'first' }) });
@@ -77,7 +76,7 @@ describeRedis('a Redis with TLS and a password', () => {
         await Promise.all(left);
       }
     });
-    expect(unhandled).toEqual([]);
+    expect(unheard).toEqual([]);
   }, 30_000);
 
   it('is reached again after a certificate and a key that were no pair', async () => {
@@ -117,19 +116,21 @@ describeRedis('a Redis with TLS and a password', () => {
 });
 
 describeRedis('the database that is named', () => {
-  const redis = redisSuite();
+  let server: RedisServer;
   beforeAll(async () => {
-    await redis.server.command('ACL', 'SETUSER', 'confined', 'on', '>word', '~*', '+@all', '-select');
+    server = await startRedis();
+    await server.command('ACL', 'SETUSER', 'confined', 'on', '>word', '~*', '+@all', '-select');
   });
+  afterAll(() => server.stop());
 
-  const of = (database: number) => ({ url: `${redis.server.url}/${database}` });
+  const of = (database: number) => ({ url: `${server.url}/${database}` });
 
   it('is written to, and no other', async () => {
     const connection = await connectTo(of(7));
     await connection.run({ script: WRITE, keys: ['{s000}:x'] });
-    expect(await redis.server.command('INFO', 'keyspace')).toMatch(/^# Keyspace\s+db7:keys=1,\S+\s*$/);
+    expect(await server.command('INFO', 'keyspace')).toMatch(/^# Keyspace\s+db7:keys=1,\S+\s*$/);
     await connection.close();
-    await redis.server.command('FLUSHALL');
+    await server.command('FLUSHALL');
   });
 
   it.each([
@@ -145,7 +146,7 @@ describeRedis('the database that is named', () => {
     const refusal = await connection.ready(100).catch((error: unknown) => error);
     expect(String((refusal as StoreUnavailableError).cause)).toContain(fault);
     await connection.close();
-    expect(await redis.server.command('DBSIZE')).toBe(0);
+    expect(await server.command('DBSIZE')).toBe(0);
   });
 });
 
@@ -182,14 +183,16 @@ describeRedis('Sentinels with a password', () => {
 describeRedis('a user and a password in files', () => {
   const folder = mkdtempSync(join(tmpdir(), 'grantry-user-'));
   const [userFile, passwordFile] = [join(folder, 'username'), join(folder, 'password')];
-  const redis = redisSuite();
+  let server: RedisServer;
   beforeAll(async () => {
+    server = await startRedis();
     for (const name of ['one', 'two']) {
-      await redis.server.command('ACL', 'SETUSER', name, 'on', `>${name}-password`, ...guideRights());
+      await server.command('ACL', 'SETUSER', name, 'on', `>${name}-password`, ...guideRights());
     }
-    await redis.server.command('ACL', 'SETUSER', 'default', 'resetpass');
+    await server.command('ACL', 'SETUSER', 'default', 'resetpass');
   });
   afterAll(async () => {
+    await server.stop();
     rmSync(folder, { recursive: true });
   });
 
@@ -200,7 +203,7 @@ describeRedis('a user and a password in files', () => {
   async function open() {
     const { redis: settings } = readSettings({
       environment: {
-        GRANTRY_REDIS_URL: redis.server.url,
+        GRANTRY_REDIS_URL: server.url,
         GRANTRY_REDIS_USERNAME_FILE: userFile,
         GRANTRY_REDIS_PASSWORD_FILE: passwordFile,
       },
@@ -218,7 +221,7 @@ describeRedis('a user and a password in files', () => {
     const state = await open();
     expect(await isServed(state)).toBe(true);
     write('two');
-    await redis.server.command('ACL', 'DELUSER', 'one');
+    await server.command('ACL', 'DELUSER', 'one');
     await until('the other user is taken', () => isServed(state));
     await state.close();
   });
@@ -232,7 +235,7 @@ describeRedis('a user and a password in files', () => {
         code: 2,
         message: expect.stringMatching(/^GRANTRY_REDIS_USERNAME_FILE: .* empty/),
       });
-      await redis.server.command('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+      await server.command('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
       await until('the former user is back', () => isServed(state));
     } finally {
       await state.close();
@@ -247,10 +250,14 @@ describeRedis('a user and a password in files', () => {
 
 describeRedis('the rights that the guide asks for', () => {
   const keys = new RedisKeys('grantry:');
-  const redis = redisSuite();
+  let server: RedisServer;
+  beforeAll(async () => {
+    server = await startRedis();
+  });
+  afterAll(async () => await server.stop());
   const asUser = async (name: string, rights: readonly string[]) => {
-    await redis.server.command('ACL', 'SETUSER', name, 'on', '>secret', ...rights);
-    return await connectTo(redis.server, { credentials: () => ({ username: name, password: 'secret' }) });
+    await server.command('ACL', 'SETUSER', name, 'on', '>secret', ...rights);
+    return await connectTo(server, { credentials: () => ({ username: name, password: 'secret' }) });
   };
 
   it('are enough to start and to watch; what they are enough for beside that is in contracts.test.ts', async () => {
@@ -259,7 +266,7 @@ describeRedis('the rights that the guide asks for', () => {
     const watch = new ShardWatch({ connection, keys, issuer, clock: systemClock, observe: () => {} });
     await watch.start();
     watch.stop();
-    const target = parseRedisUrl(redis.server.url);
+    const target = parseRedisUrl(server.url);
     expect(await new StartChecks(connection, { target, acknowledgement: undefined }).check()).toHaveLength(1);
     await connection.close();
   });
@@ -268,7 +275,7 @@ describeRedis('the rights that the guide asks for', () => {
     const connection = await asUser('blind', [...guideRights(), '-info']);
     const refused = await claimIssuer({ connection, keys }, { explicit: undefined, fallback: '' })
       .then(() =>
-        new StartChecks(connection, { target: parseRedisUrl(redis.server.url), acknowledgement: undefined }).check(),
+        new StartChecks(connection, { target: parseRedisUrl(server.url), acknowledgement: undefined }).check(),
       )
       .catch((error: unknown) => error);
     expect(refused).toBeInstanceOf(StoreUnavailableError);

@@ -1,63 +1,77 @@
 // Real replicas that have to acknowledge, and one that stands still.
 
-import { afterEach, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { StoreUnavailableError } from '../../../src/oauth/ports/error.ts';
+import type { Stores } from '../../../src/oauth/ports/ports.ts';
+import type { ManagedConnection } from '../../../src/redis/connection/connection.ts';
+import { RedisKeys } from '../../../src/redis/connection/keys.ts';
+import { redisStores } from '../../../src/redis/stores.ts';
 import { issued, redeemed, redeemRequest, rotateRequest } from '../../contracts/sample-grants.ts';
 import { until } from '../../until.ts';
 import { connectTo, isAcknowledged, WRITE } from '../setup/connect.ts';
-import { storesSuite } from '../setup/redis-suite.ts';
-import { startReplicated } from '../setup/replicated-redis.ts';
+import { type ReplicatedRedis, startReplicated } from '../setup/replicated-redis.ts';
 import { isFollowed } from '../setup/replication.ts';
 import { describeRedis, startRedis } from '../setup/servers.ts';
 
 describeRedis('stores whose replicas have to acknowledge', () => {
-  const redis = storesSuite({ acknowledgement: { replicas: 2, timeout: 500 } }, startReplicated);
+  let redis: ReplicatedRedis;
+  let connection: ManagedConnection;
+  let stores: Stores;
+  beforeAll(async () => {
+    redis = await startReplicated();
+    connection = await connectTo(redis, { acknowledgement: { replicas: 2, timeout: 500 } });
+    stores = redisStores({ connection, keys: new RedisKeys('grantry:') });
+  }, 30_000);
   afterEach(() => resumed());
+  afterAll(async () => {
+    await connection.close();
+    await redis.stop();
+  });
 
   /** Lets the replica go on, and waits until it has what it missed. */
   async function resumed(): Promise<void> {
-    redis.server.servers[2].resume();
-    await until('both replicas acknowledge', () => isAcknowledged(redis.connection, '{s000}:test'));
+    redis.servers[2].resume();
+    await until('both replicas acknowledge', () => isAcknowledged(connection, '{s000}:test'));
   }
 
   it('work as ever while all do', async () => {
-    const grant = await redeemed(redis.stores.grants);
-    expect(await redis.stores.grants.rotate(rotateRequest(grant, 0))).toMatchObject({ outcome: 'rotated' });
-    await redis.stores.grants.revoke(grant.grantId);
-    await redis.stores.watermarks.raise({ kind: 'global' }, 1);
-    expect(await redis.stores.watermarks.read('uid', undefined)).toBe(1);
+    const grant = await redeemed(stores.grants);
+    expect(await stores.grants.rotate(rotateRequest(grant, 0))).toMatchObject({ outcome: 'rotated' });
+    await stores.grants.revoke(grant.grantId);
+    await stores.watermarks.raise({ kind: 'global' }, 1);
+    expect(await stores.watermarks.read('uid', undefined)).toBe(1);
   });
 
   it('void a code that one replica may not know to be redeemed', async () => {
-    const grant = await issued(redis.stores.grants);
-    redis.server.servers[2].pause();
-    const error = await redis.stores.grants.redeem(redeemRequest(grant)).catch((thrown: unknown) => thrown);
+    const grant = await issued(stores.grants);
+    redis.servers[2].pause();
+    const error = await stores.grants.redeem(redeemRequest(grant)).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(StoreUnavailableError);
     expect(error).toMatchObject({ retriable: false });
     await resumed();
-    expect(await redis.stores.grants.redeem(redeemRequest(grant))).toEqual({ outcome: 'gone' });
-    expect(await redis.stores.grants.read(grant.grantId)).toMatchObject({ revoked: true });
+    expect(await stores.grants.redeem(redeemRequest(grant))).toEqual({ outcome: 'gone' });
+    expect(await stores.grants.read(grant.grantId)).toMatchObject({ revoked: true });
   });
 
   it('refuse a refresh for now, and give the same successor afterwards', async () => {
-    const grant = await redeemed(redis.stores.grants);
-    redis.server.servers[2].pause();
-    const error = await redis.stores.grants.rotate(rotateRequest(grant, 0)).catch((thrown: unknown) => thrown);
+    const grant = await redeemed(stores.grants);
+    redis.servers[2].pause();
+    const error = await stores.grants.rotate(rotateRequest(grant, 0)).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(StoreUnavailableError);
     expect(error).toMatchObject({ retriable: true });
     await resumed();
-    const again = await redis.stores.grants.rotate(rotateRequest(grant, 0));
+    const again = await stores.grants.rotate(rotateRequest(grant, 0));
     expect(again).toMatchObject({ outcome: 'rotated', generation: 1 });
   });
 
   it('do not call a revocation done, also not the global kill switch', async () => {
-    const grant = await redeemed(redis.stores.grants);
-    redis.server.servers[2].pause();
-    await expect(redis.stores.grants.revoke(grant.grantId)).rejects.toThrow(StoreUnavailableError);
-    await expect(redis.stores.watermarks.raise({ kind: 'global' }, 2)).rejects.toThrow(StoreUnavailableError);
+    const grant = await redeemed(stores.grants);
+    redis.servers[2].pause();
+    await expect(stores.grants.revoke(grant.grantId)).rejects.toThrow(StoreUnavailableError);
+    await expect(stores.watermarks.raise({ kind: 'global' }, 2)).rejects.toThrow(StoreUnavailableError);
     await resumed();
-    await redis.stores.watermarks.raise({ kind: 'global' }, 2);
-    expect(await redis.stores.watermarks.read('any', undefined)).toBe(2);
+    await stores.watermarks.raise({ kind: 'global' }, 2);
+    expect(await stores.watermarks.read('any', undefined)).toBe(2);
   });
 });
 

@@ -1,6 +1,6 @@
 // A replica that serves refuses every action in a shard that it has not inspected yet, whichever store sends it.
 
-import { beforeEach, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { StoreUnavailableError } from '../../../src/oauth/ports/error.ts';
 import type { Grant } from '../../../src/oauth/ports/grant-store.ts';
 import type { Session } from '../../../src/oauth/ports/login-stores.ts';
@@ -11,9 +11,8 @@ import { GuardedConnection } from '../../../src/redis/connection/guarded-connect
 import { RedisKeys } from '../../../src/redis/connection/keys.ts';
 import { redisStores } from '../../../src/redis/stores.ts';
 import { digest, redeemed, redeemRequest, rotateRequest, SHARD, uniqueId } from '../../contracts/sample-grants.ts';
-import { methodsOf } from '../setup/connect.ts';
-import { storesSuite } from '../setup/redis-suite.ts';
-import { describeRedis } from '../setup/servers.ts';
+import { connectTo, methodsOf } from '../setup/connect.ts';
+import { describeRedis, type RedisServer, startRedis } from '../setup/servers.ts';
 
 const keys = new RedisKeys('grantry:');
 
@@ -75,13 +74,22 @@ const ENDED: Readonly<Record<string, (session: Session) => Ending>> = {
 };
 
 describeRedis('in a shard that was not inspected yet', () => {
-  const redis = storesSuite();
+  let server: RedisServer;
+  let real: ManagedConnection;
   let stores: Stores;
   /** Of a replica that has inspected all shards. */
   let others: Stores;
   const [open, sent, remembered] = [new Set<string>(), new Set<string>(), new Set<string>()];
-  beforeEach(() => {
-    const real = redis.connection;
+  beforeAll(async () => {
+    server = await startRedis();
+    real = await connectTo(server);
+  });
+  afterAll(async () => {
+    await real.close();
+    await server.stop();
+  });
+  beforeEach(async () => {
+    await real.replayRevocations('pending');
     for (const noted of [open, sent, remembered]) noted.clear();
     const noted: ManagedConnection = {
       ...methodsOf(real),
@@ -91,7 +99,7 @@ describeRedis('in a shard that was not inspected yet', () => {
     };
     const connection = new GuardedConnection({ connection: noted, keys, isOpen: (shard) => open.has(shard) });
     stores = redisStores({ connection, keys });
-    others = redis.stores;
+    others = redisStores({ connection: real, keys });
   });
 
   /** Asks before the shard is open. */
@@ -100,7 +108,7 @@ describeRedis('in a shard that was not inspected yet', () => {
     expect(refusal).toBeInstanceOf(StoreUnavailableError);
     expect(refusal).toMatchObject({ reason: 'not_joined', retriable: true });
     // The compensation of a try that may have run is sent by itself, right after it.
-    await redis.connection.info();
+    await real.info();
     expect([...sent]).toEqual([]);
   }
 
@@ -124,7 +132,7 @@ describeRedis('in a shard that was not inspected yet', () => {
     const asked = about(session);
     await refused(asked);
     expect(await asked.isDone(others)).toBe(false);
-    expect(await redis.connection.replayRevocations('pending')).toEqual({ applied: 1, errors: [] });
+    expect(await real.replayRevocations('pending')).toEqual({ applied: 1, errors: [] });
     expect(await asked.isDone(others)).toBe(true);
     await admitted(asked);
   });

@@ -1,14 +1,13 @@
 // Redis answers everything, only slowly: what runs out of time is refused, and all other requests are answered.
 
 import { type AddressInfo, connect, createServer } from 'node:net';
-import { expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { StoreUnavailableError } from '../../../src/oauth/ports/error.ts';
 import { RedisKeys } from '../../../src/redis/connection/keys.ts';
 import { redisStores } from '../../../src/redis/stores.ts';
 import { issued, redeemRequest, SHARD, sampleGrant } from '../../contracts/sample-grants.ts';
 import { connectTo } from '../setup/connect.ts';
-import { redisSuite } from '../setup/redis-suite.ts';
-import { describeRedis } from '../setup/servers.ts';
+import { describeRedis, type RedisServer, startRedis } from '../setup/servers.ts';
 
 const keys = new RedisKeys('grantry:');
 
@@ -48,11 +47,17 @@ async function reasonOf(asked: Promise<unknown>): Promise<string | undefined> {
 }
 
 describeRedis('a Redis that takes 450 ms for each answer', () => {
-  const redis = redisSuite();
+  let server: RedisServer;
+  beforeAll(async () => {
+    server = await startRedis();
+  });
+  afterAll(async () => {
+    await server.stop();
+  });
 
   /** What became of redemptions that owe a second look, four at a time, and of a read right after them. */
   async function tried(): Promise<{ redemptions: readonly (string | undefined)[]; read: string | undefined }> {
-    const way = await detour(redis.server);
+    const way = await detour(server);
     const connection = await connectTo(way);
     const { grants, watermarks } = redisStores({ connection, keys });
     try {

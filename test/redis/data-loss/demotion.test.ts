@@ -1,22 +1,34 @@
 // A server that has become a replica knows nothing that can be relied on: it may be behind, or empty, until it is in step.
 
-import { afterEach, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { StoreUnavailableError } from '../../../src/oauth/ports/error.ts';
 import type { GrantStore } from '../../../src/oauth/ports/grant-store.ts';
+import type { ManagedConnection } from '../../../src/redis/connection/connection.ts';
+import { RedisKeys } from '../../../src/redis/connection/keys.ts';
+import { redisStores } from '../../../src/redis/stores.ts';
 import { redeemed, redeemRequest, rotateRequest } from '../../contracts/sample-grants.ts';
 import { succeeds, until } from '../../until.ts';
-import { storesSuite } from '../setup/redis-suite.ts';
-import { describeRedis } from '../setup/servers.ts';
+import { connectTo } from '../setup/connect.ts';
+import { describeRedis, type RedisServer, startRedis } from '../setup/servers.ts';
 
 describeRedis('a primary that was made a replica of another server', () => {
-  const redis = storesSuite();
-  afterEach(() => redis.server.command('REPLICAOF', 'NO', 'ONE'));
+  let server: RedisServer;
+  let connection: ManagedConnection;
+  beforeAll(async () => {
+    server = await startRedis();
+    connection = await connectTo(server);
+  });
+  afterAll(async () => {
+    await connection.close();
+    await server.stop();
+  });
 
   it('is asked nothing: what it still holds, or does not hold, is no answer', async () => {
-    const { grants, watermarks, revokedTokens } = redis.stores;
+    const stores = redisStores({ connection, keys: new RedisKeys('grantry:') });
+    const { grants, watermarks, revokedTokens } = stores;
     const grant = await redeemed(grants);
     // No primary is there, so that it keeps what it has; a replica in Redis' own eyes it is all the same.
-    await redis.server.command('REPLICAOF', '127.0.0.1', 1);
+    await server.command('REPLICAOF', '127.0.0.1', 1);
     const asked = [
       () => grants.read(grant.grantId),
       () => grants.read('000.unknown'),
@@ -28,7 +40,7 @@ describeRedis('a primary that was made a replica of another server', () => {
       () => revokedTokens.has('jti'),
     ];
     for (const ask of asked) await expect(ask()).rejects.toBeInstanceOf(StoreUnavailableError);
-    await redis.server.command('REPLICAOF', 'NO', 'ONE');
+    await server.command('REPLICAOF', 'NO', 'ONE');
     await until('a primary answers', () => succeeds(grants.read(grant.grantId)));
     expect(await grants.rotate(rotateRequest(grant, 0))).toMatchObject({ outcome: 'rotated' });
   });
@@ -37,13 +49,16 @@ describeRedis('a primary that was made a replica of another server', () => {
     ['a script', 'yes', (grants) => grants.read('000.unknown')],
     ['a plain read, where it answers none from old data', 'no', (grants) => grants.subjectOf('000.unknown')],
   ])('is left once it has refused %s', async (_what, servesOldData, ask) => {
-    await redis.server.command('CONFIG', 'SET', 'replica-serve-stale-data', servesOldData);
+    await server.command('CONFIG', 'SET', 'replica-serve-stale-data', servesOldData);
+    await server.command('REPLICAOF', 'NO', 'ONE');
+    await connection.ready(5000);
     let reconnects = 0;
-    redis.connection.onReconnect(() => {
+    connection.onReconnect(() => {
       reconnects += 1;
     });
-    await redis.server.command('REPLICAOF', '127.0.0.1', 1);
-    await expect(ask(redis.stores.grants)).rejects.toBeInstanceOf(StoreUnavailableError);
+    await server.command('REPLICAOF', '127.0.0.1', 1);
+    const { grants } = redisStores({ connection, keys: new RedisKeys('grantry:') });
+    await expect(ask(grants)).rejects.toBeInstanceOf(StoreUnavailableError);
     await until('it is connected to again', () => reconnects > 0);
   });
 });

@@ -1,7 +1,8 @@
-import { beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { WatermarkStore } from '../../../src/oauth/ports/token-stores.ts';
 import { SHARDS } from '../../../src/oauth/values/shard.ts';
 import { systemClock } from '../../../src/processes/lifecycle/machine.ts';
+import type { ManagedConnection } from '../../../src/redis/connection/connection.ts';
 import { RedisKeys } from '../../../src/redis/connection/keys.ts';
 import { claimIssuer, IssuerConflictError } from '../../../src/redis/data-loss/issuer-claim.ts';
 import type { ShardEvent } from '../../../src/redis/data-loss/shard-repair.ts';
@@ -9,46 +10,41 @@ import { ShardWatch } from '../../../src/redis/data-loss/shard-watch.ts';
 import { redisStores } from '../../../src/redis/stores.ts';
 import { until } from '../../until.ts';
 import { connectTo, expectWithin, timed } from '../setup/connect.ts';
-import { startCluster } from '../setup/redis-cluster.ts';
-import { concurrentTests, type Started, storesSuite } from '../setup/redis-suite.ts';
+import { type RedisCluster, startCluster } from '../setup/redis-cluster.ts';
 import { describeRedis, type RedisServer, startRedis } from '../setup/servers.ts';
 
 const ISSUER = 'https://id.example';
 const keys = new RedisKeys('grantry:');
 
-/** What a replica of grantry has: its connection, its watch and what that noticed. */
+/** A replica: its connection, its watch and what that noticed. */
 interface Replica {
+  readonly connection: ManagedConnection;
   readonly watermarks: WatermarkStore;
   readonly watch: ShardWatch;
   readonly events: readonly ShardEvent[];
 }
 
-/** Servers, and the replicas that have started on them. */
-class Watched<Of extends Started> {
-  readonly server: Of;
-  readonly #ended: (() => unknown)[];
-
-  constructor(server: Of) {
-    this.server = server;
-    this.#ended = [() => server.stop()];
+let replicas: Replica[] = [];
+afterEach(async () => {
+  for (const { watch, connection } of replicas) {
+    watch.stop();
+    await connection.close();
   }
+  replicas = [];
+});
 
-  async startReplica(): Promise<Replica> {
-    const connection = await connectTo(this.server);
-    this.#ended.push(() => connection.close());
-    const { watermarks } = redisStores({ connection, keys });
-    const events: ShardEvent[] = [];
-    await claimIssuer({ connection, keys }, { explicit: ISSUER, fallback: ISSUER });
-    const observe = (event: ShardEvent) => void events.push(event);
-    const watch = new ShardWatch({ connection, keys, issuer: ISSUER, clock: systemClock, observe });
-    this.#ended.push(() => watch.stop());
-    await watch.start();
-    return { watermarks, watch, events };
-  }
-
-  async stop(): Promise<void> {
-    for (const end of this.#ended.reverse()) await end();
-  }
+/** A replica that has started. */
+async function startReplica(server: { readonly url: string }): Promise<Replica> {
+  const connection = await connectTo(server);
+  const { watermarks } = redisStores({ connection, keys });
+  const events: ShardEvent[] = [];
+  await claimIssuer({ connection, keys }, { explicit: ISSUER, fallback: ISSUER });
+  const observe = (event: ShardEvent) => void events.push(event);
+  const watch = new ShardWatch({ connection, keys, issuer: ISSUER, clock: systemClock, observe });
+  const replica = { connection, watermarks, watch, events };
+  replicas.push(replica);
+  await watch.start();
+  return replica;
 }
 
 /** Each time the watch found shards empty. */
@@ -58,10 +54,21 @@ const losses = ({ events }: Replica) => events.filter((event) => event.kind === 
 const globalWatermark = ({ watermarks }: Replica) => watermarks.read('uid', undefined);
 
 describeRedis('the issuer in Redis', () => {
-  const redis = storesSuite();
-  beforeEach(() => redis.server.command('FLUSHALL'));
+  let server: RedisServer;
+  let connection: ManagedConnection;
+  beforeAll(async () => {
+    server = await startRedis();
+    connection = await connectTo(server);
+  });
+  beforeEach(async () => {
+    await server.command('FLUSHALL');
+  });
+  afterAll(async () => {
+    await connection.close();
+    await server.stop();
+  });
   const agree = (explicit: string | undefined, fallback = 'http://localhost:9400') =>
-    claimIssuer(redis, { explicit, fallback });
+    claimIssuer({ connection, keys }, { explicit, fallback });
 
   it('is that of the first replica', async () => {
     expect(await agree(ISSUER)).toBe(ISSUER);
@@ -86,44 +93,45 @@ describeRedis('the issuer in Redis', () => {
     await agree(ISSUER);
     const others = new RedisKeys('other:');
     const other = { explicit: 'https://other.example', fallback: '' };
-    expect(await claimIssuer({ connection: redis.connection, keys: others }, other)).toBe('https://other.example');
+    expect(await claimIssuer({ connection, keys: others }, other)).toBe('https://other.example');
   });
 });
 
-// A test waits for the seconds of the watch most of the time.
-const AT_THE_SAME_TIME = { concurrent: true };
+describeRedis('the watch over the shards of one server', () => {
+  let server: RedisServer;
+  beforeEach(async () => {
+    server = await startRedis();
+  });
+  afterEach(async () => await server.stop());
 
-describeRedis('the watch over the shards of one server', AT_THE_SAME_TIME, () => {
-  const it = concurrentTests(async () => new Watched(await startRedis()));
-
-  it('lets what a new deployment makes from the start outlive the watermark', async ({ redis }) => {
-    const replica = await redis.startReplica();
+  it('lets what a new deployment makes from the start outlive the watermark', async () => {
+    const replica = await startReplica(server);
     expect(await globalWatermark(replica)).toBeLessThan(Math.floor(Date.now() / 1000) * 1000);
     expect(replica.events).toEqual([{ kind: 'found_empty', shards: SHARDS.length, isFirstCheck: true }]);
   });
 
-  it('raises nothing when a second replica starts', async ({ redis }) => {
-    const first = await redis.startReplica();
+  it('raises nothing when a second replica starts', async () => {
+    const first = await startReplica(server);
     const before = await globalWatermark(first);
-    const second = await redis.startReplica();
+    const second = await startReplica(server);
     expect(second.events).toEqual([]);
     expect(await globalWatermark(second)).toBe(before);
   });
 
-  it('does not take a deployment for a new one that lost a part while no replica was running', async ({ redis }) => {
-    const before = await redis.startReplica();
+  it('does not take a deployment for a new one that lost a part while no replica was running', async () => {
+    const before = await startReplica(server);
     before.watch.stop();
-    await redis.server.command('DEL', ...SHARDS.slice(0, 80).map((shard) => keys.marker(shard)));
-    const { events } = await redis.startReplica();
+    await server.command('DEL', ...SHARDS.slice(0, 80).map((shard) => keys.marker(shard)));
+    const { events } = await startReplica(server);
     expect(events).toEqual([{ kind: 'found_empty', shards: 80, isFirstCheck: false }]);
   });
 
-  it('notices within two seconds that Redis was emptied: everything made until then is dead', async ({ redis }) => {
-    const replica = await redis.startReplica();
+  it('notices within two seconds that Redis was emptied: everything made until then is dead', async () => {
+    const replica = await startReplica(server);
     await expectWithin(2000, async () => {
       const before = losses(replica).length;
       const flushed = Date.now();
-      await redis.server.command('FLUSHALL');
+      await server.command('FLUSHALL');
       const isRaised = async () => (await globalWatermark(replica)) >= flushed;
       const { error, milliseconds } = await timed(() => until('the watermark is raised', isRaised));
       if (error !== undefined) throw error;
@@ -131,63 +139,62 @@ describeRedis('the watch over the shards of one server', AT_THE_SAME_TIME, () =>
       return milliseconds;
     });
     expect(losses(replica).at(-1)).toEqual({ kind: 'found_empty', shards: SHARDS.length, isFirstCheck: false });
-    expect(await redis.server.command('EXISTS', ...SHARDS.map((shard) => keys.marker(shard)))).toBe(SHARDS.length);
-    expect(await redis.server.command('GET', keys.issuer())).toBe(ISSUER);
+    expect(await server.command('EXISTS', ...SHARDS.map((shard) => keys.marker(shard)))).toBe(SHARDS.length);
+    expect(await server.command('GET', keys.issuer())).toBe(ISSUER);
   });
 
-  it('notices a server that comes back empty', async ({ redis }) => {
-    const replica = await redis.startReplica();
-    await redis.server.kill();
+  it('notices a server that comes back empty', async () => {
+    const replica = await startReplica(server);
+    await server.kill();
     const died = Date.now();
-    await redis.server.start();
+    await server.start();
     await until('the watermark is raised', async () => (await globalWatermark(replica).catch(() => 0)) >= died);
   });
 
-  it('reports another deployment that took an emptied Redis over', async ({ redis }) => {
-    const replica = await redis.startReplica();
-    await redis.server.command('SET', keys.issuer(), 'https://other.example');
-    await redis.server.command('DEL', keys.marker('000'));
+  it('reports another deployment that took an emptied Redis over', async () => {
+    const replica = await startReplica(server);
+    await server.command('SET', keys.issuer(), 'https://other.example');
+    await server.command('DEL', keys.marker('000'));
     await until('the conflict is reported', () => replica.events.some(({ kind }) => kind === 'issuer_conflict'));
   });
 
-  describe.concurrent('applies the revocations of the last minute again', () => {
+  describe('applies the revocations of the last minute again', () => {
+    let replica: Replica;
     const lost = keys.userWatermark('usr_alice');
-
-    /** A replica that has ended what a person had, which Redis has lost. */
-    async function replicaOf(redis: Watched<RedisServer>): Promise<Replica> {
-      const replica = await redis.startReplica();
+    beforeEach(async () => {
+      replica = await startReplica(server);
       await replica.watermarks.raise({ kind: 'user', subject: 'usr_alice' }, 123);
       // Once each is applied again without a reason.
       await replica.watch.check();
-      await redis.server.command('DEL', lost);
-      return replica;
-    }
-    const back = ({ server }: Watched<RedisServer>) =>
-      until('the watermark is back', async () => (await server.command('GET', lost)) === '123');
+      await server.command('DEL', lost);
+    });
+    const isBack = () => until('the watermark is back', async () => (await server.command('GET', lost)) === '123');
 
-    it('when another server has taken over without a broken connection', async ({ redis }) => {
-      const replica = await replicaOf(redis);
-      await redis.server.command('DEBUG', 'CHANGE-REPL-ID');
-      await back(redis);
+    it('when another server has taken over without a broken connection', async () => {
+      await server.command('DEBUG', 'CHANGE-REPL-ID');
+      await isBack();
       // It is reported once all of them are applied again.
       await until('it is reported', () => replica.events.some(({ kind }) => kind === 'reasserted'));
     });
 
-    it('after a reconnect', async ({ redis }) => {
-      await replicaOf(redis);
-      await redis.server.command('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
-      await back(redis);
+    it('after a reconnect', async () => {
+      await server.command('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+      await isBack();
     });
   });
 });
 
-describeRedis('the watch over the shards of a Cluster', AT_THE_SAME_TIME, () => {
-  const it = concurrentTests(async () => new Watched(await startCluster()));
+describeRedis('the watch over the shards of a Cluster', () => {
+  let cluster: RedisCluster;
+  beforeAll(async () => {
+    cluster = await startCluster();
+  });
+  afterAll(async () => await cluster.stop());
 
-  it('raises the watermark of every shard when one primary was emptied', async ({ redis }) => {
-    const replica = await redis.startReplica();
+  it('raises the watermark of every shard when one primary was emptied', async () => {
+    const replica = await startReplica(cluster);
     const flushed = Date.now();
-    await redis.server.primaries[1].command('FLUSHALL');
+    await cluster.primaries[1].command('FLUSHALL');
     await until('the watch has noticed', () => losses(replica).length === 2);
     const shards = losses(replica)[1]?.shards;
     expect(shards).toBeGreaterThan(50);

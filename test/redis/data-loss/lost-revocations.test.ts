@@ -4,8 +4,7 @@
 import { expect, it } from 'vitest';
 import type { Session } from '../../../src/oauth/ports/login-stores.ts';
 import { digest, issued, redeemed, redeemRequest, SHARD, uniqueId } from '../../contracts/sample-grants.ts';
-import { losing } from '../setup/forgetful-redis.ts';
-import { storesSuite } from '../setup/redis-suite.ts';
+import { forgetfulRedis, losing } from '../setup/forgetful-redis.ts';
 import { describeRedis } from '../setup/servers.ts';
 
 const LIFETIME_SECONDS = 600;
@@ -20,7 +19,7 @@ interface Revocable {
 }
 
 describeRedis('what was revoked and a fail-over has lost', () => {
-  const redis = storesSuite();
+  const redis = forgetfulRedis();
 
   const newTokenId = () => `${SHARD}.${digest(uniqueId())}`;
   const seconds = () => Math.ceil(Date.now() / 1000);

@@ -20,8 +20,7 @@ import {
 import { until } from '../../until.ts';
 import { DeliveringReplica } from '../processes/delivering-replica.ts';
 import { connectTo } from '../setup/connect.ts';
-import { losing } from '../setup/forgetful-redis.ts';
-import { storesSuite } from '../setup/redis-suite.ts';
+import { forgetfulRedis, losing } from '../setup/forgetful-redis.ts';
 import { describeRedis } from '../setup/servers.ts';
 import { alertsAbout } from '../setup/waiting-alerts.ts';
 
@@ -29,7 +28,7 @@ import { alertsAbout } from '../setup/waiting-alerts.ts';
 const PACE = { sweep: 3_600_000, written: 10, leftBehind: 0, lease: 2000, backOff: 20, longestBackOff: 40, tries: 4 };
 
 describeRedis('what a fail-over has lost', () => {
-  const redis = storesSuite();
+  const redis = forgetfulRedis();
   const { keys } = redis;
 
   const waiting = (grantId: string) => alertsAbout({ grantId }, redis);

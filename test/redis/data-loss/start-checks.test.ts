@@ -1,8 +1,7 @@
-import { beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { judgeInfo, type RedisExpectation, StartChecks } from '../../../src/redis/data-loss/start-checks.ts';
 import { parseRedisUrl } from '../../../src/redis/link/redis-url.ts';
 import { connectTo } from '../setup/connect.ts';
-import { redisSuite } from '../setup/redis-suite.ts';
 import { describeRedis, type RedisServer, startRedis } from '../setup/servers.ts';
 
 const expecting = (url: string, acknowledgement?: RedisExpectation['acknowledgement']): RedisExpectation => ({
@@ -11,7 +10,7 @@ const expecting = (url: string, acknowledgement?: RedisExpectation['acknowledgem
 });
 
 describeRedis('the check of a Redis at the start', () => {
-  const redis = redisSuite(() => startRedis({ persistent: true }));
+  let server: RedisServer;
   const findings = async (found: RedisServer) => {
     const connection = await connectTo(found);
     try {
@@ -20,9 +19,13 @@ describeRedis('the check of a Redis at the start', () => {
       await connection.close();
     }
   };
+  beforeAll(async () => {
+    server = await startRedis({ persistent: true });
+  });
+  afterAll(async () => await server.stop());
 
   it('has nothing to say about one that keeps what it is given', async () => {
-    expect(await findings(redis.server)).toEqual([]);
+    expect(await findings(server)).toEqual([]);
   });
 
   it('names an eviction policy and a missing append-only file, with what to set', async () => {
@@ -50,7 +53,7 @@ describeRedis('the check of a Redis at the start', () => {
   describe('reads from INFO', () => {
     let text: string;
     beforeAll(async () => {
-      text = String(await redis.server.command('INFO'));
+      text = String(await server.command('INFO'));
     });
     const reasons = (changed: string, expected = expecting('redis://redis')) =>
       judgeInfo({ server: 'redis:6379', text: changed }, expected).map(({ reason }) => reason);

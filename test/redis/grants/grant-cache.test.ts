@@ -2,11 +2,14 @@
 
 import { expect, it } from 'vitest';
 import type { Grant } from '../../../src/oauth/ports/grant-store.ts';
+import { RedisKeys } from '../../../src/redis/connection/keys.ts';
 import { GrantCache } from '../../../src/redis/grants/grant-cache.ts';
 import { redisStores } from '../../../src/redis/stores.ts';
 import { redeemed, rotateRequest } from '../../contracts/sample-grants.ts';
-import { storesSuite } from '../setup/redis-suite.ts';
-import { describeRedis } from '../setup/servers.ts';
+import { connectTo } from '../setup/connect.ts';
+import { describeRedis, startRedis } from '../setup/servers.ts';
+
+const keys = new RedisKeys('grantry:');
 
 const watermarks = { keysFor: (...owners: readonly string[]) => owners };
 
@@ -35,16 +38,21 @@ it('the watermarks of a grant are those of the client that presents it, each tim
 });
 
 describeRedis('a grant whose subject is known', () => {
-  const redis = storesSuite();
-
   it('is gone all the same once Redis has it no more, or it was revoked by another replica', async () => {
-    const { grants } = redis.stores;
-    const [revoked, lost] = [await redeemed(grants), await redeemed(grants)];
-    const refreshed = (grant: Grant) => grants.rotate(rotateRequest(grant, 0));
-    await redisStores(redis).grants.revoke(revoked.grantId);
-    expect(await refreshed(revoked)).toEqual({ outcome: 'gone' });
-    await redis.server.command('FLUSHALL');
-    expect(await grants.subjectOf(lost.grantId)).toBe(lost.subject);
-    expect(await refreshed(lost)).toEqual({ outcome: 'gone' });
+    const server = await startRedis();
+    const connection = await connectTo(server);
+    try {
+      const { grants } = redisStores({ connection, keys });
+      const [revoked, lost] = [await redeemed(grants), await redeemed(grants)];
+      const refreshed = (grant: Grant) => grants.rotate(rotateRequest(grant, 0));
+      await redisStores({ connection, keys }).grants.revoke(revoked.grantId);
+      expect(await refreshed(revoked)).toEqual({ outcome: 'gone' });
+      await server.command('FLUSHALL');
+      expect(await grants.subjectOf(lost.grantId)).toBe(lost.subject);
+      expect(await refreshed(lost)).toEqual({ outcome: 'gone' });
+    } finally {
+      await connection.close();
+      await server.stop();
+    }
   });
 });

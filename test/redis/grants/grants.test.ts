@@ -1,11 +1,11 @@
 // What grants in Redis do beyond the contract of every store: fail-over, replicas that do not acknowledge, long values, a full
 // memory.
 
-import { beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { StoreUnavailableError } from '../../../src/oauth/ports/error.ts';
 import type { Grant } from '../../../src/oauth/ports/grant-store.ts';
 import type { Stores } from '../../../src/oauth/ports/ports.ts';
-import type { RedisConnection } from '../../../src/redis/connection/connection.ts';
+import type { ManagedConnection, RedisConnection } from '../../../src/redis/connection/connection.ts';
 import { RedisKeys } from '../../../src/redis/connection/keys.ts';
 import { UnansweredError } from '../../../src/redis/link/redis-errors.ts';
 import { redisStores } from '../../../src/redis/stores.ts';
@@ -20,48 +20,59 @@ import {
   SHARD,
   sampleGrant,
 } from '../../contracts/sample-grants.ts';
-import { storesSuite } from '../setup/redis-suite.ts';
-import { describeRedis } from '../setup/servers.ts';
+import { connectTo } from '../setup/connect.ts';
+import { describeRedis, type RedisServer, startRedis } from '../setup/servers.ts';
 import { alertsAbout } from '../setup/waiting-alerts.ts';
 
 const PREFIX = 'grantry:';
 const keys = new RedisKeys(PREFIX);
 
 describeRedis('grants in Redis', () => {
-  const redis = storesSuite();
+  let server: RedisServer;
+  let connection: ManagedConnection;
+  let stores: Stores;
+  beforeAll(async () => {
+    server = await startRedis();
+    connection = await connectTo(server);
+    stores = redisStores({ connection, keys });
+  });
+  afterAll(async () => {
+    await connection.close();
+    await server.stop();
+  });
 
-  const alerts = (grant: Grant) => alertsAbout(grant, redis);
+  const alerts = (grant: Grant) => alertsAbout(grant, { connection, keys });
 
   describe('after the server has begun another history', () => {
-    const failOver = () => redis.server.command('DEBUG', 'CHANGE-REPL-ID');
+    const failOver = () => server.command('DEBUG', 'CHANGE-REPL-ID');
 
     it('answers gone for a code issued before', async () => {
-      const grant = await issued(redis.stores.grants);
+      const grant = await issued(stores.grants);
       await failOver();
-      expect(await redis.stores.grants.redeem(redeemRequest(grant))).toEqual({ outcome: 'gone' });
+      expect(await stores.grants.redeem(redeemRequest(grant))).toEqual({ outcome: 'gone' });
     });
 
     it('redeems a code issued since', async () => {
       await failOver();
-      const grant = await issued(redis.stores.grants);
-      expect(await redis.stores.grants.redeem(redeemRequest(grant))).toMatchObject({ outcome: 'redeemed' });
+      const grant = await issued(stores.grants);
+      expect(await stores.grants.redeem(redeemRequest(grant))).toMatchObject({ outcome: 'redeemed' });
     });
 
     it('still refreshes, and still knows the replay of a code redeemed before', async () => {
-      const grant = await redeemed(redis.stores.grants);
+      const grant = await redeemed(stores.grants);
       await failOver();
-      expect(await redis.stores.grants.rotate(rotateRequest(grant, 0))).toMatchObject({ outcome: 'rotated' });
-      expect(await redis.stores.grants.redeem(redeemRequest(grant))).toMatchObject({ outcome: 'replayed' });
+      expect(await stores.grants.rotate(rotateRequest(grant, 0))).toMatchObject({ outcome: 'rotated' });
+      expect(await stores.grants.redeem(redeemRequest(grant))).toMatchObject({ outcome: 'replayed' });
     });
 
     it('ends what a code has given whose redemption was lost with the old history, when it is sent again', async () => {
-      const grant = await issued(redis.stores.grants);
+      const grant = await issued(stores.grants);
       await failOver();
       const wrong = redeemRequest(grant, { verifierChallenge: digest('another verifier') });
-      expect(await redis.stores.grants.redeem(wrong)).toEqual({ outcome: 'gone' });
-      expect(await redis.stores.grants.read(grant.grantId)).toMatchObject({ revoked: false });
-      expect(await redis.stores.grants.redeem(redeemRequest(grant))).toEqual({ outcome: 'gone' });
-      expect(await redis.stores.grants.read(grant.grantId)).toMatchObject({ revoked: true });
+      expect(await stores.grants.redeem(wrong)).toEqual({ outcome: 'gone' });
+      expect(await stores.grants.read(grant.grantId)).toMatchObject({ revoked: false });
+      expect(await stores.grants.redeem(redeemRequest(grant))).toEqual({ outcome: 'gone' });
+      expect(await stores.grants.read(grant.grantId)).toMatchObject({ revoked: true });
     });
   });
 
@@ -69,9 +80,9 @@ describeRedis('grants in Redis', () => {
     const plain = [1, 63, 64, 126, 127, 315, 316, 500].map((length) => 'x'.repeat(length));
     // A piece ends within a character.
     for (const subject of [...plain, `${'x'.repeat(62)}é`, 'é'.repeat(40), 'é😀']) {
-      const grant = await redeemed(redis.stores.grants, { subject });
+      const grant = await redeemed(stores.grants, { subject });
       // One that has not cached the subject.
-      const { grants } = redisStores(redis);
+      const { grants } = redisStores({ connection, keys });
       expect(await grants.subjectOf(grant.grantId)).toBe(subject);
     }
   });
@@ -82,10 +93,10 @@ describeRedis('grants in Redis', () => {
     beforeEach(() => {
       acknowledged = false;
       const unacknowledged: RedisConnection = {
-        allowsCrossSlot: redis.connection.allowsCrossSlot,
-        run: (action, deadline) => redis.connection.run(action, deadline),
-        runDurably: async (action, deadline) => ({ reply: await redis.connection.run(action, deadline), acknowledged }),
-        recordForReplay: (action) => redis.connection.recordForReplay(action),
+        allowsCrossSlot: connection.allowsCrossSlot,
+        run: (action, deadline) => connection.run(action, deadline),
+        runDurably: async (action, deadline) => ({ reply: await connection.run(action, deadline), acknowledged }),
+        recordForReplay: (action) => connection.recordForReplay(action),
       };
       careful = redisStores({ connection: unacknowledged, keys });
     });
@@ -172,17 +183,17 @@ describeRedis('grants in Redis', () => {
       return redisStores({
         keys,
         connection: {
-          allowsCrossSlot: redis.connection.allowsCrossSlot,
-          run: (action, deadline) => redis.connection.run(action, deadline),
+          allowsCrossSlot: connection.allowsCrossSlot,
+          run: (action, deadline) => connection.run(action, deadline),
           async runDurably(action, deadline) {
-            if (lost) return redis.connection.runDurably(action, deadline);
+            if (lost) return connection.runDurably(action, deadline);
             lost = true;
-            const run = () => redis.connection.run(action, deadline);
+            const run = () => connection.run(action, deadline);
             if (runs) await run();
             else late(run);
             throw new StoreUnavailableError(action.script.name, cause);
           },
-          recordForReplay: (action) => redis.connection.recordForReplay(action),
+          recordForReplay: (action) => connection.recordForReplay(action),
         },
       });
     }
@@ -202,7 +213,7 @@ describeRedis('grants in Redis', () => {
 
     it('ends a family that was rotated without a grace, so that no reuse is raised', async () => {
       const { grants } = losing({ runs: true, cause: dropped });
-      const grant = await redeemed(redis.stores.grants);
+      const grant = await redeemed(stores.grants);
       const refreshed = () => grants.rotate(rotateRequest(grant, 0, { reuseGrace: 0 }));
       await expect(refreshed()).rejects.toThrow(StoreUnavailableError);
       expect(await refreshed()).toEqual({ outcome: 'gone' });
@@ -210,7 +221,7 @@ describeRedis('grants in Redis', () => {
     });
 
     it('leaves a family that was not rotated as it was: the next try is good, and the one given up never', async () => {
-      const grant = await redeemed(redis.stores.grants);
+      const grant = await redeemed(stores.grants);
       let arrive = async (): Promise<unknown> => undefined;
       const { grants } = losing({
         runs: false,
@@ -222,9 +233,9 @@ describeRedis('grants in Redis', () => {
       const refreshed = (of: Stores['grants'], generation: number) =>
         of.rotate(rotateRequest(grant, generation, { reuseGrace: 0 }));
       await expect(refreshed(grants, 0)).rejects.toThrow(StoreUnavailableError);
-      expect(await refreshed(redis.stores.grants, 0)).toMatchObject({ outcome: 'rotated', generation: 1 });
+      expect(await refreshed(stores.grants, 0)).toMatchObject({ outcome: 'rotated', generation: 1 });
       expect(await arrive()).toBe('["gone"]');
-      expect(await refreshed(redis.stores.grants, 1)).toMatchObject({ outcome: 'rotated', generation: 2 });
+      expect(await refreshed(stores.grants, 1)).toMatchObject({ outcome: 'rotated', generation: 2 });
     });
 
     it.each([
@@ -239,15 +250,15 @@ describeRedis('grants in Redis', () => {
           arrive = run;
         },
       });
-      const grant = await issued(redis.stores.grants);
+      const grant = await issued(stores.grants);
       await expect(grants.redeem(redeemRequest(grant))).rejects.toThrow();
-      const next = () => redis.stores.grants.redeem(redeemRequest(grant));
+      const next = () => stores.grants.redeem(redeemRequest(grant));
       const answers = [];
       if (tries > 0) answers.push(await next());
       expect(await arrive()).toBe('["gone"]');
       if (tries === 0) answers.push(await next());
       expect(answers).toMatchObject([{ outcome: 'redeemed' }]);
-      expect(await redis.stores.grants.rotate(rotateRequest(grant, 0))).toMatchObject({ outcome: 'rotated' });
+      expect(await stores.grants.rotate(rotateRequest(grant, 0))).toMatchObject({ outcome: 'rotated' });
       expect(await alerts(grant)).toEqual([]);
     });
 
@@ -264,7 +275,7 @@ describeRedis('grants in Redis', () => {
       const grant = await issued(grants);
       await expect(grants.redeem(redeemRequest(grant))).rejects.toThrow(StoreUnavailableError);
       expect(await grants.redeem(redeemRequest(grant))).toMatchObject({ outcome: 'redeemed' });
-      await redis.connection.replayRevocations('all');
+      await connection.replayRevocations('all');
       expect(await grants.rotate(rotateRequest(grant, 0))).toMatchObject({ outcome: 'rotated' });
     });
   });
@@ -281,14 +292,14 @@ describeRedis('grants in Redis', () => {
           async run(action, deadline) {
             if (isAway && action.script.name.startsWith('watermarkRead'))
               throw new StoreUnavailableError(action.script.name);
-            return await redis.connection.run(action, deadline);
+            return await connection.run(action, deadline);
           },
           async runDurably(action, deadline) {
-            const answer = await redis.connection.runDurably(action, deadline);
+            const answer = await connection.runDurably(action, deadline);
             isAway = true;
             return answer;
           },
-          recordForReplay: (action) => redis.connection.recordForReplay(action),
+          recordForReplay: (action) => connection.recordForReplay(action),
         },
       }));
     });
@@ -303,18 +314,15 @@ describeRedis('grants in Redis', () => {
     });
 
     it('refuses a refresh, which may be repeated; without one it ends the family, and no reuse is raised', async () => {
-      const [healed, dead] = [await redeemed(redis.stores.grants), await redeemed(redis.stores.grants)];
+      const [healed, dead] = [await redeemed(stores.grants), await redeemed(stores.grants)];
       const refreshed = (grant: Grant, reuseGrace: number) => {
         isAway = false;
         return grants.rotate(rotateRequest(grant, 0, { reuseGrace }));
       };
       await expect(refreshed(healed, 10_000)).rejects.toMatchObject({ retriable: true });
       await expect(refreshed(dead, 0)).rejects.toMatchObject({ retriable: false });
-      expect(await redis.stores.grants.rotate(rotateRequest(healed, 0))).toMatchObject({
-        outcome: 'rotated',
-        generation: 1,
-      });
-      expect(await redis.stores.grants.rotate(rotateRequest(dead, 0, { reuseGrace: 0 }))).toEqual({ outcome: 'gone' });
+      expect(await stores.grants.rotate(rotateRequest(healed, 0))).toMatchObject({ outcome: 'rotated', generation: 1 });
+      expect(await stores.grants.rotate(rotateRequest(dead, 0, { reuseGrace: 0 }))).toEqual({ outcome: 'gone' });
       expect(await alerts(dead)).toEqual([]);
     });
   });
@@ -329,8 +337,8 @@ describeRedis('grants in Redis', () => {
       audiences: ['https://api.example/ä"\\', `https://api.example/${'x'.repeat(2000)}`],
       redirectUri: `https://shop.example/cb?${'r'.repeat(126 - 24)}`,
     });
-    await redis.stores.grants.issue(grant, digest('secret'), MINUTE);
-    expect((await redis.stores.grants.read(grant.grantId))?.grant).toMatchObject(grant);
+    await stores.grants.issue(grant, digest('secret'), MINUTE);
+    expect((await stores.grants.read(grant.grantId))?.grant).toMatchObject(grant);
     const { scope: allowedScopes, audiences: allowedAudiences } = grant;
     const access = {
       scope: undefined,
@@ -339,7 +347,7 @@ describeRedis('grants in Redis', () => {
       allowedAudiences,
       defaultAudience: undefined,
     };
-    expect(await redis.stores.grants.redeem(redeemRequest(grant, { access }))).toMatchObject({
+    expect(await stores.grants.redeem(redeemRequest(grant, { access }))).toMatchObject({
       outcome: 'redeemed',
       grant,
       scope: grant.scope,
@@ -347,53 +355,51 @@ describeRedis('grants in Redis', () => {
   });
 
   it('keeps a grant in the compact encoding, with long addresses too', async () => {
-    const grant = await rotatedTo(redis.stores.grants, 1);
-    expect(await redis.server.command('OBJECT', 'ENCODING', keys.grant(grant.grantId))).toBe('listpack');
-    const long = await issued(redis.stores.grants, { redirectUri: `https://shop.example/${'x'.repeat(500)}` });
-    expect(await redis.server.command('OBJECT', 'ENCODING', keys.grant(long.grantId))).toBe('listpack');
+    const grant = await rotatedTo(stores.grants, 1);
+    expect(await server.command('OBJECT', 'ENCODING', keys.grant(grant.grantId))).toBe('listpack');
+    const long = await issued(stores.grants, { redirectUri: `https://shop.example/${'x'.repeat(500)}` });
+    expect(await server.command('OBJECT', 'ENCODING', keys.grant(long.grantId))).toBe('listpack');
   });
 
   it('lets Redis drop a grant once nothing issued under it can be alive, and not before', async () => {
-    const timeToLive = async (grantId: string) => Number(await redis.server.command('PTTL', keys.grant(grantId)));
-    const grant = await issued(redis.stores.grants);
+    const timeToLive = async (grantId: string) => Number(await server.command('PTTL', keys.grant(grantId)));
+    const grant = await issued(stores.grants);
     expect(await timeToLive(grant.grantId)).toBeGreaterThan(MINUTE - 5000);
     expect(await timeToLive(grant.grantId)).toBeLessThanOrEqual(MINUTE);
     const request = redeemRequest(grant);
-    await redis.stores.grants.redeem(request);
+    await stores.grants.redeem(request);
     expect(await timeToLive(grant.grantId)).toBeGreaterThan(request.retention - 5000);
     const longer = rotateRequest(grant, 0, { retention: 2 * request.retention });
-    await redis.stores.grants.rotate(longer);
+    await stores.grants.rotate(longer);
     expect(await timeToLive(grant.grantId)).toBeGreaterThan(longer.retention - 5000);
-    await redis.stores.grants.revoke(grant.grantId);
+    await stores.grants.revoke(grant.grantId);
     expect(await timeToLive(grant.grantId)).toBeGreaterThan(longer.retention - 5000);
   });
 
   describe('when the memory is full', () => {
-    const fill = () => redis.server.command('CONFIG', 'SET', 'maxmemory', '1');
-    const empty = () => redis.server.command('CONFIG', 'SET', 'maxmemory', '0');
+    const fill = () => server.command('CONFIG', 'SET', 'maxmemory', '1');
+    const empty = () => server.command('CONFIG', 'SET', 'maxmemory', '0');
 
     it('refuses what would need more, forgets nothing and consumes nothing', async () => {
-      const [code, family] = [await issued(redis.stores.grants), await redeemed(redis.stores.grants)];
+      const [code, family] = [await issued(stores.grants), await redeemed(stores.grants)];
       const until = Date.now() + MINUTE;
-      expect(await redis.stores.replays.claim('assertion', 'one', until)).toBe('fresh');
+      expect(await stores.replays.claim('assertion', 'one', until)).toBe('fresh');
       await fill();
       try {
         const tokenId = `${SHARD}.${digest('token')}`;
         const seconds = Math.floor(Date.now() / 1000);
         const accessToken = { tokenId, issuedAtSeconds: seconds, expiresAtSeconds: seconds + 60 };
-        await expect(issued(redis.stores.grants)).rejects.toThrow(StoreUnavailableError);
-        await expect(redis.stores.grants.redeem(redeemRequest(code, { accessToken }))).rejects.toThrow(
-          StoreUnavailableError,
-        );
+        await expect(issued(stores.grants)).rejects.toThrow(StoreUnavailableError);
+        await expect(stores.grants.redeem(redeemRequest(code, { accessToken }))).rejects.toThrow(StoreUnavailableError);
         const rotation = rotateRequest(family, 0, { accessToken });
-        await expect(redis.stores.grants.rotate(rotation)).rejects.toThrow(StoreUnavailableError);
-        await expect(redis.stores.replays.claim('assertion', 'two', until)).rejects.toThrow(StoreUnavailableError);
-        expect(await redis.stores.replays.claim('assertion', 'one', until)).toBe('seen');
+        await expect(stores.grants.rotate(rotation)).rejects.toThrow(StoreUnavailableError);
+        await expect(stores.replays.claim('assertion', 'two', until)).rejects.toThrow(StoreUnavailableError);
+        expect(await stores.replays.claim('assertion', 'one', until)).toBe('seen');
       } finally {
         await empty();
       }
-      expect(await redis.stores.grants.redeem(redeemRequest(code))).toMatchObject({ outcome: 'redeemed' });
-      expect(await redis.stores.grants.rotate(rotateRequest(family, 0, { reuseGrace: 0 }))).toMatchObject({
+      expect(await stores.grants.redeem(redeemRequest(code))).toMatchObject({ outcome: 'redeemed' });
+      expect(await stores.grants.rotate(rotateRequest(family, 0, { reuseGrace: 0 }))).toMatchObject({
         outcome: 'rotated',
         generation: 1,
       });

@@ -2,7 +2,7 @@
 // the same elsewhere, and more.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Alert } from '../../../src/oauth/ports/audit.ts';
 import { StoreUnavailableError } from '../../../src/oauth/ports/error.ts';
 import type { Grant } from '../../../src/oauth/ports/grant-store.ts';
@@ -11,9 +11,8 @@ import { RedisKeys } from '../../../src/redis/connection/keys.ts';
 import { redisStores } from '../../../src/redis/stores.ts';
 import { startProxy } from '../../chaos/tcp-proxy.ts';
 import { digest, issued, redeemed, redeemRequest, rotateRequest, uniqueId } from '../../contracts/sample-grants.ts';
-import { WRITE } from '../setup/connect.ts';
-import { redisSuite } from '../setup/redis-suite.ts';
-import { describeRedis } from '../setup/servers.ts';
+import { connectTo, WRITE } from '../setup/connect.ts';
+import { describeRedis, type RedisServer, startRedis } from '../setup/servers.ts';
 import { alertsAbout } from '../setup/waiting-alerts.ts';
 
 const keys = new RedisKeys('grantry:');
@@ -28,12 +27,22 @@ const REQUEST = {
 };
 
 describeRedis('a request that was refused while Redis was stopped', () => {
-  const redis = redisSuite();
-  afterEach(() => redis.server.resume());
+  let server: RedisServer;
+  let open: ManagedConnection[] = [];
+  beforeAll(async () => {
+    server = await startRedis();
+  });
+  afterEach(async () => {
+    server.resume();
+    for (const connection of open) await connection.close();
+    open = [];
+  });
+  afterAll(() => server.stop());
 
   /** One more replica of grantry, which has asked Redis already. */
-  async function replica(acknowledgement?: ConnectionOptions['acknowledgement']) {
-    const connection = await redis.connect({ acknowledgement });
+  async function replica(acknowledgement?: ConnectionOptions['acknowledgement'], url = server.url) {
+    const connection = await connectTo({ url }, { acknowledgement });
+    open.push(connection);
     const { grants } = redisStores({ connection, keys });
     await redeemed(grants);
     return { connection, grants };
@@ -41,7 +50,7 @@ describeRedis('a request that was refused while Redis was stopped', () => {
 
   /** Stops Redis. What this connection sends from now on is run first when it goes on: it was the first to send. */
   function stopped({ connection }: { readonly connection: ManagedConnection }): void {
-    redis.server.pause();
+    server.pause();
     connection.run({ script: WRITE, keys: ['{s000}:test'] }).catch(() => {});
   }
 
@@ -51,9 +60,9 @@ describeRedis('a request that was refused while Redis was stopped', () => {
 
   /** Redis goes on, and has seen to all that waited. */
   async function goesOn(): Promise<void> {
-    redis.server.resume();
-    await redis.server.command('PING');
-    await redis.server.command('PING');
+    server.resume();
+    await server.command('PING');
+    await server.command('PING');
   }
 
   async function alerts(grant: Grant): Promise<readonly Alert[]> {
@@ -93,7 +102,7 @@ describeRedis('a request that was refused while Redis was stopped', () => {
     it('has not run and never will, also where its connection broke before its time was over', async () => {
       const waiting = await replica(acknowledgement);
       const grant = await redeemed(waiting.grants);
-      redis.server.pause();
+      server.pause();
       const asked = refused(waiting.grants.rotate(rotateRequest(grant, 0)));
       // It is on its way by then.
       await sleep(50);
@@ -111,7 +120,7 @@ describeRedis('a request that was refused while Redis was stopped', () => {
     const person = { subject: 'usr_alice', authTime: 1_700_000_000_000 };
     await interactions.create({ interactionId, sessionId, ...person, request: REQUEST }, 60_000);
     await interactions.decide(interactionId, sessionId, 'allow');
-    redis.server.pause();
+    server.pause();
     await refused(interactions.take(interactionId, sessionId, { attemptId: uniqueId(), after: [] }));
     await goesOn();
     const { connection: later } = await replica();
@@ -121,9 +130,10 @@ describeRedis('a request that was refused while Redis was stopped', () => {
   });
 
   it('is taken over by the next try where it was done and only its answer was lost', async () => {
-    const way = await startProxy(redis.server.port, () => false);
+    const way = await startProxy(server.port, () => false);
     try {
-      const connection = await redis.connect({}, { url: `redis://127.0.0.1:${way.port}` });
+      const connection = await connectTo({ url: `redis://127.0.0.1:${way.port}` });
+      open.push(connection);
       const { interactions } = redisStores({ connection, keys });
       const [interactionId, sessionId] = [digest(uniqueId()), digest(uniqueId())];
       const person = { subject: 'usr_alice', authTime: 1_700_000_000_000 };
@@ -146,10 +156,11 @@ describeRedis('a request that was refused while Redis was stopped', () => {
   it.each([-3600, 3600])('is not one of a Redis that is well and whose clock was set, by %i s', async (seconds) => {
     const { grants } = await replica();
     const families = await Promise.all([1, 2, 3].map(() => redeemed(grants)));
-    const way = await startProxy(redis.server.port, () => false);
+    const way = await startProxy(server.port, () => false);
     try {
       way.setClock(-seconds);
-      const connection = await redis.connect({}, { url: `redis://127.0.0.1:${way.port}` });
+      const connection = await connectTo({ url: `redis://127.0.0.1:${way.port}` });
+      open.push(connection);
       // Its answer comes after the one that says what time it is.
       await connection.run({ script: WRITE, keys: ['{s000}:test'] });
       way.setClock(0);

@@ -1,7 +1,7 @@
 // Random histories over Redis, with two replicas of the server, and with crashes, fail-overs and an emptied Redis among what
 // happens.
 
-import { expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { ManagedConnection } from '../../../src/redis/connection/connection.ts';
 import { RedisKeys } from '../../../src/redis/connection/keys.ts';
 import { redisStores } from '../../../src/redis/stores.ts';
@@ -10,10 +10,9 @@ import { connectTo } from '../setup/connect.ts';
 import { dump, secretsIn } from '../setup/dump.ts';
 import { failOver } from '../setup/fail-over.ts';
 import { frozen } from '../setup/frozen-time.ts';
-import { startCluster } from '../setup/redis-cluster.ts';
-import { redisSuite } from '../setup/redis-suite.ts';
-import { startReplicated } from '../setup/replicated-redis.ts';
-import { describeRedis, type RedisServer } from '../setup/servers.ts';
+import { type RedisCluster, startCluster } from '../setup/redis-cluster.ts';
+import { type ReplicatedRedis, startReplicated } from '../setup/replicated-redis.ts';
+import { describeRedis, type RedisServer, startRedis } from '../setup/servers.ts';
 
 let histories = 0;
 
@@ -61,10 +60,13 @@ async function replicasOver(
 }
 
 describeRedis('any history of grants over one Redis server', () => {
-  const redis = redisSuite();
+  let server: RedisServer;
+  beforeAll(async () => {
+    server = await startRedis();
+  });
+  afterAll(() => server.stop());
 
   it('keeps one redemption, dead families dead, scopes from growing, tokens with their client, one alert each', async () => {
-    const { server } = redis;
     const deployment = { url: server.url, primaries: async () => [server] };
     const befalling: Befalling = {
       // What a promotion does to the one server there is: its history gets another name.
@@ -76,12 +78,16 @@ describeRedis('any history of grants over one Redis server', () => {
 });
 
 describeRedis('any history of grants over a Redis Cluster', () => {
-  const redis = redisSuite(startCluster);
+  let cluster: RedisCluster;
+  beforeAll(async () => {
+    cluster = await startCluster();
+  }, 30_000);
+  afterAll(() => cluster.stop());
 
   it('keeps one redemption, dead families dead, scopes from growing, tokens with their client, one alert each', async () => {
-    const { url, primaries } = redis.server;
-    const deployment = { url, primaries: async () => primaries };
-    const atAll = (...words: readonly string[]) => Promise.all(primaries.map((primary) => primary.command(...words)));
+    const deployment = { url: cluster.url, primaries: async () => cluster.primaries };
+    const atAll = (...words: readonly string[]) =>
+      Promise.all(cluster.primaries.map((primary) => primary.command(...words)));
     const befalling: Befalling = {
       failOver: async () => void (await atAll('DEBUG', 'CHANGE-REPL-ID')),
       empty: () => atAll('FLUSHALL'),
@@ -91,15 +97,18 @@ describeRedis('any history of grants over a Redis Cluster', () => {
 });
 
 describeRedis('any history of grants over Redis under Sentinels', () => {
-  const redis = redisSuite(startReplicated);
+  let redis: ReplicatedRedis;
+  beforeAll(async () => {
+    redis = await startReplicated();
+  }, 30_000);
+  afterAll(() => redis.stop());
 
   it('keeps one redemption, dead families dead, scopes from growing, tokens with their client, one alert each', async () => {
-    const { server } = redis;
-    const deployment = { url: server.url, primaries: async () => [await server.primary()] };
     const befalling: Befalling = {
-      failOver: (connections) => failOver(server, connections),
-      empty: async () => (await server.primary()).command('FLUSHALL'),
+      failOver: (connections) => failOver(redis, connections),
+      empty: async () => (await redis.primary()).command('FLUSHALL'),
     };
+    const deployment = { url: redis.url, primaries: async () => [await redis.primary()] };
     await runModel('Redis under Sentinels', (clock) => replicasOver(deployment, clock, befalling), { runs: 3 });
   }, 240_000);
 });

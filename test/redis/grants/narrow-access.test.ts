@@ -1,12 +1,13 @@
 // The scripts narrow access in Lua; what they answer must be what `narrowAccess` says, whatever is granted and asked.
 
 import fc from 'fast-check';
-import { expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { narrowAccess } from '../../../src/oauth/access/access.ts';
 import type { AccessRequest, RedeemAnswer, RotateAnswer } from '../../../src/oauth/ports/grant-store.ts';
+import type { Stores } from '../../../src/oauth/ports/ports.ts';
 import { redeemed, redeemRequest, rotateRequest, SECRET_HASH, sampleGrant } from '../../contracts/sample-grants.ts';
-import { storesSuite } from '../setup/redis-suite.ts';
-import { describeRedis } from '../setup/servers.ts';
+import { redisWorlds } from '../setup/redis-world.ts';
+import { describeRedis, type RedisServer, startRedis } from '../setup/servers.ts';
 
 const RUNS = 300;
 
@@ -31,14 +32,24 @@ function narrowed(answer: RedeemAnswer | RotateAnswer) {
 }
 
 describeRedis('access in a script', () => {
-  const redis = storesSuite();
+  let server: RedisServer;
+  let stores: Stores;
+  const worlds = redisWorlds(() => server);
+  beforeAll(async () => {
+    server = await startRedis();
+    ({ stores } = await worlds.makeStores());
+  });
+  afterAll(async () => {
+    await worlds.close();
+    await server.stop();
+  });
 
   it('is narrowed by a redemption as the protocol does', async () => {
     await fc.assert(
       fc.asyncProperty(granted, asked, async (covered, access) => {
         const grant = sampleGrant(covered);
-        await redis.stores.grants.issue(grant, SECRET_HASH, 60_000);
-        const answer = await redis.stores.grants.redeem(redeemRequest(grant, { access }));
+        await stores.grants.issue(grant, SECRET_HASH, 60_000);
+        const answer = await stores.grants.redeem(redeemRequest(grant, { access }));
         expect(narrowed(answer)).toEqual(narrowAccess(covered, access));
       }),
       { numRuns: RUNS },
@@ -50,8 +61,8 @@ describeRedis('access in a script', () => {
     const all = { allowedScopes: whole.scope, allowedAudiences: whole.audiences };
     await fc.assert(
       fc.asyncProperty(asked, async (access) => {
-        const grant = await redeemed(redis.stores.grants, whole, all);
-        const answer = await redis.stores.grants.rotate(rotateRequest(grant, 0, { access }));
+        const grant = await redeemed(stores.grants, whole, all);
+        const answer = await stores.grants.rotate(rotateRequest(grant, 0, { access }));
         expect(narrowed(answer)).toEqual(narrowAccess(whole, access));
       }),
       { numRuns: RUNS },

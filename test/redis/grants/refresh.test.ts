@@ -1,11 +1,11 @@
 // A refresh and a redemption over Redis: how many scripts they take, and that a kill switch thrown in the middle counts.
 
 import { randomBytes } from 'node:crypto';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Grant } from '../../../src/oauth/ports/grant-store.ts';
 import type { Stores } from '../../../src/oauth/ports/ports.ts';
 import { shardOfPerson } from '../../../src/oauth/values/shard.ts';
-import type { RedisConnection } from '../../../src/redis/connection/connection.ts';
+import type { ManagedConnection, RedisConnection } from '../../../src/redis/connection/connection.ts';
 import { RedisKeys } from '../../../src/redis/connection/keys.ts';
 import type { PlainRead, Script } from '../../../src/redis/scripts/script.ts';
 import { redisStores } from '../../../src/redis/stores.ts';
@@ -20,8 +20,8 @@ import {
   uniqueId,
 } from '../../contracts/sample-grants.ts';
 import { PERSON, type ProtocolWorld, protocolWorld, redirectUriOf } from '../../oauth/model/protocol-world.ts';
+import { connectTo } from '../setup/connect.ts';
 import { startCluster } from '../setup/redis-cluster.ts';
-import { type Started, storesSuite } from '../setup/redis-suite.ts';
 import { describeRedis, startRedis } from '../setup/servers.ts';
 
 /** Where the slots of keys do not matter. */
@@ -32,14 +32,15 @@ const IN_A_CLUSTER = {
   look: ['watermarkReadPerson'],
 };
 
-const DEPLOYMENTS: readonly (readonly [string, () => Promise<Started>, typeof ONE_SCRIPT])[] = [
+const DEPLOYMENTS = [
   ['one Redis server', startRedis, ONE_SCRIPT],
   ['a Redis Cluster', startCluster, IN_A_CLUSTER],
-];
+] as const;
 
 for (const [name, start, { refresh: scripts, redemption, look }] of DEPLOYMENTS) {
   describeRedis(`over ${name} a refresh`, () => {
-    const redis = storesSuite({}, start);
+    let server: { readonly url: string; stop(): Promise<void> };
+    let connection: ManagedConnection;
     let stores: Stores;
     let world: ProtocolWorld;
     let keys: RedisKeys;
@@ -47,9 +48,12 @@ for (const [name, start, { refresh: scripts, redemption, look }] of DEPLOYMENTS)
     let ran: string[];
     /** Called before each script. */
     let before: (script: Script | PlainRead) => Promise<void>;
+    beforeAll(async () => {
+      server = await start();
+      connection = await connectTo(server);
+    });
     // Keys of its own for each test: what one shuts out, the others must not find shut out.
     beforeEach(async () => {
-      const { connection } = redis;
       ran = [];
       before = async () => {};
       const watched: RedisConnection = {
@@ -70,6 +74,10 @@ for (const [name, start, { refresh: scripts, redemption, look }] of DEPLOYMENTS)
       stores = redisStores({ connection: watched, keys });
       const clock = { now: () => Date.now() };
       world = await protocolWorld({ stores, clock, pepper: randomBytes(32), events: [] });
+    });
+    afterAll(async () => {
+      await connection.close();
+      await server.stop();
     });
 
     async function refreshToken(): Promise<string> {
@@ -96,7 +104,7 @@ for (const [name, start, { refresh: scripts, redemption, look }] of DEPLOYMENTS)
 
     it('takes a plain read more on a replica that had nothing to do with the family', async () => {
       const { grants } = stores;
-      const grant = await redeemed(redisStores({ connection: redis.connection, keys }).grants);
+      const grant = await redeemed(redisStores({ connection, keys }).grants);
       const request = async () => {
         const subject = (await grants.subjectOf(grant.grantId)) ?? '';
         return rotateRequest(grant, 0, { subject });
@@ -116,7 +124,7 @@ for (const [name, start, { refresh: scripts, redemption, look }] of DEPLOYMENTS)
       const client = scripts.map((script, index) => ({ kind: 'client', index, script }) as const);
       it.each([...person, ...client])('script $index, $script: $kind', async ({ kind, index }) => {
         const token = await refreshToken();
-        const { watermarks } = redisStores({ connection: redis.connection, keys });
+        const { watermarks } = redisStores({ connection, keys });
         const clientUid = 'uid-web';
         ran = [];
         let thrown = false;
@@ -140,14 +148,14 @@ for (const [name, start, { refresh: scripts, redemption, look }] of DEPLOYMENTS)
       );
 
       it('takes no more scripts than the guide says, on whichever replica', async () => {
-        const grant = await issued(redisStores({ connection: redis.connection, keys }).grants);
+        const grant = await issued(redisStores({ connection, keys }).grants);
         expect(await stores.grants.redeem(request(grant))).toMatchObject({ outcome: 'redeemed' });
         expect(ran).toEqual(redemption);
       });
 
       it('takes one more after something was ended for any person of the shard, and is good', async () => {
-        const grant = await issued(redisStores({ connection: redis.connection, keys }).grants);
-        const { watermarks } = redisStores({ connection: redis.connection, keys });
+        const grant = await issued(redisStores({ connection, keys }).grants);
+        const { watermarks } = redisStores({ connection, keys });
         await watermarks.raise({ kind: 'user', subject: `${neighbour}` }, await createdAt(grant));
         ran = [];
         expect(await stores.grants.redeem(request(grant))).toMatchObject({ outcome: 'redeemed' });
@@ -166,7 +174,7 @@ for (const [name, start, { refresh: scripts, redemption, look }] of DEPLOYMENTS)
       const client = redemption.map((script, index) => ({ kind: 'client', index, script }) as const);
       it.each([...person, ...client])('is ended by one thrown before $script: $kind', async ({ kind, index }) => {
         const grant = await issued(stores.grants);
-        const { watermarks } = redisStores({ connection: redis.connection, keys });
+        const { watermarks } = redisStores({ connection, keys });
         const made = await createdAt(grant);
         await watermarks.raise({ kind: 'user', subject: `${neighbour}` }, made);
         ran = [];

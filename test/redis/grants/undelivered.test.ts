@@ -2,27 +2,37 @@
 // know of it, over a connection that works. The clock of the test moves; compensations are recorded, and replayed by
 // the test.
 
-import { beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { StoreUnavailableError } from '../../../src/oauth/ports/error.ts';
 import type { Grant, GrantStore, RotateRequest } from '../../../src/oauth/ports/grant-store.ts';
+import type { ManagedConnection } from '../../../src/redis/connection/connection.ts';
 import { RedisKeys } from '../../../src/redis/connection/keys.ts';
 import { redisStores } from '../../../src/redis/stores.ts';
 import { DAY, MINUTE, redeemed, rotateRequest } from '../../contracts/sample-grants.ts';
-import { storesSuite } from '../setup/redis-suite.ts';
-import { describeRedis } from '../setup/servers.ts';
+import { connectTo } from '../setup/connect.ts';
+import { describeRedis, type RedisServer, startRedis } from '../setup/servers.ts';
 
 const keys = new RedisKeys('grantry:');
 const GRACE = 10_000;
 
 describeRedis('a refresh whose answer was not delivered', () => {
+  let server: RedisServer;
+  let connection: ManagedConnection;
   let offset = 0;
-  const redis = storesSuite({ clockOffset: () => offset });
   /** Of a replica that gets its answers. */
   let grants: GrantStore;
   let grant: Grant;
+  beforeAll(async () => {
+    server = await startRedis();
+    connection = await connectTo(server, { clockOffset: () => offset });
+    ({ grants } = redisStores({ connection, keys }));
+  });
   beforeEach(async () => {
-    ({ grants } = redis.stores);
     grant = await redeemed(grants);
+  });
+  afterAll(async () => {
+    await connection.close();
+    await server.stop();
   });
 
   type Fault = 'the answer is lost' | 'too few replicas acknowledge';
@@ -37,15 +47,15 @@ describeRedis('a refresh whose answer was not delivered', () => {
         allowsCrossSlot: true,
         async run(action, deadline) {
           if (isAway) throw new StoreUnavailableError(action.script.name);
-          return await redis.connection.run(action, deadline);
+          return await connection.run(action, deadline);
         },
         async runDurably(action, deadline) {
-          const reply = await redis.connection.run(action, deadline);
+          const reply = await connection.run(action, deadline);
           isAway = true;
           if (fault === 'too few replicas acknowledge') return { reply, acknowledged: false };
           throw new StoreUnavailableError(action.script.name, new Error('Connection is closed.'));
         },
-        recordForReplay: (action) => remembered.push(() => redis.connection.run(action)),
+        recordForReplay: (action) => remembered.push(() => connection.run(action)),
       },
     });
     const asked = failing.grants.rotate(rotateRequest(grant, generation, different));
@@ -194,8 +204,8 @@ describeRedis('a refresh whose answer was not delivered', () => {
     await grants.revoke(grant.grantId);
     await known();
     expect(await refresh(0)).toEqual({ outcome: 'gone' });
-    await redis.server.command('DEL', keys.grant(grant.grantId));
+    await server.command('DEL', keys.grant(grant.grantId));
     await known();
-    expect(await redis.server.command('EXISTS', keys.grant(grant.grantId))).toBe(0);
+    expect(await server.command('EXISTS', keys.grant(grant.grantId))).toBe(0);
   });
 });

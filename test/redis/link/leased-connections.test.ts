@@ -1,26 +1,28 @@
 // Leases over a real server; the clock of the test says how much time a request has left.
 
 import { Redis } from 'ioredis';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { connectRedis } from '../../../src/redis/connection/connection.ts';
 import { STOPWATCH } from '../../../src/redis/link/deadline.ts';
 import { LeasedConnections } from '../../../src/redis/link/leased-connections.ts';
 import { parseRedisUrl } from '../../../src/redis/link/redis-url.ts';
 import { ServerLink } from '../../../src/redis/link/server-link.ts';
 import { until } from '../../until.ts';
-import { redisSuite } from '../setup/redis-suite.ts';
-import { describeRedis, LONG } from '../setup/servers.ts';
+import { describeRedis, LONG, type RedisServer, startRedis } from '../setup/servers.ts';
 
 /** How many connections are lent at a time, and how many requests may wait for one. */
 const SIZE = 8;
 const MOST_WAITING = 200;
 
 describeRedis('a leased connection', () => {
-  const suite = redisSuite();
+  let server: RedisServer;
   let now: number;
   let connects: number;
   let onConnect: () => void;
   let leases: LeasedConnections;
+  beforeAll(async () => {
+    server = await startRedis();
+  });
   beforeEach(() => {
     now = 0;
     connects = 0;
@@ -29,13 +31,14 @@ describeRedis('a leased connection', () => {
       clock: { now: () => now },
       connect() {
         connects += 1;
-        const redis = new Redis({ port: suite.server.port, lazyConnect: true, retryStrategy: null });
+        const redis = new Redis({ port: server.port, lazyConnect: true, retryStrategy: null });
         redis.once('connect', () => onConnect());
         return redis;
       },
     });
   });
   afterEach(() => leases.clear());
+  afterAll(() => server.stop());
 
   const LIMITS = { deadline: 10_000, needed: 3000 };
   const ping = (redis: Redis) => redis.ping();
@@ -86,11 +89,11 @@ describeRedis('a leased connection', () => {
 
   it('is given up with the connection to the primary, which may be another one by then', async () => {
     const connection = connectRedis({
-      target: parseRedisUrl(suite.server.url),
+      target: parseRedisUrl(server.url),
       acknowledgement: { replicas: 0, timeout: 50 },
     });
     const ids = async () => {
-      const list = String(await suite.server.command('CLIENT', 'LIST', 'TYPE', 'normal'));
+      const list = String(await server.command('CLIENT', 'LIST', 'TYPE', 'normal'));
       const ours = list.split('\n').filter((line) => line.includes('name=grantry'));
       return ours.map((line) => Number(/^id=(\d+)/.exec(line)?.[1])).sort((one, other) => one - other);
     };
@@ -98,7 +101,7 @@ describeRedis('a leased connection', () => {
       await connection.ready(5000);
       await connection.runDurably({ script: { name: 'leaseProbe', keys: 1, lua: 'return 1' }, keys: ['any'] });
       const [shared, leased] = await ids();
-      await suite.server.command('CLIENT', 'KILL', 'ID', String(shared));
+      await server.command('CLIENT', 'KILL', 'ID', String(shared));
       await until('both are gone', async () => !(await ids()).some((id) => id === shared || id === leased));
       expect(leased).toBeGreaterThan(Number(shared));
     } finally {
@@ -114,7 +117,7 @@ describeRedis('a leased connection', () => {
       onReady() {},
       connect(lasting) {
         const retryStrategy = lasting ? () => LONG : null;
-        const redis = new Redis({ port: suite.server.port, lazyConnect: !lasting, retryStrategy });
+        const redis = new Redis({ port: server.port, lazyConnect: !lasting, retryStrategy });
         made.push(redis);
         return redis;
       },
@@ -148,7 +151,7 @@ describeRedis('a leased connection', () => {
     expect(connects).toBe(2);
     leases.clear();
     const others = async () =>
-      String(await suite.server.command('CLIENT', 'LIST', 'TYPE', 'normal'))
+      String(await server.command('CLIENT', 'LIST', 'TYPE', 'normal'))
         .trim()
         .split('\n').length;
     await until('none but that of the test is left', async () => (await others()) === 1);

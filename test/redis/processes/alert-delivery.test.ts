@@ -1,18 +1,21 @@
 // Alerts from the outbox to the sinks, by replicas of the delivery over one Redis and a real receiver.
 
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import type { Alert } from '../../../src/oauth/ports/audit.ts';
 import { StoreUnavailableError } from '../../../src/oauth/ports/error.ts';
+import type { Stores } from '../../../src/oauth/ports/ports.ts';
 import { SHARDS } from '../../../src/oauth/values/shard.ts';
 import type { DeliveryPace } from '../../../src/processes/alerts/alert-delivery.ts';
-import type { RedisConnection } from '../../../src/redis/connection/connection.ts';
+import type { ManagedConnection, RedisConnection } from '../../../src/redis/connection/connection.ts';
+import { RedisKeys } from '../../../src/redis/connection/keys.ts';
 import { DeliveryLeases } from '../../../src/redis/grants/delivery-leases.ts';
 import { Outbox } from '../../../src/redis/grants/outbox.ts';
+import { redisStores } from '../../../src/redis/stores.ts';
 import { redeemed, rotatedTo, rotateRequest } from '../../contracts/sample-grants.ts';
 import { until } from '../../until.ts';
 import { type Receiver, startReceiver } from '../../webhook/receiver.ts';
-import { storesSuite } from '../setup/redis-suite.ts';
-import { describeRedis, startRedis } from '../setup/servers.ts';
+import { connectTo } from '../setup/connect.ts';
+import { describeRedis, type RedisServer, startRedis } from '../setup/servers.ts';
 import { DeliveringReplica } from './delivering-replica.ts';
 
 const FAST: DeliveryPace = {
@@ -37,16 +40,22 @@ interface ReplicaOptions {
 }
 
 describeRedis('the delivery of alerts', () => {
-  // Nothing that was answered is lost with the process.
-  const redis = storesSuite({}, () => startRedis({ persistent: true, settings: { appendfsync: 'always' } }));
-  const { keys } = redis;
+  let server: RedisServer;
+  let connection: ManagedConnection;
+  let stores: Stores;
   let outbox: Outbox;
   let receiver: Receiver;
+  const keys = new RedisKeys('grantry:');
   const replicas = new Set<DeliveringReplica>();
 
+  beforeAll(async () => {
+    server = await startRedis({ persistent: true });
+    connection = await connectTo(server);
+    stores = redisStores({ connection, keys });
+    outbox = new Outbox({ connection, keys });
+  });
   beforeEach(async () => {
-    await redis.server.command('FLUSHALL');
-    outbox = new Outbox(redis);
+    await server.command('FLUSHALL');
     receiver = await startReceiver();
   });
   afterEach(async () => {
@@ -54,14 +63,18 @@ describeRedis('the delivery of alerts', () => {
     replicas.clear();
     receiver.stop();
   });
+  afterAll(async () => {
+    await connection.close();
+    await server.stop();
+  });
 
-  function aReplica({ pace = FAST, webhook = true, over = redis.connection, hasController }: ReplicaOptions = {}) {
+  function aReplica({ pace = FAST, webhook = true, over = connection, hasController }: ReplicaOptions = {}) {
     const replica = new DeliveringReplica({
       connection: over,
       keys,
       pace,
       webhookUrl: webhook ? receiver.url : undefined,
-      onReconnect: (listener) => redis.connection.onReconnect(listener),
+      onReconnect: (listener) => connection.onReconnect(listener),
       ...(hasController !== undefined && { hasController }),
     });
     replicas.add(replica);
@@ -73,18 +86,18 @@ describeRedis('the delivery of alerts', () => {
     return {
       allowsCrossSlot: true,
       recordForReplay: () => {},
-      runDurably: (...request) => redis.connection.runDurably(...request),
+      runDurably: (...request) => connection.runDurably(...request),
       async run(action, deadline) {
         if (action.keys.some(isLost)) throw new StoreUnavailableError(action.script.name);
-        return await redis.connection.run(action, deadline);
+        return await connection.run(action, deadline);
       },
     };
   }
 
   /** A family whose first refresh token came again. @param by the replica that got the reply; undefined when it died */
   async function reuse(by?: DeliveringReplica): Promise<string> {
-    const grant = await rotatedTo(redis.stores.grants, 2);
-    const answer = await redis.stores.grants.rotate(rotateRequest(grant, 0, { address: '198.51.100.9' }));
+    const grant = await rotatedTo(stores.grants, 2);
+    const answer = await stores.grants.rotate(rotateRequest(grant, 0, { address: '198.51.100.9' }));
     const alert = answer.outcome === 'reused' ? answer.alert : undefined;
     if (alert === undefined) throw new Error('nothing was raised');
     by?.raise(alert);
@@ -94,8 +107,8 @@ describeRedis('the delivery of alerts', () => {
   /** Has it raised so many milliseconds before. */
   async function antedate(id: string, by: number): Promise<void> {
     const place = [keys.outbox(id.slice(0, 3)), id] as const;
-    const alert = JSON.parse(String(await redis.server.command('HGET', ...place))) as { time: number };
-    await redis.server.command('HSET', ...place, JSON.stringify({ ...alert, time: alert.time - by }));
+    const alert = JSON.parse(String(await server.command('HGET', ...place))) as { time: number };
+    await server.command('HSET', ...place, JSON.stringify({ ...alert, time: alert.time - by }));
   }
 
   /** So many without an audit line, in one shard. */
@@ -108,13 +121,13 @@ describeRedis('the delivery of alerts', () => {
       Array.from({ length: count }, (_, index) => ({ ...alert, id: `${id}-${index}` })),
     );
     const words = alerts.flatMap((alert) => [alert.id, JSON.stringify(alert)]);
-    await redis.server.command('HSET', keys.outbox(shard), ...words);
+    await server.command('HSET', keys.outbox(shard), ...words);
     return alerts;
   }
 
   /** How many alerts of a shard some replica knows of, and how many of those it has taken, to post them. */
   async function leases(shard: string) {
-    const all = (await redis.server.command('HVALS', keys.deliveryLeases(shard))) as readonly string[];
+    const all = (await server.command('HVALS', keys.deliveryLeases(shard))) as readonly string[];
     return { known: all.length, taken: all.filter((lease) => !/^\d+:0:/.test(lease)).length };
   }
 
@@ -202,7 +215,7 @@ describeRedis('the delivery of alerts', () => {
 
   it('is by another replica when one ends with the lease and has reported nothing, with audit line and counter', async () => {
     const id = await reuse();
-    const dead = new DeliveryLeases(redis);
+    const dead = new DeliveryLeases({ connection, keys });
     expect(await dead.take(id, { lease: 200, isAuditLogged: false })).toEqual({ isAuditLogged: false, tries: 1 });
     const next = aReplica().start();
     await emptied();
@@ -239,12 +252,12 @@ describeRedis('the delivery of alerts', () => {
   });
 
   it('goes on with the other shards where one cannot be reached, and where one holds something else', async () => {
-    await redis.server.command('SET', keys.outbox('001'), 'not a hash');
+    await server.command('SET', keys.outbox('001'), 'not a hash');
     const over = exceptFor((key) => key.includes('{s000}'));
     const replica = aReplica({ pace: { ...QUIET, leftBehind: 0 }, over });
     const id = await reuse();
     await replica.delivery.sweep();
-    await redis.server.command('DEL', keys.outbox('001'));
+    await server.command('DEL', keys.outbox('001'));
     await emptied();
     expect(ids()).toEqual([id]);
     const [fault] = replica.lines.filter(({ msg }) => msg === 'alert delivery failed');
@@ -256,13 +269,13 @@ describeRedis('the delivery of alerts', () => {
     const shard = id.slice(0, 3);
     const other = shard === '000' ? '001' : '000';
     const misplaced = `${shard}.misplaced`;
-    const alert = JSON.parse(String(await redis.server.command('HGET', keys.outbox(shard), id))) as Alert;
+    const alert = JSON.parse(String(await server.command('HGET', keys.outbox(shard), id))) as Alert;
     for (const [where, name, json] of [
       [shard, `${shard}.broken`, '{"id":'],
       [shard, 'no shard', '{}'],
       [other, misplaced, JSON.stringify({ ...alert, id: misplaced })],
     ] as const) {
-      await redis.server.command('HSET', keys.outbox(where), name, json);
+      await server.command('HSET', keys.outbox(where), name, json);
     }
     const replicas = [1, 2].map(() => aReplica({ pace: { ...QUIET, leftBehind: 0 } }));
     await Promise.all(replicas.map(({ delivery }) => delivery.sweep()));
@@ -286,8 +299,8 @@ describeRedis('the delivery of alerts', () => {
       return isAway;
     };
     const replica = aReplica({ pace: QUIET, over: exceptFor(isRefused) }).start();
-    const grant = await rotatedTo(redis.stores.grants, 2);
-    const answer = await redis.stores.grants.rotate(rotateRequest(grant, 0));
+    const grant = await rotatedTo(stores.grants, 2);
+    const answer = await stores.grants.rotate(rotateRequest(grant, 0));
     const alert = answer.outcome === 'reused' ? answer.alert : undefined;
     if (alert === undefined) throw new Error('nothing was raised');
     isAway = true;
@@ -413,13 +426,13 @@ describeRedis('the delivery of alerts', () => {
       aReplica({ pace: QUIET }).start(),
       aReplica({ pace: { ...FAST, leftBehind: 1500 } }).start(),
     ];
-    const grant = await rotatedTo(redis.stores.grants, 2);
-    const answer = await redis.stores.grants.rotate(rotateRequest(grant, 0));
-    await redis.server.kill();
+    const grant = await rotatedTo(stores.grants, 2);
+    const answer = await stores.grants.rotate(rotateRequest(grant, 0));
+    await server.kill();
     const alert = answer.outcome === 'reused' ? answer.alert : undefined;
     raising.audit.record({ type: 'refresh_token.reuse_detected', alert });
-    await redis.server.start();
-    await redis.connection.ready(5000);
+    await server.start();
+    await connection.ready(5000);
     await emptied();
     expect(ids()).toEqual([alert?.id]);
     expect([...raising.audits(), ...other.audits()]).toEqual(['refresh_token.reuse_detected']);
@@ -430,9 +443,9 @@ describeRedis('the delivery of alerts', () => {
     const sweeping = aReplica({ pace }).start();
     const id = await reuse();
     await antedate(id, 120_000);
-    await redis.server.kill();
-    await redis.server.start();
-    await redis.connection.ready(5000);
+    await server.kill();
+    await server.start();
+    await connection.ready(5000);
     await sweeping.delivery.sweep();
     expect([ids(), sweeping.audits(), await waitingAlerts()]).toEqual([[], [], [id]]);
     await aReplica({ pace }).delivery.sweep();
@@ -444,12 +457,12 @@ describeRedis('the delivery of alerts', () => {
     const replica = aReplica({ pace: QUIET }).start();
     const id = await reuse(replica);
     await emptied();
-    await redis.server.command('FLUSHALL');
+    await server.command('FLUSHALL');
     const grantId = id.replace(/\.refresh_token\.reuse_detected$/, '');
-    const grant = await redeemed(redis.stores.grants, { grantId });
-    await redis.stores.grants.rotate(rotateRequest(grant, 0));
-    await redis.stores.grants.rotate(rotateRequest(grant, 1));
-    const answer = await redis.stores.grants.rotate(rotateRequest(grant, 0));
+    const grant = await redeemed(stores.grants, { grantId });
+    await stores.grants.rotate(rotateRequest(grant, 0));
+    await stores.grants.rotate(rotateRequest(grant, 1));
+    const answer = await stores.grants.rotate(rotateRequest(grant, 0));
     expect(answer).toMatchObject({ outcome: 'reused', alert: { id } });
     replica.audit.record({
       type: 'refresh_token.reuse_detected',

@@ -7,10 +7,10 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vite
 import type { Alert } from '../../../src/oauth/ports/audit.ts';
 import type { Stores } from '../../../src/oauth/ports/ports.ts';
 import { shardOf } from '../../../src/oauth/values/shard.ts';
-import type { ManagedConnection, RedisConnection } from '../../../src/redis/connection/connection.ts';
+import type { ManagedConnection } from '../../../src/redis/connection/connection.ts';
 import { RedisKeys } from '../../../src/redis/connection/keys.ts';
 import { redisStores } from '../../../src/redis/stores.ts';
-import { redeemed, redeemRequest, rotatedTo, rotateRequest, SHARD } from '../../contracts/sample-grants.ts';
+import { redeemed, redeemRequest, rotatedTo, rotateRequest } from '../../contracts/sample-grants.ts';
 import { until } from '../../until.ts';
 import { type Received, type Receiver, startReceiver } from '../../webhook/receiver.ts';
 import { connectTo } from '../setup/connect.ts';
@@ -63,25 +63,6 @@ function alertIn(answer: object): Alert {
   return alert;
 }
 
-/** When the lease of an alert was asked for, in milliseconds after the alert was raised, and whether it was given. */
-let asked: { readonly after: number; isGiven?: boolean }[] = [];
-
-/** Notes that. All misuse is of one person, so the outboxes of other shards are not asked for. */
-function ofOneShard(connection: RedisConnection): RedisConnection {
-  return {
-    ...connection,
-    async run(action, deadline) {
-      if (action.script.name === 'outboxList' && action.keys[0] !== keys.outbox(SHARD)) return [now, []];
-      if (action.script.name !== 'alertTake') return await connection.run(action, deadline);
-      const request: (typeof asked)[number] = { after: now - START };
-      asked.push(request);
-      const reply = await connection.run(action, deadline);
-      request.isGiven = reply !== null;
-      return reply;
-    },
-  };
-}
-
 describeRedis('a receiver of alerts', () => {
   beforeAll(async () => {
     server = await startRedis();
@@ -90,9 +71,8 @@ describeRedis('a receiver of alerts', () => {
   beforeEach(async () => {
     await server.command('FLUSHALL');
     now = START;
-    asked = [];
     receiver = await startReceiver();
-    const connection = ofOneShard(frozen(still));
+    const connection = frozen(still);
     stores = redisStores({ connection, keys });
     replica = new DeliveringReplica({
       connection,
@@ -112,29 +92,17 @@ describeRedis('a receiver of alerts', () => {
     await server.stop();
   });
 
-  /** When each try was begun, and signed, which is the same second: milliseconds after the alert was raised. */
-  function tries(): readonly number[] {
-    const signed = receiver.received.map(({ headers }) => {
+  /** When each try was made, as its signature says: milliseconds after the alert was raised. */
+  const tries = () =>
+    receiver.received.map(({ headers }) => {
       const [, time] = /^t=(\d+),/.exec(String(headers['grantry-signature'])) ?? [];
       return Number(time) * SECOND - START;
     });
-    const begun = asked.flatMap(({ after, isGiven }) => (isGiven === true ? after : []));
-    expect(signed).toEqual(begun);
-    return begun;
-  }
 
+  /** Sweeps then; a try that this begins ends by itself. */
   async function sweepAfter(milliseconds: number): Promise<void> {
     now = START + milliseconds;
     await replica.delivery.sweep();
-  }
-
-  /** Sweeps then until the lease of the alert is asked for, which a try under way prevents, and waits for the answer. */
-  async function askAfter(milliseconds: number): Promise<void> {
-    const before = asked.length;
-    await until('the lease is asked for', async () => {
-      if (asked.length === before) await sweepAfter(milliseconds);
-      return asked[before]?.isGiven !== undefined;
-    });
   }
 
   const ended = (count: number) =>
@@ -147,7 +115,7 @@ describeRedis('a receiver of alerts', () => {
 
   it.each(Object.keys(RAISED) as Alert['type'][])('is posted every member that the guide names: %s', async (type) => {
     const { alert, says } = await RAISED[type]();
-    await askAfter(5 * SECOND);
+    await sweepAfter(5 * SECOND);
     await ended(1);
     const { body, headers } = receiver.received[0] as Received;
     const [line] = replica.lines.filter(({ stream }) => stream === 'audit');
@@ -172,7 +140,7 @@ describeRedis('a receiver of alerts', () => {
   it('is posted no member that the guide does not name', async () => {
     const [, example = '{}'] = /```json\n(.*?)```/s.exec(guide) ?? [];
     await RAISED['refresh_token.reuse_detected']();
-    await askAfter(5 * SECOND);
+    await sweepAfter(5 * SECOND);
     await ended(1);
     const posted = JSON.parse(receiver.received[0]?.body ?? '{}') as object;
     expect(Object.keys(posted)).toEqual(Object.keys(JSON.parse(example) as object));
@@ -188,13 +156,13 @@ describeRedis('a receiver of alerts', () => {
     await sweepAfter(5 * SECOND - 1);
     // The replica that raised it comes first.
     expect(replica.audits()).toEqual([]);
-    await askAfter(5 * SECOND);
+    await sweepAfter(5 * SECOND);
     await ended(1);
     const expected = [5 * SECOND];
     for (const pause of pauses) {
       const next = (expected.at(-1) ?? 0) + pause;
-      await askAfter(next - 1);
-      await askAfter(next);
+      await sweepAfter(next - 1);
+      await sweepAfter(next);
       expected.push(next);
       await ended(expected.length);
     }
@@ -222,9 +190,8 @@ describeRedis('a receiver of alerts', () => {
     const expected: number[] = [];
     for (const pause of [5, ...pauses]) {
       const next = (expected.at(-1) ?? 0) + pause * SECOND;
-      // Before the first it is left to the replica that raised it.
-      if (pause > 0 && expected.length > 0) await askAfter(next - 1);
-      await askAfter(next);
+      if (pause > 0) await sweepAfter(next - 1);
+      await sweepAfter(next);
       expected.push(next);
       await ended(expected.length);
     }
@@ -235,10 +202,10 @@ describeRedis('a receiver of alerts', () => {
     vi.spyOn(Math, 'random').mockReturnValue(1 - Number.EPSILON);
     receiver.answer = { status: 503 };
     const { alert } = await RAISED['refresh_token.reuse_detected']();
-    await askAfter(5 * SECOND);
+    await sweepAfter(5 * SECOND);
     await ended(1);
     receiver.answer = { status: 204 };
-    await askAfter(15 * SECOND);
+    await sweepAfter(15 * SECOND);
     await ended(2);
     await sweepAfter(HOUR);
     expect(tries()).toEqual([5 * SECOND, 15 * SECOND]);

@@ -7,23 +7,22 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { until } from '../../until.ts';
 import { type Received, type Receiver, startReceiver } from '../../webhook/receiver.ts';
-import { redisSuite } from '../setup/redis-suite.ts';
-import { describeRedis } from '../setup/servers.ts';
+import { describeRedis, type RedisServer, startRedis } from '../setup/servers.ts';
 import { type Replicas, redemption, refreshing, startReplicas } from './replicas.ts';
 
 const SECRET = 'the secret of the receiver, 32 or more';
 
 describeRedis('a refresh token that is used again and again', () => {
-  const redis = redisSuite();
+  let redis: RedisServer;
   let receiver: Receiver;
   let folder: string;
   let replicas: Replicas;
   beforeAll(async () => {
-    receiver = await startReceiver();
+    [redis, receiver] = await Promise.all([startRedis(), startReceiver()]);
     folder = await mkdtemp(join(tmpdir(), 'grantry-alerts-'));
     await writeFile(join(folder, 'secret'), `${SECRET}\n`);
     replicas = await startReplicas(3, {
-      GRANTRY_REDIS_URL: redis.server.url,
+      GRANTRY_REDIS_URL: redis.url,
       GRANTRY_ALERT_WEBHOOK_URL: receiver.url,
       GRANTRY_ALERT_WEBHOOK_SECRET_FILE: join(folder, 'secret'),
     });
@@ -31,6 +30,7 @@ describeRedis('a refresh token that is used again and again', () => {
   afterAll(async () => {
     await replicas.stop();
     receiver.stop();
+    await redis.stop();
     await rm(folder, { recursive: true });
   });
 
@@ -52,7 +52,7 @@ describeRedis('a refresh token that is used again and again', () => {
     await until('the alert is posted', () => receiver.received.length > 0);
     await until(
       'the outbox is empty',
-      async () => ((await redis.server.command('KEYS', '*:outbox')) as string[]).length === 0,
+      async () => ((await redis.command('KEYS', '*:outbox')) as string[]).length === 0,
     );
     const lines = replicas.all.flatMap((replica) => replica.audits());
     const alerts = lines.filter(({ event }) => event === 'refresh_token.reuse_detected');

@@ -8,8 +8,7 @@ import { PKCE } from '../../grantry.ts';
 import { answerOf, hidden, TestBrowser } from '../../http/sign-in/sign-in-browser.ts';
 import { folderOf, removeFolder } from '../../manifests/a-folder.ts';
 import { endProcesses, post, startDev } from '../../processes/grantry-process.ts';
-import { redisSuite } from '../setup/redis-suite.ts';
-import { describeRedis } from '../setup/servers.ts';
+import { describeRedis, type RedisServer, startRedis } from '../setup/servers.ts';
 
 const OLD = 'the pepper of yesterday, long enough to be one';
 const NEW = 'the pepper of tomorrow, long enough to be one';
@@ -38,17 +37,18 @@ spec:
 `;
 
 describeRedis('while the pepper is replaced', () => {
-  const redis = redisSuite();
+  let redis: RedisServer;
   let folder: string;
   let issuer: string;
   const addresses = new Map<Step, string>();
 
   beforeAll(async () => {
+    redis = await startRedis();
     folder = await folderOf({ 'app.yaml': CLIENT });
     for (const [step, peppers] of Object.entries(STEPS)) {
       const file = join(folder, `pepper-${step}.txt`);
       await writeFile(file, `${peppers.join('\n')}\n`);
-      const flags = ['--redis', redis.server.url, '--user', `${PERSON.username}:${PERSON.password}`];
+      const flags = ['--redis', redis.url, '--user', `${PERSON.username}:${PERSON.password}`];
       const replica = await startDev(folder, flags, { environment: { GRANTRY_PEPPER_FILE: file } });
       addresses.set(step as Step, replica.address);
       issuer = replica.issuer;
@@ -56,6 +56,7 @@ describeRedis('while the pepper is replaced', () => {
   }, 60_000);
   afterAll(async () => {
     await endProcesses();
+    await redis.stop();
     await removeFolder(folder);
   });
 

@@ -10,8 +10,7 @@ import { folderOf, machineClient, removeFolder } from '../../manifests/a-folder.
 import { endProcesses, post, startDev } from '../../processes/grantry-process.ts';
 import { until } from '../../until.ts';
 import { expectWithin, timed } from '../setup/connect.ts';
-import { redisSuite } from '../setup/redis-suite.ts';
-import { describeRedis, startRedis } from '../setup/servers.ts';
+import { describeRedis, type RedisServer, startRedis } from '../setup/servers.ts';
 
 const PERSON = { username: 'ann', password: 'a long password', decision: 'allow' } as const;
 const CALLBACK = 'https://shop.example/cb';
@@ -36,7 +35,7 @@ const MANIFESTS = {
 const IN_TIME = 5000;
 
 describeRedis('while Redis is away', () => {
-  const redis = redisSuite(() => startRedis({ persistent: true }));
+  let redis: RedisServer;
   let folder: string;
   let dev: Awaited<ReturnType<typeof startDev>>;
   let browser: TestBrowser;
@@ -44,8 +43,9 @@ describeRedis('while Redis is away', () => {
   let tokens: { readonly refresh: string; readonly access: string; readonly machine: string; readonly code: string };
 
   beforeAll(async () => {
+    redis = await startRedis({ persistent: true });
     folder = await folderOf(MANIFESTS);
-    const flags = ['--redis', redis.server.url, '--user', `${PERSON.username}:${PERSON.password}`];
+    const flags = ['--redis', redis.url, '--user', `${PERSON.username}:${PERSON.password}`];
     dev = await startDev(folder, flags, { environment: { GRANTRY_LOG_FORMAT: 'json' } });
     const secret = async (name: string) =>
       (await readFile(join(folder, `.grantry/secrets/${name}.secret`), 'utf8')).trim();
@@ -62,11 +62,12 @@ describeRedis('while Redis is away', () => {
       machine: String(machine.body.access_token),
       code: await newCode(),
     };
-    await redis.server.kill();
+    await redis.kill();
     await until('readiness has noticed', async () => /redis: away/.test(await (await readyz()).text()));
   });
   afterAll(async () => {
     await endProcesses();
+    await redis.stop();
     await removeFolder(folder);
   });
 
@@ -164,8 +165,8 @@ describeRedis('while Redis is away', () => {
 
   it('back again, all is answered within a second, nothing was used up and no replica restarted', async () => {
     await expectWithin(1000, async () => {
-      await redis.server.kill();
-      await redis.server.start();
+      await redis.kill();
+      await redis.start();
       return (await timed(() => until('Redis is back', isBack))).milliseconds;
     });
     expect((await post(`${dev.issuer}/token`, refreshing())).status).toBe(200);
@@ -180,7 +181,7 @@ describeRedis('while Redis is away', () => {
     expect([status, refused.error]).toEqual([400, 'invalid_grant']);
   });
   it('a Redis that is silent instead of gone costs no more, and machines do not notice', async () => {
-    redis.server.pause();
+    redis.pause();
     try {
       const many = Array.from({ length: 20 }, () => timed(() => post(`${dev.issuer}/token`, refreshing())));
       for (const { value, milliseconds } of await Promise.all(many)) {
@@ -189,12 +190,12 @@ describeRedis('while Redis is away', () => {
       }
       await expectTokensWithoutRedis();
     } finally {
-      redis.server.resume();
+      redis.resume();
     }
     await expectWithin(1000, async () => {
-      redis.server.pause();
+      redis.pause();
       await until('Redis is missed', async () => !(await isBack()));
-      redis.server.resume();
+      redis.resume();
       return (await timed(() => until('Redis is back', isBack))).milliseconds;
     });
   });

@@ -3,8 +3,7 @@
 
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { until } from '../../until.ts';
-import { redisSuite } from '../setup/redis-suite.ts';
-import { describeRedis, startRedis } from '../setup/servers.ts';
+import { describeRedis, type RedisServer, startRedis } from '../setup/servers.ts';
 import {
   type ClientAnswer,
   type ClientName,
@@ -26,7 +25,7 @@ interface Visit {
 }
 
 describeRedis('when Redis and every replica of grantry were restarted', () => {
-  const redis = redisSuite(() => startRedis({ persistent: true }));
+  let redis: RedisServer;
   let replicas: Replicas;
   let turn = 0;
   /** Of before the restart. */
@@ -37,7 +36,8 @@ describeRedis('when Redis and every replica of grantry were restarted', () => {
   let rotatedTo: string;
   let unusedCode: string;
   beforeAll(async () => {
-    replicas = await startReplicas(2, { GRANTRY_REDIS_URL: redis.server.url }, 60_000);
+    redis = await startRedis({ persistent: true });
+    replicas = await startReplicas(2, { GRANTRY_REDIS_URL: redis.url }, 60_000);
     before = {
       living: await visit('jwt'),
       redeemed: await visit('jwt'),
@@ -55,15 +55,16 @@ describeRedis('when Redis and every replica of grantry were restarted', () => {
       expect(await ask('jwt', '/revoke', { token: revoked })).toMatchObject({ status: 200 });
     }
     unusedCode = await codeOf('jwt');
-    await until('every alert is delivered', async () => String(await redis.server.command('KEYS', '*:outbox')) === '');
+    await until('every alert is delivered', async () => String(await redis.command('KEYS', '*:outbox')) === '');
 
     await Promise.all(replicas.all.map((replica) => replica.kill()));
-    await redis.server.kill();
-    await redis.server.start();
+    await redis.kill();
+    await redis.start();
     for (const replica of replicas.all) await replica.start();
   }, 120_000);
   afterAll(async () => {
     await replicas?.stop();
+    await redis.stop();
   });
 
   /** What the replicas, by turns, say at last: on a busy machine, or at a start, one may answer 503. */

@@ -4,36 +4,27 @@ import type { RedisConnection } from '../../../src/redis/connection/connection.t
 import { succeeds, until } from '../../until.ts';
 import { WRITE } from './connect.ts';
 import { PRIMARY_NAME, type ReplicatedRedis } from './replicated-redis.ts';
-import { inStep } from './replication.ts';
-import type { RedisServer } from './servers.ts';
+import { isFollowed } from './replication.ts';
 
 /** For a busy machine; milliseconds. */
 const LIMIT = 60_000;
 
-/** Has the Sentinels promote a replica that has everything; answers once these connections can write again. */
+/** Promotes a replica that has everything; answers once these connections can write again. */
 export async function failOver(redis: ReplicatedRedis, connections: readonly RedisConnection[]): Promise<void> {
   const before = await redis.primary();
-  await inStep(before, othersThan(before, redis));
-  const [sentinel] = redis.sentinels;
-  await sentinel.command('SENTINEL', 'SET', PRIMARY_NAME, 'failover-timeout', LIMIT);
+  // One that was a primary until it died becomes a replica only after Sentinels have watched it for a while.
+  await until('both replicas have everything', () => isFollowed(before), LIMIT);
   await until(
-    'another server is the primary',
+    'the others follow another primary',
     async () => {
-      if ((await redis.primary()) !== before) return true;
-      // One that is under way already is no reason to stop asking.
-      await succeeds(sentinel.command('SENTINEL', 'FAILOVER', PRIMARY_NAME));
+      const primary = await redis.primary();
+      if (primary !== before) return await isFollowed(primary);
+      // One that is under way already, or was given up for taking too long, is no reason to stop asking.
+      await succeeds(redis.sentinels[0].command('SENTINEL', 'FAILOVER', PRIMARY_NAME));
       return false;
     },
     LIMIT,
   );
-  await writableBy(connections);
-}
-
-function othersThan(primary: RedisServer, { servers }: ReplicatedRedis): readonly RedisServer[] {
-  return servers.filter((server) => server !== primary);
-}
-
-async function writableBy(connections: readonly RedisConnection[]): Promise<void> {
   const writable = (connection: RedisConnection) => succeeds(connection.run({ script: WRITE, keys: ['{s000}:test'] }));
   for (const connection of connections) await until('it can be written again', () => writable(connection), LIMIT);
 }

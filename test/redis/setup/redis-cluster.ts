@@ -62,8 +62,6 @@ export async function startCluster({
   });
   const setPatience = async (milliseconds: number) => {
     await Promise.all(nodes.map((node) => node.command('CONFIG', 'SET', 'cluster-node-timeout', milliseconds)));
-    // For those that restart, too.
-    await Promise.all(nodes.map((node) => node.command('CONFIG', 'REWRITE')));
   };
   await setPatience(LONG);
   return {

@@ -2,7 +2,6 @@
 // while real time runs under it. Beside the stores it has what only Redis has: the outbox and the delivery leases of
 // its alerts.
 
-import { afterAll } from 'vitest';
 import type { ManagedConnection } from '../../../src/redis/connection/connection.ts';
 import { RedisKeys } from '../../../src/redis/connection/keys.ts';
 import { DeliveryLeases } from '../../../src/redis/grants/delivery-leases.ts';
@@ -31,40 +30,52 @@ export interface RedisWorld extends StoreWorld {
   fieldsOf(key: string): Promise<number>;
 }
 
+/** The worlds of one server. `close` ends their connection. */
+export interface RedisWorlds {
+  readonly makeStores: () => Promise<RedisWorld>;
+  close(): Promise<void>;
+}
+
 const PUT: Script = { name: 'testPut', keys: 1, lua: "return redis.call('HSET', KEYS[1], ARGV[2], ARGV[3])" };
 const FIELDS: Script = { name: 'testFields', keys: 1, lua: "return redis.call('HLEN', KEYS[1])" };
 
-/** The worlds of a suite, which share a connection: it is made for the first one, and closed after the suite. */
+/**
+ * Connects to a server when the first world is made.
+ * @param wrap what the stores have for their connection
+ */
 export function redisWorlds(
   server: () => { readonly url: string; readonly user?: RedisCredentials },
-): () => Promise<RedisWorld> {
+  wrap = (connection: ManagedConnection) => connection,
+): RedisWorlds {
   let offset = 0;
   let worlds = 0;
   let connecting: Promise<ManagedConnection> | undefined;
-  afterAll(async () => {
-    await (await connecting)?.close();
-  });
-  return async () => {
-    const credentials = () => server().user ?? {};
-    connecting ??= connectTo(server(), { clockOffset: () => offset, credentials });
-    const connection = await connecting;
-    worlds += 1;
-    const keys = new RedisKeys(`${WORLD}${worlds}:`);
-    return {
-      keys,
-      stores: redisStores({ connection, keys }),
-      outbox: new Outbox({ connection, keys }),
-      leases: (options) => new DeliveryLeases({ connection, keys, ...options }),
-      async put(key, field, value) {
-        await connection.run({ script: PUT, keys: [key], args: [field, value] });
-      },
-      fieldsOf: async (key) => Number(await connection.run({ script: FIELDS, keys: [key] })),
-      now: () => Date.now() + offset,
-      advance(milliseconds) {
-        offset += milliseconds;
-      },
-      tick: TICK,
-      dispose: async () => {},
-    };
+  return {
+    async makeStores() {
+      const credentials = () => server().user ?? {};
+      connecting ??= connectTo(server(), { clockOffset: () => offset, credentials });
+      const connection = wrap(await connecting);
+      worlds += 1;
+      const keys = new RedisKeys(`${WORLD}${worlds}:`);
+      return {
+        keys,
+        stores: redisStores({ connection, keys }),
+        outbox: new Outbox({ connection, keys }),
+        leases: (options) => new DeliveryLeases({ connection, keys, ...options }),
+        async put(key, field, value) {
+          await connection.run({ script: PUT, keys: [key], args: [field, value] });
+        },
+        fieldsOf: async (key) => Number(await connection.run({ script: FIELDS, keys: [key] })),
+        now: () => Date.now() + offset,
+        advance(milliseconds) {
+          offset += milliseconds;
+        },
+        tick: TICK,
+        dispose: async () => {},
+      };
+    },
+    async close() {
+      await (await connecting)?.close();
+    },
   };
 }

@@ -12,17 +12,9 @@ import { freePort } from '../../free-port.ts';
 
 const AVAILABLE = spawnSync('redis-server', ['--version']).status === 0;
 
-interface SuiteOptions {
-  /** Runs it at the same time as the concurrent suites beside it, and its tests too. */
-  readonly concurrent?: boolean;
-}
-
 /** A suite that needs redis-server: passed over by name where there is none, failing where CI=true. */
-export function describeRedis(name: string, suite: () => void): void;
-export function describeRedis(name: string, options: SuiteOptions, suite: () => void): void;
-export function describeRedis(name: string, ...given: readonly (SuiteOptions | (() => void))[]): void {
-  const [suite, options = {}] = given.toReversed() as [() => void, SuiteOptions?];
-  if (AVAILABLE) describe(name, options, suite);
+export function describeRedis(name: string, suite: () => void): void {
+  if (AVAILABLE) describe(name, suite);
   else if (process.env.CI === 'true') {
     describe(name, () => {
       it('has a redis-server to run on', () => {
@@ -87,11 +79,6 @@ export async function startRedis(options: RedisServerOptions = {}): Promise<Redi
   }
 }
 
-const running = new Set<ChildProcess>();
-process.on('exit', () => {
-  for (const child of running) child.kill('SIGKILL');
-});
-
 class ServerProcess implements RedisServer {
   readonly port: number;
   readonly url: string;
@@ -101,6 +88,7 @@ class ServerProcess implements RedisServer {
   readonly #client: ClientOptions;
   #child: ChildProcess | undefined;
   #connection: Redis | undefined;
+  readonly #endWithUs = () => this.#child?.kill('SIGKILL');
 
   constructor({ settings, persistent = false, client, mode }: RedisServerOptions, port: number) {
     this.port = port;
@@ -125,6 +113,7 @@ class ServerProcess implements RedisServer {
         .join(''),
     );
     this.#arguments = isSentinel ? [file, '--sentinel'] : [file];
+    process.on('exit', this.#endWithUs);
   }
 
   pid(): number {
@@ -138,7 +127,6 @@ class ServerProcess implements RedisServer {
     const command = ['-c', 'trap "" XFSZ; exec redis-server "$@"', 'redis-server', ...this.#arguments];
     const child = spawn('sh', command, { stdio: ['ignore', 'pipe', 'inherit'] });
     this.#child = child;
-    running.add(child);
     let output = '';
     await new Promise<void>((resolve, reject) => {
       child.stdout.on('data', (chunk) => {
@@ -164,7 +152,6 @@ class ServerProcess implements RedisServer {
     const ended = once(child, 'exit');
     child.kill('SIGKILL');
     await ended;
-    running.delete(child);
   }
 
   pause(): void {
@@ -177,6 +164,7 @@ class ServerProcess implements RedisServer {
 
   async stop(): Promise<void> {
     await this.kill();
+    process.off('exit', this.#endWithUs);
     rmSync(this.folder, { recursive: true, force: true });
   }
 

@@ -1,94 +1,48 @@
-// Every store contract on Redis, and that of the alerts: on one server and on a Cluster, as a user with no more rights than
-// the guide asks for. A user with more rights and Sentinels run every script once, in `../scripts/every-script.test.ts`.
-// MONITOR shows meanwhile that a script declares each key that it touches, those of its own slot too, which a Cluster
-// would let pass.
+// Every store contract on Redis, and that of the alerts: one server, a Cluster, the two also as a user with no more rights
+// than the guide asks for, a primary that Sentinels watch.
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { ConnectionOptions, ManagedConnection } from '../../../src/redis/connection/connection.ts';
-import { RedisKeys } from '../../../src/redis/connection/keys.ts';
+import { afterAll, beforeAll } from 'vitest';
+import type { RedisCredentials } from '../../../src/redis/topology/connection-maker.ts';
 import { allContracts } from '../../contracts/all-contracts.ts';
 import { alertContract } from '../grants/alert-contract.ts';
-import { runEveryScript } from '../scripts/run-every-script.ts';
-import { connectTo } from '../setup/connect.ts';
 import { guideUser } from '../setup/guide-rights.ts';
-import { Monitor, type ScriptCall } from '../setup/monitor.ts';
 import { startCluster } from '../setup/redis-cluster.ts';
 import { redisWorlds, WORLD } from '../setup/redis-world.ts';
-import { describeRedis, type RedisServer, startRedis } from '../setup/servers.ts';
+import { startReplicated } from '../setup/replicated-redis.ts';
+import { describeRedis, startRedis } from '../setup/servers.ts';
 
-const DECLARED = 'a declared key';
-
-/** A command without what differs each time: its declared keys and its times. */
-function shapeOf({ declared }: ScriptCall, words: readonly string[]): readonly string[] {
-  return words.map((word) => (declared.has(word) ? DECLARED : word.replace(/^\d{4,}$/, 'a number')));
+interface Deployment {
+  readonly url: string;
+  readonly user?: RedisCredentials;
+  stop(): Promise<void>;
 }
 
-/** The keys among the words of a command, as Redis itself names them. */
-async function keysOf(server: RedisServer, words: readonly string[]): Promise<readonly string[]> {
-  if (words.length === 1) return [];
-  try {
-    return (await server.command('COMMAND', 'GETKEYS', ...words)) as string[];
-  } catch (error) {
-    if (/The command has no key arguments/.test(String(error))) return [];
-    throw error;
-  }
-}
-
-const FORMS: Readonly<
-  Record<string, () => Promise<{ url: string; nodes: readonly RedisServer[]; stop(): Promise<void> }>>
-> = {
-  async 'one Redis server'() {
+const DEPLOYMENTS: Readonly<Record<string, () => Promise<Deployment>>> = {
+  'one Redis server': startRedis,
+  'one Redis server, with the rights of the guide': async () => {
     const server = await startRedis();
-    return { url: server.url, nodes: [server], stop: () => server.stop() };
+    return { url: server.url, user: await guideUser([server], WORLD), stop: () => server.stop() };
   },
-  async 'a Redis Cluster'() {
+  'a Redis Cluster': startCluster,
+  'a Redis Cluster, with the rights of the guide': async () => {
     const { url, primaries, stop } = await startCluster();
-    return { url, nodes: primaries, stop };
+    return { url, user: await guideUser(primaries, WORLD), stop };
   },
+  'Redis under Sentinels': startReplicated,
 };
 
-for (const [form, start] of Object.entries(FORMS)) {
-  describeRedis(form, () => {
-    let redis: Awaited<ReturnType<typeof start>>;
-    let user: Awaited<ReturnType<typeof guideUser>>;
-    let monitors: readonly Monitor[] = [];
-    const makeStores = redisWorlds(() => ({ url: redis.url, user }));
+for (const [name, start] of Object.entries(DEPLOYMENTS)) {
+  describeRedis(name, () => {
+    let servers: Awaited<ReturnType<typeof start>>;
+    const worlds = redisWorlds(() => servers);
     beforeAll(async () => {
-      redis = await start();
-      user = await guideUser(redis.nodes, WORLD);
-      monitors = await Promise.all(redis.nodes.map((node) => Monitor.of(node)));
-    });
+      servers = await start();
+    }, 30_000);
     afterAll(async () => {
-      for (const monitor of monitors) monitor.stop();
-      await redis.stop();
+      await worlds.close();
+      await servers.stop();
     });
-
-    allContracts(form, makeStores);
-    alertContract(form, makeStores);
-
-    describe('a script', () => {
-      it('runs, each there is', async () => {
-        const connections: ManagedConnection[] = [];
-        const connect = async (options: Omit<ConnectionOptions, 'target'> = {}) => {
-          const connection = await connectTo(redis, { credentials: () => user, ...options });
-          connections.push(connection);
-          return connection;
-        };
-        await runEveryScript(connect, new RedisKeys(`${WORLD}scripts:`)).finally(() =>
-          Promise.all(connections.map((connection) => connection.close())),
-        );
-      });
-
-      it('has touched no key but those that it declares', async () => {
-        const [server] = redis.nodes as readonly [RedisServer];
-        const calls = (await Promise.all(monitors.map((monitor) => monitor.calls()))).flat();
-        const commands = new Set(
-          calls.flatMap((call) => call.commands.map((words) => JSON.stringify(shapeOf(call, words)))),
-        );
-        const all = (await Promise.all([...commands].map((command) => keysOf(server, JSON.parse(command))))).flat();
-        expect(all.filter((key) => key === DECLARED).length).toBeGreaterThan(100);
-        expect(all.filter((key) => key !== DECLARED)).toEqual([]);
-      });
-    });
+    allContracts(name, worlds.makeStores);
+    alertContract(name, worlds.makeStores);
   });
 }

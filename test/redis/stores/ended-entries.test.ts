@@ -1,13 +1,12 @@
 // What has ended in a key that holds several goes with the next write to it: where something in it always lives, the key
 // itself never expires, and would grow without end.
 
-import { beforeEach, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import type { Stores } from '../../../src/oauth/ports/ports.ts';
 import type { RedisKeys } from '../../../src/redis/connection/keys.ts';
 import { digest, MINUTE, sampleGrant, uniqueId } from '../../contracts/sample-grants.ts';
-import { redisSuite } from '../setup/redis-suite.ts';
 import { type RedisWorld, redisWorlds } from '../setup/redis-world.ts';
-import { describeRedis } from '../setup/servers.ts';
+import { describeRedis, type RedisServer, startRedis } from '../setup/servers.ts';
 
 const HOUR = 60 * MINUTE;
 const SUBJECT = 'usr_alice';
@@ -57,15 +56,23 @@ const HOLDERS: Readonly<Record<string, Holder>> = {
 };
 
 describeRedis('what has ended', () => {
-  const redis = redisSuite();
-  const makeWorld = redisWorlds(() => redis.server);
+  let server: RedisServer;
   let world: RedisWorld;
+  const worlds = redisWorlds(() => server);
+  beforeAll(async () => {
+    server = await startRedis();
+  });
   beforeEach(async () => {
-    world = await makeWorld();
+    world = await worlds.makeStores();
+  });
+  afterEach(() => world.dispose());
+  afterAll(async () => {
+    await worlds.close();
+    await server.stop();
   });
 
   it.each(Object.entries(HOLDERS))('goes with the next write, and nothing else: of %s', async (_name, holder) => {
-    const held = () => redis.server.command(holder.count, holder.key(world.keys));
+    const held = () => server.command(holder.count, holder.key(world.keys));
     for (const lifetime of [HOUR, HOUR, HOUR, 3 * HOUR]) await holder.add(world.stores, lifetime);
     expect(await held()).toBe(4);
     world.advance(HOUR);

@@ -2,16 +2,18 @@
 // What is extended by each use is checked after one, too.
 
 import { readFileSync } from 'node:fs';
-import { describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Stores } from '../../../src/oauth/ports/ports.ts';
 import { shardOf } from '../../../src/oauth/values/shard.ts';
+import type { ManagedConnection } from '../../../src/redis/connection/connection.ts';
 import { RedisKeys } from '../../../src/redis/connection/keys.ts';
 import { claimIssuer } from '../../../src/redis/data-loss/issuer-claim.ts';
 import { ShardMarkers } from '../../../src/redis/data-loss/shard-markers.ts';
 import { DeliveryLeases } from '../../../src/redis/grants/delivery-leases.ts';
+import { redisStores } from '../../../src/redis/stores.ts';
 import { DAY, digest, issued, MINUTE, redeemRequest, rotateRequest, SHARD } from '../../contracts/sample-grants.ts';
-import { storesSuite } from '../setup/redis-suite.ts';
-import { describeRedis } from '../setup/servers.ts';
+import { connectTo } from '../setup/connect.ts';
+import { describeRedis, type RedisServer, startRedis } from '../setup/servers.ts';
 
 const HOUR = 60 * MINUTE;
 const YEAR = 365 * DAY;
@@ -30,15 +32,26 @@ const rows = [...page.matchAll(/^\| `(\{sNNN\}[^`]*)` \| ([^|]*) \| ([^|]*) \|.*
 );
 
 describeRedis('a key in Redis', () => {
+  let server: RedisServer;
+  let connection: ManagedConnection;
+  let stores: Stores;
   let offset = 0;
-  const redis = storesSuite({ clockOffset: () => offset });
+  beforeAll(async () => {
+    server = await startRedis();
+    connection = await connectTo(server, { clockOffset: () => offset });
+    stores = redisStores({ connection, keys });
+  });
+  afterAll(async () => {
+    await connection.close();
+    await server.stop();
+  });
 
   const now = () => Date.now() + offset;
   const seconds = () => Math.floor(now() / 1000);
 
   /** @param lifetime in milliseconds; undefined: it stays for good */
   async function expectKept(key: string, lifetime: number | undefined): Promise<void> {
-    const left = await redis.server.command('PTTL', key);
+    const left = await server.command('PTTL', key);
     if (lifetime === undefined) return expect(left, key).toBe(-1);
     expect(left, key).toBeGreaterThan(lifetime - SLACK);
     expect(left, key).toBeLessThanOrEqual(lifetime);
@@ -46,10 +59,10 @@ describeRedis('a key in Redis', () => {
 
   /** A grant whose family has been reused, with the alert about it. */
   async function reused(): Promise<string> {
-    const grant = await issued(redis.stores.grants);
-    await redis.stores.grants.redeem(redeemRequest(grant));
+    const grant = await issued(stores.grants);
+    await stores.grants.redeem(redeemRequest(grant));
     for (const generation of [0, 1, 0]) {
-      await redis.stores.grants.rotate(rotateRequest(grant, generation, { reuseGrace: 0 }));
+      await stores.grants.rotate(rotateRequest(grant, generation, { reuseGrace: 0 }));
     }
     return grant.grantId;
   }
@@ -67,7 +80,7 @@ describeRedis('a key in Redis', () => {
     subject: Parameters<Stores['watermarks']['raise']>[0],
     ...names: readonly string[]
   ): Promise<void> => {
-    await redis.stores.watermarks.raise(subject, now());
+    await stores.watermarks.raise(subject, now());
     for (const name of names) await expectKept(name, undefined);
   };
 
@@ -75,32 +88,32 @@ describeRedis('a key in Redis', () => {
   const LIFETIMES: Readonly<Record<string, Readonly<Record<string, () => Promise<void>>>>> = {
     '{sNNN}:g:<SHA-256 of the family>': {
       '60 s as a code; once redeemed as long as anything issued under the grant can live': async () => {
-        const grant = await issued(redis.stores.grants);
+        const grant = await issued(stores.grants);
         const key = keys.grant(grant.grantId);
         await expectKept(key, MINUTE);
-        await redis.stores.grants.redeem(redeemRequest(grant, { retention: 90 * DAY }));
+        await stores.grants.redeem(redeemRequest(grant, { retention: 90 * DAY }));
         await expectKept(key, 90 * DAY);
         // Used and revoked it is a tombstone, and stays as long.
-        await redis.stores.grants.rotate(rotateRequest(grant, 0, { retention: 180 * DAY }));
+        await stores.grants.rotate(rotateRequest(grant, 0, { retention: 180 * DAY }));
         await expectKept(key, 180 * DAY);
-        await redis.stores.grants.revoke(grant.grantId);
+        await stores.grants.revoke(grant.grantId);
         await expectKept(key, 180 * DAY);
       },
     },
     '{sNNN}:token:<SHA-256 of the token>': {
       'until `exp`': async () => {
-        const grant = await issued(redis.stores.grants);
+        const grant = await issued(stores.grants);
         const token = () => ({
           tokenId: `${SHARD}.${digest(`token ${Math.random()}`)}`,
           issuedAtSeconds: seconds(),
           expiresAtSeconds: seconds() + 600,
         });
         const [redeemed, refreshed, own] = [token(), token(), token()];
-        await redis.stores.grants.redeem(redeemRequest(grant, { accessToken: redeemed }));
-        await redis.stores.grants.rotate(rotateRequest(grant, 0, { accessToken: refreshed }));
+        await stores.grants.redeem(redeemRequest(grant, { accessToken: redeemed }));
+        await stores.grants.rotate(rotateRequest(grant, 0, { accessToken: refreshed }));
         const { clientUid, clientId } = grant;
         const machine = { clientUid, clientId, subject: clientId, scope: ['read'], audience: 'https://api.example' };
-        await redis.stores.accessTokens.write({ ...own, ...machine, grantId: undefined, authTime: undefined });
+        await stores.accessTokens.write({ ...own, ...machine, grantId: undefined, authTime: undefined });
         for (const { tokenId } of [redeemed, refreshed, own]) await expectKept(keys.accessToken(tokenId), 10 * MINUTE);
       },
     },
@@ -109,21 +122,21 @@ describeRedis('a key in Redis', () => {
         const alertId = `${await reused()}.refresh_token.reuse_detected`;
         const outbox = keys.outbox(SHARD);
         await expectKept(outbox, undefined);
-        expect(await redis.server.command('HEXISTS', outbox, alertId)).toBe(1);
-        await new DeliveryLeases(redis).acknowledge(alertId, 'delivery');
-        expect(await redis.server.command('HEXISTS', outbox, alertId)).toBe(0);
+        expect(await server.command('HEXISTS', outbox, alertId)).toBe(1);
+        await new DeliveryLeases({ connection, keys }).acknowledge(alertId, 'delivery');
+        expect(await server.command('HEXISTS', outbox, alertId)).toBe(0);
         await reused();
       },
     },
     '{sNNN}:turns': {
       '7 d after the last try': async () => {
         const grantId = await reused();
-        const leases = new DeliveryLeases(redis);
+        const leases = new DeliveryLeases({ connection, keys });
         const alertId = `${grantId}.refresh_token.reuse_detected`;
         await leases.take(alertId, { lease: 0, isAuditLogged: true });
         await expectKept(keys.deliveryLeases(shardOf(grantId)), 7 * DAY);
         offset += 5 * DAY;
-        await redis.server.command('PEXPIRE', keys.deliveryLeases(shardOf(grantId)), 2 * DAY);
+        await server.command('PEXPIRE', keys.deliveryLeases(shardOf(grantId)), 2 * DAY);
         await leases.take(alertId, { lease: 0, isAuditLogged: true });
         await expectKept(keys.deliveryLeases(shardOf(grantId)), 7 * DAY);
       },
@@ -142,91 +155,91 @@ describeRedis('a key in Redis', () => {
     },
     '{sNNN}:jti:<SHA-256 of the jti>': {
       '`exp` + 60 s': async () => {
-        await redis.stores.revokedTokens.mark('jti', seconds() + 600);
+        await stores.revokedTokens.mark('jti', seconds() + 600);
         await expectKept(keys.revokedToken('jti'), 11 * MINUTE);
-        await redis.stores.revokedTokens.mark('jti', seconds() + 300);
+        await stores.revokedTokens.mark('jti', seconds() + 300);
         await expectKept(keys.revokedToken('jti'), 11 * MINUTE);
       },
     },
     '{sNNN}:session:<SHA-256 of the session id>': {
       'idle lifetime, at most the absolute one': async () => {
-        await redis.stores.sessions.create(session('busy'));
+        await stores.sessions.create(session('busy'));
         await expectKept(keys.session('busy'), HOUR);
         for (let uses = 0; uses < 13; uses++) {
           offset += 50 * MINUTE;
-          await redis.stores.sessions.use('busy');
+          await stores.sessions.use('busy');
           await expectKept(keys.session('busy'), HOUR);
         }
         offset += 50 * MINUTE;
-        await redis.stores.sessions.use('busy');
+        await stores.sessions.use('busy');
         await expectKept(keys.session('busy'), 20 * MINUTE);
       },
     },
     '{sNNN}:sessions:<SHA-256 of the subject>': {
       'until the last of them ends': async () => {
         const index = keys.sessionsOfUser(PERSON.subject);
-        await redis.stores.sessions.create(session('long'));
+        await stores.sessions.create(session('long'));
         await expectKept(index, 12 * HOUR);
-        await redis.stores.sessions.create({ ...session('short'), absoluteLifetime: HOUR });
+        await stores.sessions.create({ ...session('short'), absoluteLifetime: HOUR });
         await expectKept(index, 12 * HOUR);
         offset += HOUR;
-        await redis.stores.sessions.create(session('later'));
+        await stores.sessions.create(session('later'));
         await expectKept(index, 12 * HOUR);
       },
     },
     '{sNNN}:consents:<SHA-256 of the subject>': {
       'until the last of them ends': async () => {
         const all = keys.consentsOfUser(PERSON.subject);
-        await redis.stores.consents.give(PERSON.subject, 'uid', ACCESS, YEAR);
+        await stores.consents.give(PERSON.subject, 'uid', ACCESS, YEAR);
         await expectKept(all, YEAR);
         offset += 200 * DAY;
-        await redis.stores.consents.give(PERSON.subject, 'uid of another', ACCESS, DAY);
+        await stores.consents.give(PERSON.subject, 'uid of another', ACCESS, DAY);
         await expectKept(all, YEAR - 200 * DAY);
-        await redis.stores.consents.give(PERSON.subject, 'uid', ACCESS, YEAR);
+        await stores.consents.give(PERSON.subject, 'uid', ACCESS, YEAR);
         await expectKept(all, YEAR);
-        await redis.stores.consents.withdraw(PERSON.subject, 'uid');
+        await stores.consents.withdraw(PERSON.subject, 'uid');
         await expectKept(all, YEAR);
       },
     },
     '{sNNN}:interactions:<SHA-256 of the session id>': {
       'until the last of them ends, 10 min each': async () => {
-        const { redirectUri, clientUid, clientId, codeChallenge = '' } = await issued(redis.stores.grants);
+        const { redirectUri, clientUid, clientId, codeChallenge = '' } = await issued(stores.grants);
         const request = { clientUid, clientId, redirectUri, state: undefined, codeChallenge, ...ACCESS };
         const open = (interactionId: string) =>
-          redis.stores.interactions.create({ interactionId, sessionId: 'of alice', ...PERSON, request }, 10 * MINUTE);
+          stores.interactions.create({ interactionId, sessionId: 'of alice', ...PERSON, request }, 10 * MINUTE);
         const all = keys.interactionsOfSession('of alice');
         await open('first');
         await expectKept(all, 10 * MINUTE);
         offset += 4 * MINUTE;
         await open('second');
-        await redis.stores.interactions.decide('second', 'of alice', 'allow');
-        await redis.stores.interactions.take('second', 'of alice', { attemptId: 'try', after: [] });
+        await stores.interactions.decide('second', 'of alice', 'allow');
+        await stores.interactions.take('second', 'of alice', { attemptId: 'try', after: [] });
         await expectKept(all, 10 * MINUTE);
       },
     },
     '{sNNN}:seen:<SHA-256 of purpose and value>': {
       'as long as the value could be used': async () => {
         const until = now() + 10 * MINUTE;
-        expect(await redis.stores.replays.claim('challenge', 'value', until)).toBe('fresh');
+        expect(await stores.replays.claim('challenge', 'value', until)).toBe('fresh');
         await expectKept(keys.replay('challenge', 'value'), 10 * MINUTE);
-        expect(await redis.stores.replays.claim('challenge', 'value', until + HOUR)).toBe('seen');
+        expect(await stores.replays.claim('challenge', 'value', until + HOUR)).toBe('seen');
         await expectKept(keys.replay('challenge', 'value'), 10 * MINUTE);
       },
     },
     '{sNNN}:rate:<SHA-256 of what is counted>': {
       'the window': async () => {
-        await redis.stores.rateLimits.hit('alice', 10, 5 * MINUTE);
+        await stores.rateLimits.hit('alice', 10, 5 * MINUTE);
         await expectKept(keys.rateLimit('alice'), 5 * MINUTE);
         offset += 3 * MINUTE;
-        await redis.stores.rateLimits.hit('alice', 10, 5 * MINUTE);
+        await stores.rateLimits.hit('alice', 10, 5 * MINUTE);
         await expectKept(keys.rateLimit('alice'), 2 * MINUTE);
-        await redis.stores.rateLimits.refund('alice');
+        await stores.rateLimits.refund('alice');
         await expectKept(keys.rateLimit('alice'), 2 * MINUTE);
       },
     },
     '{sNNN}:marker': {
       none: async () => {
-        const markers = new ShardMarkers(redis);
+        const markers = new ShardMarkers({ connection, keys });
         for (const shards of markers.groups) {
           const group = await markers.inspect(shards);
           await markers.restore(group, { watermark: 0, least: 0 });
@@ -238,7 +251,7 @@ describeRedis('a key in Redis', () => {
     },
     '{sNNN}:issuer': {
       none: async () => {
-        await claimIssuer(redis, { explicit: undefined, fallback: 'https://auth.example' });
+        await claimIssuer({ connection, keys }, { explicit: undefined, fallback: 'https://auth.example' });
         await expectKept(keys.issuer(), undefined);
       },
     },
@@ -256,10 +269,10 @@ describeRedis('a key in Redis', () => {
     /** The type of each that there is now, by its pattern. */
     async function typesFound(): Promise<Map<string, Set<unknown>>> {
       const found = new Map<string, Set<unknown>>();
-      for (const key of (await redis.server.command('KEYS', '*')) as string[]) {
+      for (const key of (await server.command('KEYS', '*')) as string[]) {
         const pattern = rows.find((row) => matcher(row.pattern).test(key))?.pattern ?? key;
         const types = found.get(pattern) ?? new Set();
-        found.set(pattern, types.add(await redis.server.command('TYPE', key)));
+        found.set(pattern, types.add(await server.command('TYPE', key)));
       }
       return found;
     }

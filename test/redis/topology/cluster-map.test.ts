@@ -50,7 +50,7 @@ it.each([
   ['slots that are no numbers', '*1\r\n*3\r\n$1\r\na\r\n$1\r\nb\r\n*2\r\n$9\r\n127.0.0.1\r\n:1\r\n'],
 ])('a map of %s ends no process and replaces no map', async (_, nonsense) => {
   using server = await startFake();
-  const unhandled = await unhandledErrorsDuring(async () => {
+  const unheard = await unhandledErrorsDuring(async () => {
     const connection = await connectTo(server);
     server.answer(nonsense);
     const before = server.asked();
@@ -58,5 +58,5 @@ it.each([
     expect(connection.isUp).toBe(true);
     await connection.close();
   });
-  expect(unhandled).toEqual([]);
+  expect(unheard).toEqual([]);
 });

@@ -1,16 +1,16 @@
 // How often the map of a Cluster is asked for, and that replicas which lost one together do not ask in step.
 
 import type { Redis } from 'ioredis';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { StoreUnavailableError } from '../../../src/oauth/ports/error.ts';
+import type { ManagedConnection } from '../../../src/redis/connection/connection.ts';
 import type { RedisTarget } from '../../../src/redis/link/redis-url.ts';
 import { OwnerRefresh } from '../../../src/redis/topology/owner-refresh.ts';
 import { openServers, type Servers } from '../../../src/redis/topology/servers.ts';
 import { slotOf } from '../../../src/redis/topology/slot.ts';
 import { succeeds, until } from '../../until.ts';
-import { expectWithin, timed, WRITE } from '../setup/connect.ts';
-import { startCluster } from '../setup/redis-cluster.ts';
-import { storesSuite } from '../setup/redis-suite.ts';
+import { connectTo, expectWithin, timed, WRITE } from '../setup/connect.ts';
+import { type RedisCluster, startCluster } from '../setup/redis-cluster.ts';
 import { describeRedis } from '../setup/servers.ts';
 
 const SEED = { host: '127.0.0.1', port: 7000 };
@@ -152,11 +152,20 @@ describe('the map of a Cluster', () => {
 });
 
 describeRedis('a Cluster of which every primary is up', () => {
-  const redis = storesSuite({}, startCluster);
+  let cluster: RedisCluster;
+  let connection: ManagedConnection;
+  beforeAll(async () => {
+    cluster = await startCluster();
+    connection = await connectTo(cluster);
+  });
+  afterAll(async () => {
+    await connection.close();
+    await cluster.stop();
+  });
 
   /** How often its map was asked for. */
   async function timesAsked(): Promise<number> {
-    const views = await Promise.all(redis.server.primaries.map((node) => node.command('INFO', 'commandstats')));
+    const views = await Promise.all(cluster.primaries.map((node) => node.command('INFO', 'commandstats')));
     return views.reduce<number>(
       (sum, view) => sum + Number(/cluster\|slots:calls=(\d+)/.exec(String(view))?.[1] ?? 0),
       0,
@@ -170,25 +179,23 @@ describeRedis('a Cluster of which every primary is up', () => {
   it('is asked for its map soon after it refused a request', async () => {
     const key = '{s000}:test';
     // Its owner has other slots and stays what it is: only requests can find out.
-    // A node that knows it from another one already refuses.
-    for (const node of redis.server.primaries) await succeeds(node.command('CLUSTER', 'DELSLOTS', slotOf(key)));
+    for (const node of cluster.primaries) await node.command('CLUSTER', 'DELSLOTS', slotOf(key));
     await expectWithin(600, async () => {
       await untilAskedAgain(await timesAsked());
       // All is well, and the next time is a second away at least.
       const before = await timesAsked();
-      await expect(redis.connection.run({ script: WRITE, keys: [key] })).rejects.toBeInstanceOf(StoreUnavailableError);
+      await expect(connection.run({ script: WRITE, keys: [key] })).rejects.toBeInstanceOf(StoreUnavailableError);
       const { error, milliseconds } = await timed(() => untilAskedAgain(before));
-      expect([error, redis.connection.isUp]).toEqual([undefined, true]);
+      expect([error, connection.isUp]).toEqual([undefined, true]);
       return milliseconds;
     });
   });
 });
 
 describeRedis('a Cluster that was silent altogether', () => {
-  const redis = storesSuite({}, startCluster);
-
   it('is used again within a second after it goes on', async () => {
-    const { connection, server: cluster } = redis;
+    const cluster = await startCluster();
+    const connection = await connectTo(cluster);
     const isWritten = (shard: string) => succeeds(connection.run({ script: WRITE, keys: [`{${shard}}:test`] }));
     const shards = ['s000', 's001', 's002', 's003', 's004', 's005'];
     try {
@@ -201,6 +208,8 @@ describeRedis('a Cluster that was silent altogether', () => {
       });
     } finally {
       for (const server of cluster.primaries) server.resume();
+      await connection.close();
+      await cluster.stop();
     }
   });
 });
