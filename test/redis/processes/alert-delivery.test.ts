@@ -49,7 +49,8 @@ describeRedis('the delivery of alerts', () => {
   const replicas = new Set<DeliveringReplica>();
 
   beforeAll(async () => {
-    server = await startRedis({ persistent: true });
+    // A write that Redis has answered is on the disk: a kill loses none of them.
+    server = await startRedis({ persistent: true, settings: { appendfsync: 'always' } });
     connection = await connectTo(server);
     stores = redisStores({ connection, keys });
     outbox = new Outbox({ connection, keys });
