@@ -92,7 +92,7 @@ export async function protocolWorld({ stores, clock, pepper, events }: WorldPart
   const tokens = new AccessTokens({ issuer: ISSUER, clock, random, handles, endOfTick: setImmediate });
   const audit = { record: (event: AuditEvent) => void events.push(event) };
   const limiter = { failed: () => 0 };
-  const owners = { lookUp: async () => undefined, authenticate: async () => undefined, isActive: async () => true };
+  const owners = { lookUp: async () => undefined, authenticate: async () => undefined, revokedBefore: () => 0 };
   const options = { issuer: ISSUER, clock, random, stores, handles, tokens, owners, audit, limiter, registry };
   const authorization = new AuthorizationEndpoint({ ...options, grants: stores.grants, replays: stores.replays });
   const tokenEndpoint = new TokenEndpoint(options);
@@ -116,8 +116,9 @@ export async function protocolWorld({ stores, clock, pepper, events }: WorldPart
         registry.current,
       );
       if (check.kind !== 'accepted') throw new Error(`the sample request was not accepted: ${check.reason}`);
-      const person = { subject: PERSON, sessionId: 'session', authTime: clock.now() };
-      const code = new URL(await authorization.issue(check, person)).searchParams.get('code');
+      // The person signs in after each revocation; a grant may still be as old as one.
+      const person = { subject: PERSON, sessionId: 'session', authTime: clock.now() + 1 };
+      const code = new URL((await authorization.issue(check, person)) ?? ISSUER).searchParams.get('code');
       if (code === null) throw new Error('the redirect holds no code');
       return code;
     },
