@@ -30,6 +30,7 @@ export interface AuditEvent {
     | 'authorization_code.issued'
     | 'authorization_code.replayed'
     | 'state_lost'
+    | 'state_forged'
     | 'code_challenge.repeated'
     | 'login.succeeded'
     | 'login.failed'

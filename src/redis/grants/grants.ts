@@ -69,7 +69,8 @@ export class RedisGrants implements GrantStore {
   async issue(grant: Grant, secretHash: string, codeLifetime: number): Promise<'issued' | 'outdated'> {
     if (shardOf(grant.grantId) !== shardOfPerson(grant.subject))
       throw new TypeError('the grant is not in the shard of its person');
-    const { clientUid, clientId, subject, sessionId, authTime, scope, audiences, redirectUri, codeChallenge } = grant;
+    const { clientUid, clientId, subject, sessionId, authTime, scope, audiences, redirectUri, codeChallenge, mac } =
+      grant;
     const fields = {
       u: clientUid,
       c: clientId,
@@ -79,6 +80,7 @@ export class RedisGrants implements GrantStore {
       d: joined(audiences),
       r: redirectUri,
       h: codeChallenge,
+      j: mac,
     };
     const written = Object.entries(fields).flatMap(([name, value]) => (value === undefined ? [] : [name, value]));
     const reply = await this.#connection.run({

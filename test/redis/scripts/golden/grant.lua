@@ -109,7 +109,7 @@ local function text(name)
 end
 local function described()
   return { text('u'), text('c'), text('s'), text('i') or false, created - record.t, text('o'), text('d'), text('r'),
-    record.h or false, created }
+    record.h or false, created, record.j or false }
 end
 local flat = redis.call('HGETALL', KEYS[1])
 if #flat > 0 then
@@ -166,7 +166,7 @@ local function text(name)
 end
 local function described()
   return { text('u'), text('c'), text('s'), text('i') or false, created - record.t, text('o'), text('d'), text('r'),
-    record.h or false, created }
+    record.h or false, created, record.j or false }
 end
 local flat = redis.call('HGETALL', KEYS[1])
 if #flat > 0 then
@@ -331,7 +331,7 @@ local function text(name)
 end
 local function described()
   return { text('u'), text('c'), text('s'), text('i') or false, created - record.t, text('o'), text('d'), text('r'),
-    record.h or false, created }
+    record.h or false, created, record.j or false }
 end
 local flat = redis.call('HGETALL', KEYS[1])
 if #flat > 0 then
@@ -504,7 +504,7 @@ local function text(name)
 end
 local function described()
   return { text('u'), text('c'), text('s'), text('i') or false, created - record.t, text('o'), text('d'), text('r'),
-    record.h or false, created }
+    record.h or false, created, record.j or false }
 end
 local flat = redis.call('HGETALL', KEYS[1])
 if #flat > 0 then
@@ -678,7 +678,7 @@ local function text(name)
 end
 local function described()
   return { text('u'), text('c'), text('s'), text('i') or false, created - record.t, text('o'), text('d'), text('r'),
-    record.h or false, created }
+    record.h or false, created, record.j or false }
 end
 local flat = redis.call('HGETALL', KEYS[1])
 if #flat > 0 then

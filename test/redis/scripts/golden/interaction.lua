@@ -70,7 +70,9 @@ end
 local found = parsed(redis.call('HGET', KEYS[1], ARGV[2]))
 
 if not found then return 'gone' end
-if found.decision ~= '-' then return found.decision == ARGV[3] and 'decided' or 'conflict' end
+if found.decision ~= '-' then
+  return string.match(found.decision, '^%a+') == string.match(ARGV[3], '^%a+') and 'decided' or 'conflict'
+end
 found.decision = ARGV[3]
 write(ARGV[2], found)
 return 'decided'
