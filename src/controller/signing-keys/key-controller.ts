@@ -2,7 +2,7 @@
 // queues. One ring is reconciled in key-reconciler.ts.
 
 import type { Logger } from 'pino';
-import { SIGNING_KEY_LABEL } from '../../admission/keys/key-secret.ts';
+import { readKeySecret, SIGNING_KEY_LABEL } from '../../admission/keys/key-secret.ts';
 import { objectKey } from '../../kubernetes/objects/resources.ts';
 import type { ObjectChange } from '../../kubernetes/watch/object-store.ts';
 import type { SharedReflector } from '../../kubernetes/watch/shared-reflector.ts';
@@ -96,6 +96,8 @@ export class KeyController {
     if (type === 'delete') this.#reconciler.forgetSecret(key, object.metadata.uid);
     this.#addRingOf(object);
     if (before !== undefined) this.#addRingOf(before);
+    const keyId = readKeySecret(object)?.keyId;
+    if (keyId !== undefined) for (const ring of this.#reconciler.ringsWith(keyId)) this.#queue.add(ring);
   }
 
   #addRingOf({ metadata }: ObjectChange['object']): void {

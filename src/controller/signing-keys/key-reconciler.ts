@@ -3,7 +3,7 @@
 // the same ones.
 
 import { admitKey, type KeyVerdict } from '../../admission/keys/admit-key.ts';
-import { servedKeys } from '../../admission/keys/served-keys.ts';
+import { olderPublisher, servedKeys } from '../../admission/keys/served-keys.ts';
 import type { Condition } from '../../admission/kinds/conditions.ts';
 import { fieldsOf } from '../../admission/kinds/manifest.ts';
 import { readSecretValue } from '../../admission/references/references.ts';
@@ -82,6 +82,13 @@ export class KeyReconciler {
     this.#secrets.gone(key, uid);
   }
 
+  /** The rings that have a key with this id: the verdict on each depends on the others. */
+  ringsWith(keyId: string): readonly string[] {
+    const { releaseNamespace: namespace } = this.#options;
+    const keys = this.#secrets.keys().filter((key) => key.keyId === keyId);
+    return keys.map(({ signingKeyName: name }) => objectKey({ namespace, name }));
+  }
+
   /**
    * @param key `<release namespace>/<name>`
    * @returns milliseconds until the key is requeued without a change; undefined: never
@@ -149,9 +156,14 @@ export class KeyReconciler {
   }
 
   async #judge(object: KubernetesObject, imported: KubernetesObject | undefined): Promise<KeyVerdict> {
-    const { releaseNamespace } = this.#options;
-    const references = { secret: () => imported };
-    return await admitKey(sourceOf(object), { unknownFields: 'ignore', releaseNamespace, references });
+    const { releaseNamespace, signingKeys } = this.#options;
+    const objects = [...signingKeys.objects()].map(sourceOf);
+    return await admitKey(sourceOf(object), {
+      unknownFields: 'ignore',
+      releaseNamespace,
+      references: { secret: () => imported },
+      olderPublisher: (keyId, source) => olderPublisher(keyId, source, { objects, keys: this.#secrets.keys() }),
+    });
   }
 
   /** What the next key waits for. Before its activation time no replica is queried, and the key may not sign. */

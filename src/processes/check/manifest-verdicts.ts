@@ -3,7 +3,8 @@
 
 import type { ClientVerdict } from '../../admission/clients/admit-client.ts';
 import { admitClients } from '../../admission/clients/admit-clients.ts';
-import { admitKey, type KeyVerdict } from '../../admission/keys/admit-key.ts';
+import type { KeyVerdict } from '../../admission/keys/admit-key.ts';
+import { admitKeys } from '../../admission/keys/admit-keys.ts';
 import type { DefaultPolicy } from '../../admission/kinds/client-policy.ts';
 import type { Condition, Fault, Programmed } from '../../admission/kinds/conditions.ts';
 import { classOf, DEFAULT_CLASS, type UnknownFields } from '../../admission/kinds/manifest.ts';
@@ -84,11 +85,7 @@ export async function judgeManifests(set: ManifestSet, options: JudgeOptions): P
   });
   const policies = byClass.flatMap((judged) => judged.policies);
   const clients = byClass.flatMap((judged) => judged.clients);
-  const keys = await Promise.all(
-    of('SigningKey').map((object) =>
-      admitKey(object, { unknownFields, releaseNamespace: releaseNamespace ?? object.namespace, references }),
-    ),
-  );
+  const keys = await admitKeys(of('SigningKey'), { unknownFields, releaseNamespace, references });
   const users = usersIn(of('Secret'));
   const bare =
     options.userFiles === 'check' ? usersInFiles(set.userFiles) : { count: 0, faults: unreadUserFiles(set.userFiles) };
