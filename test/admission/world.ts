@@ -95,7 +95,7 @@ function contextOf(documents: readonly unknown[], settings: WorldSettings): Admi
     unknownFields: settings.unknownFields ?? 'refuse',
     releaseNamespace: RELEASE_NAMESPACE,
     releaseNamespaceReserved: settings.releaseNamespaceReserved ?? false,
-    policies: admitPoliciesOf(documents, settings).flatMap(({ policy }) => (policy === undefined ? [] : [policy])),
+    policies: admitPoliciesOf(documents, settings).map(({ policy }) => policy),
     defaultPolicy: settings.defaultPolicy ?? 'Baseline',
     references: referencesOf(documents, settings),
     supportedGrantTypes: [...GRANT_TYPES.keys()],

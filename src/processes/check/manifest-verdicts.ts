@@ -74,7 +74,7 @@ export async function judgeManifests(set: ManifestSet, options: JudgeOptions): P
       unknownFields,
       releaseNamespace: releaseNamespace ?? '',
       releaseNamespaceReserved: false,
-      policies: policies.flatMap(({ policy }) => policy ?? []),
+      policies: policies.map(({ policy }) => policy),
       defaultPolicy: options.defaultPolicy,
       references,
       supportedGrantTypes: [...GRANT_TYPES.keys()],
@@ -145,7 +145,6 @@ function ambiguitiesIn(
   { object, policy }: PolicyVerdict<ManifestObject>,
   namespaceLabels: readonly Labels[],
 ): readonly ManifestFault[] {
-  if (policy === undefined) return [];
   const selected = namespaceLabels.filter((labels) => matchesSelector(policy.namespaceSelector, labels)).length;
   return ambiguousClientIds(policy, selected).map((entry) => ({
     place: object.locate(['spec', 'allow', 'clientIds', entry.index]),

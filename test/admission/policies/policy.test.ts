@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { matchesSelector } from '../../../src/admission/policies/label-selector.ts';
 import { clientDocument, judge, judgeOne, MACHINE, policyDocument, WEB } from '../world.ts';
@@ -85,9 +86,56 @@ describe('policies', () => {
     expect(clients.map(({ conditions }) => conditions[0]?.reason)).toEqual(['PolicyViolation']);
   });
 
-  it('without a namespace selector affect no client', () => {
-    const broken = { ...policyDocument({}), spec: { allow: {} } };
-    expect(judgeOne([clientDocument(WEB), broken]).client?.clientId).toBe('team.app');
+  const gold = { kind: 'Namespace', metadata: { name: 'team', labels: { tier: 'gold', zone: 'a' } } };
+  it.each<[string, unknown, boolean]>([
+    ['none', undefined, true],
+    ['text', 'team', true],
+    ['a list', ['tier', 'gold'], true],
+    ['labels that are a list', { matchLabels: ['gold'] }, true],
+    ['one unreadable label', { matchLabels: { tier: 7 } }, true],
+    ['a label that matches and an unreadable one', { matchLabels: { tier: 'gold', zone: { a: 1 } } }, true],
+    ['a label that does not match and an unreadable one', { matchLabels: { tier: 'silver', zone: 7 } }, false],
+    ['an unknown operator', { matchExpressions: [{ key: 'tier', operator: 'Like', values: ['g*'] }] }, true],
+    [
+      'a requirement that is not met and an unknown operator',
+      {
+        matchExpressions: [
+          { key: 'tier', operator: 'NotIn', values: ['gold'] },
+          { key: 'zone', operator: 'Like' },
+        ],
+      },
+      false,
+    ],
+    [
+      'a label that does not match and requirements that are text',
+      { matchLabels: { tier: 'silver' }, matchExpressions: 'all' },
+      false,
+    ],
+    ['a requirement that is met and one without values', { matchExpressions: [{ key: 'tier', operator: 'In' }] }, true],
+  ])(
+    'with %s as selector → permit nothing where the readable part of it matches',
+    async (_, namespaceSelector, applies) => {
+      const broken = policyDocument({ namespaceSelector, allow: { scopes: ['**'] } });
+      const { clients, policies } = await judge([clientDocument(WEB), gold, broken]);
+      expect(clients.map(({ policy }) => policy)).toEqual([applies ? 'team-policy' : '(baseline)']);
+      expect(clients.map(({ conditions }) => conditions[0]?.reason)).toEqual([
+        applies ? 'PolicyViolation' : 'Accepted',
+      ]);
+      const [accepted] = policies[0]?.conditions ?? [];
+      expect(accepted).toMatchObject({ status: 'False', reason: 'InvalidManifest' });
+      expect(accepted?.message).toMatch(/^spec\.namespaceSelector.* permits nothing/);
+    },
+  );
+
+  it('with anything at all as selector → no error, and without any readable part of it nothing is permitted', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.jsonValue({ maxDepth: 4 }), async (namespaceSelector) => {
+        const documents = [clientDocument(WEB), policyDocument({ namespaceSelector, allow: { scopes: [] } })];
+        const { clients, policies } = await judge(documents);
+        const isReadable = policies.every(({ faults }) => faults.length === 0);
+        if (!isReadable) expect(clients.map(({ policy }) => policy)).toEqual(['team-policy']);
+      }),
+    );
   });
 
   it('fill the namespace into every glob', () => {

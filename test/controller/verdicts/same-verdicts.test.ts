@@ -79,7 +79,7 @@ class TwoPaths {
       unknownFields: 'ignore',
       policies: policies.map(sourceOf),
     });
-    for (const uid of this.#server.setPolicies(verdicts.flatMap(({ policy }) => policy ?? []))) this.#server.judge(uid);
+    for (const uid of this.#server.setPolicies(verdicts.map(({ policy }) => policy))) this.#server.judge(uid);
     this.#controller.policiesChanged();
     for (const client of this.#clients.values()) this.#controller.put(client);
   }
@@ -135,6 +135,7 @@ const POLICIES = [
   policy('few', {}, { ...PERMITTING, limits: { maxClientsPerNamespace: 2 } }),
   policy('strict', { matchLabels: { tier: 'gold' } }, { allow: { scopes: [] } }),
   policy('unreadable', { matchLabels: { tier: 'silver' } }, { allow: { scopes: 'team/*' } }),
+  policy('unreadable-selector', { matchLabels: { tier: 'gold', zone: 7 } }),
   policy('of-another-class', {}, { ...PERMITTING, className: 'another' }),
 ];
 
