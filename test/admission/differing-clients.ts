@@ -85,6 +85,11 @@ const COMMON: readonly Difference[] = [
   ['a sender constraint', 'InvalidTokenSettings', { senderConstraint: 'DPoP' }],
   ['pushed authorization requests', 'InvalidTokenSettings', { requirePushedAuthorizationRequests: true }],
   ['too frequent a rotation', 'InvalidManifest', { auth: { clientSecret: { rotation: { interval: '1h' } } } }],
+  [
+    'an annotation of another operator',
+    'PolicyViolation',
+    { auth: { clientSecret: { secretTemplate: { annotations: { 'other.example/a': 'b' } } } } },
+  ],
   ['a foreign scope', 'PolicyViolation', { scopes: ['team/read', 'foreign/read'] }],
   ['a foreign audience', 'PolicyViolation', { audiences: ['urn:foreign'] }],
   ['a foreign API', 'PolicyViolation', { resourceServer: { audiences: ['urn:foreign'] } }],

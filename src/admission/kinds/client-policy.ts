@@ -60,6 +60,7 @@ function clientPolicy(unknownFields: UnknownFields) {
     redirectHosts: globs(),
     redirectSchemes: globs(),
     corsOrigins: globs(),
+    secretMetadata: globs(),
     loopbackRedirects: z.boolean().default(false),
     consentSkip: z.boolean().default(false),
   });
@@ -143,6 +144,7 @@ export const BASELINE: Permissions = {
     redirectHosts: ['**'],
     redirectSchemes: [],
     corsOrigins: [],
+    secretMetadata: [],
     loopbackRedirects: false,
     consentSkip: false,
   },
@@ -168,6 +170,7 @@ export const ALLOW_ALL: Permissions = {
     redirectHosts: EVERYTHING,
     redirectSchemes: EVERYTHING,
     corsOrigins: EVERYTHING,
+    secretMetadata: EVERYTHING,
     loopbackRedirects: true,
     consentSkip: true,
   },

@@ -227,3 +227,58 @@ describe('what a policy does not permit', () => {
     ]);
   });
 });
+
+describe('a label or annotation of a generated Secret', () => {
+  const REPLICATE = 'replicator.v1.mittwald.de/replicate-to';
+  const asking = (field: 'labels' | 'annotations', key: string, more: object = {}) =>
+    clientDocument({ ...MACHINE, auth: { clientSecret: { secretTemplate: { [field]: { [key]: 'x' } }, ...more } } });
+  const permitting = (...secretMetadata: readonly string[]) => policyDocument({ allow: { secretMetadata } });
+  const reasonsOf = (...documents: readonly unknown[]) => judgeOne(documents).faults.map(({ reason }) => reason);
+
+  it.each(['labels', 'annotations'] as const)(
+    'under a prefix, in %s → refused until a policy lists it, and the condition names field and remedy',
+    (field) => {
+      const { client, conditions } = judgeOne([asking(field, REPLICATE)]);
+      expect(client).toBeUndefined();
+      expect(conditions[0]).toMatchObject({ type: 'Accepted', status: 'False', reason: 'PolicyViolation' });
+      expect(conditions[0]?.message).toMatch(
+        new RegExp(
+          `^spec\\.auth\\.clientSecret\\.secretTemplate\\.${field}\\["${REPLICATE}"\\]: .*allow\\.secretMetadata`,
+        ),
+      );
+      expect(conditions[0]?.message).toContain('The namespace team needs a ClientPolicy with allow.secretMetadata');
+      expect(reasonsOf(asking(field, REPLICATE), permitting('replicator.v1.mittwald.de/*'))).toEqual([]);
+      expect(reasonsOf(asking(field, REPLICATE), permitting('replicator.v1.mittwald.de/replicate-from'))).toEqual([
+        'PolicyViolation',
+      ]);
+      expect(reasonsOf(asking(field, REPLICATE), permitting())).toEqual(['PolicyViolation']);
+    },
+  );
+
+  it.each(['team', 'app.kubernetes.io/part-of'])('%s → permitted, also by a policy that lists none', (key) => {
+    for (const field of ['labels', 'annotations'] as const) {
+      expect(reasonsOf(asking(field, key))).toEqual([]);
+      expect(reasonsOf(asking(field, key), permitting())).toEqual([]);
+    }
+  });
+
+  it.each(['grantry.dev/client', 'kubernetes.io/x', 'meta.helm.sh/x', 'argocd.argoproj.io/x'])(
+    '%s → refused by the protocol alone, also where a policy lists everything',
+    (key) => {
+      expect(reasonsOf(asking('labels', key))).toEqual(['InvalidSecretTemplate']);
+      expect(reasonsOf(asking('labels', key), permitting('**'))).toEqual(['InvalidSecretTemplate']);
+    },
+  );
+
+  it('is permitted where the default is AllowAll, and of no account for a Secret that exists', () => {
+    expect(judgeOne([asking('labels', REPLICATE)], { defaultPolicy: 'AllowAll' }).faults).toEqual([]);
+    const existing = judgeOne([asking('labels', REPLICATE, { source: 'Existing' })], { otherSecrets: 'withheld' });
+    expect(existing.faults).toEqual([]);
+  });
+
+  it('by a glob with a variable → its own namespace alone', () => {
+    const policy = permitting(`\${namespace}.example.com/*`);
+    expect(reasonsOf(asking('labels', 'team.example.com/a'), policy)).toEqual([]);
+    expect(reasonsOf(asking('labels', 'other.example.com/a'), policy)).toEqual(['PolicyViolation']);
+  });
+});
