@@ -57,6 +57,7 @@ interface SecretMetadata {
   readonly annotations: Readonly<Record<string, string>>;
 }
 
+const NAME_FORM = 'up to 63 letters, digits, -, _ and .';
 const LABEL_VALUE = /^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$/;
 
 /**
@@ -79,7 +80,8 @@ export function secretMetadataFaults(
 
 function metadataFault(key: string, labelValue: string): string | undefined {
   const kind = metadataKey(key);
-  if (kind === 'malformed') return 'This is not the key of a label or annotation.';
-  if (!LABEL_VALUE.test(labelValue)) return 'The value is not one that a label may have.';
-  return kind === 'reserved' ? `Keys under ${quoted(metadataDomain(key))} are reserved.` : undefined;
+  if (kind === 'malformed')
+    return `This is not the key of a label or annotation: ${NAME_FORM}, after an optional prefix.`;
+  if (!LABEL_VALUE.test(labelValue)) return `The value is not one that a label may have: ${NAME_FORM}, or empty.`;
+  return kind === 'reserved' ? `Keys under ${quoted(metadataDomain(key))} are reserved; leave it out.` : undefined;
 }

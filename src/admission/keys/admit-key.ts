@@ -101,6 +101,8 @@ function rotationFaults({ spec: { rotation } }: SigningKeyManifest): readonly Fa
   return faults;
 }
 
+const REVOKED = 'The key is among spec.revokedKeyIds; import another one.';
+
 interface Material {
   readonly key: SigningKey | undefined;
   readonly faults: readonly Fault<KeyFaultReason>[];
@@ -133,9 +135,13 @@ async function importedKey(
     return refuse('InvalidKeyMaterial', 'key', `This is not a private key in PEM that fits ${spec.algorithm}.`);
   }
   if (reference.keyId !== undefined && reference.keyId !== key.kid) {
-    return refuse('InvalidKeyMaterial', 'keyId', 'The key has another RFC 7638 thumbprint.');
+    return refuse(
+      'InvalidKeyMaterial',
+      'keyId',
+      `The key has the RFC 7638 thumbprint ${key.kid}; name that, or no id.`,
+    );
   }
-  if (spec.revokedKeyIds.includes(key.kid)) return refuse('KeyRevoked', 'name', 'The key is among spec.revokedKeyIds.');
+  if (spec.revokedKeyIds.includes(key.kid)) return refuse('KeyRevoked', 'name', REVOKED);
   const publisher = olderPublisher(key.kid, object);
   if (publisher !== undefined) {
     const message = `The older SigningKey ${quoted(publisher)} publishes the same key; import another one, or delete that SigningKey.`;
