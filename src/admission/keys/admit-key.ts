@@ -51,6 +51,8 @@ export interface KeyContext {
   /** The only namespace whose SigningKeys are accepted. */
   readonly releaseNamespace: string;
   readonly references: Pick<References, 'secret'>;
+  /** The key ids that any SigningKey beside this one revokes. */
+  readonly revokedKeyIds: ReadonlySet<string>;
   /** The name of an older SigningKey that publishes the key with this id; undefined when there is none. */
   readonly olderPublisher: (keyId: string, object: SourceObject) => string | undefined;
 }
@@ -101,7 +103,7 @@ function rotationFaults({ spec: { rotation } }: SigningKeyManifest): readonly Fa
   return faults;
 }
 
-const REVOKED = 'The key is among spec.revokedKeyIds; import another one.';
+const REVOKED = 'The key is among spec.revokedKeyIds of a SigningKey; import another one.';
 
 interface Material {
   readonly key: SigningKey | undefined;
@@ -111,7 +113,7 @@ interface Material {
 async function importedKey(
   object: SourceObject,
   { spec }: SigningKeyManifest,
-  { references, olderPublisher }: KeyContext,
+  { references, revokedKeyIds, olderPublisher }: KeyContext,
 ): Promise<Material> {
   const reference = spec.importSecretRef;
   if (reference === undefined) return { key: undefined, faults: [] };
@@ -141,7 +143,7 @@ async function importedKey(
       `The key has the RFC 7638 thumbprint ${key.kid}; name that, or no id.`,
     );
   }
-  if (spec.revokedKeyIds.includes(key.kid)) return refuse('KeyRevoked', 'name', REVOKED);
+  if (spec.revokedKeyIds.includes(key.kid) || revokedKeyIds.has(key.kid)) return refuse('KeyRevoked', 'name', REVOKED);
   const publisher = olderPublisher(key.kid, object);
   if (publisher !== undefined) {
     const message = `The older SigningKey ${quoted(publisher)} publishes the same key; import another one, or delete that SigningKey.`;

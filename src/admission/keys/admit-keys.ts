@@ -3,7 +3,7 @@
 
 import type { SourceObject } from '../kinds/manifest.ts';
 import { admitKey, type KeyContext, type KeyVerdict } from './admit-key.ts';
-import { isOlder } from './served-keys.ts';
+import { isOlder, revokedKeyIds } from './served-keys.ts';
 
 /** What the SigningKeys of a folder are judged by. */
 export interface KeysContext extends Pick<KeyContext, 'unknownFields' | 'references'> {
@@ -24,6 +24,7 @@ export async function admitKeys<Source extends SourceObject>(
     const verdict = await admitKey(object, {
       ...context,
       releaseNamespace: releaseNamespace ?? object.namespace,
+      revokedKeyIds: revokedKeyIds(objects.filter(({ namespace }) => namespace === object.namespace)),
       olderPublisher: (keyId) => publishers.get(nameOf(keyId)),
     });
     if (verdict.imported !== undefined) publishers.set(nameOf(verdict.imported.kid), object.name);

@@ -13,7 +13,7 @@ type ServedKey<Key extends StoredKey> = Key & { readonly state: Exclude<StoredKe
 
 /**
  * The keys to serve, in the order of a `KeyRing`: of several Active ones the newest of the preferred algorithm signs. A
- * suspended SigningKey removes its keys, `spec.revokedKeyIds` the keys it names; no other field of a manifest removes a
+ * suspended SigningKey removes its keys, `spec.revokedKeyIds` of any one the keys it names; no other field of a manifest removes a
  * key, so that a mistake in it does not invalidate every token. Keys of a deleted SigningKey come last. No key id occurs
  * twice.
  * @param objects the SigningKeys of the release namespace
@@ -23,6 +23,7 @@ export function servedKeys<Key extends StoredKey>(
   keys: readonly Key[],
 ): readonly ServedKey<Key>[] {
   const byName = new Map(objects.map((object) => [object.name, object]));
+  const revoked = revokedKeyIds(objects);
   const age = ({ signingKeyName }: StoredKey) => byName.get(signingKeyName)?.createdAt ?? -Infinity;
   const rank = ({ algorithm }: StoredKey) => (algorithm === PREFERRED_ALGORITHM ? 1 : 0);
   const isHolder = (key: Key, other: Key) => {
@@ -33,7 +34,7 @@ export function servedKeys<Key extends StoredKey>(
   };
   const holders = new Map<string, ServedKey<Key>>();
   for (const key of keys) {
-    if (!isServed(key, byName.get(key.signingKeyName))) continue;
+    if (revoked.has(key.keyId) || !isServed(key, byName.get(key.signingKeyName))) continue;
     const holder = holders.get(key.keyId);
     if (holder === undefined || isHolder(key, holder)) holders.set(key.keyId, key);
   }
@@ -45,6 +46,12 @@ export function servedKeys<Key extends StoredKey>(
       compare(b.activatedAt ?? b.publishedAt, a.activatedAt ?? a.publishedAt) ||
       compare(a.keyId, b.keyId),
   );
+}
+
+/** The key ids that any of these SigningKeys revokes: a key that leaked must not live on in another ring. */
+export function revokedKeyIds(objects: readonly SourceObject[]): ReadonlySet<string> {
+  const lists = objects.map(({ manifest }) => fieldsOf(fieldsOf(manifest).spec).revokedKeyIds);
+  return new Set(lists.flatMap((list: unknown) => (Array.isArray(list) ? (list as readonly string[]) : [])));
 }
 
 /**
@@ -69,9 +76,7 @@ export function isOlder(one: SourceObject, other: SourceObject): boolean {
 }
 
 function isServed<Key extends StoredKey>(key: Key, object: SourceObject | undefined): key is ServedKey<Key> {
-  const { suspended, revokedKeyIds } = fieldsOf(fieldsOf(object?.manifest).spec);
-  const revoked = Array.isArray(revokedKeyIds) && revokedKeyIds.includes(key.keyId);
-  return key.state !== 'Revoked' && suspended !== true && !revoked;
+  return key.state !== 'Revoked' && fieldsOf(fieldsOf(object?.manifest).spec).suspended !== true;
 }
 
 function compare<Value extends number | string>(a: Value, b: Value): number {

@@ -3,7 +3,9 @@
 
 import type { Logger } from 'pino';
 import { readKeySecret, SIGNING_KEY_LABEL } from '../../admission/keys/key-secret.ts';
+import { revokedKeyIds } from '../../admission/keys/served-keys.ts';
 import { objectKey } from '../../kubernetes/objects/resources.ts';
+import { sourceOf } from '../../kubernetes/objects/source-object.ts';
 import type { ObjectChange } from '../../kubernetes/watch/object-store.ts';
 import type { SharedReflector } from '../../kubernetes/watch/shared-reflector.ts';
 import type { Clock } from '../../oauth/ports/ports.ts';
@@ -90,6 +92,7 @@ export class KeyController {
       this.#queue.add(this.#reconciler.defaultRing);
     }
     this.#queue.add(key);
+    for (const keyId of revokedKeyIds([sourceOf(object)])) this.#addRingsWith(keyId);
   }
 
   #secretChanged({ type, key, object, before }: ObjectChange): void {
@@ -97,7 +100,11 @@ export class KeyController {
     this.#addRingOf(object);
     if (before !== undefined) this.#addRingOf(before);
     const keyId = readKeySecret(object)?.keyId;
-    if (keyId !== undefined) for (const ring of this.#reconciler.ringsWith(keyId)) this.#queue.add(ring);
+    if (keyId !== undefined) this.#addRingsWith(keyId);
+  }
+
+  #addRingsWith(keyId: string): void {
+    for (const ring of this.#reconciler.ringsWith(keyId)) this.#queue.add(ring);
   }
 
   #addRingOf({ metadata }: ObjectChange['object']): void {

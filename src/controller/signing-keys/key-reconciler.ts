@@ -3,9 +3,9 @@
 // the same ones.
 
 import { admitKey, type KeyVerdict } from '../../admission/keys/admit-key.ts';
-import { olderPublisher, servedKeys } from '../../admission/keys/served-keys.ts';
+import { olderPublisher, revokedKeyIds, servedKeys } from '../../admission/keys/served-keys.ts';
 import type { Condition } from '../../admission/kinds/conditions.ts';
-import { fieldsOf } from '../../admission/kinds/manifest.ts';
+import { fieldsOf, type SourceObject } from '../../admission/kinds/manifest.ts';
 import { readSecretValue } from '../../admission/references/references.ts';
 import { KubernetesError } from '../../kubernetes/api/kubernetes-api.ts';
 import { type KubernetesObject, objectKey, SECRETS, SIGNING_KEYS } from '../../kubernetes/objects/resources.ts';
@@ -127,7 +127,7 @@ export class KeyReconciler {
     const { name } = object.metadata;
     const imported = await this.#importedSecret(object);
     const verdict = await this.#judge(object, imported);
-    const ring = ringOf(object, verdict, imported);
+    const ring = ringOf(object, { verdict, imported, revoked: revokedKeyIds(this.#rings()) });
     if (ring === undefined) {
       await this.#writeStatus(key, object, { verdict, desired: undefined, behind: [] });
       return undefined;
@@ -149,6 +149,10 @@ export class KeyReconciler {
     return earliest(this.#untilTime(requeueAt), untilImport(verdict));
   }
 
+  #rings(): readonly SourceObject[] {
+    return [...this.#options.signingKeys.objects()].map(sourceOf);
+  }
+
   async #importedSecret({ spec }: KubernetesObject): Promise<KubernetesObject | undefined> {
     const { name } = fieldsOf(fieldsOf(spec).importSecretRef);
     if (typeof name !== 'string') return undefined;
@@ -156,12 +160,13 @@ export class KeyReconciler {
   }
 
   async #judge(object: KubernetesObject, imported: KubernetesObject | undefined): Promise<KeyVerdict> {
-    const { releaseNamespace, signingKeys } = this.#options;
-    const objects = [...signingKeys.objects()].map(sourceOf);
+    const { releaseNamespace } = this.#options;
+    const objects = this.#rings();
     return await admitKey(sourceOf(object), {
       unknownFields: 'ignore',
       releaseNamespace,
       references: { secret: () => imported },
+      revokedKeyIds: revokedKeyIds(objects),
       olderPublisher: (keyId, source) => olderPublisher(keyId, source, { objects, keys: this.#secrets.keys() }),
     });
   }
@@ -218,12 +223,19 @@ export class KeyReconciler {
 
 function ringOf(
   object: KubernetesObject,
-  verdict: KeyVerdict,
-  imported: KubernetesObject | undefined,
+  {
+    verdict,
+    imported,
+    revoked,
+  }: {
+    readonly verdict: KeyVerdict;
+    readonly imported: KubernetesObject | undefined;
+    readonly revoked: ReadonlySet<string>;
+  },
 ): Ring | undefined {
   const { manifest } = verdict;
   if (manifest === undefined) return undefined;
-  const { algorithm, rotation, revokedKeyIds, importSecretRef, secretTemplate: template } = manifest.spec;
+  const { algorithm, rotation, importSecretRef, secretTemplate: template } = manifest.spec;
   const pem = imported && importSecretRef && readSecretValue(imported, importSecretRef.key, true);
   const desired: DesiredRing = {
     algorithm,
@@ -231,7 +243,7 @@ function ringOf(
     interval: rotation.interval * 1000,
     prePublish: rotation.prePublish * 1000,
     retain: rotation.retain * 1000,
-    revokedKeyIds,
+    revokedKeyIds: [...manifest.spec.revokedKeyIds, ...revoked],
     importedKeyId: verdict.imported?.kid,
     mayBegin: verdict.accepted,
     rotateAt: rotationRequests(object).rotateAt,

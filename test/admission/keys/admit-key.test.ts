@@ -17,6 +17,7 @@ function judgeKey(document: unknown, secret?: ReferencedSecret | 'assumed', publ
     references: {
       secret: (namespace, name) => (namespace === 'grantry-system' && name === 'mine' ? secret : undefined),
     },
+    revokedKeyIds: new Set(),
     olderPublisher: () => publisher,
   });
 }
@@ -126,6 +127,27 @@ describe('an imported key', () => {
 
   it('that is only assumed is no fault', async () => {
     expect((await judgeKey(keyDocument(spec), 'assumed')).faults).toEqual([]);
+  });
+});
+
+describe('a key that one SigningKey of a folder revokes', () => {
+  it.each([
+    ['of the same namespace', 'auth', 'KeyRevoked'],
+    ['of another install', 'other', 'Ready'],
+  ])('another one %s (namespace %s) imports it → %s', async (_, namespace, expected) => {
+    const pem = await generateSigningKeyPem('ES256');
+    const { kid } = await importSigningKey(pem, 'ES256', 'Active');
+    const document = (name: string, of: string, spec: object) => ({
+      ...keyDocument(spec, of),
+      metadata: { name, namespace: of },
+    });
+    const objects = [
+      sourceObject(document('importing', namespace, { importSecretRef: { name: 'mine', key: 'pem' } }), 1),
+      sourceObject(document('revoking', 'auth', { revokedKeyIds: [kid] }), 2),
+    ];
+    const references = { secret: () => ({ stringData: { pem } }) };
+    const verdicts = await admitKeys(objects, { unknownFields: 'refuse', releaseNamespace: undefined, references });
+    expect(verdicts.map(({ conditions }) => conditions[1]?.reason)).toEqual([expected, 'Pending']);
   });
 });
 

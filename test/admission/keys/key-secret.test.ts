@@ -109,6 +109,12 @@ describe('the keys that are served', () => {
     expect(idsOf([ring('a', 1, { revokedKeyIds: ['one'] })], keys)).toEqual(['three']);
   });
 
+  it('leave out a key that any SigningKey revokes: one that two import was published by either', () => {
+    const keys = [named('a', 'one'), named('b', 'one'), named('b', 'two'), named('gone', 'three')];
+    expect(idsOf([ring('a', 1, { revokedKeyIds: ['one', 'three'] }), ring('b', 2)], keys)).toEqual(['two']);
+    expect(idsOf([ring('a', 1), ring('b', 2, { revokedKeyIds: ['one'] })], keys)).toEqual(['two', 'three']);
+  });
+
   it('leave out a suspended ring', () => {
     expect(idsOf([ring('a', 1, { suspended: true }), ring('b', 2)], [named('a', 'a'), named('b', 'b')])).toEqual(['b']);
   });

@@ -282,15 +282,36 @@ describe('the signing keys of an install', () => {
     await cluster.apply({ ...secret, stringData: { 'tls.key': pem } });
     const importing = (algorithm: string) => ({ algorithm, importSecretRef: { name: 'theirs' } });
     await cluster.apply(manifest('a', importing('RS256')));
-    await cluster.apply(manifest('b', importing('PS256')));
     await leaders.lead();
     await untilStates('a', 'Active');
+    await cluster.apply(manifest('b', importing('PS256')));
     await until('the fault is in the status', async () => (await condition('Stalled', 'b')).status === 'True');
     expect(await condition('KeyMaterialReady', 'b')).toMatchObject({ status: 'False', reason: 'DuplicateKeyMaterial' });
     expect(leaders.events).toContainEqual(expect.objectContaining({ type: 'Warning', reason: 'DuplicateKeyMaterial' }));
+    expect(await states('b')).toEqual([]);
     await cluster.call('DELETE', path('a'));
     await until('the younger signs', async () => (await condition('Ready', 'b')).status === 'True');
     expect(await states('b')).toEqual(['Active']);
+  });
+
+  it('that a SigningKey revokes → no other one signs with them, also one that has them already', async () => {
+    const pem = await generateSigningKeyPem('ES256');
+    const { kid } = await importSigningKey(pem, 'ES256', 'Active');
+    const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'theirs', namespace: leaders.namespace } };
+    await cluster.apply({ ...secret, stringData: { 'tls.key': pem } });
+    await cluster.apply(manifest('a', { importSecretRef: { name: 'theirs' } }));
+    await cluster.apply(manifest('c', {}));
+    await leaders.lead();
+    await untilStates('a', 'Active');
+    await untilStates('c', 'Active');
+    await cluster.apply(manifest('b', { importSecretRef: { name: 'theirs' } }));
+    await until('b is refused', async () => (await condition('Ready', 'b')).reason === 'DuplicateKeyMaterial');
+    const generated = (await status('c')).activeKeyId;
+    await cluster.call('PATCH', path('a'), { body: { spec: { revokedKeyIds: [kid, generated] } } });
+    await until('b is refused for that', async () => (await condition('Ready', 'b')).reason === 'KeyRevoked');
+    expect(await states('b')).toEqual([]);
+    await untilStates('c', 'Revoked', 'Active');
+    expect(await states('a')).toEqual(['Revoked']);
   });
 
   it('of a SigningKey whose key an older one begins to import → refused as soon as that is published', async () => {
