@@ -101,7 +101,7 @@ export function userStoreContract(name: string, makeStores: MakeStores): void {
       expect(await users.settle(ALICE, 'first')).toBe('unchanged');
       expect(await held()).toEqual(UNTOUCHED);
       world.advance(USER_ABSENCE);
-      // The absence begins anew.
+      // A new absence begins.
       expect(await users.settleAbsent(ALICE)).toBe('absent');
     });
 

@@ -72,7 +72,7 @@ describe('a new password', () => {
     expect(ended).toHaveLength(1);
   });
 
-  it('is not taken back by a replica that starts with the old list', async () => {
+  it('stays noted beside a replica that starts with the old list', async () => {
     const fast = replica([OLD]);
     await fast.compare();
     await fast.read([NEW]);
@@ -110,7 +110,7 @@ describe('a new password', () => {
 });
 
 describe('a person', () => {
-  it('whom one replica lacks and another lists keeps everything for as long as that lasts', async () => {
+  it('that one replica lacks and another lists keeps everything for as long as that lasts', async () => {
     const [listing, lacking] = [replica([OLD]), replica([])];
     await listing.compare();
     const session = await signedIn(stores.sessions, { subject: await subjectOf(OLD) });
