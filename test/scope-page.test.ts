@@ -99,7 +99,7 @@ const RULES = [
   ...numbered('M', 4),
   ...numbered('S', 8),
   ...numbered('U', 13),
-  ...numbered('T', 8),
+  ...numbered('T', 9),
   ...numbered('I', 11),
 ];
 

@@ -13,6 +13,7 @@ import type { Clock, ReplayStore } from '../ports/ports.ts';
 import type { Client } from '../registry/client.ts';
 import type { Registry } from '../registry/registry.ts';
 import type { Handles } from '../tokens/handles.ts';
+import { requireNotRevokedUntil } from '../tokens/revocation-checks.ts';
 import type { Parameters } from '../values/parameters.ts';
 import { appendParameters, matchRedirectUri } from '../values/redirect-uri.ts';
 import {
@@ -104,6 +105,7 @@ export class AuthorizationEndpoint {
       rejectUnreadableState(parameters);
       rejectUnsupportedParameters(parameters);
       rejectUnauthorizedClient(client);
+      requireNotRevokedUntil(client, this.#clock.now());
       requireResponseTypeCode(parameters);
       requireResponseModeQuery(parameters);
       const codeChallenge = requireChallenge(parameters);
@@ -123,6 +125,7 @@ export class AuthorizationEndpoint {
     if (!matchRedirectUri(redirectUri, client.redirectUris)) return refused('redirect_uri_gone', clientId);
     return this.#answerErrors({ client, redirectUri, state }, () => {
       rejectUnauthorizedClient(client);
+      requireNotRevokedUntil(client, this.#clock.now());
       checkScope(request.scope, client);
       checkResources(request.audiences, client);
       requireStateWhereDemanded(state, client);

@@ -10,6 +10,7 @@ import type { ManifestFault } from '../../manifests/place.ts';
 import { KeyRing } from '../../oauth/registry/keys.ts';
 import { Registry, type RegistryRef } from '../../oauth/registry/registry.ts';
 import { judgeManifests, type ManifestVerdicts, sortedFaults } from '../check/manifest-verdicts.ts';
+import { systemClock } from '../lifecycle/machine.ts';
 import type { DevKeys } from './dev-keys.ts';
 import type { DevSecrets } from './dev-secrets.ts';
 import { DevStateError } from './dev-state.ts';
@@ -65,6 +66,7 @@ export class ManifestRegistry implements RegistryRef {
       judgeManifests(set, {
         issuer,
         unknownFields: 'ignore',
+        now: systemClock.now(),
         classes: 'default',
         releaseNamespace,
         defaultPolicy,

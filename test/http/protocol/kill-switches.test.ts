@@ -92,6 +92,7 @@ describe.each([
     const revokeTokensBefore = grantry.clock.now();
     grantry.setClients(clients.map((client) => ({ ...client, revokeTokensBefore })));
     expect(await api.isActive(issued.access_token)).toBe(false);
+    grantry.clock.advance(1);
     expect(await calls.refresh(issued.refresh_token)).toMatchObject({ status: 400, reason: 'grant_before_watermark' });
     grantry.setClients(clients);
   });
