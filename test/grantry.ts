@@ -156,6 +156,7 @@ function testClient({ secret, ...given }: TestClient): Client {
     audiences: [DEFAULT_AUDIENCE],
     defaultAudience: undefined,
     resourceServerAudiences: [],
+    admittedBy: 'policy',
     consent: 'Required',
     requireState: false,
     ...given,

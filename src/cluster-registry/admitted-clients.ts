@@ -5,6 +5,7 @@
 import { type ClientVerifiers, livingVerifiers } from '../admission/client-secrets/client-verifier.ts';
 import {
   type AdmissionContext,
+  admittedBy,
   type ClientFindings,
   clientVerdict,
   isSound,
@@ -55,8 +56,11 @@ export class AdmittedClients {
   #verifiers: ClientVerifiers | undefined;
   readonly #clients = new Map<string, AdmittedClient>();
   readonly #claims = new ClientUniqueness<AdmittedClient>({ uidsDiffer: true });
-  /** By shared spec (see client-reader.ts), a client with it: the template of the others. */
-  readonly #templates = new WeakMap<OAuthClientSpec, Client>();
+  /** By shared spec (see client-reader.ts), a client with it that was admitted the same way: the template of the others. */
+  readonly #templates = {
+    policy: new WeakMap<OAuthClientSpec, Client>(),
+    baseline: new WeakMap<OAuthClientSpec, Client>(),
+  };
   /** By namespace, with only the policies that select it. */
   readonly #contexts = new Map<string, AdmissionContext>();
   #policies: readonly Policy[] = [];
@@ -154,8 +158,9 @@ export class AdmittedClients {
     const { clientId } = findings;
     if (isSound(findings)) {
       const isSame = known.judged === object && known.verifiers === verifiers && !hasExpiry(verifiers);
+      const isAdmittedSo = known.client?.admittedBy === admittedBy(findings);
       // The same client object is reused: the registry then need not change.
-      const client = (isSame ? known.client : undefined) ?? this.#served(findings, verifiers);
+      const client = (isSame && isAdmittedSo ? known.client : undefined) ?? this.#served(findings, verifiers);
       known.judge(verifiers, { clientId, reason: READY, client });
     } else known.judge(verifiers, { clientId, reason: reasonOf(clientVerdict(findings)), client: undefined });
     this.#mark(known);
@@ -241,11 +246,12 @@ export class AdmittedClients {
     const { object, clientId, credentials } = findings;
     const { uid, namespace, reading } = object;
     if (reading.shared === undefined || credentials.state !== 'ready') return undefined;
-    let template = this.#templates.get(reading.shared);
+    const templates = this.#templates[admittedBy(findings)];
+    let template = templates.get(reading.shared);
     if (template === undefined) {
       template = clientVerdict(findings).client;
       if (template === undefined) return undefined;
-      this.#templates.set(reading.shared, template);
+      templates.set(reading.shared, template);
     }
     const text = verifiers instanceof KeptVerifiers ? verifiers.text : undefined;
     return new ServedClient({ uid, namespace, clientId, reading, verifiers: credentials.verifiers, text, template });

@@ -19,6 +19,7 @@ import { type LoginProblem, loginPage } from '../pages/login-page.ts';
 import type { Exchange } from '../server/endpoint.ts';
 import { PAGE_HEADERS, pagePolicy } from '../server/security-headers.ts';
 import type { BrowserSessions } from './browser-session.ts';
+import { redirectsBeforeSignIn, sendErrorLink } from './error-link.ts';
 import { type FormTokens, isOwnForm } from './form-origin.ts';
 import type { InteractionTaker } from './interaction-taker.ts';
 import type { KnownBrowsers } from './known-browsers.ts';
@@ -90,7 +91,7 @@ export function accepted(
  * @returns as {@link accepted} @throws as it
  */
 export function acceptedStill(
-  { authorization, registry, metrics }: SignInFlow,
+  { authorization, registry, metrics, basePath }: SignInFlow,
   exchange: Exchange,
   { request, endpoint }: { readonly request: AuthorizationSnapshot; readonly endpoint: 'login' | 'consent' | 'resume' },
 ): AcceptedAuthorization | undefined {
@@ -98,6 +99,10 @@ export function acceptedStill(
   if (check.kind !== 'accepted') {
     const error = check.kind === 'redirect' ? check.error : 'invalid_request';
     metrics.tokenErrors.inc({ endpoint, error, reason: check.reason });
+  }
+  if (check.kind === 'redirect' && endpoint === 'login' && !redirectsBeforeSignIn(exchange.request, check)) {
+    sendErrorLink(exchange, check, basePath);
+    return undefined;
   }
   return accepted(check, exchange, exchange.request.method === 'POST' ? 303 : 302);
 }

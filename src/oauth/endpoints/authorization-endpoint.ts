@@ -47,6 +47,7 @@ export interface RedirectedAuthorization {
   readonly error: ErrorCode;
   readonly reason: string;
   readonly clientId: string;
+  readonly admittedBy: Client['admittedBy'];
 }
 
 /** The request is valid; a person may be asked now. */
@@ -192,7 +193,8 @@ export class AuthorizationEndpoint {
       if (!(error instanceof OAuthError)) throw error;
       const { code, reason } = error;
       const location = this.#errorLocation(addressee, error);
-      return { kind: 'redirect', location, error: code, reason, clientId: client.clientId };
+      const { clientId, admittedBy } = client;
+      return { kind: 'redirect', location, error: code, reason, clientId, admittedBy };
     }
   }
 
