@@ -45,6 +45,8 @@ export type TestClient = Partial<Client> & {
 
 export interface GrantryOptions {
   readonly clients: readonly TestClient[];
+  /** The reason of the condition by client id, of clients that are refused. */
+  readonly refused?: Readonly<Record<string, string>>;
   /** Password by user name. */
   readonly users?: Readonly<Record<string, string>>;
   /** Instead of `users`. */
@@ -203,7 +205,8 @@ export async function startGrantry(options: GrantryOptions): Promise<Grantry> {
   const stores = options.wrapStores?.(memory) ?? memory;
   sharedKey ??= generateSigningKeyPem('ES256').then((pem) => importSigningKey(pem, 'ES256', 'Active'));
   const keys = new KeyRing(options.keys ?? [await sharedKey]);
-  const registry = { current: new Registry(options.clients.map(testClient), keys) };
+  const refused = { reasonOf: (clientId: string) => options.refused?.[clientId] };
+  const registry = { current: new Registry(options.clients.map(testClient), keys, refused) };
   const oracle = new Oracle(() => issuer);
   const lines: string[] = [];
   const stream = new Writable({
@@ -270,7 +273,7 @@ export async function startGrantry(options: GrantryOptions): Promise<Grantry> {
     },
     setClients(clients: readonly TestClient[]) {
       for (const { secret } of clients) oracle.secret(secret);
-      registry.current = new Registry(clients.map(testClient), keys);
+      registry.current = new Registry(clients.map(testClient), keys, refused);
     },
     client(clientId: string): Client {
       const found = registry.current.find(clientId);

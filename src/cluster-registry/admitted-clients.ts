@@ -28,6 +28,7 @@ import { Registry, type RegistryDraft } from '../oauth/registry/registry.ts';
 import { AdmittedClient, reasonOf, type ServedState } from './admitted-client.ts';
 import { isReadableClient, type ReadableClient } from './kept-client.ts';
 import { KeptVerifiers } from './kept-verifiers.ts';
+import { Refusals } from './refusals.ts';
 import { ServedClient } from './served-client.ts';
 
 export interface AdmittedClientsOptions {
@@ -64,7 +65,8 @@ export class AdmittedClients {
   /** By namespace, with only the policies that select it. */
   readonly #contexts = new Map<string, AdmissionContext>();
   #policies: readonly Policy[] = [];
-  #registry = new Registry([], new KeyRing([]));
+  readonly #refusals = new Refusals();
+  #registry = new Registry([], new KeyRing([]), this.#refusals);
   #draft: RegistryDraft | undefined;
   /** Judged since the latest {@link publish}; may contain deleted clients. */
   #unpublished: AdmittedClient[] = [];
@@ -116,6 +118,7 @@ export class AdmittedClients {
     if (client === undefined) return;
     this.#clients.delete(uid);
     this.#claims.delete(client);
+    this.#refusals.delete(uid);
     client.isUnpublished = false;
     if (client.isRefused) this.#refused--;
     if (client.judged !== undefined) this.#changes.push({ clientId: client.clientId, kind: 'removed' });
@@ -219,11 +222,15 @@ export class AdmittedClients {
       if (client === undefined) this.#drafted().remove(judged.uid);
       else this.#drafted().put(client);
     }
-    if (client === undefined && (before !== undefined || !isPublished)) {
+    if (client === undefined) {
       const reason =
         amongAll.length === 0 ? known.reason : reasonOf(clientVerdict(this.#findings(judged, verifiers), amongAll));
-      this.#changes.push({ clientId, kind: 'refused', reason });
-    } else if (client !== undefined && before === undefined) this.#changes.push({ clientId, kind: 'accepted' });
+      this.#refusals.put(judged.uid, clientId, reason);
+      if (before !== undefined || !isPublished) this.#changes.push({ clientId, kind: 'refused', reason });
+      return;
+    }
+    this.#refusals.delete(judged.uid);
+    if (before === undefined) this.#changes.push({ clientId, kind: 'accepted' });
   }
 
   #drafted(): RegistryDraft {

@@ -172,6 +172,19 @@ describe('the admitted clients', () => {
     expect(served).toEqual([Array(32).fill(2)]);
   });
 
+  it('name the reason of each refused id while it is refused, whichever client has it', () => {
+    const wrong = { scopes: ['elsewhere/read'] };
+    add(object('one', wrong), object('two', { clientId: 'team.one', suspended: true }), object('three'));
+    const reasons = () => ['one', 'two', 'three'].map((name) => serve().registry.refused.reasonOf(`team.${name}`));
+    expect(reasons()).toEqual(['PolicyViolation', undefined, undefined]);
+    clients.delete('uid-one');
+    expect(reasons()).toEqual(['Suspended', undefined, undefined]);
+    add(object('two', wrong, { resourceVersion: '2', generation: 2 }));
+    expect(reasons()).toEqual([undefined, 'PolicyViolation', undefined]);
+    add(object('two', {}, { resourceVersion: '3', generation: 3 }));
+    expect(reasons()).toEqual([undefined, undefined, undefined]);
+  });
+
   it('with one spec in a namespace that a policy selects and in one that none does → each knows what admitted it', () => {
     const policy = policyOf(
       CLIENT_POLICY.ignore.parse({

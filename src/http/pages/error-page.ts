@@ -25,6 +25,7 @@ export interface ErrorPageFacts {
 /** Reasons of an authorization request that only the application can fix. */
 const APPLICATION_REASONS: ReadonlySet<string> = new Set([
   'client_unknown',
+  'client_refused',
   'client_gone',
   'client_id_missing',
   'client_id_duplicate',

@@ -5,7 +5,7 @@ import type { FastifyRequest } from 'fastify';
 import type { RedirectedAuthorization } from '../../oauth/endpoints/authorization-endpoint.ts';
 import type { Client } from '../../oauth/registry/client.ts';
 import { errorPage } from '../pages/error-page.ts';
-import type { Exchange } from '../server/endpoint.ts';
+import type { Exchange, RequestFacts } from '../server/endpoint.ts';
 import { PAGE_HEADERS } from '../server/security-headers.ts';
 
 /**
@@ -19,13 +19,19 @@ export function redirectsBeforeSignIn(
   return admittedBy === 'policy' || headers['sec-fetch-dest'] === 'iframe';
 }
 
+/** The log line of an error that goes to the client, by itself or by a link. */
+export function noteError(log: RequestFacts, { clientId, reason, detail }: RedirectedAuthorization): void {
+  Object.assign(log, { clientId, reason, outcome: 'refused', ...(detail !== undefined && { detail }) });
+}
+
 /** Answers a 400 page that names the host of the client and links to its answer. */
 export function sendErrorLink(
   { reply, log, request }: Exchange,
-  { clientId, reason, location }: RedirectedAuthorization,
+  check: RedirectedAuthorization,
   basePath: string,
 ): void {
-  Object.assign(log, { clientId, reason, outcome: 'refused' });
+  const { reason, location } = check;
+  noteError(log, check);
   const page = errorPage({ status: 400, reason, requestId: request.id, basePath, answer: location });
   reply.code(400).headers(PAGE_HEADERS).type('text/html; charset=utf-8').send(page);
 }

@@ -35,8 +35,10 @@ const CHALLENGE_MEMORY = 3_600_000;
 export interface RefusedAuthorization {
   readonly kind: 'refused';
   readonly reason: string;
-  /** The registered client, where it is known; for logs only. */
+  /** The registered or refused client, where it is known; for logs only. */
   readonly clientId: string | undefined;
+  /** See {@link OAuthErrorDetails.detail}. */
+  readonly detail?: string;
 }
 
 /** The request is answered with an error at the client's own address. */
@@ -46,6 +48,8 @@ export interface RedirectedAuthorization {
   readonly location: string;
   readonly error: ErrorCode;
   readonly reason: string;
+  /** See {@link OAuthErrorDetails.detail}. */
+  readonly detail: string | undefined;
   readonly clientId: string;
   readonly admittedBy: Client['admittedBy'];
 }
@@ -191,10 +195,10 @@ export class AuthorizationEndpoint {
       return { kind: 'accepted', client, request: judge() };
     } catch (error) {
       if (!(error instanceof OAuthError)) throw error;
-      const { code, reason } = error;
+      const { code, reason, detail } = error;
       const location = this.#errorLocation(addressee, error);
       const { clientId, admittedBy } = client;
-      return { kind: 'redirect', location, error: code, reason, clientId, admittedBy };
+      return { kind: 'redirect', location, error: code, reason, detail, clientId, admittedBy };
     }
   }
 
@@ -226,7 +230,11 @@ function findAddressee(parameters: Parameters, registry: Registry): FoundAddress
   const clientId = parameters.get('client_id');
   if (clientId === undefined) return refused('client_id_missing', undefined);
   const client = registry.find(clientId);
-  if (client === undefined) return refused('client_unknown', undefined);
+  if (client === undefined) {
+    const detail = registry.refused.reasonOf(clientId);
+    if (detail === undefined) return refused('client_unknown', undefined);
+    return { kind: 'refused', reason: 'client_refused', clientId, detail };
+  }
   const redirectUri = parameters.get('redirect_uri');
   if (redirectUri === undefined) return refused('redirect_uri_missing', clientId);
   if (!matchRedirectUri(redirectUri, client.redirectUris)) return refused('redirect_uri_mismatch', clientId);
