@@ -13,7 +13,7 @@ import { judgeManifests, type ManifestVerdicts, readyOf, sortedFaults } from '..
 import { systemClock } from '../lifecycle/machine.ts';
 import type { DevKeys } from './dev-keys.ts';
 import type { DevSecrets } from './dev-secrets.ts';
-import { DevStateError } from './dev-state.ts';
+import { DevStateError } from './dev-state-error.ts';
 
 export interface ManifestRegistryOptions {
   readonly secrets: DevSecrets;
