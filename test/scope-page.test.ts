@@ -99,8 +99,8 @@ const RULES = [
   ...numbered('M', 4),
   ...numbered('S', 8),
   ...numbered('U', 13),
-  ...numbered('T', 8),
-  ...numbered('I', 13),
+  ...numbered('T', 9),
+  ...numbered('I', 15),
 ];
 
 describe('docs/scope.md', () => {

@@ -1,7 +1,7 @@
 // refresh_token (RFC 6749 §6): the client renews its access. Each use rotates the token; the successor is derived, so a lost
 // response is answered again with the same one. A token older than that revokes the family and raises one alert.
 
-import { parseScope } from '../access/scope.ts';
+import { firstOutside, parseScope } from '../access/scope.ts';
 import { OAuthError } from '../ports/error.ts';
 import type { RotateAnswer } from '../ports/grant-store.ts';
 import type { RefreshHandle } from '../tokens/handles.ts';
@@ -29,7 +29,7 @@ export const refreshToken: GrantType = {
     const revokedBefore = context.owners.revokedBefore(owner);
     if (revokedBefore === Number.POSITIVE_INFINITY) throw invalidGrant('subject_inactive');
     const answer = await rotate(request, handle, { subject: owner, revokedBefore }, context);
-    if (!('generation' in answer)) throw refusal(answer, request, context);
+    if (!('generation' in answer)) throw await refusal(answer, request, handle, context);
     requireActive(answer.grant, context);
 
     note(answer, request, context);
@@ -73,14 +73,26 @@ function requestedScope(value: string | undefined): readonly string[] | undefine
   return scope;
 }
 
-function refusal(answer: Refusal, { address }: GrantRequest, { audit }: GrantContext): Error {
+async function refusal(
+  answer: Refusal,
+  { client, parameters, address }: GrantRequest,
+  { grantId }: RefreshHandle,
+  { audit, stores }: GrantContext,
+): Promise<Error> {
   switch (answer.outcome) {
     case 'reused':
       if (answer.alert) audit.record(alertEvent('refresh_token.reuse_detected', answer.alert, address));
       return invalidGrant('refresh_token_reused');
-    case 'scope_exceeded':
     case 'target_exceeded':
       return accessExceededError(answer.outcome);
+    case 'scope_exceeded': {
+      const granted = (await stores.grants.read(grantId))?.grant.scope ?? [];
+      const allowed = granted.filter((token) => client.scopes.includes(token));
+      return accessExceededError(
+        answer.outcome,
+        firstOutside(requestedScope(parameters.get('scope')) ?? granted, allowed),
+      );
+    }
     case 'gone':
       return invalidGrant('refresh_token_gone');
     case 'no_match':

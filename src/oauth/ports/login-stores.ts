@@ -27,11 +27,7 @@ export interface UserStore {
    * withdrawn, too.
    * @param expected the noted credential that this one replaces
    */
-  settle(
-    subject: string,
-    credential: string,
-    expected?: string,
-  ): Promise<'noted' | 'unchanged' | 'outdated' | 'ended'>;
+  settle(subject: string, credential: string, expected?: string): Promise<'noted' | 'unchanged' | 'outdated' | 'ended'>;
   /**
    * For a noted user who is not on the list: not noted → unknown · absent since now, or for less than
    * {@link USER_ABSENCE} → absent, nothing ends · else ended: the watermark is raised, sessions end, consents are
