@@ -80,7 +80,7 @@ export class RedisGrants implements GrantStore {
       d: joined(audiences),
       r: redirectUri,
       h: codeChallenge,
-      j: mac,
+      p: mac,
     };
     const written = Object.entries(fields).flatMap(([name, value]) => (value === undefined ? [] : [name, value]));
     const reply = await this.#connection.run({
