@@ -2,6 +2,7 @@
 // No other forwarding header is read.
 
 import { BlockList, isIP, isIPv4, isIPv6, SocketAddress } from 'node:net';
+import { leadingGroups } from '../../oauth/values/network.ts';
 
 /** The configured proxies whose X-Forwarded-For is trusted. */
 export class TrustedProxies {
@@ -64,14 +65,5 @@ function forwardedAddress(text: string): string | undefined {
 
 /** The key under which attempts from an address are counted: an IPv4 address, or the /64 of an IPv6 one. */
 export function addressNetwork(address: string): string {
-  if (!address.includes(':')) return address;
-  const [head = '', tail] = address.toLowerCase().split('::');
-  const left = head === '' ? [] : head.split(':');
-  const right = tail === undefined || tail === '' ? [] : tail.split(':');
-  const zeros = tail === undefined ? 0 : Math.max(0, 8 - left.length - right.length);
-  const groups = [...left, ...Array<string>(zeros).fill('0'), ...right];
-  return `${groups
-    .slice(0, 4)
-    .map((group) => Number.parseInt(group, 16).toString(16))
-    .join(':')}::/64`;
+  return address.includes(':') ? `${leadingGroups(address, 4)}::/64` : address;
 }

@@ -2,10 +2,12 @@
 // response is answered again with the same one. A token older than that revokes the family and raises one alert.
 
 import { parseScope } from '../access/scope.ts';
-import { OAuthError } from '../ports/error.ts';
+import { isPublic } from '../client-auth/index.ts';
+import { OAuthError, StoreUnavailableError } from '../ports/error.ts';
 import type { RotateAnswer } from '../ports/grant-store.ts';
 import type { RefreshHandle } from '../tokens/handles.ts';
 import { invalidGrant, requireActive } from '../tokens/revocation-checks.ts';
+import { areInDifferentNetworks } from '../values/network.ts';
 import { randomId } from '../values/random-id.ts';
 import { accessExceededError, accessRequest } from './access-request.ts';
 import { alertEvent } from './alert-event.ts';
@@ -31,7 +33,8 @@ export const refreshToken: GrantType = {
     if (!('generation' in answer)) throw refusal(answer, request, context);
     await requireActive(owner, context);
 
-    note(answer, request, context);
+    if (answer.alert) context.audit.record(alertEvent('state_lost', answer.alert, request.address));
+    if (answer.outcome === 'benign_retry') await noteRetry(answer, handle, request, context);
     const { subject, grantId, authTime } = answer.grant;
     const successor = context.handles.refreshToken(handle, answer.generation);
     return { subject, scope: answer.scope, audience: answer.audience, grantId, authTime, refreshToken: successor };
@@ -89,10 +92,24 @@ function refusal(answer: Refusal, { address }: GrantRequest, { audit }: GrantCon
   }
 }
 
-function note(answer: Renewal, { client, address }: GrantRequest, { audit }: GrantContext): void {
-  if (answer.alert) audit.record(alertEvent('state_lost', answer.alert, address));
-  if (answer.outcome === 'benign_retry') {
-    const { subject, grantId } = answer.grant;
-    audit.record({ type: 'refresh_token.retried', clientId: client.clientId, subject, grantId, address });
-  }
+/**
+ * Records a retry. Of a public client one from another network than the rotation's is noted in the store: a copied
+ * token could be used so, and nothing but the address tells. Clients with credentials prove themselves anyway.
+ */
+async function noteRetry(
+  { grant: { subject, grantId }, rotatedFrom }: Renewal,
+  { generation }: RefreshHandle,
+  { client, address }: GrantRequest,
+  { audit, stores }: GrantContext,
+): Promise<void> {
+  const isElsewhere = rotatedFrom !== undefined && isPublic(client) && areInDifferentNetworks(address, rotatedFrom);
+  const event = { clientId: client.clientId, subject, grantId, address };
+  audit.record({ type: 'refresh_token.retried', ...event, lastAddress: isElsewhere ? rotatedFrom : undefined });
+  if (!isElsewhere) return;
+  // A refusal here would be harm: by the time of the next retry the grace may be over.
+  const noted = stores.grants.noteRetryElsewhere({ grantId, generation, address, rotatedFrom });
+  const alert = await noted.catch((error: unknown) => {
+    if (!(error instanceof StoreUnavailableError)) throw error;
+  });
+  if (alert) audit.record(alertEvent('refresh_token.retried_elsewhere', alert, address));
 }

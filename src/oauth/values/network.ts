@@ -1,0 +1,33 @@
+// The network of an IP address, by the length of its prefix.
+
+/** The network that one subscriber or site has, as far as an address tells: what a retry may move within. */
+const SITE_OCTETS = 3;
+const SITE_GROUPS = 3;
+
+/**
+ * Whether two addresses are of one family and in different networks: a /24 of IPv4, a /48 of IPv6. Addresses of two
+ * families are not comparable: a client on a dual-stack network changes between them.
+ */
+export function areInDifferentNetworks(one: string, other: string): boolean {
+  if (one.includes(':') !== other.includes(':')) return false;
+  return siteOf(one) !== siteOf(other);
+}
+
+function siteOf(address: string): string {
+  return address.includes(':')
+    ? leadingGroups(address, SITE_GROUPS)
+    : address.split('.').slice(0, SITE_OCTETS).join('.');
+}
+
+/** The first groups of an IPv6 address, each of 16 bits, in one spelling. @param address without brackets and zone */
+export function leadingGroups(address: string, count: number): string {
+  const [head = '', tail] = address.toLowerCase().split('::');
+  const left = head === '' ? [] : head.split(':');
+  const right = tail === undefined || tail === '' ? [] : tail.split(':');
+  const zeros = tail === undefined ? 0 : Math.max(0, 8 - left.length - right.length);
+  const groups = [...left, ...Array<string>(zeros).fill('0'), ...right];
+  return groups
+    .slice(0, count)
+    .map((group) => Number.parseInt(group, 16).toString(16))
+    .join(':');
+}
