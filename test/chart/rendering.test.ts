@@ -365,6 +365,22 @@ describe('the chart', () => {
     expect([ofKind(objects, 'Deployment').length, ofKind(objects, 'Ingress').length, hooks]).toEqual([2, 1, []]);
   });
 
+  it('sets user, password, authority and strictness of Redis by the values of its guide', async () => {
+    const guide = readFileSync(join(import.meta.dirname, '../../docs/guides/redis-access.md'), 'utf8');
+    const [, values = ''] = /```yaml\n# values\.yaml\n(.*?)```/s.exec(guide) ?? [];
+    const folder = temporaryFolder();
+    writeFileSync(join(folder, 'values.yaml'), values);
+    const objects = await render(['--set', 'issuer=https://id.example.com', '--values', join(folder, 'values.yaml')]);
+    const [config] = ofKind(objects, 'ConfigMap');
+    expect(readSettings({ environment: config?.data as Record<string, string> }).redis).toMatchObject({
+      target: { tls: true },
+      usernameFile: '/etc/grantry/redis/username',
+      passwordFile: '/etc/grantry/redis/password',
+      caFile: '/etc/grantry/redis-tls/ca.crt',
+      strict: true,
+    });
+  });
+
   it('has a case for each values file of the guide for proxies', () => {
     expect(proxyBlocks().map(([heading]) => heading)).toEqual(PROXY_VALUES.map(([heading]) => heading));
   });

@@ -93,8 +93,8 @@ function refusal(answer: Refusal, { address }: GrantRequest, { audit }: GrantCon
 }
 
 /**
- * Records a retry. Of a public client one from another network than the rotation's is noted in the store: a copied
- * token could be used so, and nothing but the address tells. Clients with credentials prove themselves anyway.
+ * Records a retry. Of a public client one from another network than the rotation's is noted in the store: the
+ * holder of a copied token could retry so. Clients with credentials prove themselves anyway.
  */
 async function noteRetry(
   { grant: { subject, grantId }, rotatedFrom }: Renewal,

@@ -1,6 +1,6 @@
 // The network of an IP address, by the length of its prefix.
 
-/** The network that one subscriber or site has, as far as an address tells: what a retry may move within. */
+/** The usual network of one subscriber or site: a retry may move within it. */
 const SITE_OCTETS = 3;
 const SITE_GROUPS = 3;
 

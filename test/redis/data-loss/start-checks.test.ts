@@ -155,7 +155,7 @@ describeRedis('the check of a Redis at the start', () => {
       expect(await reasonsAt(open, user, withPassword)).toEqual(['no_tls']);
     });
 
-    it('in a Cluster whose nodes serve everybody beside its user: each of them is named', async () => {
+    it('in a Cluster whose nodes have an open default user beside its own: each of them is named', async () => {
       const cluster = await startCluster();
       started.push(...cluster.primaries);
       const user = await guideUser(cluster.primaries);
