@@ -2,7 +2,7 @@
 // No other forwarding header is read.
 
 import { BlockList, isIP, isIPv4, isIPv6, SocketAddress } from 'node:net';
-import { leadingGroups } from '../../oauth/values/network.ts';
+import { ipv6Groups } from '../../oauth/values/network.ts';
 
 /** The configured proxies whose X-Forwarded-For is trusted. */
 export class TrustedProxies {
@@ -65,5 +65,7 @@ function forwardedAddress(text: string): string | undefined {
 
 /** The key under which attempts from an address are counted: an IPv4 address, or the /64 of an IPv6 one. */
 export function addressNetwork(address: string): string {
-  return address.includes(':') ? `${leadingGroups(address, 4)}::/64` : address;
+  if (!address.includes(':')) return address;
+  const groups = ipv6Groups(address).slice(0, 4);
+  return `${groups.map((group) => group.toString(16)).join(':')}::/64`;
 }

@@ -15,19 +15,15 @@ export function areInDifferentNetworks(one: string, other: string): boolean {
 
 function siteOf(address: string): string {
   return address.includes(':')
-    ? leadingGroups(address, SITE_GROUPS)
+    ? ipv6Groups(address).slice(0, SITE_GROUPS).join(':')
     : address.split('.').slice(0, SITE_OCTETS).join('.');
 }
 
-/** The first groups of an IPv6 address, each of 16 bits, in one spelling. @param address without brackets and zone */
-export function leadingGroups(address: string, count: number): string {
-  const [head = '', tail] = address.toLowerCase().split('::');
+/** The eight groups of an IPv6 address, each of 16 bits. @param address without brackets and zone */
+export function ipv6Groups(address: string): readonly number[] {
+  const [head = '', tail] = address.split('::');
   const left = head === '' ? [] : head.split(':');
   const right = tail === undefined || tail === '' ? [] : tail.split(':');
   const zeros = tail === undefined ? 0 : Math.max(0, 8 - left.length - right.length);
-  const groups = [...left, ...Array<string>(zeros).fill('0'), ...right];
-  return groups
-    .slice(0, count)
-    .map((group) => Number.parseInt(group, 16).toString(16))
-    .join(':');
+  return [...left, ...Array<string>(zeros).fill('0'), ...right].map((group) => Number.parseInt(group, 16));
 }
