@@ -175,7 +175,12 @@ it('there is an alert for each thing that the operator has to know', async () =>
   const alerts = (await alertGroups()).flatMap(({ rules }) => rules.map(({ alert }) => alert));
   expect(alerts.sort()).toEqual(
     [
-      ...['GrantryCodeReplayed', 'GrantryRefreshTokenReuse', 'GrantryHighDenialRate'],
+      ...[
+        'GrantryCodeReplayed',
+        'GrantryRefreshTokenRetriedElsewhere',
+        'GrantryRefreshTokenReuse',
+        'GrantryHighDenialRate',
+      ],
       ...['GrantryRegistryStale', 'GrantryReplicaOutOfSync', 'GrantryStoreDown', 'GrantryUsersFileFaulty'],
       ...['GrantryNoSigningKey', 'GrantrySigningKeyRotationOverdue', 'GrantryNoLeader'],
       ...['GrantryReconcileFailing', 'GrantryWorkQueueDeep', 'GrantryRestarting', 'GrantryOutOfMemory'],
