@@ -41,7 +41,7 @@ export const FOLDERS: Record<string, readonly string[]> = {
     'client-auth': ['ports', 'values', 'registry'],
     access: ['ports', 'values', 'registry', 'client-auth'],
     tokens: ['ports', 'values', 'registry', 'access'],
-    grants: ['ports', 'values', 'registry', 'access', 'tokens'],
+    grants: ['ports', 'values', 'registry', 'client-auth', 'access', 'tokens'],
     endpoints: ['ports', 'values', 'registry', 'client-auth', 'access', 'tokens', 'grants'],
   }),
   ...rows('admission', {

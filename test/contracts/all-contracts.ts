@@ -3,6 +3,7 @@
 
 import { rateLimitStoreContract, replayStoreContract } from './counting-stores.ts';
 import { grantRedemptionContract } from './grant-redemption.ts';
+import { grantRetriesContract } from './grant-retries.ts';
 import { grantRotationContract } from './grant-rotation.ts';
 import { consentStoreContract, interactionStoreContract, sessionStoreContract } from './login-stores.ts';
 import type { MakeStores } from './store-world.ts';
@@ -12,6 +13,7 @@ import { userStoreContract } from './user-store.ts';
 const CONTRACTS = [
   grantRedemptionContract,
   grantRotationContract,
+  grantRetriesContract,
   accessTokenStoreContract,
   revokedTokenStoreContract,
   watermarkStoreContract,

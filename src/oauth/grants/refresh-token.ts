@@ -2,10 +2,13 @@
 // response is answered again with the same one. A token older than that revokes the family and raises one alert.
 
 import { firstOutside, parseScope } from '../access/scope.ts';
-import { OAuthError } from '../ports/error.ts';
+import { isPublic } from '../client-auth/index.ts';
+import { OAuthError, StoreUnavailableError } from '../ports/error.ts';
 import type { RotateAnswer } from '../ports/grant-store.ts';
+import type { Client } from '../registry/client.ts';
 import type { RefreshHandle } from '../tokens/handles.ts';
 import { invalidGrant, requireActive } from '../tokens/revocation-checks.ts';
+import { areInDifferentNetworks } from '../values/network.ts';
 import { randomId } from '../values/random-id.ts';
 import { accessExceededError, accessRequest } from './access-request.ts';
 import { alertEvent } from './alert-event.ts';
@@ -33,6 +36,7 @@ export const refreshToken: GrantType = {
     requireActive(answer.grant, context);
 
     note(answer, request, context);
+    if (answer.outcome === 'benign_retry') await noteElsewhere(answer, handle, request, context);
     const { subject, grantId, authTime } = answer.grant;
     const successor = context.handles.refreshToken(handle, answer.generation);
     return { subject, scope: answer.scope, audience: answer.audience, grantId, authTime, refreshToken: successor };
@@ -106,6 +110,33 @@ function note(answer: Renewal, { client, address }: GrantRequest, { audit }: Gra
   if (answer.alert) audit.record(alertEvent('state_lost', answer.alert, address));
   if (answer.outcome === 'benign_retry') {
     const { subject, grantId } = answer.grant;
-    audit.record({ type: 'refresh_token.retried', clientId: client.clientId, subject, grantId, address });
+    const lastAddress = addressElsewhere(answer, client, address);
+    audit.record({ type: 'refresh_token.retried', clientId: client.clientId, subject, grantId, address, lastAddress });
   }
+}
+
+/** Notes a retry from another network in the store, which raises an alert where it has noted enough of them. */
+async function noteElsewhere(
+  answer: Renewal,
+  { grantId, generation }: RefreshHandle,
+  { client, address }: GrantRequest,
+  { audit, stores }: GrantContext,
+): Promise<void> {
+  const rotatedFrom = addressElsewhere(answer, client, address);
+  if (rotatedFrom === undefined) return;
+  // A refusal here would be harm: by the time of the next retry the grace may be over.
+  const noted = stores.grants.noteRetryElsewhere({ grantId, generation, address, rotatedFrom });
+  const alert = await noted.catch((error: unknown) => {
+    if (!(error instanceof StoreUnavailableError)) throw error;
+  });
+  if (alert) audit.record(alertEvent('refresh_token.retried_elsewhere', alert, address));
+}
+
+/**
+ * The address of the rotation, where a public client retries from another network: the holder of a copied token could
+ * retry so. Undefined otherwise, and for clients with credentials, which prove themselves anyway.
+ */
+function addressElsewhere({ rotatedFrom }: Renewal, client: Client, address: string): string | undefined {
+  if (rotatedFrom === undefined || !isPublic(client)) return undefined;
+  return areInDifferentNetworks(address, rotatedFrom) ? rotatedFrom : undefined;
 }

@@ -2,6 +2,7 @@
 // action, `grant-replies.ts` parses the replies. This file runs the scripts, and refuses a request whose write too few
 // replicas of Redis acknowledged.
 
+import type { Alert } from '../../oauth/ports/audit.ts';
 import { StoreUnavailableError } from '../../oauth/ports/error.ts';
 import type {
   Grant,
@@ -9,6 +10,7 @@ import type {
   GrantStore,
   RedeemAnswer,
   RedeemRequest,
+  RetryElsewhere,
   RotateAnswer,
   RotateRequest,
   StoredGrant,
@@ -23,7 +25,7 @@ import type { PlainRead, Script } from '../scripts/script.ts';
 import { joined } from '../stores/spaced-list.ts';
 import type { RedisWatermarks } from '../stores/watermarks.ts';
 import { GrantCache } from './grant-cache.ts';
-import { grantState, redemptionIn, rotateAnswer } from './grant-replies.ts';
+import { alertIn, grantState, redemptionIn, rotateAnswer } from './grant-replies.ts';
 import {
   ISSUE,
   READ,
@@ -36,6 +38,7 @@ import {
   UNDELIVERED,
   VOID,
 } from './grant-scripts.ts';
+import { RETRIED_ELSEWHERE } from './retries-elsewhere.ts';
 
 const PEEK: PlainRead = { name: 'grantPeek', command: 'HMGET', keys: 1 };
 
@@ -130,6 +133,14 @@ export class RedisGrants implements GrantStore {
     return await this.#confirmed(request, answer, { acknowledged, hasReadPersonWatermarks: true, script, deadline });
   }
 
+  async noteRetryElsewhere(retry: RetryElsewhere): Promise<Alert | undefined> {
+    const keys = [this.#keys.grant(retry.grantId), this.#keys.outbox(shardOf(retry.grantId))];
+    const reply = await this.#connection.run({ script: RETRIED_ELSEWHERE, keys, args: [JSON.stringify(retry)] });
+    const alert = alertIn((reply as string | null) ?? false);
+    this.#recordAlertForReplay({ alert });
+    return alert;
+  }
+
   /** May read from a replica of Redis: the subject never changes, so a stale read has either the same one or none. */
   async subjectOf(grantId: string): Promise<string | undefined> {
     const cached = this.#cache.subjectOf(grantId);
@@ -211,7 +222,7 @@ export class RedisGrants implements GrantStore {
   }
 
   // A fail-over loses the revocation, the outbox entry and the record of the alert together.
-  #recordAlertForReplay(answer: RedeemAnswer | RotateAnswer): void {
+  #recordAlertForReplay(answer: RedeemAnswer | RotateAnswer | { readonly alert: Alert | undefined }): void {
     if (!('alert' in answer) || answer.alert === undefined) return;
     this.#connection.recordForReplay(raiseAgain(this.#keys, answer.alert, { isAuditLogged: false }));
   }
