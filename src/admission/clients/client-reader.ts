@@ -4,6 +4,7 @@
 import type { Fault } from '../kinds/conditions.ts';
 import { API_VERSION, fieldsOf, metadata, objectsWith, readManifest } from '../kinds/manifest.ts';
 import { OAUTH_CLIENT, type OAuthClientSpec, OWN_FIELDS } from '../kinds/oauth-client.ts';
+import { isOversized } from '../kinds/spec-size.ts';
 
 /** A field that is each client's own. */
 export type OwnField = keyof typeof OWN_FIELDS;
@@ -64,7 +65,7 @@ export class ClientReader {
 
   /** Never throws, whatever the manifest is. */
   read(manifest: unknown): ClientReading {
-    return this.#parts(fieldsOf(manifest)) ?? whole(manifest);
+    return (isOversized(manifest) ? undefined : this.#parts(fieldsOf(manifest))) ?? whole(manifest);
   }
 
   /** Undefined for a manifest that cannot be read in parts: the schema then names the faults, if there are any. */
