@@ -1,7 +1,9 @@
 // How many objects a list asks for in one page: as many as give pages of a bounded size, whatever size the objects have.
 
 const MOST_OBJECTS = 500;
-const LARGEST_PAGE = 4 * 1024 * 1024;
+/** Few: the API server reads a whole page before it sends any of it, and objects may be of a mebibyte each. */
+const FIRST_OBJECTS = 32;
+const LARGEST_PAGE = 8 * 1024 * 1024;
 /** The size that pages are to have. */
 const USUAL_PAGE = LARGEST_PAGE / 2;
 /** How many times fewer objects the next page has when one was too large: objects may be a thousand times the usual. */
@@ -9,7 +11,7 @@ const SHRINK = 8;
 
 /** One for each list, page by page. */
 export class PageLimit {
-  #objects = MOST_OBJECTS;
+  #objects = FIRST_OBJECTS;
 
   /** The most objects of the next page. */
   get objects(): number {

@@ -80,6 +80,7 @@ describeRedis('under a flood of large objects', () => {
   let servers: TokenServers;
   let server: TokenServerProcess;
   let controller: ControllerProcess;
+  const controllers: ControllerProcess[] = [];
   let team: string;
   let neighbour: AClient;
 
@@ -90,17 +91,23 @@ describeRedis('under a flood of large objects', () => {
     await cluster.applyCrds();
     servers = await TokenServers.install(cluster, { complete: false });
     server = await servers.start({ environment: SMALL_HEAP });
-    controller = await startController(servers, { replicas: [server], environment: SMALL_HEAP });
+    controller = await startAnother();
     await Promise.all([controller.ready(), server.ready()]);
     team = await cluster.namespace();
     neighbour = await readyClient('app');
   });
 
   afterAll(async () => {
-    await controller?.process.end('SIGKILL');
+    for (const each of controllers) await each.process.end('SIGKILL');
     await servers?.stop();
     await apiServer?.stop();
   });
+
+  async function startAnother(): Promise<ControllerProcess> {
+    const started = await startController(servers, { replicas: [server], environment: SMALL_HEAP });
+    controllers.push(started);
+    return started;
+  }
 
   /** A client of the neighbour that the controller has given a secret and called Ready. */
   async function readyClient(name: string): Promise<AClient> {
@@ -159,7 +166,7 @@ describeRedis('under a flood of large objects', () => {
       const middle = flood.count / 2;
       await store(flood, namespace, indices.slice(0, middle));
       const successor = await servers.start({ environment: SMALL_HEAP });
-      const heir = await startController(servers, { replicas: [server], environment: SMALL_HEAP });
+      const heir = await startAnother();
       await store(flood, namespace, indices.slice(middle));
       await Promise.all([successor.ready(TAKES_OVER), heir.ready(TAKES_OVER)]);
       asked.push(successor);

@@ -8,7 +8,7 @@ import { listAll } from '../../../src/kubernetes/watch/listing.ts';
 import { FakeApiServer } from '../fake-api-server.ts';
 
 const MEBIBYTE = 1024 * 1024;
-const LARGEST_PAGE = 4 * MEBIBYTE;
+const LARGEST_PAGE = 8 * MEBIBYTE;
 
 let server: FakeApiServer;
 let client: ApiClient;
@@ -56,7 +56,7 @@ it('large objects among small ones → each page of a bounded size, small ones a
   put('c-small', 2500, 10);
   expect(await listed()).toHaveLength(3240);
   expect(Math.max(...pages.map(({ bytes }) => bytes))).toBeLessThanOrEqual(LARGEST_PAGE);
-  expect(limits().slice(0, 3)).toEqual([500, 500, 62]);
+  expect(limits().slice(0, 4)).toEqual([32, 64, 128, 256]);
   expect(Math.min(...limits())).toBeLessThan(LARGEST_PAGE / 250_000);
   expect(limits().at(-1)).toBe(500);
   // No object is read twice, not even of a page that was too large.
@@ -72,5 +72,5 @@ it('a page that is too large → not read to its end', async () => {
 it('a single object larger than a page → listed all the same', async () => {
   put('large', 3, LARGEST_PAGE + MEBIBYTE);
   expect(await listed()).toEqual(['large-0000', 'large-0001', 'large-0002']);
-  expect(limits()).toEqual([500, 62, 7, 1, 1, 1]);
+  expect(limits()).toEqual([32, 4, 1, 1, 1]);
 });
