@@ -1,8 +1,8 @@
 // What a token server caches of a client that its own manifest refuses: the reasons, and what its claims need. No other
 // object can mend such a client, and a namespace may hold any number of them.
 
-import { type ClientReading, specOf } from '../admission/clients/client-reader.ts';
-import { clientFaults, type SupportedProtocol } from '../admission/clients/client-rules.ts';
+import { type ClientReading, ownOf, specOf } from '../admission/clients/client-reader.ts';
+import { clientFaults, ownFieldFaults, type SupportedProtocol } from '../admission/clients/client-rules.ts';
 import type { Fault } from '../admission/kinds/conditions.ts';
 import { API_VERSION, readManifest } from '../admission/kinds/manifest.ts';
 import { OAUTH_CLIENT, type OAuthClientSpec } from '../admission/kinds/oauth-client.ts';
@@ -31,10 +31,17 @@ export class RuleCheck {
     if (reading.shared === undefined) {
       return { reading: { shared: undefined, faults: reasonsOf(reading.faults) }, ruleFaults: NONE };
     }
-    const spec = specOf(reading);
-    const faults = clientFaults(spec, this.#supported, this.#sound.has(reading.shared));
-    if (faults.length > 0) return { reading: { shared: claimsOf(spec) }, ruleFaults: reasonsOf(faults) };
-    this.#sound.add(reading.shared);
+    const { shared } = reading;
+    const faults = this.#sound.has(shared)
+      ? ownFieldFaults({
+          clientId: ownOf(reading, 'clientId'),
+          grantTypes: shared.grantTypes,
+          redirectUris: ownOf(reading, 'redirectUris'),
+          postLogoutRedirectUris: ownOf(reading, 'postLogoutRedirectUris'),
+        })
+      : clientFaults(specOf(reading), this.#supported);
+    if (faults.length > 0) return { reading: { shared: claimsOf(specOf(reading)) }, ruleFaults: reasonsOf(faults) };
+    this.#sound.add(shared);
     return { reading, ruleFaults: NONE };
   }
 }

@@ -65,17 +65,21 @@ export class ClientReader {
 
   /** Never throws, whatever the manifest is. */
   read(manifest: unknown): ClientReading {
-    return (isOversized(manifest) ? undefined : this.#parts(fieldsOf(manifest))) ?? whole(manifest);
+    return this.#parts(fieldsOf(manifest)) ?? whole(manifest);
   }
 
   /** Undefined for a manifest that cannot be read in parts: the schema then names the faults, if there are any. */
   #parts({ apiVersion, kind, metadata, spec }: Readonly<Record<string, unknown>>): ReadClient | undefined {
     if (apiVersion !== API_VERSION || kind !== 'OAuthClient') return undefined;
     if (typeof spec !== 'object' || spec === null || Array.isArray(spec)) return undefined;
-    const shared = this.#sharedOf(spec as Members);
+    const known = this.#latest !== undefined && hasSameInCommon(this.#latest.spec, spec as Members);
+    if (!known && isOversized({ spec })) return undefined;
+    const shared = known ? this.#latest?.shared : this.#sharedOf(spec as Members);
     if (shared === undefined || !(isPlainMetadata(metadata) || METADATA.safeParse(metadata).success)) return undefined;
     const plain = plainClient(shared, spec as Members);
     if (plain !== undefined) return plain;
+    // The part in common is short where it is known, and so are plain fields.
+    if (known && isOversized({ spec })) return undefined;
     const own: Partial<Record<OwnField, unknown>> = {};
     for (const name of OWN_NAMES) {
       const value = (spec as Readonly<Record<string, unknown>>)[name] ?? undefined;
@@ -91,7 +95,6 @@ export class ClientReader {
   }
 
   #sharedOf(spec: Members): OAuthClientSpec | undefined {
-    if (this.#latest !== undefined && hasSameInCommon(this.#latest.spec, spec)) return this.#latest.shared;
     const common = { ...spec, ...NOTHING_OWN };
     const text = textOf(common);
     const shared = text === undefined ? undefined : this.#once(text, () => this.#shared(common));
