@@ -100,7 +100,7 @@ const RULES = [
   ...numbered('S', 8),
   ...numbered('U', 13),
   ...numbered('T', 9),
-  ...numbered('I', 17),
+  ...numbered('I', 18),
 ];
 
 describe('docs/scope.md', () => {

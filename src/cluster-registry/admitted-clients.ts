@@ -88,7 +88,6 @@ export class AdmittedClients {
       supportedGrantTypes: [...GRANT_TYPES.keys()],
       supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()],
       programmed: () => PROGRAMMED,
-      soundInCommon: new WeakSet(),
     };
   }
 
@@ -239,12 +238,12 @@ export class AdmittedClients {
   }
 
   #findings(object: ReadableClient, verifiers: ClientVerifiers | undefined) {
-    const { reading, namespace } = object;
+    const { reading, ruleFaults, namespace } = object;
     this.#verifiers = verifiers;
     const read =
       reading.shared === undefined
         ? { manifest: undefined, faults: reading.faults }
-        : { manifest: { spec: specOf(reading) }, faults: [], common: reading.shared };
+        : { manifest: { spec: specOf(reading) }, faults: [], common: reading.shared, ruleFaults };
     return judgeRead(object, read, this.#contextIn(namespace));
   }
 

@@ -1,7 +1,8 @@
-// The form in which a token server caches an OAuthClient: its identity and the parsed spec. There may be a hundred
-// thousand, so it is one flat object that is its own metadata.
+// The form in which a token server caches an OAuthClient: its identity and the parsed spec, of a refused one only the
+// claims. There may be a hundred thousand, so it is one flat object that is its own metadata.
 
 import { ClientReader, type ClientReading } from '../admission/clients/client-reader.ts';
+import type { Fault } from '../admission/kinds/conditions.ts';
 import { classOf, type ObjectIdentity } from '../admission/kinds/manifest.ts';
 import {
   apiVersionOf,
@@ -11,6 +12,9 @@ import {
   type ObjectMeta,
   splitKey,
 } from '../kubernetes/objects/resources.ts';
+import { CLIENT_AUTH_METHODS } from '../oauth/client-auth/index.ts';
+import { GRANT_TYPES } from '../oauth/grants/index.ts';
+import { type CachedReading, RuleCheck } from './refused-client.ts';
 
 /** An OAuthClient in the cache of a reflector. */
 export class KeptClient implements KubernetesObject, ObjectMeta, ObjectIdentity {
@@ -21,20 +25,23 @@ export class KeptClient implements KubernetesObject, ObjectMeta, ObjectIdentity 
   declare readonly deletionTimestamp?: string;
   /** Undefined for an OAuthClient of another class, whose spec is not cached. */
   readonly reading: ClientReading | undefined;
+  /** See {@link CachedReading}. */
+  readonly ruleFaults: readonly Fault[];
   /** The same string as the key of the store, so that it is in memory once. */
   readonly key: string;
   readonly #version: string | number;
   /** In seconds: a value that the engine knows to be an integer needs no memory of its own. */
   readonly #createdAtSeconds: number;
 
-  constructor(key: string, namespace: string, metadata: ObjectMeta, reading: ClientReading | undefined) {
+  constructor(key: string, namespace: string, metadata: ObjectMeta, cached: CachedReading | undefined) {
     this.key = key;
     this.namespace = namespace;
     this.uid = metadata.uid;
     this.#version = keptVersion(metadata.resourceVersion);
     this.generation = metadata.generation ?? 1;
     if (metadata.deletionTimestamp !== undefined) this.deletionTimestamp = metadata.deletionTimestamp;
-    this.reading = reading;
+    this.reading = cached?.reading;
+    this.ruleFaults = cached?.ruleFaults ?? [];
     this.#createdAtSeconds = Math.floor(Date.parse(metadata.creationTimestamp) / 1000);
   }
 
@@ -68,9 +75,17 @@ export class KeptClient implements KubernetesObject, ObjectMeta, ObjectIdentity 
   }
 }
 
-/** Caches OAuthClients of one class. The few strings of namespaces are shared. */
-export function clientKeeper(className: string): (object: KubernetesObject, key: string) => KeptClient {
+/**
+ * Caches OAuthClients of one class. The few strings of namespaces are shared.
+ * @param issuer of the install: no client may name it as audience
+ */
+export function clientKeeper(className: string, issuer: string): (object: KubernetesObject, key: string) => KeptClient {
   const reader = new ClientReader();
+  const rules = new RuleCheck({
+    issuer,
+    supportedGrantTypes: [...GRANT_TYPES.keys()],
+    supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()],
+  });
   const namespaces = new Map<string, string>();
   const once = (namespace: string) => {
     const known = namespaces.get(namespace);
@@ -81,10 +96,10 @@ export function clientKeeper(className: string): (object: KubernetesObject, key:
     const { apiVersion, kind, metadata, spec } = object;
     const { name, namespace = '', uid } = metadata;
     const isOwnClass = classOf(object) === className;
-    const reading = isOwnClass
-      ? reader.read({ apiVersion, kind, metadata: { name, namespace, uid }, spec })
+    const cached = isOwnClass
+      ? rules.cached(reader.read({ apiVersion, kind, metadata: { name, namespace, uid }, spec }))
       : undefined;
-    return new KeptClient(key, once(namespace), metadata, reading);
+    return new KeptClient(key, once(namespace), metadata, cached);
   };
 }
 

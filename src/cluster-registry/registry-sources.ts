@@ -30,6 +30,7 @@ const UNREAD = ['managedFields', 'conditions'];
 export interface RegistrySourcesOptions {
   readonly api: Pick<KubernetesApi, 'list' | 'watch'>;
   readonly className: string;
+  readonly issuer: string;
   readonly releaseNamespace: string;
   /** The namespaces whose OAuthClients are watched; none: all of them. */
   readonly watchNamespaces: readonly string[];
@@ -60,8 +61,8 @@ export class RegistrySources {
 
   constructor(options: RegistrySourcesOptions) {
     this.#options = options;
-    const { className, releaseNamespace, watchNamespaces, onChange } = options;
-    const keep = clientKeeper(className);
+    const { className, issuer, releaseNamespace, watchNamespaces, onChange } = options;
+    const keep = clientKeeper(className, issuer);
     const everywhere = watchNamespaces.length === 0 ? [undefined] : watchNamespaces;
     const clients = everywhere.map((namespace) =>
       this.#reflector(OAUTH_CLIENTS, unlessSame(isOfSameSpec, onChange.client), {

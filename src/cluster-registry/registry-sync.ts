@@ -29,7 +29,6 @@ const RETRY_MILLISECONDS = 1000;
 const LONGEST_TIMER = 2 ** 31 - 1;
 
 export interface RegistrySyncOptions extends Omit<RegistrySourcesOptions, 'onChange' | 'onSynced'> {
-  readonly issuer: string;
   readonly defaultPolicy: DefaultPolicy;
 }
 

@@ -89,7 +89,8 @@ function admitPoliciesOf(documents: readonly unknown[], settings: WorldSettings)
   return admitPolicies({ className: 'default', unknownFields, policies: objectsOf(documents, 'ClientPolicy') });
 }
 
-function contextOf(documents: readonly unknown[], settings: WorldSettings): AdmissionContext {
+/** What the clients among the documents are judged by. */
+export function contextOf(documents: readonly unknown[], settings: WorldSettings = {}): AdmissionContext {
   return {
     issuer: settings.issuer,
     unknownFields: settings.unknownFields ?? 'refuse',

@@ -16,7 +16,7 @@ describe('the admitted clients', () => {
   let clients: AdmittedClients;
   let verifiers: Map<string, ClientVerifiers>;
   let labels: Readonly<Record<string, string>>;
-  const keep = clientKeeper('default');
+  const keep = clientKeeper('default', 'https://id.example');
   const clock = { value: Date.parse(CREATED), now: () => clock.value };
 
   beforeEach(() => {

@@ -55,7 +55,7 @@ describe('of an OAuthClient', () => {
     spec,
     metadata: { ...identity, name: 'app', namespace: 'team', generation: 3, ...metadata },
   });
-  const keep = clientKeeper('default');
+  const keep = clientKeeper('default', 'https://id.example');
   const keptOf = (each: KubernetesObject) => keep(each, objectKey(each.metadata));
 
   it('which one it is', () => {

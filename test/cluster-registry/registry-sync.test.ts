@@ -96,7 +96,7 @@ class PlayedCluster {
 
   async list(resource: Resource): Promise<ListPage> {
     this.#assertReachable(resource);
-    return { items: this.#objects.get(resource.plural) ?? [], resourceVersion: '1', continue: undefined };
+    return { items: this.#objects.get(resource.plural) ?? [], resourceVersion: '1', continue: undefined, bytes: 0 };
   }
 
   async watch(resource: Resource, { signal }: { readonly signal: AbortSignal }): Promise<AsyncIterable<WatchFrame>> {

@@ -42,13 +42,27 @@ function keyFaults({ keys, extraData, randomKeys }: ClientSecretSpec): readonly 
   });
 }
 
+/** The most bytes of all literals of a client together, each variable counted as {@link VARIABLE_BYTES}. */
+const LITERAL_BYTES_MAX = 64 * 1024;
+/** More than most values: a short variable must not stand for any number of long addresses. */
+const VARIABLE_BYTES = 256;
+const VARIABLE = /\$\{[^}]*\}?/g;
+
 function literalFaults({ extraData }: ClientSecretSpec): readonly Fault<'InvalidSecretTemplate'>[] {
   const known = [...SECRET_VARIABLES.keys()].map((name) => `\${${name}}`);
-  return Object.entries(extraData).flatMap(([key, literal]) => {
-    const variables = literal.match(/\$\{[^}]*\}?/g) ?? [];
-    if (variables.every((variable) => known.includes(variable))) return [];
+  const unknown = Object.entries(extraData).flatMap(([key, literal]) => {
+    if ((literal.match(VARIABLE) ?? []).every((variable) => known.includes(variable))) return [];
     return [fault(['extraData', key], `Only ${known.join(', ')} can be filled in.`)];
   });
+  const bytes = Object.values(extraData).reduce((sum, literal) => sum + literalBytes(literal), 0);
+  if (bytes <= LITERAL_BYTES_MAX) return unknown;
+  const message = `The literals have more than ${LITERAL_BYTES_MAX / 1024} KiB together, where each variable counts as ${VARIABLE_BYTES} bytes.`;
+  return [...unknown, fault(['extraData'], message)];
+}
+
+function literalBytes(literal: string): number {
+  const variables = literal.match(VARIABLE)?.length ?? 0;
+  return Buffer.byteLength(literal.replaceAll(VARIABLE, '')) + variables * VARIABLE_BYTES;
 }
 
 /** The labels and annotations that an owner asks for on a Secret that grantry writes. */

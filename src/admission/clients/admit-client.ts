@@ -8,7 +8,7 @@ import { type Condition, type Fault, type Programmed, pending, readyCondition } 
 import { audiencesIn } from '../kinds/default-audience.ts';
 import type { FieldPath } from '../kinds/field-path.ts';
 import { type ObjectIdentity, readManifest, type SourceObject, type UnknownFields } from '../kinds/manifest.ts';
-import { OAUTH_CLIENT, type OAuthClientManifest, type OAuthClientSpec } from '../kinds/oauth-client.ts';
+import { OAUTH_CLIENT, type OAuthClientManifest } from '../kinds/oauth-client.ts';
 import { BASELINE_POLICY, type ClaimVerdict, judgeByPolicy } from '../policies/policy.ts';
 import type { Policy } from '../policies/policy-violations.ts';
 import type { References } from '../references/references.ts';
@@ -35,8 +35,6 @@ export interface AdmissionContext {
   readonly supportedAuthMethods: readonly string[];
   /** Whether the replicas serve the present generation of this object. */
   readonly programmed: (uid: string) => Programmed;
-  /** A cache over many calls: each {@link ReadManifest.common} that breaks no rule of the protocol. */
-  readonly soundInCommon?: WeakSet<object>;
 }
 
 /** A manifest after parsing by the schema. */
@@ -46,6 +44,8 @@ export interface ReadManifest {
   readonly faults: readonly Fault[];
   /** The same object for all clients that have the same {@link CommonSpec}. */
   readonly common?: object | undefined;
+  /** The result of {@link clientFaults} where the caller has it already. */
+  readonly ruleFaults?: readonly Fault[] | undefined;
 }
 
 /** The result of judging one OAuthClient. */
@@ -105,7 +105,7 @@ export function findClient<Source extends SourceObject>(
 /** The findings about a manifest that is parsed already. */
 export function judgeRead<Object extends ObjectIdentity>(
   object: Object,
-  { manifest, faults, common }: ReadManifest,
+  { manifest, faults, common, ruleFaults: known }: ReadManifest,
   context: AdmissionContext,
 ): ClientFindings<Object> {
   const programmed = context.programmed(object.uid);
@@ -130,7 +130,7 @@ export function judgeRead<Object extends ObjectIdentity>(
     namespaceLabels === undefined
       ? UNJUDGED
       : judgeByPolicy({ ...claim, namespaceLabels }, context.policies, context.defaultPolicy);
-  const ruleFaults = [...namespaceFaults(object, context), ...rulesBroken(manifest.spec, common, context)];
+  const ruleFaults = [...namespaceFaults(object, context), ...(known ?? clientFaults(manifest.spec, context))];
   const credentials = resolveCredentials(object, manifest.spec, context.references);
   return {
     object,
@@ -155,14 +155,6 @@ function namespaceFaults(object: ObjectIdentity, context: AdmissionContext): rea
   if (!context.releaseNamespaceReserved || object.namespace !== context.releaseNamespace) return [];
   const message = 'Clients cannot live in the namespace that grantry itself runs in.';
   return [{ path: ['metadata', 'namespace'], reason: 'NamespaceReserved', message }];
-}
-
-function rulesBroken(spec: OAuthClientSpec, common: object | undefined, context: AdmissionContext): readonly Fault[] {
-  if (common === undefined) return clientFaults(spec, context);
-  const isCommonSound = context.soundInCommon?.has(common);
-  const faults = clientFaults(spec, context, isCommonSound);
-  if (faults.length === 0 && !isCommonSound) context.soundInCommon?.add(common);
-  return faults;
 }
 
 function isSamePath(a: FieldPath, b: FieldPath): boolean {

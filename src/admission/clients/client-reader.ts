@@ -4,6 +4,7 @@
 import type { Fault } from '../kinds/conditions.ts';
 import { API_VERSION, fieldsOf, metadata, objectsWith, readManifest } from '../kinds/manifest.ts';
 import { OAUTH_CLIENT, type OAuthClientSpec, OWN_FIELDS } from '../kinds/oauth-client.ts';
+import { isOversized } from '../kinds/spec-size.ts';
 
 /** A field that is each client's own. */
 export type OwnField = keyof typeof OWN_FIELDS;
@@ -71,10 +72,14 @@ export class ClientReader {
   #parts({ apiVersion, kind, metadata, spec }: Readonly<Record<string, unknown>>): ReadClient | undefined {
     if (apiVersion !== API_VERSION || kind !== 'OAuthClient') return undefined;
     if (typeof spec !== 'object' || spec === null || Array.isArray(spec)) return undefined;
-    const shared = this.#sharedOf(spec as Members);
+    const known = this.#latest !== undefined && hasSameInCommon(this.#latest.spec, spec as Members);
+    if (!known && isOversized({ spec })) return undefined;
+    const shared = known ? this.#latest?.shared : this.#sharedOf(spec as Members);
     if (shared === undefined || !(isPlainMetadata(metadata) || METADATA.safeParse(metadata).success)) return undefined;
     const plain = plainClient(shared, spec as Members);
     if (plain !== undefined) return plain;
+    // The part in common is short where it is known, and so are plain fields.
+    if (known && isOversized({ spec })) return undefined;
     const own: Partial<Record<OwnField, unknown>> = {};
     for (const name of OWN_NAMES) {
       const value = (spec as Readonly<Record<string, unknown>>)[name] ?? undefined;
@@ -90,7 +95,6 @@ export class ClientReader {
   }
 
   #sharedOf(spec: Members): OAuthClientSpec | undefined {
-    if (this.#latest !== undefined && hasSameInCommon(this.#latest.spec, spec)) return this.#latest.shared;
     const common = { ...spec, ...NOTHING_OWN };
     const text = textOf(common);
     const shared = text === undefined ? undefined : this.#once(text, () => this.#shared(common));

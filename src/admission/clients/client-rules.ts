@@ -26,16 +26,16 @@ const MAX_ACCESS_TOKEN_SECONDS = 24 * 3600;
 const MAX_REFRESH_TOKEN_SECONDS = 366 * 24 * 3600;
 const MAX_REUSE_GRACE_SECONDS = 60;
 
-/**
- * Every rule the manifest breaks; empty when it breaks none.
- * @param isCommonSound whether only the rules about a client's own fields need to be checked
- */
-export function clientFaults(
-  spec: OAuthClientSpec,
-  supported: SupportedProtocol,
-  isCommonSound = false,
-): readonly Fault[] {
-  if (isCommonSound) return [...clientIdFaults(spec), ...redirectFaults(spec)];
+/** The fields of the rules about a client's own fields. */
+type OwnRuleFields = Pick<OAuthClientSpec, 'clientId' | 'grantTypes' | 'redirectUris' | 'postLogoutRedirectUris'>;
+
+/** Every rule about a client's own fields that the manifest breaks. */
+export function ownFieldFaults(spec: OwnRuleFields): readonly Fault[] {
+  return [...clientIdFaults(spec), ...redirectFaults(spec)];
+}
+
+/** Every rule the manifest breaks; empty when it breaks none. */
+export function clientFaults(spec: OAuthClientSpec, supported: SupportedProtocol): readonly Fault[] {
   return [
     ...clientIdFaults(spec),
     ...methodFaults(spec, supported),
@@ -52,7 +52,7 @@ function fault(reason: FaultReason, path: FieldPath, message: string): Fault {
   return { path: ['spec', ...path], reason, message };
 }
 
-function clientIdFaults({ clientId }: OAuthClientSpec): readonly Fault[] {
+function clientIdFaults({ clientId }: OwnRuleFields): readonly Fault[] {
   if (clientId === undefined || !clientId.startsWith(SUBJECT_PREFIX)) return [];
   return [fault('ClientIdNotPermitted', ['clientId'], `Ids beginning with ${SUBJECT_PREFIX} are kept for people.`)];
 }
@@ -114,7 +114,7 @@ const REDIRECT_URI_SENTENCES: Readonly<Record<RedirectUriFault, string>> = {
   response_parameter: 'already has a query parameter that answers are given in',
 };
 
-function redirectFaults(spec: OAuthClientSpec): readonly Fault[] {
+function redirectFaults(spec: OwnRuleFields): readonly Fault[] {
   const faults = (['redirectUris', 'postLogoutRedirectUris'] as const).flatMap((field) =>
     spec[field].flatMap((uri, index) => {
       const name = redirectUriFault(uri);

@@ -59,9 +59,20 @@ export function objectsWith(unknownFields: UnknownFields) {
 
 export type MakeObject = ReturnType<typeof objectsWith>;
 
-/** The schema of a whole manifest, in which a null field counts as absent, as in the API server. */
-export function wholeManifest<Schema extends z.ZodType>(schema: Schema) {
-  return z.preprocess((value) => withoutNulls(value), schema);
+/**
+ * The schema of a whole manifest, in which a null field counts as absent, as in the API server.
+ * @param refuse a fault for which nothing of the manifest is read
+ */
+export function wholeManifest<Schema extends z.ZodType>(
+  schema: Schema,
+  refuse: (value: unknown) => { readonly path: string[]; readonly message: string } | undefined = () => undefined,
+) {
+  return z.preprocess((value, { addIssue }) => {
+    const fault = refuse(value);
+    if (fault === undefined) return withoutNulls(value);
+    addIssue({ code: 'custom', ...fault });
+    return z.NEVER;
+  }, schema);
 }
 
 /** No field of the schemas lies deeper; nulls below this depth are left. */

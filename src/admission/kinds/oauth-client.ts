@@ -20,6 +20,7 @@ import {
   wholeManifest,
 } from './manifest.ts';
 import { withPreset } from './secret-presets.ts';
+import { isOversized, jsonBytes, MAX_SPEC_BYTES } from './spec-size.ts';
 
 const CLIENT_ID = /^[A-Za-z0-9][A-Za-z0-9._~-]*$/;
 // Every pattern here is in crds/ as well and must match the same strings there: no look-around, no normalization. Hosts
@@ -47,6 +48,7 @@ const VISIBLE = new RegExp(`^(?:${SEEN}|${PICTOGRAM}\\uFE0F|(?:${JOINED})(?:[\\u
 const REDIRECT_URIS_MAX = 32;
 const SCOPES_MAX = 100;
 const AUDIENCES_MAX = 32;
+const JWKS_BYTES_MAX = 32 * 1024;
 
 /** Text that the consent page and the metadata of a client show. */
 const label = (max: number) =>
@@ -125,6 +127,8 @@ function jsonWebKeySet(object: MakeObject) {
       }),
       16,
     ),
+  }).refine((jwks) => jsonBytes(jwks) <= JWKS_BYTES_MAX, {
+    error: `is larger than ${JWKS_BYTES_MAX / 1024} KiB as JSON`,
   });
 }
 
@@ -202,17 +206,18 @@ function oauthClient(unknownFields: UnknownFields) {
     senderConstraint: z.enum(['None', 'DPoP', 'MutualTLS']).default('None'),
     tokens: tokens(object).prefault({}),
   });
-  return wholeManifest(
-    object({
-      apiVersion: z.literal(API_VERSION),
-      kind: z.literal('OAuthClient'),
-      metadata: metadata(object),
-      spec,
-      // Never read: every writer of the object could have set it.
-      status: z.unknown().optional(),
-    }),
-  );
+  const manifest = object({
+    apiVersion: z.literal(API_VERSION),
+    kind: z.literal('OAuthClient'),
+    metadata: metadata(object),
+    spec,
+    // Never read: every writer of the object could have set it.
+    status: z.unknown().optional(),
+  });
+  return wholeManifest(manifest, (value) => (isOversized(value) ? OVERSIZED : undefined));
 }
+
+const OVERSIZED = { path: ['spec'], message: `is larger than ${MAX_SPEC_BYTES / 1024} KiB as JSON` };
 
 /** One schema for each treatment of unknown fields. */
 export const OAUTH_CLIENT = { refuse: oauthClient('refuse'), ignore: oauthClient('ignore') } as const;

@@ -3,6 +3,7 @@
 // is an orphan of a deleted one, and only the object that was read, at the version that was read (uid and
 // resourceVersion).
 
+import { CLIENT_LABEL, CLIENT_UID_LABEL } from '../../admission/client-secrets/client-secret-manifest.ts';
 import {
   type KubernetesObject,
   type ObjectMeta,
@@ -32,10 +33,10 @@ export function ownershipOf(
   return labelled.name === client.name && !clientExists(labelled.uid) ? 'orphan' : 'foreign';
 }
 
-/** The fields that the cache keeps of a Secret, which is watched without its data. */
+/** The fields that the cache keeps of a Secret, which is watched without its data: any number of labels may be foreign. */
 export function withoutForeignLabels({ apiVersion, kind, metadata }: KubernetesObject): KubernetesObject {
   const { name, namespace, uid, resourceVersion, creationTimestamp, labels = {} } = metadata;
-  const own = Object.entries(labels).filter(([key]) => key.startsWith('grantry.dev/'));
+  const own = Object.entries(labels).filter(([key]) => key === CLIENT_LABEL || key === CLIENT_UID_LABEL);
   return {
     apiVersion,
     kind,

@@ -15,6 +15,7 @@ import { acceptedVerifiers, type CredentialOutcome } from '../client-secrets/cre
 import type { VerifierSecrets } from '../client-secrets/verifier-secrets.ts';
 import type { LeaderApi } from '../leadership/leader-api.ts';
 import { isTerminating } from '../leadership/refused-calls.ts';
+import { cachedClient } from '../reconciling/cached-object.ts';
 import type { EventFacts } from '../reconciling/events.ts';
 import { OwnWrites } from '../reconciling/own-writes.ts';
 import { conditionIn, isSameStatus } from '../reconciling/status-conditions.ts';
@@ -195,7 +196,9 @@ export class ClientReconciler {
     try {
       const pinned = { name, uid, resourceVersion, ...(namespace !== undefined && { namespace }) };
       const object = { metadata: pinned, status };
-      await this.#written.write(key, () => api.apply(OAUTH_CLIENTS, object, { subresource: 'status' }));
+      await this.#written.write(key, async () =>
+        cachedClient(await api.apply(OAUTH_CLIENTS, object, { subresource: 'status' })),
+      );
     } catch (error) {
       // Deleted or recreated: the watch delivers that change.
       if (!(error instanceof KubernetesError && error.status === 404)) throw error;

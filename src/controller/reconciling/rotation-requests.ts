@@ -19,6 +19,15 @@ export function rotationRequests({ metadata: { annotations = {} } }: KubernetesO
   return { rotateAt: bounded(annotations[ROTATE_AT]), rotateNow: bounded(annotations[ROTATE_NOW]) };
 }
 
+/** The annotations of an object that request rotations, no value longer than status can hold. */
+export function requestAnnotations(object: KubernetesObject): Readonly<Record<string, string>> {
+  const { rotateAt, rotateNow } = rotationRequests(object);
+  return {
+    ...(rotateAt !== undefined && { [ROTATE_AT]: rotateAt }),
+    ...(rotateNow !== undefined && { [ROTATE_NOW]: rotateNow }),
+  };
+}
+
 function bounded(text: string | undefined): string | undefined {
   if (text === undefined || [...text].length <= LONGEST) return text;
   return `sha256:${createHash('sha256').update(text).digest('hex')}`;

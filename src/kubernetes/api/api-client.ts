@@ -41,10 +41,15 @@ export class ApiClient implements KubernetesApi {
 
   async list(
     resource: Resource,
-    options: Selection & { limit?: number; continue?: string | undefined; signal?: AbortSignal } = {},
+    options: Selection & {
+      limit?: number;
+      maxBytes?: number | undefined;
+      continue?: string | undefined;
+      signal?: AbortSignal;
+    } = {},
   ): Promise<ListPage> {
-    const { namespace, metadataOnly, unread, signal } = options;
-    const page = await this.#answer<{
+    const { namespace, metadataOnly, unread, maxBytes, signal } = options;
+    const { answer: page, bytes } = await this.#answer<{
       readonly items?: readonly KubernetesObject[];
       readonly metadata: { readonly resourceVersion: string; readonly continue?: string };
     }>({
@@ -53,6 +58,7 @@ export class ApiClient implements KubernetesApi {
       namespace,
       accept: metadataOnly ? `application/json;as=PartialObjectMetadataList${METADATA}` : undefined,
       unread,
+      maxBytes,
       request: {
         method: 'GET',
         signal,
@@ -64,6 +70,7 @@ export class ApiClient implements KubernetesApi {
       items: (page.items ?? []).map((item) => typed(resource, item)),
       resourceVersion: page.metadata.resourceVersion,
       continue: page.metadata.continue || undefined,
+      bytes,
     };
   }
 
@@ -143,13 +150,17 @@ export class ApiClient implements KubernetesApi {
   }
 
   async #object(call: Omit<Call, 'request'>, method: Request['method'], path: string): Promise<KubernetesObject> {
-    return typed(call.resource, await this.#answer<KubernetesObject>({ ...call, request: { method, path } }));
+    const { answer } = await this.#answer<KubernetesObject>({ ...call, request: { method, path } });
+    return typed(call.resource, answer);
   }
 
   /** The response, checked to be an object or a list: both have metadata. @throws KubernetesError for any other */
-  async #answer<Answer extends { readonly metadata: object }>(call: Call): Promise<Answer> {
-    const answer = (await this.#calls.json(call)) as Partial<Answer> | null;
-    if (typeof answer?.metadata === 'object' && answer.metadata !== null) return answer as Answer;
+  async #answer<Answer extends { readonly metadata: object }>(
+    call: Call,
+  ): Promise<{ readonly answer: Answer; readonly bytes: number }> {
+    const { answer, bytes } = await this.#calls.json(call);
+    const { metadata } = (answer ?? {}) as Partial<Answer>;
+    if (typeof metadata === 'object' && metadata !== null) return { answer: answer as Answer, bytes };
     throw unreadable(this.#calls.named(call), 200, 'UnreadableAnswer');
   }
 

@@ -56,11 +56,11 @@ export function watchEnd(call: FailedCall, object: unknown): KubernetesError {
   return new KubernetesError({ ...call, status: status?.code ?? 500, ...statusFields(call.resource, status) });
 }
 
-/** The error of a response or a frame that cannot be decoded. */
+/** The error of a response or a frame that cannot be decoded, or that is not read. */
 export function unreadable(
   call: FailedCall,
   status: number,
-  reason: 'UnreadableAnswer' | 'UndecodableFrame',
+  reason: 'UnreadableAnswer' | 'OversizedAnswer' | 'UndecodableFrame',
 ): KubernetesError {
   return new KubernetesError({ ...call, status, reason });
 }

@@ -40,6 +40,14 @@ export interface Call {
   readonly body?: unknown;
   /** Names of arrays in the response that the caller does not read. */
   readonly unread?: readonly string[] | undefined;
+  /** The most bytes of the response. */
+  readonly maxBytes?: number | undefined;
+}
+
+/** A response as JSON, and the size that it had. */
+export interface JsonAnswer {
+  readonly answer: unknown;
+  readonly bytes: number;
 }
 
 /** Every method throws KubernetesError. */
@@ -66,14 +74,15 @@ export class Calls {
   }
 
   /** The whole response as JSON, within the timeout of the call. */
-  async json(call: Call): Promise<unknown> {
+  async json(call: Call): Promise<JsonAnswer> {
     const limit = AbortSignal.timeout(call.request.limit ?? this.#callLimit);
     const signal = call.request.signal === undefined ? limit : AbortSignal.any([call.request.signal, limit]);
     const response = await this.answer({ ...call, request: { ...call.request, signal } });
     const body = await this.#body(call, response, signal);
+    const bytes = body.length;
     const answer = parsedJson((call.unread === undefined ? body : withEmptied(body, call.unread)).toString('utf8'));
     if (answer === undefined) throw unreadable(this.named(call), response.statusCode ?? 0, 'UnreadableAnswer');
-    return answer;
+    return { answer, bytes };
   }
 
   /** The response with status 2xx, its body unread. Retries once with new credentials after 401, and after 429. */
@@ -112,11 +121,18 @@ export class Calls {
 
   async #body(call: Call, response: IncomingMessage, signal: AbortSignal | undefined): Promise<Buffer> {
     const chunks: Buffer[] = [];
+    let bytes = 0;
     try {
-      for await (const chunk of response) chunks.push(chunk as Buffer);
+      for await (const chunk of response) {
+        bytes += (chunk as Buffer).length;
+        if (bytes > (call.maxBytes ?? Infinity)) break;
+        chunks.push(chunk as Buffer);
+      }
     } catch (error) {
       throw connectionError(this.named(call), error, signal);
     }
+    // The end of the loop has closed the connection.
+    if (bytes > (call.maxBytes ?? Infinity)) throw unreadable(this.named(call), 200, 'OversizedAnswer');
     return Buffer.concat(chunks);
   }
 

@@ -27,6 +27,8 @@ export interface ListPage {
   readonly resourceVersion: string;
   /** The token of the next page; undefined after the last. */
   readonly continue: string | undefined;
+  /** The size of the response. */
+  readonly bytes: number;
 }
 
 /** One frame of a watch. */
@@ -43,10 +45,12 @@ export interface NewObject {
 
 /** Every method throws KubernetesError for each failure that is not one of its return values. */
 export interface KubernetesApi {
+  /** Throws with reason `OversizedAnswer` when the response has more than `maxBytes`, and reads no more of it. */
   list(
     resource: Resource,
     options?: Selection & {
       readonly limit?: number;
+      readonly maxBytes?: number | undefined;
       readonly continue?: string | undefined;
       readonly signal?: AbortSignal;
     },

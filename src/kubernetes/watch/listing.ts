@@ -1,11 +1,10 @@
-// Lists all objects of a kind at one resourceVersion, in pages. When the continue token expires, it lists again without
-// pages.
+// Lists all objects of a kind at one resourceVersion, in pages of a bounded size. When the continue token expires, it
+// begins again once.
 
 import type { KubernetesApi, Selection } from '../api/kubernetes-api.ts';
 import { type KubernetesObject, objectKey, type Resource } from '../objects/resources.ts';
-import { isExpired } from './watch-faults.ts';
-
-const PAGE = 500;
+import { PageLimit } from './page-limit.ts';
+import { isExpired, isOversized } from './watch-faults.ts';
 
 export interface Listing {
   /** By their keys. */
@@ -24,22 +23,28 @@ export async function listAll(options: {
 }): Promise<Listing> {
   const { api, resource, selection, keep, signal } = options;
   const objects = new Map<string, KubernetesObject>();
-  let limit: { limit?: number; continue?: string | undefined } = { limit: PAGE };
+  const limit = new PageLimit();
+  let next: string | undefined;
+  let mayBeginAgain = true;
   for (;;) {
     try {
-      const page = await api.list(resource, { ...selection, ...limit, signal });
+      const { objects: most, bytes: maxBytes } = limit;
+      const page = await api.list(resource, { ...selection, limit: most, maxBytes, continue: next, signal });
       // Pruned page by page: only one page of whole objects is in memory at a time.
       for (const item of page.items) {
         const key = objectKey(item.metadata);
         objects.set(key, keep(key, item));
       }
       if (page.continue === undefined) return { objects, resourceVersion: page.resourceVersion };
-      limit = { limit: PAGE, continue: page.continue };
+      next = page.continue;
+      limit.received(page.bytes);
     } catch (error) {
-      // The continue token expired: list again, in one page.
-      if (!isExpired(error) || limit.continue === undefined) throw error;
-      objects.clear();
-      limit = {};
+      if (isOversized(error)) limit.exceeded();
+      else if (isExpired(error) && next !== undefined && mayBeginAgain) {
+        objects.clear();
+        next = undefined;
+        mayBeginAgain = false;
+      } else throw error;
     }
   }
 }

@@ -42,6 +42,11 @@ export function restartReason(error: unknown): RestartReason {
   return error.status === 0 ? 'disconnected' : 'refused';
 }
 
+/** Whether a page was larger than the list takes. */
+export function isOversized(error: unknown): boolean {
+  return error instanceof KubernetesError && error.reason === 'OversizedAnswer';
+}
+
 /** Whether the version of a watch, or the continue token of a list, is too old. */
 export function isExpired(error: unknown): boolean {
   return error instanceof KubernetesError && error.status === 410;

@@ -1,13 +1,12 @@
 // The watches of a controller, which run whether it leads or not.
 
-import { classOf, DEFAULT_CLASS } from '../../admission/kinds/manifest.ts';
 import { withoutForeignLabels } from '../../controller/client-secrets/owner-secrets.ts';
 import type { ClientSources } from '../../controller/clients/client-controller.ts';
+import { cachedClient, ofClass } from '../../controller/reconciling/cached-object.ts';
 import { PARTS_SELECTOR } from '../../kubernetes/objects/release-parts.ts';
 import {
   CLIENT_POLICIES,
   ENDPOINT_SLICES,
-  type KubernetesObject,
   NAMESPACES,
   OAUTH_CLIENTS,
   type Resource,
@@ -16,6 +15,9 @@ import {
 } from '../../kubernetes/objects/resources.ts';
 import { withoutBallast } from '../../kubernetes/watch/object-store.ts';
 import { SharedReflector, type SharedReflectorOptions } from '../../kubernetes/watch/shared-reflector.ts';
+
+/** What field managers wrote, which the controller reads of single Secrets only. */
+const UNREAD = ['managedFields'];
 
 export interface ControllerSourcesOptions
   extends Pick<SharedReflectorOptions, 'api' | 'clock' | 'random' | 'log' | 'metrics'> {
@@ -40,10 +42,12 @@ export class ControllerSources implements ClientSources {
   constructor(options: ControllerSourcesOptions) {
     const { className, releaseNamespace, watchNamespaces, serverService, ...shared } = options;
     const watch = (resource: Resource, more: Partial<SharedReflectorOptions> = {}) =>
-      new SharedReflector({ ...shared, resource, ...more });
-    const keep = (object: KubernetesObject) => ofClass(object, className);
-    this.clients = watch(OAUTH_CLIENTS, { namespaces: watchNamespaces, keep });
-    this.policies = watch(CLIENT_POLICIES, { keep });
+      new SharedReflector({ ...shared, resource, unread: UNREAD, ...more });
+    this.clients = watch(OAUTH_CLIENTS, {
+      namespaces: watchNamespaces,
+      keep: (object) => ofClass(object, className, cachedClient),
+    });
+    this.policies = watch(CLIENT_POLICIES, { keep: (object) => ofClass(object, className, withoutBallast) });
     this.namespaces = watch(NAMESPACES);
     this.secrets = watch(SECRETS, { namespaces: watchNamespaces, metadataOnly: true, keep: withoutForeignLabels });
     this.releaseSecrets = watch(SECRETS, { namespaces: [releaseNamespace], labelSelector: PARTS_SELECTOR });
@@ -89,15 +93,4 @@ export class ControllerSources implements ClientSources {
   get lastProgress(): number {
     return Math.min(...this.#all.map(({ lastProgress }) => lastProgress));
   }
-}
-
-/** Reduces an object of another class to its identity and class. */
-function ofClass(object: KubernetesObject, className: string): KubernetesObject {
-  const other = classOf(object);
-  if (other === className) return withoutBallast(object);
-  const { apiVersion, kind, metadata } = object;
-  const { name, namespace, uid, resourceVersion, creationTimestamp } = metadata;
-  const place = namespace === undefined ? { name } : { name, namespace };
-  const spec = other === DEFAULT_CLASS ? {} : { className: other };
-  return { apiVersion, kind, metadata: { ...place, uid, resourceVersion, creationTimestamp }, spec };
 }

@@ -110,11 +110,12 @@ describe('a reader of many clients', () => {
   });
 
   it.each([
-    ['an unknown field', 'unknown', 'spec'],
-    ['a field of ours', 'scopes', 'faults'],
-  ])('survives lists in lists without end in %s', (_, field, outcome) => {
+    ['a thousand lists', 'an unknown field', 1000, 'unknown', 'spec'],
+    ['lists without end', 'an unknown field', 50_000, 'unknown', 'faults'],
+    ['lists without end', 'a field of ours', 50_000, 'scopes', 'faults'],
+  ])('survives %s in one another in %s', (_lists, _place, depth, field, outcome) => {
     const text = JSON.stringify(manifest({ grantTypes: ['client_credentials'], [field]: 'deep' }));
-    const document = JSON.parse(text.replace('"deep"', '['.repeat(50_000) + ']'.repeat(50_000)));
+    const document = JSON.parse(text.replace('"deep"', '['.repeat(depth) + ']'.repeat(depth)));
     const found = told(new ClientReader().read(document));
     expect(found).toEqual(toldBySchema(document));
     expect(found).toHaveProperty(outcome);

@@ -33,7 +33,7 @@ class TwoPaths {
   readonly #clients = new Map<string, KubernetesObject>();
   readonly #namespaces = new Map<string, KubernetesObject>();
   #policies: readonly KubernetesObject[] = [];
-  readonly #keep = clientKeeper('default');
+  readonly #keep = clientKeeper('default', INSTALL.issuer);
   readonly #server: AdmittedClients;
   readonly #controller: JudgedClients;
 

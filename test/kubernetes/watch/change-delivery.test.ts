@@ -164,7 +164,7 @@ it('of several listeners one that fails keeps nothing from the others, and it al
   const refused: string[] = [];
   const watched = new SharedReflector({
     api: {
-      list: async () => ({ items, resourceVersion: '1', continue: undefined }),
+      list: async () => ({ items, resourceVersion: '1', continue: undefined, bytes: 0 }),
       watch: (_, { signal }) =>
         new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('ended')))),
     },

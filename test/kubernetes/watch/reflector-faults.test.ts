@@ -136,20 +136,20 @@ describe('a reflector', () => {
     expect(follower.reflector.fault).toBeUndefined();
   });
 
-  it('asks for pages of 500, for bookmarks, and for watches that end', async () => {
+  it('asks for pages of up to 500, for bookmarks, and for watches that end', async () => {
     for (let index = 0; index < 1201; index++) server.put(`object-${index}`, '1');
     await synced();
     await agreed();
     const lists = server.requests.filter(({ kind }) => kind === 'list');
-    expect(lists.map(({ query }) => query.get('limit'))).toEqual(['500', '500', '500']);
+    expect(lists.map(({ query }) => query.get('limit'))).toEqual(['32', '64', '128', '256', '500', '500']);
     const watch = server.requests.find(({ kind }) => kind === 'watch');
     expect(watch?.query.get('allowWatchBookmarks')).toBe('true');
     expect(watch?.query.get('timeoutSeconds')).toBe('240');
     expect(watch?.userAgent).toBe('grantry/1.2.3');
   });
 
-  it('takes the whole list at once when a page is gone before it came', async () => {
-    for (let index = 0; index < 600; index++) server.put(`object-${index}`, '1');
+  it('begins the list again when a page is gone before it came', async () => {
+    for (let index = 0; index < 100; index++) server.put(`object-${index}`, '1');
     server.listFaults.push('end', () => {
       server.delete('object-0');
       server.compact();
@@ -157,8 +157,8 @@ describe('a reflector', () => {
     await synced();
     await agreed();
     const lists = server.requests.filter(({ kind }) => kind === 'list');
-    expect(lists.map(({ query }) => query.get('limit'))).toEqual(['500', '500', null]);
-    expect(lists[2]?.query.has('continue')).toBe(false);
+    expect(lists.map(({ query }) => query.get('limit'))).toEqual(['32', '64', '64', '128']);
+    expect(lists.map(({ query }) => query.has('continue'))).toEqual([false, true, false, true]);
   });
 
   it.each<[string, () => void]>([
@@ -415,7 +415,7 @@ describe('a reflector', () => {
   it('uses one connection for its lists, however many there are', async () => {
     for (let index = 0; index < 2600; index++) server.put(`object-${index}`, '1');
     await synced();
-    expect(server.requests.length).toBe(7);
+    expect(server.requests.length).toBe(10);
     expect(server.connections).toBeLessThanOrEqual(2);
   });
 });

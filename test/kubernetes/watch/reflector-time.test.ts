@@ -66,7 +66,7 @@ function follow(options: Partial<ReflectorOptions> = {}): Reflector {
         lists.push(Date.now());
         const refused = listRefusals.shift();
         if (refused !== undefined) throw refused;
-        return { items: [], resourceVersion: '1', continue: undefined };
+        return { items: [], resourceVersion: '1', continue: undefined, bytes: 0 };
       },
       watch: async (_, asked) => {
         const refused = refusals.shift();

@@ -17,7 +17,7 @@ function heldBack(listHeld: string) {
       const list = `${plural} ${namespace}`.trim();
       if (list === listHeld) await release.promise;
       listed.push(list);
-      return { items: [], resourceVersion: '1', continue: undefined };
+      return { items: [], resourceVersion: '1', continue: undefined, bytes: 0 };
     },
     watch: (_, { signal }) =>
       new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('ended')))),
