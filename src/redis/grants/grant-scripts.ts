@@ -169,6 +169,7 @@ export const ROTATE_CROSS_SLOT: Script = { ...ROTATE, name: 'grantRotateApart', 
 export const VOID: Script = {
   name: 'grantVoid',
   keys: 1,
+  allowsOom: true,
   lua: `
 if redis.call('EXISTS', KEYS[1]) == 0 then return end
 local moved = redis.call('HGET', KEYS[1], 'a') or ''
@@ -188,6 +189,7 @@ end
 export const UNDELIVERED: Script = {
   name: 'grantUndelivered',
   keys: 1,
+  allowsOom: true,
   lua: `
 local moved, renewed = unpack(redis.call('HMGET', KEYS[1], 'a', 'n'))
 if not renewed and (moved == 'r' .. ARGV[2] or moved == 'h' .. ARGV[2]) then redis.call('HSET', KEYS[1], 'y', 1) end
@@ -204,6 +206,7 @@ redis.call('HDEL', KEYS[1], 'q' .. ARGV[2])
 const RAISE_AGAIN: Script = {
   name: 'grantRaiseAgain',
   keys: 3,
+  allowsOom: true,
   lua: `${LEASE_ENTRY}${LETTERS}
 if redis.call('EXISTS', KEYS[3]) == 0 then return end
 local alert = cjson.decode(ARGV[3])
@@ -237,6 +240,7 @@ export function raiseAgain(
 export const REVOKE: Script = {
   name: 'grantRevoke',
   keys: 1,
+  allowsOom: true,
   lua: "if redis.call('EXISTS', KEYS[1]) == 1 then redis.call('HSET', KEYS[1], 'z', 1) end",
 };
 

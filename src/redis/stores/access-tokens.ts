@@ -31,6 +31,7 @@ return token and now < cjson.decode(token).expiresAtSeconds * 1000 and token
 const REVOKE: Script = {
   name: 'accessTokenRevoke',
   keys: 1,
+  allowsOom: true,
   lua: `
 local found = redis.call('DEL', KEYS[1])
 if found == 0 then

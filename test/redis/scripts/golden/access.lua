@@ -18,6 +18,7 @@ local token = redis.call('GET', KEYS[1])
 return token and now < cjson.decode(token).expiresAtSeconds * 1000 and token
 
 -- accessTokenRevoke
+#!lua flags=allow-oom
 local replication = redis.pcall('INFO', 'replication')
 if replication.err then return redis.error_reply("NOPERM scripts may not run 'info'") end
 if string.find(replication, 'role:slave', 1, true) then
@@ -32,6 +33,7 @@ end
 return found
 
 -- accessTokenRevokeUnknown
+#!lua flags=allow-oom
 local replication = redis.pcall('INFO', 'replication')
 if replication.err then return redis.error_reply("NOPERM scripts may not run 'info'") end
 if string.find(replication, 'role:slave', 1, true) then

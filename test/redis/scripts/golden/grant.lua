@@ -32,6 +32,7 @@ redis.call('HSET', KEYS[1], unpack(fields))
 expire(KEYS[1], now + ARGV[2])
 
 -- grantRaiseAgain
+#!lua flags=allow-oom
 local replication = redis.pcall('INFO', 'replication')
 if replication.err then return redis.error_reply("NOPERM scripts may not run 'info'") end
 if string.find(replication, 'role:slave', 1, true) then
@@ -457,6 +458,7 @@ end
 return cjson.encode(answer())
 
 -- grantRevoke
+#!lua flags=allow-oom
 local replication = redis.pcall('INFO', 'replication')
 if replication.err then return redis.error_reply("NOPERM scripts may not run 'info'") end
 if string.find(replication, 'role:slave', 1, true) then
@@ -813,6 +815,7 @@ end
 return cjson.encode(answer())
 
 -- grantUndelivered
+#!lua flags=allow-oom
 local replication = redis.pcall('INFO', 'replication')
 if replication.err then return redis.error_reply("NOPERM scripts may not run 'info'") end
 if string.find(replication, 'role:slave', 1, true) then
@@ -824,6 +827,7 @@ if not renewed and (moved == 'r' .. ARGV[2] or moved == 'h' .. ARGV[2]) then red
 redis.call('HDEL', KEYS[1], 'q' .. ARGV[2])
 
 -- grantVoid
+#!lua flags=allow-oom
 local replication = redis.pcall('INFO', 'replication')
 if replication.err then return redis.error_reply("NOPERM scripts may not run 'info'") end
 if string.find(replication, 'role:slave', 1, true) then

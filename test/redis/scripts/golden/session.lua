@@ -111,10 +111,18 @@ local function expire(key, at)
   redis.call('PEXPIRE', key, lifetime(at))
 end
 
+local function is_out_of_memory(reply)
+  return type(reply) == 'table' and string.find(reply.err or '', '^-?OOM') ~= nil
+end
+
 local session, ends, idle = unpack(redis.call('HMGET', KEYS[1], 'v', 'e', 'u'))
 if not session or now >= tonumber(idle) then return false end
 
 local renewed = math.min(now + cjson.decode(session).idleLifetime, ends)
-redis.call('HSET', KEYS[1], 'u', renewed)
-expire(KEYS[1], renewed)
+local written = redis.pcall('HSET', KEYS[1], 'u', renewed)
+if type(written) == 'number' then
+  expire(KEYS[1], renewed)
+elseif not is_out_of_memory(written) then
+  return written
+end
 return session

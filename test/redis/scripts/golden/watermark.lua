@@ -1,4 +1,5 @@
 -- watermarkRaise
+#!lua flags=allow-oom
 local replication = redis.pcall('INFO', 'replication')
 if replication.err then return redis.error_reply("NOPERM scripts may not run 'info'") end
 if string.find(replication, 'role:slave', 1, true) then
@@ -12,6 +13,7 @@ end
 for _, key in ipairs(KEYS) do raise(key, ARGV[2]) end
 
 -- watermarkRaiseAll
+#!lua flags=allow-oom
 local replication = redis.pcall('INFO', 'replication')
 if replication.err then return redis.error_reply("NOPERM scripts may not run 'info'") end
 if string.find(replication, 'role:slave', 1, true) then
@@ -25,6 +27,7 @@ end
 for _, key in ipairs(KEYS) do raise(key, ARGV[2]) end
 
 -- watermarkRaisePerson
+#!lua flags=allow-oom
 local replication = redis.pcall('INFO', 'replication')
 if replication.err then return redis.error_reply("NOPERM scripts may not run 'info'") end
 if string.find(replication, 'role:slave', 1, true) then
