@@ -141,6 +141,8 @@ function testClient({ secret, ...given }: TestClient): Client {
   const uid = given.uid ?? `uid-of-${given.clientId}`;
   return {
     uid,
+    namespace: 'shop',
+    maxState: 64 * 2 ** 20,
     displayName: given.clientId,
     clientUri: undefined,
     policyUri: undefined,

@@ -5,8 +5,9 @@
 import { checkResources, resolveResources } from '../access/resource-indicator.ts';
 import { checkScope, formatScope, resolveScope } from '../access/scope.ts';
 import { CODE_LIFETIME } from '../grants/retention.ts';
+import type { PersonLimiter } from '../limits/person-rate.ts';
 import type { Audit } from '../ports/audit.ts';
-import { type ErrorCode, OAuthError, StoreUnavailableError } from '../ports/error.ts';
+import { attributeTo, type ErrorCode, OAuthError, StoreUnavailableError } from '../ports/error.ts';
 import type { GrantStore } from '../ports/grant-store.ts';
 import type { AuthorizationSnapshot } from '../ports/login-stores.ts';
 import type { Clock, ReplayStore } from '../ports/ports.ts';
@@ -73,6 +74,7 @@ export interface AuthorizationEndpointOptions {
   readonly replays: ReplayStore;
   readonly handles: Handles;
   readonly audit: Audit;
+  readonly people: PersonLimiter;
 }
 
 /** Judges authorization requests and answers them. */
@@ -83,14 +85,16 @@ export class AuthorizationEndpoint {
   readonly #replays: ReplayStore;
   readonly #handles: Handles;
   readonly #audit: Audit;
+  readonly #people: PersonLimiter;
 
-  constructor({ issuer, clock, grants, replays, handles, audit }: AuthorizationEndpointOptions) {
+  constructor({ issuer, clock, grants, replays, handles, audit, people }: AuthorizationEndpointOptions) {
     this.#issuer = issuer;
     this.#clock = clock;
     this.#grants = grants;
     this.#replays = replays;
     this.#handles = handles;
     this.#audit = audit;
+    this.#people = people;
   }
 
   /** Judges a request; creates no state. The first check that fails decides. */
@@ -113,6 +117,17 @@ export class AuthorizationEndpoint {
       const { uid: clientUid, clientId } = client;
       return { clientUid, clientId, redirectUri, scope, audiences, codeChallenge, state };
     });
+  }
+
+  /**
+   * Counts a request of a signed-in person, which may become a code. Before anything of it is stored.
+   * @throws OAuthError temporarily_unavailable when this person asks too often at this client
+   */
+  limit({ client }: AcceptedAuthorization, { subject }: Pick<AuthorizingPerson, 'subject'>): void {
+    const retryAfterSeconds = this.#people.take(client.uid, subject);
+    if (retryAfterSeconds === 0) return;
+    const details = { reason: 'person_rate_limited', retryAfterSeconds };
+    throw attributeTo(client.clientId, new OAuthError('temporarily_unavailable', 'Too many requests.', details));
   }
 
   /** Judges a request again that was accepted before: the client may have changed while the person was asked. */

@@ -27,6 +27,8 @@ export const refreshToken: GrantType = {
     const owner = await context.stores.grants.subjectOf(handle.grantId);
     if (owner === undefined) throw invalidGrant('refresh_token_gone');
     await requireActive(owner, context);
+    const waitSeconds = context.limits.people.take(request.client.uid, owner);
+    if (waitSeconds > 0) throw limited(waitSeconds);
     const answer = await rotate(request, handle, owner, context);
     if (!('generation' in answer)) throw refusal(answer, request, context);
     await requireActive(owner, context);
@@ -87,6 +89,11 @@ function refusal(answer: Refusal, { address }: GrantRequest, { audit }: GrantCon
     case 'ended':
       return invalidGrant('grant_before_watermark');
   }
+}
+
+function limited(retryAfterSeconds: number): OAuthError {
+  const details = { reason: 'person_rate_limited', retryAfterSeconds };
+  return new OAuthError('rate_limited', 'Too many refreshes for one person.', details);
 }
 
 function note(answer: Renewal, { client, address }: GrantRequest, { audit }: GrantContext): void {

@@ -7,6 +7,7 @@ import {
   type AuthorizationCheck,
   AuthorizationEndpoint,
 } from '../../../src/oauth/endpoints/authorization-endpoint.ts';
+import { UNLIMITED_STATE } from '../../../src/oauth/limits/state-limits.ts';
 import type { AuditEvent } from '../../../src/oauth/ports/audit.ts';
 import { StoreUnavailableError } from '../../../src/oauth/ports/error.ts';
 import type { Stores } from '../../../src/oauth/ports/ports.ts';
@@ -58,8 +59,9 @@ function anEndpoint(replaced: Partial<Stores> = {}) {
   const events: AuditEvent[] = [];
   const handles = new Handles({ issuer: ISSUER, peppers: [randomBytes(32)], random });
   const { grants, replays } = stores;
+  const { people } = UNLIMITED_STATE;
   const audit = { record: (event: AuditEvent) => void events.push(event) };
-  const endpoint = new AuthorizationEndpoint({ issuer: ISSUER, clock, grants, replays, handles, audit });
+  const endpoint = new AuthorizationEndpoint({ issuer: ISSUER, clock, grants, replays, handles, audit, people });
   return { endpoint, stores, handles, events, time, clock };
 }
 
