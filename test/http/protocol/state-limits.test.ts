@@ -108,19 +108,19 @@ describe('one person at one client', () => {
     expect((await web.refresh(token)).status).toBe(429);
   });
 
-  it('500 people of one client at once → none meets a limit', async () => {
+  it('more people at once than one may refresh → none meets a limit', async () => {
     const isActive = async () => true;
     const owners = { isActive, lookUp: async () => undefined, authenticate: async () => undefined };
     const grantry = await startGrantry({ owners, clients: [WEB], rateLimits: true });
     const web = new TokenCalls(grantry);
     const statuses = await Promise.all(
-      Array.from({ length: 500 }, async (_, number) => {
+      Array.from({ length: 60 }, async (_, number) => {
         const code = await grantry.issueCode(WEB.clientId, { subject: `usr_${number}` });
         const { body } = await web.redeem(code);
         return (await web.refresh(body.refresh_token)).status;
       }),
     );
-    expect(statuses).toEqual(Array.from({ length: 500 }, () => 200));
+    expect(statuses).toEqual(Array.from({ length: 60 }, () => 200));
   });
 
   it('51 requests at /authorize → temporarily_unavailable at the client for the last, no code stored', async () => {
