@@ -106,14 +106,14 @@ interface RowOfAPerson {
   readonly name: string;
   /** The keys by which it is found. */
   readonly index?: KeyKind;
-  readonly write: (stores: Stores, username: string) => Promise<void>;
+  readonly write: (stores: Stores, username: string) => Promise<unknown>;
 }
 
 const OF_A_PERSON: readonly RowOfAPerson[] = [
   {
     name: 'sessions: bytes of one, with its index',
     index: 'sessionsOfUser',
-    write: ({ sessions }, username) => sessions.create(newSession(username)),
+    write: ({ sessions }, username) => sessions.create(newSession(username), undefined),
   },
   { name: 'consents: bytes of one', write: giveConsent },
   {

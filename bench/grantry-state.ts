@@ -6,6 +6,7 @@ import type { Grant } from '../src/oauth/ports/grant-store.ts';
 import type { Session } from '../src/oauth/ports/login-stores.ts';
 import type { Stores } from '../src/oauth/ports/ports.ts';
 import { Handles } from '../src/oauth/tokens/handles.ts';
+import { shardOfPerson } from '../src/oauth/values/shard.ts';
 import { connectRedis } from '../src/redis/connection/connection.ts';
 import { RedisKeys } from '../src/redis/connection/keys.ts';
 import { parseRedisUrl } from '../src/redis/link/redis-url.ts';
@@ -87,7 +88,7 @@ export function giveConsent({ consents }: Stores, username: string): Promise<voi
 /** The browser of the person of this name, just signed in. */
 export function newSession(username: string): Session {
   return {
-    sessionId: randomDigest(),
+    sessionId: `${shardOfPerson(subjectOf(username))}.${randomDigest()}`,
     subject: subjectOf(username),
     username,
     displayName: username,

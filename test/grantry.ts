@@ -19,6 +19,7 @@ import { Handles } from '../src/oauth/tokens/handles.ts';
 import { createLog } from '../src/processes/log/log.ts';
 import type { ClientUsage } from '../src/processes/token-server/client-usage.ts';
 import { assembleTokenServer, type TokenServer } from '../src/processes/token-server/token-server.ts';
+import { assembleUserChanges } from '../src/processes/token-server/user-changes.ts';
 import { freePort } from './free-port.ts';
 import { Oracle } from './oracle.ts';
 import { tapResponses } from './wire-tap.ts';
@@ -62,6 +63,8 @@ export interface GrantryOptions {
   readonly pepper?: Uint8Array;
   /** Wraps the memory stores, to make them fail. */
   readonly wrapStores?: (stores: Stores) => Stores;
+  /** Default: one of its own. */
+  readonly clock?: TestClock;
   readonly auditSubjects?: 'hashed' | 'plain';
   /** Answers to a controller. */
   readonly replica?: ReplicaApi;
@@ -100,6 +103,8 @@ export interface Grantry {
   logs(): readonly LogLine[];
   /** The audit lines so far. */
   audits(): readonly LogLine[];
+  /** Resolves when what the list of users changes has taken effect. */
+  usersSettled(): Promise<void>;
   /** The next 503 of the token endpoint is about a code that is void. */
   expectVoidedCode(): void;
   stop(): Promise<void>;
@@ -199,7 +204,7 @@ export async function startGrantry(options: GrantryOptions): Promise<Grantry> {
   const port = await freePort(2);
   const adminPort = port + 1;
   const issuer = options.issuer ?? `http://127.0.0.1:${port}${options.issuerPath ?? ''}`;
-  const clock = new TestClock();
+  const clock = options.clock ?? new TestClock();
   const memory = memoryStores({ clock });
   const stores = options.wrapStores?.(memory) ?? memory;
   sharedKey ??= generateSigningKeyPem('ES256').then((pem) => importSigningKey(pem, 'ES256', 'Active'));
@@ -224,6 +229,8 @@ export async function startGrantry(options: GrantryOptions): Promise<Grantry> {
     }),
   );
   const random = { bytes: (count: number) => randomBytes(count) };
+  const owners = options.owners ?? new LocalUsers({ clock, users: [PERSON, ...users] });
+  const log = createLog('debug', stream);
   const server = assembleTokenServer({
     settings: {
       issuer,
@@ -236,14 +243,19 @@ export async function startGrantry(options: GrantryOptions): Promise<Grantry> {
     stores,
     clock,
     random,
-    owners: options.owners ?? new LocalUsers({ users: [PERSON, ...users] }),
+    owners,
     peppers: [pepper],
-    log: createLog('debug', stream),
+    log,
     timeouts: { check: 50, ...options.timeouts },
     ...(options.replica && { replica: options.replica }),
     ...(options.usersFile && { usersFile: options.usersFile }),
     ...(options.usage && { usage: options.usage(registry, clock) }),
   });
+  const userChanges =
+    owners instanceof LocalUsers
+      ? assembleUserChanges({ users: owners, stores, clock, audit: server.audit, log })
+      : undefined;
+  userChanges?.start();
   for (const side of [server.public, server.admin]) {
     tapResponses(side.server, (response) => oracle.inspect(response));
     learnSecrets(side, oracle);
@@ -299,12 +311,14 @@ export async function startGrantry(options: GrantryOptions): Promise<Grantry> {
     },
     logs: () => lines.map((line) => JSON.parse(line) as LogLine),
     audits: () => grantry.logs().filter(({ stream }) => stream === 'audit'),
+    usersSettled: async () => await userChanges?.run(),
     expectVoidedCode: () => oracle.expectVoidedCode(),
     async inspectAdmin() {
       oracle.inspectText('metric', await (await fetch(adminUrl('/metrics'))).text());
     },
     async stop() {
       if (!running.delete(grantry)) return;
+      userChanges?.stop();
       await Promise.all([server.public.close(), server.admin.close()]);
     },
   };

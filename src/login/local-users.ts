@@ -1,8 +1,8 @@
-// The local users of a `users.yaml`: authenticates them by password and reports whether a subject is still active.
-// `users-yaml.ts` parses the file, `password.ts` verifies passwords.
+// The local users of a `users.yaml`: authenticates them by password, and is the kill switch of each. `users-yaml.ts`
+// parses the file, `password.ts` verifies passwords, `user-changes.ts` ends what a changed user holds.
 
 import { createHash } from 'node:crypto';
-import type { NamedPerson, ResourceOwner, ResourceOwners } from '../oauth/ports/ports.ts';
+import type { Clock, NamedPerson, ResourceOwner, ResourceOwners } from '../oauth/ports/ports.ts';
 import { type HashingLimits, PasswordJudge } from './password.ts';
 
 export { hashPassword } from './password.ts';
@@ -10,17 +10,23 @@ export { hashPassword } from './password.ts';
 /** One entry of `users.yaml`. */
 export interface LocalUser {
   readonly username: string;
+  /** Stands for the username in `sub`: a person may be renamed, and a name may be given to another person. */
+  readonly id?: string | undefined;
   readonly passwordHash: string;
   readonly displayName?: string | undefined;
   readonly email?: string | undefined;
   readonly groups?: readonly string[] | undefined;
   readonly disabled?: boolean | undefined;
+  /** All that the person holds from at or before this time is revoked; epoch milliseconds. */
+  readonly revokeTokensBefore?: number | undefined;
 }
 
 /** What counts of a `users.yaml` with a fault: it can take away only. Absent members change no user. */
 export interface Denials {
   /** The usernames of entries that disable them, whatever else is wrong. */
   readonly disabled?: ReadonlySet<string>;
+  /** By username, the `revokeTokensBefore` of entries; Infinity for one that cannot be read. */
+  readonly revoked?: ReadonlyMap<string, number>;
   /** Every username of the file; undefined when one cannot be read, as then no user is known to be gone. */
   readonly named?: ReadonlySet<string> | undefined;
 }
@@ -46,97 +52,140 @@ export class UsersFileError extends Error {
 }
 
 /**
- * The `sub` of a local user: `usr_` and 132 bits of SHA-256 over ("local", username). It outlives a change of the
- * pepper and can never equal a client id (those may not begin `usr_`).
+ * The `sub` of a local user: `usr_` and 132 bits of SHA-256 over ("local", username) or ("local id", id). The two tags
+ * keep an id apart from an equal username. It outlives a change of the pepper and can never equal a client id (those may
+ * not begin `usr_`).
  */
-function subjectOf(username: string): string {
-  return `usr_${createHash('sha256').update(`local\0${username}`).digest('base64url').slice(0, 22)}`;
+function subjectOf({ username, id }: LocalUser): string {
+  return `usr_${digestOf(id === undefined ? `local\0${username}` : `local id\0${id}`)}`;
 }
 
-/** The credential is 132 bits of SHA-256 over the password hash, which has a salt. */
-function namedPerson({ username, passwordHash, disabled }: LocalUser): NamedPerson {
-  const digest = createHash('sha256').update(`grantry credential\0${passwordHash}`).digest('base64url').slice(0, 22);
-  return { subject: subjectOf(username), credential: disabled ? undefined : digest };
+/** 132 bits of SHA-256. */
+function digestOf(text: string): string {
+  return createHash('sha256').update(text).digest('base64url').slice(0, 22);
 }
 
+/** A user with what is made of the entry once. */
 interface Person {
-  readonly owner: ResourceOwner;
-  readonly passwordHash: string;
+  readonly user: LocalUser;
+  readonly subject: string;
+  /** A digest of the password hash, which has a salt. */
+  readonly credential: string;
+  readonly named: NamedPerson;
 }
 
-/** One consistent set of users, replaced as a whole. */
+function personOf(user: LocalUser): Person {
+  const subject = subjectOf(user);
+  const credential = digestOf(`grantry credential\0${user.passwordHash}`);
+  return { user, subject, credential, named: { subject, credential: user.disabled ? undefined : credential } };
+}
+
+/** One consistent set of users, replaced as a whole; disabled people too. */
 interface Directory {
   readonly byUsername: ReadonlyMap<string, Person>;
-  readonly subjects: ReadonlySet<string>;
+  readonly bySubject: ReadonlyMap<string, Person>;
   readonly hashes: readonly string[];
-  /** By username, disabled people too; made beforehand, so that a lookup costs the same whatever it finds. */
-  readonly named: ReadonlyMap<string, NamedPerson>;
 }
 
 function directoryOf(users: readonly LocalUser[]): Directory {
-  const enabled = users.filter((user) => !user.disabled);
-  const people = enabled.map(({ username, displayName, passwordHash }) => ({
-    owner: { subject: subjectOf(username), username, displayName: displayName ?? username },
-    passwordHash,
-  }));
+  const people = users.map(personOf);
   return {
-    byUsername: new Map(people.map((person) => [person.owner.username, person])),
-    subjects: new Set(people.map((person) => person.owner.subject)),
-    hashes: people.map((person) => person.passwordHash),
-    named: new Map(users.map((user) => [user.username, namedPerson(user)])),
+    byUsername: new Map(people.map((person) => [person.user.username, person])),
+    bySubject: new Map(people.map((person) => [person.subject, person])),
+    hashes: users.filter(({ disabled }) => !disabled).map(({ passwordHash }) => passwordHash),
   };
 }
 
 export interface LocalUsersOptions {
   readonly users: readonly LocalUser[];
+  readonly clock: Clock;
   /** Default: two at once (38 MiB), a hundred more queued. */
   readonly hashing?: HashingLimits;
 }
 
 /** The local users as resource owners of the protocol. */
 export class LocalUsers implements ResourceOwners {
+  readonly #clock: Clock;
   readonly #judge: PasswordJudge;
   #users: readonly LocalUser[];
   #directory: Directory;
+  #onChange = () => {};
 
-  constructor({ users, hashing = { concurrent: 2, waiting: 100 } }: LocalUsersOptions) {
+  constructor({ users, clock, hashing = { concurrent: 2, waiting: 100 } }: LocalUsersOptions) {
+    this.#clock = clock;
     this.#judge = new PasswordJudge(hashing);
     this.#users = users;
     this.#directory = directoryOf(users);
+  }
+
+  /** Calls the listener, the only one, after each change of the users. */
+  onChange(listener: () => void): void {
+    this.#onChange = listener;
+  }
+
+  /**
+   * By subject, what is compared after a change: another text for another password hash and for a disabled user.
+   * {@link UserStore} notes it.
+   */
+  get credentials(): ReadonlyMap<string, string> {
+    const people = [...this.#directory.bySubject.values()];
+    return new Map(
+      people.map(({ subject, credential, user }) => [subject, user.disabled ? `disabled.${credential}` : credential]),
+    );
   }
 
   /** Replaces all users at once. A removed or disabled user loses sessions and grants at their next use. */
   replace(users: readonly LocalUser[]): void {
     this.#users = users;
     this.#directory = directoryOf(users);
+    this.#onChange();
   }
 
-  /** Disables and removes the users that a file with a fault denies; no other user changes, and none is added. */
-  restrict({ disabled, named }: Denials): void {
+  /** Disables, removes or revokes the users that a file with a fault denies; no other user changes, and none is added. */
+  restrict({ disabled, named, revoked }: Denials): void {
     const users = this.#users.filter(({ username }) => named?.has(username) ?? true);
-    this.replace(users.map((user) => (disabled?.has(user.username) ? { ...user, disabled: true } : user)));
+    this.replace(
+      users.map((user) => ({
+        ...user,
+        disabled: user.disabled || disabled?.has(user.username),
+        revokeTokensBefore: Math.max(user.revokeTokensBefore ?? 0, revoked?.get(user.username) ?? 0),
+      })),
+    );
   }
 
   /** @throws OAuthError temporarily_unavailable when too many sign-ins are queued; the password was not verified. */
   async authenticate(username: string, password: string): Promise<ResourceOwner | undefined> {
     const name = username.normalize('NFC');
-    const person = this.#directory.byUsername.get(name);
+    const person = this.#enabled(name);
     if (!person) {
       await this.#judge.wasteWork(password, this.#hashLike(name));
       return undefined;
     }
-    const right = await this.#judge.matches(password, person.passwordHash);
+    const right = await this.#judge.matches(password, person.user.passwordHash);
     // The file may have changed while the password was verified.
-    const still = this.#directory.byUsername.get(name)?.passwordHash === person.passwordHash;
-    return right && still ? person.owner : undefined;
+    const still = this.#enabled(name)?.credential === person.credential;
+    if (!right || !still) return undefined;
+    const { subject, credential, user } = person;
+    return { subject, username: user.username, displayName: user.displayName ?? user.username, credential };
   }
 
   async lookUp(username: string): Promise<NamedPerson | undefined> {
-    return this.#directory.named.get(username.normalize('NFC'));
+    return this.#directory.byUsername.get(username.normalize('NFC'))?.named;
   }
 
-  async isActive(subject: string): Promise<boolean> {
-    return this.#directory.subjects.has(subject);
+  revokedBefore(subject: string): number {
+    const person = this.#directory.bySubject.get(subject);
+    return person === undefined ? Number.POSITIVE_INFINITY : this.#revokedBefore(person);
+  }
+
+  #revokedBefore({ user }: Person): number {
+    const { disabled, revokeTokensBefore = 0 } = user;
+    return disabled || revokeTokensBefore > this.#clock.now() ? Number.POSITIVE_INFINITY : revokeTokensBefore;
+  }
+
+  #enabled(name: string): Person | undefined {
+    const person = this.#directory.byUsername.get(name);
+    return person && this.#revokedBefore(person) !== Number.POSITIVE_INFINITY ? person : undefined;
   }
 
   /** The hash whose cost a sign-in with an unknown name takes: always the same one for a name, as for a real user. */

@@ -16,9 +16,12 @@ const MEMORY_KIB = { least: 7168, most: 262_144 };
 const MOST_PASSES = 10;
 const MOST_LANES = 4;
 
-/** argon2id with m=19 MiB, t=2, p=1 and a random salt, as `$argon2id$v=19$…`. */
-export function hashPassword(password: string): Promise<string> {
-  return hash(password.normalize('NFC'), COST);
+/**
+ * argon2id with m=19 MiB, t=2, p=1, as `$argon2id$v=19$…`.
+ * @param salt of 16 bytes; random by default
+ */
+export function hashPassword(password: string, salt?: Uint8Array): Promise<string> {
+  return hash(password.normalize('NFC'), salt === undefined ? COST : { ...COST, salt });
 }
 
 /**

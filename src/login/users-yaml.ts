@@ -11,10 +11,17 @@ function hashMissing({ input }: { readonly input?: unknown }): string | undefine
   return input === undefined ? 'is missing; grantry hash-password makes one' : undefined;
 }
 
+const name = () =>
+  text(254)
+    .refine(
+      (value) => value === value.trim() && !/\p{Cc}/u.test(value),
+      'has white space around it or control characters',
+    )
+    .transform((value) => value.normalize('NFC'));
+
 const localUser = z.strictObject({
-  username: text(254)
-    .refine((name) => name === name.trim() && !/\p{Cc}/u.test(name), 'has white space around it or control characters')
-    .transform((name) => name.normalize('NFC')),
+  username: name(),
+  id: name().optional(),
   passwordHash: z.string({ error: hashMissing }).superRefine((value, context) => {
     const message = passwordHashFault(value);
     if (message) context.addIssue({ code: 'custom', message });
@@ -23,10 +30,14 @@ const localUser = z.strictObject({
   email: text(254).optional(),
   groups: z.array(text(254)).max(200).optional(),
   disabled: z.boolean().optional(),
+  revokeTokensBefore: z.iso
+    .datetime({ offset: true, error: 'is not an RFC 3339 time such as 2026-01-31T12:00:00Z' })
+    .transform((value) => Date.parse(value))
+    .optional(),
 }) satisfies z.ZodType<LocalUser>;
 
 /**
- * The users of a file: a YAML list of `{username, passwordHash, displayName, email, groups, disabled}`.
+ * The users of a file: a YAML list of {@link LocalUser}.
  * @param source the text of the file, or the value that it stands for
  * @throws UsersFileError with what still counts of the file
  */
@@ -49,12 +60,22 @@ export function parseUsers(source: unknown): readonly LocalUser[] {
     // A misspelt field is also missing under its right name: both faults are reported together.
     throw refuse(issues.filter(({ path }) => path[0] === issues[0]?.path[0]).slice(0, MAX_REPORTED_FAULTS));
   }
-  const seen = new Set<string>();
-  for (const [index, { username }] of parsed.data.entries()) {
-    if (seen.has(username)) throw refuse([{ path: [index, 'username'], message: 'is named twice' }]);
-    seen.add(username);
+  for (const field of ['username', 'id'] as const) {
+    const twice = firstRepeated(parsed.data.map((user) => user[field]));
+    if (twice !== undefined) throw refuse([{ path: [twice, field], message: 'is named twice' }]);
   }
   return parsed.data;
+}
+
+/** The index of the first value that stands earlier in the list as well. */
+function firstRepeated(values: readonly (string | undefined)[]): number | undefined {
+  const seen = new Set<string>();
+  for (const [index, value] of values.entries()) {
+    if (value === undefined) continue;
+    if (seen.has(value)) return index;
+    seen.add(value);
+  }
+  return undefined;
 }
 
 interface Fault {
@@ -155,6 +176,7 @@ function keyFault(document: Document): Fault | undefined {
 function denialsOf({ contents }: Document): Denials {
   if (!isSeq(contents)) return {};
   const disabled = new Set<string>();
+  const revoked = new Map<string, number>();
   const named = new Set<string>();
   let areAllNamed = true;
   for (const entry of contents.items) {
@@ -167,13 +189,21 @@ function denialsOf({ contents }: Document): Denials {
     }
     named.add(username);
     if (valuesOf(entry, 'disabled').some(isDenial)) disabled.add(username);
+    for (const time of valuesOf(entry, 'revokeTokensBefore').map(revocationTime)) {
+      revoked.set(username, Math.max(time, revoked.get(username) ?? 0));
+    }
   }
-  return { disabled, named: areAllNamed ? named : undefined };
+  return { disabled, revoked, named: areAllNamed ? named : undefined };
 }
 
 /** Whether a value of `disabled` denies: every one does that says no `false` in some spelling, an alias too. */
 function isDenial(value: unknown): boolean {
   return value !== false && !['false', 'no', 'off'].includes(String(value).toLowerCase());
+}
+
+/** A time that cannot be read revokes all: the person holds nothing until the entry is mended. */
+function revocationTime(value: unknown): number {
+  return localUser.shape.revokeTokensBefore.safeParse(value).data ?? Number.POSITIVE_INFINITY;
 }
 
 /** The values of a key in an entry, which may repeat it. */

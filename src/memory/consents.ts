@@ -41,6 +41,11 @@ export class MemoryConsents implements ConsentStore {
     this.#consents.delete(keyOf(subject, clientUid));
   }
 
+  /** Withdraws all consents of a person. */
+  withdrawAll(subject: string): void {
+    this.#consents.deleteWhere((record) => record.subject === subject);
+  }
+
   async list(subject: string): Promise<readonly GivenConsent[]> {
     const records = this.#consents.valuesWhere((record) => record.subject === subject);
     return records.map(({ clientUid, access }) => ({ clientUid, access }));

@@ -45,10 +45,12 @@ export class MemoryGrants implements GrantStore {
     this.#watermarks = fields.watermarks;
   }
 
-  async issue(grant: Grant, secretHash: string, codeLifetime: number): Promise<void> {
+  async issue(grant: Grant, secretHash: string, codeLifetime: number): Promise<'issued' | 'outdated'> {
     // Idempotent: an existing grant keeps its state.
-    if (this.#records.get(grant.grantId) !== undefined) return;
+    if (this.#records.get(grant.grantId) !== undefined) return 'issued';
+    if (grant.authTime <= this.#watermarks.highestOfPerson(grant.clientUid, grant.subject)) return 'outdated';
     this.#keep(issuedRecord(grant, { secretHash, now: this.#clock.now(), codeLifetime }));
+    return 'issued';
   }
 
   async redeem(request: RedeemRequest): Promise<RedeemAnswer> {

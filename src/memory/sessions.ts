@@ -1,38 +1,56 @@
 // The session store over a Map: signed-in browsers. A session ends at its idle or absolute lifetime, whichever comes
 // first.
 
-import type { Session, SessionStore } from '../oauth/ports/login-stores.ts';
+import type { NewSession, Session, SessionStore } from '../oauth/ports/login-stores.ts';
 import type { Clock } from '../oauth/ports/ports.ts';
 import type { ExpiringMap } from './expiring-map.ts';
+import type { MemoryUsers } from './users.ts';
+import type { MemoryWatermarks } from './watermarks.ts';
 
 /** A session as stored, with its absolute end. */
-interface SessionRecord {
+export interface SessionRecord {
   readonly session: Session;
   readonly endsAt: number;
+}
+
+/** The dependencies of {@link MemorySessions}. */
+interface MemorySessionsParts {
+  readonly clock: Clock;
+  readonly sessions: ExpiringMap<SessionRecord>;
+  readonly users: MemoryUsers;
+  readonly watermarks: MemoryWatermarks;
 }
 
 /** {@link SessionStore} in this process. */
 export class MemorySessions implements SessionStore {
   readonly #clock: Clock;
   readonly #sessions: ExpiringMap<SessionRecord>;
+  readonly #users: MemoryUsers;
+  readonly #watermarks: MemoryWatermarks;
 
-  constructor({ clock, sessions }: { clock: Clock; sessions: ExpiringMap<SessionRecord> }) {
+  constructor({ clock, sessions, users, watermarks }: MemorySessionsParts) {
     this.#clock = clock;
     this.#sessions = sessions;
+    this.#users = users;
+    this.#watermarks = watermarks;
   }
 
-  async create(session: Session): Promise<void> {
-    this.#keep({ session, endsAt: this.#clock.now() + session.absoluteLifetime });
+  async create(session: NewSession, credential: string | undefined): Promise<Session | 'outdated'> {
+    if (credential !== undefined && this.#users.noteIfNew(session.subject, credential) !== credential)
+      return 'outdated';
+    const begun = { ...session, authTime: this.#clock.now() };
+    this.#keep({ session: begun, endsAt: begun.authTime + session.absoluteLifetime });
+    return begun;
   }
 
   async use(sessionId: string): Promise<Session | undefined> {
     const record = this.#sessions.get(sessionId);
-    if (record === undefined) return undefined;
+    if (record === undefined || !this.#isAlive(record)) return undefined;
     this.#keep(record);
     return record.session;
   }
 
-  async end(sessionId: string): Promise<void> {
+  async end({ sessionId }: Pick<Session, 'sessionId'>): Promise<void> {
     this.#sessions.delete(sessionId);
   }
 
@@ -41,7 +59,12 @@ export class MemorySessions implements SessionStore {
   }
 
   async list(subject: string): Promise<readonly Session[]> {
-    return this.#sessions.valuesWhere(({ session }) => session.subject === subject).map(({ session }) => session);
+    const records = this.#sessions.valuesWhere((record) => record.session.subject === subject);
+    return records.filter((record) => this.#isAlive(record)).map(({ session }) => session);
+  }
+
+  #isAlive({ session }: SessionRecord): boolean {
+    return session.authTime > this.#watermarks.ofUser(session.subject);
   }
 
   #keep(record: SessionRecord): void {

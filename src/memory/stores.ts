@@ -11,7 +11,8 @@ import { MemoryInteractions } from './interactions.ts';
 import { MemoryRateLimits } from './rate-limits.ts';
 import { MemoryReplays } from './replays.ts';
 import { MemoryRevokedTokens } from './revoked-tokens.ts';
-import { MemorySessions } from './sessions.ts';
+import { MemorySessions, type SessionRecord } from './sessions.ts';
+import { MemoryUsers } from './users.ts';
 import { MemoryWatermarks } from './watermarks.ts';
 
 /**
@@ -25,6 +26,7 @@ const DEFAULT_LIMITS: MemoryLimits = {
   accessTokens: 200_000,
   revokedTokens: 200_000,
   watermarks: 200_000,
+  users: 100_000,
   sessions: 100_000,
   interactions: 100_000,
   consents: 100_000,
@@ -39,15 +41,19 @@ export function memoryStores({ clock, limits }: { clock: Clock; limits?: Partial
     return new ExpiringMap<Value>({ clock, capacity: capacities[name], name, whenFull });
   }
   const accessTokens = map<StoredAccessToken>('accessTokens');
-  const watermarks = new MemoryWatermarks({ times: map('watermarks') });
+  const watermarks = new MemoryWatermarks({ clock, times: map('watermarks') });
+  const sessions = map<SessionRecord>('sessions');
+  const consents = new MemoryConsents({ clock, consents: map('consents') });
+  const users = new MemoryUsers({ clock, users: map('users'), sessions, consents, watermarks });
   return {
     grants: new MemoryGrants({ clock, records: map('grants'), accessTokens, watermarks }),
     accessTokens: new MemoryAccessTokens({ tokens: accessTokens }),
     revokedTokens: new MemoryRevokedTokens({ marks: map('revokedTokens') }),
     watermarks,
-    sessions: new MemorySessions({ clock, sessions: map('sessions') }),
+    users,
+    sessions: new MemorySessions({ clock, sessions, users, watermarks }),
     interactions: new MemoryInteractions({ clock, bySession: map('interactions') }),
-    consents: new MemoryConsents({ clock, consents: map('consents') }),
+    consents,
     replays: new MemoryReplays({ clock, used: map('replays') }),
     rateLimits: new MemoryRateLimits({ clock, windows: map('rateLimits', 'forget-oldest') }),
   };

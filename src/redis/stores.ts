@@ -11,6 +11,7 @@ import { RedisRateLimits } from './stores/rate-limits.ts';
 import { RedisReplays } from './stores/replays.ts';
 import { RedisRevokedTokens } from './stores/revoked-tokens.ts';
 import { RedisSessions } from './stores/sessions.ts';
+import { RedisUsers } from './stores/users.ts';
 import { RedisWatermarks } from './stores/watermarks.ts';
 
 /** The stores of the deployment with these keys. */
@@ -21,6 +22,7 @@ export function redisStores(redis: StoreParts): Stores {
     accessTokens: new RedisAccessTokens(redis),
     revokedTokens: new RedisRevokedTokens(redis),
     watermarks,
+    users: new RedisUsers(redis),
     sessions: new RedisSessions(redis),
     interactions: new RedisInteractions(redis),
     consents: new RedisConsents(redis),

@@ -4,6 +4,7 @@ import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { hashPassword, LocalUsers } from '../../src/login/local-users.ts';
 import { parseUsers } from '../../src/login/users-yaml.ts';
+import { systemClock } from '../../src/processes/lifecycle/machine.ts';
 import { type Grantry, PKCE, startGrantry } from '../grantry.ts';
 import { aClient } from '../oauth/a-client.ts';
 import { until } from '../until.ts';
@@ -48,7 +49,10 @@ describe.skipIf(NO_CHROMIUM)('a sign-in in Chromium', () => {
   beforeEach(async ({ onTestFinished }) => {
     onTestFinished(() => grantry.stop());
     grantry = await startGrantry({
-      owners: new LocalUsers({ users: parseUsers([{ username: 'demo', displayName: 'Demo Person', passwordHash }]) }),
+      owners: new LocalUsers({
+        clock: systemClock,
+        users: parseUsers([{ username: 'demo', displayName: 'Demo Person', passwordHash }]),
+      }),
       rateLimits: true,
       clients: [web(site.port), NATIVE],
     });

@@ -7,6 +7,7 @@ import { grantRotationContract } from './grant-rotation.ts';
 import { consentStoreContract, interactionStoreContract, sessionStoreContract } from './login-stores.ts';
 import type { MakeStores } from './store-world.ts';
 import { accessTokenStoreContract, revokedTokenStoreContract, watermarkStoreContract } from './token-stores.ts';
+import { userStoreContract } from './user-store.ts';
 
 const CONTRACTS = [
   grantRedemptionContract,
@@ -15,6 +16,7 @@ const CONTRACTS = [
   revokedTokenStoreContract,
   watermarkStoreContract,
   sessionStoreContract,
+  userStoreContract,
   interactionStoreContract,
   consentStoreContract,
   replayStoreContract,

@@ -3,11 +3,12 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
   type Interaction,
+  type NewSession,
   OPEN_INTERACTIONS_PER_SESSION,
   type Session,
   type TakeAttempt,
 } from '../../src/oauth/ports/login-stores.ts';
-import { DAY, digest, MINUTE, uniqueId } from './sample-grants.ts';
+import { signedIn as begin, DAY, digest, MINUTE, sampleSession, uniqueId } from './sample-grants.ts';
 import type { MakeStores, StoreWorld } from './store-world.ts';
 
 const HOUR = 60 * MINUTE;
@@ -26,25 +27,20 @@ export function sessionStoreContract(name: string, makeStores: MakeStores): void
     });
     afterEach(() => world.dispose());
 
-    async function signedIn(different: Partial<Session> = {}): Promise<Session> {
-      const session: Session = {
-        sessionId: digest(uniqueId()),
-        subject: 'usr_alice',
-        username: 'alice',
-        displayName: 'Alice Example',
-        authTime: world.now(),
-        idleLifetime: HOUR,
-        absoluteLifetime: 12 * HOUR,
-        ...different,
-      };
-      await world.stores.sessions.create(session);
-      return session;
-    }
+    const signedIn = (different: Partial<NewSession> = {}, credential?: string) =>
+      begin(world.stores.sessions, different, credential);
+
+    it('begins at the time of the store', async () => {
+      const earliest = world.now();
+      const { authTime } = await signedIn();
+      expect(authTime).toBeGreaterThanOrEqual(earliest);
+      expect(authTime).toBeLessThanOrEqual(world.now());
+    });
 
     it('is found by its id and no other', async () => {
       const session = await signedIn();
       expect(await world.stores.sessions.use(session.sessionId)).toEqual(session);
-      expect(await world.stores.sessions.use(digest('unknown'))).toBeUndefined();
+      expect(await world.stores.sessions.use(sampleSession().sessionId)).toBeUndefined();
     });
 
     it('lives until just before it has been idle too long', async () => {
@@ -72,8 +68,8 @@ export function sessionStoreContract(name: string, makeStores: MakeStores): void
 
     it('ends when it is ended, alone', async () => {
       const [one, other] = [await signedIn(), await signedIn()];
-      await world.stores.sessions.end(one.sessionId);
-      await world.stores.sessions.end(one.sessionId);
+      await world.stores.sessions.end(one);
+      await world.stores.sessions.end(one);
       expect(await world.stores.sessions.use(one.sessionId)).toBeUndefined();
       expect(await world.stores.sessions.use(other.sessionId)).toEqual(other);
     });
@@ -84,6 +80,27 @@ export function sessionStoreContract(name: string, makeStores: MakeStores): void
       await world.stores.sessions.endAll('usr_alice');
       for (const session of ofAlice) expect(await world.stores.sessions.use(session.sessionId)).toBeUndefined();
       expect(await world.stores.sessions.use(ofBob.sessionId)).toEqual(ofBob);
+    });
+
+    it('is over at the watermark of its person, and not at that of another', async () => {
+      const [ofAlice, ofBob] = [await signedIn(), await signedIn({ subject: 'usr_bob', username: 'bob' })];
+      await world.stores.watermarks.raise({ kind: 'user', subject: 'usr_alice' }, ofAlice.authTime);
+      expect(await world.stores.sessions.use(ofAlice.sessionId)).toBeUndefined();
+      expect(await world.stores.sessions.list('usr_alice')).toEqual([]);
+      expect(await world.stores.sessions.use(ofBob.sessionId)).toEqual(ofBob);
+      world.advance(world.tick);
+      const later = await signedIn();
+      expect(await world.stores.sessions.use(later.sessionId)).toEqual(later);
+    });
+
+    it('begins only by the noted credential of its person, which the first sign-in notes', async () => {
+      const { sessions } = world.stores;
+      const first = await signedIn({}, 'digest-of-a-hash');
+      expect(await sessions.create(sampleSession(), 'digest-of-another')).toBe('outdated');
+      expect(await sessions.list('usr_alice')).toEqual([first]);
+      await signedIn({}, 'digest-of-a-hash');
+      await signedIn({ subject: 'usr_bob', username: 'bob' }, 'digest-of-another');
+      await signedIn();
     });
 
     describe('in the list of its person', () => {
@@ -105,7 +122,7 @@ export function sessionStoreContract(name: string, makeStores: MakeStores): void
 
       it('is not there once ended', async () => {
         const [one, other] = [await signedIn(), await signedIn()];
-        await world.stores.sessions.end(one.sessionId);
+        await world.stores.sessions.end(one);
         expect(await listed()).toEqual([other]);
         await world.stores.sessions.endAll('usr_alice');
         expect(await listed()).toEqual([]);

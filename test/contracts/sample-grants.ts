@@ -8,6 +8,7 @@ import type {
   RedeemRequest,
   RotateRequest,
 } from '../../src/oauth/ports/grant-store.ts';
+import type { NewSession, Session, SessionStore } from '../../src/oauth/ports/login-stores.ts';
 import type { NewAccessToken, StoredAccessToken } from '../../src/oauth/ports/token-stores.ts';
 import { shardOfPerson } from '../../src/oauth/values/shard.ts';
 
@@ -19,6 +20,9 @@ export const RETENTION = 90 * DAY;
 
 /** Of the person of the samples. */
 export const SHARD = shardOfPerson('usr_alice');
+
+/** After every watermark that a test raises: a grant of an earlier sign-in would not be issued. */
+const LATE_SIGN_IN = Date.UTC(2100, 0);
 
 export const SECRET_HASH = digest('secret');
 const CHALLENGE = digest('verifier');
@@ -44,13 +48,37 @@ export function sampleGrant(different: Partial<Grant> = {}): Grant {
     clientId: 'default.shop',
     subject: 'usr_alice',
     sessionId: 'session-of-alice',
-    authTime: 1_700_000_000_000,
+    authTime: LATE_SIGN_IN,
     scope: ['read', 'write'],
     audiences: ['https://api.example', 'https://files.example'],
     redirectUri: 'https://shop.example/cb',
     codeChallenge: CHALLENGE,
     ...different,
   };
+}
+
+/** A session with an id of its own, in the shard of its person. */
+export function sampleSession(different: Partial<NewSession> = {}): NewSession {
+  return {
+    sessionId: `${shardOfPerson(different.subject ?? 'usr_alice')}.${digest(uniqueId())}`,
+    subject: 'usr_alice',
+    username: 'alice',
+    displayName: 'Alice Example',
+    idleLifetime: 60 * MINUTE,
+    absoluteLifetime: 12 * 60 * MINUTE,
+    ...different,
+  };
+}
+
+/** A signed-in browser of the person. @throws Error if another credential of the person is noted */
+export async function signedIn(
+  sessions: SessionStore,
+  different: Partial<NewSession> = {},
+  credential?: string,
+): Promise<Session> {
+  const session = await sessions.create(sampleSession(different), credential);
+  if (session === 'outdated') throw new Error('another credential is noted');
+  return session;
 }
 
 export function accessRequest(different: Partial<AccessRequest> = {}): AccessRequest {

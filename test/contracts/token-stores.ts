@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { StoredAccessToken, WatermarkSubject } from '../../src/oauth/ports/token-stores.ts';
-import { DAY, MINUTE, uniqueId } from './sample-grants.ts';
+import { DAY, MINUTE, redeemRequest, SECRET_HASH, sampleGrant, signedIn, uniqueId } from './sample-grants.ts';
 import type { MakeStores, StoreWorld } from './store-world.ts';
 
 /** Runs the contract of opaque access tokens on one implementation. */
@@ -155,6 +155,43 @@ export function watermarkStoreContract(name: string, makeStores: MakeStores): vo
       const times = [3000, 9000, 1000, 8000, 2000];
       await Promise.all(times.map((time) => world.stores.watermarks.raise({ kind: 'user', subject: 'alice' }, time)));
       expect(await world.stores.watermarks.read('shop', 'alice')).toBe(9000);
+    });
+
+    it('is raised to the time of the store where none is given, and no grant of an earlier sign-in is issued', async () => {
+      const { watermarks, grants, sessions } = world.stores;
+      for (const kind of ['user', 'consent', 'global'] as const) {
+        const { authTime } = await signedIn(sessions);
+        const subject = { kind, subject: 'usr_alice', clientUid: 'uid-of-shop' };
+        const earliest = world.now();
+        await watermarks.raise(subject);
+        expect(await watermarks.read('uid-of-shop', 'usr_alice')).toBeGreaterThanOrEqual(earliest);
+        expect(await grants.issue(sampleGrant({ authTime }), SECRET_HASH, MINUTE), kind).toBe('outdated');
+        world.advance(world.tick);
+        const later = await signedIn(sessions);
+        expect(await grants.issue(sampleGrant({ authTime: later.authTime }), SECRET_HASH, MINUTE), kind).toBe('issued');
+      }
+      const bob = { subject: 'usr_bob', authTime: 1 + (await watermarks.read('uid-of-shop', undefined)) };
+      expect(await grants.issue(sampleGrant(bob), SECRET_HASH, MINUTE)).toBe('issued');
+    });
+
+    it('that is raised while a grant is issued leaves no living grant of a sign-in before it, in 400 rounds', async () => {
+      const { watermarks, grants } = world.stores;
+      const alive: unknown[] = [];
+      const round = async () => {
+        const grant = sampleGrant({ authTime: world.now() });
+        const [outcome] = await Promise.all([
+          grants.issue(grant, SECRET_HASH, MINUTE),
+          watermarks.raise({ kind: 'user', subject: grant.subject }),
+        ]);
+        const redeemed = outcome === 'issued' ? await grants.redeem(redeemRequest(grant)) : { outcome };
+        const raised = await watermarks.read(grant.clientUid, grant.subject);
+        if (redeemed.outcome === 'redeemed' && grant.authTime <= raised) alive.push([outcome, grant.authTime, raised]);
+      };
+      for (let rounds = 0; rounds < 400; rounds += 20) {
+        await Promise.all(Array.from({ length: 20 }, round));
+        world.advance(1);
+      }
+      expect(alive).toEqual([]);
     });
 
     it('of a client holds for all its people and for itself, and for no other client', async () => {

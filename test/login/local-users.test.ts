@@ -3,12 +3,19 @@ import { describe, expect, it } from 'vitest';
 import { type Denials, hashPassword, LocalUsers, UsersFileError } from '../../src/login/local-users.ts';
 import { parseUsers } from '../../src/login/users-yaml.ts';
 import { OAuthError } from '../../src/oauth/ports/error.ts';
+import { systemClock } from '../../src/processes/lifecycle/machine.ts';
 import { blockedMilliseconds, COSTLY_BEFORE, costlyYaml } from '../manifests/costly-yaml.ts';
 
 const aliceHash = await hashPassword('correct horse');
 const bobHash = await hashPassword('battery staple');
 const alice = { username: 'alice', passwordHash: aliceHash, displayName: 'Alice Ang' };
 const bob = { username: 'bob', passwordHash: bobHash };
+
+const REVOKED_FIELD = 'users[0].revokeTokensBefore';
+
+function revokedBefore(time: unknown) {
+  return { ...alice, revokeTokensBefore: time };
+}
 
 describe('a users file', () => {
   it('names people with all fields of an entry', () => {
@@ -47,6 +54,19 @@ describe('a users file', () => {
     ['has a salt of impossible length', [{ ...alice, passwordHash: oddHash(13, 43) }], 'users[0].passwordHash'],
     ['has a hash with bits left over', [{ ...alice, passwordHash: oddHash(22, 43, 'B') }], 'users[0].passwordHash'],
     ['names a user twice', [alice, bob, alice], 'users[2].username'],
+    [
+      'gives an id twice',
+      [
+        { ...alice, id: '7' },
+        { ...bob, id: '7' },
+      ],
+      'users[1].id',
+    ],
+    ['has an id that is a number', [{ ...alice, id: 7 }], 'users[0].id'],
+    ['has an empty id', [{ ...alice, id: '' }], 'users[0].id'],
+    ['revokes before a day that does not exist', [revokedBefore('2026-02-30T12:00:00Z')], REVOKED_FIELD],
+    ['revokes before a time without an offset', [revokedBefore('2026-02-20T12:00:00')], REVOKED_FIELD],
+    ['revokes before a number', [revokedBefore(1_767_225_600)], REVOKED_FIELD],
     ['names a user twice in two Unicode spellings', [named('é'), named('e\u0301')], 'users[1].username'],
     ['has a name with white space around it', [named(' alice')], 'users[0].username'],
     ['has a field twice', `- username: a\n  username: b\n  passwordHash: ${aliceHash}`, 'users[0]'],
@@ -134,7 +154,8 @@ function denialsIn(source: unknown): Denials | undefined {
 
 describe('a users file with a fault', () => {
   const denied = { ...alice, disabled: true };
-  const both = { disabled: new Set(['alice']), named: new Set(['alice', 'bob']) };
+  const revoked = new Map<string, number>();
+  const both = { disabled: new Set(['alice']), revoked, named: new Set(['alice', 'bob']) };
 
   it.each<readonly [string, unknown, Denials]>([
     ['another entry lacks its hash → it counts', [denied, { username: 'bob' }], both],
@@ -159,7 +180,7 @@ describe('a users file with a fault', () => {
     [
       'another username cannot be read → it counts, and no user is known to be gone',
       [denied, { user: 'bob' }],
-      { disabled: new Set(['alice']), named: undefined },
+      { ...both, named: undefined },
     ],
     ['disabled is yes, as a text → it counts', [{ ...alice, disabled: 'yes' }, bob], both],
     ['disabled is an alias → it counts', '- {username: alice, disabled: *on}\n- {username: bob}', both],
@@ -173,6 +194,16 @@ describe('a users file with a fault', () => {
       [{ ...denied, username: 'alice ' }, { username: 'bob' }],
       both,
     ],
+    [
+      'another entry revokes tokens → that counts',
+      [denied, { username: 'bob', revokeTokensBefore: '2026-01-31T12:00:00Z' }],
+      { ...both, revoked: new Map([['bob', Date.UTC(2026, 0, 31, 12)]]) },
+    ],
+    [
+      'its time to revoke tokens before is no time → all is revoked',
+      [{ ...alice, revokeTokensBefore: '31 January' }, bob],
+      { ...both, disabled: new Set(), revoked: new Map([['alice', Number.POSITIVE_INFINITY]]) },
+    ],
     ['the text is no YAML → nothing counts', '- {username: alice, disabled: true}\n- [', {}],
     ['the file is no list → nothing counts', 'alice: {disabled: true}', {}],
   ])('given an entry that disables a user and %s', (_, source, denials) => {
@@ -180,7 +211,7 @@ describe('a users file with a fault', () => {
   });
 
   it('disables and removes users, and neither adds one, changes a hash nor enables one', async () => {
-    const users = new LocalUsers({ users: [alice, bob, { ...named('carol'), disabled: true }] });
+    const users = new LocalUsers({ clock: systemClock, users: [alice, bob, { ...named('carol'), disabled: true }] });
     users.restrict({ disabled: new Set(['alice', 'mallory']), named: new Set(['alice', 'carol', 'mallory']) });
     for (const name of ['alice', 'carol', 'mallory']) {
       expect(await users.authenticate(name, 'correct horse')).toBeUndefined();
@@ -204,11 +235,12 @@ function named(username: string) {
 
 describe('local users', () => {
   it('come in with their password and have a stable subject that is no client id', async () => {
-    const users = new LocalUsers({ users: [alice, bob] });
+    const users = new LocalUsers({ clock: systemClock, users: [alice, bob] });
     expect(await users.authenticate('alice', 'correct horse')).toEqual({
       subject: 'usr__opn0Ky1LrfMdvbK8-HI2s',
       username: 'alice',
       displayName: 'Alice Ang',
+      credential: expect.stringMatching(/^[\w-]{22}$/),
     });
     expect(await users.authenticate('bob', 'battery staple')).toMatchObject({ displayName: 'bob' });
   });
@@ -221,22 +253,50 @@ describe('local users', () => {
     ['a name in another case', 'Alice', 'correct horse'],
     ['a name that is a property of objects', '__proto__', 'correct horse'],
   ])('do not come in with %s', async (_what, username, password) => {
-    expect(await new LocalUsers({ users: [alice, bob] }).authenticate(username, password)).toBeUndefined();
+    expect(
+      await new LocalUsers({ clock: systemClock, users: [alice, bob] }).authenticate(username, password),
+    ).toBeUndefined();
   });
 
   it('accept no password when there are none', async () => {
-    expect(await new LocalUsers({ users: [] }).authenticate('alice', 'correct horse')).toBeUndefined();
+    expect(
+      await new LocalUsers({ clock: systemClock, users: [] }).authenticate('alice', 'correct horse'),
+    ).toBeUndefined();
   });
 
   it('who are disabled neither come in nor stay', async () => {
-    const users = new LocalUsers({ users: [{ ...alice, disabled: true }, bob] });
+    const users = new LocalUsers({ clock: systemClock, users: [{ ...alice, disabled: true }, bob] });
     expect(await users.authenticate('alice', 'correct horse')).toBeUndefined();
-    expect(await users.isActive('usr__opn0Ky1LrfMdvbK8-HI2s')).toBe(false);
+    expect(users.revokedBefore('usr__opn0Ky1LrfMdvbK8-HI2s')).toBe(Number.POSITIVE_INFINITY);
+  });
+
+  it('have an id in place of the username as their subject, and an id is never another’s username', async () => {
+    const subjects = async (...entries: readonly (typeof alice & { id?: string })[]) => {
+      const users = new LocalUsers({ clock: systemClock, users: entries });
+      return Promise.all(entries.map(async ({ username }) => (await users.lookUp(username))?.subject));
+    };
+    const [renamed] = await subjects({ ...alice, username: 'alice.smith', id: 'alice' });
+    const [withId, other] = await subjects({ ...alice, id: 'alice' }, { ...alice, username: 'bob', id: '7' });
+    const [withoutId] = await subjects(alice);
+    expect(renamed).toBe(withId);
+    expect(new Set([withId, other, withoutId]).size).toBe(3);
+    for (const subject of [withId, other]) expect(subject).toMatch(/^usr_[\w-]{22}$/);
+  });
+
+  it('are revoked before a time in their entry, and hold nothing while it is ahead', async () => {
+    let now = Date.UTC(2026, 0, 1);
+    const users = new LocalUsers({ clock: { now: () => now }, users: [{ ...alice, revokeTokensBefore: now + 1000 }] });
+    const subject = 'usr__opn0Ky1LrfMdvbK8-HI2s';
+    expect(users.revokedBefore(subject)).toBe(Number.POSITIVE_INFINITY);
+    expect(await users.authenticate('alice', 'correct horse')).toBeUndefined();
+    now += 1000;
+    expect(users.revokedBefore(subject)).toBe(now);
+    expect(await users.authenticate('alice', 'correct horse')).toBeDefined();
   });
 
   it('are looked up by name in either spelling: the subject, and a credential until they are disabled', async () => {
     const zoe = { username: 'zoë', passwordHash: bobHash };
-    const users = new LocalUsers({ users: [alice, { ...bob, disabled: true }, zoe] });
+    const users = new LocalUsers({ clock: systemClock, users: [alice, { ...bob, disabled: true }, zoe] });
     const found = await users.lookUp('alice');
     expect(found).toEqual({ subject: 'usr__opn0Ky1LrfMdvbK8-HI2s', credential: expect.any(String) });
     expect(found?.credential).not.toContain(aliceHash.slice(-10));
@@ -250,22 +310,22 @@ describe('local users', () => {
   });
 
   it('are replaced as a whole', async () => {
-    const users = new LocalUsers({ users: [alice] });
-    expect(await users.isActive('usr__opn0Ky1LrfMdvbK8-HI2s')).toBe(true);
+    const users = new LocalUsers({ clock: systemClock, users: [alice] });
+    expect(users.revokedBefore('usr__opn0Ky1LrfMdvbK8-HI2s')).toBe(0);
     users.replace([bob]);
-    expect(await users.isActive('usr__opn0Ky1LrfMdvbK8-HI2s')).toBe(false);
+    expect(users.revokedBefore('usr__opn0Ky1LrfMdvbK8-HI2s')).toBe(Number.POSITIVE_INFINITY);
     expect(await users.authenticate('bob', 'battery staple')).toBeDefined();
   });
 
   it('who are removed while their password is being judged do not come in', async () => {
-    const users = new LocalUsers({ users: [alice] });
+    const users = new LocalUsers({ clock: systemClock, users: [alice] });
     const attempt = users.authenticate('alice', 'correct horse');
     users.replace([]);
     expect(await attempt).toBeUndefined();
   });
 
   it('are judged a few at a time, and a flood beyond the line is turned away unjudged', async () => {
-    const users = new LocalUsers({ users: [alice], hashing: { concurrent: 1, waiting: 2 } });
+    const users = new LocalUsers({ clock: systemClock, users: [alice], hashing: { concurrent: 1, waiting: 2 } });
     const attempts = await Promise.allSettled(
       Array.from({ length: 6 }, () => users.authenticate('alice', 'correct horse')),
     );
@@ -284,7 +344,7 @@ describe('local users', () => {
   });
 
   it('whose name is unknown make the line as long as known ones do', async () => {
-    const users = new LocalUsers({ users: [alice], hashing: { concurrent: 1, waiting: 1 } });
+    const users = new LocalUsers({ clock: systemClock, users: [alice], hashing: { concurrent: 1, waiting: 1 } });
     const attempts = await Promise.allSettled(
       Array.from({ length: 3 }, () => users.authenticate('mallory', 'correct horse')),
     );
@@ -292,13 +352,16 @@ describe('local users', () => {
   });
 
   it('whose hash cannot be verified do not come in, nor does any other user', async () => {
-    const users = new LocalUsers({ users: [{ ...alice, passwordHash: oddHash(13, 25) }] });
+    const users = new LocalUsers({ clock: systemClock, users: [{ ...alice, passwordHash: oddHash(13, 25) }] });
     expect(await users.authenticate('alice', 'correct horse')).toBeUndefined();
     expect(await users.authenticate('mallory', 'correct horse')).toBeUndefined();
   });
 
   it('may type their password in either Unicode spelling', async () => {
-    const users = new LocalUsers({ users: [{ username: 'zoë', passwordHash: await hashPassword('caf\u00e9') }] });
+    const users = new LocalUsers({
+      clock: systemClock,
+      users: [{ username: 'zoë', passwordHash: await hashPassword('caf\u00e9') }],
+    });
     expect(await users.authenticate('zoe\u0308', 'cafe\u0301')).toBeDefined();
   });
 });

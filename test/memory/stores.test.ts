@@ -13,6 +13,7 @@ import {
   redeemRequest,
   rotateRequest,
   sampleGrant,
+  sampleSession,
 } from '../contracts/sample-grants.ts';
 
 const LIMIT = 50;
@@ -49,16 +50,12 @@ const FILLERS: Readonly<Record<keyof Stores, (world: World, name: string) => Pro
     }),
   revokedTokens: ({ stores, now }, name) => stores.revokedTokens.mark(name, now() / 1000 + 60),
   watermarks: ({ stores, now }, name) => stores.watermarks.raise({ kind: 'user', subject: name }, now()),
-  sessions: ({ stores, now }, name) =>
-    stores.sessions.create({
-      sessionId: name,
-      subject: 'usr_alice',
-      username: 'alice',
-      displayName: 'Alice',
-      authTime: now(),
-      idleLifetime: MINUTE,
-      absoluteLifetime: MINUTE,
-    }),
+  users: ({ stores }, name) => stores.users.settle(name, 'digest-of-a-hash'),
+  sessions: ({ stores }, name) =>
+    stores.sessions.create(
+      sampleSession({ sessionId: name, idleLifetime: MINUTE, absoluteLifetime: MINUTE }),
+      undefined,
+    ),
   interactions: ({ stores, now }, name) =>
     stores.interactions.create(
       {

@@ -9,6 +9,7 @@ import { pageTexts, type Texts } from './texts.ts';
 export type LoginProblem =
   | { readonly kind: 'wrong' }
   | { readonly kind: 'busy'; readonly seconds: number | undefined }
+  | { readonly kind: 'outdated'; readonly seconds: number }
   | { readonly kind: 'missing'; readonly username: boolean; readonly password: boolean }
   | { readonly kind: 'tooMany'; readonly seconds: number };
 
@@ -102,6 +103,6 @@ function problemText(login: Texts['login'], problem: LoginProblem): Html {
     case 'tooMany':
       return html`<p id="problem-text">${login.tooMany(problem.seconds)}</p>`;
     default:
-      return html`<p id="problem-text">${problem.kind === 'wrong' ? login.wrong : login.busy}</p>`;
+      return html`<p id="problem-text">${login[problem.kind]}</p>`;
   }
 }

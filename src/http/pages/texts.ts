@@ -23,6 +23,7 @@ export interface Texts {
     readonly passwordMissing: string;
     readonly tooMany: (seconds: number) => string;
     readonly busy: string;
+    readonly outdated: string;
     readonly note: (host: string) => string;
   };
   readonly consent: {
@@ -76,6 +77,7 @@ const en: Texts = {
     passwordMissing: 'Enter your password.',
     tooMany: (seconds) => `There were too many attempts. Wait ${duration(seconds)}, then try again.`,
     busy: 'Many people are signing in right now. Wait a few seconds, then try again.',
+    outdated: 'The sign-in cannot be completed right now. Wait a few seconds, then try again.',
     note: (host) => `Enter your password only on ${host}. The application never sees it.`,
   },
   consent: {

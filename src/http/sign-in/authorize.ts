@@ -50,6 +50,11 @@ async function authorize(flow: SignInFlow, exchange: Exchange): Promise<void> {
     reply.redirect(await openInteraction(flow, check, session), 302);
     return;
   }
+  const location = await flow.authorization.issue(check, session);
+  if (location === undefined) {
+    sendLoginPage(flow, exchange, check, { status: 200, username: '', problem: undefined });
+    return;
+  }
   log.outcome = 'issued';
-  reply.redirect(await flow.authorization.issue(check, session), 302);
+  reply.redirect(location, 302);
 }

@@ -5,8 +5,9 @@
 import { createHash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Audit } from '../../oauth/ports/audit.ts';
-import type { Session, SessionStore } from '../../oauth/ports/login-stores.ts';
+import type { NewSession, Session, SessionStore } from '../../oauth/ports/login-stores.ts';
 import type { Random, ResourceOwner, ResourceOwners } from '../../oauth/ports/ports.ts';
+import { SHARDS, shardOfPerson } from '../../oauth/values/shard.ts';
 import { type CookieForm, cookieForm } from './cookie-form.ts';
 
 const IDLE_LIFETIME = 3_600_000;
@@ -14,6 +15,8 @@ const ABSOLUTE_LIFETIME = 12 * 3_600_000;
 /** 256 bits. */
 const VALUE_BYTES = 32;
 const VALUE = /^[A-Za-z0-9_-]{43}$/;
+/** The shard of the person, and a random value. */
+const SESSION_VALUE = /^([0-9]{3})\.[A-Za-z0-9_-]{43}$/;
 
 /** A session, and the cookie value that proves it. */
 export interface SignedIn {
@@ -51,38 +54,38 @@ export class BrowserSessions {
     this.#browserCookie = `${prefix}grantry-browser`;
   }
 
-  /** The session of this browser. Ends it if the person has been disabled since. */
+  /**
+   * The session of this browser, unless the kill switch of its person holds. A session of a person who may hold nothing
+   * now is not ended: a person who is absent by mistake finds it again.
+   */
   async current(request: FastifyRequest): Promise<SignedIn | undefined> {
-    const cookie = readCookie(request, this.#sessionCookie);
+    const cookie = this.#sessionCookieOf(request);
     if (cookie === undefined) return undefined;
     const session = await this.#sessions.use(sessionIdOf(cookie));
     if (session === undefined) return undefined;
-    if (await this.#owners.isActive(session.subject)) return { session, cookie };
-    await this.#end(session, 'user_inactive');
-    return undefined;
+    return session.authTime > this.#owners.revokedBefore(session.subject) ? { session, cookie } : undefined;
   }
 
   /**
    * Starts a session under a new id, regardless of the cookie the browser sent, and ends the session it had, if any.
-   * @param authTime epoch milliseconds
+   * @returns `outdated`, and nothing changes, if the credential by which the person signed in is not the one that counts
    */
   async begin(
     { request, reply }: { readonly request: FastifyRequest; readonly reply: FastifyReply },
     owner: ResourceOwner,
-    authTime: number,
-  ): Promise<Session> {
-    const formerCookie = readCookie(request, this.#sessionCookie);
-    const cookie = this.#newValue();
-    const session: Session = {
+  ): Promise<Session | 'outdated'> {
+    const formerCookie = this.#sessionCookieOf(request);
+    const cookie = `${shardOfPerson(owner.subject)}.${this.#newValue()}`;
+    const begun: NewSession = {
       sessionId: sessionIdOf(cookie),
       subject: owner.subject,
       username: owner.username,
       displayName: owner.displayName,
-      authTime,
       idleLifetime: IDLE_LIFETIME,
       absoluteLifetime: ABSOLUTE_LIFETIME,
     };
-    await this.#sessions.create(session);
+    const session = await this.#sessions.create(begun, owner.credential);
+    if (session === 'outdated') return session;
     const former = formerCookie && (await this.#sessions.use(sessionIdOf(formerCookie)));
     if (former) await this.#end(former, 'signed_in_again');
     this.#write(reply, this.#sessionCookie, cookie);
@@ -112,9 +115,15 @@ export class BrowserSessions {
     return value;
   }
 
-  async #end({ sessionId, subject }: Session, reason: string): Promise<void> {
-    await this.#sessions.end(sessionId);
-    this.#audit.record({ type: 'session.ended', subject, reason });
+  async #end(session: Session, reason: string): Promise<void> {
+    await this.#sessions.end(session);
+    this.#audit.record({ type: 'session.ended', subject: session.subject, reason });
+  }
+
+  #sessionCookieOf(request: FastifyRequest): string | undefined {
+    const value = request.cookies[this.#sessionCookie];
+    const [, shard] = SESSION_VALUE.exec(value ?? '') ?? [];
+    return shard !== undefined && SHARDS[Number(shard)] === shard ? value : undefined;
   }
 
   #newValue(): string {
@@ -132,5 +141,5 @@ function readCookie(request: FastifyRequest, name: string): string | undefined {
 }
 
 function sessionIdOf(cookie: string): string {
-  return createHash('sha256').update(`grantry session\0${cookie}`).digest('base64url');
+  return `${cookie.slice(0, 3)}.${createHash('sha256').update(`grantry session\0${cookie}`).digest('base64url')}`;
 }

@@ -57,7 +57,11 @@ async function login(flow: SignInFlow, exchange: Exchange): Promise<void> {
   if (judgement.owner === undefined) return refuse(flow, exchange, check, { ...judgement, attempt, person });
 
   // 4. A session under a new id, then consent or the redirect to the client
-  const session = await flow.sessions.begin(exchange, judgement.owner, flow.clock.now());
+  const session = await flow.sessions.begin(exchange, judgement.owner);
+  if (session === 'outdated') {
+    const problem = { kind: 'outdated', seconds: OUTDATED_RETRY_SECONDS } as const;
+    return refuse(flow, exchange, check, { problem, attempt, person });
+  }
   if (person) flow.knownBrowsers.remember(exchange, person, session.authTime);
   flow.audit.record({
     type: 'login.succeeded',
@@ -68,6 +72,9 @@ async function login(flow: SignInFlow, exchange: Exchange): Promise<void> {
   log.outcome = 'signed_in';
   reply.redirect(await openInteraction(flow, check, session), 303);
 }
+
+/** How long this replica's list of users may be behind another's. */
+const OUTDATED_RETRY_SECONDS = 5;
 
 interface Attempt extends LoginAttempt {
   readonly password: string;
@@ -81,7 +88,8 @@ async function findKnownBrowser(
   clientUid: string,
 ): Promise<KnownPerson | undefined> {
   const known = flow.knownBrowsers.find(request, person);
-  return known === undefined || (await isOutdated(flow, known, clientUid)) ? undefined : known;
+  if (known === undefined || known.authTime <= flow.owners.revokedBefore(known.subject)) return undefined;
+  return (await isOutdated(flow, known, clientUid)) ? undefined : known;
 }
 
 type Judgement = { readonly owner: ResourceOwner } | { readonly owner: undefined; readonly problem: LoginProblem };
@@ -136,10 +144,11 @@ function refuse(
   }
 }
 
-const STATUS = { missing: 422, wrong: 422, tooMany: 429, busy: 503 } as const;
+const STATUS = { missing: 422, wrong: 422, tooMany: 429, busy: 503, outdated: 503 } as const;
 const REASON = {
   missing: 'credentials_missing',
   wrong: 'credentials_wrong',
   tooMany: 'login_rate_limited',
   busy: 'login_busy',
+  outdated: 'users_outdated',
 } as const;

@@ -49,6 +49,8 @@ async function resume(flow: SignInFlow, exchange: Exchange): Promise<void> {
   if (!isCovered(check.client, check.request, given)) throw startAgain('interaction_consent_gone');
 
   // 4. One code
+  const location = await flow.authorization.issue(check, session);
+  if (location === undefined) throw startAgain('interaction_outdated');
   log.outcome = 'issued';
-  reply.redirect(await flow.authorization.issue(check, session), 302);
+  reply.redirect(location, 302);
 }

@@ -146,19 +146,21 @@ export class AuthorizationEndpoint {
   }
 
   /**
-   * Issues the one code of an accepted request (RFC 6749 §4.1.2) and answers the address to redirect to.
+   * Issues the one code of an accepted request (RFC 6749 §4.1.2).
+   * @returns the address to redirect to; undefined if a revocation demands that the person signs in again
    * @throws StoreUnavailableError when no code could be stored
    */
-  async issue({ client, request }: AcceptedAuthorization, person: AuthorizingPerson): Promise<string> {
+  async issue({ client, request }: AcceptedAuthorization, person: AuthorizingPerson): Promise<string | undefined> {
     const { subject, sessionId, authTime } = person;
     const { code, grantId, secretHash } = this.#handles.newCode(subject);
     const { scope, audiences, redirectUri, codeChallenge } = request;
     const { uid: clientUid, clientId } = client;
-    await this.#grants.issue(
+    const outcome = await this.#grants.issue(
       { grantId, clientUid, clientId, subject, sessionId, authTime, scope, audiences, redirectUri, codeChallenge },
       secretHash,
       CODE_LIFETIME,
     );
+    if (outcome === 'outdated') return undefined;
     this.#audit.record({
       type: 'authorization_code.issued',
       clientId,

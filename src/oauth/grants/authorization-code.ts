@@ -29,7 +29,7 @@ export const authorizationCode: GrantType = {
     const answer = await redeem(request, handle, redirectUri, context);
     if (answer.outcome !== 'redeemed') throw refusal(answer, request, context);
     const { grant, scope, audience } = answer;
-    await requireActive(grant.subject, context);
+    requireActive(grant, context);
 
     const { subject, grantId, authTime } = grant;
     const refreshToken = mayRefresh(client) ? context.handles.refreshToken(handle, 0) : undefined;

@@ -26,12 +26,13 @@ export const refreshToken: GrantType = {
     // for a person who is disabled meanwhile.
     const owner = await context.stores.grants.subjectOf(handle.grantId);
     if (owner === undefined) throw invalidGrant('refresh_token_gone');
-    await requireActive(owner, context);
+    const revokedBefore = context.owners.revokedBefore(owner);
+    if (revokedBefore === Number.POSITIVE_INFINITY) throw invalidGrant('subject_inactive');
     const waitSeconds = context.limits.people.take(request.client.uid, owner);
     if (waitSeconds > 0) throw limited(waitSeconds);
-    const answer = await rotate(request, handle, owner, context);
+    const answer = await rotate(request, handle, { subject: owner, revokedBefore }, context);
     if (!('generation' in answer)) throw refusal(answer, request, context);
-    await requireActive(owner, context);
+    requireActive(answer.grant, context);
 
     note(answer, request, context);
     const { subject, grantId, authTime } = answer.grant;
@@ -43,7 +44,7 @@ export const refreshToken: GrantType = {
 function rotate(
   { client, parameters, address, accessToken }: GrantRequest,
   { grantId, generation }: RefreshHandle,
-  subject: string,
+  owner: { readonly subject: string; readonly revokedBefore: number },
   { random, stores }: GrantContext,
 ): Promise<RotateAnswer> {
   const { tokens } = client;
@@ -59,9 +60,9 @@ function rotate(
     attemptId: randomId(random, 16),
     access: accessRequest(client, parameters, requestedScope(parameters.get('scope'))),
     accessToken: accessToken.opaque(grantId),
-    revokedBefore: client.revokeTokensBefore,
+    revokedBefore: Math.max(client.revokeTokensBefore, owner.revokedBefore),
     address,
-    subject,
+    subject: owner.subject,
   });
 }
 

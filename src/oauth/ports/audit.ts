@@ -34,6 +34,7 @@ export interface AuditEvent {
     | 'login.succeeded'
     | 'login.failed'
     | 'session.ended'
+    | 'sessions.ended_all'
     | 'consent.given'
     | 'consent.denied'
     | 'consent.withdrawn'

@@ -101,7 +101,7 @@ export interface RotateRequest {
   /** The answer of `subjectOf` ({@link GrantStore}). */
   readonly subject: string;
   /**
-   * The kill switch of the client's manifest, epoch milliseconds: a grant made at or before this, or at or before a
+   * The kill switch of the client's manifest, or of the person, epoch milliseconds: a grant made at or before this, or at or before a
    * watermark that `watermarks.read` would answer in the same moment, is `ended`.
    */
   readonly revokedBefore: number;
@@ -143,8 +143,12 @@ export interface GrantState {
 
 /** Codes and refresh families. Monotone: issued → redeemed → replayed; generations only grow; revoked is sticky. */
 export interface GrantStore {
-  /** Writes a grant whose code can be redeemed for `codeLifetime`; its shard is that of its person. */
-  issue(grant: Grant, secretHash: string, codeLifetime: number): Promise<void>;
+  /**
+   * Writes a grant whose code can be redeemed for `codeLifetime`; its shard is that of its person. `outdated`, and
+   * nothing is written, if the person signed in at or before the global watermark, their own, or that of their consent
+   * to the client.
+   */
+  issue(grant: Grant, secretHash: string, codeLifetime: number): Promise<'issued' | 'outdated'>;
   /**
    * Judges in this order: revoked or missing → gone · other secret or client → no_match · wrong redirect_uri, absent or
    * malformed verifier, verifier without challenge, anything else wrong on a redeemed code → bad_proof · well-formed

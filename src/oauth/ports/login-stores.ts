@@ -1,10 +1,45 @@
-// The stores of people who sign in: their sessions, the requests that wait for their decision, and the consents they
-// gave to clients.
+// The stores of people who sign in: the local users as all replicas know them, sessions, the requests that wait for a
+// decision, and the consents to clients.
 
 import type { Grant } from './grant-store.ts';
 
+/** How long a local user is absent from the list of users before all that the person holds ends; milliseconds. */
+export const USER_ABSENCE = 3_600_000;
+
+/** A local user as noted by whichever replica saw the list of users last. */
+export interface NotedUser {
+  /** {@link NamedPerson.credential} of an enabled user, another value for a disabled one; without blanks. */
+  readonly credential: string;
+  readonly isAbsent: boolean;
+}
+
 /**
- * A signed-in browser. `sessionId` is the SHA-256 of the cookie's value: a copy of the store is not enough to sign in.
+ * The credentials of the local users that all replicas have agreed on. A replica compares its list of users with them,
+ * so a change is found after a restart as well. It ends what the person holds once, whichever replica finds it first.
+ */
+export interface UserStore {
+  /** All noted users, by subject. */
+  list(): Promise<ReadonlyMap<string, NotedUser>>;
+  /**
+   * Notes the credential of a user on the list: none noted → noted · the same → unchanged · another → ended, the user
+   * watermark is raised to now and all sessions end. An absence ends; after one of at least {@link USER_ABSENCE}, or
+   * with another credential, the answer is `ended` and the consents are withdrawn, too.
+   * @throws StoreUnavailableError also when the change may be lost; the caller repeats it
+   */
+  settle(subject: string, credential: string): Promise<'noted' | 'unchanged' | 'ended'>;
+  /** Notes the time at which a user is absent from the list, the first one. Nothing ends. */
+  markAbsent(subject: string): Promise<void>;
+  /**
+   * Not noted, or not absent → present · absent for less than {@link USER_ABSENCE} → absent · else ended: the watermark
+   * is raised, sessions end, consents are withdrawn, and the user is no longer noted.
+   * @throws StoreUnavailableError as `settle`
+   */
+  endAbsent(subject: string): Promise<'present' | 'absent' | 'ended'>;
+}
+
+/**
+ * A signed-in browser. `sessionId` is `<shard of the person>.<SHA-256 of the cookie's value>`: a copy of the store is
+ * not enough to sign in.
  */
 export interface Session {
   readonly sessionId: string;
@@ -16,12 +51,21 @@ export interface Session {
   readonly absoluteLifetime: number;
 }
 
+/** A session that begins; the store stamps its `authTime`. */
+export type NewSession = Omit<Session, 'authTime'>;
+
+/** The sessions of a person. One whose `authTime` is at or before the user watermark is over. */
 export interface SessionStore {
-  create(session: Session): Promise<void>;
+  /**
+   * Begins a session at the time of the store.
+   * @param credential that of the local user who signed in; undefined for other people. Noted where none is; where
+   *   another one is noted the list of users of this replica is outdated: `outdated`, and no session begins
+   */
+  create(session: NewSession, credential: string | undefined): Promise<Session | 'outdated'>;
   /** The living session, its idle time renewed; undefined once ended, idle- or absolute-expired. */
   use(sessionId: string): Promise<Session | undefined>;
-  end(sessionId: string): Promise<void>;
-  /** Ends every session of the person. A session that is created concurrently either ends too or is listed. */
+  end(session: Pick<Session, 'sessionId' | 'subject'>): Promise<void>;
+  /** Ends every session of the person in one action. */
   endAll(subject: string): Promise<void>;
   /** The person's living sessions, in no order; none is renewed. */
   list(subject: string): Promise<readonly Session[]>;

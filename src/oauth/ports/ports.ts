@@ -6,7 +6,7 @@
 // undo.
 
 import type { GrantStore } from './grant-store.ts';
-import type { ConsentStore, InteractionStore, SessionStore } from './login-stores.ts';
+import type { ConsentStore, InteractionStore, SessionStore, UserStore } from './login-stores.ts';
 import type { AccessTokenStore, RevokedTokenStore, WatermarkStore } from './token-stores.ts';
 
 export interface Clock {
@@ -50,6 +50,7 @@ export interface Stores {
   readonly accessTokens: AccessTokenStore;
   readonly revokedTokens: RevokedTokenStore;
   readonly watermarks: WatermarkStore;
+  readonly users: UserStore;
   readonly sessions: SessionStore;
   readonly interactions: InteractionStore;
   readonly consents: ConsentStore;
@@ -63,6 +64,8 @@ export interface ResourceOwner {
   readonly subject: string;
   readonly username: string;
   readonly displayName: string;
+  /** {@link NamedPerson.credential}, by which the person signed in; undefined where another party vouches. */
+  readonly credential: string | undefined;
 }
 
 /** The record of a name. Proof of nothing: any caller can name a person. */
@@ -79,8 +82,11 @@ export interface ResourceOwners {
   lookUp(username: string): Promise<NamedPerson | undefined>;
   /** The person, or undefined for a wrong password, an unknown or a disabled user: the same work in each case. */
   authenticate(username: string, password: string): Promise<ResourceOwner | undefined>;
-  /** Whether this person may still hold sessions and grants. */
-  isActive(subject: string): Promise<boolean>;
+  /**
+   * The person's kill switch, epoch milliseconds: all that the person holds from at or before this time is revoked.
+   * Infinity for a person who may hold nothing now: unknown, absent, disabled, or revoked until a time ahead.
+   */
+  revokedBefore(subject: string): number;
 }
 
 /**

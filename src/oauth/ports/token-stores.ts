@@ -47,8 +47,8 @@ export type WatermarkSubject =
 
 /** Not-before watermarks: a grant or token made at or before one is revoked. They only rise. */
 export interface WatermarkStore {
-  /** Sets the watermark to the maximum of what it is and `time`. */
-  raise(subject: WatermarkSubject, time: number): Promise<void>;
+  /** Sets the watermark to the maximum of what it is and `time`; the present time of the store by default. */
+  raise(subject: WatermarkSubject, time?: number): Promise<void>;
   /** The highest of the global, the client's, the user's and the pair's watermark; 0 when none was raised. */
   read(clientUid: string, subject: string | undefined): Promise<number>;
 }

@@ -21,20 +21,30 @@ export async function revocationReason(
   grant: Pick<StoredGrant, 'subject' | 'createdAt'>,
   { stores, owners }: KillSwitches,
 ): Promise<string | undefined> {
-  const [watermark, active] = await Promise.all([
-    stores.watermarks.read(client.uid, grant.subject),
-    owners.isActive(grant.subject),
-  ]);
+  const watermark = await stores.watermarks.read(client.uid, grant.subject);
   if (grant.createdAt <= Math.max(watermark, client.revokeTokensBefore)) return 'grant_before_watermark';
-  return active ? undefined : 'subject_inactive';
+  return revocationByPerson(grant, owners);
 }
 
 /**
  * The part of {@link revocationReason} that no store can check.
- * @throws OAuthError invalid_grant, unless the person is active
+ * @throws OAuthError invalid_grant, if the kill switch of the person revokes the grant
  */
-export async function requireActive(subject: string, { owners }: Pick<KillSwitches, 'owners'>): Promise<void> {
-  if (!(await owners.isActive(subject))) throw invalidGrant('subject_inactive');
+export function requireActive(
+  grant: Pick<StoredGrant, 'subject' | 'createdAt'>,
+  { owners }: Pick<KillSwitches, 'owners'>,
+): void {
+  const reason = revocationByPerson(grant, owners);
+  if (reason !== undefined) throw invalidGrant(reason);
+}
+
+function revocationByPerson(
+  { subject, createdAt }: Pick<StoredGrant, 'subject' | 'createdAt'>,
+  owners: ResourceOwners,
+): string | undefined {
+  const revokedBefore = owners.revokedBefore(subject);
+  if (createdAt > revokedBefore) return undefined;
+  return revokedBefore === Number.POSITIVE_INFINITY ? 'subject_inactive' : 'grant_before_watermark';
 }
 
 /** The only wire answer to an invalid code or refresh token (RFC 6749 §5.2). */

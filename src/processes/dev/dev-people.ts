@@ -1,5 +1,6 @@
 // The users of `grantry dev`.
 
+import { createHash } from 'node:crypto';
 import { hashPassword, type LocalUser, type LocalUsers } from '../../login/local-users.ts';
 import { StartError } from '../config/start-error.ts';
 
@@ -45,5 +46,7 @@ export async function userOf(text: string): Promise<LocalUser> {
   if (colon < 0 || username === '' || password === '') {
     throw new StartError('--user is written as name:password, both not empty', 2);
   }
-  return { username, passwordHash: await hashPassword(password) };
+  // The same hash at every start and in every replica: another one would count as a new password.
+  const salt = createHash('sha256').update(`grantry dev user\0${username}`).digest().subarray(0, 16);
+  return { username, passwordHash: await hashPassword(password, salt) };
 }

@@ -19,6 +19,7 @@ import { openLog, type ProcessLog } from '../log/log.ts';
 import { openRedisState, type RedisState } from '../redis/redis-state.ts';
 import { addressOf, freePort, isLoopback, listen } from '../token-server/listening.ts';
 import { assembleTokenServer, type TokenServer } from '../token-server/token-server.ts';
+import { assembleUserChanges } from '../token-server/user-changes.ts';
 import { changeHandler, recordChanges, type Served } from './dev-changes.ts';
 import { DevKeys } from './dev-keys.ts';
 import { DevPeople, userOf } from './dev-people.ts';
@@ -87,16 +88,17 @@ async function serveWith({ directory, stdout }: DevOptions, groundwork: Groundwo
   const parts = await partsOf(directory, settings);
   const { registry, state, follower, watch } = parts;
   const isLocal = isLoopback(settings.host) && isLoopback(new URL(settings.issuer).hostname);
-  const people = new DevPeople(new LocalUsers({ users: [] }), given, isLocal);
+  const people = new DevPeople(new LocalUsers({ users: [], clock: systemClock }), given, isLocal);
   const begin = performance.now();
   const verdicts = await registry.rebuild(await parts.folder.update(await watch.start()));
   const seconds = (performance.now() - begin) / 1000;
   await people.replace(verdicts.users);
+  const stores = redis?.stores ?? (await storesOf(state));
   const server = assembleTokenServer({
     settings,
     registry,
     refusedClients: () => registry.refusedClients,
-    stores: redis?.stores ?? (await storesOf(state)),
+    stores,
     owners: people.users,
     clock: systemClock,
     random: systemRandom,
@@ -128,6 +130,7 @@ async function serveWith({ directory, stdout }: DevOptions, groundwork: Groundwo
     }),
   );
   recordChanges(server.audit, undefined, served);
+  assembleUserChanges({ ...server, users: people.users, stores, clock: systemClock, log: processLog.log }).start();
   follower.follow(changeHandler({ ...parts, people, server, stdout, served }));
   return await ended;
 }

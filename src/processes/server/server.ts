@@ -6,6 +6,7 @@ import { ConfigurationError, readSettings } from '../config/config.ts';
 import { StartError } from '../config/start-error.ts';
 import { connectCluster } from '../lifecycle/cluster-connection.ts';
 import { listenOn } from '../lifecycle/listen-on.ts';
+import { systemClock } from '../lifecycle/machine.ts';
 import { codeOf, endOnSignals } from '../lifecycle/shutdown.ts';
 import { openLog } from '../log/log.ts';
 import type { AdminSide } from '../token-server/token-server.ts';
@@ -42,7 +43,7 @@ export async function server({ stderr }: ServerOptions): Promise<number> {
       settings: { ...settings, redis: settings.redis },
       processLog,
       api: await connectCluster(settings.cluster),
-      users: await UsersFile.open({ file: settings.usersFile, log: processLog.log }),
+      users: await UsersFile.open({ file: settings.usersFile, clock: systemClock, log: processLog.log }),
     };
     return await codeOf(() => run(parts), processLog.log);
   } catch (error) {
@@ -108,6 +109,7 @@ async function serve(parts: ServerParts, { sources, admin, progress, exit }: Sta
   progress.serving = serving;
   registryAudit.start(serving.tokens.audit);
   users.start();
+  serving.userChanges.start();
   await listenOn(serving.tokens.public, { host: settings.host, port: settings.port, variable: 'GRANTRY_PORT' });
   serving.alerts.start();
   registryAudit.recordSigningKey();
@@ -137,9 +139,10 @@ function endWithProcess(
 async function close(
   { users, api, processLog }: ServerParts,
   { registry }: Sources,
-  { redis }: Progress,
+  { redis, serving }: Progress,
 ): Promise<void> {
   users.stop();
+  serving?.userChanges.stop();
   await registry.stop();
   api.close();
   await redis?.close();

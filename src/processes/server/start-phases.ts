@@ -7,6 +7,7 @@ import type { ReadinessCheck } from '../../http/admin/admin.ts';
 import type { StoreProbe } from '../../http/metrics/metrics.ts';
 import { WatchCounters } from '../../http/metrics/watch-metrics.ts';
 import type { ApiClient } from '../../kubernetes/api/api-client.ts';
+import type { UserChanges } from '../../login/user-changes.ts';
 import { randomId } from '../../oauth/values/random-id.ts';
 import { DeliveryLeases } from '../../redis/grants/delivery-leases.ts';
 import type { AlertDelivery } from '../alerts/alert-delivery.ts';
@@ -26,6 +27,7 @@ import {
   assembleTokenServer,
   type TokenServer,
 } from '../token-server/token-server.ts';
+import { assembleUserChanges } from '../token-server/user-changes.ts';
 import { PepperSource } from './pepper-source.ts';
 import { Replica } from './replica.ts';
 import type { UsersFile } from './users-file.ts';
@@ -64,6 +66,7 @@ export interface Serving {
   readonly tokens: TokenServer;
   readonly alerts: AlertDelivery;
   readonly alertReports: AlertReports;
+  readonly userChanges: UserChanges;
 }
 
 /** Phase 1. */
@@ -178,7 +181,8 @@ export function createServing(
     reports: alertReports,
     webhookSecret: () => registry.textOf(WEBHOOK_SECRET),
   });
-  return { tokens, alerts, alertReports };
+  const userChanges = assembleUserChanges({ ...tokens, ...redis, users: users.users, clock: systemClock, log });
+  return { tokens, alerts, alertReports, userChanges };
 }
 
 function readinessChecks(

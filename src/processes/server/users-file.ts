@@ -4,6 +4,7 @@
 import { readFileSync } from 'node:fs';
 import type { Logger } from 'pino';
 import { type LocalUser, LocalUsers, UsersFileError } from '../../login/local-users.ts';
+import type { Clock } from '../../oauth/ports/ports.ts';
 import { StartError } from '../config/start-error.ts';
 
 const POLL_MILLISECONDS = 2000;
@@ -11,6 +12,7 @@ const POLL_MILLISECONDS = 2000;
 export interface UsersFileOptions {
   /** Undefined: there are no users, and every sign-in fails. */
   readonly file: string | undefined;
+  readonly clock: Clock;
   readonly log: Logger;
 }
 
@@ -24,7 +26,7 @@ export class UsersFile {
   private constructor(options: UsersFileOptions, text: string | undefined, users: readonly LocalUser[]) {
     this.#options = options;
     this.#text = text;
-    this.users = new LocalUsers({ users });
+    this.users = new LocalUsers({ users, clock: options.clock });
   }
 
   /** @throws StartError for a file that cannot be read or used */

@@ -19,7 +19,8 @@ export const KEY_PATTERNS = {
   userWatermark: '{sNNN}:nbf:user:<SHA-256 of the subject>',
   consentWatermark: '{sNNN}:nbf:consent:<SHA-256 of subject and client uid>',
   revokedToken: '{sNNN}:jti:<SHA-256 of the jti>',
-  session: '{sNNN}:session:<SHA-256 of the session id>',
+  users: '{sNNN}:users',
+  session: '{sNNN}:session:<SHA-256 of the cookie>',
   sessionsOfUser: '{sNNN}:sessions:<SHA-256 of the subject>',
   consentsOfUser: '{sNNN}:consents:<SHA-256 of the subject>',
   interactionsOfSession: '{sNNN}:interactions:<SHA-256 of the session id>',
@@ -116,8 +117,14 @@ export class RedisKeys {
     return this.#digestKey('revokedToken', jti);
   }
 
+  /** The credentials of the local users of a shard. */
+  users(shard: string): string {
+    return this.#key('users', shard, '');
+  }
+
+  /** @param sessionId `<shard>.<SHA-256 of the cookie>` */
   session(sessionId: string): string {
-    return this.#digestKey('session', sessionId);
+    return this.#key('session', shardOf(sessionId), sessionId.slice(4));
   }
 
   sessionsOfUser(subject: string): string {

@@ -66,7 +66,7 @@ export class RedisGrants implements GrantStore {
    * @throws TypeError if the grant is not in the shard of its person: the scripts could not read the person's
    *   watermarks
    */
-  async issue(grant: Grant, secretHash: string, codeLifetime: number): Promise<void> {
+  async issue(grant: Grant, secretHash: string, codeLifetime: number): Promise<'issued' | 'outdated'> {
     if (shardOf(grant.grantId) !== shardOfPerson(grant.subject))
       throw new TypeError('the grant is not in the shard of its person');
     const { clientUid, clientId, subject, sessionId, authTime, scope, audiences, redirectUri, codeChallenge } = grant;
@@ -81,11 +81,12 @@ export class RedisGrants implements GrantStore {
       h: codeChallenge,
     };
     const written = Object.entries(fields).flatMap(([name, value]) => (value === undefined ? [] : [name, value]));
-    await this.#connection.run({
+    const reply = await this.#connection.run({
       script: ISSUE,
-      keys: [this.#keys.grant(grant.grantId)],
+      keys: [this.#keys.grant(grant.grantId), ...this.#watermarks.keysOfPerson(clientUid, subject)],
       args: [codeLifetime, authTime, secretHash, ...written],
     });
+    return reply as 'issued' | 'outdated';
   }
 
   /**

@@ -1,8 +1,9 @@
-// The session store in Redis, one hash per signed-in browser: `v` the session as JSON, `s` its person, `e` its absolute
-// end, `u` its end if it stays idle. The sorted set of a person's session ids is in another slot and is only a hint: a
-// session that it names may have ended.
+// The session store in Redis, in the shard of the person: one hash per signed-in browser, and the sorted set of the ids
+// of a person's sessions, which decides whether a session is alive. The fields of a hash: `v` the session as JSON, `s`
+// its person, `b` the time of the sign-in, `e` its absolute end, `u` its end if it stays idle.
 
-import type { Session, SessionStore } from '../../oauth/ports/login-stores.ts';
+import type { NewSession, Session, SessionStore } from '../../oauth/ports/login-stores.ts';
+import { shardOf } from '../../oauth/values/shard.ts';
 import { attemptEach } from '../connection/attempt-each.ts';
 import type { RedisConnection } from '../connection/connection.ts';
 import type { RedisKeys } from '../connection/keys.ts';
@@ -10,29 +11,47 @@ import type { StoreParts } from '../connection/store-parts.ts';
 import { OUT_OF_MEMORY } from '../scripts/out-of-memory.ts';
 import type { Script } from '../scripts/script.ts';
 import { CLOCK } from '../scripts/script-clock.ts';
+import { NOTED_CREDENTIAL } from './users.ts';
 
-/** ARGV offset, session, subject, absolute and idle lifetime. */
+/**
+ * KEYS session, the person's sessions, the shard's users; ARGV offset, session id, session, subject, absolute and idle
+ * lifetime, credential or an empty text. Replies with the time of the sign-in, or nothing where another credential is
+ * noted.
+ */
 const CREATE: Script = {
   name: 'sessionCreate',
-  keys: 1,
-  lua: `${CLOCK}
-local ends = now + ARGV[4]
-local idle = math.min(now + ARGV[5], ends)
-redis.call('HSET', KEYS[1], 'v', ARGV[2], 's', ARGV[3], 'e', ends, 'u', idle)
+  keys: 3,
+  lua: `${CLOCK}${NOTED_CREDENTIAL}
+local credential = ARGV[7]
+if credential ~= '' then
+  local noted = noted_credential(KEYS[3], ARGV[4])
+  if noted and noted ~= credential then return false end
+  if not noted then redis.call('HSET', KEYS[3], ARGV[4], credential) end
+end
+local ends = now + ARGV[5]
+local idle = math.min(now + ARGV[6], ends)
+local time = string.format('%.0f', now)
+redis.call('HSET', KEYS[1], 'v', ARGV[3], 's', ARGV[4], 'b', time, 'e', ends, 'u', idle)
 expire(KEYS[1], idle)
+redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)
+redis.call('ZADD', KEYS[2], ends, ARGV[2])
+expire(KEYS[2], redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')[2])
+return time
 `,
 };
 
-const LIVING = `
-local session, ends, idle = unpack(redis.call('HMGET', KEYS[1], 'v', 'e', 'u'))
-if not session or now >= tonumber(idle) then return false end
+/** KEYS session, the person's sessions, the user watermark; ARGV offset, session id. */
+const LIVING = `${CLOCK}
+local session, born, ends, idle = unpack(redis.call('HMGET', KEYS[1], 'v', 'b', 'e', 'u'))
+if not session or now >= tonumber(idle) or not redis.call('ZSCORE', KEYS[2], ARGV[2]) then return false end
+if tonumber(born) <= tonumber(redis.call('GET', KEYS[3]) or 0) then return false end
 `;
 
 /** While the memory of Redis is full the session is not renewed, but used: the person may deny a request or sign out. */
 const USE: Script = {
   name: 'sessionUse',
-  keys: 1,
-  lua: `${CLOCK}${OUT_OF_MEMORY}${LIVING}
+  keys: 3,
+  lua: `${LIVING}${OUT_OF_MEMORY}
 local renewed = math.min(now + cjson.decode(session).idleLifetime, ends)
 local written = redis.pcall('HSET', KEYS[1], 'u', renewed)
 if type(written) == 'number' then
@@ -40,30 +59,30 @@ if type(written) == 'number' then
 elseif not is_out_of_memory(written) then
   return written
 end
-return session
+return { session, born }
 `,
 };
 
-const READ: Script = { name: 'sessionLook', keys: 1, lua: `${CLOCK}${LIVING}return session` };
+const READ: Script = { name: 'sessionLook', keys: 3, lua: `${LIVING}return { session, born }` };
 
+/** The person never changes; the other keys of a session are in the same shard, under the person's name. */
+const PERSON: Script = { name: 'sessionPerson', keys: 1, lua: "return redis.call('HGET', KEYS[1], 's')" };
+
+/** KEYS session, the person's sessions; ARGV offset, session id. */
 const END: Script = {
   name: 'sessionEnd',
-  keys: 1,
-  lua: `
-local subject = redis.call('HGET', KEYS[1], 's')
-redis.call('DEL', KEYS[1])
-return subject
-`,
+  keys: 2,
+  lua: "redis.call('DEL', KEYS[1])\nredis.call('ZREM', KEYS[2], ARGV[2])",
 };
 
-/** ARGV offset, session id, absolute lifetime. */
-const INDEX: Script = {
-  name: 'sessionIndex',
+/** KEYS the person's sessions. A session that is not among them is over. Replies with the ids of those that lived. */
+const END_ALL: Script = {
+  name: 'sessionEndAll',
   keys: 1,
   lua: `${CLOCK}
-redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
-redis.call('ZADD', KEYS[1], now + ARGV[3], ARGV[2])
-expire(KEYS[1], redis.call('ZRANGE', KEYS[1], -1, -1, 'WITHSCORES')[2])
+local ended = redis.call('ZRANGE', KEYS[1], '(' .. now, '+inf', 'BYSCORE')
+redis.call('DEL', KEYS[1])
+return ended
 `,
 };
 
@@ -73,9 +92,7 @@ const INDEXED: Script = {
   lua: `${CLOCK}return redis.call('ZRANGE', KEYS[1], '(' .. now, '+inf', 'BYSCORE')`,
 };
 
-const FORGET: Script = { name: 'sessionForget', keys: 1, lua: "redis.call('ZREM', KEYS[1], ARGV[2])" };
-
-/** Sessions of one person read or ended at a time: they must not use up the capacity for all other requests. */
+/** Sessions of one person read at a time: they must not use up the capacity for all other requests. */
 const BATCH = 100;
 
 /** {@link SessionStore} in Redis. */
@@ -88,68 +105,63 @@ export class RedisSessions implements SessionStore {
     this.#keys = keys;
   }
 
-  // The index is written first: a session that is missing there would survive `endAll`.
-  async create(session: Session): Promise<void> {
+  async create(session: NewSession, credential: string | undefined): Promise<Session | 'outdated'> {
     const { sessionId, subject, idleLifetime, absoluteLifetime } = session;
-    await this.#connection.run({
-      script: INDEX,
-      keys: [this.#keys.sessionsOfUser(subject)],
-      args: [sessionId, absoluteLifetime],
-    });
-    const args = [JSON.stringify(session), subject, absoluteLifetime, idleLifetime];
-    await this.#connection.run({ script: CREATE, keys: [this.#keys.session(sessionId)], args });
+    const keys = [this.#keys.session(sessionId), this.#keys.sessionsOfUser(subject)];
+    const time = (await this.#connection.run({
+      script: CREATE,
+      keys: [...keys, this.#keys.users(shardOf(sessionId))],
+      args: [sessionId, JSON.stringify(session), subject, absoluteLifetime, idleLifetime, credential ?? ''],
+    })) as string | null;
+    return time === null ? 'outdated' : { ...session, authTime: Number(time) };
   }
 
-  use(sessionId: string): Promise<Session | undefined> {
-    return this.#session(USE, sessionId);
+  async use(sessionId: string): Promise<Session | undefined> {
+    const keys = [this.#keys.session(sessionId)];
+    const subject = (await this.#connection.run({ script: PERSON, keys })) as string | null;
+    return subject === null ? undefined : await this.#session(USE, { sessionId, subject });
   }
 
-  async end(sessionId: string): Promise<void> {
-    await this.#end(sessionId, { mayBeSigningIn: false });
-  }
-
-  /**
-   * @param options.mayBeSigningIn whether a missing session may belong to a sign-in in progress, which may then
-   *   continue
-   */
-  async #end(sessionId: string, { mayBeSigningIn }: { readonly mayBeSigningIn: boolean }): Promise<void> {
-    const ending = { script: END, keys: [this.#keys.session(sessionId)] };
-    let subject: string | null | undefined;
+  async end(session: Pick<Session, 'sessionId' | 'subject'>): Promise<void> {
+    const ending = this.#ending(session);
     try {
-      subject = (await this.#connection.run(ending)) as string | null;
+      await this.#connection.run(ending);
     } finally {
       // Also when no answer came.
-      if (subject !== null || !mayBeSigningIn) this.#connection.recordForReplay(ending);
+      this.#connection.recordForReplay(ending);
     }
-    // A session of a sign-in in progress must be found later: it stays in the index, whose scores expire it otherwise.
-    if (subject === null) return;
-    const keys = [this.#keys.sessionsOfUser(subject)];
-    await this.#connection.run({ script: FORGET, keys, args: [sessionId] });
   }
 
-  /** @throws StoreUnavailableError when some sessions could not be ended; all others are ended */
   async endAll(subject: string): Promise<void> {
-    await this.#each(subject, (sessionId) => this.#end(sessionId, { mayBeSigningIn: true }));
+    const keys = [this.#keys.sessionsOfUser(subject)];
+    const ended = (await this.#connection.run({ script: END_ALL, keys })) as string[];
+    for (const sessionId of ended) this.#connection.recordForReplay(this.#ending({ sessionId, subject }));
   }
 
   async list(subject: string): Promise<readonly Session[]> {
-    const sessions = await this.#each(subject, (sessionId) => this.#session(READ, sessionId));
-    return sessions.filter((session) => session !== undefined);
-  }
-
-  /** @throws the error of the first session that failed, after all were tried */
-  async #each<Value>(subject: string, work: (sessionId: string) => Promise<Value>): Promise<readonly Value[]> {
     const sessionIds = (await this.#connection.run({
       script: INDEXED,
       keys: [this.#keys.sessionsOfUser(subject)],
     })) as string[];
-    const { values, failed } = await attemptEach(sessionIds, BATCH, work);
+    const read = (sessionId: string) => this.#session(READ, { sessionId, subject });
+    const { values, failed } = await attemptEach(sessionIds, BATCH, read);
     if (failed[0] !== undefined) throw failed[0].error;
-    return values;
+    return values.filter((session) => session !== undefined);
   }
 
-  async #session(script: Script, sessionId: string): Promise<Session | undefined> {
-    const json = (await this.#connection.run({ script, keys: [this.#keys.session(sessionId)] })) as string | null;
-    return json === null ? undefined : (JSON.parse(json) as Session);
+  #ending({ sessionId, subject }: Pick<Session, 'sessionId' | 'subject'>) {
+    const keys = [this.#keys.session(sessionId), this.#keys.sessionsOfUser(subject)];
+    return { script: END, keys, args: [sessionId] };
+  }
+
+  async #session(
+    script: Script,
+    { sessionId, subject }: Pick<Session, 'sessionId' | 'subject'>,
+  ): Promise<Session | undefined> {
+    const keys = [this.#keys.session(sessionId), this.#keys.sessionsOfUser(subject), this.#keys.userWatermark(subject)];
+    const reply = (await this.#connection.run({ script, keys, args: [sessionId] })) as [string, string] | null;
+    if (reply === null) return undefined;
+    const [json, born] = reply;
+    return { ...(JSON.parse(json) as NewSession), authTime: Number(born) };
   }
 }

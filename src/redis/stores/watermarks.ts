@@ -14,6 +14,7 @@ import type { RedisKeys } from '../connection/keys.ts';
 import type { StoreParts } from '../connection/store-parts.ts';
 import { unacknowledged } from '../link/redis-errors.ts';
 import type { Action, Script } from '../scripts/script.ts';
+import { CLOCK } from '../scripts/script-clock.ts';
 
 /** Copies of the global watermark written at a time. */
 const BATCH = 32;
@@ -29,8 +30,12 @@ local function raise(key, time)
 end
 `;
 
-/** ARGV offset, time. */
-const RAISE_EACH = `${RAISING}for _, key in ipairs(KEYS) do raise(key, ARGV[2]) end`;
+/** ARGV offset, time; the present one where it is empty. Replies with the time. */
+const RAISE_EACH = `${CLOCK}${RAISING}
+local raised_to = ARGV[2] == '' and string.format('%.0f', now) or ARGV[2]
+for _, key in ipairs(KEYS) do raise(key, raised_to) end
+return raised_to
+`;
 
 const RAISE: Script = { name: 'watermarkRaise', keys: 1, lua: RAISE_EACH, allowsOom: true };
 
@@ -71,10 +76,11 @@ export class RedisWatermarks implements WatermarkStore {
    * @throws StoreUnavailableError also when too few replicas of Redis acknowledge the write; the caller may retry. All
    *   copies that can be raised are raised then
    */
-  async raise(subject: WatermarkSubject, time: number): Promise<void> {
-    const actions = this.#actions(subject).map((action) => ({ ...action, args: [time] }));
-    // All of them before the first can fail: a fail-over may have happened by the time of the retry.
-    for (const action of actions) this.#connection.recordForReplay(action);
+  async raise(subject: WatermarkSubject, time?: number): Promise<void> {
+    const actions = this.#actions(subject).map((action) => ({ ...action, args: [time ?? ''] }));
+    // All of them before the first can fail: a fail-over may have happened by the time of the retry. A replay of one
+    // without a time would take a later time.
+    if (time !== undefined) for (const action of actions) this.#connection.recordForReplay(action);
     const { failed } = await attemptEach(actions, BATCH, (action) => this.#raise(action));
     if (failed[0] !== undefined) throw failed[0].error;
   }
@@ -86,7 +92,7 @@ export class RedisWatermarks implements WatermarkStore {
     if (!this.crossSlot) {
       return await this.#highest({ script: READ_ALL, keys: this.#all(clientUid, subject) }, deadline);
     }
-    const ofPerson = { script: READ_PERSON, keys: this.#personSlotKeys(clientUid, subject) };
+    const ofPerson = { script: READ_PERSON, keys: this.keysOfPerson(clientUid, subject) };
     return Math.max(...(await Promise.all([this.#highest(ofClient, deadline), this.#highest(ofPerson, deadline)])));
   }
 
@@ -100,7 +106,7 @@ export class RedisWatermarks implements WatermarkStore {
 
   /** The keys that a script about a grant reads: all four, or those in the person's slot in a Cluster. */
   keysFor(clientUid: string, subject: string): readonly string[] {
-    return this.crossSlot ? this.#personSlotKeys(clientUid, subject) : this.#all(clientUid, subject);
+    return this.crossSlot ? this.keysOfPerson(clientUid, subject) : this.#all(clientUid, subject);
   }
 
   /**
@@ -112,6 +118,12 @@ export class RedisWatermarks implements WatermarkStore {
     return [...first, this.#keys.peopleWatermark(shard)];
   }
 
+  /** The keys of the user, the consent and the global watermark in the person's shard. */
+  keysOfPerson(clientUid: string, subject: string): readonly string[] {
+    const ofPerson = this.#keys.personWatermarks(clientUid, subject);
+    return [...ofPerson, this.#keys.globalWatermark(this.#keys.shardOfKey(ofPerson[0]))];
+  }
+
   #all(clientUid: string, subject: string): readonly string[] {
     return [...this.#clientKeys(clientUid), ...this.#keys.personWatermarks(clientUid, subject)];
   }
@@ -119,11 +131,6 @@ export class RedisWatermarks implements WatermarkStore {
   #clientKeys(clientUid: string): readonly string[] {
     const shard = this.#keys.shardOfClient(clientUid);
     return [this.#keys.clientWatermark(clientUid, shard), this.#keys.globalWatermark(shard)];
-  }
-
-  #personSlotKeys(clientUid: string, subject: string): readonly string[] {
-    const ofPerson = this.#keys.personWatermarks(clientUid, subject);
-    return [...ofPerson, this.#keys.globalWatermark(this.#keys.shardOfKey(ofPerson[0]))];
   }
 
   async #highest(action: Action, deadline?: number): Promise<number> {
@@ -153,7 +160,8 @@ export class RedisWatermarks implements WatermarkStore {
   }
 
   async #raise(action: Action): Promise<void> {
-    const { acknowledged } = await this.#connection.runDurably(action);
+    const { reply, acknowledged } = await this.#connection.runDurably(action);
+    this.#connection.recordForReplay({ ...action, args: [Number(reply)] });
     if (!acknowledged) throw unacknowledged(action.script);
   }
 }

@@ -282,6 +282,8 @@ describe('a person who is disabled', () => {
   it('loses grants and tokens at the next use', async () => {
     const first = await begin();
     setDisabled(true);
+    await grantry.usersSettled();
+    grantry.clock.advance(1);
     const answers = [
       await web.refresh(first.refresh_token),
       await web.redeem(await grantry.issueCode(WEB.clientId, { subject })),

@@ -109,8 +109,7 @@ describe('one person at one client', () => {
   });
 
   it('more people at once than one may refresh → none meets a limit', async () => {
-    const isActive = async () => true;
-    const owners = { isActive, lookUp: async () => undefined, authenticate: async () => undefined };
+    const owners = { revokedBefore: () => 0, lookUp: async () => undefined, authenticate: async () => undefined };
     const grantry = await startGrantry({ owners, clients: [WEB], rateLimits: true });
     const web = new TokenCalls(grantry);
     const statuses = await Promise.all(

@@ -1,6 +1,7 @@
 // What tests of grants ask of a running grantry: redeem, refresh, introspect, revoke, each as one call.
 
 import { hashPassword, LocalUsers } from '../../../src/login/local-users.ts';
+import { systemClock } from '../../../src/processes/lifecycle/machine.ts';
 import { basic, type Grantry, PKCE } from '../../grantry.ts';
 
 /** The confidential client of these tests, and its secret. */
@@ -11,7 +12,7 @@ export const API = { clientId: 'shop.api', secret: 'the-secret-of-the-api-behind
 /** A directory with one person, who can be disabled. */
 export async function aDirectory(): Promise<{ owners: LocalUsers; subject: string; setDisabled(to: boolean): void }> {
   const alice = { username: 'alice', passwordHash: await hashPassword('a password of alice'), disabled: false };
-  const owners = new LocalUsers({ users: [alice] });
+  const owners = new LocalUsers({ clock: systemClock, users: [alice] });
   const subject = (await owners.authenticate('alice', 'a password of alice'))?.subject ?? '';
   return { owners, subject, setDisabled: (disabled) => owners.replace([{ ...alice, disabled }]) };
 }

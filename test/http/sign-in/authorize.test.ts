@@ -174,9 +174,9 @@ describe('a person signed in', () => {
     world.setDisabled(['alice']);
     expect((await browser.get(world.authorizePath())).body).toContain('name="password"');
     expect(world.events.at(-1)).toEqual({
-      type: 'session.ended',
+      type: 'sessions.ended_all',
       subject: world.subject('alice'),
-      reason: 'user_inactive',
+      reason: 'credential_changed',
     });
     world.setDisabled([]);
     expect((await browser.get(world.authorizePath())).body).toContain('name="password"');

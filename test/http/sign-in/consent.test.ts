@@ -627,14 +627,15 @@ describe('between the decision and the way back', () => {
     expect(opened.world.lastReason()).toBe('interaction_consent_gone');
   });
 
-  it('a revocation counts', async () => {
+  it.each([
+    ['user', 'interaction_not_signed_in'],
+    ['global', 'interaction_outdated'],
+  ] as const)('a revocation counts: the %s watermark', async (kind, reason) => {
     const { opened, resume } = await decided();
-    await opened.world.stores.watermarks.raise(
-      { kind: 'user', subject: opened.world.subject('alice') },
-      opened.world.now(),
-    );
+    const subject = opened.world.subject('alice');
+    await opened.world.stores.watermarks.raise({ kind, subject });
     expect((await opened.browser.get(resume)).status).toBe(400);
-    expect(opened.world.lastReason()).toBe('interaction_outdated');
+    expect(opened.world.lastReason()).toBe(reason);
   });
 });
 

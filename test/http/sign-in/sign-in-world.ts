@@ -10,6 +10,7 @@ import { StoreUnavailableError } from '../../../src/oauth/ports/error.ts';
 import type { Stores } from '../../../src/oauth/ports/ports.ts';
 import type { Client } from '../../../src/oauth/registry/client.ts';
 import { secretVerifier } from '../../../src/oauth/registry/client-secret.ts';
+import { systemClock } from '../../../src/processes/lifecycle/machine.ts';
 import { type Grantry, type LogLine, PKCE, startGrantry } from '../../grantry.ts';
 import { aClient } from '../../oauth/a-client.ts';
 import { TestBrowser } from './sign-in-browser.ts';
@@ -83,7 +84,7 @@ export interface World {
 /** A world of its own; it ends with the test. */
 export async function aWorld(options: WorldOptions = {}): Promise<World> {
   const { clients = [WEB, NATIVE], disabled = [], hashing } = options;
-  const users = new LocalUsers({ users: people(disabled), ...(hashing && { hashing }) });
+  const users = new LocalUsers({ clock: systemClock, users: people(disabled), ...(hashing && { hashing }) });
   const broken = new Map<keyof Stores, unknown>();
   const silent = new Set<keyof Stores>();
   let memory: Stores | undefined;
@@ -145,7 +146,7 @@ function people(disabled: readonly string[], changed?: string) {
 function eventsOf(lines: readonly LogLine[]): readonly Partial<AuditEvent>[] {
   return lines
     .map(({ level: _level, time: _time, stream: _stream, event, ...fields }) => ({ type: event, ...fields }))
-    .filter(({ type }) => /^(login|session|consent)\./.test(String(type))) as Partial<AuditEvent>[];
+    .filter(({ type }) => /^(login|sessions?|consent)\./.test(String(type))) as Partial<AuditEvent>[];
 }
 
 function query(changes: Query): URLSearchParams {

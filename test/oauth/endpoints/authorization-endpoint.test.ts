@@ -366,7 +366,7 @@ describe('a code', () => {
     const { endpoint } = anEndpoint();
     const client = aClient({ redirectUris: ['https://shop.example/callback?x=%2f'] });
     const request = aRequest({ redirect_uri: 'https://shop.example/callback?x=%2f' });
-    const location = await endpoint.issue(accepted(endpoint.check(request, registryOf(client))), person);
+    const location = String(await endpoint.issue(accepted(endpoint.check(request, registryOf(client))), person));
     expect(location).toMatch(
       /^https:\/\/shop\.example\/callback\?x=%2f&code=ac1\.[^&]+&state=st%26te%3D%201&iss=[^&]+$/,
     );
@@ -376,7 +376,7 @@ describe('a code', () => {
   it('starts a grant bound to everything that was checked', async () => {
     const { endpoint, stores, handles } = anEndpoint();
     const client = aClient();
-    const location = await endpoint.issue(accepted(endpoint.check(aRequest(), registryOf(client))), person);
+    const location = String(await endpoint.issue(accepted(endpoint.check(aRequest(), registryOf(client))), person));
     const handle = handles.parseCode(new URL(location).searchParams.get('code') ?? '');
     expect(await stores.grants.read(handle?.grantId ?? '')).toMatchObject({
       revoked: false,
@@ -400,7 +400,7 @@ describe('a code', () => {
     [60_000, 'gone'],
   ])('answers after %i ms: %s', async (elapsed, outcome) => {
     const { endpoint, stores, handles, time } = anEndpoint();
-    const location = await endpoint.issue(accepted(endpoint.check(aRequest(), registryOf(aClient()))), person);
+    const location = String(await endpoint.issue(accepted(endpoint.check(aRequest(), registryOf(aClient()))), person));
     const handle = handles.parseCode(new URL(location).searchParams.get('code') ?? '');
     if (handle === undefined) throw new Error('not a code');
     time.now += elapsed;
@@ -428,7 +428,7 @@ describe('a code', () => {
 
   it('is put on the audit record without the code', async () => {
     const { endpoint, events, handles } = anEndpoint();
-    const location = await endpoint.issue(accepted(endpoint.check(aRequest(), registryOf(aClient()))), person);
+    const location = String(await endpoint.issue(accepted(endpoint.check(aRequest(), registryOf(aClient()))), person));
     const code = new URL(location).searchParams.get('code') ?? '';
     expect(events).toEqual([
       {

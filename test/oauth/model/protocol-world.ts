@@ -95,7 +95,7 @@ export async function protocolWorld({ stores, clock, pepper, events }: WorldPart
   const limiter = { failed: () => 0 };
   const limits = UNLIMITED_STATE;
   const { people } = limits;
-  const owners = { lookUp: async () => undefined, authenticate: async () => undefined, isActive: async () => true };
+  const owners = { lookUp: async () => undefined, authenticate: async () => undefined, revokedBefore: () => 0 };
   const options = { issuer: ISSUER, clock, random, stores, handles, tokens, owners, audit, limiter, limits, registry };
   const authorization = new AuthorizationEndpoint({
     ...options,
@@ -124,8 +124,9 @@ export async function protocolWorld({ stores, clock, pepper, events }: WorldPart
         registry.current,
       );
       if (check.kind !== 'accepted') throw new Error(`the sample request was not accepted: ${check.reason}`);
-      const person = { subject: PERSON, sessionId: 'session', authTime: clock.now() };
-      const code = new URL(await authorization.issue(check, person)).searchParams.get('code');
+      // The person signs in after each revocation; a grant may still be as old as one.
+      const person = { subject: PERSON, sessionId: 'session', authTime: clock.now() + 1 };
+      const code = new URL((await authorization.issue(check, person)) ?? ISSUER).searchParams.get('code');
       if (code === null) throw new Error('the redirect holds no code');
       return code;
     },

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import pino from 'pino';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { hashPassword } from '../../../src/login/local-users.ts';
+import { systemClock } from '../../../src/processes/lifecycle/machine.ts';
 import { UsersFile } from '../../../src/processes/server/users-file.ts';
 import { until } from '../../until.ts';
 
@@ -24,7 +25,11 @@ async function polledFile(content: unknown) {
   const store = (next: unknown) => writeFileSync(path, typeof next === 'string' ? next : JSON.stringify(next));
   const lines: string[] = [];
   store(content);
-  const file = await UsersFile.open({ file: path, log: pino({ base: null }, { write: (line) => lines.push(line) }) });
+  const file = await UsersFile.open({
+    file: path,
+    clock: systemClock,
+    log: pino({ base: null }, { write: (line) => lines.push(line) }),
+  });
   file.start();
   onTestFinished(() => {
     file.stop();

@@ -20,7 +20,8 @@ const JTI = 'a token id';
 const SHARD_OF_JTI = keys.shardOfKey(keys.revokedToken(JTI));
 
 function signedIn(): Session {
-  const [sessionId, subject] = [uniqueId(), `usr_${uniqueId()}`];
+  const subject = `usr_${uniqueId()}`;
+  const sessionId = `${shardOfPerson(subject)}.${digest(uniqueId())}`;
   const times = { authTime: Date.now(), idleLifetime: 3_600_000, absoluteLifetime: 3_600_000 };
   return { sessionId, subject, username: subject, displayName: subject, ...times };
 }
@@ -61,9 +62,9 @@ const ASKED: Readonly<Record<string, (grant: Grant) => Asked>> = {
 
 /** A try of these that was refused is replayed later all the same: an end that was requested may come late. */
 const ENDED: Readonly<Record<string, (session: Session) => Ending>> = {
-  'end a session': ({ sessionId }) => ({
+  'end a session': ({ sessionId, subject }) => ({
     shard: keys.shardOfKey(keys.session(sessionId)),
-    ask: ({ sessions }) => sessions.end(sessionId),
+    ask: ({ sessions }) => sessions.end({ sessionId, subject }),
     isDone: async ({ sessions }) => (await sessions.use(sessionId)) === undefined,
   }),
   'raise a watermark': ({ subject, authTime }) => ({
@@ -128,7 +129,7 @@ describeRedis('in a shard that was not inspected yet', () => {
 
   it.each(Object.entries(ENDED))('nothing is sent until it was, and then it is done: %s', async (_name, about) => {
     const session = signedIn();
-    await others.sessions.create(session);
+    await others.sessions.create(session, undefined);
     const asked = about(session);
     await refused(asked);
     expect(await asked.isDone(others)).toBe(false);

@@ -19,7 +19,8 @@ const MADE: Readonly<Record<keyof typeof KEY_PATTERNS, string>> = {
   userWatermark: keys.userWatermark('usr_alice'),
   consentWatermark: keys.consentWatermark('uid', 'usr_alice'),
   revokedToken: keys.revokedToken('jti'),
-  session: keys.session('id'),
+  users: keys.users('007'),
+  session: keys.session(`007.${DIGEST}`),
   sessionsOfUser: keys.sessionsOfUser('usr_alice'),
   consentsOfUser: keys.consentsOfUser('usr_alice'),
   interactionsOfSession: keys.interactionsOfSession('id'),
@@ -73,7 +74,7 @@ describe('a key', () => {
   });
 
   it('is spread over the shards when its name decides', () => {
-    const shards = Array.from({ length: 4000 }, (_, index) => keys.session(`session ${index}`).slice(8, 14));
+    const shards = Array.from({ length: 4000 }, (_, index) => keys.userWatermark(`user ${index}`).slice(8, 14));
     expect(new Set(shards).size).toBe(SHARDS.length);
   });
 
@@ -87,7 +88,7 @@ describe('a key', () => {
       keys.consentWatermark('a', 'b","c'),
       keys.replay('a:b', 'c'),
       keys.replay('a', 'b:c'),
-      keys.session('ID'),
+      keys.interactionsOfSession('ID'),
     ];
     expect(new Set(all).size).toBe(all.length);
   });

@@ -2,8 +2,15 @@
 // and is behind: a replica of grantry remembers it and does it again.
 
 import { expect, it } from 'vitest';
-import type { Session } from '../../../src/oauth/ports/login-stores.ts';
-import { digest, issued, redeemed, redeemRequest, SHARD, uniqueId } from '../../contracts/sample-grants.ts';
+import {
+  signedIn as begin,
+  digest,
+  issued,
+  redeemed,
+  redeemRequest,
+  SHARD,
+  uniqueId,
+} from '../../contracts/sample-grants.ts';
 import { forgetfulRedis, losing } from '../setup/forgetful-redis.ts';
 import { describeRedis } from '../setup/servers.ts';
 
@@ -97,7 +104,7 @@ describeRedis('what was revoked and a fail-over has lost', () => {
     const [one, other, third] = [await signedIn('usr_alice'), await signedIn('usr_bob'), await signedIn('usr_bob')];
     const bystander = await signedIn('usr_carol');
     await losing(redis, async () => {
-      await redis.stores.sessions.end(one);
+      await redis.stores.sessions.end({ sessionId: one, subject: 'usr_alice' });
       await redis.stores.sessions.endAll('usr_bob');
     });
     expect(await redis.stores.sessions.use(one)).toBeDefined();
@@ -124,9 +131,6 @@ describeRedis('what was revoked and a fail-over has lost', () => {
   });
 
   async function signedIn(subject: string): Promise<string> {
-    const times = { authTime: Date.now(), idleLifetime: 3_600_000, absoluteLifetime: 3_600_000 };
-    const session: Session = { sessionId: uniqueId(), subject, username: subject, displayName: subject, ...times };
-    await redis.stores.sessions.create(session);
-    return session.sessionId;
+    return (await begin(redis.stores.sessions, { subject })).sessionId;
   }
 });

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { hashPassword, LocalUsers } from '../../../src/login/local-users.ts';
 import type { Client } from '../../../src/oauth/registry/client.ts';
 import { secretVerifier } from '../../../src/oauth/registry/client-secret.ts';
+import { systemClock } from '../../../src/processes/lifecycle/machine.ts';
 import type { ManagedConnection } from '../../../src/redis/connection/connection.ts';
 import { RedisKeys } from '../../../src/redis/connection/keys.ts';
 import { DeliveryLeases } from '../../../src/redis/grants/delivery-leases.ts';
@@ -54,7 +55,7 @@ describeRedis('a dump of Redis', () => {
     const passwordHash = await hashPassword(PASSWORD);
     grantry = await startGrantry({
       clients: [OPAQUE, JWT],
-      owners: new LocalUsers({ users: [{ username: 'alice', passwordHash, disabled: false }] }),
+      owners: new LocalUsers({ clock: systemClock, users: [{ username: 'alice', passwordHash, disabled: false }] }),
       rateLimits: true,
       wrapStores: () => redisStores({ connection, keys }),
     });

@@ -6,6 +6,7 @@ import { hash } from '@node-rs/argon2';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { LoginLimit } from '../../../src/http/sign-in/login-limit.ts';
 import { LocalUsers } from '../../../src/login/local-users.ts';
+import { systemClock } from '../../../src/processes/lifecycle/machine.ts';
 import type { ManagedConnection } from '../../../src/redis/connection/connection.ts';
 import { RedisKeys } from '../../../src/redis/connection/keys.ts';
 import { redisStores } from '../../../src/redis/stores.ts';
@@ -30,7 +31,7 @@ describeRedis('guesses at one name from many addresses', () => {
     const passwordHash = await hash('correct horse battery', { memoryCost: 7168, timeCost: 1, parallelism: 1 });
     grantry = await startGrantry({
       clients: [CLIENT],
-      owners: new LocalUsers({ users: [{ username: 'alice', passwordHash }] }),
+      owners: new LocalUsers({ clock: systemClock, users: [{ username: 'alice', passwordHash }] }),
       rateLimits: true,
       trustedProxies: ['127.0.0.1'],
       wrapStores: () => redisStores({ connection, keys }),

@@ -20,6 +20,7 @@ import { grantRedemptionContract } from '../../contracts/grant-redemption.ts';
 import { grantRotationContract } from '../../contracts/grant-rotation.ts';
 import { issued, redeemed, redeemRequest, rotatedTo, rotateRequest, SHARD } from '../../contracts/sample-grants.ts';
 import { watermarkStoreContract } from '../../contracts/token-stores.ts';
+import { userStoreContract } from '../../contracts/user-store.ts';
 import { until } from '../../until.ts';
 import { connectTo, methodsOf } from '../setup/connect.ts';
 import { redisWorlds } from '../setup/redis-world.ts';
@@ -44,6 +45,7 @@ const STORES = [
   'replay',
   'revoked',
   'session',
+  'user',
   'watermark',
 ];
 
@@ -105,9 +107,14 @@ describeRedis('a script', () => {
     };
   }
 
-  /** In a Cluster it is the same but for what reads watermarks. */
+  /** In a Cluster it is the same but for what reads watermarks or all shards. */
   const inCluster: typeof allContracts = (name, makeStores) => {
-    for (const contract of [grantRedemptionContract, grantRotationContract, watermarkStoreContract]) {
+    for (const contract of [
+      grantRedemptionContract,
+      grantRotationContract,
+      watermarkStoreContract,
+      userStoreContract,
+    ]) {
       contract(name, makeStores);
     }
   };
@@ -147,7 +154,7 @@ describeRedis('a script', () => {
       for (const sink of ['controller', 'delivery'] as const) await leases.acknowledge(alertId, sink);
       expect(await outbox.discard(SHARD, alertId)).toBe(false);
 
-      await sessions.end('a session');
+      await sessions.end({ sessionId: `${SHARD}.${'x'.repeat(43)}`, subject: 'usr_alice' });
       await consents.withdraw('usr_alice', 'uid-of-shop');
       expect(await real.replayRevocations('all')).toMatchObject({ errors: [] });
       await real.close();

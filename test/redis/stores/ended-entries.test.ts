@@ -4,7 +4,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import type { Stores } from '../../../src/oauth/ports/ports.ts';
 import type { RedisKeys } from '../../../src/redis/connection/keys.ts';
-import { digest, MINUTE, sampleGrant, uniqueId } from '../../contracts/sample-grants.ts';
+import { digest, MINUTE, sampleGrant, signedIn, uniqueId } from '../../contracts/sample-grants.ts';
 import { type RedisWorld, redisWorlds } from '../setup/redis-world.ts';
 import { describeRedis, type RedisServer, startRedis } from '../setup/servers.ts';
 
@@ -25,10 +25,8 @@ const HOLDERS: Readonly<Record<string, Holder>> = {
   'the sessions of a person': {
     key: (keys) => keys.sessionsOfUser(SUBJECT),
     async add({ sessions }, lifetime) {
-      const sessionId = digest(uniqueId());
-      const times = { authTime: 1_700_000_000_000, idleLifetime: lifetime, absoluteLifetime: lifetime };
-      await sessions.create({ sessionId, subject: SUBJECT, username: 'alice', displayName: 'Alice', ...times });
-      return sessionId;
+      return (await signedIn(sessions, { subject: SUBJECT, idleLifetime: lifetime, absoluteLifetime: lifetime }))
+        .sessionId;
     },
     count: 'ZCARD',
   },

@@ -3,7 +3,7 @@
 
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { StoreUnavailableError } from '../../../src/oauth/ports/error.ts';
-import type { Interaction, Session } from '../../../src/oauth/ports/login-stores.ts';
+import type { Interaction } from '../../../src/oauth/ports/login-stores.ts';
 import type { ManagedConnection } from '../../../src/redis/connection/connection.ts';
 import { RedisKeys } from '../../../src/redis/connection/keys.ts';
 import { ShardMarkers } from '../../../src/redis/data-loss/shard-markers.ts';
@@ -18,6 +18,8 @@ import {
   rotateRequest,
   SECRET_HASH,
   sampleGrant,
+  sampleSession,
+  signedIn,
   uniqueId,
 } from '../../contracts/sample-grants.ts';
 import { connectTo } from '../setup/connect.ts';
@@ -48,18 +50,6 @@ const SUBJECT = 'usr_alice';
 const CLIENT = 'uid-of-shop';
 const ACCESS = { scope: ['read'], audiences: ['https://api.example'] };
 const SOON = Math.floor(Date.now() / 1000) + 600;
-
-function session(): Session {
-  const lifetimes = { idleLifetime: 10 * MINUTE, absoluteLifetime: 60 * MINUTE };
-  return {
-    sessionId: digest(uniqueId()),
-    subject: SUBJECT,
-    username: 'alice',
-    displayName: 'Alice',
-    authTime: 1,
-    ...lifetimes,
-  };
-}
 
 function interaction(): Omit<Interaction, 'decision'> {
   const { clientUid, clientId, redirectUri, scope, audiences, codeChallenge = '' } = sampleGrant();
@@ -145,11 +135,19 @@ for (const [name, start] of Object.entries(DEPLOYMENTS)) {
       expect(await connection.replayRevocations('all')).toMatchObject({ errors: [] });
     });
 
+    it('a user who changes or leaves loses everything', async () => {
+      const { users, sessions } = stores();
+      await users.settle(SUBJECT, 'credential-1');
+      const before = await signedIn(sessions, {}, 'credential-1');
+      await allow(1);
+      expect(await users.settle(SUBJECT, 'credential-2')).toBe('ended');
+      expect(await sessions.use(before.sessionId)).toBeUndefined();
+      expect(await connection.replayRevocations('all')).toMatchObject({ errors: [] });
+    });
+
     it('a person signs out, denies a request and withdraws a consent', async () => {
       const { sessions, interactions, consents } = stores();
-      const [here, elsewhere, asked] = [session(), session(), interaction()];
-      await sessions.create(here);
-      await sessions.create(elsewhere);
+      const [here, elsewhere, asked] = [await signedIn(sessions), await signedIn(sessions), interaction()];
       await interactions.create(asked, 10 * MINUTE);
       await consents.give(SUBJECT, CLIENT, ACCESS, MINUTE);
       await allow(1);
@@ -160,7 +158,7 @@ for (const [name, start] of Object.entries(DEPLOYMENTS)) {
       expect(await interactions.take(interactionId, sessionId, attempt)).toEqual({ ...asked, decision: 'deny' });
       expect(await interactions.read(interactionId, sessionId)).toBeUndefined();
       await consents.withdraw(SUBJECT, CLIENT);
-      await sessions.end(here.sessionId);
+      await sessions.end(here);
       await sessions.endAll(SUBJECT);
       await allow(0);
       expect(await consents.read(SUBJECT, CLIENT)).toBeUndefined();
@@ -170,9 +168,13 @@ for (const [name, start] of Object.entries(DEPLOYMENTS)) {
 
     it('what would store something is refused and consumes nothing, and what reads is answered', async () => {
       const { grants, accessTokens, sessions, interactions, consents, replays, rateLimits } = stores();
-      const [code, family, used, opaque] = [await issued(grants), await redeemed(grants), session(), accessToken()];
+      const [code, family, used, opaque] = [
+        await issued(grants),
+        await redeemed(grants),
+        await signedIn(sessions),
+        accessToken(),
+      ];
       const [asked, allowed] = [interaction(), interaction()];
-      await sessions.create(used);
       await accessTokens.write(opaque);
       await interactions.create(asked, 10 * MINUTE);
       await interactions.create(allowed, 10 * MINUTE);
@@ -185,7 +187,7 @@ for (const [name, start] of Object.entries(DEPLOYMENTS)) {
       await refused(grants.redeem(redemption));
       await refused(grants.rotate(rotation));
       await refused(accessTokens.write(accessToken()));
-      await refused(sessions.create(session()));
+      await refused(sessions.create(sampleSession(), undefined));
       await refused(interactions.create(interaction(), MINUTE));
       await refused(interactions.decide(asked.interactionId, asked.sessionId, 'allow'));
       await refused(interactions.take(allowed.interactionId, allowed.sessionId, attempt));

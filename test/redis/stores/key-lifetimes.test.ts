@@ -67,8 +67,9 @@ describeRedis('a key in Redis', () => {
     return grant.grantId;
   }
 
-  const session = (sessionId: string) => ({
-    sessionId,
+  const sessionId = (name: string) => `${SHARD}.${digest(name)}`;
+  const session = (name: string) => ({
+    sessionId: sessionId(name),
     ...PERSON,
     username: 'alice',
     displayName: 'Alice',
@@ -161,29 +162,35 @@ describeRedis('a key in Redis', () => {
         await expectKept(keys.revokedToken('jti'), 11 * MINUTE);
       },
     },
-    '{sNNN}:session:<SHA-256 of the session id>': {
+    '{sNNN}:users': {
+      none: async () => {
+        await stores.users.settle(PERSON.subject, 'digest-of-a-hash');
+        await expectKept(keys.users(SHARD), undefined);
+      },
+    },
+    '{sNNN}:session:<SHA-256 of the cookie>': {
       'idle lifetime, at most the absolute one': async () => {
-        await stores.sessions.create(session('busy'));
-        await expectKept(keys.session('busy'), HOUR);
+        await stores.sessions.create(session('busy'), undefined);
+        await expectKept(keys.session(sessionId('busy')), HOUR);
         for (let uses = 0; uses < 13; uses++) {
           offset += 50 * MINUTE;
-          await stores.sessions.use('busy');
-          await expectKept(keys.session('busy'), HOUR);
+          await stores.sessions.use(sessionId('busy'));
+          await expectKept(keys.session(sessionId('busy')), HOUR);
         }
         offset += 50 * MINUTE;
-        await stores.sessions.use('busy');
-        await expectKept(keys.session('busy'), 20 * MINUTE);
+        await stores.sessions.use(sessionId('busy'));
+        await expectKept(keys.session(sessionId('busy')), 20 * MINUTE);
       },
     },
     '{sNNN}:sessions:<SHA-256 of the subject>': {
       'until the last of them ends': async () => {
         const index = keys.sessionsOfUser(PERSON.subject);
-        await stores.sessions.create(session('long'));
+        await stores.sessions.create(session('long'), undefined);
         await expectKept(index, 12 * HOUR);
-        await stores.sessions.create({ ...session('short'), absoluteLifetime: HOUR });
+        await stores.sessions.create({ ...session('short'), absoluteLifetime: HOUR }, undefined);
         await expectKept(index, 12 * HOUR);
         offset += HOUR;
-        await stores.sessions.create(session('later'));
+        await stores.sessions.create(session('later'), undefined);
         await expectKept(index, 12 * HOUR);
       },
     },

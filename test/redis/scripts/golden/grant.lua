@@ -18,8 +18,15 @@ local function history()
   return string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
 end
 
+local function highest_watermark(first, last)
+  local highest = 0
+  for _, time in ipairs(redis.call('MGET', unpack(KEYS, first, last))) do highest = math.max(highest, time or 0) end
+  return highest
+end
+
 -- Idempotent: an existing grant keeps its state.
-if redis.call('EXISTS', KEYS[1]) == 1 then return end
+if redis.call('EXISTS', KEYS[1]) == 1 then return 'issued' end
+if tonumber(ARGV[3]) <= highest_watermark(2) then return 'outdated' end
 local fields = { 'b', now, 'k', math.ceil(ARGV[2] / 1000), 't', now - ARGV[3], 'x', string.sub(ARGV[4], 1, 27), 'm', history() }
 for at = 5, #ARGV, 2 do
   local name, value = ARGV[at], ARGV[at + 1]
@@ -30,6 +37,7 @@ for at = 5, #ARGV, 2 do
 end
 redis.call('HSET', KEYS[1], unpack(fields))
 expire(KEYS[1], now + ARGV[2])
+return 'issued'
 
 -- grantRaiseAgain
 #!lua flags=allow-oom

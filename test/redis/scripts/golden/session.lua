@@ -14,10 +14,26 @@ local function expire(key, at)
   redis.call('PEXPIRE', key, lifetime(at))
 end
 
-local ends = now + ARGV[4]
-local idle = math.min(now + ARGV[5], ends)
-redis.call('HSET', KEYS[1], 'v', ARGV[2], 's', ARGV[3], 'e', ends, 'u', idle)
+local function noted_credential(key, subject)
+  local noted = redis.call('HGET', key, subject)
+  if noted then return string.match(noted, '^([^ ]*) ?(%d*)$') end
+end
+
+local credential = ARGV[7]
+if credential ~= '' then
+  local noted = noted_credential(KEYS[3], ARGV[4])
+  if noted and noted ~= credential then return false end
+  if not noted then redis.call('HSET', KEYS[3], ARGV[4], credential) end
+end
+local ends = now + ARGV[5]
+local idle = math.min(now + ARGV[6], ends)
+local time = string.format('%.0f', now)
+redis.call('HSET', KEYS[1], 'v', ARGV[3], 's', ARGV[4], 'b', time, 'e', ends, 'u', idle)
 expire(KEYS[1], idle)
+redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)
+redis.call('ZADD', KEYS[2], ends, ARGV[2])
+expire(KEYS[2], redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')[2])
+return time
 
 -- sessionEnd
 local replication = redis.pcall('INFO', 'replication')
@@ -25,20 +41,10 @@ if replication.err then return redis.error_reply("NOPERM scripts may not run 'in
 if string.find(replication, 'role:slave', 1, true) then
   return redis.error_reply('READONLY this script runs on a primary only')
 end
-
-local subject = redis.call('HGET', KEYS[1], 's')
 redis.call('DEL', KEYS[1])
-return subject
+redis.call('ZREM', KEYS[2], ARGV[2])
 
--- sessionForget
-local replication = redis.pcall('INFO', 'replication')
-if replication.err then return redis.error_reply("NOPERM scripts may not run 'info'") end
-if string.find(replication, 'role:slave', 1, true) then
-  return redis.error_reply('READONLY this script runs on a primary only')
-end
-redis.call('ZREM', KEYS[1], ARGV[2])
-
--- sessionIndex
+-- sessionEndAll
 local replication = redis.pcall('INFO', 'replication')
 if replication.err then return redis.error_reply("NOPERM scripts may not run 'info'") end
 if string.find(replication, 'role:slave', 1, true) then
@@ -54,9 +60,9 @@ local function expire(key, at)
   redis.call('PEXPIRE', key, lifetime(at))
 end
 
-redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
-redis.call('ZADD', KEYS[1], now + ARGV[3], ARGV[2])
-expire(KEYS[1], redis.call('ZRANGE', KEYS[1], -1, -1, 'WITHSCORES')[2])
+local ended = redis.call('ZRANGE', KEYS[1], '(' .. now, '+inf', 'BYSCORE')
+redis.call('DEL', KEYS[1])
+return ended
 
 -- sessionIndexed
 local replication = redis.pcall('INFO', 'replication')
@@ -91,9 +97,18 @@ local function expire(key, at)
   redis.call('PEXPIRE', key, lifetime(at))
 end
 
-local session, ends, idle = unpack(redis.call('HMGET', KEYS[1], 'v', 'e', 'u'))
-if not session or now >= tonumber(idle) then return false end
-return session
+local session, born, ends, idle = unpack(redis.call('HMGET', KEYS[1], 'v', 'b', 'e', 'u'))
+if not session or now >= tonumber(idle) or not redis.call('ZSCORE', KEYS[2], ARGV[2]) then return false end
+if tonumber(born) <= tonumber(redis.call('GET', KEYS[3]) or 0) then return false end
+return { session, born }
+
+-- sessionPerson
+local replication = redis.pcall('INFO', 'replication')
+if replication.err then return redis.error_reply("NOPERM scripts may not run 'info'") end
+if string.find(replication, 'role:slave', 1, true) then
+  return redis.error_reply('READONLY this script runs on a primary only')
+end
+return redis.call('HGET', KEYS[1], 's')
 
 -- sessionUse
 local replication = redis.pcall('INFO', 'replication')
@@ -111,12 +126,13 @@ local function expire(key, at)
   redis.call('PEXPIRE', key, lifetime(at))
 end
 
+local session, born, ends, idle = unpack(redis.call('HMGET', KEYS[1], 'v', 'b', 'e', 'u'))
+if not session or now >= tonumber(idle) or not redis.call('ZSCORE', KEYS[2], ARGV[2]) then return false end
+if tonumber(born) <= tonumber(redis.call('GET', KEYS[3]) or 0) then return false end
+
 local function is_out_of_memory(reply)
   return type(reply) == 'table' and string.find(reply.err or '', '^-?OOM') ~= nil
 end
-
-local session, ends, idle = unpack(redis.call('HMGET', KEYS[1], 'v', 'e', 'u'))
-if not session or now >= tonumber(idle) then return false end
 
 local renewed = math.min(now + cjson.decode(session).idleLifetime, ends)
 local written = redis.pcall('HSET', KEYS[1], 'u', renewed)
@@ -125,4 +141,4 @@ if type(written) == 'number' then
 elseif not is_out_of_memory(written) then
   return written
 end
-return session
+return { session, born }

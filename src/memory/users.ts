@@ -1,0 +1,89 @@
+// The user store over a Map: the noted credentials of the local users. An entry never expires: a user who is absent for
+// an hour is ended by `endAbsent`, which removes the entry.
+
+import { type NotedUser, type Session, USER_ABSENCE, type UserStore } from '../oauth/ports/login-stores.ts';
+import type { Clock } from '../oauth/ports/ports.ts';
+import type { MemoryConsents } from './consents.ts';
+import type { ExpiringMap } from './expiring-map.ts';
+import type { MemoryWatermarks } from './watermarks.ts';
+
+/** A noted user; `absentSince` in epoch milliseconds. */
+interface UserRecord {
+  readonly subject: string;
+  readonly credential: string;
+  readonly absentSince: number | undefined;
+}
+
+/** The dependencies of {@link MemoryUsers}; a change ends what the others hold. */
+interface MemoryUsersParts {
+  readonly clock: Clock;
+  readonly users: ExpiringMap<UserRecord>;
+  readonly sessions: ExpiringMap<{ readonly session: Session }>;
+  readonly consents: MemoryConsents;
+  readonly watermarks: MemoryWatermarks;
+}
+
+/** {@link UserStore} in this process. */
+export class MemoryUsers implements UserStore {
+  readonly #parts: MemoryUsersParts;
+
+  constructor(parts: MemoryUsersParts) {
+    this.#parts = parts;
+  }
+
+  async list(): Promise<ReadonlyMap<string, NotedUser>> {
+    const records = this.#parts.users.valuesWhere(() => true);
+    return new Map(
+      records.map(({ subject, credential, absentSince }) => [
+        subject,
+        { credential, isAbsent: absentSince !== undefined },
+      ]),
+    );
+  }
+
+  async settle(subject: string, credential: string): Promise<'noted' | 'unchanged' | 'ended'> {
+    const record = this.#parts.users.get(subject);
+    this.#note({ subject, credential, absentSince: undefined });
+    if (record === undefined) return 'noted';
+    const isChanged = record.credential !== credential;
+    if (!isChanged && !this.#isLongAbsent(record)) return 'unchanged';
+    this.#end(subject, { withdrawsConsents: record.absentSince !== undefined });
+    return 'ended';
+  }
+
+  async markAbsent(subject: string): Promise<void> {
+    const record = this.#parts.users.get(subject);
+    if (record !== undefined) this.#note({ ...record, absentSince: record.absentSince ?? this.#parts.clock.now() });
+  }
+
+  async endAbsent(subject: string): Promise<'present' | 'absent' | 'ended'> {
+    const record = this.#parts.users.get(subject);
+    if (record?.absentSince === undefined) return 'present';
+    if (!this.#isLongAbsent(record)) return 'absent';
+    this.#end(subject, { withdrawsConsents: true });
+    this.#parts.users.delete(subject);
+    return 'ended';
+  }
+
+  /** The credential that counts: the noted one, or the given one, which is noted then. */
+  noteIfNew(subject: string, credential: string): string {
+    const noted = this.#parts.users.get(subject)?.credential;
+    if (noted === undefined) this.#note({ subject, credential, absentSince: undefined });
+    return noted ?? credential;
+  }
+
+  #note(record: UserRecord): void {
+    this.#parts.users.set(record.subject, record, Number.POSITIVE_INFINITY);
+  }
+
+  #isLongAbsent({ absentSince }: UserRecord): boolean {
+    return absentSince !== undefined && this.#parts.clock.now() - absentSince >= USER_ABSENCE;
+  }
+
+  #end(subject: string, { withdrawsConsents }: { readonly withdrawsConsents: boolean }): void {
+    const { watermarks, sessions, consents } = this.#parts;
+    watermarks.raiseNow({ kind: 'user', subject });
+    sessions.deleteWhere((record) => record.session.subject === subject);
+    if (withdrawsConsents) consents.withdrawAll(subject);
+  }
+}

@@ -1,0 +1,27 @@
+// Wires the changes of local users to the stores, the audit stream and the log of a token server.
+
+import type { Logger } from 'pino';
+import type { LocalUsers } from '../../login/local-users.ts';
+import { UserChanges } from '../../login/user-changes.ts';
+import type { Audit } from '../../oauth/ports/audit.ts';
+import type { Clock, Stores } from '../../oauth/ports/ports.ts';
+
+/** What {@link assembleUserChanges} takes. */
+interface UserChangesParts {
+  readonly users: LocalUsers;
+  readonly stores: Pick<Stores, 'users'>;
+  readonly clock: Clock;
+  readonly audit: Audit;
+  readonly log: Logger;
+}
+
+/** Compares nothing before `start`. */
+export function assembleUserChanges({ users, stores, clock, audit, log }: UserChangesParts): UserChanges {
+  return new UserChanges({
+    users,
+    store: stores.users,
+    clock,
+    onEnded: ({ subject, reason }) => audit.record({ type: 'sessions.ended_all', subject, reason }),
+    onFault: (error) => log.warn({ err: error }, 'not all changed users are settled: the rest is tried again'),
+  });
+}

@@ -1,0 +1,124 @@
+// The contract of UserStore: what a change of a local user ends, and that it ends once.
+
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type Session, USER_ABSENCE } from '../../src/oauth/ports/login-stores.ts';
+import { DAY, issued, MINUTE, redeemed, rotateRequest, SECRET_HASH, sampleGrant, signedIn } from './sample-grants.ts';
+import type { MakeStores, StoreWorld } from './store-world.ts';
+
+const ALICE = 'usr_alice';
+const BOB = 'usr_bob';
+const CLIENT = 'uid-of-shop';
+
+/** Runs the contract of the noted users on one implementation. */
+export function userStoreContract(name: string, makeStores: MakeStores): void {
+  describe(`${name}: a local user`, () => {
+    let world: StoreWorld;
+    beforeEach(async () => {
+      world = await makeStores();
+    });
+    afterEach(() => world.dispose());
+
+    /** What a person holds: a session, a grant, a consent. @returns whether each is still alive */
+    async function holdings(subject: string, credential = 'first') {
+      const { sessions, grants, consents } = world.stores;
+      const session: Session = await signedIn(sessions, { subject }, credential);
+      const grant = await redeemed(grants, { subject, authTime: session.authTime });
+      await consents.give(subject, CLIENT, { scope: ['read'], audiences: ['https://api.example'] }, DAY);
+      world.advance(world.tick);
+      let generation = 0;
+      return async () => {
+        const rotation = await grants.rotate(rotateRequest(grant, generation));
+        if ('generation' in rotation) generation = rotation.generation;
+        return {
+          session: (await sessions.use(session.sessionId)) !== undefined,
+          grant: rotation.outcome,
+          consent: (await consents.read(subject, CLIENT)) !== undefined,
+        };
+      };
+    }
+    const UNTOUCHED = { session: true, grant: 'rotated', consent: true };
+    const SIGNED_OUT = { session: false, grant: 'ended', consent: true };
+    const FORGOTTEN = { session: false, grant: 'ended', consent: false };
+
+    it('is noted at first, which ends nothing', async () => {
+      const { users } = world.stores;
+      const held = await holdings(BOB);
+      expect(await users.settle(ALICE, 'first')).toBe('noted');
+      expect(await users.settle(BOB, 'first')).toBe('unchanged');
+      expect(await users.list()).toEqual(
+        new Map([
+          [ALICE, { credential: 'first', isAbsent: false }],
+          [BOB, { credential: 'first', isAbsent: false }],
+        ]),
+      );
+      expect(await held()).toEqual(UNTOUCHED);
+    });
+
+    it('with another credential loses sessions and grants, once, and no other user does', async () => {
+      const { users, sessions } = world.stores;
+      const [ofAlice, ofBob] = [await holdings(ALICE), await holdings(BOB)];
+      expect(await users.settle(ALICE, 'second')).toBe('ended');
+      expect([await ofAlice(), await ofBob()]).toEqual([SIGNED_OUT, UNTOUCHED]);
+      expect(await sessions.list(ALICE)).toEqual([]);
+      world.advance(world.tick);
+      const again = await holdings(ALICE, 'second');
+      expect(await users.settle(ALICE, 'second')).toBe('unchanged');
+      expect(await again()).toEqual(UNTOUCHED);
+    });
+
+    it('whose code is unredeemed when the credential changes finds it dead', async () => {
+      const { users, grants } = world.stores;
+      await users.settle(ALICE, 'first');
+      const grant = await issued(grants, { authTime: world.now() });
+      await users.settle(ALICE, 'second');
+      world.advance(world.tick);
+      expect(await grants.issue(sampleGrant({ authTime: grant.authTime }), SECRET_HASH, MINUTE)).toBe('outdated');
+    });
+
+    it('who is absent loses nothing before an hour has passed, and then all, consents too', async () => {
+      const { users } = world.stores;
+      const held = await holdings(ALICE);
+      await users.markAbsent(ALICE);
+      expect((await users.list()).get(ALICE)).toEqual({ credential: 'first', isAbsent: true });
+      world.advance(USER_ABSENCE - 2 * world.tick);
+      await users.markAbsent(ALICE);
+      expect(await users.endAbsent(ALICE)).toBe('absent');
+      expect(await held()).toMatchObject({ grant: 'rotated', consent: true });
+      world.advance(2 * world.tick);
+      expect(await users.endAbsent(ALICE)).toBe('ended');
+      expect(await held()).toEqual(FORGOTTEN);
+      expect(await users.list()).toEqual(new Map());
+      expect(await users.endAbsent(ALICE)).toBe('present');
+    });
+
+    it('who is back within an hour with the same credential has lost nothing', async () => {
+      const { users } = world.stores;
+      const held = await holdings(ALICE);
+      await users.markAbsent(ALICE);
+      world.advance(10 * MINUTE);
+      expect(await users.settle(ALICE, 'first')).toBe('unchanged');
+      expect(await held()).toEqual(UNTOUCHED);
+      world.advance(USER_ABSENCE);
+      expect(await users.endAbsent(ALICE)).toBe('present');
+    });
+
+    it.each([
+      ['within an hour with another credential', 10 * MINUTE, 'second'],
+      ['after two hours with the same credential', 2 * USER_ABSENCE, 'first'],
+    ])('who is back %s has lost all, consents too', async (_name, absence, credential) => {
+      const { users } = world.stores;
+      const held = await holdings(ALICE);
+      await users.markAbsent(ALICE);
+      world.advance(absence);
+      expect(await users.settle(ALICE, credential)).toBe('ended');
+      expect(await held()).toEqual(FORGOTTEN);
+    });
+
+    it('of no list is neither marked absent nor ended', async () => {
+      const { users } = world.stores;
+      await users.markAbsent(ALICE);
+      expect(await users.endAbsent(ALICE)).toBe('present');
+      expect(await users.list()).toEqual(new Map());
+    });
+  });
+}
