@@ -306,7 +306,7 @@ export async function startGrantry(options: GrantryOptions): Promise<Grantry> {
         redirectUri: redirectUris[0] ?? '',
         codeChallenge: PKCE.challenge,
       };
-      await stores.grants.issue({ ...defaults, ...grant }, secretHash, 60_000);
+      await stores.grants.issue({ ...defaults, ...grant }, secretHash, 60_000, 90 * 86_400_000);
       return code;
     },
     logs: () => lines.map((line) => JSON.parse(line) as LogLine),

@@ -4,7 +4,7 @@
 
 import { checkResources, resolveResources } from '../access/resource-indicator.ts';
 import { checkScope, formatScope, resolveScope } from '../access/scope.ts';
-import { CODE_LIFETIME } from '../grants/retention.ts';
+import { CODE_LIFETIME, retentionOf } from '../grants/retention.ts';
 import type { PersonLimiter } from '../limits/person-rate.ts';
 import type { Audit } from '../ports/audit.ts';
 import { attributeTo, type ErrorCode, OAuthError, StoreUnavailableError } from '../ports/error.ts';
@@ -155,12 +155,16 @@ export class AuthorizationEndpoint {
     const { code, grantId, secretHash } = this.#handles.newCode(subject);
     const { scope, audiences, redirectUri, codeChallenge } = request;
     const { uid: clientUid, clientId } = client;
-    const outcome = await this.#grants.issue(
+    const issued = await this.#grants.issue(
       { grantId, clientUid, clientId, subject, sessionId, authTime, scope, audiences, redirectUri, codeChallenge },
       secretHash,
       CODE_LIFETIME,
+      retentionOf(client),
     );
-    if (outcome === 'outdated') return undefined;
+    if (issued.outcome === 'outdated') return undefined;
+    for (const evicted of issued.evicted) {
+      this.#audit.record({ type: 'grant.evicted', clientId, subject, grantId: evicted });
+    }
     this.#audit.record({
       type: 'authorization_code.issued',
       clientId,

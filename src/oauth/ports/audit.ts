@@ -29,6 +29,7 @@ export interface AuditEvent {
     | 'refresh_token.reuse_detected'
     | 'authorization_code.issued'
     | 'authorization_code.replayed'
+    | 'grant.evicted'
     | 'state_lost'
     | 'code_challenge.repeated'
     | 'login.succeeded'

@@ -13,6 +13,7 @@ import {
   digest,
   issued,
   MINUTE,
+  RETENTION,
   redeemed,
   redeemRequest,
   rotateRequest,
@@ -183,7 +184,7 @@ for (const [name, start] of Object.entries(DEPLOYMENTS)) {
       const attempt = { attemptId: uniqueId(), after: [] };
       await allow(1);
 
-      await refused(grants.issue(sampleGrant(), SECRET_HASH, CODE_LIFETIME));
+      await refused(grants.issue(sampleGrant(), SECRET_HASH, CODE_LIFETIME, RETENTION));
       await refused(grants.redeem(redemption));
       await refused(grants.rotate(rotation));
       await refused(accessTokens.write(accessToken()));
