@@ -16,7 +16,9 @@ import { secretVerifier } from '../src/oauth/registry/client-secret.ts';
 import { generateSigningKeyPem, importSigningKey, KeyRing, type SigningKey } from '../src/oauth/registry/keys.ts';
 import { Registry, type RegistryRef } from '../src/oauth/registry/registry.ts';
 import { Handles } from '../src/oauth/tokens/handles.ts';
+import { RecordMacs } from '../src/oauth/tokens/record-macs.ts';
 import { createLog } from '../src/processes/log/log.ts';
+import { authenticStores } from '../src/processes/token-server/authentic-stores.ts';
 import type { ClientUsage } from '../src/processes/token-server/client-usage.ts';
 import { assembleTokenServer, type TokenServer } from '../src/processes/token-server/token-server.ts';
 import { assembleUserChanges } from '../src/processes/token-server/user-changes.ts';
@@ -266,6 +268,10 @@ export async function startGrantry(options: GrantryOptions): Promise<Grantry> {
   const adminUrl = (path: string) => `http://127.0.0.1:${adminPort}${path}`;
   const url = (path: string) => `http://127.0.0.1:${port}${new URL(issuer).pathname.replace(/\/$/, '')}${path}`;
   const handles = new Handles({ issuer, peppers: [pepper], random });
+  const authentic = authenticStores(stores, {
+    macs: new RecordMacs({ issuer, peppers: [pepper] }),
+    onForged: () => {},
+  });
   for (const { secret } of options.clients) oracle.secret(secret);
   const grantry = {
     issuer,
@@ -306,7 +312,7 @@ export async function startGrantry(options: GrantryOptions): Promise<Grantry> {
         redirectUri: redirectUris[0] ?? '',
         codeChallenge: PKCE.challenge,
       };
-      await stores.grants.issue({ ...defaults, ...grant }, secretHash, 60_000, 90 * 86_400_000);
+      await authentic.grants.issue({ ...defaults, ...grant }, secretHash, 60_000, 90 * 86_400_000);
       return code;
     },
     logs: () => lines.map((line) => JSON.parse(line) as LogLine),

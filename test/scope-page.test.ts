@@ -100,7 +100,7 @@ const RULES = [
   ...numbered('S', 8),
   ...numbered('U', 13),
   ...numbered('T', 8),
-  ...numbered('I', 11),
+  ...numbered('I', 13),
 ];
 
 describe('docs/scope.md', () => {

@@ -28,7 +28,7 @@ export class MemoryInteractions implements InteractionStore {
     this.#bySession = bySession;
   }
 
-  async create(interaction: Omit<Interaction, 'decision'>, lifetime: number): Promise<void> {
+  async create(interaction: Omit<Interaction, 'decision' | 'decisionMac'>, lifetime: number): Promise<void> {
     const { sessionId } = interaction;
     const opened = { interaction: { ...interaction, decision: undefined }, endsAt: this.#clock.now() + lifetime };
     const open = this.#living(sessionId).filter(({ takenBy }) => takenBy === undefined);
@@ -43,12 +43,13 @@ export class MemoryInteractions implements InteractionStore {
     interactionId: string,
     sessionId: string,
     decision: 'allow' | 'deny',
+    decisionMac?: string,
   ): Promise<'decided' | 'conflict' | 'gone'> {
     const record = this.#find(interactionId, sessionId);
     if (record === undefined) return 'gone';
     const { interaction, endsAt } = record;
     if (interaction.decision !== undefined) return interaction.decision === decision ? 'decided' : 'conflict';
-    this.#replace(sessionId, record, { interaction: { ...interaction, decision }, endsAt });
+    this.#replace(sessionId, record, { interaction: { ...interaction, decision, decisionMac }, endsAt });
     return 'decided';
   }
 

@@ -43,6 +43,11 @@ export class MemorySessions implements SessionStore {
     return begun;
   }
 
+  async seal({ sessionId }: Session, mac: string): Promise<void> {
+    const record = this.#sessions.get(sessionId);
+    if (record !== undefined) this.#keep({ ...record, session: { ...record.session, mac } });
+  }
+
   async use(sessionId: string): Promise<Session | undefined> {
     const record = this.#sessions.get(sessionId);
     if (record === undefined || !this.#isAlive(record)) return undefined;

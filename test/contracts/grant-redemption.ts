@@ -42,6 +42,13 @@ export function grantRedemptionContract(name: string, makeStores: MakeStores): v
     });
     afterEach(() => world.dispose());
 
+    it('keeps the MAC of the grant', async () => {
+      const grant = await issued(grants, { mac: 'a-mac-of-22-characters' });
+      expect(await grants.read(grant.grantId)).toMatchObject({ grant: { mac: 'a-mac-of-22-characters' } });
+      const answer = await grants.redeem(redeemRequest(grant));
+      expect(answer).toMatchObject({ outcome: 'redeemed', grant: { mac: 'a-mac-of-22-characters' } });
+    });
+
     it('gives the grant as it was issued, at generation 0', async () => {
       const before = world.now();
       const grant = await issued(grants);

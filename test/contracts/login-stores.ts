@@ -82,6 +82,17 @@ export function sessionStoreContract(name: string, makeStores: MakeStores): void
       expect(await world.stores.sessions.use(ofBob.sessionId)).toEqual(ofBob);
     });
 
+    it('keeps the MAC that it is sealed with, and is not begun by it', async () => {
+      const { sessions } = world.stores;
+      const session = await signedIn();
+      await sessions.seal(session, 'a-mac');
+      expect(await sessions.use(session.sessionId)).toEqual({ ...session, mac: 'a-mac' });
+      expect(await sessions.list('usr_alice')).toEqual([{ ...session, mac: 'a-mac' }]);
+      await sessions.end(session);
+      await sessions.seal(session, 'a-mac');
+      expect(await sessions.use(session.sessionId)).toBeUndefined();
+    });
+
     it('is over at the watermark of its person, and not at that of another', async () => {
       const [ofAlice, ofBob] = [await signedIn(), await signedIn({ subject: 'usr_bob', username: 'bob' })];
       await world.stores.watermarks.raise({ kind: 'user', subject: 'usr_alice' }, ofAlice.authTime);
@@ -253,6 +264,17 @@ export function interactionStoreContract(name: string, makeStores: MakeStores): 
       expect(await interactions.take(interactionId, sessionId, aTry())).toBeUndefined();
       expect(await interactions.read(interactionId, sessionId)).toBeUndefined();
       expect(await interactions.decide(interactionId, sessionId, 'allow')).toBe('gone');
+    });
+
+    it('keeps its MAC and that of its decision, and a repeated decision may have another', async () => {
+      const interaction = await opened({ mac: 'a-mac' });
+      const { interactionId, sessionId } = interaction;
+      const { interactions } = world.stores;
+      expect(await interactions.decide(interactionId, sessionId, 'allow', 'one')).toBe('decided');
+      expect(await interactions.decide(interactionId, sessionId, 'allow', 'other')).toBe('decided');
+      expect(await interactions.decide(interactionId, sessionId, 'deny', 'one')).toBe('conflict');
+      const decided = { ...interaction, decision: 'allow', decisionMac: 'one' };
+      expect(await interactions.take(interactionId, sessionId, aTry())).toEqual(decided);
     });
 
     it('is taken once in 100 parallel tries', async () => {

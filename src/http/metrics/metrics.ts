@@ -47,6 +47,7 @@ export class Metrics {
   readonly codeReplays = this.#counter('code_replayed_total', 'Redeemed authorization codes presented again.', []);
   readonly refreshRetries = this.#counter('refresh_retried_total', 'Refreshes answered again within the grace.', []);
   readonly statesLost = this.#counter('state_lost_total', 'Refresh tokens newer than what the store knows.', []);
+  readonly statesForged = this.#counter('state_forged_total', 'Records in the store without a right MAC.', []);
   readonly rateLimited = this.#counter('rate_limited_total', 'Requests answered 429.', ['limit']);
   readonly alertDeliveries = this.#counter('alert_deliveries_total', 'Tries to hand an alert to the webhook.', [
     'outcome',

@@ -8,8 +8,8 @@ import type { Client } from '../registry/client.ts';
 /** A record is counted for up to a sixteenth longer than it lives: its ends then need few counters. */
 const PARTS_OF_A_LIFETIME = 16;
 
-/** Of one record in Redis: its key, its expiry, the tables (measured, Redis 7.0). */
-const OVERHEAD_BYTES = 200;
+/** Of one record in Redis: its key, its expiry, its MAC, the tables (measured, Redis 7.0). */
+const OVERHEAD_BYTES = 240;
 /** Memory is allocated in classes of sizes. */
 const ALLOCATED_PER_BYTE = 1.15;
 

@@ -31,6 +31,7 @@ export interface AuditEvent {
     | 'authorization_code.replayed'
     | 'grant.evicted'
     | 'state_lost'
+    | 'state_forged'
     | 'code_challenge.repeated'
     | 'login.succeeded'
     | 'login.failed'

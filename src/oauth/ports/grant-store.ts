@@ -22,6 +22,8 @@ export interface Grant {
   readonly redirectUri: string;
   /** RFC 7636 S256 challenge; undefined only in records that the authorization endpoint did not make. */
   readonly codeChallenge: string | undefined;
+  /** The MAC of the record; a store keeps it as it is. */
+  readonly mac?: string | undefined;
 }
 
 /** A grant as stored. */

@@ -49,10 +49,12 @@ export interface Session {
   readonly authTime: number;
   readonly idleLifetime: number;
   readonly absoluteLifetime: number;
+  /** The MAC of the record, from `seal`. */
+  readonly mac?: string | undefined;
 }
 
 /** A session that begins; the store stamps its `authTime`. */
-export type NewSession = Omit<Session, 'authTime'>;
+export type NewSession = Omit<Session, 'authTime' | 'mac'>;
 
 /** The sessions of a person. One whose `authTime` is at or before the user watermark is over. */
 export interface SessionStore {
@@ -62,6 +64,8 @@ export interface SessionStore {
    *   another one is noted the list of users of this replica is outdated: `outdated`, and no session begins
    */
   create(session: NewSession, credential: string | undefined): Promise<Session | 'outdated'>;
+  /** Adds the MAC to a living session. */
+  seal(session: Session, mac: string): Promise<void>;
   /** The living session, its idle time renewed; undefined once ended, idle- or absolute-expired. */
   use(sessionId: string): Promise<Session | undefined>;
   end(session: Pick<Session, 'sessionId' | 'subject'>): Promise<void>;
@@ -89,6 +93,9 @@ export interface Interaction {
   readonly authTime: number;
   readonly request: AuthorizationSnapshot;
   readonly decision: 'allow' | 'deny' | undefined;
+  /** The MACs of the record and of the decision; a store keeps them as they are. */
+  readonly mac?: string | undefined;
+  readonly decisionMac?: string | undefined;
 }
 
 /** How many requests of one session may wait for a decision: one person must not fill the store for all others. */
@@ -105,7 +112,7 @@ export interface TakeAttempt {
 /** One person's one decision about one request. */
 export interface InteractionStore {
   /** Above {@link OPEN_INTERACTIONS_PER_SESSION} of a session the oldest is removed. */
-  create(interaction: Omit<Interaction, 'decision'>, lifetime: number): Promise<void>;
+  create(interaction: Omit<Interaction, 'decision' | 'decisionMac'>, lifetime: number): Promise<void>;
   /** The interaction if it is alive and was opened by this session. */
   read(interactionId: string, sessionId: string): Promise<Interaction | undefined>;
   /** The first decision stays: `decided` for it and for the same one again, `conflict` for another. */
@@ -113,6 +120,7 @@ export interface InteractionStore {
     interactionId: string,
     sessionId: string,
     decision: 'allow' | 'deny',
+    mac?: string,
   ): Promise<'decided' | 'conflict' | 'gone'>;
   /**
    * Takes a decided interaction, once. An attempt that lists the holder in `after` takes it over; every other attempt

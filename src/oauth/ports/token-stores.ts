@@ -7,6 +7,8 @@ export interface NewAccessToken {
   readonly tokenId: string;
   readonly issuedAtSeconds: number;
   readonly expiresAtSeconds: number;
+  /** The MAC of the record; a store keeps it as it is. */
+  readonly mac?: string | undefined;
 }
 
 /** An opaque access token as stored. */

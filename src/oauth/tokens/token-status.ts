@@ -1,7 +1,7 @@
 // Recognises a presented token of any kind and checks whether it is active, for introspection and revocation.
 // A token is revoked by any of these: its own mark, its grant, its client, its person, a watermark (security row T4).
 
-import type { GrantState } from '../ports/grant-store.ts';
+import type { GrantState, StoredGrant } from '../ports/grant-store.ts';
 import type { Clock, ResourceOwners, Stores } from '../ports/ports.ts';
 import type { StoredAccessToken } from '../ports/token-stores.ts';
 import type { Client } from '../registry/client.ts';
@@ -58,7 +58,7 @@ export class TokenStatus {
       case 'opaque': {
         const { clientUid, ...token } = presented.token;
         const client = registry.findByUid(clientUid);
-        return client !== undefined && this.#isAccessAlive(client, token);
+        return client !== undefined && this.#isAccessAlive(client, token, (grant) => isOfGrant(presented.token, grant));
       }
       case 'jwt': {
         const { client_id, sub, iat, grant_id, jti } = presented.claims;
@@ -73,6 +73,7 @@ export class TokenStatus {
   async #isAccessAlive(
     client: Client,
     token: Pick<StoredAccessToken, 'subject' | 'issuedAtSeconds' | 'grantId'>,
+    isOfGrant: (grant: StoredGrant) => boolean = () => true,
   ): Promise<boolean> {
     const { stores } = this.#options;
     if (token.grantId === undefined) {
@@ -81,6 +82,7 @@ export class TokenStatus {
     }
     const state = await stores.grants.read(token.grantId);
     if (state === undefined || state.revoked || state.grant.clientUid !== client.uid) return false;
+    if (!isOfGrant(state.grant)) return false;
     return (await revocationReason(client, state.grant, this.#options)) === undefined;
   }
 
@@ -91,6 +93,12 @@ export class TokenStatus {
     if (this.#options.clock.now() >= refreshExpiry(client, state)) return false;
     return (await revocationReason(client, state.grant, this.#options)) === undefined;
   }
+}
+
+/** Whether a token is what the grant allows. Only the record of the grant is under a MAC of all of this. */
+function isOfGrant({ subject, clientId, authTime, scope, audience }: StoredAccessToken, grant: StoredGrant): boolean {
+  if (subject !== grant.subject || clientId !== grant.clientId || authTime !== grant.authTime) return false;
+  return grant.audiences.includes(audience) && scope.every((each) => grant.scope.includes(each));
 }
 
 /** Epoch milliseconds at which the current refresh token of a grant expires if it is not used. */

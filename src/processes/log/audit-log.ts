@@ -44,6 +44,7 @@ export class AuditLog implements Audit {
       'refresh_token.retried': metrics.refreshRetries,
       'authorization_code.replayed': metrics.codeReplays,
       state_lost: metrics.statesLost,
+      state_forged: metrics.statesForged,
     };
     this.#subjects = subjects;
     this.#pepper = new KeyedHash(pepper);

@@ -12,7 +12,7 @@ const ACTIONS: { readonly [Name in keyof Stores]: Readonly<Record<keyof Stores[N
   revokedTokens: { mark: true, has: true },
   watermarks: { raise: true, read: true },
   users: { list: true, settle: true, markAbsent: true, endAbsent: true },
-  sessions: { create: true, use: true, end: true, endAll: true, list: true },
+  sessions: { create: true, seal: true, use: true, end: true, endAll: true, list: true },
   interactions: { create: true, read: true, decide: true, take: true },
   consents: { read: true, give: true, withdraw: true, list: true },
   replays: { claim: true },

@@ -35,10 +35,12 @@ import type { Clock, Random, ResourceOwners, Stores } from '../../oauth/ports/po
 import type { Client } from '../../oauth/registry/client.ts';
 import type { RegistryRef } from '../../oauth/registry/registry.ts';
 import { Handles } from '../../oauth/tokens/handles.ts';
+import { RecordMacs } from '../../oauth/tokens/record-macs.ts';
 import { AccessTokens } from '../../oauth/tokens/tokens.ts';
 import { issuerPath } from '../../oauth/values/issuer.ts';
 import { Draining } from '../lifecycle/shutdown.ts';
 import { AuditLog } from '../log/audit-log.ts';
+import { authenticStores } from './authentic-stores.ts';
 import type { ClientUsage } from './client-usage.ts';
 import { measuredStores } from './measured-stores.ts';
 import { assembleSignIn } from './sign-in.ts';
@@ -174,8 +176,11 @@ function sharedServerOptions({ settings, registry, log, random, timeouts }: Admi
 /** Every endpoint of the public port, with its absolute path. */
 function publicEndpoints(options: TokenServerOptions, audit: AuditLog, metrics: Metrics): readonly Endpoint[] {
   const { settings, registry, owners, clock, random, peppers } = options;
-  const stores = measuredStores(options.stores, metrics);
   const { issuer, rateLimits } = settings;
+  const stores = authenticStores(measuredStores(options.stores, metrics), {
+    macs: new RecordMacs({ issuer, peppers }),
+    onForged: (kind, grantId) => audit.record({ type: 'state_forged', reason: kind, grantId }),
+  });
   const handles = new Handles({ issuer, peppers, random });
   const tokens = new AccessTokens({ issuer, clock, random, handles, endOfTick: setImmediate });
   const limiter = rateLimits ? new AuthenticationLimit({ clock }) : UNLIMITED_AUTHENTICATION;

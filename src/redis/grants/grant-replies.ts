@@ -16,6 +16,7 @@ type GrantReply = readonly [
   redirectUri: string,
   codeChallenge: string | false,
   createdAt: number,
+  mac: string | false,
 ];
 
 /** What the redemption scripts reply. */
@@ -100,7 +101,7 @@ function alertIn(json: string | false): Alert | undefined {
 
 /** Parses a grant in the reply of a script. */
 function storedGrant(grantId: string, reply: GrantReply): StoredGrant {
-  const [clientUid, clientId, subject, sessionId, authTime, scope, audiences, redirectUri, challenge, createdAt] =
+  const [clientUid, clientId, subject, sessionId, authTime, scope, audiences, redirectUri, challenge, createdAt, mac] =
     reply;
   return {
     grantId,
@@ -114,5 +115,6 @@ function storedGrant(grantId: string, reply: GrantReply): StoredGrant {
     scope: split(scope),
     audiences: split(audiences),
     codeChallenge: challenge === false ? undefined : challenge,
+    ...(mac !== false && { mac }),
   };
 }

@@ -71,7 +71,8 @@ export class RedisGrants implements GrantStore {
   async issue(grant: Grant, secretHash: string, codeLifetime: number, retention: number): Promise<IssueAnswer> {
     if (shardOf(grant.grantId) !== shardOfPerson(grant.subject))
       throw new TypeError('the grant is not in the shard of its person');
-    const { clientUid, clientId, subject, sessionId, authTime, scope, audiences, redirectUri, codeChallenge } = grant;
+    const { clientUid, clientId, subject, sessionId, authTime, scope, audiences, redirectUri, codeChallenge, mac } =
+      grant;
     const fields = {
       u: clientUid,
       c: clientId,
@@ -81,6 +82,7 @@ export class RedisGrants implements GrantStore {
       d: joined(audiences),
       r: redirectUri,
       h: codeChallenge,
+      j: mac,
     };
     const written = Object.entries(fields).flatMap(([name, value]) => (value === undefined ? [] : [name, value]));
     const own = [this.#keys.grant(grant.grantId), this.#keys.grantsOfPerson(clientUid, subject)];

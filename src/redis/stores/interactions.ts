@@ -1,6 +1,6 @@
 // The interaction store in Redis: one hash per session with a field per interaction, so that one script can limit their
-// number. A field is four words: its end, its rank among the session's interactions, the decision or `-`, and the
-// interaction as JSON. A decision does not extend the lifetime. An interaction that was taken stays until the session's
+// number. A field is four words: its end, its rank among the session's interactions, the decision with its MAC (or
+// `-`), and the interaction as JSON. A decision does not extend the lifetime. An interaction that was taken stays until the session's
 // next one, prefixed with two more words, `taken` and the attempt id: a retry of an unanswered attempt gets the same
 // answer.
 
@@ -65,13 +65,15 @@ const READ: Script = {
   lua: `${FOUND}return found and { found.interaction, found.decision }`,
 };
 
-/** ARGV offset, interaction id, decision. */
+/** ARGV offset, interaction id, decision, which is a word, a dot and a MAC. */
 const DECIDE: Script = {
   name: 'interactionDecide',
   keys: 1,
   lua: `${FOUND}
 if not found then return 'gone' end
-if found.decision ~= '-' then return found.decision == ARGV[3] and 'decided' or 'conflict' end
+if found.decision ~= '-' then
+  return string.match(found.decision, '^%a+') == string.match(ARGV[3], '^%a+') and 'decided' or 'conflict'
+end
 found.decision = ARGV[3]
 write(ARGV[2], found)
 return 'decided'
@@ -96,7 +98,7 @@ local found = parsed(kept or text)
 if not found or found.decision == '-' then return false end
 local written = redis.pcall('HSET', KEYS[1], ARGV[2], 'taken ' .. ARGV[3] .. ' ' .. (kept or text))
 if type(written) ~= 'number' then
-  if not is_out_of_memory(written) or found.decision ~= 'deny' then return written end
+  if not is_out_of_memory(written) or not string.find(found.decision, '^deny') then return written end
   redis.call('HDEL', KEYS[1], ARGV[2])
 end
 return { found.interaction, found.decision }
@@ -105,7 +107,7 @@ return { found.interaction, found.decision }
   hasDeadline: true,
 };
 
-type InteractionReply = readonly [interaction: string, decision: 'allow' | 'deny' | '-'] | null;
+type InteractionReply = readonly [interaction: string, decision: string] | null;
 
 /** {@link InteractionStore} in Redis. */
 export class RedisInteractions implements InteractionStore {
@@ -117,7 +119,7 @@ export class RedisInteractions implements InteractionStore {
     this.#keys = keys;
   }
 
-  async create(interaction: Omit<Interaction, 'decision'>, lifetime: number): Promise<void> {
+  async create(interaction: Omit<Interaction, 'decision' | 'decisionMac'>, lifetime: number): Promise<void> {
     const { interactionId, sessionId } = interaction;
     const args = [interactionId, JSON.stringify(interaction), lifetime, OPEN_INTERACTIONS_PER_SESSION];
     await this.#connection.run({ script: CREATE, keys: [this.#keys.interactionsOfSession(sessionId)], args });
@@ -131,10 +133,11 @@ export class RedisInteractions implements InteractionStore {
     interactionId: string,
     sessionId: string,
     decision: 'allow' | 'deny',
+    mac = '',
   ): Promise<'decided' | 'conflict' | 'gone'> {
     const keys = [this.#keys.interactionsOfSession(sessionId)];
     const script = decision === 'deny' ? DENY : DECIDE;
-    const answer = await this.#connection.run({ script, keys, args: [interactionId, decision] });
+    const answer = await this.#connection.run({ script, keys, args: [interactionId, `${decision}.${mac}`] });
     return answer as 'decided' | 'conflict' | 'gone';
   }
 
@@ -151,7 +154,9 @@ export class RedisInteractions implements InteractionStore {
     const keys = [this.#keys.interactionsOfSession(sessionId)];
     const reply = (await this.#connection.run({ script, keys, args: [interactionId, ...more] })) as InteractionReply;
     if (reply === null) return undefined;
-    const [json, decision] = reply;
-    return { ...(JSON.parse(json) as Interaction), decision: decision === '-' ? undefined : decision };
+    const [json, word] = reply;
+    const [decision, decisionMac] = word === '-' ? [] : word.split('.');
+    const interaction = { ...(JSON.parse(json) as Interaction), decision: decision as Interaction['decision'] };
+    return decisionMac ? { ...interaction, decisionMac } : interaction;
   }
 }

@@ -1,6 +1,6 @@
 // The session store in Redis, in the shard of the person: one hash per signed-in browser, and the sorted set of the ids
 // of a person's sessions, which decides whether a session is alive. The fields of a hash: `v` the session as JSON, `s`
-// its person, `b` the time of the sign-in, `e` its absolute end, `u` its end if it stays idle.
+// its person, `b` the time of the sign-in, `e` its absolute end, `u` its end if it stays idle, `c` its MAC.
 
 import type { NewSession, Session, SessionStore } from '../../oauth/ports/login-stores.ts';
 import { shardOf } from '../../oauth/values/shard.ts';
@@ -42,7 +42,7 @@ return time
 
 /** KEYS session, the person's sessions, the user watermark; ARGV offset, session id. */
 const LIVING = `${CLOCK}
-local session, born, ends, idle = unpack(redis.call('HMGET', KEYS[1], 'v', 'b', 'e', 'u'))
+local session, born, ends, idle, mac = unpack(redis.call('HMGET', KEYS[1], 'v', 'b', 'e', 'u', 'c'))
 if not session or now >= tonumber(idle) or not redis.call('ZSCORE', KEYS[2], ARGV[2]) then return false end
 if tonumber(born) <= tonumber(redis.call('GET', KEYS[3]) or 0) then return false end
 `;
@@ -59,11 +59,18 @@ if type(written) == 'number' then
 elseif not is_out_of_memory(written) then
   return written
 end
-return { session, born }
+return { session, born, mac or '' }
 `,
 };
 
-const READ: Script = { name: 'sessionLook', keys: 3, lua: `${LIVING}return { session, born }` };
+const READ: Script = { name: 'sessionLook', keys: 3, lua: `${LIVING}return { session, born, mac or '' }` };
+
+/** ARGV offset, MAC. */
+const SEAL: Script = {
+  name: 'sessionSeal',
+  keys: 1,
+  lua: "if redis.call('EXISTS', KEYS[1]) == 1 then redis.call('HSET', KEYS[1], 'c', ARGV[2]) end",
+};
 
 /** The person never changes; the other keys of a session are in the same shard, under the person's name. */
 const PERSON: Script = { name: 'sessionPerson', keys: 1, lua: "return redis.call('HGET', KEYS[1], 's')" };
@@ -116,6 +123,10 @@ export class RedisSessions implements SessionStore {
     return time === null ? 'outdated' : { ...session, authTime: Number(time) };
   }
 
+  async seal({ sessionId }: Session, mac: string): Promise<void> {
+    await this.#connection.run({ script: SEAL, keys: [this.#keys.session(sessionId)], args: [mac] });
+  }
+
   async use(sessionId: string): Promise<Session | undefined> {
     const keys = [this.#keys.session(sessionId)];
     const subject = (await this.#connection.run({ script: PERSON, keys })) as string | null;
@@ -159,9 +170,10 @@ export class RedisSessions implements SessionStore {
     { sessionId, subject }: Pick<Session, 'sessionId' | 'subject'>,
   ): Promise<Session | undefined> {
     const keys = [this.#keys.session(sessionId), this.#keys.sessionsOfUser(subject), this.#keys.userWatermark(subject)];
-    const reply = (await this.#connection.run({ script, keys, args: [sessionId] })) as [string, string] | null;
+    const reply = (await this.#connection.run({ script, keys, args: [sessionId] })) as [string, string, string] | null;
     if (reply === null) return undefined;
-    const [json, born] = reply;
-    return { ...(JSON.parse(json) as NewSession), authTime: Number(born) };
+    const [json, born, mac] = reply;
+    const session = { ...(JSON.parse(json) as NewSession), authTime: Number(born) };
+    return mac === '' ? session : { ...session, mac };
   }
 }

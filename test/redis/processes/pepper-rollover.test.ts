@@ -117,10 +117,10 @@ describeRedis('while the pepper is replaced', () => {
     await refresh(b, next);
   });
 
-  it('a token of the old pepper lives until the old one is dropped', async () => {
-    const token = await refresh('swapped', await signIn('before', 'appended'));
+  it('a grant of the old pepper lives until the old one is dropped, and one of the new pepper lives on', async () => {
+    const token = await refresh('swapped', await signIn('swapped', 'swapped'));
     expect(await refresh('dropped', token)).not.toBe('');
-    const left = await signIn('before', 'appended');
+    const left = await refresh('swapped', await signIn('before', 'appended'));
     const { status, body } = await tokenOf('dropped', { grant_type: 'refresh_token', refresh_token: left });
     expect([status, body.error]).toEqual([400, 'invalid_grant']);
     await refresh('swapped', left);

@@ -70,7 +70,9 @@ end
 local found = parsed(redis.call('HGET', KEYS[1], ARGV[2]))
 
 if not found then return 'gone' end
-if found.decision ~= '-' then return found.decision == ARGV[3] and 'decided' or 'conflict' end
+if found.decision ~= '-' then
+  return string.match(found.decision, '^%a+') == string.match(ARGV[3], '^%a+') and 'decided' or 'conflict'
+end
 found.decision = ARGV[3]
 write(ARGV[2], found)
 return 'decided'
@@ -105,7 +107,9 @@ end
 local found = parsed(redis.call('HGET', KEYS[1], ARGV[2]))
 
 if not found then return 'gone' end
-if found.decision ~= '-' then return found.decision == ARGV[3] and 'decided' or 'conflict' end
+if found.decision ~= '-' then
+  return string.match(found.decision, '^%a+') == string.match(ARGV[3], '^%a+') and 'decided' or 'conflict'
+end
 found.decision = ARGV[3]
 write(ARGV[2], found)
 return 'decided'
@@ -180,7 +184,7 @@ local found = parsed(kept or text)
 if not found or found.decision == '-' then return false end
 local written = redis.pcall('HSET', KEYS[1], ARGV[2], 'taken ' .. ARGV[3] .. ' ' .. (kept or text))
 if type(written) ~= 'number' then
-  if not is_out_of_memory(written) or found.decision ~= 'deny' then return written end
+  if not is_out_of_memory(written) or not string.find(found.decision, '^deny') then return written end
   redis.call('HDEL', KEYS[1], ARGV[2])
 end
 return { found.interaction, found.decision }

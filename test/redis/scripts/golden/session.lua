@@ -97,10 +97,10 @@ local function expire(key, at)
   redis.call('PEXPIRE', key, lifetime(at))
 end
 
-local session, born, ends, idle = unpack(redis.call('HMGET', KEYS[1], 'v', 'b', 'e', 'u'))
+local session, born, ends, idle, mac = unpack(redis.call('HMGET', KEYS[1], 'v', 'b', 'e', 'u', 'c'))
 if not session or now >= tonumber(idle) or not redis.call('ZSCORE', KEYS[2], ARGV[2]) then return false end
 if tonumber(born) <= tonumber(redis.call('GET', KEYS[3]) or 0) then return false end
-return { session, born }
+return { session, born, mac or '' }
 
 -- sessionPerson
 local replication = redis.pcall('INFO', 'replication')
@@ -109,6 +109,14 @@ if string.find(replication, 'role:slave', 1, true) then
   return redis.error_reply('READONLY this script runs on a primary only')
 end
 return redis.call('HGET', KEYS[1], 's')
+
+-- sessionSeal
+local replication = redis.pcall('INFO', 'replication')
+if replication.err then return redis.error_reply("NOPERM scripts may not run 'info'") end
+if string.find(replication, 'role:slave', 1, true) then
+  return redis.error_reply('READONLY this script runs on a primary only')
+end
+if redis.call('EXISTS', KEYS[1]) == 1 then redis.call('HSET', KEYS[1], 'c', ARGV[2]) end
 
 -- sessionUse
 local replication = redis.pcall('INFO', 'replication')
@@ -126,7 +134,7 @@ local function expire(key, at)
   redis.call('PEXPIRE', key, lifetime(at))
 end
 
-local session, born, ends, idle = unpack(redis.call('HMGET', KEYS[1], 'v', 'b', 'e', 'u'))
+local session, born, ends, idle, mac = unpack(redis.call('HMGET', KEYS[1], 'v', 'b', 'e', 'u', 'c'))
 if not session or now >= tonumber(idle) or not redis.call('ZSCORE', KEYS[2], ARGV[2]) then return false end
 if tonumber(born) <= tonumber(redis.call('GET', KEYS[3]) or 0) then return false end
 
@@ -141,4 +149,4 @@ if type(written) == 'number' then
 elseif not is_out_of_memory(written) then
   return written
 end
-return { session, born }
+return { session, born, mac or '' }

@@ -1,0 +1,245 @@
+// A decorator of the stores that seals what they keep about people and tokens with a MAC, and treats a record without a
+// right one as gone. `oauth/tokens/record-macs.ts` makes and checks the MACs; this file says which fields each covers.
+
+import type { Grant, GrantStore } from '../../oauth/ports/grant-store.ts';
+import type {
+  Consent,
+  ConsentStore,
+  Interaction,
+  InteractionStore,
+  Session,
+  SessionStore,
+} from '../../oauth/ports/login-stores.ts';
+import type { Stores } from '../../oauth/ports/ports.ts';
+import type { AccessTokenStore, NewAccessToken, StoredAccessToken } from '../../oauth/ports/token-stores.ts';
+import type { RecordFields, RecordKind, RecordMacs } from '../../oauth/tokens/record-macs.ts';
+
+export interface AuthenticStoresOptions {
+  readonly macs: RecordMacs;
+  /** Called for each record whose MAC is missing or wrong. @param grantId where the record names a grant */
+  readonly onForged: (kind: RecordKind, grantId?: string) => void;
+}
+
+/** The same stores, for which only records count that a holder of a pepper has made. */
+export function authenticStores(stores: Stores, { macs, onForged }: AuthenticStoresOptions): Stores {
+  const seals: Seals = {
+    make: (kind, fields) => macs.make(kind, fields),
+    isRight: (mac, kind, fields) => macs.isRight(mac, kind, fields),
+    check(mac, kind, fields, grantId) {
+      const isRight = macs.isRight(mac, kind, fields);
+      if (!isRight) onForged(kind, grantId);
+      return isRight;
+    },
+  };
+  return {
+    ...stores,
+    grants: authenticGrants(stores.grants, seals),
+    accessTokens: authenticAccessTokens(stores.accessTokens, seals),
+    sessions: authenticSessions(stores.sessions, seals),
+    interactions: authenticInteractions(stores.interactions, seals),
+    consents: authenticConsents(stores.consents, seals),
+  };
+}
+
+interface Seals {
+  make(kind: RecordKind, fields: RecordFields): string;
+  isRight(mac: string | undefined, kind: RecordKind, fields: RecordFields): boolean;
+  /** As `isRight`, and reports what is not. */
+  check(mac: string | undefined, kind: RecordKind, fields: RecordFields, grantId?: string): boolean;
+}
+
+function grantFields(grant: Grant): RecordFields {
+  const { grantId, clientUid, clientId, subject, sessionId, authTime, redirectUri, codeChallenge } = grant;
+  return [
+    grantId,
+    clientUid,
+    clientId,
+    subject,
+    sessionId,
+    authTime,
+    redirectUri,
+    codeChallenge,
+    grant.scope,
+    grant.audiences,
+  ];
+}
+
+function authenticGrants(store: GrantStore, seals: Seals): GrantStore {
+  const isAuthentic = (grant: Grant) => seals.check(grant.mac, 'grant', grantFields(grant), grant.grantId);
+  const sealed = <Request extends { readonly grantId: string; readonly accessToken: NewAccessToken | undefined }>(
+    request: Request,
+  ): Request => {
+    const { accessToken, grantId } = request;
+    if (accessToken === undefined) return request;
+    const mac = seals.make('access_token', tokenFields(accessToken, grantId));
+    return { ...request, accessToken: { ...accessToken, mac } };
+  };
+  return {
+    issue: (grant, secretHash, codeLifetime, retention) =>
+      store.issue({ ...grant, mac: seals.make('grant', grantFields(grant)) }, secretHash, codeLifetime, retention),
+    async redeem(request) {
+      const answer = await store.redeem(sealed(request));
+      return 'grant' in answer && !isAuthentic(answer.grant) ? { outcome: 'gone' } : answer;
+    },
+    async rotate(request) {
+      const answer = await store.rotate(sealed(request));
+      return 'grant' in answer && !isAuthentic(answer.grant) ? { outcome: 'gone' } : answer;
+    },
+    subjectOf: (grantId) => store.subjectOf(grantId),
+    revoke: (grantId) => store.revoke(grantId),
+    async read(grantId) {
+      const state = await store.read(grantId);
+      return state !== undefined && isAuthentic(state.grant) ? state : undefined;
+    },
+  };
+}
+
+/** What is known of a token before the store action that writes it. */
+function tokenFields({ tokenId, issuedAtSeconds, expiresAtSeconds }: NewAccessToken, grantId?: string): RecordFields {
+  return [tokenId, issuedAtSeconds, expiresAtSeconds, grantId];
+}
+
+/** A token of a grant is judged by the record of the grant (`token-status.ts`); its own MAC binds it to that grant. */
+function storedTokenFields(token: StoredAccessToken): RecordFields {
+  const fields = tokenFields(token, token.grantId);
+  if (token.grantId !== undefined) return fields;
+  const { clientUid, clientId, subject, authTime, audience, scope } = token;
+  return [...fields, clientUid, clientId, subject, authTime, audience, scope];
+}
+
+function authenticAccessTokens(store: AccessTokenStore, seals: Seals): AccessTokenStore {
+  return {
+    write: (token) => store.write({ ...token, mac: seals.make('access_token', storedTokenFields(token)) }),
+    async read(tokenId) {
+      const token = await store.read(tokenId);
+      if (token === undefined) return undefined;
+      const isAsked = token.tokenId === tokenId;
+      const isRight = seals.check(token.mac, 'access_token', storedTokenFields({ ...token, tokenId }), token.grantId);
+      return isAsked && isRight ? token : undefined;
+    },
+    revoke: (tokenId) => store.revoke(tokenId),
+  };
+}
+
+function sessionFields(session: Session): RecordFields {
+  const { sessionId, subject, username, displayName, authTime, idleLifetime, absoluteLifetime } = session;
+  return [sessionId, subject, username, displayName, authTime, idleLifetime, absoluteLifetime];
+}
+
+function authenticSessions(store: SessionStore, seals: Seals): SessionStore {
+  const isAuthentic = (session: Session) => seals.check(session.mac, 'session', sessionFields(session));
+  return {
+    async create(begun, credential) {
+      const session = await store.create(begun, credential);
+      if (session === 'outdated') return session;
+      // The store stamps the time of the sign-in, so the MAC comes after it.
+      const mac = seals.make('session', sessionFields(session));
+      await store.seal(session, mac);
+      return { ...session, mac };
+    },
+    seal: (session, mac) => store.seal(session, mac),
+    async use(sessionId) {
+      const session = await store.use(sessionId);
+      return session !== undefined && isAuthentic({ ...session, sessionId }) ? session : undefined;
+    },
+    end: (session) => store.end(session),
+    endAll: (subject) => store.endAll(subject),
+    async list(subject) {
+      const sessions = await store.list(subject);
+      return sessions.filter((session) => session.subject === subject && isAuthentic(session));
+    },
+  };
+}
+
+function interactionFields(interaction: Omit<Interaction, 'decision'>): RecordFields {
+  const { interactionId, sessionId, subject, authTime, request } = interaction;
+  const { clientUid, clientId, redirectUri, codeChallenge, state, scope, audiences } = request;
+  return [
+    interactionId,
+    sessionId,
+    subject,
+    authTime,
+    clientUid,
+    clientId,
+    redirectUri,
+    codeChallenge,
+    state,
+    scope,
+    audiences,
+  ];
+}
+
+function authenticInteractions(store: InteractionStore, seals: Seals): InteractionStore {
+  const decisionFields = (interactionId: string, sessionId: string, decision: string): RecordFields => [
+    interactionId,
+    sessionId,
+    decision,
+  ];
+  const authentic = (found: Interaction | undefined, interactionId: string, sessionId: string) => {
+    if (found === undefined) return undefined;
+    const { decision, decisionMac } = found;
+    const fields = interactionFields({ ...found, interactionId, sessionId });
+    if (!seals.check(found.mac, 'interaction', fields)) return undefined;
+    if (decision === undefined) return found;
+    const isDecided = seals.check(decisionMac, 'decision', decisionFields(interactionId, sessionId, decision));
+    return isDecided ? found : undefined;
+  };
+  return {
+    create: (interaction, lifetime) =>
+      store.create({ ...interaction, mac: seals.make('interaction', interactionFields(interaction)) }, lifetime),
+    read: async (interactionId, sessionId) =>
+      authentic(await store.read(interactionId, sessionId), interactionId, sessionId),
+    decide: (interactionId, sessionId, decision) =>
+      store.decide(
+        interactionId,
+        sessionId,
+        decision,
+        seals.make('decision', decisionFields(interactionId, sessionId, decision)),
+      ),
+    take: async (interactionId, sessionId, by) =>
+      authentic(await store.take(interactionId, sessionId, by), interactionId, sessionId),
+  };
+}
+
+/** Between a scope and its MAC in a consent; no scope has this character (RFC 6749 §3.3). */
+const MARK = '"';
+
+/** A scope without a right MAC is not reported: a consent may outlive the pepper of its MAC, and the person decides again. */
+function authenticConsents(store: ConsentStore, seals: Seals): ConsentStore {
+  const fields = (subject: string, clientUid: string, audience: string, scope: string) => [
+    subject,
+    clientUid,
+    audience,
+    scope,
+  ];
+  const authentic = (access: Consent, subject: string, clientUid: string): Consent => {
+    const checked = [...access].map(([audience, sealed]) => {
+      const scope = sealed.flatMap((text) => {
+        const [value = '', mac] = text.split(MARK);
+        return seals.isRight(mac, 'consent', fields(subject, clientUid, audience, value)) ? [value] : [];
+      });
+      return [audience, [...new Set(scope)]] as const;
+    });
+    return new Map(checked.filter(([, scope]) => scope.length > 0));
+  };
+  return {
+    async read(subject, clientUid) {
+      const access = await store.read(subject, clientUid);
+      return access && authentic(access, subject, clientUid);
+    },
+    async give(subject, clientUid, { scope, audiences }, lifetime) {
+      // One by one, as the MAC of a scope is about its audience. A consent only widens, so a part of it is a consent.
+      for (const audience of audiences) {
+        const sealed = scope.map(
+          (each) => each + MARK + seals.make('consent', fields(subject, clientUid, audience, each)),
+        );
+        await store.give(subject, clientUid, { scope: sealed, audiences: [audience] }, lifetime);
+      }
+    },
+    withdraw: (subject, clientUid) => store.withdraw(subject, clientUid),
+    async list(subject) {
+      const given = await store.list(subject);
+      return given.map(({ clientUid, access }) => ({ clientUid, access: authentic(access, subject, clientUid) }));
+    },
+  };
+}

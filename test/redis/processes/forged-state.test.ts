@@ -1,0 +1,275 @@
+// A party that may write to Redis and knows no pepper: whatever it changes, copies or makes up, no record counts for
+// another person, client, scope or address than the one that grantry made. It can still delete and lift revocations.
+
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Stores } from '../../../src/oauth/ports/ports.ts';
+import { RecordMacs } from '../../../src/oauth/tokens/record-macs.ts';
+import { authenticStores } from '../../../src/processes/token-server/authentic-stores.ts';
+import type { ManagedConnection } from '../../../src/redis/connection/connection.ts';
+import { RedisKeys } from '../../../src/redis/connection/keys.ts';
+import { redisStores } from '../../../src/redis/stores.ts';
+import {
+  DAY,
+  digest,
+  issued,
+  MINUTE,
+  redeemed,
+  redeemRequest,
+  rotateRequest,
+  sampleGrant,
+  signedIn,
+  uniqueId,
+} from '../../contracts/sample-grants.ts';
+import { connectTo } from '../setup/connect.ts';
+import { describeRedis, type RedisServer, startRedis } from '../setup/servers.ts';
+
+const ISSUER = 'https://id.example';
+const [OLD, NEW, OTHER] = [randomBytes(32), randomBytes(32), randomBytes(32)];
+const keys = new RedisKeys('grantry:');
+
+describeRedis('state that another party has written', () => {
+  let server: RedisServer;
+  let connection: ManagedConnection;
+  let stores: Stores;
+  const forged: string[] = [];
+  /** The stores of a replica with these peppers. */
+  const storesWith = (...peppers: readonly Uint8Array[]) =>
+    authenticStores(redisStores({ connection, keys }), {
+      macs: new RecordMacs({ issuer: ISSUER, peppers }),
+      onForged: (kind) => forged.push(kind),
+    });
+  beforeAll(async () => {
+    server = await startRedis();
+    connection = await connectTo(server);
+  });
+  afterAll(async () => {
+    await connection.close();
+    await server.stop();
+  });
+  beforeEach(async () => {
+    await server.command('FLUSHALL');
+    stores = storesWith(NEW, OLD);
+    forged.length = 0;
+  });
+
+  const hashOf = async (key: string) => {
+    const flat = (await server.command('HGETALL', key)) as readonly string[];
+    return Object.fromEntries(flat.flatMap((name, at) => (at % 2 === 0 ? [[name, flat[at + 1] ?? '']] : [])));
+  };
+  const nowSeconds = () => Math.floor(Date.now() / 1000);
+
+  /** Texts that stand in place of a part of a record, one after the other. */
+  function changesOf(text: string): readonly string[] {
+    const swapped = [
+      ['usr_alice', 'usr_mallory'],
+      ['uid-of-shop', 'uid-of-evil'],
+      ['default.shop', 'default.evil'],
+      ['https://', 'https://evil.'],
+      ['read', 'admin'],
+      ['Alice', 'Mallory'],
+      [':1', ':2'],
+    ].flatMap(([from = '', to = '']) => (text.includes(from) ? [text.replace(from, to)] : []));
+    const number = Number(text);
+    return [...swapped, `${text}x`, text.slice(1), '', Number.isNaN(number) ? '7' : `${number - 1000}`];
+  }
+
+  describe('a grant', () => {
+    const GOOD = ['rotated', 'benign_retry', 'healed', 'redeemed'];
+    /** What the MAC covers. */
+    const COVERED = ['u', 'c', 's', 'i', 't', 'o', 'd', 'r', 'h', 'j'];
+
+    it.each(COVERED)('with another field %s gives nothing by code, refresh token or introspection', async (field) => {
+      const made = await redeemed(stores.grants);
+      const unredeemed = await issued(stores.grants);
+      for (const { grantId } of [made, unredeemed]) {
+        const key = keys.grant(grantId);
+        const before = await hashOf(key);
+        expect(before[field], field).toBeDefined();
+        for (const change of changesOf(before[field] ?? '')) {
+          await server.command('HSET', key, field, change);
+          const outcomes = await Promise.all([
+            stores.grants.rotate(rotateRequest(made, 0)).then(
+              ({ outcome }) => outcome,
+              () => 'failed',
+            ),
+            stores.grants.redeem(redeemRequest(unredeemed)).then(
+              ({ outcome }) => outcome,
+              () => 'failed',
+            ),
+          ]);
+          expect(GOOD, `${field} = ${change}`).not.toContain(outcomes[grantId === made.grantId ? 0 : 1]);
+          expect(await stores.grants.read(grantId).catch(() => undefined), `${field} = ${change}`).toBeUndefined();
+          await server.command('DEL', key);
+          await server.command('HSET', key, ...Object.entries(before).flat());
+        }
+      }
+      expect(forged).toContain('grant');
+    });
+
+    it('copied to the key of another grant gives nothing', async () => {
+      const ofAlice = await redeemed(stores.grants);
+      const own = sampleGrant();
+      await server.command('COPY', keys.grant(ofAlice.grantId), keys.grant(own.grantId));
+      expect(await stores.grants.rotate(rotateRequest(own, 0))).toEqual({ outcome: 'gone' });
+      expect(await stores.grants.read(own.grantId)).toBeUndefined();
+      expect(forged).toEqual(['grant', 'grant']);
+    });
+
+    it('of any pepper of the roll-over counts, and of another pepper or another issuer does not', async () => {
+      for (const [pepper, isRight] of [
+        [OLD, true],
+        [NEW, true],
+        [OTHER, false],
+      ] as const) {
+        const grant = await redeemed(storesWith(pepper).grants);
+        expect((await stores.grants.read(grant.grantId)) !== undefined).toBe(isRight);
+      }
+    });
+  });
+
+  describe('an opaque access token', () => {
+    const token = () => ({
+      tokenId: `007.${digest(uniqueId())}`,
+      issuedAtSeconds: nowSeconds(),
+      expiresAtSeconds: nowSeconds() + 600,
+    });
+    const machine = () => ({
+      ...token(),
+      clientUid: 'uid-of-shop',
+      clientId: 'default.shop',
+      subject: 'default.shop',
+      scope: ['read'],
+      audience: 'https://api.example',
+      grantId: undefined,
+      authTime: undefined,
+    });
+
+    it('of a client is dead with any other member, and under another name', async () => {
+      const written = machine();
+      await stores.accessTokens.write(written);
+      expect(await stores.accessTokens.read(written.tokenId)).toMatchObject(written);
+      const key = keys.accessToken(written.tokenId);
+      const json = JSON.parse(String(await server.command('GET', key))) as Record<string, unknown>;
+      const changed = {
+        clientUid: 'x',
+        clientId: 'x',
+        subject: 'usr_alice',
+        scope: ['admin'],
+        audience: 'x',
+        mac: 'x',
+      };
+      const later = {
+        expiresAtSeconds: nowSeconds() + 9999,
+        grantId: '007.x',
+        authTime: 1,
+        tokenId: `007.${digest('x')}`,
+      };
+      for (const [name, value] of Object.entries({ ...changed, ...later })) {
+        await server.command('SET', key, JSON.stringify({ ...json, [name]: value }));
+        expect(await stores.accessTokens.read(written.tokenId), name).toBeUndefined();
+      }
+      const other = machine();
+      await server.command('SET', keys.accessToken(other.tokenId), JSON.stringify(json));
+      expect(await stores.accessTokens.read(other.tokenId)).toBeUndefined();
+    });
+
+    it('made up for a grant of another person is dead', async () => {
+      const grant = await redeemed(stores.grants);
+      const madeUp = { ...machine(), grantId: grant.grantId, subject: grant.subject, authTime: grant.authTime };
+      for (const mac of [undefined, grant.mac, digest('x').slice(0, 22)]) {
+        await server.command('SET', keys.accessToken(madeUp.tokenId), JSON.stringify({ ...madeUp, mac }));
+        expect(await stores.accessTokens.read(madeUp.tokenId)).toBeUndefined();
+      }
+    });
+
+    it('of a grant counts, for that grant only', async () => {
+      const grant = await issued(stores.grants);
+      const accessToken = { ...token(), tokenId: `${grant.grantId.slice(0, 3)}.${digest(uniqueId())}` };
+      await stores.grants.redeem(redeemRequest(grant, { accessToken }));
+      const read = await stores.accessTokens.read(accessToken.tokenId);
+      expect(read).toMatchObject({ grantId: grant.grantId, subject: grant.subject });
+      const other = await redeemed(stores.grants);
+      await server.command(
+        'SET',
+        keys.accessToken(accessToken.tokenId),
+        JSON.stringify({ ...read, grantId: other.grantId }),
+      );
+      expect(await stores.accessTokens.read(accessToken.tokenId)).toBeUndefined();
+    });
+  });
+
+  it('a session with another field, without a MAC or copied is over', async () => {
+    const session = await signedIn(stores.sessions);
+    const key = keys.session(session.sessionId);
+    expect(await stores.sessions.use(session.sessionId)).toMatchObject({ subject: 'usr_alice' });
+    const before = await hashOf(key);
+    for (const field of ['v', 'b', 'c']) {
+      for (const change of changesOf(before[field] ?? '')) {
+        await server.command('HSET', key, field, change);
+        expect(
+          await stores.sessions.use(session.sessionId).catch(() => undefined),
+          `${field} = ${change}`,
+        ).toBeUndefined();
+        await server.command('HSET', key, field, before[field] ?? '');
+      }
+    }
+    const own = await signedIn(stores.sessions);
+    await server.command('DEL', keys.session(own.sessionId));
+    await server.command('COPY', key, keys.session(own.sessionId));
+    expect(await stores.sessions.use(own.sessionId)).toBeUndefined();
+    expect(await stores.sessions.use(session.sessionId)).toBeDefined();
+  });
+
+  it('an interaction with another member, another decision or another name is gone', async () => {
+    const { clientUid, clientId, redirectUri, scope, audiences, subject, codeChallenge = '' } = sampleGrant();
+    const request = { clientUid, clientId, redirectUri, scope, audiences, codeChallenge, state: 'x' };
+    const opened = { interactionId: digest(uniqueId()), sessionId: 'of-alice', subject, authTime: 1, request };
+    const { interactionId, sessionId } = opened;
+    await stores.interactions.create(opened, 10 * MINUTE);
+    const key = keys.interactionsOfSession(sessionId);
+    const by = () => ({ attemptId: uniqueId(), after: [] });
+    const text = (await hashOf(key))[interactionId] ?? '';
+    await server.command('HSET', key, interactionId, text.replace(' - ', ' allow '));
+    expect(await stores.interactions.take(interactionId, sessionId, by())).toBeUndefined();
+    await server.command('HSET', key, interactionId, text);
+    await stores.interactions.decide(interactionId, sessionId, 'deny');
+    const denied = (await hashOf(key))[interactionId] ?? '';
+    await server.command('HSET', key, interactionId, denied.replace(' deny.', ' allow.'));
+    expect(await stores.interactions.take(interactionId, sessionId, by())).toBeUndefined();
+    for (const change of changesOf(text.slice(text.indexOf('{')))) {
+      await server.command('HSET', key, interactionId, text.slice(0, text.indexOf('{')) + change);
+      const read = await stores.interactions.read(interactionId, sessionId).catch(() => undefined);
+      expect(read, change).toBeUndefined();
+    }
+    await server.command('HSET', key, 'another-id', text);
+    expect(await stores.interactions.read('another-id', sessionId)).toBeUndefined();
+    await server.command('COPY', key, keys.interactionsOfSession('of-mallory'));
+    expect(await stores.interactions.read('another-id', 'of-mallory')).toBeUndefined();
+    await server.command('HSET', key, interactionId, text);
+    expect(await stores.interactions.read(interactionId, sessionId)).toMatchObject(opened);
+  });
+
+  it('a consent that the person did not give is none: another scope, audience, client or person', async () => {
+    const { consents } = stores;
+    await consents.give('usr_alice', 'uid', { scope: ['read'], audiences: ['https://api.example'] }, DAY);
+    const given = new Map([['https://api.example', ['read']]]);
+    expect(await consents.read('usr_alice', 'uid')).toEqual(given);
+    const key = keys.consentsOfUser('usr_alice');
+    const json = String(await server.command('HGET', key, 'uid'));
+    await server.command('HSET', key, 'uid-of-evil', json);
+    await server.command('COPY', key, keys.consentsOfUser('usr_bob'));
+    expect(await consents.read('usr_alice', 'uid-of-evil')).toEqual(new Map());
+    expect(await consents.read('usr_bob', 'uid')).toEqual(new Map());
+    for (const [from, to] of [
+      ['read', 'admin'],
+      ['api.example', 'evil.example'],
+      ['read', 'admin read'],
+    ] as const) {
+      await server.command('HSET', key, 'uid', json.replace(from, to));
+      const read = await consents.read('usr_alice', 'uid');
+      expect([...(read ?? new Map()).values()].flat()).not.toContain('admin');
+      expect([...(read ?? new Map()).keys()]).not.toContain('https://evil.example');
+    }
+  });
+});
