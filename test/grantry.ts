@@ -255,7 +255,7 @@ export async function startGrantry(options: GrantryOptions): Promise<Grantry> {
   });
   const userChanges =
     owners instanceof LocalUsers
-      ? assembleUserChanges({ users: owners, stores, clock, audit: server.audit, log })
+      ? assembleUserChanges({ users: owners, stores, clock, audit: server.audit, log, lag: 0 })
       : undefined;
   userChanges?.start();
   for (const side of [server.public, server.admin]) {

@@ -94,7 +94,7 @@ const RULES = [
   ...numbered('P', 9),
   ...numbered('K', 8),
   ...numbered('RF', 14),
-  ...numbered('C', 18),
+  ...numbered('C', 21),
   ...numbered('D', 8),
   ...numbered('M', 4),
   ...numbered('S', 8),

@@ -298,8 +298,7 @@ export class RegistrySync implements RegistryRef {
       unknownFields: 'ignore',
       policies: [...this.#sources.policies.objects()].map(sourceOf),
     });
-    const policies = verdicts.flatMap(({ policy }) => policy ?? []);
-    const concerned = this.#clients.setPolicies(policies);
+    const concerned = this.#clients.setPolicies(verdicts.map(({ policy }) => policy));
     if (this.#isJudging) for (const uid of concerned) this.#later.add(uid);
     this.#policiesChanged = false;
   }

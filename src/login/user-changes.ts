@@ -1,14 +1,14 @@
 // Ends what a person holds when the entry in the list of users changes: a new password hash, disabled, absent for an
-// hour. The list is compared with the credentials that the store has noted, at start and at each change, so no restart
-// and no second replica misses a change or repeats one.
+// hour. The list is compared with the credentials that the store has noted, at start, at each change and each minute, so
+// no restart and no second replica misses a change or repeats one.
 
-import { USER_ABSENCE, type UserStore } from '../oauth/ports/login-stores.ts';
+import type { UserStore } from '../oauth/ports/login-stores.ts';
 import type { Clock } from '../oauth/ports/ports.ts';
 import type { LocalUsers } from './local-users.ts';
 
-/** How often what is left to do is tried, and whether a user is absent for long enough is read; milliseconds. */
+/** How often what is left to do is tried, and how often all is compared; milliseconds. */
 const RETRY = 5000;
-const ABSENCE_POLL = 60_000;
+const COMPARISON = 60_000;
 /** Users settled at a time: they must not use up the capacity of the store for all requests. */
 const BATCH = 50;
 
@@ -22,34 +22,37 @@ export interface UserChangesOptions {
   readonly users: LocalUsers;
   readonly store: UserStore;
   readonly clock: Clock;
+  /**
+   * How long the list of this process may be older than that of another, milliseconds. A noted credential that this
+   * process has never had counts as newer for so long.
+   */
+  readonly lag: number;
   /** Called after a change has ended what the person held. */
   readonly onEnded: (change: UserChange) => void;
-  /** Called when a run stops at a fault, with the first one; the rest is tried again. */
+  /** Called with the first fault of a comparison; what is left is tried again. */
   readonly onFault: (error: unknown) => void;
 }
 
 /** Settles the list of users with the store until the two agree. */
 export class UserChanges {
   readonly #options: UserChangesOptions;
-  /** By subject, what this process has settled; undefined until the noted users are known. */
-  #settled: Map<string, string> | undefined;
-  /** Absent users by the time of the next attempt to end them, epoch milliseconds. */
-  readonly #absent = new Map<string, number>();
+  /** By subject, the credentials that this process has had: a noted one among them is older than the present one. */
+  readonly #former = new Map<string, Set<string>>();
+  /** By subject, since when a credential differs from a noted one that may be newer; epoch milliseconds. */
+  readonly #differing = new Map<string, { readonly credential: string; readonly since: number }>();
   #running: Promise<void> | undefined;
-  #isPending = true;
+  #isPending = false;
+  #comparedAt = 0;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: UserChangesOptions) {
     this.#options = options;
   }
 
-  /** Compares now, at each change of the users, and until `stop` where something is left to do. */
+  /** Compares now, at each change of the users, and from time to time until `stop`. */
   start(): void {
-    this.#options.users.onChange(() => {
-      this.#isPending = true;
-      void this.run();
-    });
-    this.#timer = setInterval(() => void this.run(), RETRY).unref();
+    this.#options.users.onChange(() => void this.run());
+    this.#timer = setInterval(() => this.#tick(), RETRY).unref();
     void this.run();
   }
 
@@ -57,79 +60,74 @@ export class UserChanges {
     clearInterval(this.#timer);
   }
 
-  /** Does all that is due; a run that is under way is awaited, and another follows it. Never throws. */
+  /** Compares all; a comparison that is under way is awaited, and another follows it. Never throws. */
   async run(): Promise<void> {
     while (this.#running !== undefined) await this.#running;
-    this.#running = this.#settle().catch(this.#options.onFault);
-    await this.#running.finally(() => {
-      this.#running = undefined;
-    });
+    this.#running = this.#compare();
+    await this.#running;
+    this.#running = undefined;
   }
 
-  async #settle(): Promise<void> {
-    if (this.#isPending) {
-      this.#isPending = false;
-      try {
-        await this.#compare();
-      } catch (error) {
-        this.#isPending = true;
-        throw error;
-      }
-    }
-    await this.#endAbsent();
+  #tick(): void {
+    const isDue = this.#isPending || this.#options.clock.now() - this.#comparedAt >= COMPARISON;
+    if (isDue && this.#running === undefined) void this.run();
   }
 
   async #compare(): Promise<void> {
-    const { users, store } = this.#options;
-    const { credentials } = users;
-    this.#settled ??= await this.#noted();
-    const settled = this.#settled;
-    const changed = [...credentials].filter(([subject, credential]) => settled.get(subject) !== credential);
-    await inBatches(changed, async ([subject, credential]) => {
-      const outcome = await store.settle(subject, credential);
-      settled.set(subject, credential);
-      this.#absent.delete(subject);
-      if (outcome === 'ended') this.#options.onEnded({ subject, reason: 'credential_changed' });
-    });
-    const gone = [...settled.keys()].filter((subject) => !credentials.has(subject));
-    await inBatches(gone, async (subject) => {
-      await store.markAbsent(subject);
-      settled.delete(subject);
-      this.#absent.set(subject, 0);
-    });
+    const { users, store, clock, onFault } = this.#options;
+    this.#comparedAt = clock.now();
+    this.#isPending = true;
+    try {
+      const noted = await store.list();
+      const { credentials } = users;
+      const present = [...credentials].flatMap(([subject, credential]) => {
+        const { credential: former, isAbsent = false } = noted.get(subject) ?? {};
+        const isSettled = former === credential && !isAbsent;
+        const isDue = this.#isNewer(subject, credential, former) && !isSettled;
+        return isDue ? [() => this.#settle(subject, credential, former)] : [];
+      });
+      const absent = [...noted.keys()].filter((subject) => !credentials.has(subject));
+      await inBatches([...present, ...absent.map((subject) => () => this.#settleAbsent(subject))]);
+      this.#isPending = this.#differing.size > 0;
+    } catch (error) {
+      onFault(error);
+    }
   }
 
-  /** The noted users as settled ones; a user noted as absent is still to be settled. */
-  async #noted(): Promise<Map<string, string>> {
-    const { users, store } = this.#options;
-    const noted = await store.list();
-    const { credentials } = users;
-    return new Map(
-      [...noted].map(([subject, { credential, isAbsent }]) => [
-        subject,
-        isAbsent && credentials.has(subject) ? '' : credential,
-      ]),
-    );
+  /** Whether the credential of this process is newer than the noted one, as far as is known. */
+  #isNewer(subject: string, credential: string, noted: string | undefined): boolean {
+    const former = this.#former.get(subject) ?? new Set();
+    this.#former.set(subject, former.add(credential));
+    if (noted === undefined || former.has(noted)) {
+      this.#differing.delete(subject);
+      return true;
+    }
+    const now = this.#options.clock.now();
+    const known = this.#differing.get(subject);
+    const since = known?.credential === credential ? known.since : now;
+    this.#differing.set(subject, { credential, since });
+    return now - since >= this.#options.lag;
   }
 
-  async #endAbsent(): Promise<void> {
-    const { store, clock, onEnded } = this.#options;
-    const now = clock.now();
-    const due = [...this.#absent].filter(([, time]) => time <= now);
-    await inBatches(due, async ([subject]) => {
-      const outcome = await store.endAbsent(subject);
-      if (outcome === 'ended') onEnded({ subject, reason: 'user_absent' });
-      if (outcome === 'absent') this.#absent.set(subject, now + Math.min(ABSENCE_POLL, USER_ABSENCE));
-      else this.#absent.delete(subject);
-    });
+  async #settle(subject: string, credential: string, noted: string | undefined): Promise<void> {
+    const outcome = await this.#options.store.settle(subject, credential, noted);
+    if (outcome === 'outdated') return;
+    this.#differing.delete(subject);
+    if (outcome === 'ended') this.#options.onEnded({ subject, reason: 'credential_changed' });
+  }
+
+  async #settleAbsent(subject: string): Promise<void> {
+    const outcome = await this.#options.store.settleAbsent(subject);
+    if (outcome === 'ended') this.#options.onEnded({ subject, reason: 'user_absent' });
   }
 }
 
-/** @throws the first error, after the items of its batch were tried */
-async function inBatches<Item>(items: readonly Item[], work: (item: Item) => Promise<void>): Promise<void> {
-  for (let from = 0; from < items.length; from += BATCH) {
-    const results = await Promise.allSettled(items.slice(from, from + BATCH).map(work));
-    const failed = results.find((result) => result.status === 'rejected');
-    if (failed !== undefined) throw failed.reason;
+/** @throws the first error, after all were tried */
+async function inBatches(tasks: readonly (() => Promise<void>)[]): Promise<void> {
+  const results: PromiseSettledResult<void>[] = [];
+  for (let from = 0; from < tasks.length; from += BATCH) {
+    results.push(...(await Promise.allSettled(tasks.slice(from, from + BATCH).map((task) => task()))));
   }
+  const failed = results.find((result) => result.status === 'rejected');
+  if (failed !== undefined) throw failed.reason;
 }

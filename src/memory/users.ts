@@ -1,5 +1,5 @@
 // The user store over a Map: the noted credentials of the local users. An entry never expires: a user who is absent for
-// an hour is ended by `endAbsent`, which removes the entry.
+// an hour is ended by `settleAbsent`, which removes the entry.
 
 import { type NotedUser, type Session, USER_ABSENCE, type UserStore } from '../oauth/ports/login-stores.ts';
 import type { Clock } from '../oauth/ports/ports.ts';
@@ -41,25 +41,28 @@ export class MemoryUsers implements UserStore {
     );
   }
 
-  async settle(subject: string, credential: string): Promise<'noted' | 'unchanged' | 'ended'> {
+  async settle(
+    subject: string,
+    credential: string,
+    expected?: string,
+  ): Promise<'noted' | 'unchanged' | 'outdated' | 'ended'> {
     const record = this.#parts.users.get(subject);
+    const isChanged = record !== undefined && record.credential !== credential;
+    if (isChanged && record.credential !== expected) return 'outdated';
     this.#note({ subject, credential, absentSince: undefined });
     if (record === undefined) return 'noted';
-    const isChanged = record.credential !== credential;
     if (!isChanged && !this.#isLongAbsent(record)) return 'unchanged';
     this.#end(subject, { withdrawsConsents: record.absentSince !== undefined });
     return 'ended';
   }
 
-  async markAbsent(subject: string): Promise<void> {
+  async settleAbsent(subject: string): Promise<'unknown' | 'absent' | 'ended'> {
     const record = this.#parts.users.get(subject);
-    if (record !== undefined) this.#note({ ...record, absentSince: record.absentSince ?? this.#parts.clock.now() });
-  }
-
-  async endAbsent(subject: string): Promise<'present' | 'absent' | 'ended'> {
-    const record = this.#parts.users.get(subject);
-    if (record?.absentSince === undefined) return 'present';
-    if (!this.#isLongAbsent(record)) return 'absent';
+    if (record === undefined) return 'unknown';
+    if (!this.#isLongAbsent(record)) {
+      this.#note({ ...record, absentSince: record.absentSince ?? this.#parts.clock.now() });
+      return 'absent';
+    }
     this.#end(subject, { withdrawsConsents: true });
     this.#parts.users.delete(subject);
     return 'ended';

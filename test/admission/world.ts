@@ -3,7 +3,8 @@
 import { parseAllDocuments } from 'yaml';
 import { type AdmissionContext, admitClient, type ClientVerdict } from '../../src/admission/clients/admit-client.ts';
 import { admitClients } from '../../src/admission/clients/admit-clients.ts';
-import { admitKey, type KeyVerdict } from '../../src/admission/keys/admit-key.ts';
+import type { KeyVerdict } from '../../src/admission/keys/admit-key.ts';
+import { admitKeys } from '../../src/admission/keys/admit-keys.ts';
 import type { Condition } from '../../src/admission/kinds/conditions.ts';
 import type { SourceObject } from '../../src/admission/kinds/manifest.ts';
 import { admitPolicies, type PolicyVerdict } from '../../src/admission/policies/admit-policies.ts';
@@ -94,7 +95,7 @@ function contextOf(documents: readonly unknown[], settings: WorldSettings): Admi
     unknownFields: settings.unknownFields ?? 'refuse',
     releaseNamespace: RELEASE_NAMESPACE,
     releaseNamespaceReserved: settings.releaseNamespaceReserved ?? false,
-    policies: admitPoliciesOf(documents, settings).flatMap(({ policy }) => (policy === undefined ? [] : [policy])),
+    policies: admitPoliciesOf(documents, settings).map(({ policy }) => policy),
     defaultPolicy: settings.defaultPolicy ?? 'Baseline',
     references: referencesOf(documents, settings),
     supportedGrantTypes: [...GRANT_TYPES.keys()],
@@ -109,7 +110,7 @@ export async function judge(documents: readonly unknown[], settings: WorldSettin
   return {
     clients: admitClients({ ...context, className: 'default', clients: objectsOf(documents, 'OAuthClient') }),
     policies: admitPoliciesOf(documents, settings),
-    keys: await Promise.all(objectsOf(documents, 'SigningKey').map((object) => admitKey(object, context))),
+    keys: await admitKeys(objectsOf(documents, 'SigningKey'), context),
   };
 }
 

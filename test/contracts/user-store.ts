@@ -57,7 +57,10 @@ export function userStoreContract(name: string, makeStores: MakeStores): void {
     it('with another credential loses sessions and grants, once, and no other user does', async () => {
       const { users, sessions } = world.stores;
       const [ofAlice, ofBob] = [await holdings(ALICE), await holdings(BOB)];
-      expect(await users.settle(ALICE, 'second')).toBe('ended');
+      expect(await users.settle(ALICE, 'second')).toBe('outdated');
+      expect(await users.settle(ALICE, 'second', 'third')).toBe('outdated');
+      expect(await ofAlice()).toEqual(UNTOUCHED);
+      expect(await users.settle(ALICE, 'second', 'first')).toBe('ended');
       expect([await ofAlice(), await ofBob()]).toEqual([SIGNED_OUT, UNTOUCHED]);
       expect(await sessions.list(ALICE)).toEqual([]);
       world.advance(world.tick);
@@ -70,7 +73,7 @@ export function userStoreContract(name: string, makeStores: MakeStores): void {
       const { users, grants } = world.stores;
       await users.settle(ALICE, 'first');
       const grant = await issued(grants, { authTime: world.now() });
-      await users.settle(ALICE, 'second');
+      await users.settle(ALICE, 'second', 'first');
       world.advance(world.tick);
       expect(await grants.issue(sampleGrant({ authTime: grant.authTime }), SECRET_HASH, MINUTE, MINUTE)).toEqual({
         outcome: 'outdated',
@@ -80,28 +83,28 @@ export function userStoreContract(name: string, makeStores: MakeStores): void {
     it('who is absent loses nothing before an hour has passed, and then all, consents too', async () => {
       const { users } = world.stores;
       const held = await holdings(ALICE);
-      await users.markAbsent(ALICE);
+      await users.settleAbsent(ALICE);
       expect((await users.list()).get(ALICE)).toEqual({ credential: 'first', isAbsent: true });
       world.advance(USER_ABSENCE - 2 * world.tick);
-      await users.markAbsent(ALICE);
-      expect(await users.endAbsent(ALICE)).toBe('absent');
+      await users.settleAbsent(ALICE);
       expect(await held()).toMatchObject({ grant: 'rotated', consent: true });
       world.advance(2 * world.tick);
-      expect(await users.endAbsent(ALICE)).toBe('ended');
+      expect(await users.settleAbsent(ALICE)).toBe('ended');
       expect(await held()).toEqual(FORGOTTEN);
       expect(await users.list()).toEqual(new Map());
-      expect(await users.endAbsent(ALICE)).toBe('present');
+      expect(await users.settleAbsent(ALICE)).toBe('unknown');
     });
 
     it('who is back within an hour with the same credential has lost nothing', async () => {
       const { users } = world.stores;
       const held = await holdings(ALICE);
-      await users.markAbsent(ALICE);
+      await users.settleAbsent(ALICE);
       world.advance(10 * MINUTE);
       expect(await users.settle(ALICE, 'first')).toBe('unchanged');
       expect(await held()).toEqual(UNTOUCHED);
       world.advance(USER_ABSENCE);
-      expect(await users.endAbsent(ALICE)).toBe('present');
+      // A new absence begins.
+      expect(await users.settleAbsent(ALICE)).toBe('absent');
     });
 
     it.each([
@@ -110,16 +113,15 @@ export function userStoreContract(name: string, makeStores: MakeStores): void {
     ])('who is back %s has lost all, consents too', async (_name, absence, credential) => {
       const { users } = world.stores;
       const held = await holdings(ALICE);
-      await users.markAbsent(ALICE);
+      await users.settleAbsent(ALICE);
       world.advance(absence);
-      expect(await users.settle(ALICE, credential)).toBe('ended');
+      expect(await users.settle(ALICE, credential, 'first')).toBe('ended');
       expect(await held()).toEqual(FORGOTTEN);
     });
 
-    it('of no list is neither marked absent nor ended', async () => {
+    it('that no list has named is neither marked absent nor ended', async () => {
       const { users } = world.stores;
-      await users.markAbsent(ALICE);
-      expect(await users.endAbsent(ALICE)).toBe('present');
+      expect(await users.settleAbsent(ALICE)).toBe('unknown');
       expect(await users.list()).toEqual(new Map());
     });
   });

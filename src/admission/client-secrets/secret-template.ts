@@ -6,11 +6,11 @@ import type { FieldPath } from '../kinds/field-path.ts';
 import { DATA_KEY } from '../kinds/manifest.ts';
 import type { OAuthClientSpec } from '../kinds/oauth-client.ts';
 import { quoted } from '../kinds/quoted.ts';
+import { metadataDomain, metadataKey } from '../kinds/secret-metadata.ts';
 import { SECRET_VARIABLES } from './client-secret-manifest.ts';
 
 type ClientSecretSpec = NonNullable<OAuthClientSpec['auth']['clientSecret']>;
 
-const RESERVED_DOMAINS = ['grantry.dev', 'kubernetes.io', 'k8s.io', 'helm.sh', 'argoproj.io'] as const;
 const SECRET_PATH: FieldPath = ['spec', 'auth', 'clientSecret'];
 
 /** Every fault of the template of a generated Secret. */
@@ -57,12 +57,11 @@ interface SecretMetadata {
   readonly annotations: Readonly<Record<string, string>>;
 }
 
-const QUALIFIED_NAME = /^([a-z0-9]([a-z0-9.-]*[a-z0-9])?\/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
+const NAME_FORM = 'up to 63 letters, digits, -, _ and .';
 const LABEL_VALUE = /^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$/;
 
 /**
- * Labels and annotations that a Secret written by grantry must not have: malformed ones, and those of domains that
- * other controllers act on. A tenant must not set these with the rights of grantry.
+ * Labels and annotations that a Secret written by grantry must not have: malformed and reserved ones.
  * @param path the path of the template
  */
 export function secretMetadataFaults(
@@ -80,9 +79,9 @@ export function secretMetadataFaults(
 }
 
 function metadataFault(key: string, labelValue: string): string | undefined {
-  if (!QUALIFIED_NAME.test(key)) return 'This is not the key of a label or annotation.';
-  if (!LABEL_VALUE.test(labelValue)) return 'The value is not one that a label may have.';
-  const domain = key.includes('/') ? key.slice(0, key.indexOf('/')) : '';
-  const isReserved = RESERVED_DOMAINS.some((reserved) => domain === reserved || domain.endsWith(`.${reserved}`));
-  return isReserved && domain !== 'app.kubernetes.io' ? `Keys under ${quoted(domain)} are reserved.` : undefined;
+  const kind = metadataKey(key);
+  if (kind === 'malformed')
+    return `This is not the key of a label or annotation: ${NAME_FORM}, after an optional prefix.`;
+  if (!LABEL_VALUE.test(labelValue)) return `The value is not one that a label may have: ${NAME_FORM}, or empty.`;
+  return kind === 'reserved' ? `Keys under ${quoted(metadataDomain(key))} are reserved; leave it out.` : undefined;
 }

@@ -23,6 +23,7 @@ export const KEY_FAULTS = [
   'SecretKeyMissing',
   'InvalidKeyMaterial',
   'KeyRevoked',
+  'DuplicateKeyMaterial',
 ] as const;
 
 export type KeyFaultReason = (typeof KEY_FAULTS)[number];
@@ -50,6 +51,10 @@ export interface KeyContext {
   /** The only namespace whose SigningKeys are accepted. */
   readonly releaseNamespace: string;
   readonly references: Pick<References, 'secret'>;
+  /** The key ids that any SigningKey beside this one revokes. */
+  readonly revokedKeyIds: ReadonlySet<string>;
+  /** The name of an older SigningKey that publishes the key with this id; undefined when there is none. */
+  readonly olderPublisher: (keyId: string, object: SourceObject) => string | undefined;
 }
 
 /** JWKS responses may be cached for 5 minutes; every resource server must have fetched a key before it signs. */
@@ -64,7 +69,7 @@ export async function admitKey<Source extends SourceObject>(
 ): Promise<KeyVerdict<Source>> {
   const { manifest, faults: shapeFaults } = readManifest(SIGNING_KEY[context.unknownFields], object.manifest);
   if (manifest === undefined) return keyVerdict(object, manifest, shapeFaults, undefined);
-  const material = await importedKey(object, manifest, context.references);
+  const material = await importedKey(object, manifest, context);
   const templateFaults = secretMetadataFaults(['spec', 'secretTemplate'], manifest.spec.secretTemplate);
   const faults = [
     ...namespaceFaults(object, context),
@@ -98,6 +103,8 @@ function rotationFaults({ spec: { rotation } }: SigningKeyManifest): readonly Fa
   return faults;
 }
 
+const REVOKED = 'The key is among spec.revokedKeyIds of a SigningKey; import another one.';
+
 interface Material {
   readonly key: SigningKey | undefined;
   readonly faults: readonly Fault<KeyFaultReason>[];
@@ -106,7 +113,7 @@ interface Material {
 async function importedKey(
   object: SourceObject,
   { spec }: SigningKeyManifest,
-  references: Pick<References, 'secret'>,
+  { references, revokedKeyIds, olderPublisher }: KeyContext,
 ): Promise<Material> {
   const reference = spec.importSecretRef;
   if (reference === undefined) return { key: undefined, faults: [] };
@@ -130,9 +137,18 @@ async function importedKey(
     return refuse('InvalidKeyMaterial', 'key', `This is not a private key in PEM that fits ${spec.algorithm}.`);
   }
   if (reference.keyId !== undefined && reference.keyId !== key.kid) {
-    return refuse('InvalidKeyMaterial', 'keyId', 'The key has another RFC 7638 thumbprint.');
+    return refuse(
+      'InvalidKeyMaterial',
+      'keyId',
+      `The key has the RFC 7638 thumbprint ${key.kid}; name that, or no id.`,
+    );
   }
-  if (spec.revokedKeyIds.includes(key.kid)) return refuse('KeyRevoked', 'name', 'The key is among spec.revokedKeyIds.');
+  if (spec.revokedKeyIds.includes(key.kid) || revokedKeyIds.has(key.kid)) return refuse('KeyRevoked', 'name', REVOKED);
+  const publisher = olderPublisher(key.kid, object);
+  if (publisher !== undefined) {
+    const message = `The older SigningKey ${quoted(publisher)} publishes the same key; import another one, or delete that SigningKey.`;
+    return refuse('DuplicateKeyMaterial', 'name', message);
+  }
   return { key, faults: [] };
 }
 

@@ -1,4 +1,5 @@
-// Selects the stored keys that the token servers serve, and the one that signs: the same result in every replica.
+// Selects the stored keys that the token servers serve, and the one that signs: the same result in every replica. A key
+// that several SigningKeys have is that of the oldest.
 
 import type { SigningAlgorithm } from '../../oauth/values/signature.ts';
 import { fieldsOf, type SourceObject } from '../kinds/manifest.ts';
@@ -12,8 +13,9 @@ type ServedKey<Key extends StoredKey> = Key & { readonly state: Exclude<StoredKe
 
 /**
  * The keys to serve, in the order of a `KeyRing`: of several Active ones the newest of the preferred algorithm signs. A
- * suspended SigningKey removes its keys, `spec.revokedKeyIds` the keys it names; no other field of a manifest removes a
- * key, so that a mistake in it does not invalidate every token. Keys of a deleted SigningKey come last.
+ * suspended SigningKey removes its keys, `spec.revokedKeyIds` of any one the keys it names; no other field of a manifest removes a
+ * key, so that a mistake in it does not invalidate every token. Keys of a deleted SigningKey come last. No key id occurs
+ * twice.
  * @param objects the SigningKeys of the release namespace
  */
 export function servedKeys<Key extends StoredKey>(
@@ -21,24 +23,60 @@ export function servedKeys<Key extends StoredKey>(
   keys: readonly Key[],
 ): readonly ServedKey<Key>[] {
   const byName = new Map(objects.map((object) => [object.name, object]));
+  const revoked = revokedKeyIds(objects);
   const age = ({ signingKeyName }: StoredKey) => byName.get(signingKeyName)?.createdAt ?? -Infinity;
   const rank = ({ algorithm }: StoredKey) => (algorithm === PREFERRED_ALGORITHM ? 1 : 0);
-  return keys
-    .filter((key) => isServed(key, byName.get(key.signingKeyName)))
-    .sort(
-      (a, b) =>
-        Number(byName.has(b.signingKeyName)) - Number(byName.has(a.signingKeyName)) ||
-        rank(b) - rank(a) ||
-        compare(age(b), age(a)) ||
-        compare(b.activatedAt ?? b.publishedAt, a.activatedAt ?? a.publishedAt) ||
-        compare(a.keyId, b.keyId),
-    );
+  const isHolder = (key: Key, other: Key) => {
+    const [object, objectOfOther] = [byName.get(key.signingKeyName), byName.get(other.signingKeyName)];
+    if (object !== undefined && objectOfOther !== undefined) return isOlder(object, objectOfOther);
+    // Of deleted SigningKeys the age is not known.
+    return object === objectOfOther ? key.signingKeyName < other.signingKeyName : object !== undefined;
+  };
+  const holders = new Map<string, ServedKey<Key>>();
+  for (const key of keys) {
+    if (revoked.has(key.keyId) || !isServed(key, byName.get(key.signingKeyName))) continue;
+    const holder = holders.get(key.keyId);
+    if (holder === undefined || isHolder(key, holder)) holders.set(key.keyId, key);
+  }
+  return [...holders.values()].sort(
+    (a, b) =>
+      Number(byName.has(b.signingKeyName)) - Number(byName.has(a.signingKeyName)) ||
+      rank(b) - rank(a) ||
+      compare(age(b), age(a)) ||
+      compare(b.activatedAt ?? b.publishedAt, a.activatedAt ?? a.publishedAt) ||
+      compare(a.keyId, b.keyId),
+  );
+}
+
+/** The key ids that any of these SigningKeys revokes: a key that leaked must not live on in another ring. */
+export function revokedKeyIds(objects: readonly SourceObject[]): ReadonlySet<string> {
+  const lists = objects.map(({ manifest }) => fieldsOf(fieldsOf(manifest).spec).revokedKeyIds);
+  return new Set(lists.flatMap((list: unknown) => (Array.isArray(list) ? (list as readonly string[]) : [])));
+}
+
+/**
+ * The name of a SigningKey that publishes a key and is older than this one, which must not have the key then; undefined
+ * when there is none. Two algorithms would have one kid.
+ * @param objects the SigningKeys of the release namespace
+ * @param keys the stored keys of all of them
+ */
+export function olderPublisher(
+  keyId: string,
+  object: SourceObject,
+  { objects, keys }: { readonly objects: readonly SourceObject[]; readonly keys: readonly StoredKey[] },
+): string | undefined {
+  const holder = servedKeys(objects, keys).find((key) => key.keyId === keyId);
+  const publisher = objects.find(({ name }) => name === holder?.signingKeyName);
+  return publisher !== undefined && isOlder(publisher, object) ? publisher.name : undefined;
+}
+
+/** Whether the first of two SigningKeys is older; by name where they are of one age. */
+export function isOlder(one: SourceObject, other: SourceObject): boolean {
+  return one.createdAt < other.createdAt || (one.createdAt === other.createdAt && one.name < other.name);
 }
 
 function isServed<Key extends StoredKey>(key: Key, object: SourceObject | undefined): key is ServedKey<Key> {
-  const { suspended, revokedKeyIds } = fieldsOf(fieldsOf(object?.manifest).spec);
-  const revoked = Array.isArray(revokedKeyIds) && revokedKeyIds.includes(key.keyId);
-  return key.state !== 'Revoked' && suspended !== true && !revoked;
+  return key.state !== 'Revoked' && fieldsOf(fieldsOf(object?.manifest).spec).suspended !== true;
 }
 
 function compare<Value extends number | string>(a: Value, b: Value): number {

@@ -6,6 +6,7 @@ import {
   API_VERSION,
   className,
   duration,
+  fieldsOf,
   listOf,
   type MakeObject,
   mapOf,
@@ -32,19 +33,22 @@ const globs = () =>
     PATTERNS_MAX,
   ).optional();
 
-function namespaceSelector(object: MakeObject) {
-  const requirement = object({
+const labelValue = () => text(63);
+
+const requirement = (object: MakeObject) =>
+  object({
     key: text(317),
     operator: z.enum(['In', 'NotIn', 'Exists', 'DoesNotExist']),
-    values: setOf(text(63), 64).default([]),
+    values: setOf(labelValue(), 64).default([]),
   }).refine(({ operator, values }) => (operator === 'In' || operator === 'NotIn') === values.length > 0, {
     error: 'needs values for In and NotIn, and none for Exists and DoesNotExist',
   });
-  return object({
-    matchLabels: mapOf(text(63), 32).default({}),
-    matchExpressions: listOf(requirement, 32).default([]),
+
+const namespaceSelector = (object: MakeObject) =>
+  object({
+    matchLabels: mapOf(labelValue(), 32).default({}),
+    matchExpressions: listOf(requirement(object), 32).default([]),
   });
-}
 
 function clientPolicy(unknownFields: UnknownFields) {
   const object = objectsWith(unknownFields);
@@ -57,6 +61,7 @@ function clientPolicy(unknownFields: UnknownFields) {
     redirectHosts: globs(),
     redirectSchemes: globs(),
     corsOrigins: globs(),
+    secretMetadata: globs(),
     loopbackRedirects: z.boolean().default(false),
     consentSkip: z.boolean().default(false),
   });
@@ -95,6 +100,28 @@ export const CLIENT_POLICY = { refuse: clientPolicy('refuse'), ignore: clientPol
 export type ClientPolicyManifest = z.output<(typeof CLIENT_POLICY)['ignore']>;
 export type ClientPolicySpec = ClientPolicyManifest['spec'];
 
+const READABLE_LABEL = labelValue();
+const READABLE_REQUIREMENT = wholeManifest(requirement(objectsWith('ignore')));
+
+/**
+ * The readable part of the selector of a manifest that is not well-shaped: each label and each requirement that is. What
+ * is left out selects more namespaces, never fewer; without any readable part every namespace is selected.
+ */
+export function readableSelector(manifest: unknown): ClientPolicySpec['namespaceSelector'] {
+  const { matchLabels, matchExpressions } = fieldsOf(fieldsOf(fieldsOf(manifest).spec).namespaceSelector);
+  const labels = Array.isArray(matchLabels) ? [] : Object.entries(fieldsOf(matchLabels));
+  const requirements: readonly unknown[] = Array.isArray(matchExpressions) ? matchExpressions : [];
+  return {
+    matchLabels: Object.fromEntries(
+      labels.flatMap(([key, value]) => {
+        const { data } = READABLE_LABEL.safeParse(value);
+        return data === undefined ? [] : [[key, data]];
+      }),
+    ),
+    matchExpressions: requirements.flatMap((each) => READABLE_REQUIREMENT.safeParse(each).data ?? []),
+  };
+}
+
 /** The built-in policy for a namespace that no policy matches. */
 export type DefaultPolicy = 'Baseline' | 'Deny' | 'AllowAll';
 
@@ -119,6 +146,7 @@ export const BASELINE: Permissions = {
     redirectHosts: ['**'],
     redirectSchemes: [],
     corsOrigins: [],
+    secretMetadata: [],
     loopbackRedirects: false,
     consentSkip: false,
   },
@@ -145,6 +173,7 @@ export const ALLOW_ALL: Permissions = {
     redirectHosts: EVERYTHING,
     redirectSchemes: EVERYTHING,
     corsOrigins: EVERYTHING,
+    secretMetadata: EVERYTHING,
     loopbackRedirects: true,
     consentSkip: true,
   },

@@ -8,6 +8,7 @@ import type { FieldPath } from '../kinds/field-path.ts';
 import { expandNamespace, globMatches, SEGMENT_ENDS } from '../kinds/glob.ts';
 import type { CommonSpec, OAuthClientSpec } from '../kinds/oauth-client.ts';
 import { quoted } from '../kinds/quoted.ts';
+import { FREE_DOMAIN, metadataKey } from '../kinds/secret-metadata.ts';
 
 /** A ClientPolicy as admission uses it. */
 export interface Policy {
@@ -128,7 +129,8 @@ type GlobField =
   | 'audiences'
   | 'corsOrigins'
   | 'redirectHosts'
-  | 'redirectSchemes';
+  | 'redirectSchemes'
+  | 'secretMetadata';
 
 /** The message where no glob of a list permits a value; undefined when one does. */
 function listFault(rules: Rules, field: GlobField, noun: string, value: string): string | undefined {
@@ -157,8 +159,25 @@ function listViolations(spec: CommonSpec, rules: Rules): readonly PolicyFault[] 
     ...each('scopes', 'The scope', ['spec', 'scopes'], spec.scopes),
     ...each('audiences', 'The audience', ['spec', 'audiences'], spec.audiences),
     ...each('audiences', 'The audience', ['spec', 'resourceServer', 'audiences'], spec.resourceServer.audiences),
+    ...secretMetadataViolations(spec, rules),
   ];
 }
+
+function secretMetadataViolations({ auth }: CommonSpec, rules: Rules): readonly PolicyFault[] {
+  const { source, secretTemplate } = auth.clientSecret ?? {};
+  if (secretTemplate === undefined || source === 'Existing') return [];
+  return (['labels', 'annotations'] as const).flatMap((field) =>
+    Object.keys(secretTemplate[field]).flatMap((key) => {
+      // secret-template.ts refuses malformed and reserved keys (InvalidSecretTemplate).
+      if (metadataKey(key) !== 'governed') return [];
+      const message = listFault(rules, 'secretMetadata', 'The key', key);
+      const path = ['spec', 'auth', 'clientSecret', 'secretTemplate', field, key];
+      return message === undefined ? [] : [violation(path, `${message} ${FREE_KEYS}`)];
+    }),
+  );
+}
+
+const FREE_KEYS = `A key without a prefix, or under ${FREE_DOMAIN}/, needs no permission.`;
 
 function originViolations({ allowedCorsOrigins }: OAuthClientSpec, rules: Rules): readonly PolicyFault[] {
   return valueViolations(rules, 'corsOrigins', 'The CORS origin', ['spec', 'allowedCorsOrigins'], allowedCorsOrigins);

@@ -147,13 +147,12 @@ function policyStatus(
   const stalled = refused === undefined ? [] : [{ ...refused, type: 'Stalled', status: 'True' as const }];
   let [matchedNamespaces, matchedClients] = [0, 0];
   for (const { metadata } of facts.namespaces) {
-    if (policy === undefined || !matchesSelector(policy.namespaceSelector, metadata.labels ?? {})) continue;
+    if (!matchesSelector(policy.namespaceSelector, metadata.labels ?? {})) continue;
     matchedNamespaces++;
     matchedClients += facts.clients.get(metadata.name) ?? 0;
   }
-  const shared = policy === undefined ? [] : ambiguousClientIds(policy, matchedNamespaces);
   // Beside Ready: the policy counts all the same.
-  const ambiguity = ambiguityCondition(shared, object.generation) ?? [];
+  const ambiguity = ambiguityCondition(ambiguousClientIds(policy, matchedNamespaces), object.generation) ?? [];
   return {
     observedGeneration: object.generation,
     conditions: [...conditions, ...stalled].concat(ambiguity).map((condition) => withTime(condition, before, now)),

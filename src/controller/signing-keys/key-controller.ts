@@ -2,8 +2,10 @@
 // queues. One ring is reconciled in key-reconciler.ts.
 
 import type { Logger } from 'pino';
-import { SIGNING_KEY_LABEL } from '../../admission/keys/key-secret.ts';
+import { readKeySecret, SIGNING_KEY_LABEL } from '../../admission/keys/key-secret.ts';
+import { revokedKeyIds } from '../../admission/keys/served-keys.ts';
 import { objectKey } from '../../kubernetes/objects/resources.ts';
+import { sourceOf } from '../../kubernetes/objects/source-object.ts';
 import type { ObjectChange } from '../../kubernetes/watch/object-store.ts';
 import type { SharedReflector } from '../../kubernetes/watch/shared-reflector.ts';
 import type { Clock } from '../../oauth/ports/ports.ts';
@@ -90,12 +92,19 @@ export class KeyController {
       this.#queue.add(this.#reconciler.defaultRing);
     }
     this.#queue.add(key);
+    for (const keyId of revokedKeyIds([sourceOf(object)])) this.#addRingsWith(keyId);
   }
 
   #secretChanged({ type, key, object, before }: ObjectChange): void {
     if (type === 'delete') this.#reconciler.forgetSecret(key, object.metadata.uid);
     this.#addRingOf(object);
     if (before !== undefined) this.#addRingOf(before);
+    const keyId = readKeySecret(object)?.keyId;
+    if (keyId !== undefined) this.#addRingsWith(keyId);
+  }
+
+  #addRingsWith(keyId: string): void {
+    for (const ring of this.#reconciler.ringsWith(keyId)) this.#queue.add(ring);
   }
 
   #addRingOf({ metadata }: ObjectChange['object']): void {

@@ -3,9 +3,9 @@
 // the same ones.
 
 import { admitKey, type KeyVerdict } from '../../admission/keys/admit-key.ts';
-import { servedKeys } from '../../admission/keys/served-keys.ts';
+import { olderPublisher, revokedKeyIds, servedKeys } from '../../admission/keys/served-keys.ts';
 import type { Condition } from '../../admission/kinds/conditions.ts';
-import { fieldsOf } from '../../admission/kinds/manifest.ts';
+import { fieldsOf, type SourceObject } from '../../admission/kinds/manifest.ts';
 import { readSecretValue } from '../../admission/references/references.ts';
 import { KubernetesError } from '../../kubernetes/api/kubernetes-api.ts';
 import { type KubernetesObject, objectKey, SECRETS, SIGNING_KEYS } from '../../kubernetes/objects/resources.ts';
@@ -82,6 +82,13 @@ export class KeyReconciler {
     this.#secrets.gone(key, uid);
   }
 
+  /** The rings that have a key with this id: the verdict on each depends on the others. */
+  ringsWith(keyId: string): readonly string[] {
+    const { releaseNamespace: namespace } = this.#options;
+    const keys = this.#secrets.keys().filter((key) => key.keyId === keyId);
+    return keys.map(({ signingKeyName: name }) => objectKey({ namespace, name }));
+  }
+
   /**
    * @param key `<release namespace>/<name>`
    * @returns milliseconds until the key is requeued without a change; undefined: never
@@ -120,7 +127,7 @@ export class KeyReconciler {
     const { name } = object.metadata;
     const imported = await this.#importedSecret(object);
     const verdict = await this.#judge(object, imported);
-    const ring = ringOf(object, verdict, imported);
+    const ring = ringOf(object, { verdict, imported, revoked: revokedKeyIds(this.#rings()) });
     if (ring === undefined) {
       await this.#writeStatus(key, object, { verdict, desired: undefined, behind: [] });
       return undefined;
@@ -142,6 +149,10 @@ export class KeyReconciler {
     return earliest(this.#untilTime(requeueAt), untilImport(verdict));
   }
 
+  #rings(): readonly SourceObject[] {
+    return [...this.#options.signingKeys.objects()].map(sourceOf);
+  }
+
   async #importedSecret({ spec }: KubernetesObject): Promise<KubernetesObject | undefined> {
     const { name } = fieldsOf(fieldsOf(spec).importSecretRef);
     if (typeof name !== 'string') return undefined;
@@ -150,8 +161,14 @@ export class KeyReconciler {
 
   async #judge(object: KubernetesObject, imported: KubernetesObject | undefined): Promise<KeyVerdict> {
     const { releaseNamespace } = this.#options;
-    const references = { secret: () => imported };
-    return await admitKey(sourceOf(object), { unknownFields: 'ignore', releaseNamespace, references });
+    const objects = this.#rings();
+    return await admitKey(sourceOf(object), {
+      unknownFields: 'ignore',
+      releaseNamespace,
+      references: { secret: () => imported },
+      revokedKeyIds: revokedKeyIds(objects),
+      olderPublisher: (keyId, source) => olderPublisher(keyId, source, { objects, keys: this.#secrets.keys() }),
+    });
   }
 
   /** What the next key waits for. Before its activation time no replica is queried, and the key may not sign. */
@@ -206,12 +223,19 @@ export class KeyReconciler {
 
 function ringOf(
   object: KubernetesObject,
-  verdict: KeyVerdict,
-  imported: KubernetesObject | undefined,
+  {
+    verdict,
+    imported,
+    revoked,
+  }: {
+    readonly verdict: KeyVerdict;
+    readonly imported: KubernetesObject | undefined;
+    readonly revoked: ReadonlySet<string>;
+  },
 ): Ring | undefined {
   const { manifest } = verdict;
   if (manifest === undefined) return undefined;
-  const { algorithm, rotation, revokedKeyIds, importSecretRef, secretTemplate: template } = manifest.spec;
+  const { algorithm, rotation, importSecretRef, secretTemplate: template } = manifest.spec;
   const pem = imported && importSecretRef && readSecretValue(imported, importSecretRef.key, true);
   const desired: DesiredRing = {
     algorithm,
@@ -219,7 +243,7 @@ function ringOf(
     interval: rotation.interval * 1000,
     prePublish: rotation.prePublish * 1000,
     retain: rotation.retain * 1000,
-    revokedKeyIds,
+    revokedKeyIds: [...manifest.spec.revokedKeyIds, ...revoked],
     importedKeyId: verdict.imported?.kid,
     mayBegin: verdict.accepted,
     rotateAt: rotationRequests(object).rotateAt,

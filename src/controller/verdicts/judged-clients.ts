@@ -144,7 +144,7 @@ export class JudgedClients {
       className,
       unknownFields: 'ignore',
       policies: [...policies.objects()].map(sourceOf),
-    }).flatMap(({ policy }) => policy ?? []);
+    }).map(({ policy }) => policy);
     return this.#policies;
   }
 }

@@ -6,7 +6,7 @@ import type { Grant } from './grant-store.ts';
 /** How long a local user is absent from the list of users before all that the person holds ends; milliseconds. */
 export const USER_ABSENCE = 3_600_000;
 
-/** A local user as noted by whichever replica saw the list of users last. */
+/** A local user as noted by the replica that saw the list of users change last. */
 export interface NotedUser {
   /** {@link NamedPerson.credential} of an enabled user, another value for a disabled one; without blanks. */
   readonly credential: string;
@@ -18,23 +18,22 @@ export interface NotedUser {
  * so a change is found after a restart as well. It ends what the person holds once, whichever replica finds it first.
  */
 export interface UserStore {
-  /** All noted users, by subject. */
+  /** The noted users by subject, without those in a part of the store that is away. */
   list(): Promise<ReadonlyMap<string, NotedUser>>;
   /**
-   * Notes the credential of a user on the list: none noted → noted · the same → unchanged · another → ended, the user
-   * watermark is raised to now and all sessions end. An absence ends; after one of at least {@link USER_ABSENCE}, or
-   * with another credential, the answer is `ended` and the consents are withdrawn, too.
-   * @throws StoreUnavailableError also when the change may be lost; the caller repeats it
+   * Notes the credential of a user on the list: none noted → noted · the same → unchanged · another than `expected` →
+   * outdated, nothing changes · else ended: the user watermark is raised to now and all sessions end. An absence ends;
+   * after one of at least {@link USER_ABSENCE}, or with another credential, the answer is `ended` and the consents are
+   * withdrawn, too.
+   * @param expected the noted credential that this one replaces
    */
-  settle(subject: string, credential: string): Promise<'noted' | 'unchanged' | 'ended'>;
-  /** Notes the time at which a user is absent from the list, the first one. Nothing ends. */
-  markAbsent(subject: string): Promise<void>;
+  settle(subject: string, credential: string, expected?: string): Promise<'noted' | 'unchanged' | 'outdated' | 'ended'>;
   /**
-   * Not noted, or not absent → present · absent for less than {@link USER_ABSENCE} → absent · else ended: the watermark
-   * is raised, sessions end, consents are withdrawn, and the user is no longer noted.
-   * @throws StoreUnavailableError as `settle`
+   * For a noted user who is not on the list: not noted → unknown · absent since now, or for less than
+   * {@link USER_ABSENCE} → absent, nothing ends · else ended: the watermark is raised, sessions end, consents are
+   * withdrawn, and the user is no longer noted.
    */
-  endAbsent(subject: string): Promise<'present' | 'absent' | 'ended'>;
+  settleAbsent(subject: string): Promise<'unknown' | 'absent' | 'ended'>;
 }
 
 /**

@@ -77,7 +77,7 @@ export async function importSigningKey(
   return { kid, algorithm, state, privateKey, publicKey, publicJwk: { ...jwk, kid, alg: algorithm, use: 'sig' } };
 }
 
-/** The keys of one snapshot. */
+/** The keys of one snapshot. A kid names one key with one algorithm: verifiers find the algorithm by it (RFC 7517 §4.5). */
 export class KeyRing {
   /** The key that signs: the first Active one; undefined means no token can be made. */
   readonly signing: SigningKey | undefined;
@@ -85,9 +85,14 @@ export class KeyRing {
   readonly jwks: { readonly keys: readonly JWK[] };
   readonly #byKid: ReadonlyMap<string, SigningKey>;
 
-  /** @param keys in order of preference: of several Active keys the first signs */
+  /** @param keys in order of preference: of several Active keys the first signs; of one kid it is in the ring alone */
   constructor(keys: readonly SigningKey[]) {
-    this.#byKid = new Map(keys.map((key) => [key.kid, key]));
+    const byKid = new Map<string, SigningKey>();
+    for (const key of keys) {
+      const known = byKid.get(key.kid);
+      if (known === undefined || (known.state !== 'Active' && key.state === 'Active')) byKid.set(key.kid, key);
+    }
+    this.#byKid = byKid;
     this.signing = keys.find((key) => key.state === 'Active');
     this.jwks = { keys: [...this.#byKid.values()].map((key) => key.publicJwk) };
   }

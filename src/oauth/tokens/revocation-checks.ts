@@ -18,7 +18,7 @@ export interface KillSwitches {
  */
 export async function revocationReason(
   client: Client,
-  grant: Pick<StoredGrant, 'subject' | 'createdAt'>,
+  grant: Pick<StoredGrant, 'subject' | 'createdAt' | 'authTime'>,
   { stores, owners }: KillSwitches,
 ): Promise<string | undefined> {
   const watermark = await stores.watermarks.read(client.uid, grant.subject);
@@ -31,19 +31,20 @@ export async function revocationReason(
  * @throws OAuthError invalid_grant, if the kill switch of the person revokes the grant
  */
 export function requireActive(
-  grant: Pick<StoredGrant, 'subject' | 'createdAt'>,
+  grant: Pick<StoredGrant, 'subject' | 'authTime'>,
   { owners }: Pick<KillSwitches, 'owners'>,
 ): void {
   const reason = revocationByPerson(grant, owners);
   if (reason !== undefined) throw invalidGrant(reason);
 }
 
+/** By the time of the sign-in: a grant may be made after a revocation that the replica has not read yet. */
 function revocationByPerson(
-  { subject, createdAt }: Pick<StoredGrant, 'subject' | 'createdAt'>,
+  { subject, authTime }: Pick<StoredGrant, 'subject' | 'authTime'>,
   owners: ResourceOwners,
 ): string | undefined {
   const revokedBefore = owners.revokedBefore(subject);
-  if (createdAt > revokedBefore) return undefined;
+  if (authTime > revokedBefore) return undefined;
   return revokedBefore === Number.POSITIVE_INFINITY ? 'subject_inactive' : 'grant_before_watermark';
 }
 

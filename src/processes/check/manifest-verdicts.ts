@@ -3,7 +3,8 @@
 
 import type { ClientVerdict } from '../../admission/clients/admit-client.ts';
 import { admitClients } from '../../admission/clients/admit-clients.ts';
-import { admitKey, type KeyVerdict } from '../../admission/keys/admit-key.ts';
+import type { KeyVerdict } from '../../admission/keys/admit-key.ts';
+import { admitKeys } from '../../admission/keys/admit-keys.ts';
 import type { DefaultPolicy } from '../../admission/kinds/client-policy.ts';
 import type { Condition, Fault, Programmed } from '../../admission/kinds/conditions.ts';
 import { classOf, DEFAULT_CLASS, type UnknownFields } from '../../admission/kinds/manifest.ts';
@@ -73,7 +74,7 @@ export async function judgeManifests(set: ManifestSet, options: JudgeOptions): P
       unknownFields,
       releaseNamespace: releaseNamespace ?? '',
       releaseNamespaceReserved: false,
-      policies: policies.flatMap(({ policy }) => policy ?? []),
+      policies: policies.map(({ policy }) => policy),
       defaultPolicy: options.defaultPolicy,
       references,
       supportedGrantTypes: [...GRANT_TYPES.keys()],
@@ -84,11 +85,7 @@ export async function judgeManifests(set: ManifestSet, options: JudgeOptions): P
   });
   const policies = byClass.flatMap((judged) => judged.policies);
   const clients = byClass.flatMap((judged) => judged.clients);
-  const keys = await Promise.all(
-    of('SigningKey').map((object) =>
-      admitKey(object, { unknownFields, releaseNamespace: releaseNamespace ?? object.namespace, references }),
-    ),
-  );
+  const keys = await admitKeys(of('SigningKey'), { unknownFields, releaseNamespace, references });
   const users = usersIn(of('Secret'));
   const bare =
     options.userFiles === 'check' ? usersInFiles(set.userFiles) : { count: 0, faults: unreadUserFiles(set.userFiles) };
@@ -148,7 +145,6 @@ function ambiguitiesIn(
   { object, policy }: PolicyVerdict<ManifestObject>,
   namespaceLabels: readonly Labels[],
 ): readonly ManifestFault[] {
-  if (policy === undefined) return [];
   const selected = namespaceLabels.filter((labels) => matchesSelector(policy.namespaceSelector, labels)).length;
   return ambiguousClientIds(policy, selected).map((entry) => ({
     place: object.locate(['spec', 'allow', 'clientIds', entry.index]),

@@ -30,8 +30,10 @@ export function usersIn(secrets: readonly ManifestObject[]): {
     }
     try {
       const parsed = parseUsers(value.value);
-      const twice = parsed.find(({ username }) => users.has(username));
-      if (twice !== undefined) refuse(`Another Secret already names the user ${JSON.stringify(twice.username)}.`);
+      const ids = new Set([...users.values()].map(({ id }) => id));
+      const twice = parsed.find(({ username, id }) => users.has(username) || (id !== undefined && ids.has(id)));
+      if (twice !== undefined)
+        refuse(`Another Secret already names the user ${JSON.stringify(twice.username)}, or has the same id.`);
       else for (const user of parsed) users.set(user.username, user);
     } catch (error) {
       if (!(error instanceof UsersFileError)) throw error;

@@ -2,6 +2,7 @@
 // (ES256) when there is none. After a change of the algorithm the new key signs and the old one still verifies.
 
 import type { KeyVerdict } from '../../admission/keys/admit-key.ts';
+import { revokedKeyIds } from '../../admission/keys/served-keys.ts';
 import { generateSigningKeyPem, importSigningKey, KeyRing, type SigningKey } from '../../oauth/registry/keys.ts';
 import type { SigningAlgorithm } from '../../oauth/values/signature.ts';
 import { type DevState, DevStateError } from './dev-state.ts';
@@ -60,19 +61,23 @@ export class DevKeys {
     const accepted = verdicts
       .filter((verdict) => verdict.accepted)
       .sort((a, b) => rank(b) - rank(a) || b.object.createdAt - a.object.createdAt);
+    const revoked = [...revokedKeyIds(verdicts.map(({ object }) => object))];
     const keys: SigningKey[] = [];
-    for (const verdict of accepted) keys.push(...(await this.#keysOfVerdict(verdict)));
+    for (const verdict of accepted) keys.push(...(await this.#keysOfVerdict(verdict, revoked)));
     // Tokens signed before the first SigningKey manifest was added stay valid.
     if (!verdicts.some(({ object }) => `${object.namespace}.${object.name}` === named)) {
-      keys.push(...(await this.#retiring(named, [])));
+      keys.push(...(await this.#retiring(named, revoked)));
     }
     return new KeyRing(keys);
   }
 
-  async #keysOfVerdict({ object, manifest, imported }: KeyVerdict): Promise<readonly SigningKey[]> {
+  async #keysOfVerdict(
+    { object, manifest, imported }: KeyVerdict,
+    revoked: readonly string[],
+  ): Promise<readonly SigningKey[]> {
     if (imported !== undefined) return [imported];
     if (manifest === undefined || manifest.spec.importSecretRef !== undefined) return [];
-    return await this.#keysOf({ name: `${object.namespace}.${object.name}`, ...manifest.spec });
+    return await this.#keysOf({ ...manifest.spec, name: `${object.namespace}.${object.name}`, revokedKeyIds: revoked });
   }
 
   /** The keys of a ring: the Active one first, then the retiring ones. */

@@ -130,7 +130,14 @@ async function serveWith({ directory, stdout }: DevOptions, groundwork: Groundwo
     }),
   );
   recordChanges(server.audit, undefined, served);
-  assembleUserChanges({ ...server, users: people.users, stores, clock: systemClock, log: processLog.log }).start();
+  assembleUserChanges({
+    ...server,
+    users: people.users,
+    stores,
+    clock: systemClock,
+    log: processLog.log,
+    lag: 0,
+  }).start();
   follower.follow(changeHandler({ ...parts, people, server, stdout, served }));
   return await ended;
 }

@@ -109,7 +109,8 @@ async function serve(parts: ServerParts, { sources, admin, progress, exit }: Sta
   progress.serving = serving;
   registryAudit.start(serving.tokens.audit);
   users.start();
-  serving.userChanges.start();
+  // Without a file there are no local users, and none has left.
+  if (settings.usersFile !== undefined) serving.userChanges.start();
   await listenOn(serving.tokens.public, { host: settings.host, port: settings.port, variable: 'GRANTRY_PORT' });
   serving.alerts.start();
   registryAudit.recordSigningKey();

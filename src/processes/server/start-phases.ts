@@ -32,6 +32,9 @@ import { PepperSource } from './pepper-source.ts';
 import { Replica } from './replica.ts';
 import type { UsersFile } from './users-file.ts';
 
+/** How long the kubelet may take to update a mounted file, with some time to spare; milliseconds. */
+const USERS_FILE_LAG = 120_000;
+
 /** What the command has before the first phase. */
 export interface ServerParts {
   readonly settings: Settings & { readonly redis: RedisSettings };
@@ -181,7 +184,14 @@ export function createServing(
     reports: alertReports,
     webhookSecret: () => registry.textOf(WEBHOOK_SECRET),
   });
-  const userChanges = assembleUserChanges({ ...tokens, ...redis, users: users.users, clock: systemClock, log });
+  const userChanges = assembleUserChanges({
+    ...tokens,
+    ...redis,
+    users: users.users,
+    clock: systemClock,
+    log,
+    lag: USERS_FILE_LAG,
+  });
   return { tokens, alerts, alertReports, userChanges };
 }
 

@@ -11,7 +11,7 @@ const ACTIONS: { readonly [Name in keyof Stores]: Readonly<Record<keyof Stores[N
   accessTokens: { write: true, read: true, revoke: true },
   revokedTokens: { mark: true, has: true },
   watermarks: { raise: true, read: true },
-  users: { list: true, settle: true, markAbsent: true, endAbsent: true },
+  users: { list: true, settle: true, settleAbsent: true },
   sessions: { create: true, seal: true, use: true, end: true, endAll: true, list: true },
   interactions: { create: true, read: true, decide: true, take: true },
   consents: { read: true, give: true, withdraw: true, list: true },

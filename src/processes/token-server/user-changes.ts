@@ -13,14 +13,17 @@ interface UserChangesParts {
   readonly clock: Clock;
   readonly audit: Audit;
   readonly log: Logger;
+  /** How long the list may be older than that of another replica, milliseconds. */
+  readonly lag: number;
 }
 
 /** Compares nothing before `start`. */
-export function assembleUserChanges({ users, stores, clock, audit, log }: UserChangesParts): UserChanges {
+export function assembleUserChanges({ users, stores, clock, audit, log, lag }: UserChangesParts): UserChanges {
   return new UserChanges({
     users,
     store: stores.users,
     clock,
+    lag,
     onEnded: ({ subject, reason }) => audit.record({ type: 'sessions.ended_all', subject, reason }),
     onFault: (error) => log.warn({ err: error }, 'not all changed users are settled: the rest is tried again'),
   });

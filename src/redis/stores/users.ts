@@ -8,7 +8,6 @@ import { attemptEach } from '../connection/attempt-each.ts';
 import type { RedisConnection } from '../connection/connection.ts';
 import type { RedisKeys } from '../connection/keys.ts';
 import type { StoreParts } from '../connection/store-parts.ts';
-import { unacknowledged } from '../link/redis-errors.ts';
 import type { Script } from '../scripts/script.ts';
 import { CLOCK } from '../scripts/script-clock.ts';
 import { RAISING } from './watermarks.ts';
@@ -23,7 +22,7 @@ end
 
 /**
  * Lua: `end_all(withdraws)` raises the user watermark (KEYS[2]) and the upper bound of the shard's people (KEYS[3]) to
- * now, ends all sessions (KEYS[4]), and withdraws the consents (KEYS[5]) where that is wanted.
+ * now, ends all sessions (KEYS[4]), and withdraws the consents (KEYS[5]) where that is wanted; its value is a reply.
  */
 const ENDING = `${CLOCK}${RAISING}${NOTED_CREDENTIAL}
 local time = string.format('%.0f', now)
@@ -32,6 +31,7 @@ local function end_all(withdraws)
   raise(KEYS[3], time)
   redis.call('DEL', KEYS[4])
   if withdraws then redis.call('DEL', KEYS[5]) end
+  return { 'ended', time, withdraws and '1' or '0' }
 end
 local credential, since = noted_credential(KEYS[1], ARGV[2])
 local is_absent = credential and since ~= ''
@@ -40,59 +40,52 @@ local is_long_absent = is_absent and now - since >= ${USER_ABSENCE}
 
 /**
  * KEYS the shard's users, user watermark, upper bound, the person's sessions and consents; ARGV offset, subject,
- * credential. Replies with the outcome, the time and the credential noted before. Writes also what is noted already:
- * WAIT covers only the writes of its own connection.
+ * credential, the expected noted one. Replies with the outcome, and of an end with its time and `1` if it withdrew the
+ * consents.
  */
 const SETTLE: Script = {
   name: 'userSettle',
   keys: 5,
   allowsOom: true,
   lua: `${ENDING}
+if credential and credential ~= ARGV[3] and credential ~= ARGV[4] then return { 'outdated' } end
 redis.call('HSET', KEYS[1], ARGV[2], ARGV[3])
-if not credential then return { 'noted', time, '' } end
-if credential == ARGV[3] and not is_long_absent then return { 'unchanged', time, credential } end
-end_all(is_absent)
-return { 'ended', time, credential }
+if not credential then return { 'noted' } end
+if credential == ARGV[3] and not is_long_absent then return { 'unchanged' } end
+return end_all(is_absent)
 `,
 };
 
-/** KEYS as {@link SETTLE}; ARGV offset, subject. Replies with the outcome, the time and the credential noted before. */
-const END_ABSENT: Script = {
-  name: 'userEndAbsent',
+/** KEYS as {@link SETTLE}; ARGV offset, subject. Replies as it. */
+const SETTLE_ABSENT: Script = {
+  name: 'userSettleAbsent',
   keys: 5,
   allowsOom: true,
   lua: `${ENDING}
-if not is_absent then return { 'present', time, '' } end
-if not is_long_absent then return { 'absent', time, '' } end
-end_all(true)
+if not credential then return { 'unknown' } end
+if not is_absent then redis.call('HSET', KEYS[1], ARGV[2], credential .. ' ' .. time) end
+if not is_long_absent then return { 'absent' } end
 redis.call('HDEL', KEYS[1], ARGV[2])
-return { 'ended', time, credential }
+return end_all(true)
 `,
 };
 
 /**
- * KEYS the shard's users, user watermark, upper bound; ARGV offset, subject, the time of an end, the credential noted
- * before and the one after it (empty: none). For replay: a credential that was noted since stays.
+ * KEYS user watermark, upper bound, the person's consents; ARGV offset, the time of an end, `1` if it withdrew the
+ * consents. For replay: a consent that was given later stays. The next comparison restores what was noted.
  */
 const END_AGAIN: Script = {
   name: 'userEndAgain',
   keys: 3,
   allowsOom: true,
-  lua: `${RAISING}${NOTED_CREDENTIAL}
-raise(KEYS[2], ARGV[3])
-raise(KEYS[3], ARGV[3])
-if noted_credential(KEYS[1], ARGV[2]) ~= ARGV[4] then return end
-if ARGV[5] == '' then redis.call('HDEL', KEYS[1], ARGV[2]) else redis.call('HSET', KEYS[1], ARGV[2], ARGV[5]) end
-`,
-};
-
-/** KEYS the shard's users; ARGV offset, subject. */
-const MARK_ABSENT: Script = {
-  name: 'userMarkAbsent',
-  keys: 1,
-  lua: `${CLOCK}${NOTED_CREDENTIAL}
-local credential, since = noted_credential(KEYS[1], ARGV[2])
-if credential and since == '' then redis.call('HSET', KEYS[1], ARGV[2], credential .. ' ' .. string.format('%.0f', now)) end
+  lua: `${RAISING}
+raise(KEYS[1], ARGV[2])
+raise(KEYS[2], ARGV[2])
+if ARGV[3] ~= '1' then return end
+local all = redis.call('HGETALL', KEYS[3])
+for at = 1, #all, 2 do
+  if cjson.decode(all[at + 1]).givenAt <= tonumber(ARGV[2]) then redis.call('HDEL', KEYS[3], all[at]) end
+end
 `,
 };
 
@@ -129,7 +122,7 @@ export class RedisUsers implements UserStore {
       ? [{ script: LIST_ALL, keys }]
       : keys.map((key) => ({ script: LIST, keys: [key] }));
     const { values, failed } = await attemptEach(actions, BATCH, (action) => this.#connection.run(action));
-    if (failed[0] !== undefined) throw failed[0].error;
+    if (values.length === 0 && failed[0] !== undefined) throw failed[0].error;
     const noted = new Map<string, NotedUser>();
     for (const flat of values as readonly string[][]) {
       for (let at = 0; at < flat.length; at += 2) {
@@ -140,37 +133,29 @@ export class RedisUsers implements UserStore {
     return noted;
   }
 
-  async settle(subject: string, credential: string): Promise<'noted' | 'unchanged' | 'ended'> {
-    return (await this.#run(SETTLE, subject, credential)) as 'noted' | 'unchanged' | 'ended';
+  async settle(
+    subject: string,
+    credential: string,
+    expected = '',
+  ): Promise<'noted' | 'unchanged' | 'outdated' | 'ended'> {
+    return (await this.#run(SETTLE, subject, [credential, expected])) as 'noted' | 'unchanged' | 'outdated' | 'ended';
   }
 
-  async markAbsent(subject: string): Promise<void> {
-    await this.#connection.run({
-      script: MARK_ABSENT,
-      keys: [this.#keys.users(shardOfPerson(subject))],
-      args: [subject],
-    });
+  async settleAbsent(subject: string): Promise<'unknown' | 'absent' | 'ended'> {
+    return (await this.#run(SETTLE_ABSENT, subject)) as 'unknown' | 'absent' | 'ended';
   }
 
-  async endAbsent(subject: string): Promise<'present' | 'absent' | 'ended'> {
-    return (await this.#run(END_ABSENT, subject)) as 'present' | 'absent' | 'ended';
-  }
-
-  async #run(script: Script, subject: string, credential?: string): Promise<string> {
-    const ending = [
-      this.#keys.users(shardOfPerson(subject)),
-      this.#keys.userWatermark(subject),
-      this.#keys.peopleWatermark(shardOfPerson(subject)),
-    ];
-    const keys = [...ending, this.#keys.sessionsOfUser(subject), this.#keys.consentsOfUser(subject)];
-    const args = credential === undefined ? [subject] : [subject, credential];
-    const { reply, acknowledged } = await this.#connection.runDurably({ script, keys, args });
-    const [outcome, time, before] = reply as readonly [string, string, string];
+  async #run(script: Script, subject: string, more: readonly string[] = []): Promise<string> {
+    const shard = shardOfPerson(subject);
+    const watermarks = [this.#keys.userWatermark(subject), this.#keys.peopleWatermark(shard)];
+    const consents = this.#keys.consentsOfUser(subject);
+    const keys = [this.#keys.users(shard), ...watermarks, this.#keys.sessionsOfUser(subject), consents];
+    const reply = await this.#connection.run({ script, keys, args: [subject, ...more] });
+    const [outcome, time = '', withdrew = ''] = reply as readonly [string, string?, string?];
     if (outcome === 'ended') {
-      const again = [subject, Number(time), before, credential ?? ''];
-      this.#connection.recordForReplay({ script: END_AGAIN, keys: ending, args: again });
+      const again = { script: END_AGAIN, keys: [...watermarks, consents], args: [time, withdrew] };
+      this.#connection.recordForReplay(again);
     }
-    if (!acknowledged) throw unacknowledged(script);
     return outcome;
   }
 }

@@ -81,6 +81,89 @@ describe('two clients with one client id', () => {
   });
 });
 
+describe('a client that is served under an id', () => {
+  /** To `team` the id of a client in another namespace is listed letter by letter, to `other` by globs only. */
+  const listing = (namespace: string, clientIds: readonly string[]) => {
+    const namespaceSelector = { matchLabels: { 'kubernetes.io/metadata.name': namespace } };
+    return policyDocument({ namespaceSelector, allow: { clientIds, scopes: ['**'] } }, `policy-of-${namespace}`);
+  };
+  const policies = [
+    listing('acme', []),
+    listing('team', ['acme.app', 'shared*']),
+    listing('other', ['**', '*.app', `\${namespace}.app`]),
+  ];
+  const ids = [undefined, undefined, 'acme.app', 'acme.app', 'other.app', 'shared', 'shared-too'];
+  const claims = fc.uniqueArray(
+    fc.record({
+      namespace: fc.constantFrom('acme', 'team', 'other'),
+      name: fc.constantFrom('app', 'second', 'third'),
+      clientId: fc.constantFrom(...ids),
+      uid: fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f'),
+    }),
+    { selector: ({ namespace, name }) => `${namespace}/${name}`, minLength: 2, maxLength: 6 },
+  );
+  type Claim = { readonly namespace: string; readonly name: string; readonly clientId?: string | undefined };
+  const documentOf = (
+    { namespace, name, clientId, uid }: Claim & { readonly uid: string },
+    day: number,
+    index: number,
+  ) =>
+    clientDocument(
+      { ...MACHINE, ...(clientId !== undefined && { clientId }) },
+      { namespace, name, uid: `${uid}-${index}`, creationTimestamp: time(day) },
+    );
+  const isListed = ({ namespace, name, clientId }: Claim) =>
+    namespace === 'team' && clientId === 'acme.app' && `${namespace}.${name}` !== clientId;
+  /** The keys of the served clients by id. */
+  const holdersIn = async (documents: readonly unknown[]) => {
+    const { clients } = await judge([...documents, ...policies]);
+    return new Map(
+      clients.flatMap(({ client, object }) =>
+        client === undefined ? [] : [[client.clientId, `${object.namespace}/${object.name}`] as const],
+      ),
+    );
+  };
+
+  it('keeps it against every object created later, but for an id that an administrator lists letter by letter for the other', async () => {
+    let taken = 0;
+    await fc.assert(
+      fc.asyncProperty(claims, async (given) => {
+        const documents: unknown[] = [];
+        let before: ReadonlyMap<string, string> = new Map();
+        for (const [index, claim] of given.entries()) {
+          documents.push(documentOf(claim, index + 1, index));
+          const after = await holdersIn(documents);
+          for (const [id, holder] of before) {
+            if (after.get(id) === holder) continue;
+            expect([id, after.get(id)]).toEqual(['acme.app', `${claim.namespace}/${claim.name}`]);
+            expect([holder, isListed(claim)]).toEqual(['acme/app', true]);
+            taken++;
+          }
+          before = after;
+        }
+      }),
+      { numRuns: 300 },
+    );
+    expect(taken).toBeGreaterThan(0);
+  });
+
+  it('of a derived and a listed claim → the listed one has the id, whatever the creationTimestamps', async () => {
+    const days = fc.array(fc.integer({ min: 1, max: 3 }), { minLength: 6, maxLength: 6 });
+    const [derived, listed] = [
+      { namespace: 'acme', name: 'app', uid: 'x' },
+      { namespace: 'team', name: 'fourth', clientId: 'acme.app', uid: 'y' },
+    ];
+    await fc.assert(
+      fc.asyncProperty(claims, days, fc.boolean(), async (given, ages, isFirst) => {
+        const others = given.filter((claim) => claim.namespace !== 'acme' && !isListed(claim));
+        const both = isFirst ? [derived, listed] : [listed, derived];
+        const documents = [...both, ...others].map((claim, index) => documentOf(claim, ages[index % 6] ?? 1, index));
+        expect((await holdersIn(documents)).get('acme.app')).toBe('team/fourth');
+      }),
+    );
+  });
+});
+
 describe('a namespace with more clients than it may have', () => {
   const limit = policyDocument({ limits: { maxClientsPerNamespace: 2 } });
   const plain = (name: string, day: number, more: object = {}) =>

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { admitKey } from '../../../src/admission/keys/admit-key.ts';
+import { admitKeys } from '../../../src/admission/keys/admit-keys.ts';
 import type { ReferencedSecret } from '../../../src/admission/references/references.ts';
 import { generateSigningKeyPem, importSigningKey } from '../../../src/oauth/registry/keys.ts';
 import { sourceObject, summaryOf } from '../world.ts';
@@ -9,13 +10,15 @@ function keyDocument(spec: object, namespace = 'grantry-system') {
   return { apiVersion: 'grantry.dev/v1alpha1', kind: 'SigningKey', metadata: { name: 'main', namespace }, spec };
 }
 
-function judgeKey(document: unknown, secret?: ReferencedSecret | 'assumed') {
+function judgeKey(document: unknown, secret?: ReferencedSecret | 'assumed', publisher?: string) {
   return admitKey(sourceObject(document), {
     unknownFields: 'refuse',
     releaseNamespace: 'grantry-system',
     references: {
       secret: (namespace, name) => (namespace === 'grantry-system' && name === 'mine' ? secret : undefined),
     },
+    revokedKeyIds: new Set(),
+    olderPublisher: () => publisher,
   });
 }
 
@@ -104,6 +107,17 @@ describe('an imported key', () => {
     expect(conditions[0]).toMatchObject({ status: 'False', reason });
   });
 
+  it('that an older SigningKey publishes → refused, and the condition names that one and the remedy', async () => {
+    const secret = { stringData: { pem: await generateSigningKeyPem('ES256') } };
+    const { accepted, imported, conditions } = await judgeKey(keyDocument(spec), secret, 'first');
+    expect([accepted, imported]).toEqual([false, undefined]);
+    expect(summaryOf(conditions)).toEqual([
+      'KeyMaterialReady=False/DuplicateKeyMaterial',
+      'Ready=False/DuplicateKeyMaterial',
+    ]);
+    expect(conditions[0]?.message).toMatch(/^spec\.importSecretRef\.name: .*"first".*import another/);
+  });
+
   it('with another thumbprint than the one promised is refused', async () => {
     const importSecretRef = { ...spec.importSecretRef, keyId: 'A'.repeat(43) };
     const secret = { stringData: { pem: await generateSigningKeyPem('ES256') } };
@@ -113,5 +127,58 @@ describe('an imported key', () => {
 
   it('that is only assumed is no fault', async () => {
     expect((await judgeKey(keyDocument(spec), 'assumed')).faults).toEqual([]);
+  });
+});
+
+describe('a key that one SigningKey of a folder revokes', () => {
+  it.each([
+    ['of the same namespace', 'auth', 'KeyRevoked'],
+    ['of another install', 'other', 'Ready'],
+  ])('another one %s (namespace %s) imports it → %s', async (_, namespace, expected) => {
+    const pem = await generateSigningKeyPem('ES256');
+    const { kid } = await importSigningKey(pem, 'ES256', 'Active');
+    const document = (name: string, of: string, spec: object) => ({
+      ...keyDocument(spec, of),
+      metadata: { name, namespace: of },
+    });
+    const objects = [
+      sourceObject(document('importing', namespace, { importSecretRef: { name: 'mine', key: 'pem' } }), 1),
+      sourceObject(document('revoking', 'auth', { revokedKeyIds: [kid] }), 2),
+    ];
+    const references = { secret: () => ({ stringData: { pem } }) };
+    const verdicts = await admitKeys(objects, { unknownFields: 'refuse', releaseNamespace: undefined, references });
+    expect(verdicts.map(({ conditions }) => conditions[1]?.reason)).toEqual([expected, 'Pending']);
+  });
+});
+
+describe('SigningKeys of one folder that import one key', () => {
+  it.each([
+    ['of two algorithms', 'PS256', 'auth', 'DuplicateKeyMaterial'],
+    ['of one algorithm', 'RS256', 'auth', 'DuplicateKeyMaterial'],
+    ['of two installs', 'PS256', 'other', 'Ready'],
+  ])('%s → the oldest has it, in whatever order they are given', async (_, algorithm, namespace, expected) => {
+    const pem = await generateSigningKeyPem('RS256', 2048);
+    const document = (name: string, spec: object, of: string) => ({
+      ...keyDocument({ importSecretRef: { name: 'mine', key: 'pem' }, ...spec }, of),
+      metadata: { name, namespace: of },
+    });
+    const older = sourceObject(document('z-older', { algorithm: 'RS256' }, 'auth'), 1);
+    const younger = sourceObject(document('a-younger', { algorithm }, namespace), 2);
+    const context = {
+      unknownFields: 'refuse' as const,
+      releaseNamespace: undefined,
+      references: { secret: () => ({ stringData: { pem } }) },
+    };
+    for (const objects of [
+      [older, younger],
+      [younger, older],
+    ]) {
+      const verdicts = await admitKeys(objects, context);
+      expect(verdicts.map(({ object }) => object)).toEqual(objects);
+      const reasons = Object.fromEntries(
+        verdicts.map(({ object, conditions }) => [object.name, conditions[1]?.reason]),
+      );
+      expect(reasons).toEqual({ 'z-older': 'Ready', 'a-younger': expected });
+    }
   });
 });

@@ -9,7 +9,7 @@ import {
   readKeySecret,
   type StoredKey,
 } from '../../../src/admission/keys/key-secret.ts';
-import { servedKeys } from '../../../src/admission/keys/served-keys.ts';
+import { olderPublisher, servedKeys } from '../../../src/admission/keys/served-keys.ts';
 import { generateSigningKeyPem, importSigningKey } from '../../../src/oauth/registry/keys.ts';
 import { sourceObject } from '../world.ts';
 
@@ -109,6 +109,12 @@ describe('the keys that are served', () => {
     expect(idsOf([ring('a', 1, { revokedKeyIds: ['one'] })], keys)).toEqual(['three']);
   });
 
+  it('leave out a key that any SigningKey revokes: one that two import was published by either', () => {
+    const keys = [named('a', 'one'), named('b', 'one'), named('b', 'two'), named('gone', 'three')];
+    expect(idsOf([ring('a', 1, { revokedKeyIds: ['one', 'three'] }), ring('b', 2)], keys)).toEqual(['two']);
+    expect(idsOf([ring('a', 1), ring('b', 2, { revokedKeyIds: ['one'] })], keys)).toEqual(['two', 'three']);
+  });
+
   it('leave out a suspended ring', () => {
     expect(idsOf([ring('a', 1, { suspended: true }), ring('b', 2)], [named('a', 'a'), named('b', 'b')])).toEqual(['b']);
   });
@@ -117,6 +123,28 @@ describe('the keys that are served', () => {
     const keys = [named('gone', 'orphan'), named('a', 'a', { algorithm: 'RS256' })];
     expect(idsOf([ring('a', 1)], keys)).toEqual(['a', 'orphan']);
     expect(idsOf([], keys)).toHaveLength(2);
+  });
+
+  it('of one key id in several SigningKeys → that of the oldest, whichever was stored first; those of a deleted one last', () => {
+    const keys = [
+      named('gone', 'one', { algorithm: 'ES256' }),
+      named('b', 'one', { algorithm: 'PS256' }),
+      named('a', 'one', { algorithm: 'RS256', state: 'Retiring' }),
+      named('b', 'other', { algorithm: 'PS256' }),
+    ];
+    const algorithmOf = (objects: Parameters<typeof servedKeys>[0], given: readonly StoredKey[]) =>
+      servedKeys(objects, given)
+        .filter(({ keyId }) => keyId === 'one')
+        .map(({ algorithm }) => algorithm);
+    const objects = [ring('b', 2), ring('a', 1)];
+    for (const given of [keys, keys.toReversed()]) {
+      expect(algorithmOf(objects, given)).toEqual(['RS256']);
+      expect(algorithmOf([ring('b', 1), ring('a', 1)], given)).toEqual(['RS256']);
+      expect(algorithmOf([ring('a', 1, { suspended: true }), ring('b', 2)], given)).toEqual(['PS256']);
+      expect(algorithmOf([], given)).toEqual(['RS256']);
+      const publishers = objects.map((object) => olderPublisher('one', object, { objects, keys: given }));
+      expect(publishers).toEqual(['a', undefined]);
+    }
   });
 
   it('outlive a mistake in their SigningKey', () => {

@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { matchesSelector } from '../../../src/admission/policies/label-selector.ts';
 import { clientDocument, judge, judgeOne, MACHINE, policyDocument, WEB } from '../world.ts';
@@ -85,9 +86,56 @@ describe('policies', () => {
     expect(clients.map(({ conditions }) => conditions[0]?.reason)).toEqual(['PolicyViolation']);
   });
 
-  it('without a namespace selector affect no client', () => {
-    const broken = { ...policyDocument({}), spec: { allow: {} } };
-    expect(judgeOne([clientDocument(WEB), broken]).client?.clientId).toBe('team.app');
+  const gold = { kind: 'Namespace', metadata: { name: 'team', labels: { tier: 'gold', zone: 'a' } } };
+  it.each<[string, unknown, boolean]>([
+    ['none', undefined, true],
+    ['text', 'team', true],
+    ['a list', ['tier', 'gold'], true],
+    ['labels that are a list', { matchLabels: ['gold'] }, true],
+    ['one unreadable label', { matchLabels: { tier: 7 } }, true],
+    ['a label that matches and an unreadable one', { matchLabels: { tier: 'gold', zone: { a: 1 } } }, true],
+    ['a label that does not match and an unreadable one', { matchLabels: { tier: 'silver', zone: 7 } }, false],
+    ['an unknown operator', { matchExpressions: [{ key: 'tier', operator: 'Like', values: ['g*'] }] }, true],
+    [
+      'a requirement that is not met and an unknown operator',
+      {
+        matchExpressions: [
+          { key: 'tier', operator: 'NotIn', values: ['gold'] },
+          { key: 'zone', operator: 'Like' },
+        ],
+      },
+      false,
+    ],
+    [
+      'a label that does not match and requirements that are text',
+      { matchLabels: { tier: 'silver' }, matchExpressions: 'all' },
+      false,
+    ],
+    ['a requirement that is met and one without values', { matchExpressions: [{ key: 'tier', operator: 'In' }] }, true],
+  ])(
+    'with %s as selector → permit nothing where the readable part of it matches',
+    async (_, namespaceSelector, applies) => {
+      const broken = policyDocument({ namespaceSelector, allow: { scopes: ['**'] } });
+      const { clients, policies } = await judge([clientDocument(WEB), gold, broken]);
+      expect(clients.map(({ policy }) => policy)).toEqual([applies ? 'team-policy' : '(baseline)']);
+      expect(clients.map(({ conditions }) => conditions[0]?.reason)).toEqual([
+        applies ? 'PolicyViolation' : 'Accepted',
+      ]);
+      const [accepted] = policies[0]?.conditions ?? [];
+      expect(accepted).toMatchObject({ status: 'False', reason: 'InvalidManifest' });
+      expect(accepted?.message).toMatch(/^spec\.namespaceSelector.* permits nothing/);
+    },
+  );
+
+  it('with anything at all as selector → no error, and without any readable part of it nothing is permitted', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.jsonValue({ maxDepth: 4 }), async (namespaceSelector) => {
+        const documents = [clientDocument(WEB), policyDocument({ namespaceSelector, allow: { scopes: [] } })];
+        const { clients, policies } = await judge(documents);
+        const isReadable = policies.every(({ faults }) => faults.length === 0);
+        if (!isReadable) expect(clients.map(({ policy }) => policy)).toEqual(['team-policy']);
+      }),
+    );
   });
 
   it('fill the namespace into every glob', () => {
@@ -177,5 +225,60 @@ describe('what a policy does not permit', () => {
     expect(messageOf(scoped, policyDocument({ allow: { scopes: [] } }))).toEqual([
       expect.stringContaining('permits none'),
     ]);
+  });
+});
+
+describe('a label or annotation of a generated Secret', () => {
+  const REPLICATE = 'replicator.v1.mittwald.de/replicate-to';
+  const asking = (field: 'labels' | 'annotations', key: string, more: object = {}) =>
+    clientDocument({ ...MACHINE, auth: { clientSecret: { secretTemplate: { [field]: { [key]: 'x' } }, ...more } } });
+  const permitting = (...secretMetadata: readonly string[]) => policyDocument({ allow: { secretMetadata } });
+  const reasonsOf = (...documents: readonly unknown[]) => judgeOne(documents).faults.map(({ reason }) => reason);
+
+  it.each(['labels', 'annotations'] as const)(
+    'under a prefix, in %s → refused until a policy lists it, and the condition names field and remedy',
+    (field) => {
+      const { client, conditions } = judgeOne([asking(field, REPLICATE)]);
+      expect(client).toBeUndefined();
+      expect(conditions[0]).toMatchObject({ type: 'Accepted', status: 'False', reason: 'PolicyViolation' });
+      expect(conditions[0]?.message).toMatch(
+        new RegExp(
+          `^spec\\.auth\\.clientSecret\\.secretTemplate\\.${field}\\["${REPLICATE}"\\]: .*allow\\.secretMetadata`,
+        ),
+      );
+      expect(conditions[0]?.message).toContain('The namespace team needs a ClientPolicy with allow.secretMetadata');
+      expect(reasonsOf(asking(field, REPLICATE), permitting('replicator.v1.mittwald.de/*'))).toEqual([]);
+      expect(reasonsOf(asking(field, REPLICATE), permitting('replicator.v1.mittwald.de/replicate-from'))).toEqual([
+        'PolicyViolation',
+      ]);
+      expect(reasonsOf(asking(field, REPLICATE), permitting())).toEqual(['PolicyViolation']);
+    },
+  );
+
+  it.each(['team', 'app.kubernetes.io/part-of'])('%s → permitted, also by a policy that lists none', (key) => {
+    for (const field of ['labels', 'annotations'] as const) {
+      expect(reasonsOf(asking(field, key))).toEqual([]);
+      expect(reasonsOf(asking(field, key), permitting())).toEqual([]);
+    }
+  });
+
+  it.each(['grantry.dev/client', 'kubernetes.io/x', 'meta.helm.sh/x', 'argocd.argoproj.io/x'])(
+    '%s → refused by the protocol alone, also where a policy lists everything',
+    (key) => {
+      expect(reasonsOf(asking('labels', key))).toEqual(['InvalidSecretTemplate']);
+      expect(reasonsOf(asking('labels', key), permitting('**'))).toEqual(['InvalidSecretTemplate']);
+    },
+  );
+
+  it('is permitted where the default is AllowAll, and of no account for a Secret that exists', () => {
+    expect(judgeOne([asking('labels', REPLICATE)], { defaultPolicy: 'AllowAll' }).faults).toEqual([]);
+    const existing = judgeOne([asking('labels', REPLICATE, { source: 'Existing' })], { otherSecrets: 'withheld' });
+    expect(existing.faults).toEqual([]);
+  });
+
+  it('by a glob with a variable → its own namespace alone', () => {
+    const policy = permitting(`\${namespace}.example.com/*`);
+    expect(reasonsOf(asking('labels', 'team.example.com/a'), policy)).toEqual([]);
+    expect(reasonsOf(asking('labels', 'other.example.com/a'), policy)).toEqual(['PolicyViolation']);
   });
 });

@@ -77,14 +77,14 @@ describe('a generated secret', () => {
       keys: { clientId: 'ID', clientSecret: 'SECRET', issuer: 'ISSUER' },
       extraData: { URL: '$' + '{TOKEN_ENDPOINT}' },
       randomKeys: ['cookie-secret'],
-      secretTemplate: { labels: { 'example.com/team': 'one' }, annotations: { 'example.com/note': 'n' } },
+      secretTemplate: { labels: { team: 'one' }, annotations: { note: 'n' } },
     };
     await install.apply(team, 'shaped', { auth: { clientSecret } });
     await install.whenReady(team, 'shaped');
     const first = await install.secret(team, 'shaped-oauth');
     expect(first?.data).toMatchObject({ ID: `${team}.shaped`, URL: 'https://id.example/token' });
     expect(Buffer.from(first?.data['cookie-secret'] ?? '', 'base64url')).toHaveLength(32);
-    expect(first?.metadata.labels['example.com/team']).toBe('one');
+    expect(first?.metadata.labels.team).toBe('one');
     await cluster.apply(secretManifest('shaped-oauth', { theirs: 'of another owner' }));
     const renamed = { keys: { clientSecret: 'KEY' }, randomKeys: ['cookie-secret'] };
     await install.apply(team, 'shaped', { auth: { clientSecret: renamed } });
@@ -100,8 +100,8 @@ describe('a generated secret', () => {
       'cookie-secret': first?.data['cookie-secret'],
       theirs: 'of another owner',
     });
-    expect(second?.metadata.labels).not.toHaveProperty(['example.com/team']);
-    expect(second?.metadata.annotations ?? {}).not.toHaveProperty(['example.com/note']);
+    expect(second?.metadata.labels).not.toHaveProperty('team');
+    expect(second?.metadata.annotations ?? {}).not.toHaveProperty('note');
   });
 
   it('moves with its value to the name that its owner gives it', async () => {
@@ -525,6 +525,37 @@ describe('a client that is refused', () => {
     await own.whenReady(there, 'second');
     await controller.expectEventsOf('second', ['ClientIdConflict', 'SecretCreated', 'ClientIdAcquired']);
     expect(controller.notes().join()).not.toContain(here);
+  });
+
+  it('asks for an annotation that no policy permits any more → keeps its Secret, the condition says why and the remedy, and works again once permitted', async () => {
+    const own = await ClientInstall.make(cluster);
+    const namespace = await cluster.namespace();
+    const { className } = own.installation;
+    const namespaceSelector = { matchLabels: { 'kubernetes.io/metadata.name': namespace } };
+    const permit = (...secretMetadata: readonly string[]) =>
+      cluster.apply({
+        apiVersion: 'grantry.dev/v1alpha1',
+        kind: 'ClientPolicy',
+        metadata: { name: className },
+        spec: { className, namespaceSelector, allow: { secretMetadata } },
+      });
+    await permit('reloader.stakater.com/*');
+    const controller = await own.start();
+    const secretTemplate = { annotations: { 'reloader.stakater.com/match': 'true' } };
+    await own.apply(namespace, 'reloaded', { auth: { clientSecret: { secretTemplate } } });
+    await own.whenReady(namespace, 'reloaded');
+    const before = await own.secret(namespace, 'reloaded-oauth');
+    expect(before?.metadata.annotations).toMatchObject(secretTemplate.annotations);
+    await permit();
+    const { metadata, status } = await own.whenCondition(namespace, 'reloaded', 'Accepted', 'PolicyViolation');
+    const { message } = status.conditions.find(({ type }: { type: string }) => type === 'Accepted');
+    expect(message).toMatch(/secretTemplate\.annotations\["reloader\.stakater\.com\/match"\].*allow\.secretMetadata/);
+    await controller.whenAtRest(namespace, 'reloaded');
+    expect(await own.secret(namespace, 'reloaded-oauth')).toEqual(before);
+    await permit('reloader.stakater.com/match');
+    await own.whenReady(namespace, 'reloaded');
+    expect(await own.secret(namespace, 'reloaded-oauth')).toEqual(before);
+    expect(await own.accepts(metadata.uid, before?.data['client-secret'])).toBe(true);
   });
 
   it('for a while only, has its old secret when it is accepted again', async () => {

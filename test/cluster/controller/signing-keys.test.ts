@@ -276,6 +276,60 @@ describe('the signing keys of an install', () => {
     expect((await condition('Reconciling', 'imported')).status).toBeUndefined();
   });
 
+  it('of two SigningKeys that import one key → the older has it, and the younger none until that one is deleted', async () => {
+    const pem = await generateSigningKeyPem('RS256', 2048);
+    const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'theirs', namespace: leaders.namespace } };
+    await cluster.apply({ ...secret, stringData: { 'tls.key': pem } });
+    const importing = (algorithm: string) => ({ algorithm, importSecretRef: { name: 'theirs' } });
+    await cluster.apply(manifest('a', importing('RS256')));
+    await leaders.lead();
+    await untilStates('a', 'Active');
+    await cluster.apply(manifest('b', importing('PS256')));
+    await until('the fault is in the status', async () => (await condition('Stalled', 'b')).status === 'True');
+    expect(await condition('KeyMaterialReady', 'b')).toMatchObject({ status: 'False', reason: 'DuplicateKeyMaterial' });
+    expect(leaders.events).toContainEqual(expect.objectContaining({ type: 'Warning', reason: 'DuplicateKeyMaterial' }));
+    expect(await states('b')).toEqual([]);
+    await cluster.call('DELETE', path('a'));
+    await until('the younger signs', async () => (await condition('Ready', 'b')).status === 'True');
+    expect(await states('b')).toEqual(['Active']);
+  });
+
+  it('that a SigningKey revokes → no other one signs with them, also one that has them already', async () => {
+    const pem = await generateSigningKeyPem('ES256');
+    const { kid } = await importSigningKey(pem, 'ES256', 'Active');
+    const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'theirs', namespace: leaders.namespace } };
+    await cluster.apply({ ...secret, stringData: { 'tls.key': pem } });
+    await cluster.apply(manifest('a', { importSecretRef: { name: 'theirs' } }));
+    await cluster.apply(manifest('c', {}));
+    await leaders.lead();
+    await untilStates('a', 'Active');
+    await untilStates('c', 'Active');
+    await cluster.apply(manifest('b', { importSecretRef: { name: 'theirs' } }));
+    await until('b is refused', async () => (await condition('Ready', 'b')).reason === 'DuplicateKeyMaterial');
+    const generated = (await status('c')).activeKeyId;
+    await cluster.call('PATCH', path('a'), { body: { spec: { revokedKeyIds: [kid, generated] } } });
+    await until('b is refused for that', async () => (await condition('Ready', 'b')).reason === 'KeyRevoked');
+    expect(await states('b')).toEqual([]);
+    await untilStates('c', 'Revoked', 'Active');
+    expect(await states('a')).toEqual(['Revoked']);
+  });
+
+  it('of a SigningKey whose key an older one begins to import → refused as soon as that is published', async () => {
+    const pems = await Promise.all([generateSigningKeyPem('RS256', 2048), generateSigningKeyPem('RS256', 2048)]);
+    for (const [index, pem] of pems.entries()) {
+      const metadata = { name: `key-${index}`, namespace: leaders.namespace };
+      await cluster.apply({ apiVersion: 'v1', kind: 'Secret', metadata, stringData: { 'tls.key': pem } });
+    }
+    await cluster.apply(manifest('a', { algorithm: 'RS256', importSecretRef: { name: 'key-0' } }));
+    await cluster.apply(manifest('b', { algorithm: 'PS256', importSecretRef: { name: 'key-1' } }));
+    await leaders.lead();
+    await untilStates('b', 'Active');
+    await cluster.apply(manifest('a', { algorithm: 'RS256', importSecretRef: { name: 'key-1' } }));
+    await untilStates('a', 'Active', 'Published');
+    const isRefused = async () => (await condition('Ready', 'b')).reason === 'DuplicateKeyMaterial';
+    await until('the fault is in the status', isRefused);
+  });
+
   it('say what only their owner can put right', async () => {
     await cluster.apply(
       manifest('labelled', { secretTemplate: { labels: { 'argocd.argoproj.io/secret-type': 'x' } } }),

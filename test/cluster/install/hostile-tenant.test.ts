@@ -327,6 +327,11 @@ describeRedis('a hostile tenant', () => {
       attempt: () => verdictOnNew({ auth: { clientSecret: { secretTemplate: { labels: { [label]: 'cluster' } } } } }),
       refusal: 'InvalidSecretTemplate',
     })),
+    ...['replicator.v1.mittwald.de/replicate-to', 'reflector.v1.k8s.emberstack.com/reflection-allowed'].map((key) => ({
+      move: `has a Secret made that another operator copies into other namespaces, by the annotation ${key}`,
+      attempt: () => verdictOnNew({ auth: { clientSecret: { secretTemplate: { annotations: { [key]: '.*' } } } } }),
+      refusal: 'PolicyViolation',
+    })),
     {
       move: 'has a Secret made that Helm takes for its own, by an annotation',
       attempt: () => {

@@ -17,6 +17,7 @@ interface Condition {
   readonly type: string;
   readonly status: string;
   readonly reason: string;
+  readonly message: string;
 }
 
 function conditionsOf(object: KubernetesObject | undefined): readonly Condition[] {
@@ -82,4 +83,17 @@ it('an id that two of the selected namespaces may claim → AmbiguousClientIds, 
   expect(await reported()).toEqual(['Accepted=True', 'Ready=True', 'AmbiguousClientIds=True']);
   namespaces.delete('two');
   expect(await reported()).toEqual(['Accepted=True', 'Ready=True']);
+});
+
+it('a selector of which nothing can be read → Stalled says that the policy permits nothing in every namespace', async () => {
+  const { policies, namespaces, controller } = play();
+  const spec = { namespaceSelector: { matchLabels: { tier: 7 } }, allow: { scopes: ['**'] } };
+  policies.put({ metadata: { name: 'gold', generation: 1 }, spec });
+  for (const name of ['one', 'two']) namespaces.put({ metadata: { name } });
+  controller.start();
+  await vi.advanceTimersByTimeAsync(5000);
+  const stalled = conditionsOf(policies.get('gold')).find(({ type }) => type === 'Stalled');
+  expect(stalled).toMatchObject({ status: 'True', reason: 'InvalidManifest' });
+  expect(stalled?.message).toMatch(/^spec\.namespaceSelector\.matchLabels\.tier: .*permits nothing.*every namespace/);
+  expect(policies.get('gold')?.status).toMatchObject({ matchedNamespaces: 2 });
 });

@@ -226,6 +226,13 @@ describe('a ring of generated keys', () => {
     expect(ring.states).toEqual(['made-1 Retiring', 'made-2 Active']);
   });
 
+  it('of two Active keys the newer is revoked → the older goes on signing', () => {
+    const ring = settled().pass(1);
+    ring.take({ do: 'make', state: 'Active', handledRotateAt: undefined });
+    ring.wish({ revokedKeyIds: ['made-2'] }).settle();
+    expect(ring.states).toEqual(['made-1 Active', 'made-2 Revoked']);
+  });
+
   it('says when the next key signs', () => {
     const ring = settled();
     expect(nextActivation(ring.desired, ring.keys)).toBe(START + 2160 * HOUR);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { StoreUnavailableError } from '../../../src/oauth/ports/error.ts';
 import type { Stores } from '../../../src/oauth/ports/ports.ts';
-import { startGrantry } from '../../grantry.ts';
+import { startGrantry, type TestClient } from '../../grantry.ts';
 import { API, aDirectory, TokenCalls, WEB } from './token-calls.ts';
 
 const AUDIENCE = 'https://api.shop.example/';
@@ -21,6 +21,8 @@ const clients = [
 
 /** Stores of which one can be made to fail. */
 let broken: keyof Stores | undefined;
+/** What happens right after the next action of a name, before its answer arrives. */
+let afterwards: { readonly action: string; readonly happens: () => void } | undefined;
 function breakable(stores: Stores): Stores {
   const entries = Object.entries(stores).map(([name, store]) => [
     name,
@@ -28,9 +30,11 @@ function breakable(stores: Stores): Stores {
       get(target, method) {
         const action: unknown = Reflect.get(target, method);
         if (typeof action !== 'function') return action;
-        return (...given: unknown[]) => {
-          if (broken === name) return Promise.reject(new StoreUnavailableError(`${name}.${String(method)}`));
-          return action.apply(target, given);
+        return async (...given: unknown[]) => {
+          if (broken === name) throw new StoreUnavailableError(`${name}.${String(method)}`);
+          const answer: unknown = await action.apply(target, given);
+          if (afterwards?.action === method) afterwards.happens();
+          return answer;
         };
       },
     }),
@@ -38,11 +42,31 @@ function breakable(stores: Stores): Stores {
   return Object.fromEntries(entries) as unknown as Stores;
 }
 
-const { owners, subject } = await aDirectory();
+const { owners, subject, setDisabled } = await aDirectory();
 const grantry = await startGrantry({ owners, clients, wrapStores: breakable });
 const web = new TokenCalls(grantry);
 const opaque = web.as(OPAQUE);
 const api = web.as(API);
+
+/** Acts while the clients of the server are these. */
+async function withClients<T>(changed: readonly TestClient[], act: () => Promise<T>): Promise<T> {
+  grantry.setClients(changed);
+  try {
+    return await act();
+  } finally {
+    grantry.setClients(clients);
+  }
+}
+
+/** Acts while a store fails. */
+async function without<T>(store: keyof Stores, act: () => Promise<T>): Promise<T> {
+  broken = store;
+  try {
+    return await act();
+  } finally {
+    broken = undefined;
+  }
+}
 
 async function begin(calls: TokenCalls, clientId: string) {
   const { status, body } = await calls.redeem(await grantry.issueCode(clientId, { subject }));
@@ -90,27 +114,31 @@ describe.each([
     grantry.clock.advance(1);
     const issued = await begin(calls, clientId);
     const revokeTokensBefore = grantry.clock.now();
-    grantry.setClients(clients.map((client) => ({ ...client, revokeTokensBefore })));
-    expect(await api.isActive(issued.access_token)).toBe(false);
-    expect(await calls.refresh(issued.refresh_token)).toMatchObject({ status: 400, reason: 'grant_before_watermark' });
-    grantry.setClients(clients);
+    await withClients(
+      clients.map((client) => ({ ...client, revokeTokensBefore })),
+      async () => {
+        expect(await api.isActive(issued.access_token)).toBe(false);
+        const refreshed = await calls.refresh(issued.refresh_token);
+        expect(refreshed).toMatchObject({ status: 400, reason: 'grant_before_watermark' });
+      },
+    );
   });
 
   it('is dead when its client is gone, also when one of the same id is made again', async () => {
     grantry.clock.advance(1);
     const issued = await begin(calls, clientId);
-    grantry.setClients(clients.filter((client) => client.clientId !== clientId));
-    expect(await api.isActive(issued.access_token)).toBe(false);
+    const others = clients.filter((client) => client.clientId !== clientId);
+    expect(await withClients(others, () => api.isActive(issued.access_token))).toBe(false);
     const uid = 'uid-of-its-successor';
-    grantry.setClients(clients.map((client) => (client.clientId === clientId ? { ...client, uid } : client)));
-    expect(await api.isActive(issued.access_token)).toBe(false);
-    const refreshed = await calls.refresh(issued.refresh_token);
-    expect(refreshed).toMatchObject({
-      status: 400,
-      body: { error: 'invalid_grant' },
-      reason: 'refresh_token_mismatch',
+    const successors = clients.map((client) => (client.clientId === clientId ? { ...client, uid } : client));
+    await withClients(successors, async () => {
+      expect(await api.isActive(issued.access_token)).toBe(false);
+      expect(await calls.refresh(issued.refresh_token)).toMatchObject({
+        status: 400,
+        body: { error: 'invalid_grant' },
+        reason: 'refresh_token_mismatch',
+      });
     });
-    grantry.setClients(clients);
   });
 
   it('is dead the second it expires', async () => {
@@ -123,18 +151,114 @@ describe.each([
 });
 
 describe.each([
-  ['JWT', web],
-  ['opaque', opaque],
-])('a %s access token of client_credentials', (_format, calls) => {
+  ['JWT', web, WEB.clientId],
+  ['opaque', opaque, OPAQUE.clientId],
+])('a %s access token of client_credentials', (_format, calls, clientId) => {
+  const machineToken = async () => {
+    const { status, body } = await calls.post('/token', { grant_type: 'client_credentials' });
+    expect(status).toBe(200);
+    return body.access_token;
+  };
+
+  const clientUid = `uid-of-${clientId}`;
+  const kills: readonly [string, (time: number, act: () => Promise<void>) => Promise<void>][] = [
+    ['the global watermark', (time, act) => grantry.stores.watermarks.raise({ kind: 'global' }, time).then(act)],
+    [
+      'the watermark of the client',
+      (time, act) => grantry.stores.watermarks.raise({ kind: 'client', clientUid }, time).then(act),
+    ],
+    [
+      'revokeTokensBefore',
+      (revokeTokensBefore, act) =>
+        withClients(
+          clients.map((client) => ({ ...client, revokeTokensBefore })),
+          act,
+        ),
+    ],
+  ];
+
+  // A token says in which second it was issued, and not when in that second.
+  it.each(kills)('issued in the very second of %s → dead, and one of the next second alive', async (_kill, kill) => {
+    for (const millisecond of [0, 500]) {
+      grantry.clock.advance(1000 + millisecond - (grantry.clock.now() % 1000));
+      await kill(grantry.clock.now(), async () => {
+        grantry.clock.advance(999 - millisecond);
+        expect(await api.isActive(await machineToken())).toBe(false);
+        grantry.clock.advance(1);
+        expect(await api.isActive(await machineToken())).toBe(true);
+      });
+    }
+  });
+
   it('dies by the client’s watermark and by revocation', async () => {
     for (const kill of ['watermark', 'revocation'] as const) {
       grantry.clock.advance(1000);
-      const { body } = await calls.post('/token', { grant_type: 'client_credentials' });
-      expect(await api.isActive(body.access_token)).toBe(true);
-      if (kill === 'revocation') expect(await calls.revoke(body.access_token)).toMatchObject({ status: 200 });
-      else await grantry.stores.watermarks.raise({ kind: 'global' }, grantry.clock.now());
-      expect(await api.isActive(body.access_token)).toBe(false);
+      const token = await machineToken();
+      expect(await api.isActive(token)).toBe(true);
+      if (kill === 'revocation') expect(await calls.revoke(token)).toMatchObject({ status: 200 });
+      else await grantry.stores.watermarks.raise({ kind: 'client', clientUid }, grantry.clock.now());
+      expect(await api.isActive(token)).toBe(false);
     }
+  });
+});
+
+describe('an authorization code', () => {
+  const ended = { status: 400, body: { error: 'invalid_grant' }, reason: 'grant_before_watermark' };
+  const clientUid = `uid-of-${WEB.clientId}`;
+
+  it.each([
+    ['the global watermark', { kind: 'global' }],
+    ['the watermark of its client', { kind: 'client', clientUid }],
+    ['the watermark of its person', { kind: 'user', subject }],
+    ['a withdrawn consent', { kind: 'consent', clientUid, subject }],
+  ] as const)('issued at the time of %s → invalid_grant, and one issued later is redeemed', async (_kill, target) => {
+    grantry.clock.advance(1);
+    const code = await grantry.issueCode(WEB.clientId, { subject });
+    await grantry.stores.watermarks.raise(target, grantry.clock.now());
+    expect(await web.redeem(code)).toMatchObject(ended);
+    grantry.clock.advance(1);
+    const later = await grantry.issueCode(WEB.clientId, { subject });
+    expect(await web.redeem(later)).toMatchObject({ status: 200 });
+  });
+
+  it('issued at or before revokeTokensBefore → invalid_grant, and one issued later is redeemed', async () => {
+    const codes: string[] = [];
+    for (let round = 0; round < 3; round++) {
+      grantry.clock.advance(1);
+      codes.push(await grantry.issueCode(WEB.clientId, { subject }));
+    }
+    const revokeTokensBefore = grantry.clock.now() - 1;
+    const changed = clients.map((client) => ({ ...client, revokeTokensBefore }));
+    const answers = await withClients(changed, () => Promise.all(codes.map((code) => web.redeem(code))));
+    expect(answers.map(({ status }) => status)).toEqual([400, 400, 200]);
+    expect(answers[1]?.body).toEqual({ error: 'invalid_grant', error_description: expect.any(String) });
+  });
+});
+
+describe('a person who is disabled while a request runs', () => {
+  const inactive = { status: 400, body: { error: 'invalid_grant' }, reason: 'subject_inactive' };
+
+  /** Disables the person right after an action of the store. */
+  async function disabledAfter<T>(action: keyof Stores['grants'], act: () => Promise<T>): Promise<T> {
+    afterwards = { action, happens: () => setDisabled(true) };
+    try {
+      return await act();
+    } finally {
+      afterwards = undefined;
+      setDisabled(false);
+    }
+  }
+
+  it('between the rotation and the answer of a refresh → gets no token', async () => {
+    grantry.clock.advance(1);
+    const { refresh_token } = await begin(web, WEB.clientId);
+    expect(await disabledAfter('rotate', () => web.refresh(refresh_token))).toMatchObject(inactive);
+  });
+
+  it('between the redemption of a code and the answer → gets no token', async () => {
+    grantry.clock.advance(1);
+    const code = await grantry.issueCode(WEB.clientId, { subject });
+    expect(await disabledAfter('redeem', () => web.redeem(code))).toMatchObject(inactive);
   });
 });
 
@@ -143,12 +267,13 @@ describe('a client made again under the id of another', () => {
     for (const calls of [web, opaque]) {
       grantry.clock.advance(1000);
       const { body } = await calls.post('/token', { grant_type: 'client_credentials' });
-      grantry.setClients(clients.map((client) => ({ ...client, uid: `second-uid-of-${client.clientId}` })));
-      const [seen, seenByApi] = [await calls.isActive(body.access_token), await api.isActive(body.access_token)];
-      const revoked = await calls.revoke(body.access_token);
-      grantry.setClients(clients);
-      expect([seen, seenByApi]).toEqual([false, false]);
-      expect(revoked).toMatchObject({ status: 400, reason: 'token_of_another_client' });
+      const successors = clients.map((client) => ({ ...client, uid: `second-uid-of-${client.clientId}` }));
+      await withClients(successors, async () => {
+        expect(await calls.isActive(body.access_token)).toBe(false);
+        expect(await api.isActive(body.access_token)).toBe(false);
+        const revoked = await calls.revoke(body.access_token);
+        expect(revoked).toMatchObject({ status: 400, reason: 'token_of_another_client' });
+      });
       expect(await api.isActive(body.access_token)).toBe(true);
     }
   });
@@ -158,14 +283,13 @@ describe('a client that is gone', () => {
   it('can do nothing at any endpoint', async () => {
     grantry.clock.advance(1000);
     const issued = await begin(web, WEB.clientId);
-    grantry.setClients(clients.filter(({ clientId }) => clientId !== WEB.clientId));
-    const answers = [
+    const others = clients.filter(({ clientId }) => clientId !== WEB.clientId);
+    const answers = await withClients(others, async () => [
       await web.refresh(issued.refresh_token),
       await web.post('/token', { grant_type: 'client_credentials' }),
       await web.revoke(issued.refresh_token),
       await web.introspect(issued.access_token),
-    ];
-    grantry.setClients(clients);
+    ]);
     for (const answer of answers) expect(answer).toMatchObject({ status: 401, body: { error: 'invalid_client' } });
     const page = await fetch(grantry.url(`/authorize?client_id=${WEB.clientId}x&redirect_uri=https://app.example/cb`));
     expect(page.status).toBe(400);
@@ -180,9 +304,7 @@ describe('a store that does not answer', () => {
     async (store) => {
       grantry.clock.advance(1000);
       const body = await begin(web, WEB.clientId);
-      broken = store;
-      const answer = await api.introspect(body.access_token);
-      broken = undefined;
+      const answer = await without(store, () => api.introspect(body.access_token));
       expect(answer).toMatchObject(unavailable);
     },
   );
@@ -191,9 +313,10 @@ describe('a store that does not answer', () => {
     grantry.clock.advance(1000);
     const body = await begin(web, WEB.clientId);
     const code = await grantry.issueCode(WEB.clientId, { subject });
-    broken = 'grants';
-    const answers = [await web.refresh(body.refresh_token), await web.redeem(code)];
-    broken = undefined;
+    const answers = await without('grants', async () => [
+      await web.refresh(body.refresh_token),
+      await web.redeem(code),
+    ]);
     for (const answer of answers) expect(answer).toMatchObject(unavailable);
     expect(await web.refresh(body.refresh_token)).toMatchObject({ status: 200 });
     expect(await web.redeem(code)).toMatchObject({ status: 200 });
@@ -202,28 +325,21 @@ describe('a store that does not answer', () => {
   it('makes a revocation 503, never a false 200', async () => {
     grantry.clock.advance(1000);
     const body = await begin(web, WEB.clientId);
-    broken = 'grants';
-    const refused = await web.revoke(body.refresh_token);
-    broken = 'revokedTokens';
-    const refusedToo = await web.revoke(body.access_token);
-    broken = undefined;
+    const refused = await without('grants', () => web.revoke(body.refresh_token));
+    const refusedToo = await without('revokedTokens', () => web.revoke(body.access_token));
     expect([refused, refusedToo]).toMatchObject([unavailable, unavailable]);
     expect(await api.isActive(body.access_token)).toBe(true);
   });
 
   it('leaves client_credentials with JWTs alone', async () => {
     for (const store of ['grants', 'watermarks', 'revokedTokens', 'accessTokens', 'replays'] as const) {
-      broken = store;
-      const answer = await web.post('/token', { grant_type: 'client_credentials' });
-      broken = undefined;
+      const answer = await without(store, () => web.post('/token', { grant_type: 'client_credentials' }));
       expect(answer.status).toBe(200);
     }
   });
 
   it('refuses client_credentials with opaque tokens', async () => {
-    broken = 'accessTokens';
-    const answer = await opaque.post('/token', { grant_type: 'client_credentials' });
-    broken = undefined;
+    const answer = await without('accessTokens', () => opaque.post('/token', { grant_type: 'client_credentials' }));
     expect(answer).toMatchObject(unavailable);
   });
 });

@@ -2,23 +2,26 @@
 // kill-switches.test.ts.
 
 import { beforeAll, describe, expect, it } from 'vitest';
+import type { Grant } from '../../../src/oauth/ports/grant-store.ts';
 import { type Grantry, startGrantry, type TestClient } from '../../grantry.ts';
 import { TokenCalls } from './token-calls.ts';
 
 const RESOURCE = 'https://api.example/';
-const WEB = { clientId: 'shop.web', secret: 'the-secret-of-the-web-application', audiences: [RESOURCE] };
+const IDLE_SECONDS = 86_400;
+const tokens = {
+  accessTokenFormat: 'jwt',
+  accessTokenLifetimeSeconds: 600,
+  refreshTokenIdleLifetimeSeconds: IDLE_SECONDS,
+  refreshTokenLifetimeSeconds: 864_000,
+  refreshTokenRotation: 'Always',
+  refreshTokenReuseGraceSeconds: 10,
+} as const;
+const WEB = { clientId: 'shop.web', secret: 'the-secret-of-the-web-application', audiences: [RESOURCE], tokens };
 const OPAQUE: TestClient = {
   clientId: 'shop.opaque',
   secret: 'the-secret-of-the-opaque-client',
   audiences: [RESOURCE],
-  tokens: {
-    accessTokenFormat: 'opaque',
-    accessTokenLifetimeSeconds: 600,
-    refreshTokenIdleLifetimeSeconds: 86_400,
-    refreshTokenLifetimeSeconds: 864_000,
-    refreshTokenRotation: 'Always',
-    refreshTokenReuseGraceSeconds: 10,
-  },
+  tokens: { ...tokens, accessTokenFormat: 'opaque' },
 };
 const OTHER = { clientId: 'other.web', secret: 'the-secret-of-another-team-here' };
 const API = { clientId: 'shop.api', secret: 'the-secret-of-the-api-behind-it', resourceServerAudiences: [RESOURCE] };
@@ -30,8 +33,14 @@ beforeAll(async () => {
   web = new TokenCalls(grantry, WEB);
 });
 
-async function tokensOf(caller: TokenCalls, clientId: string) {
-  const { status, body } = await caller.redeem(await grantry.issueCode(clientId));
+/** Moves the clock into the middle of the next second. @returns that second */
+function nextSecond(): number {
+  grantry.clock.advance(1500 - (grantry.clock.now() % 1000));
+  return (grantry.clock.now() - 500) / 1000;
+}
+
+async function tokensOf(caller: TokenCalls, clientId: string, grant: Partial<Grant> = {}) {
+  const { status, body } = await caller.redeem(await grantry.issueCode(clientId, grant));
   expect(status).toBe(200);
   return { access: String(body.access_token), refresh: String(body.refresh_token) };
 }
@@ -78,30 +87,69 @@ describe.each([WEB, OPAQUE])('for the tokens of $clientId', (client) => {
     }
   });
 
-  it('introspection shows the API and the client everything, and other callers nothing', async () => {
-    const { access } = await tokensOf(caller, client.clientId);
+  it('introspection of an access token → the API and the client see exactly its claims, times in seconds, and other callers nothing', async () => {
+    const iat = nextSecond();
+    const { access } = await tokensOf(caller, client.clientId, { authTime: grantry.clock.now() - 90_000 });
     for (const authorised of [api, caller]) {
       const { status, body } = await authorised.introspect(access);
       expect(status).toBe(200);
-      expect(body).toMatchObject({
+      expect(body).toEqual({
         active: true,
         token_type: 'Bearer',
         iss: grantry.issuer,
+        sub: expect.stringMatching(/^usr_/),
         aud: RESOURCE,
         client_id: client.clientId,
-        scope: 'read write',
-        sub: expect.stringMatching(/^usr_/),
+        iat,
+        exp: iat + 600,
         jti: expect.any(String),
+        scope: 'read write',
+        auth_time: iat - 90,
         grant_id: expect.any(String),
       });
-      expect(Number(body.exp) - Number(body.iat)).toBe(600);
     }
     expect((await caller.as(OTHER).introspect(access)).body).toEqual({ active: false });
   });
 
+  it('introspection of a token of client_credentials → exactly its claims, and none of a person', async () => {
+    const iat = nextSecond();
+    const { body } = await caller.post('/token', { grant_type: 'client_credentials' });
+    expect((await api.introspect(body.access_token)).body).toEqual({
+      active: true,
+      token_type: 'Bearer',
+      iss: grantry.issuer,
+      sub: client.clientId,
+      aud: RESOURCE,
+      client_id: client.clientId,
+      iat,
+      exp: iat + 600,
+      jti: expect.any(String),
+      scope: 'read',
+    });
+  });
+
+  it('introspection of a refresh token → exactly its claims, with the times of the last use', async () => {
+    const start = nextSecond();
+    const { refresh } = await tokensOf(caller, client.clientId, { authTime: grantry.clock.now() - 90_000 });
+    grantry.clock.advance(30_000);
+    const { body } = await caller.refresh(refresh);
+    expect((await caller.introspect(body.refresh_token)).body).toEqual({
+      active: true,
+      iss: grantry.issuer,
+      sub: expect.stringMatching(/^usr_/),
+      aud: RESOURCE,
+      client_id: client.clientId,
+      iat: start + 30,
+      exp: start + 30 + IDLE_SECONDS,
+      scope: 'read write',
+      auth_time: start - 90,
+      grant_id: expect.any(String),
+    });
+  });
+
   it('introspection shows a refresh token to its client only, and only while it is the current one', async () => {
     const { refresh } = await tokensOf(caller, client.clientId);
-    expect((await caller.introspect(refresh)).body).toMatchObject({ active: true, client_id: client.clientId });
+    expect(await caller.isActive(refresh)).toBe(true);
     expect((await api.introspect(refresh)).body).toEqual({ active: false });
     await caller.refresh(refresh);
     expect((await caller.introspect(refresh)).body).toEqual({ active: false });

@@ -251,11 +251,26 @@ describe('a person', () => {
     deployment.clock.advance(1);
     expect(await codeOf(browser, WEB.clientId, NEW_PASSWORD)).not.toBe('');
     deployment.clock.advance(60_000);
-    // The slow replica reads the new list a minute later: the session of the new password lives on.
+    // Another replica starts with the new list a minute later: the session of the new password lives on.
     await deployment.restart([adaAnew]);
     const { status } = await browser.get(`/authorize${authorizeUrl(WEB.clientId).search}`);
     expect(status).toBe(302);
     const ends = [slow, old, fast, deployment.replica].flatMap((replica) => replica.audits());
     expect(ends.filter(({ event }) => event === 'sessions.ended_all')).toHaveLength(1);
+  });
+
+  it('whose tokens are revoked before now loses a grant of an earlier sign-in, also one that was made since', async () => {
+    const deployment = new Deployment();
+    await deployment.restart([ada]);
+    const browser = browserOf(deployment.replica);
+    await codeOf(browser, WEB.clientId);
+    deployment.clock.advance(10);
+    const revokeTokensBefore = deployment.clock.now();
+    deployment.clock.advance(10);
+    // This replica has not read the list yet.
+    const { body } = await new TokenCalls(deployment.replica).redeem(await codeOf(browser, WEB.clientId));
+    const calls = new TokenCalls(await deployment.restart([{ ...ada, revokeTokensBefore }]));
+    expect((await calls.refresh(body.refresh_token)).status).toBe(400);
+    expect(await calls.as(API).isActive(body.access_token)).toBe(false);
   });
 });

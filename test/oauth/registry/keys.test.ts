@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import fc from 'fast-check';
 import { calculateJwkThumbprint, createLocalJWKSet, jwtVerify, SignJWT } from 'jose';
 import { describe, expect, it } from 'vitest';
 import { generateSigningKeyPem, importSigningKey, KeyRing, type SigningKey } from '../../../src/oauth/registry/keys.ts';
@@ -78,6 +79,25 @@ describe('signing keys', () => {
     await expect(importSigningKey(es384, 'ES256', 'Active')).rejects.toThrow(TypeError);
     await expect(importSigningKey(short, 'RS256', 'Active')).rejects.toThrow(TypeError);
     await expect(importSigningKey('not a key', 'ES256', 'Active')).rejects.toThrow();
+  });
+
+  it('of one kid and two algorithms → the ring has the one that signs, and its JWKS entry is of the same algorithm', async () => {
+    const [rsa, ec] = [await generateSigningKeyPem('RS256', 2048), await generateSigningKeyPem('ES256')];
+    const given: SigningKey[] = [];
+    for (const state of ['Published', 'Active', 'Retiring'] as const) {
+      for (const algorithm of ['RS256', 'PS256'] as const) given.push(await importSigningKey(rsa, algorithm, state));
+      given.push(await importSigningKey(ec, 'ES256', state));
+    }
+    fc.assert(
+      fc.property(fc.array(fc.constantFrom(...given), { maxLength: 6 }), (keys) => {
+        const ring = new KeyRing(keys);
+        const { signing, jwks } = ring;
+        expect(signing?.kid).toBe(keys.find(({ state }) => state === 'Active')?.kid);
+        expect(jwks.keys.map(({ kid }) => kid)).toEqual([...new Set(keys.map(({ kid }) => kid))]);
+        expect(jwks.keys.find(({ kid }) => kid === signing?.kid)).toBe(signing?.publicJwk);
+        expect(ring.find(signing?.kid ?? '')).toBe(signing);
+      }),
+    );
   });
 
   it('are missed before a grant is used up, with 503', async () => {

@@ -426,8 +426,8 @@ describe('what grantry dev keeps beside the manifests', () => {
   });
 });
 
-function signingKey(algorithm: string, extra = ''): string {
-  return `apiVersion: grantry.dev/v1alpha1\nkind: SigningKey\nmetadata: {name: main}\nspec:\n  algorithm: ${algorithm}\n${extra}`;
+function signingKey(algorithm: string, extra = '', name = 'main'): string {
+  return `apiVersion: grantry.dev/v1alpha1\nkind: SigningKey\nmetadata: {name: ${name}}\nspec:\n  algorithm: ${algorithm}\n${extra}`;
 }
 
 describe('signing keys of the folder', () => {
@@ -443,17 +443,20 @@ describe('signing keys of the folder', () => {
     }
   });
 
-  it('leave the JWKS at once when they are revoked, and another takes over', async () => {
-    const folder = await folderOfTest({ ...CLIENT, 'key.yaml': signingKey('ES256') });
-    const { issuer, grantry } = await startDev(folder);
-    const token = await tokenOf(folder, issuer);
-    const { kid } = decodeProtectedHeader(token);
-    await writeFile(join(folder, 'key.yaml'), signingKey('ES256', `  revokedKeyIds: ['${kid}']\n`));
-    await grantry.printed(/"event":"key\.activated"[\s\S]*"event":"key\.activated"/);
-    expect((await keysOf(issuer)).map((key) => key.kid)).not.toContain(kid);
-    expect(decodeProtectedHeader(await tokenOf(folder, issuer)).kid).not.toBe(kid);
-    expect(await isActive(folder, issuer, token)).toBe(false);
-  });
+  it.each(['main', 'other'])(
+    'leave the JWKS at once when the SigningKey %s revokes them, and another takes over',
+    async (name) => {
+      const folder = await folderOfTest({ ...CLIENT, 'main.yaml': signingKey('ES256') });
+      const { issuer, grantry } = await startDev(folder);
+      const token = await tokenOf(folder, issuer);
+      const { kid } = decodeProtectedHeader(token);
+      await writeFile(join(folder, `${name}.yaml`), signingKey('ES256', `  revokedKeyIds: ['${kid}']\n`, name));
+      await grantry.printed(/"event":"key\.activated"[\s\S]*"event":"key\.activated"/);
+      expect((await keysOf(issuer)).map((key) => key.kid)).not.toContain(kid);
+      expect(decodeProtectedHeader(await tokenOf(folder, issuer)).kid).not.toBe(kid);
+      expect(await isActive(folder, issuer, token)).toBe(false);
+    },
+  );
 });
 
 describe('the users of grantry dev', () => {

@@ -113,6 +113,26 @@ describeRedis('what was revoked and a fail-over has lost', () => {
     expect(await redis.stores.sessions.use(bystander)).toBeDefined();
   });
 
+  it('is ended again with consents of before, and what was noted is not touched: a person who is back as another', async () => {
+    const { users, consents, sessions } = redis.stores;
+    const give = (clientUid: string) =>
+      consents.give('usr_dan', clientUid, { scope: ['read'], audiences: ['https://api.example'] }, 3_600_000);
+    await users.settle('usr_dan', 'first');
+    await users.settleAbsent('usr_dan');
+    const session = await begin(sessions, { subject: 'usr_dan' });
+    await give('uid-of-before');
+    await losing(redis, async () => {
+      expect(await users.settle('usr_dan', 'second', 'first')).toBe('ended');
+    });
+    expect(await sessions.use(session.sessionId)).toBeDefined();
+    await give('uid-of-after');
+    await redis.connection.replayRevocations('all');
+    expect(await sessions.use(session.sessionId)).toBeUndefined();
+    expect(await consents.read('usr_dan', 'uid-of-before')).toBeUndefined();
+    expect(await consents.read('usr_dan', 'uid-of-after')).toBeDefined();
+    expect((await users.list()).get('usr_dan')).toEqual({ credential: 'first', isAbsent: true });
+  });
+
   it('is withdrawn again, unless it was given since: a consent', async () => {
     const { consents } = redis.stores;
     const give = (clientUid: string) =>

@@ -141,7 +141,7 @@ for (const [name, start] of Object.entries(DEPLOYMENTS)) {
       await users.settle(SUBJECT, 'credential-1');
       const before = await signedIn(sessions, {}, 'credential-1');
       await allow(1);
-      expect(await users.settle(SUBJECT, 'credential-2')).toBe('ended');
+      expect(await users.settle(SUBJECT, 'credential-2', 'credential-1')).toBe('ended');
       expect(await sessions.use(before.sessionId)).toBeUndefined();
       expect(await connection.replayRevocations('all')).toMatchObject({ errors: [] });
     });

@@ -1,47 +1,3 @@
--- userEndAbsent
-#!lua flags=allow-oom
-local replication = redis.pcall('INFO', 'replication')
-if replication.err then return redis.error_reply("NOPERM scripts may not run 'info'") end
-if string.find(replication, 'role:slave', 1, true) then
-  return redis.error_reply('READONLY this script runs on a primary only')
-end
-
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000) + tonumber(ARGV[1])
-local function lifetime(at)
-  return math.max(1, math.min(math.ceil(at - now), 1e13))
-end
-local function expire(key, at)
-  redis.call('PEXPIRE', key, lifetime(at))
-end
-
-local function raise(key, time)
-  local present = redis.call('GET', key)
-  redis.call('SET', key, tonumber(time) >= tonumber(present or 0) and time or present)
-end
-
-local function noted_credential(key, subject)
-  local noted = redis.call('HGET', key, subject)
-  if noted then return string.match(noted, '^([^ ]*) ?(%d*)$') end
-end
-
-local time = string.format('%.0f', now)
-local function end_all(withdraws)
-  raise(KEYS[2], time)
-  raise(KEYS[3], time)
-  redis.call('DEL', KEYS[4])
-  if withdraws then redis.call('DEL', KEYS[5]) end
-end
-local credential, since = noted_credential(KEYS[1], ARGV[2])
-local is_absent = credential and since ~= ''
-local is_long_absent = is_absent and now - since >= 3600000
-
-if not is_absent then return { 'present', time, '' } end
-if not is_long_absent then return { 'absent', time, '' } end
-end_all(true)
-redis.call('HDEL', KEYS[1], ARGV[2])
-return { 'ended', time, credential }
-
 -- userEndAgain
 #!lua flags=allow-oom
 local replication = redis.pcall('INFO', 'replication')
@@ -55,15 +11,13 @@ local function raise(key, time)
   redis.call('SET', key, tonumber(time) >= tonumber(present or 0) and time or present)
 end
 
-local function noted_credential(key, subject)
-  local noted = redis.call('HGET', key, subject)
-  if noted then return string.match(noted, '^([^ ]*) ?(%d*)$') end
+raise(KEYS[1], ARGV[2])
+raise(KEYS[2], ARGV[2])
+if ARGV[3] ~= '1' then return end
+local all = redis.call('HGETALL', KEYS[3])
+for at = 1, #all, 2 do
+  if cjson.decode(all[at + 1]).givenAt <= tonumber(ARGV[2]) then redis.call('HDEL', KEYS[3], all[at]) end
 end
-
-raise(KEYS[2], ARGV[3])
-raise(KEYS[3], ARGV[3])
-if noted_credential(KEYS[1], ARGV[2]) ~= ARGV[4] then return end
-if ARGV[5] == '' then redis.call('HDEL', KEYS[1], ARGV[2]) else redis.call('HSET', KEYS[1], ARGV[2], ARGV[5]) end
 
 -- userList
 local replication = redis.pcall('INFO', 'replication')
@@ -90,30 +44,6 @@ for _, key in ipairs(KEYS) do
   for _, value in ipairs(redis.call('HGETALL', key)) do all[#all + 1] = value end
 end
 return all
-
--- userMarkAbsent
-local replication = redis.pcall('INFO', 'replication')
-if replication.err then return redis.error_reply("NOPERM scripts may not run 'info'") end
-if string.find(replication, 'role:slave', 1, true) then
-  return redis.error_reply('READONLY this script runs on a primary only')
-end
-
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000) + tonumber(ARGV[1])
-local function lifetime(at)
-  return math.max(1, math.min(math.ceil(at - now), 1e13))
-end
-local function expire(key, at)
-  redis.call('PEXPIRE', key, lifetime(at))
-end
-
-local function noted_credential(key, subject)
-  local noted = redis.call('HGET', key, subject)
-  if noted then return string.match(noted, '^([^ ]*) ?(%d*)$') end
-end
-
-local credential, since = noted_credential(KEYS[1], ARGV[2])
-if credential and since == '' then redis.call('HSET', KEYS[1], ARGV[2], credential .. ' ' .. string.format('%.0f', now)) end
 
 -- userSettle
 #!lua flags=allow-oom
@@ -148,13 +78,59 @@ local function end_all(withdraws)
   raise(KEYS[3], time)
   redis.call('DEL', KEYS[4])
   if withdraws then redis.call('DEL', KEYS[5]) end
+  return { 'ended', time, withdraws and '1' or '0' }
 end
 local credential, since = noted_credential(KEYS[1], ARGV[2])
 local is_absent = credential and since ~= ''
 local is_long_absent = is_absent and now - since >= 3600000
 
+if credential and credential ~= ARGV[3] and credential ~= ARGV[4] then return { 'outdated' } end
 redis.call('HSET', KEYS[1], ARGV[2], ARGV[3])
-if not credential then return { 'noted', time, '' } end
-if credential == ARGV[3] and not is_long_absent then return { 'unchanged', time, credential } end
-end_all(is_absent)
-return { 'ended', time, credential }
+if not credential then return { 'noted' } end
+if credential == ARGV[3] and not is_long_absent then return { 'unchanged' } end
+return end_all(is_absent)
+
+-- userSettleAbsent
+#!lua flags=allow-oom
+local replication = redis.pcall('INFO', 'replication')
+if replication.err then return redis.error_reply("NOPERM scripts may not run 'info'") end
+if string.find(replication, 'role:slave', 1, true) then
+  return redis.error_reply('READONLY this script runs on a primary only')
+end
+
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000) + tonumber(ARGV[1])
+local function lifetime(at)
+  return math.max(1, math.min(math.ceil(at - now), 1e13))
+end
+local function expire(key, at)
+  redis.call('PEXPIRE', key, lifetime(at))
+end
+
+local function raise(key, time)
+  local present = redis.call('GET', key)
+  redis.call('SET', key, tonumber(time) >= tonumber(present or 0) and time or present)
+end
+
+local function noted_credential(key, subject)
+  local noted = redis.call('HGET', key, subject)
+  if noted then return string.match(noted, '^([^ ]*) ?(%d*)$') end
+end
+
+local time = string.format('%.0f', now)
+local function end_all(withdraws)
+  raise(KEYS[2], time)
+  raise(KEYS[3], time)
+  redis.call('DEL', KEYS[4])
+  if withdraws then redis.call('DEL', KEYS[5]) end
+  return { 'ended', time, withdraws and '1' or '0' }
+end
+local credential, since = noted_credential(KEYS[1], ARGV[2])
+local is_absent = credential and since ~= ''
+local is_long_absent = is_absent and now - since >= 3600000
+
+if not credential then return { 'unknown' } end
+if not is_absent then redis.call('HSET', KEYS[1], ARGV[2], credential .. ' ' .. time) end
+if not is_long_absent then return { 'absent' } end
+redis.call('HDEL', KEYS[1], ARGV[2])
+return end_all(true)

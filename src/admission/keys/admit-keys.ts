@@ -1,0 +1,34 @@
+// Judges all SigningKeys of a folder together, where no keys are stored: each by itself, and a key that several of them
+// import is that of the oldest. The controller compares with the stored keys instead (served-keys.ts).
+
+import type { SourceObject } from '../kinds/manifest.ts';
+import { admitKey, type KeyContext, type KeyVerdict } from './admit-key.ts';
+import { isOlder, revokedKeyIds } from './served-keys.ts';
+
+/** What the SigningKeys of a folder are judged by. */
+export interface KeysContext extends Pick<KeyContext, 'unknownFields' | 'references'> {
+  /** See {@link KeyContext.releaseNamespace}; undefined where it is not known: then every namespace is one. */
+  readonly releaseNamespace: string | undefined;
+}
+
+/** Judges every SigningKey, in the order given. Never throws or rejects, for any manifest. */
+export async function admitKeys<Source extends SourceObject>(
+  objects: readonly Source[],
+  { releaseNamespace, ...context }: KeysContext,
+): Promise<readonly KeyVerdict<Source>[]> {
+  /** The name of the SigningKey that publishes a key, by namespace and key id. */
+  const publishers = new Map<string, string>();
+  const verdicts = new Map<Source, KeyVerdict<Source>>();
+  for (const object of objects.toSorted((a, b) => (isOlder(a, b) ? -1 : 1))) {
+    const nameOf = (keyId: string) => `${object.namespace}/${keyId}`;
+    const verdict = await admitKey(object, {
+      ...context,
+      releaseNamespace: releaseNamespace ?? object.namespace,
+      revokedKeyIds: revokedKeyIds(objects.filter(({ namespace }) => namespace === object.namespace)),
+      olderPublisher: (keyId) => publishers.get(nameOf(keyId)),
+    });
+    if (verdict.imported !== undefined) publishers.set(nameOf(verdict.imported.kid), object.name);
+    verdicts.set(object, verdict);
+  }
+  return objects.flatMap((object) => verdicts.get(object) ?? []);
+}
