@@ -1,11 +1,12 @@
 # The image: dist/, production packages, and the Node of the base image; nothing else of the checkout.
-# Another base (a mirror, a digest, a hardened Node 24): docker build --build-arg BASE=registry.example/node@sha256:… .
+# Another base (a digest, a mirror, a hardened Node 24): docker build --build-arg BASE=registry.example/node@sha256:… .
 ARG BASE=node:24-bookworm-slim
 
 FROM ${BASE} AS build
 WORKDIR /build
 COPY package.json package-lock.json .npmrc ./
-RUN npm ci
+# npm's copy of Node is for machines that have none: the Node of the base image compiles what it will run.
+RUN npm ci && rm -rf node_modules/node-*-* node_modules/.bin/node
 COPY tsconfig.json tsconfig.build.json ./
 COPY scripts scripts
 COPY src src
@@ -49,6 +50,11 @@ COPY --from=packages /packages/node_modules node_modules
 COPY --from=build /build/dist dist
 COPY --from=compiled --chown=0:0 /app/compiled compiled
 COPY package.json LICENSE ./
+# Nothing here installs a program. A base that has these elsewhere on its path ends the build.
+RUN rm -rf /usr/local/lib/node_modules /opt/yarn-* \
+  && for tool in npm npx yarn yarnpkg corepack; do \
+    rm -f "/usr/local/bin/$tool"; if command -v "$tool"; then exit 1; fi; \
+  done
 # A number, because from a name Kubernetes cannot verify that the user is not root.
 USER 65532:65532
 EXPOSE 9400 9401

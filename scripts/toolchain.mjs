@@ -46,13 +46,13 @@ function whyInstall() {
   return undefined;
 }
 
-/** The path of a Node that runs the TypeScript sources: the one npm installed, else the running one, if new enough. */
+/** The path of a Node that runs the TypeScript sources: the running one, if new enough, else the one npm installed. */
 export function modernNode() {
+  const [major, minor] = process.versions.node.split('.').map(Number);
+  if (major > 24 || (major === 24 && minor >= 7)) return process.execPath;
   const program = process.platform === 'win32' ? 'node.exe' : 'node';
   const bundled = join(root, 'node_modules', `node-${platformName()}`, 'bin', program);
   if (existsSync(bundled)) return bundled;
-  const [major, minor] = process.versions.node.split('.').map(Number);
-  if (major > 24 || (major === 24 && minor >= 7)) return process.execPath;
   return fail(
     `Node 24.7 or newer is needed. This is Node ${process.versions.node}, and no Node 24 comes with the packages for ` +
       `${platformName()} (they contain one for linux-x64, linux-arm64 and win-x64). Install Node 24 and run this again.`,

@@ -88,6 +88,14 @@ it('the manifests of one page can stand in one folder', async () => {
   }
 });
 
+it.each(['machine-client', 'web-app', 'native-app', 'people', 'consumers'])(
+  'the guide %s opens with the command that serves its manifests',
+  (name) => {
+    const [opening = ''] = readFileSync(join(root, `docs/guides/${name}.md`), 'utf8').split('\n## ');
+    expect(opening).toContain('`grantry dev FOLDER`');
+  },
+);
+
 it.each(placeholders)('%s stands in a manifest and is refused there', async (placeholder) => {
   const holding = manifests.filter(([, , yaml]) => yaml.includes(placeholder));
   expect(holding).not.toEqual([]);

@@ -48,6 +48,8 @@ export type TestClient = Partial<Client> & {
 
 export interface GrantryOptions {
   readonly clients: readonly TestClient[];
+  /** The reason of the condition by client id, of clients that are refused. */
+  readonly refused?: Readonly<Record<string, string>>;
   /** Password by user name. */
   readonly users?: Readonly<Record<string, string>>;
   /** Instead of `users`. */
@@ -165,6 +167,7 @@ function testClient({ secret, ...given }: TestClient): Client {
     audiences: [DEFAULT_AUDIENCE],
     defaultAudience: undefined,
     resourceServerAudiences: [],
+    admittedBy: 'policy',
     consent: 'Required',
     requireState: false,
     ...given,
@@ -211,7 +214,8 @@ export async function startGrantry(options: GrantryOptions): Promise<Grantry> {
   const stores = options.wrapStores?.(memory) ?? memory;
   sharedKey ??= generateSigningKeyPem('ES256').then((pem) => importSigningKey(pem, 'ES256', 'Active'));
   const keys = new KeyRing(options.keys ?? [await sharedKey]);
-  const registry = { current: new Registry(options.clients.map(testClient), keys) };
+  const refused = { reasonOf: (clientId: string) => options.refused?.[clientId] };
+  const registry = { current: new Registry(options.clients.map(testClient), keys, refused) };
   const oracle = new Oracle(() => issuer);
   const lines: string[] = [];
   const stream = new Writable({
@@ -289,7 +293,7 @@ export async function startGrantry(options: GrantryOptions): Promise<Grantry> {
     },
     setClients(clients: readonly TestClient[]) {
       for (const { secret } of clients) oracle.secret(secret);
-      registry.current = new Registry(clients.map(testClient), keys);
+      registry.current = new Registry(clients.map(testClient), keys, refused);
     },
     client(clientId: string): Client {
       const found = registry.current.find(clientId);

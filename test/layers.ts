@@ -42,7 +42,7 @@ export const FOLDERS: Record<string, readonly string[]> = {
     access: ['ports', 'values', 'registry', 'client-auth'],
     tokens: ['ports', 'values', 'registry', 'access'],
     limits: ['ports', 'values', 'registry'],
-    grants: ['ports', 'values', 'registry', 'access', 'tokens', 'limits'],
+    grants: ['ports', 'values', 'registry', 'client-auth', 'access', 'tokens', 'limits'],
     endpoints: ['ports', 'values', 'registry', 'client-auth', 'access', 'tokens', 'limits', 'grants'],
   }),
   ...rows('admission', {

@@ -12,7 +12,12 @@ interface Change {
   readonly headers?: Readonly<Record<string, string | undefined>>;
 }
 
-const COMMON = { 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer', 'cache-control': 'no-store' };
+const COMMON = {
+  'x-request-id': 'replica0-1a',
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'cache-control': 'no-store',
+};
 const JSON_HEADERS = { ...COMMON, 'content-type': 'application/json; charset=utf-8' };
 const PAGE_HEADERS = {
   ...COMMON,
@@ -69,6 +74,7 @@ describe('the oracle', () => {
 
   it.each<[string, WireResponse]>([
     ['without nosniff', response(JSON_HEADERS, { headers: { 'x-content-type-options': undefined } })],
+    ['without X-Request-Id', response(JSON_HEADERS, { headers: { 'x-request-id': undefined } })],
     ['without Referrer-Policy', response(JSON_HEADERS, { headers: { 'referrer-policy': undefined } })],
     ['that may be kept', response(JSON_HEADERS, { headers: { 'cache-control': 'public, max-age=300' } })],
     ['with HSTS on http', response(JSON_HEADERS, { headers: { 'strict-transport-security': 'max-age=1' } })],

@@ -58,6 +58,7 @@ export class Oracle {
 
   #inspectHeaders({ headers, target = '', status, body }: WireResponse, fault: (text: string) => void): void {
     if (one(headers, 'x-content-type-options') !== 'nosniff') fault('lacks nosniff');
+    if (!/^[\w-]{10,}$/.test(one(headers, 'x-request-id') ?? '')) fault('lacks X-Request-Id');
     if (one(headers, 'referrer-policy') !== 'no-referrer') fault('lacks Referrer-Policy');
     if (headers.has('strict-transport-security') !== this.#issuer().startsWith('https:')) fault('has the wrong HSTS');
     for (const name of ['x-powered-by', 'server', 'access-control-allow-credentials']) {

@@ -93,14 +93,14 @@ const RULES = [
   ...numbered('R', 13),
   ...numbered('P', 9),
   ...numbered('K', 8),
-  ...numbered('RF', 14),
+  ...numbered('RF', 15),
   ...numbered('C', 21),
   ...numbered('D', 8),
   ...numbered('M', 4),
   ...numbered('S', 8),
   ...numbered('U', 13),
-  ...numbered('T', 8),
-  ...numbered('I', 13),
+  ...numbered('T', 9),
+  ...numbered('I', 17),
 ];
 
 describe('docs/scope.md', () => {

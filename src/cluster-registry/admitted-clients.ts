@@ -5,6 +5,7 @@
 import { type ClientVerifiers, livingVerifiers } from '../admission/client-secrets/client-verifier.ts';
 import {
   type AdmissionContext,
+  admittedBy,
   type ClientFindings,
   clientVerdict,
   isSound,
@@ -27,6 +28,7 @@ import { Registry, type RegistryDraft } from '../oauth/registry/registry.ts';
 import { AdmittedClient, reasonOf, type ServedState } from './admitted-client.ts';
 import { isReadableClient, type ReadableClient } from './kept-client.ts';
 import { KeptVerifiers } from './kept-verifiers.ts';
+import { Refusals } from './refusals.ts';
 import { ServedClient } from './served-client.ts';
 
 export interface AdmittedClientsOptions {
@@ -55,12 +57,16 @@ export class AdmittedClients {
   #verifiers: ClientVerifiers | undefined;
   readonly #clients = new Map<string, AdmittedClient>();
   readonly #claims = new ClientUniqueness<AdmittedClient>({ uidsDiffer: true });
-  /** By shared spec (see client-reader.ts), a client with it: the template of the others. */
-  readonly #templates = new WeakMap<OAuthClientSpec, Client>();
+  /** By shared spec (see client-reader.ts), a client with it that was admitted the same way: the template of the others. */
+  readonly #templates = {
+    policy: new WeakMap<OAuthClientSpec, Client>(),
+    baseline: new WeakMap<OAuthClientSpec, Client>(),
+  };
   /** By namespace, with only the policies that select it. */
   readonly #contexts = new Map<string, AdmissionContext>();
   #policies: readonly Policy[] = [];
-  #registry = new Registry([], new KeyRing([]));
+  readonly #refusals = new Refusals();
+  #registry = new Registry([], new KeyRing([]), this.#refusals);
   #draft: RegistryDraft | undefined;
   /** Judged since the latest {@link publish}; may contain deleted clients. */
   #unpublished: AdmittedClient[] = [];
@@ -112,6 +118,7 @@ export class AdmittedClients {
     if (client === undefined) return;
     this.#clients.delete(uid);
     this.#claims.delete(client);
+    this.#refusals.delete(uid);
     client.isUnpublished = false;
     if (client.isRefused) this.#refused--;
     if (client.judged !== undefined) this.#changes.push({ clientId: client.clientId, kind: 'removed' });
@@ -154,8 +161,9 @@ export class AdmittedClients {
     const { clientId } = findings;
     if (isSound(findings)) {
       const isSame = known.judged === object && known.verifiers === verifiers && !hasExpiry(verifiers);
+      const isAdmittedSo = known.client?.admittedBy === admittedBy(findings);
       // The same client object is reused: the registry then need not change.
-      const isReusable = isSame && known.client?.maxState === findings.maxState;
+      const isReusable = isSame && isAdmittedSo && known.client?.maxState === findings.maxState;
       const client = (isReusable ? known.client : undefined) ?? this.#served(findings, verifiers);
       known.judge(verifiers, { clientId, reason: READY, client });
     } else known.judge(verifiers, { clientId, reason: reasonOf(clientVerdict(findings)), client: undefined });
@@ -215,11 +223,15 @@ export class AdmittedClients {
       if (client === undefined) this.#drafted().remove(judged.uid);
       else this.#drafted().put(client);
     }
-    if (client === undefined && (before !== undefined || !isPublished)) {
+    if (client === undefined) {
       const reason =
         amongAll.length === 0 ? known.reason : reasonOf(clientVerdict(this.#findings(judged, verifiers), amongAll));
-      this.#changes.push({ clientId, kind: 'refused', reason });
-    } else if (client !== undefined && before === undefined) this.#changes.push({ clientId, kind: 'accepted' });
+      this.#refusals.put(judged.uid, clientId, reason);
+      if (before !== undefined || !isPublished) this.#changes.push({ clientId, kind: 'refused', reason });
+      return;
+    }
+    this.#refusals.delete(judged.uid);
+    if (before === undefined) this.#changes.push({ clientId, kind: 'accepted' });
   }
 
   #drafted(): RegistryDraft {
@@ -242,11 +254,12 @@ export class AdmittedClients {
     const { object, clientId, maxState, credentials } = findings;
     const { uid, namespace, reading } = object;
     if (reading.shared === undefined || credentials.state !== 'ready') return undefined;
-    let template = this.#templates.get(reading.shared);
+    const templates = this.#templates[admittedBy(findings)];
+    let template = templates.get(reading.shared);
     if (template === undefined) {
       template = clientVerdict(findings).client;
       if (template === undefined) return undefined;
-      this.#templates.set(reading.shared, template);
+      templates.set(reading.shared, template);
     }
     const text = verifiers instanceof KeptVerifiers ? verifiers.text : undefined;
     const own = { uid, namespace, clientId, maxState, verifiers: credentials.verifiers, text };

@@ -109,6 +109,10 @@ export class ServedClient implements Client {
     return this.#template.resourceServerAudiences;
   }
 
+  get admittedBy(): Client['admittedBy'] {
+    return this.#template.admittedBy;
+  }
+
   get consent(): Client['consent'] {
     return this.#template.consent;
   }

@@ -12,6 +12,7 @@ import type {
   IssueAnswer,
   RedeemAnswer,
   RedeemRequest,
+  RetryElsewhere,
   RotateAnswer,
   RotateRequest,
   StoredGrant,
@@ -20,7 +21,15 @@ import type { Clock } from '../oauth/ports/ports.ts';
 import type { NewAccessToken, StoredAccessToken } from '../oauth/ports/token-stores.ts';
 import { keepAccessToken } from './access-tokens.ts';
 import type { ExpiringMap } from './expiring-map.ts';
-import { alertOf, type GrantRecord, isRedeemed, issuedRecord, type Redeemed, withAlert } from './grant-record.ts';
+import {
+  alertOf,
+  type GrantRecord,
+  isRedeemed,
+  issuedRecord,
+  type Redeemed,
+  withAlert,
+  withRetryElsewhere,
+} from './grant-record.ts';
 import type { GrantsOfPerson } from './grants-of-person.ts';
 import type { MemoryWatermarks } from './watermarks.ts';
 
@@ -98,6 +107,14 @@ export class MemoryGrants implements GrantStore {
     return { outcome: 'reused', alert: this.#revokeWith(record, request, 'refresh_token.reuse_detected') };
   }
 
+  async noteRetryElsewhere(retry: RetryElsewhere): Promise<Alert | undefined> {
+    const record = this.#records.get(retry.grantId);
+    if (record === undefined || record.revoked || !isRedeemed(record)) return undefined;
+    const noted = withRetryElsewhere(record, retry, this.#clock.now());
+    this.#keep(noted.record);
+    return noted.alert;
+  }
+
   async subjectOf(grantId: string): Promise<string | undefined> {
     return this.#records.get(grantId)?.grant.subject;
   }
@@ -167,8 +184,8 @@ export class MemoryGrants implements GrantStore {
     const access = narrowAccess(record.grant, request.access);
     if (access.outcome !== 'granted') return access;
     this.#writeAccessToken(record.grant, request.accessToken, access);
-    const { grant, generation } = record;
-    return { ...access, outcome: 'benign_retry', grant, generation, alert: undefined };
+    const { grant, generation, lastAddress: rotatedFrom } = record;
+    return { ...access, outcome: 'benign_retry', grant, generation, alert: undefined, rotatedFrom };
   }
 
   #revokeWith(record: Redeemed, request: RedeemRequest | RotateRequest, type: Alert['type']): Alert | undefined {

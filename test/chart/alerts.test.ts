@@ -67,6 +67,7 @@ const EVERY_TEN_MINUTES = Array.from({ length: 7 }, (_, count) => `${count}x9`).
 /** Series of two servers and a controller that are well, one value a minute: a memory limit was reached long ago, and a restart now had another cause. */
 const WELL: Readonly<Record<string, string>> = {
   ...both('refresh_reuse_detected_total', '0x60'),
+  ...both('refresh_retried_elsewhere_total', '0x60'),
   ...both('code_replayed_total', '0x60'),
   ...both('state_forged_total', '0x60'),
   ...both('registry_staleness_seconds', '30x60'),
@@ -107,6 +108,7 @@ function both(name: string, values: string, labels = ''): Record<string, string>
 
 const ILL: readonly (readonly [string, string, string])[] = [
   ['GrantryRefreshTokenReuse', 'refresh_reuse_detected_total', '0x50 1x10'],
+  ['GrantryRefreshTokenRetriedElsewhere', 'refresh_retried_elsewhere_total', '0x50 1x10'],
   ['GrantryCodeReplayed', 'code_replayed_total', '0x50 1x10'],
   ['GrantryStateForged', 'state_forged_total', '0x50 1x10'],
   ['GrantryRegistryStale', 'registry_staleness_seconds', '30x30 60+60x30'],
@@ -175,7 +177,13 @@ it('there is an alert for each thing that the operator has to know', async () =>
   const alerts = (await alertGroups()).flatMap(({ rules }) => rules.map(({ alert }) => alert));
   expect(alerts.sort()).toEqual(
     [
-      ...['GrantryCodeReplayed', 'GrantryRefreshTokenReuse', 'GrantryHighDenialRate', 'GrantryStateForged'],
+      ...[
+        'GrantryCodeReplayed',
+        'GrantryRefreshTokenRetriedElsewhere',
+        'GrantryRefreshTokenReuse',
+        'GrantryHighDenialRate',
+        'GrantryStateForged',
+      ],
       ...['GrantryRegistryStale', 'GrantryReplicaOutOfSync', 'GrantryStoreDown', 'GrantryUsersFileFaulty'],
       ...['GrantryNoSigningKey', 'GrantrySigningKeyRotationOverdue', 'GrantryNoLeader'],
       ...['GrantryReconcileFailing', 'GrantryWorkQueueDeep', 'GrantryRestarting', 'GrantryOutOfMemory'],

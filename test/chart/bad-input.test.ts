@@ -63,6 +63,7 @@ it.each<[string, readonly string[], readonly string[]]>([
   ['a test in the release namespace', [...MINIMAL, '--set', 'tests.namespace=default'], ['tests.namespace']],
   ['no Redis', ISSUER, ['redis.url', 'redis.dev.enabled']],
   ['two Redis', [...MINIMAL, '--set', 'redis.url=redis://redis:6379'], ['redis.url', 'redis.dev.enabled']],
+  ['a user of redis.dev', [...MINIMAL, '--set', 'redis.username=a'], ['redis.username', 'redis.dev.enabled']],
   ['a password in the address of Redis', [...ISSUER, '--set', 'redis.url=redis://a:b@redis'], ['url']],
   [
     'an autoscaler and a number of servers',

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { parse, parseAllDocuments, stringify } from 'yaml';
+import { REDIS_SECRET } from '../../src/admission/references/secret-parts.ts';
 import { readSettings, variableReference } from '../../src/processes/config/config.ts';
 import type { Manifest } from '../cluster/setup/cluster.ts';
 import { endProcesses, post, startDev } from '../processes/grantry-process.ts';
@@ -338,7 +339,10 @@ describe('the chart', () => {
     const server = pods(objects).find(({ of }) => of === 'Deployment id-server');
     expect(server?.spec).toMatchObject({
       priorityClassName: '789',
-      volumes: [{ secret: { secretName: '456', items: [{ key: 'true', path: 'true' }] } }],
+      volumes: [
+        { secret: { secretName: '456', items: [{ key: 'true', path: 'true' }] } },
+        { secret: { secretName: REDIS_SECRET.name } },
+      ],
     });
     expect(ofKind(objects, 'Ingress').map(({ spec }) => spec)).toMatchObject([
       {
@@ -359,6 +363,22 @@ describe('the chart', () => {
     const objects = await render(['--values', join(folder, 'values.yaml'), '--no-hooks']);
     const hooks = objects.filter(({ metadata }) => hookOf(metadata) !== undefined);
     expect([ofKind(objects, 'Deployment').length, ofKind(objects, 'Ingress').length, hooks]).toEqual([2, 1, []]);
+  });
+
+  it('sets user, password, authority and strictness of Redis by the values of its guide', async () => {
+    const guide = readFileSync(join(import.meta.dirname, '../../docs/guides/redis-access.md'), 'utf8');
+    const [, values = ''] = /```yaml\n# values\.yaml\n(.*?)```/s.exec(guide) ?? [];
+    const folder = temporaryFolder();
+    writeFileSync(join(folder, 'values.yaml'), values);
+    const objects = await render(['--set', 'issuer=https://id.example.com', '--values', join(folder, 'values.yaml')]);
+    const [config] = ofKind(objects, 'ConfigMap');
+    expect(readSettings({ environment: config?.data as Record<string, string> }).redis).toMatchObject({
+      target: { tls: true },
+      usernameFile: '/etc/grantry/redis/username',
+      passwordFile: '/etc/grantry/redis/password',
+      caFile: '/etc/grantry/redis-tls/ca.crt',
+      strict: true,
+    });
   });
 
   it('has a case for each values file of the guide for proxies', () => {
@@ -414,8 +434,8 @@ describe('the chart', () => {
     const args = Object.entries(values).flatMap(([name, value]) => ['--set-json', `${name}=${JSON.stringify(value)}`]);
     const [config] = ofKind(await render(args), 'ConfigMap');
     const environment = config?.data as Record<string, string>;
-    // The replicas are found by their Service, and a user in a file is not one in a variable as well.
-    const others = ['GRANTRY_SERVER_ADMIN_URLS', 'GRANTRY_REDIS_USERNAME'];
+    // The replicas are found by their Service, a user in a file is not one in a variable as well, and only redis.dev has a generated password.
+    const others = ['GRANTRY_SERVER_ADMIN_URLS', 'GRANTRY_REDIS_USERNAME', 'GRANTRY_GENERATE_REDIS_PASSWORD'];
     const known = variableReference().filter(({ name }) => !others.includes(name));
     expect(Object.keys(environment).sort()).toEqual(known.map(({ name }) => name).sort());
     expect(readSettings({ environment })).toMatchObject({
@@ -471,7 +491,7 @@ describe('the chart', () => {
       const mounts = spec.containers.flatMap(({ volumeMounts = [] }) => volumeMounts.map(({ name }) => name));
       if (of === 'Deployment grantry-controller')
         expect([spec.containers[0]?.envFrom?.length, mounts]).toEqual([1, []]);
-      if (of === 'Deployment grantry-server') expect(mounts).toEqual(['pepper']);
+      if (of === 'Deployment grantry-server') expect(mounts).toEqual(['pepper', 'redis']);
     }
   });
 

@@ -110,7 +110,6 @@ describe('the admitted clients', () => {
 
   it('name the clients that a policy concerns, and serve the same client objects where their judgement stays the same', () => {
     add(object('one'), object('other', { scopes: ['elsewhere/read'] }, { namespace: 'elsewhere' }));
-    const before = serve().registry.find('team.one');
     const policy = (scopes: readonly string[]) =>
       policyOf(
         CLIENT_POLICY.ignore.parse({
@@ -120,10 +119,14 @@ describe('the admitted clients', () => {
           spec: { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'team' } }, allow: { scopes } },
         }),
       );
-    expect(clients.setPolicies([policy(['team/*'])])).toEqual(['uid-one']);
-    clients.judge('uid-one');
-    expect(serve().registry.find('team.one')).toBe(before);
-    expect(clients.setPolicies([policy(['team/*'])])).toEqual([]);
+    const judged = (scopes: readonly string[]) => {
+      expect(clients.setPolicies([policy(scopes)])).toEqual(['uid-one']);
+      clients.judge('uid-one');
+      return serve().registry.find('team.one');
+    };
+    const before = judged(['team/*']);
+    expect(judged(['team/*', 'more/*'])).toBe(before);
+    expect(clients.setPolicies([policy(['team/*', 'more/*'])])).toEqual([]);
     expect(clients.setPolicies([policy(['nothing'])])).toEqual(['uid-one']);
     clients.judge('uid-one');
     expect(serve().changes).toEqual([{ clientId: 'team.one', kind: 'refused', reason: 'PolicyViolation' }]);
@@ -188,6 +191,38 @@ describe('the admitted clients', () => {
       .registry.find('team.one')
       ?.secretVerifiers.map((verifier) => [...verifier]);
     expect(served).toEqual([Array(32).fill(2)]);
+  });
+
+  it('name the reason of each refused id while it is refused, whichever client has it', () => {
+    const wrong = { scopes: ['elsewhere/read'] };
+    add(object('one', wrong), object('two', { clientId: 'team.one', suspended: true }), object('three'));
+    const reasons = () => ['one', 'two', 'three'].map((name) => serve().registry.refused.reasonOf(`team.${name}`));
+    expect(reasons()).toEqual(['PolicyViolation', undefined, undefined]);
+    clients.delete('uid-one');
+    expect(reasons()).toEqual(['Suspended', undefined, undefined]);
+    add(object('two', wrong, { resourceVersion: '2', generation: 2 }));
+    expect(reasons()).toEqual([undefined, 'PolicyViolation', undefined]);
+    add(object('two', {}, { resourceVersion: '3', generation: 3 }));
+    expect(reasons()).toEqual([undefined, undefined, undefined]);
+  });
+
+  it('with one spec in a namespace that a policy selects and in one that none does → each knows what admitted it', () => {
+    const policy = policyOf(
+      CLIENT_POLICY.ignore.parse({
+        apiVersion: 'grantry.dev/v1alpha1',
+        kind: 'ClientPolicy',
+        metadata: { name: 'team' },
+        spec: { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'team' } } },
+      }),
+    );
+    const spec = { scopes: [] };
+    add(object('one', spec), object('one', spec, { namespace: 'other', uid: 'uid-other' }));
+    const admittedBy = () => ['team', 'other'].map((name) => serve().registry.find(`${name}.one`)?.admittedBy);
+    expect(admittedBy()).toEqual(['baseline', 'baseline']);
+    for (const uid of clients.setPolicies([policy])) clients.judge(uid);
+    expect(admittedBy()).toEqual(['policy', 'baseline']);
+    for (const uid of clients.setPolicies([])) clients.judge(uid);
+    expect(admittedBy()).toEqual(['baseline', 'baseline']);
   });
 
   it('with one spec in two namespaces → each the default audience of its own', () => {

@@ -107,6 +107,7 @@ it('a served client says what the judge said', () => {
     authMethod: 'client_secret_post',
     tokens,
     revokeTokensBefore: 5,
+    admittedBy: 'baseline',
     grantTypes: ['refresh_token'],
     scopes: ['a', 'b'],
     defaultScopes: ['a'],

@@ -4,6 +4,7 @@
 import { rateLimitStoreContract, replayStoreContract } from './counting-stores.ts';
 import { grantEvictionContract } from './grant-eviction.ts';
 import { grantRedemptionContract } from './grant-redemption.ts';
+import { grantRetriesContract } from './grant-retries.ts';
 import { grantRotationContract } from './grant-rotation.ts';
 import { consentStoreContract, interactionStoreContract, sessionStoreContract } from './login-stores.ts';
 import type { MakeStores } from './store-world.ts';
@@ -14,6 +15,7 @@ const CONTRACTS = [
   grantEvictionContract,
   grantRedemptionContract,
   grantRotationContract,
+  grantRetriesContract,
   accessTokenStoreContract,
   revokedTokenStoreContract,
   watermarkStoreContract,

@@ -24,6 +24,7 @@ export function aClient(overrides: Partial<Client> = {}): Client {
     audiences: ['https://api.shop.example/'],
     defaultAudience: undefined,
     resourceServerAudiences: [],
+    admittedBy: 'policy',
     consent: 'Required',
     requireState: false,
     tokens: {

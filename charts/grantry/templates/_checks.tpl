@@ -113,8 +113,8 @@
 {{- if not (or .dev.enabled .url) -}}
 {{- fail "there is no Redis: set redis.url, such as redis://redis.example:6379, or redis.dev.enabled=true for one that forgets everything" -}}
 {{- end -}}
-{{- if and .dev.enabled .existingSecret -}}
-{{- fail "the Redis of redis.dev.enabled has no password: leave redis.existingSecret empty" -}}
+{{- if and .dev.enabled (or .existingSecret .username) -}}
+{{- fail "the controller makes the password of redis.dev.enabled: leave redis.existingSecret and redis.username empty" -}}
 {{- end -}}
 {{- if and .tls.existingSecret (not (hasPrefix "rediss" .url)) -}}
 {{- fail "redis.tls.existingSecret is set, but redis.url does not begin with rediss, which is with TLS" -}}

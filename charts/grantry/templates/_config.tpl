@@ -5,6 +5,9 @@
 {{- $_ := set $env "serverService" (include "grantry.name" (list . "admin")) -}}
 {{- with .Values.redis -}}
 {{- $_ := set $env "redisUrl" (.dev.enabled | ternary (printf "redis://%s:6379" (include "grantry.name" (list $ "redis"))) .url) -}}
+{{- if .dev.enabled -}}
+{{- $_ := set $env "generateRedisPassword" true -}}
+{{- end -}}
 {{- $_ := set $env "redisUsername" .username -}}
 {{- $_ := set $env "redisPrefix" .prefix -}}
 {{- $_ := set $env "redisWait" .wait -}}
@@ -31,6 +34,12 @@ GRANTRY_{{ snakecase $name | upper }}: {{ $value | quote }}
 {{- end -}}
 {{- end -}}
 
+{{/* Where the controller puts the password of redis.dev: a value that a template made would change at every rendering. */}}
+{{- define "grantry.devRedisSecret" -}}
+name: grantry-redis-dev
+key: password
+{{- end -}}
+
 {{/* Settings that are files: the folder below /etc/grantry, and the Secret and key that are mounted there. */}}
 {{- define "grantry.files" -}}
 {{- $files := dict -}}
@@ -43,6 +52,11 @@ GRANTRY_{{ snakecase $name | upper }}: {{ $value | quote }}
 {{- with .Values.webhook }}{{ if .existingSecret -}}
 {{- $_ := set $files "alertWebhookSecretFile" (dict "folder" "webhook" "secret" .existingSecret "key" .key) -}}
 {{- end }}{{ end -}}
+{{- if .Values.redis.dev.enabled -}}
+{{- with include "grantry.devRedisSecret" . | fromYaml -}}
+{{- $_ := set $files "redisPasswordFile" (dict "folder" "redis" "secret" .name "key" .key) -}}
+{{- end -}}
+{{- end -}}
 {{- with .Values.redis }}{{ if .existingSecret -}}
 {{- if .usernameKey -}}
 {{- $_ := set $files "redisUsernameFile" (dict "folder" "redis" "secret" .existingSecret "key" .usernameKey) -}}

@@ -9,7 +9,7 @@ import { audiencesIn } from '../kinds/default-audience.ts';
 import type { FieldPath } from '../kinds/field-path.ts';
 import { type ObjectIdentity, readManifest, type SourceObject, type UnknownFields } from '../kinds/manifest.ts';
 import { OAUTH_CLIENT, type OAuthClientManifest, type OAuthClientSpec } from '../kinds/oauth-client.ts';
-import { type ClaimVerdict, judgeByPolicy } from '../policies/policy.ts';
+import { BASELINE_POLICY, type ClaimVerdict, judgeByPolicy } from '../policies/policy.ts';
 import type { Policy } from '../policies/policy-violations.ts';
 import type { References } from '../references/references.ts';
 import { acceptedCondition, referenceConditions, unjudgedConditions } from './client-conditions.ts';
@@ -173,6 +173,11 @@ function isSamePath(a: FieldPath, b: FieldPath): boolean {
   return a.length === b.length && a.every((step, index) => step === b[index]);
 }
 
+/** What admitted a client that can be served. */
+export function admittedBy({ policy }: Pick<ClientFindings, 'policy'>): Client['admittedBy'] {
+  return policy === BASELINE_POLICY ? 'baseline' : 'policy';
+}
+
 /** Whether the client can be served by these findings: {@link clientVerdict} calls it Ready once it is programmed. */
 export function isSound({ manifest, awaitsNamespace, faults, credentials }: ClientFindings): boolean {
   const isAccepted = manifest?.spec.suspended === false && faults.length === 0 && !awaitsNamespace;
@@ -226,10 +231,11 @@ function withFaults<Source extends ObjectIdentity>(
 }
 
 function clientOf(
-  { object, clientId, maxState }: ClientFindings,
+  findings: ClientFindings,
   { spec }: OAuthClientManifest,
   secretVerifiers: readonly Uint8Array[],
 ): Client {
+  const { object, clientId, maxState } = findings;
   return {
     uid: object.uid,
     clientId,
@@ -250,6 +256,7 @@ function clientOf(
     audiences: audiencesIn(object.namespace, spec),
     defaultAudience: spec.defaultAudience,
     resourceServerAudiences: spec.resourceServer.audiences,
+    admittedBy: admittedBy(findings),
     consent: spec.consent,
     requireState: spec.requireState,
     tokens: spec.tokens,

@@ -123,9 +123,9 @@ function redirectFaults(spec: OAuthClientSpec): readonly Fault[] {
     }),
   );
   if (spec.grantTypes.includes('authorization_code') && spec.redirectUris.length === 0) {
-    faults.push(
-      fault('MissingRedirectUri', ['redirectUris'], 'authorization_code needs at least one redirect address.'),
-    );
+    const message =
+      'authorization_code, which grantTypes defaults to, needs at least one redirect address; an API that only checks tokens sets grantTypes: [].';
+    faults.push(fault('MissingRedirectUri', ['redirectUris'], message));
   }
   return faults;
 }

@@ -66,11 +66,14 @@ function refused(policy: string | undefined, faults: readonly PolicyFault[]): Cl
   return { policy, faults, maxClientsPerNamespace: 0, maxState: 0 };
 }
 
+/** The name of the policy that applies where no ClientPolicy does; no ClientPolicy can have it. */
+export const BASELINE_POLICY = '(baseline)';
+
 const EVERYWHERE = { matchLabels: {}, matchExpressions: [] };
 
 /** The policies that apply where none of the cluster matches. */
 const BUILT_IN: Readonly<Record<DefaultPolicy, readonly Policy[]>> = {
-  Baseline: [{ name: '(baseline)', namespaceSelector: EVERYWHERE, permissions: BASELINE }],
+  Baseline: [{ name: BASELINE_POLICY, namespaceSelector: EVERYWHERE, permissions: BASELINE }],
   AllowAll: [{ name: '(allow-all)', namespaceSelector: EVERYWHERE, permissions: ALLOW_ALL }],
   Deny: [],
 };

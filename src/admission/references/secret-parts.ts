@@ -3,14 +3,14 @@
 
 /**
  * The label whose value names the part of grantry that a Secret of the release namespace is: `verifier`, `signing-key`,
- * `pepper`, `webhook` or `controller`. Token servers list no others.
+ * `pepper`, `webhook`, `controller` or `redis`. Token servers list no others.
  */
 export const PART_LABEL = 'grantry.dev/part';
 
 /** A Secret that exists once: its name, the value of its label, and the key of its text. */
 export interface SingleSecret {
   readonly name: string;
-  readonly part: 'pepper' | 'webhook' | 'controller';
+  readonly part: 'pepper' | 'webhook' | 'controller' | 'redis';
   readonly key: string;
 }
 
@@ -22,3 +22,6 @@ export const WEBHOOK_SECRET: SingleSecret = { name: 'grantry-webhook', part: 'we
 
 /** The key that authenticates the controller to the replicas: see controller-proof.ts. */
 export const CONTROLLER_SECRET: SingleSecret = { name: 'grantry-controller-proof', part: 'controller', key: 'key' };
+
+/** The password of the Redis that the chart installs with `redis.dev`: its pod and the token servers mount it. */
+export const REDIS_SECRET: SingleSecret = { name: 'grantry-redis-dev', part: 'redis', key: 'password' };

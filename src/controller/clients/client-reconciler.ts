@@ -174,7 +174,8 @@ export class ClientReconciler {
     const reported = String(fieldsOf(before).lastUsedTime ?? '').slice(0, 10) || undefined;
     const lastUsed = later(reported, reports.lastUsed(uid));
     const times = notices.flatMap(({ requeueAt }) => (requeueAt === undefined ? [] : Math.max(0, requeueAt - now)));
-    const requeueAfter = times.length === 0 ? undefined : Math.min(...times);
+    const untilRevoked = untilTime(verdict.manifest?.spec.revokeTokensBefore, now);
+    const requeueAfter = earliest(times.length === 0 ? undefined : Math.min(...times), untilRevoked);
     const status = clientStatus({ ...report, lastUsed }, before, now);
     if (isSameStatus(status, before)) return requeueAfter;
     if (reported !== lastUsed && isSameStatus(clientStatus({ ...report, lastUsed: reported }, before, now), before)) {
@@ -253,6 +254,11 @@ const CREDENTIAL_EVENTS: Partial<
     note: 'The client secret before the present one ended.',
   },
 };
+
+/** Milliseconds until a time is over, at most a day: a timer takes no more than 24 days. Undefined when it is over. */
+function untilTime(time: number | undefined, now: number): number | undefined {
+  return time === undefined || time < now ? undefined : Math.min(time - now + 1, 86_400_000);
+}
 
 function earliest(one: number | undefined, other: number | undefined): number | undefined {
   if (one === undefined || other === undefined) return one ?? other;

@@ -3,6 +3,7 @@
 
 import { clientSecretName, hasGeneratedSecret } from '../../admission/client-secrets/client-secret-manifest.ts';
 import type { ClientVerdict } from '../../admission/clients/admit-client.ts';
+import { revokedUntilCondition } from '../../admission/clients/revoked-until.ts';
 import type { Condition } from '../../admission/kinds/conditions.ts';
 import { printed } from '../../admission/kinds/quoted.ts';
 import { SECRET_METHODS } from '../../oauth/client-auth/index.ts';
@@ -35,8 +36,14 @@ const FOR_THE_OWNER = [
 export function clientStatus(report: ClientReport, before: unknown, now: number): Fields {
   const { verdict, credentials, notices, lastUsed } = report;
   const { object, manifest, clientId, policy } = verdict;
-  const conditions = [...verdict.conditions, ...progressConditions(verdict.conditions), ...notices];
   const spec = manifest?.spec;
+  const revoked = spec && revokedUntilCondition(spec, now, object.generation);
+  const conditions = [
+    ...verdict.conditions,
+    ...progressConditions(verdict.conditions),
+    ...notices,
+    ...(revoked ? [revoked] : []),
+  ];
   const handled = credentials?.handled.rotateAt;
   return withoutUndefined({
     observedGeneration: object.generation,

@@ -1,11 +1,16 @@
 // The last observed state of deleted install Secrets (install-secrets.ts). Every controller process records it, leader
 // or not, so that the next leader can create the Secrets again with the same values.
 
-import { CONTROLLER_SECRET, PEPPER_SECRET, WEBHOOK_SECRET } from '../../admission/references/secret-parts.ts';
+import {
+  CONTROLLER_SECRET,
+  PEPPER_SECRET,
+  REDIS_SECRET,
+  WEBHOOK_SECRET,
+} from '../../admission/references/secret-parts.ts';
 import type { KubernetesObject } from '../../kubernetes/objects/resources.ts';
 import type { SharedReflector } from '../../kubernetes/watch/shared-reflector.ts';
 
-const NAMES = [PEPPER_SECRET, WEBHOOK_SECRET, CONTROLLER_SECRET].map(({ name }) => name);
+const NAMES = [PEPPER_SECRET, WEBHOOK_SECRET, CONTROLLER_SECRET, REDIS_SECRET].map(({ name }) => name);
 
 export class LostSecrets {
   readonly #lost = new Map<string, KubernetesObject>();

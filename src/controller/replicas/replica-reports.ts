@@ -35,6 +35,13 @@ const ALERTS: ReadonlyMap<string, { readonly reason: string; readonly sentence: 
     },
   ],
   [
+    'refresh_token.retried_elsewhere',
+    {
+      reason: 'RefreshTokenRetriedElsewhere',
+      sentence: 'Refresh tokens of a grant were retried from other networks three times in a row; it is not revoked.',
+    },
+  ],
+  [
     'authorization_code.replayed',
     { reason: 'AuthorizationCodeReplayed', sentence: 'An authorization code was used twice; its grant is revoked.' },
   ],

@@ -46,6 +46,11 @@ export class Metrics {
   readonly refreshReuse = this.#counter('refresh_reuse_detected_total', 'Rotated refresh tokens presented again.', []);
   readonly codeReplays = this.#counter('code_replayed_total', 'Redeemed authorization codes presented again.', []);
   readonly refreshRetries = this.#counter('refresh_retried_total', 'Refreshes answered again within the grace.', []);
+  readonly refreshRetriesElsewhere = this.#counter(
+    'refresh_retried_elsewhere_total',
+    'Grants whose refreshes were repeated from other networks, three generations in a row.',
+    [],
+  );
   readonly statesLost = this.#counter('state_lost_total', 'Refresh tokens newer than what the store knows.', []);
   readonly statesForged = this.#counter('state_forged_total', 'Records in the store without a right MAC.', []);
   readonly rateLimited = this.#counter('rate_limited_total', 'Requests answered 429.', ['limit']);

@@ -1,6 +1,7 @@
 // The consent page: the client, the scope it asks for, the destination of the answer, and the signed-in person. The
 // page shows a client's own data as text only, and no logo: loading one would disclose the visitor to the client.
 
+import { destinationName } from './destination.ts';
 import { type Html, html } from './html.ts';
 import { isolated } from './isolated.ts';
 import { layout } from './layout.ts';
@@ -117,10 +118,9 @@ function scopeItem(consent: Texts['consent'], scope: string): Html {
 
 /** The destination of the answer, in words a person can check. An address without https may be any program. */
 function destination(consent: Texts['consent'], redirectUri: string): Html {
-  const { protocol, host } = new URL(redirectUri);
-  if (protocol === 'https:') return html`<dd><strong>${host}</strong></dd>`;
-  const program = protocol === 'http:' ? consent.thisComputer(host) : consent.appOnDevice(protocol.slice(0, -1));
-  return html`<dd><strong>${program}</strong><span class="detail">${consent.startedByYou}</span></dd>`;
+  const name = html`<strong>${destinationName(pageTexts().destination, redirectUri)}</strong>`;
+  if (redirectUri.startsWith('https:')) return html`<dd>${name}</dd>`;
+  return html`<dd>${name}<span class="detail">${consent.startedByYou}</span></dd>`;
 }
 
 function clientLinks(consent: Texts['consent'], client: ConsentPageFacts['client']): Html | undefined {

@@ -1,7 +1,8 @@
 // The error page: what happened, what the person can do, and the request id to quote.
-// It never shows internals nor any text from the request, and has no links, so that no link can come from input.
+// It never shows internals nor any text from the request. Its one link is the answer of the server to a registered address.
 
-import { html } from './html.ts';
+import { destinationName } from './destination.ts';
+import { type Html, html } from './html.ts';
 import { layout } from './layout.ts';
 import { type ErrorText, pageTexts, type Texts } from './texts.ts';
 
@@ -14,11 +15,17 @@ export interface ErrorPageFacts {
   readonly requestId: string;
   /** The path of the issuer, '' or '/…' without a slash at its end: the style sheet is below it. */
   readonly basePath: string;
+  /**
+   * The address of an answer that the person has to follow by hand: a registered redirect URI with the error. Undefined
+   * for a page without a link.
+   */
+  readonly answer?: string | undefined;
 }
 
 /** Reasons of an authorization request that only the application can fix. */
 const APPLICATION_REASONS: ReadonlySet<string> = new Set([
   'client_unknown',
+  'client_refused',
   'client_gone',
   'client_id_missing',
   'client_id_duplicate',
@@ -27,9 +34,10 @@ const APPLICATION_REASONS: ReadonlySet<string> = new Set([
 ]);
 
 /** The whole document. */
-export function errorPage({ status, reason, requestId, basePath }: ErrorPageFacts): string {
+export function errorPage({ status, reason, requestId, basePath, answer }: ErrorPageFacts): string {
   const texts = pageTexts();
-  const { title, message, advice } = wording(texts.error, status, reason);
+  const { title, message, advice } =
+    answer === undefined ? wording(texts.error, status, reason) : texts.error.notVouched;
   return layout({
     texts,
     basePath,
@@ -38,8 +46,14 @@ export function errorPage({ status, reason, requestId, basePath }: ErrorPageFact
       <h1>${title}</h1>
       <p>${message}</p>
       <p>${advice}</p>
+      ${answer !== undefined && linkTo(texts, answer)}
       <p class="request-id">${texts.error.requestId} <code>${requestId}</code></p>`,
   });
+}
+
+function linkTo(texts: Texts, answer: string): Html {
+  const text = texts.error.goTo(destinationName(texts.destination, answer));
+  return html`<p><a href="${answer}" rel="noreferrer">${text}</a></p>`;
 }
 
 function wording(errors: Texts['error'], status: number, reason: string): ErrorText {

@@ -35,8 +35,6 @@ export interface Texts {
     readonly alreadyHas: string;
     readonly at: string;
     readonly goesTo: string;
-    readonly thisComputer: (host: string) => string;
-    readonly appOnDevice: (scheme: string) => string;
     readonly startedByYou: string;
     readonly howLong: string;
     readonly untilRevoked: string;
@@ -49,8 +47,15 @@ export interface Texts {
     /** Scopes that mean the same everywhere (OpenID Connect Core §5.4, §11). */
     readonly scopes: Readonly<Record<string, string>>;
   };
+  readonly destination: {
+    readonly thisComputer: (host: string) => string;
+    readonly appOnDevice: (scheme: string) => string;
+  };
   readonly error: {
     readonly requestId: string;
+    /** The link to an answer. */
+    readonly goTo: (destination: string) => string;
+    readonly notVouched: ErrorText;
     readonly application: ErrorText;
     readonly redirectUri: ErrorText;
     readonly startAgain: ErrorText;
@@ -89,8 +94,6 @@ const en: Texts = {
     alreadyHas: 'You already allowed',
     at: 'Where this works',
     goesTo: 'Your answer is sent to',
-    thisComputer: (host) => `a program on this computer (${host})`,
-    appOnDevice: (scheme) => `an app on this device (${scheme})`,
     startedByYou: 'Allow it only if you have just started it yourself.',
     howLong: 'How long',
     untilRevoked: 'Until access is revoked',
@@ -107,8 +110,18 @@ const en: Texts = {
       offline_access: 'Keep access while you are away',
     },
   },
+  destination: {
+    thisComputer: (host) => `a program on this computer (${host})`,
+    appOnDevice: (scheme) => `an app on this device (${scheme})`,
+  },
   error: {
     requestId: 'Request id',
+    goTo: (destination) => `Go to ${destination}`,
+    notVouched: {
+      title: 'This request cannot be answered',
+      message: 'The application that sent you here made a request that we refuse. You are not signed in.',
+      advice: 'Go on only if you know this address and were there before:',
+    },
     application: {
       title: 'This request cannot be answered',
       message: 'The application that sent you here is not known, or its request is incomplete.',

@@ -2,6 +2,7 @@
 // No other forwarding header is read.
 
 import { BlockList, isIP, isIPv4, isIPv6, SocketAddress } from 'node:net';
+import { ipv6Groups } from '../../oauth/values/network.ts';
 
 /** The configured proxies whose X-Forwarded-For is trusted. */
 export class TrustedProxies {
@@ -62,16 +63,27 @@ function forwardedAddress(text: string): string | undefined {
   return plainAddress(new SocketAddress({ address: unzoned, family: 'ipv6' }).address);
 }
 
-/** The key under which attempts from an address are counted: an IPv4 address, or the /64 of an IPv6 one. */
-export function addressNetwork(address: string): string {
-  if (!address.includes(':')) return address;
-  const [head = '', tail] = address.toLowerCase().split('::');
-  const left = head === '' ? [] : head.split(':');
-  const right = tail === undefined || tail === '' ? [] : tail.split(':');
-  const zeros = tail === undefined ? 0 : Math.max(0, 8 - left.length - right.length);
-  const groups = [...left, ...Array<string>(zeros).fill('0'), ...right];
-  return `${groups
-    .slice(0, 4)
-    .map((group) => Number.parseInt(group, 16).toString(16))
-    .join(':')}::/64`;
+/** A network that attempts are counted under. */
+export interface CountedNetwork {
+  readonly network: string;
+  /** How many times the limit of the smallest network applies. */
+  readonly share: number;
+}
+
+/** The bits of IPv6 networks that a site may have, smallest first, and their shares. */
+const IPV6_NETWORKS = [
+  { bits: 64, share: 1 },
+  { bits: 56, share: 4 },
+  { bits: 48, share: 16 },
+] as const;
+
+/** The networks of an address: an IPv4 address by itself, or the /64, the /56 and the /48 of an IPv6 one. */
+export function countedNetworks(address: string): readonly CountedNetwork[] {
+  if (!address.includes(':')) return [{ network: address, share: 1 }];
+  const numbers = ipv6Groups(address).slice(0, 4);
+  return IPV6_NETWORKS.map(({ bits, share }) => {
+    const last = (numbers[3] ?? 0) & (0xffff << (64 - bits));
+    const text = [...numbers.slice(0, 3), last].map((number) => number.toString(16)).join(':');
+    return { network: `${text}::/${bits}`, share };
+  });
 }

@@ -13,6 +13,7 @@ const { STATUS_CODES } = process.getBuiltinModule('node:http');
 
 export interface ConnectionOptions {
   readonly issuer: string;
+  readonly newRequestId: () => string;
   /** Called with an answer that belongs to no request. */
   readonly finished: (request: FinishedRequest) => void;
 }
@@ -42,7 +43,7 @@ export class Connections {
   /** Answers a connection on which no request, or only half of one, could be read, and ends it. */
   answer(error: Error, socket: Socket): void {
     if (socket.destroyed || !socket.writable) return;
-    const { issuer, finished } = this.#options;
+    const { issuer, newRequestId, finished } = this.#options;
     const answer = describeError(error, issuer);
     const place = placeOf(this.#latest.get(socket));
     if (place === 'behind an answer') {
@@ -54,9 +55,11 @@ export class Connections {
       return;
     }
     const body = errorBody(answer);
+    const requestId = newRequestId();
     const headers = {
       ...commonHeaders(issuer),
       ...PAGE_HEADERS,
+      'x-request-id': requestId,
       'content-type': 'application/json; charset=utf-8',
       'content-length': String(Buffer.byteLength(body)),
       connection: 'close',
@@ -64,7 +67,7 @@ export class Connections {
     const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
     socket.end(`HTTP/1.1 ${answer.status} ${STATUS_CODES[answer.status]}\r\n${lines.join('')}\r\n${body}`);
     finished({
-      requestId: undefined,
+      requestId,
       route: 'unreadable',
       method: 'OTHER',
       status: answer.status,

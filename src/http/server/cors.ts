@@ -3,7 +3,7 @@
 
 import type { Endpoint } from './endpoint.ts';
 
-const EXPOSED = 'WWW-Authenticate, DPoP-Nonce, Retry-After';
+const EXPOSED = 'WWW-Authenticate, DPoP-Nonce, Retry-After, X-Request-Id';
 
 /** The CORS headers of every answer of an endpoint, errors included. */
 export function corsHeaders(

@@ -10,7 +10,7 @@ import type { Parameters } from '../../oauth/values/parameters.ts';
  * or state.
  */
 export interface RequestFacts {
-  /** Only the id of a registered client, never text from the request. */
+  /** Only the id of a registered or refused client, never text from the request. */
   clientId?: string;
   grantType?: string;
   scope?: string;
@@ -18,6 +18,8 @@ export interface RequestFacts {
   outcome?: string;
   /** The slug of an {@link OAuthError}, set by the error writer; of a process that is not ready, the failed checks. */
   reason?: string;
+  /** See {@link OAuthErrorDetails.detail}. */
+  detail?: string;
 }
 
 /** One request as a handler sees it. */

@@ -71,7 +71,10 @@ export class ErrorWriter {
     const { facts } = request.visit;
     facts.outcome = 'refused';
     facts.reason = answer.reason;
-    if (error instanceof OAuthError && error.clientId !== undefined) facts.clientId = error.clientId;
+    if (error instanceof OAuthError) {
+      if (error.clientId !== undefined) facts.clientId = error.clientId;
+      if (error.detail !== undefined) facts.detail = error.detail;
+    }
     if (answer.status === 429) metrics.rateLimited?.inc({ limit: answer.reason });
     if (error instanceof StoreUnavailableError) {
       const { operation, reason } = error;

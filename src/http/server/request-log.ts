@@ -6,8 +6,8 @@ import type { RequestFacts } from './endpoint.ts';
 
 /** The fields of the line beside the facts of the handler. */
 export interface FinishedRequest {
-  /** Undefined where no request could be read. */
-  readonly requestId: string | undefined;
+  /** The `X-Request-Id` of the answer. */
+  readonly requestId: string;
   readonly route: string;
   readonly method: string;
   readonly status: number;
@@ -37,7 +37,7 @@ export class RequestLog {
 
   write({ requestId, route, method, status, durationMilliseconds, facts }: FinishedRequest): void {
     if (route === 'token' && status === 200 && this.#tokens++ % this.#oneTokenIn !== 0) return;
-    const { clientId, grantType, scope, outcome, reason } = facts;
+    const { clientId, grantType, scope, outcome, reason, detail } = facts;
     const isReadiness = outcome === 'ready' || outcome === 'not_ready';
     if (isReadiness && !this.#hasChanged(`${outcome} ${reason}`)) return;
     this.#log[levelOf(status, isReadiness)]({
@@ -51,6 +51,7 @@ export class RequestLog {
       scope,
       outcome,
       reason,
+      detail,
     });
   }
 

@@ -65,7 +65,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     timeouts,
     newRequestId,
     isDraining,
-    connections: new Connections({ issuer, finished }),
+    connections: new Connections({ issuer, newRequestId, finished }),
     refuse: (error, request, reply) => {
       beginVisit(request, reply);
       errors.write(error, request, reply, request.visit.endpoint);
@@ -106,6 +106,7 @@ function visits({ endpoints, issuer, corsOrigins }: HttpServerOptions) {
   const form = { ...common, pragma: 'no-cache' };
   return (request: FastifyRequest, reply: FastifyReply): void => {
     const endpoint = table.find(pathOf(request.url));
+    reply.header('x-request-id', request.id);
     request.visit = { endpoint, startedAt: performance.now(), facts: {}, faultLocation: undefined };
     if (endpoint === undefined || endpoint.answers === 'html') reply.headers(page);
     else reply.headers(endpoint.handlers.POST ? form : common);

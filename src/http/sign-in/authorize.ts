@@ -3,6 +3,7 @@
 
 import { consentNeeded } from '../../oauth/access/consent.ts';
 import type { Endpoint, Exchange } from '../server/endpoint.ts';
+import { redirectsBeforeSignIn, sendErrorLink } from './error-link.ts';
 import {
   accepted,
   answerFaultsAtClient,
@@ -32,12 +33,17 @@ async function authorize(flow: SignInFlow, exchange: Exchange): Promise<void> {
   }
   if (judged.kind === 'redirect') {
     flow.metrics.tokenErrors.inc({ endpoint: 'authorize', error: judged.error, reason: judged.reason });
+    if (!redirectsBeforeSignIn(request, judged) && (await flow.sessions.current(request)) === undefined) {
+      sendErrorLink(exchange, judged, flow.basePath);
+      return;
+    }
   }
   const check = accepted(judged, exchange, 302);
   if (!check) return;
-  answerFaultsAtClient(flow, exchange, check);
+  if (redirectsBeforeSignIn(request, check.client)) answerFaultsAtClient(flow, exchange, check);
 
   const session = (await flow.sessions.current(request))?.session;
+  if (session) answerFaultsAtClient(flow, exchange, check);
   if (!session || (await isOutdated(flow, session, check.client.uid))) {
     sendLoginPage(flow, exchange, check, { status: 200, username: '', problem: undefined });
     return;

@@ -4,7 +4,7 @@
 
 import { createHmac, hkdfSync } from 'node:crypto';
 import type { Clock, RateLimitStore } from '../../oauth/ports/ports.ts';
-import { addressNetwork } from '../server/client-address.ts';
+import { countedNetworks } from '../server/client-address.ts';
 import { RecentGuesses } from './recent-guesses.ts';
 
 const MINUTE = 60_000;
@@ -13,10 +13,12 @@ const HOUR = 3_600_000;
 const GUESSES_PER_NAME_AND_NETWORK = 5;
 const GUESSES_PER_NAME_AND_NETWORK_IN_AN_HOUR = 20;
 const GUESSES_PER_NETWORK = 30;
-/** Above it only known browsers are judged. It is more than one network may use up at one replica. */
+/** Above it only known browsers are judged. */
 const GUESSES_PER_NAME_IN_AN_HOUR = 100;
+/** The most of these that one network may use up at one replica, however large it is. */
+const MOST_OF_A_NETWORK = 80;
 /** Names and networks counted over the hour in this process: up to 200 bytes each. */
-const MOST_PAIRS = 50_000;
+const MOST_PAIRS = 100_000;
 
 /** Each creates a session; without a bound one person could fill the store and lock all others out. */
 const SIGN_INS_PER_PERSON = 300;
@@ -61,25 +63,27 @@ export interface LoginLimitOptions {
   readonly clock: Clock;
 }
 
-/** The counters of one attempt; an undefined one does not count it. */
-interface Counters {
-  /** Of the name at its network, or of the known browser. */
-  readonly pair: string;
-  readonly ofName: string | undefined;
-  /** Of the network; of a known browser, of its person at all known browsers. */
-  readonly ofNetwork: string;
+/** A counter, and how many times the limit of the smallest network it has. */
+interface Counter {
+  readonly key: string;
+  readonly share: number;
 }
 
-/** Counts sign-ins. IPv6 addresses count by their /64. */
+/** The counters of one attempt; an undefined one does not count it. */
+interface Counters {
+  /** Of the name at its networks, or of the known browser. */
+  readonly pairs: readonly Counter[];
+  readonly ofName: string | undefined;
+  /** Of the networks; of a known browser, of its person at all known browsers. */
+  readonly ofNetworks: readonly Counter[];
+}
+
+/** Counts sign-ins. IPv6 addresses count by their /64, /56 and /48. */
 export class LoginLimit implements LoginLimiter {
   readonly #store: RateLimitStore;
   readonly #clock: Clock;
   readonly #nameKey: Buffer;
-  readonly #lastHour = new RecentGuesses({
-    limit: GUESSES_PER_NAME_AND_NETWORK_IN_AN_HOUR,
-    windowMilliseconds: HOUR,
-    most: MOST_PAIRS,
-  });
+  readonly #lastHour = new RecentGuesses({ windowMilliseconds: HOUR, most: MOST_PAIRS });
 
   constructor({ issuer, pepper, store, clock }: LoginLimitOptions) {
     this.#store = store;
@@ -90,7 +94,7 @@ export class LoginLimit implements LoginLimiter {
   async begin(attempt: LoginAttempt): Promise<number> {
     const counters = this.#countersOf(attempt);
     // In memory first: the guesses of one network beyond its share cost the store nothing.
-    const wait = this.#lastHour.count(counters.pair, this.#clock.now());
+    const wait = this.#countInMemory(counters.pairs);
     if (wait > 0) return wait;
     let isCounted = false;
     try {
@@ -98,15 +102,15 @@ export class LoginLimit implements LoginLimiter {
       isCounted = waitOfStore === 0;
       return waitOfStore;
     } finally {
-      if (!isCounted) this.#lastHour.refund(counters.pair);
+      if (!isCounted) this.#refundInMemory(counters.pairs);
     }
   }
 
   async refund(attempt: LoginAttempt): Promise<void> {
     const counters = this.#countersOf(attempt);
-    const { pair, ofName, ofNetwork } = counters;
-    this.#lastHour.refund(pair);
-    const stored = [pair, ofName, ofNetwork].filter((key) => key !== undefined);
+    const { pairs, ofName, ofNetworks } = counters;
+    this.#refundInMemory(pairs);
+    const stored = [...pairs, ...ofNetworks].map(({ key }) => key).concat(ofName ?? []);
     await Promise.all(stored.map((key) => this.#store.refund(key)));
   }
 
@@ -114,15 +118,32 @@ export class LoginLimit implements LoginLimiter {
     return this.#store.hit(`signed in ${subject}`, SIGN_INS_PER_PERSON, SIGN_IN_WINDOW);
   }
 
+  /** Counts in all of them, or in none. */
+  #countInMemory(pairs: readonly Counter[]): number {
+    const now = this.#clock.now();
+    for (const [index, { key, share }] of pairs.entries()) {
+      const limit = Math.min(MOST_OF_A_NETWORK, share * GUESSES_PER_NAME_AND_NETWORK_IN_AN_HOUR);
+      const wait = this.#lastHour.count(key, { limit, now });
+      if (wait === 0) continue;
+      this.#refundInMemory(pairs.slice(0, index));
+      return wait;
+    }
+    return 0;
+  }
+
+  #refundInMemory(pairs: readonly Counter[]): void {
+    for (const { key } of pairs) this.#lastHour.refund(key);
+  }
+
   /** The name first: once it is closed, further networks make no counter in the store. */
-  async #countInStore({ pair, ofName, ofNetwork }: Counters): Promise<number> {
+  async #countInStore({ pairs, ofName, ofNetworks }: Counters): Promise<number> {
     const ofAll = ofName === undefined ? 0 : await this.#store.hit(ofName, GUESSES_PER_NAME_IN_AN_HOUR, HOUR);
     if (ofAll > 0) return ofAll;
     let isCounted = false;
     try {
       const wait =
-        (await this.#store.hit(ofNetwork, GUESSES_PER_NETWORK, MINUTE)) ||
-        (await this.#store.hit(pair, GUESSES_PER_NAME_AND_NETWORK, MINUTE));
+        (await this.#hitEach(ofNetworks, GUESSES_PER_NETWORK)) ||
+        (await this.#hitEach(pairs, GUESSES_PER_NAME_AND_NETWORK));
       isCounted = wait === 0;
       return wait;
     } finally {
@@ -131,18 +152,31 @@ export class LoginLimit implements LoginLimiter {
     }
   }
 
+  /** @param limit of the smallest network, within a minute */
+  async #hitEach(counters: readonly Counter[], limit: number): Promise<number> {
+    for (const { key, share } of counters) {
+      const wait = await this.#store.hit(key, share * limit, MINUTE);
+      if (wait > 0) return wait;
+    }
+    return 0;
+  }
+
   #countersOf({ username, address, knownBrowser }: LoginAttempt): Counters {
     if (knownBrowser !== undefined) {
       // Each sign-in makes one more known browser: together they have no more guesses than a network.
       const { id, subject } = knownBrowser;
-      return { pair: `login known ${id}`, ofName: undefined, ofNetwork: `login known of ${subject}` };
+      return {
+        pairs: [{ key: `login known ${id}`, share: 1 }],
+        ofName: undefined,
+        ofNetworks: [{ key: `login known of ${subject}`, share: 1 }],
+      };
     }
     const name = username.normalize('NFC');
-    const network = addressNetwork(address);
+    const networks = countedNetworks(address);
     return {
-      pair: `login ${network} ${name}`,
+      pairs: networks.map(({ network, share }) => ({ key: `login ${network} ${name}`, share })),
       ofName: `login name ${this.#numberOf(name)}`,
-      ofNetwork: `login ${network}`,
+      ofNetworks: networks.map(({ network, share }) => ({ key: `login ${network}`, share })),
     };
   }
 

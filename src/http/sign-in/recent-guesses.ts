@@ -4,8 +4,6 @@
 import { hash } from 'node:crypto';
 
 export interface RecentGuessesOptions {
-  /** The most guesses of a key within any window. */
-  readonly limit: number;
   readonly windowMilliseconds: number;
   /** The most keys; above it the one that was least recently counted is evicted. */
   readonly most: number;
@@ -23,11 +21,12 @@ export class RecentGuesses {
 
   /**
    * Counts one guess, unless the window is full.
-   * @param now epoch milliseconds
+   * @param bounds.limit the most guesses of the key within any window
+   * @param bounds.now epoch milliseconds
    * @returns whole seconds to wait if the window is full, else 0
    */
-  count(key: string, now: number): number {
-    const { limit, windowMilliseconds, most } = this.#options;
+  count(key: string, { limit, now }: { readonly limit: number; readonly now: number }): number {
+    const { windowMilliseconds, most } = this.#options;
     const digest = digestOf(key);
     const times = (this.#byKey.get(digest) ?? []).filter((time) => time > now - windowMilliseconds);
     const [oldest] = times;

@@ -19,6 +19,7 @@ import { type LoginProblem, loginPage } from '../pages/login-page.ts';
 import type { Exchange } from '../server/endpoint.ts';
 import { PAGE_HEADERS, pagePolicy } from '../server/security-headers.ts';
 import type { BrowserSessions } from './browser-session.ts';
+import { noteError, redirectsBeforeSignIn, sendErrorLink } from './error-link.ts';
 import { type FormTokens, isOwnForm } from './form-origin.ts';
 import type { InteractionTaker } from './interaction-taker.ts';
 import type { KnownBrowsers } from './known-browsers.ts';
@@ -68,8 +69,11 @@ export function accepted(
   redirectStatus: 302 | 303,
 ): AcceptedAuthorization | undefined {
   if (check.kind === 'refused') {
-    const { reason, clientId } = check;
-    const refusal = new OAuthError('invalid_request', 'The authorization request cannot be answered.', { reason });
+    const { reason, clientId, detail } = check;
+    const refusal = new OAuthError('invalid_request', 'The authorization request cannot be answered.', {
+      reason,
+      detail,
+    });
     throw clientId === undefined ? refusal : attributeTo(clientId, refusal);
   }
   if (check.kind === 'accepted') {
@@ -77,9 +81,7 @@ export function accepted(
     log.scope = check.request.scope.join(' ');
     return check;
   }
-  log.clientId = check.clientId;
-  log.outcome = 'refused';
-  log.reason = check.reason;
+  noteError(log, check);
   reply.redirect(check.location, redirectStatus);
   return undefined;
 }
@@ -90,7 +92,7 @@ export function accepted(
  * @returns as {@link accepted} @throws as it
  */
 export function acceptedStill(
-  { authorization, registry, metrics }: SignInFlow,
+  { authorization, registry, metrics, basePath }: SignInFlow,
   exchange: Exchange,
   { request, endpoint }: { readonly request: AuthorizationSnapshot; readonly endpoint: 'login' | 'consent' | 'resume' },
 ): AcceptedAuthorization | undefined {
@@ -98,6 +100,10 @@ export function acceptedStill(
   if (check.kind !== 'accepted') {
     const error = check.kind === 'redirect' ? check.error : 'invalid_request';
     metrics.tokenErrors.inc({ endpoint, error, reason: check.reason });
+  }
+  if (check.kind === 'redirect' && endpoint === 'login' && !redirectsBeforeSignIn(exchange.request, check)) {
+    sendErrorLink(exchange, check, basePath);
+    return undefined;
   }
   return accepted(check, exchange, exchange.request.method === 'POST' ? 303 : 302);
 }

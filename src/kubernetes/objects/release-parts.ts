@@ -6,7 +6,7 @@ import { PART_LABEL, type SingleSecret } from '../../admission/references/secret
 import type { KubernetesObject } from './resources.ts';
 
 /** The selector of the only Secrets a token server lists. */
-export const PARTS_SELECTOR = `${PART_LABEL} in (verifier,signing-key,pepper,webhook,controller)`;
+export const PARTS_SELECTOR = `${PART_LABEL} in (verifier,signing-key,pepper,webhook,controller,redis)`;
 
 /** The text of a part's single Secret; undefined when it is missing, has another name or part, or holds no text. */
 export function textOfSingle(

@@ -4,7 +4,7 @@
 import { isPublic } from '../client-auth/index.ts';
 import type { AuthorizationSnapshot, Consent } from '../ports/login-stores.ts';
 import type { Client } from '../registry/client.ts';
-import { isLoopbackOrPrivateUse } from '../values/redirect-uri.ts';
+import { isHttpLocalhost, isLoopbackOrPrivateUse } from '../values/redirect-uri.ts';
 
 /** Whether the consent page is shown, and for which scope. */
 export interface ConsentNeed {
@@ -14,12 +14,14 @@ export interface ConsentNeed {
 }
 
 /**
- * Whether to ask, and for which scope. For a public client at an address that any app on the machine could listen to,
- * the person is asked every time, also with consent `Skip`: nothing assures that it is the same app (RFC 8252 §8.6).
+ * Whether to ask, and for which scope. At an address that any app on the machine could listen to the person is asked
+ * every time, also with consent `Skip`: nothing assures that it is the same app (RFC 8252 §8.6), and the secret of an
+ * installed app is no secret. A confidential client at `http://localhost` is a developer's web app: its consent counts.
  * @param given what this person let this client do before; undefined when nothing
  */
 export function consentNeeded(client: Client, request: AuthorizationSnapshot, given: Consent | undefined): ConsentNeed {
-  const unassured = isPublic(client) && isLoopbackOrPrivateUse(request.redirectUri);
+  const { redirectUri } = request;
+  const unassured = isLoopbackOrPrivateUse(redirectUri) && (isPublic(client) || !isHttpLocalhost(redirectUri));
   return { ask: unassured || !isCovered(client, request, given), newScope: newScope(request, given) };
 }
 

@@ -49,9 +49,18 @@ export function resolveScope(requested: string | undefined, client: Client): rea
   return scope;
 }
 
+/** Characters of a scope that a log line shows. */
+const LONGEST_SHOWN = 120;
+
+/** The first member of `part` that is not in `whole`, as a log line shows it: scope tokens are printable ASCII. */
+export function firstOutside(part: readonly string[], whole: readonly string[]): string | undefined {
+  return part.find((member) => !whole.includes(member))?.slice(0, LONGEST_SHOWN);
+}
+
 /** @throws OAuthError invalid_scope `scope_not_registered`, unless the client may have all of this scope today. */
 export function checkScope(scope: readonly string[], client: Client): void {
-  if (!isSubset(scope, client.scopes)) {
-    throw new OAuthError('invalid_scope', 'The client may not ask for this scope.', { reason: 'scope_not_registered' });
-  }
+  const detail = firstOutside(scope, client.scopes);
+  if (detail === undefined) return;
+  const reason = 'scope_not_registered';
+  throw new OAuthError('invalid_scope', 'The client may not ask for this scope.', { reason, detail });
 }

@@ -87,9 +87,11 @@ async function authenticate(
   if (registered && verified) return registered;
 
   // Every failure alike, also of an unknown id or a wrong method: 429 must not reveal which clients exist.
-  const waitSeconds = limiter.failed(attempt.clientId, request.address);
-  if (waitSeconds > 0) throw limited(waitSeconds, name, client);
-  throw refuse(failureReason(attempt, client, registered), name, client);
+  const { clientId } = attempt;
+  const waitSeconds = limiter.failed(clientId, request.address);
+  const refusal = client || clientId === undefined ? undefined : registry.refused.reasonOf(clientId);
+  const error = waitSeconds > 0 ? limited(waitSeconds, name) : failed({ attempt, method: name, client, refusal });
+  throw clientId !== undefined && (client || refusal) ? attributeTo(clientId, error) : error;
 }
 
 interface Try {
@@ -143,20 +145,34 @@ function unreadCredentials({ parameters, authorization }: ClientRequest, proofs:
   return Number(header) + Number(assertion);
 }
 
-function failureReason(attempt: Attempt, client: Client | undefined, registered: Client | undefined): string {
+/** How an authentication failed; for logs only. */
+interface Failure {
+  readonly attempt: Attempt;
+  readonly method: string | undefined;
+  /** The client that the request names. */
+  readonly client: Client | undefined;
+  /** Why a client of that id is refused. */
+  readonly refusal: string | undefined;
+}
+
+function failed({ attempt, method, client, refusal }: Failure): OAuthError {
+  const reason = failureReason(attempt, client, method, refusal);
+  const details = { reason, detail: attempt.malformed ? undefined : refusal, ...(method && { authMethod: method }) };
+  return new OAuthError('invalid_client', 'Client authentication failed.', details);
+}
+
+function failureReason(
+  attempt: Attempt,
+  client: Client | undefined,
+  method: string | undefined,
+  refusal: string | undefined,
+): string {
   if (attempt.malformed) return attempt.malformed;
-  if (client === undefined) return 'client_unknown';
-  return registered === undefined ? 'auth_method_mismatch' : 'secret_mismatch';
+  if (client === undefined) return refusal === undefined ? 'client_unknown' : 'client_refused';
+  return client.authMethod === method ? 'secret_mismatch' : 'auth_method_mismatch';
 }
 
-function refuse(reason: string, method: string | undefined, client: Client | undefined): unknown {
-  const details = { reason, ...(method && { authMethod: method }) };
-  const error = new OAuthError('invalid_client', 'Client authentication failed.', details);
-  return client ? attributeTo(client.clientId, error) : error;
-}
-
-function limited(retryAfterSeconds: number, method: string | undefined, client: Client | undefined): unknown {
+function limited(retryAfterSeconds: number, method: string | undefined): OAuthError {
   const details = { reason: 'client_authentication_limited', retryAfterSeconds, ...(method && { authMethod: method }) };
-  const error = new OAuthError('rate_limited', 'Too many failed attempts.', details);
-  return client ? attributeTo(client.clientId, error) : error;
+  return new OAuthError('rate_limited', 'Too many failed attempts.', details);
 }

@@ -14,6 +14,7 @@ import type { Clock, ReplayStore } from '../ports/ports.ts';
 import type { Client } from '../registry/client.ts';
 import type { Registry } from '../registry/registry.ts';
 import type { Handles } from '../tokens/handles.ts';
+import { requireNotRevokedUntil } from '../tokens/revocation-checks.ts';
 import type { Parameters } from '../values/parameters.ts';
 import { appendParameters, matchRedirectUri } from '../values/redirect-uri.ts';
 import {
@@ -35,8 +36,10 @@ const CHALLENGE_MEMORY = 3_600_000;
 export interface RefusedAuthorization {
   readonly kind: 'refused';
   readonly reason: string;
-  /** The registered client, where it is known; for logs only. */
+  /** The registered or refused client, where it is known; for logs only. */
   readonly clientId: string | undefined;
+  /** See {@link OAuthErrorDetails.detail}. */
+  readonly detail?: string;
 }
 
 /** The request is answered with an error at the client's own address. */
@@ -46,7 +49,10 @@ export interface RedirectedAuthorization {
   readonly location: string;
   readonly error: ErrorCode;
   readonly reason: string;
+  /** See {@link OAuthErrorDetails.detail}. */
+  readonly detail: string | undefined;
   readonly clientId: string;
+  readonly admittedBy: Client['admittedBy'];
 }
 
 /** The request is valid; a person may be asked now. */
@@ -108,6 +114,7 @@ export class AuthorizationEndpoint {
       rejectUnreadableState(parameters);
       rejectUnsupportedParameters(parameters);
       rejectUnauthorizedClient(client);
+      requireNotRevokedUntil(client, this.#clock.now());
       requireResponseTypeCode(parameters);
       requireResponseModeQuery(parameters);
       const codeChallenge = requireChallenge(parameters);
@@ -138,6 +145,7 @@ export class AuthorizationEndpoint {
     if (!matchRedirectUri(redirectUri, client.redirectUris)) return refused('redirect_uri_gone', clientId);
     return this.#answerErrors({ client, redirectUri, state }, () => {
       rejectUnauthorizedClient(client);
+      requireNotRevokedUntil(client, this.#clock.now());
       checkScope(request.scope, client);
       checkResources(request.audiences, client);
       requireStateWhereDemanded(state, client);
@@ -208,9 +216,10 @@ export class AuthorizationEndpoint {
       return { kind: 'accepted', client, request: judge() };
     } catch (error) {
       if (!(error instanceof OAuthError)) throw error;
-      const { code, reason } = error;
+      const { code, reason, detail } = error;
       const location = this.#errorLocation(addressee, error);
-      return { kind: 'redirect', location, error: code, reason, clientId: client.clientId };
+      const { clientId, admittedBy } = client;
+      return { kind: 'redirect', location, error: code, reason, detail, clientId, admittedBy };
     }
   }
 
@@ -242,7 +251,11 @@ function findAddressee(parameters: Parameters, registry: Registry): FoundAddress
   const clientId = parameters.get('client_id');
   if (clientId === undefined) return refused('client_id_missing', undefined);
   const client = registry.find(clientId);
-  if (client === undefined) return refused('client_unknown', undefined);
+  if (client === undefined) {
+    const detail = registry.refused.reasonOf(clientId);
+    if (detail === undefined) return refused('client_unknown', undefined);
+    return { kind: 'refused', reason: 'client_refused', clientId, detail };
+  }
   const redirectUri = parameters.get('redirect_uri');
   if (redirectUri === undefined) return refused('redirect_uri_missing', clientId);
   if (!matchRedirectUri(redirectUri, client.redirectUris)) return refused('redirect_uri_mismatch', clientId);

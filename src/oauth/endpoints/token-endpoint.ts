@@ -11,8 +11,10 @@ import {
 import type { GrantContext } from '../grants/grant.ts';
 import { GRANT_TYPES } from '../grants/index.ts';
 import { OAuthError } from '../ports/error.ts';
+import type { Clock } from '../ports/ports.ts';
 import type { Client } from '../registry/client.ts';
 import type { Registry } from '../registry/registry.ts';
+import { requireNotRevokedUntil } from '../tokens/revocation-checks.ts';
 import type { AccessTokens, Authorization } from '../tokens/tokens.ts';
 
 /** The successful answer (RFC 6749 §5.1); `scope` is always present. */
@@ -32,6 +34,7 @@ export interface TokenResult extends Authenticated {
 }
 
 export interface TokenEndpointOptions extends GrantContext, ClientEndpointOptions {
+  readonly clock: Clock;
   readonly tokens: AccessTokens;
 }
 
@@ -70,8 +73,9 @@ export class TokenEndpoint {
     const grantType = parameters.require('grant_type');
     const grant = GRANT_TYPES.get(grantType);
     if (grant === undefined) throw refuse('unsupported_grant_type', 'grant_type_unknown');
-    // 4. Whether this client may use it.
+    // 4. Whether this client may use it, and may get anything now: no code and no refresh token is used up for that.
     if (!client.grantTypes.includes(grantType)) throw refuse('unauthorized_client', 'grant_type_not_allowed');
+    requireNotRevokedUntil(client, this.#options.clock.now());
     // 5. and 6. The grant type reads its own parameters and judges the credential.
     const accessToken = this.#options.tokens.prepare(client, registry.keys);
     const authorization = await grant.exchange({ client, parameters, address, accessToken }, this.#options);

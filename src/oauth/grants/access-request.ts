@@ -31,10 +31,14 @@ export function accessRequest(
 
 /**
  * The error for a request that exceeds its grant. Called when a store action answers so; that action wrote nothing.
+ * @param refusedScope for the log line: the first scope that is not allowed, where it is known
  */
-export function accessExceededError(outcome: 'scope_exceeded' | 'target_exceeded'): OAuthError {
+export function accessExceededError(outcome: 'scope_exceeded' | 'target_exceeded', refusedScope?: string): OAuthError {
   if (outcome === 'target_exceeded') return invalidTarget(outcome);
-  return new OAuthError('invalid_scope', 'The scope exceeds what was granted.', { reason: outcome });
+  return new OAuthError('invalid_scope', 'The scope exceeds what was granted.', {
+    reason: outcome,
+    detail: refusedScope,
+  });
 }
 
 function invalidTarget(reason: string): OAuthError {

@@ -3,11 +3,14 @@
 import { resolveResource } from '../access/resource-indicator.ts';
 import { resolveScope } from '../access/scope.ts';
 import { storedBytes } from '../limits/namespace-state.ts';
+import { requireNotRevokedUntil } from '../tokens/revocation-checks.ts';
 import type { GrantType } from './grant.ts';
 
 export const clientCredentials: GrantType = {
   parameters: ['scope', 'resource'],
   async exchange({ client, parameters, accessToken }, { stores, limits }) {
+    // Its age counts in whole seconds (tokens/token-status.ts).
+    requireNotRevokedUntil(client, accessToken.issuedAtSeconds * 1000);
     const scope = resolveScope(parameters.get('scope'), client);
     const audience = resolveResource(parameters.all('resource'), client);
     const subject = client.clientId;

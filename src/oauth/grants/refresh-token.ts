@@ -1,11 +1,14 @@
 // refresh_token (RFC 6749 §6): the client renews its access. Each use rotates the token; the successor is derived, so a lost
 // response is answered again with the same one. A token older than that revokes the family and raises one alert.
 
-import { parseScope } from '../access/scope.ts';
-import { OAuthError } from '../ports/error.ts';
+import { firstOutside, parseScope } from '../access/scope.ts';
+import { isPublic } from '../client-auth/index.ts';
+import { OAuthError, StoreUnavailableError } from '../ports/error.ts';
 import type { RotateAnswer } from '../ports/grant-store.ts';
+import type { Client } from '../registry/client.ts';
 import type { RefreshHandle } from '../tokens/handles.ts';
 import { invalidGrant, requireActive } from '../tokens/revocation-checks.ts';
+import { areInDifferentNetworks } from '../values/network.ts';
 import { randomId } from '../values/random-id.ts';
 import { accessExceededError, accessRequest } from './access-request.ts';
 import { alertEvent } from './alert-event.ts';
@@ -31,10 +34,11 @@ export const refreshToken: GrantType = {
     const waitSeconds = context.limits.people.take(request.client.uid, owner);
     if (waitSeconds > 0) throw limited(waitSeconds);
     const answer = await rotate(request, handle, { subject: owner, revokedBefore }, context);
-    if (!('generation' in answer)) throw refusal(answer, request, context);
+    if (!('generation' in answer)) throw await refusal(answer, request, handle, context);
     requireActive(answer.grant, context);
 
     note(answer, request, context);
+    if (answer.outcome === 'benign_retry') await noteElsewhere(answer, handle, request, context);
     const { subject, grantId, authTime } = answer.grant;
     const successor = context.handles.refreshToken(handle, answer.generation);
     return { subject, scope: answer.scope, audience: answer.audience, grantId, authTime, refreshToken: successor };
@@ -75,14 +79,26 @@ function requestedScope(value: string | undefined): readonly string[] | undefine
   return scope;
 }
 
-function refusal(answer: Refusal, { address }: GrantRequest, { audit }: GrantContext): Error {
+async function refusal(
+  answer: Refusal,
+  { client, parameters, address }: GrantRequest,
+  { grantId }: RefreshHandle,
+  { audit, stores }: GrantContext,
+): Promise<Error> {
   switch (answer.outcome) {
     case 'reused':
       if (answer.alert) audit.record(alertEvent('refresh_token.reuse_detected', answer.alert, address));
       return invalidGrant('refresh_token_reused');
-    case 'scope_exceeded':
     case 'target_exceeded':
       return accessExceededError(answer.outcome);
+    case 'scope_exceeded': {
+      const granted = (await stores.grants.read(grantId))?.grant.scope ?? [];
+      const allowed = granted.filter((token) => client.scopes.includes(token));
+      return accessExceededError(
+        answer.outcome,
+        firstOutside(requestedScope(parameters.get('scope')) ?? granted, allowed),
+      );
+    }
     case 'gone':
       return invalidGrant('refresh_token_gone');
     case 'no_match':
@@ -101,6 +117,33 @@ function note(answer: Renewal, { client, address }: GrantRequest, { audit }: Gra
   if (answer.alert) audit.record(alertEvent('state_lost', answer.alert, address));
   if (answer.outcome === 'benign_retry') {
     const { subject, grantId } = answer.grant;
-    audit.record({ type: 'refresh_token.retried', clientId: client.clientId, subject, grantId, address });
+    const lastAddress = addressElsewhere(answer, client, address);
+    audit.record({ type: 'refresh_token.retried', clientId: client.clientId, subject, grantId, address, lastAddress });
   }
+}
+
+/** Notes a retry from another network in the store, which raises an alert where it has noted enough of them. */
+async function noteElsewhere(
+  answer: Renewal,
+  { grantId, generation }: RefreshHandle,
+  { client, address }: GrantRequest,
+  { audit, stores }: GrantContext,
+): Promise<void> {
+  const rotatedFrom = addressElsewhere(answer, client, address);
+  if (rotatedFrom === undefined) return;
+  // A refusal here would be harm: by the time of the next retry the grace may be over.
+  const noted = stores.grants.noteRetryElsewhere({ grantId, generation, address, rotatedFrom });
+  const alert = await noted.catch((error: unknown) => {
+    if (!(error instanceof StoreUnavailableError)) throw error;
+  });
+  if (alert) audit.record(alertEvent('refresh_token.retried_elsewhere', alert, address));
+}
+
+/**
+ * The address of the rotation, where a public client retries from another network: the holder of a copied token could
+ * retry so. Undefined otherwise, and for clients with credentials, which prove themselves anyway.
+ */
+function addressElsewhere({ rotatedFrom }: Renewal, client: Client, address: string): string | undefined {
+  if (rotatedFrom === undefined || !isPublic(client)) return undefined;
+  return areInDifferentNetworks(address, rotatedFrom) ? rotatedFrom : undefined;
 }

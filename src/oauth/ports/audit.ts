@@ -1,10 +1,14 @@
 // Audit events and alerts: the types that the protocol core hands to the audit stream, the metrics and the alert sinks.
 // The core only records them; `processes/log` and `processes/alerts` hold the sinks.
 
-/** An alert written in the same action as the revocation it reports; one per grant for each type. Holds no token. */
+/** An alert written in the same action as the change it reports; one per grant for each type. Holds no token. */
 export interface Alert {
   readonly id: string;
-  readonly type: 'refresh_token.reuse_detected' | 'authorization_code.replayed' | 'state_lost';
+  readonly type:
+    | 'refresh_token.reuse_detected'
+    | 'refresh_token.retried_elsewhere'
+    | 'authorization_code.replayed'
+    | 'state_lost';
   readonly time: number;
   readonly clientUid: string;
   readonly clientId: string;
@@ -15,7 +19,7 @@ export interface Alert {
   /** Addresses of this and of the last good use. */
   readonly address: string;
   readonly lastAddress: string | undefined;
-  readonly action: 'grant_revoked' | 'healed_forward';
+  readonly action: 'grant_revoked' | 'healed_forward' | 'answered_again';
 }
 
 /** One audit event. Only these fields leave the process; none of them is a credential. */
@@ -26,6 +30,7 @@ export interface AuditEvent {
     | 'token.refused'
     | 'token.revoked'
     | 'refresh_token.retried'
+    | 'refresh_token.retried_elsewhere'
     | 'refresh_token.reuse_detected'
     | 'authorization_code.issued'
     | 'authorization_code.replayed'
@@ -53,6 +58,8 @@ export interface AuditEvent {
   readonly audience?: string | undefined;
   readonly reason?: string | undefined;
   readonly address?: string | undefined;
+  /** The address of the use before, where it matters beside `address`. */
+  readonly lastAddress?: string | undefined;
   readonly keyId?: string | undefined;
   readonly alert?: Alert | undefined;
 }

@@ -26,6 +26,11 @@ export type ErrorCode =
 export interface OAuthErrorDetails {
   /** A stable snake_case slug that names the exact cause; never sent to the client. */
   readonly reason: string;
+  /**
+   * What the reason is about, for the log line only: the scope that is not allowed, the condition's reason of a refused
+   * client. Printable ASCII, at most 120 characters.
+   */
+  readonly detail?: string | undefined;
   /** Whole seconds after which the request may be tried again; becomes `Retry-After`. */
   readonly retryAfterSeconds?: number;
   /** The client authentication method that was tried, a name of the client-auth table; for metrics only. */
@@ -39,8 +44,9 @@ export class OAuthError extends Error {
   readonly description: string;
   readonly reason: string;
   readonly retryAfterSeconds: number | undefined;
+  readonly detail: string | undefined;
   /**
-   * The registered client the request came from; set once, by the first component that knows it ({@link attributeTo}).
+   * The registered or refused client the request came from; set once, by the first component that knows it ({@link attributeTo}).
    */
   clientId: string | undefined;
   /** The client authentication method of the request; set with the client. */
@@ -53,6 +59,7 @@ export class OAuthError extends Error {
     this.description = description;
     this.reason = details.reason;
     this.retryAfterSeconds = details.retryAfterSeconds;
+    this.detail = details.detail;
     this.clientId = undefined;
     this.authMethod = details.authMethod;
   }

@@ -120,6 +120,8 @@ export type RotateAnswer =
       readonly audience: string;
       /** Set for `healed`: the store had lost writes. */
       readonly alert: Alert | undefined;
+      /** Set for `benign_retry`: the address of the rotation. */
+      readonly rotatedFrom?: string | undefined;
     }
   /**
    * A kill switch has ended the grant. The record did not change, unless the kill switch took effect during the call.
@@ -132,6 +134,18 @@ export type RotateAnswer =
   /** Another client's; nothing changed. */
   | { readonly outcome: 'no_match' }
   | { readonly outcome: 'scope_exceeded' | 'target_exceeded' };
+
+/** In how many generations in a row a retry from another network raises an alert. */
+export const RETRIES_IN_A_ROW = 3;
+
+/** A `benign_retry` that came from another network than the rotation. */
+export interface RetryElsewhere {
+  readonly grantId: string;
+  /** The generation that was presented. */
+  readonly generation: number;
+  readonly address: string;
+  readonly rotatedFrom: string;
+}
 
 /** The state of a grant, for introspection and revocation. */
 export interface GrantState {
@@ -188,6 +202,11 @@ export interface GrantStore {
    * access that is not covered answers scope_exceeded or target_exceeded and changes nothing.
    */
   rotate(request: RotateRequest): Promise<RotateAnswer>;
+  /**
+   * Counts a retry, once per generation. {@link RETRIES_IN_A_ROW} generations in a row raise an alert, one per grant; nothing is revoked.
+   * @returns the alert that this call raised; undefined also where the grant is unknown or revoked
+   */
+  noteRetryElsewhere(retry: RetryElsewhere): Promise<Alert | undefined>;
   /** The subject of the grant; undefined when the grant is unknown. It never changes. */
   subjectOf(grantId: string): Promise<string | undefined>;
   /** Revokes a grant without an alert: invalidated code, revocation, withdrawn consent. Idempotent. */

@@ -45,6 +45,8 @@ export interface Client {
   readonly defaultAudience: string | undefined;
   /** Resources that this client serves as their API: it may introspect their tokens. */
   readonly resourceServerAudiences: readonly string[];
+  /** `baseline` where no ClientPolicy selects its namespace: no administrator permitted its redirect URIs by name. */
+  readonly admittedBy: 'policy' | 'baseline';
   readonly consent: 'Required' | 'Skip';
   readonly requireState: boolean;
   readonly tokens: TokenSettings;

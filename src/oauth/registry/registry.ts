@@ -6,21 +6,31 @@ import type { Client } from './client.ts';
 import type { KeyRing } from './keys.ts';
 import { type MapDraft, ShardedMap } from './sharded-map.ts';
 
+/** The refused clients of a source, as they are now: for logs only. */
+export interface RefusedClients {
+  /** The reason of the condition that refuses the client with this id; undefined when there is none. */
+  reasonOf(clientId: string): string | undefined;
+}
+
+const NONE_REFUSED: RefusedClients = { reasonOf: () => undefined };
+
 /** One consistent snapshot: clients by id and by uid, CORS origins, signing keys. */
 export class Registry {
   readonly keys: KeyRing;
   /** The union of all clients' `allowedCorsOrigins`; a preflight names no client. */
   readonly corsOrigins: ReadonlySet<string>;
+  readonly refused: RefusedClients;
   readonly #byClientId: ShardedMap<Client>;
   readonly #byUid: ShardedMap<Client>;
 
   /** @param clients admitted and not suspended; client ids are unique (`admission/` ensures that). */
-  constructor(clients: readonly Client[], keys: KeyRing);
+  constructor(clients: readonly Client[], keys: KeyRing, refused?: RefusedClients);
   /** From a {@link RegistryDraft}. */
-  constructor(content: RegistryContent, keys: KeyRing);
-  constructor(clients: readonly Client[] | RegistryContent, keys: KeyRing) {
+  constructor(content: RegistryContent, keys: KeyRing, refused: RefusedClients);
+  constructor(clients: readonly Client[] | RegistryContent, keys: KeyRing, refused = NONE_REFUSED) {
     const content = 'byUid' in clients ? clients : contentOf(clients);
     this.keys = keys;
+    this.refused = refused;
     this.#byClientId = content.byClientId;
     this.#byUid = content.byUid;
     this.corsOrigins = content.corsOrigins;
@@ -41,7 +51,8 @@ export class Registry {
 
   /** A draft of the next registry; this one does not change. */
   draft(): RegistryDraft {
-    return new RegistryDraft({ byClientId: this.#byClientId, byUid: this.#byUid, corsOrigins: this.corsOrigins });
+    const content = { byClientId: this.#byClientId, byUid: this.#byUid, corsOrigins: this.corsOrigins };
+    return new RegistryDraft(content, this.refused);
   }
 }
 
@@ -53,7 +64,7 @@ interface RegistryContent {
 
 function contentOf(clients: readonly Client[]): RegistryContent {
   const nothing = { byClientId: ShardedMap.empty<Client>(), byUid: ShardedMap.empty<Client>() };
-  const draft = new RegistryDraft({ ...nothing, corsOrigins: new Set() });
+  const draft = new RegistryDraft({ ...nothing, corsOrigins: new Set() }, NONE_REFUSED);
   for (const client of clients) draft.put(client);
   return draft.content();
 }
@@ -66,10 +77,12 @@ export class RegistryDraft {
   readonly #byClientId: MapDraft<Client>;
   readonly #byUid: MapDraft<Client>;
   readonly #origins: Set<string>;
+  readonly #refused: RefusedClients;
   /** Whether an origin may have lost its last client. */
   #isOriginGone = false;
 
-  constructor({ byClientId, byUid, corsOrigins }: RegistryContent) {
+  constructor({ byClientId, byUid, corsOrigins }: RegistryContent, refused: RefusedClients) {
+    this.#refused = refused;
     this.#byClientId = byClientId.draft();
     this.#byUid = byUid.draft();
     this.#origins = new Set(corsOrigins);
@@ -97,7 +110,7 @@ export class RegistryDraft {
 
   /** Builds the next registry. The draft must not be used afterwards. */
   finish(keys: KeyRing): Registry {
-    return new Registry(this.content(), keys);
+    return new Registry(this.content(), keys, this.#refused);
   }
 
   /** The content of the registry that {@link finish} builds. */

@@ -48,6 +48,23 @@ function revocationByPerson(
   return revokedBefore === Number.POSITIVE_INFINITY ? 'subject_inactive' : 'grant_before_watermark';
 }
 
+/** The longest `Retry-After` of {@link requireNotRevokedUntil}, in seconds: a manifest may be mended meanwhile. */
+const LONGEST_WAIT_SECONDS = 300;
+
+/**
+ * Refuses a client whose `revokeTokensBefore` is ahead: what it got now would be dead.
+ * @param issuedAt epoch milliseconds of what it would get
+ * @throws OAuthError temporarily_unavailable
+ */
+export function requireNotRevokedUntil({ revokeTokensBefore }: Client, issuedAt: number): void {
+  if (issuedAt > revokeTokensBefore) return;
+  const seconds = Math.floor((revokeTokensBefore - issuedAt) / 1000) + 1;
+  throw new OAuthError('temporarily_unavailable', 'The client cannot get tokens now.', {
+    reason: 'revoked_until',
+    retryAfterSeconds: Math.min(LONGEST_WAIT_SECONDS, seconds),
+  });
+}
+
 /** The only wire answer to an invalid code or refresh token (RFC 6749 §5.2). */
 export function invalidGrant(reason: string): OAuthError {
   return new OAuthError('invalid_grant', 'The grant is invalid, expired or revoked.', { reason });

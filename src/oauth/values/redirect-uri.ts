@@ -128,6 +128,11 @@ export function isLoopbackOrPrivateUse(uri: string): boolean {
   return (!uri.startsWith('https://') && !uri.startsWith('http://')) || isLoopback(uri);
 }
 
+/** Whether this is `http://localhost`, by that name and on any port. */
+export function isHttpLocalhost(uri: string): boolean {
+  return /^http:\/\/localhost(?:[:/?]|$)/.test(uri);
+}
+
 /** Further hosts that operating systems and browsers resolve to the machine they run on. */
 const ALSO_LOOPBACK =
   /^(?:127(?:\.[0-9]{1,3}){3}|0\.0\.0\.0|\[::\]|\[::ffff:7f[0-9a-f]{2}:[0-9a-f]{1,4}\]|.+\.localhost)$/;

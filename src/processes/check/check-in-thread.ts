@@ -11,7 +11,7 @@ const TIME_LIMIT_MILLISECONDS = 300_000;
 // In this folder, with the extension of this file: `.ts` in a checkout, `.js` in a build.
 const THREAD = new URL(import.meta.url.replace(/check-in-thread(\.[jt]s)$/, 'check-thread$1'));
 
-export interface CheckOptions extends Omit<CheckInput, 'stdin'> {
+export interface CheckOptions extends Omit<CheckInput, 'stdin' | 'now'> {
   readonly stdin: NodeJS.ReadableStream;
   readonly stdout: NodeJS.WritableStream;
   readonly stderr: NodeJS.WritableStream;
@@ -22,7 +22,7 @@ export interface CheckOptions extends Omit<CheckInput, 'stdin'> {
 /** Checks and prints. @returns 0; 1 when there is a fault or the time is over; 2 when a path cannot be found */
 export async function check({ stdin, stdout, stderr, timeLimitMilliseconds, ...rest }: CheckOptions): Promise<number> {
   const isStdinGiven = [...rest.paths, rest.policies].includes('-');
-  const input: CheckInput = { ...rest, stdin: isStdinGiven ? await text(stdin) : '' };
+  const input: CheckInput = { ...rest, now: Date.now(), stdin: isStdinGiven ? await text(stdin) : '' };
   const report = await reportOf(input, timeLimitMilliseconds ?? TIME_LIMIT_MILLISECONDS);
   stderr.write(report.stderr);
   stdout.write(report.stdout);

@@ -21,6 +21,8 @@ export interface CheckInput {
   readonly policies: string | undefined;
   /** What standard input held; empty when it is not among `paths`. */
   readonly stdin: string;
+  /** Epoch milliseconds. */
+  readonly now: number;
 }
 
 /** Plain data: it passes between threads. */
@@ -35,7 +37,7 @@ const STDIN = '-';
 const STDIN_NAME = '<stdin>';
 
 /** Reads and checks the paths. Takes as long as it takes: the caller limits its time. */
-export async function checkPaths({ paths, format, policies, stdin }: CheckInput): Promise<CheckReport> {
+export async function checkPaths({ paths, format, policies, stdin, now }: CheckInput): Promise<CheckReport> {
   const folders: FolderContents[] = [];
   const names: string[] = [];
   for (const path of [...paths, ...(policies === undefined ? [] : [policies])]) {
@@ -47,7 +49,7 @@ export async function checkPaths({ paths, format, policies, stdin }: CheckInput)
     folders.push(contents);
     names.push(path === STDIN ? STDIN_NAME : path);
   }
-  const result = await verdictsOn(folders);
+  const result = await verdictsOn(folders, now);
   // Without this warning a misspelt glob or a wrong folder would pass the check unnoticed, in every format.
   const warnings = result.emptySources.map((index) =>
     logLine(`grantry check: warning: ${names[index]}: no manifests found`),
@@ -87,7 +89,7 @@ const NOTHING: CheckResult = {
   policies: [],
   faults: [],
   warnings: [],
-  ambiguities: [],
+  advisories: [],
   ignoredKinds: [],
   files: [],
   staleFiles: [],
@@ -101,7 +103,7 @@ const NOTHING: CheckResult = {
  * Judges the manifests of all folders together, for every class; unknown fields are faults, as in kubectl. Objects that
  * the folders do not contain are assumed to exist.
  */
-async function verdictsOn(folders: readonly FolderContents[]): Promise<CheckResult> {
+async function verdictsOn(folders: readonly FolderContents[], now: number): Promise<CheckResult> {
   const set = await new ManifestFolder().update({
     files: new Map(folders.flatMap((folder) => [...folder.files])),
     directories: new Set(),
@@ -110,6 +112,7 @@ async function verdictsOn(folders: readonly FolderContents[]): Promise<CheckResu
   const verdicts = await judgeManifests(set, {
     issuer: undefined,
     unknownFields: 'refuse',
+    now,
     classes: 'every',
     releaseNamespace: undefined,
     defaultPolicy: 'Baseline',
@@ -142,16 +145,14 @@ const FORMATTERS: Readonly<Record<CheckFormat, (result: CheckResult) => string>>
   text: (result) => {
     const lines = result.faults.map(({ place, reason, message }) => `${formatPlace(place)}: ${reason}: ${message}`);
     lines.push(
-      ...result.ambiguities.map(
-        ({ place, reason, message }) => `${formatPlace(place)}: warning: ${reason}: ${message}`,
-      ),
+      ...result.advisories.map(({ place, reason, message }) => `${formatPlace(place)}: warning: ${reason}: ${message}`),
     );
     for (const kind of result.ignoredKinds) lines.push(`(ignored kind: ${kind})`);
     lines.push(...result.waiting.map((waiting) => `${waiting.clientId} ${waitsFor(waiting)}`));
     const { clients, keys, policies, users } = checkedCounts(result);
     const kinds = `${count(clients, 'client')}, ${count(keys, 'signing key')}, ${count(policies, 'policy', 'policies')}`;
     const seen = users === 0 ? kinds : `${kinds}, ${count(users, 'user')}`;
-    const { length: warnings } = result.ambiguities;
+    const { length: warnings } = result.advisories;
     const faults = result.faults.length === 0 ? 'no faults' : count(result.faults.length, 'fault');
     lines.push(`${seen}: ${faults}${warnings === 0 ? '' : `, ${count(warnings, 'warning')}`}.`);
     return `${lines.map(logLine).join('\n')}\n`;
@@ -159,15 +160,15 @@ const FORMATTERS: Readonly<Record<CheckFormat, (result: CheckResult) => string>>
   json: (result) => {
     const flat = ({ place, reason, message }: ManifestFault) => ({ ...place, reason, message });
     const faults = result.faults.map(flat);
-    const warnings = result.ambiguities.map(flat);
+    const warnings = result.advisories.map(flat);
     const waiting = result.waiting.map(({ clientId, kind, namespace, name }) => ({ clientId, kind, namespace, name }));
     const answer = { faults, warnings, waiting, checked: checkedCounts(result), ignoredKinds: result.ignoredKinds };
     return `${JSON.stringify(answer, undefined, 2).replace(ANYWHERE, '#\\u0023')}\n`;
   },
-  github: ({ faults, ambiguities, waiting }) =>
+  github: ({ faults, advisories, waiting }) =>
     [
       ...faults.map((fault) => annotation('error', fault)),
-      ...ambiguities.map((fault) => annotation('warning', fault)),
+      ...advisories.map((fault) => annotation('warning', fault)),
       ...waiting.map((one) => workflowCommand('notice', one.place, 'Waiting', `${one.clientId} ${waitsFor(one)}`)),
     ].join(''),
 };

@@ -3,6 +3,7 @@
 
 import type { ClientVerdict } from '../../admission/clients/admit-client.ts';
 import { admitClients } from '../../admission/clients/admit-clients.ts';
+import { revokedUntilWarning } from '../../admission/clients/revoked-until.ts';
 import type { KeyVerdict } from '../../admission/keys/admit-key.ts';
 import { admitKeys } from '../../admission/keys/admit-keys.ts';
 import type { DefaultPolicy } from '../../admission/kinds/client-policy.ts';
@@ -26,6 +27,8 @@ export interface JudgeOptions {
   /** Undefined where it is not known. */
   readonly issuer: string | undefined;
   readonly unknownFields: UnknownFields;
+  /** Epoch milliseconds. */
+  readonly now: number;
   /** The classes whose objects are judged: the default one, or every class by itself. */
   readonly classes: 'default' | 'every';
   /** The only namespace whose SigningKeys are accepted; undefined where it is not known: then every namespace is. */
@@ -45,8 +48,11 @@ export interface ManifestVerdicts {
   /** Every fault once, sorted by file and line. */
   readonly faults: readonly ManifestFault[];
   readonly warnings: readonly ManifestFault[];
-  /** Entries of `allow.clientIds` that two namespaces share: they count, and are rarely meant. Sorted as the faults are. */
-  readonly ambiguities: readonly ManifestFault[];
+  /**
+   * What counts and is rarely meant: entries of `allow.clientIds` that two namespaces share, a `revokeTokensBefore` in
+   * the future. Sorted as the faults are.
+   */
+  readonly advisories: readonly ManifestFault[];
   /** The ignored kinds, and the ignored objects of other classes, each once. */
   readonly ignoredKinds: readonly string[];
   readonly files: readonly string[];
@@ -97,7 +103,10 @@ export async function judgeManifests(set: ManifestSet, options: JudgeOptions): P
     policies,
     faults: sortedFaults([...set.faults, ...found, ...users.faults, ...bare.faults]),
     warnings: set.warnings,
-    ambiguities: sortedFaults(policies.flatMap((verdict) => ambiguitiesIn(verdict, namespaceLabels))),
+    advisories: sortedFaults([
+      ...policies.flatMap((verdict) => ambiguitiesIn(verdict, namespaceLabels)),
+      ...clients.flatMap((verdict) => futureRevocation(verdict, options.now)),
+    ]),
     ignoredKinds: [
       ...set.ignoredKinds,
       ...classed.filter((object) => !classes.includes(classNameOf(object))).map(otherClassLine),
@@ -151,6 +160,13 @@ function ambiguitiesIn(
     reason: 'AmbiguousClientIds',
     message: ambiguityMessage([entry]),
   }));
+}
+
+function futureRevocation({ object, manifest }: ClientVerdict<ManifestObject>, now: number): readonly ManifestFault[] {
+  const warning = manifest && revokedUntilWarning(manifest.spec, now);
+  if (warning === undefined) return [];
+  const { path, reason, message } = warning;
+  return [{ place: object.locate(path), reason, message }];
 }
 
 function classNameOf({ manifest }: ManifestObject): string {

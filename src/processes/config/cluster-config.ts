@@ -49,6 +49,13 @@ export const CLUSTER_VARIABLES = {
     .describe(
       '`grantry controller`: the admin addresses of the replicas, separated by commas, where no Service has them. Empty, and no Service named: the controller queries no replica.',
     ),
+  GRANTRY_GENERATE_REDIS_PASSWORD: z
+    .enum(['on', 'off'], 'is neither on nor off')
+    .transform((value) => value === 'on')
+    .prefault('off')
+    .describe(
+      '`grantry controller`: `on` makes the leader create the Secret `grantry-redis-dev` with a random `password`, which the chart gives to the Redis of `redis.dev` and to the token servers.',
+    ),
   GRANTRY_USERS_FILE: z
     .string()
     .min(1)

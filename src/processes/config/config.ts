@@ -147,6 +147,8 @@ export interface Settings {
   /** Where the controller finds the replicas; it queries none where this is undefined and `serverAdminUrls` empty. */
   readonly serverService: string | undefined;
   readonly serverAdminUrls: readonly string[];
+  /** Whether the controller provides the password of the chart's own Redis. */
+  readonly generateRedisPassword: boolean;
   readonly usersFile: string | undefined;
   readonly cluster: ClusterPlace;
   readonly defaultPolicy: 'Baseline' | 'Deny' | 'AllowAll';
@@ -226,6 +228,7 @@ export function readSettings({
     watchNamespaces: values.GRANTRY_WATCH_NAMESPACES,
     serverService: values.GRANTRY_SERVER_SERVICE,
     serverAdminUrls: values.GRANTRY_SERVER_ADMIN_URLS,
+    generateRedisPassword: values.GRANTRY_GENERATE_REDIS_PASSWORD,
     usersFile: values.GRANTRY_USERS_FILE,
     cluster: clusterPlace(environment),
     defaultPolicy: values.GRANTRY_DEFAULT_POLICY,

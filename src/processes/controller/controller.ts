@@ -6,6 +6,7 @@ import { hostname } from 'node:os';
 import {
   CONTROLLER_SECRET,
   PEPPER_SECRET,
+  REDIS_SECRET,
   type SingleSecret,
   WEBHOOK_SECRET,
 } from '../../admission/references/secret-parts.ts';
@@ -216,11 +217,12 @@ class ControllerProcess {
 
   /** The Secrets that the controller generates: a secret that is configured as a file is not among them. */
   #wantedSecrets(): readonly SingleSecret[] {
-    const { pepperFile, alertWebhook } = this.#settings;
+    const { pepperFile, alertWebhook, generateRedisPassword } = this.#settings;
     return [
       CONTROLLER_SECRET,
       ...(pepperFile === undefined ? [PEPPER_SECRET] : []),
       ...(alertWebhook?.secretFile === undefined ? [WEBHOOK_SECRET] : []),
+      ...(generateRedisPassword ? [REDIS_SECRET] : []),
     ];
   }
 

@@ -5,7 +5,8 @@ import type { KeyVerdict } from '../../admission/keys/admit-key.ts';
 import { revokedKeyIds } from '../../admission/keys/served-keys.ts';
 import { generateSigningKeyPem, importSigningKey, KeyRing, type SigningKey } from '../../oauth/registry/keys.ts';
 import type { SigningAlgorithm } from '../../oauth/values/signature.ts';
-import { type DevState, DevStateError } from './dev-state.ts';
+import type { DevState } from './dev-state.ts';
+import { DevStateError } from './dev-state-error.ts';
 
 /** The algorithm that signs when a folder has rings of several. */
 const PREFERRED_ALGORITHM: SigningAlgorithm = 'ES256';

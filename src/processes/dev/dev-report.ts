@@ -138,10 +138,10 @@ function faultLines(faults: readonly ManifestFault[]): readonly string[] {
   return faults.map(({ place, reason, message }) => `${formatPlace(place)}: ${reason}: ${message}`);
 }
 
-function warningLines({ warnings, ambiguities }: ManifestVerdicts): readonly string[] {
+function warningLines({ warnings, advisories }: ManifestVerdicts): readonly string[] {
   return [
     ...warnings.map(({ place, message }) => `${formatPlace(place)}: ignored: ${message}`),
-    ...ambiguities.map(({ place, reason, message }) => `${formatPlace(place)}: warning: ${reason}: ${message}`),
+    ...advisories.map(({ place, reason, message }) => `${formatPlace(place)}: warning: ${reason}: ${message}`),
   ];
 }
 

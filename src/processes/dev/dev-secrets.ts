@@ -11,7 +11,8 @@ import {
 import type { ClientVerdict } from '../../admission/clients/admit-client.ts';
 import type { Random } from '../../oauth/ports/ports.ts';
 import { generateClientSecret, secretVerifier } from '../../oauth/registry/client-secret.ts';
-import { type DevState, DevStateError } from './dev-state.ts';
+import type { DevState } from './dev-state.ts';
+import { DevStateError } from './dev-state-error.ts';
 
 export interface DevSecretsOptions {
   readonly state: DevState;

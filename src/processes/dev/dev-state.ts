@@ -2,27 +2,24 @@
 // valid. Only this user can read them, Git ignores them, and if the folder cannot be written the state is in memory
 // instead.
 
+import { constants } from 'node:fs';
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { DevStateError } from './dev-state-error.ts';
+import { requireOwnFolder } from './state-folder.ts';
 
 const FOLDERS = ['secrets', 'keys'] as const;
+const IGNORE = '.gitignore';
+/** No file of the folder may be a link. Windows has no such flag, and makes no links from a checkout by default. */
+const NO_LINK = constants.O_NOFOLLOW ?? 0;
+const READ = constants.O_RDONLY | NO_LINK;
+const WRITE = constants.O_WRONLY | constants.O_CREAT | NO_LINK;
+const NEW = WRITE | constants.O_EXCL;
+const WHOLE = WRITE | constants.O_TRUNC;
+const APPEND = WRITE | constants.O_APPEND;
 const READ_ATTEMPTS = 50;
 const RETRY_MILLISECONDS = 10;
-
-/** An unusable file in `.grantry/`; the message names the file and never shows its content. */
-export class DevStateError extends Error {
-  readonly file: string;
-  /** The predicate of the message, without the file and without a full stop. */
-  readonly problem: string;
-
-  constructor(file: string, problem: string) {
-    super(`${file} ${problem}`);
-    this.name = 'DevStateError';
-    this.file = file;
-    this.problem = problem;
-  }
-}
 
 /** Small texts by name, each generated once. */
 export class DevState {
@@ -37,14 +34,20 @@ export class DevState {
     this.memoryReason = memoryReason;
   }
 
-  /** Opens or creates the folder; if it cannot be written, the state is in memory. */
+  /**
+   * Opens or creates the folder; if it cannot be written, the state is in memory.
+   * @throws DevStateError when the folder is not this user's own ({@link requireOwnFolder})
+   */
   static async open(directory: string): Promise<DevState> {
     const path = join(directory, '.grantry');
+    await requireOwnFolder(path, FOLDERS);
     try {
       await makeFolders(path);
       return new DevState(path, undefined);
     } catch (error) {
-      return new DevState(path, (error as NodeJS.ErrnoException).code ?? 'unknown');
+      const { code = 'unknown' } = error as NodeJS.ErrnoException;
+      if (code === 'ELOOP') throw unusable(join(path, IGNORE), error);
+      return new DevState(path, code);
     }
   }
 
@@ -67,7 +70,7 @@ export class DevState {
       return made;
     }
     try {
-      await this.#write(file, made, 'wx');
+      await this.#write(file, made, NEW);
       return made;
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw unusable(file, error);
@@ -82,7 +85,7 @@ export class DevState {
     const file = this.fileOf(name);
     if (file === undefined) return this.#memory.get(name);
     try {
-      const text = await readFile(file, 'utf8');
+      const text = await readFile(file, { encoding: 'utf8', flag: READ });
       // No line break at the end: another process is still writing it.
       return text.endsWith('\n') ? text.slice(0, -1) : await this.#readWinner(file);
     } catch (error) {
@@ -101,7 +104,7 @@ export class DevState {
     if ((await this.read(name)) === text) return;
     const next = `${file}.${process.pid}.new`;
     try {
-      await this.#write(next, text, 'w');
+      await this.#write(next, text, WHOLE);
       await rename(next, file);
     } catch (error) {
       throw unusable(file, error);
@@ -115,7 +118,7 @@ export class DevState {
     const file = this.fileOf(name);
     if (file === undefined) return;
     try {
-      await this.#write(file, line, 'a');
+      await this.#write(file, line, APPEND);
     } catch (error) {
       throw unusable(file, error);
     }
@@ -131,7 +134,7 @@ export class DevState {
     return names.sort();
   }
 
-  async #write(file: string, text: string, flag: 'w' | 'wx' | 'a'): Promise<void> {
+  async #write(file: string, text: string, flag: number): Promise<void> {
     const write = () => writeFile(file, `${text}\n`, { flag, mode: 0o600 });
     try {
       await write();
@@ -150,7 +153,7 @@ export class DevState {
     let text = '';
     for (let attempts = 0; attempts < READ_ATTEMPTS && !text.endsWith('\n'); attempts++) {
       if (attempts > 0) await sleep(RETRY_MILLISECONDS);
-      text = await readFile(file, 'utf8');
+      text = await readFile(file, { encoding: 'utf8', flag: READ });
     }
     if (text === '') throw new DevStateError(file, 'is empty; remove it');
     return text.replace(/\n$/, '');
@@ -164,10 +167,12 @@ async function makeFolders(path: string): Promise<void> {
       if (error.code !== 'EEXIST') throw error;
     });
   }
-  await writeFile(join(path, '.gitignore'), '*\n', { mode: 0o600 });
+  await writeFile(join(path, IGNORE), '*\n', { flag: WHOLE, mode: 0o600 });
 }
 
 function unusable(file: string, error: unknown): Error {
   if (error instanceof DevStateError) return error;
-  return new DevStateError(file, `cannot be used (${(error as NodeJS.ErrnoException).code ?? 'unknown'})`);
+  const { code = 'unknown' } = error as NodeJS.ErrnoException;
+  const isLink = code === 'ELOOP';
+  return new DevStateError(file, isLink ? 'is a link, which is not followed; remove it' : `cannot be used (${code})`);
 }

@@ -26,7 +26,8 @@ import { DevPeople, userOf } from './dev-people.ts';
 import { startReport } from './dev-report.ts';
 import { DevRevokedTokens } from './dev-revoked-tokens.ts';
 import { DevSecrets } from './dev-secrets.ts';
-import { DevState, DevStateError } from './dev-state.ts';
+import { DevState } from './dev-state.ts';
+import { DevStateError } from './dev-state-error.ts';
 import { Follower } from './follower.ts';
 import { ManifestRegistry } from './manifest-registry.ts';
 

@@ -9,10 +9,11 @@ import type { ManifestObject } from '../../manifests/objects.ts';
 import type { ManifestFault } from '../../manifests/place.ts';
 import { KeyRing } from '../../oauth/registry/keys.ts';
 import { Registry, type RegistryRef } from '../../oauth/registry/registry.ts';
-import { judgeManifests, type ManifestVerdicts, sortedFaults } from '../check/manifest-verdicts.ts';
+import { judgeManifests, type ManifestVerdicts, readyOf, sortedFaults } from '../check/manifest-verdicts.ts';
+import { systemClock } from '../lifecycle/machine.ts';
 import type { DevKeys } from './dev-keys.ts';
 import type { DevSecrets } from './dev-secrets.ts';
-import { DevStateError } from './dev-state.ts';
+import { DevStateError } from './dev-state-error.ts';
 
 export interface ManifestRegistryOptions {
   readonly secrets: DevSecrets;
@@ -50,11 +51,14 @@ export class ManifestRegistry implements RegistryRef {
     const keys = await this.#ringOf(judged.verdicts);
     const unwritten = await this.#writeSecrets(judged.verdicts.clients);
     const { clients, faults } = judged.verdicts;
+    const refused = clients.filter(({ client }) => client === undefined);
+    const refusals = new Map(refused.map((verdict) => [verdict.clientId, readyOf(verdict).reason]));
     this.#current = new Registry(
       clients.flatMap(({ client }) => client ?? []),
       keys.ring,
+      { reasonOf: (clientId) => refusals.get(clientId) },
     );
-    this.#refusedClients = clients.filter(({ client }) => client === undefined).length;
+    this.#refusedClients = refused.length;
     return { ...judged.verdicts, faults: sortedFaults([...faults, ...judged.faults, ...keys.faults, ...unwritten]) };
   }
 
@@ -65,6 +69,7 @@ export class ManifestRegistry implements RegistryRef {
       judgeManifests(set, {
         issuer,
         unknownFields: 'ignore',
+        now: systemClock.now(),
         classes: 'default',
         releaseNamespace,
         defaultPolicy,

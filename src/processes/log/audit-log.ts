@@ -42,6 +42,7 @@ export class AuditLog implements Audit {
     this.#counters = {
       'refresh_token.reuse_detected': metrics.refreshReuse,
       'refresh_token.retried': metrics.refreshRetries,
+      'refresh_token.retried_elsewhere': metrics.refreshRetriesElsewhere,
       'authorization_code.replayed': metrics.codeReplays,
       state_lost: metrics.statesLost,
       state_forged: metrics.statesForged,
@@ -55,7 +56,8 @@ export class AuditLog implements Audit {
     if (event.alert !== undefined && this.#isRepeated(event.alert)) return;
     this.#count(event);
     this.#observe(event);
-    const { type, clientId, subject, grantId, grantType, tokenFormat, scope, audience, reason, address, keyId } = event;
+    const { type, clientId, subject, grantId, grantType, tokenFormat, scope, audience, reason } = event;
+    const { address, lastAddress, keyId } = event;
     this.#log[event.alert === undefined ? 'info' : 'warn']({
       event: type,
       clientId,
@@ -67,6 +69,7 @@ export class AuditLog implements Audit {
       audience,
       reason,
       address,
+      lastAddress,
       keyId,
       ...(event.alert && { alert: this.#describe(event.alert) }),
     });

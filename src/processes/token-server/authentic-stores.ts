@@ -85,6 +85,7 @@ function authenticGrants(store: GrantStore, seals: Seals): GrantStore {
       const answer = await store.rotate(sealed(request));
       return 'grant' in answer && !isAuthentic(answer.grant) ? { outcome: 'gone' } : answer;
     },
+    noteRetryElsewhere: (retry) => store.noteRetryElsewhere(retry),
     subjectOf: (grantId) => store.subjectOf(grantId),
     revoke: (grantId) => store.revoke(grantId),
     async read(grantId) {

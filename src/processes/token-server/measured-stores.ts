@@ -7,7 +7,15 @@ import type { Stores } from '../../oauth/ports/ports.ts';
 
 /** Every action of every store; the compiler misses a new one here. */
 const ACTIONS: { readonly [Name in keyof Stores]: Readonly<Record<keyof Stores[Name], true>> } = {
-  grants: { issue: true, redeem: true, rotate: true, revoke: true, read: true, subjectOf: true },
+  grants: {
+    issue: true,
+    redeem: true,
+    rotate: true,
+    noteRetryElsewhere: true,
+    revoke: true,
+    read: true,
+    subjectOf: true,
+  },
   accessTokens: { write: true, read: true, revoke: true },
   revokedTokens: { mark: true, has: true },
   watermarks: { raise: true, read: true },

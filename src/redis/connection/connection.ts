@@ -62,6 +62,8 @@ export interface ManagedConnection extends RedisConnection {
   ready(limit: number): Promise<void>;
   /** Sends INFO to every primary that accepts requests. @throws StoreUnavailableError also if none does */
   info(): Promise<readonly ServerInfo[]>;
+  /** Whether this primary reads the key for a client that does not authenticate; false where that is not known. */
+  admitsUnauthenticated(server: string, key: string): Promise<boolean>;
   /** Applies the recorded revocations again: all of them, or those whose replay is pending. Never throws. */
   replayRevocations(which: 'all' | 'pending'): Promise<ReplayOutcome>;
   /** Forgets revocations older than a minute and a half. To be called only while all primaries are healthy. */
@@ -150,6 +152,11 @@ class Connection implements ManagedConnection {
     } catch (error) {
       throw new StoreUnavailableError('info', error);
     }
+  }
+
+  async admitsUnauthenticated(server: string, key: string): Promise<boolean> {
+    const link = this.primaries.find(({ name }) => name === server);
+    return link !== undefined && (await link.admitsUnauthenticated(key));
   }
 
   recordForReplay(action: Action): void {

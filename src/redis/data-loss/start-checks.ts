@@ -1,7 +1,9 @@
-// Checks whether the servers are configured to keep state. It reads INFO: managed Redis forbids CONFIG GET.
+// Checks whether the servers are configured to keep state, and to keep others out of it. It reads INFO: managed Redis
+// forbids CONFIG GET.
 
 import type { ManagedConnection, ServerInfo } from '../connection/connection.ts';
-import type { RedisTarget } from '../link/redis-url.ts';
+import { RedisKeys } from '../connection/keys.ts';
+import { isOnLoopback, type RedisTarget } from '../link/redis-url.ts';
 import type { Acknowledgement } from '../scripts/script-runner.ts';
 
 /** One fault of a server's configuration: a loud warning, and with GRANTRY_REDIS_STRICT a reason not to start. */
@@ -13,7 +15,9 @@ export interface RedisFinding {
     | 'eviction_policy'
     | 'no_append_only_file'
     | 'no_acknowledgement'
-    | 'too_few_replicas';
+    | 'too_few_replicas'
+    | 'no_password'
+    | 'no_tls';
   readonly server: string;
   /** The fault, what it may cost and its remedy; names the variable. */
   readonly message: string;
@@ -25,6 +29,11 @@ export interface RedisFinding {
 export interface RedisExpectation {
   readonly target: RedisTarget;
   readonly acknowledgement: Acknowledgement | undefined;
+  /** With neither of the two, grantry itself does not authenticate. */
+  readonly passwordFile: string | undefined;
+  readonly certificateFile: string | undefined;
+  /** Of the keys. */
+  readonly prefix: string;
 }
 
 /** Checks each primary once. */
@@ -51,17 +60,34 @@ export class StartChecks {
   async check(): Promise<readonly RedisFinding[]> {
     const answers = (await this.#connection.info()).filter(({ server }) => !this.#checked.has(server));
     for (const { server } of answers) this.#checked.add(server);
-    const found = answers.flatMap((info) => judgeInfo(info, this.#expected));
-    this.#findings.push(...found);
-    return found;
+    const found = await Promise.all(
+      answers.map(async (info) => judgeServer({ ...info, isOpen: await this.#isOpen(info) }, this.#expected)),
+    );
+    this.#findings.push(...found.flat());
+    return found.flat();
+  }
+
+  /** Whether the server serves clients without a password. One that asks for a certificate is not asked. */
+  async #isOpen({ server }: ServerInfo): Promise<boolean> {
+    const { target, passwordFile, certificateFile, prefix } = this.#expected;
+    if (isOnLoopback(target) || certificateFile !== undefined) return false;
+    if (passwordFile === undefined) return true;
+    return await this.#connection.admitsUnauthenticated(server, new RedisKeys(prefix).issuer());
   }
 }
 
-/** The findings about one server, by its INFO. */
-export function judgeInfo({ server, text }: ServerInfo, expected: RedisExpectation): readonly RedisFinding[] {
+interface ObservedServer extends ServerInfo {
+  readonly isOpen: boolean;
+}
+
+/** The findings about one server. @param observed its INFO, and whether it serves clients without a password */
+export function judgeServer(
+  { server, text, isOpen }: ObservedServer,
+  expected: RedisExpectation,
+): readonly RedisFinding[] {
   const facts = readInfo(text);
   return CHECKS.flatMap(({ reason, fault, isFatal = false }) => {
-    const found = fault(facts, expected);
+    const found = fault(facts, { ...expected, isOpen });
     return found === undefined ? [] : [{ reason, server, isFatal, message: `Redis at ${server} ${found}` }];
   });
 }
@@ -71,8 +97,8 @@ type Facts = Readonly<Record<string, string>>;
 interface Check {
   readonly reason: RedisFinding['reason'];
   readonly isFatal?: boolean;
-  /** The rest of a sentence that begins with the server. */
-  readonly fault: (facts: Facts, expected: RedisExpectation) => string | undefined;
+  /** The rest of a sentence that begins with the server. @param facts its INFO */
+  readonly fault: (facts: Facts, around: RedisExpectation & Pick<ObservedServer, 'isOpen'>) => string | undefined;
 }
 
 /** The oldest major version that is supported. */
@@ -125,6 +151,20 @@ const CHECKS: readonly Check[] = [
       acknowledgement !== undefined && Number(connected_slaves) < acknowledgement.replicas
         ? `has ${connected_slaves} replicas now, but GRANTRY_REDIS_WAIT asks for ${acknowledgement.replicas}: until there are so many, sign-ins and refreshes are refused`
         : undefined,
+  },
+  {
+    reason: 'no_password',
+    fault: (_, { isOpen }) =>
+      isOpen
+        ? 'serves clients without a password, so that any process that reaches it can read state and lift revocations: set requirepass, or switch the user default off beside a user of grantry, and set GRANTRY_REDIS_PASSWORD_FILE'
+        : undefined,
+  },
+  {
+    reason: 'no_tls',
+    fault: (_, { target }) =>
+      target.tls || isOnLoopback(target)
+        ? undefined
+        : 'is reached without TLS, so that its network can read and change state: give it a certificate, and write GRANTRY_REDIS_URL with rediss for redis',
   },
 ];
 

@@ -15,7 +15,8 @@
 //   y the undelivered flag: 1 once the successor of the attempt in a is known not to have reached the client
 //   q and an attempt id: a concurrent retry that returned the same successor; q* for retries that are not compensated
 //   v and an attempt id: an attempt that was abandoned before its transition, which must not happen any more
-//   e alerts raised: c code replayed, r refresh token reused, s state lost
+//   j the last generation that was retried from another network, and how many in a row were: absent before the first
+//   e alerts raised: c code replayed, r refresh token reused, a retried from another address, s state lost
 //
 // `x` holds the first 162 bits of the SHA-256 of the secret, no fewer than the secret itself has (160).
 // Lists are joined by spaces, which neither scopes (RFC 6749 §3.3) nor resources can hold; times are milliseconds.
@@ -37,7 +38,7 @@ local function text(name)
 end
 local function described()
   return { text('u'), text('c'), text('s'), text('i') or false, created - record.t, text('o'), text('d'), text('r'),
-    record.h or false, created, record.j or false }
+    record.h or false, created, record.p or false }
 end
 local flat = redis.call('HGETALL', KEYS[1])
 if #flat > 0 then
@@ -89,6 +90,7 @@ end
 export const LETTERS = `
 local LETTERS = {
   ['authorization_code.replayed'] = 'c', ['refresh_token.reuse_detected'] = 'r', ['state_lost'] = 's',
+  ['refresh_token.retried_elsewhere'] = 'a',
 }
 `;
 

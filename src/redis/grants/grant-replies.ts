@@ -27,7 +27,15 @@ type RedeemReply =
 
 /** What the rotation scripts reply. */
 type RotateReply =
-  | readonly ['rotated' | 'benign_retry' | 'healed', GrantReply, number, readonly string[], string, string | false]
+  | readonly [
+      outcome: 'rotated' | 'benign_retry' | 'healed',
+      grant: GrantReply,
+      generation: number,
+      scope: readonly string[],
+      audience: string,
+      alert: string | false,
+      rotatedFrom?: string | false,
+    ]
   | readonly ['reused', string | false]
   | readonly ['gone' | 'no_match' | 'scope_exceeded' | 'target_exceeded' | 'ended'];
 
@@ -73,8 +81,16 @@ export function rotateAnswer(grantId: string, json: string): RotateAnswer {
     case 'rotated':
     case 'benign_retry':
     case 'healed': {
-      const [outcome, grant, generation, scope, audience, alert] = reply;
-      return { outcome, grant: storedGrant(grantId, grant), generation, scope, audience, alert: alertIn(alert) };
+      const [outcome, grant, generation, scope, audience, alert, rotatedFrom] = reply;
+      const answer = {
+        outcome,
+        grant: storedGrant(grantId, grant),
+        generation,
+        scope,
+        audience,
+        alert: alertIn(alert),
+      };
+      return rotatedFrom ? { ...answer, rotatedFrom } : answer;
     }
     case 'reused':
       return { outcome: reply[0], alert: alertIn(reply[1]) };
@@ -95,7 +111,8 @@ export function grantState(grantId: string, json: string): GrantState | undefine
   };
 }
 
-function alertIn(json: string | false): Alert | undefined {
+/** The alert in the reply of a script, if there is one. */
+export function alertIn(json: string | false): Alert | undefined {
   return json === false ? undefined : parseAlert(json);
 }
 

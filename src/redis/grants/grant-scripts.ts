@@ -111,7 +111,7 @@ if not again then write_access_token(scope, audience) end
 if again or outcome == 'benign_retry' then
   write_again()
   redis.call('HSET', KEYS[1], 'q' .. ((again or #retries >= ${MAX_CONCURRENT_RETRIES}) and '*' or request.attemptId), '')
-  return { outcome, described(), current, scope, audience, false }
+  return { outcome, described(), current, scope, audience, false, outcome == 'benign_retry' and record.l }
 end
 
 local alert = outcome == 'healed' and raise('state_lost', 'healed_forward')

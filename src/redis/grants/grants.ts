@@ -2,6 +2,7 @@
 // action, `grant-replies.ts` parses the replies. This file runs the scripts, and refuses a request whose write too few
 // replicas of Redis acknowledged.
 
+import type { Alert } from '../../oauth/ports/audit.ts';
 import { StoreUnavailableError } from '../../oauth/ports/error.ts';
 import {
   type Grant,
@@ -11,6 +12,7 @@ import {
   MOST_RECORDS,
   type RedeemAnswer,
   type RedeemRequest,
+  type RetryElsewhere,
   type RotateAnswer,
   type RotateRequest,
   type StoredGrant,
@@ -25,7 +27,7 @@ import type { Action, PlainRead, Script } from '../scripts/script.ts';
 import { joined } from '../stores/spaced-list.ts';
 import type { RedisWatermarks } from '../stores/watermarks.ts';
 import { GrantCache } from './grant-cache.ts';
-import { grantState, redemptionIn, rotateAnswer } from './grant-replies.ts';
+import { alertIn, grantState, redemptionIn, rotateAnswer } from './grant-replies.ts';
 import {
   READ,
   REDEEM,
@@ -38,6 +40,7 @@ import {
   VOID,
 } from './grant-scripts.ts';
 import { ISSUE, ISSUE_EVICTING } from './issue-script.ts';
+import { RETRIED_ELSEWHERE } from './retries-elsewhere.ts';
 
 const PEEK: PlainRead = { name: 'grantPeek', command: 'HMGET', keys: 1 };
 
@@ -82,7 +85,7 @@ export class RedisGrants implements GrantStore {
       d: joined(audiences),
       r: redirectUri,
       h: codeChallenge,
-      j: mac,
+      p: mac,
     };
     const written = Object.entries(fields).flatMap(([name, value]) => (value === undefined ? [] : [name, value]));
     const own = [this.#keys.grant(grant.grantId), this.#keys.grantsOfPerson(clientUid, subject)];
@@ -147,6 +150,14 @@ export class RedisGrants implements GrantStore {
     this.#recordAlertForReplay(answer);
     if (!('generation' in answer)) return answer;
     return await this.#confirmed(request, answer, { acknowledged, hasReadPersonWatermarks: true, script, deadline });
+  }
+
+  async noteRetryElsewhere(retry: RetryElsewhere): Promise<Alert | undefined> {
+    const keys = [this.#keys.grant(retry.grantId), this.#keys.outbox(shardOf(retry.grantId))];
+    const reply = await this.#connection.run({ script: RETRIED_ELSEWHERE, keys, args: [JSON.stringify(retry)] });
+    const alert = alertIn((reply as string | null) ?? false);
+    this.#recordAlertForReplay({ alert });
+    return alert;
   }
 
   /** May read from a replica of Redis: the subject never changes, so a stale read has either the same one or none. */
@@ -230,7 +241,7 @@ export class RedisGrants implements GrantStore {
   }
 
   // A fail-over loses the revocation, the outbox entry and the record of the alert together.
-  #recordAlertForReplay(answer: RedeemAnswer | RotateAnswer): void {
+  #recordAlertForReplay(answer: RedeemAnswer | RotateAnswer | { readonly alert: Alert | undefined }): void {
     if (!('alert' in answer) || answer.alert === undefined) return;
     this.#connection.recordForReplay(raiseAgain(this.#keys, answer.alert, { isAuditLogged: false }));
   }

@@ -19,6 +19,24 @@ export type RedisTarget =
     }
   | { readonly form: 'cluster'; readonly seeds: readonly RedisAddress[]; readonly tls: boolean };
 
+const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|::1)$/i;
+
+/** Whether every server that the address names is on this machine. */
+export function isOnLoopback(target: RedisTarget): boolean {
+  return addressesOf(target).every(({ host }) => LOOPBACK.test(host));
+}
+
+function addressesOf(target: RedisTarget): readonly RedisAddress[] {
+  switch (target.form) {
+    case 'standalone':
+      return [target.address];
+    case 'sentinel':
+      return target.sentinels;
+    case 'cluster':
+      return target.seeds;
+  }
+}
+
 const FORMS =
   'redis://host:port, rediss://host:port, redis+sentinel://host:port,host:port/primary or redis+cluster://host:port,host:port';
 

@@ -12,6 +12,9 @@ import { ServerClock } from './server-clock.ts';
 /** The most requests that may wait for one server. Beyond it they are refused at once. */
 const MOST_IN_FLIGHT = 1000;
 
+/** The time limit of each step of a probe, in milliseconds. */
+const PROBE_MS = 500;
+
 export interface ServerLinkParts {
   /** `host:port`, or the name of the primary where Sentinels know the address. */
   readonly name: string;
@@ -30,6 +33,7 @@ export class ServerLink {
   /** The last error of the connection. */
   lastError: unknown;
   readonly #redis: Redis;
+  readonly #connect: ServerLinkParts['connect'];
   readonly #circuit: CircuitBreaker;
   readonly #clock: Clock;
   readonly #serverClock: ServerClock;
@@ -41,6 +45,7 @@ export class ServerLink {
   constructor({ name, connect, onReady, clock }: ServerLinkParts) {
     this.name = name;
     this.#clock = clock;
+    this.#connect = connect;
     this.#circuit = new CircuitBreaker({ clock });
     this.#redis = connect(true);
     this.#serverClock = this.#clockOf(this.#redis);
@@ -92,6 +97,26 @@ export class ServerLink {
         return request(redis, clock);
       }),
     );
+  }
+
+  /**
+   * Whether the server reads this key for a client that does not authenticate: asked on a connection of its own, which
+   * RESET signs out. False where the server does not answer that. Never throws.
+   */
+  async admitsUnauthenticated(key: string): Promise<boolean> {
+    const redis = this.#connect(false);
+    redis.on('error', () => {});
+    try {
+      await within(PROBE_MS, redis.connect());
+      await within(PROBE_MS, redis.call('RESET'));
+      await within(PROBE_MS, redis.exists(key));
+      return true;
+    } catch (error) {
+      // A Cluster redirects only commands that the client has the right to send.
+      return error instanceof Error && error.message.startsWith('MOVED ');
+    } finally {
+      redis.disconnect();
+    }
   }
 
   async #guard<Reply>(request: () => Promise<Reply>): Promise<Reply> {

@@ -20,26 +20,22 @@ const READ: Script = {
   keys: 1,
   lua: `${CLOCK}
 local token = redis.call('GET', KEYS[1])
-return token and now < cjson.decode(token).expiresAtSeconds * 1000 and token
+return token and token ~= '' and now < cjson.decode(token).expiresAtSeconds * 1000 and token
 `,
 };
 
+/** Replies 1 for a token that lives or was revoked. */
+const IS_KNOWN: Script = { name: 'accessTokenIsKnown', keys: 1, lua: `return redis.call('EXISTS', KEYS[1])` };
+
 /**
- * Replies whether the token existed. Writes even if it did not: WAIT covers only the writes of its own connection, and
- * replicas of Redis may still have the token.
+ * Leaves an empty value until the token would have expired: a revocation that was not acknowledged is asked for again,
+ * and has to write again, because WAIT covers only the writes of its own connection.
  */
 const REVOKE: Script = {
   name: 'accessTokenRevoke',
   keys: 1,
   allowsOom: true,
-  lua: `
-local found = redis.call('DEL', KEYS[1])
-if found == 0 then
-  redis.call('SET', KEYS[1], '')
-  redis.call('DEL', KEYS[1])
-end
-return found
-`,
+  lua: `redis.call('SET', KEYS[1], '', 'XX', 'KEEPTTL')`,
 };
 
 /** Recorded for replay under a name of its own: revocations of made-up tokens must not displace those of real ones. */
@@ -72,9 +68,15 @@ export class RedisAccessTokens implements AccessTokenStore {
 
   /** @throws StoreUnavailableError also when too few replicas of Redis acknowledge the write; the caller may retry */
   async revoke(tokenId: string): Promise<void> {
-    const key = this.#keys.accessToken(tokenId);
-    const { reply, acknowledged } = await this.#connection.runDurably({ script: REVOKE, keys: [key] });
-    this.#connection.recordForReplay({ script: reply === 1 ? REVOKE : REVOKE_UNKNOWN, keys: [key] });
+    const revoke = { script: REVOKE, keys: [this.#keys.accessToken(tokenId)] };
+    // A durable write leases a connection. Any caller can name a public client and make up tokens: those take none.
+    if ((await this.#connection.run({ ...revoke, script: IS_KNOWN })) === 0) {
+      // This server may have lost it, and another one may have it after a fail-over.
+      this.#connection.recordForReplay({ ...revoke, script: REVOKE_UNKNOWN });
+      return;
+    }
+    const { acknowledged } = await this.#connection.runDurably(revoke);
+    this.#connection.recordForReplay(revoke);
     if (!acknowledged) throw unacknowledged(REVOKE);
   }
 }

@@ -194,6 +194,16 @@ describe('a refused client', () => {
     expect(conditions[0]?.reason).toBe('UnsupportedGrantType');
   });
 
+  it('that only wants to be an API, and leaves grantTypes to the default → the message says grantTypes: []', () => {
+    const api = { resourceServer: { audiences: ['urn:grantry:ns:shop:default'] } };
+    const { conditions } = judgeOne([clientDocument(api)]);
+    expect(conditions[0]).toMatchObject({
+      reason: 'MissingRedirectUri',
+      message: expect.stringContaining('grantTypes: []'),
+    });
+    expect(judgeOne([clientDocument({ ...api, grantTypes: [] })]).conditions[0]?.reason).not.toBe('MissingRedirectUri');
+  });
+
   it('names missing references of a method that is not available either', () => {
     const jwksConfigMapRef = { name: 'absent' };
     const byKey = { method: 'private_key_jwt', privateKeyJwt: { jwksConfigMapRef } };

@@ -10,7 +10,7 @@ import { FaultProxy, listOf, type SeenRequest, watchOf } from '../setup/fault-pr
 import { sharedCluster } from '../setup/shared-cluster.ts';
 import { TokenServers } from '../setup/token-servers.ts';
 
-const PARTS = 'grantry.dev/part in (verifier,signing-key,pepper,webhook,controller)';
+const PARTS = 'grantry.dev/part in (verifier,signing-key,pepper,webhook,controller,redis)';
 const METADATA = 'g=meta.k8s.io;v=v1';
 
 describeRedis('the Secrets that are read', () => {

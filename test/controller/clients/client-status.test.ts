@@ -100,6 +100,16 @@ describe('the status of a client', () => {
     expect(typesOf(status).filter((each) => ['Stalled', 'Reconciling'].includes(each))).toEqual([type]);
   });
 
+  it('warns of a revokeTokensBefore in the future, until it is over, and leaves Ready as it is', () => {
+    const verdict = verdictOf({ revokeTokensBefore: '2026-03-01T12:00:01Z' });
+    const before = clientStatus(report({ verdict }), undefined, NOW);
+    expect(conditionIn(before, 'RevokedUntil')).toMatchObject({ status: 'True', reason: 'RevokeTokensBeforeInFuture' });
+    expect(conditionIn(before, 'Ready')).toMatchObject(
+      conditionIn(clientStatus(report(), undefined, NOW), 'Ready') ?? {},
+    );
+    expect(typesOf(clientStatus(report({ verdict }), before, NOW + 1000))).not.toContain('RevokedUntil');
+  });
+
   it('keeps the time of a condition that says the same, and only of that', () => {
     const first = clientStatus(report({ verdict: verdictOf({ suspended: true }) }), undefined, NOW);
     const second = clientStatus(report(), first, NOW + HOUR);

@@ -399,14 +399,16 @@ describe('the reports of replicas', () => {
     expect(messages[2]).not.toBe(messages[0]);
   });
 
-  it('show a code that came twice by its own name', async () => {
+  it.each([
+    ['authorization_code.replayed', 'AuthorizationCodeReplayed'],
+    ['refresh_token.retried_elsewhere', 'RefreshTokenRetriedElsewhere'],
+  ])('show %s as %s, in an Event and the condition Alert', async (type, reason) => {
     const { told, reports, events, clock } = await world();
-    const alert = { id: 'al-1', type: 'authorization_code.replayed', clientUid: 'a', time: '2026-03-01T12:00:01Z' };
-    told[0] = { alerts: [alert] };
+    told[0] = { alerts: [{ id: 'al-1', type, clientUid: 'a', time: '2026-03-01T12:00:01Z' }] };
     clock.at = START + 5000;
     await reports.poll();
-    expect(events).toEqual(['a AuthorizationCodeReplayed, an alert']);
-    expect(conditionsOf(reports, 'a')).toMatchObject([{ type: 'Alert', reason: 'AuthorizationCodeReplayed' }]);
+    expect(events).toEqual([`a ${reason}, an alert`]);
+    expect(conditionsOf(reports, 'a')).toMatchObject([{ type: 'Alert', reason }]);
   });
 
   it.each<[string, Told]>([

@@ -118,6 +118,7 @@ describe.each([
       clients.map((client) => ({ ...client, revokeTokensBefore })),
       async () => {
         expect(await api.isActive(issued.access_token)).toBe(false);
+        grantry.clock.advance(1);
         const refreshed = await calls.refresh(issued.refresh_token);
         expect(refreshed).toMatchObject({ status: 400, reason: 'grant_before_watermark' });
       },

@@ -274,6 +274,7 @@ describe('when the store does not answer', () => {
           subjectOf: fail,
           redeem: fail,
           rotate: fail,
+          noteRetryElsewhere: fail,
         },
       }),
     });

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { AuthenticationLimit } from '../../../src/http/protocol/authentication-limit.ts';
-import { addressNetwork, TrustedProxies } from '../../../src/http/server/client-address.ts';
+import { countedNetworks, TrustedProxies } from '../../../src/http/server/client-address.ts';
 import { TestClock } from '../../grantry.ts';
 
 describe('the address of a caller', () => {
@@ -82,16 +82,19 @@ describe('the address of a caller', () => {
   });
 });
 
-describe('the network that attempts count under', () => {
+describe('the networks that attempts count under', () => {
   it.each([
-    ['203.0.113.9', '203.0.113.9'],
-    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
-    ['2001:0DB8:0001:0002::ffff', '2001:db8:1:2::/64'],
-    ['2001:db8::1', '2001:db8:0:0::/64'],
-    ['::1', '0:0:0:0::/64'],
-    ['2001:db8:1:2:3:4:5::', '2001:db8:1:2::/64'],
-  ])('of %s is %s', (address, network) => {
-    expect(addressNetwork(address)).toBe(network);
+    ['2001:db8:1:2:3:4:5:6', ['2001:db8:1:2::/64', '2001:db8:1:0::/56', '2001:db8:1:0::/48']],
+    ['2001:0DB8:0001:12f2::ffff', ['2001:db8:1:12f2::/64', '2001:db8:1:1200::/56', '2001:db8:1:0::/48']],
+    ['2001:db8::1', ['2001:db8:0:0::/64', '2001:db8:0:0::/56', '2001:db8:0:0::/48']],
+    ['::1', ['0:0:0:0::/64', '0:0:0:0::/56', '0:0:0:0::/48']],
+    ['2001:db8:1:2:3:4:5::', ['2001:db8:1:2::/64', '2001:db8:1:0::/56', '2001:db8:1:0::/48']],
+  ])('of %s are %j', (address, networks) => {
+    expect(countedNetworks(address)).toEqual(networks.map((network, index) => ({ network, share: [1, 4, 16][index] })));
+  });
+
+  it('of an IPv4 address is the address alone', () => {
+    expect(countedNetworks('203.0.113.9')).toEqual([{ network: '203.0.113.9', share: 1 }]);
   });
 });
 
@@ -103,6 +106,16 @@ describe('the limit on failed authentication', () => {
     return Array.from({ length: times }, () => limit.failed(clientId, address));
   }
   const none = (times: number) => Array<number>(times).fill(0);
+
+  it.each([
+    ['/56', 40, (number: number) => `2001:db8:1:${(number % 256).toString(16)}::1`],
+    ['/48', 160, (number: number) => `2001:db8:1:${number.toString(16)}::1`],
+  ])('of a client from all /64 of one %s → %i failures, then a wait', (_, most, address) => {
+    const limit = new AuthenticationLimit({ clock: new TestClock() });
+    const waits = Array.from({ length: 1000 }, (_, number) => limit.failed('a', address(number * 61)));
+    expect(waits.filter((wait) => wait === 0)).toHaveLength(most);
+    expect(limit.failed('a', ADDRESS)).toBe(0);
+  });
 
   it('ten failures of a client from an address → no wait; the eleventh → the seconds to wait', () => {
     const clock = new TestClock();

@@ -124,7 +124,7 @@ describe('CORS', () => {
     exposed: response.headers.get('access-control-expose-headers'),
     vary: response.headers.get('vary'),
   });
-  const exposed = 'WWW-Authenticate, DPoP-Nonce, Retry-After';
+  const exposed = 'WWW-Authenticate, DPoP-Nonce, Retry-After, X-Request-Id';
 
   it.each(FORM_ENDPOINTS)('at %s answers a registered origin with itself, errors included', async (path) => {
     const answers = [

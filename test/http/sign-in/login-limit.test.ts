@@ -43,8 +43,8 @@ function aLimit(store?: (real: RateLimitStore) => RateLimitStore) {
   };
 }
 
-/** An IPv6 network of its own for each number. */
-const network = (number: number) => `2001:db8:0:${number.toString(16)}::1`;
+/** An IPv6 /48 of its own for each number. */
+const network = (number: number) => `2001:db8:${number.toString(16)}::1`;
 
 describe('guesses at one name', () => {
   it('from one network, in each minute of two hours → five in any minute and twenty in any hour are judged', async () => {
@@ -58,6 +58,28 @@ describe('guesses at one name', () => {
     for (const time of judged) {
       expect(judged.filter((other) => other >= time && other < time + MINUTE).length).toBeLessThanOrEqual(5);
       expect(judged.filter((other) => other >= time && other < time + HOUR).length).toBeLessThanOrEqual(20);
+    }
+  });
+
+  it('from all /64 of one /56, or of one /48 → four and sixteen times as many in a minute, and 80 in an hour', async () => {
+    for (const [most, address] of [
+      [20, (number: number) => `2001:db8:1:${(number % 256).toString(16)}::1`],
+      [80, (number: number) => `2001:db8:2:${number.toString(16)}::1`],
+    ] as const) {
+      const { clock, guess } = aLimit();
+      const judgedInMinute = async () => {
+        let judged = 0;
+        for (let number = 0; number < 300; number += 1) if ((await guess(address(number * 61))) === 0) judged += 1;
+        return judged;
+      };
+      const perMinute: number[] = [];
+      for (let minute = 0; minute < 10; minute += 1) {
+        perMinute.push(await judgedInMinute());
+        clock.advance(MINUTE);
+      }
+      expect(Math.max(...perMinute)).toBe(most);
+      expect(perMinute.reduce((sum, judged) => sum + judged)).toBe(80);
+      expect(await guess(ELSEWHERE)).toBe(0);
     }
   });
 
@@ -76,7 +98,8 @@ describe('guesses at one name', () => {
     const waits = [];
     for (let number = 0; number < 1000; number += 1) waits.push(await guess(network(number)));
     expect(waits).toEqual([...Array(100).fill(0), ...Array(900).fill(3600)]);
-    expect(counted.size).toBe(201);
+    // One of the name, and three networks each, with and without it.
+    expect(counted.size).toBe(601);
     expect(await guess(network(1), { username: 'bob' })).toBe(0);
     clock.advance(HOUR);
     expect(await guess(ELSEWHERE)).toBe(0);
@@ -181,28 +204,30 @@ describe('the known browsers of one person', () => {
   });
 });
 
+const at = (now: number) => ({ limit: 1, now });
+
 describe('the guesses of the last hour', () => {
   it('of keys whose hour is over → go with the next count, however long the keys were', () => {
-    const guesses = new RecentGuesses({ limit: 1, windowMilliseconds: HOUR, most: 1000 });
-    for (let key = 0; key < 500; key += 1) guesses.count(`${key}`.padEnd(60_000, '一'), 1);
+    const guesses = new RecentGuesses({ windowMilliseconds: HOUR, most: 1000 });
+    for (let key = 0; key < 500; key += 1) guesses.count(`${key}`.padEnd(60_000, '一'), at(1));
     expect(guesses.size).toBe(500);
-    guesses.count('later', HOUR + 2);
+    guesses.count('later', at(HOUR + 2));
     expect(guesses.size).toBe(1);
   });
 
   it('of more keys than fit → the least recently counted is evicted', () => {
-    const guesses = new RecentGuesses({ limit: 1, windowMilliseconds: HOUR, most: 2 });
-    expect([guesses.count('a', 1), guesses.count('b', 2), guesses.count('c', 3)]).toEqual([0, 0, 0]);
-    expect([guesses.count('b', 4), guesses.count('c', 4)]).toEqual([3600, 3600]);
-    expect(guesses.count('a', 4)).toBe(0);
+    const guesses = new RecentGuesses({ windowMilliseconds: HOUR, most: 2 });
+    expect([guesses.count('a', at(1)), guesses.count('b', at(2)), guesses.count('c', at(3))]).toEqual([0, 0, 0]);
+    expect([guesses.count('b', at(4)), guesses.count('c', at(4))]).toEqual([3600, 3600]);
+    expect(guesses.count('a', at(4))).toBe(0);
   });
 
   it('of a key that was refunded → leave no trace', () => {
-    const guesses = new RecentGuesses({ limit: 1, windowMilliseconds: HOUR, most: 1 });
-    guesses.count('a', 1);
-    guesses.count('b', 1);
+    const guesses = new RecentGuesses({ windowMilliseconds: HOUR, most: 1 });
+    guesses.count('a', at(1));
+    guesses.count('b', at(1));
     guesses.refund('b');
     guesses.refund('b');
-    expect(guesses.count('b', 2)).toBe(0);
+    expect(guesses.count('b', at(2))).toBe(0);
   });
 });

@@ -81,7 +81,19 @@ describe('consent', () => {
     expect(consentNeeded(nativeApp, aRequest(), everything).ask).toBe(false);
   });
 
-  it('is remembered for a confidential client on loopback', () => {
-    expect(consentNeeded(webApp, aRequest({ redirectUri: 'http://127.0.0.1/cb' }), everything).ask).toBe(false);
-  });
+  it.each(['http://127.0.0.1:5000/cb', 'http://[::1]/cb', 'com.example.app:/cb', 'https://127.0.0.1/cb'])(
+    'is asked of a confidential client at %s every time, also where it may be skipped',
+    (redirectUri) => {
+      for (const client of [webApp, firstParty]) {
+        expect(consentNeeded(client, aRequest({ redirectUri }), everything).ask).toBe(true);
+      }
+    },
+  );
+
+  it.each(['http://localhost/cb', 'http://localhost:8080/cb'])(
+    'is remembered for a confidential client at %s, a developer’s web app',
+    (redirectUri) => {
+      expect(consentNeeded(webApp, aRequest({ redirectUri }), everything).ask).toBe(false);
+    },
+  );
 });

@@ -236,6 +236,23 @@ describe('grantry check', () => {
     );
   });
 
+  it('a revokeTokensBefore in the future → a warning with its place, and no fault', async () => {
+    const revoked = (name: string, time: string) => machineClient(name, `  revokeTokensBefore: "${time}"\n`);
+    const folder = await folderOfTest({
+      'a.yaml': revoked('a', '9999-01-31T12:00:00Z'),
+      'b.yaml': revoked('b', '2026-01-31T12:00:00Z'),
+    });
+    const { code, output } = await grantry(['check', '.'], { cwd: folder });
+    expect([code, ...output.split('\n')]).toEqual([
+      0,
+      expect.stringMatching(
+        /^a\.yaml:7 \(document 1, spec\.revokeTokensBefore\): warning: RevokeTokensBeforeInFuture: /,
+      ),
+      '2 clients, 0 signing keys, 0 policies: no faults, 1 warning.',
+      '',
+    ]);
+  });
+
   it('judges keys and users too', async () => {
     const folder = await folderOfTest({
       'k.yaml':

@@ -52,7 +52,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-async function startController(): Promise<GrantryProcess> {
+async function startController(settings: Readonly<Record<string, string>> = {}): Promise<GrantryProcess> {
   const { port } = api.address() as AddressInfo;
   const entry = { name: 'test' };
   const kubeconfig = {
@@ -69,6 +69,7 @@ async function startController(): Promise<GrantryProcess> {
       GRANTRY_NAMESPACE: 'grantry',
       GRANTRY_HOST: '127.0.0.1',
       GRANTRY_ADMIN_PORT: `${await freePort()}`,
+      ...settings,
     },
   });
 }
@@ -94,4 +95,13 @@ it('makes a key also where a Secret of the install cannot be made', async () => 
   admits = (name) => name !== 'grantry-pepper';
   await startController();
   await until('there is a key', () => made.includes('default'));
+});
+
+it.each([
+  ['on', ['grantry-redis-dev']],
+  ['off', []],
+])('makes the password of redis.dev where GRANTRY_GENERATE_REDIS_PASSWORD is on: %s', async (setting, expected) => {
+  await startController({ GRANTRY_GENERATE_REDIS_PASSWORD: setting });
+  await until('there is a key', () => made.includes('default'));
+  expect(made.filter((name) => name === 'grantry-redis-dev')).toEqual(expected);
 });

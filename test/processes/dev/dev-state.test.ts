@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { DevState, DevStateError } from '../../../src/processes/dev/dev-state.ts';
+import { DevState } from '../../../src/processes/dev/dev-state.ts';
+import { DevStateError } from '../../../src/processes/dev/dev-state-error.ts';
 
 let directory: string;
 beforeEach(async () => {

@@ -164,7 +164,7 @@ describe('a kept key that is damaged', () => {
 
   it('stops the start also when it only verifies', async () => {
     const folder = await folderOfTest({ ...CLIENT, 'key.yaml': signingKey('EdDSA') });
-    await mkdir(join(folder, '.grantry/keys'), { recursive: true });
+    await mkdir(join(folder, '.grantry/keys'), { recursive: true, mode: 0o700 });
     await writeFile(join(folder, '.grantry/keys/default.main.RS256-3072.1.pem'), 'garbage\n');
     const { code, errors } = await grantry(['dev', folder, '--port', '0']);
     expect([code, errors]).toEqual([1, expect.stringContaining('default.main.RS256-3072.1.pem')]);

@@ -22,6 +22,7 @@ import { unhandledErrorsDuring } from '../../unhandled-errors.ts';
 import { succeeds, until } from '../../until.ts';
 import { makeCertificates, tlsOf } from '../setup/certificates.ts';
 import { connectTo, WRITE } from '../setup/connect.ts';
+import { expecting } from '../setup/expectation.ts';
 import { guideRights } from '../setup/guide-rights.ts';
 import { type ReplicatedRedis, startReplicated } from '../setup/replicated-redis.ts';
 import { describeRedis, type RedisServer, startRedis } from '../setup/servers.ts';
@@ -266,17 +267,14 @@ describeRedis('the rights that the guide asks for', () => {
     const watch = new ShardWatch({ connection, keys, issuer, clock: systemClock, observe: () => {} });
     await watch.start();
     watch.stop();
-    const target = parseRedisUrl(server.url);
-    expect(await new StartChecks(connection, { target, acknowledgement: undefined }).check()).toHaveLength(1);
+    expect(await new StartChecks(connection, expecting(server.url)).check()).toHaveLength(1);
     await connection.close();
   });
 
   it('are needed: without +info it is said which one is missing', async () => {
     const connection = await asUser('blind', [...guideRights(), '-info']);
     const refused = await claimIssuer({ connection, keys }, { explicit: undefined, fallback: '' })
-      .then(() =>
-        new StartChecks(connection, { target: parseRedisUrl(server.url), acknowledgement: undefined }).check(),
-      )
+      .then(() => new StartChecks(connection, expecting(server.url)).check())
       .catch((error: unknown) => error);
     expect(refused).toBeInstanceOf(StoreUnavailableError);
     expect(String((refused as StoreUnavailableError).cause)).toContain("'info'");

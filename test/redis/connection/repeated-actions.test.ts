@@ -132,6 +132,17 @@ describeRedis('an action that replicas have to acknowledge', () => {
     });
   }
 
+  it('is not even sent for an opaque token that never was: no connection is leased', async () => {
+    replica.pause();
+    const leases = async () =>
+      String(await primary.command('INFO', 'commandstats')).match(/^cmdstat_wait:calls=(\d+)/m)?.[1];
+    const before = await leases();
+    const { accessTokens } = await connected({ replicas: 1, timeout: 100 });
+    const madeUp = Array.from({ length: 300 }, () => `000.${digest(uniqueId())}`);
+    await Promise.all(madeUp.map((tokenId) => accessTokens.revoke(tokenId)));
+    expect(await leases()).toBe(before);
+  });
+
   it('is refused also where only its answer was lost: a redemption by the same try', async () => {
     const unsure = await connected();
     replica.pause();

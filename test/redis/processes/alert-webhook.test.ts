@@ -41,6 +41,19 @@ const RAISED: Readonly<Record<Alert['type'], () => Promise<{ readonly alert: Ale
     const says = { presentedGeneration: 0, currentGeneration: 2, lastAddress: '192.0.2.2', action: 'grant_revoked' };
     return { alert: alertIn(answer), says };
   },
+  async 'refresh_token.retried_elsewhere'() {
+    const { grantId } = await rotatedTo(stores.grants, 3);
+    const retries = [0, 1, 2].map((generation) => ({
+      grantId,
+      generation,
+      address: ADDRESS,
+      rotatedFrom: '192.0.2.2',
+    }));
+    let alert: Alert | undefined;
+    for (const retry of retries) alert = await stores.grants.noteRetryElsewhere(retry);
+    const says = { presentedGeneration: 2, currentGeneration: 3, lastAddress: '192.0.2.2', action: 'answered_again' };
+    return { alert: alertIn({ alert }), says };
+  },
   async 'authorization_code.replayed'() {
     const grant = await redeemed(stores.grants);
     const answer = await stores.grants.redeem(redeemRequest(grant, { address: ADDRESS }));

@@ -111,6 +111,20 @@ describeRedis('a server that serves others meanwhile', () => {
     }
   });
 
+  it('warns of a Redis elsewhere without password and TLS, and where it is strict does not start on it', async () => {
+    // No name of the loopback interface, and led there all the same.
+    const url = server.url.replace('127.0.0.1', '0.0.0.0');
+    const issuer = 'https://id.example';
+    const state = await openOn({ url, issuer, onFatal: unexpected });
+    expect(state.probe.warnings()).toEqual(['no_password', 'no_tls']);
+    expect(lines.map((line) => JSON.parse(line)).filter(({ level }) => level === 'warn')).toMatchObject([
+      { reason: 'no_password' },
+      { reason: 'no_tls' },
+    ]);
+    const refused = openOn({ url, issuer, onFatal: unexpected, strict: 'on' });
+    await expect(refused).rejects.toThrow(/without a password.*without TLS/);
+  });
+
   it('ends at once when a Redis that is there does', async () => {
     await open('https://first.example', unexpected);
     await expect(open('https://second.example', unexpected)).rejects.toBeInstanceOf(StartError);

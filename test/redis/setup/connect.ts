@@ -56,6 +56,7 @@ export function methodsOf(real: ManagedConnection): ManagedConnection {
     recordForReplay: (action) => real.recordForReplay(action),
     ready: (limit) => real.ready(limit),
     info: () => real.info(),
+    admitsUnauthenticated: (server, key) => real.admitsUnauthenticated(server, key),
     replayRevocations: (which) => real.replayRevocations(which),
     forgetOld: () => real.forgetOld(),
     onReconnect: (listener) => real.onReconnect(listener),

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import type { RedisServer } from './servers.ts';
 
-const guide = readFileSync(new URL('../../../docs/guides/redis.md', import.meta.url), 'utf8');
+const guide = readFileSync(new URL('../../../docs/guides/redis-access.md', import.meta.url), 'utf8');
 
 /**
  * The rights as ACL SETUSER takes them.

@@ -26,6 +26,8 @@ interface ReplicatedOptions {
   readonly sentinelPassword?: string;
   /** All of them, the Sentinels too. */
   readonly tls?: Tls;
+  /** The Sentinels instead; `sentinel …` settings come after the one that names the primary. */
+  readonly sentinelTls?: Tls;
 }
 
 /** How a server is reached that these Sentinels call the primary. */
@@ -38,6 +40,7 @@ export function sentinelUrl(sentinels: readonly { readonly port: number }[], tls
 export async function startReplicated({
   sentinelPassword,
   tls = NO_TLS,
+  sentinelTls = tls,
 }: ReplicatedOptions = {}): Promise<ReplicatedRedis> {
   // A server that restarts is empty: what a replica was sent as a file must not come back as an old state.
   const shared = { 'repl-diskless-sync-delay': 0, 'rdb-del-sync-files': 'yes', ...tls.settings };
@@ -54,7 +57,7 @@ export async function startReplicated({
     'sentinel down-after-milliseconds': `${PRIMARY_NAME} ${LONG}`,
     'sentinel failover-timeout': `${PRIMARY_NAME} 1000`,
   };
-  const sentinel = () => startSentinel(watch, sentinelPassword, tls);
+  const sentinel = () => startSentinel(watch, sentinelPassword, sentinelTls);
   const sentinels = await Promise.all([sentinel(), sentinel(), sentinel()]);
   await until('the Sentinels know each other and the replicas', async () => {
     const views = await Promise.all(sentinels.map((each) => each.command('INFO', 'sentinel')));

@@ -30,6 +30,8 @@ type ClientOptions = RedisOptions & { readonly replyMapping?: 'legacy' };
 export interface RedisServerOptions {
   /** Settings of redis.conf that replace ours, one value each. */
   readonly settings?: Readonly<Record<string, string | number>>;
+  /** Arguments of the command line, which replace settings. */
+  readonly flags?: readonly string[];
   /** Keeps what was written over a restart (append-only file). Default false. */
   readonly persistent?: boolean;
   /** How the test's own commands connect, where the server wants TLS or a password. */
@@ -90,7 +92,7 @@ class ServerProcess implements RedisServer {
   #connection: Redis | undefined;
   readonly #endWithUs = () => this.#child?.kill('SIGKILL');
 
-  constructor({ settings, persistent = false, client, mode }: RedisServerOptions, port: number) {
+  constructor({ settings, flags = [], persistent = false, client, mode }: RedisServerOptions, port: number) {
     this.port = port;
     this.url = `${client?.tls ? 'rediss' : 'redis'}://127.0.0.1:${port}`;
     this.folder = mkdtempSync(join(tmpdir(), 'grantry-redis-'));
@@ -112,7 +114,7 @@ class ServerProcess implements RedisServer {
         .map(([name, value]) => `${name} ${value}\n`)
         .join(''),
     );
-    this.#arguments = isSentinel ? [file, '--sentinel'] : [file];
+    this.#arguments = isSentinel ? [file, '--sentinel'] : [file, ...flags];
     process.on('exit', this.#endWithUs);
   }
 

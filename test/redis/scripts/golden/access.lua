@@ -1,3 +1,11 @@
+-- accessTokenIsKnown
+local replication = redis.pcall('INFO', 'replication')
+if replication.err then return redis.error_reply("NOPERM scripts may not run 'info'") end
+if string.find(replication, 'role:slave', 1, true) then
+  return redis.error_reply('READONLY this script runs on a primary only')
+end
+return redis.call('EXISTS', KEYS[1])
+
 -- accessTokenRead
 local replication = redis.pcall('INFO', 'replication')
 if replication.err then return redis.error_reply("NOPERM scripts may not run 'info'") end
@@ -15,7 +23,7 @@ local function expire(key, at)
 end
 
 local token = redis.call('GET', KEYS[1])
-return token and now < cjson.decode(token).expiresAtSeconds * 1000 and token
+return token and token ~= '' and now < cjson.decode(token).expiresAtSeconds * 1000 and token
 
 -- accessTokenRevoke
 #!lua flags=allow-oom
@@ -24,13 +32,7 @@ if replication.err then return redis.error_reply("NOPERM scripts may not run 'in
 if string.find(replication, 'role:slave', 1, true) then
   return redis.error_reply('READONLY this script runs on a primary only')
 end
-
-local found = redis.call('DEL', KEYS[1])
-if found == 0 then
-  redis.call('SET', KEYS[1], '')
-  redis.call('DEL', KEYS[1])
-end
-return found
+redis.call('SET', KEYS[1], '', 'XX', 'KEEPTTL')
 
 -- accessTokenRevokeUnknown
 #!lua flags=allow-oom
@@ -39,13 +41,7 @@ if replication.err then return redis.error_reply("NOPERM scripts may not run 'in
 if string.find(replication, 'role:slave', 1, true) then
   return redis.error_reply('READONLY this script runs on a primary only')
 end
-
-local found = redis.call('DEL', KEYS[1])
-if found == 0 then
-  redis.call('SET', KEYS[1], '')
-  redis.call('DEL', KEYS[1])
-end
-return found
+redis.call('SET', KEYS[1], '', 'XX', 'KEEPTTL')
 
 -- accessTokenWrite
 local replication = redis.pcall('INFO', 'replication')

@@ -185,6 +185,7 @@ end
 
 local LETTERS = {
   ['authorization_code.replayed'] = 'c', ['refresh_token.reuse_detected'] = 'r', ['state_lost'] = 's',
+  ['refresh_token.retried_elsewhere'] = 'a',
 }
 
 if redis.call('EXISTS', KEYS[3]) == 0 then return end
@@ -229,7 +230,7 @@ local function text(name)
 end
 local function described()
   return { text('u'), text('c'), text('s'), text('i') or false, created - record.t, text('o'), text('d'), text('r'),
-    record.h or false, created, record.j or false }
+    record.h or false, created, record.p or false }
 end
 local flat = redis.call('HGETALL', KEYS[1])
 if #flat > 0 then
@@ -286,7 +287,7 @@ local function text(name)
 end
 local function described()
   return { text('u'), text('c'), text('s'), text('i') or false, created - record.t, text('o'), text('d'), text('r'),
-    record.h or false, created, record.j or false }
+    record.h or false, created, record.p or false }
 end
 local flat = redis.call('HGETALL', KEYS[1])
 if #flat > 0 then
@@ -347,6 +348,7 @@ end
 
 local LETTERS = {
   ['authorization_code.replayed'] = 'c', ['refresh_token.reuse_detected'] = 'r', ['state_lost'] = 's',
+  ['refresh_token.retried_elsewhere'] = 'a',
 }
 
 local function write_access_token(scope, audience)
@@ -451,7 +453,7 @@ local function text(name)
 end
 local function described()
   return { text('u'), text('c'), text('s'), text('i') or false, created - record.t, text('o'), text('d'), text('r'),
-    record.h or false, created, record.j or false }
+    record.h or false, created, record.p or false }
 end
 local flat = redis.call('HGETALL', KEYS[1])
 if #flat > 0 then
@@ -512,6 +514,7 @@ end
 
 local LETTERS = {
   ['authorization_code.replayed'] = 'c', ['refresh_token.reuse_detected'] = 'r', ['state_lost'] = 's',
+  ['refresh_token.retried_elsewhere'] = 'a',
 }
 
 local function write_access_token(scope, audience)
@@ -584,6 +587,97 @@ return { 'redeemed', described(), scope, audience, is_newer }
 end
 return cjson.encode(answer())
 
+-- grantRetriedElsewhere
+local replication = redis.pcall('INFO', 'replication')
+if replication.err then return redis.error_reply("NOPERM scripts may not run 'info'") end
+if string.find(replication, 'role:slave', 1, true) then
+  return redis.error_reply('READONLY this script runs on a primary only')
+end
+
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000) + tonumber(ARGV[1])
+local function lifetime(at)
+  return math.max(1, math.min(math.ceil(at - now), 1e13))
+end
+local function expire(key, at)
+  redis.call('PEXPIRE', key, lifetime(at))
+end
+
+local record, created, refreshed
+local function text(name)
+  local value, piece = record[name], 1
+  while record[name .. piece] do
+    value = value .. record[name .. piece]
+    piece = piece + 1
+  end
+  return value
+end
+local function described()
+  return { text('u'), text('c'), text('s'), text('i') or false, created - record.t, text('o'), text('d'), text('r'),
+    record.h or false, created, record.p or false }
+end
+local flat = redis.call('HGETALL', KEYS[1])
+if #flat > 0 then
+  record = {}
+  for at = 1, #flat, 2 do record[flat[at]] = flat[at + 1] end
+  created = tonumber(record.b)
+  refreshed = created + (record.f or 0)
+  if now >= created + record.k * 1000 then record = nil end
+end
+local function list(name)
+  local all = {}
+  for each in string.gmatch(text(name), '[^ ]+') do all[#all + 1] = each end
+  return all
+end
+-- Seconds from creation on, never fewer than before.
+local function needed(lifetime)
+  return math.max(record.k, math.ceil(lifetime / 1000))
+end
+local request = cjson.decode(ARGV[2])
+
+local LETTERS = {
+  ['authorization_code.replayed'] = 'c', ['refresh_token.reuse_detected'] = 'r', ['state_lost'] = 's',
+  ['refresh_token.retried_elsewhere'] = 'a',
+}
+
+local function write_access_token(scope, audience)
+  local token = request.accessToken
+  if not token then return end
+  token.clientUid, token.clientId, token.subject = text('u'), text('c'), text('s')
+  token.scope, token.audience = scope, audience
+  token.grantId, token.authTime = request.grantId, created - record.t
+  redis.call('SET', KEYS[3], cjson.encode(token), 'PX', lifetime(token.expiresAtSeconds * 1000))
+end
+-- A retry that gets the first answer again writes the record again: WAIT covers only the writes of its own connection.
+local function write_again()
+  redis.call('HSET', KEYS[1], 'g', record.g)
+end
+local function raise(type, action)
+  local raised, letter = record.e or '', LETTERS[type]
+  if string.find(raised, letter, 1, true) then return false end
+  local alert = cjson.encode({
+    id = request.grantId .. '.' .. type, type = type, action = action, time = now, grantId = request.grantId,
+    clientUid = text('u'), clientId = text('c'), subject = text('s'),
+    presentedGeneration = request.generation, currentGeneration = tonumber(record.g),
+    address = request.address, lastAddress = record.l,
+  })
+  redis.call('HSETNX', KEYS[2], request.grantId .. '.' .. type, alert)
+  redis.call('HSET', KEYS[1], 'e', raised .. letter)
+  return alert
+end
+local function revoke_with(type)
+  redis.call('HSET', KEYS[1], 'z', 1)
+  return raise(type, 'grant_revoked')
+end
+
+if not record or record.z or not record.g then return end
+local last, row = string.match(record.j or '-1 0', '^(-?%d+) (%d+)$')
+if request.generation <= tonumber(last) then return end
+row = request.generation == last + 1 and row + 1 or 1
+redis.call('HSET', KEYS[1], 'j', request.generation .. ' ' .. row)
+record.l = request.rotatedFrom
+if row >= 3 then return raise('refresh_token.retried_elsewhere', 'answered_again') end
+
 -- grantRevoke
 #!lua flags=allow-oom
 local replication = redis.pcall('INFO', 'replication')
@@ -625,7 +719,7 @@ local function text(name)
 end
 local function described()
   return { text('u'), text('c'), text('s'), text('i') or false, created - record.t, text('o'), text('d'), text('r'),
-    record.h or false, created, record.j or false }
+    record.h or false, created, record.p or false }
 end
 local flat = redis.call('HGETALL', KEYS[1])
 if #flat > 0 then
@@ -686,6 +780,7 @@ end
 
 local LETTERS = {
   ['authorization_code.replayed'] = 'c', ['refresh_token.reuse_detected'] = 'r', ['state_lost'] = 's',
+  ['refresh_token.retried_elsewhere'] = 'a',
 }
 
 local function write_access_token(scope, audience)
@@ -751,7 +846,7 @@ if not again then write_access_token(scope, audience) end
 if again or outcome == 'benign_retry' then
   write_again()
   redis.call('HSET', KEYS[1], 'q' .. ((again or #retries >= 8) and '*' or request.attemptId), '')
-  return { outcome, described(), current, scope, audience, false }
+  return { outcome, described(), current, scope, audience, false, outcome == 'benign_retry' and record.l }
 end
 
 local alert = outcome == 'healed' and raise('state_lost', 'healed_forward')
@@ -799,7 +894,7 @@ local function text(name)
 end
 local function described()
   return { text('u'), text('c'), text('s'), text('i') or false, created - record.t, text('o'), text('d'), text('r'),
-    record.h or false, created, record.j or false }
+    record.h or false, created, record.p or false }
 end
 local flat = redis.call('HGETALL', KEYS[1])
 if #flat > 0 then
@@ -860,6 +955,7 @@ end
 
 local LETTERS = {
   ['authorization_code.replayed'] = 'c', ['refresh_token.reuse_detected'] = 'r', ['state_lost'] = 's',
+  ['refresh_token.retried_elsewhere'] = 'a',
 }
 
 local function write_access_token(scope, audience)
@@ -925,7 +1021,7 @@ if not again then write_access_token(scope, audience) end
 if again or outcome == 'benign_retry' then
   write_again()
   redis.call('HSET', KEYS[1], 'q' .. ((again or #retries >= 8) and '*' or request.attemptId), '')
-  return { outcome, described(), current, scope, audience, false }
+  return { outcome, described(), current, scope, audience, false, outcome == 'benign_retry' and record.l }
 end
 
 local alert = outcome == 'healed' and raise('state_lost', 'healed_forward')

@@ -1,0 +1,36 @@
+// The warning about a client whose `revokeTokensBefore` is in the future: it counts, and no grant or token can be issued
+// until then (oauth/tokens/revocation-checks.ts).
+
+import type { Condition, Fault } from '../kinds/conditions.ts';
+import type { OAuthClientSpec } from '../kinds/oauth-client.ts';
+
+const REASON = 'RevokeTokensBeforeInFuture';
+
+/**
+ * The warning, with its field; undefined without the field or once its time has come.
+ * @param now epoch milliseconds
+ */
+export function revokedUntilWarning(
+  { revokeTokensBefore }: Pick<OAuthClientSpec, 'revokeTokensBefore'>,
+  now: number,
+): Fault<typeof REASON> | undefined {
+  if (revokeTokensBefore === undefined || revokeTokensBefore < now) return undefined;
+  const until = new Date(revokeTokensBefore).toISOString();
+  return {
+    path: ['spec', 'revokeTokensBefore'],
+    reason: REASON,
+    message: `This time is in the future: until ${until} the client gets no tokens.`,
+  };
+}
+
+/** The warning as a condition, which stands beside Ready: the client is served all the same. */
+export function revokedUntilCondition(
+  spec: Pick<OAuthClientSpec, 'revokeTokensBefore'>,
+  now: number,
+  observedGeneration: number,
+): Condition | undefined {
+  const warning = revokedUntilWarning(spec, now);
+  if (warning === undefined) return undefined;
+  const message = `spec.revokeTokensBefore: ${warning.message}`;
+  return { type: 'RevokedUntil', status: 'True', reason: REASON, message, observedGeneration };
+}
