@@ -3,8 +3,11 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { AUDIENCE, CLIENT_SECRET, CLIENT_UID, REDIRECT_URI, SCOPE, USERNAME } from './load/load-client.ts';
+import { AUDIENCE, CLIENT_SECRET, CLIENT_UID, PEOPLE, REDIRECT_URI, SCOPE, usernameOf } from './load/load-client.ts';
 import { freePort, type PinnedServer, startServer } from './load/pinned-process.ts';
+
+/** Of a password that is never used to sign in. */
+const HASH = '$argon2id$v=19$m=19456,t=2,p=1$Z3JhbnRyeS1ub2JvZHktMQ$VVYLuSTgGzfULLjdglR/WQtPZDjO9Wlf3DPJHqetDk4';
 
 const MANIFESTS = `
 apiVersion: v1
@@ -30,7 +33,14 @@ spec:
   redirectUris: ['${REDIRECT_URI}']
   scopes: [${SCOPE}]
   audiences: ['${AUDIENCE}']
-`;
+---
+apiVersion: v1
+kind: Secret
+type: grantry.dev/users
+metadata: { name: people, namespace: bench }
+stringData:
+  users.yaml: |
+${Array.from({ length: PEOPLE }, (_, number) => `    - { username: ${usernameOf(number)}, passwordHash: '${HASH}' }\n`).join('')}`;
 
 /** A folder with the manifests, gone after the run; the processes that share it are replicas of one server. */
 export function manifestFolder(): string {
@@ -52,8 +62,7 @@ export async function startGrantry({
 }): Promise<PinnedServer> {
   const adminPort = String(await freePort());
   const redis = redisUrl === undefined ? [] : ['--redis', redisUrl];
-  const person = ['--user', `${USERNAME}:never-used-to-sign-in`];
-  const dev = ['src/main.ts', 'dev', folder, '--admin-port', adminPort, ...person, ...redis, '--port'];
+  const dev = ['src/main.ts', 'dev', folder, '--admin-port', adminPort, ...redis, '--port'];
   return await startServer({
     args: (port) => [...dev, String(port)],
     probe: '/.well-known/jwks.json',

@@ -19,12 +19,14 @@ import {
   CODE_SECONDS,
   REDIRECT_URI,
   SCOPE,
-  USERNAME,
+  usernameOf,
 } from './load/load-client.ts';
 
 /** Writes made at a time. */
 const BATCH = 50;
 const HOUR = 3_600_000;
+/** As long as the client's refresh tokens live by default. */
+const RETENTION = 2160 * HOUR;
 
 /** A grant that a person has just given, and its code. */
 export interface GivenGrant {
@@ -35,7 +37,7 @@ export interface GivenGrant {
 
 export interface GrantryState {
   readonly stores: Stores;
-  /** As the authorization endpoint does it once the person has agreed. */
+  /** As the authorization endpoint does it once each of so many people has agreed. */
   give(count: number): Promise<readonly GivenGrant[]>;
   close(): Promise<void>;
 }
@@ -48,15 +50,18 @@ export async function openGrantryState(redisUrl: string): Promise<GrantryState> 
   const random = { bytes: (count: number) => randomBytes(count) };
   // No code depends on a pepper, nor on the issuer.
   const handles = new Handles({ issuer: 'https://id.example.com', peppers: [randomBytes(32)], random });
+  let people = 0;
   return {
     stores,
-    give: (count) =>
-      inBatches(Array.from({ length: count }), async () => {
-        const { code, grantId, secretHash } = handles.newCode(SUBJECT);
-        const grant = newGrant(grantId);
-        await stores.grants.issue(grant, secretHash, 1000 * CODE_SECONDS);
+    give(count) {
+      const subjects = Array.from({ length: count }, () => subjectOf(usernameOf(people++)));
+      return inBatches(subjects, async (subject) => {
+        const { code, grantId, secretHash } = handles.newCode(subject);
+        const grant = newGrant(grantId, subject);
+        await stores.grants.issue(grant, secretHash, 1000 * CODE_SECONDS, RETENTION);
         return { code, secretHash, grant };
-      }),
+      });
+    },
     close: () => connection.close(),
   };
 }
@@ -77,8 +82,6 @@ export async function inBatches<Each, Done>(
 function subjectOf(username: string): string {
   return `usr_${createHash('sha256').update(`local\0${username}`).digest('base64url').slice(0, 22)}`;
 }
-
-const SUBJECT = subjectOf(USERNAME);
 
 /** What the person of this name has let the client do. */
 export function giveConsent({ consents }: Stores, username: string): Promise<void> {
@@ -125,14 +128,14 @@ function randomDigest(): string {
   return randomBytes(32).toString('base64url');
 }
 
-function newGrant(grantId: string): Grant {
+function newGrant(grantId: string, subject: string): Grant {
   return {
     grantId,
     clientUid: CLIENT_UID,
     clientId: CLIENT_ID,
     redirectUri: REDIRECT_URI,
     codeChallenge: CODE_CHALLENGE,
-    subject: SUBJECT,
+    subject,
     sessionId: randomDigest(),
     authTime: Date.now(),
     scope: [SCOPE],

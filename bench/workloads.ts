@@ -44,7 +44,7 @@ interface TokenService {
   readonly codes: (count: number) => Promise<readonly string[]>;
 }
 
-/** Families that one load refreshes in turn. */
+/** Families that one load refreshes in turn, each of another person. */
 const FAMILIES = 1000;
 
 /** How every workload is started, by its name. */

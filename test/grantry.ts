@@ -150,6 +150,8 @@ function testClient({ secret, ...given }: TestClient): Client {
   const uid = given.uid ?? `uid-of-${given.clientId}`;
   return {
     uid,
+    namespace: 'shop',
+    maxState: 64 * 2 ** 20,
     displayName: given.clientId,
     clientUri: undefined,
     policyUri: undefined,
@@ -314,7 +316,7 @@ export async function startGrantry(options: GrantryOptions): Promise<Grantry> {
         redirectUri: redirectUris[0] ?? '',
         codeChallenge: PKCE.challenge,
       };
-      await authentic.grants.issue({ ...defaults, ...grant }, secretHash, 60_000);
+      await authentic.grants.issue({ ...defaults, ...grant }, secretHash, 60_000, 90 * 86_400_000);
       return code;
     },
     logs: () => lines.map((line) => JSON.parse(line) as LogLine),

@@ -41,8 +41,9 @@ export const FOLDERS: Record<string, readonly string[]> = {
     'client-auth': ['ports', 'values', 'registry'],
     access: ['ports', 'values', 'registry', 'client-auth'],
     tokens: ['ports', 'values', 'registry', 'access'],
-    grants: ['ports', 'values', 'registry', 'client-auth', 'access', 'tokens'],
-    endpoints: ['ports', 'values', 'registry', 'client-auth', 'access', 'tokens', 'grants'],
+    limits: ['ports', 'values', 'registry'],
+    grants: ['ports', 'values', 'registry', 'client-auth', 'access', 'tokens', 'limits'],
+    endpoints: ['ports', 'values', 'registry', 'client-auth', 'access', 'tokens', 'limits', 'grants'],
   }),
   ...rows('admission', {
     kinds: [],

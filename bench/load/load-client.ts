@@ -4,8 +4,9 @@
 export const CLIENT_ID = 'bench.load';
 export const CLIENT_SECRET = 'a-secret-that-is-only-ever-used-under-load';
 export const CLIENT_UID = '5e1c7d3a-2f64-4a0b-9d8e-31b7c0f2a946';
-/** The user that has agreed to what the client asks for. */
-export const USERNAME = 'person';
+/** How many users have agreed to what the client asks for: none meets the limit on the refreshes of one person. */
+export const PEOPLE = 1500;
+export const usernameOf = (number: number): string => `person-${number % PEOPLE}`;
 export const AUDIENCE = 'https://api.example.com/';
 export const SCOPE = 'load';
 export const REDIRECT_URI = 'https://app.example.com/callback';

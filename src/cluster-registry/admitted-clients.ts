@@ -162,7 +162,8 @@ export class AdmittedClients {
       const isSame = known.judged === object && known.verifiers === verifiers && !hasExpiry(verifiers);
       const isAdmittedSo = known.client?.admittedBy === admittedBy(findings);
       // The same client object is reused: the registry then need not change.
-      const client = (isSame && isAdmittedSo ? known.client : undefined) ?? this.#served(findings, verifiers);
+      const isReusable = isSame && isAdmittedSo && known.client?.maxState === findings.maxState;
+      const client = (isReusable ? known.client : undefined) ?? this.#served(findings, verifiers);
       known.judge(verifiers, { clientId, reason: READY, client });
     } else known.judge(verifiers, { clientId, reason: reasonOf(clientVerdict(findings)), client: undefined });
     this.#mark(known);
@@ -249,7 +250,7 @@ export class AdmittedClients {
 
   /** The client of sound findings; clients with the same shared spec have one template. */
   #served(findings: ClientFindings<ReadableClient>, verifiers: ClientVerifiers | undefined): Client | undefined {
-    const { object, clientId, credentials } = findings;
+    const { object, clientId, maxState, credentials } = findings;
     const { uid, namespace, reading } = object;
     if (reading.shared === undefined || credentials.state !== 'ready') return undefined;
     const templates = this.#templates[admittedBy(findings)];
@@ -260,7 +261,8 @@ export class AdmittedClients {
       templates.set(reading.shared, template);
     }
     const text = verifiers instanceof KeptVerifiers ? verifiers.text : undefined;
-    return new ServedClient({ uid, namespace, clientId, reading, verifiers: credentials.verifiers, text, template });
+    const own = { uid, namespace, clientId, maxState, verifiers: credentials.verifiers, text };
+    return new ServedClient({ ...own, reading, template });
   }
 
   #contextIn(namespace: string): AdmissionContext {

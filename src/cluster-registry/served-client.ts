@@ -11,7 +11,8 @@ const VERIFIER_BYTES = 32;
 export class ServedClient implements Client {
   readonly uid: string;
   readonly clientId: string;
-  readonly #namespace: string;
+  readonly namespace: string;
+  readonly maxState: number;
   readonly #reading: ReadClient;
   readonly #template: Client;
   /** As a latin1 string: a buffer takes four times the memory. */
@@ -25,6 +26,7 @@ export class ServedClient implements Client {
     readonly uid: string;
     readonly namespace: string;
     readonly clientId: string;
+    readonly maxState: number;
     readonly reading: ReadClient;
     readonly template: Client;
     readonly verifiers: readonly Uint8Array[];
@@ -33,7 +35,8 @@ export class ServedClient implements Client {
     const { verifiers, text } = client;
     this.uid = client.uid;
     this.clientId = client.clientId;
-    this.#namespace = client.namespace;
+    this.namespace = client.namespace;
+    this.maxState = client.maxState;
     this.#reading = client.reading;
     this.#template = client.template;
     const isKept = text !== undefined && verifiers.length === 1;
@@ -95,7 +98,7 @@ export class ServedClient implements Client {
 
   get audiences(): readonly string[] {
     // The template may be of another namespace.
-    return audiencesIn(this.#namespace, this.#reading.shared);
+    return audiencesIn(this.namespace, this.#reading.shared);
   }
 
   get defaultAudience(): string | undefined {

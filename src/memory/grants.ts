@@ -9,6 +9,7 @@ import type {
   Grant,
   GrantState,
   GrantStore,
+  IssueAnswer,
   RedeemAnswer,
   RedeemRequest,
   RetryElsewhere,
@@ -29,6 +30,7 @@ import {
   withAlert,
   withRetryElsewhere,
 } from './grant-record.ts';
+import type { GrantsOfPerson } from './grants-of-person.ts';
 import type { MemoryWatermarks } from './watermarks.ts';
 
 /** Wrong verifiers that kill a code (OAuth 2.1 §7.5.2). */
@@ -40,6 +42,7 @@ export class MemoryGrants implements GrantStore {
   readonly #records: ExpiringMap<GrantRecord>;
   readonly #accessTokens: ExpiringMap<StoredAccessToken>;
   readonly #watermarks: MemoryWatermarks;
+  readonly #ofPerson: GrantsOfPerson;
 
   /** @param accessTokens the map of the opaque tokens: redeem and rotate write theirs in the same action. */
   constructor(fields: {
@@ -47,19 +50,26 @@ export class MemoryGrants implements GrantStore {
     records: ExpiringMap<GrantRecord>;
     accessTokens: ExpiringMap<StoredAccessToken>;
     watermarks: MemoryWatermarks;
+    ofPerson: GrantsOfPerson;
   }) {
     this.#clock = fields.clock;
     this.#records = fields.records;
     this.#accessTokens = fields.accessTokens;
     this.#watermarks = fields.watermarks;
+    this.#ofPerson = fields.ofPerson;
   }
 
-  async issue(grant: Grant, secretHash: string, codeLifetime: number): Promise<'issued' | 'outdated'> {
+  async issue(grant: Grant, secretHash: string, codeLifetime: number, retention: number): Promise<IssueAnswer> {
+    const { grantId, clientUid, subject, authTime } = grant;
     // Idempotent: an existing grant keeps its state.
-    if (this.#records.get(grant.grantId) !== undefined) return 'issued';
-    if (grant.authTime <= this.#watermarks.highestOfPerson(grant.clientUid, grant.subject)) return 'outdated';
-    this.#keep(issuedRecord(grant, { secretHash, now: this.#clock.now(), codeLifetime }));
-    return 'issued';
+    if (this.#records.get(grantId) !== undefined) return { outcome: 'issued', evicted: [] };
+    if (authTime <= this.#watermarks.highestOfPerson(clientUid, subject)) return { outcome: 'outdated' };
+    const now = this.#clock.now();
+    this.#keep(issuedRecord(grant, { secretHash, now, codeLifetime }));
+    const leaving = this.#ofPerson.add(grant, now + retention);
+    for (const each of leaving) this.#records.delete(each.grant.grantId);
+    const evicted = leaving.filter(({ revoked }) => !revoked).map((each) => each.grant.grantId);
+    return { outcome: 'issued', evicted };
   }
 
   async redeem(request: RedeemRequest): Promise<RedeemAnswer> {

@@ -6,7 +6,9 @@ import type { StoredAccessToken } from '../oauth/ports/token-stores.ts';
 import { MemoryAccessTokens } from './access-tokens.ts';
 import { MemoryConsents } from './consents.ts';
 import { ExpiringMap } from './expiring-map.ts';
+import type { GrantRecord } from './grant-record.ts';
 import { MemoryGrants } from './grants.ts';
+import { GrantsOfPerson } from './grants-of-person.ts';
 import { MemoryInteractions } from './interactions.ts';
 import { MemoryRateLimits } from './rate-limits.ts';
 import { MemoryReplays } from './replays.ts';
@@ -41,12 +43,19 @@ export function memoryStores({ clock, limits }: { clock: Clock; limits?: Partial
     return new ExpiringMap<Value>({ clock, capacity: capacities[name], name, whenFull });
   }
   const accessTokens = map<StoredAccessToken>('accessTokens');
+  const records = map<GrantRecord>('grants');
   const watermarks = new MemoryWatermarks({ clock, times: map('watermarks') });
   const sessions = map<SessionRecord>('sessions');
   const consents = new MemoryConsents({ clock, consents: map('consents') });
   const users = new MemoryUsers({ clock, users: map('users'), sessions, consents, watermarks });
   return {
-    grants: new MemoryGrants({ clock, records: map('grants'), accessTokens, watermarks }),
+    grants: new MemoryGrants({
+      clock,
+      records,
+      accessTokens,
+      watermarks,
+      ofPerson: new GrantsOfPerson({ index: map('grants'), records }),
+    }),
     accessTokens: new MemoryAccessTokens({ tokens: accessTokens }),
     revokedTokens: new MemoryRevokedTokens({ marks: map('revokedTokens') }),
     watermarks,

@@ -19,6 +19,7 @@ function fault(from: number, to: number, more: Partial<Fault> = {}): Fault {
     blind: undefined,
     breaksLogins: false,
     killsReplica: false,
+    isOnlyFull: false,
   };
   return { name: 'a fault', from, mended: to, over: to, to, ...nothing, ...more };
 }
@@ -344,6 +345,19 @@ describe('what is back', () => {
     expect(failing(undefined)).toEqual([]);
     expect(failing(60 + BACK)).toEqual([]);
     expect(failing(61 + BACK)).toEqual([{ promise: PROMISE, grantId: 'a fault', operations: [] }]);
+  });
+});
+
+describe('a full memory', () => {
+  it('may refuse what stores, and nothing else', () => {
+    const full = fault(30, 60, { isOnlyFull: true });
+    const asked = (kind: Operation['kind'], faults = [full]) =>
+      promises([REDEEMED, operation(40, kind, unavailable, { generation: 0 })], faults);
+    expect(asked('refresh')).toEqual([]);
+    expect(asked('redeem')).toEqual([]);
+    expect(asked('revoke')).toEqual(['a full memory refuses only what stores']);
+    expect(asked('introspect')).toEqual(['a full memory refuses only what stores']);
+    expect(asked('revoke', [full, fault(30, 60)])).toEqual([]);
   });
 });
 

@@ -18,6 +18,7 @@ export interface Violation {
     | 'no alert without a cause'
     | 'an alert for each cause'
     | 'what is back serves within two seconds'
+    | 'a full memory refuses only what stores'
     | 'an answer is one of those documented';
   /** Or the name of the fault, where the promise is about no grant. */
   readonly grantId: string;
@@ -121,9 +122,12 @@ class GrantHistory {
   }
 
   #unansweredWrongly(operation: Operation): readonly Found[] {
-    const { begin, end } = operation;
-    const isExcused = this.#faults.some(({ from, mended }) => from <= end && begin <= mended + BACK);
-    return isExcused ? [] : [{ promise: 'what is back serves within two seconds', operations: [operation] }];
+    const { kind, begin, end } = operation;
+    const around = this.#faults.filter(({ from, mended }) => from <= end && begin <= mended + BACK);
+    if (around.length === 0) return [{ promise: 'what is back serves within two seconds', operations: [operation] }];
+    const isStoring = kind === 'redeem' || kind === 'refresh';
+    if (isStoring || around.some(({ isOnlyFull }) => !isOnlyFull)) return [];
+    return [{ promise: 'a full memory refuses only what stores', operations: [operation] }];
   }
 
   #aliveWrongly(operation: Operation): readonly Found[] {

@@ -10,7 +10,7 @@ import type { RedisCluster } from '../redis/setup/redis-cluster.ts';
 import { inStep, isPrimary, replicationOf } from '../redis/setup/replication.ts';
 import { LONG, type RedisServer } from '../redis/setup/servers.ts';
 import { until } from '../until.ts';
-import { blindly, EVERYTHING, type FaultKind } from './faults.ts';
+import { blindly, EVERYTHING, type FaultKind, filled } from './faults.ts';
 import type { SeededRandom } from './seeded-random.ts';
 
 const KEYS = new RedisKeys('');
@@ -26,6 +26,10 @@ const SHORT = 1000;
 
 /** The faults of a Cluster with replicas. */
 export const CLUSTER_FAULTS: readonly FaultKind<RedisCluster>[] = [
+  {
+    name: 'the memory of Redis is full',
+    strike: (cluster, random) => filled(nodesOf(cluster), random),
+  },
   {
     name: 'one primary of the Cluster is killed, its replica in step',
     async strike(cluster, random) {

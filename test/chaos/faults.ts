@@ -3,6 +3,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Replica } from '../redis/processes/replicas.ts';
+import type { RedisServer } from '../redis/setup/servers.ts';
 import type { Blindness, Fault } from './history.ts';
 import type { SeededRandom } from './seeded-random.ts';
 
@@ -46,6 +47,16 @@ export async function blindly(
   const from = performance.now() + 20;
   await work();
   return { from, to: performance.now(), ...(shards && { shards }) };
+}
+
+/** Fills the memory of these servers for a while; one that is a replica of Redis takes what its primary sends. */
+export async function filled(servers: readonly RedisServer[], random: SeededRandom): Promise<Cost> {
+  const allow = (bytes: number) =>
+    Promise.all(servers.map((server) => server.command('CONFIG', 'SET', 'maxmemory', bytes)));
+  await allow(1);
+  await sleep(random.between(100, 900));
+  await allow(0);
+  return { isOnlyFull: true };
 }
 
 /** What happens to the replicas of grantry themselves. */

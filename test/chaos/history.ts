@@ -65,6 +65,8 @@ export interface Fault {
   /** Codes issued before or meanwhile may be gone: another history has begun. */
   readonly breaksLogins: boolean;
   readonly blind: Blindness | undefined;
+  /** Only the memory of Redis was full: what revokes and what reads is answered all the while. */
+  readonly isOnlyFull: boolean;
   /** A replica died: what it had just reported may be reported again by another one. */
   readonly killsReplica: boolean;
 }

@@ -150,6 +150,7 @@ const HARMLESS = {
   blind: undefined,
   breaksLogins: false,
   killsReplica: false,
+  isOnlyFull: false,
 } as const;
 
 /** What is broken as long as an alert is on its way. */

@@ -6,7 +6,7 @@ import { PRIMARY_NAME, type ReplicatedRedis } from '../redis/setup/replicated-re
 import { inStep } from '../redis/setup/replication.ts';
 import { succeeds, until } from '../until.ts';
 import { NOTICED } from './checker.ts';
-import { blindly, EVERYTHING, type FaultKind } from './faults.ts';
+import { blindly, EVERYTHING, type FaultKind, filled } from './faults.ts';
 import { cutOff, letBack, rejoined, replaced, rolesIn } from './replicated-set.ts';
 
 /** What Redis allows, in bytes. */
@@ -14,6 +14,10 @@ const SMALLEST_BACKLOG = 16_384;
 
 /** What happens to a primary, its two replicas and their Sentinels. */
 export const SENTINEL_FAULTS: readonly FaultKind<ReplicatedRedis>[] = [
+  {
+    name: 'the memory of Redis is full',
+    strike: ({ servers }, random) => filled(servers, random),
+  },
   {
     name: 'the primary is killed, its replicas in step',
     async strike(redis) {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RedisServer } from '../redis/setup/servers.ts';
 import { until } from '../until.ts';
-import { blindly, EVERYTHING, type FaultKind } from './faults.ts';
+import { blindly, EVERYTHING, type FaultKind, filled } from './faults.ts';
 import type { ProxyMode, TcpProxy } from './tcp-proxy.ts';
 
 /** A server that stands alone and keeps its file, and the proxy it is reached through. */
@@ -81,12 +81,7 @@ export const SERVER_FAULTS: readonly FaultKind<ProxiedServer>[] = [
   },
   {
     name: 'the memory of Redis is full',
-    async strike({ server }, random) {
-      await server.command('CONFIG', 'SET', 'maxmemory', 1);
-      await sleep(random.between(100, 900));
-      await server.command('CONFIG', 'SET', 'maxmemory', 0);
-      return {};
-    },
+    strike: ({ server }, random) => filled([server], random),
   },
   {
     name: 'the disk of Redis is full',

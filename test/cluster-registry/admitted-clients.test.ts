@@ -132,6 +132,27 @@ describe('the admitted clients', () => {
     expect(serve().changes).toEqual([{ clientId: 'team.one', kind: 'refused', reason: 'PolicyViolation' }]);
   });
 
+  it('have the share of state of the greatest policy that permits them, as it is now', () => {
+    const policy = (name: string, maxState: string, scopes = ['**']) =>
+      policyOf(
+        CLIENT_POLICY.ignore.parse({
+          apiVersion: 'grantry.dev/v1alpha1',
+          kind: 'ClientPolicy',
+          metadata: { name },
+          spec: { namespaceSelector: {}, allow: { scopes }, limits: { maxState } },
+        }),
+      );
+    const share = (...policies: ReturnType<typeof policy>[]) => {
+      clients.setPolicies(policies);
+      clients.judge('uid-one');
+      return serve().registry.find('team.one')?.maxState;
+    };
+    add(object('one'));
+    expect(serve().registry.find('team.one')).toMatchObject({ namespace: 'team', maxState: 64 * 2 ** 20 });
+    expect(share(policy('a', '1Mi'), policy('b', '2Mi'), policy('c', '3Mi', ['nothing']))).toBe(2 * 2 ** 20);
+    expect(share(policy('a', '1Mi'))).toBe(2 ** 20);
+  });
+
   it.each([
     ['PolicyViolation', { scopes: ['elsewhere/read'] }],
     ['UnsupportedGrantType', { grantTypes: ['magic'] }],

@@ -101,6 +101,8 @@ it('a served client says what the judge said', () => {
   const client: Client = {
     uid: 'uid-1',
     clientId: 'team.app',
+    namespace: 'team',
+    maxState: 6,
     displayName: 'App',
     authMethod: 'client_secret_post',
     tokens,
@@ -125,6 +127,8 @@ it('a served client says what the judge said', () => {
     ...client,
     uid: 'uid-2',
     clientId: 'team.other',
+    namespace: 'elsewhere',
+    maxState: 7,
     displayName: 'Other',
     secretVerifiers: [],
     clientUri: undefined,
@@ -155,7 +159,7 @@ it('a served client says what the judge said', () => {
     [{}, { ...client, ...nothing, displayName: 'team.app', redirectUris: [] }],
   ] as const) {
     const reading = readOf({ ...own, audiences, defaultAudience });
-    const served = new ServedClient({ uid, namespace: 'team', clientId, reading, verifiers, template });
+    const served = new ServedClient({ uid, namespace: 'team', clientId, maxState: 6, reading, verifiers, template });
     expect(Object.fromEntries(fields.map((field) => [field, served[field]]))).toEqual(said);
   }
   // Text that is kept already stands for one verifier, and for no other number of them.
@@ -167,6 +171,7 @@ it('a served client says what the judge said', () => {
       uid,
       namespace: 'team',
       clientId,
+      maxState: 6,
       reading,
       verifiers: secretVerifiers,
       text,

@@ -2,6 +2,7 @@
 // socket, `test/redis/stores/contracts.test.ts` for Redis.
 
 import { rateLimitStoreContract, replayStoreContract } from './counting-stores.ts';
+import { grantEvictionContract } from './grant-eviction.ts';
 import { grantRedemptionContract } from './grant-redemption.ts';
 import { grantRetriesContract } from './grant-retries.ts';
 import { grantRotationContract } from './grant-rotation.ts';
@@ -11,6 +12,7 @@ import { accessTokenStoreContract, revokedTokenStoreContract, watermarkStoreCont
 import { userStoreContract } from './user-store.ts';
 
 const CONTRACTS = [
+  grantEvictionContract,
   grantRedemptionContract,
   grantRotationContract,
   grantRetriesContract,

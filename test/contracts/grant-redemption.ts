@@ -102,9 +102,9 @@ export function grantRedemptionContract(name: string, makeStores: MakeStores): v
 
     it('issued a second time stays what it has become', async () => {
       const grant = await redeemed(grants);
-      await grants.issue(grant, SECRET_HASH, CODE_LIFETIME);
+      await grants.issue(grant, SECRET_HASH, CODE_LIFETIME, RETENTION);
       expect(await grants.redeem(redeemRequest(grant))).toMatchObject({ outcome: 'replayed' });
-      await grants.issue(grant, SECRET_HASH, CODE_LIFETIME);
+      await grants.issue(grant, SECRET_HASH, CODE_LIFETIME, RETENTION);
       expect(await grants.redeem(redeemRequest(grant))).toEqual({ outcome: 'gone' });
     });
 
@@ -112,7 +112,7 @@ export function grantRedemptionContract(name: string, makeStores: MakeStores): v
       const grant = await redeemed(grants);
       const before = await grants.read(grant.grantId);
       world.advance(world.tick);
-      await grants.issue(grant, SECRET_HASH, CODE_LIFETIME);
+      await grants.issue(grant, SECRET_HASH, CODE_LIFETIME, RETENTION);
       expect(await grants.read(grant.grantId)).toEqual(before);
       world.advance(2 * CODE_LIFETIME);
       expect(await grants.rotate(rotateRequest(grant, 0))).toMatchObject({ outcome: 'rotated' });

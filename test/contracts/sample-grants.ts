@@ -134,7 +134,7 @@ export function rotateRequest(grant: Grant, generation: number, different: Parti
 /** A grant whose code can be redeemed. */
 export async function issued(grants: GrantStore, different: Partial<Grant> = {}): Promise<Grant> {
   const grant = sampleGrant(different);
-  await grants.issue(grant, SECRET_HASH, CODE_LIFETIME);
+  await grants.issue(grant, SECRET_HASH, CODE_LIFETIME, RETENTION);
   return grant;
 }
 

@@ -165,13 +165,18 @@ export function watermarkStoreContract(name: string, makeStores: MakeStores): vo
         const earliest = world.now();
         await watermarks.raise(subject);
         expect(await watermarks.read('uid-of-shop', 'usr_alice')).toBeGreaterThanOrEqual(earliest);
-        expect(await grants.issue(sampleGrant({ authTime }), SECRET_HASH, MINUTE), kind).toBe('outdated');
+        expect(await grants.issue(sampleGrant({ authTime }), SECRET_HASH, MINUTE, MINUTE), kind).toEqual({
+          outcome: 'outdated',
+        });
         world.advance(world.tick);
         const later = await signedIn(sessions);
-        expect(await grants.issue(sampleGrant({ authTime: later.authTime }), SECRET_HASH, MINUTE), kind).toBe('issued');
+        expect(
+          await grants.issue(sampleGrant({ authTime: later.authTime }), SECRET_HASH, MINUTE, MINUTE),
+          kind,
+        ).toMatchObject({ outcome: 'issued' });
       }
       const bob = { subject: 'usr_bob', authTime: 1 + (await watermarks.read('uid-of-shop', undefined)) };
-      expect(await grants.issue(sampleGrant(bob), SECRET_HASH, MINUTE)).toBe('issued');
+      expect(await grants.issue(sampleGrant(bob), SECRET_HASH, MINUTE, MINUTE)).toMatchObject({ outcome: 'issued' });
     });
 
     it('that is raised while a grant is issued leaves no living grant of a sign-in before it, in 400 rounds', async () => {
@@ -179,8 +184,8 @@ export function watermarkStoreContract(name: string, makeStores: MakeStores): vo
       const alive: unknown[] = [];
       const round = async () => {
         const grant = sampleGrant({ authTime: world.now() });
-        const [outcome] = await Promise.all([
-          grants.issue(grant, SECRET_HASH, MINUTE),
+        const [{ outcome }] = await Promise.all([
+          grants.issue(grant, SECRET_HASH, MINUTE, MINUTE),
           watermarks.raise({ kind: 'user', subject: grant.subject }),
         ]);
         const redeemed = outcome === 'issued' ? await grants.redeem(redeemRequest(grant)) : { outcome };

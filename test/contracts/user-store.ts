@@ -75,7 +75,9 @@ export function userStoreContract(name: string, makeStores: MakeStores): void {
       const grant = await issued(grants, { authTime: world.now() });
       await users.settle(ALICE, 'second', 'first');
       world.advance(world.tick);
-      expect(await grants.issue(sampleGrant({ authTime: grant.authTime }), SECRET_HASH, MINUTE)).toBe('outdated');
+      expect(await grants.issue(sampleGrant({ authTime: grant.authTime }), SECRET_HASH, MINUTE, MINUTE)).toEqual({
+        outcome: 'outdated',
+      });
     });
 
     it('who is absent loses nothing before an hour has passed, and then all, consents too', async () => {

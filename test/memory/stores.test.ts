@@ -34,7 +34,7 @@ type World = ReturnType<typeof worldWithLimit>;
 
 /** How each store is made to remember one more thing for a minute, by a name. */
 const FILLERS: Readonly<Record<keyof Stores, (world: World, name: string) => Promise<unknown>>> = {
-  grants: ({ stores }, name) => stores.grants.issue(sampleGrant({ grantId: name }), digest(name), MINUTE),
+  grants: ({ stores }, name) => stores.grants.issue(sampleGrant({ grantId: name }), digest(name), MINUTE, MINUTE),
   accessTokens: ({ stores, now }, name) =>
     stores.accessTokens.write({
       tokenId: name,

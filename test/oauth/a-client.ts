@@ -7,6 +7,8 @@ export function aClient(overrides: Partial<Client> = {}): Client {
   return {
     uid: '6a0c4d1e-3c5b-5f43-9d0a-0f6f1f6f0001',
     clientId: 'shop.web',
+    namespace: 'shop',
+    maxState: 64 * 2 ** 20,
     displayName: 'Shop',
     clientUri: undefined,
     policyUri: undefined,

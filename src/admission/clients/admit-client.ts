@@ -78,6 +78,8 @@ export interface ClientFindings<Source extends ObjectIdentity = ObjectIdentity> 
   readonly awaitsNamespace: boolean;
   readonly policy: string | undefined;
   readonly maxClientsPerNamespace: number;
+  /** See {@link Client.maxState}. */
+  readonly maxState: number;
   readonly faults: readonly Fault[];
   readonly credentials: Credentials;
   readonly programmed: Programmed;
@@ -92,7 +94,7 @@ export function admitClient<Source extends SourceObject>(
 }
 
 /** The policies' verdict on a claim that they were not evaluated for. */
-const UNJUDGED: ClaimVerdict = { policy: undefined, faults: [], maxClientsPerNamespace: 0 };
+const UNJUDGED: ClaimVerdict = { policy: undefined, faults: [], maxClientsPerNamespace: 0, maxState: 0 };
 
 /** The findings about one manifest. */
 export function findClient<Source extends SourceObject>(
@@ -117,6 +119,7 @@ export function judgeRead<Object extends ObjectIdentity>(
       ...unread,
       policy: undefined,
       maxClientsPerNamespace: 0,
+      maxState: 0,
       faults,
       credentials: { state: 'pending', faults: [] },
     };
@@ -140,6 +143,7 @@ export function judgeRead<Object extends ObjectIdentity>(
     awaitsNamespace: namespaceLabels === undefined,
     policy: verdict.policy,
     maxClientsPerNamespace: verdict.maxClientsPerNamespace,
+    maxState: verdict.maxState,
     faults: [
       ...ruleFaults,
       // No policy could permit what the protocol itself refuses: one field, one message.
@@ -223,10 +227,12 @@ function clientOf(
   { spec }: OAuthClientManifest,
   secretVerifiers: readonly Uint8Array[],
 ): Client {
-  const { object, clientId } = findings;
+  const { object, clientId, maxState } = findings;
   return {
     uid: object.uid,
     clientId,
+    namespace: object.namespace,
+    maxState,
     displayName: spec.displayName ?? clientId,
     clientUri: spec.clientUri,
     policyUri: spec.policyUri,

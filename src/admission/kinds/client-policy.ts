@@ -12,6 +12,7 @@ import {
   mapOf,
   metadata,
   objectsWith,
+  quantity,
   setOf,
   text,
   type UnknownFields,
@@ -72,6 +73,7 @@ function clientPolicy(unknownFields: UnknownFields) {
       .min(0, { error: 'is negative' })
       .max(100_000, { error: 'is above 100000' })
       .optional(),
+    maxState: quantity().optional(),
     requireSenderConstraint: z.boolean().default(false),
     requirePushedAuthorizationRequests: z.boolean().default(false),
   });
@@ -94,7 +96,7 @@ function clientPolicy(unknownFields: UnknownFields) {
 /** One schema for each treatment of unknown fields. */
 export const CLIENT_POLICY = { refuse: clientPolicy('refuse'), ignore: clientPolicy('ignore') } as const;
 
-/** A well-shaped ClientPolicy. Durations are seconds; an absent list or limit is the baseline's. */
+/** A well-shaped ClientPolicy. Durations are seconds, quantities bytes; an absent list or limit is the baseline's. */
 export type ClientPolicyManifest = z.output<(typeof CLIENT_POLICY)['ignore']>;
 export type ClientPolicySpec = ClientPolicyManifest['spec'];
 
@@ -152,6 +154,7 @@ export const BASELINE: Permissions = {
     maxAccessTokenLifetime: 3600,
     maxRefreshTokenLifetime: 2160 * 3600,
     maxClientsPerNamespace: 200,
+    maxState: 64 * 2 ** 20,
     requireSenderConstraint: false,
     requirePushedAuthorizationRequests: false,
   },

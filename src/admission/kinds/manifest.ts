@@ -174,6 +174,28 @@ export function duration() {
   );
 }
 
+const QUANTITY = /^([1-9][0-9]{0,5})([kMG]|[KMG]i)$/;
+const QUANTITY_UNITS: Readonly<Record<string, number>> = {
+  k: 1e3,
+  M: 1e6,
+  G: 1e9,
+  Ki: 2 ** 10,
+  Mi: 2 ** 20,
+  Gi: 2 ** 30,
+};
+
+/** A Kubernetes quantity of bytes, converted to bytes: whole numbers with a unit. */
+export function quantity() {
+  return text(
+    8,
+    QUANTITY,
+    'is not a quantity of bytes such as 64Mi: a whole number with k, M, G, Ki, Mi or Gi',
+  ).transform((value) => {
+    const [, number = '', unit = ''] = QUANTITY.exec(value) ?? [];
+    return Number(number) * (QUANTITY_UNITS[unit] ?? 1);
+  });
+}
+
 // A date with a day that exists in its month, and a time of day with an offset.
 const DATE =
   '([0-9]{4}-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)|02-(0[1-9]|1[0-9]|2[0-8]))|([0-9]{2}(0[48]|[2468][048]|[13579][26])|([02468][048]|[13579][26])00)-02-29)';

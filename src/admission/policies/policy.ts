@@ -20,6 +20,8 @@ export interface ClaimVerdict {
   readonly faults: readonly PolicyFault[];
   /** How many clients the permitting policies let the namespace have. */
   readonly maxClientsPerNamespace: number;
+  /** How many bytes the permitting policies let the namespace have in the store without a person. */
+  readonly maxState: number;
 }
 
 /** The policy of a well-shaped manifest. */
@@ -36,16 +38,18 @@ export function judgeByPolicy(claim: Claim, policies: readonly Policy[], default
   let chosen: Policy | undefined;
   let refusal: ClaimVerdict | undefined;
   let maxClientsPerNamespace = 0;
+  let maxState = 0;
   for (const policy of candidatesFor(claim, policies, defaultPolicy)) {
     const faults = policyViolations(claim, policy);
     if (faults.length > 0) refusal ??= refused(policy.name, faults);
     else {
       chosen ??= policy;
-      const most = policy.permissions?.limits.maxClientsPerNamespace ?? 0;
-      if (most > maxClientsPerNamespace) maxClientsPerNamespace = most;
+      const limits = policy.permissions?.limits;
+      maxClientsPerNamespace = Math.max(maxClientsPerNamespace, limits?.maxClientsPerNamespace ?? 0);
+      maxState = Math.max(maxState, limits?.maxState ?? 0);
     }
   }
-  if (chosen !== undefined) return { policy: chosen.name, faults: [], maxClientsPerNamespace };
+  if (chosen !== undefined) return { policy: chosen.name, faults: [], maxClientsPerNamespace, maxState };
   if (refusal !== undefined) return refusal;
   const message = `No ClientPolicy matches the namespace ${quoted(claim.namespace)}, and without one nothing is allowed.`;
   return refused(undefined, [{ path: [], reason: 'NoMatchingPolicy', message }]);
@@ -59,7 +63,7 @@ function candidatesFor(claim: Claim, policies: readonly Policy[], defaultPolicy:
 }
 
 function refused(policy: string | undefined, faults: readonly PolicyFault[]): ClaimVerdict {
-  return { policy, faults, maxClientsPerNamespace: 0 };
+  return { policy, faults, maxClientsPerNamespace: 0, maxState: 0 };
 }
 
 /** The name of the policy that applies where no ClientPolicy does; no ClientPolicy can have it. */

@@ -3,6 +3,7 @@
 
 import { hash } from 'node:crypto';
 import type { AuthenticationLimiter, Clock } from '../../oauth/ports/ports.ts';
+import { TokenBuckets } from '../../oauth/values/token-buckets.ts';
 import { countedNetworks } from '../server/client-address.ts';
 
 const FAILURES_PER_CLIENT_AND_ADDRESS = 10;
@@ -10,51 +11,15 @@ const FAILURES_PER_ADDRESS = 100;
 const REFILL_MILLISECONDS = 60_000;
 const BUCKETS_EACH = 25_000;
 
-interface Bucket {
-  readonly left: number;
-  readonly at: number;
-}
-
-/**
- * Buckets of one capacity, refilled completely within {@link REFILL_MILLISECONDS}; the least recently used is evicted
- * first.
- */
-class TokenBuckets {
-  readonly #buckets = new Map<string, Bucket>();
-  readonly #capacity: number;
-
-  constructor(capacity: number) {
-    this.#capacity = capacity;
-  }
-
-  waitSeconds(key: string, now: number): number {
-    const missing = 1 - this.#left(key, now);
-    return missing <= 0 ? 0 : Math.ceil((missing * REFILL_MILLISECONDS) / this.#capacity / 1000);
-  }
-
-  take(key: string, now: number): void {
-    const left = Math.max(0, this.#left(key, now) - 1);
-    this.#buckets.delete(key);
-    this.#buckets.set(key, { left, at: now });
-    if (this.#buckets.size > BUCKETS_EACH) {
-      const [oldest] = this.#buckets.keys();
-      if (oldest !== undefined) this.#buckets.delete(oldest);
-    }
-  }
-
-  #left(key: string, now: number): number {
-    const bucket = this.#buckets.get(key);
-    if (bucket === undefined) return this.#capacity;
-    const refilled = (Math.max(0, now - bucket.at) * this.#capacity) / REFILL_MILLISECONDS;
-    return Math.min(this.#capacity, bucket.left + refilled);
-  }
-}
-
 /** Buckets by the share of their networks: 1 for the smallest. */
 const SHARES = [1, 4, 16] as const;
 
+function sized(capacity: number): TokenBuckets {
+  return new TokenBuckets({ capacity, refillMilliseconds: REFILL_MILLISECONDS, most: BUCKETS_EACH });
+}
+
 function bucketsOf(capacity: number): ReadonlyMap<number, TokenBuckets> {
-  return new Map(SHARES.map((share) => [share, new TokenBuckets(capacity * share)]));
+  return new Map(SHARES.map((share) => [share, sized(capacity * share)]));
 }
 
 /** The limiter of a process; at most 150 000 buckets in all. IPv6 addresses count by their /64, /56 and /48. */

@@ -38,7 +38,7 @@ export async function exchangeWithClient<Result extends Authenticated>(
 
 /** The result of authentication in a refused request; undefined when the request was refused before it. */
 function authenticationOutcome({ code, reason, clientId }: OAuthError): 'succeeded' | 'failed' | 'limited' | undefined {
-  if (code === 'rate_limited') return 'limited';
+  if (reason === 'client_authentication_limited') return 'limited';
   // A public client has authenticated by its id; introspection demands more than that (RFC 7662 §2.1).
   if (code === 'invalid_client' && reason !== 'public_client') return 'failed';
   return clientId === undefined ? undefined : 'succeeded';

@@ -49,6 +49,7 @@ async function authorize(flow: SignInFlow, exchange: Exchange): Promise<void> {
     return;
   }
 
+  flow.authorization.limit(check, session);
   const given = await flow.consents.read(session.subject, check.client.uid);
   if (consentNeeded(check.client, check.request, given).ask) {
     log.outcome = 'consent_needed';

@@ -4,9 +4,10 @@
 
 import { checkResources, resolveResources } from '../access/resource-indicator.ts';
 import { checkScope, formatScope, resolveScope } from '../access/scope.ts';
-import { CODE_LIFETIME } from '../grants/retention.ts';
+import { CODE_LIFETIME, retentionOf } from '../grants/retention.ts';
+import type { PersonLimiter } from '../limits/person-rate.ts';
 import type { Audit } from '../ports/audit.ts';
-import { type ErrorCode, OAuthError, StoreUnavailableError } from '../ports/error.ts';
+import { attributeTo, type ErrorCode, OAuthError, StoreUnavailableError } from '../ports/error.ts';
 import type { GrantStore } from '../ports/grant-store.ts';
 import type { AuthorizationSnapshot } from '../ports/login-stores.ts';
 import type { Clock, ReplayStore } from '../ports/ports.ts';
@@ -79,6 +80,7 @@ export interface AuthorizationEndpointOptions {
   readonly replays: ReplayStore;
   readonly handles: Handles;
   readonly audit: Audit;
+  readonly people: PersonLimiter;
 }
 
 /** Judges authorization requests and answers them. */
@@ -89,14 +91,16 @@ export class AuthorizationEndpoint {
   readonly #replays: ReplayStore;
   readonly #handles: Handles;
   readonly #audit: Audit;
+  readonly #people: PersonLimiter;
 
-  constructor({ issuer, clock, grants, replays, handles, audit }: AuthorizationEndpointOptions) {
+  constructor({ issuer, clock, grants, replays, handles, audit, people }: AuthorizationEndpointOptions) {
     this.#issuer = issuer;
     this.#clock = clock;
     this.#grants = grants;
     this.#replays = replays;
     this.#handles = handles;
     this.#audit = audit;
+    this.#people = people;
   }
 
   /** Judges a request; creates no state. The first check that fails decides. */
@@ -120,6 +124,17 @@ export class AuthorizationEndpoint {
       const { uid: clientUid, clientId } = client;
       return { clientUid, clientId, redirectUri, scope, audiences, codeChallenge, state };
     });
+  }
+
+  /**
+   * Counts a request of a signed-in person, which may become a code. Before anything of it is stored.
+   * @throws OAuthError temporarily_unavailable when this person asks too often at this client
+   */
+  limit({ client }: AcceptedAuthorization, { subject }: Pick<AuthorizingPerson, 'subject'>): void {
+    const retryAfterSeconds = this.#people.take(client.uid, subject);
+    if (retryAfterSeconds === 0) return;
+    const details = { reason: 'person_rate_limited', retryAfterSeconds };
+    throw attributeTo(client.clientId, new OAuthError('temporarily_unavailable', 'Too many requests.', details));
   }
 
   /** Judges a request again that was accepted before: the client may have changed while the person was asked. */
@@ -148,12 +163,16 @@ export class AuthorizationEndpoint {
     const { code, grantId, secretHash } = this.#handles.newCode(subject);
     const { scope, audiences, redirectUri, codeChallenge } = request;
     const { uid: clientUid, clientId } = client;
-    const outcome = await this.#grants.issue(
+    const issued = await this.#grants.issue(
       { grantId, clientUid, clientId, subject, sessionId, authTime, scope, audiences, redirectUri, codeChallenge },
       secretHash,
       CODE_LIFETIME,
+      retentionOf(client),
     );
-    if (outcome === 'outdated') return undefined;
+    if (issued.outcome === 'outdated') return undefined;
+    for (const evicted of issued.evicted) {
+      this.#audit.record({ type: 'grant.evicted', clientId, subject, grantId: evicted });
+    }
     this.#audit.record({
       type: 'authorization_code.issued',
       clientId,

@@ -2,12 +2,13 @@
 
 import { resolveResource } from '../access/resource-indicator.ts';
 import { resolveScope } from '../access/scope.ts';
+import { storedBytes } from '../limits/namespace-state.ts';
 import { requireNotRevokedUntil } from '../tokens/revocation-checks.ts';
 import type { GrantType } from './grant.ts';
 
 export const clientCredentials: GrantType = {
   parameters: ['scope', 'resource'],
-  async exchange({ client, parameters, accessToken }, { stores }) {
+  async exchange({ client, parameters, accessToken }, { stores, limits }) {
     // Its age counts in whole seconds (tokens/token-status.ts).
     requireNotRevokedUntil(client, accessToken.issuedAtSeconds * 1000);
     const scope = resolveScope(parameters.get('scope'), client);
@@ -17,7 +18,10 @@ export const clientCredentials: GrantType = {
     if (written) {
       const { uid: clientUid, clientId } = client;
       const person = { grantId: undefined, authTime: undefined };
-      await stores.accessTokens.write({ ...written, clientUid, clientId, subject, scope, audience, ...person });
+      const token = { ...written, clientUid, clientId, subject, scope, audience, ...person };
+      const { expiresAtSeconds } = token;
+      const record = { bytes: storedBytes(token), expiresAtSeconds };
+      await limits.namespaces.hold(client, record, () => stores.accessTokens.write(token));
     }
     return { subject, scope, audience, grantId: undefined, authTime: undefined, refreshToken: undefined };
   },

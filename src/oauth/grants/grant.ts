@@ -1,6 +1,7 @@
 // The interface of a grant type. The table of grant types is `index.ts`; the phases around them are in
 // `../endpoints/token-endpoint.ts`.
 
+import type { StateLimits } from '../limits/state-limits.ts';
 import type { Audit } from '../ports/audit.ts';
 import type { Random, ResourceOwners, Stores } from '../ports/ports.ts';
 import type { Client } from '../registry/client.ts';
@@ -15,6 +16,7 @@ export interface GrantContext {
   readonly handles: Handles;
   readonly owners: ResourceOwners;
   readonly audit: Audit;
+  readonly limits: StateLimits;
 }
 
 /** One authenticated request that may use the grant. */

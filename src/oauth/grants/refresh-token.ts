@@ -31,6 +31,8 @@ export const refreshToken: GrantType = {
     if (owner === undefined) throw invalidGrant('refresh_token_gone');
     const revokedBefore = context.owners.revokedBefore(owner);
     if (revokedBefore === Number.POSITIVE_INFINITY) throw invalidGrant('subject_inactive');
+    const waitSeconds = context.limits.people.take(request.client.uid, owner);
+    if (waitSeconds > 0) throw limited(waitSeconds);
     const answer = await rotate(request, handle, { subject: owner, revokedBefore }, context);
     if (!('generation' in answer)) throw await refusal(answer, request, handle, context);
     requireActive(answer.grant, context);
@@ -104,6 +106,11 @@ async function refusal(
     case 'ended':
       return invalidGrant('grant_before_watermark');
   }
+}
+
+function limited(retryAfterSeconds: number): OAuthError {
+  const details = { reason: 'person_rate_limited', retryAfterSeconds };
+  return new OAuthError('rate_limited', 'Too many refreshes for one person.', details);
 }
 
 function note(answer: Renewal, { client, address }: GrantRequest, { audit }: GrantContext): void {

@@ -34,6 +34,7 @@ export interface AuditEvent {
     | 'refresh_token.reuse_detected'
     | 'authorization_code.issued'
     | 'authorization_code.replayed'
+    | 'grant.evicted'
     | 'state_lost'
     | 'state_forged'
     | 'code_challenge.repeated'

@@ -157,14 +157,35 @@ export interface GrantState {
   readonly refreshedAt: number;
 }
 
+/** So many redeemed grants of one person at one client, the newest, are never removed to make room. */
+export const KEPT_GRANTS = 100;
+/** So many unredeemed codes of one person at one client, the newest, are never removed to make room. */
+export const KEPT_CODES = 50;
+/** The most records that one person has at one client, but for concurrent calls: the next one makes room. */
+export const MOST_RECORDS = 200;
+
+export type IssueAnswer =
+  | {
+      readonly outcome: 'issued';
+      /** The grants and codes that were removed to make room and had not been revoked. */
+      readonly evicted: readonly string[];
+    }
+  /** The person has to sign in again; nothing was written. */
+  | { readonly outcome: 'outdated' };
+
 /** Codes and refresh families. Monotone: issued → redeemed → replayed; generations only grow; revoked is sticky. */
 export interface GrantStore {
   /**
    * Writes a grant whose code can be redeemed for `codeLifetime`; its shard is that of its person. `outdated`, and
    * nothing is written, if the person signed in at or before the global watermark, their own, or that of their consent
    * to the client.
+   *
+   * Where the person has {@link MOST_RECORDS} at the client, the redeemed grants beyond {@link KEPT_GRANTS} are removed,
+   * revoked ones first, then the oldest, and the oldest codes beyond {@link KEPT_CODES}, this one included: opening codes
+   * ends no grant. Nothing that was issued under a removed grant is good any more.
+   * @param retention how long from now a grant of the client is needed at most, as in {@link RedeemRequest}
    */
-  issue(grant: Grant, secretHash: string, codeLifetime: number): Promise<'issued' | 'outdated'>;
+  issue(grant: Grant, secretHash: string, codeLifetime: number, retention: number): Promise<IssueAnswer>;
   /**
    * Judges in this order: revoked or missing → gone · other secret or client → no_match · wrong redirect_uri, absent or
    * malformed verifier, verifier without challenge, anything else wrong on a redeemed code → bad_proof · well-formed

@@ -20,6 +20,10 @@ export interface Client {
   /** The uid of the OAuthClient object. Grants are keyed by it: a re-created client inherits nothing. */
   readonly uid: string;
   readonly clientId: string;
+  /** The namespace of the OAuthClient object. */
+  readonly namespace: string;
+  /** How many bytes all clients of the namespace may have in the store without a person, by the policies of this one. */
+  readonly maxState: number;
   /** The name shown to people; falls back to the client id. */
   readonly displayName: string;
   readonly clientUri: string | undefined;

@@ -70,7 +70,9 @@ const VARIABLES = z.object({
     ),
   GRANTRY_RATE_LIMITS: switched
     .prefault('on')
-    .describe('`off` turns the limits on failed client authentication and on sign-in off.'),
+    .describe(
+      '`off` turns off the limits on failed client authentication, on sign-in, and on what namespaces and people store.',
+    ),
   GRANTRY_LOG_LEVEL: z
     .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace'], 'is not a log level')
     .prefault('info')

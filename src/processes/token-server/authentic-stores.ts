@@ -75,8 +75,8 @@ function authenticGrants(store: GrantStore, seals: Seals): GrantStore {
     return { ...request, accessToken: { ...accessToken, mac } };
   };
   return {
-    issue: (grant, secretHash, codeLifetime) =>
-      store.issue({ ...grant, mac: seals.make('grant', grantFields(grant)) }, secretHash, codeLifetime),
+    issue: (grant, secretHash, codeLifetime, retention) =>
+      store.issue({ ...grant, mac: seals.make('grant', grantFields(grant)) }, secretHash, codeLifetime, retention),
     async redeem(request) {
       const answer = await store.redeem(sealed(request));
       return 'grant' in answer && !isAuthentic(answer.grant) ? { outcome: 'gone' } : answer;

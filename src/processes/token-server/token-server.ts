@@ -27,6 +27,9 @@ import { authorizationServerMetadata, metadataPaths } from '../../oauth/endpoint
 import { RevocationEndpoint } from '../../oauth/endpoints/revocation.ts';
 import { TokenEndpoint } from '../../oauth/endpoints/token-endpoint.ts';
 import { GRANT_TYPES } from '../../oauth/grants/index.ts';
+import { NamespaceState } from '../../oauth/limits/namespace-state.ts';
+import { PersonRate } from '../../oauth/limits/person-rate.ts';
+import { UNLIMITED_STATE } from '../../oauth/limits/state-limits.ts';
 import type { ErrorCode } from '../../oauth/ports/error.ts';
 import type { Clock, Random, ResourceOwners, Stores } from '../../oauth/ports/ports.ts';
 import type { Client } from '../../oauth/registry/client.ts';
@@ -181,9 +184,13 @@ function publicEndpoints(options: TokenServerOptions, audit: AuditLog, metrics: 
   const handles = new Handles({ issuer, peppers, random });
   const tokens = new AccessTokens({ issuer, clock, random, handles, endOfTick: setImmediate });
   const limiter = rateLimits ? new AuthenticationLimit({ clock }) : UNLIMITED_AUTHENTICATION;
-  const protocol = { issuer, registry, stores, owners, clock, random, handles, tokens, limiter, audit };
+  const limits = rateLimits
+    ? { namespaces: new NamespaceState({ clock }), people: new PersonRate({ clock }) }
+    : UNLIMITED_STATE;
+  const protocol = { issuer, registry, stores, owners, clock, random, handles, tokens, limiter, limits, audit };
   const { grants, replays } = stores;
-  const authorization = new AuthorizationEndpoint({ issuer, clock, grants, replays, handles, audit });
+  const { people } = limits;
+  const authorization = new AuthorizationEndpoint({ issuer, clock, grants, replays, handles, audit, people });
   const signIn = assembleSignIn({
     issuer,
     peppers,

@@ -10,6 +10,7 @@ import { shardOf, shardOfDigest } from '../../oauth/values/shard.ts';
 /** The pattern of every key below the prefix; `<…>` stands for a digest or an id, `NNN` for a shard. */
 export const KEY_PATTERNS = {
   grant: '{sNNN}:g:<SHA-256 of the family>',
+  grantsOfPerson: '{sNNN}:grants:<SHA-256 of subject and client uid>',
   accessToken: '{sNNN}:token:<SHA-256 of the token>',
   outbox: '{sNNN}:outbox',
   deliveryLeases: '{sNNN}:turns',
@@ -54,6 +55,12 @@ export class RedisKeys {
   /** @param grantId `<shard>.<SHA-256(family)>` */
   grant(grantId: string): string {
     return this.#key('grant', shardOf(grantId), grantId.slice(4));
+  }
+
+  /** The index of the grants of a person at a client, in the shard of the person, as the grants are. */
+  grantsOfPerson(clientUid: string, subject: string): string {
+    const digest = digestOf(JSON.stringify([subject, clientUid]));
+    return this.#key('grantsOfPerson', shardOfDigest(digestOf(subject)), digest);
   }
 
   /** @param tokenId `<shard>.<SHA-256(token)>`, with the shard of its grant */

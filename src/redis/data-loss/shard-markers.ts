@@ -86,9 +86,9 @@ export class ShardMarkers {
     this.groups = connection.allowsCrossSlot ? [SHARDS] : SHARDS.map((shard) => [shard]);
     const size = SHARDS.length / this.groups.length;
     this.#inspect = { name: 'markerLook', keys: 2 * size, lua: INSPECT };
-    this.#beat = { name: 'markerBeat', keys: size, lua: BEAT };
-    this.#raise = { name: 'markerRaise', keys: size, lua: RAISE };
-    this.#restore = { name: 'markerRestore', keys: 2 * size, lua: RESTORE };
+    this.#beat = { name: 'markerBeat', keys: size, lua: BEAT, allowsOom: true };
+    this.#raise = { name: 'markerRaise', keys: size, lua: RAISE, allowsOom: true };
+    this.#restore = { name: 'markerRestore', keys: 2 * size, lua: RESTORE, allowsOom: true };
   }
 
   /** Inspects the shards of a group. @throws StoreUnavailableError */

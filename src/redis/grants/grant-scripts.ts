@@ -1,4 +1,5 @@
-// The Lua scripts of grants: the state tables of `oauth/ports/grant-store.ts`, one script per action.
+// The Lua scripts of grants: the state tables of `oauth/ports/grant-store.ts`, one script per action; `issue-script.ts` has
+// the one that begins a grant.
 // `memory/grants.ts` is the same in TypeScript; `grants.ts` calls the scripts.
 
 import type { Alert } from '../../oauth/ports/audit.ts';
@@ -7,34 +8,8 @@ import type { RedisKeys } from '../connection/keys.ts';
 import type { Action, Script } from '../scripts/script.ts';
 import { CLOCK } from '../scripts/script-clock.ts';
 import { HISTORY } from '../scripts/server-history.ts';
-import { HIGHEST_WATERMARK } from '../stores/watermarks.ts';
 import { LEASE_ENTRY } from './delivery-leases.ts';
 import { EFFECTS, KILL_SWITCHES, LETTERS, NARROW, RECORD } from './grant-record.ts';
-
-/**
- * KEYS grant, then the global, user and consent watermark of its shard; ARGV offset, code lifetime, authTime, SHA-256 of the secret, then name and value of each other field of
- * the record.
- */
-export const ISSUE: Script = {
-  name: 'grantIssue',
-  keys: 4,
-  lua: `${CLOCK}${HISTORY}${HIGHEST_WATERMARK}
--- Idempotent: an existing grant keeps its state.
-if redis.call('EXISTS', KEYS[1]) == 1 then return 'issued' end
-if tonumber(ARGV[3]) <= highest_watermark(2) then return 'outdated' end
-local fields = { 'b', now, 'k', math.ceil(ARGV[2] / 1000), 't', now - ARGV[3], 'x', string.sub(ARGV[4], 1, 27), 'm', history() }
-for at = 5, #ARGV, 2 do
-  local name, value = ARGV[at], ARGV[at + 1]
-  for from = 1, math.max(1, #value), 63 do
-    fields[#fields + 1] = from == 1 and name or name .. (from - 1) / 63
-    fields[#fields + 1] = string.sub(value, from, from + 62)
-  end
-end
-redis.call('HSET', KEYS[1], unpack(fields))
-expire(KEYS[1], now + ARGV[2])
-return 'issued'
-`,
-};
 
 /**
  * A script that replies with one string, its list as JSON: ioredis spends as much time on parsing a list reply value by
@@ -172,6 +147,7 @@ export const ROTATE_CROSS_SLOT: Script = { ...ROTATE, name: 'grantRotateApart', 
 export const VOID: Script = {
   name: 'grantVoid',
   keys: 1,
+  allowsOom: true,
   lua: `
 if redis.call('EXISTS', KEYS[1]) == 0 then return end
 local moved = redis.call('HGET', KEYS[1], 'a') or ''
@@ -191,6 +167,7 @@ end
 export const UNDELIVERED: Script = {
   name: 'grantUndelivered',
   keys: 1,
+  allowsOom: true,
   lua: `
 local moved, renewed = unpack(redis.call('HMGET', KEYS[1], 'a', 'n'))
 if not renewed and (moved == 'r' .. ARGV[2] or moved == 'h' .. ARGV[2]) then redis.call('HSET', KEYS[1], 'y', 1) end
@@ -207,6 +184,7 @@ redis.call('HDEL', KEYS[1], 'q' .. ARGV[2])
 const RAISE_AGAIN: Script = {
   name: 'grantRaiseAgain',
   keys: 3,
+  allowsOom: true,
   lua: `${LEASE_ENTRY}${LETTERS}
 if redis.call('EXISTS', KEYS[3]) == 0 then return end
 local alert = cjson.decode(ARGV[3])
@@ -240,6 +218,7 @@ export function raiseAgain(
 export const REVOKE: Script = {
   name: 'grantRevoke',
   keys: 1,
+  allowsOom: true,
   lua: "if redis.call('EXISTS', KEYS[1]) == 1 then redis.call('HSET', KEYS[1], 'z', 1) end",
 };
 

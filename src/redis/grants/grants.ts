@@ -4,16 +4,18 @@
 
 import type { Alert } from '../../oauth/ports/audit.ts';
 import { StoreUnavailableError } from '../../oauth/ports/error.ts';
-import type {
-  Grant,
-  GrantState,
-  GrantStore,
-  RedeemAnswer,
-  RedeemRequest,
-  RetryElsewhere,
-  RotateAnswer,
-  RotateRequest,
-  StoredGrant,
+import {
+  type Grant,
+  type GrantState,
+  type GrantStore,
+  type IssueAnswer,
+  MOST_RECORDS,
+  type RedeemAnswer,
+  type RedeemRequest,
+  type RetryElsewhere,
+  type RotateAnswer,
+  type RotateRequest,
+  type StoredGrant,
 } from '../../oauth/ports/grant-store.ts';
 import { shardOf, shardOfPerson } from '../../oauth/values/shard.ts';
 import type { RedisConnection } from '../connection/connection.ts';
@@ -21,13 +23,12 @@ import type { RedisKeys } from '../connection/keys.ts';
 import type { StoreParts } from '../connection/store-parts.ts';
 import { endOf, newDeadline } from '../link/deadline.ts';
 import { mayHaveRun, unacknowledged } from '../link/redis-errors.ts';
-import type { PlainRead, Script } from '../scripts/script.ts';
+import type { Action, PlainRead, Script } from '../scripts/script.ts';
 import { joined } from '../stores/spaced-list.ts';
 import type { RedisWatermarks } from '../stores/watermarks.ts';
 import { GrantCache } from './grant-cache.ts';
 import { alertIn, grantState, redemptionIn, rotateAnswer } from './grant-replies.ts';
 import {
-  ISSUE,
   READ,
   REDEEM,
   REDEEM_CROSS_SLOT,
@@ -38,6 +39,7 @@ import {
   UNDELIVERED,
   VOID,
 } from './grant-scripts.ts';
+import { ISSUE, ISSUE_EVICTING } from './issue-script.ts';
 import { RETRIED_ELSEWHERE } from './retries-elsewhere.ts';
 
 const PEEK: PlainRead = { name: 'grantPeek', command: 'HMGET', keys: 1 };
@@ -69,7 +71,7 @@ export class RedisGrants implements GrantStore {
    * @throws TypeError if the grant is not in the shard of its person: the scripts could not read the person's
    *   watermarks
    */
-  async issue(grant: Grant, secretHash: string, codeLifetime: number): Promise<'issued' | 'outdated'> {
+  async issue(grant: Grant, secretHash: string, codeLifetime: number, retention: number): Promise<IssueAnswer> {
     if (shardOf(grant.grantId) !== shardOfPerson(grant.subject))
       throw new TypeError('the grant is not in the shard of its person');
     const { clientUid, clientId, subject, sessionId, authTime, scope, audiences, redirectUri, codeChallenge, mac } =
@@ -86,12 +88,29 @@ export class RedisGrants implements GrantStore {
       p: mac,
     };
     const written = Object.entries(fields).flatMap(([name, value]) => (value === undefined ? [] : [name, value]));
-    const reply = await this.#connection.run({
-      script: ISSUE,
-      keys: [this.#keys.grant(grant.grantId), ...this.#watermarks.keysOfPerson(clientUid, subject)],
-      args: [codeLifetime, authTime, secretHash, ...written],
-    });
-    return reply as 'issued' | 'outdated';
+    const own = [this.#keys.grant(grant.grantId), this.#keys.grantsOfPerson(clientUid, subject)];
+    const keys = [...own, ...this.#watermarks.keysOfPerson(clientUid, subject)];
+    const args = [codeLifetime, retention, authTime, secretHash, ...written];
+    const [outcome, ...inIndex] = await this.#issue({ script: ISSUE, keys, args });
+    if (outcome !== 'full') return outcome === 'issued' ? { outcome, evicted: [] } : { outcome };
+    return await this.#issueEvicting({ script: ISSUE_EVICTING, keys, args }, shardOf(grant.grantId), inIndex);
+  }
+
+  /** Issues where the index is full. @param inIndex the ids in it, without their shard */
+  async #issueEvicting(action: Action, shard: string, inIndex: readonly string[]): Promise<IssueAnswer> {
+    const keyOf = (id: string) => this.#keys.grant(`${shard}.${id}`);
+    const known = inIndex.map(keyOf);
+    // A script's keys are fixed in number.
+    const filling = Array.from({ length: MOST_RECORDS - known.length }, () => action.keys[0] as string);
+    const [outcome, ...removed] = await this.#issue({ ...action, keys: [...action.keys, ...known, ...filling] });
+    if (outcome !== 'issued') return { outcome: 'outdated' };
+    // A fail-over may lose the removal.
+    for (const id of removed) this.#connection.recordForReplay({ script: REVOKE, keys: [keyOf(id)] });
+    return { outcome, evicted: removed.map((id) => `${shard}.${id}`) };
+  }
+
+  async #issue(action: Action): Promise<readonly [outcome: 'issued' | 'outdated' | 'full', ...ids: string[]]> {
+    return (await this.#connection.run(action)) as ['issued' | 'outdated' | 'full', ...string[]];
   }
 
   /**

@@ -140,8 +140,9 @@ interface Attempt {
 type Command = (...words: CommandArgs) => Promise<unknown>;
 
 /** The Lua that Redis runs: the script with its guards. */
-export function assembledLua({ lua, hasDeadline }: Script): string {
-  return primaryOnly(hasDeadline ? withinDeadline(lua) : lua);
+export function assembledLua({ lua, hasDeadline, allowsOom }: Script): string {
+  const guarded = primaryOnly(hasDeadline ? withinDeadline(lua) : lua);
+  return allowsOom ? `#!lua flags=allow-oom\n${guarded}` : guarded;
 }
 
 /** EVALSHA, with EVAL only where the server does not have the script yet. */

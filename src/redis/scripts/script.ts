@@ -7,6 +7,12 @@ export interface Script {
   readonly keys: number;
   /** The script must not run once its request was refused: it gets its deadline as an additional, last ARGV. */
   readonly hasDeadline?: true;
+  /**
+   * The script runs while the memory of Redis is full (`allow-oom`): it ends something, compensates, or renews a
+   * heartbeat, and stores a few bytes at most. No other script gets flags: with flags and without this one Redis
+   * refuses even the reads of a script then.
+   */
+  readonly allowsOom?: true;
 }
 
 /**

@@ -34,6 +34,7 @@ const IS_KNOWN: Script = { name: 'accessTokenIsKnown', keys: 1, lua: `return red
 const REVOKE: Script = {
   name: 'accessTokenRevoke',
   keys: 1,
+  allowsOom: true,
   lua: `redis.call('SET', KEYS[1], '', 'XX', 'KEEPTTL')`,
 };
 

@@ -13,6 +13,7 @@ import {
 import type { RedisConnection } from '../connection/connection.ts';
 import type { RedisKeys } from '../connection/keys.ts';
 import type { StoreParts } from '../connection/store-parts.ts';
+import { OUT_OF_MEMORY } from '../scripts/out-of-memory.ts';
 import type { Script } from '../scripts/script.ts';
 import { CLOCK } from '../scripts/script-clock.ts';
 
@@ -79,20 +80,27 @@ return 'decided'
 `,
 };
 
+/** A decision that ends the interaction. */
+const DENY: Script = { ...DECIDE, name: 'interactionDeny', allowsOom: true };
+
 /**
  * ARGV offset, interaction id, attempt id, the ids of the earlier unanswered attempts, in one word with a dot around
- * each.
+ * each. While the memory of Redis is full a denied interaction is removed: its taking cannot be recorded for a retry.
  */
 const TAKE: Script = {
   name: 'interactionTake',
   keys: 1,
-  lua: `${FIELD}
+  lua: `${FIELD}${OUT_OF_MEMORY}
 local text = redis.call('HGET', KEYS[1], ARGV[2])
 local taker, kept = string.match(text or '', '^taken (%S+) (.*)$')
 if taker and taker ~= ARGV[3] and not string.find(ARGV[4], '.' .. taker .. '.', 1, true) then return false end
 local found = parsed(kept or text)
 if not found or found.decision == '-' then return false end
-redis.call('HSET', KEYS[1], ARGV[2], 'taken ' .. ARGV[3] .. ' ' .. (kept or text))
+local written = redis.pcall('HSET', KEYS[1], ARGV[2], 'taken ' .. ARGV[3] .. ' ' .. (kept or text))
+if type(written) ~= 'number' then
+  if not is_out_of_memory(written) or not string.find(found.decision, '^deny') then return written end
+  redis.call('HDEL', KEYS[1], ARGV[2])
+end
 return { found.interaction, found.decision }
 `,
   // After a refusal the page asks the person to reload it: the attempt must not run after that.
@@ -128,7 +136,8 @@ export class RedisInteractions implements InteractionStore {
     mac = '',
   ): Promise<'decided' | 'conflict' | 'gone'> {
     const keys = [this.#keys.interactionsOfSession(sessionId)];
-    const answer = await this.#connection.run({ script: DECIDE, keys, args: [interactionId, `${decision}.${mac}`] });
+    const script = decision === 'deny' ? DENY : DECIDE;
+    const answer = await this.#connection.run({ script, keys, args: [interactionId, `${decision}.${mac}`] });
     return answer as 'decided' | 'conflict' | 'gone';
   }
 

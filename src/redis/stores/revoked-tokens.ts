@@ -15,6 +15,7 @@ const MARGIN_SECONDS = 60;
 const MARK: Script = {
   name: 'revokedTokenMark',
   keys: 1,
+  allowsOom: true,
   lua: `${CLOCK}
 local ends = math.max(redis.call('GET', KEYS[1]) or 0, ARGV[2] * 1000)
 redis.call('SET', KEYS[1], ends, 'PX', lifetime(ends))

@@ -8,6 +8,7 @@ import { attemptEach } from '../connection/attempt-each.ts';
 import type { RedisConnection } from '../connection/connection.ts';
 import type { RedisKeys } from '../connection/keys.ts';
 import type { StoreParts } from '../connection/store-parts.ts';
+import { OUT_OF_MEMORY } from '../scripts/out-of-memory.ts';
 import type { Script } from '../scripts/script.ts';
 import { CLOCK } from '../scripts/script-clock.ts';
 import { NOTED_CREDENTIAL } from './users.ts';
@@ -46,13 +47,18 @@ if not session or now >= tonumber(idle) or not redis.call('ZSCORE', KEYS[2], ARG
 if tonumber(born) <= tonumber(redis.call('GET', KEYS[3]) or 0) then return false end
 `;
 
+/** While the memory of Redis is full the session is not renewed, but used: the person may deny a request or sign out. */
 const USE: Script = {
   name: 'sessionUse',
   keys: 3,
-  lua: `${LIVING}
+  lua: `${LIVING}${OUT_OF_MEMORY}
 local renewed = math.min(now + cjson.decode(session).idleLifetime, ends)
-redis.call('HSET', KEYS[1], 'u', renewed)
-expire(KEYS[1], renewed)
+local written = redis.pcall('HSET', KEYS[1], 'u', renewed)
+if type(written) == 'number' then
+  expire(KEYS[1], renewed)
+elseif not is_out_of_memory(written) then
+  return written
+end
 return { session, born, mac or '' }
 `,
 };

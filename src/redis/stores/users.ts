@@ -46,6 +46,7 @@ local is_long_absent = is_absent and now - since >= ${USER_ABSENCE}
 const SETTLE: Script = {
   name: 'userSettle',
   keys: 5,
+  allowsOom: true,
   lua: `${ENDING}
 if credential and credential ~= ARGV[3] and credential ~= ARGV[4] then return { 'outdated' } end
 redis.call('HSET', KEYS[1], ARGV[2], ARGV[3])
@@ -59,6 +60,7 @@ return end_all(is_absent)
 const SETTLE_ABSENT: Script = {
   name: 'userSettleAbsent',
   keys: 5,
+  allowsOom: true,
   lua: `${ENDING}
 if not credential then return { 'unknown' } end
 if not is_absent then redis.call('HSET', KEYS[1], ARGV[2], credential .. ' ' .. time) end
@@ -75,6 +77,7 @@ return end_all(true)
 const END_AGAIN: Script = {
   name: 'userEndAgain',
   keys: 3,
+  allowsOom: true,
   lua: `${RAISING}
 raise(KEYS[1], ARGV[2])
 raise(KEYS[2], ARGV[2])

@@ -37,13 +37,13 @@ for _, key in ipairs(KEYS) do raise(key, raised_to) end
 return raised_to
 `;
 
-const RAISE: Script = { name: 'watermarkRaise', keys: 1, lua: RAISE_EACH };
+const RAISE: Script = { name: 'watermarkRaise', keys: 1, lua: RAISE_EACH, allowsOom: true };
 
 /** KEYS a person's watermark, the upper bound of the shard's people. */
-const RAISE_PERSON: Script = { name: 'watermarkRaisePerson', keys: 2, lua: RAISE_EACH };
+const RAISE_PERSON: Script = { name: 'watermarkRaisePerson', keys: 2, lua: RAISE_EACH, allowsOom: true };
 
 /** All copies of the global watermark in one script, where Redis is not a Cluster. */
-const RAISE_ALL: Script = { name: 'watermarkRaiseAll', keys: SHARDS.length, lua: RAISE_EACH };
+const RAISE_ALL: Script = { name: 'watermarkRaiseAll', keys: SHARDS.length, lua: RAISE_EACH, allowsOom: true };
 
 /**
  * Lua: `highest_watermark(first, last)`, the highest among KEYS `first` to `last`, which is the last key by default.

@@ -18,6 +18,23 @@ describe('the shape of', () => {
     expect(lifetime(text)).toBe(false);
   });
 
+  it.each([
+    ['64Mi', 64 * 2 ** 20],
+    ['1Ki', 1024],
+    ['512k', 512_000],
+    ['1G', 1e9],
+    ['999999Gi', 999_999 * 2 ** 30],
+  ])('a quantity of bytes: %s', (maxState, bytes) => {
+    const read = CLIENT_POLICY.refuse.parse(policyDocument({ limits: { maxState } }));
+    expect(read.spec.limits.maxState).toBe(bytes);
+  });
+  it.each(['', '64', '0Mi', '064Mi', '1.5Gi', '64MB', '64 Mi', '-1Mi', '1Ti', '1000000Gi', '64m', 64])(
+    'no quantity of bytes: %j',
+    (maxState) => {
+      expect(CLIENT_POLICY.refuse.safeParse(policyDocument({ limits: { maxState } })).success).toBe(false);
+    },
+  );
+
   it.each(['2026-01-31T12:00:00Z', '2024-02-29T23:59:59.123+05:30'])('a time: %s', (revokeTokensBefore) => {
     expect(accepts({ revokeTokensBefore })).toBe(true);
   });

@@ -64,6 +64,8 @@ const GLOBS = ['**', `\${namespace}/*`, '$', `$\${namespace}{`, 'a$b', '{', '~']
 const ODD_GLOBS = ['', `\${name}`, '${', 'a b', 'ä', '\x7f'];
 const KEY_IDS = ['A'.repeat(43), `${'-_'.repeat(21)}0`];
 const ODD_KEY_IDS = ['', 'A'.repeat(42), 'A'.repeat(44), `${'A'.repeat(42)}=`];
+const QUANTITIES = ['64Mi', '1k', '512Ki', '999999Gi', '3G'];
+const ODD_QUANTITIES = ['', '64', '0Mi', '64 Mi', '1.5Gi', '1Ti', '64MB', '1000000Gi'];
 const CLASSES = ['default', 'a-b', '0'];
 const ODD_CLASSES = ['', 'a.b', '-a', 'A'];
 const CLIENT_IDS = ['web', 'Shop.Web~1', '0_-', 'usr_a'];
@@ -93,6 +95,7 @@ const POOLS: readonly (readonly [fitting: readonly string[], odd: readonly strin
   [CLIENT_IDS, ODD_CLIENT_IDS],
   [GLOBS, ODD_GLOBS],
   [TEXTS, ODD_TEXTS],
+  [QUANTITIES, ODD_QUANTITIES],
 ];
 
 /** In JavaScript scripts are named with a prefix; nothing else of a pattern of ours differs. */

@@ -7,8 +7,10 @@ import {
   type AuthorizationCheck,
   AuthorizationEndpoint,
 } from '../../../src/oauth/endpoints/authorization-endpoint.ts';
+import { UNLIMITED_STATE } from '../../../src/oauth/limits/state-limits.ts';
 import type { AuditEvent } from '../../../src/oauth/ports/audit.ts';
 import { StoreUnavailableError } from '../../../src/oauth/ports/error.ts';
+import { KEPT_CODES, MOST_RECORDS } from '../../../src/oauth/ports/grant-store.ts';
 import type { Stores } from '../../../src/oauth/ports/ports.ts';
 import type { Client } from '../../../src/oauth/registry/client.ts';
 import { KeyRing } from '../../../src/oauth/registry/keys.ts';
@@ -58,8 +60,9 @@ function anEndpoint(replaced: Partial<Stores> = {}) {
   const events: AuditEvent[] = [];
   const handles = new Handles({ issuer: ISSUER, peppers: [randomBytes(32)], random });
   const { grants, replays } = stores;
+  const { people } = UNLIMITED_STATE;
   const audit = { record: (event: AuditEvent) => void events.push(event) };
-  const endpoint = new AuthorizationEndpoint({ issuer: ISSUER, clock, grants, replays, handles, audit });
+  const endpoint = new AuthorizationEndpoint({ issuer: ISSUER, clock, grants, replays, handles, audit, people });
   return { endpoint, stores, handles, events, time, clock };
 }
 
@@ -446,6 +449,23 @@ describe('a code', () => {
     const check = accepted(endpoint.check(aRequest(), registryOf(aClient())));
     const locations = await Promise.all(Array.from({ length: 100 }, () => endpoint.issue(check, person)));
     expect(new Set(locations).size).toBe(100);
+  });
+
+  it('beyond what one person may have at a client → one audit line for each grant or code that ended', async () => {
+    const { endpoint, events, stores } = anEndpoint();
+    const check = accepted(endpoint.check(aRequest(), registryOf(aClient())));
+    for (let count = 0; count < MOST_RECORDS; count++) await endpoint.issue(check, person);
+    const codes = events.filter(({ type }) => type === 'authorization_code.issued').map(({ grantId }) => grantId);
+    expect(events.map(({ type }) => type)).not.toContain('grant.evicted');
+    await endpoint.issue(check, person);
+    const evicted = events.filter(({ type }) => type === 'grant.evicted');
+    const { subject } = person;
+    expect(evicted).toEqual(
+      codes
+        .slice(0, 1 - KEPT_CODES)
+        .map((grantId) => ({ type: 'grant.evicted', clientId: 'shop.web', subject, grantId })),
+    );
+    expect(await stores.grants.read(codes[0] ?? '')).toBeUndefined();
   });
 
   it('is not issued when the grant cannot be stored', async () => {

@@ -6,6 +6,7 @@ import { AuthorizationEndpoint } from '../../../src/oauth/endpoints/authorizatio
 import { IntrospectionEndpoint, type IntrospectionResponse } from '../../../src/oauth/endpoints/introspection.ts';
 import { RevocationEndpoint } from '../../../src/oauth/endpoints/revocation.ts';
 import { TokenEndpoint, type TokenResponse } from '../../../src/oauth/endpoints/token-endpoint.ts';
+import { UNLIMITED_STATE } from '../../../src/oauth/limits/state-limits.ts';
 import type { AuditEvent } from '../../../src/oauth/ports/audit.ts';
 import { OAuthError } from '../../../src/oauth/ports/error.ts';
 import type { Clock, Stores } from '../../../src/oauth/ports/ports.ts';
@@ -92,9 +93,16 @@ export async function protocolWorld({ stores, clock, pepper, events }: WorldPart
   const tokens = new AccessTokens({ issuer: ISSUER, clock, random, handles, endOfTick: setImmediate });
   const audit = { record: (event: AuditEvent) => void events.push(event) };
   const limiter = { failed: () => 0 };
+  const limits = UNLIMITED_STATE;
+  const { people } = limits;
   const owners = { lookUp: async () => undefined, authenticate: async () => undefined, revokedBefore: () => 0 };
-  const options = { issuer: ISSUER, clock, random, stores, handles, tokens, owners, audit, limiter, registry };
-  const authorization = new AuthorizationEndpoint({ ...options, grants: stores.grants, replays: stores.replays });
+  const options = { issuer: ISSUER, clock, random, stores, handles, tokens, owners, audit, limiter, limits, registry };
+  const authorization = new AuthorizationEndpoint({
+    ...options,
+    people,
+    grants: stores.grants,
+    replays: stores.replays,
+  });
   const tokenEndpoint = new TokenEndpoint(options);
   const revocation = new RevocationEndpoint(options);
   const introspection = new IntrospectionEndpoint(options);

@@ -10,6 +10,7 @@ const DIGEST = 'x'.repeat(43);
 
 const MADE: Readonly<Record<keyof typeof KEY_PATTERNS, string>> = {
   grant: keys.grant(`007.${DIGEST}`),
+  grantsOfPerson: keys.grantsOfPerson('uid', 'usr_alice'),
   accessToken: keys.accessToken(`007.${DIGEST}`),
   outbox: keys.outbox('007'),
   deliveryLeases: keys.deliveryLeases('007'),

@@ -343,7 +343,7 @@ describeRedis('grants in Redis', () => {
       audiences: ['https://api.example/ä"\\', `https://api.example/${'x'.repeat(2000)}`],
       redirectUri: `https://shop.example/cb?${'r'.repeat(126 - 24)}`,
     });
-    await stores.grants.issue(grant, digest('secret'), MINUTE);
+    await stores.grants.issue(grant, digest('secret'), MINUTE, MINUTE);
     expect((await stores.grants.read(grant.grantId))?.grant).toMatchObject(grant);
     const { scope: allowedScopes, audiences: allowedAudiences } = grant;
     const access = {

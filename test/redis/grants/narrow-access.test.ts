@@ -48,7 +48,7 @@ describeRedis('access in a script', () => {
     await fc.assert(
       fc.asyncProperty(granted, asked, async (covered, access) => {
         const grant = sampleGrant(covered);
-        await stores.grants.issue(grant, SECRET_HASH, 60_000);
+        await stores.grants.issue(grant, SECRET_HASH, 60_000, 60_000);
         const answer = await stores.grants.redeem(redeemRequest(grant, { access }));
         expect(narrowed(answer)).toEqual(narrowAccess(covered, access));
       }),

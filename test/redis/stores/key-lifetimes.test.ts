@@ -11,7 +11,18 @@ import { claimIssuer } from '../../../src/redis/data-loss/issuer-claim.ts';
 import { ShardMarkers } from '../../../src/redis/data-loss/shard-markers.ts';
 import { DeliveryLeases } from '../../../src/redis/grants/delivery-leases.ts';
 import { redisStores } from '../../../src/redis/stores.ts';
-import { DAY, digest, issued, MINUTE, redeemRequest, rotateRequest, SHARD } from '../../contracts/sample-grants.ts';
+import {
+  DAY,
+  digest,
+  issued,
+  MINUTE,
+  RETENTION,
+  redeemRequest,
+  rotateRequest,
+  SECRET_HASH,
+  SHARD,
+  sampleGrant,
+} from '../../contracts/sample-grants.ts';
 import { connectTo } from '../setup/connect.ts';
 import { describeRedis, type RedisServer, startRedis } from '../setup/servers.ts';
 
@@ -99,6 +110,18 @@ describeRedis('a key in Redis', () => {
         await expectKept(key, 180 * DAY);
         await stores.grants.revoke(grant.grantId);
         await expectKept(key, 180 * DAY);
+      },
+    },
+    '{sNNN}:grants:<SHA-256 of subject and client uid>': {
+      'as long as a grant of the client can live, from the last code on': async () => {
+        const { clientUid } = await issued(stores.grants);
+        const index = keys.grantsOfPerson(clientUid, PERSON.subject);
+        await expectKept(index, RETENTION);
+        await server.command('PEXPIRE', index, 20 * DAY);
+        await stores.grants.issue(sampleGrant(), SECRET_HASH, MINUTE, DAY);
+        await expectKept(index, 20 * DAY);
+        await issued(stores.grants);
+        await expectKept(index, RETENTION);
       },
     },
     '{sNNN}:token:<SHA-256 of the token>': {

@@ -26,6 +26,7 @@ local token = redis.call('GET', KEYS[1])
 return token and token ~= '' and now < cjson.decode(token).expiresAtSeconds * 1000 and token
 
 -- accessTokenRevoke
+#!lua flags=allow-oom
 local replication = redis.pcall('INFO', 'replication')
 if replication.err then return redis.error_reply("NOPERM scripts may not run 'info'") end
 if string.find(replication, 'role:slave', 1, true) then
@@ -34,6 +35,7 @@ end
 redis.call('SET', KEYS[1], '', 'XX', 'KEEPTTL')
 
 -- accessTokenRevokeUnknown
+#!lua flags=allow-oom
 local replication = redis.pcall('INFO', 'replication')
 if replication.err then return redis.error_reply("NOPERM scripts may not run 'info'") end
 if string.find(replication, 'role:slave', 1, true) then

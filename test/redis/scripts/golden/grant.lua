@@ -24,22 +24,142 @@ local function highest_watermark(first, last)
   return highest
 end
 
+local function make_room()
+  local codes, revoked, living, unknown = {}, {}, {}, redis.call('ZCARD', KEYS[2])
+  for at = 6, #KEYS do
+    local key = KEYS[at]
+    local id = string.sub(key, -43)
+    if key ~= KEYS[1] and redis.call('ZSCORE', KEYS[2], id) then
+      unknown = unknown - 1
+      local born, kept, generation, is_revoked = unpack(redis.call('HMGET', key, 'b', 'k', 'g', 'z'))
+      if not born or now >= born + kept * 1000 then redis.call('ZREM', KEYS[2], id)
+      elseif not generation then codes[#codes + 1] = key
+      elseif is_revoked then revoked[#revoked + 1] = key
+      else living[#living + 1] = key end
+    end
+  end
+  local evicted = {}
+  local function remove(from, count, is_named)
+    for at = 1, math.min(count, #from) do
+      local id = string.sub(from[at], -43)
+      redis.call('DEL', from[at])
+      redis.call('ZREM', KEYS[2], id)
+      if is_named then evicted[#evicted + 1] = id end
+    end
+  end
+  remove(codes, #codes + unknown + 1 - 50, true)
+  local over = #revoked + #living - 100
+  remove(revoked, over, false)
+  remove(living, over - #revoked, true)
+  return evicted
+end
+
 -- Idempotent: an existing grant keeps its state.
-if redis.call('EXISTS', KEYS[1]) == 1 then return 'issued' end
-if tonumber(ARGV[3]) <= highest_watermark(2) then return 'outdated' end
-local fields = { 'b', now, 'k', math.ceil(ARGV[2] / 1000), 't', now - ARGV[3], 'x', string.sub(ARGV[4], 1, 27), 'm', history() }
-for at = 5, #ARGV, 2 do
+if redis.call('EXISTS', KEYS[1]) == 1 then return { 'issued' } end
+if tonumber(ARGV[4]) <= highest_watermark(3, 5) then return { 'outdated' } end
+local is_evicting = #KEYS > 5
+if not is_evicting and redis.call('ZCARD', KEYS[2]) >= 200 then
+  return { 'full', unpack(redis.call('ZRANGE', KEYS[2], 0, 199)) }
+end
+local fields = { 'b', now, 'k', math.ceil(ARGV[2] / 1000), 't', now - ARGV[4], 'x', string.sub(ARGV[5], 1, 27), 'm', history() }
+for at = 6, #ARGV, 2 do
   local name, value = ARGV[at], ARGV[at + 1]
   for from = 1, math.max(1, #value), 63 do
     fields[#fields + 1] = from == 1 and name or name .. (from - 1) / 63
     fields[#fields + 1] = string.sub(value, from, from + 62)
   end
 end
+-- First: while the memory is full this is refused, and nothing is removed.
 redis.call('HSET', KEYS[1], unpack(fields))
 expire(KEYS[1], now + ARGV[2])
-return 'issued'
+local evicted = is_evicting and make_room() or {}
+local newest = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')[2] or 0
+redis.call('ZADD', KEYS[2], newest + 1, string.sub(KEYS[1], -43))
+if redis.call('PTTL', KEYS[2]) < tonumber(ARGV[3]) then expire(KEYS[2], now + ARGV[3]) end
+return { 'issued', unpack(evicted) }
+
+-- grantIssueEvicting
+local replication = redis.pcall('INFO', 'replication')
+if replication.err then return redis.error_reply("NOPERM scripts may not run 'info'") end
+if string.find(replication, 'role:slave', 1, true) then
+  return redis.error_reply('READONLY this script runs on a primary only')
+end
+
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000) + tonumber(ARGV[1])
+local function lifetime(at)
+  return math.max(1, math.min(math.ceil(at - now), 1e13))
+end
+local function expire(key, at)
+  redis.call('PEXPIRE', key, lifetime(at))
+end
+
+local function history()
+  return string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
+end
+
+local function highest_watermark(first, last)
+  local highest = 0
+  for _, time in ipairs(redis.call('MGET', unpack(KEYS, first, last))) do highest = math.max(highest, time or 0) end
+  return highest
+end
+
+local function make_room()
+  local codes, revoked, living, unknown = {}, {}, {}, redis.call('ZCARD', KEYS[2])
+  for at = 6, #KEYS do
+    local key = KEYS[at]
+    local id = string.sub(key, -43)
+    if key ~= KEYS[1] and redis.call('ZSCORE', KEYS[2], id) then
+      unknown = unknown - 1
+      local born, kept, generation, is_revoked = unpack(redis.call('HMGET', key, 'b', 'k', 'g', 'z'))
+      if not born or now >= born + kept * 1000 then redis.call('ZREM', KEYS[2], id)
+      elseif not generation then codes[#codes + 1] = key
+      elseif is_revoked then revoked[#revoked + 1] = key
+      else living[#living + 1] = key end
+    end
+  end
+  local evicted = {}
+  local function remove(from, count, is_named)
+    for at = 1, math.min(count, #from) do
+      local id = string.sub(from[at], -43)
+      redis.call('DEL', from[at])
+      redis.call('ZREM', KEYS[2], id)
+      if is_named then evicted[#evicted + 1] = id end
+    end
+  end
+  remove(codes, #codes + unknown + 1 - 50, true)
+  local over = #revoked + #living - 100
+  remove(revoked, over, false)
+  remove(living, over - #revoked, true)
+  return evicted
+end
+
+-- Idempotent: an existing grant keeps its state.
+if redis.call('EXISTS', KEYS[1]) == 1 then return { 'issued' } end
+if tonumber(ARGV[4]) <= highest_watermark(3, 5) then return { 'outdated' } end
+local is_evicting = #KEYS > 5
+if not is_evicting and redis.call('ZCARD', KEYS[2]) >= 200 then
+  return { 'full', unpack(redis.call('ZRANGE', KEYS[2], 0, 199)) }
+end
+local fields = { 'b', now, 'k', math.ceil(ARGV[2] / 1000), 't', now - ARGV[4], 'x', string.sub(ARGV[5], 1, 27), 'm', history() }
+for at = 6, #ARGV, 2 do
+  local name, value = ARGV[at], ARGV[at + 1]
+  for from = 1, math.max(1, #value), 63 do
+    fields[#fields + 1] = from == 1 and name or name .. (from - 1) / 63
+    fields[#fields + 1] = string.sub(value, from, from + 62)
+  end
+end
+-- First: while the memory is full this is refused, and nothing is removed.
+redis.call('HSET', KEYS[1], unpack(fields))
+expire(KEYS[1], now + ARGV[2])
+local evicted = is_evicting and make_room() or {}
+local newest = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')[2] or 0
+redis.call('ZADD', KEYS[2], newest + 1, string.sub(KEYS[1], -43))
+if redis.call('PTTL', KEYS[2]) < tonumber(ARGV[3]) then expire(KEYS[2], now + ARGV[3]) end
+return { 'issued', unpack(evicted) }
 
 -- grantRaiseAgain
+#!lua flags=allow-oom
 local replication = redis.pcall('INFO', 'replication')
 if replication.err then return redis.error_reply("NOPERM scripts may not run 'info'") end
 if string.find(replication, 'role:slave', 1, true) then
@@ -559,6 +679,7 @@ record.l = request.rotatedFrom
 if row >= 3 then return raise('refresh_token.retried_elsewhere', 'answered_again') end
 
 -- grantRevoke
+#!lua flags=allow-oom
 local replication = redis.pcall('INFO', 'replication')
 if replication.err then return redis.error_reply("NOPERM scripts may not run 'info'") end
 if string.find(replication, 'role:slave', 1, true) then
@@ -917,6 +1038,7 @@ end
 return cjson.encode(answer())
 
 -- grantUndelivered
+#!lua flags=allow-oom
 local replication = redis.pcall('INFO', 'replication')
 if replication.err then return redis.error_reply("NOPERM scripts may not run 'info'") end
 if string.find(replication, 'role:slave', 1, true) then
@@ -928,6 +1050,7 @@ if not renewed and (moved == 'r' .. ARGV[2] or moved == 'h' .. ARGV[2]) then red
 redis.call('HDEL', KEYS[1], 'q' .. ARGV[2])
 
 -- grantVoid
+#!lua flags=allow-oom
 local replication = redis.pcall('INFO', 'replication')
 if replication.err then return redis.error_reply("NOPERM scripts may not run 'info'") end
 if string.find(replication, 'role:slave', 1, true) then

@@ -1,4 +1,5 @@
 -- markerBeat
+#!lua flags=allow-oom
 local replication = redis.pcall('INFO', 'replication')
 if replication.err then return redis.error_reply("NOPERM scripts may not run 'info'") end
 if string.find(replication, 'role:slave', 1, true) then
@@ -54,6 +55,7 @@ return {
 }
 
 -- markerRaise
+#!lua flags=allow-oom
 local replication = redis.pcall('INFO', 'replication')
 if replication.err then return redis.error_reply("NOPERM scripts may not run 'info'") end
 if string.find(replication, 'role:slave', 1, true) then
@@ -82,6 +84,7 @@ end
 for _, key in ipairs(KEYS) do raise(key, ARGV[3]) end
 
 -- markerRestore
+#!lua flags=allow-oom
 local replication = redis.pcall('INFO', 'replication')
 if replication.err then return redis.error_reply("NOPERM scripts may not run 'info'") end
 if string.find(replication, 'role:slave', 1, true) then

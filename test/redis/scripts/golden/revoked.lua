@@ -16,6 +16,7 @@ end
 return now < tonumber(redis.call('GET', KEYS[1]) or 0) and 1 or 0
 
 -- revokedTokenMark
+#!lua flags=allow-oom
 local replication = redis.pcall('INFO', 'replication')
 if replication.err then return redis.error_reply("NOPERM scripts may not run 'info'") end
 if string.find(replication, 'role:slave', 1, true) then

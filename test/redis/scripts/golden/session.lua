@@ -138,7 +138,15 @@ local session, born, ends, idle, mac = unpack(redis.call('HMGET', KEYS[1], 'v', 
 if not session or now >= tonumber(idle) or not redis.call('ZSCORE', KEYS[2], ARGV[2]) then return false end
 if tonumber(born) <= tonumber(redis.call('GET', KEYS[3]) or 0) then return false end
 
+local function is_out_of_memory(reply)
+  return type(reply) == 'table' and string.find(reply.err or '', '^-?OOM') ~= nil
+end
+
 local renewed = math.min(now + cjson.decode(session).idleLifetime, ends)
-redis.call('HSET', KEYS[1], 'u', renewed)
-expire(KEYS[1], renewed)
+local written = redis.pcall('HSET', KEYS[1], 'u', renewed)
+if type(written) == 'number' then
+  expire(KEYS[1], renewed)
+elseif not is_out_of_memory(written) then
+  return written
+end
 return { session, born, mac or '' }

@@ -1,4 +1,5 @@
 -- userEndAgain
+#!lua flags=allow-oom
 local replication = redis.pcall('INFO', 'replication')
 if replication.err then return redis.error_reply("NOPERM scripts may not run 'info'") end
 if string.find(replication, 'role:slave', 1, true) then
@@ -45,6 +46,7 @@ end
 return all
 
 -- userSettle
+#!lua flags=allow-oom
 local replication = redis.pcall('INFO', 'replication')
 if replication.err then return redis.error_reply("NOPERM scripts may not run 'info'") end
 if string.find(replication, 'role:slave', 1, true) then
@@ -89,6 +91,7 @@ if credential == ARGV[3] and not is_long_absent then return { 'unchanged' } end
 return end_all(is_absent)
 
 -- userSettleAbsent
+#!lua flags=allow-oom
 local replication = redis.pcall('INFO', 'replication')
 if replication.err then return redis.error_reply("NOPERM scripts may not run 'info'") end
 if string.find(replication, 'role:slave', 1, true) then

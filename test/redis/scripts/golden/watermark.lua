@@ -1,4 +1,5 @@
 -- watermarkRaise
+#!lua flags=allow-oom
 local replication = redis.pcall('INFO', 'replication')
 if replication.err then return redis.error_reply("NOPERM scripts may not run 'info'") end
 if string.find(replication, 'role:slave', 1, true) then
@@ -24,6 +25,7 @@ for _, key in ipairs(KEYS) do raise(key, raised_to) end
 return raised_to
 
 -- watermarkRaiseAll
+#!lua flags=allow-oom
 local replication = redis.pcall('INFO', 'replication')
 if replication.err then return redis.error_reply("NOPERM scripts may not run 'info'") end
 if string.find(replication, 'role:slave', 1, true) then
@@ -49,6 +51,7 @@ for _, key in ipairs(KEYS) do raise(key, raised_to) end
 return raised_to
 
 -- watermarkRaisePerson
+#!lua flags=allow-oom
 local replication = redis.pcall('INFO', 'replication')
 if replication.err then return redis.error_reply("NOPERM scripts may not run 'info'") end
 if string.find(replication, 'role:slave', 1, true) then
