@@ -5,24 +5,11 @@ import { beforeAll, expect, it } from 'vitest';
 import { until } from '../../until.ts';
 import { ClientInstall } from '../setup/client-controllers.ts';
 import { sharedCluster } from '../setup/shared-cluster.ts';
+import { FIELDS, secretTemplate, UNSEEN } from '../setup/unseen-text.ts';
 
 const cluster = sharedCluster();
 /** A verdict comes within this time. Milliseconds. */
 const VERDICT = 2000;
-
-const CHARACTERS: Readonly<Record<string, string>> = {
-  del: '\u007f',
-  c1: '\u009b',
-  'next-line': '\u0085',
-  noncharacter: '\ufffe',
-  'noncharacter-of-bmp': '\ufdd0',
-  'noncharacter-beyond-bmp': '\u{1fffe}',
-  'lone-surrogate': '\ud800',
-  bidi: '\u202e',
-  'line-separator': '\u2028',
-  'byte-order-mark': '\ufeff',
-  emoji: '\u{1f600}',
-};
 
 let install: ClientInstall;
 let team: string;
@@ -31,28 +18,6 @@ beforeAll(async () => {
   install = await ClientInstall.make(cluster);
   team = await cluster.namespace();
 });
-
-const code = (odd: string) => ({
-  grantTypes: ['authorization_code'],
-  redirectUris: [`https://app.example/${odd}`],
-});
-const template = (secretTemplate: object) => ({ auth: { clientSecret: { secretTemplate } } });
-
-/** The fields that a condition quotes, that status repeats, or that a Secret of grantry gets. */
-const FIELDS: Readonly<Record<string, (odd: string) => { readonly spec?: object; readonly metadata?: object }>> = {
-  scope: (odd) => ({ spec: { scopes: [odd] } }),
-  'default-scope': (odd) => ({ spec: { defaultScopes: [odd] } }),
-  grant: (odd) => ({ spec: { grantTypes: ['client_credentials', odd] } }),
-  method: (odd) => ({ spec: { auth: { method: odd } } }),
-  preset: (odd) => ({ spec: { auth: { clientSecret: { preset: odd } } } }),
-  redirect: (odd) => ({ spec: code(odd) }),
-  'post-logout-redirect': (odd) => ({ spec: { postLogoutRedirectUris: [odd] } }),
-  audience: (odd) => ({ spec: { audiences: [odd], defaultAudience: odd } }),
-  'audience-of-an-api': (odd) => ({ spec: { resourceServer: { audiences: [odd] } } }),
-  'key-of-a-literal': (odd) => ({ spec: { auth: { clientSecret: { extraData: { [odd]: 'x' } } } } }),
-  'key-of-a-label': (odd) => ({ spec: template({ labels: { [odd]: 'x' } }) }),
-  'rotation-request': (odd) => ({ metadata: { annotations: { 'grantry.dev/rotate-requested-at': odd } } }),
-};
 
 /** What the controller reports of a client; undefined while it has not judged this generation. */
 async function verdictOn(name: string): Promise<object | undefined> {
@@ -64,9 +29,9 @@ it.each(Object.entries(FIELDS))(
   'a client with a character in its %s that cannot be seen → a verdict within 2 s, in printable ASCII',
   async (field, withText) => {
     const controller = await install.start();
-    const names = Object.keys(CHARACTERS).map((character) => `${field}-${character}`);
+    const names = Object.keys(UNSEEN).map((character) => `${field}-${character}`);
     const path = `/apis/grantry.dev/v1alpha1/namespaces/${team}/oauthclients`;
-    const made = Object.entries(CHARACTERS).map(async ([character, odd]) => {
+    const made = Object.entries(UNSEEN).map(async ([character, odd]) => {
       const { spec = {}, metadata = {} } = withText(`a${odd}b`);
       const body = install.manifest(team, `${field}-${character}`, spec, metadata);
       return (await cluster.call('POST', path, { body })).status;
@@ -83,11 +48,13 @@ it.each(Object.entries(FIELDS))(
 
 it('a request to cut a secret with a character that cannot be seen → a new secret, and the annotation as it was asked for', async () => {
   await install.start();
-  const odd = Object.values(CHARACTERS).join('');
+  const odd = Object.values(UNSEEN).join('');
   // The API server keeps no half of a pair.
   const kept = odd.toWellFormed();
   const path = `/apis/grantry.dev/v1alpha1/namespaces/${team}/oauthclients`;
-  await cluster.call('POST', path, { body: install.manifest(team, 'cut', template({ annotations: { note: kept } })) });
+  await cluster.call('POST', path, {
+    body: install.manifest(team, 'cut', secretTemplate({ annotations: { note: kept } })),
+  });
   await install.whenReady(team, 'cut');
   const before = await install.secret(team, 'cut-oauth');
   await install.patch(`${path}/cut`, { metadata: { annotations: { 'grantry.dev/rotate-now': odd } } });
