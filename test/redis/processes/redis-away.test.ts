@@ -25,7 +25,15 @@ spec:
   defaultScopes: [default/read]
 `;
 const scopes = '  scopes: [default/read]\n  defaultScopes: [default/read]\n';
+const POLICY = `apiVersion: grantry.dev/v1alpha1
+kind: ClientPolicy
+metadata: {name: of-tests}
+spec:
+  namespaceSelector: {}
+`;
 const MANIFESTS = {
+  // Errors of a client that only the baseline admits are a page where no session can be read.
+  'policy.yaml': POLICY,
   'web.yaml': WEB,
   'job.yaml': machineClient('job', scopes),
   'opaque.yaml': machineClient('opaque', `${scopes}  tokens: {accessTokenFormat: opaque}\n`),
