@@ -261,7 +261,7 @@ export class AdmittedClients {
       templates.set(reading.shared, template);
     }
     const text = verifiers instanceof KeptVerifiers ? verifiers.text : undefined;
-    const own = { uid, namespace, clientId, maxState, verifiers: credentials.verifiers, text };
+    const own = { uid, namespace, clientId, maxState, credentials, text };
     return new ServedClient({ ...own, reading, template });
   }
 
@@ -296,9 +296,11 @@ export class AdmittedClients {
     const { labelsOf, clock } = this.#options;
     return {
       secret: () => 'withheld',
-      // The controller checks that they exist, and makes no credential of a missing one.
-      hasConfigMap: () => true,
-      hasServiceAccount: () => true,
+      configMap: () => 'withheld',
+      jwksOf: () => this.#verifiers?.jwks,
+      // The controller stores the uids of those that exist.
+      serviceAccountUid: (_, name) =>
+        this.#verifiers?.serviceAccounts?.find((account) => account.name === name)?.uid ?? 'withheld',
       namespaceLabels: labelsOf,
       verifiersOf: () => (this.#verifiers === undefined ? [] : livingVerifiers(this.#verifiers, clock.now())),
     };

@@ -146,7 +146,8 @@ it('a served client says what the judge said', () => {
     allowedCorsOrigins: [],
   };
   const fields = Object.keys(client) as (keyof Client)[];
-  const { uid, clientId, secretVerifiers: verifiers, displayName, redirectUris } = client;
+  const { uid, clientId, displayName, redirectUris } = client;
+  const credentials = { verifiers: client.secretVerifiers };
   const { clientUri, policyUri, tosUri, allowedCorsOrigins, audiences, defaultAudience } = client;
   const nothing = { clientUri: undefined, policyUri: undefined, tosUri: undefined, allowedCorsOrigins: [] };
   for (const [own, said] of [
@@ -167,7 +168,7 @@ it('a served client says what the judge said', () => {
     [{}, { ...client, ...nothing, displayName: 'team.app', redirectUris: [] }],
   ] as const) {
     const reading = readOf({ ...own, audiences, defaultAudience });
-    const served = new ServedClient({ uid, namespace: 'team', clientId, maxState: 6, reading, verifiers, template });
+    const served = new ServedClient({ uid, namespace: 'team', clientId, maxState: 6, reading, credentials, template });
     expect(Object.fromEntries(fields.map((field) => [field, served[field]]))).toEqual(said);
   }
   // Text that is kept already stands for one verifier, and for no other number of them.
@@ -181,7 +182,7 @@ it('a served client says what the judge said', () => {
       clientId,
       maxState: 6,
       reading,
-      verifiers: secretVerifiers,
+      credentials: { verifiers: secretVerifiers },
       text,
       template,
     });

@@ -51,6 +51,7 @@ describe('a client', () => {
       defaultPolicy: 'Baseline',
       policies,
       namespaces,
+      serviceAccounts: new View(),
     });
   });
 
