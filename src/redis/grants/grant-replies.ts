@@ -2,7 +2,7 @@
 
 import type { Alert } from '../../oauth/ports/audit.ts';
 import type { GrantState, RedeemAnswer, RotateAnswer, StoredGrant } from '../../oauth/ports/grant-store.ts';
-import type { Confirmation } from '../../oauth/values/confirmation.ts';
+import type { Confirmation } from '../../oauth/ports/token-stores.ts';
 import { split } from '../stores/spaced-list.ts';
 
 /** A grant as the scripts return it: the fields in the order of `described()`. */
@@ -120,7 +120,8 @@ export function alertIn(json: string | false): Alert | undefined {
 
 /** Parses a grant in the reply of a script. */
 function storedGrant(grantId: string, reply: GrantReply): StoredGrant {
-  const [clientUid, clientId, subject, sessionId, authTime, scope, audiences, redirectUri, challenge, createdAt] = reply;
+  const [clientUid, clientId, subject, sessionId, authTime, scope, audiences, redirectUri, challenge, createdAt] =
+    reply;
   const [mac, confirmation] = reply.slice(10) as [GrantReply[10], GrantReply[11]];
   return {
     grantId,
