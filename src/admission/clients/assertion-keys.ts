@@ -142,7 +142,7 @@ function assertionOf(
   const jwks = keys.filter(({ algorithms }) => algorithms.some((algorithm) => allowed.includes(algorithm)));
   if (jwks.length > 0) {
     const fitting = allowed.filter((algorithm) => jwks.some(({ algorithms }) => algorithms.includes(algorithm)));
-    return settings(block, { jwks }, fitting);
+    return settings(block, jwks, fitting);
   }
   const only = [...new Set(keys.flatMap(({ algorithms }) => algorithms))].join(' and ');
   return { problem: `No key fits ${allowed.join(', ')}: they are for ${only}, which signingAlgorithms must name.` };

@@ -108,7 +108,7 @@ export class IdentityCredentials {
 function identityOf(credentials: Credentials | undefined): StoredIdentity | undefined {
   if (credentials?.state !== 'ready') return undefined;
   const { assertion, serviceAccounts } = credentials;
-  if (assertion !== undefined) return 'jwks' in assertion.keys ? { jwks: assertion.keys.jwks } : undefined;
+  if (assertion !== undefined) return 'jwksUri' in assertion.keys ? undefined : { jwks: assertion.keys };
   return serviceAccounts && { serviceAccounts };
 }
 
