@@ -19,7 +19,6 @@ import { matchesSelector } from '../admission/policies/label-selector.ts';
 import type { Policy } from '../admission/policies/policy-violations.ts';
 import type { References } from '../admission/references/references.ts';
 import type { KubernetesObject } from '../kubernetes/objects/resources.ts';
-import { CLIENT_AUTH_METHODS } from '../oauth/client-auth/index.ts';
 import { GRANT_TYPES } from '../oauth/grants/index.ts';
 import type { Clock } from '../oauth/ports/ports.ts';
 import type { Client } from '../oauth/registry/client.ts';
@@ -35,6 +34,8 @@ export interface AdmittedClientsOptions {
   readonly issuer: string;
   readonly releaseNamespace: string;
   readonly defaultPolicy: DefaultPolicy;
+  /** The wire names of the client authentication methods that this install has. */
+  readonly supportedAuthMethods: readonly string[];
   /** See {@link References.namespaceLabels}. */
   readonly labelsOf: References['namespaceLabels'];
   /** The contents of the verifier Secret of a client. */
@@ -86,7 +87,7 @@ export class AdmittedClients {
       defaultPolicy: options.defaultPolicy,
       references: this.#references(),
       supportedGrantTypes: [...GRANT_TYPES.keys()],
-      supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()],
+      supportedAuthMethods: options.supportedAuthMethods,
       programmed: () => PROGRAMMED,
     };
   }

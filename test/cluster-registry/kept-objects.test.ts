@@ -1,5 +1,6 @@
 // What a token server keeps of the objects of which there are many says the same as the objects themselves.
 
+import { CLIENT_AUTH_METHODS } from '../../src/oauth/client-auth/index.ts';
 import { describe, expect, it } from 'vitest';
 import {
   VERIFIER_SECRET_TYPE,
@@ -55,7 +56,7 @@ describe('of an OAuthClient', () => {
     spec,
     metadata: { ...identity, name: 'app', namespace: 'team', generation: 3, ...metadata },
   });
-  const keep = clientKeeper('default', 'https://id.example');
+  const keep = clientKeeper({ className: 'default', issuer: 'https://id.example', supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()] });
   const keptOf = (each: KubernetesObject) => keep(each, objectKey(each.metadata));
 
   it('which one it is', () => {

@@ -17,7 +17,7 @@ export type AssertionKeys =
   | { readonly outcome: 'resolved'; readonly assertion: AssertionSettings }
   /** An offline check assumes the ConfigMap. */
   | { readonly outcome: 'assumed' }
-  /** The ConfigMap is not read yet, or the manifest itself is refused ({@link assertionRuleFaults}). */
+  /** The ConfigMap is not read yet. */
   | { readonly outcome: 'pending' }
   | { readonly outcome: 'refused'; readonly fault: Fault };
 
@@ -31,32 +31,27 @@ const ALGORITHMS: readonly SigningAlgorithm[] = ['ES256', 'ES384', 'PS256', 'RS2
 /** RS256 only where the manifest names it: PKCS #1 v1.5 is for clients that know nothing newer. */
 const DEFAULT_ALGORITHMS = ALGORITHMS.filter((algorithm) => algorithm !== 'RS256');
 
-/** What the manifest of a client says wrongly about its assertions, whatever the objects around it are. */
-export function assertionRuleFaults({ auth: { privateKeyJwt: block } }: Pick<CommonSpec, 'auth'>): readonly Fault[] {
-  const given = block === undefined ? [] : KEY_SOURCES.filter((source) => block[source] !== undefined);
-  if (block === undefined || given.length !== 1) {
-    const found = given.length === 0 ? 'there is none' : `there are ${given.join(' and ')}`;
-    const message = `The keys must have exactly one source, jwks, jwksUri or jwksConfigMapRef, and ${found}.`;
-    return [fault('InvalidJwks', BLOCK, message)];
-  }
-  const unknown = block.signingAlgorithms.flatMap((name, index) => {
+/** The faults of the algorithms, which the manifest alone decides. */
+export function algorithmFaults({ auth }: Pick<CommonSpec, 'auth'>): readonly Fault[] {
+  return (auth.privateKeyJwt?.signingAlgorithms ?? []).flatMap((name, index) => {
     if (isAlgorithm(name)) return [];
     const message = `The algorithm ${quoted(name)} is not available; there are ${ALGORITHMS.join(', ')}.`;
     return [fault('InvalidManifest', [...BLOCK, 'signingAlgorithms', index], message)];
   });
-  const inline = block.jwks && assertionBy(block, block.jwks);
-  if (unknown.length > 0 || inline === undefined || 'keys' in inline) return unknown;
-  return [fault('InvalidJwks', [...BLOCK, 'jwks'], inline.problem)];
 }
 
 /** The keys of a private_key_jwt client, looked up in its own namespace only. */
 export function assertionKeys(
   object: ObjectIdentity,
-  spec: OAuthClientSpec,
+  { auth: { privateKeyJwt: block } }: Pick<OAuthClientSpec, 'auth'>,
   references: Pick<References, 'configMap' | 'jwksOf'>,
 ): AssertionKeys {
-  const block = spec.auth.privateKeyJwt;
-  if (block === undefined || assertionRuleFaults(spec).length > 0) return { outcome: 'pending' };
+  const given = block === undefined ? [] : KEY_SOURCES.filter((source) => block[source] !== undefined);
+  if (block === undefined || given.length !== 1) {
+    const found = given.length === 0 ? 'there is none' : `there are ${given.join(' and ')}`;
+    const message = `The keys must have exactly one source, jwks, jwksUri or jwksConfigMapRef, and ${found}.`;
+    return { outcome: 'refused', fault: fault('InvalidJwks', BLOCK, message) };
+  }
   const { jwks, jwksUri, jwksConfigMapRef } = block;
   if (jwksConfigMapRef !== undefined) return keysOfConfigMap(object, block, references);
   if (jwksUri === undefined) return outcomeOf(assertionBy(block, jwks), [...BLOCK, 'jwks']);

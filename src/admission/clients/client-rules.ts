@@ -11,7 +11,7 @@ import type { FieldPath } from '../kinds/field-path.ts';
 import type { CommonSpec, OAuthClientSpec } from '../kinds/oauth-client.ts';
 import { quoted } from '../kinds/quoted.ts';
 import { PRESET_NAMES } from '../kinds/secret-presets.ts';
-import { assertionRuleFaults } from './assertion-keys.ts';
+import { algorithmFaults } from './assertion-keys.ts';
 import { accountRuleFaults } from './service-accounts.ts';
 
 /** The grant types and authentication methods of the protocol's tables, and the issuer. */
@@ -89,7 +89,7 @@ function methodFaults({ auth }: CommonSpec, { supportedAuthMethods }: SupportedP
 /** The rules of each method about its own block. */
 function credentialFaults(spec: CommonSpec): readonly Fault[] {
   const rules: Readonly<Record<string, (spec: CommonSpec) => readonly Fault[]>> = {
-    private_key_jwt: assertionRuleFaults,
+    private_key_jwt: algorithmFaults,
     kubernetes_service_account: accountRuleFaults,
   };
   return Object.hasOwn(rules, spec.auth.method) ? (rules[spec.auth.method]?.(spec) ?? []) : [];

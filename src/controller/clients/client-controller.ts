@@ -50,6 +50,8 @@ export interface Install {
   readonly className: string;
   readonly releaseNamespace: string;
   readonly defaultPolicy: DefaultPolicy;
+  /** The wire names of the client authentication methods that this install has. */
+  readonly supportedAuthMethods: readonly string[];
   /** Undefined: all. */
   readonly watchNamespaces: readonly string[] | undefined;
 }

@@ -18,7 +18,6 @@ import { type KubernetesObject, objectKey } from '../../kubernetes/objects/resou
 import { sourceOf } from '../../kubernetes/objects/source-object.ts';
 import { labelsOf } from '../../kubernetes/watch/namespace-labels.ts';
 import type { ObjectView } from '../../kubernetes/watch/shared-reflector.ts';
-import { CLIENT_AUTH_METHODS } from '../../oauth/client-auth/index.ts';
 import { GRANT_TYPES } from '../../oauth/grants/index.ts';
 
 export interface JudgedClientsOptions {
@@ -26,6 +25,8 @@ export interface JudgedClientsOptions {
   readonly className: string;
   readonly releaseNamespace: string;
   readonly defaultPolicy: DefaultPolicy;
+  /** The wire names of the client authentication methods that this install has. */
+  readonly supportedAuthMethods: readonly string[];
   readonly policies: ObjectView;
   readonly namespaces: ObjectView;
   /** Metadata of the ServiceAccounts in the namespaces of clients. */
@@ -129,7 +130,7 @@ export class JudgedClients {
   }
 
   #findings(object: KubernetesObject, { secret, configMap = WITHHELD, verifiers, jwks, programmed }: OwnFacts) {
-    const { issuer, releaseNamespace, defaultPolicy } = this.#options;
+    const { issuer, releaseNamespace, defaultPolicy, supportedAuthMethods } = this.#options;
     const context: AdmissionContext = {
       issuer,
       unknownFields: 'ignore',
@@ -146,7 +147,7 @@ export class JudgedClients {
         jwksOf: () => jwks,
       },
       supportedGrantTypes: [...GRANT_TYPES.keys()],
-      supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()],
+      supportedAuthMethods,
       programmed: () => programmed,
     };
     return findClient(sourceOf(object), context);
