@@ -124,7 +124,7 @@ class TwoPaths {
     this.#judgeAgain();
   }
 
-  /** As after the controller wrote the verifier Secrets anew. */
+  /** As after the controller followed the change. */
   #judgeAgain(): void {
     for (const { metadata } of this.#clients.values()) this.#server.judge(metadata.uid);
   }
