@@ -1,4 +1,4 @@
-// A host of key sets on loopback: a TLS server under the names *.keys.test, with a certificate that openssl made. It answers
+// A host of key sets on loopback: a TLS server under the names *.keys.test and localhost, with a certificate that openssl made. It answers
 // as the test sets and counts.
 
 import { execFileSync } from 'node:child_process';
@@ -93,7 +93,7 @@ function makeCertificate(): { readonly authority: string; readonly certificate: 
     const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'];
     openssl('req', '-x509', ...key, '-keyout', 'ca.key', '-out', 'ca.crt', '-subj', '/CN=key hosts', '-days', '2');
     openssl('req', ...key, '-keyout', 'host.key', '-out', 'host.csr', '-subj', '/CN=key host');
-    writeFileSync(join(folder, 'names'), 'subjectAltName=DNS:*.keys.test\n');
+    writeFileSync(join(folder, 'names'), 'subjectAltName=DNS:*.keys.test,DNS:localhost\n');
     openssl(
       ...['x509', '-req', '-in', 'host.csr', '-CA', 'ca.crt', '-CAkey', 'ca.key', '-CAcreateserial'],
       ...['-out', 'host.crt', '-days', '2', '-extfile', 'names'],
