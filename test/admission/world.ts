@@ -20,7 +20,15 @@ const GENERATED_VERIFIER = new Uint8Array(32).fill(7);
 /** What a test may set beside the documents. */
 export interface WorldSettings
   extends Partial<
-    Pick<AdmissionContext, 'issuer' | 'unknownFields' | 'defaultPolicy' | 'releaseNamespaceReserved' | 'programmed'>
+    Pick<
+      AdmissionContext,
+      | 'issuer'
+      | 'unknownFields'
+      | 'defaultPolicy'
+      | 'releaseNamespaceReserved'
+      | 'programmed'
+      | 'supportedAuthMethods'
+    >
   > {
   readonly verifiersOf?: References['verifiersOf'];
   /** What a Secret that is in no document is. */
@@ -100,7 +108,7 @@ export function contextOf(documents: readonly unknown[], settings: WorldSettings
     defaultPolicy: settings.defaultPolicy ?? 'Baseline',
     references: referencesOf(documents, settings),
     supportedGrantTypes: [...GRANT_TYPES.keys()],
-    supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()],
+    supportedAuthMethods: settings.supportedAuthMethods ?? [...CLIENT_AUTH_METHODS.keys()],
     programmed: settings.programmed ?? (() => ({ status: 'True', reason: 'Programmed', message: 'Served.' })),
   };
 }

@@ -11,6 +11,7 @@ import type { FieldPath } from '../kinds/field-path.ts';
 import type { CommonSpec, OAuthClientSpec } from '../kinds/oauth-client.ts';
 import { quoted } from '../kinds/quoted.ts';
 import { PRESET_NAMES } from '../kinds/secret-presets.ts';
+import { jwksUriFaults } from './jwks-uri-rule.ts';
 
 /** The grant types and authentication methods of the protocol's tables, and the issuer. */
 export interface SupportedProtocol {
@@ -39,6 +40,7 @@ export function clientFaults(spec: OAuthClientSpec, supported: SupportedProtocol
   return [
     ...clientIdFaults(spec),
     ...methodFaults(spec, supported),
+    ...jwksUriFaults(spec),
     ...grantFaults(spec, supported),
     ...redirectFaults(spec),
     ...scopeFaults(spec),
