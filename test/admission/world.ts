@@ -22,12 +22,7 @@ export interface WorldSettings
   extends Partial<
     Pick<
       AdmissionContext,
-      | 'issuer'
-      | 'unknownFields'
-      | 'defaultPolicy'
-      | 'releaseNamespaceReserved'
-      | 'programmed'
-      | 'supportedAuthMethods'
+      'issuer' | 'unknownFields' | 'defaultPolicy' | 'releaseNamespaceReserved' | 'programmed' | 'supportedAuthMethods'
     >
   > {
   readonly verifiersOf?: References['verifiersOf'];
