@@ -40,10 +40,12 @@ import { Handles } from '../../oauth/tokens/handles.ts';
 import { RecordMacs } from '../../oauth/tokens/record-macs.ts';
 import { AccessTokens } from '../../oauth/tokens/tokens.ts';
 import { issuerPath } from '../../oauth/values/issuer.ts';
+import type { FetchSettings } from '../config/fetch-config.ts';
 import { Draining } from '../lifecycle/shutdown.ts';
 import { AuditLog } from '../log/audit-log.ts';
 import { authenticStores } from './authentic-stores.ts';
 import type { ClientUsage } from './client-usage.ts';
+import { assembleKeySets } from './key-sets.ts';
 import { measuredStores } from './measured-stores.ts';
 import { assembleSignIn } from './sign-in.ts';
 
@@ -57,6 +59,8 @@ export interface TokenServerSettings {
   readonly auditSubjects: 'hashed' | 'plain';
   /** N: one of N successful token requests is logged. */
   readonly logOneTokenIn: number;
+  /** From where the key sets of clients may be fetched. */
+  readonly fetch: FetchSettings;
 }
 
 /** The parts of the admin side. */
@@ -142,6 +146,7 @@ export function assembleAdminSide(options: AdminSideOptions): AdminSide {
  * Assembles a token server.
  * @param side the admin side, where it was assembled first
  * @throws Error when a trusted proxy is neither an address nor a CIDR block
+ * @throws StartError when the authorities of key hosts cannot be used
  */
 export function assembleTokenServer(options: TokenServerOptions, side = assembleAdminSide(options)): TokenServer {
   const { settings, log, peppers, usage } = options;
@@ -191,7 +196,9 @@ function publicEndpoints(options: TokenServerOptions, audit: AuditLog, metrics: 
     : UNLIMITED_STATE;
   const { grants, replays } = stores;
   const marks = new ReplayMarks({ replays, fallback: memoryReplays(clock), limits, audit });
-  const authentication = { registry, limiter, verification: { issuer, clock }, marks, audit };
+  const keySets = assembleKeySets({ settings: settings.fetch, clock, metrics, log: options.log });
+  const verification = { issuer, clock, keySets };
+  const authentication = { registry, limiter, verification, marks, audit };
   const protocol = { ...authentication, issuer, stores, owners, clock, random, handles, tokens, limits };
   const { people } = limits;
   const authorization = new AuthorizationEndpoint({ issuer, clock, grants, replays, handles, audit, people });

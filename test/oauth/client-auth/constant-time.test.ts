@@ -47,7 +47,8 @@ describe('in constant time', () => {
       certificate: undefined,
       proof: undefined,
     });
-    attempt?.verify(undefined, { issuer: 'https://as.example', clock: { now: () => 0 } });
+    const keySets = { keysAt: () => Promise.reject(new Error('no method here reads keys')) };
+    attempt?.verify(undefined, { issuer: 'https://as.example', clock: { now: () => 0 }, keySets });
     expect(compared()).toHaveLength(1);
   });
 
