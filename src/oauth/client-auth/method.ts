@@ -1,8 +1,10 @@
 // The interface of a client authentication method. The table of methods is `index.ts`; `tries.ts` finds the one that a
 // request tries, and the checks around it (limits, same answer for every failure) are in `client-authentication.ts`.
 
+import type { ClusterIssuer } from '../ports/cluster-issuer.ts';
 import type { Clock } from '../ports/ports.ts';
 import type { Client } from '../registry/client.ts';
+import type { VerificationKey } from '../values/jwk.ts';
 import type { Parameters } from '../values/parameters.ts';
 import type { ReplayMark } from './replay-marks.ts';
 
@@ -26,6 +28,7 @@ export interface Credentials {
 export interface VerificationContext {
   readonly issuer: string;
   readonly clock: Clock;
+  readonly clusterIssuer: ClusterIssuer<VerificationKey>;
 }
 
 /** Whether a credential is the client's. `reason` is a slug for logs and metrics. */

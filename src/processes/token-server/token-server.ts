@@ -32,6 +32,7 @@ import { GRANT_TYPES } from '../../oauth/grants/index.ts';
 import { NamespaceState } from '../../oauth/limits/namespace-state.ts';
 import { PersonRate } from '../../oauth/limits/person-rate.ts';
 import { UNLIMITED_STATE } from '../../oauth/limits/state-limits.ts';
+import type { ClusterIssuer } from '../../oauth/ports/cluster-issuer.ts';
 import type { ErrorCode } from '../../oauth/ports/error.ts';
 import type { Clock, Random, ResourceOwners, Stores } from '../../oauth/ports/ports.ts';
 import type { Client } from '../../oauth/registry/client.ts';
@@ -40,6 +41,7 @@ import { Handles } from '../../oauth/tokens/handles.ts';
 import { RecordMacs } from '../../oauth/tokens/record-macs.ts';
 import { AccessTokens } from '../../oauth/tokens/tokens.ts';
 import { issuerPath } from '../../oauth/values/issuer.ts';
+import type { VerificationKey } from '../../oauth/values/jwk.ts';
 import { Draining } from '../lifecycle/shutdown.ts';
 import { AuditLog } from '../log/audit-log.ts';
 import { authenticStores } from './authentic-stores.ts';
@@ -79,6 +81,8 @@ interface AdminSideOptions {
   /** The watches behind the registry; undefined without a cluster. */
   readonly followed?: Followed;
   readonly watches?: WatchCounters;
+  /** How often the issuer of ServiceAccount tokens was read, by outcome; undefined without a cluster. */
+  readonly clusterIssuerReads?: () => ReadonlyMap<string, number>;
   /** The answers to the controller; undefined without one. */
   readonly replica?: ReplicaApi;
   /** The file that the users come from; undefined where there is none. */
@@ -103,6 +107,8 @@ export interface TokenServerOptions extends AdminSideOptions {
   readonly clock: Clock;
   /** The first one makes handles, all are accepted; at least one. */
   readonly peppers: readonly [Uint8Array, ...Uint8Array[]];
+  /** The issuer of ServiceAccount tokens. */
+  readonly clusterIssuer: ClusterIssuer<VerificationKey>;
   /** Records issued tokens and refusals for the controller; undefined without one. */
   readonly usage?: ClientUsage;
 }
@@ -126,6 +132,7 @@ export function assembleAdminSide(options: AdminSideOptions): AdminSide {
     store: options.store,
     followed: options.followed,
     watches: options.watches,
+    clusterIssuerReads: options.clusterIssuerReads,
     usersReloaded: usersFile && (() => usersFile.fault === undefined),
   });
   const checks: readonly ReadinessCheck[] = [
@@ -191,7 +198,7 @@ function publicEndpoints(options: TokenServerOptions, audit: AuditLog, metrics: 
     : UNLIMITED_STATE;
   const { grants, replays } = stores;
   const marks = new ReplayMarks({ replays, fallback: memoryReplays(clock), limits, audit });
-  const authentication = { registry, limiter, verification: { issuer, clock }, marks, audit };
+  const authentication = { registry, limiter, verification: { issuer, clock, clusterIssuer: options.clusterIssuer }, marks, audit };
   const protocol = { ...authentication, issuer, stores, owners, clock, random, handles, tokens, limits };
   const { people } = limits;
   const authorization = new AuthorizationEndpoint({ issuer, clock, grants, replays, handles, audit, people });
