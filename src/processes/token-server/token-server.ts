@@ -21,6 +21,7 @@ import { createHttpServer } from '../../http/server/server.ts';
 import { HTTP_TIMEOUTS, type HttpTimeouts } from '../../http/server/strict-fastify.ts';
 import { pageEndpoints } from '../../http/sign-in/page-endpoints.ts';
 import { memoryReplays } from '../../memory/stores.ts';
+import type { Refusal } from '../../oauth/client-auth/client-authentication.ts';
 import { CLIENT_AUTH_METHODS } from '../../oauth/client-auth/index.ts';
 import { ReplayMarks } from '../../oauth/client-auth/replay-marks.ts';
 import { AuthorizationEndpoint } from '../../oauth/endpoints/authorization-endpoint.ts';
@@ -32,7 +33,6 @@ import { GRANT_TYPES } from '../../oauth/grants/index.ts';
 import { NamespaceState } from '../../oauth/limits/namespace-state.ts';
 import { PersonRate } from '../../oauth/limits/person-rate.ts';
 import { UNLIMITED_STATE } from '../../oauth/limits/state-limits.ts';
-import type { ErrorCode } from '../../oauth/ports/error.ts';
 import type { Clock, Random, ResourceOwners, Stores } from '../../oauth/ports/ports.ts';
 import type { Client } from '../../oauth/registry/client.ts';
 import type { RegistryRef } from '../../oauth/registry/registry.ts';
@@ -197,8 +197,9 @@ function publicEndpoints(options: TokenServerOptions, audit: AuditLog, metrics: 
   const { grants, replays } = stores;
   const marks = new ReplayMarks({ replays, fallback: memoryReplays(clock), limits, audit });
   const keySets = assembleKeySets({ settings: settings.fetch, clock, metrics, log: options.log });
-  const verification = { issuer, clock, keySets };
-  const authentication = { registry, limiter, verification, marks, audit };
+  const verification = { issuer, tokenEndpoint: `${issuer}/token`, clock, keySets };
+  const onRefused = (client: Client, refusal: Refusal) => options.usage?.refused(client, refusal);
+  const authentication = { registry, limiter, verification, marks, audit, onRefused };
   const protocol = { ...authentication, issuer, stores, owners, clock, random, handles, tokens, limits };
   const { people } = limits;
   const authorization = new AuthorizationEndpoint({ issuer, clock, grants, replays, handles, audit, people });
@@ -216,7 +217,6 @@ function publicEndpoints(options: TokenServerOptions, audit: AuditLog, metrics: 
     metrics,
     onRedirectMismatch: (clientId) => options.usage?.redirectMismatch(clientId),
   });
-  const onRefused = (client: Client, code: ErrorCode) => options.usage?.refused(client, code);
   const document = authorizationServerMetadata({
     issuer,
     grantTypes: [...GRANT_TYPES.keys()],
@@ -224,7 +224,7 @@ function publicEndpoints(options: TokenServerOptions, audit: AuditLog, metrics: 
   });
   const below: readonly Endpoint[] = [
     ...pageEndpoints(signIn),
-    tokenEndpoint({ token: new TokenEndpoint({ ...protocol, onRefused }), metrics, audit }),
+    tokenEndpoint({ token: new TokenEndpoint(protocol), metrics, audit }),
     revokeEndpoint({ revocation: new RevocationEndpoint(protocol), metrics }),
     introspectEndpoint({ introspection: new IntrospectionEndpoint(protocol), metrics }),
     jwksEndpoint({ registry }),

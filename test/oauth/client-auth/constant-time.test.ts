@@ -48,7 +48,8 @@ describe('in constant time', () => {
       proof: undefined,
     });
     const keySets = { keysAt: () => Promise.reject(new Error('no method here reads keys')) };
-    attempt?.verify(undefined, { issuer: 'https://as.example', clock: { now: () => 0 }, keySets });
+    const issuer = 'https://as.example';
+    attempt?.verify(undefined, { issuer, tokenEndpoint: `${issuer}/token`, clock: { now: () => 0 }, keySets });
     expect(compared()).toHaveLength(1);
   });
 

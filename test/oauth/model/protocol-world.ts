@@ -100,7 +100,7 @@ export async function protocolWorld({ stores, clock, pepper, events }: WorldPart
   const owners = { lookUp: async () => undefined, authenticate: async () => undefined, revokedBefore: () => 0 };
   const marks = new ReplayMarks({ replays: stores.replays, fallback: stores.replays, limits, audit });
   const keySets = { keysAt: () => Promise.reject(keySetUnavailable('no client publishes keys')) };
-  const verification = { issuer: ISSUER, clock, keySets };
+  const verification = { issuer: ISSUER, tokenEndpoint: `${ISSUER}/token`, clock, keySets };
   const authentication = { registry, limiter, verification, marks, audit };
   const options = { ...authentication, issuer: ISSUER, clock, random, stores, handles, tokens, owners, limits };
   const authorization = new AuthorizationEndpoint({
