@@ -8,6 +8,7 @@ import type { StoreProbe } from '../../http/metrics/metrics.ts';
 import { WatchCounters } from '../../http/metrics/watch-metrics.ts';
 import type { ApiClient } from '../../kubernetes/api/api-client.ts';
 import type { UserChanges } from '../../login/user-changes.ts';
+import { CLIENT_AUTH_METHODS } from '../../oauth/client-auth/index.ts';
 import { randomId } from '../../oauth/values/random-id.ts';
 import { DeliveryLeases } from '../../redis/grants/delivery-leases.ts';
 import type { AlertDelivery } from '../alerts/alert-delivery.ts';
@@ -86,6 +87,7 @@ export function createSources({ settings, processLog, api }: ServerParts): Sourc
     className: settings.className,
     releaseNamespace: settings.namespace,
     defaultPolicy: settings.defaultPolicy,
+    supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()],
     watchNamespaces: settings.watchNamespaces,
   });
   const usage = new ClientUsage({
