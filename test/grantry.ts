@@ -17,6 +17,7 @@ import { generateSigningKeyPem, importSigningKey, KeyRing, type SigningKey } fro
 import { Registry, type RegistryRef } from '../src/oauth/registry/registry.ts';
 import { Handles } from '../src/oauth/tokens/handles.ts';
 import { RecordMacs } from '../src/oauth/tokens/record-macs.ts';
+import type { FetchSettings } from '../src/processes/config/fetch-config.ts';
 import { createLog } from '../src/processes/log/log.ts';
 import { authenticStores } from '../src/processes/token-server/authentic-stores.ts';
 import type { ClientUsage } from '../src/processes/token-server/client-usage.ts';
@@ -61,6 +62,8 @@ export interface GrantryOptions {
   /** Default false: tests that fail often on purpose would run into each other. */
   readonly rateLimits?: boolean;
   readonly trustedProxies?: readonly string[];
+  /** From where key sets may be fetched. Default: public addresses. */
+  readonly fetch?: Partial<FetchSettings>;
   readonly timeouts?: Partial<HttpTimeouts>;
   readonly keys?: readonly SigningKey[];
   /** Default: one of its own. */
@@ -248,6 +251,7 @@ export async function startGrantry(options: GrantryOptions): Promise<Grantry> {
       rateLimits: options.rateLimits ?? false,
       auditSubjects: options.auditSubjects ?? 'hashed',
       logOneTokenIn: 1,
+      fetch: { networks: [], caFile: undefined, ...options.fetch },
     },
     registry,
     stores,

@@ -1,5 +1,6 @@
 // What follows from one change among all clients of an install, without any API server.
 
+import { CLIENT_AUTH_METHODS } from '../../src/oauth/client-auth/index.ts';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { ClientVerifiers } from '../../src/admission/client-secrets/client-verifier.ts';
 import { CLIENT_POLICY } from '../../src/admission/kinds/client-policy.ts';
@@ -16,7 +17,7 @@ describe('the admitted clients', () => {
   let clients: AdmittedClients;
   let verifiers: Map<string, ClientVerifiers>;
   let labels: Readonly<Record<string, string>>;
-  const keep = clientKeeper('default', 'https://id.example');
+  const keep = clientKeeper({ className: 'default', issuer: 'https://id.example', supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()] });
   const clock = { value: Date.parse(CREATED), now: () => clock.value };
 
   beforeEach(() => {
@@ -27,6 +28,7 @@ describe('the admitted clients', () => {
       issuer: 'https://id.example',
       releaseNamespace: 'grantry',
       defaultPolicy: 'Baseline',
+      supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()],
       clock,
       labelsOf: (namespace) => ({ 'kubernetes.io/metadata.name': namespace, ...labels }),
       verifiersOf: (uid) => verifiers.get(uid),

@@ -1,5 +1,6 @@
 // What a token server keeps of the objects of which there are many says the same as the objects themselves.
 
+import { CLIENT_AUTH_METHODS } from '../../src/oauth/client-auth/index.ts';
 import { describe, expect, it } from 'vitest';
 import {
   VERIFIER_SECRET_TYPE,
@@ -55,7 +56,7 @@ describe('of an OAuthClient', () => {
     spec,
     metadata: { ...identity, name: 'app', namespace: 'team', generation: 3, ...metadata },
   });
-  const keep = clientKeeper('default', 'https://id.example');
+  const keep = clientKeeper({ className: 'default', issuer: 'https://id.example', supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()] });
   const keptOf = (each: KubernetesObject) => keep(each, objectKey(each.metadata));
 
   it('which one it is', () => {
@@ -146,7 +147,8 @@ it('a served client says what the judge said', () => {
     allowedCorsOrigins: [],
   };
   const fields = Object.keys(client) as (keyof Client)[];
-  const { uid, clientId, secretVerifiers: verifiers, displayName, redirectUris } = client;
+  const { uid, clientId, displayName, redirectUris } = client;
+  const credentials = { verifiers: client.secretVerifiers };
   const { clientUri, policyUri, tosUri, allowedCorsOrigins, audiences, defaultAudience } = client;
   const nothing = { clientUri: undefined, policyUri: undefined, tosUri: undefined, allowedCorsOrigins: [] };
   for (const [own, said] of [
@@ -167,7 +169,7 @@ it('a served client says what the judge said', () => {
     [{}, { ...client, ...nothing, displayName: 'team.app', redirectUris: [] }],
   ] as const) {
     const reading = readOf({ ...own, audiences, defaultAudience });
-    const served = new ServedClient({ uid, namespace: 'team', clientId, maxState: 6, reading, verifiers, template });
+    const served = new ServedClient({ uid, namespace: 'team', clientId, maxState: 6, reading, credentials, template });
     expect(Object.fromEntries(fields.map((field) => [field, served[field]]))).toEqual(said);
   }
   // Text that is kept already stands for one verifier, and for no other number of them.
@@ -181,7 +183,7 @@ it('a served client says what the judge said', () => {
       clientId,
       maxState: 6,
       reading,
-      verifiers: secretVerifiers,
+      credentials: { verifiers: secretVerifiers },
       text,
       template,
     });

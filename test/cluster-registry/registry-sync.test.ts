@@ -1,6 +1,7 @@
 // What a token server makes of changes that come while it works on others: key material is read in the background, and the
 // test decides when that is done. What a real API server sends is tested in test/cluster/.
 
+import { CLIENT_AUTH_METHODS } from '../../src/oauth/client-auth/index.ts';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import {
@@ -166,6 +167,7 @@ describe('the registry of a token server', () => {
       className: 'default',
       releaseNamespace: RELEASE,
       defaultPolicy: 'Baseline',
+      supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()],
       watchNamespaces: [],
       clock: systemClock,
       random: systemRandom,

@@ -1,6 +1,7 @@
 // A token server judges once what many clients have in common. A client that differs in one field only from one that is
 // served is judged as if it were alone.
 
+import { CLIENT_AUTH_METHODS } from '../../src/oauth/client-auth/index.ts';
 import { describe, expect, it } from 'vitest';
 import { CLIENT_POLICY } from '../../src/admission/kinds/client-policy.ts';
 import { policyOf } from '../../src/admission/policies/policy.ts';
@@ -15,11 +16,12 @@ const CREATED = '2026-01-01T00:00:00Z';
 
 /** A token server with the policy and these clients, judged in this order; what it serves of them. */
 function served(...specs: readonly Readonly<Record<string, unknown>>[]) {
-  const keep = clientKeeper('default', 'https://id.example');
+  const keep = clientKeeper({ className: 'default', issuer: 'https://id.example', supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()] });
   const clients = new AdmittedClients({
     issuer: 'https://id.example',
     releaseNamespace: 'grantry',
     defaultPolicy: 'Baseline',
+      supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()],
     clock: { now: () => Date.parse(CREATED) },
     labelsOf: (namespace) => ({ 'kubernetes.io/metadata.name': namespace }),
     verifiersOf: () => ({ revision: 1, verifiers: [{ verifier: new Uint8Array(32).fill(1), revision: 1 }] }),

@@ -203,8 +203,12 @@ async function settingsOf(options: DevOptions): Promise<Settings> {
     ...(options.redis !== undefined && { GRANTRY_REDIS_URL: options.redis }),
     ...(options.strictRedis === true && { GRANTRY_REDIS_STRICT: 'on' }),
   };
-  // No drain delay, as there is no load balancer; admin port 0 means the first free one.
-  const defaults: VariableTexts = { GRANTRY_DRAIN_DELAY: '0s', GRANTRY_ADMIN_PORT: '0' };
+  // No drain delay, as there is no load balancer; admin port 0 means the first free one; key hosts are on this machine.
+  const defaults: VariableTexts = {
+    GRANTRY_DRAIN_DELAY: '0s',
+    GRANTRY_ADMIN_PORT: '0',
+    GRANTRY_FETCH_NETWORKS: '127.0.0.0/8,::1',
+  };
   const settings = readSettings({ flags, defaults });
   if (settings.port !== 0) return settings;
   // The issuer contains the port, so the port must be known before the server listens.

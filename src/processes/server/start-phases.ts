@@ -9,6 +9,7 @@ import { WatchCounters } from '../../http/metrics/watch-metrics.ts';
 import type { ApiClient } from '../../kubernetes/api/api-client.ts';
 import type { ApiServerIssuer } from '../../kubernetes/api/api-server-issuer.ts';
 import type { UserChanges } from '../../login/user-changes.ts';
+import { CLIENT_AUTH_METHODS } from '../../oauth/client-auth/index.ts';
 import { randomId } from '../../oauth/values/random-id.ts';
 import { DeliveryLeases } from '../../redis/grants/delivery-leases.ts';
 import type { AlertDelivery } from '../alerts/alert-delivery.ts';
@@ -89,6 +90,7 @@ export function createSources({ settings, processLog, api }: ServerParts): Sourc
     className: settings.className,
     releaseNamespace: settings.namespace,
     defaultPolicy: settings.defaultPolicy,
+    supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()],
     watchNamespaces: settings.watchNamespaces,
   });
   const usage = new ClientUsage({

@@ -21,6 +21,7 @@ import { createHttpServer } from '../../http/server/server.ts';
 import { HTTP_TIMEOUTS, type HttpTimeouts } from '../../http/server/strict-fastify.ts';
 import { pageEndpoints } from '../../http/sign-in/page-endpoints.ts';
 import { memoryReplays } from '../../memory/stores.ts';
+import type { Refusal } from '../../oauth/client-auth/client-authentication.ts';
 import { CLIENT_AUTH_METHODS } from '../../oauth/client-auth/index.ts';
 import { ReplayMarks } from '../../oauth/client-auth/replay-marks.ts';
 import { AuthorizationEndpoint } from '../../oauth/endpoints/authorization-endpoint.ts';
@@ -33,7 +34,6 @@ import { NamespaceState } from '../../oauth/limits/namespace-state.ts';
 import { PersonRate } from '../../oauth/limits/person-rate.ts';
 import { UNLIMITED_STATE } from '../../oauth/limits/state-limits.ts';
 import type { ClusterIssuer } from '../../oauth/ports/cluster-issuer.ts';
-import type { ErrorCode } from '../../oauth/ports/error.ts';
 import type { Clock, Random, ResourceOwners, Stores } from '../../oauth/ports/ports.ts';
 import type { Client } from '../../oauth/registry/client.ts';
 import type { RegistryRef } from '../../oauth/registry/registry.ts';
@@ -42,10 +42,12 @@ import { RecordMacs } from '../../oauth/tokens/record-macs.ts';
 import { AccessTokens } from '../../oauth/tokens/tokens.ts';
 import { issuerPath } from '../../oauth/values/issuer.ts';
 import type { VerificationKey } from '../../oauth/values/jwk.ts';
+import type { FetchSettings } from '../config/fetch-config.ts';
 import { Draining } from '../lifecycle/shutdown.ts';
 import { AuditLog } from '../log/audit-log.ts';
 import { authenticStores } from './authentic-stores.ts';
 import type { ClientUsage } from './client-usage.ts';
+import { assembleKeySets } from './key-sets.ts';
 import { measuredStores } from './measured-stores.ts';
 import { assembleSignIn } from './sign-in.ts';
 
@@ -59,6 +61,8 @@ export interface TokenServerSettings {
   readonly auditSubjects: 'hashed' | 'plain';
   /** N: one of N successful token requests is logged. */
   readonly logOneTokenIn: number;
+  /** From where the key sets of clients may be fetched. */
+  readonly fetch: FetchSettings;
 }
 
 /** The parts of the admin side. */
@@ -149,6 +153,7 @@ export function assembleAdminSide(options: AdminSideOptions): AdminSide {
  * Assembles a token server.
  * @param side the admin side, where it was assembled first
  * @throws Error when a trusted proxy is neither an address nor a CIDR block
+ * @throws StartError when the authorities of key hosts cannot be used
  */
 export function assembleTokenServer(options: TokenServerOptions, side = assembleAdminSide(options)): TokenServer {
   const { settings, log, peppers, usage } = options;
@@ -184,7 +189,7 @@ function sharedServerOptions({ settings, registry, log, random, timeouts }: Admi
 
 /** Every endpoint of the public port, with its absolute path. */
 function publicEndpoints(options: TokenServerOptions, audit: AuditLog, metrics: Metrics): readonly Endpoint[] {
-  const { settings, registry, owners, clock, random, peppers } = options;
+  const { settings, registry, owners, clock, random, peppers, clusterIssuer } = options;
   const { issuer, rateLimits } = settings;
   const stores = authenticStores(measuredStores(options.stores, metrics), {
     macs: new RecordMacs({ issuer, peppers }),
@@ -198,7 +203,10 @@ function publicEndpoints(options: TokenServerOptions, audit: AuditLog, metrics: 
     : UNLIMITED_STATE;
   const { grants, replays } = stores;
   const marks = new ReplayMarks({ replays, fallback: memoryReplays(clock), limits, audit });
-  const authentication = { registry, limiter, verification: { issuer, clock, clusterIssuer: options.clusterIssuer }, marks, audit };
+  const keySets = assembleKeySets({ settings: settings.fetch, clock, metrics, log: options.log });
+  const verification = { issuer, tokenEndpoint: `${issuer}/token`, clock, keySets, clusterIssuer };
+  const onRefused = (client: Client, refusal: Refusal) => options.usage?.refused(client, refusal);
+  const authentication = { registry, limiter, verification, marks, audit, onRefused };
   const protocol = { ...authentication, issuer, stores, owners, clock, random, handles, tokens, limits };
   const { people } = limits;
   const authorization = new AuthorizationEndpoint({ issuer, clock, grants, replays, handles, audit, people });
@@ -216,7 +224,6 @@ function publicEndpoints(options: TokenServerOptions, audit: AuditLog, metrics: 
     metrics,
     onRedirectMismatch: (clientId) => options.usage?.redirectMismatch(clientId),
   });
-  const onRefused = (client: Client, code: ErrorCode) => options.usage?.refused(client, code);
   const document = authorizationServerMetadata({
     issuer,
     grantTypes: [...GRANT_TYPES.keys()],
@@ -224,7 +231,7 @@ function publicEndpoints(options: TokenServerOptions, audit: AuditLog, metrics: 
   });
   const below: readonly Endpoint[] = [
     ...pageEndpoints(signIn),
-    tokenEndpoint({ token: new TokenEndpoint({ ...protocol, onRefused }), metrics, audit }),
+    tokenEndpoint({ token: new TokenEndpoint(protocol), metrics, audit }),
     revokeEndpoint({ revocation: new RevocationEndpoint(protocol), metrics }),
     introspectEndpoint({ introspection: new IntrospectionEndpoint(protocol), metrics }),
     jwksEndpoint({ registry }),

@@ -113,11 +113,13 @@ describe('unknown fields', () => {
     expect(client?.authMethod).toBe('client_secret_basic');
   });
 
-  it('never add a private key to the manifest that a server reads', () => {
+  it('a private key is refused even by a server', () => {
     const jwks = { keys: [{ kty: 'OKP', crv: 'Ed25519', x: 'AA', d: 'private' }] };
     const spec = { ...MACHINE, auth: { method: 'private_key_jwt', privateKeyJwt: { jwks } } };
-    const { manifest } = judgeOne([clientDocument(spec)], { unknownFields: 'ignore' });
-    expect(manifest?.spec.auth.privateKeyJwt?.jwks?.keys).toEqual([{ kty: 'OKP', crv: 'Ed25519', x: 'AA' }]);
+    const { manifest, faults } = judgeOne([clientDocument(spec)], { unknownFields: 'ignore' });
+    expect(manifest).toBeUndefined();
+    const path = ['spec', 'auth', 'privateKeyJwt', 'jwks', 'keys', 0, 'd'];
+    expect(faults).toEqual([expect.objectContaining({ path, reason: 'InvalidManifest' })]);
   });
 });
 

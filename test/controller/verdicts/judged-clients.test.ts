@@ -1,5 +1,6 @@
 // What the controller makes of a client while it does not know everything about it yet.
 
+import { CLIENT_AUTH_METHODS } from '../../../src/oauth/client-auth/index.ts';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { JudgedClients, type OwnFacts } from '../../../src/controller/verdicts/judged-clients.ts';
 import type { KubernetesObject } from '../../../src/kubernetes/objects/resources.ts';
@@ -49,8 +50,10 @@ describe('a client', () => {
       className: 'default',
       releaseNamespace: 'grantry',
       defaultPolicy: 'Baseline',
+      supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()],
       policies,
       namespaces,
+      serviceAccounts: new View(),
     });
   });
 

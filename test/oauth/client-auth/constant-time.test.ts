@@ -47,7 +47,9 @@ describe('in constant time', () => {
       certificate: undefined,
       proof: undefined,
     });
-    attempt?.verify(undefined, { issuer: 'https://as.example', clock: { now: () => 0 } });
+    const keySets = { keysAt: () => Promise.reject(new Error('no method here reads keys')) };
+    const issuer = 'https://as.example';
+    attempt?.verify(undefined, { issuer, tokenEndpoint: `${issuer}/token`, clock: { now: () => 0 }, keySets });
     expect(compared()).toHaveLength(1);
   });
 
