@@ -31,7 +31,7 @@ export type JwkFault =
 /** RFC 7518 §6.2.2, §6.3.2, §6.4.1; RFC 8037 §2. */
 const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'];
 /** Keys of one `kid` are all tried: this is also the limit of the work for one JWS. */
-export const JWK_SET_KEYS_MAX = 16;
+const JWK_SET_KEYS_MAX = 16;
 const RSA_BITS = { min: 2048, max: 4096 };
 const RSA_EXPONENT_BYTES_MAX = 4;
 
@@ -86,7 +86,7 @@ export interface JwkSet {
 /** Why a JWK Set is not accepted as a whole: a slug for messages, logs and tests. */
 export type JwkSetFault = 'malformed' | 'too_many_keys';
 
-/** Judges a JWK Set (RFC 7517 §5): an object with an array `keys` of at most {@link JWK_SET_KEYS_MAX}. */
+/** Judges a JWK Set (RFC 7517 §5): an object with an array `keys` of at most 16 members. */
 export function readJwkSet(value: unknown): JwkSet | JwkSetFault {
   const members = isObject(value) ? value.keys : undefined;
   if (!Array.isArray(members)) return 'malformed';

@@ -39,10 +39,12 @@ describe('the keys tried for a JWS', () => {
     expect(verifyWithKeys(jws, trusting(...others, b, a))).toBe(a);
   });
 
-  it('of one kid, sixteen → all of them', async () => {
+  it('of one kid, sixteen → the first four: a refusal has a bounded cost', async () => {
     const right = named(first, 'k');
-    const keys = [...Array.from({ length: 15 }, () => named(second, 'k')), right];
-    expect(verifyWithKeys(await signed(first, { kid: 'k' }), trusting(...keys))).toBe(right);
+    const wrong = (count: number) => Array.from({ length: count }, () => named(second, 'k'));
+    const jws = await signed(first, { kid: 'k' });
+    expect(verifyWithKeys(jws, trusting(...wrong(3), right))).toBe(right);
+    expect(verifyWithKeys(jws, trusting(...wrong(4), right, ...wrong(11)))).toBe('signature_invalid');
   });
 
   it('without a kid → the first two that fit', async () => {
@@ -91,7 +93,7 @@ describe('the keys tried for a JWS', () => {
 
 describe('a JWS that is refused', () => {
   it.each([
-    ['an algorithm that is not allowed', 'algorithm_not_allowed', { keys: [named(first)], algorithms: ['PS256'] }],
+    ['an algorithm that is not allowed', 'algorithm_not_allowed', { keys: [named(first, 'k')], algorithms: ['PS256'] }],
     ['no key of its kid', 'key_unknown', trusting(named(first, 'other'))],
     ['no key at all', 'key_unknown', trusting()],
     ['another key', 'signature_invalid', trusting(named(second, 'k'))],
@@ -107,10 +109,12 @@ describe('a JWS that is refused', () => {
     expect(verifications).toHaveBeenCalledTimes(1);
   });
 
-  it('for a signature of the wrong length → after one verification too', async () => {
+  it('for a signature of the wrong length → after one verification of a well-formed one', async () => {
     const jws = { ...(await signed(first)), signature: Buffer.alloc(63, 1) };
     expect(verifyWithKeys(jws, trusting(named(first)))).toBe('signature_invalid');
     expect(verifications).toHaveBeenCalledTimes(1);
+    // SEQUENCE { INTEGER 1, INTEGER 1 }
+    expect(verifications.mock.lastCall?.[3]).toEqual(Buffer.from('3006020101020101', 'hex'));
   });
 
   it('without any key → verified by a fixed one, which comes to its end and fails', async () => {
