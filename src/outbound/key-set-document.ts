@@ -1,15 +1,14 @@
 // Reads what a host answered as a key set: its keys, and how long they may be used without asking again.
 
-import { readJwkSet, type VerificationKey } from '../oauth/values/jwk.ts';
+import { type JwkSetFault, readJwkSet, type VerificationKey } from '../oauth/values/jwk.ts';
 import type { FetchedDocument } from './guarded-fetch.ts';
 
-const KEYS_MAX = 16;
 const MINUTE = 60_000;
 const FRESH_LEAST = 5 * MINUTE;
 const FRESH_MOST = 60 * MINUTE;
 
 /** Why a document is no key set: a slug. */
-export type KeySetFault = 'not_a_key_set' | 'too_many_keys';
+export type KeySetFault = 'not_a_key_set' | Exclude<JwkSetFault, 'malformed'>;
 
 export interface KeySetDocument {
   /** The keys that can verify a signature; the others are left out (RFC 7517 §5). */
@@ -18,11 +17,10 @@ export interface KeySetDocument {
   readonly freshFor: number;
 }
 
-/** The key set in a document of at most 16 keys, or why there is none. */
+/** The key set in a document, or why there is none. */
 export function readKeySet({ content, cacheControl }: FetchedDocument): KeySetDocument | KeySetFault {
   const set = readJwkSet(content);
-  if (set === undefined) return 'not_a_key_set';
-  if (set.keys.length + set.faults.length > KEYS_MAX) return 'too_many_keys';
+  if (typeof set === 'string') return set === 'malformed' ? 'not_a_key_set' : set;
   return { keys: set.keys, freshFor: Math.min(Math.max(maxAge(cacheControl) ?? 0, FRESH_LEAST), FRESH_MOST) };
 }
 

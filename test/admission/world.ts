@@ -8,7 +8,12 @@ import { admitKeys } from '../../src/admission/keys/admit-keys.ts';
 import type { Condition } from '../../src/admission/kinds/conditions.ts';
 import type { SourceObject } from '../../src/admission/kinds/manifest.ts';
 import { admitPolicies, type PolicyVerdict } from '../../src/admission/policies/admit-policies.ts';
-import type { ReferencedConfigMap, ReferencedSecret, References, UnknownUid } from '../../src/admission/references/references.ts';
+import type {
+  ReferencedConfigMap,
+  ReferencedSecret,
+  References,
+  UnknownUid,
+} from '../../src/admission/references/references.ts';
 import { CLIENT_AUTH_METHODS } from '../../src/oauth/client-auth/index.ts';
 import { GRANT_TYPES } from '../../src/oauth/grants/index.ts';
 
@@ -22,12 +27,7 @@ export interface WorldSettings
   extends Partial<
     Pick<
       AdmissionContext,
-      | 'issuer'
-      | 'unknownFields'
-      | 'defaultPolicy'
-      | 'releaseNamespaceReserved'
-      | 'programmed'
-      | 'supportedAuthMethods'
+      'issuer' | 'unknownFields' | 'defaultPolicy' | 'releaseNamespaceReserved' | 'programmed' | 'supportedAuthMethods'
     >
   > {
   readonly verifiersOf?: References['verifiersOf'];

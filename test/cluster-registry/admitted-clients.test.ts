@@ -1,6 +1,5 @@
 // What follows from one change among all clients of an install, without any API server.
 
-import { CLIENT_AUTH_METHODS } from '../../src/oauth/client-auth/index.ts';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { ClientVerifiers } from '../../src/admission/client-secrets/client-verifier.ts';
 import { CLIENT_POLICY } from '../../src/admission/kinds/client-policy.ts';
@@ -8,6 +7,7 @@ import { policyOf } from '../../src/admission/policies/policy.ts';
 import { AdmittedClients } from '../../src/cluster-registry/admitted-clients.ts';
 import { clientKeeper } from '../../src/cluster-registry/kept-client.ts';
 import { type KubernetesObject, objectKey } from '../../src/kubernetes/objects/resources.ts';
+import { CLIENT_AUTH_METHODS } from '../../src/oauth/client-auth/index.ts';
 import { KeyRing } from '../../src/oauth/registry/keys.ts';
 
 const KEYS = new KeyRing([]);
@@ -17,7 +17,11 @@ describe('the admitted clients', () => {
   let clients: AdmittedClients;
   let verifiers: Map<string, ClientVerifiers>;
   let labels: Readonly<Record<string, string>>;
-  const keep = clientKeeper({ className: 'default', issuer: 'https://id.example', supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()] });
+  const keep = clientKeeper({
+    className: 'default',
+    issuer: 'https://id.example',
+    supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()],
+  });
   const clock = { value: Date.parse(CREATED), now: () => clock.value };
 
   beforeEach(() => {

@@ -1,6 +1,5 @@
 // What a token server keeps of the objects of which there are many says the same as the objects themselves.
 
-import { CLIENT_AUTH_METHODS } from '../../src/oauth/client-auth/index.ts';
 import { describe, expect, it } from 'vitest';
 import {
   VERIFIER_SECRET_TYPE,
@@ -13,6 +12,7 @@ import { clientKeeper, isReadableClient } from '../../src/cluster-registry/kept-
 import { keptOfSecret, verifiersOf } from '../../src/cluster-registry/release-secrets.ts';
 import { ServedClient } from '../../src/cluster-registry/served-client.ts';
 import { type KubernetesObject, objectKey } from '../../src/kubernetes/objects/resources.ts';
+import { CLIENT_AUTH_METHODS } from '../../src/oauth/client-auth/index.ts';
 import type { Client, TokenSettings } from '../../src/oauth/registry/client.ts';
 
 const CREATED = '2026-01-01T00:00:07Z';
@@ -56,7 +56,11 @@ describe('of an OAuthClient', () => {
     spec,
     metadata: { ...identity, name: 'app', namespace: 'team', generation: 3, ...metadata },
   });
-  const keep = clientKeeper({ className: 'default', issuer: 'https://id.example', supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()] });
+  const keep = clientKeeper({
+    className: 'default',
+    issuer: 'https://id.example',
+    supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()],
+  });
   const keptOf = (each: KubernetesObject) => keep(each, objectKey(each.metadata));
 
   it('which one it is', () => {

@@ -1,7 +1,6 @@
 // What a token server caches of a client that its own manifest refuses: little, and enough to judge it as the controller
 // does, which has the whole object.
 
-import { CLIENT_AUTH_METHODS } from '../../src/oauth/client-auth/index.ts';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { clientVerdict, findClient, judgeRead } from '../../src/admission/clients/admit-client.ts';
@@ -10,6 +9,7 @@ import { claimOf } from '../../src/admission/clients/client-uniqueness.ts';
 import { clientKeeper, isReadableClient } from '../../src/cluster-registry/kept-client.ts';
 import { type KubernetesObject, objectKey } from '../../src/kubernetes/objects/resources.ts';
 import { sourceOf } from '../../src/kubernetes/objects/source-object.ts';
+import { CLIENT_AUTH_METHODS } from '../../src/oauth/client-auth/index.ts';
 import { clientDocument, contextOf, policyDocument } from '../admission/world.ts';
 
 const ISSUER = 'https://id.example';
@@ -20,7 +20,11 @@ const metadata = {
   creationTimestamp: '2026-01-01T00:00:00.000Z',
 };
 const objectOf = (spec: object) => clientDocument({ ...spec }, metadata) as unknown as KubernetesObject;
-const keep = clientKeeper({ className: 'default', issuer: ISSUER, supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()] });
+const keep = clientKeeper({
+  className: 'default',
+  issuer: ISSUER,
+  supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()],
+});
 
 function cachedOf(spec: object) {
   const object = objectOf(spec);

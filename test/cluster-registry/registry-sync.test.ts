@@ -1,7 +1,6 @@
 // What a token server makes of changes that come while it works on others: key material is read in the background, and the
 // test decides when that is done. What a real API server sends is tested in test/cluster/.
 
-import { CLIENT_AUTH_METHODS } from '../../src/oauth/client-auth/index.ts';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import {
@@ -22,6 +21,7 @@ import {
   type Resource,
   SIGNING_KEYS,
 } from '../../src/kubernetes/objects/resources.ts';
+import { CLIENT_AUTH_METHODS } from '../../src/oauth/client-auth/index.ts';
 import { generateSigningKeyPem, importSigningKey } from '../../src/oauth/registry/keys.ts';
 import { systemClock, systemRandom } from '../../src/processes/lifecycle/machine.ts';
 import { until } from '../until.ts';

@@ -109,8 +109,10 @@ function assertionBy(block: PrivateKeyJwt, jwks: unknown): AssertionSettings | {
 
 function judgeJwks(jwks: unknown): JwksVerdict {
   const set = readJwkSet(jwks);
-  if (set === 'malformed') return { problem: 'This is no JWK Set: an object with a list of keys (RFC 7517 section 5).' };
-  if (set === 'too_many_keys') return { problem: 'It has more than 16 keys; leave out those that are not used any more.' };
+  if (set === 'malformed')
+    return { problem: 'This is no JWK Set: an object with a list of keys (RFC 7517 section 5).' };
+  if (set === 'too_many_keys')
+    return { problem: 'It has more than 16 keys; leave out those that are not used any more.' };
   const { keys, faults } = set;
   const leaked = faults.find((each) => each.fault === 'private_member');
   const worst = leaked ?? (keys.length === 0 ? faults[0] : undefined);

@@ -11,7 +11,12 @@ import { accessFault } from '../leadership/refused-calls.ts';
 import type { EventFacts } from '../reconciling/events.ts';
 import { rotationRequests } from '../reconciling/rotation-requests.ts';
 import type { JudgedClients, OwnFacts } from '../verdicts/judged-clients.ts';
-import { type CredentialOutcome, type CredentialSubject, credentialClientOf, storedFacts } from './credential-subject.ts';
+import {
+  type CredentialOutcome,
+  type CredentialSubject,
+  credentialClientOf,
+  storedFacts,
+} from './credential-subject.ts';
 import { existingCredentials } from './existing-credentials.ts';
 import { GeneratedSecrets, type GeneratedSecretsOptions } from './generated-secrets.ts';
 import { IdentityCredentials, type IdentityCredentialsOptions } from './identity-credentials.ts';

@@ -33,6 +33,7 @@ const OF_A_STRICT_INSTALL = 'no-matching-policy.yaml';
 /** Examples that say something about an install which is configured otherwise, or about what no cluster lets one write. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
   [OF_A_STRICT_INSTALL]: 'has a test of its own',
+  'jwks-host-not-permitted.yaml': 'its method, not there yet, is refused first',
   'uid-twice.yaml': 'the API server gives each object a uid of its own',
   'signing-key-in-another-namespace.yaml': 'the controller may not even read it: hostile-tenant.test.ts',
 };

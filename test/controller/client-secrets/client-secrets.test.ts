@@ -2,7 +2,6 @@
 // client changes in the very moment in which the Secret is read, and what is said of others with its labels. The rest
 // is tested in test/cluster/install/secrets-that-are-read.test.ts and former-secrets.test.ts.
 
-import { CLIENT_AUTH_METHODS } from '../../../src/oauth/client-auth/index.ts';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { verifierSecretName } from '../../../src/admission/client-secrets/client-verifier.ts';
 import { nextVerifier } from '../../../src/controller/client-secrets/credential-changes.ts';
@@ -23,6 +22,7 @@ import {
   SECRETS,
   SERVICE_ACCOUNTS,
 } from '../../../src/kubernetes/objects/resources.ts';
+import { CLIENT_AUTH_METHODS } from '../../../src/oauth/client-auth/index.ts';
 import { systemRandom } from '../../../src/processes/lifecycle/machine.ts';
 import { PlayedObjects } from '../../kubernetes/played-objects.ts';
 import { leaderOver } from '../leader.ts';
@@ -98,7 +98,7 @@ class Install {
         className: 'default',
         releaseNamespace: RELEASE,
         defaultPolicy: 'Baseline',
-      supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()],
+        supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()],
         watchNamespaces: undefined,
       },
       replicas: { find: () => [], ask: async () => undefined },

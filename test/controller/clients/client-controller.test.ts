@@ -1,7 +1,6 @@
 // The controller of clients over objects that only this test changes, by a clock of the test: what it writes, how often and
 // when. What becomes of it at a real API server is tested in test/cluster/.
 
-import { CLIENT_AUTH_METHODS } from '../../../src/oauth/client-auth/index.ts';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { verifierSecret } from '../../../src/controller/client-secrets/credential-state.ts';
 import { ClientController } from '../../../src/controller/clients/client-controller.ts';
@@ -19,6 +18,7 @@ import {
   SECRETS,
   SERVICE_ACCOUNTS,
 } from '../../../src/kubernetes/objects/resources.ts';
+import { CLIENT_AUTH_METHODS } from '../../../src/oauth/client-auth/index.ts';
 import { secretVerifier } from '../../../src/oauth/registry/client-secret.ts';
 import { systemRandom } from '../../../src/processes/lifecycle/machine.ts';
 import { PlayedObjects } from '../../kubernetes/played-objects.ts';
@@ -94,7 +94,7 @@ class Install {
         className: 'default',
         releaseNamespace: RELEASE,
         defaultPolicy: 'Baseline',
-      supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()],
+        supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()],
         watchNamespaces: undefined,
       },
       replicas: {

@@ -2,7 +2,6 @@
 // Each row is carried out once by a leader that keeps the lease, and then by leaders who lose it after each number of
 // writes. And no Secret is written or removed but as it was read.
 
-import { CLIENT_AUTH_METHODS } from '../../../src/oauth/client-auth/index.ts';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { PEPPER_SECRET } from '../../../src/admission/references/secret-parts.ts';
 import { verifierSecret } from '../../../src/controller/client-secrets/credential-state.ts';
@@ -27,6 +26,7 @@ import {
   SERVICE_ACCOUNTS,
   SIGNING_KEYS,
 } from '../../../src/kubernetes/objects/resources.ts';
+import { CLIENT_AUTH_METHODS } from '../../../src/oauth/client-auth/index.ts';
 import { secretVerifier } from '../../../src/oauth/registry/client-secret.ts';
 import { systemRandom } from '../../../src/processes/lifecycle/machine.ts';
 import { PlayedObjects } from '../../kubernetes/played-objects.ts';

@@ -1,9 +1,9 @@
 // What the controller makes of a client while it does not know everything about it yet.
 
-import { CLIENT_AUTH_METHODS } from '../../../src/oauth/client-auth/index.ts';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { JudgedClients, type OwnFacts } from '../../../src/controller/verdicts/judged-clients.ts';
 import type { KubernetesObject } from '../../../src/kubernetes/objects/resources.ts';
+import { CLIENT_AUTH_METHODS } from '../../../src/oauth/client-auth/index.ts';
 
 const FACTS: OwnFacts = {
   secret: () => 'withheld',
