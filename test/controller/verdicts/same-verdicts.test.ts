@@ -124,7 +124,7 @@ class TwoPaths {
     this.#judgeAgain();
   }
 
-  /** As after the controller wrote the verifier Secrets anew. */
+  /** As after the controller followed the change. */
   #judgeAgain(): void {
     for (const { metadata } of this.#clients.values()) this.#server.judge(metadata.uid);
   }
@@ -301,7 +301,7 @@ const change: fc.Arbitrary<Change> = fc.oneof(
   ),
 );
 
-describe('after every change of clients, of what they refer to, of policies and namespaces', () => {
+describe('after every change of clients, policies and namespaces', () => {
   it('a token server serves exactly the clients that the controller reports as ready, and refuses the others for the same reasons', () => {
     const served: string[] = [];
     fc.assert(
