@@ -1,4 +1,4 @@
-// The key set of one address: its fetches, and the cache of what they bring.
+// The key set of one address: its fetches, and their cache.
 
 import { keySetUnavailable } from '../oauth/ports/key-sets.ts';
 import type { Clock } from '../oauth/ports/ports.ts';

@@ -19,7 +19,7 @@ export interface KeyDocument {
 }
 
 export interface KeyCacheOptions<Document extends KeyDocument> {
-  /** Reads the document anew. Any rejection is a failed read. */
+  /** Reads the document. Any rejection is a failed read. */
   readonly read: () => Promise<Document>;
   readonly clock: Clock;
   /** The error for a caller that no document is left for. */
