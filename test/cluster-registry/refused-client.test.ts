@@ -61,7 +61,7 @@ function machine(): object {
 
 function withKeys(): object {
   const keys = values(4, (n) => ({ kty: 'RSA', x5c: [`${n}${'x'.repeat(7900)}`] }));
-  return { auth: { method: 'private_key_jwt', privateKeyJwt: { jwks: { keys } } } };
+  return { auth: { method: 'client_secret_jwt', privateKeyJwt: { jwks: { keys } } } };
 }
 
 describe('a client that a rule refuses', () => {
@@ -76,7 +76,7 @@ describe('a client that a rule refuses', () => {
     const scopes = ['team/read'];
     const { reading } = cachedOf({ ...withKeys(), clientId: 'team_app', scopes });
     if (reading.shared === undefined) throw new Error('it was not read');
-    expect(specOf(reading)).toMatchObject({ clientId: 'team_app', scopes, auth: { method: 'private_key_jwt' } });
+    expect(specOf(reading)).toMatchObject({ clientId: 'team_app', scopes, auth: { method: 'client_secret_jwt' } });
     expect(JSON.stringify(reading).length).toBeLessThan(2000);
   });
 
