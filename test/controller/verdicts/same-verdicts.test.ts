@@ -34,7 +34,7 @@ const INSTALL = {
   className: 'default',
   releaseNamespace: 'grantry',
   defaultPolicy: 'Baseline',
-  supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys(), 'private_key_jwt', 'kubernetes_service_account'],
+  supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()],
 } as const;
 const VERIFIER = new Uint8Array(32).fill(1);
 const KEYS = new KeyRing([]);
