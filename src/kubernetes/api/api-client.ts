@@ -111,6 +111,7 @@ export class ApiClient implements KubernetesApi {
     const { answer } = await this.#calls.json({
       verb: 'get',
       resource,
+      // The key set is only of the second type: for the first alone the API server answers 406.
       accept: 'application/json, application/jwk-set+json',
       maxBytes: DOCUMENT_BYTES_MAX,
       request: { method: 'GET', path },

@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import type { VerificationKey } from '../../../src/oauth/values/jwk.ts';
 import { aKey, readKey } from '../../oauth/values/signed-tokens.ts';
-import { clientDocument, judgeOne, MACHINE, summaryOf, type WorldSettings } from '../world.ts';
+import { clientDocument, judgeOne, MACHINE, policyDocument, summaryOf, type WorldSettings } from '../world.ts';
 
 const [ES256, ES384, PS256, EDDSA] = [aKey('ES256'), aKey('ES384'), aKey('PS256'), aKey('EdDSA')];
 const RS256 = { ...aKey('RS256').jwk };
@@ -24,7 +24,8 @@ function configMap(data: object, name = 'keys', namespace = 'team') {
 }
 
 function judged(privateKeyJwt: object, documents: readonly object[] = [], settings: WorldSettings = {}) {
-  const verdict = judgeOne([client(privateKeyJwt), ...documents], { ...SUPPORTED, ...settings });
+  const policy = policyDocument({ allow: { jwksHosts: ['app.example.com'] } });
+  const verdict = judgeOne([client(privateKeyJwt), policy, ...documents], { ...SUPPORTED, ...settings });
   const keys = verdict.client?.assertion?.keys;
   return {
     ...verdict,
