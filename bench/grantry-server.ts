@@ -3,7 +3,16 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { AUDIENCE, CLIENT_SECRET, CLIENT_UID, PEOPLE, REDIRECT_URI, SCOPE, usernameOf } from './load/load-client.ts';
+import {
+  AUDIENCE,
+  CLIENT_SECRET,
+  CLIENT_UID,
+  PEOPLE,
+  REDIRECT_URI,
+  SCOPE,
+  SIGNER_JWK,
+  usernameOf,
+} from './load/load-client.ts';
 import { freePort, type PinnedServer, startServer } from './load/pinned-process.ts';
 
 /** Of a password that is never used to sign in. */
@@ -20,7 +29,8 @@ kind: ClientPolicy
 metadata: { name: bench }
 spec:
   namespaceSelector: {}
-  allow: { scopes: ['**'], audiences: ['**'] }
+  allow: { scopes: ['**'], audiences: ['**'], authMethods: ['**'] }
+  limits: { maxState: 1Gi }
 ---
 apiVersion: grantry.dev/v1alpha1
 kind: OAuthClient
@@ -31,6 +41,17 @@ spec:
     clientSecret: { source: Existing, secretName: load }
   grantTypes: [client_credentials, authorization_code, refresh_token]
   redirectUris: ['${REDIRECT_URI}']
+  scopes: [${SCOPE}]
+  audiences: ['${AUDIENCE}']
+---
+apiVersion: grantry.dev/v1alpha1
+kind: OAuthClient
+metadata: { name: signer, namespace: bench }
+spec:
+  auth:
+    method: private_key_jwt
+    privateKeyJwt: { jwks: { keys: [${JSON.stringify(SIGNER_JWK)}] } }
+  grantTypes: [client_credentials]
   scopes: [${SCOPE}]
   audiences: ['${AUDIENCE}']
 ---
