@@ -4,7 +4,14 @@
 import { type OwnField, ownOf, type ReadClient } from '../admission/clients/client-reader.ts';
 import { audiencesIn } from '../admission/kinds/default-audience.ts';
 import type { OAuthClientSpec } from '../admission/kinds/oauth-client.ts';
-import type { Client, TokenSettings } from '../oauth/registry/client.ts';
+import type {
+  AssertionSettings,
+  CertificateSettings,
+  Client,
+  SenderConstraint,
+  ServiceAccountIdentity,
+  TokenSettings,
+} from '../oauth/registry/client.ts';
 
 const VERIFIER_BYTES = 32;
 
@@ -82,6 +89,22 @@ export class ServedClient implements Client {
 
   get authMethod(): string {
     return this.#template.authMethod;
+  }
+
+  get assertion(): AssertionSettings | undefined {
+    return this.#template.assertion;
+  }
+
+  get certificate(): CertificateSettings | undefined {
+    return this.#template.certificate;
+  }
+
+  get serviceAccounts(): readonly ServiceAccountIdentity[] {
+    return this.#template.serviceAccounts;
+  }
+
+  get senderConstraint(): SenderConstraint {
+    return this.#template.senderConstraint;
   }
 
   get grantTypes(): readonly string[] {

@@ -120,6 +120,14 @@ it('a served client says what the judge said', () => {
     policyUri: 'https://b.example',
     tosUri: 'https://c.example',
     secretVerifiers: [Buffer.alloc(32, 200), Buffer.alloc(32, 1)],
+    assertion: {
+      keys: { jwksUri: 'https://a.example/keys' },
+      algorithms: ['ES256'],
+      acceptTokenEndpointAudience: true,
+    },
+    certificate: { name: 'sanDns', value: 'a.example' },
+    serviceAccounts: [{ name: 'a', uid: 'uid-of-a' }],
+    senderConstraint: 'DPoP',
     redirectUris: ['https://a.example/cb'],
     allowedCorsOrigins: ['https://a.example'],
   };

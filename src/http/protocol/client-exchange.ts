@@ -21,9 +21,16 @@ export async function exchangeWithClient<Result extends Authenticated>(
   { request, parameters, address, log }: Exchange,
   { metrics }: ClientExchangeOptions,
 ): Promise<Result> {
-  const { authorization } = request.headers;
+  const { authorization, dpop } = request.headers;
   try {
-    const result = await endpoint.handle({ parameters, authorization, address });
+    const result = await endpoint.handle({
+      parameters,
+      authorization,
+      certificate: undefined,
+      // Node joins repeated headers of this name by commas.
+      proof: typeof dpop === 'string' ? dpop : undefined,
+      address,
+    });
     log.clientId = result.clientId;
     metrics.clientAuthentications.inc({ method: result.authMethod, outcome: 'succeeded' });
     return result;

@@ -2,6 +2,7 @@
 // decision, and the consents to clients.
 
 import type { Grant } from './grant-store.ts';
+import type { Confirmation } from './token-stores.ts';
 
 /** How long a local user is absent from the list of users before all that the person holds ends; milliseconds. */
 export const USER_ABSENCE = 3_600_000;
@@ -82,6 +83,8 @@ export interface AuthorizationSnapshot {
   readonly scope: readonly string[];
   readonly audiences: readonly string[];
   readonly codeChallenge: string;
+  /** The key that the code will be bound to (`dpop_jkt`); undefined where the client did not ask for it. */
+  readonly confirmation?: Confirmation | undefined;
   readonly state: string | undefined;
 }
 

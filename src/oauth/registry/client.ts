@@ -1,6 +1,9 @@
 // An admitted client as the protocol core reads it: the result of a manifest that `admission/` accepted.
 // Immutable; a changed manifest becomes a new object in a new registry.
 
+import type { VerificationKey } from '../values/jwk.ts';
+import type { SigningAlgorithm } from '../values/signature.ts';
+
 export type AccessTokenFormat = 'jwt' | 'opaque';
 
 /** How this client's tokens are made. All lifetimes are whole seconds. */
@@ -14,6 +17,33 @@ export interface TokenSettings {
   /** How long the immediate predecessor of a refresh token is answered with the same successor; 0 turns it off. */
   readonly refreshTokenReuseGraceSeconds: number;
 }
+
+/** How assertions of a client are verified (RFC 7523 §3). */
+export interface AssertionSettings {
+  /** The keys of the manifest, judged by shape only, or the address that serves them. */
+  readonly keys: readonly VerificationKey[] | { readonly jwksUri: string };
+  /** The JWS algorithms that its assertions may have; never empty. */
+  readonly algorithms: readonly SigningAlgorithm[];
+  /** Whether an assertion may be for the token endpoint in place of the issuer. */
+  readonly acceptTokenEndpointAudience: boolean;
+}
+
+/**
+ * Which certificates are those of a client (RFC 8705 §2): one name that a CA vouches for; or its own certificates by
+ * their SHA-256 thumbprints (the `x5c[0]` of its JWKs), and its own keys (JWKs without `x5c`) by theirs (RFC 7638).
+ */
+export type CertificateSettings =
+  | { readonly name: 'subjectDn' | 'sanDns' | 'sanUri' | 'sanIp' | 'sanEmail'; readonly value: string }
+  | { readonly certificates: readonly string[]; readonly keys: readonly string[] };
+
+/** A ServiceAccount of the client's namespace. An account that is deleted and created again has another uid. */
+export interface ServiceAccountIdentity {
+  readonly name: string;
+  readonly uid: string;
+}
+
+/** What every access token of a client is bound to (RFC 9449, RFC 8705 §3). */
+export type SenderConstraint = 'None' | 'DPoP' | 'MutualTLS';
 
 /** A registered, admitted client (RFC 6749 §2). */
 export interface Client {
@@ -35,6 +65,13 @@ export interface Client {
   readonly authMethod: string;
   /** Verifiers of the accepted secrets ({@link secretVerifier}), newest first; empty unless the method needs a secret. */
   readonly secretVerifiers: readonly Uint8Array[];
+  /** Set for private_key_jwt only. */
+  readonly assertion: AssertionSettings | undefined;
+  /** Set for the mutual-TLS methods only. */
+  readonly certificate: CertificateSettings | undefined;
+  /** The accounts whose tokens authenticate the client; empty unless its method is kubernetes_service_account. */
+  readonly serviceAccounts: readonly ServiceAccountIdentity[];
+  readonly senderConstraint: SenderConstraint;
   readonly grantTypes: readonly string[];
   readonly redirectUris: readonly string[];
   readonly allowedCorsOrigins: readonly string[];

@@ -20,7 +20,9 @@ import { RequestLog } from '../../http/server/request-log.ts';
 import { createHttpServer } from '../../http/server/server.ts';
 import { HTTP_TIMEOUTS, type HttpTimeouts } from '../../http/server/strict-fastify.ts';
 import { pageEndpoints } from '../../http/sign-in/page-endpoints.ts';
+import { memoryReplays } from '../../memory/stores.ts';
 import { CLIENT_AUTH_METHODS } from '../../oauth/client-auth/index.ts';
+import { ReplayMarks } from '../../oauth/client-auth/replay-marks.ts';
 import { AuthorizationEndpoint } from '../../oauth/endpoints/authorization-endpoint.ts';
 import { IntrospectionEndpoint } from '../../oauth/endpoints/introspection.ts';
 import { authorizationServerMetadata, metadataPaths } from '../../oauth/endpoints/metadata.ts';
@@ -187,8 +189,10 @@ function publicEndpoints(options: TokenServerOptions, audit: AuditLog, metrics: 
   const limits = rateLimits
     ? { namespaces: new NamespaceState({ clock }), people: new PersonRate({ clock }) }
     : UNLIMITED_STATE;
-  const protocol = { issuer, registry, stores, owners, clock, random, handles, tokens, limiter, limits, audit };
   const { grants, replays } = stores;
+  const marks = new ReplayMarks({ replays, fallback: memoryReplays(clock), limits, audit });
+  const authentication = { registry, limiter, verification: { issuer, clock }, marks, audit };
+  const protocol = { ...authentication, issuer, stores, owners, clock, random, handles, tokens, limits };
   const { people } = limits;
   const authorization = new AuthorizationEndpoint({ issuer, clock, grants, replays, handles, audit, people });
   const signIn = assembleSignIn({
