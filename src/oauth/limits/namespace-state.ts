@@ -1,4 +1,5 @@
-// Bounds what the clients of a namespace keep in the store without a person: opaque tokens of client_credentials. A record
+// Bounds what the clients of a namespace keep in the store without a person: opaque tokens of client_credentials and
+// replay marks. A record
 // counts with its bytes for its lifetime, so the sum is what is alive at most. In memory of one replica.
 
 import { OAuthError, StoreUnavailableError } from '../ports/error.ts';
