@@ -8,6 +8,7 @@ import type { CheckFormat } from './processes/check/check.ts';
 import type { KeyAlgorithm } from './processes/generate-key/generate-key.ts';
 
 const USAGE = 2;
+const DEV_ISSUER = 'http://localhost:9400';
 const CHECK_FORMATS: readonly CheckFormat[] = ['text', 'json', 'github'];
 const KEY_ALGORITHMS: readonly KeyAlgorithm[] = ['ES256', 'ES384', 'PS256', 'RS256', 'EdDSA'];
 
@@ -89,6 +90,17 @@ function program(end: (code: number) => void): Command {
     .action(async (paths: string[], { format, policies }: CheckFlags) => {
       const { check } = await import('./processes/check/check-in-thread.ts');
       end(await check({ paths, format, policies, stdin, stdout, stderr }));
+    });
+
+  root
+    .command('dev-token')
+    .description('print the token that a pod of a ServiceAccount would have, for grantry dev')
+    .argument('<NAMESPACE/NAME>', 'the ServiceAccount, one of the manifests')
+    .argument('[DIR]', 'the folder with the manifests', '.')
+    .option('--issuer <url>', 'issuer identifier of the running grantry dev', DEV_ISSUER)
+    .action(async (account: string, directory: string, { issuer }: { readonly issuer: string }) => {
+      const { devToken } = await import('./processes/dev-token/dev-token.ts');
+      end(await devToken({ account, directory, issuer, stdout, stderr }));
     });
 
   root

@@ -14,6 +14,7 @@ import { ServedClient } from '../../src/cluster-registry/served-client.ts';
 import { type KubernetesObject, objectKey } from '../../src/kubernetes/objects/resources.ts';
 import { CLIENT_AUTH_METHODS } from '../../src/oauth/client-auth/index.ts';
 import type { Client, TokenSettings } from '../../src/oauth/registry/client.ts';
+import { aKey } from '../oauth/values/signed-tokens.ts';
 
 const CREATED = '2026-01-01T00:00:07Z';
 const identity = { uid: 'uid-1', resourceVersion: '42', creationTimestamp: CREATED };
@@ -94,6 +95,12 @@ function readOf(spec: object): ReadClient {
   return read;
 }
 
+const ASSERTION: NonNullable<Client['assertion']> = {
+  keys: { jwksUri: 'https://a.example/keys' },
+  algorithms: ['ES256'],
+  acceptTokenEndpointAudience: true,
+};
+
 it('a served client says what the judge said', () => {
   const tokens: TokenSettings = {
     accessTokenFormat: 'jwt',
@@ -125,11 +132,7 @@ it('a served client says what the judge said', () => {
     policyUri: 'https://b.example',
     tosUri: 'https://c.example',
     secretVerifiers: [Buffer.alloc(32, 200), Buffer.alloc(32, 1)],
-    assertion: {
-      keys: { jwksUri: 'https://a.example/keys' },
-      algorithms: ['ES256'],
-      acceptTokenEndpointAudience: true,
-    },
+    assertion: ASSERTION,
     certificate: { name: 'sanDns', value: 'a.example' },
     serviceAccounts: [{ name: 'a', uid: 'uid-of-a' }],
     senderConstraint: 'DPoP',
@@ -193,4 +196,28 @@ it('a served client says what the judge said', () => {
     });
     expect(kept.secretVerifiers).toEqual(secretVerifiers);
   }
+});
+
+it('a served client has its own keys and accounts, and not those of the client whose other fields it shares', () => {
+  const identity = { uid: 'uid-1', namespace: 'team', clientId: 'team.app', maxState: 6 };
+  const template = {
+    assertion: ASSERTION,
+    serviceAccounts: [{ name: 'worker', uid: 'of-another' }],
+  } as unknown as Client;
+  const served = (auth: object, credentials: object) =>
+    new ServedClient({
+      ...identity,
+      reading: readOf({ auth }),
+      template,
+      credentials: { verifiers: [], ...credentials },
+    });
+  const own: Client['assertion'] = { ...ASSERTION, keys: [aKey('ES256').key] };
+  const byConfigMap = { method: 'private_key_jwt', privateKeyJwt: { jwksConfigMapRef: { name: 'keys' } } };
+  expect(served(byConfigMap, { assertion: own }).assertion).toBe(own);
+  const byManifest = { method: 'private_key_jwt', privateKeyJwt: { jwksUri: 'https://a.example' } };
+  expect(served(byManifest, { assertion: { ...ASSERTION } }).assertion).toBe(ASSERTION);
+  const serviceAccounts = [{ name: 'worker', uid: 'own' }];
+  const byAccount = { method: 'kubernetes_service_account', serviceAccounts: [{ name: 'worker' }] };
+  const client = served(byAccount, { serviceAccounts });
+  expect([client.serviceAccounts, client.secretVerifiers]).toEqual([serviceAccounts, []]);
 });

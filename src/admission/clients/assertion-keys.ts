@@ -11,6 +11,7 @@ import type { CommonSpec, OAuthClientSpec } from '../kinds/oauth-client.ts';
 import { quoted } from '../kinds/quoted.ts';
 import { JWKS_BYTES_MAX } from '../kinds/spec-size.ts';
 import { configMapText, presentKeys, type References } from '../references/references.ts';
+import { jwksUriFaults } from './jwks-uri-rule.ts';
 
 /** What the manifest and the objects around it say about the assertions of a client. */
 export type AssertionKeys =
@@ -43,9 +44,10 @@ export function algorithmFaults({ auth }: Pick<CommonSpec, 'auth'>): readonly Fa
 /** The keys of a private_key_jwt client, looked up in its own namespace only. */
 export function assertionKeys(
   object: ObjectIdentity,
-  { auth: { privateKeyJwt: block } }: Pick<OAuthClientSpec, 'auth'>,
+  spec: Pick<OAuthClientSpec, 'auth'>,
   references: Pick<References, 'configMap' | 'jwksOf'>,
 ): AssertionKeys {
+  const { privateKeyJwt: block } = spec.auth;
   const given = block === undefined ? [] : KEY_SOURCES.filter((source) => block[source] !== undefined);
   if (block === undefined || given.length !== 1) {
     const found = given.length === 0 ? 'there is none' : `there are ${given.join(' and ')}`;
@@ -55,6 +57,8 @@ export function assertionKeys(
   const { jwks, jwksUri, jwksConfigMapRef } = block;
   if (jwksConfigMapRef !== undefined) return keysOfConfigMap(object, block, references);
   if (jwksUri === undefined) return outcomeOf(assertionBy(block, jwks), [...BLOCK, 'jwks']);
+  const [unusable] = jwksUriFaults(spec);
+  if (unusable !== undefined) return { outcome: 'refused', fault: unusable };
   return { outcome: 'resolved', assertion: settings(block, { jwksUri }, DEFAULT_ALGORITHMS) };
 }
 

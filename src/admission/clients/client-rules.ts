@@ -12,7 +12,6 @@ import type { CommonSpec, OAuthClientSpec } from '../kinds/oauth-client.ts';
 import { quoted } from '../kinds/quoted.ts';
 import { PRESET_NAMES } from '../kinds/secret-presets.ts';
 import { algorithmFaults } from './assertion-keys.ts';
-import { jwksUriFaults } from './jwks-uri-rule.ts';
 import { accountRuleFaults } from './service-accounts.ts';
 
 /** The grant types and authentication methods of the protocol's tables, and the issuer. */
@@ -43,7 +42,6 @@ export function clientFaults(spec: OAuthClientSpec, supported: SupportedProtocol
     ...clientIdFaults(spec),
     ...methodFaults(spec, supported),
     ...credentialFaults(spec),
-    ...jwksUriFaults(spec),
     ...grantFaults(spec, supported),
     ...redirectFaults(spec),
     ...scopeFaults(spec),

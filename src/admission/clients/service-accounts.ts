@@ -49,12 +49,13 @@ export function clientAccounts(
   };
 }
 
-/** One fault for each account that does not exist. */
+/** One fault for each account that does not exist; none for `default`, which is refused anyway. */
 export function missingAccountFaults(
   { auth: { serviceAccounts } }: Pick<OAuthClientSpec, 'auth'>,
   { missing }: Pick<ClientAccounts, 'missing'>,
 ): readonly Fault[] {
-  return missing.map((index) => ({
+  const refusable = missing.filter((index) => serviceAccounts[index]?.name !== DEFAULT_ACCOUNT);
+  return refusable.map((index) => ({
     path: [...PATH, index, 'name'],
     reason: 'ServiceAccountNotFound',
     message: `There is no ServiceAccount ${quoted(serviceAccounts[index]?.name ?? '')} in this namespace.`,

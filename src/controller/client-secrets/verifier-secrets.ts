@@ -111,11 +111,9 @@ export class VerifierSecrets {
     const state = this.get(client.uid);
     if (this.secretNames(client.uid).every((name) => name === given)) await this.remove(client.uid);
     else if (state !== undefined) {
-      const nothing = {
-        ...{ verifiers: [], jwks: undefined, serviceAccounts: undefined },
-        ...{ publishedRevision: 0, writtenFields: undefined },
-      };
-      await this.put(client, { ...state, ...nothing, revision: state.revision + 1 }, state);
+      const { rotatedAt, handled } = state;
+      const nothing = { verifiers: [], publishedRevision: 0, writtenFields: undefined };
+      await this.put(client, { ...nothing, rotatedAt, handled, revision: state.revision + 1 }, state);
     }
   }
 

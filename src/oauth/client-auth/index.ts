@@ -4,6 +4,7 @@
 import type { Client } from '../registry/client.ts';
 import { clientSecretBasic } from './client-secret-basic.ts';
 import { clientSecretPost } from './client-secret-post.ts';
+import { kubernetesServiceAccount } from './kubernetes-service-account.ts';
 import type { ClientAuthMethod } from './method.ts';
 import { none } from './none.ts';
 import { privateKeyJwt } from './private-key-jwt.ts';
@@ -13,6 +14,7 @@ export const CLIENT_AUTH_METHODS: ReadonlyMap<string, ClientAuthMethod> = new Ma
   ['client_secret_basic', clientSecretBasic],
   ['client_secret_post', clientSecretPost],
   ['private_key_jwt', privateKeyJwt],
+  ['kubernetes_service_account', kubernetesServiceAccount],
   ['none', none],
 ]);
 

@@ -1,6 +1,7 @@
 // The interface of a client authentication method. The table of methods is `index.ts`; `tries.ts` finds the one that a
 // request tries, and the checks around it (limits, same answer for every failure) are in `client-authentication.ts`.
 
+import type { ClusterIssuer } from '../ports/cluster-issuer.ts';
 import type { KeySets } from '../ports/key-sets.ts';
 import type { Clock } from '../ports/ports.ts';
 import type { Client } from '../registry/client.ts';
@@ -30,6 +31,8 @@ export interface VerificationContext {
   /** The URL of the token endpoint. */
   readonly tokenEndpoint: string;
   readonly clock: Clock;
+  /** The issuer of ServiceAccount tokens. */
+  readonly clusterIssuer: ClusterIssuer<VerificationKey>;
   /** The keys of clients that publish them at an address of their own. */
   readonly keySets: KeySets<VerificationKey>;
 }

@@ -4,6 +4,7 @@
 import type { ClientVerdict } from '../../admission/clients/admit-client.ts';
 import { admitClients } from '../../admission/clients/admit-clients.ts';
 import { revokedUntilWarning } from '../../admission/clients/revoked-until.ts';
+import { clientAccounts, missingAccountFaults } from '../../admission/clients/service-accounts.ts';
 import type { KeyVerdict } from '../../admission/keys/admit-key.ts';
 import { admitKeys } from '../../admission/keys/admit-keys.ts';
 import type { DefaultPolicy } from '../../admission/kinds/client-policy.ts';
@@ -50,7 +51,7 @@ export interface ManifestVerdicts {
   readonly warnings: readonly ManifestFault[];
   /**
    * What counts and is rarely meant: entries of `allow.clientIds` that two namespaces share, a `revokeTokensBefore` in
-   * the future. Sorted as the faults are.
+   * the future, a missing ServiceAccount beside others. Sorted as the faults are.
    */
   readonly advisories: readonly ManifestFault[];
   /** The ignored kinds, and the ignored objects of other classes, each once. */
@@ -106,6 +107,7 @@ export async function judgeManifests(set: ManifestSet, options: JudgeOptions): P
     advisories: sortedFaults([
       ...policies.flatMap((verdict) => ambiguitiesIn(verdict, namespaceLabels)),
       ...clients.flatMap((verdict) => futureRevocation(verdict, options.now)),
+      ...clients.flatMap((verdict) => missingAccounts(verdict, references)),
     ]),
     ignoredKinds: [
       ...set.ignoredKinds,
@@ -167,6 +169,16 @@ function futureRevocation({ object, manifest }: ClientVerdict<ManifestObject>, n
   if (warning === undefined) return [];
   const { path, reason, message } = warning;
   return [{ place: object.locate(path), reason, message }];
+}
+
+/** Of a client that is served by the tokens of its other accounts. */
+function missingAccounts(
+  { object, manifest, client }: ClientVerdict<ManifestObject>,
+  references: References,
+): readonly ManifestFault[] {
+  if (manifest === undefined || client === undefined) return [];
+  const faults = missingAccountFaults(manifest.spec, clientAccounts(object, manifest.spec, references));
+  return faults.map(({ path, reason, message }) => ({ place: object.locate(path), reason, message }));
 }
 
 function classNameOf({ manifest }: ManifestObject): string {

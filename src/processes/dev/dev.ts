@@ -20,6 +20,7 @@ import { openRedisState, type RedisState } from '../redis/redis-state.ts';
 import { addressOf, freePort, isLoopback, listen } from '../token-server/listening.ts';
 import { assembleTokenServer, type TokenServer } from '../token-server/token-server.ts';
 import { assembleUserChanges } from '../token-server/user-changes.ts';
+import { DevAccountIssuer } from './account-issuer.ts';
 import { changeHandler, recordChanges, type Served } from './dev-changes.ts';
 import { DevKeys } from './dev-keys.ts';
 import { DevPeople, userOf } from './dev-people.ts';
@@ -104,6 +105,7 @@ async function serveWith({ directory, stdout }: DevOptions, groundwork: Groundwo
     clock: systemClock,
     random: systemRandom,
     peppers: await peppersOf(settings, state),
+    clusterIssuer: await DevAccountIssuer.open(state),
     log: processLog.log,
     logDropped: processLog.dropped,
     processMetrics: true,

@@ -33,6 +33,7 @@ import { GRANT_TYPES } from '../../oauth/grants/index.ts';
 import { NamespaceState } from '../../oauth/limits/namespace-state.ts';
 import { PersonRate } from '../../oauth/limits/person-rate.ts';
 import { UNLIMITED_STATE } from '../../oauth/limits/state-limits.ts';
+import type { ClusterIssuer } from '../../oauth/ports/cluster-issuer.ts';
 import type { Clock, Random, ResourceOwners, Stores } from '../../oauth/ports/ports.ts';
 import type { Client } from '../../oauth/registry/client.ts';
 import type { RegistryRef } from '../../oauth/registry/registry.ts';
@@ -40,6 +41,7 @@ import { Handles } from '../../oauth/tokens/handles.ts';
 import { RecordMacs } from '../../oauth/tokens/record-macs.ts';
 import { AccessTokens } from '../../oauth/tokens/tokens.ts';
 import { issuerPath } from '../../oauth/values/issuer.ts';
+import type { VerificationKey } from '../../oauth/values/jwk.ts';
 import type { FetchSettings } from '../config/fetch-config.ts';
 import { Draining } from '../lifecycle/shutdown.ts';
 import { AuditLog } from '../log/audit-log.ts';
@@ -83,6 +85,8 @@ interface AdminSideOptions {
   /** The watches behind the registry; undefined without a cluster. */
   readonly followed?: Followed;
   readonly watches?: WatchCounters;
+  /** How often the issuer of ServiceAccount tokens was read, by outcome; undefined without a cluster. */
+  readonly clusterIssuerReads?: () => ReadonlyMap<string, number>;
   /** The answers to the controller; undefined without one. */
   readonly replica?: ReplicaApi;
   /** The file that the users come from; undefined where there is none. */
@@ -107,6 +111,8 @@ export interface TokenServerOptions extends AdminSideOptions {
   readonly clock: Clock;
   /** The first one makes handles, all are accepted; at least one. */
   readonly peppers: readonly [Uint8Array, ...Uint8Array[]];
+  /** The issuer of ServiceAccount tokens. */
+  readonly clusterIssuer: ClusterIssuer<VerificationKey>;
   /** Records issued tokens and refusals for the controller; undefined without one. */
   readonly usage?: ClientUsage;
 }
@@ -130,6 +136,7 @@ export function assembleAdminSide(options: AdminSideOptions): AdminSide {
     store: options.store,
     followed: options.followed,
     watches: options.watches,
+    clusterIssuerReads: options.clusterIssuerReads,
     usersReloaded: usersFile && (() => usersFile.fault === undefined),
   });
   const checks: readonly ReadinessCheck[] = [
@@ -182,7 +189,7 @@ function sharedServerOptions({ settings, registry, log, random, timeouts }: Admi
 
 /** Every endpoint of the public port, with its absolute path. */
 function publicEndpoints(options: TokenServerOptions, audit: AuditLog, metrics: Metrics): readonly Endpoint[] {
-  const { settings, registry, owners, clock, random, peppers } = options;
+  const { settings, registry, owners, clock, random, peppers, clusterIssuer } = options;
   const { issuer, rateLimits } = settings;
   const stores = authenticStores(measuredStores(options.stores, metrics), {
     macs: new RecordMacs({ issuer, peppers }),
@@ -197,7 +204,7 @@ function publicEndpoints(options: TokenServerOptions, audit: AuditLog, metrics: 
   const { grants, replays } = stores;
   const marks = new ReplayMarks({ replays, fallback: memoryReplays(clock), limits, audit });
   const keySets = assembleKeySets({ settings: settings.fetch, clock, metrics, log: options.log });
-  const verification = { issuer, tokenEndpoint: `${issuer}/token`, clock, keySets };
+  const verification = { issuer, tokenEndpoint: `${issuer}/token`, clock, keySets, clusterIssuer };
   const onRefused = (client: Client, refusal: Refusal) => options.usage?.refused(client, refusal);
   const authentication = { registry, limiter, verification, marks, audit, onRefused };
   const protocol = { ...authentication, issuer, stores, owners, clock, random, handles, tokens, limits };

@@ -206,14 +206,14 @@ describe('a refused client', () => {
     expect(judgeOne([clientDocument({ ...api, grantTypes: [] })]).conditions[0]?.reason).not.toBe('MissingRedirectUri');
   });
 
-  it('names missing references, of a method that is not available too', () => {
+  it('names missing references', () => {
     const jwksConfigMapRef = { name: 'absent' };
     const byKey = { method: 'private_key_jwt', privateKeyJwt: { jwksConfigMapRef } };
     const byToken = { method: 'kubernetes_service_account', serviceAccounts: [{ name: 'absent' }] };
     const reasonsOf = (auth: object) =>
       judgeOne([clientDocument({ ...MACHINE, auth })]).faults.map(({ reason }) => reason);
     expect(reasonsOf(byKey)).toEqual(['ConfigMapNotFound']);
-    expect(reasonsOf(byToken)).toEqual(['UnsupportedAuthMethod', 'ServiceAccountNotFound']);
+    expect(reasonsOf(byToken)).toEqual(['ServiceAccountNotFound']);
   });
 
   it('may use every lifetime up to its limit and none above', () => {

@@ -17,7 +17,7 @@ import { TokenServers } from '../setup/token-servers.ts';
 const EXAMPLES = join(import.meta.dirname, '../../../crds/examples');
 const KINDS = ['OAuthClient', 'ClientPolicy', 'SigningKey'];
 /** Policies and what clients refer to come first, so that no client is judged without them. */
-const ORDER = ['Namespace', 'Secret', 'ConfigMap', 'ClientPolicy', 'SigningKey', 'OAuthClient'];
+const ORDER = ['Namespace', 'Secret', 'ConfigMap', 'ServiceAccount', 'ClientPolicy', 'SigningKey', 'OAuthClient'];
 const PATIENCE = 60_000;
 /** Invalid examples that are created at the same time: each is a world of its own. */
 const CREATED_AT_ONCE = 8;
@@ -33,7 +33,6 @@ const OF_A_STRICT_INSTALL = 'no-matching-policy.yaml';
 /** Examples that say something about an install which is configured otherwise, or about what no cluster lets one write. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
   [OF_A_STRICT_INSTALL]: 'has a test of its own',
-  'jwks-host-not-permitted.yaml': 'its method, not there yet, is refused first',
   'uid-twice.yaml': 'the API server gives each object a uid of its own',
   'signing-key-in-another-namespace.yaml': 'the controller may not even read it: hostile-tenant.test.ts',
 };

@@ -84,7 +84,11 @@ class Install {
         },
       }),
       sources: {
-        ...{ clients, policies, namespaces, releaseSecrets, endpointSlices },
+        clients,
+        policies,
+        namespaces,
+        releaseSecrets,
+        endpointSlices,
         secrets: new PlayedObjects(SECRETS),
         configMaps: new PlayedObjects(CONFIG_MAPS),
         serviceAccounts: new PlayedObjects(SERVICE_ACCOUNTS),

@@ -34,7 +34,7 @@ const INSTALL = {
   className: 'default',
   releaseNamespace: 'grantry',
   defaultPolicy: 'Baseline',
-  supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys(), 'private_key_jwt', 'kubernetes_service_account'],
+  supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()],
 } as const;
 const VERIFIER = new Uint8Array(32).fill(1);
 const KEYS = new KeyRing([]);
@@ -124,7 +124,7 @@ class TwoPaths {
     this.#judgeAgain();
   }
 
-  /** As after the controller wrote the verifier Secrets anew. */
+  /** As after the controller followed the change. */
   #judgeAgain(): void {
     for (const { metadata } of this.#clients.values()) this.#server.judge(metadata.uid);
   }
@@ -209,7 +209,10 @@ function fieldsOf(client: Client, fields: readonly (keyof Client)[] = []): objec
 }
 
 const ALLOW = PERMITTING.allow as Fields;
-const EVERY_METHOD = { ...PERMITTING, allow: { ...ALLOW, authMethods: [...INSTALL.supportedAuthMethods] } };
+const EVERY_METHOD = {
+  ...PERMITTING,
+  allow: { ...ALLOW, authMethods: [...INSTALL.supportedAuthMethods], jwksHosts: ['app.example.com'] },
+};
 const policy = (name: string, namespaceSelector: unknown, spec: Fields = EVERY_METHOD) =>
   object('ClientPolicy', { name }, { namespaceSelector, ...spec });
 const POLICIES = [
@@ -236,6 +239,8 @@ const AUTHS: readonly Fields[] = [
   privateKeyJwt({ jwks: { keys: [RS256_ONLY] } }),
   privateKeyJwt({ jwks: { keys: [ENCRYPTING] } }),
   privateKeyJwt({ jwks: { keys: [FIRST] }, jwksUri: 'https://app.example.com/jwks' }),
+  privateKeyJwt({ jwksUri: 'https://app.example.com/jwks' }),
+  privateKeyJwt({ jwksUri: 'http://app.example.com/jwks' }),
   privateKeyJwt({ jwksConfigMapRef: { name: 'keys' } }),
   privateKeyJwt({ jwksConfigMapRef: { name: 'keys' }, signingAlgorithms: ['EdDSA'] }),
   privateKeyJwt({ jwksConfigMapRef: { name: 'keys', key: 'another' } }),
@@ -262,7 +267,7 @@ const client = fc
     difference: fc.oneof({ weight: 2, arbitrary: fc.constant(undefined) }, fc.constantFrom(...DIFFERENCES)),
     more: fc.constantFrom<Fields>({}, {}, { clientId: 'team_app' }, { clientId: 'other_app' }, { suspended: true }),
     secretName: fc.constantFrom(undefined, undefined, 'app-0-oauth', 'shared'),
-    auth: fc.option(fc.constantFrom(...AUTHS)),
+    auth: fc.option(fc.constantFrom(...AUTHS), { freq: 2 }),
   })
   .map(({ slot, namespace, day, difference, more, secretName, auth }) => {
     const ofSecret = secretName === undefined ? {} : { auth: { clientSecret: { secretName } } };
@@ -301,7 +306,7 @@ const change: fc.Arbitrary<Change> = fc.oneof(
   ),
 );
 
-describe('after every change of clients, of what they refer to, of policies and namespaces', () => {
+describe('after every change of clients, policies and namespaces', () => {
   it('a token server serves exactly the clients that the controller reports as ready, and refuses the others for the same reasons', () => {
     const served: string[] = [];
     fc.assert(
@@ -309,6 +314,8 @@ describe('after every change of clients, of what they refer to, of policies and 
         const paths = new TwoPaths();
         paths.setPolicies(POLICIES.slice(0, 2));
         paths.putNamespace('team', {});
+        paths.putConfigMap('team/keys', JSON.stringify({ keys: [FIRST] }));
+        paths.putAccount('team/worker', 'u-1');
         for (const apply of changes) {
           apply(paths);
           served.push(...paths.compare());

@@ -49,7 +49,9 @@ describe('in constant time', () => {
     });
     const keySets = { keysAt: () => Promise.reject(new Error('no method here reads keys')) };
     const issuer = 'https://as.example';
-    attempt?.verify(undefined, { issuer, tokenEndpoint: `${issuer}/token`, clock: { now: () => 0 }, keySets });
+    const clusterIssuer = { current: () => Promise.reject(new Error('no method here reads accounts')) };
+    const clock = { now: () => 0 };
+    attempt?.verify(undefined, { issuer, tokenEndpoint: `${issuer}/token`, clock, keySets, clusterIssuer });
     expect(compared()).toHaveLength(1);
   });
 
