@@ -5,10 +5,12 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { CLIENT_AUTH_METHODS } from '../../../src/oauth/client-auth/index.ts';
 import { basic, type Grantry, startGrantry, type TestClient } from '../../grantry.ts';
 import { asserted, assertedBy, assertionOf } from '../../oauth/client-auth/client-assertions.ts';
-import { aKey } from '../../oauth/values/signed-tokens.ts';
+import { aKey, sign } from '../../oauth/values/signed-tokens.ts';
 
 const SECRET = 'kSiQ0yY8Jh1x4nV7wB2dR5tG9mC3fL6p';
 const KEY = aKey('ES256');
+const CLUSTER = 'https://kubernetes.default.svc';
+const ACCOUNT = { name: 'worker', uid: 'uid-of-worker' };
 
 interface Presented {
   readonly form?: Readonly<Record<string, string>>;
@@ -23,6 +25,13 @@ const CREDENTIALS: Readonly<Record<string, (clientId: string) => Presented | Pro
     const { issuer, clock } = grantry;
     return { form: asserted(await assertionOf(KEY, { clientId, issuer, now: clock.now() })) };
   },
+  kubernetes_service_account: async (clientId) => {
+    const now = grantry.clock.now() / 1000;
+    const bound = { namespace: 'shop', serviceaccount: ACCOUNT };
+    const names = { iss: CLUSTER, sub: `system:serviceaccount:shop:${ACCOUNT.name}`, aud: [grantry.issuer] };
+    const token = await sign(KEY, { ...names, iat: now, exp: now + 600, 'kubernetes.io': bound });
+    return { form: { client_id: clientId, ...asserted(token) } };
+  },
   none: (clientId) => ({ form: { client_id: clientId } }),
 };
 
@@ -31,12 +40,14 @@ const idOf = (method: string) => `team.${method}`;
 
 /** Every client has all credentials; its method decides which of them count. */
 function clientOf(method: string): TestClient {
-  return { clientId: idOf(method), secret: SECRET, authMethod: method, assertion: assertedBy([KEY]) };
+  const assertion = assertedBy([KEY]);
+  return { clientId: idOf(method), secret: SECRET, authMethod: method, assertion, serviceAccounts: [ACCOUNT] };
 }
 
 let grantry: Grantry;
 beforeAll(async () => {
-  grantry = await startGrantry({ clients: METHODS.map(clientOf) });
+  const clusterIssuer = { current: async () => ({ issuer: CLUSTER, keys: [KEY.key] }) };
+  grantry = await startGrantry({ clients: METHODS.map(clientOf), clusterIssuer });
 });
 
 /** At the endpoint that clients of every method may use. */

@@ -24,6 +24,7 @@ const CONTEXT = {
   tokenEndpoint: `${PARTY.issuer}/token`,
   clock: { now: () => PARTY.now },
   keySets: { keysAt: () => Promise.reject(new Error('no client here publishes keys')) },
+  clusterIssuer: { current: () => Promise.reject(new Error('no client here has accounts')) },
 };
 
 function attemptOf(form: Readonly<Record<string, string>>): Attempt | undefined {
