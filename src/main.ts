@@ -5,10 +5,12 @@
 import { readFileSync } from 'node:fs';
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import type { CheckFormat } from './processes/check/check.ts';
+import type { KeyAlgorithm } from './processes/generate-key/generate-key.ts';
 
 const USAGE = 2;
 const DEV_ISSUER = 'http://localhost:9400';
 const CHECK_FORMATS: readonly CheckFormat[] = ['text', 'json', 'github'];
+const KEY_ALGORITHMS: readonly KeyAlgorithm[] = ['ES256', 'ES384', 'PS256', 'RS256', 'EdDSA'];
 
 interface DevFlags {
   readonly port?: number;
@@ -107,6 +109,16 @@ function program(end: (code: number) => void): Command {
     .action(async () => {
       const { printPasswordHash } = await import('./processes/hash-password/hash-password.ts');
       end(await printPasswordHash({ stdin, stdout, stderr }));
+    });
+
+  root
+    .command('generate-key')
+    .description('make the key of a private_key_jwt client, and print its part of the manifest')
+    .argument('<FILE>', 'where the private key goes, as a JWK; must not exist')
+    .addOption(new Option('--algorithm <name>', 'what it signs by').choices(KEY_ALGORITHMS).default(KEY_ALGORITHMS[0]))
+    .action(async (file: string, { algorithm }: { readonly algorithm: KeyAlgorithm }) => {
+      const { generateKey } = await import('./processes/generate-key/generate-key.ts');
+      end(await generateKey({ file, algorithm, stdout, stderr }));
     });
 
   for (const command of root.commands) {

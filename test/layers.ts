@@ -109,6 +109,7 @@ export const FOLDERS: Record<string, readonly string[]> = {
     check: ['log'],
     dev: ['check', 'alerts', 'token-server', 'redis', 'log', 'config', 'lifecycle'],
     'dev-token': ['dev', 'lifecycle'],
+    'generate-key': [],
     'hash-password': [],
   }),
 };
