@@ -7,7 +7,9 @@ import {
   AUDIENCE,
   CLIENT_SECRET,
   CLIENT_UID,
+  ISSUER,
   PEOPLE,
+  PEPPER,
   REDIRECT_URI,
   SCOPE,
   SIGNER_JWK,
@@ -63,11 +65,14 @@ stringData:
   users.yaml: |
 ${Array.from({ length: PEOPLE }, (_, number) => `    - { username: ${usernameOf(number)}, passwordHash: '${HASH}' }\n`).join('')}`;
 
-/** A folder with the manifests, gone after the run; the processes that share it are replicas of one server. */
+const PEPPER_FILE = 'pepper';
+
+/** A folder with the manifests and the pepper, gone after the run; the processes that share it are replicas of one server. */
 export function manifestFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'grantry-bench-'));
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
   writeFileSync(join(folder, 'load.yaml'), MANIFESTS);
+  writeFileSync(join(folder, PEPPER_FILE), PEPPER);
   return folder;
 }
 
@@ -83,9 +88,10 @@ export async function startGrantry({
 }): Promise<PinnedServer> {
   const adminPort = String(await freePort());
   const redis = redisUrl === undefined ? [] : ['--redis', redisUrl];
-  const dev = ['src/main.ts', 'dev', folder, '--admin-port', adminPort, ...redis, '--port'];
+  const dev = ['src/main.ts', 'dev', folder, '--issuer', ISSUER, '--admin-port', adminPort, ...redis, '--port'];
   return await startServer({
     args: (port) => [...dev, String(port)],
+    environment: { GRANTRY_PEPPER_FILE: join(folder, PEPPER_FILE) },
     probe: '/.well-known/jwks.json',
     ...(cores !== undefined && { cores }),
   });

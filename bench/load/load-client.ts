@@ -10,6 +10,9 @@ export const CLIENT_UID = '5e1c7d3a-2f64-4a0b-9d8e-31b7c0f2a946';
 /** How many users have agreed to what the client asks for: none meets the limit on the refreshes of one person. */
 export const PEOPLE = 1500;
 export const usernameOf = (number: number): string => `person-${number % PEOPLE}`;
+/** What the MACs of records depend on, besides what they hold: grantry has both, and so has what writes its state. */
+export const ISSUER = 'http://localhost:9400';
+export const PEPPER = 'a-pepper-that-is-only-ever-used-under-load';
 export const AUDIENCE = 'https://api.example.com/';
 export const SCOPE = 'load';
 export const REDIRECT_URI = 'https://app.example.com/callback';

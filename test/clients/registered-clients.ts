@@ -14,7 +14,7 @@ export const PORTAL = { clientId: 'shop.portal', secret: 'p0rtal-s3cret-that-is-
 export const NATIVE = { clientId: 'shop.native' } as const;
 /** Signs assertions; the key goes to the library as what Web Crypto makes of it. */
 export const SIGNER = { clientId: 'shop.signer', redirectUri: 'https://signer.example/cb' } as const;
-export const SIGNER_KEY = { ...aKey('ES256'), kid: 'signer-1' };
+const SIGNER_KEY = { ...aKey('ES256'), kid: 'signer-1' };
 export const RESOURCE_SERVER = { clientId: 'shop.api', secret: 'secret-of-the-api-itself' } as const;
 
 export const ALICE: Answers = { username: 'alice', password: 'correct horse battery staple', decision: 'allow' };

@@ -50,8 +50,8 @@ export interface ManifestVerdicts {
   readonly faults: readonly ManifestFault[];
   readonly warnings: readonly ManifestFault[];
   /**
-   * What counts and is rarely meant: entries of `allow.clientIds` that two namespaces share, a `revokeTokensBefore` in
-   * the future, a missing ServiceAccount beside others. Sorted as the faults are.
+   * What counts and is rarely meant: entries of `allow.clientIds` that two namespaces share, a `revokeTokensBefore` of
+   * a client or person in the future, a missing ServiceAccount beside others. Sorted as the faults are.
    */
   readonly advisories: readonly ManifestFault[];
   /** The ignored kinds, and the ignored objects of other classes, each once. */
@@ -93,9 +93,11 @@ export async function judgeManifests(set: ManifestSet, options: JudgeOptions): P
   const policies = byClass.flatMap((judged) => judged.policies);
   const clients = byClass.flatMap((judged) => judged.clients);
   const keys = await admitKeys(of('SigningKey'), { unknownFields, releaseNamespace, references });
-  const users = usersIn(of('Secret'));
+  const users = usersIn(of('Secret'), options.now);
   const bare =
-    options.userFiles === 'check' ? usersInFiles(set.userFiles) : { count: 0, faults: unreadUserFiles(set.userFiles) };
+    options.userFiles === 'check'
+      ? usersInFiles(set.userFiles, options.now)
+      : { count: 0, faults: unreadUserFiles(set.userFiles), advisories: [] };
   const found = [...policies, ...clients, ...keys].flatMap(placedFaults);
   const namespaceLabels = labelsOfNamespaces(set.objects, references);
   return {
@@ -108,6 +110,8 @@ export async function judgeManifests(set: ManifestSet, options: JudgeOptions): P
       ...policies.flatMap((verdict) => ambiguitiesIn(verdict, namespaceLabels)),
       ...clients.flatMap((verdict) => futureRevocation(verdict, options.now)),
       ...clients.flatMap((verdict) => missingAccounts(verdict, references)),
+      ...users.advisories,
+      ...bare.advisories,
     ]),
     ignoredKinds: [
       ...set.ignoredKinds,
