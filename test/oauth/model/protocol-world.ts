@@ -3,6 +3,8 @@
 
 import { randomBytes } from 'node:crypto';
 import { ReplayMarks } from '../../../src/oauth/client-auth/replay-marks.ts';
+import { ProofNonces } from '../../../src/oauth/dpop/nonces.ts';
+import { ProofJudge } from '../../../src/oauth/dpop/proof.ts';
 import { AuthorizationEndpoint } from '../../../src/oauth/endpoints/authorization-endpoint.ts';
 import { IntrospectionEndpoint, type IntrospectionResponse } from '../../../src/oauth/endpoints/introspection.ts';
 import { RevocationEndpoint } from '../../../src/oauth/endpoints/revocation.ts';
@@ -22,6 +24,7 @@ import { s256 } from '../../../src/oauth/values/pkce.ts';
 import { aClient } from '../a-client.ts';
 
 const ISSUER = 'https://auth.example';
+const TOKEN_URL = `${ISSUER}/token`;
 export const API = 'https://api.example/';
 export const PERSON = 'usr_alice0000000000000000';
 export const SCOPES = ['read', 'write', 'admin'] as const;
@@ -107,7 +110,9 @@ export async function protocolWorld({ stores, clock, pepper, events }: WorldPart
     grants: stores.grants,
     replays: stores.replays,
   });
-  const tokenEndpoint = new TokenEndpoint(options);
+  const nonces = new ProofNonces({ issuer: ISSUER, peppers: [pepper], rule: 'on-demand' });
+  const proofs = { judge: new ProofJudge(), nonces, urls: [TOKEN_URL] };
+  const tokenEndpoint = new TokenEndpoint({ ...options, proofs });
   const revocation = new RevocationEndpoint(options);
   const introspection = new IntrospectionEndpoint(options);
 
