@@ -3,6 +3,7 @@
 
 import { rateLimitStoreContract, replayStoreContract } from './counting-stores.ts';
 import { grantEvictionContract } from './grant-eviction.ts';
+import { grantKeysContract } from './grant-keys.ts';
 import { grantRedemptionContract } from './grant-redemption.ts';
 import { grantRetriesContract } from './grant-retries.ts';
 import { grantRotationContract } from './grant-rotation.ts';
@@ -15,6 +16,7 @@ const CONTRACTS = [
   grantEvictionContract,
   grantRedemptionContract,
   grantRotationContract,
+  grantKeysContract,
   grantRetriesContract,
   accessTokenStoreContract,
   revokedTokenStoreContract,

@@ -20,8 +20,8 @@ const MAC_CHARACTERS = 22;
 
 /** A nonce that passes. */
 export interface PassingNonce {
-  /** Whether a nonce made now is another one. */
-  readonly isOlder: boolean;
+  /** Whether a nonce made now is the same. */
+  readonly isCurrent: boolean;
   /** Epoch milliseconds: from then on it does not pass. */
   readonly expiresAt: number;
 }
@@ -59,7 +59,7 @@ export class ProofNonces {
     const minute = Number.parseInt(text, 36);
     const current = minuteAt(now);
     if (minute < current - MINUTES_BEFORE || minute > current + MINUTES_AFTER) return undefined;
-    return { isOlder: minute !== current, expiresAt: MINUTE * (minute + MINUTES_BEFORE + 1) };
+    return { isCurrent: minute === current, expiresAt: MINUTE * (minute + MINUTES_BEFORE + 1) };
   }
 }
 

@@ -57,7 +57,7 @@ export function provenHolding(
   return {
     confirmation: judged.confirmation,
     marks: marksOf(judged, client),
-    dpopNonce: nonces.rule === 'required' && judged.nonce?.isOlder ? nonces.make(now) : undefined,
+    dpopNonce: nonces.rule === 'required' && judged.nonce?.isCurrent === false ? nonces.make(now) : undefined,
   };
 }
 

@@ -29,7 +29,7 @@ describe('a nonce', () => {
   ])('of minute $age → passes: $passes', ({ age, passes }) => {
     const read = nonces().read(nonces().make(START + age * MINUTE), START);
     expect(read !== undefined).toBe(passes);
-    if (read) expect(read.isOlder).toBe(age !== 0);
+    if (read) expect(read.isCurrent).toBe(age === 0);
   });
 
   it('passes until the moment that it says, to the millisecond', () => {
