@@ -139,7 +139,7 @@ for (const { name, dpopNonce, secondsAhead } of SETTINGS) {
       return await strict.processClientCredentialsResponse(server, client, response);
     }
 
-    it('is told to use a nonce where it needs one, and goes on with it', async () => {
+    it('gets an error that demands a nonce where it needs one, and goes on with it', async () => {
       const DPoP = strict.DPoP(client, await strict.generateKeyPair('ES256'));
       const needsNonce = dpopNonce === 'required' || secondsAhead !== 0;
       const first = ownToken(DPoP);
@@ -152,7 +152,7 @@ for (const { name, dpopNonce, secondsAhead } of SETTINGS) {
     it('goes on from one nonce to the next', async () => {
       const DPoP = strict.DPoP(client, await strict.generateKeyPair('Ed25519'));
       await expect(ownToken(DPoP)).rejects.toSatisfy((error: unknown) => strict.isDPoPNonceError(error));
-      // No nonce lives for four minutes, but each answer brings the next one.
+      // No nonce lives for four minutes, but each answer has the next one.
       for (let minute = 0; minute <= 4; minute++) {
         expect((await ownToken(DPoP)).token_type).toBe('dpop');
         grantry.clock.advance(60_000);

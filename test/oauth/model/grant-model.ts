@@ -107,7 +107,7 @@ export function refreshTokenLives(model: Model, grant: ModelGrant, token: ModelR
   return !isDead(model, grant) && token.generation === grant.generation && !refreshIsOver(grant, model.now);
 }
 
-/** What a request is refused for before its grant is looked at: the client must bind, and there is no proof. */
+/** What a request is refused for before its grant is read: the client must bind, and there is no proof. */
 function lacksProof({ client, key }: { readonly client: CastName; readonly key: KeyName | undefined }): boolean {
   return bindsToKeys(client) && key === undefined;
 }
