@@ -3,10 +3,10 @@
 
 import { rateLimitStoreContract, replayStoreContract } from './counting-stores.ts';
 import { grantEvictionContract } from './grant-eviction.ts';
-import { grantKeysContract } from './grant-keys.ts';
 import { grantRedemptionContract } from './grant-redemption.ts';
 import { grantRetriesContract } from './grant-retries.ts';
 import { grantRotationContract } from './grant-rotation.ts';
+import { keyBindingContract } from './key-binding.ts';
 import { consentStoreContract, interactionStoreContract, sessionStoreContract } from './login-stores.ts';
 import type { MakeStores } from './store-world.ts';
 import { accessTokenStoreContract, revokedTokenStoreContract, watermarkStoreContract } from './token-stores.ts';
@@ -16,8 +16,8 @@ const CONTRACTS = [
   grantEvictionContract,
   grantRedemptionContract,
   grantRotationContract,
-  grantKeysContract,
   grantRetriesContract,
+  keyBindingContract,
   accessTokenStoreContract,
   revokedTokenStoreContract,
   watermarkStoreContract,
