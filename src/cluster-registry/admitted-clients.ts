@@ -19,7 +19,6 @@ import { matchesSelector } from '../admission/policies/label-selector.ts';
 import type { Policy } from '../admission/policies/policy-violations.ts';
 import type { References } from '../admission/references/references.ts';
 import type { KubernetesObject } from '../kubernetes/objects/resources.ts';
-import { CLIENT_AUTH_METHODS } from '../oauth/client-auth/index.ts';
 import { GRANT_TYPES } from '../oauth/grants/index.ts';
 import type { Clock } from '../oauth/ports/ports.ts';
 import type { Client } from '../oauth/registry/client.ts';
@@ -35,6 +34,8 @@ export interface AdmittedClientsOptions {
   readonly issuer: string;
   readonly releaseNamespace: string;
   readonly defaultPolicy: DefaultPolicy;
+  /** The wire names of the client authentication methods that this install has. */
+  readonly supportedAuthMethods: readonly string[];
   /** See {@link References.namespaceLabels}. */
   readonly labelsOf: References['namespaceLabels'];
   /** The contents of the verifier Secret of a client. */
@@ -86,7 +87,7 @@ export class AdmittedClients {
       defaultPolicy: options.defaultPolicy,
       references: this.#references(),
       supportedGrantTypes: [...GRANT_TYPES.keys()],
-      supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()],
+      supportedAuthMethods: options.supportedAuthMethods,
       programmed: () => PROGRAMMED,
     };
   }
@@ -261,7 +262,7 @@ export class AdmittedClients {
       templates.set(reading.shared, template);
     }
     const text = verifiers instanceof KeptVerifiers ? verifiers.text : undefined;
-    const own = { uid, namespace, clientId, maxState, verifiers: credentials.verifiers, text };
+    const own = { uid, namespace, clientId, maxState, credentials, text };
     return new ServedClient({ ...own, reading, template });
   }
 
@@ -296,9 +297,11 @@ export class AdmittedClients {
     const { labelsOf, clock } = this.#options;
     return {
       secret: () => 'withheld',
-      // The controller checks that they exist, and makes no credential of a missing one.
-      hasConfigMap: () => true,
-      hasServiceAccount: () => true,
+      configMap: () => 'withheld',
+      jwksOf: () => this.#verifiers?.jwks,
+      // The controller stores the uids of those that exist.
+      serviceAccountUid: (_, name) =>
+        this.#verifiers?.serviceAccounts?.find((account) => account.name === name)?.uid ?? 'withheld',
       namespaceLabels: labelsOf,
       verifiersOf: () => (this.#verifiers === undefined ? [] : livingVerifiers(this.#verifiers, clock.now())),
     };

@@ -12,7 +12,6 @@ import {
   type ObjectMeta,
   splitKey,
 } from '../kubernetes/objects/resources.ts';
-import { CLIENT_AUTH_METHODS } from '../oauth/client-auth/index.ts';
 import { GRANT_TYPES } from '../oauth/grants/index.ts';
 import { type CachedReading, RuleCheck } from './refused-client.ts';
 
@@ -75,16 +74,22 @@ export class KeptClient implements KubernetesObject, ObjectMeta, ObjectIdentity 
   }
 }
 
-/**
- * Caches OAuthClients of one class. The few strings of namespaces are shared.
- * @param issuer of the install: no client may name it as audience
- */
-export function clientKeeper(className: string, issuer: string): (object: KubernetesObject, key: string) => KeptClient {
+/** Caches OAuthClients of one class. The few strings of namespaces are shared. */
+export function clientKeeper({
+  className,
+  issuer,
+  supportedAuthMethods,
+}: {
+  readonly className: string;
+  /** Of the install: no client may name it as audience. */
+  readonly issuer: string;
+  readonly supportedAuthMethods: readonly string[];
+}): (object: KubernetesObject, key: string) => KeptClient {
   const reader = new ClientReader();
   const rules = new RuleCheck({
     issuer,
     supportedGrantTypes: [...GRANT_TYPES.keys()],
-    supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()],
+    supportedAuthMethods,
   });
   const namespaces = new Map<string, string>();
   const once = (namespace: string) => {

@@ -82,10 +82,10 @@ describe('the invalid examples', () => {
 
   it('show every reason that a manifest alone can have today', () => {
     const shown = new Set(examplesIn('invalid').map(({ text }) => headOf(text).reason));
-    // The first three need a method that is refused as a whole, or a key that an example must not hold; the process
-    // that writes Secrets reports the others.
+    // The first needs a key that an example must not hold, nothing has the second; the process that writes Secrets
+    // reports the others.
     const unreachable = [
-      ...['ConfigMapNotFound', 'ServiceAccountNotFound', 'KeyRevoked', 'InvalidJwks', 'SubjectConflict'],
+      ...['KeyRevoked', 'SubjectConflict'],
       ...['SecretNotReadable', 'SecretWriteForbidden', 'RotationFailed', 'SecretContested'],
     ];
     const all: readonly string[] = [...ACCEPTED_FAULTS, ...RESOLVED_REFS_FAULTS, ...CREDENTIALS_FAULTS, ...KEY_FAULTS];

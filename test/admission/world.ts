@@ -8,7 +8,12 @@ import { admitKeys } from '../../src/admission/keys/admit-keys.ts';
 import type { Condition } from '../../src/admission/kinds/conditions.ts';
 import type { SourceObject } from '../../src/admission/kinds/manifest.ts';
 import { admitPolicies, type PolicyVerdict } from '../../src/admission/policies/admit-policies.ts';
-import type { ReferencedSecret, References } from '../../src/admission/references/references.ts';
+import type {
+  ReferencedConfigMap,
+  ReferencedSecret,
+  References,
+  UnknownUid,
+} from '../../src/admission/references/references.ts';
 import { CLIENT_AUTH_METHODS } from '../../src/oauth/client-auth/index.ts';
 import { GRANT_TYPES } from '../../src/oauth/grants/index.ts';
 
@@ -20,9 +25,18 @@ const GENERATED_VERIFIER = new Uint8Array(32).fill(7);
 /** What a test may set beside the documents. */
 export interface WorldSettings
   extends Partial<
-    Pick<AdmissionContext, 'issuer' | 'unknownFields' | 'defaultPolicy' | 'releaseNamespaceReserved' | 'programmed'>
+    Pick<
+      AdmissionContext,
+      'issuer' | 'unknownFields' | 'defaultPolicy' | 'releaseNamespaceReserved' | 'programmed' | 'supportedAuthMethods'
+    >
   > {
   readonly verifiersOf?: References['verifiersOf'];
+  /** The uids of ServiceAccounts by name; `uid-of-<name>` where none is given. */
+  readonly accountUids?: Readonly<Record<string, string>>;
+  readonly jwksOf?: References['jwksOf'];
+  /** What a ServiceAccount or a ConfigMap that is in no document is. */
+  readonly otherAccounts?: UnknownUid;
+  readonly otherConfigMaps?: UnknownUid;
   /** What a Secret that is in no document is. */
   readonly otherSecrets?: Extract<ReturnType<References['secret']>, string> | undefined;
 }
@@ -59,8 +73,13 @@ function referencesOf(documents: readonly unknown[], settings: WorldSettings): R
   return {
     secret: (namespace, name) =>
       (find('Secret', namespace, name) as ReferencedSecret | undefined) ?? settings.otherSecrets,
-    hasConfigMap: (namespace, name) => find('ConfigMap', namespace, name) !== undefined,
-    hasServiceAccount: (namespace, name) => find('ServiceAccount', namespace, name) !== undefined,
+    configMap: (namespace, name) =>
+      (find('ConfigMap', namespace, name) as ReferencedConfigMap | undefined) ?? settings.otherConfigMaps,
+    jwksOf: settings.jwksOf ?? (() => undefined),
+    serviceAccountUid: (namespace, name) =>
+      find('ServiceAccount', namespace, name) === undefined
+        ? settings.otherAccounts
+        : (settings.accountUids?.[name] ?? `uid-of-${name}`),
     namespaceLabels: (namespace) => ({
       ...(fieldsOf(fieldsOf(find('Namespace', 'default', namespace)).metadata).labels as
         | Record<string, string>
@@ -100,7 +119,7 @@ export function contextOf(documents: readonly unknown[], settings: WorldSettings
     defaultPolicy: settings.defaultPolicy ?? 'Baseline',
     references: referencesOf(documents, settings),
     supportedGrantTypes: [...GRANT_TYPES.keys()],
-    supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()],
+    supportedAuthMethods: settings.supportedAuthMethods ?? [...CLIENT_AUTH_METHODS.keys()],
     programmed: settings.programmed ?? (() => ({ status: 'True', reason: 'Programmed', message: 'Served.' })),
   };
 }

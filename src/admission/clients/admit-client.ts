@@ -206,7 +206,7 @@ export function clientVerdict<Source extends ObjectIdentity>(
     conditions: [...conditions, readyCondition(conditions, object.generation)],
     client:
       isSound(findings) && manifest !== undefined && credentials.state === 'ready'
-        ? clientOf(findings, manifest, credentials.verifiers)
+        ? clientOf(findings, manifest, credentials)
         : undefined,
     wantsSecret: accepted.status === 'True' && credentials.state === 'toGenerate',
   };
@@ -225,7 +225,7 @@ function withFaults<Source extends ObjectIdentity>(
 function clientOf(
   findings: ClientFindings,
   { spec }: OAuthClientManifest,
-  secretVerifiers: readonly Uint8Array[],
+  credentials: Extract<Credentials, { readonly state: 'ready' }>,
 ): Client {
   const { object, clientId, maxState } = findings;
   return {
@@ -239,10 +239,10 @@ function clientOf(
     tosUri: spec.tosUri,
     revokeTokensBefore: spec.revokeTokensBefore ?? 0,
     authMethod: spec.auth.method,
-    secretVerifiers,
-    assertion: undefined,
+    secretVerifiers: credentials.verifiers,
+    assertion: credentials.assertion,
     certificate: undefined,
-    serviceAccounts: [],
+    serviceAccounts: credentials.serviceAccounts ?? [],
     senderConstraint: spec.senderConstraint,
     grantTypes: spec.grantTypes,
     redirectUris: spec.redirectUris,

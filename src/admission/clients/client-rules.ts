@@ -11,6 +11,8 @@ import type { FieldPath } from '../kinds/field-path.ts';
 import type { CommonSpec, OAuthClientSpec } from '../kinds/oauth-client.ts';
 import { quoted } from '../kinds/quoted.ts';
 import { PRESET_NAMES } from '../kinds/secret-presets.ts';
+import { algorithmFaults } from './assertion-keys.ts';
+import { accountRuleFaults } from './service-accounts.ts';
 
 /** The grant types and authentication methods of the protocol's tables, and the issuer. */
 export interface SupportedProtocol {
@@ -39,6 +41,7 @@ export function clientFaults(spec: OAuthClientSpec, supported: SupportedProtocol
   return [
     ...clientIdFaults(spec),
     ...methodFaults(spec, supported),
+    ...credentialFaults(spec),
     ...grantFaults(spec, supported),
     ...redirectFaults(spec),
     ...scopeFaults(spec),
@@ -81,6 +84,15 @@ function methodFaults({ auth }: CommonSpec, { supportedAuthMethods }: SupportedP
     faults.push(fault('UnsupportedPreset', ['auth', 'clientSecret', 'preset'], message));
   }
   return faults;
+}
+
+/** The rules of each method about its own block. */
+function credentialFaults(spec: CommonSpec): readonly Fault[] {
+  const rules: Readonly<Record<string, (spec: CommonSpec) => readonly Fault[]>> = {
+    private_key_jwt: algorithmFaults,
+    kubernetes_service_account: accountRuleFaults,
+  };
+  return Object.hasOwn(rules, spec.auth.method) ? (rules[spec.auth.method]?.(spec) ?? []) : [];
 }
 
 function grantFaults({ auth, grantTypes }: CommonSpec, { supportedGrantTypes }: SupportedProtocol): readonly Fault[] {

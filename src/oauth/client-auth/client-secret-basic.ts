@@ -12,6 +12,7 @@ export const clientSecretBasic: ClientAuthMethod = {
   implicit: false,
   usesHeader: true,
   usesSecret: true,
+  signingAlgorithms: [],
   parameters: [],
   attempt({ authorization }) {
     const encoded = authorization === undefined ? undefined : BASIC.exec(authorization)?.[1];

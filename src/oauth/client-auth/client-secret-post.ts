@@ -9,6 +9,7 @@ export const clientSecretPost: ClientAuthMethod = {
   implicit: false,
   usesHeader: false,
   usesSecret: true,
+  signingAlgorithms: [],
   parameters: ['client_secret'],
   attempt({ parameters }) {
     const secret = parameters.get('client_secret');

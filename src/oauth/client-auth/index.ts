@@ -4,13 +4,17 @@
 import type { Client } from '../registry/client.ts';
 import { clientSecretBasic } from './client-secret-basic.ts';
 import { clientSecretPost } from './client-secret-post.ts';
+import { kubernetesServiceAccount } from './kubernetes-service-account.ts';
 import type { ClientAuthMethod } from './method.ts';
 import { none } from './none.ts';
+import { privateKeyJwt } from './private-key-jwt.ts';
 
 /** By wire name (RFC 7591 §2, `token_endpoint_auth_method`). */
 export const CLIENT_AUTH_METHODS: ReadonlyMap<string, ClientAuthMethod> = new Map([
   ['client_secret_basic', clientSecretBasic],
   ['client_secret_post', clientSecretPost],
+  ['private_key_jwt', privateKeyJwt],
+  ['kubernetes_service_account', kubernetesServiceAccount],
   ['none', none],
 ]);
 

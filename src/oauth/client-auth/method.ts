@@ -1,8 +1,11 @@
 // The interface of a client authentication method. The table of methods is `index.ts`; `tries.ts` finds the one that a
 // request tries, and the checks around it (limits, same answer for every failure) are in `client-authentication.ts`.
 
+import type { ClusterIssuer } from '../ports/cluster-issuer.ts';
+import type { KeySets } from '../ports/key-sets.ts';
 import type { Clock } from '../ports/ports.ts';
 import type { Client } from '../registry/client.ts';
+import type { VerificationKey } from '../values/jwk.ts';
 import type { Parameters } from '../values/parameters.ts';
 import type { ReplayMark } from './replay-marks.ts';
 
@@ -25,7 +28,13 @@ export interface Credentials {
 /** What the verification of a credential reads beside the request and the client. */
 export interface VerificationContext {
   readonly issuer: string;
+  /** The URL of the token endpoint. */
+  readonly tokenEndpoint: string;
   readonly clock: Clock;
+  /** The issuer of ServiceAccount tokens. */
+  readonly clusterIssuer: ClusterIssuer<VerificationKey>;
+  /** The keys of clients that publish them at an address of their own. */
+  readonly keySets: KeySets<VerificationKey>;
 }
 
 /** Whether a credential is the client's. `reason` is a slug for logs and metrics. */
@@ -37,7 +46,12 @@ export type Verification =
       /** Whether an assertion named the token endpoint in place of the issuer. */
       readonly isLegacyAudience?: boolean;
     }
-  | { readonly ok: false; readonly reason: string };
+  | {
+      readonly ok: false;
+      readonly reason: string;
+      /** Set where a key of the client has signed what is refused: no other party could have sent it first. */
+      readonly isSigned?: boolean;
+    };
 
 /** One attempt to authenticate, read from the request and not yet verified. */
 export interface Attempt {
@@ -66,6 +80,8 @@ export interface ClientAuthMethod {
   readonly usesHeader: boolean;
   /** Whether its credential is a client secret, so that one must be generated or provided. */
   readonly usesSecret: boolean;
+  /** The JWS algorithms by which its clients may sign, as metadata lists them; empty where they sign nothing. */
+  readonly signingAlgorithms: readonly string[];
   /** The form parameters it reads beside `client_id`. */
   readonly parameters: readonly string[];
   /** The attempt that this request makes with this method; undefined when it makes none. */

@@ -9,6 +9,7 @@ export const none: ClientAuthMethod = {
   implicit: true,
   usesHeader: false,
   usesSecret: false,
+  signingAlgorithms: [],
   parameters: [],
   attempt({ parameters }) {
     const clientId = parameters.get('client_id');

@@ -4,6 +4,7 @@
 import type { ClientVerdict } from '../../admission/clients/admit-client.ts';
 import { admitClients } from '../../admission/clients/admit-clients.ts';
 import { revokedUntilWarning } from '../../admission/clients/revoked-until.ts';
+import { clientAccounts, missingAccountFaults } from '../../admission/clients/service-accounts.ts';
 import type { KeyVerdict } from '../../admission/keys/admit-key.ts';
 import { admitKeys } from '../../admission/keys/admit-keys.ts';
 import type { DefaultPolicy } from '../../admission/kinds/client-policy.ts';
@@ -49,8 +50,8 @@ export interface ManifestVerdicts {
   readonly faults: readonly ManifestFault[];
   readonly warnings: readonly ManifestFault[];
   /**
-   * What counts and is rarely meant: entries of `allow.clientIds` that two namespaces share, a `revokeTokensBefore` in
-   * the future. Sorted as the faults are.
+   * What counts and is rarely meant: entries of `allow.clientIds` that two namespaces share, a `revokeTokensBefore` of
+   * a client or person in the future, a missing ServiceAccount beside others. Sorted as the faults are.
    */
   readonly advisories: readonly ManifestFault[];
   /** The ignored kinds, and the ignored objects of other classes, each once. */
@@ -92,9 +93,11 @@ export async function judgeManifests(set: ManifestSet, options: JudgeOptions): P
   const policies = byClass.flatMap((judged) => judged.policies);
   const clients = byClass.flatMap((judged) => judged.clients);
   const keys = await admitKeys(of('SigningKey'), { unknownFields, releaseNamespace, references });
-  const users = usersIn(of('Secret'));
+  const users = usersIn(of('Secret'), options.now);
   const bare =
-    options.userFiles === 'check' ? usersInFiles(set.userFiles) : { count: 0, faults: unreadUserFiles(set.userFiles) };
+    options.userFiles === 'check'
+      ? usersInFiles(set.userFiles, options.now)
+      : { count: 0, faults: unreadUserFiles(set.userFiles), advisories: [] };
   const found = [...policies, ...clients, ...keys].flatMap(placedFaults);
   const namespaceLabels = labelsOfNamespaces(set.objects, references);
   return {
@@ -106,6 +109,9 @@ export async function judgeManifests(set: ManifestSet, options: JudgeOptions): P
     advisories: sortedFaults([
       ...policies.flatMap((verdict) => ambiguitiesIn(verdict, namespaceLabels)),
       ...clients.flatMap((verdict) => futureRevocation(verdict, options.now)),
+      ...clients.flatMap((verdict) => missingAccounts(verdict, references)),
+      ...users.advisories,
+      ...bare.advisories,
     ]),
     ignoredKinds: [
       ...set.ignoredKinds,
@@ -167,6 +173,16 @@ function futureRevocation({ object, manifest }: ClientVerdict<ManifestObject>, n
   if (warning === undefined) return [];
   const { path, reason, message } = warning;
   return [{ place: object.locate(path), reason, message }];
+}
+
+/** Of a client that is served by the tokens of its other accounts. */
+function missingAccounts(
+  { object, manifest, client }: ClientVerdict<ManifestObject>,
+  references: References,
+): readonly ManifestFault[] {
+  if (manifest === undefined || client === undefined) return [];
+  const faults = missingAccountFaults(manifest.spec, clientAccounts(object, manifest.spec, references));
+  return faults.map(({ path, reason, message }) => ({ place: object.locate(path), reason, message }));
 }
 
 function classNameOf({ manifest }: ManifestObject): string {

@@ -2,11 +2,12 @@
 // other module reads the environment. docs/reference/configuration.md lists the same variables; a test compares the
 // two.
 
-import { isIP, isIPv4 } from 'node:net';
 import { z } from 'zod';
 import { parseDuration } from '../../admission/kinds/duration.ts';
 import { issuerFault } from '../../oauth/values/issuer.ts';
 import { CLUSTER_VARIABLES, type ClusterPlace, clusterPlace } from './cluster-config.ts';
+import { FETCH_VARIABLES, type FetchSettings, fetchSettings } from './fetch-config.ts';
+import { networks } from './networks.ts';
 import { ownVariables } from './own-variables.ts';
 import { REDIS_VARIABLES, type RedisSettings, redisFaults, redisSettings } from './redis-config.ts';
 import { WEBHOOK_VARIABLES, type WebhookSettings, webhookFaults, webhookSettings } from './webhook-config.ts';
@@ -36,15 +37,6 @@ const duration = z.string().transform((text, context) => {
 });
 
 const switched = z.enum(['on', 'off'], 'is neither on nor off').transform((value) => value === 'on');
-
-const networks = z.string().transform((text, context) => {
-  const list = text.split(',').flatMap((entry) => entry.trim() || []);
-  for (const entry of list) {
-    const fault = networkFault(entry);
-    if (fault !== undefined) context.addIssue({ code: 'custom', message: `holds ${entry}, which ${fault}` });
-  }
-  return list;
-});
 
 /** The schema of each variable, with its description. A default is a text too, as if it had been set. */
 const VARIABLES = z.object({
@@ -121,6 +113,7 @@ const VARIABLES = z.object({
     .describe(
       'A file with the pepper that handles and sealed fields are made with, one value a line: the first makes, all are accepted. Unset: `grantry dev` makes one and keeps it; in a cluster it is that of the Secret `grantry-pepper`, which the controller makes unless this is set for it too.',
     ),
+  ...FETCH_VARIABLES,
   ...REDIS_VARIABLES,
   ...WEBHOOK_VARIABLES,
 });
@@ -161,6 +154,7 @@ export interface Settings {
   readonly cluster: ClusterPlace;
   readonly defaultPolicy: 'Baseline' | 'Deny' | 'AllowAll';
   readonly pepperFile: string | undefined;
+  readonly fetch: FetchSettings;
   /** Undefined: state is in the memory of the process. */
   readonly redis: RedisSettings | undefined;
   /** Undefined: alerts go to the audit stream and the metrics only. */
@@ -242,6 +236,7 @@ export function readSettings({
     cluster: clusterPlace(environment),
     defaultPolicy: values.GRANTRY_DEFAULT_POLICY,
     pepperFile: values.GRANTRY_PEPPER_FILE,
+    fetch: fetchSettings(values),
     redis: redisSettings(values),
     alertWebhook: webhookSettings(values),
   });
@@ -269,13 +264,4 @@ function givenAs(variable: Variable, flags: VariableTexts = {}): string {
 /** A flag as the user must write it: `--port`, or `npm start -- --port` under `npm start`. */
 export function flagToGive(flag: string, environment: SettingsSources['environment'] = process.env): string {
   return environment.npm_lifecycle_event === 'start' ? `npm start -- ${flag}` : flag;
-}
-
-/** Why a text stands for no network whose members may be believed. */
-function networkFault(text: string): string | undefined {
-  const [address = '', bits, ...more] = text.split('/');
-  const isBlock = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (isIPv4(address) ? 32 : 128));
-  if (isIP(address) === 0 || more.length > 0 || !isBlock) return 'is neither an address nor a CIDR block';
-  // Every caller could then write any address into the header.
-  return bits !== undefined && Number(bits) === 0 ? 'is every address: name those of the proxies' : undefined;
 }

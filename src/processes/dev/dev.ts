@@ -20,6 +20,7 @@ import { openRedisState, type RedisState } from '../redis/redis-state.ts';
 import { addressOf, freePort, isLoopback, listen } from '../token-server/listening.ts';
 import { assembleTokenServer, type TokenServer } from '../token-server/token-server.ts';
 import { assembleUserChanges } from '../token-server/user-changes.ts';
+import { DevAccountIssuer } from './account-issuer.ts';
 import { changeHandler, recordChanges, type Served } from './dev-changes.ts';
 import { DevKeys } from './dev-keys.ts';
 import { DevPeople, userOf } from './dev-people.ts';
@@ -104,6 +105,7 @@ async function serveWith({ directory, stdout }: DevOptions, groundwork: Groundwo
     clock: systemClock,
     random: systemRandom,
     peppers: await peppersOf(settings, state),
+    clusterIssuer: await DevAccountIssuer.open(state),
     log: processLog.log,
     logDropped: processLog.dropped,
     processMetrics: true,
@@ -203,8 +205,12 @@ async function settingsOf(options: DevOptions): Promise<Settings> {
     ...(options.redis !== undefined && { GRANTRY_REDIS_URL: options.redis }),
     ...(options.strictRedis === true && { GRANTRY_REDIS_STRICT: 'on' }),
   };
-  // No drain delay, as there is no load balancer; admin port 0 means the first free one.
-  const defaults: VariableTexts = { GRANTRY_DRAIN_DELAY: '0s', GRANTRY_ADMIN_PORT: '0' };
+  // No drain delay, as there is no load balancer; admin port 0 means the first free one; key hosts are on this machine.
+  const defaults: VariableTexts = {
+    GRANTRY_DRAIN_DELAY: '0s',
+    GRANTRY_ADMIN_PORT: '0',
+    GRANTRY_FETCH_NETWORKS: '127.0.0.0/8,::1',
+  };
   const settings = readSettings({ flags, defaults });
   if (settings.port !== 0) return settings;
   // The issuer contains the port, so the port must be known before the server listens.

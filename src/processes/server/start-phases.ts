@@ -7,7 +7,9 @@ import type { ReadinessCheck } from '../../http/admin/admin.ts';
 import type { StoreProbe } from '../../http/metrics/metrics.ts';
 import { WatchCounters } from '../../http/metrics/watch-metrics.ts';
 import type { ApiClient } from '../../kubernetes/api/api-client.ts';
+import type { ApiServerIssuer } from '../../kubernetes/api/api-server-issuer.ts';
 import type { UserChanges } from '../../login/user-changes.ts';
+import { CLIENT_AUTH_METHODS } from '../../oauth/client-auth/index.ts';
 import { randomId } from '../../oauth/values/random-id.ts';
 import { DeliveryLeases } from '../../redis/grants/delivery-leases.ts';
 import type { AlertDelivery } from '../alerts/alert-delivery.ts';
@@ -28,6 +30,7 @@ import {
   type TokenServer,
 } from '../token-server/token-server.ts';
 import { assembleUserChanges } from '../token-server/user-changes.ts';
+import { assembleClusterIssuer, clusterIssuerCheck } from './cluster-issuer.ts';
 import { PepperSource } from './pepper-source.ts';
 import { Replica } from './replica.ts';
 import type { UsersFile } from './users-file.ts';
@@ -50,6 +53,7 @@ export interface Sources {
   readonly watches: WatchCounters;
   readonly usage: ClientUsage;
   readonly pepper: PepperSource;
+  readonly clusterIssuer: ApiServerIssuer;
 }
 
 /** What the phases after the admin side have reached; a member is undefined until then. */
@@ -86,6 +90,7 @@ export function createSources({ settings, processLog, api }: ServerParts): Sourc
     className: settings.className,
     releaseNamespace: settings.namespace,
     defaultPolicy: settings.defaultPolicy,
+    supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()],
     watchNamespaces: settings.watchNamespaces,
   });
   const usage = new ClientUsage({
@@ -99,13 +104,14 @@ export function createSources({ settings, processLog, api }: ServerParts): Sourc
     namespace: settings.namespace,
     secretText: () => registry.textOf(PEPPER_SECRET),
   });
-  return { registry, watches, usage, pepper };
+  const clusterIssuer = assembleClusterIssuer({ api, log: processLog.log });
+  return { registry, watches, usage, pepper, clusterIssuer };
 }
 
 /** Phase 2. @param progress read at each request of the admin port */
 export function createAdminSide(
   { settings, processLog, users }: ServerParts,
-  { registry, watches, usage, pepper }: Sources,
+  { registry, watches, usage, pepper, clusterIssuer }: Sources,
   progress: Readonly<Progress>,
 ): AdminSide {
   return assembleAdminSide({
@@ -116,10 +122,11 @@ export function createAdminSide(
     store: storeProbe(progress),
     refusedClients: () => registry.refusedClients,
     logDropped: processLog.dropped,
-    readiness: readinessChecks({ registry, pepper }, progress),
+    readiness: readinessChecks({ registry, pepper, clusterIssuer }, progress),
     ...(settings.usersFile !== undefined && { usersFile: users }),
     processMetrics: true,
     watches,
+    clusterIssuerReads: () => clusterIssuer.reads,
     followed: {
       now: () => systemClock.now(),
       lastProgress: () => registry.lastProgress,
@@ -156,7 +163,7 @@ export async function awaitPrerequisites(
 /** Phase 4. @throws StartError for a webhook secret that cannot be used */
 export function createServing(
   { settings, processLog, users }: ServerParts,
-  { registry, usage }: Sources,
+  { registry, usage, clusterIssuer }: Sources,
   admin: AdminSide,
   { redis, peppers }: Prerequisites,
 ): Serving {
@@ -170,6 +177,7 @@ export function createServing(
       clock: systemClock,
       random: systemRandom,
       peppers,
+      clusterIssuer,
       log,
       usage,
     },
@@ -196,7 +204,7 @@ export function createServing(
 }
 
 function readinessChecks(
-  { registry, pepper }: Pick<Sources, 'registry' | 'pepper'>,
+  { registry, pepper, clusterIssuer }: Pick<Sources, 'registry' | 'pepper' | 'clusterIssuer'>,
   progress: Readonly<Progress>,
 ): readonly ReadinessCheck[] {
   const isListening = () => progress.serving?.tokens.public.server.listening;
@@ -205,6 +213,7 @@ function readinessChecks(
     { name: 'pepper', fault: () => pepper.missing },
     { name: 'public port', fault: () => (isListening() ? undefined : 'not listening yet') },
     { name: 'kubernetes', fault: () => registry.watchFault && staleness(registry), required: false },
+    clusterIssuerCheck(clusterIssuer),
     { name: 'pepper change', fault: () => pepper.outdated, required: false },
     {
       name: 'redis',

@@ -21,6 +21,7 @@ import { createHttpServer } from '../../http/server/server.ts';
 import { HTTP_TIMEOUTS, type HttpTimeouts } from '../../http/server/strict-fastify.ts';
 import { pageEndpoints } from '../../http/sign-in/page-endpoints.ts';
 import { memoryReplays } from '../../memory/stores.ts';
+import type { Refusal } from '../../oauth/client-auth/client-authentication.ts';
 import { CLIENT_AUTH_METHODS } from '../../oauth/client-auth/index.ts';
 import { ReplayMarks } from '../../oauth/client-auth/replay-marks.ts';
 import { type NonceRule, ProofNonces } from '../../oauth/dpop/nonces.ts';
@@ -34,7 +35,7 @@ import { GRANT_TYPES } from '../../oauth/grants/index.ts';
 import { NamespaceState } from '../../oauth/limits/namespace-state.ts';
 import { PersonRate } from '../../oauth/limits/person-rate.ts';
 import { UNLIMITED_STATE } from '../../oauth/limits/state-limits.ts';
-import type { ErrorCode } from '../../oauth/ports/error.ts';
+import type { ClusterIssuer } from '../../oauth/ports/cluster-issuer.ts';
 import type { Clock, Random, ResourceOwners, Stores } from '../../oauth/ports/ports.ts';
 import type { Client } from '../../oauth/registry/client.ts';
 import type { RegistryRef } from '../../oauth/registry/registry.ts';
@@ -42,10 +43,13 @@ import { Handles } from '../../oauth/tokens/handles.ts';
 import { RecordMacs } from '../../oauth/tokens/record-macs.ts';
 import { AccessTokens } from '../../oauth/tokens/tokens.ts';
 import { issuerPath } from '../../oauth/values/issuer.ts';
+import type { VerificationKey } from '../../oauth/values/jwk.ts';
+import type { FetchSettings } from '../config/fetch-config.ts';
 import { Draining } from '../lifecycle/shutdown.ts';
 import { AuditLog } from '../log/audit-log.ts';
 import { authenticStores } from './authentic-stores.ts';
 import type { ClientUsage } from './client-usage.ts';
+import { assembleKeySets } from './key-sets.ts';
 import { measuredStores } from './measured-stores.ts';
 import { assembleSignIn } from './sign-in.ts';
 
@@ -61,6 +65,8 @@ export interface TokenServerSettings {
   readonly auditSubjects: 'hashed' | 'plain';
   /** N: one of N successful token requests is logged. */
   readonly logOneTokenIn: number;
+  /** From where the key sets of clients may be fetched. */
+  readonly fetch: FetchSettings;
 }
 
 /** The parts of the admin side. */
@@ -83,6 +89,8 @@ interface AdminSideOptions {
   /** The watches behind the registry; undefined without a cluster. */
   readonly followed?: Followed;
   readonly watches?: WatchCounters;
+  /** How often the issuer of ServiceAccount tokens was read, by outcome; undefined without a cluster. */
+  readonly clusterIssuerReads?: () => ReadonlyMap<string, number>;
   /** The answers to the controller; undefined without one. */
   readonly replica?: ReplicaApi;
   /** The file that the users come from; undefined where there is none. */
@@ -107,6 +115,8 @@ export interface TokenServerOptions extends AdminSideOptions {
   readonly clock: Clock;
   /** The first one makes handles, all are accepted; at least one. */
   readonly peppers: readonly [Uint8Array, ...Uint8Array[]];
+  /** The issuer of ServiceAccount tokens. */
+  readonly clusterIssuer: ClusterIssuer<VerificationKey>;
   /** Records issued tokens and refusals for the controller; undefined without one. */
   readonly usage?: ClientUsage;
 }
@@ -130,6 +140,7 @@ export function assembleAdminSide(options: AdminSideOptions): AdminSide {
     store: options.store,
     followed: options.followed,
     watches: options.watches,
+    clusterIssuerReads: options.clusterIssuerReads,
     usersReloaded: usersFile && (() => usersFile.fault === undefined),
   });
   const checks: readonly ReadinessCheck[] = [
@@ -146,6 +157,7 @@ export function assembleAdminSide(options: AdminSideOptions): AdminSide {
  * Assembles a token server.
  * @param side the admin side, where it was assembled first
  * @throws Error when a trusted proxy is neither an address nor a CIDR block
+ * @throws StartError when the authorities of key hosts cannot be used
  */
 export function assembleTokenServer(options: TokenServerOptions, side = assembleAdminSide(options)): TokenServer {
   const { settings, log, peppers, usage } = options;
@@ -181,7 +193,7 @@ function sharedServerOptions({ settings, registry, log, random, timeouts }: Admi
 
 /** Every endpoint of the public port, with its absolute path. */
 function publicEndpoints(options: TokenServerOptions, audit: AuditLog, metrics: Metrics): readonly Endpoint[] {
-  const { settings, registry, owners, clock, random, peppers } = options;
+  const { settings, registry, owners, clock, random, peppers, clusterIssuer } = options;
   const { issuer, rateLimits } = settings;
   const stores = authenticStores(measuredStores(options.stores, metrics), {
     macs: new RecordMacs({ issuer, peppers }),
@@ -195,7 +207,10 @@ function publicEndpoints(options: TokenServerOptions, audit: AuditLog, metrics: 
     : UNLIMITED_STATE;
   const { grants, replays } = stores;
   const marks = new ReplayMarks({ replays, fallback: memoryReplays(clock), limits, audit });
-  const authentication = { registry, limiter, verification: { issuer, clock }, marks, audit };
+  const keySets = assembleKeySets({ settings: settings.fetch, clock, metrics, log: options.log });
+  const verification = { issuer, tokenEndpoint: `${issuer}/token`, clock, keySets, clusterIssuer };
+  const onRefused = (client: Client, refusal: Refusal) => options.usage?.refused(client, refusal);
+  const authentication = { registry, limiter, verification, marks, audit, onRefused };
   const protocol = { ...authentication, issuer, stores, owners, clock, random, handles, tokens, limits };
   const { people } = limits;
   const authorization = new AuthorizationEndpoint({ issuer, clock, grants, replays, handles, audit, people });
@@ -216,9 +231,8 @@ function publicEndpoints(options: TokenServerOptions, audit: AuditLog, metrics: 
   const proofs = {
     judge: new ProofJudge(),
     nonces: new ProofNonces({ issuer, peppers, rule: settings.dpopNonce }),
-    urls: [`${issuer}/token`],
+    urls: [verification.tokenEndpoint],
   };
-  const onRefused = (client: Client, code: ErrorCode) => options.usage?.refused(client, code);
   const document = authorizationServerMetadata({
     issuer,
     grantTypes: [...GRANT_TYPES.keys()],
@@ -226,7 +240,7 @@ function publicEndpoints(options: TokenServerOptions, audit: AuditLog, metrics: 
   });
   const below: readonly Endpoint[] = [
     ...pageEndpoints(signIn),
-    tokenEndpoint({ token: new TokenEndpoint({ ...protocol, proofs, onRefused }), metrics, audit }),
+    tokenEndpoint({ token: new TokenEndpoint({ ...protocol, proofs }), metrics, audit }),
     revokeEndpoint({ revocation: new RevocationEndpoint(protocol), metrics }),
     introspectEndpoint({ introspection: new IntrospectionEndpoint(protocol), metrics }),
     jwksEndpoint({ registry }),

@@ -3,6 +3,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { JudgedClients, type OwnFacts } from '../../../src/controller/verdicts/judged-clients.ts';
 import type { KubernetesObject } from '../../../src/kubernetes/objects/resources.ts';
+import { CLIENT_AUTH_METHODS } from '../../../src/oauth/client-auth/index.ts';
 
 const FACTS: OwnFacts = {
   secret: () => 'withheld',
@@ -49,8 +50,10 @@ describe('a client', () => {
       className: 'default',
       releaseNamespace: 'grantry',
       defaultPolicy: 'Baseline',
+      supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()],
       policies,
       namespaces,
+      serviceAccounts: new View(),
     });
   });
 

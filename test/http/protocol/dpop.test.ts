@@ -6,6 +6,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { StoreUnavailableError } from '../../../src/oauth/ports/error.ts';
 import { DpopHolder, type ProofChanges } from '../../dpop-holder.ts';
 import { basic, DEFAULT_AUDIENCE, type Grantry, type GrantryOptions, PKCE, startGrantry } from '../../grantry.ts';
+import { asserted, assertedBy, assertionOf } from '../../oauth/client-auth/client-assertions.ts';
+import { aKey } from '../../oauth/values/signed-tokens.ts';
 import { answersIn, exchangeBytes } from '../server/raw-socket.ts';
 import { API, WEB } from './token-calls.ts';
 
@@ -36,6 +38,10 @@ const KEEPER = { clientId: 'shop.keeper' };
 const SPA = { clientId: 'shop.spa' };
 const TLS = { clientId: 'shop.tls', secret: 'the-secret-of-the-tls-client' };
 
+/** Confidential, by assertions, and must bind. */
+const WORKER = { clientId: 'shop.worker' };
+const WORKER_KEY = aKey('ES256');
+
 const CLIENTS: GrantryOptions['clients'] = [
   WEB,
   { ...API, resourceServerAudiences: [DEFAULT_AUDIENCE] },
@@ -47,6 +53,13 @@ const CLIENTS: GrantryOptions['clients'] = [
     tokens: { ...TOKENS, accessTokenFormat: 'opaque', refreshTokenRotation: 'Never' },
   },
   SPA,
+  {
+    ...WORKER,
+    senderConstraint: 'DPoP',
+    authMethod: 'private_key_jwt',
+    assertion: assertedBy([WORKER_KEY]),
+    grantTypes: ['client_credentials'],
+  },
   { ...TLS, senderConstraint: 'MutualTLS' },
   { clientId: 'shop.full', secret: JOB.secret, namespace: 'full', maxState: 300 },
 ];
@@ -509,6 +522,41 @@ async function metric(name: string): Promise<number> {
   const text = await (await fetch(grantry.adminUrl('/metrics'))).text();
   return Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1]);
 }
+
+describe('a proof beside an assertion of the client', () => {
+  const assertion = () =>
+    assertionOf(
+      WORKER_KEY,
+      { ...WORKER, issuer: grantry.issuer, now: grantry.clock.now() },
+      { jti: 'assertion-of-the-worker' },
+    );
+
+  it('→ each counts once, and neither is used up by a proof that is refused or a nonce that is demanded', async () => {
+    const form = { ...MACHINE, ...asserted(await assertion()) };
+    const holder = new DpopHolder();
+    expect(await ask(WORKER, form)).toMatchObject(refused('invalid_dpop_proof', 'dpop_proof_missing'));
+    expect(await ask(WORKER, form, 'garbage')).toMatchObject(refused('invalid_dpop_proof', 'dpop_proof_malformed'));
+    const claims = { iat: grantry.clock.now() / SECOND - 100 };
+    const { nonce, body } = await ask(WORKER, form, proofOf(holder, { claims }));
+    expect(body.error).toBe('use_dpop_nonce');
+    const proof = proofOf(holder, { claims: { ...claims, nonce } });
+    expect(await ask(WORKER, form, proof)).toMatchObject({ status: 200, body: { token_type: 'DPoP' } });
+    expect((await ask(WORKER, form, proofOf(holder))).body.error).toBe('invalid_client');
+    // Of another client's credential the proof is the same one.
+    expect(await ask(JOB, MACHINE, proof)).toMatchObject(refused('invalid_dpop_proof', 'dpop_proof_replayed'));
+  });
+
+  it('while the store is away → 503: an assertion is never served by the memory of one replica', async () => {
+    await restart({
+      wrapStores: (stores) => ({
+        ...stores,
+        replays: { claim: () => Promise.reject(new StoreUnavailableError('replays.claim')) },
+      }),
+    });
+    const form = { ...MACHINE, ...asserted(await assertion()) };
+    expect((await ask(WORKER, form, proofOf(new DpopHolder()))).status).toBe(503);
+  });
+});
 
 describe('a code that is bound to a key by dpop_jkt', () => {
   it.each([
