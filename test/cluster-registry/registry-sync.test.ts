@@ -26,6 +26,19 @@ import { generateSigningKeyPem, importSigningKey } from '../../src/oauth/registr
 import { systemClock, systemRandom } from '../../src/processes/lifecycle/machine.ts';
 import { until } from '../until.ts';
 
+/** What every read of key material waits for, and how many there were. */
+const material = vi.hoisted(() => ({ released: Promise.resolve(), reads: 0 }));
+
+vi.mock('../../src/oauth/registry/keys.ts', async (original) => {
+  const keys = await original<typeof import('../../src/oauth/registry/keys.ts')>();
+  const heldImport: typeof keys.importSigningKey = async (...asked) => {
+    material.reads += 1;
+    await material.released;
+    return keys.importSigningKey(...asked);
+  };
+  return { ...keys, importSigningKey: heldImport };
+});
+
 const RELEASE = 'grantry-system';
 const CREATED = '2026-01-01T00:00:00Z';
 
@@ -132,19 +145,10 @@ function changed(object: KubernetesObject, metadata: Partial<KubernetesObject['m
 
 /** Holds every read of key material until the test releases it. */
 function heldMaterial() {
-  const { promise: released, resolve: release } = Promise.withResolvers<void>();
-  const digest = crypto.subtle.digest.bind(crypto.subtle);
-  const spy = vi.spyOn(crypto.subtle, 'digest').mockImplementation(async (...asked) => {
-    await released;
-    return await digest(...asked);
-  });
-  return {
-    wanted: () => until('material is read', () => spy.mock.calls.length > 0),
-    release: () => {
-      spy.mockRestore();
-      release();
-    },
-  };
+  const { promise, resolve: release } = Promise.withResolvers<void>();
+  material.released = promise;
+  material.reads = 0;
+  return { wanted: () => until('material is read', () => material.reads > 0), release };
 }
 
 describe('the registry of a token server', () => {
