@@ -161,6 +161,8 @@ function redeemRequest({ grant, secretHash }: GivenGrant) {
     secretHash,
     clientUid: CLIENT_UID,
     redirectUri: REDIRECT_URI,
+    confirmation: undefined,
+    bindsRefreshTokens: false,
     verifierChallenge: CODE_CHALLENGE,
     attemptId: randomBytes(16).toString('base64url'),
     retention: 1000 * CODE_SECONDS + 90 * DAY,

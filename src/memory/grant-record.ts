@@ -12,6 +12,7 @@ import {
   type RotateRequest,
   type StoredGrant,
 } from '../oauth/ports/grant-store.ts';
+import type { Confirmation } from '../oauth/values/confirmation.ts';
 
 /** A grant with the state of its code and of its refresh tokens. */
 export interface GrantRecord {
@@ -26,6 +27,8 @@ export interface GrantRecord {
   /** The current refresh generation; undefined while the code is unredeemed. */
   readonly generation: number | undefined;
   readonly refreshedAt: number;
+  /** The key that the refresh tokens are bound to, if any. */
+  readonly refreshKey: Confirmation | undefined;
   /** When the current generation replaced its predecessor; undefined when no predecessor can be retried. */
   readonly replacedAt: number | undefined;
   /** The address of the last good use. */
@@ -58,6 +61,7 @@ export function issuedRecord(
     revoked: false,
     generation: undefined,
     refreshedAt: now,
+    refreshKey: undefined,
     replacedAt: undefined,
     lastAddress: undefined,
     alerted: [],

@@ -98,6 +98,7 @@ export class MemoryGrants implements GrantStore {
     if (record.grant.clientUid !== request.clientUid) return { outcome: 'no_match' };
     if (this.#isEnded(record, request)) return { outcome: 'ended' };
     if (record.revoked || !isRedeemed(record) || this.#isExpired(record, request)) return { outcome: 'gone' };
+    if (request.isPublic && !isKeyRight(record, request)) return { outcome: 'bad_proof' };
     if (record.lastRotate?.attemptId === request.attemptId) return record.lastRotate.answer;
     if (request.generation === record.generation) return this.#advance(record, request, 'rotated');
     if (request.generation === record.generation - 1 && this.#withinGrace(record, request.reuseGrace)) {
@@ -146,6 +147,7 @@ export class MemoryGrants implements GrantStore {
       ...record,
       keepUntil: Math.max(record.keepUntil, record.grant.createdAt + request.retention),
       generation: 0,
+      refreshKey: request.bindsRefreshTokens ? request.confirmation : undefined,
       refreshedAt: this.#clock.now(),
       lastAddress: request.address,
       lastRedeem: { attemptId: request.attemptId, answer },
@@ -227,9 +229,15 @@ export class MemoryGrants implements GrantStore {
   }
 }
 
+/** RFC 9449 §5: a bound refresh token needs its key. RFC 9700 §4.14.2: an unbound one of a public client needs rotation. */
+function isKeyRight({ refreshKey }: GrantRecord, { confirmation, rotation }: RotateRequest): boolean {
+  return refreshKey === undefined ? rotation === 'Always' : refreshKey === confirmation;
+}
+
 /** RFC 6749 §4.1.3 and RFC 7636 §4.6; a code without challenge cannot be redeemed (PKCE downgrade). */
 function judgeProof(grant: Grant, request: RedeemRequest): 'right' | 'bad_proof' | 'wrong_verifier' {
   if (grant.redirectUri !== request.redirectUri) return 'bad_proof';
+  if (grant.confirmation !== undefined && grant.confirmation !== request.confirmation) return 'bad_proof';
   if (grant.codeChallenge === undefined || request.verifierChallenge === undefined) return 'bad_proof';
   return sameDigest(grant.codeChallenge, request.verifierChallenge) ? 'right' : 'wrong_verifier';
 }

@@ -19,6 +19,8 @@ const PROTOCOL: Readonly<Record<ErrorCode, Wire>> = {
   unsupported_response_type: { status: 400, error: 'unsupported_response_type' },
   invalid_scope: { status: 400, error: 'invalid_scope' },
   invalid_target: { status: 400, error: 'invalid_target' },
+  invalid_dpop_proof: { status: 400, error: 'invalid_dpop_proof' },
+  use_dpop_nonce: { status: 400, error: 'use_dpop_nonce' },
   access_denied: { status: 403, error: 'access_denied' },
   request_not_supported: { status: 400, error: 'request_not_supported' },
   request_uri_not_supported: { status: 400, error: 'request_uri_not_supported' },

@@ -3,6 +3,7 @@
 
 import { type ErrorCode, OAuthError } from '../ports/error.ts';
 import type { Client } from '../registry/client.ts';
+import { type Confirmation, keyConfirmation } from '../values/confirmation.ts';
 import type { Parameters } from '../values/parameters.ts';
 import { isChallenge } from '../values/pkce.ts';
 
@@ -17,6 +18,7 @@ const KNOWN_PARAMETERS = [
   'resource',
   'code_challenge',
   'code_challenge_method',
+  'dpop_jkt',
   'request',
   'request_uri',
   'registration',
@@ -118,6 +120,22 @@ export function requireChallenge(parameters: Parameters): string {
     throw new OAuthError('invalid_request', 'The code challenge is malformed.', { reason: 'code_challenge_malformed' });
   }
   return challenge;
+}
+
+const THUMBPRINT = /^[A-Za-z0-9_-]{43}$/;
+
+/**
+ * The key that the code is bound to, where the client asks for that.
+ * @throws OAuthError invalid_request
+ */
+export function keyOfCode(parameters: Parameters): Confirmation | undefined {
+  // RFC 9449 §10: the base64url SHA-256 thumbprint of the key.
+  const thumbprint = parameters.get('dpop_jkt');
+  if (thumbprint === undefined) return undefined;
+  if (!THUMBPRINT.test(thumbprint)) {
+    throw new OAuthError('invalid_request', 'The key thumbprint is malformed.', { reason: 'dpop_jkt_malformed' });
+  }
+  return keyConfirmation(thumbprint);
 }
 
 /** @throws OAuthError invalid_request */

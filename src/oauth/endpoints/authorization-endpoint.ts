@@ -23,6 +23,7 @@ import {
   rejectUnauthorizedClient,
   rejectUnreadableState,
   rejectUnsupportedParameters,
+  keyOfCode,
   requireChallenge,
   requireResponseModeQuery,
   requireResponseTypeCode,
@@ -118,11 +119,12 @@ export class AuthorizationEndpoint {
       requireResponseTypeCode(parameters);
       requireResponseModeQuery(parameters);
       const codeChallenge = requireChallenge(parameters);
+      const confirmation = keyOfCode(parameters);
       const scope = resolveScope(parameters.get('scope'), client);
       const audiences = resolveResources(parameters.all('resource'), client);
       requireStateWhereDemanded(state, client);
       const { uid: clientUid, clientId } = client;
-      return { clientUid, clientId, redirectUri, scope, audiences, codeChallenge, state };
+      return { clientUid, clientId, redirectUri, scope, audiences, codeChallenge, confirmation, state };
     });
   }
 
@@ -161,10 +163,22 @@ export class AuthorizationEndpoint {
   async issue({ client, request }: AcceptedAuthorization, person: AuthorizingPerson): Promise<string | undefined> {
     const { subject, sessionId, authTime } = person;
     const { code, grantId, secretHash } = this.#handles.newCode(subject);
-    const { scope, audiences, redirectUri, codeChallenge } = request;
+    const { scope, audiences, redirectUri, codeChallenge, confirmation } = request;
     const { uid: clientUid, clientId } = client;
     const issued = await this.#grants.issue(
-      { grantId, clientUid, clientId, subject, sessionId, authTime, scope, audiences, redirectUri, codeChallenge },
+      {
+        grantId,
+        clientUid,
+        clientId,
+        subject,
+        sessionId,
+        authTime,
+        scope,
+        audiences,
+        redirectUri,
+        codeChallenge,
+        confirmation,
+      },
       secretHash,
       CODE_LIFETIME,
       retentionOf(client),

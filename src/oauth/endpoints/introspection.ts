@@ -15,6 +15,7 @@ import type { Client } from '../registry/client.ts';
 import type { Registry, RegistryRef } from '../registry/registry.ts';
 import { isIssuedTo } from '../tokens/access-token-claims.ts';
 import { type PresentedToken, refreshExpiry, TokenStatus, type TokenStatusOptions } from '../tokens/token-status.ts';
+import { confirmationClaim, tokenTypeOf, tokenTypeOfClaim } from '../values/confirmation.ts';
 
 /** The answer (RFC 7662 §2.2): the claims of an active token, or `active: false` and nothing else. */
 export type IntrospectionResponse = { readonly active: false } | ({ readonly active: true } & Record<string, unknown>);
@@ -62,12 +63,12 @@ export class IntrospectionEndpoint {
   #describe(presented: PresentedToken, registry: Registry): IntrospectionResponse {
     switch (presented.kind) {
       case 'jwt':
-        return { active: true, token_type: 'Bearer', ...presented.claims };
+        return { active: true, token_type: tokenTypeOfClaim(presented.claims.cnf), ...presented.claims };
       case 'opaque': {
         const { token } = presented;
         return {
           active: true,
-          token_type: 'Bearer',
+          token_type: tokenTypeOf(token.confirmation),
           iss: this.#options.issuer,
           sub: token.subject,
           aud: token.audience,
@@ -78,6 +79,7 @@ export class IntrospectionEndpoint {
           scope: formatScope(token.scope),
           ...(token.authTime !== undefined && { auth_time: Math.floor(token.authTime / 1000) }),
           ...(token.grantId !== undefined && { grant_id: token.grantId }),
+          ...(token.confirmation !== undefined && { cnf: confirmationClaim(token.confirmation) }),
         };
       }
       case 'refresh': {

@@ -2,6 +2,7 @@
 // redeems the code, once. A replay with valid proof revokes everything the code had issued; one without revokes
 // nothing.
 
+import { isPublic } from '../client-auth/index.ts';
 import type { RedeemAnswer } from '../ports/grant-store.ts';
 import type { CodeHandle } from '../tokens/handles.ts';
 import { invalidGrant, requireActive } from '../tokens/revocation-checks.ts';
@@ -49,6 +50,8 @@ function redeem(
     secretHash,
     clientUid: client.uid,
     redirectUri,
+    confirmation: accessToken.confirmation,
+    bindsRefreshTokens: isPublic(client),
     // RFC 7636 §4.1: a malformed value is no verifier; it must not count as a guess.
     verifierChallenge: verifier !== undefined && isVerifier(verifier) ? s256(verifier) : undefined,
     attemptId: randomId(random, 16),

@@ -56,6 +56,8 @@ function rotate(
     grantId,
     clientUid: client.uid,
     generation,
+    confirmation: accessToken.confirmation,
+    isPublic: isPublic(client),
     rotation: tokens.refreshTokenRotation,
     reuseGrace: 1000 * tokens.refreshTokenReuseGraceSeconds,
     idleLifetime: 1000 * tokens.refreshTokenIdleLifetimeSeconds,
@@ -101,6 +103,8 @@ async function refusal(
     }
     case 'gone':
       return invalidGrant('refresh_token_gone');
+    case 'bad_proof':
+      return invalidGrant('refresh_token_key_mismatch');
     case 'no_match':
       return invalidGrant('refresh_token_mismatch');
     case 'ended':

@@ -2,7 +2,7 @@
 // The HTTP status of each code is in `http/server/errors.ts`.
 
 /**
- * The errors of RFC 6749 §4.1.2.1 and §5.2, RFC 7009 §2.2.1, RFC 8707 §2 and RFC 9101 §6.2.
+ * The errors of RFC 6749 §4.1.2.1 and §5.2, RFC 7009 §2.2.1, RFC 8707 §2, RFC 9101 §6.2 and RFC 9449 §5 and §8.
  * `rate_limited` is in none of them: it becomes 429 with the wire word `temporarily_unavailable`.
  */
 export type ErrorCode =
@@ -14,6 +14,8 @@ export type ErrorCode =
   | 'unsupported_response_type'
   | 'invalid_scope'
   | 'invalid_target'
+  | 'invalid_dpop_proof'
+  | 'use_dpop_nonce'
   | 'access_denied'
   | 'request_not_supported'
   | 'request_uri_not_supported'

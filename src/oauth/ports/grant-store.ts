@@ -2,6 +2,7 @@
 // the requests that redeem and rotate it, and the state tables of both. `tokens/handles.ts` defines how handles name a
 // grant.
 
+import type { Confirmation } from '../values/confirmation.ts';
 import type { Alert } from './audit.ts';
 import type { NewAccessToken } from './token-stores.ts';
 
@@ -22,6 +23,8 @@ export interface Grant {
   readonly redirectUri: string;
   /** RFC 7636 S256 challenge; undefined only in records that the authorization endpoint did not make. */
   readonly codeChallenge: string | undefined;
+  /** The key that the code is bound to (RFC 9449 §10), if any. */
+  readonly confirmation?: Confirmation | undefined;
   /** The MAC of the record; a store keeps it as it is. */
   readonly mac?: string | undefined;
 }
@@ -48,6 +51,10 @@ export interface RedeemRequest {
   readonly secretHash: string;
   readonly clientUid: string;
   readonly redirectUri: string;
+  /** What the access token will be bound to. */
+  readonly confirmation: Confirmation | undefined;
+  /** Whether the refresh tokens of the grant are bound to `confirmation`, where it is set: those of a public client. */
+  readonly bindsRefreshTokens: boolean;
   /** S256 of a well-formed verifier; undefined when the verifier is absent or malformed. */
   readonly verifierChallenge: string | undefined;
   /** A random id of this attempt: the same id again gets the first answer, without an alert. */
@@ -77,7 +84,7 @@ export type RedeemAnswer =
   | { readonly outcome: 'gone' }
   /** Another secret or another client; nothing changed. */
   | { readonly outcome: 'no_match' }
-  /** Wrong redirect_uri, no or malformed verifier, a verifier for a code without challenge; nothing changed. */
+  /** Wrong redirect_uri or key, no or malformed verifier, a verifier for a code without challenge; nothing changed. */
   | { readonly outcome: 'bad_proof' }
   /** Redeemed, but a kill switch had ended the grant: nothing may be issued. */
   | { readonly outcome: 'ended' }
@@ -90,6 +97,10 @@ export interface RotateRequest {
   readonly clientUid: string;
   /** The generation in the presented token; its MAC has been checked. */
   readonly generation: number;
+  /** What the access token will be bound to. */
+  readonly confirmation: Confirmation | undefined;
+  /** Whether the client is public: its refresh tokens prove nothing but for the key that they are bound to. */
+  readonly isPublic: boolean;
   readonly rotation: 'Always' | 'Never';
   readonly reuseGrace: number;
   readonly idleLifetime: number;
@@ -133,6 +144,8 @@ export type RotateAnswer =
   | { readonly outcome: 'gone' }
   /** Another client's; nothing changed. */
   | { readonly outcome: 'no_match' }
+  /** Of a public client: another key than the refresh tokens are bound to, or none where they have to be; nothing changed. */
+  | { readonly outcome: 'bad_proof' }
   | { readonly outcome: 'scope_exceeded' | 'target_exceeded' };
 
 /** In how many generations in a row a retry from another network raises an alert. */
@@ -187,8 +200,8 @@ export interface GrantStore {
    */
   issue(grant: Grant, secretHash: string, codeLifetime: number, retention: number): Promise<IssueAnswer>;
   /**
-   * Judges in this order: revoked or missing → gone · other secret or client → no_match · wrong redirect_uri, absent or
-   * malformed verifier, verifier without challenge, anything else wrong on a redeemed code → bad_proof · well-formed
+   * Judges in this order: revoked or missing → gone · other secret or client → no_match · wrong redirect_uri, another key
+   * than the code is bound to, absent or malformed verifier, verifier without challenge, anything else wrong on a redeemed code → bad_proof · well-formed
    * wrong verifier while issued → wrong_verifier (the fifth invalidates the code) · already redeemed → replayed, grant
    * revoked (same attempt id: the first answer) · expired → gone · access not covered → scope_exceeded, target_exceeded
    * · else redeemed at generation 0, or `ended` if a kill switch applies.
@@ -196,7 +209,8 @@ export interface GrantStore {
   redeem(request: RedeemRequest): Promise<RedeemAnswer>;
   /**
    * Judges in this order: missing → gone · client differs → no_match · kill switches → ended · revoked, not redeemed,
-   * idle- or absolute-expired → gone · same attempt id → the first answer · generation current → rotated (`Never`: same
+   * idle- or absolute-expired → gone · of a public client, another key than the refresh tokens are bound to, or unbound
+   * ones without rotation → bad_proof · same attempt id → the first answer · generation current → rotated (`Never`: same
    * generation, idle time renewed) · current − 1 within the grace → benign_retry · above current → healed, also where a
    * store knows that it may have lost the redemption · else reused, grant revoked. In each of the three good cases
    * access that is not covered answers scope_exceeded or target_exceeded and changes nothing.

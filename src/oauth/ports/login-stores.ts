@@ -1,6 +1,7 @@
 // The stores of people who sign in: the local users as all replicas know them, sessions, the requests that wait for a
 // decision, and the consents to clients.
 
+import type { Confirmation } from '../values/confirmation.ts';
 import type { Grant } from './grant-store.ts';
 
 /** How long a local user is absent from the list of users before all that the person holds ends; milliseconds. */
@@ -82,6 +83,8 @@ export interface AuthorizationSnapshot {
   readonly scope: readonly string[];
   readonly audiences: readonly string[];
   readonly codeChallenge: string;
+  /** The key that the code will be bound to (`dpop_jkt`); undefined where the client did not ask for it. */
+  readonly confirmation?: Confirmation | undefined;
   readonly state: string | undefined;
 }
 

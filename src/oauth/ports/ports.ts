@@ -29,8 +29,17 @@ export type EndOfTick = (task: () => void) => void;
  * record before its expiry.
  */
 export interface ReplayStore {
-  /** `fresh` the first time for this purpose and value until `expiresAt`, else `seen`. */
-  claim(purpose: string, value: string, expiresAt: number): Promise<'fresh' | 'seen'>;
+  /**
+   * `fresh` the first time for this purpose and value until `expiresAt`, else `seen`. `lost`, and nothing is recorded, where
+   * the store may have lost the record of a value that was issued at `issuedAt`: an emptied store revives no value.
+   * @param issuedAt absent for values that are recorded only to be noticed: they are never `lost`
+   */
+  claim(
+    purpose: string,
+    value: string,
+    expiresAt: number,
+    issuedAt?: number,
+  ): Promise<'fresh' | 'seen' | 'lost'>;
 }
 
 /**

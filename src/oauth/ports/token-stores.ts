@@ -1,12 +1,16 @@
 // The stores of access tokens: opaque tokens, marks on revoked JWTs, and the watermarks that end all tokens made before
 // a point in time.
 
+import type { Confirmation } from '../values/confirmation.ts';
+
 /** An opaque access token about to be written by the same action that redeems or rotates. */
 export interface NewAccessToken {
   /** `<shard>.<SHA-256(token)>`. */
   readonly tokenId: string;
   readonly issuedAtSeconds: number;
   readonly expiresAtSeconds: number;
+  /** What the token is bound to, if anything. */
+  readonly confirmation?: Confirmation | undefined;
   /** The MAC of the record; a store keeps it as it is. */
   readonly mac?: string | undefined;
 }

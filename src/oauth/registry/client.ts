@@ -1,7 +1,8 @@
 // An admitted client as the protocol core reads it: the result of a manifest that `admission/` accepted.
 // Immutable; a changed manifest becomes a new object in a new registry.
 
-import type { PublicJwk } from '../values/jwk.ts';
+import type { VerificationKey } from '../values/jwk.ts';
+import type { SigningAlgorithm } from '../values/signature.ts';
 
 export type AccessTokenFormat = 'jwt' | 'opaque';
 
@@ -20,17 +21,20 @@ export interface TokenSettings {
 /** How assertions of a client are verified (RFC 7523 §3). */
 export interface AssertionSettings {
   /** The keys of the manifest, judged by shape only, or the address that serves them. */
-  readonly keys: { readonly jwks: readonly PublicJwk[] } | { readonly jwksUri: string };
+  readonly keys: readonly VerificationKey[] | { readonly jwksUri: string };
   /** The JWS algorithms that its assertions may have; never empty. */
-  readonly algorithms: readonly string[];
+  readonly algorithms: readonly SigningAlgorithm[];
   /** Whether an assertion may be for the token endpoint in place of the issuer. */
   readonly acceptTokenEndpointAudience: boolean;
 }
 
-/** Which certificates are those of a client (RFC 8705 §2): one name that a CA vouches for, or its own keys. */
+/**
+ * Which certificates are those of a client (RFC 8705 §2): one name that a CA vouches for; or its own certificates by
+ * their SHA-256 thumbprints (the `x5c[0]` of its JWKs), and its own keys (JWKs without `x5c`) by theirs (RFC 7638).
+ */
 export type CertificateSettings =
   | { readonly name: 'subjectDn' | 'sanDns' | 'sanUri' | 'sanIp' | 'sanEmail'; readonly value: string }
-  | { readonly jwks: readonly PublicJwk[] };
+  | { readonly certificates: readonly string[]; readonly keys: readonly string[] };
 
 /** A ServiceAccount of the client's namespace. An account that is deleted and created again has another uid. */
 export interface ServiceAccountIdentity {

@@ -3,6 +3,7 @@
 import { hash } from 'node:crypto';
 import type { Random } from '../ports/ports.ts';
 import type { Client } from '../registry/client.ts';
+import type { ConfirmationClaim } from '../values/confirmation.ts';
 import { randomId } from '../values/random-id.ts';
 
 /** The claims of a JWT access token that this server issues (RFC 9068 §2.2). */
@@ -18,6 +19,7 @@ export interface AccessTokenClaims {
   readonly scope: string;
   readonly auth_time?: number;
   readonly grant_id?: string;
+  readonly cnf?: ConfirmationClaim;
 }
 
 /** The `jti` of a new token of this client. */

@@ -8,6 +8,7 @@ import type { Clock, EndOfTick, Random } from '../ports/ports.ts';
 import type { NewAccessToken } from '../ports/token-stores.ts';
 import type { Client } from '../registry/client.ts';
 import type { KeyRing, SigningKey } from '../registry/keys.ts';
+import { type Confirmation, confirmationClaim } from '../values/confirmation.ts';
 import { MicroBatch } from '../values/micro-batch.ts';
 import { signatureOf } from '../values/signature.ts';
 import { type AccessTokenClaims, newTokenId } from './access-token-claims.ts';
@@ -33,6 +34,8 @@ export interface Authorization {
 export interface PreparedAccessToken {
   readonly issuedAtSeconds: number;
   readonly expiresAtSeconds: number;
+  /** What the token is bound to, if anything. */
+  readonly confirmation: Confirmation | undefined;
   /** Set for opaque tokens: its name in the store, once it is known which grant it belongs to. */
   opaque(grantId: string | undefined): NewAccessToken | undefined;
   /** The token itself. Call after the exchange. */
@@ -72,12 +75,13 @@ export class AccessTokens {
 
   /**
    * Prepares a token for this client. A missing key fails here, before the grant is consumed.
+   * @param confirmation what the token is bound to
    * @throws OAuthError temporarily_unavailable when a JWT is wanted and no key signs
    */
-  prepare(client: Client, keys: KeyRing): PreparedAccessToken {
+  prepare(client: Client, keys: KeyRing, confirmation?: Confirmation): PreparedAccessToken {
     const issuedAtSeconds = Math.floor(this.#clock.now() / 1000);
     const times = { issuedAtSeconds, expiresAtSeconds: issuedAtSeconds + client.tokens.accessTokenLifetimeSeconds };
-    if (client.tokens.accessTokenFormat === 'opaque') return this.#prepareOpaque(times);
+    if (client.tokens.accessTokenFormat === 'opaque') return this.#prepareOpaque(times, confirmation);
     const key = keys.signing;
     if (key === undefined) {
       throw new OAuthError('temporarily_unavailable', 'The service cannot issue tokens right now.', {
@@ -87,8 +91,9 @@ export class AccessTokens {
     }
     return {
       ...times,
+      confirmation,
       opaque: () => undefined,
-      issue: (authorization) => this.#sign(this.#claims(client, authorization, times), key),
+      issue: (authorization) => this.#sign(this.#claims(client, authorization, { ...times, confirmation }), key),
     };
   }
 
@@ -126,13 +131,18 @@ export class AccessTokens {
     }
   }
 
-  #prepareOpaque(times: { issuedAtSeconds: number; expiresAtSeconds: number }): PreparedAccessToken {
+  #prepareOpaque(
+    times: { issuedAtSeconds: number; expiresAtSeconds: number },
+    confirmation: Confirmation | undefined,
+  ): PreparedAccessToken {
     let made: { readonly token: string; readonly tokenId: string } | undefined;
     return {
       ...times,
+      confirmation,
       opaque: (grantId) => {
         made = this.#handles.newAccessToken(grantId);
-        return { ...times, tokenId: made.tokenId };
+        const { tokenId } = made;
+        return confirmation === undefined ? { ...times, tokenId } : { ...times, tokenId, confirmation };
       },
       issue: async () => {
         if (made === undefined) throw new TypeError('an opaque token must be written before it is issued');
@@ -144,7 +154,7 @@ export class AccessTokens {
   #claims(
     client: Client,
     authorization: Authorization,
-    { issuedAtSeconds, expiresAtSeconds }: { issuedAtSeconds: number; expiresAtSeconds: number },
+    { issuedAtSeconds, expiresAtSeconds, confirmation }: Omit<PreparedAccessToken, 'opaque' | 'issue'>,
   ): AccessTokenClaims {
     const { authTime, grantId } = authorization;
     return {
@@ -158,6 +168,7 @@ export class AccessTokens {
       scope: formatScope(authorization.scope),
       ...(authTime !== undefined && { auth_time: Math.floor(authTime / 1000) }),
       ...(grantId !== undefined && { grant_id: grantId }),
+      ...(confirmation !== undefined && { cnf: confirmationClaim(confirmation) }),
     };
   }
 

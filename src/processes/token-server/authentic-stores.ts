@@ -48,6 +48,11 @@ interface Seals {
   check(mac: string | undefined, kind: RecordKind, fields: RecordFields, grantId?: string): boolean;
 }
 
+/** A field that only some records have comes last: the MAC of the others is the same with and without it. */
+function present(value: string | undefined): readonly string[] {
+  return value === undefined ? [] : [value];
+}
+
 function grantFields(grant: Grant): RecordFields {
   const { grantId, clientUid, clientId, subject, sessionId, authTime, redirectUri, codeChallenge } = grant;
   return [
@@ -61,6 +66,7 @@ function grantFields(grant: Grant): RecordFields {
     codeChallenge,
     grant.scope,
     grant.audiences,
+    ...present(grant.confirmation),
   ];
 }
 
@@ -96,8 +102,8 @@ function authenticGrants(store: GrantStore, seals: Seals): GrantStore {
 }
 
 /** What is known of a token before the store action that writes it. */
-function tokenFields({ tokenId, issuedAtSeconds, expiresAtSeconds }: NewAccessToken, grantId?: string): RecordFields {
-  return [tokenId, issuedAtSeconds, expiresAtSeconds, grantId];
+function tokenFields(token: NewAccessToken, grantId?: string): RecordFields {
+  return [token.tokenId, token.issuedAtSeconds, token.expiresAtSeconds, grantId, ...present(token.confirmation)];
 }
 
 /** A token of a grant is judged by the record of the grant (`token-status.ts`); its own MAC binds it to that grant. */
@@ -154,7 +160,7 @@ function authenticSessions(store: SessionStore, seals: Seals): SessionStore {
 
 function interactionFields(interaction: Omit<Interaction, 'decision'>): RecordFields {
   const { interactionId, sessionId, subject, authTime, request } = interaction;
-  const { clientUid, clientId, redirectUri, codeChallenge, state, scope, audiences } = request;
+  const { clientUid, clientId, redirectUri, codeChallenge, state, scope, audiences, confirmation } = request;
   return [
     interactionId,
     sessionId,
@@ -167,6 +173,7 @@ function interactionFields(interaction: Omit<Interaction, 'decision'>): RecordFi
     state,
     scope,
     audiences,
+    ...present(confirmation),
   ];
 }
 

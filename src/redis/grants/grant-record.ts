@@ -16,6 +16,7 @@
 //   q and an attempt id: a concurrent retry that returned the same successor; q* for retries that are not compensated
 //   v and an attempt id: an attempt that was abandoned before its transition, which must not happen any more
 //   j the last generation that was retried from another network, and how many in a row were: absent before the first
+//   J the key that the code is bound to, if any          B that of the refresh tokens of a public client, if any
 //   e alerts raised: c code replayed, r refresh token reused, a retried from another address, s state lost
 //
 // `x` holds the first 162 bits of the SHA-256 of the secret, no fewer than the secret itself has (160).
@@ -38,7 +39,7 @@ local function text(name)
 end
 local function described()
   return { text('u'), text('c'), text('s'), text('i') or false, created - record.t, text('o'), text('d'), text('r'),
-    record.h or false, created, record.p or false }
+    record.h or false, created, record.p or false, record.J or false }
 end
 local flat = redis.call('HGETALL', KEYS[1])
 if #flat > 0 then

@@ -2,6 +2,7 @@
 
 import type { Alert } from '../../oauth/ports/audit.ts';
 import type { GrantState, RedeemAnswer, RotateAnswer, StoredGrant } from '../../oauth/ports/grant-store.ts';
+import type { Confirmation } from '../../oauth/values/confirmation.ts';
 import { split } from '../stores/spaced-list.ts';
 
 /** A grant as the scripts return it: the fields in the order of `described()`. */
@@ -17,6 +18,7 @@ type GrantReply = readonly [
   codeChallenge: string | false,
   createdAt: number,
   mac: string | false,
+  confirmation: Confirmation | false,
 ];
 
 /** What the redemption scripts reply. */
@@ -37,7 +39,7 @@ type RotateReply =
       rotatedFrom?: string | false,
     ]
   | readonly ['reused', string | false]
-  | readonly ['gone' | 'no_match' | 'scope_exceeded' | 'target_exceeded' | 'ended'];
+  | readonly ['gone' | 'no_match' | 'bad_proof' | 'scope_exceeded' | 'target_exceeded' | 'ended'];
 
 /** What the script that reads a grant replies. */
 type ReadReply =
@@ -118,8 +120,8 @@ export function alertIn(json: string | false): Alert | undefined {
 
 /** Parses a grant in the reply of a script. */
 function storedGrant(grantId: string, reply: GrantReply): StoredGrant {
-  const [clientUid, clientId, subject, sessionId, authTime, scope, audiences, redirectUri, challenge, createdAt, mac] =
-    reply;
+  const [clientUid, clientId, subject, sessionId, authTime, scope, audiences, redirectUri, challenge, createdAt] = reply;
+  const [mac, confirmation] = reply.slice(10) as [GrantReply[10], GrantReply[11]];
   return {
     grantId,
     clientUid,
@@ -132,6 +134,7 @@ function storedGrant(grantId: string, reply: GrantReply): StoredGrant {
     scope: split(scope),
     audiences: split(audiences),
     codeChallenge: challenge === false ? undefined : challenge,
+    ...(confirmation !== false && { confirmation }),
     ...(mac !== false && { mac }),
   };
 }

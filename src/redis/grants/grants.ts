@@ -86,6 +86,7 @@ export class RedisGrants implements GrantStore {
       r: redirectUri,
       h: codeChallenge,
       p: mac,
+      J: grant.confirmation,
     };
     const written = Object.entries(fields).flatMap(([name, value]) => (value === undefined ? [] : [name, value]));
     const own = [this.#keys.grant(grant.grantId), this.#keys.grantsOfPerson(clientUid, subject)];

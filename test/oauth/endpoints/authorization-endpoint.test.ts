@@ -410,6 +410,8 @@ describe('a code', () => {
       secretHash: handle.secretHash,
       clientUid: aClient().uid,
       redirectUri: CALLBACK,
+      confirmation: undefined,
+      bindsRefreshTokens: false,
       verifierChallenge: CHALLENGE,
       attemptId: 'attempt',
       access: {
