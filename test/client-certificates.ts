@@ -72,9 +72,14 @@ export class CertificateMaker {
       ...['x509', '-req', '-in', request, ...signer, '-out', certificateFile, '-days', `${days}`],
       ...['-extfile', extensionFile, ...signing],
     );
-    const certificate = readFileSync(certificateFile, 'utf8');
-    const der = Buffer.from(certificate.replaceAll(/-----[^-]+-----|\s/g, ''), 'base64');
-    return { certificate, key: readFileSync(keyFile, 'utf8'), certificateFile, keyFile, der };
+    return made(certificateFile, keyFile);
+  }
+
+  /** Another self-signed certificate of the key of this one. */
+  renewed({ keyFile }: MadeCertificate, subject: string): MadeCertificate {
+    const certificateFile = join(this.folder, `${++this.#count}.crt`);
+    this.#openssl('req', '-x509', '-key', keyFile, '-subj', subject, '-days', '30', '-out', certificateFile);
+    return made(certificateFile, keyFile);
   }
 
   remove(): void {
@@ -84,4 +89,10 @@ export class CertificateMaker {
   #openssl(...words: readonly string[]): void {
     execFileSync('openssl', words, { cwd: this.folder, stdio: 'pipe' });
   }
+}
+
+function made(certificateFile: string, keyFile: string): MadeCertificate {
+  const certificate = readFileSync(certificateFile, 'utf8');
+  const der = Buffer.from(certificate.replaceAll(/-----[^-]+-----|\s/g, ''), 'base64');
+  return { certificate, key: readFileSync(keyFile, 'utf8'), certificateFile, keyFile, der };
 }

@@ -2,12 +2,11 @@
 // request: a resumed session keeps what TLS once said of it.
 
 import type { Clock } from '../ports/ports.ts';
-import type { PublicJwk } from '../values/jwk.ts';
 import { RecentValues } from '../values/recent-values.ts';
 import { type Certificate, type CertificateReader, thumbprintOf } from './certificate.ts';
 import type { Authority, CertificateAuthorities } from './certificate-authorities.ts';
 import { type CertificateName, hasName } from './certificate-name.ts';
-import { isRegistered } from './registered-keys.ts';
+import { isRegistered, type RegisteredKeys } from './registered-keys.ts';
 
 /** Why a certificate does not authenticate a client; a reason of `invalid_client`. */
 export type CertificateFault =
@@ -52,11 +51,12 @@ export class CertificateJudge {
   }
 
   /** Why this certificate is none of the registered ones (RFC 8705 §2.2); undefined where it is. */
-  keyFault(der: Uint8Array, keys: readonly PublicJwk[]): CertificateFault | undefined {
-    const certificate = this.#certificate(der, thumbprintOf(der));
+  keyFault(der: Uint8Array, registered: RegisteredKeys): CertificateFault | undefined {
+    const thumbprint = thumbprintOf(der);
+    const certificate = this.#certificate(der, thumbprint);
     if (certificate === undefined) return 'certificate_malformed';
     const fault = dateFault(certificate, this.#now);
-    return fault ?? (isRegistered(certificate.x509, keys) ? undefined : 'certificate_key_mismatch');
+    return fault ?? (isRegistered(certificate.x509, thumbprint, registered) ? undefined : 'certificate_key_mismatch');
   }
 
   get #now(): number {

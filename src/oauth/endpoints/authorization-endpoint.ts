@@ -18,12 +18,12 @@ import { requireNotRevokedUntil } from '../tokens/revocation-checks.ts';
 import type { Parameters } from '../values/parameters.ts';
 import { appendParameters, matchRedirectUri } from '../values/redirect-uri.ts';
 import {
+  keyOfCode,
   readableState,
   rejectDuplicates,
   rejectUnauthorizedClient,
   rejectUnreadableState,
   rejectUnsupportedParameters,
-  keyOfCode,
   requireChallenge,
   requireResponseModeQuery,
   requireResponseTypeCode,

@@ -34,12 +34,7 @@ export interface ReplayStore {
    * the store may have lost the record of a value that was issued at `issuedAt`: an emptied store revives no value.
    * @param issuedAt absent for values that are recorded only to be noticed: they are never `lost`
    */
-  claim(
-    purpose: string,
-    value: string,
-    expiresAt: number,
-    issuedAt?: number,
-  ): Promise<'fresh' | 'seen' | 'lost'>;
+  claim(purpose: string, value: string, expiresAt: number, issuedAt?: number): Promise<'fresh' | 'seen' | 'lost'>;
 }
 
 /**

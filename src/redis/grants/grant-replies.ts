@@ -120,7 +120,8 @@ export function alertIn(json: string | false): Alert | undefined {
 
 /** Parses a grant in the reply of a script. */
 function storedGrant(grantId: string, reply: GrantReply): StoredGrant {
-  const [clientUid, clientId, subject, sessionId, authTime, scope, audiences, redirectUri, challenge, createdAt] = reply;
+  const [clientUid, clientId, subject, sessionId, authTime, scope, audiences, redirectUri, challenge, createdAt] =
+    reply;
   const [mac, confirmation] = reply.slice(10) as [GrantReply[10], GrantReply[11]];
   return {
     grantId,

@@ -7,6 +7,7 @@ import { asn1CertificateReader } from '../../../src/http/mtls/asn1-certificate-r
 import { CertificateAuthorities } from '../../../src/oauth/client-certificates/certificate-authorities.ts';
 import { CertificateJudge } from '../../../src/oauth/client-certificates/certificate-judge.ts';
 import type { CertificateName } from '../../../src/oauth/client-certificates/certificate-name.ts';
+import { type RegisteredKey, readRegisteredKey } from '../../../src/oauth/client-certificates/registered-keys.ts';
 import { CertificateMaker, type MadeCertificate, type Wishes } from '../../client-certificates.ts';
 
 const maker = new CertificateMaker();
@@ -220,32 +221,52 @@ function replaced(der: Buffer, text: string, bytes: readonly number[]): Buffer {
 
 describe('a self-signed certificate', () => {
   const own = maker.make({ subject: '/CN=own' });
-  const again = (made: MadeCertificate) => new X509Certificate(made.der);
-  const jwkOf = (made: MadeCertificate) => again(made).publicKey.export({ format: 'jwk' }) as { kty: string };
+  const jwkOf = (made: MadeCertificate) => new X509Certificate(made.der).publicKey.export({ format: 'jwk' });
+  const x5c = (made: MadeCertificate) => [made.der.toString('base64')];
+  const registered = (...jwks: readonly Readonly<Record<string, unknown>>[]) => {
+    const keys = jwks.map(readRegisteredKey);
+    expect(keys.every((key) => typeof key === 'object')).toBe(true);
+    const read = keys as readonly RegisteredKey[];
+    return {
+      certificates: read.flatMap((key) => ('certificate' in key ? key.certificate : [])),
+      keys: read.flatMap((key) => ('key' in key ? key.key : [])),
+    };
+  };
 
   it('given its key among the registered ones → it authenticates', () => {
     const other = jwkOf(maker.make({ newKey: ['rsa:2048'] }));
-    expect(judge().keyFault(own.der, [other, jwkOf(own)])).toBeUndefined();
-    expect(judge().keyFault(own.der, [other])).toBe('certificate_key_mismatch');
-    expect(judge().keyFault(own.der, [])).toBe('certificate_key_mismatch');
+    expect(judge().keyFault(own.der, registered(other, jwkOf(own)))).toBeUndefined();
+    expect(judge().keyFault(own.der, registered(other))).toBe('certificate_key_mismatch');
+    expect(judge().keyFault(own.der, registered())).toBe('certificate_key_mismatch');
   });
 
-  it('given the certificate of a registered key → that certificate authenticates, and no other of the same key', () => {
-    const renewed = maker.make({ subject: '/CN=own', newKey: ['rsa:2048'] });
-    const key = { ...jwkOf(own), x5c: [own.der.toString('base64')] };
-    expect(judge().keyFault(own.der, [key])).toBeUndefined();
-    expect(judge().keyFault(own.der, [{ ...jwkOf(own), x5c: [renewed.der.toString('base64')] }])).toBe(
-      'certificate_key_mismatch',
-    );
+  it('given a key with its certificate → that certificate authenticates, and no other of the same key', () => {
+    const certificateAlone = registered({ ...jwkOf(own), x5c: x5c(own) });
+    const renewed = maker.renewed(own, '/CN=own');
+    expect(jwkOf(renewed)).toEqual(jwkOf(own));
+    expect(judge().keyFault(own.der, certificateAlone)).toBeUndefined();
+    expect(judge().keyFault(renewed.der, certificateAlone)).toBe('certificate_key_mismatch');
+    expect(judge().keyFault(renewed.der, registered(jwkOf(own)))).toBeUndefined();
   });
 
   it('given no authorities, a weak signature and the usage of a server → only its dates and its key count', () => {
     const leaf = maker.make({ extensions: ['extendedKeyUsage=serverAuth'], newKey: ['rsa:2048'], signing: ['-sha1'] });
     const alone = (now: number) =>
       new CertificateJudge({ reader: asn1CertificateReader, authorities: () => undefined, clock: { now: () => now } });
-    expect(alone(Date.now()).keyFault(leaf.der, [jwkOf(leaf)])).toBeUndefined();
-    expect(alone(Date.now() + 31 * DAY).keyFault(leaf.der, [jwkOf(leaf)])).toBe('certificate_expired');
-    expect(alone(Date.now() - DAY).keyFault(leaf.der, [jwkOf(leaf)])).toBe('certificate_not_yet_valid');
+    const keys = registered(jwkOf(leaf));
+    expect(alone(Date.now() + 1000).keyFault(leaf.der, keys)).toBeUndefined();
+    expect(alone(Date.now() + 31 * DAY).keyFault(leaf.der, keys)).toBe('certificate_expired');
+    expect(alone(Date.now() - DAY).keyFault(leaf.der, keys)).toBe('certificate_not_yet_valid');
+  });
+
+  it.each<readonly [string, () => object]>([
+    ['certificate_malformed', () => ({ ...jwkOf(own), x5c: ['AAAA'] })],
+    ['certificate_malformed', () => ({ ...jwkOf(own), x5c: [own.certificate] })],
+    ['certificate_of_another_key', () => ({ ...jwkOf(own), x5c: x5c(authority) })],
+    ['private_member', () => ({ ...jwkOf(own), d: 'AAAA' })],
+    ['unsupported_key_type', () => ({ kty: 'oct' })],
+  ])('given a registered key with %s → refused', (fault, jwk) => {
+    expect(readRegisteredKey(jwk())).toBe(fault);
   });
 });
 
