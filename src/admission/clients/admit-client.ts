@@ -12,6 +12,7 @@ import { OAUTH_CLIENT, type OAuthClientManifest } from '../kinds/oauth-client.ts
 import { BASELINE_POLICY, type ClaimVerdict, judgeByPolicy } from '../policies/policy.ts';
 import type { Policy } from '../policies/policy-violations.ts';
 import type { References } from '../references/references.ts';
+import { certificateSettings } from './certificate-rules.ts';
 import { acceptedCondition, referenceConditions, unjudgedConditions } from './client-conditions.ts';
 import { clientFaults } from './client-rules.ts';
 import { type Credentials, resolveCredentials } from './credentials.ts';
@@ -33,6 +34,7 @@ export interface AdmissionContext {
   /** The keys of the protocol's tables. */
   readonly supportedGrantTypes: readonly string[];
   readonly supportedAuthMethods: readonly string[];
+  readonly supportedSenderConstraints: readonly string[];
   /** Whether the replicas serve the present generation of this object. */
   readonly programmed: (uid: string) => Programmed;
 }
@@ -241,7 +243,7 @@ function clientOf(
     authMethod: spec.auth.method,
     secretVerifiers,
     assertion: undefined,
-    certificate: undefined,
+    certificate: certificateSettings(spec),
     serviceAccounts: [],
     senderConstraint: spec.senderConstraint,
     grantTypes: spec.grantTypes,

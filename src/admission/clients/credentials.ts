@@ -1,6 +1,6 @@
 // Resolves the credentials of a client: the objects it refers to, and the verifiers of its secrets.
 
-import { isPublic, SECRET_METHODS } from '../../oauth/client-auth/index.ts';
+import { CERTIFICATE_METHODS, isPublic, SECRET_METHODS } from '../../oauth/client-auth/index.ts';
 import { secretVerifier } from '../../oauth/registry/client-secret.ts';
 import {
   clientSecretKeys,
@@ -47,6 +47,10 @@ export function resolveCredentials(object: ObjectIdentity, spec: OAuthClientSpec
   if (hasGeneratedSecret(spec)) return generatedSecret(object, spec, references);
   if (SECRET_METHODS.includes(method)) return existingSecret(object, spec, references);
   const faults = referenceFaults(object, spec, references);
+  if (CERTIFICATE_METHODS.includes(method)) {
+    const message = 'A certificate authenticates the client; it has no secret.';
+    return { state: 'ready', verifiers: [], reason: 'NotRequired', message, faults };
+  }
   if (!isPublic({ authMethod: method })) return { state: 'pending', faults };
   return { state: 'ready', verifiers: [], reason: 'NotRequired', message: 'A public client has no secret.', faults };
 }
