@@ -72,6 +72,7 @@ const registry = new RegistrySync({
   random: { bytes: (count) => crypto.getRandomValues(new Uint8Array(count)) },
   issuer: 'https://id.example',
   className: 'default',
+  mutualTls: true,
   releaseNamespace: 'grantry',
   defaultPolicy: 'Baseline',
   watchNamespaces: [],

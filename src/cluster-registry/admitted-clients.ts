@@ -13,14 +13,13 @@ import {
 } from '../admission/clients/admit-client.ts';
 import { specOf } from '../admission/clients/client-reader.ts';
 import { ClientUniqueness, claimOf } from '../admission/clients/client-uniqueness.ts';
+import { supportedProtocol } from '../admission/clients/supported-protocol.ts';
 import type { DefaultPolicy } from '../admission/kinds/client-policy.ts';
 import type { OAuthClientSpec } from '../admission/kinds/oauth-client.ts';
 import { matchesSelector } from '../admission/policies/label-selector.ts';
 import type { Policy } from '../admission/policies/policy-violations.ts';
 import type { References } from '../admission/references/references.ts';
 import type { KubernetesObject } from '../kubernetes/objects/resources.ts';
-import { CLIENT_AUTH_METHODS } from '../oauth/client-auth/index.ts';
-import { GRANT_TYPES } from '../oauth/grants/index.ts';
 import type { Clock } from '../oauth/ports/ports.ts';
 import type { Client } from '../oauth/registry/client.ts';
 import { KeyRing } from '../oauth/registry/keys.ts';
@@ -33,6 +32,8 @@ import { ServedClient } from './served-client.ts';
 
 export interface AdmittedClientsOptions {
   readonly issuer: string;
+  /** Whether mutual TLS is turned on. */
+  readonly mutualTls: boolean;
   readonly releaseNamespace: string;
   readonly defaultPolicy: DefaultPolicy;
   /** See {@link References.namespaceLabels}. */
@@ -78,15 +79,13 @@ export class AdmittedClients {
   constructor(options: AdmittedClientsOptions) {
     this.#options = options;
     this.#context = {
-      issuer: options.issuer,
+      ...supportedProtocol(options),
       unknownFields: 'ignore',
       releaseNamespace: options.releaseNamespace,
       releaseNamespaceReserved: true,
       policies: [],
       defaultPolicy: options.defaultPolicy,
       references: this.#references(),
-      supportedGrantTypes: [...GRANT_TYPES.keys()],
-      supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()],
       programmed: () => PROGRAMMED,
     };
   }

@@ -2,6 +2,7 @@
 // claims. There may be a hundred thousand, so it is one flat object that is its own metadata.
 
 import { ClientReader, type ClientReading } from '../admission/clients/client-reader.ts';
+import { type ProtocolSettings, supportedProtocol } from '../admission/clients/supported-protocol.ts';
 import type { Fault } from '../admission/kinds/conditions.ts';
 import { classOf, type ObjectIdentity } from '../admission/kinds/manifest.ts';
 import {
@@ -12,8 +13,6 @@ import {
   type ObjectMeta,
   splitKey,
 } from '../kubernetes/objects/resources.ts';
-import { CLIENT_AUTH_METHODS } from '../oauth/client-auth/index.ts';
-import { GRANT_TYPES } from '../oauth/grants/index.ts';
 import { type CachedReading, RuleCheck } from './refused-client.ts';
 
 /** An OAuthClient in the cache of a reflector. */
@@ -77,15 +76,14 @@ export class KeptClient implements KubernetesObject, ObjectMeta, ObjectIdentity 
 
 /**
  * Caches OAuthClients of one class. The few strings of namespaces are shared.
- * @param issuer of the install: no client may name it as audience
+ * @param settings of the install, by which its rules are judged
  */
-export function clientKeeper(className: string, issuer: string): (object: KubernetesObject, key: string) => KeptClient {
+export function clientKeeper(
+  className: string,
+  settings: ProtocolSettings,
+): (object: KubernetesObject, key: string) => KeptClient {
   const reader = new ClientReader();
-  const rules = new RuleCheck({
-    issuer,
-    supportedGrantTypes: [...GRANT_TYPES.keys()],
-    supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()],
-  });
+  const rules = new RuleCheck(supportedProtocol(settings));
   const namespaces = new Map<string, string>();
   const once = (namespace: string) => {
     const known = namespaces.get(namespace);

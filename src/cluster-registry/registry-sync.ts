@@ -78,9 +78,10 @@ export class RegistrySync implements RegistryRef {
 
   constructor(options: RegistrySyncOptions) {
     this.#options = options;
-    const { issuer, releaseNamespace, defaultPolicy, clock } = options;
+    const { issuer, mutualTls, releaseNamespace, defaultPolicy, clock } = options;
     this.#clients = new AdmittedClients({
       issuer,
+      mutualTls,
       releaseNamespace,
       defaultPolicy,
       clock,

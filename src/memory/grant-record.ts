@@ -12,7 +12,7 @@ import {
   type RotateRequest,
   type StoredGrant,
 } from '../oauth/ports/grant-store.ts';
-import type { Confirmation } from '../oauth/values/confirmation.ts';
+import type { Confirmation } from '../oauth/ports/token-stores.ts';
 
 /** A grant with the state of its code and of its refresh tokens. */
 export interface GrantRecord {

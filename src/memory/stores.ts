@@ -36,6 +36,11 @@ const DEFAULT_LIMITS: MemoryLimits = {
   rateLimits: 200_000,
 };
 
+/** An empty replay store, for marks that one replica keeps in its memory. */
+export function memoryReplays(clock: Clock, capacity = DEFAULT_LIMITS.replays): MemoryReplays {
+  return new MemoryReplays({ clock, used: new ExpiringMap({ clock, capacity, name: 'replays' }) });
+}
+
 /** Empty stores. @param limits replaces single defaults. */
 export function memoryStores({ clock, limits }: { clock: Clock; limits?: Partial<MemoryLimits> }): Stores {
   const capacities = { ...DEFAULT_LIMITS, ...limits };
@@ -63,7 +68,7 @@ export function memoryStores({ clock, limits }: { clock: Clock; limits?: Partial
     sessions: new MemorySessions({ clock, sessions, users, watermarks }),
     interactions: new MemoryInteractions({ clock, bySession: map('interactions') }),
     consents,
-    replays: new MemoryReplays({ clock, used: map('replays') }),
+    replays: memoryReplays(clock, capacities.replays),
     rateLimits: new MemoryRateLimits({ clock, windows: map('rateLimits', 'forget-oldest') }),
   };
 }

@@ -3,14 +3,13 @@
 import { parseAllDocuments } from 'yaml';
 import { type AdmissionContext, admitClient, type ClientVerdict } from '../../src/admission/clients/admit-client.ts';
 import { admitClients } from '../../src/admission/clients/admit-clients.ts';
+import { supportedProtocol } from '../../src/admission/clients/supported-protocol.ts';
 import type { KeyVerdict } from '../../src/admission/keys/admit-key.ts';
 import { admitKeys } from '../../src/admission/keys/admit-keys.ts';
 import type { Condition } from '../../src/admission/kinds/conditions.ts';
 import type { SourceObject } from '../../src/admission/kinds/manifest.ts';
 import { admitPolicies, type PolicyVerdict } from '../../src/admission/policies/admit-policies.ts';
 import type { ReferencedSecret, References } from '../../src/admission/references/references.ts';
-import { CLIENT_AUTH_METHODS } from '../../src/oauth/client-auth/index.ts';
-import { GRANT_TYPES } from '../../src/oauth/grants/index.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -22,6 +21,8 @@ export interface WorldSettings
   extends Partial<
     Pick<AdmissionContext, 'issuer' | 'unknownFields' | 'defaultPolicy' | 'releaseNamespaceReserved' | 'programmed'>
   > {
+  /** Default: true. */
+  readonly mutualTls?: boolean;
   readonly verifiersOf?: References['verifiersOf'];
   /** What a Secret that is in no document is. */
   readonly otherSecrets?: Extract<ReturnType<References['secret']>, string> | undefined;
@@ -92,15 +93,13 @@ function admitPoliciesOf(documents: readonly unknown[], settings: WorldSettings)
 /** What the clients among the documents are judged by. */
 export function contextOf(documents: readonly unknown[], settings: WorldSettings = {}): AdmissionContext {
   return {
-    issuer: settings.issuer,
+    ...supportedProtocol({ issuer: settings.issuer, mutualTls: settings.mutualTls ?? true }),
     unknownFields: settings.unknownFields ?? 'refuse',
     releaseNamespace: RELEASE_NAMESPACE,
     releaseNamespaceReserved: settings.releaseNamespaceReserved ?? false,
     policies: admitPoliciesOf(documents, settings).map(({ policy }) => policy),
     defaultPolicy: settings.defaultPolicy ?? 'Baseline',
     references: referencesOf(documents, settings),
-    supportedGrantTypes: [...GRANT_TYPES.keys()],
-    supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()],
     programmed: settings.programmed ?? (() => ({ status: 'True', reason: 'Programmed', message: 'Served.' })),
   };
 }

@@ -16,7 +16,7 @@ describe('the admitted clients', () => {
   let clients: AdmittedClients;
   let verifiers: Map<string, ClientVerifiers>;
   let labels: Readonly<Record<string, string>>;
-  const keep = clientKeeper('default', 'https://id.example');
+  const keep = clientKeeper('default', { issuer: 'https://id.example', mutualTls: true });
   const clock = { value: Date.parse(CREATED), now: () => clock.value };
 
   beforeEach(() => {
@@ -25,6 +25,7 @@ describe('the admitted clients', () => {
     labels = {};
     clients = new AdmittedClients({
       issuer: 'https://id.example',
+      mutualTls: true,
       releaseNamespace: 'grantry',
       defaultPolicy: 'Baseline',
       clock,

@@ -55,7 +55,7 @@ describe('of an OAuthClient', () => {
     spec,
     metadata: { ...identity, name: 'app', namespace: 'team', generation: 3, ...metadata },
   });
-  const keep = clientKeeper('default', 'https://id.example');
+  const keep = clientKeeper('default', { issuer: 'https://id.example', mutualTls: true });
   const keptOf = (each: KubernetesObject) => keep(each, objectKey(each.metadata));
 
   it('which one it is', () => {

@@ -19,7 +19,7 @@ const metadata = {
   creationTimestamp: '2026-01-01T00:00:00.000Z',
 };
 const objectOf = (spec: object) => clientDocument({ ...spec }, metadata) as unknown as KubernetesObject;
-const keep = clientKeeper('default', ISSUER);
+const keep = clientKeeper('default', { issuer: ISSUER, mutualTls: true });
 
 function cachedOf(spec: object) {
   const object = objectOf(spec);

@@ -164,6 +164,7 @@ describe('the registry of a token server', () => {
       issuer: 'https://id.example',
       api: cluster,
       className: 'default',
+      mutualTls: true,
       releaseNamespace: RELEASE,
       defaultPolicy: 'Baseline',
       watchNamespaces: [],

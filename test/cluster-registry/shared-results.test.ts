@@ -15,9 +15,10 @@ const CREATED = '2026-01-01T00:00:00Z';
 
 /** A token server with the policy and these clients, judged in this order; what it serves of them. */
 function served(...specs: readonly Readonly<Record<string, unknown>>[]) {
-  const keep = clientKeeper('default', 'https://id.example');
+  const keep = clientKeeper('default', { issuer: 'https://id.example', mutualTls: true });
   const clients = new AdmittedClients({
     issuer: 'https://id.example',
+    mutualTls: true,
     releaseNamespace: 'grantry',
     defaultPolicy: 'Baseline',
     clock: { now: () => Date.parse(CREATED) },

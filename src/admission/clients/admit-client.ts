@@ -16,11 +16,10 @@ import { certificateSettings } from './certificate-rules.ts';
 import { acceptedCondition, referenceConditions, unjudgedConditions } from './client-conditions.ts';
 import { clientFaults } from './client-rules.ts';
 import { type Credentials, resolveCredentials } from './credentials.ts';
+import type { SupportedProtocol } from './supported-protocol.ts';
 
 /** Everything that a client is judged by beside its manifest: the settings, policies and objects of one install. */
-export interface AdmissionContext {
-  /** The issuer of the install; undefined where it is not known (`check`). */
-  readonly issuer: string | undefined;
+export interface AdmissionContext extends SupportedProtocol {
   readonly unknownFields: UnknownFields;
   /**
    * The namespace of grantry itself. OAuthClients there are refused unless `releaseNamespaceReserved` is false (`dev`).
@@ -31,10 +30,6 @@ export interface AdmissionContext {
   readonly policies: readonly Policy[];
   readonly defaultPolicy: DefaultPolicy;
   readonly references: References;
-  /** The keys of the protocol's tables. */
-  readonly supportedGrantTypes: readonly string[];
-  readonly supportedAuthMethods: readonly string[];
-  readonly supportedSenderConstraints: readonly string[];
   /** Whether the replicas serve the present generation of this object. */
   readonly programmed: (uid: string) => Programmed;
 }

@@ -34,7 +34,9 @@ export function certificateNameFaults({ auth: { tls = {} } }: Auth): readonly Fa
   const problem = certificateNameFault(only);
   if (problem === undefined) return [];
   const hint =
-    only.name === 'subjectDn' ? '; openssl x509 -noout -subject -nameopt RFC2253 prints it in this form (RFC 4514)' : '';
+    only.name === 'subjectDn'
+      ? '; openssl x509 -noout -subject -nameopt RFC2253 prints it in this form (RFC 4514)'
+      : '';
   return [fault('InvalidManifest', [only.name], `${quoted(only.value)} ${problem}${hint}.`)];
 }
 
@@ -85,7 +87,8 @@ const PROBLEMS: Readonly<Record<RegisteredKeyFault, string>> = {
   wrong_use: 'The key is not for signatures: use must be sig, and key_ops hold verify, where they are given',
   rsa_modulus_size: 'The key is one of RSA with fewer than 2048 or more than 4096 bits',
   rsa_exponent: 'The key is one of RSA with an unusual exponent; make another with the exponent 65537',
-  certificate_malformed: 'The first entry of x5c is no certificate in base64 of DER; it is not PEM (RFC 7517 section 4.7)',
+  certificate_malformed:
+    'The first entry of x5c is no certificate in base64 of DER; it is not PEM (RFC 7517 section 4.7)',
   certificate_of_another_key: 'The first certificate of x5c is one of another key',
 };
 

@@ -12,16 +12,7 @@ import type { CommonSpec, OAuthClientSpec } from '../kinds/oauth-client.ts';
 import { quoted } from '../kinds/quoted.ts';
 import { PRESET_NAMES } from '../kinds/secret-presets.ts';
 import { certificateKeyFaults, certificateNameFaults } from './certificate-rules.ts';
-
-/** The grant types and authentication methods of the protocol's tables, and the issuer. */
-export interface SupportedProtocol {
-  /** Undefined where it is not known: then no audience is compared with it. */
-  readonly issuer: string | undefined;
-  readonly supportedGrantTypes: readonly string[];
-  /** Without the methods that need mutual TLS where it is not configured. */
-  readonly supportedAuthMethods: readonly string[];
-  readonly supportedSenderConstraints: readonly string[];
-}
+import type { SupportedProtocol } from './supported-protocol.ts';
 
 /** The subject of a person begins with this (login); no client id may be mistaken for one (RFC 9068 §5). */
 const SUBJECT_PREFIX = 'usr_';

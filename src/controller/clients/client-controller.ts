@@ -44,6 +44,8 @@ export interface ClientSources {
 /** The settings of an install. */
 export interface Install {
   readonly issuer: string;
+  /** Whether mutual TLS is turned on. */
+  readonly mutualTls: boolean;
   readonly className: string;
   readonly releaseNamespace: string;
   readonly defaultPolicy: DefaultPolicy;

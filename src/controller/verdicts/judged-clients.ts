@@ -9,6 +9,7 @@ import {
 } from '../../admission/clients/admit-client.ts';
 import { isServed } from '../../admission/clients/admit-clients.ts';
 import { ClientUniqueness, Contender, claimOf } from '../../admission/clients/client-uniqueness.ts';
+import { supportedProtocol } from '../../admission/clients/supported-protocol.ts';
 import type { DefaultPolicy } from '../../admission/kinds/client-policy.ts';
 import type { Fault, Programmed } from '../../admission/kinds/conditions.ts';
 import { admitPolicies } from '../../admission/policies/admit-policies.ts';
@@ -18,11 +19,11 @@ import { type KubernetesObject, objectKey } from '../../kubernetes/objects/resou
 import { sourceOf } from '../../kubernetes/objects/source-object.ts';
 import { labelsOf } from '../../kubernetes/watch/namespace-labels.ts';
 import type { ObjectView } from '../../kubernetes/watch/shared-reflector.ts';
-import { CLIENT_AUTH_METHODS } from '../../oauth/client-auth/index.ts';
-import { GRANT_TYPES } from '../../oauth/grants/index.ts';
 
 export interface JudgedClientsOptions {
   readonly issuer: string;
+  /** Whether mutual TLS is turned on. */
+  readonly mutualTls: boolean;
   readonly className: string;
   readonly releaseNamespace: string;
   readonly defaultPolicy: DefaultPolicy;
@@ -115,9 +116,9 @@ export class JudgedClients {
   }
 
   #findings(object: KubernetesObject, { secret, verifiers, programmed }: OwnFacts) {
-    const { issuer, releaseNamespace, defaultPolicy } = this.#options;
+    const { releaseNamespace, defaultPolicy } = this.#options;
     const context: AdmissionContext = {
-      issuer,
+      ...supportedProtocol(this.#options),
       unknownFields: 'ignore',
       releaseNamespace,
       releaseNamespaceReserved: true,
@@ -131,8 +132,6 @@ export class JudgedClients {
         namespaceLabels: (namespace) => labelsOf(this.#options.namespaces, namespace),
         verifiersOf: () => verifiers,
       },
-      supportedGrantTypes: [...GRANT_TYPES.keys()],
-      supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()],
       programmed: () => programmed,
     };
     return findClient(sourceOf(object), context);

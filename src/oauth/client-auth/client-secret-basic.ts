@@ -1,16 +1,18 @@
 // client_secret_basic: id and secret, each form-encoded, in HTTP Basic (RFC 6749 §2.3.1, Appendix B).
 // Many clients send the secret raw: both the decoded and, where it differs, the raw form are accepted.
 
-import { secretMatches } from '../registry/client-secret.ts';
 import type { Attempt, ClientAuthMethod } from './method.ts';
+import { verifySecret } from './secret-verification.ts';
 
 const BASIC = /^basic(?: +|$)(.*)$/i;
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3}=?)?$/;
 
 export const clientSecretBasic: ClientAuthMethod = {
   confidential: true,
+  implicit: false,
   usesHeader: true,
   usesSecret: true,
+  usesCertificate: false,
   parameters: [],
   attempt({ authorization }) {
     const encoded = authorization === undefined ? undefined : BASIC.exec(authorization)?.[1];
@@ -23,12 +25,12 @@ function read(encoded: string): Attempt {
   const colon = pair?.indexOf(':') ?? -1;
   const clientId = pair === undefined || colon < 0 ? undefined : formDecode(pair.slice(0, colon));
   if (pair === undefined || clientId === undefined) {
-    return { clientId: undefined, malformed: 'basic_malformed', verify: () => secretMatches(undefined, ['']) };
+    return { clientId: undefined, malformed: 'basic_malformed', verify: () => verifySecret(undefined, ['']) };
   }
   const raw = pair.slice(colon + 1);
   const decoded = formDecode(raw);
   const presented = decoded === undefined || decoded === raw ? [raw] : [decoded, raw];
-  return { clientId, verify: (client) => secretMatches(client, presented) };
+  return { clientId, verify: (client) => verifySecret(client, presented) };
 }
 
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });

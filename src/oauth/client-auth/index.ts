@@ -6,13 +6,26 @@ import { clientSecretBasic } from './client-secret-basic.ts';
 import { clientSecretPost } from './client-secret-post.ts';
 import type { ClientAuthMethod } from './method.ts';
 import { none } from './none.ts';
+import { selfSignedTlsClientAuth } from './self-signed-tls-client-auth.ts';
+import { tlsClientAuth } from './tls-client-auth.ts';
 
 /** By wire name (RFC 7591 §2, `token_endpoint_auth_method`). */
 export const CLIENT_AUTH_METHODS: ReadonlyMap<string, ClientAuthMethod> = new Map([
   ['client_secret_basic', clientSecretBasic],
   ['client_secret_post', clientSecretPost],
   ['none', none],
+  ['tls_client_auth', tlsClientAuth],
+  ['self_signed_tls_client_auth', selfSignedTlsClientAuth],
 ]);
+
+/** The methods of a server, by wire name: those that need mutual TLS only where it is configured. */
+export function availableMethods({
+  mutualTls,
+}: {
+  readonly mutualTls: boolean;
+}): ReadonlyMap<string, ClientAuthMethod> {
+  return new Map([...CLIENT_AUTH_METHODS].filter(([, { usesCertificate }]) => mutualTls || !usesCertificate));
+}
 
 /** Whether a client with this method proves nothing about itself (RFC 6749 §2.1). */
 export function isPublic({ authMethod }: Pick<Client, 'authMethod'>): boolean {
@@ -22,4 +35,9 @@ export function isPublic({ authMethod }: Pick<Client, 'authMethod'>): boolean {
 /** The wire names of the methods that need a client secret. */
 export const SECRET_METHODS: readonly string[] = [...CLIENT_AUTH_METHODS]
   .filter(([, { usesSecret }]) => usesSecret)
+  .map(([name]) => name);
+
+/** The wire names of the methods that need a client certificate. */
+export const CERTIFICATE_METHODS: readonly string[] = [...CLIENT_AUTH_METHODS]
+  .filter(([, { usesCertificate }]) => usesCertificate)
   .map(([name]) => name);

@@ -1,15 +1,46 @@
-// The interface of a client authentication method. The table of methods is `index.ts`; the checks around them (one
-// method only, limits, same answer for every failure) are in `client-authentication.ts`.
+// The interface of a client authentication method. The table of methods is `index.ts`; `tries.ts` finds the one that a
+// request tries, and the checks around it (limits, same answer for every failure) are in `client-authentication.ts`.
 
+import type { CertificateJudge } from '../client-certificates/certificate-judge.ts';
+import type { Clock } from '../ports/ports.ts';
 import type { Client } from '../registry/client.ts';
 import type { Parameters } from '../values/parameters.ts';
+import type { ReplayMark } from './replay-marks.ts';
+
+/** The leaf certificate that the caller has proven to hold, not judged yet. */
+export interface PresentedCertificate {
+  readonly der: Uint8Array;
+}
 
 /** The part of a request that a method may read. */
 export interface Credentials {
   readonly parameters: Parameters;
   /** The Authorization header as sent; undefined when absent. */
   readonly authorization: string | undefined;
+  /** Undefined where the caller has presented none, or its connection proves nothing. */
+  readonly certificate: PresentedCertificate | undefined;
+  /** The DPoP header as sent; undefined when absent. Several are joined by commas. */
+  readonly proof: string | undefined;
 }
+
+/** What the verification of a credential reads beside the request and the client. */
+export interface VerificationContext {
+  readonly issuer: string;
+  readonly clock: Clock;
+  /** Undefined where mutual TLS is not configured: no client has a method that needs it then. */
+  readonly certificates: CertificateJudge | undefined;
+}
+
+/** Whether a credential is the client's. `reason` is a slug for logs and metrics. */
+export type Verification =
+  | {
+      readonly ok: true;
+      /** Set for a credential that counts once. */
+      readonly mark?: ReplayMark;
+      /** Whether an assertion named the token endpoint in place of the issuer. */
+      readonly isLegacyAudience?: boolean;
+    }
+  | { readonly ok: false; readonly reason: string };
 
 /** One attempt to authenticate, read from the request and not yet verified. */
 export interface Attempt {
@@ -19,22 +50,27 @@ export interface Attempt {
   readonly malformed?: string;
   /**
    * Verifies the credentials. Called with undefined for a client that is unknown or registered for another method; it
-   * then does the same work and answers false.
+   * then does the same work and fails.
+   * @throws OAuthError temporarily_unavailable where what the client registered cannot be read now
    */
-  verify(client: Client | undefined): boolean | Promise<boolean>;
+  verify(client: Client | undefined, context: VerificationContext): Verification | Promise<Verification>;
 }
 
 /** A method by which a client proves its identity (RFC 6749 §2.3). */
 export interface ClientAuthMethod {
-  /**
-   * Whether it proves the client's identity. One that does not counts only if no other is used; its clients may not
-   * introspect.
-   */
+  /** Whether it proves the client's identity. Clients of one that does not may not introspect. */
   readonly confidential: boolean;
+  /**
+   * Whether its attempt is a `client_id` and nothing else of the request. Such attempts count only if there is no explicit
+   * one, and of several the one that is registered.
+   */
+  readonly implicit: boolean;
   /** Whether it reads the Authorization header; a header that no method of a request reads counts as an attempt. */
   readonly usesHeader: boolean;
   /** Whether its credential is a client secret, so that one must be generated or provided. */
   readonly usesSecret: boolean;
+  /** Whether its credential is a client certificate, which only mutual TLS can present. */
+  readonly usesCertificate: boolean;
   /** The form parameters it reads beside `client_id`. */
   readonly parameters: readonly string[];
   /** The attempt that this request makes with this method; undefined when it makes none. */

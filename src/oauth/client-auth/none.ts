@@ -1,13 +1,15 @@
 // none: a public client identifies itself by client_id and proves nothing (RFC 6749 §2.1); PKCE binds its code,
 // rotation its refresh token. It counts only if the request uses no other method.
 
-import { secretMatches } from '../registry/client-secret.ts';
 import type { ClientAuthMethod } from './method.ts';
+import { verifySecret } from './secret-verification.ts';
 
 export const none: ClientAuthMethod = {
   confidential: false,
+  implicit: true,
   usesHeader: false,
   usesSecret: false,
+  usesCertificate: false,
   parameters: [],
   attempt({ parameters }) {
     const clientId = parameters.get('client_id');
@@ -15,8 +17,8 @@ export const none: ClientAuthMethod = {
     return {
       clientId,
       verify: (client) => {
-        secretMatches(undefined, ['']);
-        return client !== undefined;
+        const work = verifySecret(undefined, ['']);
+        return client === undefined ? work : { ok: true };
       },
     };
   },

@@ -2,8 +2,9 @@
 // `authorization-endpoint.ts`; scope and resource are checked in `access/`.
 
 import { type ErrorCode, OAuthError } from '../ports/error.ts';
+import type { Confirmation } from '../ports/token-stores.ts';
 import type { Client } from '../registry/client.ts';
-import { type Confirmation, keyConfirmation } from '../values/confirmation.ts';
+import { keyConfirmation } from '../values/confirmation.ts';
 import type { Parameters } from '../values/parameters.ts';
 import { isChallenge } from '../values/pkce.ts';
 

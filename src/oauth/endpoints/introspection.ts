@@ -5,14 +5,16 @@ import { formatScope } from '../access/scope.ts';
 import {
   type Authenticated,
   answerClient,
+  type ClientEndpointOptions,
   type ClientRequest,
   knownParameters,
+  NOTHING_PREPARED,
+  type Prepared,
 } from '../client-auth/client-authentication.ts';
 import { isPublic } from '../client-auth/index.ts';
 import { OAuthError } from '../ports/error.ts';
-import type { AuthenticationLimiter } from '../ports/ports.ts';
 import type { Client } from '../registry/client.ts';
-import type { Registry, RegistryRef } from '../registry/registry.ts';
+import type { Registry } from '../registry/registry.ts';
 import { isIssuedTo } from '../tokens/access-token-claims.ts';
 import { type PresentedToken, refreshExpiry, TokenStatus, type TokenStatusOptions } from '../tokens/token-status.ts';
 import { confirmationClaim, tokenTypeOf, tokenTypeOfClaim } from '../values/confirmation.ts';
@@ -25,10 +27,8 @@ export interface IntrospectionResult extends Authenticated {
   readonly response: IntrospectionResponse;
 }
 
-export interface IntrospectionOptions extends TokenStatusOptions {
+export interface IntrospectionOptions extends TokenStatusOptions, ClientEndpointOptions {
   readonly issuer: string;
-  readonly registry: RegistryRef;
-  readonly limiter: AuthenticationLimiter;
 }
 
 /** Every form parameter the endpoint knows. */
@@ -49,15 +49,13 @@ export class IntrospectionEndpoint {
    * @throws StoreUnavailableError rather than guessing
    */
   handle(request: ClientRequest): Promise<IntrospectionResult> {
-    return answerClient(request, INTROSPECTION_PARAMETERS, this.#options, async (caller, registry) => {
-      if (isPublic(caller)) {
-        throw new OAuthError('invalid_client', 'Client authentication failed.', { reason: 'public_client' });
-      }
+    const answer = async (caller: Client, registry: Registry) => {
       const presented = await this.#status.recognise(request.parameters.require('token'), registry);
       const visible = presented !== undefined && maySee(caller, presented);
       const active = visible && (await this.#status.isAlive(presented, registry));
-      return { response: active ? this.#describe(presented, registry) : { active: false } };
-    });
+      return { response: active ? this.#describe(presented, registry) : ({ active: false } as const) };
+    };
+    return answerClient(request, INTROSPECTION_PARAMETERS, this.#options, { prepare: rejectPublic, answer });
   }
 
   #describe(presented: PresentedToken, registry: Registry): IntrospectionResponse {
@@ -100,6 +98,13 @@ export class IntrospectionEndpoint {
       }
     }
   }
+}
+
+function rejectPublic(caller: Client): Prepared {
+  if (isPublic(caller)) {
+    throw new OAuthError('invalid_client', 'Client authentication failed.', { reason: 'public_client' });
+  }
+  return NOTHING_PREPARED;
 }
 
 /** RFC 7662 §4: a token's state must not be disclosed to other parties. */

@@ -5,22 +5,18 @@
 import {
   type Authenticated,
   answerClient,
+  type ClientEndpointOptions,
   type ClientRequest,
   knownParameters,
+  NOTHING_PREPARED,
 } from '../client-auth/client-authentication.ts';
-import type { Audit } from '../ports/audit.ts';
 import { OAuthError } from '../ports/error.ts';
-import type { AuthenticationLimiter } from '../ports/ports.ts';
 import type { Client } from '../registry/client.ts';
-import type { RegistryRef } from '../registry/registry.ts';
+import type { Registry } from '../registry/registry.ts';
 import { isIssuedTo } from '../tokens/access-token-claims.ts';
 import { type PresentedToken, TokenStatus, type TokenStatusOptions } from '../tokens/token-status.ts';
 
-export interface RevocationOptions extends TokenStatusOptions {
-  readonly registry: RegistryRef;
-  readonly limiter: AuthenticationLimiter;
-  readonly audit: Audit;
-}
+export interface RevocationOptions extends TokenStatusOptions, ClientEndpointOptions {}
 
 /** Every form parameter the endpoint knows. */
 export const REVOCATION_PARAMETERS = knownParameters(['token', 'token_type_hint']);
@@ -41,13 +37,14 @@ export class RevocationEndpoint {
    * @throws StoreUnavailableError when the revocation could not be written: it must not be reported as done
    */
   handle(request: ClientRequest): Promise<Authenticated> {
-    return answerClient(request, REVOCATION_PARAMETERS, this.#options, async (client, registry) => {
+    const answer = async (client: Client, registry: Registry) => {
       const token = request.parameters.require('token');
       const presented = await this.#status.recognise(token, registry);
       if (presented !== undefined) await this.#revoke(presented, client, request.address);
       else await this.#revokeAgain(token);
       return {};
-    });
+    };
+    return answerClient(request, REVOCATION_PARAMETERS, this.#options, { prepare: () => NOTHING_PREPARED, answer });
   }
 
   /** An earlier attempt that could not report success may have removed an opaque token: it is revoked again. */

@@ -12,15 +12,18 @@ import type { GrantContext } from '../grants/grant.ts';
 import { GRANT_TYPES } from '../grants/index.ts';
 import { OAuthError } from '../ports/error.ts';
 import type { Clock } from '../ports/ports.ts';
+import type { Confirmation } from '../ports/token-stores.ts';
 import type { Client } from '../registry/client.ts';
 import type { Registry } from '../registry/registry.ts';
 import { requireNotRevokedUntil } from '../tokens/revocation-checks.ts';
 import type { AccessTokens, Authorization } from '../tokens/tokens.ts';
+import { tokenTypeOf } from '../values/confirmation.ts';
+import { confirmationOf } from './sender-constraint.ts';
 
 /** The successful answer (RFC 6749 §5.1); `scope` is always present. */
 export interface TokenResponse {
   readonly access_token: string;
-  readonly token_type: 'Bearer';
+  readonly token_type: 'Bearer' | 'DPoP';
   /** Seconds. */
   readonly expires_in: number;
   readonly scope: string;
@@ -59,15 +62,17 @@ export class TokenEndpoint {
    */
   handle(request: ClientRequest): Promise<TokenResult> {
     // 1. and 2. One registry snapshot for the whole request; the authenticated client.
-    return answerClient(request, TOKEN_PARAMETERS, this.#options, (client, registry) =>
-      this.#answer(request, client, registry),
-    );
+    return answerClient(request, TOKEN_PARAMETERS, this.#options, {
+      prepare: (client) => ({ marks: [], confirmation: confirmationOf(client, request) }),
+      answer: (client, registry, { confirmation }) => this.#answer(request, client, registry, confirmation),
+    });
   }
 
   async #answer(
     { parameters, address }: ClientRequest,
     client: Client,
     registry: Registry,
+    confirmation: Confirmation | undefined,
   ): Promise<Omit<TokenResult, keyof Authenticated>> {
     // 3. The grant type.
     const grantType = parameters.require('grant_type');
@@ -77,14 +82,14 @@ export class TokenEndpoint {
     if (!client.grantTypes.includes(grantType)) throw refuse('unauthorized_client', 'grant_type_not_allowed');
     requireNotRevokedUntil(client, this.#options.clock.now());
     // 5. and 6. The grant type reads its own parameters and judges the credential.
-    const accessToken = this.#options.tokens.prepare(client, registry.keys);
+    const accessToken = this.#options.tokens.prepare(client, registry.keys, confirmation);
     const authorization = await grant.exchange({ client, parameters, address, accessToken }, this.#options);
     // 7. Mint and answer.
     const { refreshToken } = authorization;
     const scope = formatScope(authorization.scope);
     const response: TokenResponse = {
       access_token: await accessToken.issue(authorization),
-      token_type: 'Bearer',
+      token_type: tokenTypeOf(confirmation),
       expires_in: accessToken.expiresAtSeconds - accessToken.issuedAtSeconds,
       scope,
       ...(refreshToken !== undefined && { refresh_token: refreshToken }),

@@ -2,9 +2,8 @@
 // the requests that redeem and rotate it, and the state tables of both. `tokens/handles.ts` defines how handles name a
 // grant.
 
-import type { Confirmation } from '../values/confirmation.ts';
 import type { Alert } from './audit.ts';
-import type { NewAccessToken } from './token-stores.ts';
+import type { Confirmation, NewAccessToken } from './token-stores.ts';
 
 /** Everything a code is bound to: client, person, scope, resources, redirect URI, PKCE challenge (security row K4). */
 export interface Grant {

@@ -1,8 +1,8 @@
 // The stores of people who sign in: the local users as all replicas know them, sessions, the requests that wait for a
 // decision, and the consents to clients.
 
-import type { Confirmation } from '../values/confirmation.ts';
 import type { Grant } from './grant-store.ts';
+import type { Confirmation } from './token-stores.ts';
 
 /** How long a local user is absent from the list of users before all that the person holds ends; milliseconds. */
 export const USER_ABSENCE = 3_600_000;

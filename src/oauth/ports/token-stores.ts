@@ -1,7 +1,11 @@
 // The stores of access tokens: opaque tokens, marks on revoked JWTs, and the watermarks that end all tokens made before
 // a point in time.
 
-import type { Confirmation } from '../values/confirmation.ts';
+/**
+ * What a token is bound to: `jkt.` and the thumbprint of a DPoP key (RFC 9449 §6), or `x5t.` and that of a certificate
+ * (RFC 8705 §3.1).
+ */
+export type Confirmation = `jkt.${string}` | `x5t.${string}`;
 
 /** An opaque access token about to be written by the same action that redeems or rotates. */
 export interface NewAccessToken {

@@ -1,8 +1,7 @@
 // What a token is bound to (RFC 7800): the key of a DPoP proof or a client certificate. One string everywhere inside; the
 // `cnf` claim and the token type on the wire.
 
-/** `jkt.` and the thumbprint of a DPoP key (RFC 9449 §6), or `x5t.` and that of a certificate (RFC 8705 §3.1). */
-export type Confirmation = `jkt.${string}` | `x5t.${string}`;
+import type { Confirmation } from '../ports/token-stores.ts';
 
 /** The `cnf` claim of a token. */
 export type ConfirmationClaim = { readonly jkt: string } | { readonly 'x5t#S256': string };

@@ -111,6 +111,7 @@ async function verdictsOn(folders: readonly FolderContents[], now: number): Prom
   });
   const verdicts = await judgeManifests(set, {
     issuer: undefined,
+    mutualTls: true,
     unknownFields: 'refuse',
     now,
     classes: 'every',

@@ -4,6 +4,7 @@
 import type { ClientVerdict } from '../../admission/clients/admit-client.ts';
 import { admitClients } from '../../admission/clients/admit-clients.ts';
 import { revokedUntilWarning } from '../../admission/clients/revoked-until.ts';
+import { type ProtocolSettings, supportedProtocol } from '../../admission/clients/supported-protocol.ts';
 import type { KeyVerdict } from '../../admission/keys/admit-key.ts';
 import { admitKeys } from '../../admission/keys/admit-keys.ts';
 import type { DefaultPolicy } from '../../admission/kinds/client-policy.ts';
@@ -18,14 +19,10 @@ import type { ManifestSet } from '../../manifests/manifest-folder.ts';
 import type { ManifestKind, ManifestObject } from '../../manifests/objects.ts';
 import { formatPlace, type ManifestFault } from '../../manifests/place.ts';
 import { manifestReferences, type ReferenceOptions } from '../../manifests/references.ts';
-import { CLIENT_AUTH_METHODS } from '../../oauth/client-auth/index.ts';
-import { GRANT_TYPES } from '../../oauth/grants/index.ts';
 import { unreadUserFiles, usersIn, usersInFiles } from './users-in-manifests.ts';
 
 /** How a folder is judged. */
-export interface JudgeOptions {
-  /** Undefined where it is not known. */
-  readonly issuer: string | undefined;
+export interface JudgeOptions extends ProtocolSettings {
   readonly unknownFields: UnknownFields;
   /** Epoch milliseconds. */
   readonly now: number;
@@ -68,7 +65,7 @@ export interface ManifestVerdicts {
 export async function judgeManifests(set: ManifestSet, options: JudgeOptions): Promise<ManifestVerdicts> {
   const of = (kind: ManifestKind) => set.objects.filter((object) => object.kind === kind);
   const references = manifestReferences({ objects: set.objects, ...options.references });
-  const { issuer, unknownFields, releaseNamespace } = options;
+  const { unknownFields, releaseNamespace } = options;
   const classed = [...of('ClientPolicy'), ...of('OAuthClient')];
   const classes = options.classes === 'default' ? [DEFAULT_CLASS] : distinct(classed.map(classNameOf));
   const byClass = classes.map((className) => {
@@ -76,15 +73,13 @@ export async function judgeManifests(set: ManifestSet, options: JudgeOptions): P
     const clients = admitClients({
       className,
       clients: of('OAuthClient'),
-      issuer,
+      ...supportedProtocol(options),
       unknownFields,
       releaseNamespace: releaseNamespace ?? '',
       releaseNamespaceReserved: false,
       policies: policies.map(({ policy }) => policy),
       defaultPolicy: options.defaultPolicy,
       references,
-      supportedGrantTypes: [...GRANT_TYPES.keys()],
-      supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()],
       programmed: () => options.programmed,
     });
     return { policies, clients };

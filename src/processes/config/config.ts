@@ -2,13 +2,14 @@
 // other module reads the environment. docs/reference/configuration.md lists the same variables; a test compares the
 // two.
 
-import { isIP, isIPv4 } from 'node:net';
 import { z } from 'zod';
 import { parseDuration } from '../../admission/kinds/duration.ts';
 import { issuerFault } from '../../oauth/values/issuer.ts';
 import { CLUSTER_VARIABLES, type ClusterPlace, clusterPlace } from './cluster-config.ts';
+import { MTLS_VARIABLES, type MtlsSettings, mtlsFaults, mtlsSettings } from './mtls-config.ts';
 import { ownVariables } from './own-variables.ts';
 import { REDIS_VARIABLES, type RedisSettings, redisFaults, redisSettings } from './redis-config.ts';
+import { networks, port } from './variable-schemas.ts';
 import { WEBHOOK_VARIABLES, type WebhookSettings, webhookFaults, webhookSettings } from './webhook-config.ts';
 
 /** An invalid configuration; the message has one line for each fault, which names its variable or flag. */
@@ -22,12 +23,6 @@ export class ConfigurationError extends Error {
   }
 }
 
-const port = z
-  .string()
-  .regex(/^\d{1,5}$/, 'is not a port')
-  .transform(Number)
-  .refine((value) => value <= 65_535, 'is not a port');
-
 const duration = z.string().transform((text, context) => {
   const seconds = parseDuration(text);
   if (seconds !== undefined && seconds <= 3600) return seconds;
@@ -36,15 +31,6 @@ const duration = z.string().transform((text, context) => {
 });
 
 const switched = z.enum(['on', 'off'], 'is neither on nor off').transform((value) => value === 'on');
-
-const networks = z.string().transform((text, context) => {
-  const list = text.split(',').flatMap((entry) => entry.trim() || []);
-  for (const entry of list) {
-    const fault = networkFault(entry);
-    if (fault !== undefined) context.addIssue({ code: 'custom', message: `holds ${entry}, which ${fault}` });
-  }
-  return list;
-});
 
 /** The schema of each variable, with its description. A default is a text too, as if it had been set. */
 const VARIABLES = z.object({
@@ -116,6 +102,7 @@ const VARIABLES = z.object({
       'A file with the pepper that handles and sealed fields are made with, one value a line: the first makes, all are accepted. Unset: `grantry dev` makes one and keeps it; in a cluster it is that of the Secret `grantry-pepper`, which the controller makes unless this is set for it too.',
     ),
   ...REDIS_VARIABLES,
+  ...MTLS_VARIABLES,
   ...WEBHOOK_VARIABLES,
 });
 
@@ -155,6 +142,8 @@ export interface Settings {
   readonly pepperFile: string | undefined;
   /** Undefined: state is in the memory of the process. */
   readonly redis: RedisSettings | undefined;
+  /** Undefined: mutual TLS is off. */
+  readonly mtls: MtlsSettings | undefined;
   /** Undefined: alerts go to the audit stream and the metrics only. */
   readonly alertWebhook: WebhookSettings | undefined;
 }
@@ -203,7 +192,7 @@ export function readSettings({
   const isSet = (name: Variable) => given[name] !== undefined;
   const parsed = VARIABLES.safeParse(given);
   const missing = required.filter((name) => !isSet(name)).map((name) => `${name} is not set: ${NEEDED[name] ?? ''}`);
-  const all = [...faults, ...missing, ...redisFaults(isSet), ...webhookFaults(isSet, hasSecrets)];
+  const all = [...faults, ...missing, ...redisFaults(isSet), ...mtlsFaults(isSet), ...webhookFaults(isSet, hasSecrets)];
   if (!parsed.success || all.length > 0) {
     const issues = parsed.error?.issues ?? [];
     const messages = issues.map(({ path, message }) => `${givenAs(String(path[0]) as Variable, flags)} ${message}`);
@@ -234,6 +223,7 @@ export function readSettings({
     defaultPolicy: values.GRANTRY_DEFAULT_POLICY,
     pepperFile: values.GRANTRY_PEPPER_FILE,
     redis: redisSettings(values),
+    mtls: mtlsSettings(values),
     alertWebhook: webhookSettings(values),
   });
 }
@@ -260,13 +250,4 @@ function givenAs(variable: Variable, flags: VariableTexts = {}): string {
 /** A flag as the user must write it: `--port`, or `npm start -- --port` under `npm start`. */
 export function flagToGive(flag: string, environment: SettingsSources['environment'] = process.env): string {
   return environment.npm_lifecycle_event === 'start' ? `npm start -- ${flag}` : flag;
-}
-
-/** Why a text stands for no network whose members may be believed. */
-function networkFault(text: string): string | undefined {
-  const [address = '', bits, ...more] = text.split('/');
-  const isBlock = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (isIPv4(address) ? 32 : 128));
-  if (isIP(address) === 0 || more.length > 0 || !isBlock) return 'is neither an address nor a CIDR block';
-  // Every caller could then write any address into the header.
-  return bits !== undefined && Number(bits) === 0 ? 'is every address: name those of the proxies' : undefined;
 }

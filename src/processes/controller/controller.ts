@@ -170,7 +170,7 @@ class ControllerProcess {
     const end = AbortSignal.any([leadership.signal, this.#stopping.signal]);
     await Promise.race([this.#sources.whenSynced(), aborted(end)]);
     if (end.aborted) return;
-    const { issuer, className, namespace, defaultPolicy } = this.#settings;
+    const { issuer, mtls, className, namespace, defaultPolicy } = this.#settings;
     const replicas = this.#replicas();
     const { log } = this.#processLog;
     const rights = new RbacDenials({ namespaces: this.#sources.namespaces, clock: systemClock, log });
@@ -196,7 +196,8 @@ class ControllerProcess {
       log,
       metrics: this.#metrics,
     };
-    const install = { issuer, className, releaseNamespace: namespace, defaultPolicy };
+    const mutualTls = mtls !== undefined;
+    const install = { issuer, mutualTls, className, releaseNamespace: namespace, defaultPolicy };
     const secrets = new InstallSecrets({ ...shared, wanted: this.#wantedSecrets(), lost: this.#lostSecrets });
     this.#components = [secrets];
     secrets.start();

@@ -16,6 +16,7 @@ import { systemClock, systemRandom } from '../lifecycle/machine.ts';
 import { parsePeppers } from '../lifecycle/pepper.ts';
 import { endOnSignals } from '../lifecycle/shutdown.ts';
 import { openLog, type ProcessLog } from '../log/log.ts';
+import { MutualTls } from '../mutual-tls/mutual-tls.ts';
 import { openRedisState, type RedisState } from '../redis/redis-state.ts';
 import { addressOf, freePort, isLoopback, listen } from '../token-server/listening.ts';
 import { assembleTokenServer, type TokenServer } from '../token-server/token-server.ts';
@@ -95,6 +96,7 @@ async function serveWith({ directory, stdout }: DevOptions, groundwork: Groundwo
   const seconds = (performance.now() - begin) / 1000;
   await people.replace(verdicts.users);
   const stores = redis?.stores ?? (await storesOf(state));
+  const mutualTls = await mutualTlsOf(settings, processLog);
   const server = assembleTokenServer({
     settings,
     registry,
@@ -107,10 +109,12 @@ async function serveWith({ directory, stdout }: DevOptions, groundwork: Groundwo
     log: processLog.log,
     logDropped: processLog.dropped,
     processMetrics: true,
+    mutualTls,
     ...(redis !== undefined && { store: redis.probe, readiness: [redis.readiness] }),
   });
   const alerts = redis && alertDelivery({ redis, server, settings, log: processLog.log });
   const adminPort = await listen(server, settings);
+  mutualTls?.start(server.mutualTls);
   alerts?.start();
   // Before the report is printed: a process that reads it may send a signal at once.
   const ended = signalled({ server, settings, processLog, watch, alerts });
@@ -144,7 +148,7 @@ async function serveWith({ directory, stdout }: DevOptions, groundwork: Groundwo
 }
 
 /** The parts that exist before the server is assembled. */
-async function partsOf(directory: string, { issuer, namespace, defaultPolicy }: Settings) {
+async function partsOf(directory: string, { issuer, mtls, namespace, defaultPolicy }: Settings) {
   const state = await DevState.open(directory);
   const secrets = new DevSecrets({ state, random: systemRandom, issuer });
   const keys = new DevKeys({ state, releaseNamespace: namespace });
@@ -153,7 +157,14 @@ async function partsOf(directory: string, { issuer, namespace, defaultPolicy }: 
     state,
     secrets,
     follower,
-    registry: new ManifestRegistry({ secrets, keys, issuer, releaseNamespace: namespace, defaultPolicy }),
+    registry: new ManifestRegistry({
+      secrets,
+      keys,
+      issuer,
+      mutualTls: mtls !== undefined,
+      releaseNamespace: namespace,
+      defaultPolicy,
+    }),
     folder: new ManifestFolder(),
     watch: new FolderWatch({ root: directory, onChange: (contents) => follower.take(contents) }),
   };
@@ -182,7 +193,7 @@ function signalled({
     endOnSignals({
       draining: server.draining,
       drainDelaySeconds: settings.drainDelaySeconds,
-      servers: [server.public, server.admin],
+      servers: [server.public, server.mutualTls ?? [], server.admin].flat(),
       log: processLog.log,
       afterwards: async () => await alerts?.stop(),
       flush: processLog.flush,
@@ -210,6 +221,10 @@ async function settingsOf(options: DevOptions): Promise<Settings> {
   // The issuer contains the port, so the port must be known before the server listens.
   const port = await freePort(settings.host);
   return readSettings({ flags: { ...flags, GRANTRY_PORT: String(port) }, defaults });
+}
+
+async function mutualTlsOf({ mtls }: Settings, { log }: ProcessLog): Promise<MutualTls | undefined> {
+  return mtls && (await MutualTls.open({ settings: mtls, clock: systemClock, log }));
 }
 
 /** The state in Redis, where one is configured. */

@@ -19,6 +19,7 @@ import type { StartError } from '../config/start-error.ts';
 import { systemClock, systemRandom } from '../lifecycle/machine.ts';
 import type { Peppers } from '../lifecycle/pepper.ts';
 import type { ProcessLog } from '../log/log.ts';
+import type { MutualTls } from '../mutual-tls/mutual-tls.ts';
 import { openRedisState, type RedisState } from '../redis/redis-state.ts';
 import { ClientUsage } from '../token-server/client-usage.ts';
 import {
@@ -41,6 +42,8 @@ export interface ServerParts {
   readonly processLog: ProcessLog;
   readonly api: ApiClient;
   readonly users: UsersFile;
+  /** Undefined where mutual TLS is off. */
+  readonly mutualTls: MutualTls | undefined;
 }
 
 /** Phase 1: what the replica reads from its cluster. Nothing is watched yet. */
@@ -87,6 +90,7 @@ export function createSources({ settings, processLog, api }: ServerParts): Sourc
     releaseNamespace: settings.namespace,
     defaultPolicy: settings.defaultPolicy,
     watchNamespaces: settings.watchNamespaces,
+    mutualTls: settings.mtls !== undefined,
   });
   const usage = new ClientUsage({
     registry,
@@ -155,7 +159,7 @@ export async function awaitPrerequisites(
 
 /** Phase 4. @throws StartError for a webhook secret that cannot be used */
 export function createServing(
-  { settings, processLog, users }: ServerParts,
+  { settings, processLog, users, mutualTls }: ServerParts,
   { registry, usage }: Sources,
   admin: AdminSide,
   { redis, peppers }: Prerequisites,
@@ -172,6 +176,7 @@ export function createServing(
       peppers,
       log,
       usage,
+      mutualTls,
     },
     admin,
   );

@@ -8,6 +8,7 @@ import { adminEndpoints, type ReadinessCheck } from '../../http/admin/admin.ts';
 import { controllerEndpoints, type ReplicaApi } from '../../http/admin/controller-endpoints.ts';
 import { Metrics, type StoreProbe } from '../../http/metrics/metrics.ts';
 import type { Followed, WatchCounters } from '../../http/metrics/watch-metrics.ts';
+import { type CertificateSource, NO_CERTIFICATES, socketCertificates } from '../../http/mtls/certificate-source.ts';
 import { AuthenticationLimit, UNLIMITED_AUTHENTICATION } from '../../http/protocol/authentication-limit.ts';
 import { introspectEndpoint } from '../../http/protocol/introspect.ts';
 import { jwksEndpoint } from '../../http/protocol/jwks.ts';
@@ -20,7 +21,9 @@ import { RequestLog } from '../../http/server/request-log.ts';
 import { createHttpServer } from '../../http/server/server.ts';
 import { HTTP_TIMEOUTS, type HttpTimeouts } from '../../http/server/strict-fastify.ts';
 import { pageEndpoints } from '../../http/sign-in/page-endpoints.ts';
-import { CLIENT_AUTH_METHODS } from '../../oauth/client-auth/index.ts';
+import { memoryReplays } from '../../memory/stores.ts';
+import { availableMethods } from '../../oauth/client-auth/index.ts';
+import { ReplayMarks } from '../../oauth/client-auth/replay-marks.ts';
 import { AuthorizationEndpoint } from '../../oauth/endpoints/authorization-endpoint.ts';
 import { IntrospectionEndpoint } from '../../oauth/endpoints/introspection.ts';
 import { authorizationServerMetadata, metadataPaths } from '../../oauth/endpoints/metadata.ts';
@@ -40,6 +43,7 @@ import { AccessTokens } from '../../oauth/tokens/tokens.ts';
 import { issuerPath } from '../../oauth/values/issuer.ts';
 import { Draining } from '../lifecycle/shutdown.ts';
 import { AuditLog } from '../log/audit-log.ts';
+import type { MutualTls } from '../mutual-tls/mutual-tls.ts';
 import { authenticStores } from './authentic-stores.ts';
 import type { ClientUsage } from './client-usage.ts';
 import { measuredStores } from './measured-stores.ts';
@@ -101,12 +105,16 @@ export interface TokenServerOptions extends AdminSideOptions {
   readonly clock: Clock;
   /** The first one makes handles, all are accepted; at least one. */
   readonly peppers: readonly [Uint8Array, ...Uint8Array[]];
+  /** Undefined where mutual TLS is off. */
+  readonly mutualTls?: MutualTls | undefined;
   /** Records issued tokens and refusals for the controller; undefined without one. */
   readonly usage?: ClientUsage;
 }
 
 export interface TokenServer extends AdminSide {
   readonly public: FastifyInstance;
+  /** The listener that asks for client certificates; undefined without one. */
+  readonly mutualTls: FastifyInstance | undefined;
   readonly audit: AuditLog;
   /** To be called at each swap of the registry. @param seconds from the change of the manifests until it is served */
   readonly registrySwapped: (seconds: number) => void;
@@ -151,11 +159,14 @@ export function assembleTokenServer(options: TokenServerOptions, side = assemble
     pepper: peppers[0],
     observe: (event) => usage?.note(event),
   });
-  const endpoints = publicEndpoints(options, audit, metrics);
+  const { publicEndpoints, mutualTlsEndpoints } = endpointsOf(options, audit, metrics);
+  const shared = { ...sharedServerOptions(options, metrics), isDraining: () => draining.begun };
+  const tls = options.mutualTls?.listenerTls;
   return {
     ...side,
     audit,
-    public: createHttpServer({ ...sharedServerOptions(options, metrics), endpoints, isDraining: () => draining.begun }),
+    public: createHttpServer({ ...shared, endpoints: publicEndpoints }),
+    mutualTls: tls && createHttpServer({ ...shared, endpoints: mutualTlsEndpoints, tls }),
     registrySwapped: (seconds) => metrics.registrySwap.observe(seconds),
   };
 }
@@ -173,9 +184,15 @@ function sharedServerOptions({ settings, registry, log, random, timeouts }: Admi
   };
 }
 
-/** Every endpoint of the public port, with its absolute path. */
-function publicEndpoints(options: TokenServerOptions, audit: AuditLog, metrics: Metrics): readonly Endpoint[] {
-  const { settings, registry, owners, clock, random, peppers } = options;
+/** The endpoints of the ports for clients, with their absolute paths. */
+interface ClientPorts {
+  readonly publicEndpoints: readonly Endpoint[];
+  /** Those for programs. A browser would ask each of its people for a certificate. */
+  readonly mutualTlsEndpoints: readonly Endpoint[];
+}
+
+function endpointsOf(options: TokenServerOptions, audit: AuditLog, metrics: Metrics): ClientPorts {
+  const { settings, registry, owners, clock, random, peppers, mutualTls } = options;
   const { issuer, rateLimits } = settings;
   const stores = authenticStores(measuredStores(options.stores, metrics), {
     macs: new RecordMacs({ issuer, peppers }),
@@ -187,8 +204,16 @@ function publicEndpoints(options: TokenServerOptions, audit: AuditLog, metrics: 
   const limits = rateLimits
     ? { namespaces: new NamespaceState({ clock }), people: new PersonRate({ clock }) }
     : UNLIMITED_STATE;
-  const protocol = { issuer, registry, stores, owners, clock, random, handles, tokens, limiter, limits, audit };
   const { grants, replays } = stores;
+  const marks = new ReplayMarks({ replays, fallback: memoryReplays(clock), limits, audit });
+  const authentication = {
+    registry,
+    limiter,
+    verification: { issuer, clock, certificates: mutualTls?.judge },
+    marks,
+    audit,
+  };
+  const protocol = { ...authentication, issuer, stores, owners, clock, random, handles, tokens, limits };
   const { people } = limits;
   const authorization = new AuthorizationEndpoint({ issuer, clock, grants, replays, handles, audit, people });
   const signIn = assembleSignIn({
@@ -209,19 +234,29 @@ function publicEndpoints(options: TokenServerOptions, audit: AuditLog, metrics: 
   const document = authorizationServerMetadata({
     issuer,
     grantTypes: [...GRANT_TYPES.keys()],
-    authMethods: CLIENT_AUTH_METHODS,
+    authMethods: availableMethods({ mutualTls: mutualTls !== undefined }),
+    mtlsUrl: mutualTls?.settings.url,
   });
-  const below: readonly Endpoint[] = [
-    ...pageEndpoints(signIn),
-    tokenEndpoint({ token: new TokenEndpoint({ ...protocol, onRefused }), metrics, audit }),
-    revokeEndpoint({ revocation: new RevocationEndpoint(protocol), metrics }),
-    introspectEndpoint({ introspection: new IntrospectionEndpoint(protocol), metrics }),
-    jwksEndpoint({ registry }),
-  ];
-  return [
-    ...below.map((endpoint) => ({ ...endpoint, path: `${issuerPath(issuer)}${endpoint.path}` })),
+  const token = new TokenEndpoint({ ...protocol, onRefused });
+  const revocation = new RevocationEndpoint(protocol);
+  const introspection = new IntrospectionEndpoint(protocol);
+  const absolute = (endpoint: Endpoint) => ({ ...endpoint, path: `${issuerPath(issuer)}${endpoint.path}` });
+  const forPrograms = (certificates: CertificateSource): readonly Endpoint[] => [
+    ...[
+      tokenEndpoint({ token, metrics, audit, certificates }),
+      revokeEndpoint({ revocation, metrics, certificates }),
+      introspectEndpoint({ introspection, metrics, certificates }),
+      jwksEndpoint({ registry }),
+    ].map(absolute),
     ...metadataEndpoints({ document, paths: metadataPaths(issuer) }),
   ];
+  return {
+    publicEndpoints: [
+      ...pageEndpoints(signIn).map(absolute),
+      ...forPrograms(mutualTls?.publicCertificates ?? NO_CERTIFICATES),
+    ],
+    mutualTlsEndpoints: forPrograms(socketCertificates),
+  };
 }
 
 /** Request ids that are unique in the logs of all replicas, without a call for randomness each. */

@@ -2,7 +2,7 @@
 
 import type { Alert } from '../../oauth/ports/audit.ts';
 import type { GrantState, RedeemAnswer, RotateAnswer, StoredGrant } from '../../oauth/ports/grant-store.ts';
-import type { Confirmation } from '../../oauth/values/confirmation.ts';
+import type { Confirmation } from '../../oauth/ports/token-stores.ts';
 import { split } from '../stores/spaced-list.ts';
 
 /** A grant as the scripts return it: the fields in the order of `described()`. */

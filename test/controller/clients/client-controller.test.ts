@@ -84,6 +84,7 @@ class Install {
       install: {
         issuer: 'https://id.example',
         className: 'default',
+        mutualTls: true,
         releaseNamespace: RELEASE,
         defaultPolicy: 'Baseline',
         watchNamespaces: undefined,

@@ -111,6 +111,7 @@ function startClients(world: World): void {
     sources: { clients, policies, namespaces, secrets, releaseSecrets },
     install: {
       issuer: 'https://id.example',
+      mutualTls: true,
       className: 'default',
       releaseNamespace: RELEASE,
       defaultPolicy: 'Baseline',

@@ -47,6 +47,7 @@ describe('a client', () => {
     clients = new JudgedClients({
       issuer: 'https://id.example',
       className: 'default',
+      mutualTls: true,
       releaseNamespace: 'grantry',
       defaultPolicy: 'Baseline',
       policies,

@@ -17,7 +17,12 @@ import { DIFFERENCES, PERMITTED, PERMITTING } from '../../admission/differing-cl
 
 type Fields = Readonly<Record<string, unknown>>;
 
-const INSTALL = { issuer: 'https://id.example', releaseNamespace: 'grantry', defaultPolicy: 'Baseline' } as const;
+const INSTALL = {
+  issuer: 'https://id.example',
+  mutualTls: true,
+  releaseNamespace: 'grantry',
+  defaultPolicy: 'Baseline',
+} as const;
 const VERIFIER = new Uint8Array(32).fill(1);
 const KEYS = new KeyRing([]);
 
@@ -33,7 +38,7 @@ class TwoPaths {
   readonly #clients = new Map<string, KubernetesObject>();
   readonly #namespaces = new Map<string, KubernetesObject>();
   #policies: readonly KubernetesObject[] = [];
-  readonly #keep = clientKeeper('default', INSTALL.issuer);
+  readonly #keep = clientKeeper('default', INSTALL);
   readonly #server: AdmittedClients;
   readonly #controller: JudgedClients;
 

@@ -41,8 +41,13 @@ describe('in constant time', () => {
 
   it('a public client costs the same work as one with a wrong secret', () => {
     const parameters = new Parameters(new Map([['client_id', ['shop.native']]]));
-    const attempt = CLIENT_AUTH_METHODS.get('none')?.attempt({ parameters, authorization: undefined });
-    attempt?.verify(undefined);
+    const attempt = CLIENT_AUTH_METHODS.get('none')?.attempt({
+      parameters,
+      authorization: undefined,
+      certificate: undefined,
+      proof: undefined,
+    });
+    attempt?.verify(undefined, { issuer: 'https://as.example', certificates: undefined, clock: { now: () => 0 } });
     expect(compared()).toHaveLength(1);
   });
 

@@ -2,6 +2,7 @@
 // the test moves. What a client receives and what it is refused come back as plain values.
 
 import { randomBytes } from 'node:crypto';
+import { ReplayMarks } from '../../../src/oauth/client-auth/replay-marks.ts';
 import { AuthorizationEndpoint } from '../../../src/oauth/endpoints/authorization-endpoint.ts';
 import { IntrospectionEndpoint, type IntrospectionResponse } from '../../../src/oauth/endpoints/introspection.ts';
 import { RevocationEndpoint } from '../../../src/oauth/endpoints/revocation.ts';
@@ -96,7 +97,10 @@ export async function protocolWorld({ stores, clock, pepper, events }: WorldPart
   const limits = UNLIMITED_STATE;
   const { people } = limits;
   const owners = { lookUp: async () => undefined, authenticate: async () => undefined, revokedBefore: () => 0 };
-  const options = { issuer: ISSUER, clock, random, stores, handles, tokens, owners, audit, limiter, limits, registry };
+  const marks = new ReplayMarks({ replays: stores.replays, fallback: stores.replays, limits, audit });
+  const verification = { issuer: ISSUER, clock, certificates: undefined };
+  const authentication = { registry, limiter, verification, marks, audit };
+  const options = { ...authentication, issuer: ISSUER, clock, random, stores, handles, tokens, owners, limits };
   const authorization = new AuthorizationEndpoint({
     ...options,
     people,
@@ -183,15 +187,15 @@ function secretOf(client: Client): string {
 }
 
 function requestOf(client: Client, sent: Record<string, string>) {
-  const address = '192.0.2.1';
+  const rest = { certificate: undefined, proof: undefined, address: '192.0.2.1' };
   if (client.authMethod === 'client_secret_basic') {
     const pair = `${encodeURIComponent(client.clientId)}:${encodeURIComponent(secretOf(client))}`;
     const authorization = `Basic ${Buffer.from(pair).toString('base64')}`;
-    return { parameters: parametersOf(sent), authorization, address };
+    return { parameters: parametersOf(sent), authorization, ...rest };
   }
   const named = { ...sent, client_id: client.clientId };
   const credentials = client.authMethod === 'none' ? named : { ...named, client_secret: secretOf(client) };
-  return { parameters: parametersOf(credentials), authorization: undefined, address };
+  return { parameters: parametersOf(credentials), authorization: undefined, ...rest };
 }
 
 function parametersOf(sent: Record<string, string>): Parameters {
