@@ -23,6 +23,7 @@ function examplesIn(folder: 'valid' | 'invalid') {
 const SETTINGS: Readonly<Record<string, WorldSettings>> = {
   'defaultPolicy=Deny': { defaultPolicy: 'Deny' },
   'releaseNamespaceReserved=true': { releaseNamespaceReserved: true },
+  'mutualTls=false': { mutualTls: false },
 };
 
 function headOf(text: string) {

@@ -53,7 +53,7 @@ export function parseDistinguishedName(text: string): WantedName {
     const [whole, type = '', value = ''] = ATTRIBUTE.exec(text) ?? [];
     if (whole === undefined) {
       const place = at === 0 ? 'its beginning' : `character ${at + 1}`;
-      throw new DistinguishedNameError(`has no type=value at ${place}; a space after a separator is not allowed`);
+      throw new DistinguishedNameError(`has no type=value at ${place}; spaces around = and , are not allowed`);
     }
     names.at(-1)?.push(attributeOf(type, value));
     at += whole.length;

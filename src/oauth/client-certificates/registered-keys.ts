@@ -20,9 +20,9 @@ export type RegisteredKeyFault = JwkFault | 'certificate_malformed' | 'certifica
 export type RegisteredKey = { readonly certificate: string } | { readonly key: string };
 
 /** Judges one JWK of the client. Only the first certificate of its `x5c` counts: it alone is that of the key. */
-export function readRegisteredKey(jwk: {
-  readonly x5c?: readonly string[] | undefined;
-}): RegisteredKey | RegisteredKeyFault {
+export function readRegisteredKey(
+  jwk: object & { readonly x5c?: readonly string[] | undefined },
+): RegisteredKey | RegisteredKeyFault {
   const read = readJwk(jwk);
   if (typeof read === 'string') return read;
   const [first] = jwk.x5c ?? [];
