@@ -13,7 +13,6 @@ import {
   type GeneralName,
   id_ce_extKeyUsage,
   id_ce_subjectAltName,
-  type Name,
   SubjectAlternativeName,
 } from '@peculiar/asn1-x509';
 import type {
@@ -43,7 +42,7 @@ function decoded(der: Buffer): Certificate {
   const usages = extension(extensions, id_ce_extKeyUsage);
   return {
     x509,
-    subject: subjectIn(subject, der),
+    subject: [...subject].map((attributes) => [...attributes].map(attributeIn)),
     alternativeNames: alternativeNames(extension(extensions, id_ce_subjectAltName)),
     notBefore: x509.validFromDate.getTime(),
     notAfter: x509.validToDate.getTime(),
@@ -59,15 +58,17 @@ function extension(extensions: Extensions | readonly [], id: string): Uint8Array
   return only && new Uint8Array(only.extnValue.buffer);
 }
 
-function subjectIn(subject: Name, certificate: Buffer): Certificate['subject'] {
-  // The decoder replaces what is malformed, such as bytes that are not UTF-8: then what it read is not what is there.
-  if (!certificate.includes(Buffer.from(AsnConvert.serialize(subject)))) throw new Error('a malformed subject');
-  return [...subject].map((attributes) => [...attributes].map(attributeIn));
-}
+const ASCII = /^[\x20-\x7e]*$/;
 
 function attributeIn({ type, value }: AttributeTypeAndValue): NameAttribute {
-  const text = value.utf8String ?? value.printableString ?? value.ia5String ?? value.bmpString;
-  return { type, text, der: new Uint8Array(AsnConvert.serialize(value)) };
+  const ascii = value.printableString ?? value.ia5String;
+  // The decoder reads other bytes in these two types as Latin-1, which neither is.
+  const isAscii = ascii !== undefined && ASCII.test(ascii);
+  return {
+    type,
+    text: isAscii ? ascii : (value.utf8String ?? value.bmpString),
+    der: new Uint8Array(AsnConvert.serialize(value)),
+  };
 }
 
 function alternativeNames(der: Uint8Array | undefined): AlternativeNames {

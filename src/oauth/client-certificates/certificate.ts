@@ -6,7 +6,7 @@ import { createHash, type X509Certificate } from 'node:crypto';
 /** One attribute of a subject: `type` is a dotted OID. */
 export interface NameAttribute {
   readonly type: string;
-  /** The value where it is a UTF8String, PrintableString, IA5String or BMPString; undefined for every other type. */
+  /** The value where it is a well-formed UTF8String, PrintableString, IA5String or BMPString; else undefined. */
   readonly text: string | undefined;
   /** The DER of the value, with tag and length. */
   readonly der: Uint8Array;

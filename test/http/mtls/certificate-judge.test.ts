@@ -120,6 +120,14 @@ describe('a certificate of a name', () => {
     expect(judge().nameFault(leaf.der, BILLING)).toBe('certificate_untrusted');
   });
 
+  it('given the name of the authority, no key identifier, and a signature by another key → certificate_untrusted', () => {
+    const impostor = maker.authority('/CN=Test CA', { extensions: ['basicConstraints=critical,CA:TRUE'] });
+    const extensions = ['extendedKeyUsage=clientAuth', 'authorityKeyIdentifier=none'];
+    const leaf = maker.client(impostor, { subject: '/O=Shop/CN=billing', extensions });
+    expect(new X509Certificate(leaf.der).checkIssued(new X509Certificate(authority.der))).toBe(true);
+    expect(judge().nameFault(leaf.der, BILLING)).toBe('certificate_untrusted');
+  });
+
   it('given a self-signed certificate of the name → certificate_untrusted', () => {
     const leaf = maker.make({ subject: '/O=Shop/CN=billing' });
     expect(judge().nameFault(leaf.der, BILLING)).toBe('certificate_untrusted');
@@ -187,6 +195,13 @@ describe('a certificate of another name', () => {
     ['an IP address as a DNS name', { name: 'sanIp', value: '10.1.2.3' }, san('DNS:10.1.2.3')],
   ])('given %s → certificate_name_mismatch', (_, name, wishes) => {
     expect(judge().nameFault(billing(wishes).der, name)).toBe('certificate_name_mismatch');
+  });
+
+  it('given the bytes of another character in a PrintableString → the subject is no text', () => {
+    const leaf = billing({ subject: '/O=Shop/CN=billi\u00f1g' }).der;
+    leaf[leaf.lastIndexOf('billi\u00f1g') - 2] = 0x13;
+    const { subject } = asn1CertificateReader.read(leaf) ?? {};
+    expect(subject?.at(-1)?.[0]?.text).toBeUndefined();
   });
 
   it('given a NUL behind the name → the subject is another', () => {
