@@ -6,6 +6,7 @@ import { grantEvictionContract } from './grant-eviction.ts';
 import { grantRedemptionContract } from './grant-redemption.ts';
 import { grantRetriesContract } from './grant-retries.ts';
 import { grantRotationContract } from './grant-rotation.ts';
+import { keyBindingContract } from './key-binding.ts';
 import { consentStoreContract, interactionStoreContract, sessionStoreContract } from './login-stores.ts';
 import type { MakeStores } from './store-world.ts';
 import { accessTokenStoreContract, revokedTokenStoreContract, watermarkStoreContract } from './token-stores.ts';
@@ -16,6 +17,7 @@ const CONTRACTS = [
   grantRedemptionContract,
   grantRotationContract,
   grantRetriesContract,
+  keyBindingContract,
   accessTokenStoreContract,
   revokedTokenStoreContract,
   watermarkStoreContract,

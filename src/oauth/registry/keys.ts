@@ -9,7 +9,8 @@ import {
   type KeyPairKeyObjectResult,
 } from 'node:crypto';
 import { promisify } from 'node:util';
-import { calculateJwkThumbprint, exportJWK, type JWK } from 'jose';
+import type { JWK } from 'jose';
+import { type PublicJwk, thumbprintOf } from '../values/jwk.ts';
 import type { SigningAlgorithm } from '../values/signature.ts';
 
 /**
@@ -72,8 +73,8 @@ export async function importSigningKey(
     throw new TypeError(`an RSA key needs at least ${MINIMUM_RSA_BITS} bits`);
   }
   const publicKey = createPublicKey(privateKey);
-  const jwk = await exportJWK(publicKey);
-  const kid = await calculateJwkThumbprint(jwk);
+  const jwk = publicKey.export({ format: 'jwk' }) as PublicJwk;
+  const kid = thumbprintOf(jwk);
   return { kid, algorithm, state, privateKey, publicKey, publicJwk: { ...jwk, kid, alg: algorithm, use: 'sig' } };
 }
 

@@ -8,6 +8,7 @@ import type { Clock, EndOfTick, Random } from '../ports/ports.ts';
 import type { Confirmation, NewAccessToken } from '../ports/token-stores.ts';
 import type { Client } from '../registry/client.ts';
 import type { KeyRing, SigningKey } from '../registry/keys.ts';
+import { decodedBase64url } from '../values/base64url.ts';
 import { confirmationClaim } from '../values/confirmation.ts';
 import { MicroBatch } from '../values/micro-batch.ts';
 import { signatureOf } from '../values/signature.ts';
@@ -193,7 +194,7 @@ export class AccessTokens {
 /** Whether the signature is canonical base64url: its last character has spare bits that decoding ignores. */
 function hasOneSpelling(token: string): boolean {
   const signature = token.slice(token.lastIndexOf('.') + 1);
-  return Buffer.from(signature, 'base64url').toString('base64url') === signature;
+  return decodedBase64url(signature) !== undefined;
 }
 
 function kidOf(token: string): string | undefined {

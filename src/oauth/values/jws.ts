@@ -6,8 +6,7 @@ import { decodedBase64url } from './base64url.ts';
 import type { VerificationKey } from './jwk.ts';
 import { algorithmNamed, isSignatureOf, type SigningAlgorithm } from './signature.ts';
 
-/** The default limit for a whole token. */
-export const JWS_BYTES_MAX = 8192;
+const JWS_BYTES_MAX = 8192;
 
 /** A JSON object. A member of a hostile name, such as `__proto__`, is an own member like any other. */
 export type JsonObject = Readonly<Record<string, unknown>>;
@@ -39,7 +38,7 @@ export type JwsFault = 'too_large' | 'malformed' | 'critical_header';
 /**
  * Parses a compact JWS (RFC 7515 §7.1): three parts in strict base64url, the header a JSON object, no extension that must
  * be understood (`crit`, `b64`).
- * @param maxBytes of the whole text
+ * @param maxBytes of the whole text; 8 KiB unless given
  */
 export function parseJws(compact: string, maxBytes: number = JWS_BYTES_MAX): Jws | JwsFault {
   if (compact.length > maxBytes) return 'too_large';

@@ -230,7 +230,7 @@ local function text(name)
 end
 local function described()
   return { text('u'), text('c'), text('s'), text('i') or false, created - record.t, text('o'), text('d'), text('r'),
-    record.h or false, created, record.p or false }
+    record.h or false, created, record.p or false, record.J or false }
 end
 local flat = redis.call('HGETALL', KEYS[1])
 if #flat > 0 then
@@ -287,7 +287,7 @@ local function text(name)
 end
 local function described()
   return { text('u'), text('c'), text('s'), text('i') or false, created - record.t, text('o'), text('d'), text('r'),
-    record.h or false, created, record.p or false }
+    record.h or false, created, record.p or false, record.J or false }
 end
 local flat = redis.call('HGETALL', KEYS[1])
 if #flat > 0 then
@@ -384,7 +384,7 @@ end
 if not record or record.z or tonumber(record.w or 0) >= 5 then return { 'gone' } end
 if record['v' .. request.attemptId] then return { 'gone' } end
 local is_match = record.x == string.sub(request.secretHash, 1, 27) and text('u') == request.clientUid
-local is_here = text('r') == request.redirectUri
+local is_here = text('r') == request.redirectUri and (not record.J or record.J == request.confirmation)
 local right = record.h and record.h == request.verifierChallenge
 -- The code is from before a fail-over, which may have lost its redemption: refuse it. If all else is right, revoke the
 -- grant, which ends the tokens of a lost redemption. A record that is known to be redeemed has no m: see replayed.
@@ -412,6 +412,7 @@ else
   write_access_token(scope, audience)
   local kept = needed(request.retention)
   redis.call('HSET', KEYS[1], 'g', 0, 'f', now - created, 'k', kept, 'l', request.address, 'a', 'c' .. request.attemptId)
+  if request.bindsRefreshTokens and request.confirmation then redis.call('HSET', KEYS[1], 'B', request.confirmation) end
   redis.call('HDEL', KEYS[1], 'm', 'w')
   expire(KEYS[1], created + kept * 1000)
 end
@@ -453,7 +454,7 @@ local function text(name)
 end
 local function described()
   return { text('u'), text('c'), text('s'), text('i') or false, created - record.t, text('o'), text('d'), text('r'),
-    record.h or false, created, record.p or false }
+    record.h or false, created, record.p or false, record.J or false }
 end
 local flat = redis.call('HGETALL', KEYS[1])
 if #flat > 0 then
@@ -550,7 +551,7 @@ end
 if not record or record.z or tonumber(record.w or 0) >= 5 then return { 'gone' } end
 if record['v' .. request.attemptId] then return { 'gone' } end
 local is_match = record.x == string.sub(request.secretHash, 1, 27) and text('u') == request.clientUid
-local is_here = text('r') == request.redirectUri
+local is_here = text('r') == request.redirectUri and (not record.J or record.J == request.confirmation)
 local right = record.h and record.h == request.verifierChallenge
 -- The code is from before a fail-over, which may have lost its redemption: refuse it. If all else is right, revoke the
 -- grant, which ends the tokens of a lost redemption. A record that is known to be redeemed has no m: see replayed.
@@ -578,6 +579,7 @@ else
   write_access_token(scope, audience)
   local kept = needed(request.retention)
   redis.call('HSET', KEYS[1], 'g', 0, 'f', now - created, 'k', kept, 'l', request.address, 'a', 'c' .. request.attemptId)
+  if request.bindsRefreshTokens and request.confirmation then redis.call('HSET', KEYS[1], 'B', request.confirmation) end
   redis.call('HDEL', KEYS[1], 'm', 'w')
   expire(KEYS[1], created + kept * 1000)
 end
@@ -614,7 +616,7 @@ local function text(name)
 end
 local function described()
   return { text('u'), text('c'), text('s'), text('i') or false, created - record.t, text('o'), text('d'), text('r'),
-    record.h or false, created, record.p or false }
+    record.h or false, created, record.p or false, record.J or false }
 end
 local flat = redis.call('HGETALL', KEYS[1])
 if #flat > 0 then
@@ -719,7 +721,7 @@ local function text(name)
 end
 local function described()
   return { text('u'), text('c'), text('s'), text('i') or false, created - record.t, text('o'), text('d'), text('r'),
-    record.h or false, created, record.p or false }
+    record.h or false, created, record.p or false, record.J or false }
 end
 local flat = redis.call('HGETALL', KEYS[1])
 if #flat > 0 then
@@ -822,6 +824,11 @@ local is_unknown = not record.g and record.m and record.m ~= history()
 if not record.g and not is_unknown then return { 'gone' } end
 local current = tonumber(record.g or -1)
 if now >= refreshed + request.idleLifetime or now >= created + request.absoluteLifetime then return { 'gone' } end
+if request.isPublic then
+  -- A fail-over has lost the redemption, and the key with it: that of the code is the same one.
+  local key = record.B or is_unknown and record.J
+  if key and key ~= request.confirmation or not key and request.rotation == 'Never' then return { 'bad_proof' } end
+end
 
 local presented, outcome = request.generation, nil
 local retries = {}
@@ -894,7 +901,7 @@ local function text(name)
 end
 local function described()
   return { text('u'), text('c'), text('s'), text('i') or false, created - record.t, text('o'), text('d'), text('r'),
-    record.h or false, created, record.p or false }
+    record.h or false, created, record.p or false, record.J or false }
 end
 local flat = redis.call('HGETALL', KEYS[1])
 if #flat > 0 then
@@ -997,6 +1004,11 @@ local is_unknown = not record.g and record.m and record.m ~= history()
 if not record.g and not is_unknown then return { 'gone' } end
 local current = tonumber(record.g or -1)
 if now >= refreshed + request.idleLifetime or now >= created + request.absoluteLifetime then return { 'gone' } end
+if request.isPublic then
+  -- A fail-over has lost the redemption, and the key with it: that of the code is the same one.
+  local key = record.B or is_unknown and record.J
+  if key and key ~= request.confirmation or not key and request.rotation == 'Never' then return { 'bad_proof' } end
+end
 
 local presented, outcome = request.generation, nil
 local retries = {}

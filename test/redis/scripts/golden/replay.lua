@@ -15,5 +15,9 @@ local function expire(key, at)
 end
 
 if now < tonumber(redis.call('GET', KEYS[1]) or 0) then return 'seen' end
+if ARGV[3] ~= '' then
+  if redis.call('EXISTS', KEYS[2]) == 0 then return 'lost' end
+  if tonumber(ARGV[3]) <= tonumber(redis.call('GET', KEYS[3]) or 0) then return 'lost' end
+end
 if now < tonumber(ARGV[2]) then redis.call('SET', KEYS[1], ARGV[2], 'PX', lifetime(ARGV[2])) end
 return 'fresh'
