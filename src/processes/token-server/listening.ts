@@ -22,7 +22,10 @@ export async function listen(server: TokenServer, { host, port, mtls, adminPort 
     const { port: mtlsPort } = mtls.listener;
     if (!(await tryListen(server.mutualTls, host, mtlsPort))) {
       await server.public.close();
-      throw new StartError(`port ${mtlsPort} on ${host} is in use; choose another one with GRANTRY_MTLS_PORT`, 1);
+      throw new StartError(
+        `port ${mtlsPort} on ${host} is in use; choose another one with ${flagToGive('--mtls-port N')}`,
+        1,
+      );
     }
   }
   const tried =
