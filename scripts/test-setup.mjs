@@ -22,6 +22,30 @@ const PROGRAMS = [
     project: undefined,
   },
   {
+    names: ['nginx'],
+    debian: 'nginx-light',
+    elsewhere: 'install nginx (it hands on certificates of clients)',
+    project: undefined,
+  },
+  {
+    names: ['haproxy'],
+    debian: 'haproxy',
+    elsewhere: 'install HAProxy (it hands on certificates of clients)',
+    project: undefined,
+  },
+  {
+    names: ['sslscan'],
+    debian: 'sslscan',
+    elsewhere: 'install sslscan (it tries every version and cipher suite of TLS)',
+    project: undefined,
+  },
+  {
+    names: ['testssl'],
+    debian: 'testssl.sh',
+    elsewhere: 'install testssl.sh, and put it on the PATH as testssl (it tries TLS for known attacks)',
+    project: undefined,
+  },
+  {
     names: ['lua5.1'],
     debian: 'lua5.1',
     elsewhere: 'install Lua 5.1 and put it on the PATH as lua5.1 (it runs the health checks that Argo CD is given)',

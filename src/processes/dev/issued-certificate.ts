@@ -125,13 +125,14 @@ function extensionsOf({ usage, dns = [], ips = [] }: CertificateWishes): Extensi
 
 /** RFC 5280 §4.2.1.1, §4.2.1.2: strict verifiers want both. */
 function keyIdentifiers(key: string, issuerKey: string): Extension[] {
-  const [own, issuers] = [key, issuerKey].map((pem) => {
+  const identifierOf = (pem: string) => {
     const { subjectPublicKey } = publicKeyInfo(createPublicKey(pem));
     return arrayBuffer(hash('sha1', Buffer.from(subjectPublicKey), 'buffer'));
-  });
+  };
+  const keyIdentifier = new KeyIdentifier(identifierOf(issuerKey));
   return [
-    extension(id_ce_subjectKeyIdentifier, new SubjectKeyIdentifier(own)),
-    extension(id_ce_authorityKeyIdentifier, new AuthorityKeyIdentifier({ keyIdentifier: new KeyIdentifier(issuers) })),
+    extension(id_ce_subjectKeyIdentifier, new SubjectKeyIdentifier(identifierOf(key))),
+    extension(id_ce_authorityKeyIdentifier, new AuthorityKeyIdentifier({ keyIdentifier })),
   ];
 }
 
