@@ -5,6 +5,7 @@
 import { fileURLToPath } from 'node:url';
 import { canInstall, installGo, installPackagesOfDebian, isInstalled } from './apt.mjs';
 import { chartAssets } from './chart-assets.mjs';
+import { envoyAssets } from './envoy-assets.mjs';
 import { kubernetesAssets } from './kubernetes-assets.mjs';
 
 /** One program: the names it goes by, its Debian package, how else to get it, and the vitest project that cannot run without. */
@@ -71,6 +72,8 @@ export async function setUpPrograms() {
   for (const sentence of chart.missing) {
     programs.push({ project: chart.folder === undefined ? 'chart' : undefined, sentence });
   }
+  if (envoyAssets() === undefined)
+    programs.push({ project: undefined, sentence: 'Envoy is missing; it hands on certificates of clients in a test' });
   if (missing !== undefined && chart.folder !== undefined) {
     programs.push({ project: 'chart', sentence: 'the tests of the chart need the API server, too' });
   }
