@@ -2,7 +2,7 @@
 // authorities that did not issue it.
 
 import { execFile, spawnSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -33,40 +33,8 @@ beforeAll(async () => {
 
 afterAll(() => world.maker.remove());
 
-const GO = `package main
-
-import (
-	"crypto/tls"
-	"crypto/x509"
-	"fmt"
-	"io"
-	"net/http"
-	"net/url"
-	"os"
-)
-
-func main() {
-	certificate, err := tls.LoadX509KeyPair(os.Args[2], os.Args[3])
-	if err != nil {
-		panic(err)
-	}
-	pem, err := os.ReadFile(os.Args[4])
-	if err != nil {
-		panic(err)
-	}
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(pem)
-	config := &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{certificate}}
-	client := http.Client{Transport: &http.Transport{TLSClientConfig: config}}
-	form := url.Values{"grant_type": {"client_credentials"}, "client_id": {"team.own"}}
-	response, err := client.PostForm(os.Args[1], form)
-	if err != nil {
-		panic(err)
-	}
-	body, _ := io.ReadAll(response.Body)
-	fmt.Print(string(body))
-}
-`;
+const guide = readFileSync(new URL('../../../docs/guides/mutual-tls.md', import.meta.url), 'utf8');
+const [, GO = ''] = /```go\n(.*?)```/s.exec(guide) ?? [];
 
 describe('a self-signed certificate', () => {
   const files = [own.certificateFile, own.keyFile, world.server.certificateFile] as const;
@@ -85,9 +53,10 @@ describe('a self-signed certificate', () => {
   it.skipIf(go === undefined)('given Go → tokens', { timeout: 300_000 }, async () => {
     const program = join(world.maker.folder, 'client.go');
     writeFileSync(program, GO);
-    const { stdout } = await run(go ?? '', ['run', program, `https://localhost:${mtls.port}/token`, ...files], {
-      env: { ...process.env, GO111MODULE: 'off' },
-    });
+    const [CLIENT_CERT, CLIENT_KEY, SERVER_CA] = files;
+    const place = { TOKEN_ENDPOINT: `https://localhost:${mtls.port}/token`, CLIENT_ID: 'team.own' };
+    const env = { ...process.env, GO111MODULE: 'off', CLIENT_CERT, CLIENT_KEY, SERVER_CA, ...place };
+    const { stdout } = await run(go ?? '', ['run', program], { env });
     isBound(stdout);
   });
 });

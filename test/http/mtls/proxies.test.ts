@@ -3,7 +3,7 @@
 
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -181,6 +181,31 @@ function envoyConfiguration(port: number, upstream: number): object {
     },
   };
 }
+
+/** The lines of the guide about a proxy. */
+function linesOfGuide(language: string): readonly string[] {
+  const guide = readFileSync(new URL('../../../docs/guides/mutual-tls.md', import.meta.url), 'utf8');
+  const block = new RegExp(`\`\`\`${language}\\n(.*?)\`\`\``, 's').exec(guide)?.[1] ?? '';
+  return block.split('\n').filter((line) => line !== '');
+}
+
+describe('the guide', () => {
+  it('configures the proxies as they are tried here', () => {
+    for (const [name, language] of [
+      ['nginx', 'nginx'],
+      ['HAProxy', 'haproxy'],
+    ] as const) {
+      const path = PROXIES[name]?.arguments(1, 2).at(-1) ?? '';
+      const tried = readFileSync(path, 'utf8')
+        .split('\n')
+        .map((line) => line.trim());
+      expect(tried).toEqual(expect.arrayContaining([...linesOfGuide(language)]));
+      expect(linesOfGuide(language)).toHaveLength(2);
+    }
+    const [details = '{}'] = linesOfGuide('json');
+    expect(JSON.stringify(envoyConfiguration(1, 2))).toContain(JSON.stringify(JSON.parse(details)).slice(1, -1));
+  });
+});
 
 describe.each(Object.entries(PROXIES))('behind %s', (_, proxy) => {
   if (proxy.program === undefined && process.env.CI !== 'true') {
