@@ -4,8 +4,8 @@
 
 import { fileURLToPath } from 'node:url';
 import { canInstall, installGo, installPackagesOfDebian, isInstalled } from './apt.mjs';
-import { chartAssets } from './chart-assets.mjs';
 import { envoyAssets } from './assets/envoy-assets.mjs';
+import { chartAssets } from './chart-assets.mjs';
 import { kubernetesAssets } from './kubernetes-assets.mjs';
 
 /** One program: the names it goes by, its Debian package, how else to get it, and the vitest project that cannot run without. */

@@ -1,4 +1,4 @@
-// THE judge of client certificates, one for those of TLS sockets and those of headers. It judges the leaf anew in every
+// THE judge of client certificates, one for those of TLS sockets and those of headers. It judges the leaf in every
 // request: a resumed session keeps what TLS once said of it.
 
 import type { Clock } from '../ports/ports.ts';

@@ -1,5 +1,5 @@
 // The certificates of `grantry dev --mtls-port` in `.grantry/mtls/`: an authority, and what it issues to the listener and
-// to a client. Each file is made once; one that is there is kept, whoever made it.
+// to a client. Each file is made once; one that is there is kept.
 
 import { isIP } from 'node:net';
 import type { Clock, Random } from '../../oauth/ports/ports.ts';
@@ -44,7 +44,7 @@ export async function provideCertificates(options: DevCertificatesOptions): Prom
 }
 
 /** The paths of the files, whether or not they are there. @throws StartError where the folder cannot be written */
-export function certificateFiles(state: DevState): CertificateFiles {
+function certificateFiles(state: DevState): CertificateFiles {
   const pair = (name: string) => ({ certificate: pathOf(state, `${name}.crt`), key: pathOf(state, `${name}.key`) });
   return { authority: pathOf(state, 'ca.crt'), server: pair('server'), client: pair('client') };
 }

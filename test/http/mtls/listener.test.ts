@@ -1,4 +1,4 @@
-// The listener for mutual TLS on real sockets (RFC 8705 §2, §3; security rows M1–M4): who is a client by its certificate,
+// The listener for mutual TLS on real sockets (RFC 8705 §2, §3; security rows M1–M4): which certificate authenticates a client,
 // what its tokens are bound to, and what resumed sessions and changed files do to that.
 
 import { createHash } from 'node:crypto';
@@ -131,7 +131,7 @@ describe('a token of a client with senderConstraint MutualTLS', () => {
     expect([status, body.error, mtls.lastReason()]).toEqual([400, 'invalid_request', reason]);
   });
 
-  it('given introspection → the thumbprint is told to the resource server', async () => {
+  it('given introspection → the resource server gets the thumbprint', async () => {
     const { body } = await mtls.tokens('team.bound', { certificate: job });
     const form = { token: body.access_token, client_id: 'team.opaque' };
     const answer = await mtls.post('/introspect', form, { certificate: renewed });

@@ -2,7 +2,7 @@
 // certificate. Its clock begins now, as the certificates that openssl makes do.
 
 import { X509Certificate } from 'node:crypto';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { type RequestOptions, request } from 'node:https';
 import { join } from 'node:path';
 import type { SecureVersion } from 'node:tls';
@@ -146,8 +146,4 @@ export function byKey(...certificates: readonly MadeCertificate[]): CertificateS
 /** The claims of a JWT, which is not verified. */
 export function claimsOf(token: string): Readonly<Record<string, unknown>> {
   return JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) as Record<string, unknown>;
-}
-
-export function readPem(path: string): string {
-  return readFileSync(path, 'utf8');
 }

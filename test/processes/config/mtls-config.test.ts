@@ -57,7 +57,11 @@ describe('mutual TLS', () => {
   );
 
   it.each<readonly [string, Readonly<Record<string, string>>, RegExp]>([
-    ['a header whose proxies are not named', { ...URL, GRANTRY_CLIENT_CERT_HEADER: 'X-C' }, /GRANTRY_CLIENT_CERT_PROXIES/],
+    [
+      'a header whose proxies are not named',
+      { ...URL, GRANTRY_CLIENT_CERT_HEADER: 'X-C' },
+      /GRANTRY_CLIENT_CERT_PROXIES/,
+    ],
     ['proxies of no header', { ...URL, GRANTRY_CLIENT_CERT_PROXIES: '::1' }, /GRANTRY_CLIENT_CERT_HEADER/],
     ['every peer as a proxy', { ...URL, ...HEADER, GRANTRY_CLIENT_CERT_PROXIES: '0.0.0.0/0' }, /every address/],
     ['a port without a certificate', { ...URL, GRANTRY_MTLS_PORT: '9443' }, /GRANTRY_MTLS_CERT_FILE/],
