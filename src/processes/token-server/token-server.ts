@@ -120,6 +120,9 @@ export interface TokenServer extends AdminSide {
   readonly registrySwapped: (seconds: number) => void;
 }
 
+/** What passes TLS through adds no header: on the listener for mutual TLS every X-Forwarded-For is of the caller itself. */
+const NO_PROXIES = new TrustedProxies([]);
+
 /** Health, metrics, controller endpoints. @throws Error when a trusted proxy is neither an address nor a CIDR block */
 export function assembleAdminSide(options: AdminSideOptions): AdminSide {
   const { registry, replica, usersFile } = options;
@@ -166,7 +169,7 @@ export function assembleTokenServer(options: TokenServerOptions, side = assemble
     ...side,
     audit,
     public: createHttpServer({ ...shared, endpoints: publicEndpoints }),
-    mutualTls: tls && createHttpServer({ ...shared, endpoints: mutualTlsEndpoints, tls }),
+    mutualTls: tls && createHttpServer({ ...shared, endpoints: mutualTlsEndpoints, tls, proxies: NO_PROXIES }),
     registrySwapped: (seconds) => metrics.registrySwap.observe(seconds),
   };
 }

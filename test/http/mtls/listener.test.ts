@@ -50,7 +50,7 @@ const CLIENTS = [
 let mtls: MutualTlsGrantry;
 
 beforeAll(async () => {
-  mtls = await world.start({ clients: CLIENTS });
+  mtls = await world.start({ clients: CLIENTS, trustedProxies: ['127.0.0.1'] });
 });
 
 afterAll(() => maker.remove());
@@ -242,6 +242,11 @@ describe('the listener', () => {
       },
     });
     expect(body.token_endpoint_auth_methods_supported).toContain('self_signed_tls_client_auth');
+  });
+
+  it('given X-Forwarded-For from the address of a trusted proxy → ignored: only the caller itself can have written it', async () => {
+    await mtls.tokens('team.job', { headers: { 'x-forwarded-for': '203.0.113.9' } });
+    expect(mtls.grantry.audits().findLast(({ event }) => event === 'token.refused')?.address).toBe('127.0.0.1');
   });
 
   it('given plain HTTP → the connection ends', async () => {
