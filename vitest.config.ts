@@ -11,6 +11,7 @@ const servers = [
   'processes',
   'scripts',
   'webhook',
+  'outbound',
 ].map((folder) => `test/${folder}/**/*.test.ts`);
 const redis = ['test/redis/**/*.test.ts'];
 const cluster = ['test/cluster/**/*.test.ts'];

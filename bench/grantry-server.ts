@@ -3,7 +3,18 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { AUDIENCE, CLIENT_SECRET, CLIENT_UID, PEOPLE, REDIRECT_URI, SCOPE, usernameOf } from './load/load-client.ts';
+import {
+  AUDIENCE,
+  CLIENT_SECRET,
+  CLIENT_UID,
+  ISSUER,
+  PEOPLE,
+  PEPPER,
+  REDIRECT_URI,
+  SCOPE,
+  SIGNER_JWK,
+  usernameOf,
+} from './load/load-client.ts';
 import { freePort, type PinnedServer, startServer } from './load/pinned-process.ts';
 
 /** Of a password that is never used to sign in. */
@@ -20,7 +31,8 @@ kind: ClientPolicy
 metadata: { name: bench }
 spec:
   namespaceSelector: {}
-  allow: { scopes: ['**'], audiences: ['**'] }
+  allow: { scopes: ['**'], audiences: ['**'], authMethods: ['**'] }
+  limits: { maxState: 1Gi }
 ---
 apiVersion: grantry.dev/v1alpha1
 kind: OAuthClient
@@ -34,6 +46,17 @@ spec:
   scopes: [${SCOPE}]
   audiences: ['${AUDIENCE}']
 ---
+apiVersion: grantry.dev/v1alpha1
+kind: OAuthClient
+metadata: { name: signer, namespace: bench }
+spec:
+  auth:
+    method: private_key_jwt
+    privateKeyJwt: { jwks: { keys: [${JSON.stringify(SIGNER_JWK)}] } }
+  grantTypes: [client_credentials]
+  scopes: [${SCOPE}]
+  audiences: ['${AUDIENCE}']
+---
 apiVersion: v1
 kind: Secret
 type: grantry.dev/users
@@ -42,11 +65,14 @@ stringData:
   users.yaml: |
 ${Array.from({ length: PEOPLE }, (_, number) => `    - { username: ${usernameOf(number)}, passwordHash: '${HASH}' }\n`).join('')}`;
 
-/** A folder with the manifests, gone after the run; the processes that share it are replicas of one server. */
+const PEPPER_FILE = 'pepper';
+
+/** A folder with the manifests and the pepper, gone after the run; the processes that share it are replicas of one server. */
 export function manifestFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'grantry-bench-'));
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
   writeFileSync(join(folder, 'load.yaml'), MANIFESTS);
+  writeFileSync(join(folder, PEPPER_FILE), PEPPER);
   return folder;
 }
 
@@ -62,9 +88,10 @@ export async function startGrantry({
 }): Promise<PinnedServer> {
   const adminPort = String(await freePort());
   const redis = redisUrl === undefined ? [] : ['--redis', redisUrl];
-  const dev = ['src/main.ts', 'dev', folder, '--admin-port', adminPort, ...redis, '--port'];
+  const dev = ['src/main.ts', 'dev', folder, '--issuer', ISSUER, '--admin-port', adminPort, ...redis, '--port'];
   return await startServer({
     args: (port) => [...dev, String(port)],
+    environment: { GRANTRY_PEPPER_FILE: join(folder, PEPPER_FILE) },
     probe: '/.well-known/jwks.json',
     ...(cores !== undefined && { cores }),
   });

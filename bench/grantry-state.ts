@@ -6,7 +6,9 @@ import type { Grant } from '../src/oauth/ports/grant-store.ts';
 import type { Session } from '../src/oauth/ports/login-stores.ts';
 import type { Stores } from '../src/oauth/ports/ports.ts';
 import { Handles } from '../src/oauth/tokens/handles.ts';
+import { RecordMacs } from '../src/oauth/tokens/record-macs.ts';
 import { shardOfPerson } from '../src/oauth/values/shard.ts';
+import { authenticStores } from '../src/processes/token-server/authentic-stores.ts';
 import { connectRedis } from '../src/redis/connection/connection.ts';
 import { RedisKeys } from '../src/redis/connection/keys.ts';
 import { parseRedisUrl } from '../src/redis/link/redis-url.ts';
@@ -17,6 +19,8 @@ import {
   CLIENT_UID,
   CODE_CHALLENGE,
   CODE_SECONDS,
+  ISSUER,
+  PEPPER,
   REDIRECT_URI,
   SCOPE,
   usernameOf,
@@ -46,10 +50,14 @@ export interface GrantryState {
 export async function openGrantryState(redisUrl: string): Promise<GrantryState> {
   const connection = connectRedis({ target: parseRedisUrl(redisUrl) });
   await connection.ready(5000);
-  const stores = redisStores({ connection, keys: new RedisKeys('grantry:') });
-  const random = { bytes: (count: number) => randomBytes(count) };
-  // No code depends on a pepper, nor on the issuer.
-  const handles = new Handles({ issuer: 'https://id.example.com', peppers: [randomBytes(32)], random });
+  const madeWith = { issuer: ISSUER, peppers: [Buffer.from(PEPPER)] as const };
+  const stores = authenticStores(redisStores({ connection, keys: new RedisKeys('grantry:') }), {
+    macs: new RecordMacs(madeWith),
+    onForged: (kind) => {
+      throw new Error(`a ${kind} of this run is forged`);
+    },
+  });
+  const handles = new Handles({ ...madeWith, random: { bytes: (count: number) => randomBytes(count) } });
   let people = 0;
   return {
     stores,

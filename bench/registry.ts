@@ -14,6 +14,7 @@ import { runInNewContext } from 'node:vm';
 import { RegistrySync } from '../src/cluster-registry/registry-sync.ts';
 import { ApiClient } from '../src/kubernetes/api/api-client.ts';
 import { kubeconfigAccess } from '../src/kubernetes/api/kubeconfig.ts';
+import { CLIENT_AUTH_METHODS } from '../src/oauth/client-auth/index.ts';
 
 const CLIENTS = Number(process.argv[2] ?? 100_000);
 const CHANGES = 50;
@@ -72,9 +73,9 @@ const registry = new RegistrySync({
   random: { bytes: (count) => crypto.getRandomValues(new Uint8Array(count)) },
   issuer: 'https://id.example',
   className: 'default',
-  mutualTls: true,
   releaseNamespace: 'grantry',
   defaultPolicy: 'Baseline',
+  supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()],
   watchNamespaces: [],
   metrics: { watchEvent: () => {}, watchRestarted: () => {}, changeRefused: () => {} },
 });

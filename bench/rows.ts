@@ -64,6 +64,14 @@ const ROWS: readonly RowDefinition[] = [
     target: { floor: 0.5, goal: 0.8 },
     ratio: (measured) => measured(EMPTY).cpuMicroseconds / measured('introspection').cpuMicroseconds,
   },
+  ...onRedis('private_key_jwt', { floor: 2, goal: 3 }),
+  {
+    name: 'p99 of private_key_jwt against the peer',
+    needs: ['private_key_jwt', 'private_key_jwt of the peer'],
+    target: undefined,
+    ratio: (measured) =>
+      measured('private_key_jwt').p99Milliseconds / measured('private_key_jwt of the peer').p99Milliseconds,
+  },
   ...onRedis('refresh', { floor: 3, goal: 4.5 }),
   ...onRedis('redeem', { floor: 2.5, goal: 3.5 }),
   {

@@ -101,8 +101,8 @@ async function measure(
   const connections = CONNECTIONS / targets.length;
   const expected = Math.ceil((duration * (rates.get(name) ?? FIRST_GUESS)) / targets.length);
   const orders: LoadOrder[] = [];
-  for (const { url, bodies } of targets) {
-    orders.push({ url, headers: HEADERS, connections, bodies: await bodies(duration, expected) });
+  for (const { url, headers = HEADERS, bodies } of targets) {
+    orders.push({ url, headers, connections, bodies: await bodies(duration, expected) });
   }
   const before = cpuOf(workload);
   const redisBefore = redis?.cpuMicroseconds() ?? 0;

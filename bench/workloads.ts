@@ -3,7 +3,16 @@
 
 import { manifestFolder, startGrantry } from './grantry-server.ts';
 import { inBatches } from './grantry-state.ts';
-import { answerOf, CLIENT_CREDENTIALS, type CodeOrder, redemption, requestTokens } from './load/load-client.ts';
+import {
+  answerOf,
+  assertedBodies,
+  CLIENT_CREDENTIALS,
+  type CodeOrder,
+  FORM_HEADERS,
+  type Headers,
+  redemption,
+  requestTokens,
+} from './load/load-client.ts';
 import type { Bodies } from './load/load-generator.ts';
 import {
   BOTH_CORES,
@@ -29,6 +38,8 @@ export interface Workload {
 export interface Target {
   readonly server: PinnedServer;
   readonly url: string;
+  /** Default: those of the client with a secret. */
+  readonly headers?: Headers;
   /**
    * What the next load sends; made outside the measured time.
    * @param seconds how long it should last
@@ -58,6 +69,8 @@ export function workloads(): Readonly<Record<string, () => Promise<Workload>>> {
   return {
     'client credentials': async () => clientCredentials(await grantry()),
     'client credentials of the peer': async () => clientCredentials(await peer()),
+    private_key_jwt: async () => asserted(await grantryOnRedis()),
+    'private_key_jwt of the peer': async () => asserted(await peerOnRedis()),
     introspection: async () => introspection(await grantry()),
     'empty POST': async () => emptyPost(),
     redeem: async () => redeem(await grantryOnRedis()),
@@ -73,6 +86,32 @@ async function clientCredentials(server: PinnedServer): Promise<Workload> {
   const url = `${server.origin}/token`;
   await requestTokens(url, CLIENT_CREDENTIALS);
   return { targets: [repeating(server, url, CLIENT_CREDENTIALS)], loadCores: LOAD_CORE };
+}
+
+async function asserted({ server, redis }: TokenService): Promise<Workload> {
+  const url = `${server.origin}/token`;
+  const issuer = await issuerOf(server);
+  const [first = ''] = assertedBodies(issuer, 1);
+  await requestTokens(url, first, FORM_HEADERS);
+  const isUsed = await requestTokens(url, first, FORM_HEADERS).then(
+    () => false,
+    () => true,
+  );
+  if (!isUsed) throw new Error(`${url} accepts an assertion twice`);
+  const bodies = async (_seconds: number, expected: number): Promise<Bodies> => ({
+    kind: 'single',
+    bodies: assertedBodies(issuer, expected),
+  });
+  return { targets: [{ server, url, headers: FORM_HEADERS, bodies }], loadCores: LOAD_CORE, redis };
+}
+
+/** Of grantry by RFC 8414; the peer has the document of OpenID Connect alone. */
+async function issuerOf({ origin }: PinnedServer): Promise<string> {
+  for (const name of ['oauth-authorization-server', 'openid-configuration']) {
+    const response = await fetch(`${origin}/.well-known/${name}`);
+    if (response.ok) return ((await response.json()) as { readonly issuer: string }).issuer;
+  }
+  throw new Error(`${origin} has no metadata`);
 }
 
 async function introspection(server: PinnedServer): Promise<Workload> {

@@ -5,9 +5,12 @@
 import { readFileSync } from 'node:fs';
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import type { CheckFormat } from './processes/check/check.ts';
+import type { KeyAlgorithm } from './processes/generate-key/generate-key.ts';
 
 const USAGE = 2;
+const DEV_ISSUER = 'http://localhost:9400';
 const CHECK_FORMATS: readonly CheckFormat[] = ['text', 'json', 'github'];
+const KEY_ALGORITHMS: readonly KeyAlgorithm[] = ['ES256', 'ES384', 'PS256', 'RS256', 'EdDSA'];
 
 interface DevFlags {
   readonly port?: number;
@@ -92,11 +95,32 @@ function program(end: (code: number) => void): Command {
     });
 
   root
+    .command('dev-token')
+    .description('print the token that a pod of a ServiceAccount would have, for grantry dev')
+    .argument('<NAMESPACE/NAME>', 'the ServiceAccount, one of the manifests')
+    .argument('[DIR]', 'the folder with the manifests', '.')
+    .option('--issuer <url>', 'issuer identifier of the running grantry dev', DEV_ISSUER)
+    .action(async (account: string, directory: string, { issuer }: { readonly issuer: string }) => {
+      const { devToken } = await import('./processes/dev-token/dev-token.ts');
+      end(await devToken({ account, directory, issuer, stdout, stderr }));
+    });
+
+  root
     .command('hash-password')
     .description('read a password and print its hash for a users.yaml')
     .action(async () => {
       const { printPasswordHash } = await import('./processes/hash-password/hash-password.ts');
       end(await printPasswordHash({ stdin, stdout, stderr }));
+    });
+
+  root
+    .command('generate-key')
+    .description('make the key of a private_key_jwt client, and print its part of the manifest')
+    .argument('<FILE>', 'where the private key goes, as a JWK; must not exist')
+    .addOption(new Option('--algorithm <name>', 'what it signs by').choices(KEY_ALGORITHMS).default(KEY_ALGORITHMS[0]))
+    .action(async (file: string, { algorithm }: { readonly algorithm: KeyAlgorithm }) => {
+      const { generateKey } = await import('./processes/generate-key/generate-key.ts');
+      end(await generateKey({ file, algorithm, stdout, stderr }));
     });
 
   for (const command of root.commands) {

@@ -9,6 +9,7 @@ import type { ReplicaApi } from '../src/http/admin/controller-endpoints.ts';
 import type { HttpTimeouts } from '../src/http/server/strict-fastify.ts';
 import { hashPassword, LocalUsers } from '../src/login/local-users.ts';
 import { memoryStores } from '../src/memory/stores.ts';
+import { type ClusterIssuer, clusterIssuerUnavailable } from '../src/oauth/ports/cluster-issuer.ts';
 import type { Grant } from '../src/oauth/ports/grant-store.ts';
 import type { Clock, ResourceOwners, Stores } from '../src/oauth/ports/ports.ts';
 import type { Client } from '../src/oauth/registry/client.ts';
@@ -17,6 +18,8 @@ import { generateSigningKeyPem, importSigningKey, KeyRing, type SigningKey } fro
 import { Registry, type RegistryRef } from '../src/oauth/registry/registry.ts';
 import { Handles } from '../src/oauth/tokens/handles.ts';
 import { RecordMacs } from '../src/oauth/tokens/record-macs.ts';
+import type { VerificationKey } from '../src/oauth/values/jwk.ts';
+import type { FetchSettings } from '../src/processes/config/fetch-config.ts';
 import type { MtlsSettings } from '../src/processes/config/mtls-config.ts';
 import { createLog } from '../src/processes/log/log.ts';
 import { MutualTls } from '../src/processes/mutual-tls/mutual-tls.ts';
@@ -63,6 +66,10 @@ export interface GrantryOptions {
   /** Default false: tests that fail often on purpose would run into each other. */
   readonly rateLimits?: boolean;
   readonly trustedProxies?: readonly string[];
+  /** From where key sets may be fetched. Default: public addresses. */
+  readonly fetch?: Partial<FetchSettings>;
+  /** Default: one that cannot be read. */
+  readonly clusterIssuer?: ClusterIssuer<VerificationKey>;
   readonly timeouts?: Partial<HttpTimeouts>;
   readonly keys?: readonly SigningKey[];
   /** Default: one of its own. */
@@ -256,6 +263,7 @@ export async function startGrantry(options: GrantryOptions): Promise<Grantry> {
       rateLimits: options.rateLimits ?? false,
       auditSubjects: options.auditSubjects ?? 'hashed',
       logOneTokenIn: 1,
+      fetch: { networks: [], caFile: undefined, ...options.fetch },
     },
     registry,
     stores,
@@ -263,6 +271,9 @@ export async function startGrantry(options: GrantryOptions): Promise<Grantry> {
     random,
     owners,
     peppers: [pepper],
+    clusterIssuer: options.clusterIssuer ?? {
+      current: () => Promise.reject(clusterIssuerUnavailable('unreachable')),
+    },
     log,
     timeouts: { check: 50, ...options.timeouts },
     ...(options.replica && { replica: options.replica }),

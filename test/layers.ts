@@ -6,7 +6,7 @@ import { builtinModules } from 'node:module';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { parseSync, Visitor } from 'oxc-parser';
 
-const ADAPTERS = ['http', 'login', 'kubernetes', 'manifests', 'redis', 'memory', 'webhook'];
+const ADAPTERS = ['http', 'login', 'kubernetes', 'manifests', 'redis', 'memory', 'webhook', 'outbound'];
 
 /** The parts that each part may import besides itself: only those below it. A part is a folder directly in src/, or main.ts. */
 const PARTS: Record<string, readonly string[]> = {
@@ -21,6 +21,7 @@ const PARTS: Record<string, readonly string[]> = {
   redis: ['oauth'],
   memory: ['oauth'],
   webhook: ['oauth'],
+  outbound: ['oauth'],
   admission: ['oauth'],
   'resource-server': ['oauth'],
   oauth: [],
@@ -88,6 +89,7 @@ export const FOLDERS: Record<string, readonly string[]> = {
     'stores.ts': ['grants', 'stores', 'connection'],
   }),
   webhook: [],
+  outbound: [],
   ...rows('kubernetes', {
     objects: [],
     api: ['objects'],
@@ -119,6 +121,8 @@ export const FOLDERS: Record<string, readonly string[]> = {
     controller: ['log', 'config', 'lifecycle'],
     check: ['log'],
     dev: ['check', 'alerts', 'token-server', 'mutual-tls', 'redis', 'log', 'config', 'lifecycle'],
+    'dev-token': ['dev', 'lifecycle'],
+    'generate-key': [],
     'hash-password': [],
   }),
 };

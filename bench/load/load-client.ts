@@ -1,12 +1,18 @@
 // The client that all load comes from, its address on the way back, and its requests for tokens: the same for grantry and
 // for the peer.
 
+import { createPrivateKey, randomUUID } from 'node:crypto';
+import { signatureOf } from '../../src/oauth/values/signature.ts';
+
 export const CLIENT_ID = 'bench.load';
 export const CLIENT_SECRET = 'a-secret-that-is-only-ever-used-under-load';
 export const CLIENT_UID = '5e1c7d3a-2f64-4a0b-9d8e-31b7c0f2a946';
 /** How many users have agreed to what the client asks for: none meets the limit on the refreshes of one person. */
 export const PEOPLE = 1500;
 export const usernameOf = (number: number): string => `person-${number % PEOPLE}`;
+/** What the MACs of records depend on, besides what they hold: grantry has both, and so has what writes its state. */
+export const ISSUER = 'http://localhost:9400';
+export const PEPPER = 'a-pepper-that-is-only-ever-used-under-load';
 export const AUDIENCE = 'https://api.example.com/';
 export const SCOPE = 'load';
 export const REDIRECT_URI = 'https://app.example.com/callback';
@@ -16,8 +22,24 @@ export const CODE_CHALLENGE = 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM';
 /** Long enough for the codes of a round to be made before it; seconds. */
 export const CODE_SECONDS = 600;
 
+/** A second client, which has no secret: it signs assertions. */
+export const SIGNER_ID = 'bench.signer';
+/** Its key, which is only ever used under load. */
+const SIGNER_KEY = {
+  kty: 'EC',
+  crv: 'P-256',
+  x: 'oXRb0aeJ4K0RyrESxJYYA3OBde8RDzfFB7PH9E8JY4E',
+  y: 'QyBtbu06pOOWmWyPE40TmyzzN7QFZZQ96ZkxyARfn2c',
+  d: '3mJsdNTtEMdJi534-tvW43V0O41ULEEoJKFRXAKpw9E',
+} as const;
+export const SIGNER_JWK = { kty: SIGNER_KEY.kty, crv: SIGNER_KEY.crv, x: SIGNER_KEY.x, y: SIGNER_KEY.y } as const;
+/** Long enough for those of a load to be made before it. */
+const ASSERTION_SECONDS = 120;
+
+/** Those of a request that carries its credentials in the body. */
+export const FORM_HEADERS = { 'content-type': 'application/x-www-form-urlencoded' };
 export const HEADERS = {
-  'content-type': 'application/x-www-form-urlencoded',
+  ...FORM_HEADERS,
   authorization: `Basic ${Buffer.from(`${CLIENT_ID}:${CLIENT_SECRET}`).toString('base64')}`,
 };
 
@@ -33,6 +55,24 @@ export function redemption(code: string): string {
   });
 }
 
+/** Bodies that ask for tokens of the second client; each has an assertion of its own. */
+export function assertedBodies(issuer: string, count: number): readonly string[] {
+  const key = createPrivateKey({ key: SIGNER_KEY, format: 'jwk' });
+  const header = Buffer.from('{"alg":"ES256"}').toString('base64url');
+  const iat = Math.floor(Date.now() / 1000);
+  const claims = { iss: SIGNER_ID, sub: SIGNER_ID, aud: issuer, iat, exp: iat + ASSERTION_SECONDS };
+  return Array.from({ length: count }, () => {
+    const payload = Buffer.from(JSON.stringify({ ...claims, jti: randomUUID() })).toString('base64url');
+    const input = `${header}.${payload}`;
+    return form({
+      grant_type: 'client_credentials',
+      scope: SCOPE,
+      client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+      client_assertion: `${input}.${signatureOf(input, 'ES256', key)}`,
+    });
+  });
+}
+
 /** The body that refreshes. */
 export function refresh(token: string): string {
   return form({ grant_type: 'refresh_token', refresh_token: token });
@@ -45,6 +85,8 @@ export interface CodeOrder {
   readonly count: number;
 }
 
+export type Headers = Readonly<Record<string, string>>;
+
 /** A successful answer of a token endpoint. */
 export interface Tokens {
   readonly access_token: string;
@@ -55,8 +97,8 @@ export interface Tokens {
  * Asks for tokens once and holds the access token to be what servers are compared by: a JWT, ES256, for the audience.
  * @throws Error when the answer is anything else
  */
-export async function requestTokens(url: string, body: string): Promise<Tokens> {
-  const tokens = (await answerOf(url, body)) as unknown as Tokens;
+export async function requestTokens(url: string, body: string, headers: Headers = HEADERS): Promise<Tokens> {
+  const tokens = (await answerOf(url, body, headers)) as unknown as Tokens;
   const [header, payload] = tokens.access_token.split('.').map((part) => Buffer.from(part, 'base64url').toString());
   const isComparable = JSON.parse(header ?? '').alg === 'ES256' && JSON.parse(payload ?? '').aud === AUDIENCE;
   if (!isComparable) throw new Error(`${url} gave another kind of token: ${header}.${payload}`);
@@ -64,8 +106,12 @@ export async function requestTokens(url: string, body: string): Promise<Tokens> 
 }
 
 /** The JSON that a POST is answered with. @throws Error for any status but 200 */
-export async function answerOf(url: string, body: string): Promise<Record<string, unknown>> {
-  const response = await fetch(url, { method: 'POST', headers: HEADERS, body });
+export async function answerOf(
+  url: string,
+  body: string,
+  headers: Headers = HEADERS,
+): Promise<Record<string, unknown>> {
+  const response = await fetch(url, { method: 'POST', headers, body });
   const text = await response.text();
   if (response.status !== 200) throw new Error(`${url} answered ${response.status}: ${text}`);
   return JSON.parse(text) as Record<string, unknown>;

@@ -34,18 +34,21 @@ export const NODE_OPTIONS: readonly string[] = ['--use-largepages=silent'];
  * @param options.args its file and arguments, given the port it should listen on
  * @param options.probe a path that answers as soon as it is ready
  * @param options.cores default: the servers'
+ * @param options.environment variables beside those of this process
  */
 export async function startServer({
   args,
   probe,
   cores = SERVER_CORE,
+  environment,
 }: {
   readonly args: (port: number) => readonly string[];
   readonly probe: string;
   readonly cores?: string;
+  readonly environment?: Readonly<Record<string, string>>;
 }): Promise<PinnedServer> {
   const port = await freePort();
-  const child = start(cores, [process.execPath, ...NODE_OPTIONS, ...args(port)], { output: 'ignore' });
+  const child = start(cores, [process.execPath, ...NODE_OPTIONS, ...args(port)], { output: 'ignore', environment });
   const origin = `http://127.0.0.1:${port}`;
   await answers(`${origin}${probe}`, child);
   return { origin, cpuMicroseconds: () => cpuMicroseconds(child) };
@@ -87,10 +90,15 @@ export async function freePort(): Promise<number> {
   return address.port;
 }
 
-function start(cores: string, command: readonly string[], { output }: { output: 'ignore' | 'pipe' }): ChildProcess {
+interface Start {
+  readonly output: 'ignore' | 'pipe';
+  readonly environment?: Readonly<Record<string, string>> | undefined;
+}
+
+function start(cores: string, command: readonly string[], { output, environment = {} }: Start): ChildProcess {
   const child = spawn('taskset', ['--cpu-list', cores, ...command], {
     stdio: [output, output, 'inherit'],
-    env: { ...process.env, NODE_ENV: 'production' },
+    env: { ...process.env, ...environment, NODE_ENV: 'production' },
   });
   started.add(child);
   return child;

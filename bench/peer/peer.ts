@@ -4,7 +4,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import Provider from 'oidc-provider';
-import { AUDIENCE, CLIENT_ID, CLIENT_SECRET, REDIRECT_URI, SCOPE } from '../load/load-client.ts';
+import { AUDIENCE, CLIENT_ID, CLIENT_SECRET, REDIRECT_URI, SCOPE, SIGNER_ID, SIGNER_JWK } from '../load/load-client.ts';
 import { peerRedisAdapter } from './peer-redis-adapter.ts';
 
 /** @param redis where its state is; without it, in memory */
@@ -24,10 +24,22 @@ export function peerProvider(issuer: string, redis: Redis | undefined): Provider
         // Its clients verify ID tokens with RS256 unless configured otherwise, and it holds no such key.
         id_token_signed_response_alg: 'ES256',
       },
+      {
+        client_id: SIGNER_ID,
+        grant_types: ['client_credentials'],
+        redirect_uris: [],
+        response_types: [],
+        token_endpoint_auth_method: 'private_key_jwt',
+        token_endpoint_auth_signing_alg: 'ES256',
+        jwks: { keys: [SIGNER_JWK] },
+        id_token_signed_response_alg: 'ES256',
+      },
     ],
     jwks: { keys: [signingKey] },
     scopes: [SCOPE],
     findAccount: (_context, accountId) => ({ accountId, claims: () => ({ sub: accountId }) }),
+    // By default it takes secrets alone.
+    clientAuthMethods: ['client_secret_basic', 'private_key_jwt'],
     pkce: { required: () => true },
     issueRefreshToken: () => true,
     rotateRefreshToken: true,

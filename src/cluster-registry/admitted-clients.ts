@@ -13,13 +13,13 @@ import {
 } from '../admission/clients/admit-client.ts';
 import { specOf } from '../admission/clients/client-reader.ts';
 import { ClientUniqueness, claimOf } from '../admission/clients/client-uniqueness.ts';
-import { supportedProtocol } from '../admission/clients/supported-protocol.ts';
 import type { DefaultPolicy } from '../admission/kinds/client-policy.ts';
 import type { OAuthClientSpec } from '../admission/kinds/oauth-client.ts';
 import { matchesSelector } from '../admission/policies/label-selector.ts';
 import type { Policy } from '../admission/policies/policy-violations.ts';
 import type { References } from '../admission/references/references.ts';
 import type { KubernetesObject } from '../kubernetes/objects/resources.ts';
+import { GRANT_TYPES } from '../oauth/grants/index.ts';
 import type { Clock } from '../oauth/ports/ports.ts';
 import type { Client } from '../oauth/registry/client.ts';
 import { KeyRing } from '../oauth/registry/keys.ts';
@@ -32,10 +32,10 @@ import { ServedClient } from './served-client.ts';
 
 export interface AdmittedClientsOptions {
   readonly issuer: string;
-  /** Whether mutual TLS is turned on. */
-  readonly mutualTls: boolean;
   readonly releaseNamespace: string;
   readonly defaultPolicy: DefaultPolicy;
+  /** The wire names of the client authentication methods that this install has. */
+  readonly supportedAuthMethods: readonly string[];
   /** See {@link References.namespaceLabels}. */
   readonly labelsOf: References['namespaceLabels'];
   /** The contents of the verifier Secret of a client. */
@@ -79,13 +79,15 @@ export class AdmittedClients {
   constructor(options: AdmittedClientsOptions) {
     this.#options = options;
     this.#context = {
-      ...supportedProtocol(options),
+      issuer: options.issuer,
       unknownFields: 'ignore',
       releaseNamespace: options.releaseNamespace,
       releaseNamespaceReserved: true,
       policies: [],
       defaultPolicy: options.defaultPolicy,
       references: this.#references(),
+      supportedGrantTypes: [...GRANT_TYPES.keys()],
+      supportedAuthMethods: options.supportedAuthMethods,
       programmed: () => PROGRAMMED,
     };
   }
@@ -260,7 +262,7 @@ export class AdmittedClients {
       templates.set(reading.shared, template);
     }
     const text = verifiers instanceof KeptVerifiers ? verifiers.text : undefined;
-    const own = { uid, namespace, clientId, maxState, verifiers: credentials.verifiers, text };
+    const own = { uid, namespace, clientId, maxState, credentials, text };
     return new ServedClient({ ...own, reading, template });
   }
 
@@ -295,9 +297,11 @@ export class AdmittedClients {
     const { labelsOf, clock } = this.#options;
     return {
       secret: () => 'withheld',
-      // The controller checks that they exist, and makes no credential of a missing one.
-      hasConfigMap: () => true,
-      hasServiceAccount: () => true,
+      configMap: () => 'withheld',
+      jwksOf: () => this.#verifiers?.jwks,
+      // The controller stores the uids of those that exist.
+      serviceAccountUid: (_, name) =>
+        this.#verifiers?.serviceAccounts?.find((account) => account.name === name)?.uid ?? 'withheld',
       namespaceLabels: labelsOf,
       verifiersOf: () => (this.#verifiers === undefined ? [] : livingVerifiers(this.#verifiers, clock.now())),
     };

@@ -2,7 +2,6 @@
 // claims. There may be a hundred thousand, so it is one flat object that is its own metadata.
 
 import { ClientReader, type ClientReading } from '../admission/clients/client-reader.ts';
-import { type ProtocolSettings, supportedProtocol } from '../admission/clients/supported-protocol.ts';
 import type { Fault } from '../admission/kinds/conditions.ts';
 import { classOf, type ObjectIdentity } from '../admission/kinds/manifest.ts';
 import {
@@ -13,6 +12,7 @@ import {
   type ObjectMeta,
   splitKey,
 } from '../kubernetes/objects/resources.ts';
+import { GRANT_TYPES } from '../oauth/grants/index.ts';
 import { type CachedReading, RuleCheck } from './refused-client.ts';
 
 /** An OAuthClient in the cache of a reflector. */
@@ -74,16 +74,23 @@ export class KeptClient implements KubernetesObject, ObjectMeta, ObjectIdentity 
   }
 }
 
-/**
- * Caches OAuthClients of one class. The few strings of namespaces are shared.
- * @param settings of the install, by which its rules are judged
- */
-export function clientKeeper(
-  className: string,
-  settings: ProtocolSettings,
-): (object: KubernetesObject, key: string) => KeptClient {
+/** Caches OAuthClients of one class. The few strings of namespaces are shared. */
+export function clientKeeper({
+  className,
+  issuer,
+  supportedAuthMethods,
+}: {
+  readonly className: string;
+  /** Of the install: no client may name it as audience. */
+  readonly issuer: string;
+  readonly supportedAuthMethods: readonly string[];
+}): (object: KubernetesObject, key: string) => KeptClient {
   const reader = new ClientReader();
-  const rules = new RuleCheck(supportedProtocol(settings));
+  const rules = new RuleCheck({
+    issuer,
+    supportedGrantTypes: [...GRANT_TYPES.keys()],
+    supportedAuthMethods,
+  });
   const namespaces = new Map<string, string>();
   const once = (namespace: string) => {
     const known = namespaces.get(namespace);

@@ -26,7 +26,7 @@ export class KeptVerifiers implements KubernetesObject, ObjectMeta, ClientVerifi
   /** In seconds: a value that the engine knows to be an integer needs no memory of its own. */
   readonly #createdAtSeconds: number;
   /** Most clients have one verifier without expiry: a latin1 string, because a buffer takes four times the memory. */
-  readonly #kept: string | readonly AcceptedVerifier[];
+  readonly #kept: string | Pick<ClientVerifiers, 'verifiers' | 'jwks' | 'serviceAccounts'>;
   /** The revision of the only verifier. */
   readonly #newest: number;
 
@@ -36,7 +36,11 @@ export class KeptVerifiers implements KubernetesObject, ObjectMeta, ClientVerifi
     this.revision = read.revision;
     this.#key = key;
     this.#createdAtSeconds = Math.floor(Date.parse(metadata.creationTimestamp) / 1000);
-    this.#kept = 'verifier' in read ? read.verifier : read.verifiers;
+    if ('verifier' in read) this.#kept = read.verifier;
+    else {
+      const { verifiers, jwks, serviceAccounts } = read;
+      this.#kept = { verifiers, jwks, serviceAccounts };
+    }
     this.#newest = 'verifier' in read ? read.verifierRevision : 0;
   }
 
@@ -46,13 +50,21 @@ export class KeptVerifiers implements KubernetesObject, ObjectMeta, ClientVerifi
   }
 
   get verifiers(): readonly AcceptedVerifier[] {
-    if (typeof this.#kept !== 'string') return this.#kept;
+    if (typeof this.#kept !== 'string') return this.#kept.verifiers;
     return [{ verifier: Buffer.from(this.#kept, 'latin1'), revision: this.#newest }];
+  }
+
+  get jwks(): ClientVerifiers['jwks'] {
+    return typeof this.#kept === 'string' ? undefined : this.#kept.jwks;
+  }
+
+  get serviceAccounts(): ClientVerifiers['serviceAccounts'] {
+    return typeof this.#kept === 'string' ? undefined : this.#kept.serviceAccounts;
   }
 
   /** When verifiers expire. Epoch milliseconds. */
   get ends(): readonly number[] {
-    return typeof this.#kept === 'string' ? [] : this.#kept.flatMap(({ expiresAt }) => expiresAt ?? []);
+    return typeof this.#kept === 'string' ? [] : this.#kept.verifiers.flatMap(({ expiresAt }) => expiresAt ?? []);
   }
 
   /** The uid of the client that the verifiers belong to. */

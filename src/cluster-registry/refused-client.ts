@@ -2,8 +2,7 @@
 // object can mend such a client, and a namespace may hold any number of them.
 
 import { type ClientReading, ownOf, specOf } from '../admission/clients/client-reader.ts';
-import { clientFaults, ownFieldFaults } from '../admission/clients/client-rules.ts';
-import type { SupportedProtocol } from '../admission/clients/supported-protocol.ts';
+import { clientFaults, ownFieldFaults, type SupportedProtocol } from '../admission/clients/client-rules.ts';
 import type { Fault } from '../admission/kinds/conditions.ts';
 import { API_VERSION, readManifest } from '../admission/kinds/manifest.ts';
 import { OAUTH_CLIENT, type OAuthClientSpec } from '../admission/kinds/oauth-client.ts';

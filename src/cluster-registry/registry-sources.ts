@@ -31,8 +31,8 @@ export interface RegistrySourcesOptions {
   readonly api: Pick<KubernetesApi, 'list' | 'watch'>;
   readonly className: string;
   readonly issuer: string;
-  /** Whether mutual TLS is turned on. */
-  readonly mutualTls: boolean;
+  /** The wire names of the client authentication methods that this install has. */
+  readonly supportedAuthMethods: readonly string[];
   readonly releaseNamespace: string;
   /** The namespaces whose OAuthClients are watched; none: all of them. */
   readonly watchNamespaces: readonly string[];
@@ -63,8 +63,8 @@ export class RegistrySources {
 
   constructor(options: RegistrySourcesOptions) {
     this.#options = options;
-    const { className, releaseNamespace, watchNamespaces, onChange } = options;
-    const keep = clientKeeper(className, options);
+    const { releaseNamespace, watchNamespaces, onChange } = options;
+    const keep = clientKeeper(options);
     const everywhere = watchNamespaces.length === 0 ? [undefined] : watchNamespaces;
     const clients = everywhere.map((namespace) =>
       this.#reflector(OAUTH_CLIENTS, unlessSame(isOfSameSpec, onChange.client), {

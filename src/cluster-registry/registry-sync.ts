@@ -78,12 +78,12 @@ export class RegistrySync implements RegistryRef {
 
   constructor(options: RegistrySyncOptions) {
     this.#options = options;
-    const { issuer, mutualTls, releaseNamespace, defaultPolicy, clock } = options;
+    const { issuer, releaseNamespace, defaultPolicy, supportedAuthMethods, clock } = options;
     this.#clients = new AdmittedClients({
       issuer,
-      mutualTls,
       releaseNamespace,
       defaultPolicy,
+      supportedAuthMethods,
       clock,
       labelsOf: (namespace) => labelsOf(this.#sources.namespaces, namespace),
       verifiersOf: (uid) => verifiersOf(this.#sources.secrets, releaseNamespace, uid),

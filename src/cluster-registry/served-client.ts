@@ -15,6 +15,12 @@ import type {
 
 const VERIFIER_BYTES = 32;
 
+/** What a client without secrets is authenticated by. */
+interface OwnIdentity {
+  readonly assertion?: AssertionSettings;
+  readonly serviceAccounts?: readonly ServiceAccountIdentity[];
+}
+
 export class ServedClient implements Client {
   readonly uid: string;
   readonly clientId: string;
@@ -22,12 +28,15 @@ export class ServedClient implements Client {
   readonly maxState: number;
   readonly #reading: ReadClient;
   readonly #template: Client;
-  /** As a latin1 string: a buffer takes four times the memory. */
-  readonly #verifiers: string;
+  /**
+   * The verifiers as a latin1 string, because a buffer takes four times the memory; or what the client has in place of
+   * secrets, where other clients with the same shared fields have another.
+   */
+  readonly #credentials: string | OwnIdentity;
 
   /**
    * @param client.template a client with the same values of all shared fields
-   * @param client.text the only one of these verifiers as a latin1 string, where one exists already
+   * @param client.text the only verifier as a latin1 string, where one exists already
    */
   constructor(client: {
     readonly uid: string;
@@ -36,18 +45,25 @@ export class ServedClient implements Client {
     readonly maxState: number;
     readonly reading: ReadClient;
     readonly template: Client;
-    readonly verifiers: readonly Uint8Array[];
+    readonly credentials: OwnIdentity & { readonly verifiers: readonly Uint8Array[] };
     readonly text?: string | undefined;
   }) {
-    const { verifiers, text } = client;
+    const { template, text } = client;
+    const { verifiers, assertion, serviceAccounts } = client.credentials;
     this.uid = client.uid;
     this.clientId = client.clientId;
     this.namespace = client.namespace;
     this.maxState = client.maxState;
     this.#reading = client.reading;
-    this.#template = client.template;
-    const isKept = text !== undefined && verifiers.length === 1;
-    this.#verifiers = isKept ? text : Buffer.concat(verifiers).toString('latin1');
+    this.#template = template;
+    // Keys of the manifest, or their address, are in the template: it has the same manifest but for the own fields.
+    const isInTemplate = client.reading.shared.auth.privateKeyJwt?.jwksConfigMapRef === undefined;
+    if (assertion !== undefined && !isInTemplate) this.#credentials = { assertion };
+    else if (serviceAccounts !== undefined) this.#credentials = { serviceAccounts };
+    else {
+      const isKept = text !== undefined && verifiers.length === 1;
+      this.#credentials = isKept ? text : Buffer.concat(verifiers).toString('latin1');
+    }
   }
 
   get displayName(): string {
@@ -75,7 +91,7 @@ export class ServedClient implements Client {
   }
 
   get secretVerifiers(): readonly Uint8Array[] {
-    const bytes = Buffer.from(this.#verifiers, 'latin1');
+    const bytes = Buffer.from(typeof this.#credentials === 'string' ? this.#credentials : '', 'latin1');
     const verifiers: Uint8Array[] = [];
     for (let from = 0; from < bytes.length; from += VERIFIER_BYTES) {
       verifiers.push(bytes.subarray(from, from + VERIFIER_BYTES));
@@ -92,7 +108,7 @@ export class ServedClient implements Client {
   }
 
   get assertion(): AssertionSettings | undefined {
-    return this.#template.assertion;
+    return this.#identity?.assertion ?? this.#template.assertion;
   }
 
   get certificate(): CertificateSettings | undefined {
@@ -100,7 +116,7 @@ export class ServedClient implements Client {
   }
 
   get serviceAccounts(): readonly ServiceAccountIdentity[] {
-    return this.#template.serviceAccounts;
+    return this.#identity?.serviceAccounts ?? this.#template.serviceAccounts;
   }
 
   get senderConstraint(): SenderConstraint {
@@ -146,6 +162,10 @@ export class ServedClient implements Client {
 
   get tokens(): TokenSettings {
     return this.#template.tokens;
+  }
+
+  get #identity(): OwnIdentity | undefined {
+    return typeof this.#credentials === 'string' ? undefined : this.#credentials;
   }
 
   #own<Field extends OwnField>(field: Field): OAuthClientSpec[Field] {

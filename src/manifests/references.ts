@@ -1,6 +1,6 @@
 // Implements the lookup of referenced objects (admission/references) over the objects of a folder.
 
-import type { ReferencedSecret, References } from '../admission/references/references.ts';
+import type { ReferencedConfigMap, ReferencedSecret, References } from '../admission/references/references.ts';
 import type { ManifestKind, ManifestObject } from './objects.ts';
 
 export interface ReferenceOptions {
@@ -15,21 +15,27 @@ const NAME_LABEL = 'kubernetes.io/metadata.name';
 
 /** The references that the objects of a folder resolve. */
 export function manifestReferences({ objects, verifiersOf, assumeMissing }: ReferenceOptions): References {
-  const index = new Map(objects.map((object) => [keyOf(object.kind, object.namespace, object.name), object.manifest]));
-  const find = (kind: ManifestKind, namespace: string, name: string) => index.get(keyOf(kind, namespace, name));
+  const index = new Map(objects.map((object) => [keyOf(object.kind, object.namespace, object.name), object]));
+  const objectOf = (kind: ManifestKind, namespace: string, name: string) => index.get(keyOf(kind, namespace, name));
+  const find = (kind: ManifestKind, namespace: string, name: string) => objectOf(kind, namespace, name)?.manifest;
   return {
     secret: (namespace, name) => {
       const secret: ReferencedSecret | undefined = find('Secret', namespace, name);
       return secret ?? (assumeMissing ? 'assumed' : undefined);
     },
-    hasConfigMap: (namespace, name) => assumeMissing || find('ConfigMap', namespace, name) !== undefined,
-    hasServiceAccount: (namespace, name) => assumeMissing || find('ServiceAccount', namespace, name) !== undefined,
+    configMap: (namespace, name) => {
+      const configMap: ReferencedConfigMap | undefined = find('ConfigMap', namespace, name);
+      return configMap ?? (assumeMissing ? 'assumed' : undefined);
+    },
+    serviceAccountUid: (namespace, name) =>
+      objectOf('ServiceAccount', namespace, name)?.uid ?? (assumeMissing ? 'assumed' : undefined),
     namespaceLabels: (namespace) => ({
       ...labelsOf(find('Namespace', '', namespace)),
       // The API server sets this label on every Namespace and overrides the manifest.
       [NAME_LABEL]: namespace,
     }),
     verifiersOf,
+    jwksOf: () => undefined,
   };
 }
 

@@ -9,6 +9,7 @@ import {
   type Fault,
   RESOLVED_REFS_FAULTS,
 } from '../../src/admission/kinds/conditions.ts';
+import { availableMethods } from '../../src/oauth/client-auth/index.ts';
 import { documentsOf, judge, type WorldSettings } from './world.ts';
 
 const EXAMPLES = join(import.meta.dirname, '../../crds/examples');
@@ -23,7 +24,7 @@ function examplesIn(folder: 'valid' | 'invalid') {
 const SETTINGS: Readonly<Record<string, WorldSettings>> = {
   'defaultPolicy=Deny': { defaultPolicy: 'Deny' },
   'releaseNamespaceReserved=true': { releaseNamespaceReserved: true },
-  'mutualTls=false': { mutualTls: false },
+  'mutualTls=false': { supportedAuthMethods: [...availableMethods({ mutualTls: false }).keys()] },
 };
 
 function headOf(text: string) {
@@ -83,10 +84,10 @@ describe('the invalid examples', () => {
 
   it('show every reason that a manifest alone can have today', () => {
     const shown = new Set(examplesIn('invalid').map(({ text }) => headOf(text).reason));
-    // The first three need a method that is refused as a whole, or a key that an example must not hold; the process
-    // that writes Secrets reports the others.
+    // The first needs a key that an example must not hold, nothing has the second; the process that writes Secrets
+    // reports the others.
     const unreachable = [
-      ...['ConfigMapNotFound', 'ServiceAccountNotFound', 'KeyRevoked', 'InvalidJwks', 'SubjectConflict'],
+      ...['KeyRevoked', 'SubjectConflict'],
       ...['SecretNotReadable', 'SecretWriteForbidden', 'RotationFailed', 'SecretContested'],
     ];
     const all: readonly string[] = [...ACCEPTED_FAULTS, ...RESOLVED_REFS_FAULTS, ...CREDENTIALS_FAULTS, ...KEY_FAULTS];

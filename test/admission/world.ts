@@ -3,13 +3,19 @@
 import { parseAllDocuments } from 'yaml';
 import { type AdmissionContext, admitClient, type ClientVerdict } from '../../src/admission/clients/admit-client.ts';
 import { admitClients } from '../../src/admission/clients/admit-clients.ts';
-import { supportedProtocol } from '../../src/admission/clients/supported-protocol.ts';
 import type { KeyVerdict } from '../../src/admission/keys/admit-key.ts';
 import { admitKeys } from '../../src/admission/keys/admit-keys.ts';
 import type { Condition } from '../../src/admission/kinds/conditions.ts';
 import type { SourceObject } from '../../src/admission/kinds/manifest.ts';
 import { admitPolicies, type PolicyVerdict } from '../../src/admission/policies/admit-policies.ts';
-import type { ReferencedSecret, References } from '../../src/admission/references/references.ts';
+import type {
+  ReferencedConfigMap,
+  ReferencedSecret,
+  References,
+  UnknownUid,
+} from '../../src/admission/references/references.ts';
+import { CLIENT_AUTH_METHODS } from '../../src/oauth/client-auth/index.ts';
+import { GRANT_TYPES } from '../../src/oauth/grants/index.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -19,11 +25,18 @@ const GENERATED_VERIFIER = new Uint8Array(32).fill(7);
 /** What a test may set beside the documents. */
 export interface WorldSettings
   extends Partial<
-    Pick<AdmissionContext, 'issuer' | 'unknownFields' | 'defaultPolicy' | 'releaseNamespaceReserved' | 'programmed'>
+    Pick<
+      AdmissionContext,
+      'issuer' | 'unknownFields' | 'defaultPolicy' | 'releaseNamespaceReserved' | 'programmed' | 'supportedAuthMethods'
+    >
   > {
-  /** Default: true. */
-  readonly mutualTls?: boolean;
   readonly verifiersOf?: References['verifiersOf'];
+  /** The uids of ServiceAccounts by name; `uid-of-<name>` where none is given. */
+  readonly accountUids?: Readonly<Record<string, string>>;
+  readonly jwksOf?: References['jwksOf'];
+  /** What a ServiceAccount or a ConfigMap that is in no document is. */
+  readonly otherAccounts?: UnknownUid;
+  readonly otherConfigMaps?: UnknownUid;
   /** What a Secret that is in no document is. */
   readonly otherSecrets?: Extract<ReturnType<References['secret']>, string> | undefined;
 }
@@ -60,8 +73,13 @@ function referencesOf(documents: readonly unknown[], settings: WorldSettings): R
   return {
     secret: (namespace, name) =>
       (find('Secret', namespace, name) as ReferencedSecret | undefined) ?? settings.otherSecrets,
-    hasConfigMap: (namespace, name) => find('ConfigMap', namespace, name) !== undefined,
-    hasServiceAccount: (namespace, name) => find('ServiceAccount', namespace, name) !== undefined,
+    configMap: (namespace, name) =>
+      (find('ConfigMap', namespace, name) as ReferencedConfigMap | undefined) ?? settings.otherConfigMaps,
+    jwksOf: settings.jwksOf ?? (() => undefined),
+    serviceAccountUid: (namespace, name) =>
+      find('ServiceAccount', namespace, name) === undefined
+        ? settings.otherAccounts
+        : (settings.accountUids?.[name] ?? `uid-of-${name}`),
     namespaceLabels: (namespace) => ({
       ...(fieldsOf(fieldsOf(find('Namespace', 'default', namespace)).metadata).labels as
         | Record<string, string>
@@ -93,13 +111,15 @@ function admitPoliciesOf(documents: readonly unknown[], settings: WorldSettings)
 /** What the clients among the documents are judged by. */
 export function contextOf(documents: readonly unknown[], settings: WorldSettings = {}): AdmissionContext {
   return {
-    ...supportedProtocol({ issuer: settings.issuer, mutualTls: settings.mutualTls ?? true }),
+    issuer: settings.issuer,
     unknownFields: settings.unknownFields ?? 'refuse',
     releaseNamespace: RELEASE_NAMESPACE,
     releaseNamespaceReserved: settings.releaseNamespaceReserved ?? false,
     policies: admitPoliciesOf(documents, settings).map(({ policy }) => policy),
     defaultPolicy: settings.defaultPolicy ?? 'Baseline',
     references: referencesOf(documents, settings),
+    supportedGrantTypes: [...GRANT_TYPES.keys()],
+    supportedAuthMethods: settings.supportedAuthMethods ?? [...CLIENT_AUTH_METHODS.keys()],
     programmed: settings.programmed ?? (() => ({ status: 'True', reason: 'Programmed', message: 'Served.' })),
   };
 }

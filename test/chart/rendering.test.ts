@@ -213,6 +213,13 @@ describe('the chart', () => {
     expect(await notes([...monitoring, '--set', 'networkPolicy.enabled=false'])).not.toContain('metricsFrom');
   });
 
+  it('says after the install that limited egress may keep the token servers from the keys of clients', async () => {
+    const limited = ['--set-json', `networkPolicy.egress=${JSON.stringify([{ ports: [{ port: 53 }] }])}`];
+    expect(await notes([...MINIMAL, ...limited])).toContain('clients with jwksUri need a rule of networkPolicy.egress');
+    expect(await notes([...MINIMAL, ...limited, '--set', 'networkPolicy.enabled=false'])).not.toContain('jwksUri');
+    expect(await notes(MINIMAL)).not.toContain('jwksUri');
+  });
+
   it.each([
     ['default', []],
     ['shop', ['--set', 'watchNamespaces={shop}']],
@@ -416,10 +423,16 @@ describe('the chart', () => {
       issuer: 'https://id.example.com',
       className: 'shop',
       watchNamespaces: ['shop', 'bank'],
-      config: { trustedProxies: ['10.0.0.0/8', '2001:db8::/32'], rateLimits: false, logOneTokenIn: 1_000_000 },
+      config: {
+        trustedProxies: ['10.0.0.0/8', '2001:db8::/32'],
+        rateLimits: false,
+        logOneTokenIn: 1_000_000,
+        fetchNetworks: ['10.96.0.0/12', 'fd00::/112'],
+      },
       networkPolicy: { enabled: false },
       users: { existingSecret: 'people' },
       pepper: { existingSecret: 'pepper' },
+      keyHosts: { existingSecret: 'authorities' },
       webhook: { url: 'https://siem.example.com/a', existingSecret: 'webhook' },
       mtls: {
         url: 'https://mtls.example.com',
@@ -457,6 +470,7 @@ describe('the chart', () => {
         header: { name: 'client-cert', proxies: ['10.0.0.0/8'] },
         clientCaFile: '/etc/grantry/client-ca/ca.crt',
       },
+      fetch: { networks: ['10.96.0.0/12', 'fd00::/112'], caFile: '/etc/grantry/key-hosts/ca.crt' },
       redis: {
         usernameFile: '/etc/grantry/redis/user',
         passwordFile: '/etc/grantry/redis/password',

@@ -5,7 +5,7 @@ import * as library from 'oauth4webapi';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type Grantry, startGrantry } from '../grantry.ts';
 import { decideOn } from './person.ts';
-import { ALICE, API, NATIVE, PORTAL, WEB, WITH_CLIENTS } from './registered-clients.ts';
+import { ALICE, API, NATIVE, PORTAL, SIGNER, signerKey, skewTo, WEB, WITH_CLIENTS } from './registered-clients.ts';
 
 const INSECURE = { [library.allowInsecureRequests]: true } as const;
 
@@ -25,6 +25,14 @@ const PORTAL_APP: Application = {
   authentication: library.ClientSecretPost(PORTAL.secret),
   redirectUri: 'https://portal.example/cb',
 };
+/** @param grantry has the clock that the assertions must go by */
+async function signerApp(grantry: Grantry): Promise<Application> {
+  return {
+    client: { client_id: SIGNER.clientId, [library.clockSkew]: skewTo(grantry) },
+    authentication: library.PrivateKeyJwt(await signerKey()),
+    redirectUri: SIGNER.redirectUri,
+  };
+}
 const NATIVE_APP: Application = {
   client: { client_id: NATIVE.clientId },
   authentication: library.None(),
@@ -83,8 +91,16 @@ describe('oauth4webapi', () => {
     return library.processIntrospectionResponse(server, client, response);
   }
 
-  for (const application of [WEB_APP, PORTAL_APP, NATIVE_APP]) {
-    it(`takes ${application.client.client_id} through code, PKCE, refresh and revocation`, async () => {
+  const applications: readonly (readonly [string, () => Application | Promise<Application>])[] = [
+    [WEB.clientId, () => WEB_APP],
+    [PORTAL.clientId, () => PORTAL_APP],
+    [SIGNER.clientId, () => signerApp(grantry)],
+    [NATIVE.clientId, () => NATIVE_APP],
+  ];
+
+  for (const [clientId, applicationOf] of applications) {
+    it(`takes ${clientId} through code, PKCE, refresh and revocation`, async () => {
+      const application = await applicationOf();
       const { client, authentication } = application;
       const tokens = await signIn(application);
       expect(tokens).toMatchObject({ token_type: 'bearer', expires_in: 600, scope: 'read write' });
@@ -98,8 +114,9 @@ describe('oauth4webapi', () => {
     });
   }
 
-  for (const application of [WEB_APP, PORTAL_APP]) {
-    it(`gets and introspects a token for ${application.client.client_id} itself`, async () => {
+  for (const [clientId, applicationOf] of applications.filter(([id]) => id !== NATIVE.clientId)) {
+    it(`gets and introspects a token for ${clientId} itself`, async () => {
+      const application = await applicationOf();
       const { client, authentication } = application;
       const response = await library.clientCredentialsGrantRequest(
         ...([server, client, authentication, { scope: 'read' }, INSECURE] as const),

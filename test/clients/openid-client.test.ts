@@ -4,14 +4,25 @@ import * as library from 'openid-client';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type Grantry, startGrantry } from '../grantry.ts';
 import { decideOn } from './person.ts';
-import { ALICE, API, NATIVE, PORTAL, RESOURCE_SERVER, WEB, WITH_CLIENTS } from './registered-clients.ts';
+import {
+  ALICE,
+  API,
+  NATIVE,
+  PORTAL,
+  RESOURCE_SERVER,
+  SIGNER,
+  signerKey,
+  skewTo,
+  WEB,
+  WITH_CLIENTS,
+} from './registered-clients.ts';
 
 const INSECURE: library.DiscoveryRequestOptions = { algorithm: 'oauth2', execute: [library.allowInsecureRequests] };
 
 interface Application {
   readonly clientId: string;
   readonly redirectUri: string;
-  readonly authentication: () => library.ClientAuth;
+  readonly authentication: () => library.ClientAuth | Promise<library.ClientAuth>;
   readonly rotates: boolean;
 }
 
@@ -27,6 +38,11 @@ const PORTAL_APP: Application = {
   authentication: () => library.ClientSecretPost(PORTAL.secret),
   rotates: false,
 };
+const SIGNER_APP: Application = {
+  ...SIGNER,
+  authentication: async () => library.PrivateKeyJwt(await signerKey()),
+  rotates: true,
+};
 const NATIVE_APP: Application = {
   clientId: NATIVE.clientId,
   redirectUri: 'http://127.0.0.1:49152/callback',
@@ -41,8 +57,9 @@ for (const issuerPath of ['', '/tenants/one']) {
       grantry = await startGrantry({ ...WITH_CLIENTS, issuerPath });
     });
 
-    function discover({ clientId, authentication }: Application): Promise<library.Configuration> {
-      return library.discovery(new URL(grantry.issuer), clientId, undefined, authentication(), INSECURE);
+    async function discover({ clientId, authentication }: Application): Promise<library.Configuration> {
+      const metadata = { [library.clockSkew]: skewTo(grantry) };
+      return library.discovery(new URL(grantry.issuer), clientId, metadata, await authentication(), INSECURE);
     }
 
     async function begin(config: library.Configuration, { redirectUri }: Application) {
@@ -76,7 +93,7 @@ for (const issuerPath of ['', '/tenants/one']) {
       expect(config.serverMetadata().supportsPKCE()).toBe(true);
     });
 
-    for (const application of [WEB_APP, PORTAL_APP, NATIVE_APP]) {
+    for (const application of [WEB_APP, PORTAL_APP, SIGNER_APP, NATIVE_APP]) {
       it(`signs a person in and refreshes for ${application.clientId}`, async () => {
         const config = await discover(application);
         const { tokens } = await signIn(config, application);
@@ -109,7 +126,7 @@ for (const issuerPath of ['', '/tenants/one']) {
       return discover({ clientId: RESOURCE_SERVER.clientId, redirectUri: '', authentication, rotates: false });
     }
 
-    for (const application of [WEB_APP, PORTAL_APP]) {
+    for (const application of [WEB_APP, PORTAL_APP, SIGNER_APP]) {
       it(`introspects as ${application.clientId} and as the API`, async () => {
         const config = await discover(application);
         const { tokens } = await signIn(config, application);

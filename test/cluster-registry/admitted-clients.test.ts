@@ -7,6 +7,7 @@ import { policyOf } from '../../src/admission/policies/policy.ts';
 import { AdmittedClients } from '../../src/cluster-registry/admitted-clients.ts';
 import { clientKeeper } from '../../src/cluster-registry/kept-client.ts';
 import { type KubernetesObject, objectKey } from '../../src/kubernetes/objects/resources.ts';
+import { CLIENT_AUTH_METHODS } from '../../src/oauth/client-auth/index.ts';
 import { KeyRing } from '../../src/oauth/registry/keys.ts';
 
 const KEYS = new KeyRing([]);
@@ -16,7 +17,11 @@ describe('the admitted clients', () => {
   let clients: AdmittedClients;
   let verifiers: Map<string, ClientVerifiers>;
   let labels: Readonly<Record<string, string>>;
-  const keep = clientKeeper('default', { issuer: 'https://id.example', mutualTls: true });
+  const keep = clientKeeper({
+    className: 'default',
+    issuer: 'https://id.example',
+    supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()],
+  });
   const clock = { value: Date.parse(CREATED), now: () => clock.value };
 
   beforeEach(() => {
@@ -25,9 +30,9 @@ describe('the admitted clients', () => {
     labels = {};
     clients = new AdmittedClients({
       issuer: 'https://id.example',
-      mutualTls: true,
       releaseNamespace: 'grantry',
       defaultPolicy: 'Baseline',
+      supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()],
       clock,
       labelsOf: (namespace) => ({ 'kubernetes.io/metadata.name': namespace, ...labels }),
       verifiersOf: (uid) => verifiers.get(uid),

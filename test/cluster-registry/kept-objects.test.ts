@@ -12,7 +12,9 @@ import { clientKeeper, isReadableClient } from '../../src/cluster-registry/kept-
 import { keptOfSecret, verifiersOf } from '../../src/cluster-registry/release-secrets.ts';
 import { ServedClient } from '../../src/cluster-registry/served-client.ts';
 import { type KubernetesObject, objectKey } from '../../src/kubernetes/objects/resources.ts';
+import { CLIENT_AUTH_METHODS } from '../../src/oauth/client-auth/index.ts';
 import type { Client, TokenSettings } from '../../src/oauth/registry/client.ts';
+import { aKey } from '../oauth/values/signed-tokens.ts';
 
 const CREATED = '2026-01-01T00:00:07Z';
 const identity = { uid: 'uid-1', resourceVersion: '42', creationTimestamp: CREATED };
@@ -55,7 +57,11 @@ describe('of an OAuthClient', () => {
     spec,
     metadata: { ...identity, name: 'app', namespace: 'team', generation: 3, ...metadata },
   });
-  const keep = clientKeeper('default', { issuer: 'https://id.example', mutualTls: true });
+  const keep = clientKeeper({
+    className: 'default',
+    issuer: 'https://id.example',
+    supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()],
+  });
   const keptOf = (each: KubernetesObject) => keep(each, objectKey(each.metadata));
 
   it('which one it is', () => {
@@ -89,6 +95,12 @@ function readOf(spec: object): ReadClient {
   return read;
 }
 
+const ASSERTION: NonNullable<Client['assertion']> = {
+  keys: { jwksUri: 'https://a.example/keys' },
+  algorithms: ['ES256'],
+  acceptTokenEndpointAudience: true,
+};
+
 it('a served client says what the judge said', () => {
   const tokens: TokenSettings = {
     accessTokenFormat: 'jwt',
@@ -120,11 +132,7 @@ it('a served client says what the judge said', () => {
     policyUri: 'https://b.example',
     tosUri: 'https://c.example',
     secretVerifiers: [Buffer.alloc(32, 200), Buffer.alloc(32, 1)],
-    assertion: {
-      keys: { jwksUri: 'https://a.example/keys' },
-      algorithms: ['ES256'],
-      acceptTokenEndpointAudience: true,
-    },
+    assertion: ASSERTION,
     certificate: { name: 'sanDns', value: 'a.example' },
     serviceAccounts: [{ name: 'a', uid: 'uid-of-a' }],
     senderConstraint: 'DPoP',
@@ -146,7 +154,8 @@ it('a served client says what the judge said', () => {
     allowedCorsOrigins: [],
   };
   const fields = Object.keys(client) as (keyof Client)[];
-  const { uid, clientId, secretVerifiers: verifiers, displayName, redirectUris } = client;
+  const { uid, clientId, displayName, redirectUris } = client;
+  const credentials = { verifiers: client.secretVerifiers };
   const { clientUri, policyUri, tosUri, allowedCorsOrigins, audiences, defaultAudience } = client;
   const nothing = { clientUri: undefined, policyUri: undefined, tosUri: undefined, allowedCorsOrigins: [] };
   for (const [own, said] of [
@@ -167,7 +176,7 @@ it('a served client says what the judge said', () => {
     [{}, { ...client, ...nothing, displayName: 'team.app', redirectUris: [] }],
   ] as const) {
     const reading = readOf({ ...own, audiences, defaultAudience });
-    const served = new ServedClient({ uid, namespace: 'team', clientId, maxState: 6, reading, verifiers, template });
+    const served = new ServedClient({ uid, namespace: 'team', clientId, maxState: 6, reading, credentials, template });
     expect(Object.fromEntries(fields.map((field) => [field, served[field]]))).toEqual(said);
   }
   // Text that is kept already stands for one verifier, and for no other number of them.
@@ -181,10 +190,34 @@ it('a served client says what the judge said', () => {
       clientId,
       maxState: 6,
       reading,
-      verifiers: secretVerifiers,
+      credentials: { verifiers: secretVerifiers },
       text,
       template,
     });
     expect(kept.secretVerifiers).toEqual(secretVerifiers);
   }
+});
+
+it('a served client has its own keys and accounts, and not those of the client whose other fields it shares', () => {
+  const identity = { uid: 'uid-1', namespace: 'team', clientId: 'team.app', maxState: 6 };
+  const template = {
+    assertion: ASSERTION,
+    serviceAccounts: [{ name: 'worker', uid: 'of-another' }],
+  } as unknown as Client;
+  const served = (auth: object, credentials: object) =>
+    new ServedClient({
+      ...identity,
+      reading: readOf({ auth }),
+      template,
+      credentials: { verifiers: [], ...credentials },
+    });
+  const own: Client['assertion'] = { ...ASSERTION, keys: [aKey('ES256').key] };
+  const byConfigMap = { method: 'private_key_jwt', privateKeyJwt: { jwksConfigMapRef: { name: 'keys' } } };
+  expect(served(byConfigMap, { assertion: own }).assertion).toBe(own);
+  const byManifest = { method: 'private_key_jwt', privateKeyJwt: { jwksUri: 'https://a.example' } };
+  expect(served(byManifest, { assertion: { ...ASSERTION } }).assertion).toBe(ASSERTION);
+  const serviceAccounts = [{ name: 'worker', uid: 'own' }];
+  const byAccount = { method: 'kubernetes_service_account', serviceAccounts: [{ name: 'worker' }] };
+  const client = served(byAccount, { serviceAccounts });
+  expect([client.serviceAccounts, client.secretVerifiers]).toEqual([serviceAccounts, []]);
 });

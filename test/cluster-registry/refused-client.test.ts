@@ -9,6 +9,7 @@ import { claimOf } from '../../src/admission/clients/client-uniqueness.ts';
 import { clientKeeper, isReadableClient } from '../../src/cluster-registry/kept-client.ts';
 import { type KubernetesObject, objectKey } from '../../src/kubernetes/objects/resources.ts';
 import { sourceOf } from '../../src/kubernetes/objects/source-object.ts';
+import { CLIENT_AUTH_METHODS } from '../../src/oauth/client-auth/index.ts';
 import { clientDocument, contextOf, policyDocument } from '../admission/world.ts';
 
 const ISSUER = 'https://id.example';
@@ -19,7 +20,11 @@ const metadata = {
   creationTimestamp: '2026-01-01T00:00:00.000Z',
 };
 const objectOf = (spec: object) => clientDocument({ ...spec }, metadata) as unknown as KubernetesObject;
-const keep = clientKeeper('default', { issuer: ISSUER, mutualTls: true });
+const keep = clientKeeper({
+  className: 'default',
+  issuer: ISSUER,
+  supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()],
+});
 
 function cachedOf(spec: object) {
   const object = objectOf(spec);
@@ -56,7 +61,7 @@ function machine(): object {
 
 function withKeys(): object {
   const keys = values(4, (n) => ({ kty: 'RSA', x5c: [`${n}${'x'.repeat(7900)}`] }));
-  return { auth: { method: 'private_key_jwt', privateKeyJwt: { jwks: { keys } } } };
+  return { auth: { method: 'client_secret_jwt', privateKeyJwt: { jwks: { keys } } } };
 }
 
 describe('a client that a rule refuses', () => {
@@ -71,7 +76,7 @@ describe('a client that a rule refuses', () => {
     const scopes = ['team/read'];
     const { reading } = cachedOf({ ...withKeys(), clientId: 'team_app', scopes });
     if (reading.shared === undefined) throw new Error('it was not read');
-    expect(specOf(reading)).toMatchObject({ clientId: 'team_app', scopes, auth: { method: 'private_key_jwt' } });
+    expect(specOf(reading)).toMatchObject({ clientId: 'team_app', scopes, auth: { method: 'client_secret_jwt' } });
     expect(JSON.stringify(reading).length).toBeLessThan(2000);
   });
 

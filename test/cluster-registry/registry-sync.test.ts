@@ -21,6 +21,7 @@ import {
   type Resource,
   SIGNING_KEYS,
 } from '../../src/kubernetes/objects/resources.ts';
+import { CLIENT_AUTH_METHODS } from '../../src/oauth/client-auth/index.ts';
 import { generateSigningKeyPem, importSigningKey } from '../../src/oauth/registry/keys.ts';
 import { systemClock, systemRandom } from '../../src/processes/lifecycle/machine.ts';
 import { until } from '../until.ts';
@@ -164,9 +165,9 @@ describe('the registry of a token server', () => {
       issuer: 'https://id.example',
       api: cluster,
       className: 'default',
-      mutualTls: true,
       releaseNamespace: RELEASE,
       defaultPolicy: 'Baseline',
+      supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()],
       watchNamespaces: [],
       clock: systemClock,
       random: systemRandom,

@@ -8,7 +8,7 @@ describe('the command line', () => {
   it('prints help and version and ends with 0', async () => {
     const help = await grantry(['--help']);
     expect([help.code, help.errors]).toEqual([0, '']);
-    for (const command of ['dev', 'check', 'hash-password']) expect(help.output).toContain(command);
+    for (const command of ['dev', 'check', 'hash-password', 'generate-key']) expect(help.output).toContain(command);
     expect(await grantry(['--version'])).toMatchObject({ code: 0, output: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) });
     const dev = await grantry(['dev', '--help']);
     expect((await grantry(['check', '--help'])).output).toMatch(/0: no faults, 1: faults, 2: wrong usage/);

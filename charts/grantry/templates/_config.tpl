@@ -55,6 +55,9 @@ key: password
 {{- with .Values.pepper }}{{ if .existingSecret -}}
 {{- $_ := set $files "pepperFile" (dict "folder" "pepper" "secret" .existingSecret "key" .key) -}}
 {{- end }}{{ end -}}
+{{- with .Values.keyHosts }}{{ if .existingSecret -}}
+{{- $_ := set $files "fetchCaFile" (dict "folder" "key-hosts" "secret" .existingSecret "key" .key) -}}
+{{- end }}{{ end -}}
 {{- with .Values.webhook }}{{ if .existingSecret -}}
 {{- $_ := set $files "alertWebhookSecretFile" (dict "folder" "webhook" "secret" .existingSecret "key" .key) -}}
 {{- end }}{{ end -}}

@@ -1,8 +1,11 @@
-// The Secret in the release namespace that holds the verifiers of a client's accepted secrets: its name, type and data,
-// encoded and decoded. It never holds a secret. The controller writes it and plans when verifiers are added and
+// The Secret in the release namespace that holds what a client's credentials are verified by: the verifiers of its
+// accepted secrets, the keys of its ConfigMap, or the uids of its ServiceAccounts. This file owns its name, type and
+// data, encoded and decoded. It never holds a secret. The controller writes it and plans when verifiers are added and
 // dropped; every replica of the token server reads it.
 
 import { z } from 'zod';
+import type { ServiceAccountIdentity } from '../../oauth/registry/client.ts';
+import { readJwkSet, type VerificationKey } from '../../oauth/values/jwk.ts';
 import { fieldsOf } from '../kinds/manifest.ts';
 import { readSecretValue } from '../references/references.ts';
 
@@ -27,13 +30,20 @@ export interface AcceptedVerifier {
   readonly expiresAt?: number | undefined;
 }
 
-/** The credentials of one client as the replicas read them. */
+/** The credentials of one client as the replicas read them: verifiers, keys or accounts, at least one. */
 export interface ClientVerifiers {
   /** Incremented with every change; replicas report the one that they serve (`secretRevision`). */
   readonly revision: number;
-  /** Newest first; never empty. */
+  /** Newest first. */
   readonly verifiers: readonly AcceptedVerifier[];
+  /** The keys that the controller found in the client's ConfigMap; never empty. */
+  readonly jwks?: readonly VerificationKey[] | undefined;
+  /** Those of the client's ServiceAccounts that exist; never empty. */
+  readonly serviceAccounts?: readonly ServiceAccountIdentity[] | undefined;
 }
+
+/** The part of {@link ClientVerifiers} that a client without a secret has. */
+export type StoredIdentity = Pick<ClientVerifiers, 'jwks' | 'serviceAccounts'>;
 
 /** The name of the Secret for an OAuthClient. */
 export function verifierSecretName(uid: string): string {
@@ -46,13 +56,33 @@ export function clientUidIn(secretName: string): string {
 }
 
 /** `data` of the Secret as the API server takes it. */
-export function verifierSecretData({ revision, verifiers }: ClientVerifiers): Readonly<Record<string, string>> {
+export function verifierSecretData(credentials: ClientVerifiers): Readonly<Record<string, string>> {
+  const { revision, verifiers } = credentials;
   const written = verifiers.map((accepted) => ({
     verifier: Buffer.from(accepted.verifier).toString('base64url'),
     revision: accepted.revision,
     ...(accepted.expiresAt !== undefined && { expiresAt: new Date(accepted.expiresAt).toISOString() }),
   }));
-  return { revision: encoded(String(revision)), verifiers: encoded(JSON.stringify(written)) };
+  const texts = { ...identityTexts(credentials), ...(written.length > 0 && { verifiers: JSON.stringify(written) }) };
+  const data = Object.entries(texts).map(([key, text]) => [key, encoded(text)]);
+  return { revision: encoded(String(revision)), ...Object.fromEntries(data) };
+}
+
+/** The keys and accounts as they are stored. Equal identities have equal texts. */
+export function identityTexts({ jwks, serviceAccounts }: StoredIdentity): Readonly<Record<string, string>> {
+  return {
+    ...(jwks !== undefined && { jwks: JSON.stringify({ keys: jwks.map(storedJwk) }) }),
+    ...(serviceAccounts !== undefined && {
+      serviceAccounts: JSON.stringify(serviceAccounts.map(({ name, uid }) => ({ name, uid }))),
+    }),
+  };
+}
+
+/** The JWK of a key: only the members that verification reads. */
+function storedJwk({ jwk, kid, algorithms }: VerificationKey): object {
+  // Without `alg` an RSA key would fit a second algorithm; a key of another kty fits one only.
+  const [alg, ...others] = algorithms;
+  return { ...jwk, ...(kid !== undefined && { kid }), ...(others.length === 0 && { alg }) };
 }
 
 function encoded(text: string): string {
@@ -71,12 +101,52 @@ export function readVerifierSecret(secret: unknown): (ClientVerifiers & { readon
   const { name } = fieldsOf(metadata);
   if (type !== VERIFIER_SECRET_TYPE || typeof name !== 'string' || !name.startsWith(NAME_PREFIX)) return undefined;
   const revision = readSecretValue({ data }, 'revision');
-  const text = readSecretValue({ data }, 'verifiers');
-  if (revision.outcome !== 'found' || text.outcome !== 'found') return undefined;
-  const number = countOf(Number(revision.value));
-  const verifiers = verifiersOf(parsed(text.value));
-  if (number === undefined || verifiers === undefined) return undefined;
-  return { uid: clientUidIn(name), revision: number, verifiers };
+  const number = revision.outcome === 'found' ? countOf(Number(revision.value)) : undefined;
+  const [verifiers, jwks, serviceAccounts] = [
+    part(data, 'verifiers', verifiersOf),
+    part(data, 'jwks', keysOf),
+    part(data, 'serviceAccounts', accountsOf),
+  ];
+  const parts = [verifiers, jwks, serviceAccounts];
+  if (number === undefined || parts.includes('unreadable') || parts.every((each) => each === undefined)) {
+    return undefined;
+  }
+  return {
+    uid: clientUidIn(name),
+    revision: number,
+    verifiers: readable(verifiers) ?? [],
+    ...(jwks !== undefined && { jwks: readable(jwks) }),
+    ...(serviceAccounts !== undefined && { serviceAccounts: readable(serviceAccounts) }),
+  };
+}
+
+type Part<Value> = Value | 'unreadable' | undefined;
+
+/** A part of the data; undefined when it is missing, or empty as the controller leaves one that it takes away. */
+function part<Value>(data: unknown, key: string, read: (json: unknown) => Value | undefined): Part<Value> {
+  // The text of JSON may hold control characters, such as U+0080 in a kid.
+  const text = readSecretValue({ data }, key, true);
+  if (text.outcome === 'missing' || (text.outcome === 'found' && text.value === '')) return undefined;
+  return (text.outcome === 'found' ? read(parsed(text.value)) : undefined) ?? 'unreadable';
+}
+
+function readable<Value>(part: Part<Value>): Value | undefined {
+  return part === 'unreadable' ? undefined : part;
+}
+
+function keysOf(jwks: unknown): readonly VerificationKey[] | undefined {
+  const set = readJwkSet(jwks);
+  // The controller stores only keys that it read itself.
+  return typeof set === 'string' || set.faults.length > 0 || set.keys.length === 0 ? undefined : set.keys;
+}
+
+function accountsOf(list: unknown): readonly ServiceAccountIdentity[] | undefined {
+  if (!Array.isArray(list) || list.length === 0) return undefined;
+  const accounts = list.flatMap((entry) => {
+    const { name, uid } = fieldsOf(entry);
+    return typeof name === 'string' && typeof uid === 'string' && uid !== '' ? { name, uid } : [];
+  });
+  return accounts.length === list.length ? accounts : undefined;
 }
 
 /** The content of most verifier Secrets: one verifier without expiry. */
@@ -100,7 +170,8 @@ export function readSingleVerifier(secret: unknown): SingleVerifier | undefined 
   const { metadata, type, data } = fieldsOf(secret);
   const { name } = fieldsOf(metadata);
   if (type !== VERIFIER_SECRET_TYPE || typeof name !== 'string' || !name.startsWith(NAME_PREFIX)) return undefined;
-  const { revision, verifiers } = fieldsOf(data);
+  const { revision, verifiers, jwks, serviceAccounts } = fieldsOf(data);
+  if ((jwks ?? serviceAccounts ?? undefined) !== undefined) return undefined;
   const number = plainText(revision);
   const found = PLAIN_VERIFIERS.exec(plainText(verifiers) ?? '');
   if (number === undefined || !PLAIN_REVISION.test(number) || found === null) return undefined;

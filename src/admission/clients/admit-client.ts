@@ -16,10 +16,11 @@ import { certificateSettings } from './certificate-rules.ts';
 import { acceptedCondition, referenceConditions, unjudgedConditions } from './client-conditions.ts';
 import { clientFaults } from './client-rules.ts';
 import { type Credentials, resolveCredentials } from './credentials.ts';
-import type { SupportedProtocol } from './supported-protocol.ts';
 
 /** Everything that a client is judged by beside its manifest: the settings, policies and objects of one install. */
-export interface AdmissionContext extends SupportedProtocol {
+export interface AdmissionContext {
+  /** The issuer of the install; undefined where it is not known (`check`). */
+  readonly issuer: string | undefined;
   readonly unknownFields: UnknownFields;
   /**
    * The namespace of grantry itself. OAuthClients there are refused unless `releaseNamespaceReserved` is false (`dev`).
@@ -30,6 +31,9 @@ export interface AdmissionContext extends SupportedProtocol {
   readonly policies: readonly Policy[];
   readonly defaultPolicy: DefaultPolicy;
   readonly references: References;
+  /** The keys of the protocol's tables. */
+  readonly supportedGrantTypes: readonly string[];
+  readonly supportedAuthMethods: readonly string[];
   /** Whether the replicas serve the present generation of this object. */
   readonly programmed: (uid: string) => Programmed;
 }
@@ -203,7 +207,7 @@ export function clientVerdict<Source extends ObjectIdentity>(
     conditions: [...conditions, readyCondition(conditions, object.generation)],
     client:
       isSound(findings) && manifest !== undefined && credentials.state === 'ready'
-        ? clientOf(findings, manifest, credentials.verifiers)
+        ? clientOf(findings, manifest, credentials)
         : undefined,
     wantsSecret: accepted.status === 'True' && credentials.state === 'toGenerate',
   };
@@ -222,7 +226,7 @@ function withFaults<Source extends ObjectIdentity>(
 function clientOf(
   findings: ClientFindings,
   { spec }: OAuthClientManifest,
-  secretVerifiers: readonly Uint8Array[],
+  credentials: Extract<Credentials, { readonly state: 'ready' }>,
 ): Client {
   const { object, clientId, maxState } = findings;
   return {
@@ -236,10 +240,10 @@ function clientOf(
     tosUri: spec.tosUri,
     revokeTokensBefore: spec.revokeTokensBefore ?? 0,
     authMethod: spec.auth.method,
-    secretVerifiers,
-    assertion: undefined,
+    secretVerifiers: credentials.verifiers,
+    assertion: credentials.assertion,
     certificate: certificateSettings(spec),
-    serviceAccounts: [],
+    serviceAccounts: credentials.serviceAccounts ?? [],
     senderConstraint: spec.senderConstraint,
     grantTypes: spec.grantTypes,
     redirectUris: spec.redirectUris,

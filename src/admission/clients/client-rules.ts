@@ -11,8 +11,18 @@ import type { FieldPath } from '../kinds/field-path.ts';
 import type { CommonSpec, OAuthClientSpec } from '../kinds/oauth-client.ts';
 import { quoted } from '../kinds/quoted.ts';
 import { PRESET_NAMES } from '../kinds/secret-presets.ts';
+import { algorithmFaults } from './assertion-keys.ts';
 import { certificateKeyFaults, certificateNameFaults } from './certificate-rules.ts';
-import type { SupportedProtocol } from './supported-protocol.ts';
+import { accountRuleFaults } from './service-accounts.ts';
+
+/** The grant types and authentication methods of the protocol's tables, and the issuer. */
+export interface SupportedProtocol {
+  /** Undefined where it is not known: then no audience is compared with it. */
+  readonly issuer: string | undefined;
+  readonly supportedGrantTypes: readonly string[];
+  /** Without the methods that need mutual TLS where that is off. */
+  readonly supportedAuthMethods: readonly string[];
+}
 
 /** The subject of a person begins with this (login); no client id may be mistaken for one (RFC 9068 §5). */
 const SUBJECT_PREFIX = 'usr_';
@@ -85,6 +95,8 @@ function credentialFaults(spec: CommonSpec): readonly Fault[] {
   const rules: Readonly<Record<string, (spec: CommonSpec) => readonly Fault[]>> = {
     tls_client_auth: certificateNameFaults,
     self_signed_tls_client_auth: certificateKeyFaults,
+    private_key_jwt: algorithmFaults,
+    kubernetes_service_account: accountRuleFaults,
   };
   return Object.hasOwn(rules, spec.auth.method) ? (rules[spec.auth.method]?.(spec) ?? []) : [];
 }
@@ -227,7 +239,7 @@ function lifetimeFaults({ tokens, auth }: CommonSpec): readonly Fault[] {
   return faults;
 }
 
-function settingFaults(spec: CommonSpec, { supportedSenderConstraints }: SupportedProtocol): readonly Fault[] {
+function settingFaults(spec: CommonSpec, { supportedAuthMethods }: SupportedProtocol): readonly Fault[] {
   const faults: Fault[] = [];
   const refuse = (path: FieldPath, message: string) => faults.push(fault('InvalidTokenSettings', path, message));
   // RFC 9700 §4.14.2: what a public client holds must change with every use, or be bound to a key.
@@ -239,12 +251,12 @@ function settingFaults(spec: CommonSpec, { supportedSenderConstraints }: Support
     );
   }
   // Accepting these without their mechanism would promise a protection that is not there.
-  if (!supportedSenderConstraints.includes(spec.senderConstraint)) {
-    const message =
-      spec.senderConstraint === 'MutualTLS'
-        ? 'MutualTLS needs mutual TLS, which GRANTRY_MTLS_URL turns on.'
-        : `${spec.senderConstraint} is not available in this version; there are ${supportedSenderConstraints.join(', ')}.`;
-    refuse(['senderConstraint'], message);
+  if (spec.senderConstraint === 'DPoP') {
+    refuse(['senderConstraint'], 'DPoP is not available in this version.');
+  }
+  const hasMutualTls = CERTIFICATE_METHODS.every((method) => supportedAuthMethods.includes(method));
+  if (spec.senderConstraint === 'MutualTLS' && !hasMutualTls) {
+    refuse(['senderConstraint'], 'MutualTLS needs mutual TLS, which GRANTRY_MTLS_URL turns on.');
   }
   if (spec.requirePushedAuthorizationRequests) {
     refuse(['requirePushedAuthorizationRequests'], 'Pushed authorization requests are not available in this version.');

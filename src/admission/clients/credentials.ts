@@ -1,6 +1,7 @@
 // Resolves the credentials of a client: the objects it refers to, and the verifiers of its secrets.
 
 import { CERTIFICATE_METHODS, isPublic, SECRET_METHODS } from '../../oauth/client-auth/index.ts';
+import type { AssertionSettings, ServiceAccountIdentity } from '../../oauth/registry/client.ts';
 import { secretVerifier } from '../../oauth/registry/client-secret.ts';
 import {
   clientSecretKeys,
@@ -22,17 +23,23 @@ import {
   readSecretValue,
   type WithheldSecret,
 } from '../references/references.ts';
+import { assertionKeys } from './assertion-keys.ts';
+import { clientAccounts, missingAccountFaults } from './service-accounts.ts';
+
+type ReadyReason = 'SecretGenerated' | 'SecretAdopted' | 'NotRequired';
 
 /** Whether the server can verify the credentials of a client, and the faults that prevent it. */
 export type Credentials = { readonly faults: readonly Fault[] } & (
   | {
       readonly state: 'ready';
       readonly verifiers: readonly Uint8Array[];
-      readonly reason: 'SecretGenerated' | 'SecretAdopted' | 'NotRequired';
+      readonly assertion?: AssertionSettings;
+      readonly serviceAccounts?: readonly ServiceAccountIdentity[];
+      readonly reason: ReadyReason;
       readonly message: string;
     }
-  /** An offline check assumes the secret; the client cannot be served. */
-  | { readonly state: 'assumed'; readonly reason: 'SecretGenerated' | 'SecretAdopted'; readonly message: string }
+  /** An offline check assumes the secret, the ConfigMap or the accounts; the client cannot be served. */
+  | { readonly state: 'assumed'; readonly reason: ReadyReason; readonly message: string }
   /** A secret is to be generated. */
   | { readonly state: 'toGenerate' }
   /** Not usable: a fault prevents it, no verifiers are stored yet, or this version does not support the method. */
@@ -46,40 +53,55 @@ export function resolveCredentials(object: ObjectIdentity, spec: OAuthClientSpec
   const { method } = spec.auth;
   if (hasGeneratedSecret(spec)) return generatedSecret(object, spec, references);
   if (SECRET_METHODS.includes(method)) return existingSecret(object, spec, references);
-  const faults = referenceFaults(object, spec, references);
+  if (method === 'private_key_jwt') return assertionCredentials(object, spec, references);
+  if (method === 'kubernetes_service_account') return accountCredentials(object, spec, references);
   if (CERTIFICATE_METHODS.includes(method)) {
     const message = 'A certificate authenticates the client; it has no secret.';
-    return { state: 'ready', verifiers: [], reason: 'NotRequired', message, faults };
+    return { ...NO_SECRET, state: 'ready', verifiers: [], message };
   }
-  if (!isPublic({ authMethod: method })) return { state: 'pending', faults };
-  return { state: 'ready', verifiers: [], reason: 'NotRequired', message: 'A public client has no secret.', faults };
+  if (!isPublic({ authMethod: method })) return { state: 'pending', faults: [] };
+  return { ...NO_SECRET, state: 'ready', verifiers: [], message: 'A public client has no secret.' };
 }
 
-function referenceFaults(
-  { namespace }: ObjectIdentity,
-  { auth }: OAuthClientSpec,
-  references: References,
-): readonly Fault[] {
-  const faults: Fault[] = [];
-  const configMap = auth.privateKeyJwt?.jwksConfigMapRef;
-  if (configMap !== undefined && !references.hasConfigMap(namespace, configMap.name)) {
-    const message = `There is no ConfigMap ${quoted(configMap.name)} in this namespace.`;
-    faults.push({
-      path: ['spec', 'auth', 'privateKeyJwt', 'jwksConfigMapRef', 'name'],
-      reason: 'ConfigMapNotFound',
-      message,
-    });
+const NO_SECRET = { reason: 'NotRequired', faults: [] } as const;
+
+/** The credentials of a private_key_jwt client. */
+export function assertionCredentials(
+  object: ObjectIdentity,
+  spec: OAuthClientSpec,
+  references: Pick<References, 'configMap' | 'jwksOf'>,
+): Credentials {
+  const keys = assertionKeys(object, spec, references);
+  switch (keys.outcome) {
+    case 'refused':
+      return pendingWith(keys.fault);
+    case 'pending':
+      return { state: 'pending', faults: [] };
+    case 'assumed':
+      return { ...NO_SECRET, state: 'assumed', message: 'The ConfigMap is assumed to exist.' };
+    case 'resolved': {
+      const { assertion } = keys;
+      const message = 'The client signs assertions with keys of its own; it has no secret.';
+      return { ...NO_SECRET, state: 'ready', verifiers: [], assertion, message };
+    }
   }
-  for (const [index, { name }] of auth.serviceAccounts.entries()) {
-    if (references.hasServiceAccount(namespace, name)) continue;
-    const message = `There is no ServiceAccount ${quoted(name)} in this namespace.`;
-    faults.push({
-      path: ['spec', 'auth', 'serviceAccounts', index, 'name'],
-      reason: 'ServiceAccountNotFound',
-      message,
-    });
+}
+
+/** The credentials of a kubernetes_service_account client. It is served as long as one of its accounts is there. */
+export function accountCredentials(
+  object: ObjectIdentity,
+  spec: OAuthClientSpec,
+  references: Pick<References, 'serviceAccountUid'>,
+): Credentials {
+  const accounts = clientAccounts(object, spec, references);
+  const missing = missingAccountFaults(spec, accounts);
+  if (accounts.found.length > 0) {
+    const own = 'Tokens of its ServiceAccounts authenticate the client; it has no secret.';
+    const message = [own, ...missing.map((each) => each.message)].join(' ');
+    return { ...NO_SECRET, state: 'ready', verifiers: [], serviceAccounts: accounts.found, message };
   }
-  return faults;
+  if (accounts.unknown !== 'assumed') return { state: 'pending', faults: missing };
+  return { ...NO_SECRET, state: 'assumed', message: 'The ServiceAccounts are assumed to exist.' };
 }
 
 function generatedSecret(object: ObjectIdentity, spec: OAuthClientSpec, references: References): Credentials {

@@ -4,7 +4,8 @@
 import type { Condition, Fault } from '../kinds/conditions.ts';
 import type { OAuthClientSpec } from '../kinds/oauth-client.ts';
 
-const REASON = 'RevokeTokensBeforeInFuture';
+/** The reason of the warning; the one about a person has it, too. */
+export const REVOKED_UNTIL = 'RevokeTokensBeforeInFuture';
 
 /**
  * The warning, with its field; undefined without the field or once its time has come.
@@ -13,12 +14,12 @@ const REASON = 'RevokeTokensBeforeInFuture';
 export function revokedUntilWarning(
   { revokeTokensBefore }: Pick<OAuthClientSpec, 'revokeTokensBefore'>,
   now: number,
-): Fault<typeof REASON> | undefined {
+): Fault<typeof REVOKED_UNTIL> | undefined {
   if (revokeTokensBefore === undefined || revokeTokensBefore < now) return undefined;
   const until = new Date(revokeTokensBefore).toISOString();
   return {
     path: ['spec', 'revokeTokensBefore'],
-    reason: REASON,
+    reason: REVOKED_UNTIL,
     message: `This time is in the future: until ${until} the client gets no tokens.`,
   };
 }
@@ -32,5 +33,5 @@ export function revokedUntilCondition(
   const warning = revokedUntilWarning(spec, now);
   if (warning === undefined) return undefined;
   const message = `spec.revokeTokensBefore: ${warning.message}`;
-  return { type: 'RevokedUntil', status: 'True', reason: REASON, message, observedGeneration };
+  return { type: 'RevokedUntil', status: 'True', reason: REVOKED_UNTIL, message, observedGeneration };
 }

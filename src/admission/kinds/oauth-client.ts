@@ -7,6 +7,7 @@ import {
   className,
   dataKey,
   duration,
+  fieldsOf,
   listOf,
   type MakeObject,
   mapOf,
@@ -20,7 +21,7 @@ import {
   wholeManifest,
 } from './manifest.ts';
 import { withPreset } from './secret-presets.ts';
-import { isOversized, jsonBytes, MAX_SPEC_BYTES } from './spec-size.ts';
+import { isOversized, JWKS_BYTES_MAX, jsonBytes, MAX_SPEC_BYTES } from './spec-size.ts';
 
 const CLIENT_ID = /^[A-Za-z0-9][A-Za-z0-9._~-]*$/;
 // Every pattern here is in crds/ as well and must match the same strings there: no look-around, no normalization. Hosts
@@ -48,7 +49,6 @@ const VISIBLE = new RegExp(`^(?:${SEEN}|${PICTOGRAM}\\uFE0F|(?:${JOINED})(?:[\\u
 const REDIRECT_URIS_MAX = 32;
 const SCOPES_MAX = 100;
 const AUDIENCES_MAX = 32;
-const JWKS_BYTES_MAX = 32 * 1024;
 
 /** Text that the consent page and the metadata of a client show. */
 const label = (max: number) =>
@@ -107,27 +107,38 @@ function clientSecret(object: MakeObject) {
   }).transform((settings) => withPreset(settings));
 }
 
-// Public members only: a private key in a manifest would be in the Git history of every checkout.
-function jsonWebKeySet(object: MakeObject) {
+/** RFC 7518 §6.2.2, §6.3.2 and §6.4.1. */
+const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'];
+const LEAKED =
+  'is a private member, and a key in a manifest is no secret any more: replace the key by a new one, and give its public members only';
+
+// Public members only: a private key in a manifest would be in the Git history of every checkout. So it is refused even
+// where unknown fields are ignored.
+function jsonWebKey(object: MakeObject) {
   const member = () => text(1024).optional();
-  return object({
-    keys: listOf(
-      object({
-        kty: text(16),
-        use: member(),
-        key_ops: setOf(text(32), 8).optional(),
-        alg: member(),
-        kid: member(),
-        crv: member(),
-        x: member(),
-        y: member(),
-        n: text(2048).optional(),
-        e: member(),
-        x5c: setOf(text(8192), 8).optional(),
-      }),
-      16,
-    ),
-  }).refine((jwks) => jsonBytes(jwks) <= JWKS_BYTES_MAX, {
+  const publicKey = object({
+    kty: text(16),
+    use: member(),
+    key_ops: setOf(text(32), 8).optional(),
+    alg: member(),
+    kid: member(),
+    crv: member(),
+    x: member(),
+    y: member(),
+    n: text(2048).optional(),
+    e: member(),
+    x5c: setOf(text(8192), 8).optional(),
+  });
+  return z.preprocess((value, { addIssue }) => {
+    const leaked = PRIVATE_MEMBERS.find((name) => Object.hasOwn(fieldsOf(value), name));
+    if (leaked === undefined) return value;
+    addIssue({ code: 'custom', path: [leaked], message: LEAKED });
+    return z.NEVER;
+  }, publicKey);
+}
+
+function jsonWebKeySet(object: MakeObject) {
+  return object({ keys: listOf(jsonWebKey(object), 16) }).refine((jwks) => jsonBytes(jwks) <= JWKS_BYTES_MAX, {
     error: `is larger than ${JWKS_BYTES_MAX / 1024} KiB as JSON`,
   });
 }

@@ -6,6 +6,9 @@ import { classOf, fieldsOf } from './manifest.ts';
 /** The most bytes of a `spec` as JSON without spaces, in UTF-8. */
 export const MAX_SPEC_BYTES = 64 * 1024;
 
+/** The most bytes of a JWK Set as JSON, wherever it comes from. */
+export const JWKS_BYTES_MAX = 32 * 1024;
+
 /** Stands for a `spec` beyond the bound where objects are cached: the judge refuses it like the `spec` itself. */
 export class OversizedSpec {
   readonly className: string;

@@ -129,12 +129,15 @@ type GlobField =
   | 'audiences'
   | 'corsOrigins'
   | 'redirectHosts'
+  | 'jwksHosts'
   | 'redirectSchemes'
   | 'secretMetadata';
 
+const HOST_FIELDS: readonly GlobField[] = ['corsOrigins', 'redirectHosts', 'jwksHosts'];
+
 /** The message where no glob of a list permits a value; undefined when one does. */
 function listFault(rules: Rules, field: GlobField, noun: string, value: string): string | undefined {
-  const ends = field === 'corsOrigins' || field === 'redirectHosts' ? SEGMENT_ENDS.host : SEGMENT_ENDS.path;
+  const ends = HOST_FIELDS.includes(field) ? SEGMENT_ENDS.host : SEGMENT_ENDS.path;
   if (rules.allow[field].some((pattern) => globMatches(pattern, value, ends))) return undefined;
   const fault = `${noun} ${quoted(value)} is not among allow.${field} of ${rules.subject}`;
   return `${fault}${listPermits(rules, field)}.${rules.remedy(`allow.${field} that permit it`)}`;
@@ -160,7 +163,16 @@ function listViolations(spec: CommonSpec, rules: Rules): readonly PolicyFault[] 
     ...each('audiences', 'The audience', ['spec', 'audiences'], spec.audiences),
     ...each('audiences', 'The audience', ['spec', 'resourceServer', 'audiences'], spec.resourceServer.audiences),
     ...secretMetadataViolations(spec, rules),
+    ...jwksHostViolations(spec, rules),
   ];
+}
+
+function jwksHostViolations({ auth }: CommonSpec, rules: Rules): readonly PolicyFault[] {
+  const { jwksUri } = auth.privateKeyJwt ?? {};
+  // jwks-uri-rule.ts reports an address that does not parse (InvalidJwks).
+  const host = jwksUri === undefined ? undefined : URL.parse(jwksUri)?.hostname;
+  const message = host === undefined ? undefined : listFault(rules, 'jwksHosts', 'The host', host);
+  return message === undefined ? [] : [violation(['spec', 'auth', 'privateKeyJwt', 'jwksUri'], message)];
 }
 
 function secretMetadataViolations({ auth }: CommonSpec, rules: Rules): readonly PolicyFault[] {

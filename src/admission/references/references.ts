@@ -1,6 +1,7 @@
 // The lookup of objects that a manifest refers to, which the source of manifests implements; and reading one value of a
-// Secret.
+// Secret or ConfigMap.
 
+import type { VerificationKey } from '../../oauth/values/jwk.ts';
 import { quoted } from '../kinds/quoted.ts';
 
 /** A Secret as `kubectl` takes it; `stringData` wins over `data`, as in the API server. */
@@ -8,6 +9,11 @@ export interface ReferencedSecret {
   readonly metadata?: unknown;
   readonly data?: unknown;
   readonly stringData?: unknown;
+}
+
+/** A ConfigMap as `kubectl` takes it. */
+export interface ReferencedConfigMap {
+  readonly data?: unknown;
 }
 
 /**
@@ -24,10 +30,16 @@ export interface References {
    * verifiers.
    */
   secret(namespace: string, name: string): ReferencedSecret | 'assumed' | WithheldSecret | undefined;
-  /** Whether it exists, or is assumed to. */
-  hasConfigMap(namespace: string, name: string): boolean;
-  /** Whether it exists, or is assumed to. */
-  hasServiceAccount(namespace: string, name: string): boolean;
+  /**
+   * Undefined when there is none; `assumed` as for a Secret; `withheld` where the process has not read it, as a token
+   * server never does: `jwksOf` then provides its keys.
+   */
+  configMap(namespace: string, name: string): ReferencedConfigMap | 'assumed' | 'withheld' | undefined;
+  /**
+   * The uid of a ServiceAccount; undefined when there is none; `assumed` as for a Secret; `withheld` where this process
+   * does not know it (yet).
+   */
+  serviceAccountUid(namespace: string, name: string): string | undefined;
   /**
    * All labels of the Namespace, `kubernetes.io/metadata.name` included; undefined while they are not known: no policy
    * can be chosen then, and its clients stay pending.
@@ -38,6 +50,25 @@ export interface References {
    * existing Secret too. Empty while there is none; `assumed` where no secret is ever generated (an offline check).
    */
   verifiersOf(uid: string): readonly Uint8Array[] | 'assumed';
+  /**
+   * The keys of this object that the controller read from a ConfigMap; undefined while there are none, and where a
+   * ConfigMap is never `withheld`.
+   */
+  jwksOf(uid: string): readonly VerificationKey[] | undefined;
+}
+
+/** {@link References.serviceAccountUid} of an account without a known uid. */
+export type UnknownUid = 'assumed' | 'withheld';
+
+/** Whether a result of {@link References.serviceAccountUid} is no uid. No object has one of these words as its uid. */
+export function isUnknownUid(uid: string): uid is UnknownUid {
+  return uid === 'assumed' || uid === 'withheld';
+}
+
+/** The text under one key of a ConfigMap; undefined when it has none: `binaryData` does not count. */
+export function configMapText({ data }: ReferencedConfigMap, key: string): string | undefined {
+  const text = own(data, key);
+  return typeof text === 'string' ? text : undefined;
 }
 
 /** One value of a Secret. */
@@ -64,8 +95,8 @@ export function readSecretValue(secret: ReferencedSecret, key: string, multiline
 
 const KEYS_NAMED = 10;
 
-/** Which keys a Secret has, for a message that misses one: `it has "a", "b"`. Never a value. */
-export function presentKeys({ data, stringData }: ReferencedSecret): string {
+/** Which keys a Secret or ConfigMap has, for a message that misses one: `it has "a", "b"`. Never a value. */
+export function presentKeys({ data, stringData }: Pick<ReferencedSecret, 'data' | 'stringData'>): string {
   const keys = [...new Set([data, stringData].flatMap((map) => Object.keys(isMap(map) ? map : {})))];
   if (keys.length === 0) return 'it has none at all';
   const more = keys.length > KEYS_NAMED ? ` and ${keys.length - KEYS_NAMED} more` : '';

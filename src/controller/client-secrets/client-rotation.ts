@@ -78,7 +78,8 @@ export interface RotationStep {
 /** Plans the next step. */
 export function rotationStep(input: RotationInput): RotationStep {
   const { stored, present, requests, now } = input;
-  if (stored === undefined) return firstStep(input);
+  // A client that had no secret until now may have stored keys or accounts, and no verifiers.
+  if (stored === undefined || stored.verifiers.length === 0) return firstStep(input);
   const state = withoutExpired(stored, now);
   if (isNew(requests.rotateNow, stored.handled.rotateNow)) return cut(input, state);
   const held = present === undefined ? undefined : indexOfSecret(input.uid, present, state.verifiers);
@@ -92,11 +93,11 @@ export function rotationStep(input: RotationInput): RotationStep {
 }
 
 function firstStep(input: RotationInput): RotationStep {
-  const { uid, now, present, random, requests, pendingSecret } = input;
+  const { uid, now, present, random, requests, pendingSecret, stored } = input;
   // The verifier of the pending secret may be stored: the response to that write may have been lost.
   const value = present ?? pendingSecret ?? generateClientSecret(random);
   const store: CredentialState = {
-    revision: 1,
+    revision: (stored?.revision ?? 0) + 1,
     verifiers: [{ verifier: secretVerifier(uid, value), revision: 1 }],
     rotatedAt: now,
     publishedRevision: present === undefined ? 0 : 1,

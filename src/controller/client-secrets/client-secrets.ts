@@ -1,5 +1,5 @@
 // Reconciles the credentials of one client: a generated secret (generated-secrets.ts), a Secret that the owner
-// provides, which the controller only reads, or no secret.
+// provides, which the controller only reads, or no secret (identity-credentials.ts).
 
 import { clientSecretName, hasGeneratedSecret } from '../../admission/client-secrets/client-secret-manifest.ts';
 import { existingSecret, withheldForm } from '../../admission/clients/credentials.ts';
@@ -12,18 +12,21 @@ import type { EventFacts } from '../reconciling/events.ts';
 import { rotationRequests } from '../reconciling/rotation-requests.ts';
 import type { JudgedClients, OwnFacts } from '../verdicts/judged-clients.ts';
 import {
-  acceptedVerifiers,
   type CredentialOutcome,
   type CredentialSubject,
   credentialClientOf,
+  storedFacts,
 } from './credential-subject.ts';
 import { existingCredentials } from './existing-credentials.ts';
 import { GeneratedSecrets, type GeneratedSecretsOptions } from './generated-secrets.ts';
+import { IdentityCredentials, type IdentityCredentialsOptions } from './identity-credentials.ts';
 import { ownershipOf } from './owner-secrets.ts';
 import { RenamedSecrets } from './renamed-secrets.ts';
 import { UnchangedCheck } from './unchanged-check.ts';
 
-export interface ClientSecretsOptions extends Omit<GeneratedSecretsOptions, 'unchangedCheck' | 'renamedSecrets'> {
+export interface ClientSecretsOptions
+  extends Omit<GeneratedSecretsOptions, 'unchangedCheck' | 'renamedSecrets'>,
+    Omit<IdentityCredentialsOptions, 'unchangedCheck'> {
   readonly clients: JudgedClients;
   readonly record: (event: EventFacts) => void;
 }
@@ -36,10 +39,12 @@ export class ClientSecrets {
   readonly #unchangedCheck = new UnchangedCheck();
   readonly #renamedSecrets: RenamedSecrets;
   readonly #generated: GeneratedSecrets;
+  readonly #identities: IdentityCredentials;
 
   constructor(options: ClientSecretsOptions) {
     this.#options = options;
     this.#renamedSecrets = new RenamedSecrets(options);
+    this.#identities = new IdentityCredentials({ ...options, unchangedCheck: this.#unchangedCheck });
     this.#generated = new GeneratedSecrets({
       ...options,
       unchangedCheck: this.#unchangedCheck,
@@ -68,7 +73,7 @@ export class ClientSecrets {
     const secret = this.#metadataFor(object);
     const nothing: CredentialOutcome = { facts: { secret }, done: 'kept', requeueAfter: undefined };
     const state = verifiers.get(client.uid);
-    const verdict = clients.verdict(key, { secret, ...PENDING, verifiers: acceptedVerifiers(state, this.#now) });
+    const verdict = clients.verdict(key, { secret, ...PENDING, ...storedFacts(state, this.#now) });
     const { manifest } = verdict;
     const isAccepted = verdict.conditions[0]?.status === 'True';
     // A refused client keeps its credentials for when it is accepted again; it gets no new ones.
@@ -77,8 +82,7 @@ export class ClientSecrets {
     if (!SECRET_METHODS.includes(manifest.spec.auth.method)) {
       // First the Secrets: their names are written down beside the verifiers, which do not count any more.
       await this.#renamedSecrets.remove(subject);
-      await verifiers.remove(client.uid);
-      return nothing;
+      return { ...nothing, facts: { secret, ...(await this.#identities.reconcile(subject)) } };
     }
     if (state !== undefined && !verifiers.isListed(client.uid)) await verifiers.put(client, state, state);
     const unchanged = this.#unchangedCheck.unchanged(subject, this.#secretVersion(subject), this.#now);

@@ -23,7 +23,7 @@ export interface CredentialSubject {
 /** The outcome of reconciling a client's credentials. */
 export interface CredentialOutcome {
   /** The facts for the client's next verdict. */
-  readonly facts: Pick<OwnFacts, 'secret' | 'faults'>;
+  readonly facts: Pick<OwnFacts, 'secret' | 'configMap' | 'faults'>;
   readonly done: RotationOutcome | 'drift_repaired';
   /** Milliseconds until the next reconcile; undefined when only a change causes one. */
   readonly requeueAfter: number | undefined;
@@ -35,7 +35,7 @@ export function credentialClientOf({ metadata }: KubernetesObject): CredentialCl
   return { namespace, name, uid };
 }
 
-/** The verifiers that have not expired. */
-export function acceptedVerifiers(state: CredentialState | undefined, now: number): readonly Uint8Array[] {
-  return state === undefined ? [] : livingVerifiers(state, now);
+/** What is stored of a client that counts now: verifiers that have not expired, and keys. */
+export function storedFacts(state: CredentialState | undefined, now: number): Pick<OwnFacts, 'verifiers' | 'jwks'> {
+  return { verifiers: state === undefined ? [] : livingVerifiers(state, now), jwks: state?.jwks };
 }

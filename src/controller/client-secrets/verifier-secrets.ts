@@ -3,6 +3,7 @@
 // clients.
 
 import { VERIFIER_SECRET_TYPE, verifierSecretName } from '../../admission/client-secrets/client-verifier.ts';
+import { fieldsOf } from '../../admission/kinds/manifest.ts';
 import { PART_LABEL } from '../../admission/references/secret-parts.ts';
 import { KubernetesError, type NewObject } from '../../kubernetes/api/kubernetes-api.ts';
 import { type KubernetesObject, OAUTH_CLIENTS, SECRETS } from '../../kubernetes/objects/resources.ts';
@@ -85,7 +86,8 @@ export class VerifierSecrets {
     else {
       const { uid, resourceVersion } = replaced.metadata;
       const metadata = { ...secret.metadata, uid, resourceVersion };
-      await this.#own.write(key, () => api.apply(SECRETS, { ...secret, metadata }));
+      const data = { ...emptied(replaced), ...fieldsOf(secret.data) };
+      await this.#own.write(key, () => api.apply(SECRETS, { ...secret, metadata, data }));
     }
     this.#assertClientExists(client);
   }
@@ -109,8 +111,9 @@ export class VerifierSecrets {
     const state = this.get(client.uid);
     if (this.secretNames(client.uid).every((name) => name === given)) await this.remove(client.uid);
     else if (state !== undefined) {
+      const { rotatedAt, handled } = state;
       const nothing = { verifiers: [], publishedRevision: 0, writtenFields: undefined };
-      await this.put(client, { ...state, ...nothing, revision: state.revision + 1 }, state);
+      await this.put(client, { ...nothing, rotatedAt, handled, revision: state.revision + 1 }, state);
     }
   }
 
@@ -185,6 +188,11 @@ export class VerifierSecrets {
   #key(uid: string): string {
     return `${this.#options.releaseNamespace}/${verifierSecretName(uid)}`;
   }
+}
+
+/** The data of a Secret with empty values: a key that a POST created is not removed by an apply that omits it. */
+function emptied({ data }: KubernetesObject): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.keys(fieldsOf(data)).map((key) => [key, '']));
 }
 
 /** The uid of the client that a verifier Secret belongs to, from the name of the Secret. */

@@ -2,10 +2,8 @@
 // and removes the verifier Secrets of deleted clients. One client is reconciled in client-reconciler.ts.
 
 import type { Logger } from 'pino';
-import { defaultSecretName } from '../../admission/client-secrets/client-secret-manifest.ts';
 import { VERIFIER_SECRET_TYPE } from '../../admission/client-secrets/client-verifier.ts';
 import type { DefaultPolicy } from '../../admission/kinds/client-policy.ts';
-import { fieldsOf } from '../../admission/kinds/manifest.ts';
 import { TokenBucket } from '../../kubernetes/api/token-bucket.ts';
 import { type KubernetesObject, objectKey } from '../../kubernetes/objects/resources.ts';
 import { hasSameLabels } from '../../kubernetes/watch/namespace-labels.ts';
@@ -25,6 +23,7 @@ import type { Replicas } from '../replicas/replicas.ts';
 import { JudgedClients } from '../verdicts/judged-clients.ts';
 import { ClientReconciler } from './client-reconciler.ts';
 import { ProgrammedClients } from './programmed.ts';
+import { type ReferredKind, ReferringClients } from './referring-clients.ts';
 
 type Source = Pick<SharedReflector, 'get' | 'objects' | 'listen'>;
 
@@ -35,6 +34,10 @@ export interface ClientSources {
   readonly namespaces: Source;
   /** Metadata of the Secrets in the namespaces of clients. */
   readonly secrets: Source;
+  /** Metadata of the ConfigMaps there. */
+  readonly configMaps: Source;
+  /** Metadata of the ServiceAccounts there. */
+  readonly serviceAccounts: Source;
   /** Those Secrets of the release namespace that are parts of grantry. */
   readonly releaseSecrets: Source;
   /** Of the replicas; undefined where their addresses are fixed or not configured. */
@@ -44,11 +47,11 @@ export interface ClientSources {
 /** The settings of an install. */
 export interface Install {
   readonly issuer: string;
-  /** Whether mutual TLS is turned on. */
-  readonly mutualTls: boolean;
   readonly className: string;
   readonly releaseNamespace: string;
   readonly defaultPolicy: DefaultPolicy;
+  /** The wire names of the client authentication methods that this install has. */
+  readonly supportedAuthMethods: readonly string[];
   /** Undefined: all. */
   readonly watchNamespaces: readonly string[] | undefined;
 }
@@ -81,8 +84,7 @@ export class ClientController {
   readonly #reports: ReplicaReports;
   /** Keys by uid, of the clients of every class. */
   readonly #keys = new Map<string, string>();
-  /** Keys of the clients that name a Secret, by its key. */
-  readonly #bySecret = new Map<string, Set<string>>();
+  readonly #referring = new ReferringClients();
   readonly #queue: WorkQueue;
   readonly #cleanUps: WorkQueue;
   #endListening: readonly (() => void)[] = [];
@@ -92,7 +94,12 @@ export class ClientController {
     this.#options = options;
     const { api, sources, install, clock, random, log, metrics, record } = options;
     const clientExists = (uid: string) => this.#keys.has(uid);
-    this.#clients = new JudgedClients({ ...install, policies: sources.policies, namespaces: sources.namespaces });
+    this.#clients = new JudgedClients({
+      ...install,
+      policies: sources.policies,
+      namespaces: sources.namespaces,
+      serviceAccounts: sources.serviceAccounts,
+    });
     this.#verifiers = new VerifierSecrets({ api, view: sources.releaseSecrets, clientExists, ...install });
     this.#reports = new ReplicaReports({
       replicas: options.replicas,
@@ -107,6 +114,7 @@ export class ClientController {
       ...shared,
       issuer: install.issuer,
       secrets: sources.secrets,
+      configMaps: sources.configMaps,
       clientExists,
       random,
       record,
@@ -147,12 +155,15 @@ export class ClientController {
 
   /** Queues every client, then follows changes until `stop`. */
   start(): void {
-    const { clients, policies, namespaces, secrets, releaseSecrets, endpointSlices } = this.#options.sources;
+    const { clients, policies, namespaces, secrets, configMaps, serviceAccounts, releaseSecrets, endpointSlices } =
+      this.#options.sources;
     this.#endListening = [
       clients.listen((change) => this.#clientChanged(change)),
       policies.listen(() => this.#policiesChanged()),
       namespaces.listen(unlessSame(hasSameLabels, (change) => this.#namespaceChanged(change))),
       secrets.listen((change) => this.#secretChanged(change)),
+      configMaps.listen(({ key }) => this.#queueReferring('ConfigMap', key)),
+      serviceAccounts.listen(({ key }) => this.#queueReferring('ServiceAccount', key)),
       releaseSecrets.listen((change) => this.#releaseSecretChanged(change)),
       ...(endpointSlices === undefined ? [] : [endpointSlices.listen(() => this.#replicasChanged())]),
     ];
@@ -191,9 +202,7 @@ export class ClientController {
   #index(object: KubernetesObject): void {
     const key = objectKey(object.metadata);
     this.#keys.set(object.metadata.uid, key);
-    const secret = secretKeyOf(object);
-    const naming = this.#bySecret.get(secret) ?? new Set();
-    this.#bySecret.set(secret, naming.add(key));
+    this.#referring.add(key, object);
     this.#clients.put(object);
   }
 
@@ -203,10 +212,7 @@ export class ClientController {
 
   #clientChanged({ type, key, object, before }: ObjectChange): void {
     const outdated = type === 'delete' ? object : before;
-    if (outdated !== undefined) {
-      const naming = this.#bySecret.get(secretKeyOf(outdated));
-      if (naming?.delete(key) && naming.size === 0) this.#bySecret.delete(secretKeyOf(outdated));
-    }
+    if (outdated !== undefined) this.#referring.delete(key, outdated);
     if (type === 'put') {
       this.#index(object);
       this.#queue.add(key);
@@ -232,13 +238,17 @@ export class ClientController {
   }
 
   #secretChanged({ key, object, before }: ObjectChange): void {
-    for (const client of this.#bySecret.get(key) ?? []) this.#queue.add(client);
+    this.#queueReferring('Secret', key);
     // The Secret may have an earlier name of the client that its labels name. A tenant can label any Secret: the name counts.
     const labelled = labelledClient(object.metadata) ?? (before && labelledClient(before.metadata));
     const client = labelled && this.#keys.get(labelled.uid);
     if (labelled === undefined || client === undefined) return;
     const isHere = (name: string) => key === `${client.slice(0, client.indexOf('/'))}/${name}`;
     if (this.#verifiers.secretNames(labelled.uid).some(isHere)) this.#queue.add(client);
+  }
+
+  #queueReferring(kind: ReferredKind, key: string): void {
+    for (const client of this.#referring.to(kind, key)) this.#queue.add(client);
   }
 
   #releaseSecretChanged({ type, key, object }: ObjectChange): void {
@@ -261,11 +271,4 @@ export class ClientController {
     const isWatched = (namespace: string) => watchNamespaces?.includes(namespace) ?? true;
     for (const uid of this.#verifiers.orphanedUids((each) => this.#keys.has(each), isWatched)) this.#cleanUps.add(uid);
   }
-}
-
-/** The Secret that a client names or has by default, even if its manifest is invalid. */
-function secretKeyOf({ metadata, spec }: KubernetesObject): string {
-  const { clientSecret } = fieldsOf(fieldsOf(spec).auth);
-  const { secretName } = fieldsOf(clientSecret);
-  return `${metadata.namespace}/${typeof secretName === 'string' ? secretName : defaultSecretName(metadata.name)}`;
 }

@@ -11,7 +11,7 @@ import type { ObjectView } from '../../kubernetes/watch/shared-reflector.ts';
 import type { Clock, Random } from '../../oauth/ports/ports.ts';
 import { fraction } from '../../oauth/values/backoff.ts';
 import type { ClientSecrets } from '../client-secrets/client-secrets.ts';
-import { acceptedVerifiers, type CredentialOutcome } from '../client-secrets/credential-subject.ts';
+import { type CredentialOutcome, storedFacts } from '../client-secrets/credential-subject.ts';
 import type { VerifierSecrets } from '../client-secrets/verifier-secrets.ts';
 import type { LeaderApi } from '../leadership/leader-api.ts';
 import { isTerminating } from '../leadership/refused-calls.ts';
@@ -113,7 +113,7 @@ export class ClientReconciler {
     if (isStale()) return undefined;
     const state = verifiers.get(uid);
     const judge = (condition: Programmed) =>
-      clients.verdict(key, { ...facts, verifiers: acceptedVerifiers(state, clock.now()), programmed: condition });
+      clients.verdict(key, { ...facts, ...storedFacts(state, clock.now()), programmed: condition });
     const unserved = judge(UNKNOWN);
     // A refused client is served by no replica: the earlier observation is void.
     if (unserved.client === undefined) {

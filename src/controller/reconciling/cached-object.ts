@@ -38,6 +38,16 @@ export function ofClass(
   return { apiVersion, kind, metadata: identityOf(metadata), spec };
 }
 
+/** A ConfigMap or ServiceAccount: which object of its name it is, and whether it is being deleted. */
+export function cachedIdentity({ apiVersion, kind, metadata }: KubernetesObject): KubernetesObject {
+  const { deletionTimestamp } = metadata;
+  return {
+    apiVersion,
+    kind,
+    metadata: { ...identityOf(metadata), ...(deletionTimestamp !== undefined && { deletionTimestamp }) },
+  };
+}
+
 function identityOf({ name, namespace, uid, resourceVersion, creationTimestamp }: ObjectMeta): ObjectMeta {
   const place = namespace === undefined ? { name } : { name, namespace };
   return { ...place, uid, resourceVersion, creationTimestamp };

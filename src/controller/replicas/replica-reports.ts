@@ -3,6 +3,7 @@
 
 import { sleep } from '../../kubernetes/api/sleep.ts';
 import type { KubernetesObject } from '../../kubernetes/objects/resources.ts';
+import { ASSERTION_REFUSALS } from '../../oauth/client-auth/private-key-jwt.ts';
 import type { Clock } from '../../oauth/ports/ports.ts';
 import type { EventFacts } from '../reconciling/events.ts';
 import { type Denial, type ReplicaReport, replicaReportSchema } from './replica-report.ts';
@@ -17,11 +18,16 @@ const DAY = 24 * HOUR;
 /** A client that is still missing from the cache after this long does not exist. */
 const UNKNOWN_MILLISECONDS = 10 * MINUTE;
 
-/** Refusals that only an authenticated client can cause, with the reason of their condition. */
-const DENIED: ReadonlyMap<string, string> = new Map([
-  ['unauthorized_client', 'UnauthorizedClient'],
-  ['invalid_scope', 'InvalidScope'],
-]);
+/**
+ * Refusals that only the client itself can cause, by authenticating or by its signature, with the reason of their
+ * condition: `invalid_scope` is `InvalidScope`.
+ */
+const DENIED: ReadonlyMap<string, string> = new Map(
+  ['unauthorized_client', 'invalid_scope', 'client_assertion_replayed', ...ASSERTION_REFUSALS].map((slug) => [
+    slug,
+    slug.replace(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase()),
+  ]),
+);
 /** A request without authentication can cause this: it becomes an Event and no status write. */
 const REDIRECT_MISMATCH = 'redirect_uri_mismatch';
 

@@ -9,7 +9,6 @@ import {
 } from '../../admission/clients/admit-client.ts';
 import { isServed } from '../../admission/clients/admit-clients.ts';
 import { ClientUniqueness, Contender, claimOf } from '../../admission/clients/client-uniqueness.ts';
-import { supportedProtocol } from '../../admission/clients/supported-protocol.ts';
 import type { DefaultPolicy } from '../../admission/kinds/client-policy.ts';
 import type { Fault, Programmed } from '../../admission/kinds/conditions.ts';
 import { admitPolicies } from '../../admission/policies/admit-policies.ts';
@@ -19,22 +18,29 @@ import { type KubernetesObject, objectKey } from '../../kubernetes/objects/resou
 import { sourceOf } from '../../kubernetes/objects/source-object.ts';
 import { labelsOf } from '../../kubernetes/watch/namespace-labels.ts';
 import type { ObjectView } from '../../kubernetes/watch/shared-reflector.ts';
+import { GRANT_TYPES } from '../../oauth/grants/index.ts';
 
 export interface JudgedClientsOptions {
   readonly issuer: string;
-  /** Whether mutual TLS is turned on. */
-  readonly mutualTls: boolean;
   readonly className: string;
   readonly releaseNamespace: string;
   readonly defaultPolicy: DefaultPolicy;
+  /** The wire names of the client authentication methods that this install has. */
+  readonly supportedAuthMethods: readonly string[];
   readonly policies: ObjectView;
   readonly namespaces: ObjectView;
+  /** Metadata of the ServiceAccounts in the namespaces of clients. */
+  readonly serviceAccounts: Pick<ObjectView, 'get'>;
 }
 
 /** The facts about one client alone; the rules among all clients are in client-uniqueness.ts. */
 export interface OwnFacts {
   readonly secret: References['secret'];
+  /** Default: it was not read. */
+  readonly configMap?: References['configMap'] | undefined;
   readonly verifiers: readonly Uint8Array[];
+  /** The keys that are stored. */
+  readonly jwks?: ReturnType<References['jwksOf']>;
   readonly programmed: Programmed;
   /** Faults of its credentials that no manifest causes. */
   readonly faults?: readonly Fault[];
@@ -46,6 +52,8 @@ const NO_FACTS: OwnFacts = {
   verifiers: [],
   programmed: { status: 'Unknown', reason: 'Pending', message: '' },
 };
+
+const WITHHELD = () => 'withheld' as const;
 
 class JudgedClient extends Contender {
   readonly key: string;
@@ -67,6 +75,12 @@ export class JudgedClients {
   constructor(options: JudgedClientsOptions) {
     this.#options = options;
   }
+
+  /** An account that is being deleted counts as deleted: its tokens are not accepted any more. */
+  readonly serviceAccountUid: References['serviceAccountUid'] = (namespace, name) => {
+    const { metadata } = this.#options.serviceAccounts.get(`${namespace}/${name}`) ?? {};
+    return metadata?.deletionTimestamp === undefined ? metadata?.uid : undefined;
+  };
 
   /** Adds or updates a client and its claims; also to be called when policies or namespaces changed. */
   put(object: KubernetesObject): void {
@@ -115,10 +129,10 @@ export class JudgedClients {
     return clientVerdict(this.#findings(client.object, facts), [...uniquenessFaults, ...(facts.faults ?? [])]);
   }
 
-  #findings(object: KubernetesObject, { secret, verifiers, programmed }: OwnFacts) {
-    const { releaseNamespace, defaultPolicy } = this.#options;
+  #findings(object: KubernetesObject, { secret, configMap = WITHHELD, verifiers, jwks, programmed }: OwnFacts) {
+    const { issuer, releaseNamespace, defaultPolicy, supportedAuthMethods } = this.#options;
     const context: AdmissionContext = {
-      ...supportedProtocol(this.#options),
+      issuer,
       unknownFields: 'ignore',
       releaseNamespace,
       releaseNamespaceReserved: true,
@@ -126,12 +140,14 @@ export class JudgedClients {
       defaultPolicy,
       references: {
         secret,
-        // No supported method reads either: a client that names one is refused for its method.
-        hasConfigMap: () => true,
-        hasServiceAccount: () => true,
+        configMap,
+        serviceAccountUid: this.serviceAccountUid,
         namespaceLabels: (namespace) => labelsOf(this.#options.namespaces, namespace),
         verifiersOf: () => verifiers,
+        jwksOf: () => jwks,
       },
+      supportedGrantTypes: [...GRANT_TYPES.keys()],
+      supportedAuthMethods,
       programmed: () => programmed,
     };
     return findClient(sourceOf(object), context);

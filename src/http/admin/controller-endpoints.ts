@@ -3,6 +3,7 @@
 // no address, and no text from any request.
 
 import { z } from 'zod';
+import type { AssertionRefusal } from '../../oauth/client-auth/private-key-jwt.ts';
 import type { Alert } from '../../oauth/ports/audit.ts';
 import { OAuthError } from '../../oauth/ports/error.ts';
 import type { Endpoint, Exchange } from '../server/endpoint.ts';
@@ -55,8 +56,8 @@ export interface ReportAnswer {
 
 export interface Denial {
   /**
-   * The first two come from an authenticated client; `redirect_uri_mismatch` from an unauthenticated request, so it may
-   * cost no status write.
+   * All come from the client itself, which has authenticated or signed what is refused; `redirect_uri_mismatch` alone from
+   * an unauthenticated request, so it may cost no status write.
    */
   readonly reason: DenialReason;
   /**
@@ -73,7 +74,12 @@ export interface Denial {
   readonly lastTime: string;
 }
 
-export type DenialReason = 'unauthorized_client' | 'invalid_scope' | 'redirect_uri_mismatch';
+export type DenialReason =
+  | 'unauthorized_client'
+  | 'invalid_scope'
+  | AssertionRefusal
+  | 'client_assertion_replayed'
+  | 'redirect_uri_mismatch';
 
 export interface ReportedAlert extends Pick<Alert, 'id' | 'type' | 'clientUid' | 'clientId' | 'action'> {
   /** RFC 3339. */

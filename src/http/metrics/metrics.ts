@@ -25,6 +25,8 @@ export interface MetricSources {
   readonly followed?: Followed | undefined;
   /** The counters of the watches; undefined where the process watches no cluster. */
   readonly watches?: WatchCounters | undefined;
+  /** Reads of the issuer of ServiceAccount tokens, by outcome; undefined where the process reads none. */
+  readonly clusterIssuerReads?: (() => ReadonlyMap<string, number>) | undefined;
   /** Whether the users file counts as a whole as it is now; undefined where there is none. */
   readonly usersReloaded?: (() => boolean) | undefined;
 }
@@ -57,6 +59,7 @@ export class Metrics {
   readonly alertDeliveries = this.#counter('alert_deliveries_total', 'Tries to hand an alert to the webhook.', [
     'outcome',
   ]);
+  readonly keySetFetches = this.#counter('key_set_fetches_total', 'Fetches of the key sets of clients.', ['outcome']);
   readonly storeErrors = this.#counter('store_errors_total', 'Store actions that did not succeed.', [
     'operation',
     'reason',
@@ -126,6 +129,16 @@ export class Metrics {
       collect() {
         this.reset();
         this.inc(sources.logDropped());
+      },
+    });
+    new Counter({
+      name: 'grantry_cluster_issuer_reads_total',
+      help: 'Reads of the issuer of ServiceAccount tokens from the API server.',
+      labelNames: ['outcome'],
+      registers: [this.#registry],
+      collect() {
+        this.reset();
+        for (const [outcome, reads] of sources.clusterIssuerReads?.() ?? []) this.inc({ outcome }, reads);
       },
     });
     if (sources.processMetrics) collectDefaultMetrics({ register: this.#registry, prefix: 'grantry_' });

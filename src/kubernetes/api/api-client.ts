@@ -25,6 +25,8 @@ const LIST_MILLISECONDS = 60_000;
 /** Until the API server accepts the watch. */
 const WATCH_MILLISECONDS = 30_000;
 
+const DOCUMENT_BYTES_MAX = 256 * 1024;
+
 const METADATA = ';g=meta.k8s.io;v=v1';
 
 export class ApiClient implements KubernetesApi {
@@ -98,6 +100,23 @@ export class ApiClient implements KubernetesApi {
       if (error instanceof KubernetesError && error.status === 404) return undefined;
       throw error;
     }
+  }
+
+  /**
+   * The JSON at a path that is no resource, such as a discovery document.
+   * @throws KubernetesError that names the path in place of a resource
+   */
+  async document(path: string): Promise<unknown> {
+    const resource = { group: '', version: '', plural: path, kind: '' };
+    const { answer } = await this.#calls.json({
+      verb: 'get',
+      resource,
+      // The key set is only of the second type: for the first alone the API server answers 406.
+      accept: 'application/json, application/jwk-set+json',
+      maxBytes: DOCUMENT_BYTES_MAX,
+      request: { method: 'GET', path },
+    });
+    return answer;
   }
 
   create(resource: Resource, object: NewObject): Promise<KubernetesObject> {

@@ -3,7 +3,7 @@
 // method has its own file beside this one.
 
 import type { Audit } from '../ports/audit.ts';
-import { attributeTo, type ErrorCode, OAuthError } from '../ports/error.ts';
+import { attributeTo, OAuthError } from '../ports/error.ts';
 import type { AuthenticationLimiter } from '../ports/ports.ts';
 import type { Client } from '../registry/client.ts';
 import type { Registry, RegistryRef } from '../registry/registry.ts';
@@ -29,6 +29,9 @@ export interface Authenticated {
   readonly authMethod: string;
 }
 
+/** What a client was refused with. */
+export type Refusal = Pick<OAuthError, 'code' | 'reason'>;
+
 export interface ClientEndpointOptions {
   readonly registry: RegistryRef;
   readonly limiter: AuthenticationLimiter;
@@ -36,9 +39,10 @@ export interface ClientEndpointOptions {
   readonly marks: ReplayMarks;
   readonly audit: Audit;
   /**
-   * Called when the request of an authenticated client is refused, with the client as of its begin. It must not throw.
+   * Called when a request is refused that the client itself has made, with the client as of its begin: it has
+   * authenticated, or has signed the assertion that fails. It must not throw.
    */
-  readonly onRefused?: ((client: Client, code: ErrorCode) => void) | undefined;
+  readonly onRefused?: ((client: Client, refusal: Refusal) => void) | undefined;
 }
 
 /** What an endpoint knows of a request once all that needs no store has been judged. */
@@ -86,7 +90,7 @@ export async function answerClient<Ready extends Prepared, Answer extends object
     return { ...(await answer(client, registry, ready)), clientId, authMethod };
   } catch (error) {
     const refusal = error instanceof OAuthError ? counted(error, client, request, options) : error;
-    if (refusal instanceof OAuthError) options.onRefused?.(client, refusal.code);
+    if (refusal instanceof OAuthError) options.onRefused?.(client, refusal);
     throw attributeTo(clientId, refusal, authMethod);
   }
 }
@@ -112,7 +116,7 @@ interface AuthenticatedClient {
 async function authenticate(
   request: ClientRequest,
   registry: Registry,
-  { limiter, verification, audit }: ClientEndpointOptions,
+  { limiter, verification, audit, onRefused }: ClientEndpointOptions,
 ): Promise<AuthenticatedClient> {
   const only = onlyTry(request, (clientId) => registry.find(clientId));
   const { clientId } = only.attempt;
@@ -131,6 +135,7 @@ async function authenticate(
   const waitSeconds = limiter.failed(clientId, request.address);
   const refusal = client || clientId === undefined ? undefined : registry.refused.reasonOf(clientId);
   const error = waitSeconds > 0 ? limited(waitSeconds, only.name) : failed({ only, verified, client, refusal });
+  if (registered && !verified.ok && verified.isSigned) onRefused?.(registered, error);
   throw clientId !== undefined && (client || refusal) ? attributeTo(clientId, error) : error;
 }
 

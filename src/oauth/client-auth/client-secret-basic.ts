@@ -13,6 +13,7 @@ export const clientSecretBasic: ClientAuthMethod = {
   usesHeader: true,
   usesSecret: true,
   usesCertificate: false,
+  signingAlgorithms: [],
   parameters: [],
   attempt({ authorization }) {
     const encoded = authorization === undefined ? undefined : BASIC.exec(authorization)?.[1];

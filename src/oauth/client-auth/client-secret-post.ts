@@ -10,6 +10,7 @@ export const clientSecretPost: ClientAuthMethod = {
   usesHeader: false,
   usesSecret: true,
   usesCertificate: false,
+  signingAlgorithms: [],
   parameters: ['client_secret'],
   attempt({ parameters }) {
     const secret = parameters.get('client_secret');

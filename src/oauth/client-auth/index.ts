@@ -4,8 +4,10 @@
 import type { Client } from '../registry/client.ts';
 import { clientSecretBasic } from './client-secret-basic.ts';
 import { clientSecretPost } from './client-secret-post.ts';
+import { kubernetesServiceAccount } from './kubernetes-service-account.ts';
 import type { ClientAuthMethod } from './method.ts';
 import { none } from './none.ts';
+import { privateKeyJwt } from './private-key-jwt.ts';
 import { selfSignedTlsClientAuth } from './self-signed-tls-client-auth.ts';
 import { tlsClientAuth } from './tls-client-auth.ts';
 
@@ -13,6 +15,8 @@ import { tlsClientAuth } from './tls-client-auth.ts';
 export const CLIENT_AUTH_METHODS: ReadonlyMap<string, ClientAuthMethod> = new Map([
   ['client_secret_basic', clientSecretBasic],
   ['client_secret_post', clientSecretPost],
+  ['private_key_jwt', privateKeyJwt],
+  ['kubernetes_service_account', kubernetesServiceAccount],
   ['none', none],
   ['tls_client_auth', tlsClientAuth],
   ['self_signed_tls_client_auth', selfSignedTlsClientAuth],

@@ -2,8 +2,11 @@
 // request tries, and the checks around it (limits, same answer for every failure) are in `client-authentication.ts`.
 
 import type { CertificateJudge } from '../client-certificates/certificate-judge.ts';
+import type { ClusterIssuer } from '../ports/cluster-issuer.ts';
+import type { KeySets } from '../ports/key-sets.ts';
 import type { Clock } from '../ports/ports.ts';
 import type { Client } from '../registry/client.ts';
+import type { VerificationKey } from '../values/jwk.ts';
 import type { Parameters } from '../values/parameters.ts';
 import type { ReplayMark } from './replay-marks.ts';
 
@@ -26,9 +29,15 @@ export interface Credentials {
 /** What the verification of a credential reads beside the request and the client. */
 export interface VerificationContext {
   readonly issuer: string;
+  /** The URL of the token endpoint. */
+  readonly tokenEndpoint: string;
   readonly clock: Clock;
   /** Undefined where mutual TLS is not configured: no client has a method that needs it then. */
   readonly certificates: CertificateJudge | undefined;
+  /** The issuer of ServiceAccount tokens. */
+  readonly clusterIssuer: ClusterIssuer<VerificationKey>;
+  /** The keys of clients that publish them at an address of their own. */
+  readonly keySets: KeySets<VerificationKey>;
 }
 
 /** Whether a credential is the client's. `reason` is a slug for logs and metrics. */
@@ -40,7 +49,12 @@ export type Verification =
       /** Whether an assertion named the token endpoint in place of the issuer. */
       readonly isLegacyAudience?: boolean;
     }
-  | { readonly ok: false; readonly reason: string };
+  | {
+      readonly ok: false;
+      readonly reason: string;
+      /** Set where a key of the client has signed what is refused: no other party could have sent it first. */
+      readonly isSigned?: boolean;
+    };
 
 /** One attempt to authenticate, read from the request and not yet verified. */
 export interface Attempt {
@@ -71,6 +85,8 @@ export interface ClientAuthMethod {
   readonly usesSecret: boolean;
   /** Whether its credential is a client certificate, which only mutual TLS can present. */
   readonly usesCertificate: boolean;
+  /** The JWS algorithms by which its clients may sign, as metadata lists them; empty where they sign nothing. */
+  readonly signingAlgorithms: readonly string[];
   /** The form parameters it reads beside `client_id`. */
   readonly parameters: readonly string[];
   /** The attempt that this request makes with this method; undefined when it makes none. */

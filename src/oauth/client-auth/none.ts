@@ -10,6 +10,7 @@ export const none: ClientAuthMethod = {
   usesHeader: false,
   usesSecret: false,
   usesCertificate: false,
+  signingAlgorithms: [],
   parameters: [],
   attempt({ parameters }) {
     const clientId = parameters.get('client_id');

@@ -24,6 +24,7 @@ export function certificateMethod(judgement: Judgement): ClientAuthMethod {
     usesHeader: false,
     usesSecret: false,
     usesCertificate: true,
+    signingAlgorithms: [],
     parameters: [],
     attempt({ parameters, certificate }) {
       const clientId = parameters.get('client_id');

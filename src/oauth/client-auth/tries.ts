@@ -2,11 +2,9 @@
 
 import { OAuthError } from '../ports/error.ts';
 import type { Client } from '../registry/client.ts';
+import { ASSERTION_PARAMETERS, presentedAssertion } from './assertion.ts';
 import { CLIENT_AUTH_METHODS } from './index.ts';
 import type { Attempt, ClientAuthMethod, Credentials } from './method.ts';
-
-/** Credentials of RFC 7521 §4.2. */
-const ASSERTION_PARAMETERS = ['client_assertion', 'client_assertion_type'];
 
 /** The form parameters that client authentication may use. */
 export const CLIENT_AUTHENTICATION_PARAMETERS: readonly string[] = [
@@ -76,9 +74,10 @@ function unreadCredentials({ parameters, authorization }: Credentials, explicit:
   if (authorization !== undefined && !explicit.some(({ method }) => method.usesHeader)) {
     reasons.push('auth_method_unsupported');
   }
-  const isAsserted = ASSERTION_PARAMETERS.some((name) => parameters.get(name) !== undefined);
-  if (isAsserted && !explicit.some(({ method }) => method.parameters.includes('client_assertion'))) {
-    reasons.push('auth_method_unsupported');
+  const assertion = presentedAssertion(parameters);
+  const isRead = explicit.some(({ method }) => method.parameters.includes('client_assertion'));
+  if (assertion !== undefined && !isRead) {
+    reasons.push(typeof assertion === 'string' ? assertion : 'auth_method_unsupported');
   }
   return reasons;
 }

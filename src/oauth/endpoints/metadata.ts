@@ -3,6 +3,13 @@
 
 import { issuerPath } from '../values/issuer.ts';
 
+/** The part of a client authentication method that the document depends on. */
+export interface OfferedAuthMethod {
+  readonly confidential: boolean;
+  /** The JWS algorithms of its assertions; empty where it has none. */
+  readonly signingAlgorithms: readonly string[];
+}
+
 /** The inputs of the document. */
 export interface MetadataOptions {
   /** The configured issuer: no trailing slash, query or fragment. */
@@ -10,7 +17,7 @@ export interface MetadataOptions {
   /** Wire names of the grants. */
   readonly grantTypes: readonly string[];
   /** The client authentication methods by wire name. */
-  readonly authMethods: ReadonlyMap<string, { readonly confidential: boolean }>;
+  readonly authMethods: ReadonlyMap<string, OfferedAuthMethod>;
   /** The https origin where the endpoints are reached by mutual TLS; undefined where that is off. */
   readonly mtlsUrl?: string | undefined;
 }
@@ -18,6 +25,8 @@ export interface MetadataOptions {
 /** The members of RFC 8414 §2 that apply; empty arrays are left out. Built from the issuer, never from a Host header. */
 export function authorizationServerMetadata({ issuer, grantTypes, authMethods, mtlsUrl }: MetadataOptions): object {
   const methods = [...authMethods.keys()];
+  // A set: methods may sign by the same algorithms. Every method that signs is confidential.
+  const signingAlgorithms = [...new Set([...authMethods.values()].flatMap((method) => method.signingAlgorithms))];
   const document: Readonly<Record<string, string | boolean | object>> = {
     issuer,
     authorization_endpoint: `${issuer}/authorize`,
@@ -27,11 +36,14 @@ export function authorizationServerMetadata({ issuer, grantTypes, authMethods, m
     response_modes_supported: ['query'],
     grant_types_supported: grantTypes,
     token_endpoint_auth_methods_supported: methods,
+    token_endpoint_auth_signing_alg_values_supported: signingAlgorithms,
     revocation_endpoint: `${issuer}/revoke`,
     revocation_endpoint_auth_methods_supported: methods,
+    revocation_endpoint_auth_signing_alg_values_supported: signingAlgorithms,
     introspection_endpoint: `${issuer}/introspect`,
     // RFC 7662 §2.1: the caller must be authorized, and a public client proves nothing.
     introspection_endpoint_auth_methods_supported: methods.filter((method) => authMethods.get(method)?.confidential),
+    introspection_endpoint_auth_signing_alg_values_supported: signingAlgorithms,
     code_challenge_methods_supported: ['S256'],
     authorization_response_iss_parameter_supported: true,
     ...(mtlsUrl !== undefined && {

@@ -1,5 +1,6 @@
-// Bounds what the clients of a namespace keep in the store without a person: opaque tokens of client_credentials. A record
-// counts with its bytes for its lifetime, so the sum is what is alive at most. In memory of one replica.
+// Bounds what the clients of a namespace keep in the store without a person: opaque tokens of client_credentials and
+// replay marks. A record counts with its bytes for its lifetime, so the sum is what is alive at most. In memory of one
+// replica.
 
 import { OAuthError, StoreUnavailableError } from '../ports/error.ts';
 import type { Clock } from '../ports/ports.ts';

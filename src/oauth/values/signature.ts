@@ -17,6 +17,9 @@ const ALGORITHMS: ReadonlyMap<string, SigningAlgorithm> = new Map([
   ['Ed25519', 'EdDSA'],
 ]);
 
+/** The names by which a JWS may call them. */
+export const SIGNING_ALGORITHM_NAMES: readonly string[] = [...ALGORITHMS.keys()];
+
 /** The algorithm that `alg` of a header or a JWK names; undefined for `none`, symmetric ones and whatever grantry never accepts. */
 export function algorithmNamed(alg: string): SigningAlgorithm | undefined {
   return ALGORITHMS.get(alg);

@@ -4,7 +4,7 @@
 import type { ClientVerdict } from '../../admission/clients/admit-client.ts';
 import { admitClients } from '../../admission/clients/admit-clients.ts';
 import { revokedUntilWarning } from '../../admission/clients/revoked-until.ts';
-import { type ProtocolSettings, supportedProtocol } from '../../admission/clients/supported-protocol.ts';
+import { clientAccounts, missingAccountFaults } from '../../admission/clients/service-accounts.ts';
 import type { KeyVerdict } from '../../admission/keys/admit-key.ts';
 import { admitKeys } from '../../admission/keys/admit-keys.ts';
 import type { DefaultPolicy } from '../../admission/kinds/client-policy.ts';
@@ -19,11 +19,16 @@ import type { ManifestSet } from '../../manifests/manifest-folder.ts';
 import type { ManifestKind, ManifestObject } from '../../manifests/objects.ts';
 import { formatPlace, type ManifestFault } from '../../manifests/place.ts';
 import { manifestReferences, type ReferenceOptions } from '../../manifests/references.ts';
+import { GRANT_TYPES } from '../../oauth/grants/index.ts';
 import { unreadUserFiles, usersIn, usersInFiles } from './users-in-manifests.ts';
 
 /** How a folder is judged. */
-export interface JudgeOptions extends ProtocolSettings {
+export interface JudgeOptions {
+  /** Undefined where it is not known. */
+  readonly issuer: string | undefined;
   readonly unknownFields: UnknownFields;
+  /** The wire names of the authentication methods that clients may have. */
+  readonly supportedAuthMethods: readonly string[];
   /** Epoch milliseconds. */
   readonly now: number;
   /** The classes whose objects are judged: the default one, or every class by itself. */
@@ -46,8 +51,8 @@ export interface ManifestVerdicts {
   readonly faults: readonly ManifestFault[];
   readonly warnings: readonly ManifestFault[];
   /**
-   * What counts and is rarely meant: entries of `allow.clientIds` that two namespaces share, a `revokeTokensBefore` in
-   * the future. Sorted as the faults are.
+   * What counts and is rarely meant: entries of `allow.clientIds` that two namespaces share, a `revokeTokensBefore` of
+   * a client or person in the future, a missing ServiceAccount beside others. Sorted as the faults are.
    */
   readonly advisories: readonly ManifestFault[];
   /** The ignored kinds, and the ignored objects of other classes, each once. */
@@ -65,7 +70,7 @@ export interface ManifestVerdicts {
 export async function judgeManifests(set: ManifestSet, options: JudgeOptions): Promise<ManifestVerdicts> {
   const of = (kind: ManifestKind) => set.objects.filter((object) => object.kind === kind);
   const references = manifestReferences({ objects: set.objects, ...options.references });
-  const { unknownFields, releaseNamespace } = options;
+  const { issuer, unknownFields, releaseNamespace } = options;
   const classed = [...of('ClientPolicy'), ...of('OAuthClient')];
   const classes = options.classes === 'default' ? [DEFAULT_CLASS] : distinct(classed.map(classNameOf));
   const byClass = classes.map((className) => {
@@ -73,13 +78,15 @@ export async function judgeManifests(set: ManifestSet, options: JudgeOptions): P
     const clients = admitClients({
       className,
       clients: of('OAuthClient'),
-      ...supportedProtocol(options),
+      issuer,
       unknownFields,
       releaseNamespace: releaseNamespace ?? '',
       releaseNamespaceReserved: false,
       policies: policies.map(({ policy }) => policy),
       defaultPolicy: options.defaultPolicy,
       references,
+      supportedGrantTypes: [...GRANT_TYPES.keys()],
+      supportedAuthMethods: options.supportedAuthMethods,
       programmed: () => options.programmed,
     });
     return { policies, clients };
@@ -87,9 +94,11 @@ export async function judgeManifests(set: ManifestSet, options: JudgeOptions): P
   const policies = byClass.flatMap((judged) => judged.policies);
   const clients = byClass.flatMap((judged) => judged.clients);
   const keys = await admitKeys(of('SigningKey'), { unknownFields, releaseNamespace, references });
-  const users = usersIn(of('Secret'));
+  const users = usersIn(of('Secret'), options.now);
   const bare =
-    options.userFiles === 'check' ? usersInFiles(set.userFiles) : { count: 0, faults: unreadUserFiles(set.userFiles) };
+    options.userFiles === 'check'
+      ? usersInFiles(set.userFiles, options.now)
+      : { count: 0, faults: unreadUserFiles(set.userFiles), advisories: [] };
   const found = [...policies, ...clients, ...keys].flatMap(placedFaults);
   const namespaceLabels = labelsOfNamespaces(set.objects, references);
   return {
@@ -101,6 +110,9 @@ export async function judgeManifests(set: ManifestSet, options: JudgeOptions): P
     advisories: sortedFaults([
       ...policies.flatMap((verdict) => ambiguitiesIn(verdict, namespaceLabels)),
       ...clients.flatMap((verdict) => futureRevocation(verdict, options.now)),
+      ...clients.flatMap((verdict) => missingAccounts(verdict, references)),
+      ...users.advisories,
+      ...bare.advisories,
     ]),
     ignoredKinds: [
       ...set.ignoredKinds,
@@ -162,6 +174,16 @@ function futureRevocation({ object, manifest }: ClientVerdict<ManifestObject>, n
   if (warning === undefined) return [];
   const { path, reason, message } = warning;
   return [{ place: object.locate(path), reason, message }];
+}
+
+/** Of a client that is served by the tokens of its other accounts. */
+function missingAccounts(
+  { object, manifest, client }: ClientVerdict<ManifestObject>,
+  references: References,
+): readonly ManifestFault[] {
+  if (manifest === undefined || client === undefined) return [];
+  const faults = missingAccountFaults(manifest.spec, clientAccounts(object, manifest.spec, references));
+  return faults.map(({ path, reason, message }) => ({ place: object.locate(path), reason, message }));
 }
 
 function classNameOf({ manifest }: ManifestObject): string {

@@ -1,5 +1,6 @@
 // Local users in a folder of manifests: Secrets of type `grantry.dev/users` with the key `users.yaml`, and bare files.
 
+import { REVOKED_UNTIL } from '../../admission/clients/revoked-until.ts';
 import { readSecretValue } from '../../admission/references/references.ts';
 import { type LocalUser, UsersFileError } from '../../login/local-users.ts';
 import { parseUsers } from '../../login/users-yaml.ts';
@@ -9,16 +10,28 @@ import type { ManifestFault } from '../../manifests/place.ts';
 
 const USERS_TYPE = 'grantry.dev/users';
 const USERS_KEY = 'users.yaml';
+const FIELD = 'revokeTokensBefore';
+/** Of people in one message. */
+const MAX_NAMED = 3;
 
-/** The users of these Secrets, in order. A Secret with a fault contributes no user. */
-export function usersIn(secrets: readonly ManifestObject[]): {
+/**
+ * The users of these Secrets, in order. A Secret with a fault contributes no user.
+ * @param now epoch milliseconds
+ */
+export function usersIn(
+  secrets: readonly ManifestObject[],
+  now: number,
+): {
   readonly users: readonly LocalUser[];
   readonly faults: readonly ManifestFault[];
+  /** One for each Secret that shuts people out by a time that is ahead. */
+  readonly advisories: readonly ManifestFault[];
   /** Whether there is a users Secret at all, valid or not. */
   readonly given: boolean;
 } {
   const users = new Map<string, LocalUser>();
   const faults: ManifestFault[] = [];
+  const advisories: ManifestFault[] = [];
   const found = secrets.filter(({ manifest }) => manifest.type === USERS_TYPE);
   for (const secret of found) {
     const refuse = (message: string) =>
@@ -32,40 +45,69 @@ export function usersIn(secrets: readonly ManifestObject[]): {
       const parsed = parseUsers(value.value);
       const ids = new Set([...users.values()].map(({ id }) => id));
       const twice = parsed.find(({ username, id }) => users.has(username) || (id !== undefined && ids.has(id)));
-      if (twice !== undefined)
+      if (twice !== undefined) {
         refuse(`Another Secret already names the user ${JSON.stringify(twice.username)}, or has the same id.`);
-      else for (const user of parsed) users.set(user.username, user);
+        continue;
+      }
+      for (const user of parsed) users.set(user.username, user);
+      const named = shutOut(parsed, now).slice(0, MAX_NAMED);
+      const message = named.map((one) => `users[${one.index}].${FIELD}: ${one.message}`).join(' ');
+      if (message !== '') advisories.push({ place: secret.locate(placeOf(secret)), reason: REVOKED_UNTIL, message });
     } catch (error) {
       if (!(error instanceof UsersFileError)) throw error;
       refuse(error.message);
     }
   }
-  return { users: [...users.values()], faults, given: found.length > 0 };
+  return { users: [...users.values()], faults, advisories, given: found.length > 0 };
 }
 
-/** The first fault of each file, and how many users the others have: nothing is served from them. */
-export function usersInFiles(files: readonly UserFile[]): {
+/**
+ * The first fault of each file, and how many users the others have: nothing is served from them.
+ * @param now epoch milliseconds
+ */
+export function usersInFiles(
+  files: readonly UserFile[],
+  now: number,
+): {
   readonly count: number;
   readonly faults: readonly ManifestFault[];
+  /** One for each person with a `revokeTokensBefore` that is ahead. */
+  readonly advisories: readonly ManifestFault[];
 } {
   const faults: ManifestFault[] = [];
+  const advisories: ManifestFault[] = [];
   let count = 0;
   for (const { text, locate } of files) {
     try {
-      count += parseUsers(text).length;
+      const users = parseUsers(text);
+      count += users.length;
+      for (const { index, message } of shutOut(users, now))
+        advisories.push({ place: locate([index, FIELD]), reason: REVOKED_UNTIL, message });
     } catch (error) {
       if (!(error instanceof UsersFileError)) throw error;
       const path = error.path.filter((step) => typeof step !== 'symbol');
       faults.push({ place: locate(path), reason: 'InvalidUsers', message: error.message });
     }
   }
-  return { count, faults };
+  return { count, faults, advisories };
 }
 
 /** The faults of files where only Secrets are read. */
 export function unreadUserFiles(files: readonly UserFile[]): readonly ManifestFault[] {
   const message = `Users are read from Secrets only: give this list to one of the type ${USERS_TYPE}, as ${USERS_KEY}.`;
   return files.map(({ locate }) => ({ place: locate([]), reason: 'InvalidUsers', message }));
+}
+
+/** The people with a `revokeTokensBefore` that is ahead: {@link LocalUsers} lets none of them sign in. */
+function shutOut(
+  users: readonly LocalUser[],
+  now: number,
+): readonly { readonly index: number; readonly message: string }[] {
+  return users.flatMap(({ revokeTokensBefore = 0 }, index) => {
+    if (revokeTokensBefore <= now) return [];
+    const until = new Date(revokeTokensBefore).toISOString();
+    return [{ index, message: `This time is in the future: until ${until} the person cannot sign in.` }];
+  });
 }
 
 function placeOf({ manifest }: ManifestObject): readonly string[] {

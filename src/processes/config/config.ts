@@ -6,10 +6,12 @@ import { z } from 'zod';
 import { parseDuration } from '../../admission/kinds/duration.ts';
 import { issuerFault } from '../../oauth/values/issuer.ts';
 import { CLUSTER_VARIABLES, type ClusterPlace, clusterPlace } from './cluster-config.ts';
+import { FETCH_VARIABLES, type FetchSettings, fetchSettings } from './fetch-config.ts';
 import { MTLS_VARIABLES, type MtlsSettings, mtlsFaults, mtlsSettings } from './mtls-config.ts';
+import { networks } from './networks.ts';
 import { ownVariables } from './own-variables.ts';
+import { port } from './port.ts';
 import { REDIS_VARIABLES, type RedisSettings, redisFaults, redisSettings } from './redis-config.ts';
-import { networks, port } from './variable-schemas.ts';
 import { WEBHOOK_VARIABLES, type WebhookSettings, webhookFaults, webhookSettings } from './webhook-config.ts';
 
 /** An invalid configuration; the message has one line for each fault, which names its variable or flag. */
@@ -101,6 +103,7 @@ const VARIABLES = z.object({
     .describe(
       'A file with the pepper that handles and sealed fields are made with, one value a line: the first makes, all are accepted. Unset: `grantry dev` makes one and keeps it; in a cluster it is that of the Secret `grantry-pepper`, which the controller makes unless this is set for it too.',
     ),
+  ...FETCH_VARIABLES,
   ...REDIS_VARIABLES,
   ...MTLS_VARIABLES,
   ...WEBHOOK_VARIABLES,
@@ -140,6 +143,7 @@ export interface Settings {
   readonly cluster: ClusterPlace;
   readonly defaultPolicy: 'Baseline' | 'Deny' | 'AllowAll';
   readonly pepperFile: string | undefined;
+  readonly fetch: FetchSettings;
   /** Undefined: state is in the memory of the process. */
   readonly redis: RedisSettings | undefined;
   /** Undefined: mutual TLS is off. */
@@ -222,6 +226,7 @@ export function readSettings({
     cluster: clusterPlace(environment),
     defaultPolicy: values.GRANTRY_DEFAULT_POLICY,
     pepperFile: values.GRANTRY_PEPPER_FILE,
+    fetch: fetchSettings(values),
     redis: redisSettings(values),
     mtls: mtlsSettings(values),
     alertWebhook: webhookSettings(values),

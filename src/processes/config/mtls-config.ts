@@ -2,7 +2,8 @@
 // come from: the listener's own handshake, or the header of a proxy. `config.ts` reads them together with all others.
 
 import { z } from 'zod';
-import { networks, port } from './variable-schemas.ts';
+import { networks } from './networks.ts';
+import { port } from './port.ts';
 
 const file = z.string().min(1);
 

@@ -2,15 +2,18 @@
 
 import { withoutForeignLabels } from '../../controller/client-secrets/owner-secrets.ts';
 import type { ClientSources } from '../../controller/clients/client-controller.ts';
-import { cachedClient, ofClass } from '../../controller/reconciling/cached-object.ts';
+import { cachedClient, cachedIdentity, ofClass } from '../../controller/reconciling/cached-object.ts';
 import { PARTS_SELECTOR } from '../../kubernetes/objects/release-parts.ts';
 import {
   CLIENT_POLICIES,
+  CONFIG_MAPS,
   ENDPOINT_SLICES,
+  type KubernetesObject,
   NAMESPACES,
   OAUTH_CLIENTS,
   type Resource,
   SECRETS,
+  SERVICE_ACCOUNTS,
   SIGNING_KEYS,
 } from '../../kubernetes/objects/resources.ts';
 import { withoutBallast } from '../../kubernetes/watch/object-store.ts';
@@ -34,6 +37,8 @@ export class ControllerSources implements ClientSources {
   readonly policies: SharedReflector;
   readonly namespaces: SharedReflector;
   readonly secrets: SharedReflector;
+  readonly configMaps: SharedReflector;
+  readonly serviceAccounts: SharedReflector;
   readonly releaseSecrets: SharedReflector;
   readonly signingKeys: SharedReflector;
   readonly endpointSlices: SharedReflector | undefined;
@@ -49,7 +54,12 @@ export class ControllerSources implements ClientSources {
     });
     this.policies = watch(CLIENT_POLICIES, { keep: (object) => ofClass(object, className, withoutBallast) });
     this.namespaces = watch(NAMESPACES);
-    this.secrets = watch(SECRETS, { namespaces: watchNamespaces, metadataOnly: true, keep: withoutForeignLabels });
+    // Of objects that tenants write in any number and size: what they are, and never what is in them.
+    const metadataOf = (resource: Resource, keep: (object: KubernetesObject) => KubernetesObject) =>
+      watch(resource, { namespaces: watchNamespaces, metadataOnly: true, keep });
+    this.secrets = metadataOf(SECRETS, withoutForeignLabels);
+    this.configMaps = metadataOf(CONFIG_MAPS, cachedIdentity);
+    this.serviceAccounts = metadataOf(SERVICE_ACCOUNTS, cachedIdentity);
     this.releaseSecrets = watch(SECRETS, { namespaces: [releaseNamespace], labelSelector: PARTS_SELECTOR });
     this.signingKeys = watch(SIGNING_KEYS, { namespaces: [releaseNamespace] });
     this.endpointSlices =
@@ -60,7 +70,8 @@ export class ControllerSources implements ClientSources {
             labelSelector: `kubernetes.io/service-name=${serverService}`,
           });
     this.#all = [
-      ...[this.clients, this.policies, this.namespaces, this.secrets, this.releaseSecrets, this.signingKeys],
+      ...[this.clients, this.policies, this.namespaces, this.secrets, this.configMaps, this.serviceAccounts],
+      ...[this.releaseSecrets, this.signingKeys],
       ...(this.endpointSlices === undefined ? [] : [this.endpointSlices]),
     ];
   }

@@ -30,6 +30,7 @@ import { HTTP_TIMEOUTS } from '../../http/server/strict-fastify.ts';
 import type { ApiClient } from '../../kubernetes/api/api-client.ts';
 import { textOfSingle } from '../../kubernetes/objects/release-parts.ts';
 import { objectKey } from '../../kubernetes/objects/resources.ts';
+import { availableMethods } from '../../oauth/client-auth/index.ts';
 import { randomId } from '../../oauth/values/random-id.ts';
 import { ConfigurationError, readSettings, type Settings } from '../config/config.ts';
 import { StartError } from '../config/start-error.ts';
@@ -170,7 +171,7 @@ class ControllerProcess {
     const end = AbortSignal.any([leadership.signal, this.#stopping.signal]);
     await Promise.race([this.#sources.whenSynced(), aborted(end)]);
     if (end.aborted) return;
-    const { issuer, mtls, className, namespace, defaultPolicy } = this.#settings;
+    const { issuer, className, namespace, defaultPolicy } = this.#settings;
     const replicas = this.#replicas();
     const { log } = this.#processLog;
     const rights = new RbacDenials({ namespaces: this.#sources.namespaces, clock: systemClock, log });
@@ -196,8 +197,7 @@ class ControllerProcess {
       log,
       metrics: this.#metrics,
     };
-    const mutualTls = mtls !== undefined;
-    const install = { issuer, mutualTls, className, releaseNamespace: namespace, defaultPolicy };
+    const install = { issuer, className, releaseNamespace: namespace, defaultPolicy };
     const secrets = new InstallSecrets({ ...shared, wanted: this.#wantedSecrets(), lost: this.#lostSecrets });
     this.#components = [secrets];
     secrets.start();
@@ -209,7 +209,11 @@ class ControllerProcess {
       new ClientController({
         ...shared,
         replicas,
-        install: { ...install, watchNamespaces },
+        install: {
+          ...install,
+          watchNamespaces,
+          supportedAuthMethods: [...availableMethods({ mutualTls: this.#settings.mtls !== undefined }).keys()],
+        },
       }),
     ];
     this.#components = [secrets, ...others];

@@ -8,6 +8,7 @@ import { type LocalUser, LocalUsers } from '../../login/local-users.ts';
 import { FolderWatch } from '../../manifests/folder-watch.ts';
 import { ManifestFolder } from '../../manifests/manifest-folder.ts';
 import { memoryStores } from '../../memory/stores.ts';
+import { availableMethods } from '../../oauth/client-auth/index.ts';
 import type { Stores } from '../../oauth/ports/ports.ts';
 import type { AlertDelivery } from '../alerts/alert-delivery.ts';
 import { alertDelivery } from '../alerts/alerts.ts';
@@ -22,6 +23,7 @@ import { openRedisState, type RedisState } from '../redis/redis-state.ts';
 import { addressOf, freePort, isLoopback, listen } from '../token-server/listening.ts';
 import { assembleTokenServer, type TokenServer } from '../token-server/token-server.ts';
 import { assembleUserChanges } from '../token-server/user-changes.ts';
+import { DevAccountIssuer } from './account-issuer.ts';
 import { type CertificateFiles, provideCertificates } from './dev-certificates.ts';
 import { changeHandler, recordChanges, type Served } from './dev-changes.ts';
 import { DevKeys } from './dev-keys.ts';
@@ -112,6 +114,7 @@ async function serveWith(options: DevOptions, groundwork: Groundwork): Promise<n
     clock: systemClock,
     random: systemRandom,
     peppers: await peppersOf(settings, state),
+    clusterIssuer: await DevAccountIssuer.open(state),
     log: processLog.log,
     logDropped: processLog.dropped,
     processMetrics: true,
@@ -168,7 +171,7 @@ async function partsOf(directory: string, { issuer, mtls, namespace, defaultPoli
       secrets,
       keys,
       issuer,
-      mutualTls: mtls !== undefined,
+      supportedAuthMethods: [...availableMethods({ mutualTls: mtls !== undefined }).keys()],
       releaseNamespace: namespace,
       defaultPolicy,
     }),
@@ -222,8 +225,12 @@ async function settingsOf(options: DevOptions): Promise<Settings> {
     ...(options.redis !== undefined && { GRANTRY_REDIS_URL: options.redis }),
     ...(options.strictRedis === true && { GRANTRY_REDIS_STRICT: 'on' }),
   };
-  // No drain delay, as there is no load balancer; admin port 0 means the first free one.
-  const defaults: VariableTexts = { GRANTRY_DRAIN_DELAY: '0s', GRANTRY_ADMIN_PORT: '0' };
+  // No drain delay, as there is no load balancer; admin port 0 means the first free one; key hosts are on this machine.
+  const defaults: VariableTexts = {
+    GRANTRY_DRAIN_DELAY: '0s',
+    GRANTRY_ADMIN_PORT: '0',
+    GRANTRY_FETCH_NETWORKS: '127.0.0.0/8,::1',
+  };
   const settings = readSettings({ flags, defaults });
   // The issuer contains the port and the metadata that for mutual TLS: both must be known before the server listens.
   const port = settings.port === 0 && { GRANTRY_PORT: String(await freePort(settings.host)) };

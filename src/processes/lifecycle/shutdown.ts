@@ -1,7 +1,7 @@
 // Graceful shutdown: readiness fails at once, after the drain delay the servers accept no new connections, and requests
 // in flight are finished.
 
-import { setTimeout } from 'node:timers/promises';
+import { setImmediate, setTimeout } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { describeFault } from '../../oauth/ports/fault.ts';
@@ -45,12 +45,22 @@ export async function drain(options: Omit<ShutdownOptions, 'flush' | 'exit'>): P
   draining.begin();
   log.info({ drainDelaySeconds }, 'draining');
   await setTimeout(drainDelaySeconds * 1000);
+  await arrivedRequests();
   const closed = Promise.all(servers.map((server) => server.close()))
     .then(afterwards)
     .then(() => true);
   const inTime = await Promise.race([closed, setTimeout(FINISH_SECONDS * 1000, false, { ref: false })]);
   if (!inTime) log.error('requests in flight were cut off');
   return inTime ? 0 : 1;
+}
+
+/**
+ * Resolves when what has arrived is read. Where the process was held up, the timer of the delay comes first, and a closing
+ * server takes a connection whose request is not read yet for an idle one, and cuts it off. One turn accepts connections,
+ * the next one reads from them.
+ */
+async function arrivedRequests(): Promise<void> {
+  for (let turn = 0; turn < 2; turn++) await setImmediate();
 }
 
 /** Ends the process on SIGTERM and SIGINT (a second one: at once), unhandled rejection and uncaught exception. */

@@ -7,7 +7,9 @@ import type { ReadinessCheck } from '../../http/admin/admin.ts';
 import type { StoreProbe } from '../../http/metrics/metrics.ts';
 import { WatchCounters } from '../../http/metrics/watch-metrics.ts';
 import type { ApiClient } from '../../kubernetes/api/api-client.ts';
+import type { ApiServerIssuer } from '../../kubernetes/api/api-server-issuer.ts';
 import type { UserChanges } from '../../login/user-changes.ts';
+import { availableMethods } from '../../oauth/client-auth/index.ts';
 import { randomId } from '../../oauth/values/random-id.ts';
 import { DeliveryLeases } from '../../redis/grants/delivery-leases.ts';
 import type { AlertDelivery } from '../alerts/alert-delivery.ts';
@@ -29,6 +31,7 @@ import {
   type TokenServer,
 } from '../token-server/token-server.ts';
 import { assembleUserChanges } from '../token-server/user-changes.ts';
+import { assembleClusterIssuer, clusterIssuerCheck } from './cluster-issuer.ts';
 import { PepperSource } from './pepper-source.ts';
 import { Replica } from './replica.ts';
 import type { UsersFile } from './users-file.ts';
@@ -53,6 +56,7 @@ export interface Sources {
   readonly watches: WatchCounters;
   readonly usage: ClientUsage;
   readonly pepper: PepperSource;
+  readonly clusterIssuer: ApiServerIssuer;
 }
 
 /** What the phases after the admin side have reached; a member is undefined until then. */
@@ -89,8 +93,8 @@ export function createSources({ settings, processLog, api }: ServerParts): Sourc
     className: settings.className,
     releaseNamespace: settings.namespace,
     defaultPolicy: settings.defaultPolicy,
+    supportedAuthMethods: [...availableMethods({ mutualTls: settings.mtls !== undefined }).keys()],
     watchNamespaces: settings.watchNamespaces,
-    mutualTls: settings.mtls !== undefined,
   });
   const usage = new ClientUsage({
     registry,
@@ -103,13 +107,14 @@ export function createSources({ settings, processLog, api }: ServerParts): Sourc
     namespace: settings.namespace,
     secretText: () => registry.textOf(PEPPER_SECRET),
   });
-  return { registry, watches, usage, pepper };
+  const clusterIssuer = assembleClusterIssuer({ api, log: processLog.log });
+  return { registry, watches, usage, pepper, clusterIssuer };
 }
 
 /** Phase 2. @param progress read at each request of the admin port */
 export function createAdminSide(
   { settings, processLog, users }: ServerParts,
-  { registry, watches, usage, pepper }: Sources,
+  { registry, watches, usage, pepper, clusterIssuer }: Sources,
   progress: Readonly<Progress>,
 ): AdminSide {
   return assembleAdminSide({
@@ -120,10 +125,11 @@ export function createAdminSide(
     store: storeProbe(progress),
     refusedClients: () => registry.refusedClients,
     logDropped: processLog.dropped,
-    readiness: readinessChecks({ registry, pepper }, progress),
+    readiness: readinessChecks({ registry, pepper, clusterIssuer }, progress),
     ...(settings.usersFile !== undefined && { usersFile: users }),
     processMetrics: true,
     watches,
+    clusterIssuerReads: () => clusterIssuer.reads,
     followed: {
       now: () => systemClock.now(),
       lastProgress: () => registry.lastProgress,
@@ -160,7 +166,7 @@ export async function awaitPrerequisites(
 /** Phase 4. @throws StartError for a webhook secret that cannot be used */
 export function createServing(
   { settings, processLog, users, mutualTls }: ServerParts,
-  { registry, usage }: Sources,
+  { registry, usage, clusterIssuer }: Sources,
   admin: AdminSide,
   { redis, peppers }: Prerequisites,
 ): Serving {
@@ -174,6 +180,7 @@ export function createServing(
       clock: systemClock,
       random: systemRandom,
       peppers,
+      clusterIssuer,
       log,
       usage,
       mutualTls,
@@ -201,7 +208,7 @@ export function createServing(
 }
 
 function readinessChecks(
-  { registry, pepper }: Pick<Sources, 'registry' | 'pepper'>,
+  { registry, pepper, clusterIssuer }: Pick<Sources, 'registry' | 'pepper' | 'clusterIssuer'>,
   progress: Readonly<Progress>,
 ): readonly ReadinessCheck[] {
   const isListening = () => progress.serving?.tokens.public.server.listening;
@@ -210,6 +217,7 @@ function readinessChecks(
     { name: 'pepper', fault: () => pepper.missing },
     { name: 'public port', fault: () => (isListening() ? undefined : 'not listening yet') },
     { name: 'kubernetes', fault: () => registry.watchFault && staleness(registry), required: false },
+    clusterIssuerCheck(clusterIssuer),
     { name: 'pepper change', fault: () => pepper.outdated, required: false },
     {
       name: 'redis',

@@ -2,9 +2,10 @@
 // controller asks for the changes after a cursor. Reporting removes nothing, so a lost answer is asked for again.
 
 import type { Denial, DenialReason, ReportAnswer } from '../../http/admin/controller-endpoints.ts';
+import type { Refusal } from '../../oauth/client-auth/client-authentication.ts';
 import { isPublic } from '../../oauth/client-auth/index.ts';
+import { ASSERTION_REFUSALS } from '../../oauth/client-auth/private-key-jwt.ts';
 import type { AuditEvent } from '../../oauth/ports/audit.ts';
-import type { ErrorCode } from '../../oauth/ports/error.ts';
 import type { Clock } from '../../oauth/ports/ports.ts';
 import type { Client } from '../../oauth/registry/client.ts';
 import type { RegistryRef } from '../../oauth/registry/registry.ts';
@@ -13,8 +14,13 @@ const DAY = 86_400_000;
 /** The most days of use, and the most refusals, in one answer: the controller reads it whole. The next has the rest. */
 const MOST_AT_ONCE = 5000;
 
-/** The error codes to report: the owner of the client can fix their cause. */
-const DENIALS: readonly string[] = ['unauthorized_client', 'invalid_scope'] satisfies DenialReason[];
+/** The error codes and the reasons to report: the owner of the client can fix their cause. */
+const DENIALS: readonly string[] = [
+  'unauthorized_client',
+  'invalid_scope',
+  'client_assertion_replayed',
+  ...ASSERTION_REFUSALS,
+] satisfies DenialReason[];
 
 interface Refusals {
   /** The generation that was refused: another one may have fixed the cause. */
@@ -51,12 +57,13 @@ export class ClientUsage {
   }
 
   /** A client was refused. @param client as it was when its request began */
-  refused(client: Client, code: ErrorCode): void {
+  refused(client: Client, { code, reason }: Refusal): void {
+    const denial = [code, reason].find((slug) => DENIALS.includes(slug));
     // A public client does not authenticate: a request that only names it must not be able to change its status.
-    if (!DENIALS.includes(code) || isPublic(client)) return;
+    if (denial === undefined || isPublic(client)) return;
     // The client changed since the request began: its owner may have fixed the cause.
     if (this.#options.registry.current.findByUid(client.uid) !== client) return;
-    this.#refused(client.uid, code as DenialReason);
+    this.#refused(client.uid, denial as DenialReason);
   }
 
   /** A request had the id of a registered client and a redirect URI that is not among its own. */

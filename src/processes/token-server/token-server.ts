@@ -22,6 +22,7 @@ import { createHttpServer } from '../../http/server/server.ts';
 import { HTTP_TIMEOUTS, type HttpTimeouts } from '../../http/server/strict-fastify.ts';
 import { pageEndpoints } from '../../http/sign-in/page-endpoints.ts';
 import { memoryReplays } from '../../memory/stores.ts';
+import type { Refusal } from '../../oauth/client-auth/client-authentication.ts';
 import { availableMethods } from '../../oauth/client-auth/index.ts';
 import { ReplayMarks } from '../../oauth/client-auth/replay-marks.ts';
 import { AuthorizationEndpoint } from '../../oauth/endpoints/authorization-endpoint.ts';
@@ -33,7 +34,7 @@ import { GRANT_TYPES } from '../../oauth/grants/index.ts';
 import { NamespaceState } from '../../oauth/limits/namespace-state.ts';
 import { PersonRate } from '../../oauth/limits/person-rate.ts';
 import { UNLIMITED_STATE } from '../../oauth/limits/state-limits.ts';
-import type { ErrorCode } from '../../oauth/ports/error.ts';
+import type { ClusterIssuer } from '../../oauth/ports/cluster-issuer.ts';
 import type { Clock, Random, ResourceOwners, Stores } from '../../oauth/ports/ports.ts';
 import type { Client } from '../../oauth/registry/client.ts';
 import type { RegistryRef } from '../../oauth/registry/registry.ts';
@@ -41,11 +42,14 @@ import { Handles } from '../../oauth/tokens/handles.ts';
 import { RecordMacs } from '../../oauth/tokens/record-macs.ts';
 import { AccessTokens } from '../../oauth/tokens/tokens.ts';
 import { issuerPath } from '../../oauth/values/issuer.ts';
+import type { VerificationKey } from '../../oauth/values/jwk.ts';
+import type { FetchSettings } from '../config/fetch-config.ts';
 import { Draining } from '../lifecycle/shutdown.ts';
 import { AuditLog } from '../log/audit-log.ts';
 import type { MutualTls } from '../mutual-tls/mutual-tls.ts';
 import { authenticStores } from './authentic-stores.ts';
 import type { ClientUsage } from './client-usage.ts';
+import { assembleKeySets } from './key-sets.ts';
 import { measuredStores } from './measured-stores.ts';
 import { assembleSignIn } from './sign-in.ts';
 
@@ -59,6 +63,8 @@ export interface TokenServerSettings {
   readonly auditSubjects: 'hashed' | 'plain';
   /** N: one of N successful token requests is logged. */
   readonly logOneTokenIn: number;
+  /** From where the key sets of clients may be fetched. */
+  readonly fetch: FetchSettings;
 }
 
 /** The parts of the admin side. */
@@ -81,6 +87,8 @@ interface AdminSideOptions {
   /** The watches behind the registry; undefined without a cluster. */
   readonly followed?: Followed;
   readonly watches?: WatchCounters;
+  /** How often the issuer of ServiceAccount tokens was read, by outcome; undefined without a cluster. */
+  readonly clusterIssuerReads?: () => ReadonlyMap<string, number>;
   /** The answers to the controller; undefined without one. */
   readonly replica?: ReplicaApi;
   /** The file that the users come from; undefined where there is none. */
@@ -107,6 +115,8 @@ export interface TokenServerOptions extends AdminSideOptions {
   readonly peppers: readonly [Uint8Array, ...Uint8Array[]];
   /** Undefined where mutual TLS is off. */
   readonly mutualTls?: MutualTls | undefined;
+  /** The issuer of ServiceAccount tokens. */
+  readonly clusterIssuer: ClusterIssuer<VerificationKey>;
   /** Records issued tokens and refusals for the controller; undefined without one. */
   readonly usage?: ClientUsage;
 }
@@ -135,6 +145,7 @@ export function assembleAdminSide(options: AdminSideOptions): AdminSide {
     store: options.store,
     followed: options.followed,
     watches: options.watches,
+    clusterIssuerReads: options.clusterIssuerReads,
     usersReloaded: usersFile && (() => usersFile.fault === undefined),
   });
   const checks: readonly ReadinessCheck[] = [
@@ -151,6 +162,7 @@ export function assembleAdminSide(options: AdminSideOptions): AdminSide {
  * Assembles a token server.
  * @param side the admin side, where it was assembled first
  * @throws Error when a trusted proxy is neither an address nor a CIDR block
+ * @throws StartError when the authorities of key hosts cannot be used
  */
 export function assembleTokenServer(options: TokenServerOptions, side = assembleAdminSide(options)): TokenServer {
   const { settings, log, peppers, usage } = options;
@@ -195,7 +207,7 @@ interface ClientPorts {
 }
 
 function endpointsOf(options: TokenServerOptions, audit: AuditLog, metrics: Metrics): ClientPorts {
-  const { settings, registry, owners, clock, random, peppers, mutualTls } = options;
+  const { settings, registry, owners, clock, random, peppers, clusterIssuer, mutualTls } = options;
   const { issuer, rateLimits } = settings;
   const stores = authenticStores(measuredStores(options.stores, metrics), {
     macs: new RecordMacs({ issuer, peppers }),
@@ -209,13 +221,11 @@ function endpointsOf(options: TokenServerOptions, audit: AuditLog, metrics: Metr
     : UNLIMITED_STATE;
   const { grants, replays } = stores;
   const marks = new ReplayMarks({ replays, fallback: memoryReplays(clock), limits, audit });
-  const authentication = {
-    registry,
-    limiter,
-    verification: { issuer, clock, certificates: mutualTls?.judge },
-    marks,
-    audit,
-  };
+  const keySets = assembleKeySets({ settings: settings.fetch, clock, metrics, log: options.log });
+  const certificates = mutualTls?.judge;
+  const verification = { issuer, tokenEndpoint: `${issuer}/token`, clock, keySets, clusterIssuer, certificates };
+  const onRefused = (client: Client, refusal: Refusal) => options.usage?.refused(client, refusal);
+  const authentication = { registry, limiter, verification, marks, audit, onRefused };
   const protocol = { ...authentication, issuer, stores, owners, clock, random, handles, tokens, limits };
   const { people } = limits;
   const authorization = new AuthorizationEndpoint({ issuer, clock, grants, replays, handles, audit, people });
@@ -233,14 +243,13 @@ function endpointsOf(options: TokenServerOptions, audit: AuditLog, metrics: Metr
     metrics,
     onRedirectMismatch: (clientId) => options.usage?.redirectMismatch(clientId),
   });
-  const onRefused = (client: Client, code: ErrorCode) => options.usage?.refused(client, code);
   const document = authorizationServerMetadata({
     issuer,
     grantTypes: [...GRANT_TYPES.keys()],
     authMethods: availableMethods({ mutualTls: mutualTls !== undefined }),
     mtlsUrl: mutualTls?.settings.url,
   });
-  const token = new TokenEndpoint({ ...protocol, onRefused });
+  const token = new TokenEndpoint(protocol);
   const revocation = new RevocationEndpoint(protocol);
   const introspection = new IntrospectionEndpoint(protocol);
   const absolute = (endpoint: Endpoint) => ({ ...endpoint, path: `${issuerPath(issuer)}${endpoint.path}` });

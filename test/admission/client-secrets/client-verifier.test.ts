@@ -9,6 +9,8 @@ import {
   verifierSecretName,
 } from '../../../src/admission/client-secrets/client-verifier.ts';
 import { secretVerifier } from '../../../src/oauth/registry/client-secret.ts';
+import type { VerificationKey } from '../../../src/oauth/values/jwk.ts';
+import { aKey, readKey } from '../../oauth/values/signed-tokens.ts';
 
 const UID = '6b8f6a52-5a0e-4b0e-9d5c-0f6a0f3f4c11';
 const NOW = Date.parse('2026-03-01T12:00:00Z');
@@ -114,5 +116,52 @@ describe('a verifier Secret', () => {
     const [current, previous] = VERIFIERS.verifiers.map(({ verifier }) => verifier);
     expect(livingVerifiers(VERIFIERS, NOW + 999)).toEqual([current, previous]);
     expect(livingVerifiers(VERIFIERS, NOW + 1000)).toEqual([current]);
+  });
+});
+
+describe('a verifier Secret of a client without a secret', () => {
+  const [ES256, RS256] = [aKey('ES256'), aKey('RS256')];
+  const ANY_RSA = readKey({ ...aKey('PS256').jwk, alg: undefined });
+  const JWKS = [ES256.key, RS256.key, ANY_RSA, readKey({ ...ES256.jwk, kid: 'with \u0080' })];
+  const ACCOUNTS = [{ name: 'worker', uid: 'uid-1' }];
+  const secretOf = (content: Omit<ClientVerifiers, 'revision'>, more: Readonly<Record<string, string>> = {}) => ({
+    ...SECRET,
+    data: { ...verifierSecretData({ revision: 3, ...content }), ...more },
+  });
+
+  it('says which keys verify, and by which algorithms', () => {
+    const { jwks = [], ...read } = readVerifierSecret(secretOf({ verifiers: [], jwks: JWKS })) ?? {};
+    expect(read).toEqual({ uid: UID, revision: 3, verifiers: [] });
+    const facts = ({ kid, jwk, algorithms }: VerificationKey) => [kid, jwk, algorithms];
+    expect(jwks.map(facts)).toEqual(JWKS.map(facts));
+  });
+
+  it('says which accounts there are', () => {
+    const secret = secretOf({ verifiers: [], serviceAccounts: ACCOUNTS });
+    expect(readVerifierSecret(secret)).toEqual({ uid: UID, revision: 3, verifiers: [], serviceAccounts: ACCOUNTS });
+  });
+
+  it('with a part that is emptied says the others', () => {
+    const { jwks, ...read } = readVerifierSecret(secretOf(VERIFIERS, { jwks: '', serviceAccounts: '' })) ?? {};
+    expect([jwks, read]).toEqual([undefined, { uid: UID, ...VERIFIERS }]);
+    const { verifiers } = readVerifierSecret(secretOf({ verifiers: [], jwks: JWKS }, { verifiers: '' })) ?? {};
+    expect(verifiers).toEqual([]);
+  });
+
+  it('is not read in short, even beside one verifier', () => {
+    const verifiers = [{ verifier: secretVerifier(UID, 'new'), revision: 3 }];
+    expect(readSingleVerifier(secretOf({ verifiers, jwks: JWKS }))).toBeUndefined();
+    expect(readSingleVerifier(secretOf({ verifiers, serviceAccounts: ACCOUNTS }))).toBeUndefined();
+  });
+
+  it.each([
+    ['keys that are no JSON', { jwks: base64('{') }],
+    ['no keys', { jwks: base64('{"keys":[]}') }],
+    ['a private key', { jwks: base64(JSON.stringify({ keys: [{ ...ES256.jwk, d: 'x' }] })) }],
+    ['no accounts', { serviceAccounts: base64('[]') }],
+    ['an account without uid', { serviceAccounts: base64('[{"name":"worker"}]') }],
+    ['an empty uid', { serviceAccounts: base64('[{"name":"worker","uid":""}]') }],
+  ])('with %s does not count', (_, part) => {
+    expect(readVerifierSecret(secretOf(VERIFIERS, part))).toBeUndefined();
   });
 });

@@ -113,11 +113,13 @@ describe('unknown fields', () => {
     expect(client?.authMethod).toBe('client_secret_basic');
   });
 
-  it('never add a private key to the manifest that a server reads', () => {
+  it('a private key is refused even by a server', () => {
     const jwks = { keys: [{ kty: 'OKP', crv: 'Ed25519', x: 'AA', d: 'private' }] };
     const spec = { ...MACHINE, auth: { method: 'private_key_jwt', privateKeyJwt: { jwks } } };
-    const { manifest } = judgeOne([clientDocument(spec)], { unknownFields: 'ignore' });
-    expect(manifest?.spec.auth.privateKeyJwt?.jwks?.keys).toEqual([{ kty: 'OKP', crv: 'Ed25519', x: 'AA' }]);
+    const { manifest, faults } = judgeOne([clientDocument(spec)], { unknownFields: 'ignore' });
+    expect(manifest).toBeUndefined();
+    const path = ['spec', 'auth', 'privateKeyJwt', 'jwks', 'keys', 0, 'd'];
+    expect(faults).toEqual([expect.objectContaining({ path, reason: 'InvalidManifest' })]);
   });
 });
 
@@ -204,14 +206,14 @@ describe('a refused client', () => {
     expect(judgeOne([clientDocument({ ...api, grantTypes: [] })]).conditions[0]?.reason).not.toBe('MissingRedirectUri');
   });
 
-  it('names missing references of a method that is not available either', () => {
+  it('names missing references', () => {
     const jwksConfigMapRef = { name: 'absent' };
     const byKey = { method: 'private_key_jwt', privateKeyJwt: { jwksConfigMapRef } };
     const byToken = { method: 'kubernetes_service_account', serviceAccounts: [{ name: 'absent' }] };
     const reasonsOf = (auth: object) =>
       judgeOne([clientDocument({ ...MACHINE, auth })]).faults.map(({ reason }) => reason);
-    expect(reasonsOf(byKey)).toEqual(['UnsupportedAuthMethod', 'ConfigMapNotFound']);
-    expect(reasonsOf(byToken)).toEqual(['UnsupportedAuthMethod', 'ServiceAccountNotFound']);
+    expect(reasonsOf(byKey)).toEqual(['ConfigMapNotFound']);
+    expect(reasonsOf(byToken)).toEqual(['ServiceAccountNotFound']);
   });
 
   it('may use every lifetime up to its limit and none above', () => {

@@ -72,7 +72,6 @@ describe('a preset', () => {
       issuer: undefined,
       supportedGrantTypes: ['client_credentials'],
       supportedAuthMethods: ['client_secret_basic'],
-      supportedSenderConstraints: ['None'],
     };
     expect(clientFaults(spec, supported)).toEqual([]);
     expect(spec.auth.clientSecret && secretTemplateFaults(spec.auth.clientSecret)).toEqual([]);
@@ -122,7 +121,6 @@ describe('a preset', () => {
       issuer: undefined,
       supportedGrantTypes: ['client_credentials'],
       supportedAuthMethods: ['client_secret_basic'],
-      supportedSenderConstraints: ['None'],
     };
     expect(clientFaults(spec, supported).map(({ reason }) => reason)).toEqual(['UnsupportedPreset']);
     expect(secretFor({ preset: 'jenkins' })).toEqual(EXPECTED.none);

@@ -160,6 +160,24 @@ describe('policies', () => {
     expect(reasonsOf(elsewhere, everywhere)).toHaveLength(6);
   });
 
+  it.each([
+    ['no list', undefined, 'keys.example.com', false],
+    ['an empty list', [], 'keys.example.com', false],
+    ['the host', ['keys.example.com'], 'keys.example.com:8443', true],
+    ['a star for one label', ['*.example.com'], 'keys.example.com', true],
+    ['a star for one label', ['*.example.com'], 'a.keys.example.com', false],
+    ['the namespace', [`keys.\${namespace}.svc.cluster.local`], 'keys.team.svc.cluster.local', true],
+    ['the namespace', [`keys.\${namespace}.svc.cluster.local`], 'keys.other.svc.cluster.local', false],
+    ['every host', ['**'], 'localhost', true],
+  ])('given %s of hosts for keys (%j) → those at %s are permitted: %s', (_, jwksHosts, host, isPermitted) => {
+    const auth = { method: 'private_key_jwt', privateKeyJwt: { jwksUri: `https://${host}/jwks.json` } };
+    const policies = jwksHosts === undefined ? [] : [policyDocument({ allow: { jwksHosts } })];
+    const { faults } = judgeOne([clientDocument({ ...MACHINE, auth }), ...policies]);
+    const ofKeys = faults.filter(({ path }) => path.at(-1) === 'jwksUri').map(({ path, reason }) => [reason, ...path]);
+    const refused = ['PolicyViolation', 'spec', 'auth', 'privateKeyJwt', 'jwksUri'];
+    expect(ofKeys).toEqual(isPermitted ? [] : [refused]);
+  });
+
   it('never let a variable stand in for an id with a dot', () => {
     const client = clientDocument({ ...MACHINE, clientId: 'team.other' });
     const policy = policyDocument({ allow: { clientIds: [`\${namespace}.other`] } });

@@ -124,10 +124,12 @@ describe('the rights that grantry is installed with', () => {
       'clientpolicies/status.grantry.dev': 'patch',
       'namespaces.': may(READ),
       'secrets.': may(`${READ} create patch delete`),
+      'configmaps.': may(READ),
+      'serviceaccounts.': may('list watch'),
       'events.events.k8s.io': may('create patch'),
     };
 
-    it('may report on clients and write Secrets everywhere', async () => {
+    it('may report on clients, write Secrets, and see key sets and accounts everywhere', async () => {
       expect(await rightsOf(installation.controllerToken, tenant.namespace)).toEqual(everywhere);
     });
 

@@ -17,7 +17,7 @@ import { TokenServers } from '../setup/token-servers.ts';
 const EXAMPLES = join(import.meta.dirname, '../../../crds/examples');
 const KINDS = ['OAuthClient', 'ClientPolicy', 'SigningKey'];
 /** Policies and what clients refer to come first, so that no client is judged without them. */
-const ORDER = ['Namespace', 'Secret', 'ConfigMap', 'ClientPolicy', 'SigningKey', 'OAuthClient'];
+const ORDER = ['Namespace', 'Secret', 'ConfigMap', 'ServiceAccount', 'ClientPolicy', 'SigningKey', 'OAuthClient'];
 const PATIENCE = 60_000;
 /** Invalid examples that are created at the same time: each is a world of its own. */
 const CREATED_AT_ONCE = 8;

@@ -11,6 +11,7 @@ import { PolledReplicas } from '../../../src/controller/replicas/observed-replic
 import { replicasAt } from '../../../src/controller/replicas/replicas.ts';
 import { KubernetesError } from '../../../src/kubernetes/api/kubernetes-api.ts';
 import { objectKey, type Resource } from '../../../src/kubernetes/objects/resources.ts';
+import { CLIENT_AUTH_METHODS } from '../../../src/oauth/client-auth/index.ts';
 import { secretVerifier } from '../../../src/oauth/registry/client-secret.ts';
 import { ControllerSources } from '../../../src/processes/controller/controller-sources.ts';
 import { connectCluster } from '../../../src/processes/lifecycle/cluster-connection.ts';
@@ -48,6 +49,8 @@ interface StartOptions {
   readonly beforeLeading?: (sources: ControllerSources) => Promise<void>;
   /** Undefined: all. */
   readonly watchNamespaces?: readonly string[];
+  /** Default: those of the table. */
+  readonly supportedAuthMethods?: readonly string[];
   /** Another way to the API server, such as a fault proxy. */
   readonly url?: string;
 }
@@ -114,6 +117,7 @@ export class ClientInstall {
     isUnanswered = () => false,
     beforeLeading = async () => {},
     watchNamespaces,
+    supportedAuthMethods = [...CLIENT_AUTH_METHODS.keys()],
     url,
   }: StartOptions = {}): Promise<RunningController> {
     const { namespace: releaseNamespace, className, controllerToken: token } = this.installation;
@@ -176,10 +180,10 @@ export class ClientInstall {
       log,
       install: {
         issuer: ISSUER,
-        mutualTls: true,
         className,
         releaseNamespace,
         defaultPolicy: 'Baseline',
+        supportedAuthMethods,
         watchNamespaces,
       },
       record: (event) => events.push(event),

@@ -14,12 +14,15 @@ import { ClientController } from '../../../src/controller/clients/client-control
 import { FIELD_MANAGER } from '../../../src/kubernetes/api/kubernetes-api.ts';
 import {
   CLIENT_POLICIES,
+  CONFIG_MAPS,
   NAMESPACES,
   OAUTH_CLIENTS,
   objectKey,
   type Resource,
   SECRETS,
+  SERVICE_ACCOUNTS,
 } from '../../../src/kubernetes/objects/resources.ts';
+import { CLIENT_AUTH_METHODS } from '../../../src/oauth/client-auth/index.ts';
 import { systemRandom } from '../../../src/processes/lifecycle/machine.ts';
 import { PlayedObjects } from '../../kubernetes/played-objects.ts';
 import { leaderOver } from '../leader.ts';
@@ -35,6 +38,8 @@ class Install {
   readonly policies = new PlayedObjects(CLIENT_POLICIES);
   readonly namespaces = new PlayedObjects(NAMESPACES);
   readonly secrets = new PlayedObjects(SECRETS);
+  readonly configMaps = new PlayedObjects(CONFIG_MAPS);
+  readonly serviceAccounts = new PlayedObjects(SERVICE_ACCOUNTS);
   readonly releaseSecrets = new PlayedObjects(SECRETS);
   readonly errors: string[] = [];
   /** The reasons of the Events. */
@@ -68,7 +73,7 @@ class Install {
   /** Begins to lead after the leader before: what that one had read is read again. */
   async lead(): Promise<void> {
     await this.#controller?.stop();
-    const { clients, policies, namespaces, secrets, releaseSecrets } = this;
+    const { clients, policies, namespaces, secrets, configMaps, serviceAccounts, releaseSecrets } = this;
     this.#controller = new ClientController({
       api: leaderOver({
         get: async (resource, at) => {
@@ -87,13 +92,13 @@ class Install {
           return 'deleted';
         },
       }),
-      sources: { clients, policies, namespaces, secrets, releaseSecrets },
+      sources: { clients, policies, namespaces, secrets, configMaps, serviceAccounts, releaseSecrets },
       install: {
         issuer: 'https://id.example',
         className: 'default',
-        mutualTls: true,
         releaseNamespace: RELEASE,
         defaultPolicy: 'Baseline',
+        supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()],
         watchNamespaces: undefined,
       },
       replicas: { find: () => [], ask: async () => undefined },

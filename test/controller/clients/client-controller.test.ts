@@ -9,13 +9,16 @@ import type { Observation } from '../../../src/controller/replicas/observed-repl
 import { KubernetesError, type NewObject } from '../../../src/kubernetes/api/kubernetes-api.ts';
 import {
   CLIENT_POLICIES,
+  CONFIG_MAPS,
   ENDPOINT_SLICES,
   type KubernetesObject,
   NAMESPACES,
   OAUTH_CLIENTS,
   type Resource,
   SECRETS,
+  SERVICE_ACCOUNTS,
 } from '../../../src/kubernetes/objects/resources.ts';
+import { CLIENT_AUTH_METHODS } from '../../../src/oauth/client-auth/index.ts';
 import { secretVerifier } from '../../../src/oauth/registry/client-secret.ts';
 import { systemRandom } from '../../../src/processes/lifecycle/machine.ts';
 import { PlayedObjects } from '../../kubernetes/played-objects.ts';
@@ -80,13 +83,22 @@ class Install {
           return 'deleted';
         },
       }),
-      sources: { clients, policies, namespaces, secrets: new PlayedObjects(SECRETS), releaseSecrets, endpointSlices },
+      sources: {
+        clients,
+        policies,
+        namespaces,
+        releaseSecrets,
+        endpointSlices,
+        secrets: new PlayedObjects(SECRETS),
+        configMaps: new PlayedObjects(CONFIG_MAPS),
+        serviceAccounts: new PlayedObjects(SERVICE_ACCOUNTS),
+      },
       install: {
         issuer: 'https://id.example',
         className: 'default',
-        mutualTls: true,
         releaseNamespace: RELEASE,
         defaultPolicy: 'Baseline',
+        supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()],
         watchNamespaces: undefined,
       },
       replicas: {

@@ -16,14 +16,17 @@ import { KeyReconciler } from '../../../src/controller/signing-keys/key-reconcil
 import { FIELD_MANAGER } from '../../../src/kubernetes/api/kubernetes-api.ts';
 import {
   CLIENT_POLICIES,
+  CONFIG_MAPS,
   EVENTS,
   NAMESPACES,
   OAUTH_CLIENTS,
   objectKey,
   type Resource,
   SECRETS,
+  SERVICE_ACCOUNTS,
   SIGNING_KEYS,
 } from '../../../src/kubernetes/objects/resources.ts';
+import { CLIENT_AUTH_METHODS } from '../../../src/oauth/client-auth/index.ts';
 import { secretVerifier } from '../../../src/oauth/registry/client-secret.ts';
 import { systemRandom } from '../../../src/processes/lifecycle/machine.ts';
 import { PlayedObjects } from '../../kubernetes/played-objects.ts';
@@ -105,16 +108,17 @@ const quiet = {
 
 function startClients(world: World): void {
   const { api, clients, policies, namespaces, secrets, releaseSecrets } = world;
+  const [configMaps, serviceAccounts] = [new PlayedObjects(CONFIG_MAPS), new PlayedObjects(SERVICE_ACCOUNTS)];
   const controller = new ClientController({
     ...quiet,
     api,
-    sources: { clients, policies, namespaces, secrets, releaseSecrets },
+    sources: { clients, policies, namespaces, secrets, configMaps, serviceAccounts, releaseSecrets },
     install: {
       issuer: 'https://id.example',
-      mutualTls: true,
       className: 'default',
       releaseNamespace: RELEASE,
       defaultPolicy: 'Baseline',
+      supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()],
       watchNamespaces: undefined,
     },
     replicas: { find: () => [], ask: async () => undefined },

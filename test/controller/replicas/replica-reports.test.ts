@@ -102,6 +102,25 @@ describe('the reports of replicas', () => {
     expect(conditionsOf(reports, 'b')).toEqual([]);
   });
 
+  it.each([
+    ['assertion_audience_mismatch', 'AssertionAudienceMismatch'],
+    ['client_assertion_replayed', 'ClientAssertionReplayed'],
+  ])('make %s of an assertion the condition Denied with %s, and an Event', async (reason, word) => {
+    const { told, reports, events } = await world();
+    told[0] = { denied: { a: denied(START + 1000, { reason }) } };
+    await reports.poll();
+    expect(conditionsOf(reports, 'a')).toMatchObject([{ type: 'Denied', status: 'True', reason: word }]);
+    expect(conditionsOf(reports, 'a')[0]?.message).toContain(reason);
+    expect(events).toEqual([`a ${word}`]);
+  });
+
+  it('make nothing of a reason that any caller could cause', async () => {
+    const { told, reports, events } = await world();
+    told[0] = { denied: { a: denied(START + 1000, { reason: 'signature_invalid' }) } };
+    await reports.poll();
+    expect([conditionsOf(reports, 'a'), events]).toEqual([[], []]);
+  });
+
   it('count on with what a replica said before of a reason that it does not report again', async () => {
     const { told, reports, clock } = await world();
     const report = async (at: number, replica: 0 | 1, options: Parameters<typeof denied>[1]) => {

@@ -3,6 +3,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { JudgedClients, type OwnFacts } from '../../../src/controller/verdicts/judged-clients.ts';
 import type { KubernetesObject } from '../../../src/kubernetes/objects/resources.ts';
+import { CLIENT_AUTH_METHODS } from '../../../src/oauth/client-auth/index.ts';
 
 const FACTS: OwnFacts = {
   secret: () => 'withheld',
@@ -47,11 +48,12 @@ describe('a client', () => {
     clients = new JudgedClients({
       issuer: 'https://id.example',
       className: 'default',
-      mutualTls: true,
       releaseNamespace: 'grantry',
       defaultPolicy: 'Baseline',
+      supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()],
       policies,
       namespaces,
+      serviceAccounts: new View(),
     });
   });
 

@@ -4,6 +4,16 @@
 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import {
+  type ClientVerifiers,
+  readVerifierSecret,
+  VERIFIER_SECRET_TYPE,
+  verifierSecretData,
+  verifierSecretName,
+} from '../../../src/admission/client-secrets/client-verifier.ts';
+import { accountCredentials, assertionCredentials } from '../../../src/admission/clients/credentials.ts';
+import { readManifest } from '../../../src/admission/kinds/manifest.ts';
+import { OAUTH_CLIENT } from '../../../src/admission/kinds/oauth-client.ts';
 import { admitPolicies } from '../../../src/admission/policies/admit-policies.ts';
 import { AdmittedClients } from '../../../src/cluster-registry/admitted-clients.ts';
 import { clientKeeper } from '../../../src/cluster-registry/kept-client.ts';
@@ -11,17 +21,20 @@ import { JudgedClients } from '../../../src/controller/verdicts/judged-clients.t
 import { type KubernetesObject, objectKey } from '../../../src/kubernetes/objects/resources.ts';
 import { sourceOf } from '../../../src/kubernetes/objects/source-object.ts';
 import { labelsOf } from '../../../src/kubernetes/watch/namespace-labels.ts';
+import { CLIENT_AUTH_METHODS, SECRET_METHODS } from '../../../src/oauth/client-auth/index.ts';
 import type { Client } from '../../../src/oauth/registry/client.ts';
 import { KeyRing } from '../../../src/oauth/registry/keys.ts';
 import { DIFFERENCES, PERMITTED, PERMITTING } from '../../admission/differing-clients.ts';
+import { aKey } from '../../oauth/values/signed-tokens.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
 const INSTALL = {
   issuer: 'https://id.example',
-  mutualTls: true,
+  className: 'default',
   releaseNamespace: 'grantry',
   defaultPolicy: 'Baseline',
+  supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()],
 } as const;
 const VERIFIER = new Uint8Array(32).fill(1);
 const KEYS = new KeyRing([]);
@@ -37,8 +50,11 @@ class TwoPaths {
   /** By namespace and name. */
   readonly #clients = new Map<string, KubernetesObject>();
   readonly #namespaces = new Map<string, KubernetesObject>();
+  /** The texts of ConfigMaps and the uids of ServiceAccounts, by namespace and name. */
+  readonly #configMaps = new Map<string, string>();
+  readonly #accounts = new Map<string, KubernetesObject>();
   #policies: readonly KubernetesObject[] = [];
-  readonly #keep = clientKeeper('default', INSTALL);
+  readonly #keep = clientKeeper(INSTALL);
   readonly #server: AdmittedClients;
   readonly #controller: JudgedClients;
 
@@ -47,14 +63,13 @@ class TwoPaths {
       ...INSTALL,
       clock: { now: () => Date.parse('2026-02-01T00:00:00Z') },
       labelsOf: (namespace) => labelsOf(this.#namespaces, namespace),
-      verifiersOf: (uid) =>
-        hasSecret(uid) ? { revision: 1, verifiers: [{ verifier: VERIFIER, revision: 1 }] } : undefined,
+      verifiersOf: (uid) => this.#storedOf(uid),
     });
     this.#controller = new JudgedClients({
       ...INSTALL,
-      className: 'default',
       policies: { get: () => undefined, objects: () => this.#policies },
       namespaces: { get: (name) => this.#namespaces.get(name), objects: () => this.#namespaces.values() },
+      serviceAccounts: this.#accounts,
     });
   }
 
@@ -95,15 +110,65 @@ class TwoPaths {
     for (const client of this.#clients.values()) this.#controller.put(client);
   }
 
-  /** Compares the verdicts on every client. @returns how many are served */
-  compare(): number {
+  /** @param text undefined: it is deleted */
+  putConfigMap(key: string, text: string | undefined): void {
+    if (text === undefined) this.#configMaps.delete(key);
+    else this.#configMaps.set(key, text);
+    this.#judgeAgain();
+  }
+
+  /** @param uid undefined: it is deleted */
+  putAccount(key: string, uid: string | undefined): void {
+    if (uid === undefined) this.#accounts.delete(key);
+    else this.#accounts.set(key, object('ServiceAccount', { name: key, uid }));
+    this.#judgeAgain();
+  }
+
+  /** As after the controller followed the change. */
+  #judgeAgain(): void {
+    for (const { metadata } of this.#clients.values()) this.#server.judge(metadata.uid);
+  }
+
+  readonly #configMapOf = (namespace: string, name: string) => {
+    const text = this.#configMaps.get(`${namespace}/${name}`);
+    return text === undefined ? undefined : { data: { 'jwks.json': text } };
+  };
+
+  /** What the controller stores of a client, as a token server reads it. */
+  #storedOf(uid: string): ClientVerifiers | undefined {
+    const client = [...this.#clients.values()].find(({ metadata }) => metadata.uid === uid);
+    const source = client && sourceOf(client);
+    const manifest = source && readManifest(OAUTH_CLIENT.ignore, source.manifest).manifest;
+    if (source === undefined || manifest === undefined) return undefined;
+    const { method } = manifest.spec.auth;
+    if (SECRET_METHODS.includes(method)) {
+      return hasSecret(uid) ? stored(uid, { verifiers: [{ verifier: VERIFIER, revision: 1 }] }) : undefined;
+    }
+    const identity =
+      method === 'private_key_jwt'
+        ? assertionCredentials(source, manifest.spec, { configMap: this.#configMapOf, jwksOf: () => undefined })
+        : accountCredentials(source, manifest.spec, this.#controller);
+    if (identity.state !== 'ready') return undefined;
+    const { assertion, serviceAccounts } = identity;
+    if (serviceAccounts !== undefined) return stored(uid, { verifiers: [], serviceAccounts });
+    if (assertion === undefined || 'jwksUri' in assertion.keys) return undefined;
+    return stored(uid, { verifiers: [], jwks: assertion.keys });
+  }
+
+  /** Compares the verdicts on every client. @returns the methods of those that are served */
+  compare(): readonly string[] {
     this.#server.settle();
     const { registry, changes } = this.#server.publish(KEYS);
     this.#controller.settle();
     const verdicts = [...this.#clients.values()].map(({ metadata }) => {
       const verifiers = hasSecret(metadata.uid) ? [VERIFIER] : [];
       const programmed = { status: 'True', reason: 'Programmed', message: '' } as const;
-      return this.#controller.verdict(objectKey(metadata), { secret: () => 'withheld', verifiers, programmed });
+      return this.#controller.verdict(objectKey(metadata), {
+        secret: () => 'withheld',
+        configMap: this.#configMapOf,
+        verifiers,
+        programmed,
+      });
     });
     for (const { object, client, conditions } of verdicts) {
       const served = registry.findByUid(object.uid);
@@ -112,12 +177,24 @@ class TwoPaths {
         client && fieldsOf(client, fields),
       );
     }
-    const reasons = verdicts.map(({ clientId, conditions }) => `${clientId} ${conditions.at(-1)?.reason}`);
+    const reasons = verdicts.flatMap(({ clientId, conditions }) => {
+      const { reason = '' } = conditions.at(-1) ?? {};
+      // A token server reads no object of a tenant: it waits for what the controller does not find there.
+      return [reason, ...(OF_REFERENCES.includes(reason) ? ['Pending'] : [])].map((each) => `${clientId} ${each}`);
+    });
     for (const { kind, clientId, reason } of changes) {
       if (kind === 'refused') expect(reasons).toContain(`${clientId} ${reason}`);
     }
-    return verdicts.filter(({ client }) => client !== undefined).length;
+    return verdicts.flatMap(({ client }) => client?.authMethod ?? []);
   }
+}
+
+const OF_REFERENCES = ['ConfigMapNotFound', 'InvalidJwks', 'ServiceAccountNotFound'];
+
+/** The content of a verifier Secret after it was written and read. */
+function stored(uid: string, content: Omit<ClientVerifiers, 'revision'>): ClientVerifiers | undefined {
+  const data = verifierSecretData({ revision: 1, ...content });
+  return readVerifierSecret({ type: VERIFIER_SECRET_TYPE, metadata: { name: verifierSecretName(uid) }, data });
 }
 
 /** Most clients have a secret, and some have none yet. */
@@ -131,17 +208,54 @@ function fieldsOf(client: Client, fields: readonly (keyof Client)[] = []): objec
   return { ...Object.fromEntries(fields.map((field) => [field, client[field]])), secretVerifiers };
 }
 
-const policy = (name: string, namespaceSelector: unknown, spec: Fields = PERMITTING) =>
+const ALLOW = PERMITTING.allow as Fields;
+const EVERY_METHOD = {
+  ...PERMITTING,
+  allow: { ...ALLOW, authMethods: [...INSTALL.supportedAuthMethods], jwksHosts: ['app.example.com'] },
+};
+const policy = (name: string, namespaceSelector: unknown, spec: Fields = EVERY_METHOD) =>
   object('ClientPolicy', { name }, { namespaceSelector, ...spec });
 const POLICIES = [
   policy('all', {}),
-  policy('gold', { matchLabels: { tier: 'gold' } }, { allow: { ...(PERMITTING.allow as Fields), consentSkip: true } }),
+  policy('gold', { matchLabels: { tier: 'gold' } }, { allow: { ...ALLOW, consentSkip: true } }),
   policy('not-gold', { matchExpressions: [{ key: 'tier', operator: 'NotIn', values: ['gold'] }] }),
   policy('few', {}, { ...PERMITTING, limits: { maxClientsPerNamespace: 2 } }),
   policy('strict', { matchLabels: { tier: 'gold' } }, { allow: { scopes: [] } }),
   policy('unreadable', { matchLabels: { tier: 'silver' } }, { allow: { scopes: 'team/*' } }),
   policy('unreadable-selector', { matchLabels: { tier: 'gold', zone: 7 } }),
   policy('of-another-class', {}, { ...PERMITTING, className: 'another' }),
+];
+
+const [FIRST, SECOND, RS256_ONLY] = [
+  { ...aKey('ES256').jwk, kid: 'first' },
+  { ...aKey('EdDSA').jwk, kid: 'second' },
+  aKey('RS256').jwk,
+];
+const ENCRYPTING = { ...FIRST, use: 'enc' };
+const privateKeyJwt = (settings: Fields) => ({ method: 'private_key_jwt', privateKeyJwt: settings });
+const AUTHS: readonly Fields[] = [
+  privateKeyJwt({ jwks: { keys: [FIRST] } }),
+  privateKeyJwt({ jwks: { keys: [SECOND, RS256_ONLY] }, signingAlgorithms: ['RS256'] }),
+  privateKeyJwt({ jwks: { keys: [RS256_ONLY] } }),
+  privateKeyJwt({ jwks: { keys: [ENCRYPTING] } }),
+  privateKeyJwt({ jwks: { keys: [FIRST] }, jwksUri: 'https://app.example.com/jwks' }),
+  privateKeyJwt({ jwksUri: 'https://app.example.com/jwks' }),
+  privateKeyJwt({ jwksUri: 'http://app.example.com/jwks' }),
+  privateKeyJwt({ jwksConfigMapRef: { name: 'keys' } }),
+  privateKeyJwt({ jwksConfigMapRef: { name: 'keys' }, signingAlgorithms: ['EdDSA'] }),
+  privateKeyJwt({ jwksConfigMapRef: { name: 'keys', key: 'another' } }),
+  { method: 'kubernetes_service_account', serviceAccounts: [{ name: 'worker' }] },
+  { method: 'kubernetes_service_account', serviceAccounts: [{ name: 'worker' }, { name: 'helper' }] },
+  { method: 'kubernetes_service_account', serviceAccounts: [{ name: 'default' }] },
+  { method: 'kubernetes_service_account' },
+];
+const TEXTS = [
+  undefined,
+  JSON.stringify({ keys: [FIRST] }),
+  JSON.stringify({ keys: [RS256_ONLY, ENCRYPTING, SECOND] }),
+  JSON.stringify({ keys: [FIRST, { ...SECOND, d: 'x' }] }),
+  '{"keys": []}',
+  'keys:',
 ];
 
 /** A client from few values, so that claims meet. */
@@ -153,9 +267,11 @@ const client = fc
     difference: fc.oneof({ weight: 2, arbitrary: fc.constant(undefined) }, fc.constantFrom(...DIFFERENCES)),
     more: fc.constantFrom<Fields>({}, {}, { clientId: 'team_app' }, { clientId: 'other_app' }, { suspended: true }),
     secretName: fc.constantFrom(undefined, undefined, 'app-0-oauth', 'shared'),
+    auth: fc.option(fc.constantFrom(...AUTHS), { freq: 2 }),
   })
-  .map(({ slot, namespace, day, difference, more, secretName }) => {
-    const secret = secretName === undefined ? {} : { auth: { clientSecret: { secretName } } };
+  .map(({ slot, namespace, day, difference, more, secretName, auth }) => {
+    const ofSecret = secretName === undefined ? {} : { auth: { clientSecret: { secretName } } };
+    const secret = auth === null ? ofSecret : { auth };
     const spec = { ...PERMITTED, ...more, ...secret, ...difference?.[2] };
     const metadata = { namespace, uid: `uid-${slot}-${namespace}-${day}` };
     const creationTimestamp = `2026-01-${day}T00:00:00Z`;
@@ -178,23 +294,36 @@ const change: fc.Arbitrary<Change> = fc.oneof(
       (paths: TwoPaths) =>
         paths.putNamespace(name, given),
   ),
+  fc.tuple(fc.constantFrom('team/keys', 'other/keys'), fc.constantFrom(...TEXTS)).map(
+    ([key, text]) =>
+      (paths: TwoPaths) =>
+        paths.putConfigMap(key, text),
+  ),
+  fc.tuple(fc.constantFrom('team/worker', 'team/helper', 'other/worker'), fc.constantFrom('u-1', 'u-2', undefined)).map(
+    ([key, uid]) =>
+      (paths: TwoPaths) =>
+        paths.putAccount(key, uid),
+  ),
 );
 
 describe('after every change of clients, policies and namespaces', () => {
   it('a token server serves exactly the clients that the controller reports as ready, and refuses the others for the same reasons', () => {
-    let served = 0;
+    const served: string[] = [];
     fc.assert(
       fc.property(fc.array(change, { minLength: 1, maxLength: 25 }), (changes) => {
         const paths = new TwoPaths();
         paths.setPolicies(POLICIES.slice(0, 2));
         paths.putNamespace('team', {});
+        paths.putConfigMap('team/keys', JSON.stringify({ keys: [FIRST] }));
+        paths.putAccount('team/worker', 'u-1');
         for (const apply of changes) {
           apply(paths);
-          served += paths.compare();
+          served.push(...paths.compare());
         }
       }),
       { numRuns: 200 },
     );
-    expect(served).toBeGreaterThan(200);
+    expect(served.length).toBeGreaterThan(200);
+    expect(served).toEqual(expect.arrayContaining(['private_key_jwt', 'kubernetes_service_account']));
   });
 });

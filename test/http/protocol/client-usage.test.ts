@@ -3,6 +3,8 @@
 import { describe, expect, it } from 'vitest';
 import { ClientUsage } from '../../../src/processes/token-server/client-usage.ts';
 import { basic, type Grantry, startGrantry, type TestClient } from '../../grantry.ts';
+import { asserted, assertedBy, assertionOf } from '../../oauth/client-auth/client-assertions.ts';
+import { aKey } from '../../oauth/values/signed-tokens.ts';
 import { TokenCalls } from './token-calls.ts';
 
 const SECRET = 'kSiQ0yY8Jh1x4nV7wB2dR5tG9mC3fL6p';
@@ -76,6 +78,29 @@ describe('what a replica reports of its clients', () => {
     query.set('client_id', 'nobody');
     await fetch(grantry.url(`/authorize?${query}`));
     expect(usage.since(undefined).denied).toMatchObject({ 'u-app': [{ reason: 'redirect_uri_mismatch', count: 1 }] });
+  });
+
+  it('is every refusal of an assertion that the client has signed, and nothing of one that it has not', async () => {
+    const clientId = 'team.signer';
+    const key = aKey('ES256');
+    const signer = { clientId, uid: 'u-signer', authMethod: 'private_key_jwt', assertion: assertedBy([key]) };
+    const { grantry, usage } = await start([signer]);
+    const present = async (changes: object, signedBy = key) => {
+      const party = { clientId, issuer: grantry.issuer, now: grantry.clock.now() };
+      const form = asserted(await assertionOf(signedBy, party, changes));
+      await grantry.post('/token', { grant_type: 'refresh_token', refresh_token: 'none', ...form });
+    };
+    await present({ aud: `${grantry.issuer}/token` }, aKey('ES256'));
+    await present({}, aKey('EdDSA'));
+    expect(usage.since(undefined).denied).toEqual({});
+    for (const path of ['/token', '/par']) await present({ aud: `${grantry.issuer}${path}` });
+    for (let times = 0; times < 2; times++) await present({ jti: 'the same' });
+    expect(usage.since(undefined).denied).toMatchObject({
+      'u-signer': [
+        { reason: 'assertion_audience_mismatch', count: 2 },
+        { reason: 'client_assertion_replayed', count: 1 },
+      ],
+    });
   });
 
   it('is reported again as often as it is asked with the same cursor, and whole to a caller of another process', async () => {

@@ -50,6 +50,16 @@ describe('the metadata', () => {
     expect(metadata).not.toHaveProperty('registration_endpoint');
   });
 
+  it('lists the algorithms of assertions, none and symmetric ones not among them', async () => {
+    const grantry = await startGrantry({ clients: [] });
+    const metadata = await metadataAt(grantry.url(METADATA));
+    for (const endpoint of ['token', 'revocation', 'introspection']) {
+      expect(metadata[`${endpoint}_endpoint_auth_methods_supported`]).toContain('private_key_jwt');
+      const algorithms = metadata[`${endpoint}_endpoint_auth_signing_alg_values_supported`];
+      expect(algorithms).toEqual(['ES256', 'ES384', 'RS256', 'PS256', 'EdDSA', 'Ed25519']);
+    }
+  });
+
   it('and the keys may be kept for five minutes', async () => {
     const grantry = await startGrantry({ clients: [] });
     for (const path of [METADATA, JWKS]) {

@@ -150,7 +150,14 @@ const CONSENT_ONLY = { ...NOTHING, consent: true };
 /** One list of users after the other, and how long each stands. */
 type Lists = (now: number) => readonly { readonly users: readonly LocalUser[]; readonly lasts: number }[];
 
-const WAYS_OUT: readonly (readonly [name: string, lists: Lists, left: Readonly<Record<string, boolean>>])[] = [
+const ID = '1815';
+/** The list of users when the person signs in. */
+type First = () => readonly LocalUser[];
+const WITHOUT_ID: First = () => [ada];
+
+type WayOut = readonly [name: string, lists: Lists, left: Readonly<Record<string, boolean>>, first: First];
+
+const WAYS_OUT: readonly WayOut[] = [
   [
     'is disabled and enabled again',
     () => [
@@ -158,12 +165,14 @@ const WAYS_OUT: readonly (readonly [name: string, lists: Lists, left: Readonly<R
       { users: [ada], lasts: 10 },
     ],
     CONSENT_ONLY,
+    WITHOUT_ID,
   ],
-  ['has a new password', () => [{ users: [adaAnew], lasts: 10 }], CONSENT_ONLY],
+  ['has a new password', () => [{ users: [adaAnew], lasts: 10 }], CONSENT_ONLY, WITHOUT_ID],
   [
     'has tokens revoked before now',
     (now) => [{ users: [{ ...ada, revokeTokensBefore: now }], lasts: 10 }],
     CONSENT_ONLY,
+    WITHOUT_ID,
   ],
   [
     'is gone for an hour and back',
@@ -172,6 +181,7 @@ const WAYS_OUT: readonly (readonly [name: string, lists: Lists, left: Readonly<R
       { users: [ada], lasts: 10 },
     ],
     NOTHING,
+    WITHOUT_ID,
   ],
   [
     'is gone for a minute and back with another password',
@@ -180,14 +190,26 @@ const WAYS_OUT: readonly (readonly [name: string, lists: Lists, left: Readonly<R
       { users: [adaAnew], lasts: 10 },
     ],
     NOTHING,
+    WITHOUT_ID,
   ],
-  ['has given the username to another person', () => [{ users: [{ ...adaAnew, id: '7' }], lasts: 10 }], CONSENT_ONLY],
+  [
+    'has given the username to another person',
+    () => [{ users: [{ ...adaAnew, id: '7' }], lasts: 10 }],
+    CONSENT_ONLY,
+    WITHOUT_ID,
+  ],
+  [
+    'has given the id to another person',
+    () => [{ users: [{ ...adaAnew, username: 'grace', id: ID }], lasts: 10 }],
+    CONSENT_ONLY,
+    () => [{ ...ada, id: ID }],
+  ],
 ];
 
-describe.each(WAYS_OUT)('a person who %s', (_name, lists, left) => {
+describe.each(WAYS_OUT)('a person who %s', (_name, lists, left, first) => {
   it('holds nothing from before, where each list of users is that of new replicas', async () => {
     const deployment = new Deployment();
-    await deployment.restart([ada]);
+    await deployment.restart(first());
     const held = await holdings(deployment);
     for (const { users, lasts } of lists(deployment.clock.now())) {
       await deployment.restart(users);
@@ -198,7 +220,7 @@ describe.each(WAYS_OUT)('a person who %s', (_name, lists, left) => {
 
   it('holds nothing from before, where one replica reads all lists and another one is asked', async () => {
     const deployment = new Deployment();
-    await deployment.restart([ada]);
+    await deployment.restart(first());
     const held = await holdings(deployment);
     let last: readonly LocalUser[] = [];
     for (const { users, lasts } of lists(deployment.clock.now())) {

@@ -47,7 +47,18 @@ describe('in constant time', () => {
       certificate: undefined,
       proof: undefined,
     });
-    attempt?.verify(undefined, { issuer: 'https://as.example', certificates: undefined, clock: { now: () => 0 } });
+    const keySets = { keysAt: () => Promise.reject(new Error('no method here reads keys')) };
+    const issuer = 'https://as.example';
+    const clusterIssuer = { current: () => Promise.reject(new Error('no method here reads accounts')) };
+    const clock = { now: () => 0 };
+    attempt?.verify(undefined, {
+      issuer,
+      tokenEndpoint: `${issuer}/token`,
+      clock,
+      keySets,
+      clusterIssuer,
+      certificates: undefined,
+    });
     expect(compared()).toHaveLength(1);
   });
 

@@ -9,11 +9,13 @@ describe('authorization server metadata (RFC 8414)', () => {
       issuer: ISSUER,
       grantTypes: ['authorization_code', 'client_credentials', 'refresh_token'],
       authMethods: new Map([
-        ['client_secret_basic', { confidential: true }],
-        ['client_secret_post', { confidential: true }],
-        ['none', { confidential: false }],
+        ['client_secret_basic', { confidential: true, signingAlgorithms: [] }],
+        ['private_key_jwt', { confidential: true, signingAlgorithms: ['ES256', 'PS256'] }],
+        ['kubernetes_service_account', { confidential: true, signingAlgorithms: ['ES256'] }],
+        ['none', { confidential: false, signingAlgorithms: [] }],
       ]),
     });
+    const confidential = ['client_secret_basic', 'private_key_jwt', 'kubernetes_service_account'];
     expect(document).toEqual({
       issuer: ISSUER,
       authorization_endpoint: `${ISSUER}/authorize`,
@@ -22,11 +24,14 @@ describe('authorization server metadata (RFC 8414)', () => {
       response_types_supported: ['code'],
       response_modes_supported: ['query'],
       grant_types_supported: ['authorization_code', 'client_credentials', 'refresh_token'],
-      token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post', 'none'],
+      token_endpoint_auth_methods_supported: [...confidential, 'none'],
+      token_endpoint_auth_signing_alg_values_supported: ['ES256', 'PS256'],
       revocation_endpoint: `${ISSUER}/revoke`,
-      revocation_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post', 'none'],
+      revocation_endpoint_auth_methods_supported: [...confidential, 'none'],
+      revocation_endpoint_auth_signing_alg_values_supported: ['ES256', 'PS256'],
       introspection_endpoint: `${ISSUER}/introspect`,
-      introspection_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post'],
+      introspection_endpoint_auth_methods_supported: confidential,
+      introspection_endpoint_auth_signing_alg_values_supported: ['ES256', 'PS256'],
       code_challenge_methods_supported: ['S256'],
       authorization_response_iss_parameter_supported: true,
     });
@@ -36,10 +41,11 @@ describe('authorization server metadata (RFC 8414)', () => {
     const document = authorizationServerMetadata({
       issuer: ISSUER,
       grantTypes: [],
-      authMethods: new Map([['none', { confidential: false }]]),
+      authMethods: new Map([['none', { confidential: false, signingAlgorithms: [] }]]),
     });
     expect(document).not.toHaveProperty('grant_types_supported');
     expect(document).not.toHaveProperty('introspection_endpoint_auth_methods_supported');
+    expect(document).not.toHaveProperty('token_endpoint_auth_signing_alg_values_supported');
     expect(document).toHaveProperty('token_endpoint_auth_methods_supported', ['none']);
   });
 });

@@ -9,7 +9,9 @@ import { RevocationEndpoint } from '../../../src/oauth/endpoints/revocation.ts';
 import { TokenEndpoint, type TokenResponse } from '../../../src/oauth/endpoints/token-endpoint.ts';
 import { UNLIMITED_STATE } from '../../../src/oauth/limits/state-limits.ts';
 import type { AuditEvent } from '../../../src/oauth/ports/audit.ts';
+import { clusterIssuerUnavailable } from '../../../src/oauth/ports/cluster-issuer.ts';
 import { OAuthError } from '../../../src/oauth/ports/error.ts';
+import { keySetUnavailable } from '../../../src/oauth/ports/key-sets.ts';
 import type { Clock, Stores } from '../../../src/oauth/ports/ports.ts';
 import type { Client } from '../../../src/oauth/registry/client.ts';
 import { secretVerifier } from '../../../src/oauth/registry/client-secret.ts';
@@ -98,7 +100,16 @@ export async function protocolWorld({ stores, clock, pepper, events }: WorldPart
   const { people } = limits;
   const owners = { lookUp: async () => undefined, authenticate: async () => undefined, revokedBefore: () => 0 };
   const marks = new ReplayMarks({ replays: stores.replays, fallback: stores.replays, limits, audit });
-  const verification = { issuer: ISSUER, clock, certificates: undefined };
+  const keySets = { keysAt: () => Promise.reject(keySetUnavailable('no client publishes keys')) };
+  const clusterIssuer = { current: () => Promise.reject(clusterIssuerUnavailable('no cluster')) };
+  const verification = {
+    issuer: ISSUER,
+    tokenEndpoint: `${ISSUER}/token`,
+    clock,
+    keySets,
+    clusterIssuer,
+    certificates: undefined,
+  };
   const authentication = { registry, limiter, verification, marks, audit };
   const options = { ...authentication, issuer: ISSUER, clock, random, stores, handles, tokens, owners, limits };
   const authorization = new AuthorizationEndpoint({

@@ -253,6 +253,30 @@ describe('grantry check', () => {
     ]);
   });
 
+  it('a person whose revokeTokensBefore is in the future → a warning with its place, and no fault', async () => {
+    const passwordHash = await hashPassword('correct horse');
+    const person = (username: string, time: string) =>
+      `- username: ${username}\n  passwordHash: ${passwordHash}\n  revokeTokensBefore: ${time}\n`;
+    const [past, ahead] = ['2026-01-31T12:00:00Z', '9999-01-31T12:00:00Z'];
+    const list = person('ada', past) + person('bob', ahead) + person('eve', ahead);
+    const folder = await folderOfTest({
+      'secret.yaml': `apiVersion: v1\nkind: Secret\ntype: grantry.dev/users\nmetadata: {name: u}\nstringData:\n  users.yaml: |\n${list.replaceAll(/^/gm, '    ')}`,
+      'users.yaml': list,
+    });
+    const { code, output } = await grantry(['check', '.'], { cwd: folder });
+    const named = 'warning: RevokeTokensBeforeInFuture';
+    expect([code, ...output.split('\n')]).toEqual([
+      0,
+      expect.stringMatching(
+        `^secret\\.yaml:6 \\(document 1, stringData\\["users\\.yaml"\\]\\): ${named}: users\\[1\\].*users\\[2\\]`,
+      ),
+      expect.stringMatching(`^users\\.yaml:6 \\(document 1, \\[1\\]\\.revokeTokensBefore\\): ${named}: `),
+      expect.stringMatching(`^users\\.yaml:9 \\(document 1, \\[2\\]\\.revokeTokensBefore\\): ${named}: `),
+      '0 clients, 0 signing keys, 0 policies, 6 users: no faults, 3 warnings.',
+      '',
+    ]);
+  });
+
   it('judges keys and users too', async () => {
     const folder = await folderOfTest({
       'k.yaml':

@@ -127,6 +127,19 @@ describe('the configuration', () => {
     },
   );
 
+  it('lets key sets be fetched from public addresses alone, unless it names others', () => {
+    expect(readSettings({ environment: {} }).fetch).toEqual({ networks: [], caFile: undefined });
+    const environment = { GRANTRY_FETCH_NETWORKS: '10.96.0.0/12, fd00::7', GRANTRY_FETCH_CA_FILE: '/ca.crt' };
+    expect(readSettings({ environment }).fetch).toEqual({ networks: ['10.96.0.0/12', 'fd00::7'], caFile: '/ca.crt' });
+  });
+
+  it.each(['10.0.0.0/33', 'keys.example.com', '0.0.0.0/0', '::/0', 'fe80::1%eth0', '010.0.0.1'])(
+    'refuses the network of key hosts %s',
+    (text) => {
+      expect(faults({ GRANTRY_FETCH_NETWORKS: text })).toEqual([expect.stringMatching(/^GRANTRY_FETCH_NETWORKS /)]);
+    },
+  );
+
   it('refuses values that are none of those allowed', () => {
     const wrong = {
       GRANTRY_LOG_LEVEL: 'loud',

@@ -69,6 +69,29 @@ describe('a request in flight', () => {
   });
 });
 
+it('a request that came over a kept connection while the process was held up, and the delay ended → answered', async () => {
+  const grantry = await startGrantry({ clients: [] });
+  const { server } = grantry;
+  const socket = connect({ host: '127.0.0.1', port: grantry.port });
+  const request = 'GET /.well-known/jwks.json HTTP/1.1\r\nHost: a\r\n\r\n';
+  socket.write(request);
+  await once(socket, 'data');
+  const over = drain({
+    draining: server.draining,
+    drainDelaySeconds: 0.05,
+    servers: [server.public, server.admin],
+    log: createLog('silent', process.stderr),
+  });
+  socket.write(request);
+  // Nothing is read in this time, and the timer of the delay is due when it ends.
+  const began = performance.now();
+  while (performance.now() - began < 100);
+  const answered = await Promise.race([once(socket, 'data'), once(socket, 'close')]);
+  expect(String(answered)).toMatch(/^HTTP\/1\.1 200 /);
+  expect(await over).toBe(0);
+  await grantry.stop();
+});
+
 /** Runs a process that ends on signals and holds itself open. */
 function processThat(does: string) {
   const source = `

@@ -1,0 +1,117 @@
+// Stores what a client without a secret is authenticated by, for the token servers, which read no object of a tenant: the
+// keys of its ConfigMap (private_key_jwt), or the uids of its ServiceAccounts (kubernetes_service_account). A client that
+// needs neither has nothing stored.
+
+import { identityTexts, type StoredIdentity } from '../../admission/client-secrets/client-verifier.ts';
+import { accountCredentials, assertionCredentials, type Credentials } from '../../admission/clients/credentials.ts';
+import type { ReferencedConfigMap } from '../../admission/references/references.ts';
+import { CONFIG_MAPS } from '../../kubernetes/objects/resources.ts';
+import type { ObjectView } from '../../kubernetes/watch/shared-reflector.ts';
+import type { Clock } from '../../oauth/ports/ports.ts';
+import type { LeaderApi } from '../leadership/leader-api.ts';
+import { rotationRequests } from '../reconciling/rotation-requests.ts';
+import type { JudgedClients, OwnFacts } from '../verdicts/judged-clients.ts';
+import type { CredentialState } from './credential-state.ts';
+import type { CredentialSubject } from './credential-subject.ts';
+import type { UnchangedCheck } from './unchanged-check.ts';
+import type { VerifierSecrets } from './verifier-secrets.ts';
+
+export interface IdentityCredentialsOptions {
+  readonly api: LeaderApi;
+  readonly clients: JudgedClients;
+  readonly verifiers: VerifierSecrets;
+  /** Metadata of the ConfigMaps in the namespaces of clients. */
+  readonly configMaps: Pick<ObjectView, 'get'>;
+  readonly unchangedCheck: UnchangedCheck;
+  readonly clientExists: (uid: string) => boolean;
+  readonly clock: Clock;
+}
+
+export class IdentityCredentials {
+  readonly #options: IdentityCredentialsOptions;
+
+  constructor(options: IdentityCredentialsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Stores the keys or accounts that there are now, or removes what is stored.
+   * @returns the facts for the client's next verdict
+   * @throws KubernetesError and StaleReadError as VerifierSecrets does: requeue
+   */
+  async reconcile(subject: CredentialSubject): Promise<Pick<OwnFacts, 'configMap'>> {
+    const { manifest, verdict } = subject;
+    const { auth } = manifest.spec;
+    if (auth.method === 'private_key_jwt' && auth.privateKeyJwt?.jwksConfigMapRef !== undefined) {
+      return await this.#reconcileConfigMap(subject, auth.privateKeyJwt.jwksConfigMapRef.name);
+    }
+    const isByAccounts = auth.method === 'kubernetes_service_account';
+    await this.#store(
+      subject,
+      isByAccounts ? accountCredentials(verdict.object, manifest.spec, this.#options.clients) : undefined,
+    );
+    return {};
+  }
+
+  /**
+   * The manifest of this reconcile counts; a change of the client during the read has a reconcile of its own. A
+   * ConfigMap that was read at this version before is not read again.
+   */
+  async #reconcileConfigMap(subject: CredentialSubject, name: string): Promise<Pick<OwnFacts, 'configMap'>> {
+    const { api, configMaps, unchangedCheck, clientExists, clock, verifiers } = this.#options;
+    const { client, manifest, verdict } = subject;
+    const { namespace, uid } = client;
+    const listed = configMaps.get(`${namespace}/${name}`)?.metadata.resourceVersion;
+    const isListed = verifiers.isListed(uid);
+    if (isListed && unchangedCheck.unchanged(subject, listed, clock.now()) !== undefined) return {};
+    const found = await api.get(CONFIG_MAPS, { namespace, name });
+    const configMap = () => found as ReferencedConfigMap | undefined;
+    // The client was deleted during the read, and its verifier Secret with it: a write now would leave an orphan.
+    if (!clientExists(uid)) return { configMap };
+    const credentials = assertionCredentials(verdict.object, manifest.spec, { configMap, jwksOf: () => undefined });
+    const stored = await this.#store(subject, credentials);
+    if (found !== undefined && stored !== undefined) {
+      unchangedCheck.record({ ...subject, state: stored }, found.metadata.resourceVersion);
+    }
+    return { configMap };
+  }
+
+  /** @returns what is stored now; undefined when nothing is */
+  async #store(
+    { object, client, state }: CredentialSubject,
+    credentials: Credentials | undefined,
+  ): Promise<CredentialState | undefined> {
+    const { verifiers, clock } = this.#options;
+    const identity = identityOf(credentials);
+    if (identity === undefined) {
+      await verifiers.remove(client.uid);
+      return undefined;
+    }
+    const isStored = state !== undefined && state.verifiers.length === 0 && isSameIdentity(state, identity);
+    if (isStored && verifiers.isListed(client.uid)) return state;
+    const next: CredentialState = {
+      ...identity,
+      revision: (state?.revision ?? 0) + 1,
+      verifiers: [],
+      rotatedAt: clock.now(),
+      publishedRevision: 0,
+      // There is no secret to rotate: requests so far are none to a secret that the client gets later.
+      handled: rotationRequests(object),
+      writtenFields: undefined,
+    };
+    await verifiers.put(client, next, state, []);
+    return next;
+  }
+}
+
+/** What token servers cannot read from the manifest; undefined for keys of the manifest, and where there is nothing. */
+function identityOf(credentials: Credentials | undefined): StoredIdentity | undefined {
+  if (credentials?.state !== 'ready') return undefined;
+  const { assertion, serviceAccounts } = credentials;
+  if (assertion !== undefined) return 'jwksUri' in assertion.keys ? undefined : { jwks: assertion.keys };
+  return serviceAccounts && { serviceAccounts };
+}
+
+function isSameIdentity(one: StoredIdentity, other: StoredIdentity): boolean {
+  return JSON.stringify(identityTexts(one)) === JSON.stringify(identityTexts(other));
+}

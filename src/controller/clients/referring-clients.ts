@@ -1,0 +1,56 @@
+// Which clients refer to an object of their namespace, whatever their manifests are worth: a change of the object queues
+// them.
+
+import { defaultSecretName } from '../../admission/client-secrets/client-secret-manifest.ts';
+import { fieldsOf } from '../../admission/kinds/manifest.ts';
+import type { KubernetesObject } from '../../kubernetes/objects/resources.ts';
+
+/** The kinds that a client refers to. */
+export type ReferredKind = 'Secret' | 'ConfigMap' | 'ServiceAccount';
+
+/** The most accounts of a client that are followed; the judge refuses more. */
+const ACCOUNTS_MAX = 16;
+
+export class ReferringClients {
+  /** Keys of clients, by kind and key of the object. */
+  readonly #byObject: Readonly<Record<ReferredKind, Map<string, Set<string>>>> = {
+    Secret: new Map(),
+    ConfigMap: new Map(),
+    ServiceAccount: new Map(),
+  };
+
+  /** The keys of the clients that refer to an object. @param key `<namespace>/<name>` of the object */
+  to(kind: ReferredKind, key: string): Iterable<string> {
+    return this.#byObject[kind].get(key) ?? [];
+  }
+
+  /** @param key of the client */
+  add(key: string, client: KubernetesObject): void {
+    for (const [kind, referred] of referencesOf(client)) {
+      const referring = this.#byObject[kind].get(referred) ?? new Set();
+      this.#byObject[kind].set(referred, referring.add(key));
+    }
+  }
+
+  /** @param client in the form in which it was added */
+  delete(key: string, client: KubernetesObject): void {
+    for (const [kind, referred] of referencesOf(client)) {
+      const referring = this.#byObject[kind].get(referred);
+      if (referring?.delete(key) && referring.size === 0) this.#byObject[kind].delete(referred);
+    }
+  }
+}
+
+/** Of Secrets the one that a client names or has by default. */
+function referencesOf({ metadata, spec }: KubernetesObject): readonly (readonly [ReferredKind, string])[] {
+  const { clientSecret, privateKeyJwt, serviceAccounts } = fieldsOf(fieldsOf(spec).auth);
+  const { secretName } = fieldsOf(clientSecret);
+  const { name: configMap } = fieldsOf(fieldsOf(privateKeyJwt).jwksConfigMapRef);
+  const accounts = Array.isArray(serviceAccounts) ? serviceAccounts.slice(0, ACCOUNTS_MAX) : [];
+  const names: readonly (readonly [ReferredKind, unknown])[] = [
+    ['Secret', typeof secretName === 'string' ? secretName : defaultSecretName(metadata.name)],
+    ['ConfigMap', configMap],
+    ...accounts.map((account) => ['ServiceAccount', fieldsOf(account).name] as const),
+  ];
+  return names.flatMap(([kind, name]) => (typeof name === 'string' ? [[kind, `${metadata.namespace}/${name}`]] : []));
+}

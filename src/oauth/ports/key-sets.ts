@@ -1,0 +1,28 @@
+// The port to the key sets that clients publish at addresses of their own (RFC 7517 §5, `jwks_uri` of RFC 7591 §2), and
+// the error of a set that cannot be read. The adapter is `outbound/`.
+
+import { OAuthError } from './error.ts';
+
+/** @typeParam Key a public key, judged: `VerificationKey` of values/jwk.ts */
+export interface KeySets<Key extends { readonly kid: string | undefined }> {
+  /**
+   * The usable keys of the set at an address, fresh or as stale as is allowed; at most 16, in the order of the set. The
+   * same objects as long as the set is cached.
+   * @param uri the address that a client registered
+   * @param kid the key that is looked for: a cached set without it is fetched again, once per address and 30 seconds
+   *   for all callers. It narrows nothing.
+   * @throws OAuthError of {@link keySetUnavailable} when nothing usable is cached and nothing can be fetched
+   */
+  keysAt(uri: string, kid: string | undefined): Promise<readonly Key[]>;
+}
+
+const RETRY_SECONDS = 5;
+
+/** The error of a set that cannot be read now: 503. @param outcome a slug of the last fetch, for the log line */
+export function keySetUnavailable(outcome: string): OAuthError {
+  return new OAuthError('temporarily_unavailable', 'The server cannot answer now.', {
+    reason: 'client_jwks_unavailable',
+    detail: outcome,
+    retryAfterSeconds: RETRY_SECONDS,
+  });
+}

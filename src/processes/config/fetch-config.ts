@@ -1,0 +1,35 @@
+// The GRANTRY_FETCH_ variables: from where the key sets of clients may be fetched. `config.ts` reads them together with
+// all others.
+
+import { z } from 'zod';
+import { networks } from './networks.ts';
+
+/** The schema of each variable, with its description. */
+export const FETCH_VARIABLES = {
+  GRANTRY_FETCH_NETWORKS: networks
+    .prefault('')
+    .describe(
+      'Addresses and CIDR blocks, separated by commas, from which the key sets of clients (`jwksUri`) may be fetched beside the public ones: those of hosts in the cluster. Empty: none; `grantry dev`: `127.0.0.0/8,::1`. A prefix of length 0 is refused.',
+    ),
+  GRANTRY_FETCH_CA_FILE: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      'PEM certificates of authorities that sign those of key hosts, beside the authorities that Node trusts. Read at the start.',
+    ),
+} as const;
+
+/** From where the key sets of clients may be fetched. */
+export interface FetchSettings {
+  readonly networks: readonly string[];
+  readonly caFile: string | undefined;
+}
+
+const shape = z.object(FETCH_VARIABLES);
+type Values = Readonly<z.output<typeof shape>>;
+
+/** The settings from the variables. */
+export function fetchSettings(values: Values): FetchSettings {
+  return { networks: values.GRANTRY_FETCH_NETWORKS, caFile: values.GRANTRY_FETCH_CA_FILE };
+}

@@ -1,0 +1,109 @@
+// Client assertions count once over all replicas (security row C11): real processes on one Redis, which is emptied, filled
+// and taken away.
+
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { folderOf, machineClient, removeFolder } from '../../manifests/a-folder.ts';
+import { asserted, assertionOf } from '../../oauth/client-auth/client-assertions.ts';
+import { aKey } from '../../oauth/values/signed-tokens.ts';
+import { endProcesses, startDev } from '../../processes/grantry-process.ts';
+import { until } from '../../until.ts';
+import { describeRedis, type RedisServer, startRedis } from '../setup/servers.ts';
+
+const KEY = aKey('ES256');
+const WORKER = machineClient(
+  'worker',
+  `  auth: {method: private_key_jwt, privateKeyJwt: {jwks: {keys: [${JSON.stringify(KEY.jwk)}]}}}
+  scopes: [default/read]
+  defaultScopes: [default/read]
+`,
+);
+const MOST_RACES = 5;
+
+describeRedis('client assertions at two replicas', () => {
+  let redis: RedisServer;
+  let folder: string;
+  let replicas: Awaited<ReturnType<typeof startDev>>[];
+  beforeAll(async () => {
+    redis = await startRedis();
+    folder = await folderOf({ 'worker.yaml': WORKER });
+    // Every request comes from one address.
+    const environment = { GRANTRY_LOG_FORMAT: 'json', GRANTRY_RATE_LIMITS: 'off', GRANTRY_LOG_LEVEL: 'error' };
+    replicas = [];
+    for (let count = 0; count < 2; count++)
+      replicas.push(await startDev(folder, ['--redis', redis.url], { environment }));
+    await until('both accept assertions', async () => (await settled(0)) === 200 && (await settled(1)) === 200);
+  });
+  afterAll(async () => {
+    await endProcesses();
+    await redis.stop();
+    await removeFolder(folder);
+  });
+
+  const newAssertion = (changes: object = {}) => {
+    const party = { clientId: 'default.worker', issuer: replicas[0]?.issuer ?? '', now: Date.now() };
+    return assertionOf(KEY, party, changes);
+  };
+  /** The status that a replica answers with. */
+  async function present(replica: number, assertion: string): Promise<number> {
+    const body = new URLSearchParams({ grant_type: 'client_credentials', ...asserted(assertion) });
+    return (await fetch(`${replicas[replica]?.address}/token`, { method: 'POST', body })).status;
+  }
+  const settled = async (replica: number) => present(replica, await newAssertion());
+  function replaysAudited(): number {
+    const lines = replicas.flatMap(({ grantry }) => grantry.output.split('\n'));
+    return lines.filter((line) => line.includes('"client_assertion.replayed"')).length;
+  }
+
+  it('one of 400 at once → one is accepted, the others are replays', async () => {
+    for (let races = 1; ; races++) {
+      const assertion = await newAssertion();
+      const before = replaysAudited();
+      const statuses = await Promise.all(Array.from({ length: 400 }, (_, index) => present(index % 2, assertion)));
+      const count = (status: number) => statuses.filter((each) => each === status).length;
+      expect(count(200) + count(401) + count(503)).toBe(400);
+      expect(count(200)).toBeLessThanOrEqual(1);
+      await until('each replay is audited', () => replaysAudited() - before === count(401));
+      if (count(200) === 1) break;
+      // On a busy machine the winner may have waited for Redis in vain.
+      expect(count(503)).toBeGreaterThan(0);
+      expect(races).toBeLessThan(MOST_RACES);
+    }
+  });
+
+  it('used at one, then presented after 100 000 others → refused at both', async () => {
+    const assertion = await newAssertion({ exp: Date.now() / 1000 + 240 });
+    expect(await present(0, assertion)).toBe(200);
+    const filler = "for i = 1, 100000 do redis.call('SET', 'another:' .. i, i, 'PX', 60000) end";
+    await redis.command('EVAL', filler, 0);
+    expect(await Promise.all([present(0, assertion), present(1, assertion)])).toEqual([401, 401]);
+    await redis.command('EVAL', filler.replace("'SET', 'another:' .. i, i, 'PX', 60000", "'DEL', 'another:' .. i"), 0);
+  });
+
+  it('used, and Redis is emptied → 503 in the same moment and later, no replay; a new one is accepted again', async () => {
+    const assertion = await newAssertion({ exp: Date.now() / 1000 + 240 });
+    expect(await present(0, assertion)).toBe(200);
+    const before = replaysAudited();
+    await redis.command('FLUSHALL');
+    expect(await Promise.all([present(0, assertion), present(1, assertion)])).toEqual([503, 503]);
+    await until('new assertions are accepted', async () => (await settled(0)) === 200 && (await settled(1)) === 200);
+    expect(await Promise.all([present(0, assertion), present(1, assertion)])).toEqual([503, 503]);
+    expect(replaysAudited()).toBe(before);
+  });
+
+  it('given Redis is full → 503', async () => {
+    await redis.command('CONFIG', 'SET', 'maxmemory', '1');
+    expect(await settled(0)).toBe(503);
+    await redis.command('CONFIG', 'SET', 'maxmemory', '0');
+    await until('it is accepted again', async () => (await settled(0)) === 200);
+  });
+
+  it('given Redis is away → 503, also of one that was used before', async () => {
+    const used = await newAssertion();
+    expect(await present(0, used)).toBe(200);
+    await redis.kill();
+    expect(await Promise.all([present(0, used), settled(0), settled(1)])).toEqual([503, 503, 503]);
+    await redis.start();
+    await until('new assertions are accepted', async () => (await settled(0)) === 200 && (await settled(1)) === 200);
+    expect(await present(0, used)).toBe(503);
+  });
+});
