@@ -66,10 +66,11 @@ const RULES_OF_THE_SCHEMAS = [
 /** The bounds on the size of a whole, which no CRD can express. */
 const SIZE_ISSUE = /^is larger than [0-9]+ KiB as JSON$/;
 
-/** Examples that the API server takes: it has one object of a uid only, and leaves the names of certificates to the judge. */
+/** Examples that the API server takes: it has one object of a uid only, and leaves names of certificates, accounts and algorithms to the judge. */
 const OF_THE_JUDGE_ALONE = [
   ...['uid-twice.yaml', 'tls-without-a-name.yaml', 'tls-name-with-spaces-between.yaml', 'tls-ip-malformed.yaml'],
-  'tls-name-of-a-self-signed-certificate.yaml',
+  ...['tls-name-of-a-self-signed-certificate.yaml', 'signing-algorithm-symmetric.yaml'],
+  ...['service-account-default.yaml', 'service-accounts-missing.yaml'],
 ];
 
 /** Rules about a change. */
