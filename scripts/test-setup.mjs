@@ -4,6 +4,7 @@
 
 import { fileURLToPath } from 'node:url';
 import { canInstall, installGo, installPackagesOfDebian, isInstalled } from './apt.mjs';
+import { envoyAssets } from './assets/envoy-assets.mjs';
 import { chartAssets } from './chart-assets.mjs';
 import { kubernetesAssets } from './kubernetes-assets.mjs';
 import { pythonClients } from './python-clients.mjs';
@@ -20,6 +21,30 @@ const PROGRAMS = [
     names: ['openssl'],
     debian: 'openssl',
     elsewhere: 'install OpenSSL (it makes the certificates that TLS to Redis is tried with)',
+    project: undefined,
+  },
+  {
+    names: ['nginx'],
+    debian: 'nginx-light',
+    elsewhere: 'install nginx (it hands on certificates of clients)',
+    project: undefined,
+  },
+  {
+    names: ['haproxy'],
+    debian: 'haproxy',
+    elsewhere: 'install HAProxy (it hands on certificates of clients)',
+    project: undefined,
+  },
+  {
+    names: ['sslscan'],
+    debian: 'sslscan',
+    elsewhere: 'install sslscan (it tries every version and cipher suite of TLS)',
+    project: undefined,
+  },
+  {
+    names: ['testssl'],
+    debian: 'testssl.sh',
+    elsewhere: 'install testssl.sh, and put it on the PATH as testssl (it tries TLS for known attacks)',
     project: undefined,
   },
   {
@@ -56,6 +81,8 @@ export async function setUpPrograms() {
   }
   const python = pythonClients();
   if (python.missing !== undefined) programs.push({ project: undefined, sentence: python.missing });
+  if (envoyAssets() === undefined)
+    programs.push({ project: undefined, sentence: 'Envoy is missing; it hands on certificates of clients in a test' });
   if (missing !== undefined && chart.folder !== undefined) {
     programs.push({ project: 'chart', sentence: 'the tests of the chart need the API server, too' });
   }
