@@ -1,13 +1,13 @@
 // The programs that tests need from outside npm: installs what it can (apt, as root, on Debian and its kin), builds the
-// API server (kubernetes-assets.mjs), fetches Helm (chart-assets.mjs) and libraries of Python (python-clients.mjs), and
+// API server (kubernetes-assets.mjs), fetches Helm (chart-assets.mjs) and libraries of Python (client-libraries/python.mjs), and
 // names what stays missing with the way to get it. By itself: `node scripts/test-setup.mjs`.
 
 import { fileURLToPath } from 'node:url';
 import { canInstall, installGo, installPackagesOfDebian, isInstalled } from './apt.mjs';
 import { envoyAssets } from './assets/envoy-assets.mjs';
 import { chartAssets } from './chart-assets.mjs';
+import { pythonClients } from './client-libraries/python.mjs';
 import { kubernetesAssets } from './kubernetes-assets.mjs';
-import { pythonClients } from './python-clients.mjs';
 
 /** One program: the names it goes by, its Debian package, how else to get it, and the vitest project that cannot run without. */
 const PROGRAMS = [
