@@ -294,6 +294,17 @@ describe('the jti (C11)', () => {
     expect((await present(assertion)).reason).toBe('client_assertion_replayed');
   });
 
+  it('given more replays than the namespace may have marks → another assertion is accepted', async () => {
+    // Room for two marks.
+    const at = await startGrantry({ clients: [jwtClient(WORKER, [KEY], { maxState: 400 })], rateLimits: true });
+    const [first = '', second = ''] = await Promise.all([1, 2].map(() => assertionOf(KEY, partyOf(WORKER, at))));
+    expect((await present(first, { at })).status).toBe(200);
+    for (let again = 0; again < 3; again++) {
+      expect((await present(first, { at })).reason).toBe('client_assertion_replayed');
+    }
+    expect((await present(second, { at })).status).toBe(200);
+  });
+
   it('given a full store → 503, and no replay', async () => {
     const clock = new TestClock();
     const wrapStores = (stores: Grantry['stores']) => ({
