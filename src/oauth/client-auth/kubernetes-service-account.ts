@@ -46,7 +46,10 @@ async function verifyToken(
     return refused('key_unknown');
   }
   const cluster = await clusterIssuer.current(jwt.header.kid);
-  if (jwt.claims.iss !== cluster.issuer) return refused('account_token_issuer_mismatch');
+  if (jwt.claims.iss !== cluster.issuer) {
+    verifyInVain(jwt);
+    return refused('account_token_issuer_mismatch');
+  }
   const signer: VerificationKey | string = verifyWithKeys(jwt, { keys: cluster.keys, algorithms: CLUSTER_ALGORITHMS });
   if (typeof signer === 'string') return refused(signer);
   const reason =
