@@ -108,7 +108,7 @@ export const FOLDERS: Record<string, readonly string[]> = {
     controller: ['log', 'config', 'lifecycle'],
     check: ['log'],
     dev: ['check', 'alerts', 'token-server', 'redis', 'log', 'config', 'lifecycle'],
-    'dev-token': ['dev', 'lifecycle'],
+    'dev-token': ['config', 'dev', 'lifecycle'],
     'generate-key': [],
     'hash-password': [],
   }),
