@@ -11,7 +11,7 @@ import { hashPassword } from '../src/login/local-users.ts';
 import { check } from '../src/processes/check/check-in-thread.ts';
 
 const root = join(import.meta.dirname, '..');
-const documents = globSync(['*.md', 'docs/**/*.md', 'bench/*.md'], { cwd: root });
+const documents = globSync(['*.md', 'docs/**/*.md', 'bench/*.md', 'examples/**/*.md'], { cwd: root });
 
 /** `text` of every match in every document that names nothing which exists. */
 function missing(pattern: RegExp, resolve: (document: string, target: string) => string): readonly string[] {

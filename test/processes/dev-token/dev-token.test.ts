@@ -53,7 +53,10 @@ describe('grantry dev-token', () => {
   it('given another account of the folder, or another issuer → a token that the client is refused with', async () => {
     const folder = await folderOfTest({ 'job.yaml': JOB });
     const { issuer } = await startDev(folder);
-    for (const args of [['reports/other', folder, '--issuer', issuer], ['reports/job', folder]]) {
+    for (const args of [
+      ['reports/other', folder, '--issuer', issuer],
+      ['reports/job', folder],
+    ]) {
       const { code, output } = await grantry(['dev-token', ...args]);
       expect([code, (await request(issuer, output)).status]).toEqual([0, 401]);
     }
