@@ -1,11 +1,12 @@
 // The programs that tests need from outside npm: installs what it can (apt, as root, on Debian and its kin), builds the
-// API server (kubernetes-assets.mjs), fetches Helm (chart-assets.mjs), and names what stays missing with the way to get it.
-// By itself: `node scripts/test-setup.mjs`.
+// API server (kubernetes-assets.mjs), fetches Helm (chart-assets.mjs) and libraries of Python (python-clients.mjs), and
+// names what stays missing with the way to get it. By itself: `node scripts/test-setup.mjs`.
 
 import { fileURLToPath } from 'node:url';
 import { canInstall, installGo, installPackagesOfDebian, isInstalled } from './apt.mjs';
 import { chartAssets } from './chart-assets.mjs';
 import { kubernetesAssets } from './kubernetes-assets.mjs';
+import { pythonClients } from './python-clients.mjs';
 
 /** One program: the names it goes by, its Debian package, how else to get it, and the vitest project that cannot run without. */
 const PROGRAMS = [
@@ -28,6 +29,12 @@ const PROGRAMS = [
     project: undefined,
   },
   {
+    names: ['python3'],
+    debian: 'python3-venv',
+    elsewhere: 'install Python 3.9 or newer with venv and pip (client libraries of Python are tried)',
+    project: undefined,
+  },
+  {
     names: ['chromium', 'chromium-browser', 'google-chrome'],
     debian: 'chromium',
     elsewhere: 'install Chromium or Chrome and put it on the PATH as chromium or google-chrome',
@@ -47,6 +54,8 @@ export async function setUpPrograms() {
   for (const sentence of chart.missing) {
     programs.push({ project: chart.folder === undefined ? 'chart' : undefined, sentence });
   }
+  const python = pythonClients();
+  if (python.missing !== undefined) programs.push({ project: undefined, sentence: python.missing });
   if (missing !== undefined && chart.folder !== undefined) {
     programs.push({ project: 'chart', sentence: 'the tests of the chart need the API server, too' });
   }

@@ -88,7 +88,7 @@ it('the manifests of one page can stand in one folder', async () => {
   }
 });
 
-it.each(['machine-client', 'web-app', 'native-app', 'people', 'consumers'])(
+it.each(['machine-client', 'web-app', 'native-app', 'people', 'consumers', 'dpop'])(
   'the guide %s opens with the command that serves its manifests',
   (name) => {
     const [opening = ''] = readFileSync(join(root, `docs/guides/${name}.md`), 'utf8').split('\n## ');

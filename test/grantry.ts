@@ -9,6 +9,7 @@ import type { ReplicaApi } from '../src/http/admin/controller-endpoints.ts';
 import type { HttpTimeouts } from '../src/http/server/strict-fastify.ts';
 import { hashPassword, LocalUsers } from '../src/login/local-users.ts';
 import { memoryStores } from '../src/memory/stores.ts';
+import type { NonceRule } from '../src/oauth/dpop/nonces.ts';
 import { type ClusterIssuer, clusterIssuerUnavailable } from '../src/oauth/ports/cluster-issuer.ts';
 import type { Grant } from '../src/oauth/ports/grant-store.ts';
 import type { Clock, ResourceOwners, Stores } from '../src/oauth/ports/ports.ts';
@@ -64,6 +65,8 @@ export interface GrantryOptions {
   /** Default false: tests that fail often on purpose would run into each other. */
   readonly rateLimits?: boolean;
   readonly trustedProxies?: readonly string[];
+  /** Default: on-demand. */
+  readonly dpopNonce?: NonceRule;
   /** From where key sets may be fetched. Default: public addresses. */
   readonly fetch?: Partial<FetchSettings>;
   /** Default: one that cannot be read. */
@@ -253,6 +256,7 @@ export async function startGrantry(options: GrantryOptions): Promise<Grantry> {
       issuer,
       trustedProxies: options.trustedProxies ?? [],
       rateLimits: options.rateLimits ?? false,
+      dpopNonce: options.dpopNonce ?? 'on-demand',
       auditSubjects: options.auditSubjects ?? 'hashed',
       logOneTokenIn: 1,
       fetch: { networks: [], caFile: undefined, ...options.fetch },
@@ -367,6 +371,7 @@ function learnSecrets(server: FastifyInstance, oracle: Oracle): void {
   server.addHook('preHandler', (request, _reply, done) => {
     const [, credentials = ''] = request.headers.authorization?.split(' ') ?? [];
     oracle.secret(credentials);
+    if (typeof request.headers.dpop === 'string') oracle.secret(request.headers.dpop);
     oracle.secret(Buffer.from(credentials, 'base64').toString().split(':')[1]);
     for (const cookie of request.headers.cookie?.split('; ') ?? []) oracle.secret(cookie.split('=')[1]);
     const body = request.body instanceof Uint8Array ? Buffer.from(request.body).toString() : '';

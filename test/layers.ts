@@ -38,13 +38,14 @@ export const FOLDERS: Record<string, readonly string[]> = {
   ...rows('oauth', {
     ports: [],
     values: ['ports'],
+    dpop: ['ports', 'values'],
     registry: ['ports', 'values'],
     limits: ['ports', 'values', 'registry'],
     'client-auth': ['ports', 'values', 'registry', 'limits'],
     access: ['ports', 'values', 'registry', 'client-auth'],
     tokens: ['ports', 'values', 'registry', 'access'],
     grants: ['ports', 'values', 'registry', 'client-auth', 'access', 'tokens', 'limits'],
-    endpoints: ['ports', 'values', 'registry', 'client-auth', 'access', 'tokens', 'limits', 'grants'],
+    endpoints: ['ports', 'values', 'dpop', 'registry', 'client-auth', 'access', 'tokens', 'limits', 'grants'],
   }),
   ...rows('admission', {
     kinds: [],

@@ -40,7 +40,9 @@ describe('a row', () => {
 
   it('of latencies is the better the smaller it is', () => {
     const verdict = (ours: number) =>
-      rowsOf([round(measurement(1, ours), measurement(1, 100))], ['p99']).map((row) => row.verdict);
+      rowsOf([round(measurement(1, ours), measurement(1, 100))], ['p99 of client credentials']).map(
+        (row) => row.verdict,
+      );
     expect([verdict(20), verdict(40), verdict(60)]).toEqual([['goal'], ['floor'], ['below']]);
   });
 

@@ -9,6 +9,7 @@ import { promisify } from 'node:util';
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { endProcesses, grantry, startDev } from '../processes/grantry-process.ts';
+import { describePython, runPython } from './python.ts';
 
 const root = join(import.meta.dirname, '../..');
 const page = readFileSync(join(root, 'docs/guides/private-key-jwt.md'), 'utf8');
@@ -39,10 +40,41 @@ describe('the guide to private_key_jwt', () => {
   it('its code for Node → a token of the client', async () => {
     writeFileSync(join(folder, 'client.mjs'), shown('js').replace('http://localhost:9400', issuer));
     const { stdout } = await promisify(execFile)(process.execPath, ['client.mjs'], { cwd: folder });
-    expect(decodeJwt(stdout.trim())).toMatchObject({
-      sub: 'reports.nightly-report',
-      scope: 'reports/run',
-      iss: issuer,
+    expectToken(stdout.trim());
+  });
+
+  describePython('in Python', () => {
+    it('its code → a token of the client', async () => {
+      expectToken(await runPython(shown('python').replace('http://localhost:9400', issuer), folder));
+    });
+
+    it('Authlib, with a key that has no id → a token of the client', async () => {
+      expectToken(await runPython(withAuthlib(issuer), folder));
     });
   });
+
+  function expectToken(token: string): void {
+    expect(decodeJwt(token)).toMatchObject({ sub: 'reports.nightly-report', scope: 'reports/run', iss: issuer });
+  }
 });
+
+/** By default its audience is the token endpoint and its lifetime an hour; the claims that it is given get one `jti` for good. */
+function withAuthlib(issuer: string): string {
+  return `
+import json, time
+from authlib.integrations.requests_client import OAuth2Session
+from authlib.oauth2.rfc7523 import PrivateKeyJWT
+
+from joserfc.jwk import ECKey
+
+members = json.load(open("client-key.json"))
+del members["kid"]
+key = ECKey.import_key(members)
+session = OAuth2Session("reports.nightly-report", key, token_endpoint_auth_method="private_key_jwt", scope="reports/run")
+for attempt in range(2):
+    claims = {"aud": "${issuer}", "exp": int(time.time()) + 60}
+    session.register_client_auth_method(PrivateKeyJWT(alg="ES256", claims=claims))
+    token = session.fetch_token("${issuer}/token", grant_type="client_credentials")
+print(token["access_token"])
+`;
+}

@@ -130,18 +130,27 @@ function changed(object: KubernetesObject, metadata: Partial<KubernetesObject['m
   return { ...object, metadata: { ...object.metadata, ...metadata } };
 }
 
+/** What the reads of key material wait for, and how many there were. */
+const reads = vi.hoisted(() => ({ count: 0, mayEnd: Promise.resolve() }));
+vi.mock('../../src/oauth/registry/keys.ts', async (original) => {
+  const keys = await original<typeof import('../../src/oauth/registry/keys.ts')>();
+  const imported: typeof keys.importSigningKey = async (...asked) => {
+    reads.count += 1;
+    await reads.mayEnd;
+    return await keys.importSigningKey(...asked);
+  };
+  return { ...keys, importSigningKey: imported };
+});
+
 /** Holds every read of key material until the test releases it. */
 function heldMaterial() {
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
-  const digest = crypto.subtle.digest.bind(crypto.subtle);
-  const spy = vi.spyOn(crypto.subtle, 'digest').mockImplementation(async (...asked) => {
-    await released;
-    return await digest(...asked);
-  });
+  const before = reads.count;
+  reads.mayEnd = released;
   return {
-    wanted: () => until('material is read', () => spy.mock.calls.length > 0),
+    wanted: () => until('material is read', () => reads.count > before),
     release: () => {
-      spy.mockRestore();
+      reads.mayEnd = Promise.resolve();
       release();
     },
   };

@@ -245,8 +245,8 @@ function settingFaults(spec: CommonSpec): readonly Fault[] {
     );
   }
   // Accepting these without their mechanism would promise a protection that is not there.
-  if (spec.senderConstraint !== 'None') {
-    refuse(['senderConstraint'], `${spec.senderConstraint} is not available in this version; there is only None.`);
+  if (spec.senderConstraint === 'MutualTLS') {
+    refuse(['senderConstraint'], 'MutualTLS is not available in this version; there are None and DPoP.');
   }
   if (spec.requirePushedAuthorizationRequests) {
     refuse(['requirePushedAuthorizationRequests'], 'Pushed authorization requests are not available in this version.');

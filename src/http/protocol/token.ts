@@ -25,8 +25,9 @@ export function tokenEndpoint(options: TokenOptions): Endpoint {
 
 async function token(options: TokenOptions, exchange: Exchange): Promise<void> {
   try {
-    const { response, grantType } = await exchangeWithClient(options.token, exchange, options);
+    const { response, grantType, dpopNonce } = await exchangeWithClient(options.token, exchange, options);
     Object.assign(exchange.log, { grantType, scope: response.scope, outcome: 'issued' });
+    if (dpopNonce !== undefined) exchange.reply.header('dpop-nonce', dpopNonce);
     exchange.reply.type('application/json; charset=utf-8').send(JSON.stringify(response));
   } catch (error) {
     if (error instanceof OAuthError) {

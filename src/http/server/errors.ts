@@ -77,7 +77,7 @@ const STORE_RETRY_SECONDS = 1;
 /** The answer to an error. An unknown error is a fault of the server: 500 without any detail. */
 export function describeError(error: unknown, issuer: string): ErrorAnswer {
   if (error instanceof OAuthError) {
-    const { description, reason, retryAfterSeconds } = error;
+    const { description, reason, retryAfterSeconds, dpopNonce } = error;
     return {
       ...PROTOCOL[error.code],
       description,
@@ -85,6 +85,7 @@ export function describeError(error: unknown, issuer: string): ErrorAnswer {
       headers: {
         ...(error.code === 'invalid_client' && { 'www-authenticate': challenge(issuer) }),
         ...(retryAfterSeconds !== undefined && { 'retry-after': String(retryAfterSeconds) }),
+        ...(dpopNonce !== undefined && { 'dpop-nonce': dpopNonce }),
       },
     };
   }

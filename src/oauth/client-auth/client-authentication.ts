@@ -39,8 +39,9 @@ export interface ClientEndpointOptions {
   readonly marks: ReplayMarks;
   readonly audit: Audit;
   /**
-   * Called when a request is refused that the client itself has made, with the client as of its begin: it has
-   * authenticated, or has signed the assertion that fails. It must not throw.
+   * Called when the request of a client is refused, with the client as of its begin. Whether the client itself has made it,
+   * because it has authenticated or signed what fails, or another party that knows its id, follows from the code and the
+   * reason. It must not throw.
    */
   readonly onRefused?: ((client: Client, refusal: Refusal) => void) | undefined;
 }
@@ -135,7 +136,7 @@ async function authenticate(
   const waitSeconds = limiter.failed(clientId, request.address);
   const refusal = client || clientId === undefined ? undefined : registry.refused.reasonOf(clientId);
   const error = waitSeconds > 0 ? limited(waitSeconds, only.name) : failed({ only, verified, client, refusal });
-  if (registered && !verified.ok && verified.isSigned) onRefused?.(registered, error);
+  if (registered) onRefused?.(registered, error);
   throw clientId !== undefined && (client || refusal) ? attributeTo(clientId, error) : error;
 }
 

@@ -46,12 +46,7 @@ export type Verification =
       /** Whether an assertion named the token endpoint in place of the issuer. */
       readonly isLegacyAudience?: boolean;
     }
-  | {
-      readonly ok: false;
-      readonly reason: string;
-      /** Set where a key of the client has signed what is refused: no other party could have sent it first. */
-      readonly isSigned?: boolean;
-    };
+  | { readonly ok: false; readonly reason: string };
 
 /** One attempt to authenticate, read from the request and not yet verified. */
 export interface Attempt {

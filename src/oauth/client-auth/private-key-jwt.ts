@@ -83,11 +83,10 @@ function judged(jwt: Jwt, { uid, settings, keys }: Signer, context: Verification
   const signer = verifyWithKeys(jwt, { keys, algorithms: settings.algorithms });
   if (typeof signer === 'string') return { ok: false, reason: signer };
   const { aud, jti } = jwt.claims;
+  const refusal = audienceRefusal(aud, settings, context) ?? idRefusal(jti);
+  if (refusal !== undefined) return { ok: false, reason: refusal };
   const lifetime = lifetimeOf(jwt.claims, context.clock.now() / 1000);
-  const refusal = audienceRefusal(aud, settings, context) ?? (typeof lifetime === 'string' ? lifetime : idRefusal(jti));
-  if (refusal !== undefined || typeof lifetime === 'string') {
-    return { ok: false, reason: refusal ?? 'assertion_claims_malformed', isSigned: true };
-  }
+  if (typeof lifetime === 'string') return { ok: false, reason: lifetime };
   return {
     ok: true,
     mark: { kind: 'client_assertion', value: `${uid} ${jti}`, ...lifetime },

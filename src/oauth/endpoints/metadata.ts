@@ -1,6 +1,7 @@
-// Authorization server metadata (RFC 8414): the document, made from the tables of grants and client authentication, and
-// the paths that serve it. Scopes are per client and team, so they are not listed.
+// Authorization server metadata (RFC 8414): the document, made from the tables of grants, client authentication and proofs,
+// and the paths that serve it. Scopes are per client and team, so they are not listed.
 
+import { PROOF_ALGORITHM_NAMES } from '../dpop/proof.ts';
 import { issuerPath } from '../values/issuer.ts';
 
 /** The part of a client authentication method that the document depends on. */
@@ -44,6 +45,7 @@ export function authorizationServerMetadata({ issuer, grantTypes, authMethods }:
     introspection_endpoint_auth_signing_alg_values_supported: signingAlgorithms,
     code_challenge_methods_supported: ['S256'],
     authorization_response_iss_parameter_supported: true,
+    dpop_signing_alg_values_supported: PROOF_ALGORITHM_NAMES,
   };
   return Object.fromEntries(
     Object.entries(document).filter(([, value]) => !(Array.isArray(value) && value.length === 0)),

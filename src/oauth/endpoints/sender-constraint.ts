@@ -2,28 +2,79 @@
 // the request proves to hold.
 
 import { hash } from 'node:crypto';
+import type { Prepared } from '../client-auth/client-authentication.ts';
+import { isPublic } from '../client-auth/index.ts';
 import type { Credentials } from '../client-auth/method.ts';
+import type { ProofNonces } from '../dpop/nonces.ts';
+import { isNonceFault, type JudgedProof, type ProofFault, type ProofJudge } from '../dpop/proof.ts';
 import { OAuthError } from '../ports/error.ts';
+import type { Clock } from '../ports/ports.ts';
 import type { Confirmation } from '../ports/token-stores.ts';
 import type { Client } from '../registry/client.ts';
 import { certificateConfirmation } from '../values/confirmation.ts';
 
+/** How the proofs of a POST endpoint are judged. */
+export interface EndpointProofs {
+  readonly judge: ProofJudge;
+  readonly nonces: ProofNonces;
+  /** The addresses of the endpoint: below the issuer, and its alias for mutual TLS if there is one. */
+  readonly urls: readonly string[];
+}
+
+/** What a request proves to hold. */
+export interface ProvenHolding extends Prepared {
+  /** Undefined for a bearer token. */
+  readonly confirmation: Confirmation | undefined;
+  /** The nonce for the next proof, where the client needs another one (RFC 9449 §8.2). */
+  readonly dpopNonce: string | undefined;
+}
+
 /**
- * The confirmation of the token that a request will get; undefined for a bearer token.
- * @throws OAuthError invalid_request, invalid_dpop_proof
+ * What the token that a request will get is bound to.
+ * @throws OAuthError invalid_request; invalid_dpop_proof; use_dpop_nonce, with a nonce
  */
-export function confirmationOf(client: Client, { certificate, proof }: Credentials): Confirmation | undefined {
-  switch (client.senderConstraint) {
-    case 'None':
-      return undefined;
-    case 'DPoP':
-      throw new OAuthError('invalid_dpop_proof', 'A DPoP proof is required.', { reason: 'dpop_proof_missing' });
-    case 'MutualTLS':
-      // A certificate binds only where the manifest says so: beside another constraint it authenticates at most.
-      if (proof !== undefined) throw refuse('dpop_proof_unexpected');
-      if (certificate === undefined) throw refuse('certificate_missing');
-      return certificateConfirmation(hash('sha256', certificate.der, 'base64url'));
+export function provenHolding(
+  client: Client,
+  { certificate, proof }: Credentials,
+  { clock, proofs }: { readonly clock: Clock; readonly proofs: EndpointProofs },
+): ProvenHolding {
+  if (client.senderConstraint === 'MutualTLS') {
+    // A certificate binds only where the manifest says so: beside another constraint it authenticates at most.
+    if (proof !== undefined) throw refuse('dpop_proof_unexpected');
+    if (certificate === undefined) throw refuse('certificate_missing');
+    const confirmation = certificateConfirmation(hash('sha256', certificate.der, 'base64url'));
+    return { confirmation, marks: [], dpopNonce: undefined };
   }
+  if (proof === undefined) {
+    if (client.senderConstraint === 'DPoP') throw invalidProof('dpop_proof_missing');
+    return { confirmation: undefined, marks: [], dpopNonce: undefined };
+  }
+  const now = clock.now();
+  const { judge, nonces, urls } = proofs;
+  const judged = judge.judge(proof, { method: 'POST', urls, now, nonces });
+  if (typeof judged === 'string')
+    throw isNonceFault(judged) ? nonceNeeded(judged, nonces.make(now)) : invalidProof(judged);
+  return {
+    confirmation: judged.confirmation,
+    marks: marksOf(judged, client),
+    dpopNonce: nonces.rule === 'required' && judged.nonce?.isCurrent === false ? nonces.make(now) : undefined,
+  };
+}
+
+/**
+ * A public client's proof leaves no mark: its code or refresh token counts once itself, and strangers could fill the store
+ * under its id.
+ */
+function marksOf({ mark }: JudgedProof, client: Client): ProvenHolding['marks'] {
+  return isPublic(client) ? [] : [{ kind: 'dpop_proof', ...mark }];
+}
+
+function invalidProof(reason: ProofFault | 'dpop_proof_missing'): OAuthError {
+  return new OAuthError('invalid_dpop_proof', 'A valid DPoP proof is required.', { reason });
+}
+
+function nonceNeeded(reason: ProofFault, dpopNonce: string): OAuthError {
+  return new OAuthError('use_dpop_nonce', 'The DPoP proof needs the nonce of this answer.', { reason, dpopNonce });
 }
 
 function refuse(reason: string): OAuthError {

@@ -12,13 +12,12 @@ import type { GrantContext } from '../grants/grant.ts';
 import { GRANT_TYPES } from '../grants/index.ts';
 import { OAuthError } from '../ports/error.ts';
 import type { Clock } from '../ports/ports.ts';
-import type { Confirmation } from '../ports/token-stores.ts';
 import type { Client } from '../registry/client.ts';
 import type { Registry } from '../registry/registry.ts';
 import { requireNotRevokedUntil } from '../tokens/revocation-checks.ts';
 import type { AccessTokens, Authorization } from '../tokens/tokens.ts';
 import { tokenTypeOf } from '../values/confirmation.ts';
-import { confirmationOf } from './sender-constraint.ts';
+import { type EndpointProofs, type ProvenHolding, provenHolding } from './sender-constraint.ts';
 
 /** The successful answer (RFC 6749 §5.1); `scope` is always present. */
 export interface TokenResponse {
@@ -34,11 +33,14 @@ export interface TokenResponse {
 export interface TokenResult extends Authenticated {
   readonly response: TokenResponse;
   readonly grantType: string;
+  /** The nonce for the client's next DPoP proof, where it needs another one (RFC 9449 §8.2). */
+  readonly dpopNonce: string | undefined;
 }
 
 export interface TokenEndpointOptions extends GrantContext, ClientEndpointOptions {
   readonly clock: Clock;
   readonly tokens: AccessTokens;
+  readonly proofs: EndpointProofs;
 }
 
 /** Every form parameter the endpoint knows. */
@@ -63,8 +65,8 @@ export class TokenEndpoint {
   handle(request: ClientRequest): Promise<TokenResult> {
     // 1. and 2. One registry snapshot for the whole request; the authenticated client.
     return answerClient(request, TOKEN_PARAMETERS, this.#options, {
-      prepare: (client) => ({ marks: [], confirmation: confirmationOf(client, request) }),
-      answer: (client, registry, { confirmation }) => this.#answer(request, client, registry, confirmation),
+      prepare: (client) => provenHolding(client, request, this.#options),
+      answer: (client, registry, holding) => this.#answer(request, client, registry, holding),
     });
   }
 
@@ -72,7 +74,7 @@ export class TokenEndpoint {
     { parameters, address }: ClientRequest,
     client: Client,
     registry: Registry,
-    confirmation: Confirmation | undefined,
+    { confirmation, dpopNonce }: ProvenHolding,
   ): Promise<Omit<TokenResult, keyof Authenticated>> {
     // 3. The grant type.
     const grantType = parameters.require('grant_type');
@@ -95,7 +97,7 @@ export class TokenEndpoint {
       ...(refreshToken !== undefined && { refresh_token: refreshToken }),
     };
     this.#record({ client, grantType, authorization, scope, address });
-    return { response, grantType };
+    return { response, grantType, dpopNonce };
   }
 
   #record({ client, grantType, authorization, scope, address }: Issued): void {

@@ -35,6 +35,8 @@ export interface OAuthErrorDetails {
   readonly detail?: string | undefined;
   /** Whole seconds after which the request may be tried again; becomes `Retry-After`. */
   readonly retryAfterSeconds?: number;
+  /** The nonce that the client's next DPoP proof must hold; becomes `DPoP-Nonce` (RFC 9449 §8). */
+  readonly dpopNonce?: string;
   /** The client authentication method that was tried, a name of the client-auth table; for metrics only. */
   readonly authMethod?: string;
   readonly cause?: unknown;
@@ -46,6 +48,7 @@ export class OAuthError extends Error {
   readonly description: string;
   readonly reason: string;
   readonly retryAfterSeconds: number | undefined;
+  readonly dpopNonce: string | undefined;
   readonly detail: string | undefined;
   /**
    * The registered or refused client the request came from; set once, by the first component that knows it ({@link attributeTo}).
@@ -61,6 +64,7 @@ export class OAuthError extends Error {
     this.description = description;
     this.reason = details.reason;
     this.retryAfterSeconds = details.retryAfterSeconds;
+    this.dpopNonce = details.dpopNonce;
     this.detail = details.detail;
     this.clientId = undefined;
     this.authMethod = details.authMethod;

@@ -65,6 +65,12 @@ const VARIABLES = z.object({
     .describe(
       '`off` turns off the limits on failed client authentication, on sign-in, and on what namespaces and people store.',
     ),
+  GRANTRY_DPOP_NONCE: z
+    .enum(['on-demand', 'required'], 'is neither on-demand nor required')
+    .prefault('on-demand')
+    .describe(
+      'Whether a DPoP proof needs a nonce of this server: `on-demand`, where its `iat` is more than 60 seconds off, or always (`required`).',
+    ),
   GRANTRY_LOG_LEVEL: z
     .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace'], 'is not a log level')
     .prefault('info')
@@ -128,6 +134,8 @@ export interface Settings {
   readonly adminPort: number;
   readonly trustedProxies: readonly string[];
   readonly rateLimits: boolean;
+  /** When DPoP proofs need a nonce. */
+  readonly dpopNonce: 'on-demand' | 'required';
   readonly logLevel: string;
   readonly logFormat: 'auto' | 'json' | 'pretty';
   readonly logOneTokenIn: number;
@@ -212,6 +220,7 @@ export function readSettings({
     adminPort: values.GRANTRY_ADMIN_PORT,
     trustedProxies: values.GRANTRY_TRUSTED_PROXIES,
     rateLimits: values.GRANTRY_RATE_LIMITS,
+    dpopNonce: values.GRANTRY_DPOP_NONCE,
     logLevel: values.GRANTRY_LOG_LEVEL,
     logFormat: values.GRANTRY_LOG_FORMAT,
     logOneTokenIn: values.GRANTRY_LOG_ONE_TOKEN_IN,

@@ -24,6 +24,8 @@ import { memoryReplays } from '../../memory/stores.ts';
 import type { Refusal } from '../../oauth/client-auth/client-authentication.ts';
 import { CLIENT_AUTH_METHODS } from '../../oauth/client-auth/index.ts';
 import { ReplayMarks } from '../../oauth/client-auth/replay-marks.ts';
+import { type NonceRule, ProofNonces } from '../../oauth/dpop/nonces.ts';
+import { ProofJudge } from '../../oauth/dpop/proof.ts';
 import { AuthorizationEndpoint } from '../../oauth/endpoints/authorization-endpoint.ts';
 import { IntrospectionEndpoint } from '../../oauth/endpoints/introspection.ts';
 import { authorizationServerMetadata, metadataPaths } from '../../oauth/endpoints/metadata.ts';
@@ -58,6 +60,8 @@ export interface TokenServerSettings {
   readonly trustedProxies: readonly string[];
   /** False turns off every rate limit. */
   readonly rateLimits: boolean;
+  /** When DPoP proofs need a nonce. */
+  readonly dpopNonce: NonceRule;
   readonly auditSubjects: 'hashed' | 'plain';
   /** N: one of N successful token requests is logged. */
   readonly logOneTokenIn: number;
@@ -224,6 +228,11 @@ function publicEndpoints(options: TokenServerOptions, audit: AuditLog, metrics: 
     metrics,
     onRedirectMismatch: (clientId) => options.usage?.redirectMismatch(clientId),
   });
+  const proofs = {
+    judge: new ProofJudge(),
+    nonces: new ProofNonces({ issuer, peppers, rule: settings.dpopNonce }),
+    urls: [verification.tokenEndpoint],
+  };
   const document = authorizationServerMetadata({
     issuer,
     grantTypes: [...GRANT_TYPES.keys()],
@@ -231,7 +240,7 @@ function publicEndpoints(options: TokenServerOptions, audit: AuditLog, metrics: 
   });
   const below: readonly Endpoint[] = [
     ...pageEndpoints(signIn),
-    tokenEndpoint({ token: new TokenEndpoint(protocol), metrics, audit }),
+    tokenEndpoint({ token: new TokenEndpoint({ ...protocol, proofs }), metrics, audit }),
     revokeEndpoint({ revocation: new RevocationEndpoint(protocol), metrics }),
     introspectEndpoint({ introspection: new IntrospectionEndpoint(protocol), metrics }),
     jwksEndpoint({ registry }),

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { withoutForeignLabels } from '../../../src/controller/client-secrets/owner-secrets.ts';
-import { cachedClient, ofClass } from '../../../src/controller/reconciling/cached-object.ts';
+import { cachedClient, cachedIdentity, ofClass } from '../../../src/controller/reconciling/cached-object.ts';
 import { rotationRequests } from '../../../src/controller/reconciling/rotation-requests.ts';
 import type { KubernetesObject } from '../../../src/kubernetes/objects/resources.ts';
 import { judgeOne } from '../../admission/world.ts';
@@ -76,4 +76,17 @@ it('the cached form of a Secret with large metadata → identity and the two lab
   const labels = { ...large('Secret', {}).metadata.labels, ...own };
   const { generation: _, ...shared } = identity;
   expect(withoutForeignLabels(large('Secret', { labels })).metadata).toEqual({ ...shared, labels: own });
+});
+
+describe('the cached form of a ConfigMap or ServiceAccount', () => {
+  it('large metadata → which object it is, and whether it is being deleted', () => {
+    const { generation: _, ...kept } = identity;
+    const deletionTimestamp = '2026-01-02T00:00:00Z';
+    expect(cachedIdentity(large('ConfigMap', {})).metadata).toEqual(kept);
+    expect(cachedIdentity(large('ServiceAccount', { deletionTimestamp }))).toEqual({
+      apiVersion: 'v1',
+      kind: 'ServiceAccount',
+      metadata: { ...kept, deletionTimestamp },
+    });
+  });
 });

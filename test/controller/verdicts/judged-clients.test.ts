@@ -41,10 +41,11 @@ function object(kind: string, name: string, { metadata, ...fields }: { metadata?
 describe('a client', () => {
   let policies: View;
   let namespaces: View;
+  let serviceAccounts: View;
   let clients: JudgedClients;
 
   beforeEach(() => {
-    [policies, namespaces] = [new View(), new View()];
+    [policies, namespaces, serviceAccounts] = [new View(), new View(), new View()];
     clients = new JudgedClients({
       issuer: 'https://id.example',
       className: 'default',
@@ -53,7 +54,7 @@ describe('a client', () => {
       supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()],
       policies,
       namespaces,
-      serviceAccounts: new View(),
+      serviceAccounts,
     });
   });
 
@@ -107,5 +108,15 @@ describe('a client', () => {
     namespaces.add(object('Namespace', 'team'));
     clients.put(client('team'));
     expect(verdict('team')).toEqual(['Accepted=True/Accepted', true]);
+  });
+
+  it('has a ServiceAccount until that is deleted or about to be', () => {
+    const uid = () => clients.serviceAccountUid('team', 'worker');
+    expect(uid()).toBeUndefined();
+    serviceAccounts.add(object('ServiceAccount', 'team/worker', { metadata: { uid: 'one' } }));
+    expect(uid()).toBe('one');
+    const deletionTimestamp = '2026-01-02T00:00:00Z';
+    serviceAccounts.add(object('ServiceAccount', 'team/worker', { metadata: { uid: 'one', deletionTimestamp } }));
+    expect(uid()).toBeUndefined();
   });
 });

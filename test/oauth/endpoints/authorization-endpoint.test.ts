@@ -134,6 +134,28 @@ describe('an authorization request', () => {
     },
   );
 
+  it('may name the key that its code is bound to (RFC 9449 §10)', () => {
+    const thumbprint = 'NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs';
+    expect(accepted(check({ dpop_jkt: thumbprint })).request.confirmation).toBe(`jkt.${thumbprint}`);
+    expect(accepted(check({})).request.confirmation).toBeUndefined();
+    for (const dpop_jkt of [
+      thumbprint.slice(1),
+      `${thumbprint}A`,
+      `${thumbprint}=`,
+      `jkt.${thumbprint}`,
+      'x y',
+      '💥',
+    ]) {
+      const answer = check({ dpop_jkt });
+      expect([answerOf(answer).error, answer.kind !== 'accepted' && answer.reason]).toEqual([
+        'invalid_request',
+        'dpop_jkt_malformed',
+      ]);
+    }
+    const repeated = check({ dpop_jkt: [thumbprint, thumbprint] });
+    expect(answerOf(repeated).error).toBe('invalid_request');
+  });
+
   it('keeps the loopback port that was sent', () => {
     const client = aClient({ authMethod: 'none', redirectUris: ['http://127.0.0.1/cb'] });
     const { request } = accepted(check({ redirect_uri: 'http://127.0.0.1:49152/cb' }, client));

@@ -34,6 +34,7 @@ describe('authorization server metadata (RFC 8414)', () => {
       introspection_endpoint_auth_signing_alg_values_supported: ['ES256', 'PS256'],
       code_challenge_methods_supported: ['S256'],
       authorization_response_iss_parameter_supported: true,
+      dpop_signing_alg_values_supported: ['ES256', 'PS256', 'EdDSA', 'Ed25519'],
     });
   });
 

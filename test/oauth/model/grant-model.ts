@@ -1,7 +1,7 @@
 // What must become of grants, defined without any code of the server: a list of codes, the tokens that came of them, and for
 // each request the answer it must get. The model-based run compares the server with it.
 
-import { type CastName, tokenSettingsOf } from './protocol-world.ts';
+import { bindsToKeys, type CastName, isConfidential, type KeyName, tokenSettingsOf } from './protocol-world.ts';
 
 const CODE_LIFETIME = 60_000;
 const MAX_WRONG_VERIFIERS = 5;
@@ -9,6 +9,8 @@ const MAX_WRONG_VERIFIERS = 5;
 export interface ModelAccessToken {
   readonly token: string;
   readonly scope: string;
+  /** The key that it is bound to. */
+  readonly key: KeyName | undefined;
   readonly expiresAt: number;
   revoked: boolean;
 }
@@ -23,6 +25,10 @@ export interface ModelGrant {
   readonly name: number;
   readonly client: CastName;
   readonly scope: readonly string[];
+  /** The key that its code is bound to (`dpop_jkt`). */
+  readonly codeKey: KeyName | undefined;
+  /** The key that its refresh tokens are bound to: that of the redemption, where the client is public. */
+  refreshKey: KeyName | undefined;
   readonly code: string;
   readonly verifier: string;
   readonly createdAt: number;
@@ -101,18 +107,36 @@ export function refreshTokenLives(model: Model, grant: ModelGrant, token: ModelR
   return !isDead(model, grant) && token.generation === grant.generation && !refreshIsOver(grant, model.now);
 }
 
+/** What a request is refused for before its grant is read: the client must bind, and there is no proof. */
+function lacksProof({ client, key }: { readonly client: CastName; readonly key: KeyName | undefined }): boolean {
+  return bindsToKeys(client) && key === undefined;
+}
+
+const proofMissing = { error: 'invalid_dpop_proof', reason: 'dpop_proof_missing' } as const;
 const gone = { error: 'invalid_grant', reason: 'code_gone' } as const;
 
 /** Judges a redemption and moves the grant. */
 export function redeem(
   model: Model,
   grant: ModelGrant,
-  sent: { client: CastName; verifier: 'right' | 'wrong' | 'none'; redirectUri: 'right' | 'wrong' },
+  sent: {
+    client: CastName;
+    verifier: 'right' | 'wrong' | 'none';
+    redirectUri: 'right' | 'wrong';
+    key: KeyName | undefined;
+  },
 ): Verdict {
+  if (lacksProof(sent)) return proofMissing;
   if (isForgotten(grant, model.now) || grant.revoked || grant.wrongVerifiers >= MAX_WRONG_VERIFIERS) return gone;
   if (sent.client !== grant.client) return { error: 'invalid_grant', reason: 'code_mismatch' };
   const redeemed = grant.generation !== undefined;
-  if (sent.redirectUri === 'wrong' || sent.verifier === 'none' || (sent.verifier === 'wrong' && redeemed)) {
+  const isKeyWrong = grant.codeKey !== undefined && grant.codeKey !== sent.key;
+  if (
+    isKeyWrong ||
+    sent.redirectUri === 'wrong' ||
+    sent.verifier === 'none' ||
+    (sent.verifier === 'wrong' && redeemed)
+  ) {
     return { error: 'invalid_grant', reason: 'code_proof_mismatch' };
   }
   if (sent.verifier === 'wrong') {
@@ -125,6 +149,7 @@ export function redeem(
     return { error: 'invalid_grant', reason: 'code_replayed' };
   }
   grant.generation = 0;
+  grant.refreshKey = isConfidential(grant.client) ? undefined : sent.key;
   grant.refreshedAt = model.now;
   if (isWithdrawn(model, grant)) return { error: 'invalid_grant', reason: 'grant_before_watermark' };
   return { good: 'redeemed', generation: 0 };
@@ -134,13 +159,18 @@ export function redeem(
 export function refresh(
   model: Model,
   grant: ModelGrant,
-  sent: { client: CastName; generation: number; scope: readonly string[] | undefined },
+  sent: { client: CastName; generation: number; scope: readonly string[] | undefined; key: KeyName | undefined },
 ): Verdict {
+  if (lacksProof(sent)) return proofMissing;
   const refused = { error: 'invalid_grant', reason: 'refresh_token_gone' };
   if (isForgotten(grant, model.now)) return refused;
   if (sent.client !== grant.client) return { error: 'invalid_grant', reason: 'refresh_token_mismatch' };
   if (isWithdrawn(model, grant)) return { error: 'invalid_grant', reason: 'grant_before_watermark' };
   if (grant.generation === undefined || grant.revoked || refreshIsOver(grant, model.now)) return refused;
+
+  if (grant.refreshKey !== undefined && grant.refreshKey !== sent.key) {
+    return { error: 'invalid_grant', reason: 'refresh_token_key_mismatch' };
+  }
 
   const { refreshTokenRotation, refreshTokenReuseGraceSeconds } = tokenSettingsOf(grant.client);
   const isCurrent = sent.generation === grant.generation;

@@ -21,13 +21,16 @@ import {
 import {
   type Answer,
   API,
+  bindsToKeys,
   type CastName,
   clientIdOf,
   isConfidential,
+  type KeyName,
   PERSON,
   type ProtocolWorld,
   redirectUriOf,
   SCOPES,
+  thumbprintOf,
 } from './protocol-world.ts';
 
 /** The server under test and the hand that moves its clock. */
@@ -76,14 +79,17 @@ function onGrant(
   );
 }
 
-function issue(client: CastName, scope: readonly string[]): Command {
-  return command(`issue(${client}, ${scope.join(' ')})`, async (model, { world }) => {
+function issue(client: CastName, scope: readonly string[], isCodeBound = false): Command {
+  const codeKey = isCodeBound ? 'own' : undefined;
+  return command(`issue(${client}, ${scope.join(' ')}${isCodeBound ? ', bound' : ''})`, async (model, { world }) => {
     const verifier = randomBytes(32).toString('base64url');
-    const code = await world.authorize(client, { scope, verifier });
+    const code = await world.authorize(client, { scope, verifier, codeKey });
     const grant: ModelGrant = {
       name: model.grants.length,
       client,
       scope,
+      codeKey,
+      refreshKey: undefined,
       code,
       verifier,
       createdAt: model.now,
@@ -105,14 +111,31 @@ function issue(client: CastName, scope: readonly string[]): Command {
 
 type Redemption = Parameters<typeof redeem>[2];
 
-function sendCode(grant: ModelGrant, { client, verifier, redirectUri }: Redemption, { world }: ModelReal) {
-  return world.token(client, {
+interface Prover {
+  readonly client: CastName;
+  /** The key that the code or refresh token is bound to. */
+  readonly boundTo: KeyName | undefined;
+}
+
+/**
+ * The key that a client proves. Only public ones do here: the proof of another client is a record in the store, of which this
+ * model knows nothing.
+ * @param key null for none; undefined for the one that is needed, if any
+ */
+function provenKey({ client, boundTo }: Prover, key?: KeyName | null): KeyName | undefined {
+  if (isConfidential(client) || key === null) return undefined;
+  return key ?? (bindsToKeys(client) ? 'own' : boundTo);
+}
+
+function sendCode(grant: ModelGrant, { client, verifier, redirectUri, key }: Redemption, { world }: ModelReal) {
+  const form = {
     grant_type: 'authorization_code',
     code: grant.code,
     redirect_uri: redirectUri === 'right' ? redirectUriOf(grant.client) : redirectUriOf('thief'),
     ...(verifier === 'right' && { code_verifier: grant.verifier }),
     ...(verifier === 'wrong' && { code_verifier: randomBytes(32).toString('base64url') }),
-  });
+  };
+  return world.token(client, form, key);
 }
 
 const refreshable = (grant: ModelGrant) => grant.refreshTokens.length > 0;
@@ -121,15 +144,17 @@ const isUnredeemed = (grant: ModelGrant) => grant.generation === undefined;
 function redeemWith(
   name: string,
   pick: number,
-  change: Partial<Redemption>,
+  change: Partial<Omit<Redemption, 'key'>> & { readonly key?: KeyName | null },
   times = 1,
   suits?: (grant: ModelGrant) => boolean,
 ): Command {
   const act = async (grant: ModelGrant, model: Model, real: ModelReal) => {
-    const sent: Redemption = { client: grant.client, verifier: 'right', redirectUri: 'right', ...change };
+    const { client = grant.client, verifier = 'right', redirectUri = 'right' } = change;
+    const key = provenKey({ client, boundTo: grant.codeKey }, change.key);
+    const sent: Redemption = { client, verifier, redirectUri, key };
     const answers = await Promise.all(Array.from({ length: times }, () => sendCode(grant, sent, real)));
     const verdicts = answers.map(() => redeem(model, grant, sent));
-    compare(model, grant, answers, verdicts);
+    compare(model, grant, { answers, verdicts, key });
     grant.redemptions += answers.filter((answer) => !('error' in answer)).length;
   };
   return onGrant(name, pick, act, suits);
@@ -142,12 +167,14 @@ function guess(pick: number, times: number): Command {
 interface Renewal {
   readonly client?: CastName;
   readonly scope?: (grant: ModelGrant) => readonly string[];
+  /** The key that is proven; null for none. Default: the usual one. */
+  readonly key?: KeyName | null;
   /** How far behind the current generation the presented token is. */
   readonly age?: number;
   readonly times?: number;
 }
 
-function refreshWith(name: string, pick: number, { client, scope, age = 0, times = 1 }: Renewal = {}): Command {
+function refreshWith(name: string, pick: number, { client, scope, key, age = 0, times = 1 }: Renewal = {}): Command {
   return onGrant(
     name,
     pick,
@@ -155,15 +182,19 @@ function refreshWith(name: string, pick: number, { client, scope, age = 0, times
       const presented = grant.refreshTokens.at(-1 - Math.min(age, grant.refreshTokens.length - 1));
       if (presented === undefined) return;
       const { token, generation } = presented;
-      const sent = { client: client ?? grant.client, generation, scope: scope?.(grant) };
+      const caller = client ?? grant.client;
+      const proven = provenKey({ client: caller, boundTo: grant.refreshKey }, key);
+      const sent = { client: caller, generation, scope: scope?.(grant), key: proven };
       const parameters = {
         grant_type: 'refresh_token',
         refresh_token: token,
         ...(sent.scope && { scope: sent.scope.join(' ') }),
       };
-      const answers = await Promise.all(Array.from({ length: times }, () => real.world.token(sent.client, parameters)));
+      const answers = await Promise.all(
+        Array.from({ length: times }, () => real.world.token(sent.client, parameters, sent.key)),
+      );
       const verdicts = answers.map(() => refresh(model, grant, sent));
-      compare(model, grant, answers, verdicts);
+      compare(model, grant, { answers, verdicts, key: proven });
     },
     refreshable,
   );
@@ -208,22 +239,24 @@ function withdraw(client: CastName): Command {
   });
 }
 
+interface Compared {
+  readonly answers: readonly Answer<TokenResponse>[];
+  readonly verdicts: readonly Verdict[];
+  /** The key that the requests prove. */
+  readonly key: KeyName | undefined;
+}
+
 /**
  * The answers to requests sent at once, against what must come; the order among them is the server's.
  * Whatever a client got is remembered: a thief may have seen it, too.
  */
-function compare(
-  model: Model,
-  grant: ModelGrant,
-  answers: readonly Answer<TokenResponse>[],
-  verdicts: readonly Verdict[],
-): void {
+function compare(model: Model, grant: ModelGrant, { answers, verdicts, key }: Compared): void {
   expect(answers.map(inWords).sort()).toEqual(verdicts.map(verdictInWords).sort());
   const generations = verdicts.flatMap((verdict) => ('good' in verdict ? [verdict.generation] : []));
   for (const answer of answers) {
     if ('error' in answer) continue;
     const generation = generations.shift() as number;
-    remember(model, grant, answer, generation);
+    remember(model, grant, { answer, generation, key });
   }
 }
 
@@ -235,12 +268,20 @@ function verdictInWords(verdict: Verdict): string {
   return 'error' in verdict ? `${verdict.error} ${verdict.reason}` : 'tokens';
 }
 
-function remember(model: Model, grant: ModelGrant, answer: TokenResponse, generation: number): void {
+interface Received {
+  readonly answer: TokenResponse;
+  readonly generation: number;
+  readonly key: KeyName | undefined;
+}
+
+function remember(model: Model, grant: ModelGrant, { answer, generation, key }: Received): void {
   const { access_token, refresh_token, scope, expires_in } = answer;
+  expect(answer.token_type).toBe(key === undefined ? 'Bearer' : 'DPoP');
   // Scope never grows.
   expect(scope.split(' ').filter((token) => !grant.scope.includes(token))).toEqual([]);
   const issuedAt = SECOND * Math.floor(model.now / SECOND);
-  grant.accessTokens.push({ token: access_token, scope, expiresAt: issuedAt + SECOND * expires_in, revoked: false });
+  const expiresAt = issuedAt + SECOND * expires_in;
+  grant.accessTokens.push({ token: access_token, scope, key, expiresAt, revoked: false });
   expect(refresh_token).toBeDefined();
   const known = grant.refreshTokens.find((seen) => seen.generation === generation);
   // A family never forks: one generation is one token, for every caller and every retry.
@@ -266,6 +307,8 @@ export async function checkInvariants(
     if (accessTokenLives(model, grant, token)) {
       const { client, scope } = { client: clientIdOf(grant.client), scope: token.scope };
       expect(told).toMatchObject({ active: true, client_id: client, sub: PERSON, aud: API, scope });
+      const cnf = token.key && { jkt: thumbprintOf(token.key) };
+      expect('cnf' in told ? told.cnf : undefined).toEqual(cnf);
     } else expect(told).toEqual({ active: false });
     expect(await world.introspect('thief', token.token)).toEqual({ active: false });
   }
@@ -288,7 +331,9 @@ function alertsOf(world: ProtocolWorld, grant: ModelGrant): readonly string[] {
 
 /** Mostly one of the last grants: they are alive. */
 const pick = fc.oneof({ weight: 4, arbitrary: fc.nat({ max: 1 }) }, { weight: 1, arbitrary: fc.nat({ max: 7 }) });
-const holder = fc.constantFrom<CastName>('web', 'app', 'batch');
+const holder = fc.constantFrom<CastName>('web', 'app', 'batch', 'phone', 'kiosk');
+const publicHolder = fc.constantFrom<CastName>('app', 'phone', 'kiosk');
+const wrongKey = fc.constantFrom<KeyName | null>('stolen', null);
 const someScope = fc.subarray([...SCOPES], { minLength: 1 });
 const times = fc.integer({ min: 2, max: 8 });
 const which = fc.nat({ max: 9 });
@@ -298,6 +343,7 @@ const wider = () => [...SCOPES, 'root'];
 /** What happens, and how often among the rest: mostly what lets families live and grow, now and then what ends them. */
 const HAPPENINGS: readonly (readonly [weight: number, happening: fc.Arbitrary<Command>])[] = [
   [8, fc.tuple(holder, someScope).map(([client, scope]) => issue(client, scope))],
+  [2, fc.tuple(publicHolder, someScope).map(([client, scope]) => issue(client, scope, true))],
   [10, pick.map((grant) => redeemWith('redeem', grant, {}, 1, isUnredeemed))],
   [1, pick.map((grant) => redeemWith('replay', grant, {}, 1, refreshable))],
   [1, fc.tuple(pick, times).map(([grant, n]) => redeemWith(`redeem ${n} times`, grant, {}, n))],
@@ -305,7 +351,14 @@ const HAPPENINGS: readonly (readonly [weight: number, happening: fc.Arbitrary<Co
   [1, pick.map((grant) => redeemWith('no verifier', grant, { verifier: 'none' }))],
   [1, pick.map((grant) => redeemWith('wrong redirect_uri', grant, { redirectUri: 'wrong' }))],
   [1, pick.map((grant) => redeemWith('stolen code', grant, { client: 'thief' }))],
+  [2, fc.tuple(pick, wrongKey).map(([grant, key]) => redeemWith(`redeem by key ${key}`, grant, { key }))],
   [16, pick.map((grant) => refreshWith('refresh', grant))],
+  [
+    4,
+    fc
+      .tuple(pick, wrongKey, fc.nat({ max: 2 }))
+      .map(([grant, key, age]) => refreshWith(`refresh aged ${age} by key ${key}`, grant, { key, age })),
+  ],
   [5, pick.map((grant) => refreshWith('late refresh', grant, { age: 1 }))],
   [1, fc.tuple(pick, fc.nat({ max: 5 })).map(([grant, age]) => refreshWith(`refresh aged ${age}`, grant, { age }))],
   [3, fc.tuple(pick, times).map(([grant, n]) => refreshWith(`refresh ${n} times`, grant, { times: n }))],

@@ -3,6 +3,8 @@
 
 import { randomBytes } from 'node:crypto';
 import { ReplayMarks } from '../../../src/oauth/client-auth/replay-marks.ts';
+import { ProofNonces } from '../../../src/oauth/dpop/nonces.ts';
+import { ProofJudge } from '../../../src/oauth/dpop/proof.ts';
 import { AuthorizationEndpoint } from '../../../src/oauth/endpoints/authorization-endpoint.ts';
 import { IntrospectionEndpoint, type IntrospectionResponse } from '../../../src/oauth/endpoints/introspection.ts';
 import { RevocationEndpoint } from '../../../src/oauth/endpoints/revocation.ts';
@@ -21,22 +23,29 @@ import { Handles } from '../../../src/oauth/tokens/handles.ts';
 import { AccessTokens } from '../../../src/oauth/tokens/tokens.ts';
 import { Parameters } from '../../../src/oauth/values/parameters.ts';
 import { s256 } from '../../../src/oauth/values/pkce.ts';
+import { DpopHolder } from '../../dpop-holder.ts';
 import { aClient } from '../a-client.ts';
 
 const ISSUER = 'https://auth.example';
+const TOKEN_URL = `${ISSUER}/token`;
 export const API = 'https://api.example/';
 export const PERSON = 'usr_alice0000000000000000';
 export const SCOPES = ['read', 'write', 'admin'] as const;
 
 const PLAIN = aClient().tokens;
+const KEYED = {
+  authMethod: 'none',
+  senderConstraint: 'DPoP',
+  grantTypes: ['authorization_code', 'refresh_token'],
+} as const;
 const COMMON = { scopes: SCOPES, defaultScopes: ['read'], audiences: [API] };
 
 /** A client's own callback, then those of all: none is refused as unregistered before the grant is checked. */
 function callbacks(own: string): readonly string[] {
-  return [own, 'web', 'app', 'batch', 'thief'].map((name) => `https://${name}.example/cb`);
+  return [own, 'web', 'app', 'batch', 'phone', 'kiosk', 'thief'].map((name) => `https://${name}.example/cb`);
 }
 
-/** The clients that take part: three ways to hold a refresh token, one that holds another's, and the API the tokens are for. */
+/** The clients that take part: five ways to hold a refresh token, one that holds another's, and the API the tokens are for. */
 const CAST = {
   web: aClient({ ...COMMON, uid: 'uid-web', clientId: 'shop.web', redirectUris: callbacks('web') }),
   /** Public, opaque tokens, no grace. */
@@ -58,11 +67,33 @@ const CAST = {
     redirectUris: callbacks('batch'),
     tokens: { ...PLAIN, refreshTokenRotation: 'Never' },
   }),
+  /** Public, tokens bound to a key, which may rotate. */
+  phone: aClient({
+    ...COMMON,
+    ...KEYED,
+    uid: 'uid-phone',
+    clientId: 'shop.phone',
+    redirectUris: callbacks('phone'),
+  }),
+  /** Public, tokens bound to a key, keeps its refresh token. */
+  kiosk: aClient({
+    ...COMMON,
+    ...KEYED,
+    uid: 'uid-kiosk',
+    clientId: 'shop.kiosk',
+    redirectUris: callbacks('kiosk'),
+    tokens: { ...PLAIN, accessTokenFormat: 'opaque', refreshTokenRotation: 'Never' },
+  }),
   thief: aClient({ ...COMMON, uid: 'uid-thief', clientId: 'evil.thief', redirectUris: callbacks('thief') }),
   api: aClient({ ...COMMON, uid: 'uid-api', clientId: 'shop.api', resourceServerAudiences: [API] }),
 } as const satisfies Record<string, Client>;
 
 export type CastName = keyof typeof CAST;
+
+/** The keys that clients hold; `stolen` is a thief's own. */
+const KEYS = { own: new DpopHolder(), stolen: new DpopHolder('EdDSA') } as const;
+
+export type KeyName = keyof typeof KEYS;
 
 /** The answer that a client gets. */
 export type Answer<Good> = Good | { readonly error: string; readonly reason: string };
@@ -81,6 +112,13 @@ export interface WorldParts {
   readonly pepper: Uint8Array;
   /** Where the audit events end up. */
   readonly events: AuditEvent[];
+}
+
+/** What a person lets a client have, and by which verifier and key the code counts. */
+interface AuthorizedAccess {
+  readonly scope: readonly string[];
+  readonly verifier: string;
+  readonly codeKey?: KeyName | undefined;
 }
 
 /** Endpoints over these stores. */
@@ -111,7 +149,9 @@ export async function protocolWorld({ stores, clock, pepper, events }: WorldPart
     grants: stores.grants,
     replays: stores.replays,
   });
-  const tokenEndpoint = new TokenEndpoint(options);
+  const nonces = new ProofNonces({ issuer: ISSUER, peppers: [pepper], rule: 'on-demand' });
+  const proofs = { judge: new ProofJudge(), nonces, urls: [TOKEN_URL] };
+  const tokenEndpoint = new TokenEndpoint({ ...options, proofs });
   const revocation = new RevocationEndpoint(options);
   const introspection = new IntrospectionEndpoint(options);
 
@@ -119,7 +159,7 @@ export async function protocolWorld({ stores, clock, pepper, events }: WorldPart
     events: events as readonly AuditEvent[],
 
     /** The person lets the client have the scope; the code that the client finds in its redirect. */
-    async authorize(name: CastName, { scope, verifier }: { scope: readonly string[]; verifier: string }) {
+    async authorize(name: CastName, { scope, verifier, codeKey }: AuthorizedAccess) {
       const check = authorization.check(
         parametersOf({
           response_type: 'code',
@@ -128,6 +168,7 @@ export async function protocolWorld({ stores, clock, pepper, events }: WorldPart
           scope: scope.join(' '),
           code_challenge: s256(verifier),
           code_challenge_method: 'S256',
+          ...(codeKey && { dpop_jkt: KEYS[codeKey].thumbprint }),
         }),
         registry.current,
       );
@@ -139,9 +180,10 @@ export async function protocolWorld({ stores, clock, pepper, events }: WorldPart
       return code;
     },
 
-    /** One request of a client, authenticated as it is registered, to the token endpoint. */
-    token(name: CastName, sent: Record<string, string>): Promise<Answer<TokenResponse>> {
-      return answered(async () => (await tokenEndpoint.handle(requestOf(CAST[name], sent))).response);
+    /** One request of a client, authenticated as it is registered, to the token endpoint, with a proof of a key or without. */
+    token(name: CastName, sent: Record<string, string>, key?: KeyName): Promise<Answer<TokenResponse>> {
+      const proof = key && KEYS[key].proof(TOKEN_URL, clock.now());
+      return answered(async () => (await tokenEndpoint.handle({ ...requestOf(CAST[name], sent), proof })).response);
     },
 
     revoke(name: CastName, token: string): Promise<Answer<{ revoked: true }>> {
@@ -179,6 +221,16 @@ export function clientIdOf(name: CastName): string {
 
 export function redirectUriOf(name: CastName): string {
   return CAST[name].redirectUris[0] as string;
+}
+
+/** Whether the tokens of a client must be bound to a key. */
+export function bindsToKeys(name: CastName): boolean {
+  return CAST[name].senderConstraint === 'DPoP';
+}
+
+/** The thumbprint of a key. */
+export function thumbprintOf(key: KeyName): string {
+  return KEYS[key].thumbprint;
 }
 
 /** Whether a client may introspect: a public one may not. */

@@ -23,6 +23,7 @@ describe('the configuration', () => {
       issuer: 'http://localhost:9400',
       host: '127.0.0.1',
       rateLimits: true,
+      dpopNonce: 'on-demand',
       auditSubjects: 'hashed',
       trustedProxies: [],
       drainDelaySeconds: 5,
@@ -142,6 +143,7 @@ describe('the configuration', () => {
 
   it('refuses values that are none of those allowed', () => {
     const wrong = {
+      GRANTRY_DPOP_NONCE: 'sometimes',
       GRANTRY_LOG_LEVEL: 'loud',
       GRANTRY_LOG_FORMAT: 'xml',
       GRANTRY_LOG_ONE_TOKEN_IN: '0',

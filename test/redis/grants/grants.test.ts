@@ -26,6 +26,8 @@ import { alertsAbout } from '../setup/waiting-alerts.ts';
 
 const PREFIX = 'grantry:';
 const keys = new RedisKeys(PREFIX);
+const KEY = `jkt.${digest('key')}` as const;
+const OTHER_KEY = `jkt.${digest('another key')}` as const;
 
 describeRedis('grants in Redis', () => {
   let server: RedisServer;
@@ -63,6 +65,20 @@ describeRedis('grants in Redis', () => {
       await failOver();
       expect(await stores.grants.rotate(rotateRequest(grant, 0))).toMatchObject({ outcome: 'rotated' });
       expect(await stores.grants.redeem(redeemRequest(grant))).toMatchObject({ outcome: 'replayed' });
+    });
+
+    it.each([
+      ['whose code was bound to the key', { confirmation: KEY }],
+      ['whose key was lost with the redemption', {}],
+    ] as const)('binds the refresh token of a public client to its key again, %s', async (_, different) => {
+      const grant = await issued(stores.grants, different);
+      await failOver();
+      const refresh = (generation: number, confirmation?: typeof KEY) =>
+        stores.grants.rotate(rotateRequest(grant, generation, { isPublic: true, confirmation }));
+      expect(await refresh(0, KEY)).toMatchObject({ outcome: 'healed', generation: 1 });
+      expect(await refresh(1, OTHER_KEY)).toEqual({ outcome: 'bad_proof' });
+      expect(await refresh(1)).toEqual({ outcome: 'bad_proof' });
+      expect(await refresh(1, KEY)).toMatchObject({ outcome: 'rotated', generation: 2 });
     });
 
     it('ends what a code has given whose redemption was lost with the old history, when it is sent again', async () => {

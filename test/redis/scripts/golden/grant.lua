@@ -863,7 +863,11 @@ if record.y or #retries > 0 then redis.call('HDEL', KEYS[1], 'y', unpack(retries
 local kept = needed(request.retention)
 redis.call('HSET', KEYS[1], 'g', generation, 'f', now - created, 'k', kept, 'l', request.address, 'a', attempt)
 if generation == presented then redis.call('HSET', KEYS[1], 'n', 1) elseif record.n then redis.call('HDEL', KEYS[1], 'n') end
-if is_unknown then redis.call('HDEL', KEYS[1], 'm', 'w') end
+if is_unknown then
+  redis.call('HDEL', KEYS[1], 'm', 'w')
+  -- As at the redemption: without it the next request could have any key.
+  if request.isPublic and request.confirmation then redis.call('HSET', KEYS[1], 'B', request.confirmation) end
+end
 if kept > tonumber(record.k) then expire(KEYS[1], created + kept * 1000) end
 return { outcome, described(), generation, scope, audience, alert }
 end
@@ -1043,7 +1047,11 @@ if record.y or #retries > 0 then redis.call('HDEL', KEYS[1], 'y', unpack(retries
 local kept = needed(request.retention)
 redis.call('HSET', KEYS[1], 'g', generation, 'f', now - created, 'k', kept, 'l', request.address, 'a', attempt)
 if generation == presented then redis.call('HSET', KEYS[1], 'n', 1) elseif record.n then redis.call('HDEL', KEYS[1], 'n') end
-if is_unknown then redis.call('HDEL', KEYS[1], 'm', 'w') end
+if is_unknown then
+  redis.call('HDEL', KEYS[1], 'm', 'w')
+  -- As at the redemption: without it the next request could have any key.
+  if request.isPublic and request.confirmation then redis.call('HSET', KEYS[1], 'B', request.confirmation) end
+end
 if kept > tonumber(record.k) then expire(KEYS[1], created + kept * 1000) end
 return { outcome, described(), generation, scope, audience, alert }
 end
