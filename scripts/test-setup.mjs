@@ -1,12 +1,13 @@
 // The programs that tests need from outside npm: installs what it can (apt, as root, on Debian and its kin), builds the
-// API server (kubernetes-assets.mjs), fetches Helm (chart-assets.mjs) and libraries of Python (python-clients.mjs), and
+// API server (kubernetes-assets.mjs), fetches Helm (chart-assets.mjs) and libraries of Python (client-libraries/python.mjs), and
 // names what stays missing with the way to get it. By itself: `node scripts/test-setup.mjs`.
 
 import { fileURLToPath } from 'node:url';
 import { canInstall, installGo, installPackagesOfDebian, isInstalled } from './apt.mjs';
+import { envoyAssets } from './assets/envoy-assets.mjs';
 import { chartAssets } from './chart-assets.mjs';
+import { pythonClients } from './client-libraries/python.mjs';
 import { kubernetesAssets } from './kubernetes-assets.mjs';
-import { pythonClients } from './python-clients.mjs';
 
 /** One program: the names it goes by, its Debian package, how else to get it, and the vitest project that cannot run without. */
 const PROGRAMS = [
@@ -20,6 +21,30 @@ const PROGRAMS = [
     names: ['openssl'],
     debian: 'openssl',
     elsewhere: 'install OpenSSL (it makes the certificates that TLS to Redis is tried with)',
+    project: undefined,
+  },
+  {
+    names: ['nginx'],
+    debian: 'nginx-light',
+    elsewhere: 'install nginx (it hands on certificates of clients)',
+    project: undefined,
+  },
+  {
+    names: ['haproxy'],
+    debian: 'haproxy',
+    elsewhere: 'install HAProxy (it hands on certificates of clients)',
+    project: undefined,
+  },
+  {
+    names: ['sslscan'],
+    debian: 'sslscan',
+    elsewhere: 'install sslscan (it tries every version and cipher suite of TLS)',
+    project: undefined,
+  },
+  {
+    names: ['testssl'],
+    debian: 'testssl.sh',
+    elsewhere: 'install testssl.sh, and put it on the PATH as testssl (it tries TLS for known attacks)',
     project: undefined,
   },
   {
@@ -56,6 +81,8 @@ export async function setUpPrograms() {
   }
   const python = pythonClients();
   if (python.missing !== undefined) programs.push({ project: undefined, sentence: python.missing });
+  if (envoyAssets() === undefined)
+    programs.push({ project: undefined, sentence: 'Envoy is missing; it hands on certificates of clients in a test' });
   if (missing !== undefined && chart.folder !== undefined) {
     programs.push({ project: 'chart', sentence: 'the tests of the chart need the API server, too' });
   }

@@ -16,6 +16,7 @@ interface DevFlags {
   readonly port?: number;
   readonly host?: string;
   readonly adminPort?: number;
+  readonly mtlsPort?: number;
   readonly issuer?: string;
   readonly user?: readonly string[];
   readonly redis?: string;
@@ -43,6 +44,7 @@ function program(end: (code: number) => void): Command {
     .option('--port <number>', 'port of the OAuth endpoints (default: 9400; 0: any free one)', portNumber)
     .option('--host <address>', 'address to listen on (default: 127.0.0.1)')
     .option('--admin-port <number>', 'port of health and metrics (default: the first free one from 9401)', portNumber)
+    .option('--mtls-port <number>', 'port for mutual TLS, with certificates made in DIR/.grantry/mtls', portNumber)
     .option('--issuer <url>', 'issuer identifier (default: http://localhost:PORT)')
     .option('--user <name:password>', 'a user who can sign in; repeatable (default: demo:demo on loopback)', collect)
     .option('--redis <url>', 'keep state in this Redis, and share it with every grantry dev that does')

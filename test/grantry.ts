@@ -21,7 +21,9 @@ import { Handles } from '../src/oauth/tokens/handles.ts';
 import { RecordMacs } from '../src/oauth/tokens/record-macs.ts';
 import type { VerificationKey } from '../src/oauth/values/jwk.ts';
 import type { FetchSettings } from '../src/processes/config/fetch-config.ts';
+import type { MtlsSettings } from '../src/processes/config/mtls-config.ts';
 import { createLog } from '../src/processes/log/log.ts';
+import { MutualTls } from '../src/processes/mutual-tls/mutual-tls.ts';
 import { authenticStores } from '../src/processes/token-server/authentic-stores.ts';
 import type { ClientUsage } from '../src/processes/token-server/client-usage.ts';
 import { assembleTokenServer, type TokenServer } from '../src/processes/token-server/token-server.ts';
@@ -80,6 +82,8 @@ export interface GrantryOptions {
   /** Default: one of its own. */
   readonly clock?: TestClock;
   readonly auditSubjects?: 'hashed' | 'plain';
+  /** Default: mutual TLS is off. Its listener is on 127.0.0.1. */
+  readonly mutualTls?: MtlsSettings;
   /** Answers to a controller. */
   readonly replica?: ReplicaApi;
   /** The state of a users file. Default: none. */
@@ -108,6 +112,8 @@ export interface Grantry {
   readonly clock: TestClock;
   readonly stores: Stores;
   readonly server: TokenServer;
+  /** Undefined where it is off. */
+  readonly mutualTls: MutualTls | undefined;
   /** Replaces all clients, as an edited manifest would. */
   setClients(clients: readonly TestClient[]): void;
   client(clientId: string): Client;
@@ -251,7 +257,9 @@ export async function startGrantry(options: GrantryOptions): Promise<Grantry> {
   const random = { bytes: (count: number) => randomBytes(count) };
   const owners = options.owners ?? new LocalUsers({ clock, users: [PERSON, ...users] });
   const log = createLog('debug', stream);
+  const mutualTls = options.mutualTls && (await MutualTls.open({ settings: options.mutualTls, clock, log }));
   const server = assembleTokenServer({
+    mutualTls,
     settings: {
       issuer,
       trustedProxies: options.trustedProxies ?? [],
@@ -281,12 +289,14 @@ export async function startGrantry(options: GrantryOptions): Promise<Grantry> {
       ? assembleUserChanges({ users: owners, stores, clock, audit: server.audit, log, lag: 0 })
       : undefined;
   userChanges?.start();
-  for (const side of [server.public, server.admin]) {
+  for (const side of [server.public, server.mutualTls ?? [], server.admin].flat()) {
     tapResponses(side.server, (response) => oracle.inspect(response));
     learnSecrets(side, oracle);
   }
   await server.public.listen({ host: '127.0.0.1', port });
   await server.admin.listen({ host: '127.0.0.1', port: adminPort });
+  await server.mutualTls?.listen({ host: '127.0.0.1', port: options.mutualTls?.listener?.port ?? 0 });
+  mutualTls?.start(server.mutualTls);
 
   const adminUrl = (path: string) => `http://127.0.0.1:${adminPort}${path}`;
   const url = (path: string) => `http://127.0.0.1:${port}${new URL(issuer).pathname.replace(/\/$/, '')}${path}`;
@@ -305,6 +315,7 @@ export async function startGrantry(options: GrantryOptions): Promise<Grantry> {
     clock,
     stores,
     server,
+    mutualTls,
     oracle,
     post(path: string, form: Record<string, string> | readonly (readonly [string, string])[], init: RequestInit = {}) {
       const pairs = (Array.isArray(form) ? form : Object.entries(form)) as [string, string][];
@@ -348,7 +359,8 @@ export async function startGrantry(options: GrantryOptions): Promise<Grantry> {
     async stop() {
       if (!running.delete(grantry)) return;
       userChanges?.stop();
-      await Promise.all([server.public.close(), server.admin.close()]);
+      mutualTls?.stop();
+      await Promise.all([server.public.close(), server.mutualTls?.close(), server.admin.close()]);
     },
   };
   running.add(grantry);

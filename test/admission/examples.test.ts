@@ -9,6 +9,7 @@ import {
   type Fault,
   RESOLVED_REFS_FAULTS,
 } from '../../src/admission/kinds/conditions.ts';
+import { availableMethods } from '../../src/oauth/client-auth/index.ts';
 import { documentsOf, judge, type WorldSettings } from './world.ts';
 
 const EXAMPLES = join(import.meta.dirname, '../../crds/examples');
@@ -23,6 +24,7 @@ function examplesIn(folder: 'valid' | 'invalid') {
 const SETTINGS: Readonly<Record<string, WorldSettings>> = {
   'defaultPolicy=Deny': { defaultPolicy: 'Deny' },
   'releaseNamespaceReserved=true': { releaseNamespaceReserved: true },
+  'mutualTls=false': { supportedAuthMethods: [...availableMethods({ mutualTls: false }).keys()] },
 };
 
 function headOf(text: string) {

@@ -58,6 +58,36 @@ it.each<[string, readonly string[], readonly string[]]>([
   ],
   ['a webhook with a password', [...MINIMAL, '--set', 'webhook.url=https://a:b@siem.example.com'], ['url']],
   ['a webhook without TLS', [...MINIMAL, '--set', 'webhook.url=http://siem.example.com/a'], ['url']],
+  [
+    'certificates of clients without an address for them',
+    [...MINIMAL, '--set', 'mtls.clientCa.existingSecret=a'],
+    ['mtls.url'],
+  ],
+  [
+    'mutual TLS by which no certificate can arrive',
+    [...MINIMAL, '--set', 'mtls.url=https://mtls.example.com'],
+    ['mtls.listener.existingSecret', 'mtls.header.name'],
+  ],
+  [
+    'a header of no proxy',
+    [...MINIMAL, '--set', 'mtls.url=https://mtls.example.com,mtls.header.name=Client-Cert,networkPolicy.from[0].a=b'],
+    ['mtls.header.proxies'],
+  ],
+  [
+    'a header that any pod could write',
+    [
+      ...MINIMAL,
+      '--set',
+      'mtls.url=https://mtls.example.com,mtls.header.name=Client-Cert,mtls.header.proxies={10.0.0.0/8}',
+    ],
+    ['networkPolicy.from', 'networkPolicy.enabled=false'],
+  ],
+  ['mutual TLS below a path', [...MINIMAL, '--set', 'mtls.url=https://mtls.example.com/a'], ['url']],
+  [
+    'the public port for mutual TLS',
+    [...MINIMAL, '--set', 'mtls.url=https://m.example.com,mtls.listener.existingSecret=a,mtls.listener.port=9400'],
+    ['mtls.listener.port'],
+  ],
   ['one port for two', [...MINIMAL, '--set', 'config.port=9401'], ['config.adminPort']],
   ['the release namespace among those with clients', [...MINIMAL, '--set', 'watchNamespaces={default}'], ['default']],
   ['a test in the release namespace', [...MINIMAL, '--set', 'tests.namespace=default'], ['tests.namespace']],

@@ -434,6 +434,12 @@ describe('the chart', () => {
       pepper: { existingSecret: 'pepper' },
       keyHosts: { existingSecret: 'authorities' },
       webhook: { url: 'https://siem.example.com/a', existingSecret: 'webhook' },
+      mtls: {
+        url: 'https://mtls.example.com',
+        clientCa: { existingSecret: 'client-ca' },
+        listener: { existingSecret: 'mtls-tls' },
+        header: { name: 'Client-Cert', proxies: ['10.0.0.0/8'] },
+      },
       redis: {
         url: 'rediss+sentinel://a:26379,b:26379/primary',
         wait: '1:100',
@@ -458,6 +464,12 @@ describe('the chart', () => {
       logOneTokenIn: 1_000_000,
       trustedProxies: ['10.0.0.0/8', '2001:db8::/32'],
       serverService: 'grantry-admin',
+      mtls: {
+        url: 'https://mtls.example.com',
+        listener: { port: 9443, certificateFile: '/etc/grantry/mtls/tls.crt', keyFile: '/etc/grantry/mtls/tls.key' },
+        header: { name: 'client-cert', proxies: ['10.0.0.0/8'] },
+        clientCaFile: '/etc/grantry/client-ca/ca.crt',
+      },
       fetch: { networks: ['10.96.0.0/12', 'fd00::/112'], caFile: '/etc/grantry/key-hosts/ca.crt' },
       redis: {
         usernameFile: '/etc/grantry/redis/user',

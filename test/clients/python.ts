@@ -1,11 +1,11 @@
-// The Python that has the client libraries which tests try (`scripts/python-clients.mjs` installs them at the first use).
+// The Python that has the client libraries which tests try (`scripts/client-libraries/python.mjs` installs them at the first use).
 
 import { execFile, spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, it } from 'vitest';
 
-const SCRIPT = join(import.meta.dirname, '../../scripts/python-clients.mjs');
+const SCRIPT = join(import.meta.dirname, '../../scripts/client-libraries/python.mjs');
 const { status, stdout } = spawnSync(process.execPath, [SCRIPT], {
   encoding: 'utf8',
   stdio: ['ignore', 'pipe', 'inherit'],

@@ -26,6 +26,7 @@
 {{- fail "config.port and config.adminPort are the same: set them to two ports" -}}
 {{- end -}}
 {{- include "grantry.addressChecks" . -}}
+{{- include "grantry.mtlsChecks" . -}}
 {{- end -}}
 
 {{/* The rules of the programs for an issuer, checked before anything is installed: only its plain spelling is accepted. */}}
@@ -87,6 +88,27 @@
 {{- end -}}
 {{- if and (kindIs "slice" .config.trustedProxies) .config.trustedProxies .networkPolicy.enabled (not .networkPolicy.from) -}}
 {{- fail "config.trustedProxies is set, and any pod at one of its addresses could forge the address of a caller: set networkPolicy.from to the pods or nodes of the proxy, or networkPolicy.enabled=false if something else admits the proxy alone" -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Mutual TLS: where certificates come from, and that no other peer can write the header of the proxy. */}}
+{{- define "grantry.mtlsChecks" -}}
+{{- with .Values.mtls -}}
+{{- if and (or .listener.existingSecret .header.name .header.proxies .clientCa.existingSecret) (not .url) -}}
+{{- fail "mtls.listener, mtls.header or mtls.clientCa is set, but mtls.url, which turns mutual TLS on, is not" -}}
+{{- end -}}
+{{- if and .url (not (or .listener.existingSecret .header.name)) -}}
+{{- fail "mtls.url is set, but no client certificate can arrive: set mtls.listener.existingSecret to the certificate of that address, or mtls.header.name to the header of a proxy" -}}
+{{- end -}}
+{{- if ne (empty .header.name) (empty .header.proxies) -}}
+{{- fail "mtls.header.name and mtls.header.proxies need each other: the header is believed of its proxies only" -}}
+{{- end -}}
+{{- if and .header.name $.Values.networkPolicy.enabled (not $.Values.networkPolicy.from) -}}
+{{- fail "mtls.header.name is set, and any pod at an address of mtls.header.proxies could pose as every client: set networkPolicy.from to the pods of the proxy, or networkPolicy.enabled=false if something else admits the proxy alone" -}}
+{{- end -}}
+{{- if and .listener.existingSecret (or (eq (int .listener.port) (int $.Values.config.port)) (eq (int .listener.port) (int $.Values.config.adminPort))) -}}
+{{- fail "mtls.listener.port is config.port or config.adminPort: set it to a port of its own" -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

@@ -14,6 +14,12 @@
 {{- $_ := set $env "redisStrict" .strict -}}
 {{- end -}}
 {{- $_ := set $env "alertWebhookUrl" .Values.webhook.url -}}
+{{- with .Values.mtls -}}
+{{- $_ := set $env "mtlsUrl" .url -}}
+{{- $_ := set $env "mtlsPort" (empty .listener.existingSecret | ternary "" .listener.port) -}}
+{{- $_ := set $env "clientCertHeader" .header.name -}}
+{{- $_ := set $env "clientCertProxies" .header.proxies -}}
+{{- end -}}
 {{- range $name, $file := fromYaml (include "grantry.files" .) -}}
 {{- $_ := set $env $name (printf "/etc/grantry/%s/%s" $file.folder $file.key) -}}
 {{- end -}}
@@ -54,6 +60,13 @@ key: password
 {{- end }}{{ end -}}
 {{- with .Values.webhook }}{{ if .existingSecret -}}
 {{- $_ := set $files "alertWebhookSecretFile" (dict "folder" "webhook" "secret" .existingSecret "key" .key) -}}
+{{- end }}{{ end -}}
+{{- with .Values.mtls.clientCa }}{{ if .existingSecret -}}
+{{- $_ := set $files "clientCaFile" (dict "folder" "client-ca" "secret" .existingSecret "key" .key) -}}
+{{- end }}{{ end -}}
+{{- with .Values.mtls.listener }}{{ if .existingSecret -}}
+{{- $_ := set $files "mtlsCertFile" (dict "folder" "mtls" "secret" .existingSecret "key" .certificateKey) -}}
+{{- $_ := set $files "mtlsKeyFile" (dict "folder" "mtls" "secret" .existingSecret "key" .keyKey) -}}
 {{- end }}{{ end -}}
 {{- if .Values.redis.dev.enabled -}}
 {{- with include "grantry.devRedisSecret" . | fromYaml -}}

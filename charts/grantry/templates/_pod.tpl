@@ -74,6 +74,12 @@ template:
           {{- if eq $component "server" }}
           - name: http
             containerPort: {{ $root.Values.config.port }}
+          {{- with $root.Values.mtls.listener }}
+          {{- if .existingSecret }}
+          - name: mtls
+            containerPort: {{ .port }}
+          {{- end }}
+          {{- end }}
           {{- end }}
           - name: admin
             containerPort: {{ $root.Values.config.adminPort }}

@@ -12,6 +12,7 @@ import { OAUTH_CLIENT, type OAuthClientManifest } from '../kinds/oauth-client.ts
 import { BASELINE_POLICY, type ClaimVerdict, judgeByPolicy } from '../policies/policy.ts';
 import type { Policy } from '../policies/policy-violations.ts';
 import type { References } from '../references/references.ts';
+import { certificateSettings } from './certificate-rules.ts';
 import { acceptedCondition, referenceConditions, unjudgedConditions } from './client-conditions.ts';
 import { clientFaults } from './client-rules.ts';
 import { type Credentials, resolveCredentials } from './credentials.ts';
@@ -241,7 +242,7 @@ function clientOf(
     authMethod: spec.auth.method,
     secretVerifiers: credentials.verifiers,
     assertion: credentials.assertion,
-    certificate: undefined,
+    certificate: certificateSettings(spec),
     serviceAccounts: credentials.serviceAccounts ?? [],
     senderConstraint: spec.senderConstraint,
     grantTypes: spec.grantTypes,

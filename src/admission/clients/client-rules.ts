@@ -3,7 +3,7 @@
 
 import { isResourceIndicator } from '../../oauth/access/resource-indicator.ts';
 import { isScopeToken } from '../../oauth/access/scope.ts';
-import { isPublic, SECRET_METHODS } from '../../oauth/client-auth/index.ts';
+import { CERTIFICATE_METHODS, isPublic, SECRET_METHODS } from '../../oauth/client-auth/index.ts';
 import { type RedirectUriFault, redirectUriFault } from '../../oauth/values/redirect-uri.ts';
 import type { Fault, FaultReason } from '../kinds/conditions.ts';
 import { formatDuration } from '../kinds/duration.ts';
@@ -12,6 +12,7 @@ import type { CommonSpec, OAuthClientSpec } from '../kinds/oauth-client.ts';
 import { quoted } from '../kinds/quoted.ts';
 import { PRESET_NAMES } from '../kinds/secret-presets.ts';
 import { algorithmFaults } from './assertion-keys.ts';
+import { certificateKeyFaults, certificateNameFaults } from './certificate-rules.ts';
 import { accountRuleFaults } from './service-accounts.ts';
 
 /** The grant types and authentication methods of the protocol's tables, and the issuer. */
@@ -19,6 +20,7 @@ export interface SupportedProtocol {
   /** Undefined where it is not known: then no audience is compared with it. */
   readonly issuer: string | undefined;
   readonly supportedGrantTypes: readonly string[];
+  /** Without the methods that need mutual TLS where that is off. */
   readonly supportedAuthMethods: readonly string[];
 }
 
@@ -47,7 +49,7 @@ export function clientFaults(spec: OAuthClientSpec, supported: SupportedProtocol
     ...scopeFaults(spec),
     ...audienceFaults(spec, supported),
     ...lifetimeFaults(spec),
-    ...settingFaults(spec),
+    ...settingFaults(spec, supported),
   ];
 }
 
@@ -63,14 +65,16 @@ function clientIdFaults({ clientId }: OwnRuleFields): readonly Fault[] {
 function methodFaults({ auth }: CommonSpec, { supportedAuthMethods }: SupportedProtocol): readonly Fault[] {
   const faults: Fault[] = [];
   if (!supportedAuthMethods.includes(auth.method)) {
-    const message = `The method ${quoted(auth.method)} is not available in this version; there are ${supportedAuthMethods.join(', ')}.`;
+    const message = CERTIFICATE_METHODS.includes(auth.method)
+      ? `The method ${auth.method} needs mutual TLS, which GRANTRY_MTLS_URL turns on.`
+      : `The method ${quoted(auth.method)} is not available in this version; there are ${supportedAuthMethods.join(', ')}.`;
     faults.push(fault('UnsupportedAuthMethod', ['auth', 'method'], message));
   }
   // A block for another method is a mistake about which credential applies.
   const blocks = [
     { field: 'clientSecret', isGiven: auth.clientSecret !== undefined, methods: SECRET_METHODS },
     { field: 'privateKeyJwt', isGiven: auth.privateKeyJwt !== undefined, methods: ['private_key_jwt'] },
-    { field: 'tls', isGiven: auth.tls !== undefined, methods: ['tls_client_auth', 'self_signed_tls_client_auth'] },
+    { field: 'tls', isGiven: auth.tls !== undefined, methods: CERTIFICATE_METHODS },
     { field: 'serviceAccounts', isGiven: auth.serviceAccounts.length > 0, methods: ['kubernetes_service_account'] },
   ];
   for (const { field, isGiven, methods } of blocks) {
@@ -89,6 +93,8 @@ function methodFaults({ auth }: CommonSpec, { supportedAuthMethods }: SupportedP
 /** The rules of each method about its own block. */
 function credentialFaults(spec: CommonSpec): readonly Fault[] {
   const rules: Readonly<Record<string, (spec: CommonSpec) => readonly Fault[]>> = {
+    tls_client_auth: certificateNameFaults,
+    self_signed_tls_client_auth: certificateKeyFaults,
     private_key_jwt: algorithmFaults,
     kubernetes_service_account: accountRuleFaults,
   };
@@ -233,7 +239,7 @@ function lifetimeFaults({ tokens, auth }: CommonSpec): readonly Fault[] {
   return faults;
 }
 
-function settingFaults(spec: CommonSpec): readonly Fault[] {
+function settingFaults(spec: CommonSpec, { supportedAuthMethods }: SupportedProtocol): readonly Fault[] {
   const faults: Fault[] = [];
   const refuse = (path: FieldPath, message: string) => faults.push(fault('InvalidTokenSettings', path, message));
   // RFC 9700 §4.14.2: what a public client holds must change with every use, or be bound to a key.
@@ -245,8 +251,9 @@ function settingFaults(spec: CommonSpec): readonly Fault[] {
     );
   }
   // Accepting these without their mechanism would promise a protection that is not there.
-  if (spec.senderConstraint === 'MutualTLS') {
-    refuse(['senderConstraint'], 'MutualTLS is not available in this version; there are None and DPoP.');
+  const hasMutualTls = CERTIFICATE_METHODS.every((method) => supportedAuthMethods.includes(method));
+  if (spec.senderConstraint === 'MutualTLS' && !hasMutualTls) {
+    refuse(['senderConstraint'], 'MutualTLS needs mutual TLS, which GRANTRY_MTLS_URL turns on.');
   }
   if (spec.requirePushedAuthorizationRequests) {
     refuse(['requirePushedAuthorizationRequests'], 'Pushed authorization requests are not available in this version.');

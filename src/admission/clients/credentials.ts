@@ -1,6 +1,6 @@
 // Resolves the credentials of a client: the objects it refers to, and the verifiers of its secrets.
 
-import { isPublic, SECRET_METHODS } from '../../oauth/client-auth/index.ts';
+import { CERTIFICATE_METHODS, isPublic, SECRET_METHODS } from '../../oauth/client-auth/index.ts';
 import type { AssertionSettings, ServiceAccountIdentity } from '../../oauth/registry/client.ts';
 import { secretVerifier } from '../../oauth/registry/client-secret.ts';
 import {
@@ -55,6 +55,10 @@ export function resolveCredentials(object: ObjectIdentity, spec: OAuthClientSpec
   if (SECRET_METHODS.includes(method)) return existingSecret(object, spec, references);
   if (method === 'private_key_jwt') return assertionCredentials(object, spec, references);
   if (method === 'kubernetes_service_account') return accountCredentials(object, spec, references);
+  if (CERTIFICATE_METHODS.includes(method)) {
+    const message = 'A certificate authenticates the client; it has no secret.';
+    return { ...NO_SECRET, state: 'ready', verifiers: [], message };
+  }
   if (!isPublic({ authMethod: method })) return { state: 'pending', faults: [] };
   return { ...NO_SECRET, state: 'ready', verifiers: [], message: 'A public client has no secret.' };
 }

@@ -4,6 +4,7 @@
 import type { Authenticated, ClientRequest } from '../../oauth/client-auth/client-authentication.ts';
 import { OAuthError } from '../../oauth/ports/error.ts';
 import type { Metrics } from '../metrics/metrics.ts';
+import type { CertificateSource } from '../mtls/certificate-source.ts';
 import type { Exchange } from '../server/endpoint.ts';
 
 /** A protocol endpoint as HTTP calls it. */
@@ -13,20 +14,23 @@ export interface ClientEndpoint<Result extends Authenticated> {
 
 export interface ClientExchangeOptions {
   readonly metrics: Metrics;
+  /** Where this server has the certificates of its callers from. */
+  readonly certificates: CertificateSource;
 }
 
 /** Hands a request to its protocol endpoint. @throws what that throws */
 export async function exchangeWithClient<Result extends Authenticated>(
   endpoint: ClientEndpoint<Result>,
   { request, parameters, address, log }: Exchange,
-  { metrics }: ClientExchangeOptions,
+  { metrics, certificates }: ClientExchangeOptions,
 ): Promise<Result> {
   const { authorization, dpop } = request.headers;
   try {
+    const der = certificates(request.raw);
     const result = await endpoint.handle({
       parameters,
       authorization,
-      certificate: undefined,
+      certificate: der && { der },
       // Node joins repeated headers of this name by commas.
       proof: typeof dpop === 'string' ? dpop : undefined,
       address,

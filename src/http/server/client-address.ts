@@ -24,17 +24,23 @@ export class TrustedProxies {
    */
   clientAddress(peer: string | undefined, forwardedFor: string | undefined): string {
     let address = plainAddress(peer ?? '') ?? '0.0.0.0';
-    if (forwardedFor === undefined || !this.#trusts(address)) return address;
+    if (forwardedFor === undefined || !this.#isMember(address)) return address;
     for (const hop of forwardedFor.split(',').reverse()) {
       const next = forwardedAddress(hop.trim());
       if (next === undefined) return address;
       address = next;
-      if (!this.#trusts(address)) return address;
+      if (!this.#isMember(address)) return address;
     }
     return address;
   }
 
-  #trusts(address: string): boolean {
+  /** Whether the peer of a connection is one of them. */
+  trusts(peer: string | undefined): boolean {
+    const address = plainAddress(peer ?? '');
+    return address !== undefined && this.#isMember(address);
+  }
+
+  #isMember(address: string): boolean {
     return this.#networks.check(address, isIPv4(address) ? 'ipv4' : 'ipv6');
   }
 }

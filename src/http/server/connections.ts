@@ -31,6 +31,7 @@ export class Connections {
     // Node caches the address when it is first read. A later read may fail: the peer may close before its request is
     // handled.
     server.on('connection', (socket) => void socket.remoteAddress);
+    server.on('secureConnection', (socket: Socket) => void socket.remoteAddress);
     server.on('request', (request, response) => this.#latest.set(request.socket, { request, response }));
     server.on('checkContinue', (request, response) => {
       if (!announcesTooMuch(request)) response.writeContinue();

@@ -17,6 +17,7 @@ import * as checks from './request-checks.ts';
 import type { FinishedRequest, RequestLog } from './request-log.ts';
 import { commonHeaders, PAGE_HEADERS } from './security-headers.ts';
 import { type HttpTimeouts, strictFastify } from './strict-fastify.ts';
+import type { TlsSettings } from './tls.ts';
 
 export interface HttpServerOptions extends ErrorWriterOptions {
   /** With absolute paths. */
@@ -24,6 +25,8 @@ export interface HttpServerOptions extends ErrorWriterOptions {
   readonly corsOrigins: () => ReadonlySet<string>;
   readonly proxies: TrustedProxies;
   readonly timeouts: HttpTimeouts;
+  /** Undefined: plain HTTP. */
+  readonly tls?: TlsSettings | undefined;
   readonly requestLog: RequestLog;
   /** Makes request ids: opaque, and never taken from a request. */
   readonly newRequestId: () => string;
@@ -54,7 +57,7 @@ declare module 'fastify' {
 
 /** A server that is not listening yet. */
 export function createHttpServer(options: HttpServerOptions): FastifyInstance {
-  const { issuer, metrics, requestLog, timeouts, newRequestId, isDraining = () => false } = options;
+  const { issuer, metrics, requestLog, timeouts, tls, newRequestId, isDraining = () => false } = options;
   const errors = new ErrorWriter(options);
   const beginVisit = visits(options);
   const finished = (request: FinishedRequest) => {
@@ -63,6 +66,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   };
   const server = strictFastify({
     timeouts,
+    tls,
     newRequestId,
     isDraining,
     connections: new Connections({ issuer, newRequestId, finished }),

@@ -1,11 +1,13 @@
 // Fastify without its lenient defaults: automatic HEAD routes, leniently decoded paths, answers that bypass the hooks,
 // connections kept open by a closing server, bodies of any type (docs/scope.md, S5 and I3).
 
+import type { ServerOptions } from 'node:http';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import type { Connections } from './connections.ts';
 import { JSON_MEDIA_TYPE } from './endpoint.ts';
 import { FORM_BYTE_LIMIT, FORM_MEDIA_TYPE } from './form.ts';
 import { routedTarget } from './raw-request.ts';
+import type { TlsSettings } from './tls.ts';
 
 /** How long a peer may take, in milliseconds; one that is slower is answered 408. */
 export interface HttpTimeouts {
@@ -38,6 +40,8 @@ export interface StrictFastifyOptions {
   readonly refuse: (error: Error, request: FastifyRequest, reply: FastifyReply) => void;
   /** Whether the server is about to close. */
   readonly isDraining: () => boolean;
+  /** Undefined: plain HTTP. */
+  readonly tls: TlsSettings | undefined;
 }
 
 /** An instance without routes and hooks. It reads forms and JSON as bytes and nothing else. */
@@ -53,12 +57,7 @@ export function strictFastify(options: StrictFastifyOptions): FastifyInstance {
     requestTimeout: timeouts.request,
     connectionTimeout: timeouts.idle,
     keepAliveTimeout: timeouts.keepAlive,
-    http: {
-      headersTimeout: timeouts.headers,
-      connectionsCheckingInterval: timeouts.check,
-      // Node would answer a missing Host itself; `rejectAmbiguousHeaders` checks it instead.
-      requireHostHeader: false,
-    },
+    ...transport(options),
     genReqId: newRequestId,
     rewriteUrl: (message) => routedTarget(message.url ?? ''),
     // The handler refuses long path parameters: a refusal by the router would bypass the hooks.
@@ -76,6 +75,19 @@ export function strictFastify(options: StrictFastifyOptions): FastifyInstance {
   server.addContentTypeParser(JSON_MEDIA_TYPE, { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
   endConnections(server, options.isDraining);
   return server;
+}
+
+/** Fastify has a type of its own for a server over TLS, which differs in nothing that is used here. */
+function transport({ timeouts, tls }: StrictFastifyOptions): { readonly http: ServerOptions } {
+  const http: ServerOptions = {
+    headersTimeout: timeouts.headers,
+    connectionsCheckingInterval: timeouts.check,
+    // Node would answer a missing Host itself; `rejectAmbiguousHeaders` checks it instead.
+    requireHostHeader: false,
+  };
+  if (tls === undefined) return { http };
+  const https = { ...http, ...tls, handshakeTimeout: timeouts.headers };
+  return { https } as unknown as { readonly http: ServerOptions };
 }
 
 function noSchemas(): never {

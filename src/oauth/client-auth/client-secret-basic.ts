@@ -12,6 +12,7 @@ export const clientSecretBasic: ClientAuthMethod = {
   implicit: false,
   usesHeader: true,
   usesSecret: true,
+  usesCertificate: false,
   signingAlgorithms: [],
   parameters: [],
   attempt({ authorization }) {

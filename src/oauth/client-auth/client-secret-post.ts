@@ -9,6 +9,7 @@ export const clientSecretPost: ClientAuthMethod = {
   implicit: false,
   usesHeader: false,
   usesSecret: true,
+  usesCertificate: false,
   signingAlgorithms: [],
   parameters: ['client_secret'],
   attempt({ parameters }) {

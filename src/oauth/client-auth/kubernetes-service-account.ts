@@ -21,6 +21,7 @@ export const kubernetesServiceAccount: ClientAuthMethod = {
   implicit: false,
   usesHeader: false,
   usesSecret: false,
+  usesCertificate: false,
   // The cluster signs, by keys that its administrator chose.
   signingAlgorithms: [],
   parameters: ASSERTION_PARAMETERS,

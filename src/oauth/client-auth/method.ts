@@ -1,6 +1,7 @@
 // The interface of a client authentication method. The table of methods is `index.ts`; `tries.ts` finds the one that a
 // request tries, and the checks around it (limits, same answer for every failure) are in `client-authentication.ts`.
 
+import type { CertificateJudge } from '../client-certificates/certificate-judge.ts';
 import type { ClusterIssuer } from '../ports/cluster-issuer.ts';
 import type { KeySets } from '../ports/key-sets.ts';
 import type { Clock } from '../ports/ports.ts';
@@ -31,6 +32,8 @@ export interface VerificationContext {
   /** The URL of the token endpoint. */
   readonly tokenEndpoint: string;
   readonly clock: Clock;
+  /** Undefined where mutual TLS is not configured: no client has a method that needs it then. */
+  readonly certificates: CertificateJudge | undefined;
   /** The issuer of ServiceAccount tokens. */
   readonly clusterIssuer: ClusterIssuer<VerificationKey>;
   /** The keys of clients that publish them at an address of their own. */
@@ -75,6 +78,8 @@ export interface ClientAuthMethod {
   readonly usesHeader: boolean;
   /** Whether its credential is a client secret, so that one must be generated or provided. */
   readonly usesSecret: boolean;
+  /** Whether its credential is a client certificate, which only mutual TLS can present. */
+  readonly usesCertificate: boolean;
   /** The JWS algorithms by which its clients may sign, as metadata lists them; empty where they sign nothing. */
   readonly signingAlgorithms: readonly string[];
   /** The form parameters it reads beside `client_id`. */

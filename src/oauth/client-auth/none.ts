@@ -9,6 +9,7 @@ export const none: ClientAuthMethod = {
   implicit: true,
   usesHeader: false,
   usesSecret: false,
+  usesCertificate: false,
   signingAlgorithms: [],
   parameters: [],
   attempt({ parameters }) {

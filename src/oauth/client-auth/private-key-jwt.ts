@@ -39,6 +39,7 @@ export const privateKeyJwt: ClientAuthMethod = {
   implicit: false,
   usesHeader: false,
   usesSecret: false,
+  usesCertificate: false,
   signingAlgorithms: SIGNING_ALGORITHM_NAMES,
   parameters: ASSERTION_PARAMETERS,
   attempt({ parameters }) {

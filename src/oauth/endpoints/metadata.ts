@@ -19,14 +19,16 @@ export interface MetadataOptions {
   readonly grantTypes: readonly string[];
   /** The client authentication methods by wire name. */
   readonly authMethods: ReadonlyMap<string, OfferedAuthMethod>;
+  /** The https origin where the endpoints are reached by mutual TLS; undefined where that is off. */
+  readonly mtlsUrl?: string | undefined;
 }
 
 /** The members of RFC 8414 §2 that apply; empty arrays are left out. Built from the issuer, never from a Host header. */
-export function authorizationServerMetadata({ issuer, grantTypes, authMethods }: MetadataOptions): object {
+export function authorizationServerMetadata({ issuer, grantTypes, authMethods, mtlsUrl }: MetadataOptions): object {
   const methods = [...authMethods.keys()];
   // A set: methods may sign by the same algorithms. Every method that signs is confidential.
   const signingAlgorithms = [...new Set([...authMethods.values()].flatMap((method) => method.signingAlgorithms))];
-  const document: Readonly<Record<string, string | boolean | readonly string[]>> = {
+  const document: Readonly<Record<string, string | boolean | object>> = {
     issuer,
     authorization_endpoint: `${issuer}/authorize`,
     token_endpoint: `${issuer}/token`,
@@ -46,10 +48,23 @@ export function authorizationServerMetadata({ issuer, grantTypes, authMethods }:
     code_challenge_methods_supported: ['S256'],
     authorization_response_iss_parameter_supported: true,
     dpop_signing_alg_values_supported: PROOF_ALGORITHM_NAMES,
+    ...(mtlsUrl !== undefined && {
+      tls_client_certificate_bound_access_tokens: true,
+      mtls_endpoint_aliases: aliases(`${mtlsUrl}${issuerPath(issuer)}`),
+    }),
   };
   return Object.fromEntries(
     Object.entries(document).filter(([, value]) => !(Array.isArray(value) && value.length === 0)),
   );
+}
+
+/** RFC 8705 §5: where a client with a certificate goes in place of the endpoints of the same names. */
+function aliases(base: string): object {
+  return {
+    token_endpoint: `${base}/token`,
+    revocation_endpoint: `${base}/revoke`,
+    introspection_endpoint: `${base}/introspect`,
+  };
 }
 
 /**

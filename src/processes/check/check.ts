@@ -5,6 +5,7 @@
 import { type FolderContents, readFolder } from '../../manifests/folder.ts';
 import { ManifestFolder, type ManifestSet } from '../../manifests/manifest-folder.ts';
 import { formatPlace, type ManifestFault, type Place } from '../../manifests/place.ts';
+import { CLIENT_AUTH_METHODS } from '../../oauth/client-auth/index.ts';
 import { printable } from '../log/printable.ts';
 import { type Waiting, waitingClients } from './check-waiting.ts';
 import { judgeManifests, type ManifestVerdicts } from './manifest-verdicts.ts';
@@ -111,6 +112,8 @@ async function verdictsOn(folders: readonly FolderContents[], now: number): Prom
   });
   const verdicts = await judgeManifests(set, {
     issuer: undefined,
+    // Whether an install has mutual TLS is not known: it is assumed.
+    supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()],
     unknownFields: 'refuse',
     now,
     classes: 'every',

@@ -19,7 +19,6 @@ import type { ManifestSet } from '../../manifests/manifest-folder.ts';
 import type { ManifestKind, ManifestObject } from '../../manifests/objects.ts';
 import { formatPlace, type ManifestFault } from '../../manifests/place.ts';
 import { manifestReferences, type ReferenceOptions } from '../../manifests/references.ts';
-import { CLIENT_AUTH_METHODS } from '../../oauth/client-auth/index.ts';
 import { GRANT_TYPES } from '../../oauth/grants/index.ts';
 import { unreadUserFiles, usersIn, usersInFiles } from './users-in-manifests.ts';
 
@@ -28,6 +27,8 @@ export interface JudgeOptions {
   /** Undefined where it is not known. */
   readonly issuer: string | undefined;
   readonly unknownFields: UnknownFields;
+  /** The wire names of the authentication methods that clients may have. */
+  readonly supportedAuthMethods: readonly string[];
   /** Epoch milliseconds. */
   readonly now: number;
   /** The classes whose objects are judged: the default one, or every class by itself. */
@@ -85,7 +86,7 @@ export async function judgeManifests(set: ManifestSet, options: JudgeOptions): P
       defaultPolicy: options.defaultPolicy,
       references,
       supportedGrantTypes: [...GRANT_TYPES.keys()],
-      supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()],
+      supportedAuthMethods: options.supportedAuthMethods,
       programmed: () => options.programmed,
     });
     return { policies, clients };

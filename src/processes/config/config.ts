@@ -7,8 +7,10 @@ import { parseDuration } from '../../admission/kinds/duration.ts';
 import { issuerFault } from '../../oauth/values/issuer.ts';
 import { CLUSTER_VARIABLES, type ClusterPlace, clusterPlace } from './cluster-config.ts';
 import { FETCH_VARIABLES, type FetchSettings, fetchSettings } from './fetch-config.ts';
+import { MTLS_VARIABLES, type MtlsSettings, mtlsFaults, mtlsSettings } from './mtls-config.ts';
 import { networks } from './networks.ts';
 import { ownVariables } from './own-variables.ts';
+import { port } from './port.ts';
 import { REDIS_VARIABLES, type RedisSettings, redisFaults, redisSettings } from './redis-config.ts';
 import { WEBHOOK_VARIABLES, type WebhookSettings, webhookFaults, webhookSettings } from './webhook-config.ts';
 
@@ -22,12 +24,6 @@ export class ConfigurationError extends Error {
     this.faults = faults;
   }
 }
-
-const port = z
-  .string()
-  .regex(/^\d{1,5}$/, 'is not a port')
-  .transform(Number)
-  .refine((value) => value <= 65_535, 'is not a port');
 
 const duration = z.string().transform((text, context) => {
   const seconds = parseDuration(text);
@@ -115,6 +111,7 @@ const VARIABLES = z.object({
     ),
   ...FETCH_VARIABLES,
   ...REDIS_VARIABLES,
+  ...MTLS_VARIABLES,
   ...WEBHOOK_VARIABLES,
 });
 
@@ -157,6 +154,8 @@ export interface Settings {
   readonly fetch: FetchSettings;
   /** Undefined: state is in the memory of the process. */
   readonly redis: RedisSettings | undefined;
+  /** Undefined: mutual TLS is off. */
+  readonly mtls: MtlsSettings | undefined;
   /** Undefined: alerts go to the audit stream and the metrics only. */
   readonly alertWebhook: WebhookSettings | undefined;
 }
@@ -205,7 +204,7 @@ export function readSettings({
   const isSet = (name: Variable) => given[name] !== undefined;
   const parsed = VARIABLES.safeParse(given);
   const missing = required.filter((name) => !isSet(name)).map((name) => `${name} is not set: ${NEEDED[name] ?? ''}`);
-  const all = [...faults, ...missing, ...redisFaults(isSet), ...webhookFaults(isSet, hasSecrets)];
+  const all = [...faults, ...missing, ...redisFaults(isSet), ...mtlsFaults(isSet), ...webhookFaults(isSet, hasSecrets)];
   if (!parsed.success || all.length > 0) {
     const issues = parsed.error?.issues ?? [];
     const messages = issues.map(({ path, message }) => `${givenAs(String(path[0]) as Variable, flags)} ${message}`);
@@ -238,6 +237,7 @@ export function readSettings({
     pepperFile: values.GRANTRY_PEPPER_FILE,
     fetch: fetchSettings(values),
     redis: redisSettings(values),
+    mtls: mtlsSettings(values),
     alertWebhook: webhookSettings(values),
   });
 }

@@ -30,7 +30,7 @@ import { HTTP_TIMEOUTS } from '../../http/server/strict-fastify.ts';
 import type { ApiClient } from '../../kubernetes/api/api-client.ts';
 import { textOfSingle } from '../../kubernetes/objects/release-parts.ts';
 import { objectKey } from '../../kubernetes/objects/resources.ts';
-import { CLIENT_AUTH_METHODS } from '../../oauth/client-auth/index.ts';
+import { availableMethods } from '../../oauth/client-auth/index.ts';
 import { randomId } from '../../oauth/values/random-id.ts';
 import { ConfigurationError, readSettings, type Settings } from '../config/config.ts';
 import { StartError } from '../config/start-error.ts';
@@ -209,7 +209,11 @@ class ControllerProcess {
       new ClientController({
         ...shared,
         replicas,
-        install: { ...install, watchNamespaces, supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()] },
+        install: {
+          ...install,
+          watchNamespaces,
+          supportedAuthMethods: [...availableMethods({ mutualTls: this.#settings.mtls !== undefined }).keys()],
+        },
       }),
     ];
     this.#components = [secrets, ...others];

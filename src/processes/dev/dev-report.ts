@@ -4,9 +4,11 @@
 import type { ClientVerdict } from '../../admission/clients/admit-client.ts';
 import { formatPlace, type ManifestFault } from '../../manifests/place.ts';
 import { metadataPaths } from '../../oauth/endpoints/metadata.ts';
+import { issuerPath } from '../../oauth/values/issuer.ts';
 import { type ManifestVerdicts, readyOf } from '../check/manifest-verdicts.ts';
 import { printable } from '../log/printable.ts';
 import { clientChanges, statusOf } from './client-changes.ts';
+import type { CertificateFiles } from './dev-certificates.ts';
 
 export interface StartFacts {
   readonly issuer: string;
@@ -26,6 +28,8 @@ export interface StartFacts {
   readonly memoryReason: string | undefined;
   /** The file that holds only the secret of a client; undefined when there is none. */
   readonly secretFileOf: (verdict: ClientVerdict) => string | undefined;
+  /** Where mutual TLS is, and the certificates made for it; undefined where it is off. */
+  readonly mtls: { readonly url: string; readonly certificates: CertificateFiles | undefined } | undefined;
 }
 
 /** The lines printed when the server is up. */
@@ -38,6 +42,7 @@ export function startReport(facts: StartFacts): string {
     `  Issuer    ${issuer}`,
     `  Metadata  ${origin}${metadataPaths(issuer)[0] ?? ''}`,
     ...replicaLines(facts),
+    ...(facts.mtls === undefined ? [] : [`  Mutual TLS ${facts.mtls.url}`]),
     `  Admin     ${facts.adminAddress}/readyz`,
     `  Users     ${usersLine(facts)}`,
     '',
@@ -53,6 +58,7 @@ export function startReport(facts: StartFacts): string {
   }
   lines.push(
     ...tryLines(facts),
+    ...certificateLines(facts),
     ...unplacedLines(verdicts.clients),
     ...faultLines(verdicts.faults),
     ...warningLines(verdicts),
@@ -121,6 +127,23 @@ function tryLines({ issuer, verdicts, secretFileOf }: StartFacts): readonly stri
     return ['Try it:', '', `  ${parts.join(' ')} ${quoted(`${issuer}/token`)}`, ''];
   }
   return [];
+}
+
+/** A command with the client certificate that was made, for the first client that a certificate of its name authenticates. */
+function certificateLines({ issuer, verdicts, mtls }: StartFacts): readonly string[] {
+  if (mtls?.certificates === undefined) return [];
+  const { authority, client: own } = mtls.certificates;
+  const served = verdicts.clients.flatMap(({ client }) => client ?? []);
+  const client = served.find(({ certificate, grantTypes }) => certificate && grantTypes.includes('client_credentials'));
+  const files = `--cacert ${quoted(authority)} --cert ${quoted(own.certificate)} --key ${quoted(own.key)}`;
+  const form = `-d grant_type=client_credentials -d client_id=${client?.clientId ?? 'CLIENT_ID'}`;
+  const url = quoted(`${mtls.url}${issuerPath(issuer)}/token`);
+  return [
+    'With a certificate (its names are CN=client and the DNS name client.localhost):',
+    '',
+    `  curl -s ${files} ${form} ${url}`,
+    '',
+  ];
 }
 
 /** A word quoted for a POSIX shell. */

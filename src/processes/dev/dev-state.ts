@@ -9,7 +9,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { DevStateError } from './dev-state-error.ts';
 import { requireOwnFolder } from './state-folder.ts';
 
-const FOLDERS = ['secrets', 'keys'] as const;
+const FOLDERS = ['secrets', 'keys', 'mtls'] as const;
+/** The name of the folder. */
+export const STATE_FOLDER = '.grantry';
 const IGNORE = '.gitignore';
 /** No file of the folder may be a link. Windows has no such flag, and makes no links from a checkout by default. */
 const NO_LINK = constants.O_NOFOLLOW ?? 0;
@@ -39,7 +41,7 @@ export class DevState {
    * @throws DevStateError when the folder is not this user's own ({@link requireOwnFolder})
    */
   static async open(directory: string): Promise<DevState> {
-    const path = join(directory, '.grantry');
+    const path = join(directory, STATE_FOLDER);
     await requireOwnFolder(path, FOLDERS);
     try {
       await makeFolders(path);

@@ -3,10 +3,12 @@
 // then several of these processes on the same folder are replicas of one server.
 
 import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { type LocalUser, LocalUsers } from '../../login/local-users.ts';
 import { FolderWatch } from '../../manifests/folder-watch.ts';
 import { ManifestFolder } from '../../manifests/manifest-folder.ts';
 import { memoryStores } from '../../memory/stores.ts';
+import { availableMethods } from '../../oauth/client-auth/index.ts';
 import type { Stores } from '../../oauth/ports/ports.ts';
 import type { AlertDelivery } from '../alerts/alert-delivery.ts';
 import { alertDelivery } from '../alerts/alerts.ts';
@@ -16,18 +18,20 @@ import { systemClock, systemRandom } from '../lifecycle/machine.ts';
 import { parsePeppers } from '../lifecycle/pepper.ts';
 import { endOnSignals } from '../lifecycle/shutdown.ts';
 import { openLog, type ProcessLog } from '../log/log.ts';
+import { MutualTls } from '../mutual-tls/mutual-tls.ts';
 import { openRedisState, type RedisState } from '../redis/redis-state.ts';
 import { addressOf, freePort, isLoopback, listen } from '../token-server/listening.ts';
 import { assembleTokenServer, type TokenServer } from '../token-server/token-server.ts';
 import { assembleUserChanges } from '../token-server/user-changes.ts';
 import { DevAccountIssuer } from './account-issuer.ts';
+import { type CertificateFiles, provideCertificates } from './dev-certificates.ts';
 import { changeHandler, recordChanges, type Served } from './dev-changes.ts';
 import { DevKeys } from './dev-keys.ts';
 import { DevPeople, userOf } from './dev-people.ts';
 import { startReport } from './dev-report.ts';
 import { DevRevokedTokens } from './dev-revoked-tokens.ts';
 import { DevSecrets } from './dev-secrets.ts';
-import { DevState } from './dev-state.ts';
+import { DevState, STATE_FOLDER } from './dev-state.ts';
 import { DevStateError } from './dev-state-error.ts';
 import { Follower } from './follower.ts';
 import { ManifestRegistry } from './manifest-registry.ts';
@@ -38,6 +42,8 @@ export interface DevOptions {
   readonly port?: number;
   readonly host?: string;
   readonly adminPort?: number;
+  /** Of a listener for mutual TLS with certificates made for it; without it only the environment configures one. */
+  readonly mtlsPort?: number;
   readonly issuer?: string;
   /** `name:password` each. */
   readonly user?: readonly string[];
@@ -86,10 +92,12 @@ interface Groundwork {
   readonly redis: RedisState | undefined;
 }
 
-async function serveWith({ directory, stdout }: DevOptions, groundwork: Groundwork): Promise<number> {
+async function serveWith(options: DevOptions, groundwork: Groundwork): Promise<number> {
+  const { directory, stdout } = options;
   const { settings, given, processLog, redis } = groundwork;
   const parts = await partsOf(directory, settings);
   const { registry, state, follower, watch } = parts;
+  const certificates = options.mtlsPort === undefined ? undefined : await certificatesOf(settings, state);
   const isLocal = isLoopback(settings.host) && isLoopback(new URL(settings.issuer).hostname);
   const people = new DevPeople(new LocalUsers({ users: [], clock: systemClock }), given, isLocal);
   const begin = performance.now();
@@ -97,6 +105,7 @@ async function serveWith({ directory, stdout }: DevOptions, groundwork: Groundwo
   const seconds = (performance.now() - begin) / 1000;
   await people.replace(verdicts.users);
   const stores = redis?.stores ?? (await storesOf(state));
+  const mutualTls = await mutualTlsOf(settings, processLog);
   const server = assembleTokenServer({
     settings,
     registry,
@@ -110,10 +119,12 @@ async function serveWith({ directory, stdout }: DevOptions, groundwork: Groundwo
     log: processLog.log,
     logDropped: processLog.dropped,
     processMetrics: true,
+    mutualTls,
     ...(redis !== undefined && { store: redis.probe, readiness: [redis.readiness] }),
   });
   const alerts = redis && alertDelivery({ redis, server, settings, log: processLog.log });
   const adminPort = await listen(server, settings);
+  mutualTls?.start(server.mutualTls);
   alerts?.start();
   // Before the report is printed: a process that reads it may send a signal at once.
   const ended = signalled({ server, settings, processLog, watch, alerts });
@@ -131,6 +142,7 @@ async function serveWith({ directory, stdout }: DevOptions, groundwork: Groundwo
       demo: people.hasDemo,
       memoryReason: state.memoryReason,
       secretFileOf: (verdict) => parts.secrets.fileOf(verdict),
+      mtls: settings.mtls && { url: settings.mtls.url, certificates },
     }),
   );
   recordChanges(server.audit, undefined, served);
@@ -147,7 +159,7 @@ async function serveWith({ directory, stdout }: DevOptions, groundwork: Groundwo
 }
 
 /** The parts that exist before the server is assembled. */
-async function partsOf(directory: string, { issuer, namespace, defaultPolicy }: Settings) {
+async function partsOf(directory: string, { issuer, mtls, namespace, defaultPolicy }: Settings) {
   const state = await DevState.open(directory);
   const secrets = new DevSecrets({ state, random: systemRandom, issuer });
   const keys = new DevKeys({ state, releaseNamespace: namespace });
@@ -156,7 +168,14 @@ async function partsOf(directory: string, { issuer, namespace, defaultPolicy }: 
     state,
     secrets,
     follower,
-    registry: new ManifestRegistry({ secrets, keys, issuer, releaseNamespace: namespace, defaultPolicy }),
+    registry: new ManifestRegistry({
+      secrets,
+      keys,
+      issuer,
+      supportedAuthMethods: [...availableMethods({ mutualTls: mtls !== undefined }).keys()],
+      releaseNamespace: namespace,
+      defaultPolicy,
+    }),
     folder: new ManifestFolder(),
     watch: new FolderWatch({ root: directory, onChange: (contents) => follower.take(contents) }),
   };
@@ -185,7 +204,7 @@ function signalled({
     endOnSignals({
       draining: server.draining,
       drainDelaySeconds: settings.drainDelaySeconds,
-      servers: [server.public, server.admin],
+      servers: [server.public, server.mutualTls ?? [], server.admin].flat(),
       log: processLog.log,
       afterwards: async () => await alerts?.stop(),
       flush: processLog.flush,
@@ -203,6 +222,7 @@ async function settingsOf(options: DevOptions): Promise<Settings> {
     ...(options.port !== undefined && { GRANTRY_PORT: String(options.port) }),
     ...(options.adminPort !== undefined && { GRANTRY_ADMIN_PORT: String(options.adminPort) }),
     ...(options.issuer !== undefined && { GRANTRY_ISSUER: options.issuer }),
+    ...(options.mtlsPort !== undefined && mtlsVariables(options.directory, options.mtlsPort)),
     ...(options.redis !== undefined && { GRANTRY_REDIS_URL: options.redis }),
     ...(options.strictRedis === true && { GRANTRY_REDIS_STRICT: 'on' }),
   };
@@ -213,10 +233,30 @@ async function settingsOf(options: DevOptions): Promise<Settings> {
     GRANTRY_FETCH_NETWORKS: '127.0.0.0/8,::1',
   };
   const settings = readSettings({ flags, defaults });
-  if (settings.port !== 0) return settings;
-  // The issuer contains the port, so the port must be known before the server listens.
-  const port = await freePort(settings.host);
-  return readSettings({ flags: { ...flags, GRANTRY_PORT: String(port) }, defaults });
+  // The issuer contains the port and the metadata that for mutual TLS: both must be known before the server listens.
+  const port = settings.port === 0 && { GRANTRY_PORT: String(await freePort(settings.host)) };
+  const mtls = options.mtlsPort === 0 && mtlsVariables(options.directory, await freePort(settings.host));
+  return port || mtls ? readSettings({ flags: { ...flags, ...port, ...mtls }, defaults }) : settings;
+}
+
+/** The settings of a listener with the certificates that are kept beside the manifests. */
+function mtlsVariables(directory: string, port: number): VariableTexts {
+  const file = (name: string) => join(directory, STATE_FOLDER, 'mtls', name);
+  return {
+    GRANTRY_MTLS_URL: `https://localhost:${port}`,
+    GRANTRY_MTLS_PORT: String(port),
+    GRANTRY_MTLS_CERT_FILE: file('server.crt'),
+    GRANTRY_MTLS_KEY_FILE: file('server.key'),
+    GRANTRY_CLIENT_CA_FILE: file('ca.crt'),
+  };
+}
+
+function certificatesOf({ host }: Settings, state: DevState): Promise<CertificateFiles> {
+  return provideCertificates({ state, host, clock: systemClock, random: systemRandom });
+}
+
+async function mutualTlsOf({ mtls }: Settings, { log }: ProcessLog): Promise<MutualTls | undefined> {
+  return mtls && (await MutualTls.open({ settings: mtls, clock: systemClock, log }));
 }
 
 /** The state in Redis, where one is configured. */

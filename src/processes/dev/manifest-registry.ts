@@ -19,6 +19,8 @@ export interface ManifestRegistryOptions {
   readonly secrets: DevSecrets;
   readonly keys: DevKeys;
   readonly issuer: string;
+  /** The wire names of the authentication methods that clients may have. */
+  readonly supportedAuthMethods: readonly string[];
   readonly releaseNamespace: string;
   readonly defaultPolicy: DefaultPolicy;
 }
@@ -64,10 +66,11 @@ export class ManifestRegistry implements RegistryRef {
 
   /** The verdicts after every client that needs a secret has one, and the faults of those whose secret failed. */
   async #withSecrets(set: ManifestSet) {
-    const { secrets, issuer, releaseNamespace, defaultPolicy } = this.#options;
+    const { secrets, issuer, supportedAuthMethods, releaseNamespace, defaultPolicy } = this.#options;
     const judge = () =>
       judgeManifests(set, {
         issuer,
+        supportedAuthMethods,
         unknownFields: 'ignore',
         now: systemClock.now(),
         classes: 'default',

@@ -9,7 +9,8 @@ import { listenOn } from '../lifecycle/listen-on.ts';
 import { systemClock } from '../lifecycle/machine.ts';
 import { codeOf, endOnSignals } from '../lifecycle/shutdown.ts';
 import { openLog } from '../log/log.ts';
-import type { AdminSide } from '../token-server/token-server.ts';
+import { MutualTls } from '../mutual-tls/mutual-tls.ts';
+import type { AdminSide, TokenServer } from '../token-server/token-server.ts';
 import { RegistryAudit } from './registry-audit.ts';
 import {
   awaitPrerequisites,
@@ -44,6 +45,8 @@ export async function server({ stderr }: ServerOptions): Promise<number> {
       processLog,
       api: await connectCluster(settings.cluster),
       users: await UsersFile.open({ file: settings.usersFile, clock: systemClock, log: processLog.log }),
+      mutualTls:
+        settings.mtls && (await MutualTls.open({ settings: settings.mtls, clock: systemClock, log: processLog.log })),
     };
     return await codeOf(() => run(parts), processLog.log);
   } catch (error) {
@@ -112,9 +115,21 @@ async function serve(parts: ServerParts, { sources, admin, progress, exit }: Sta
   // Without a file there are no local users, and none has left.
   if (settings.usersFile !== undefined) serving.userChanges.start();
   await listenOn(serving.tokens.public, { host: settings.host, port: settings.port, variable: 'GRANTRY_PORT' });
+  await listenForCertificates(parts, serving.tokens);
   serving.alerts.start();
   registryAudit.recordSigningKey();
   log.info({ issuer: settings.issuer, clients: registry.current.size }, 'serving');
+}
+
+/** Listens on the port for mutual TLS, where there is one, and follows the files of its certificates. */
+async function listenForCertificates(
+  { settings: { host, mtls }, mutualTls }: ServerParts,
+  { mutualTls: server }: TokenServer,
+): Promise<void> {
+  if (server !== undefined && mtls?.listener !== undefined) {
+    await listenOn(server, { host, port: mtls.listener.port, variable: 'GRANTRY_MTLS_PORT' });
+  }
+  mutualTls?.start(server);
 }
 
 function endWithProcess(
@@ -128,7 +143,8 @@ function endWithProcess(
       return progress.serving === undefined ? 0 : settings.drainDelaySeconds;
     },
     get servers() {
-      return [progress.serving?.tokens.public ?? [], admin.admin].flat();
+      const { tokens } = progress.serving ?? {};
+      return [tokens?.public ?? [], tokens?.mutualTls ?? [], admin.admin].flat();
     },
     log: processLog.log,
     afterwards: async () => await progress.serving?.alerts.stop(),
@@ -138,11 +154,12 @@ function endWithProcess(
 }
 
 async function close(
-  { users, api, processLog }: ServerParts,
+  { users, api, processLog, mutualTls }: ServerParts,
   { registry }: Sources,
   { redis, serving }: Progress,
 ): Promise<void> {
   users.stop();
+  mutualTls?.stop();
   serving?.userChanges.stop();
   await registry.stop();
   api.close();

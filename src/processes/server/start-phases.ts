@@ -9,7 +9,7 @@ import { WatchCounters } from '../../http/metrics/watch-metrics.ts';
 import type { ApiClient } from '../../kubernetes/api/api-client.ts';
 import type { ApiServerIssuer } from '../../kubernetes/api/api-server-issuer.ts';
 import type { UserChanges } from '../../login/user-changes.ts';
-import { CLIENT_AUTH_METHODS } from '../../oauth/client-auth/index.ts';
+import { availableMethods } from '../../oauth/client-auth/index.ts';
 import { randomId } from '../../oauth/values/random-id.ts';
 import { DeliveryLeases } from '../../redis/grants/delivery-leases.ts';
 import type { AlertDelivery } from '../alerts/alert-delivery.ts';
@@ -21,6 +21,7 @@ import type { StartError } from '../config/start-error.ts';
 import { systemClock, systemRandom } from '../lifecycle/machine.ts';
 import type { Peppers } from '../lifecycle/pepper.ts';
 import type { ProcessLog } from '../log/log.ts';
+import type { MutualTls } from '../mutual-tls/mutual-tls.ts';
 import { openRedisState, type RedisState } from '../redis/redis-state.ts';
 import { ClientUsage } from '../token-server/client-usage.ts';
 import {
@@ -44,6 +45,8 @@ export interface ServerParts {
   readonly processLog: ProcessLog;
   readonly api: ApiClient;
   readonly users: UsersFile;
+  /** Undefined where mutual TLS is off. */
+  readonly mutualTls: MutualTls | undefined;
 }
 
 /** Phase 1: what the replica reads from its cluster. Nothing is watched yet. */
@@ -90,7 +93,7 @@ export function createSources({ settings, processLog, api }: ServerParts): Sourc
     className: settings.className,
     releaseNamespace: settings.namespace,
     defaultPolicy: settings.defaultPolicy,
-    supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()],
+    supportedAuthMethods: [...availableMethods({ mutualTls: settings.mtls !== undefined }).keys()],
     watchNamespaces: settings.watchNamespaces,
   });
   const usage = new ClientUsage({
@@ -162,7 +165,7 @@ export async function awaitPrerequisites(
 
 /** Phase 4. @throws StartError for a webhook secret that cannot be used */
 export function createServing(
-  { settings, processLog, users }: ServerParts,
+  { settings, processLog, users, mutualTls }: ServerParts,
   { registry, usage, clusterIssuer }: Sources,
   admin: AdminSide,
   { redis, peppers }: Prerequisites,
@@ -180,6 +183,7 @@ export function createServing(
       clusterIssuer,
       log,
       usage,
+      mutualTls,
     },
     admin,
   );

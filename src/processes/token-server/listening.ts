@@ -10,13 +10,23 @@ const FIRST_ADMIN_PORT = 9401;
 const ADMIN_PORTS_TRIED = 100;
 
 /**
- * Listens on both ports, the public one first. Admin port 0: the first free one from 9401.
+ * Listens on the public port, the one for mutual TLS if there is one, and the admin port. Admin port 0: the first free one from 9401.
  * @returns the admin port
  * @throws StartError when a port is taken or the host is not of this machine
  */
-export async function listen(server: TokenServer, { host, port, adminPort }: Settings): Promise<number> {
+export async function listen(server: TokenServer, { host, port, mtls, adminPort }: Settings): Promise<number> {
   if (!(await tryListen(server.public, host, port))) {
     throw new StartError(`port ${port} on ${host} is in use; choose another one with ${flagToGive('--port N')}`, 1);
+  }
+  if (server.mutualTls !== undefined && mtls?.listener !== undefined) {
+    const { port: mtlsPort } = mtls.listener;
+    if (!(await tryListen(server.mutualTls, host, mtlsPort))) {
+      await server.public.close();
+      throw new StartError(
+        `port ${mtlsPort} on ${host} is in use; choose another one with ${flagToGive('--mtls-port N')}`,
+        1,
+      );
+    }
   }
   const tried =
     adminPort === 0 ? range(FIRST_ADMIN_PORT, ADMIN_PORTS_TRIED).filter((tried) => tried !== port) : [adminPort];
@@ -25,6 +35,7 @@ export async function listen(server: TokenServer, { host, port, adminPort }: Set
     if (await tryListen(server.admin, host, candidate)) return candidate;
   }
   await server.public.close();
+  await server.mutualTls?.close();
   throw new StartError(
     `admin port ${tried[0]} on ${host} is in use; choose another one with ${flagToGive('--admin-port N')}`,
     1,

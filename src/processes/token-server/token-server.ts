@@ -8,6 +8,7 @@ import { adminEndpoints, type ReadinessCheck } from '../../http/admin/admin.ts';
 import { controllerEndpoints, type ReplicaApi } from '../../http/admin/controller-endpoints.ts';
 import { Metrics, type StoreProbe } from '../../http/metrics/metrics.ts';
 import type { Followed, WatchCounters } from '../../http/metrics/watch-metrics.ts';
+import { type CertificateSource, NO_CERTIFICATES, socketCertificates } from '../../http/mtls/certificate-source.ts';
 import { AuthenticationLimit, UNLIMITED_AUTHENTICATION } from '../../http/protocol/authentication-limit.ts';
 import { introspectEndpoint } from '../../http/protocol/introspect.ts';
 import { jwksEndpoint } from '../../http/protocol/jwks.ts';
@@ -22,7 +23,7 @@ import { HTTP_TIMEOUTS, type HttpTimeouts } from '../../http/server/strict-fasti
 import { pageEndpoints } from '../../http/sign-in/page-endpoints.ts';
 import { memoryReplays } from '../../memory/stores.ts';
 import type { Refusal } from '../../oauth/client-auth/client-authentication.ts';
-import { CLIENT_AUTH_METHODS } from '../../oauth/client-auth/index.ts';
+import { availableMethods } from '../../oauth/client-auth/index.ts';
 import { ReplayMarks } from '../../oauth/client-auth/replay-marks.ts';
 import { type NonceRule, ProofNonces } from '../../oauth/dpop/nonces.ts';
 import { ProofJudge } from '../../oauth/dpop/proof.ts';
@@ -47,6 +48,7 @@ import type { VerificationKey } from '../../oauth/values/jwk.ts';
 import type { FetchSettings } from '../config/fetch-config.ts';
 import { Draining } from '../lifecycle/shutdown.ts';
 import { AuditLog } from '../log/audit-log.ts';
+import type { MutualTls } from '../mutual-tls/mutual-tls.ts';
 import { authenticStores } from './authentic-stores.ts';
 import type { ClientUsage } from './client-usage.ts';
 import { assembleKeySets } from './key-sets.ts';
@@ -115,6 +117,8 @@ export interface TokenServerOptions extends AdminSideOptions {
   readonly clock: Clock;
   /** The first one makes handles, all are accepted; at least one. */
   readonly peppers: readonly [Uint8Array, ...Uint8Array[]];
+  /** Undefined where mutual TLS is off. */
+  readonly mutualTls?: MutualTls | undefined;
   /** The issuer of ServiceAccount tokens. */
   readonly clusterIssuer: ClusterIssuer<VerificationKey>;
   /** Records issued tokens and refusals for the controller; undefined without one. */
@@ -123,10 +127,15 @@ export interface TokenServerOptions extends AdminSideOptions {
 
 export interface TokenServer extends AdminSide {
   readonly public: FastifyInstance;
+  /** The listener that asks for client certificates; undefined without one. */
+  readonly mutualTls: FastifyInstance | undefined;
   readonly audit: AuditLog;
   /** To be called at each swap of the registry. @param seconds from the change of the manifests until it is served */
   readonly registrySwapped: (seconds: number) => void;
 }
+
+/** What passes TLS through adds no header: on the listener for mutual TLS every X-Forwarded-For is of the caller itself. */
+const NO_PROXIES = new TrustedProxies([]);
 
 /** Health, metrics, controller endpoints. @throws Error when a trusted proxy is neither an address nor a CIDR block */
 export function assembleAdminSide(options: AdminSideOptions): AdminSide {
@@ -169,11 +178,14 @@ export function assembleTokenServer(options: TokenServerOptions, side = assemble
     pepper: peppers[0],
     observe: (event) => usage?.note(event),
   });
-  const endpoints = publicEndpoints(options, audit, metrics);
+  const { publicEndpoints, mutualTlsEndpoints } = endpointsOf(options, audit, metrics);
+  const shared = { ...sharedServerOptions(options, metrics), isDraining: () => draining.begun };
+  const tls = options.mutualTls?.listenerTls;
   return {
     ...side,
     audit,
-    public: createHttpServer({ ...sharedServerOptions(options, metrics), endpoints, isDraining: () => draining.begun }),
+    public: createHttpServer({ ...shared, endpoints: publicEndpoints }),
+    mutualTls: tls && createHttpServer({ ...shared, endpoints: mutualTlsEndpoints, tls, proxies: NO_PROXIES }),
     registrySwapped: (seconds) => metrics.registrySwap.observe(seconds),
   };
 }
@@ -191,9 +203,15 @@ function sharedServerOptions({ settings, registry, log, random, timeouts }: Admi
   };
 }
 
-/** Every endpoint of the public port, with its absolute path. */
-function publicEndpoints(options: TokenServerOptions, audit: AuditLog, metrics: Metrics): readonly Endpoint[] {
-  const { settings, registry, owners, clock, random, peppers, clusterIssuer } = options;
+/** The endpoints of the ports for clients, with their absolute paths. */
+interface ClientPorts {
+  readonly publicEndpoints: readonly Endpoint[];
+  /** Those for programs. A browser would ask each of its people for a certificate. */
+  readonly mutualTlsEndpoints: readonly Endpoint[];
+}
+
+function endpointsOf(options: TokenServerOptions, audit: AuditLog, metrics: Metrics): ClientPorts {
+  const { settings, registry, owners, clock, random, peppers, clusterIssuer, mutualTls } = options;
   const { issuer, rateLimits } = settings;
   const stores = authenticStores(measuredStores(options.stores, metrics), {
     macs: new RecordMacs({ issuer, peppers }),
@@ -208,7 +226,8 @@ function publicEndpoints(options: TokenServerOptions, audit: AuditLog, metrics: 
   const { grants, replays } = stores;
   const marks = new ReplayMarks({ replays, fallback: memoryReplays(clock), limits, audit });
   const keySets = assembleKeySets({ settings: settings.fetch, clock, metrics, log: options.log });
-  const verification = { issuer, tokenEndpoint: `${issuer}/token`, clock, keySets, clusterIssuer };
+  const certificates = mutualTls?.judge;
+  const verification = { issuer, tokenEndpoint: `${issuer}/token`, clock, keySets, clusterIssuer, certificates };
   const onRefused = (client: Client, refusal: Refusal) => options.usage?.refused(client, refusal);
   const authentication = { registry, limiter, verification, marks, audit, onRefused };
   const protocol = { ...authentication, issuer, stores, owners, clock, random, handles, tokens, limits };
@@ -231,24 +250,36 @@ function publicEndpoints(options: TokenServerOptions, audit: AuditLog, metrics: 
   const proofs = {
     judge: new ProofJudge(),
     nonces: new ProofNonces({ issuer, peppers, rule: settings.dpopNonce }),
-    urls: [verification.tokenEndpoint],
+    urls: [issuer, ...(mutualTls === undefined ? [] : [`${mutualTls.settings.url}${issuerPath(issuer)}`])].map(
+      (base) => `${base}/token`,
+    ),
   };
   const document = authorizationServerMetadata({
     issuer,
     grantTypes: [...GRANT_TYPES.keys()],
-    authMethods: CLIENT_AUTH_METHODS,
+    authMethods: availableMethods({ mutualTls: mutualTls !== undefined }),
+    mtlsUrl: mutualTls?.settings.url,
   });
-  const below: readonly Endpoint[] = [
-    ...pageEndpoints(signIn),
-    tokenEndpoint({ token: new TokenEndpoint({ ...protocol, proofs }), metrics, audit }),
-    revokeEndpoint({ revocation: new RevocationEndpoint(protocol), metrics }),
-    introspectEndpoint({ introspection: new IntrospectionEndpoint(protocol), metrics }),
-    jwksEndpoint({ registry }),
-  ];
-  return [
-    ...below.map((endpoint) => ({ ...endpoint, path: `${issuerPath(issuer)}${endpoint.path}` })),
+  const token = new TokenEndpoint({ ...protocol, proofs });
+  const revocation = new RevocationEndpoint(protocol);
+  const introspection = new IntrospectionEndpoint(protocol);
+  const absolute = (endpoint: Endpoint) => ({ ...endpoint, path: `${issuerPath(issuer)}${endpoint.path}` });
+  const forPrograms = (certificates: CertificateSource): readonly Endpoint[] => [
+    ...[
+      tokenEndpoint({ token, metrics, audit, certificates }),
+      revokeEndpoint({ revocation, metrics, certificates }),
+      introspectEndpoint({ introspection, metrics, certificates }),
+      jwksEndpoint({ registry }),
+    ].map(absolute),
     ...metadataEndpoints({ document, paths: metadataPaths(issuer) }),
   ];
+  return {
+    publicEndpoints: [
+      ...pageEndpoints(signIn).map(absolute),
+      ...forPrograms(mutualTls?.publicCertificates ?? NO_CERTIFICATES),
+    ],
+    mutualTlsEndpoints: forPrograms(socketCertificates),
+  };
 }
 
 /** Request ids that are unique in the logs of all replicas, without a call for randomness each. */

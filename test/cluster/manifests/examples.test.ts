@@ -33,6 +33,8 @@ const OF_A_STRICT_INSTALL = 'no-matching-policy.yaml';
 /** Examples that say something about an install which is configured otherwise, or about what no cluster lets one write. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
   [OF_A_STRICT_INSTALL]: 'has a test of its own',
+  'auth-method-tls.yaml': 'is of an install without mutual TLS, and this one has it',
+  'sender-constraint-mutual-tls-without-it.yaml': 'is of an install without mutual TLS',
   'uid-twice.yaml': 'the API server gives each object a uid of its own',
   'signing-key-in-another-namespace.yaml': 'the controller may not even read it: hostile-tenant.test.ts',
 };
@@ -73,7 +75,12 @@ describeRedis('the examples in a cluster', () => {
     cluster = new Cluster(apiServer.address);
     await cluster.applyCrds();
     servers = await TokenServers.install(cluster, { complete: false });
-    const environment = { GRANTRY_CLASS: 'default' };
+    const environment = {
+      GRANTRY_CLASS: 'default',
+      GRANTRY_MTLS_URL: 'https://mtls.id.example',
+      GRANTRY_CLIENT_CERT_HEADER: 'Client-Cert',
+      GRANTRY_CLIENT_CERT_PROXIES: '127.0.0.1',
+    };
     const replica = await servers.start({ environment });
     controller = await startController(servers, { replicas: [replica], environment });
     await Promise.all([controller.ready(), replica.ready()]);

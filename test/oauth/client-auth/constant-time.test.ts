@@ -51,7 +51,14 @@ describe('in constant time', () => {
     const issuer = 'https://as.example';
     const clusterIssuer = { current: () => Promise.reject(new Error('no method here reads accounts')) };
     const clock = { now: () => 0 };
-    attempt?.verify(undefined, { issuer, tokenEndpoint: `${issuer}/token`, clock, keySets, clusterIssuer });
+    attempt?.verify(undefined, {
+      issuer,
+      tokenEndpoint: `${issuer}/token`,
+      clock,
+      keySets,
+      clusterIssuer,
+      certificates: undefined,
+    });
     expect(compared()).toHaveLength(1);
   });
 

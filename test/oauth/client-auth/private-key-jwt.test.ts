@@ -25,6 +25,7 @@ const CONTEXT = {
   clock: { now: () => PARTY.now },
   keySets: { keysAt: () => Promise.reject(new Error('no client here publishes keys')) },
   clusterIssuer: { current: () => Promise.reject(new Error('no client here has accounts')) },
+  certificates: undefined,
 };
 
 function attemptOf(form: Readonly<Record<string, string>>): Attempt | undefined {

@@ -140,7 +140,14 @@ export async function protocolWorld({ stores, clock, pepper, events }: WorldPart
   const marks = new ReplayMarks({ replays: stores.replays, fallback: stores.replays, limits, audit });
   const keySets = { keysAt: () => Promise.reject(keySetUnavailable('no client publishes keys')) };
   const clusterIssuer = { current: () => Promise.reject(clusterIssuerUnavailable('no cluster')) };
-  const verification = { issuer: ISSUER, tokenEndpoint: `${ISSUER}/token`, clock, keySets, clusterIssuer };
+  const verification = {
+    issuer: ISSUER,
+    tokenEndpoint: `${ISSUER}/token`,
+    clock,
+    keySets,
+    clusterIssuer,
+    certificates: undefined,
+  };
   const authentication = { registry, limiter, verification, marks, audit };
   const options = { ...authentication, issuer: ISSUER, clock, random, stores, handles, tokens, owners, limits };
   const authorization = new AuthorizationEndpoint({

@@ -11,6 +11,7 @@ function account(name: string): string {
 async function judged(...accounts: readonly string[]) {
   const set = await manifestsOf({ 'a.yaml': [machineClient('working', AUTH), ...accounts.map(account)].join('---\n') });
   return await judgeManifests(set, {
+    supportedAuthMethods: ['kubernetes_service_account'],
     issuer: 'http://127.0.0.1:9400',
     unknownFields: 'ignore',
     now: 0,

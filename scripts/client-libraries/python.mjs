@@ -1,12 +1,12 @@
 // The client libraries of Python that tests try, from PyPI into a virtual environment in our cache, once. By itself: `node
-// scripts/python-clients.mjs` prints the Python that has them on stdout, and everything else on stderr.
+// scripts/client-libraries/python.mjs` prints the Python that has them on stdout, and everything else on stderr.
 
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { cacheFolder } from './cache-folder.mjs';
+import { cacheFolder } from '../cache-folder.mjs';
 
 /** Each with its version; what they need comes with them. */
 const LIBRARIES = ['Authlib==1.9.10', 'PyJWT[crypto]==2.15.1', 'requests==2.34.2'];

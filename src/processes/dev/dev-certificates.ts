@@ -1,0 +1,76 @@
+// The certificates of `grantry dev --mtls-port` in `.grantry/mtls/`: an authority, and what it issues to the listener and
+// to a client. Each file is made once; one that is there is kept.
+
+import { isIP } from 'node:net';
+import type { Clock, Random } from '../../oauth/ports/ports.ts';
+import { StartError } from '../config/start-error.ts';
+import type { DevState } from './dev-state.ts';
+import type { CertificateWishes } from './issued-certificate.ts';
+
+const AUTHORITY = 'grantry dev CA';
+/** The name of the client certificate, for manifests. */
+const CLIENT_NAME = 'client.localhost';
+
+export interface DevCertificatesOptions {
+  readonly state: DevState;
+  /** The address that the listener is bound to. */
+  readonly host: string;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/** The paths of the files, each beside its key. */
+export interface CertificateFiles {
+  readonly authority: string;
+  readonly server: { readonly certificate: string; readonly key: string };
+  readonly client: { readonly certificate: string; readonly key: string };
+}
+
+/** Makes the files that are missing. @throws StartError where the folder cannot be written */
+export async function provideCertificates(options: DevCertificatesOptions): Promise<CertificateFiles> {
+  const { state, host } = options;
+  const ips = ['127.0.0.1', '::1', ...(isIP(host) === 0 ? [] : [host])];
+  const dns = ['localhost', ...(isIP(host) === 0 ? [host] : [])];
+  const keyOf = (name: string) => makeKey(state, name);
+  const authority = { commonName: AUTHORITY, key: await keyOf('ca') };
+  const issue = async (name: string, wishes: CertificateWishes) => {
+    const parts = { key: await keyOf(name), issuer: authority };
+    await makeCertificate(options, name, wishes, parts);
+  };
+  await issue('ca', { commonName: AUTHORITY, usage: 'authority' });
+  await issue('server', { commonName: 'localhost', usage: 'server', dns: [...new Set(dns)], ips: [...new Set(ips)] });
+  await issue('client', { commonName: 'client', usage: 'client', dns: [CLIENT_NAME] });
+  return certificateFiles(state);
+}
+
+/** The paths of the files, whether or not they are there. @throws StartError where the folder cannot be written */
+function certificateFiles(state: DevState): CertificateFiles {
+  const pair = (name: string) => ({ certificate: pathOf(state, `${name}.crt`), key: pathOf(state, `${name}.key`) });
+  return { authority: pathOf(state, 'ca.crt'), server: pair('server'), client: pair('client') };
+}
+
+function pathOf(state: DevState, name: string): string {
+  const path = state.fileOf(`mtls/${name}`);
+  if (path !== undefined) return path;
+  throw new StartError(
+    `--mtls-port keeps certificates in ${state.path}, which cannot be written (${state.memoryReason})`,
+    1,
+  );
+}
+
+async function makeKey(state: DevState, name: string): Promise<string> {
+  // Imported only where it is needed: the schemas of certificates cost 40 ms.
+  const { generateKeyPem } = await import('./issued-certificate.ts');
+  return await state.keep(`mtls/${name}.key`, generateKeyPem);
+}
+
+async function makeCertificate(
+  { state, clock, random }: DevCertificatesOptions,
+  name: string,
+  wishes: CertificateWishes,
+  parts: { readonly key: string; readonly issuer: { readonly commonName: string; readonly key: string } },
+): Promise<void> {
+  const { issueCertificate } = await import('./issued-certificate.ts');
+  const made = { ...parts, serial: random.bytes(16), now: new Date(clock.now()) };
+  await state.keep(`mtls/${name}.crt`, () => issueCertificate(wishes, made));
+}

@@ -1,0 +1,62 @@
+// Clients that are not Node, with a self-signed certificate: curl, and Go, which keeps one to itself when a handshake names
+// authorities that did not issue it.
+
+import { execFile, spawnSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { byKey, claimsOf, type MutualTlsGrantry, MutualTlsWorld } from './mutual-tls-grantry.ts';
+
+const run = promisify(execFile);
+const go = ['go', '/usr/local/go/bin/go'].find((program) => spawnSync(program, ['version']).status === 0);
+const hasCurl = spawnSync('curl', ['--version']).status === 0;
+
+const world = new MutualTlsWorld();
+const own = world.maker.make({ subject: '/CN=own' });
+const CLIENTS = [
+  {
+    clientId: 'team.own',
+    authMethod: 'self_signed_tls_client_auth',
+    certificate: byKey(own),
+    grantTypes: ['client_credentials'],
+    senderConstraint: 'MutualTLS',
+  },
+] as const;
+
+let mtls: MutualTlsGrantry;
+
+beforeAll(async () => {
+  mtls = await world.start({ clients: CLIENTS });
+});
+
+afterAll(() => world.maker.remove());
+
+const guide = readFileSync(new URL('../../../docs/guides/mutual-tls.md', import.meta.url), 'utf8');
+const [, GO = ''] = /```go\n(.*?)```/s.exec(guide) ?? [];
+
+describe('a self-signed certificate', () => {
+  const files = [own.certificateFile, own.keyFile, world.server.certificateFile] as const;
+  const isBound = (text: string) => {
+    const { access_token: token } = JSON.parse(text) as { access_token: string };
+    expect(claimsOf(token)).toHaveProperty('cnf');
+  };
+
+  it.skipIf(!hasCurl)('given curl → tokens', async () => {
+    const [certificate, key, ca] = files;
+    const form = ['-d', 'grant_type=client_credentials', '-d', 'client_id=team.own'];
+    const tls = ['--cacert', ca, '--cert', certificate, '--key', key];
+    isBound((await run('curl', ['-sS', ...tls, ...form, `https://localhost:${mtls.port}/token`])).stdout);
+  });
+
+  it.skipIf(go === undefined)('given Go → tokens', { timeout: 300_000 }, async () => {
+    const program = join(world.maker.folder, 'client.go');
+    writeFileSync(program, GO);
+    const [CLIENT_CERT, CLIENT_KEY, SERVER_CA] = files;
+    const place = { TOKEN_ENDPOINT: `https://localhost:${mtls.port}/token`, CLIENT_ID: 'team.own' };
+    const env = { ...process.env, GO111MODULE: 'off', CLIENT_CERT, CLIENT_KEY, SERVER_CA, ...place };
+    const { stdout } = await run(go ?? '', ['run', program], { env });
+    isBound(stdout);
+  });
+});
