@@ -55,6 +55,16 @@ describe('the clients of examples/credentials/', () => {
     expectToken((await clone.answer(request)).access_token, 'private-key-jwt');
   });
 
+  it('tls-client-auth → a token that is bound to its certificate', async () => {
+    const { access_token: token } = await clone.answer(shown('tls-client-auth'));
+    expect(expectToken(token, 'tls-client-auth')).toHaveProperty(['cnf', 'x5t#S256']);
+  });
+
+  it('self-signed-tls-client-auth → a token by a certificate for the key that the reader makes', async () => {
+    const request = await clone.withOwnKey('self-signed-tls-client-auth');
+    expectToken((await clone.answer(request)).access_token, 'self-signed-tls-client-auth');
+  });
+
   it('dpop → a token that is bound to a key', async () => {
     const { access_token: token, token_type: type } = await clone.answer(shown('dpop'));
     expect(type).toBe('dpop');
@@ -65,7 +75,7 @@ describe('the clients of examples/credentials/', () => {
     const [, section = ''] = README.split('\n## A token without any secret\n');
     const [start, commands = ''] = [...section.matchAll(/```sh\n(.*?)```/gs)].map(([, block]) => block);
     // `npm start` with a folder is `grantry dev` with it, which serves the clone already.
-    expect(start).toBe('npm start -- examples/credentials\n');
+    expect(start).toBe('npm start -- examples/credentials --mtls-port 9443\n');
     expectToken((await clone.printed(commands)).trim(), 'kubernetes-service-account');
   });
 });

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { parseAllDocuments } from 'yaml';
+import { freePort } from '../free-port.ts';
 import { startDev } from '../processes/grantry-process.ts';
 import { until } from '../until.ts';
 
@@ -50,24 +51,34 @@ export function shown(client: string, language = 'sh'): string {
   return block;
 }
 
+interface Served {
+  readonly folder: string;
+  readonly tlsPort: number;
+  readonly dev: Awaited<ReturnType<typeof startDev>>;
+}
+
 export class ExampleClone {
   readonly issuer: string;
   readonly #folder: string;
-  readonly #dev: Awaited<ReturnType<typeof startDev>>;
+  readonly #tlsPort: number;
+  readonly #dev: Served['dev'];
 
-  private constructor(folder: string, dev: Awaited<ReturnType<typeof startDev>>) {
+  private constructor({ folder, tlsPort, dev }: Served) {
     this.issuer = dev.issuer;
     this.#folder = folder;
+    this.#tlsPort = tlsPort;
     this.#dev = dev;
   }
 
   /** Serves a copy of the example. @param args further arguments of `grantry dev` */
-  static async serve(...args: string[]): Promise<ExampleClone> {
+  static async serve(...args: readonly string[]): Promise<ExampleClone> {
+    const tlsPort = await freePort();
     const folder = mkdtempSync(join(tmpdir(), 'grantry-clone-'));
     for (const entry of ['src', 'package.json', 'node_modules']) symlinkSync(join(ROOT, entry), join(folder, entry));
     const copy = join(folder, FOLDER);
     cpSync(EXAMPLE, copy, { recursive: true, filter: (path) => !/\/\.(grantry|keys)/.test(path) });
-    return new ExampleClone(folder, await startDev(copy, args));
+    const dev = await startDev(copy, ['--mtls-port', `${tlsPort}`, ...args]);
+    return new ExampleClone({ folder, tlsPort, dev });
   }
 
   /** What `grantry dev` has printed. */
@@ -90,6 +101,7 @@ export class ExampleClone {
   async printed(commands: string): Promise<string> {
     const here = commands
       .replaceAll('http://localhost:9400', this.issuer)
+      .replaceAll('https://localhost:9443', `https://localhost:${this.#tlsPort}`)
       .replaceAll('dev-token', `dev-token --issuer ${this.issuer}`);
     const env = { ...process.env, ISSUER: this.issuer };
     const { stdout } = await promisify(execFile)('sh', ['-ec', here], { cwd: this.#folder, env });

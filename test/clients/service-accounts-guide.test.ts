@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { GO } from '../go.ts';
+import { GO_PROGRAM } from '../go.ts';
 import { endProcesses, grantry, startDev } from '../processes/grantry-process.ts';
 
 const run = promisify(execFile);
@@ -56,9 +56,9 @@ describe('the guide to ServiceAccounts', () => {
     expectToken((await run(process.execPath, ['client.mjs'], { cwd: folder, env })).stdout);
   });
 
-  it.skipIf(GO === undefined)('its code for Go → a token of the client', { timeout: 300_000 }, async () => {
+  it.skipIf(GO_PROGRAM === undefined)('its code for Go → a token of the client', { timeout: 300_000 }, async () => {
     const program = join(folder, 'client.go');
     writeFileSync(program, shown('go', 'package main'));
-    expectToken((await run(GO ?? '', ['run', program], { env: { ...env, GO111MODULE: 'off' } })).stdout);
+    expectToken((await run(GO_PROGRAM ?? '', ['run', program], { env: { ...env, GO111MODULE: 'off' } })).stdout);
   });
 });

@@ -22,12 +22,16 @@ describeRedis('the clients of examples/credentials/, while Redis is away', () =>
     await redis.stop();
   });
 
-  it.each(['client-secret-basic', 'client-secret-post', 'kubernetes-service-account', 'dpop'])(
+  it.each(['client-secret-basic', 'client-secret-post', 'kubernetes-service-account', 'tls-client-auth', 'dpop'])(
     '%s → a token',
     async (name) => {
       expect(await clone.answer(shown(name))).toHaveProperty('access_token');
     },
   );
+
+  it('self-signed-tls-client-auth → a token', async () => {
+    expect(await clone.answer(await clone.withOwnKey('self-signed-tls-client-auth'))).toHaveProperty('access_token');
+  });
 
   it('private-key-jwt → 503', async () => {
     // The library throws, with the response that it got.
