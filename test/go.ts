@@ -3,4 +3,6 @@
 import { spawnSync } from 'node:child_process';
 
 /** The program; undefined where there is none. */
-export const GO_PROGRAM = ['go', '/usr/local/go/bin/go'].find((program) => spawnSync(program, ['version']).status === 0);
+export const GO_PROGRAM = ['go', '/usr/local/go/bin/go'].find(
+  (program) => spawnSync(program, ['version']).status === 0,
+);
