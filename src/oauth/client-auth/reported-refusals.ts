@@ -1,5 +1,5 @@
-// The refusals of a credential that only its client, or what signs for it, can cause. They are reported to the owner of the
-// client; every other one is in logs and metrics alone, as a stranger could cause it.
+// The refusals of a credential that only its client can cause, or a holder of what the client or its cluster signed. They are
+// reported to the owner of the client; every other one is in logs and metrics alone, as a stranger could cause it.
 
 import { ACCOUNT_TOKEN_REFUSALS } from './kubernetes-service-account.ts';
 import { ASSERTION_REFUSALS } from './private-key-jwt.ts';
