@@ -55,9 +55,9 @@ function fetchWith({ certificate: cert, key }: MadeCertificate): typeof fetch {
 describe.each([BY_NAME, BY_KEY])('openid-client as $clientId', ({ clientId, certificate }) => {
   function discover(shown: MadeCertificate): Promise<library.Configuration> {
     const metadata = { use_mtls_endpoint_aliases: true };
-    const options = { algorithm: 'oauth2', execute: [library.allowInsecureRequests] } as const;
     return library.discovery(new URL(mtls.grantry.issuer), clientId, metadata, library.TlsClientAuth(), {
-      ...options,
+      algorithm: 'oauth2',
+      execute: [library.allowInsecureRequests],
       [library.customFetch]: fetchWith(shown) as library.CustomFetch,
     });
   }
