@@ -30,6 +30,7 @@ afterEach(() => sources?.stop());
 
 it.each([
   ...['oauthclients team-a', 'oauthclients team-b', 'clientpolicies', 'namespaces', 'secrets team-a', 'secrets team-b'],
+  ...['configmaps team-a', 'configmaps team-b', 'serviceaccounts team-a', 'serviceaccounts team-b'],
   ...[`secrets ${RELEASE}`, `signingkeys ${RELEASE}`, `endpointslices ${RELEASE}`],
 ])('nothing is known to be all there is before the list of %s has come', async (list) => {
   const { api, listed, release } = heldBack(list);
@@ -50,7 +51,7 @@ it.each([
     isSynced = true;
   });
   sources.start();
-  await until('the others have come', () => listed.length === 8);
+  await until('the others have come', () => listed.length === 12);
   await new Promise((resolve) => setTimeout(resolve, 20));
   expect([isSynced, sources.startFault]).toEqual([false, expect.stringContaining(list.split(' ')[0] ?? '')]);
   release();
