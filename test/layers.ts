@@ -39,6 +39,7 @@ export const FOLDERS: Record<string, readonly string[]> = {
     ports: [],
     values: ['ports'],
     dpop: ['ports', 'values'],
+    resource: ['ports', 'values', 'dpop'],
     registry: ['ports', 'values'],
     limits: ['ports', 'values', 'registry'],
     'client-certificates': ['ports', 'values'],
