@@ -29,9 +29,9 @@ export function targetAddresses(origins: readonly string[], path: string): reado
  * Normalising twice changes nothing more.
  */
 export function normalizedPath(path: string): string {
-  const unescaped = path.replace(/%([0-9A-Fa-f]{2})/g, (escape, digits: string) => {
+  const unescaped = path.replace(/%([0-9A-Fa-f]{2})/g, (escaped, digits: string) => {
     const character = String.fromCharCode(Number.parseInt(digits, 16));
-    return UNRESERVED.test(character) ? character : escape.toUpperCase();
+    return UNRESERVED.test(character) ? character : escaped.toUpperCase();
   });
   return withoutDotSegments(unescaped);
 }

@@ -36,7 +36,7 @@ describe('the Authorization header', () => {
 
   it.each([
     ['Bearer', 'token_malformed'],
-    ['Bearer ', 'token_malformed'],
+    ['Bearer ', 'authorization_malformed'],
     ['Bearer a b', 'token_malformed'],
     ['Bearer a,b', 'token_malformed'],
     ['Bearer a, Bearer b', 'token_malformed'],
