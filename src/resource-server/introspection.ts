@@ -67,6 +67,9 @@ export class IntrospectedTokens implements TokenSource {
     if (!(cacheSeconds >= 0 && cacheSeconds <= CACHE_SECONDS_MOST)) {
       throw new TypeError(`introspection.cacheSeconds is not within 0 and ${CACHE_SECONDS_MOST}`);
     }
+    if (options.authenticate === undefined && !(isText(options.clientId) && isText(options.clientSecret))) {
+      throw new TypeError('introspection needs clientId and clientSecret, or authenticate');
+    }
     this.#options = options;
     this.#endpoint = endpoint;
     this.#clock = clock;
@@ -128,6 +131,10 @@ export class IntrospectedTokens implements TokenSource {
     const authorization = `Basic ${Buffer.from(credentials).toString('base64')}`;
     return { url: request.url, headers: { ...request.headers, authorization }, body: request.body };
   }
+}
+
+function isText(value: unknown): boolean {
+  return typeof value === 'string' && value !== '';
 }
 
 /** RFC 6749 §2.3.1, appendix B. */
