@@ -26,7 +26,7 @@ export interface TokenChanges {
 export interface TestIssuer {
   readonly issuer: string;
   readonly audience: string;
-  /** For the option `fetch` of a verifier: answers for the key set and for introspection, whoever calls. */
+  /** For the option `fetch` of a verifier: answers for the key set and for introspection, of any caller. */
   readonly fetch: Fetch;
   /** A JWT that passes, but for the changes: of ten minutes, without a scope, of the subject `test-subject`. */
   token(changes?: TokenChanges): string;

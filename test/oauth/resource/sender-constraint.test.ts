@@ -1,4 +1,4 @@
-// Who may use a bound token (docs/scope.md: 9449-5).
+// Which senders may use a bound token (docs/scope.md: 9449-5).
 
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
