@@ -79,13 +79,17 @@ function tokensIn(form: unknown): readonly string[] {
 }
 
 async function tokensOf(request: Request): Promise<readonly string[]> {
-  const stream = request.clone().body;
+  const reader = request.clone().body?.getReader();
   const decoder = new TextDecoder();
   let [text, bytes] = ['', 0];
-  for await (const chunk of (stream ?? []) as AsyncIterable<Uint8Array>) {
-    bytes += chunk.length;
-    if (bytes > FORM_BYTES_MAX) return [MALFORMED];
-    text += decoder.decode(chunk, { stream: true });
+  for (let read = await reader?.read(); read?.value !== undefined; read = await reader?.read()) {
+    bytes += read.value.length;
+    if (bytes > FORM_BYTES_MAX) {
+      // Not awaited: the body of a clone is cancelled when that of the request is.
+      reader?.cancel().catch(() => {});
+      return [MALFORMED];
+    }
+    text += decoder.decode(read.value, { stream: true });
   }
   return tokensIn(text);
 }
