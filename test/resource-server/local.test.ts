@@ -135,6 +135,24 @@ describe('the keys of the issuer', () => {
     expect(fetches).toBe(2);
   });
 
+  it.each([
+    ['max-age=1000000', 900],
+    ['public, max-age=120', 120],
+    ['max-age=1', 60],
+    ['no-store', 60],
+  ])('with Cache-Control %s → are fetched again after %i seconds', async (cacheControl, seconds) => {
+    answer = async () => Response.json({ keys: published }, { headers: { 'cache-control': cacheControl } });
+    const api = verifier();
+    const presented = await token();
+    await outcome(api, presented);
+    clock.advance(seconds * SECOND);
+    await outcome(api, presented);
+    expect(fetches).toBe(1);
+    clock.advance(1);
+    await outcome(api, presented);
+    expect(fetches).toBe(2);
+  });
+
   it('one of them revoked → its tokens pass no longer than two max-ages, after an idle hour not once', async () => {
     const api = verifier();
     const presented = await token();
