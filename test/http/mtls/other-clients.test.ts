@@ -6,11 +6,10 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-
+import { GO_PROGRAM } from '../../go.ts';
 import { byKey, claimsOf, type MutualTlsGrantry, MutualTlsWorld } from './mutual-tls-grantry.ts';
 
 const run = promisify(execFile);
-const go = ['go', '/usr/local/go/bin/go'].find((program) => spawnSync(program, ['version']).status === 0);
 const hasCurl = spawnSync('curl', ['--version']).status === 0;
 
 const world = new MutualTlsWorld();
@@ -50,7 +49,7 @@ describe('a self-signed certificate', () => {
     isBound((await run('curl', ['-sS', ...tls, ...form, `https://localhost:${mtls.port}/token`])).stdout);
   });
 
-  it.skipIf(go === undefined)('given Go → tokens', { timeout: 300_000 }, async () => {
+  it.skipIf(GO_PROGRAM === undefined)('given Go → tokens', { timeout: 300_000 }, async () => {
     const program = join(world.maker.folder, 'client.go');
     writeFileSync(program, GO);
     const [CLIENT_CERT, CLIENT_KEY, SERVER_CA] = files;
@@ -58,7 +57,7 @@ describe('a self-signed certificate', () => {
     // Without cgo, as the API server of the tests was built: Go has its own library compiled that way already.
     const settings = { GO111MODULE: 'off', CGO_ENABLED: '0' };
     const env = { ...process.env, ...settings, CLIENT_CERT, CLIENT_KEY, SERVER_CA, ...place };
-    const { stdout } = await run(go ?? '', ['run', program], { env });
+    const { stdout } = await run(GO_PROGRAM ?? '', ['run', program], { env });
     isBound(stdout);
   });
 });
