@@ -6,7 +6,15 @@ umask 077
 folder=$(dirname "$0")
 key=$folder/.keys/$1
 mkdir -p "$folder/.keys"
-public=$(npm run --silent grantry -- generate-key "$key.jwk")
+if [ -e "$key.jwk" ]; then
+  echo "$key.jwk exists already. For another key, or where $1.yaml was restored, remove it first." >&2
+  exit 1
+fi
+public=$(npm run --silent grantry -- generate-key "$key.jwk" 2> "$key.log") || {
+  cat "$key.log" >&2
+  exit 1
+}
+rm "$key.log"
 node --print 'require("node:crypto").createPrivateKey({
   key: JSON.parse(require("node:fs").readFileSync(process.argv[1], "utf8")),
   format: "jwk",
@@ -14,3 +22,5 @@ node --print 'require("node:crypto").createPrivateKey({
 rest=$(sed '/^ *jwks:$/,$d' "$folder/$1.yaml")
 printf '%s\n' "$rest" > "$folder/$1.yaml"
 printf '%s\n' "$public" | sed 's/^/      /' >> "$folder/$1.yaml"
+echo "$key.jwk has the private key, $folder/$1.yaml the public one." >&2
+sleep 2 # until grantry dev has followed the file

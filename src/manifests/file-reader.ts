@@ -53,7 +53,8 @@ export class FileReader {
     thread.postMessage({ file, bytes });
     const parsed = await promise;
     clearTimeout(timer);
-    thread.removeAllListeners();
+    // Not removeAllListeners(): that removes those of Node, too, and no further answer arrives.
+    thread.off('message', resolve).off('error', giveUp).off('exit', giveUp);
     if (parsed !== undefined) return parsed;
     // The result is decided: a further error of the thread that is being terminated is ignored.
     thread.on('error', () => undefined);

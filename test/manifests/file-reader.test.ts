@@ -59,4 +59,16 @@ describe('a large file', () => {
     expect(documents).toMatchObject([{ number: 1, value: { list: [1, { z: true }, { z: true }], b: 2 } }]);
     expect(documents.map((document) => placeIn(document, ['b']).line)).toEqual([10_003]);
   });
+
+  it('is read after another one, by the same thread', async () => {
+    const reader = new FileReader();
+    const text = Buffer.from(`a: |\n${'  text\n'.repeat(2_000)}`);
+    const found = [
+      await reader.read('a.yaml', text),
+      await reader.read('b.yaml', text),
+      await reader.read('c.yaml', text),
+    ];
+    await reader.close();
+    expect(found.map(({ faults }) => faults)).toEqual([[], [], []]);
+  });
 });

@@ -66,7 +66,7 @@ function methodFaults({ auth }: CommonSpec, { supportedAuthMethods }: SupportedP
   const faults: Fault[] = [];
   if (!supportedAuthMethods.includes(auth.method)) {
     const message = CERTIFICATE_METHODS.includes(auth.method)
-      ? `The method ${auth.method} needs mutual TLS, which GRANTRY_MTLS_URL turns on.`
+      ? `The method ${auth.method} needs mutual TLS: GRANTRY_MTLS_URL turns it on, and --mtls-port of grantry dev.`
       : `The method ${quoted(auth.method)} is not available in this version; there are ${supportedAuthMethods.join(', ')}.`;
     faults.push(fault('UnsupportedAuthMethod', ['auth', 'method'], message));
   }
@@ -253,7 +253,10 @@ function settingFaults(spec: CommonSpec, { supportedAuthMethods }: SupportedProt
   // Accepting these without their mechanism would promise a protection that is not there.
   const hasMutualTls = CERTIFICATE_METHODS.every((method) => supportedAuthMethods.includes(method));
   if (spec.senderConstraint === 'MutualTLS' && !hasMutualTls) {
-    refuse(['senderConstraint'], 'MutualTLS needs mutual TLS, which GRANTRY_MTLS_URL turns on.');
+    refuse(
+      ['senderConstraint'],
+      'MutualTLS needs mutual TLS: GRANTRY_MTLS_URL turns it on, and --mtls-port of grantry dev.',
+    );
   }
   if (spec.requirePushedAuthorizationRequests) {
     refuse(['requirePushedAuthorizationRequests'], 'Pushed authorization requests are not available in this version.');

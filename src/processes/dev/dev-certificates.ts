@@ -8,8 +8,10 @@ import type { DevState } from './dev-state.ts';
 import type { CertificateWishes } from './issued-certificate.ts';
 
 const AUTHORITY = 'grantry dev CA';
-/** The name of the client certificate, for manifests. */
-const CLIENT_NAME = 'client.localhost';
+/** The names of the client certificate, for manifests. */
+export const CLIENT_DNS_NAME = 'client.localhost';
+const CLIENT_COMMON_NAME = 'client';
+export const CLIENT_SUBJECT = `CN=${CLIENT_COMMON_NAME}`;
 
 export interface DevCertificatesOptions {
   readonly state: DevState;
@@ -39,7 +41,7 @@ export async function provideCertificates(options: DevCertificatesOptions): Prom
   };
   await issue('ca', { commonName: AUTHORITY, usage: 'authority' });
   await issue('server', { commonName: 'localhost', usage: 'server', dns: [...new Set(dns)], ips: [...new Set(ips)] });
-  await issue('client', { commonName: 'client', usage: 'client', dns: [CLIENT_NAME] });
+  await issue('client', { commonName: CLIENT_COMMON_NAME, usage: 'client', dns: [CLIENT_DNS_NAME] });
   return certificateFiles(state);
 }
 

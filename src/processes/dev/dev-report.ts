@@ -4,11 +4,12 @@
 import type { ClientVerdict } from '../../admission/clients/admit-client.ts';
 import { formatPlace, type ManifestFault } from '../../manifests/place.ts';
 import { metadataPaths } from '../../oauth/endpoints/metadata.ts';
+import type { Client } from '../../oauth/registry/client.ts';
 import { issuerPath } from '../../oauth/values/issuer.ts';
 import { type ManifestVerdicts, readyOf } from '../check/manifest-verdicts.ts';
 import { printable } from '../log/printable.ts';
 import { clientChanges, statusOf } from './client-changes.ts';
-import type { CertificateFiles } from './dev-certificates.ts';
+import { type CertificateFiles, CLIENT_DNS_NAME, CLIENT_SUBJECT } from './dev-certificates.ts';
 
 export interface StartFacts {
   readonly issuer: string;
@@ -42,7 +43,7 @@ export function startReport(facts: StartFacts): string {
     `  Issuer    ${issuer}`,
     `  Metadata  ${origin}${metadataPaths(issuer)[0] ?? ''}`,
     ...replicaLines(facts),
-    ...(facts.mtls === undefined ? [] : [`  Mutual TLS ${facts.mtls.url}`]),
+    ...(facts.mtls === undefined ? [] : [`  mTLS      ${facts.mtls.url}`]),
     `  Admin     ${facts.adminAddress}/readyz`,
     `  Users     ${usersLine(facts)}`,
     '',
@@ -129,17 +130,24 @@ function tryLines({ issuer, verdicts, secretFileOf }: StartFacts): readonly stri
   return [];
 }
 
-/** A command with the client certificate that was made, for the first client that a certificate of its name authenticates. */
+/** Whether the client certificate that was made is one of the client. */
+function hasMadeName({ certificate }: Client): boolean {
+  if (certificate === undefined || !('name' in certificate)) return false;
+  const { name, value } = certificate;
+  return (name === 'sanDns' && value === CLIENT_DNS_NAME) || (name === 'subjectDn' && value === CLIENT_SUBJECT);
+}
+
+/** A command with the client certificate that was made, for the first client that it authenticates. */
 function certificateLines({ issuer, verdicts, mtls }: StartFacts): readonly string[] {
   if (mtls?.certificates === undefined) return [];
   const { authority, client: own } = mtls.certificates;
   const served = verdicts.clients.flatMap(({ client }) => client ?? []);
-  const client = served.find(({ certificate, grantTypes }) => certificate && grantTypes.includes('client_credentials'));
+  const client = served.find((each) => hasMadeName(each) && each.grantTypes.includes('client_credentials'));
   const files = `--cacert ${quoted(authority)} --cert ${quoted(own.certificate)} --key ${quoted(own.key)}`;
   const form = `-d grant_type=client_credentials -d client_id=${client?.clientId ?? 'CLIENT_ID'}`;
   const url = quoted(`${mtls.url}${issuerPath(issuer)}/token`);
   return [
-    'With a certificate (its names are CN=client and the DNS name client.localhost):',
+    `With a certificate (its names are ${CLIENT_SUBJECT} and the DNS name ${CLIENT_DNS_NAME}):`,
     '',
     `  curl -s ${files} ${form} ${url}`,
     '',

@@ -27,6 +27,14 @@ describe('grantry dev --mtls-port', () => {
     expect(grantry.output).toMatch(/default\.job .*Ready/);
   });
 
+  it('the curl line is of a client that the certificate authenticates', async () => {
+    const other = machineClient('a-other', '  auth: {method: tls_client_auth, tls: {sanDns: other.localhost}}\n');
+    const folder = await folderOfTest({ 'a-other.yaml': other, 'job.yaml': JOB });
+    const { grantry } = await startDev(folder, ['--mtls-port', '0']);
+    const [line = ''] = await grantry.printed(/^ +curl .*--cert .*$/m);
+    expect(line).toContain('client_id=default.job');
+  });
+
   it('keeps the files that are there, and makes those that are missing', async () => {
     const folder = await folderOfTest({ 'job.yaml': JOB });
     const file = (name: string) => join(folder, '.grantry/mtls', name);
