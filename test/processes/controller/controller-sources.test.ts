@@ -29,6 +29,7 @@ let sources: ControllerSources | undefined;
 afterEach(() => sources?.stop());
 
 it.each([
+  ...['protectedresources team-a', 'protectedresources team-b'],
   ...['oauthclients team-a', 'oauthclients team-b', 'clientpolicies', 'namespaces', 'secrets team-a', 'secrets team-b'],
   ...[`secrets ${RELEASE}`, `signingkeys ${RELEASE}`, `endpointslices ${RELEASE}`],
 ])('nothing is known to be all there is before the list of %s has come', async (list) => {
