@@ -4,7 +4,7 @@
 import { classOf, fieldsOf } from './manifest.ts';
 
 /** The most bytes of a `spec` as JSON without spaces, in UTF-8. */
-export const MAX_SPEC_BYTES = 64 * 1024;
+const MAX_SPEC_BYTES = 64 * 1024;
 
 /** The fault of a `spec` beyond the bound, for `wholeManifest`. */
 export const OVERSIZED = { path: ['spec'], message: `is larger than ${MAX_SPEC_BYTES / 1024} KiB as JSON` };

@@ -89,7 +89,7 @@ describe('several resources', () => {
     return Object.fromEntries(all.map(({ object, conditions }) => [object.namespace, conditions.at(-1)?.reason]));
   }
 
-  it('given one identifier twice, the slash at the end aside → the oldest has it, and the message names nobody', () => {
+  it('given one identifier twice, the slash at the end aside → the oldest has it, and the message names no holder', () => {
     const documents = [
       everywhere({ resources: ['https://**'] }),
       resourceDocument({ resource: `${resource}/` }, { namespace: 'late', uid: 'a', ...at(2) }),
