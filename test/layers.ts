@@ -125,7 +125,7 @@ export const FOLDERS: Record<string, readonly string[]> = {
     controller: ['log', 'config', 'lifecycle'],
     check: ['log'],
     dev: ['check', 'alerts', 'token-server', 'mutual-tls', 'redis', 'log', 'config', 'lifecycle'],
-    'dev-token': ['dev', 'lifecycle'],
+    'dev-token': ['config', 'dev', 'lifecycle'],
     'generate-key': [],
     'hash-password': [],
   }),

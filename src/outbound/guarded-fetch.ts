@@ -1,14 +1,14 @@
 // Fetches a small JSON document from an address that a tenant chose: only from hosts that may be reached, over verified
 // TLS, and bounded in time and size. It follows no redirect, uses no proxy, sends no credentials, keeps no connection.
 
-import { lookup as dnsLookup, type LookupAddress } from 'node:dns';
+import type { LookupAddress } from 'node:dns';
 import type { IncomingMessage } from 'node:http';
 import { Agent, request as httpsRequest } from 'node:https';
 import type { LookupFunction } from 'node:net';
 import { createSecureContext, getCACertificates } from 'node:tls';
-import { promisify } from 'node:util';
 import { jwksUriFault } from '../oauth/values/jwks-uri.ts';
 import { FetchSlots } from './fetch-slots.ts';
+import { type AddressLookup, nameLookup } from './name-lookup.ts';
 import type { ReachableAddresses } from './reachable-addresses.ts';
 
 /** From the call to the last byte, in milliseconds: a request of a client waits for it. */
@@ -48,20 +48,15 @@ export interface FetchedDocument {
   readonly cacheControl: string | undefined;
 }
 
-/** Every address of a host. */
-export type AddressLookup = (host: string) => Promise<readonly LookupAddress[]>;
-
 export interface GuardedFetchOptions {
   readonly reachable: ReachableAddresses;
   /** PEM certificates of authorities that are trusted beside those of Node; undefined for none. */
   readonly authorities: string | undefined;
-  /** Default: that of the system, which knows the names of the cluster. */
+  /** Default: that of the name servers, and of the system. */
   readonly lookup?: AddressLookup;
   /** Milliseconds; default 2000. */
   readonly limit?: number;
 }
-
-const systemLookup: AddressLookup = (host) => promisify(dnsLookup)(host, { all: true });
 
 export class GuardedFetch {
   readonly #options: GuardedFetchOptions;
@@ -76,17 +71,17 @@ export class GuardedFetch {
   async json(address: string): Promise<FetchedDocument> {
     if (jwksUriFault(address) !== undefined) throw new FetchFailedError('address_refused');
     const url = new URL(address);
-    const { lookup = systemLookup, limit = LIMIT } = this.#options;
+    const { lookup = nameLookup(), limit = LIMIT } = this.#options;
     const signal = AbortSignal.timeout(limit);
     const leave = await this.#slots.enter(url.hostname, signal).catch(() => {
       throw new FetchFailedError('busy');
     });
-    const found = lookup(url.hostname);
+    const found = lookup(url.hostname, signal);
     try {
       const addresses = this.#checked(await whileRunning(found, signal));
       return await readJson(await this.#answer(url, addresses, signal), signal);
     } finally {
-      // A lookup cannot be stopped: its slot is taken until it ends, or hosts without an answer would pile up.
+      // Not every lookup can be stopped: its slot is taken until it ends, or hosts without an answer would pile up.
       found.then(leave, leave);
     }
   }

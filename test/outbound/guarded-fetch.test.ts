@@ -3,12 +3,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import {
-  type AddressLookup,
-  FetchFailedError,
-  GuardedFetch,
-  type GuardedFetchOptions,
-} from '../../src/outbound/guarded-fetch.ts';
+import { FetchFailedError, GuardedFetch, type GuardedFetchOptions } from '../../src/outbound/guarded-fetch.ts';
+import type { AddressLookup } from '../../src/outbound/name-lookup.ts';
 import { ReachableAddresses } from '../../src/outbound/reachable-addresses.ts';
 import { freePort } from '../free-port.ts';
 import { until } from '../until.ts';
@@ -107,9 +103,9 @@ describe('where the host lies', () => {
     ...['file:///etc/passwd', 'https://', 'nonsense'],
   ])('given %s → address_refused before any lookup', async (address) => {
     let lookups = 0;
-    const lookup: AddressLookup = (name) => {
+    const lookup: AddressLookup = (name, signal) => {
       lookups += 1;
-      return toLoopback(name);
+      return toLoopback(name, signal);
     };
     expect(await faultOf(guardedFetch({ lookup }).json(address))).toBe('address_refused');
     expect(lookups).toBe(0);
@@ -302,9 +298,9 @@ describe('many at once', () => {
   it('given 2 lookups of a host that go on after their timeout → a third fetch of it is busy', async () => {
     const { promise: lasting, resolve: end } = Promise.withResolvers<void>();
     let isSlow = true;
-    const lookup: AddressLookup = async (name) => {
+    const lookup: AddressLookup = async (name, signal) => {
       if (isSlow) await lasting;
-      return toLoopback(name);
+      return toLoopback(name, signal);
     };
     const fetch = guardedFetch({ limit: LIMIT, lookup });
     expect(await Promise.all([1, 2].map(() => faultOf(fetch.json(host.uri()))))).toEqual(['timeout', 'timeout']);

@@ -10,7 +10,7 @@ import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { AddressLookup } from '../../src/outbound/guarded-fetch.ts';
+import type { AddressLookup } from '../../src/outbound/name-lookup.ts';
 
 export type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { OAuthError } from '../../src/oauth/ports/error.ts';
 import type { VerificationKey } from '../../src/oauth/values/jwk.ts';
-import { type AddressLookup, GuardedFetch } from '../../src/outbound/guarded-fetch.ts';
+import { GuardedFetch } from '../../src/outbound/guarded-fetch.ts';
 import { PublishedKeySets } from '../../src/outbound/key-sets.ts';
+import type { AddressLookup } from '../../src/outbound/name-lookup.ts';
 import type { FetchReport } from '../../src/outbound/published-set.ts';
 import { ReachableAddresses } from '../../src/outbound/reachable-addresses.ts';
 import { TestClock } from '../grantry.ts';

@@ -2,7 +2,7 @@
 // manifest, in a ConfigMap of its namespace, or at an address. They are judged by shape; none is imported here.
 
 import type { AssertionSettings } from '../../oauth/registry/client.ts';
-import { type JwkFault, readJwkSet, type VerificationKey } from '../../oauth/values/jwk.ts';
+import { readJwkSet, type VerificationKey } from '../../oauth/values/jwk.ts';
 import type { SigningAlgorithm } from '../../oauth/values/signature.ts';
 import type { Fault, FaultReason } from '../kinds/conditions.ts';
 import type { FieldPath } from '../kinds/field-path.ts';
@@ -12,6 +12,7 @@ import { quoted } from '../kinds/quoted.ts';
 import { JWKS_BYTES_MAX } from '../kinds/spec-size.ts';
 import { configMapText, presentKeys, type References } from '../references/references.ts';
 import { jwksUriFaults } from './jwks-uri-rule.ts';
+import { KEY_PROBLEMS } from './key-problems.ts';
 
 /** What the manifest and the objects around it say about the assertions of a client. */
 export type AssertionKeys =
@@ -123,17 +124,6 @@ function judgeJwks(jwks: unknown): JwksVerdict {
   if (worst !== undefined) return { problem: `keys[${worst.index}] ${KEY_PROBLEMS[worst.fault]}.` };
   return keys.length === 0 ? { problem: 'It has no keys.' } : { keys };
 }
-
-const KEY_PROBLEMS: Readonly<Record<JwkFault, string>> = {
-  private_member:
-    'has a private member, which is no secret any more: replace the key by a new one, and publish its public members only',
-  malformed: 'lacks a member of its kty, or has one that is not plain base64url (RFC 7518 section 6)',
-  unsupported_key_type: 'is no key of kty EC with crv P-256 or P-384, of kty OKP with crv Ed25519, or of kty RSA',
-  unsupported_algorithm: `has an alg that is not one of ${ALGORITHMS.join(', ')}, or does not fit its kty; leave it out`,
-  wrong_use: 'is not for signatures: use must be sig, and key_ops hold verify, where they are given',
-  rsa_modulus_size: 'is an RSA key of fewer than 2048 or more than 4096 bits; make another, or one of kty EC',
-  rsa_exponent: 'is an RSA key with an unusual exponent; make another with the exponent 65537 (e: AQAB)',
-};
 
 function assertionOf(
   block: PrivateKeyJwt,

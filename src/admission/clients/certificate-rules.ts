@@ -12,6 +12,7 @@ import type { Fault, FaultReason } from '../kinds/conditions.ts';
 import type { FieldPath } from '../kinds/field-path.ts';
 import type { CommonSpec } from '../kinds/oauth-client.ts';
 import { quoted } from '../kinds/quoted.ts';
+import { KEY_PROBLEMS } from './key-problems.ts';
 
 type Auth = Pick<CommonSpec, 'auth'>;
 
@@ -55,7 +56,7 @@ export function certificateKeyFaults({ auth: { tls = {} } }: Auth): readonly Fau
   return keys.flatMap((jwk, index) => {
     const read = readRegisteredKey(jwk);
     if (typeof read !== 'string') return [];
-    const message = `${PROBLEMS[read]}.`;
+    const message = `The key ${PROBLEMS[read]}.`;
     return [fault('InvalidJwks', ['jwks', 'keys', index], message)];
   });
 }
@@ -80,16 +81,10 @@ function namesIn(tls: NonNullable<CommonSpec['auth']['tls']>) {
 }
 
 const PROBLEMS: Readonly<Record<RegisteredKeyFault, string>> = {
-  private_member: 'The key has a private member, which is no secret any more; replace the key by a new one',
-  malformed: 'The key lacks a member of its kty, or has one that is not plain base64url (RFC 7518 section 6)',
-  unsupported_key_type: 'The key is not of kty EC with crv P-256 or P-384, of kty OKP with crv Ed25519, or of kty RSA',
-  unsupported_algorithm: 'The key has an alg that does not fit its kty; leave it out',
-  wrong_use: 'The key is not for signatures: use must be sig, and key_ops hold verify, where they are given',
-  rsa_modulus_size: 'The key is one of RSA with fewer than 2048 or more than 4096 bits',
-  rsa_exponent: 'The key is one of RSA with an unusual exponent; make another with the exponent 65537',
+  ...KEY_PROBLEMS,
   certificate_malformed:
-    'The first entry of x5c is no certificate in base64 of DER; it is not PEM (RFC 7517 section 4.7)',
-  certificate_of_another_key: 'The first certificate of x5c is one of another key',
+    'has an x5c whose first entry is no certificate in base64 of DER; it is not PEM (RFC 7517 section 4.7)',
+  certificate_of_another_key: 'has an x5c whose first certificate is one of another key',
 };
 
 function fault(reason: FaultReason, path: FieldPath, message: string): Fault {

@@ -113,7 +113,14 @@ function unknownFieldError(shape: z.ZodRawShape) {
 
 const MAX_MISSPELLING = 3;
 
+/** YAML 1.1, which kubectl speaks, reads these names without quotes as booleans: members of a JWK (RFC 7518 §6). */
+const READ_AS_BOOLEAN: Readonly<Record<string, string>> = { true: 'y', false: 'n' };
+
 function unknownFieldMessage(key: string, known: readonly string[]): string {
+  const meant = READ_AS_BOOLEAN[key];
+  if (meant !== undefined && known.includes(meant)) {
+    return `There is no such field; YAML reads ${meant} without quotes as ${key}: write "${meant}".`;
+  }
   const near = known
     .map((name) => ({ name, steps: key.length > 64 ? Infinity : distance(key.toLowerCase(), name.toLowerCase()) }))
     .filter(({ name, steps }) => steps <= Math.min(MAX_MISSPELLING, name.length / 2))

@@ -3,7 +3,7 @@
 
 import { sleep } from '../../kubernetes/api/sleep.ts';
 import type { KubernetesObject } from '../../kubernetes/objects/resources.ts';
-import { ASSERTION_REFUSALS } from '../../oauth/client-auth/private-key-jwt.ts';
+import { REPORTED_REFUSALS } from '../../oauth/client-auth/reported-refusals.ts';
 import type { Clock } from '../../oauth/ports/ports.ts';
 import type { EventFacts } from '../reconciling/events.ts';
 import { type Denial, type ReplicaReport, replicaReportSchema } from './replica-report.ts';
@@ -23,7 +23,7 @@ const UNKNOWN_MILLISECONDS = 10 * MINUTE;
  * condition: `invalid_scope` is `InvalidScope`.
  */
 const DENIED: ReadonlyMap<string, string> = new Map(
-  ['unauthorized_client', 'invalid_scope', 'client_assertion_replayed', ...ASSERTION_REFUSALS].map((slug) => [
+  ['unauthorized_client', 'invalid_scope', ...REPORTED_REFUSALS].map((slug) => [
     slug,
     slug.replace(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase()),
   ]),

@@ -3,7 +3,7 @@
 // no address, and no text from any request.
 
 import { z } from 'zod';
-import type { AssertionRefusal } from '../../oauth/client-auth/private-key-jwt.ts';
+import type { ReportedRefusal } from '../../oauth/client-auth/reported-refusals.ts';
 import type { Alert } from '../../oauth/ports/audit.ts';
 import { OAuthError } from '../../oauth/ports/error.ts';
 import type { Endpoint, Exchange } from '../server/endpoint.ts';
@@ -76,12 +76,7 @@ export interface Denial {
   readonly lastTime: string;
 }
 
-export type DenialReason =
-  | 'unauthorized_client'
-  | 'invalid_scope'
-  | AssertionRefusal
-  | 'client_assertion_replayed'
-  | 'redirect_uri_mismatch';
+export type DenialReason = 'unauthorized_client' | 'invalid_scope' | ReportedRefusal | 'redirect_uri_mismatch';
 
 export interface ReportedAlert extends Pick<Alert, 'id' | 'type' | 'clientUid' | 'clientId' | 'action'> {
   /** RFC 3339. */

@@ -47,6 +47,11 @@ export class Metrics {
   ]);
   readonly refreshReuse = this.#counter('refresh_reuse_detected_total', 'Rotated refresh tokens presented again.', []);
   readonly codeReplays = this.#counter('code_replayed_total', 'Redeemed authorization codes presented again.', []);
+  readonly assertionReplays = this.#counter(
+    'client_assertion_replayed_total',
+    'Client assertions presented again.',
+    [],
+  );
   readonly proofReplays = this.#counter('dpop_proof_replayed_total', 'DPoP proofs presented again.', []);
   readonly refreshRetries = this.#counter('refresh_retried_total', 'Refreshes answered again within the grace.', []);
   readonly refreshRetriesElsewhere = this.#counter(

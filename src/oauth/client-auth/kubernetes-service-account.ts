@@ -10,6 +10,18 @@ import type { SigningAlgorithm } from '../values/signature.ts';
 import { ASSERTION_PARAMETERS, presentedAssertion } from './assertion.ts';
 import type { ClientAuthMethod, Verification, VerificationContext } from './method.ts';
 
+/** Why a token that the cluster issued for an account of the client is refused: a slug for logs, metrics, tests and status. */
+export const ACCOUNT_TOKEN_REFUSALS = [
+  'account_was_replaced',
+  'account_token_audience_mismatch',
+  'account_token_times_malformed',
+  'account_token_expired',
+  'account_token_lifetime_too_long',
+  'account_token_not_yet_valid',
+] as const;
+
+type AccountTokenRefusal = (typeof ACCOUNT_TOKEN_REFUSALS)[number];
+
 /** Those that API servers sign by, and the rest that verifies here. */
 const CLUSTER_ALGORITHMS: readonly SigningAlgorithm[] = ['RS256', 'ES256', 'ES384', 'PS256', 'EdDSA'];
 const LIFETIME_SECONDS_MAX = 3600;
@@ -46,13 +58,17 @@ async function verifyToken(
     return refused('key_unknown');
   }
   const cluster = await clusterIssuer.current(jwt.header.kid);
-  if (jwt.claims.iss !== cluster.issuer) return refused('account_token_issuer_mismatch');
+  if (jwt.claims.iss !== cluster.issuer) {
+    verifyInVain(jwt);
+    return refused('account_token_issuer_mismatch');
+  }
   const signer: VerificationKey | string = verifyWithKeys(jwt, { keys: cluster.keys, algorithms: CLUSTER_ALGORITHMS });
   if (typeof signer === 'string') return refused(signer);
+  // The account first: what is refused afterwards is of the client's own account, and its owner can mend it.
   const reason =
+    accountRefusal(jwt.claims, client) ??
     audienceRefusal(jwt.claims, issuer) ??
-    lifetimeRefusal(jwt.claims, clock.now() / 1000) ??
-    accountRefusal(jwt.claims, client);
+    lifetimeRefusal(jwt.claims, clock.now() / 1000);
   return reason === undefined ? { ok: true } : refused(reason);
 }
 
@@ -61,15 +77,15 @@ function refused(reason: string): Verification {
 }
 
 /** The token is for this server and no other: one for several could be replayed by the others. */
-function audienceRefusal({ aud }: JsonObject, issuer: string): string | undefined {
+function audienceRefusal({ aud }: JsonObject, issuer: string): AccountTokenRefusal | undefined {
   const isOurs = Array.isArray(aud) && aud.length === 1 && aud[0] === issuer;
   return isOurs ? undefined : 'account_token_audience_mismatch';
 }
 
 /** @param now epoch seconds */
-function lifetimeRefusal({ iat, exp, nbf }: JsonObject, now: number): string | undefined {
-  if (!isNumericDate(iat) || !isNumericDate(exp)) return 'account_token_malformed';
-  if (nbf !== undefined && !isNumericDate(nbf)) return 'account_token_malformed';
+function lifetimeRefusal({ iat, exp, nbf }: JsonObject, now: number): AccountTokenRefusal | undefined {
+  if (!isNumericDate(iat) || !isNumericDate(exp)) return 'account_token_times_malformed';
+  if (nbf !== undefined && !isNumericDate(nbf)) return 'account_token_times_malformed';
   if (exp + SKEW_SECONDS < now) return 'account_token_expired';
   if (exp - iat > LIFETIME_SECONDS_MAX) return 'account_token_lifetime_too_long';
   return Math.max(iat, nbf ?? 0) > now + SKEW_SECONDS ? 'account_token_not_yet_valid' : undefined;

@@ -32,7 +32,7 @@ export const ASSERTION_REFUSALS = [
   'assertion_jti_invalid',
 ] as const;
 
-export type AssertionRefusal = (typeof ASSERTION_REFUSALS)[number];
+type AssertionRefusal = (typeof ASSERTION_REFUSALS)[number];
 
 export const privateKeyJwt: ClientAuthMethod = {
   confidential: true,

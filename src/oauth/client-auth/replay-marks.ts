@@ -26,6 +26,8 @@ export interface ReplayMarksOptions {
   readonly audit: Audit;
 }
 
+type ClaimAnswer = Awaited<ReturnType<ReplayStore['claim']>>;
+
 /** Of one mark in Redis, measured. */
 const MARK_BYTES = 172;
 
@@ -54,9 +56,11 @@ export class ReplayMarks {
     }
   }
 
-  async #claim(client: Client, { kind, value, issuedAt, expiresAt }: ReplayMark): Promise<'fresh' | 'seen' | 'lost'> {
+  async #claim(client: Client, { kind, value, issuedAt, expiresAt }: ReplayMark): Promise<ClaimAnswer> {
     const { replays, fallback, limits } = this.#options;
-    const record = { bytes: MARK_BYTES, expiresAtSeconds: Math.ceil(expiresAt / 1000) };
+    const expiresAtSeconds = Math.ceil(expiresAt / 1000);
+    // A replay leaves no mark: a party with one assertion of a client must not use up what its namespace may have alive.
+    const record = { bytes: MARK_BYTES, expiresAtSeconds, isKept: (answer: ClaimAnswer) => answer === 'fresh' };
     try {
       return await limits.namespaces.hold(client, record, () => replays.claim(kind, value, expiresAt, issuedAt));
     } catch (error) {

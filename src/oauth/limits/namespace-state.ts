@@ -14,23 +14,26 @@ const OVERHEAD_BYTES = 240;
 /** Memory is allocated in classes of sizes. */
 const ALLOCATED_PER_BYTE = 1.15;
 
-/** A record about to be stored. */
-export interface HeldRecord {
+/** A record about to be stored. @typeParam Answer of its write */
+export interface HeldRecord<Answer = unknown> {
   /** In the memory of the store. */
   readonly bytes: number;
   readonly expiresAtSeconds: number;
+  /** Whether the write has stored it; a write without this stores it whenever it succeeds. */
+  readonly isKept?: (answer: Answer) => boolean;
 }
 
 /** Bounds the state of namespaces. */
 export interface NamespaceLimiter {
   /**
-   * Counts a record for the namespace of a client while it is written and from then on; no longer if the write fails.
+   * Counts a record for the namespace of a client while it is written and from then on; no longer if the write fails
+   * or keeps nothing.
    * @param write called unless the namespace would have more than `client.maxState` alive
    * @throws OAuthError rate_limited, and nothing was written; what `write` throws
    */
   hold<Value>(
     client: Pick<Client, 'namespace' | 'maxState'>,
-    record: HeldRecord,
+    record: HeldRecord<Value>,
     write: () => Promise<Value>,
   ): Promise<Value>;
 }
@@ -51,7 +54,7 @@ export class NamespaceState implements NamespaceLimiter {
 
   async hold<Value>(
     { namespace, maxState }: Pick<Client, 'namespace' | 'maxState'>,
-    { bytes, expiresAtSeconds }: HeldRecord,
+    { bytes, expiresAtSeconds, isKept }: HeldRecord<Value>,
     write: () => Promise<Value>,
   ): Promise<Value> {
     const now = Math.floor(this.#clock.now() / 1000);
@@ -61,7 +64,9 @@ export class NamespaceState implements NamespaceLimiter {
     const end = countedUntil(now, expiresAtSeconds);
     living.add(end, bytes);
     try {
-      return await write();
+      const answer = await write();
+      if (isKept?.(answer) === false) living.add(end, -bytes);
+      return answer;
     } catch (error) {
       if (error instanceof StoreUnavailableError) living.add(end, -bytes);
       throw error;

@@ -3,9 +3,12 @@
 
 import { readFolder } from '../../manifests/folder.ts';
 import { ManifestFolder } from '../../manifests/manifest-folder.ts';
-import { DevAccountIssuer } from '../dev/account-issuer.ts';
+import { issuerFault } from '../../oauth/values/issuer.ts';
+import { StartError } from '../config/start-error.ts';
+import { DevAccountIssuer, type MintedAccount } from '../dev/account-issuer.ts';
 import { DevState } from '../dev/dev-state.ts';
 import { DevStateError } from '../dev/dev-state-error.ts';
+import { requireFolder } from '../dev/required-folder.ts';
 import { systemClock, systemRandom } from '../lifecycle/machine.ts';
 
 export interface DevTokenOptions {
@@ -19,27 +22,38 @@ export interface DevTokenOptions {
 }
 
 /** Prints the token. @returns 0; 1 when there is no such ServiceAccount, or no usable `.grantry/`; 2 for wrong usage */
-export async function devToken({ account, directory, issuer, stdout, stderr }: DevTokenOptions): Promise<number> {
-  const refuse = (message: string, code: number) => {
-    stderr.write(`grantry dev-token: ${message}\n`);
-    return code;
-  };
+export async function devToken(options: DevTokenOptions): Promise<number> {
+  try {
+    options.stdout.write(`${await mint(options)}\n`);
+    return 0;
+  } catch (error) {
+    if (!(error instanceof StartError || error instanceof DevStateError)) throw error;
+    options.stderr.write(`grantry dev-token: ${error.message}\n`);
+    return error instanceof StartError ? error.code : 1;
+  }
+}
+
+async function mint({ account, directory, issuer }: DevTokenOptions): Promise<string> {
+  const fault = issuerFault(issuer);
+  if (fault !== undefined) throw new StartError(`the issuer ${issuer} ${fault}`, 2);
+  await requireFolder(directory);
+  const found = await findAccount(account, directory);
+  const state = await DevState.open(directory);
+  // A key in the memory of this process alone is not the one of the running server.
+  if (state.memoryReason !== undefined) {
+    throw new StartError(`${state.path} cannot be written (${state.memoryReason})`, 1);
+  }
+  const accounts = await DevAccountIssuer.open(state);
+  return accounts.mint(found, issuer, { clock: systemClock, random: systemRandom });
+}
+
+async function findAccount(account: string, directory: string): Promise<MintedAccount> {
   const [namespace, name, ...more] = account.split('/');
-  if (!namespace || !name || more.length > 0) return refuse(`${account} is not NAMESPACE/NAME`, 2);
+  if (!namespace || !name || more.length > 0) throw new StartError(`${account} is not NAMESPACE/NAME`, 2);
   const { objects } = await new ManifestFolder().update(await readFolder(directory));
   const found = objects.find(
     (object) => object.kind === 'ServiceAccount' && object.namespace === namespace && object.name === name,
   );
-  if (found === undefined) return refuse(`there is no ServiceAccount ${account} in the manifests of ${directory}`, 1);
-  try {
-    const state = await DevState.open(directory);
-    // A key in the memory of this process alone is not the one of the running server.
-    if (state.memoryReason !== undefined) return refuse(`${state.path} cannot be written (${state.memoryReason})`, 1);
-    const accounts = await DevAccountIssuer.open(state);
-    stdout.write(`${accounts.mint(found, issuer, { clock: systemClock, random: systemRandom })}\n`);
-    return 0;
-  } catch (error) {
-    if (!(error instanceof DevStateError)) throw error;
-    return refuse(error.message, 1);
-  }
+  if (found !== undefined) return found;
+  throw new StartError(`there is no ServiceAccount ${account} in the manifests of ${directory}`, 1);
 }

@@ -2,7 +2,7 @@
 // changes; keys and secrets outlive a restart in `.grantry/` beside the manifests. State is in memory, or in Redis:
 // then several of these processes on the same folder are replicas of one server.
 
-import { readFile, stat } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type LocalUser, LocalUsers } from '../../login/local-users.ts';
 import { FolderWatch } from '../../manifests/folder-watch.ts';
@@ -35,6 +35,7 @@ import { DevState, STATE_FOLDER } from './dev-state.ts';
 import { DevStateError } from './dev-state-error.ts';
 import { Follower } from './follower.ts';
 import { ManifestRegistry } from './manifest-registry.ts';
+import { requireFolder } from './required-folder.ts';
 
 export interface DevOptions {
   readonly directory: string;
@@ -267,12 +268,6 @@ async function redisOf(settings: Settings, { log }: ProcessLog): Promise<RedisSt
     log,
     issuer: { explicit: issuerGiven ? issuer : undefined, fallback: issuer },
   });
-}
-
-async function requireFolder(directory: string): Promise<void> {
-  const found = await stat(directory).catch(() => undefined);
-  if (found === undefined) throw new StartError(`there is no folder ${directory}`, 2);
-  if (!found.isDirectory()) throw new StartError(`${directory} is not a folder`, 2);
 }
 
 async function peppersOf({ pepperFile, redis }: Settings, state: DevState) {

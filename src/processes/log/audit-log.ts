@@ -44,6 +44,7 @@ export class AuditLog implements Audit {
       'refresh_token.retried': metrics.refreshRetries,
       'refresh_token.retried_elsewhere': metrics.refreshRetriesElsewhere,
       'authorization_code.replayed': metrics.codeReplays,
+      'client_assertion.replayed': metrics.assertionReplays,
       'dpop_proof.replayed': metrics.proofReplays,
       state_lost: metrics.statesLost,
       state_forged: metrics.statesForged,

@@ -10,7 +10,8 @@ import { systemClock } from '../lifecycle/machine.ts';
 import { codeOf, endOnSignals } from '../lifecycle/shutdown.ts';
 import { openLog } from '../log/log.ts';
 import { MutualTls } from '../mutual-tls/mutual-tls.ts';
-import type { AdminSide, TokenServer } from '../token-server/token-server.ts';
+import type { AdminSide } from '../token-server/admin-side.ts';
+import type { TokenServer } from '../token-server/token-server.ts';
 import { RegistryAudit } from './registry-audit.ts';
 import {
   awaitPrerequisites,

@@ -23,13 +23,9 @@ import type { Peppers } from '../lifecycle/pepper.ts';
 import type { ProcessLog } from '../log/log.ts';
 import type { MutualTls } from '../mutual-tls/mutual-tls.ts';
 import { openRedisState, type RedisState } from '../redis/redis-state.ts';
+import { type AdminSide, assembleAdminSide } from '../token-server/admin-side.ts';
 import { ClientUsage } from '../token-server/client-usage.ts';
-import {
-  type AdminSide,
-  assembleAdminSide,
-  assembleTokenServer,
-  type TokenServer,
-} from '../token-server/token-server.ts';
+import { assembleTokenServer, type TokenServer } from '../token-server/token-server.ts';
 import { assembleUserChanges } from '../token-server/user-changes.ts';
 import { assembleClusterIssuer, clusterIssuerCheck } from './cluster-issuer.ts';
 import { PepperSource } from './pepper-source.ts';

@@ -4,7 +4,7 @@
 import type { Denial, DenialReason, ReportAnswer } from '../../http/admin/controller-endpoints.ts';
 import type { Refusal } from '../../oauth/client-auth/client-authentication.ts';
 import { isPublic } from '../../oauth/client-auth/index.ts';
-import { ASSERTION_REFUSALS } from '../../oauth/client-auth/private-key-jwt.ts';
+import { REPORTED_REFUSALS } from '../../oauth/client-auth/reported-refusals.ts';
 import type { AuditEvent } from '../../oauth/ports/audit.ts';
 import type { Clock } from '../../oauth/ports/ports.ts';
 import type { Client } from '../../oauth/registry/client.ts';
@@ -18,8 +18,7 @@ const MOST_AT_ONCE = 5000;
 const DENIALS: readonly string[] = [
   'unauthorized_client',
   'invalid_scope',
-  'client_assertion_replayed',
-  ...ASSERTION_REFUSALS,
+  ...REPORTED_REFUSALS,
 ] satisfies DenialReason[];
 
 interface Refusals {

@@ -105,6 +105,7 @@ describe('the reports of replicas', () => {
   it.each([
     ['assertion_audience_mismatch', 'AssertionAudienceMismatch'],
     ['client_assertion_replayed', 'ClientAssertionReplayed'],
+    ['account_token_audience_mismatch', 'AccountTokenAudienceMismatch'],
   ])('make %s of an assertion the condition Denied with %s, and an Event', async (reason, word) => {
     const { told, reports, events } = await world();
     told[0] = { denied: { a: denied(START + 1000, { reason }) } };

@@ -1,5 +1,5 @@
 // Pods of tests: they run a file of pods/ with the image under test, which has a Node, as the restricted Pod Security
-// standard wants it, with the Secret of a client mounted at /client.
+// standard wants it.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,14 +13,27 @@ export interface ScriptOptions {
   readonly namespace: string;
   readonly name: string;
   /** A file of pods/. */
-  readonly script: 'traffic.mts' | 'get-token.mts';
-  /** Mounted at /client. */
-  readonly secretName: string;
+  readonly script: 'traffic.mts' | 'get-token.mts' | 'account-api.mts' | 'call-api.mts';
+  /** Mounted at /client; of a pod that needs none undefined. */
+  readonly secretName?: string;
   readonly environment: Readonly<Record<string, string>>;
 }
 
+/** As much of the spec of a pod as tests read; the rest is as the API server has it. */
+export interface PodSpec {
+  readonly containers: readonly [
+    {
+      readonly env: readonly { readonly name: string; readonly value: string }[];
+      readonly volumeMounts: readonly object[];
+      readonly [field: string]: unknown;
+    },
+  ];
+  readonly volumes: readonly object[];
+  readonly [field: string]: unknown;
+}
+
 /** Puts a script where its pod finds it. @returns the spec of a pod that runs it once */
-export async function scriptPod(options: ScriptOptions): Promise<object> {
+export async function scriptPod(options: ScriptOptions): Promise<PodSpec> {
   const { namespace, name, script, secretName, environment } = options;
   await apply(configMap(namespace, name, script));
   return {
@@ -45,13 +58,13 @@ export async function scriptPod(options: ScriptOptions): Promise<object> {
         },
         volumeMounts: [
           { name: 'script', mountPath: '/script' },
-          { name: 'client', mountPath: '/client', readOnly: true },
+          ...(secretName === undefined ? [] : [{ name: 'client', mountPath: '/client', readOnly: true }]),
         ],
       },
     ],
     volumes: [
       { name: 'script', configMap: { name } },
-      { name: 'client', secret: { secretName } },
+      ...(secretName === undefined ? [] : [{ name: 'client', secret: { secretName } }]),
     ],
   };
 }

@@ -6,11 +6,10 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-
+import { GO_PROGRAM } from '../../go.ts';
 import { byKey, claimsOf, type MutualTlsGrantry, MutualTlsWorld } from './mutual-tls-grantry.ts';
 
 const run = promisify(execFile);
-const go = ['go', '/usr/local/go/bin/go'].find((program) => spawnSync(program, ['version']).status === 0);
 const hasCurl = spawnSync('curl', ['--version']).status === 0;
 
 const world = new MutualTlsWorld();
@@ -50,13 +49,13 @@ describe('a self-signed certificate', () => {
     isBound((await run('curl', ['-sS', ...tls, ...form, `https://localhost:${mtls.port}/token`])).stdout);
   });
 
-  it.skipIf(go === undefined)('given Go → tokens', { timeout: 300_000 }, async () => {
+  it.skipIf(GO_PROGRAM === undefined)('given Go → tokens', { timeout: 300_000 }, async () => {
     const program = join(world.maker.folder, 'client.go');
     writeFileSync(program, GO);
     const [CLIENT_CERT, CLIENT_KEY, SERVER_CA] = files;
     const place = { TOKEN_ENDPOINT: `https://localhost:${mtls.port}/token`, CLIENT_ID: 'team.own' };
     const env = { ...process.env, GO111MODULE: 'off', CLIENT_CERT, CLIENT_KEY, SERVER_CA, ...place };
-    const { stdout } = await run(go ?? '', ['run', program], { env });
+    const { stdout } = await run(GO_PROGRAM ?? '', ['run', program], { env });
     isBound(stdout);
   });
 });

@@ -1,23 +1,29 @@
 // What a replica remembers of its clients for the controller, over real requests.
 
 import { describe, expect, it } from 'vitest';
+import type { AccountIssuer } from '../../../src/oauth/ports/cluster-issuer.ts';
+import type { VerificationKey } from '../../../src/oauth/values/jwk.ts';
 import { ClientUsage } from '../../../src/processes/token-server/client-usage.ts';
 import { basic, type Grantry, startGrantry, type TestClient } from '../../grantry.ts';
 import { asserted, assertedBy, assertionOf } from '../../oauth/client-auth/client-assertions.ts';
-import { aKey } from '../../oauth/values/signed-tokens.ts';
+import { aKey, sign } from '../../oauth/values/signed-tokens.ts';
 import { TokenCalls } from './token-calls.ts';
 
 const SECRET = 'kSiQ0yY8Jh1x4nV7wB2dR5tG9mC3fL6p';
 const DAY = 86_400_000;
 const MACHINE = { clientId: 'team.machine', uid: 'u-machine', secret: SECRET, grantTypes: ['client_credentials'] };
 
-async function start(clients: readonly TestClient[] = [MACHINE, { clientId: 'team.app', uid: 'u-app' }]) {
+async function start(
+  clients: readonly TestClient[] = [MACHINE, { clientId: 'team.app', uid: 'u-app' }],
+  cluster?: AccountIssuer<VerificationKey>,
+) {
   /** What happens before a store says whose grant it has. */
   const way = { pause: async () => {} };
   let usage: ClientUsage | undefined;
   const spec = { generation: 1 };
   const grantry = await startGrantry({
     clients,
+    ...(cluster && { clusterIssuer: { current: async () => cluster } }),
     usage: (registry, clock) => {
       usage = new ClientUsage({ registry, clock, instance: 'one', generationOf: () => spec.generation });
       return usage;
@@ -100,6 +106,29 @@ describe('what a replica reports of its clients', () => {
         { reason: 'assertion_audience_mismatch', count: 2 },
         { reason: 'client_assertion_replayed', count: 1 },
       ],
+    });
+  });
+
+  it('is every refusal of a token of the client’s own account, and nothing of one of another account', async () => {
+    const clientId = 'team.pod';
+    const key = aKey('RS256');
+    const cluster = { issuer: 'https://cluster.example', keys: [key.key] };
+    const account = { name: 'pod', uid: 'u-account' };
+    const pod = { clientId, uid: 'u-pod', namespace: 'team', authMethod: 'kubernetes_service_account' };
+    const { grantry, usage } = await start([{ ...pod, serviceAccounts: [account] }], cluster);
+    const present = async (name: string, aud: unknown) => {
+      const iat = grantry.clock.now() / 1000;
+      const bound = { namespace: 'team', serviceaccount: { name, uid: account.uid } };
+      const sub = `system:serviceaccount:team:${name}`;
+      const claims = { iss: cluster.issuer, sub, aud, iat, exp: iat + 600, 'kubernetes.io': bound };
+      const form = { ...asserted(await sign(key, claims)), client_id: clientId };
+      await grantry.post('/token', { grant_type: 'client_credentials', ...form });
+    };
+    await present('stranger', ['https://elsewhere.example']);
+    expect(usage.since(undefined).denied).toEqual({});
+    await present('pod', ['https://elsewhere.example']);
+    expect(usage.since(undefined).denied).toMatchObject({
+      'u-pod': [{ reason: 'account_token_audience_mismatch', count: 1 }],
     });
   });
 

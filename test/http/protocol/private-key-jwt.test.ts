@@ -79,6 +79,11 @@ function auditedSince(event: string): number {
     .filter((line) => line.stream === 'audit' && line.event === event).length;
 }
 
+async function replaysCounted(): Promise<number> {
+  const text = await (await fetch(grantry.adminUrl('/metrics'))).text();
+  return Number(/^grantry_client_assertion_replayed_total (\d+)$/m.exec(text)?.[1]);
+}
+
 describe('an assertion signed by a key of the client', () => {
   it.each(['/token', '/revoke', '/introspect'])('at %s → accepted, once', async (path) => {
     const assertion = await workerAssertion();
@@ -88,12 +93,14 @@ describe('an assertion signed by a key of the client', () => {
     expect(auditedSince('client_assertion.replayed')).toBe(1);
   });
 
-  it('used at one endpoint → refused at every other', async () => {
+  it('used at one endpoint → refused at every other, and each replay is counted', async () => {
+    const before = await replaysCounted();
     const assertion = await workerAssertion();
     expect((await present(assertion, { path: '/introspect' })).status).toBe(200);
     for (const path of ['/token', '/revoke']) {
       expect((await present(assertion, { path })).reason).toBe('client_assertion_replayed');
     }
+    expect((await replaysCounted()) - before).toBe(2);
   });
 
   it('beside the same client_id → accepted; beside another one → invalid_request', async () => {
@@ -285,6 +292,17 @@ describe('the jti (C11)', () => {
       await grantry.stores.replays.claim('client_assertion', `another ${made}`, expiresAt, grantry.clock.now());
     }
     expect((await present(assertion)).reason).toBe('client_assertion_replayed');
+  });
+
+  it('given more replays than the namespace may have marks → another assertion is accepted', async () => {
+    // Room for two marks.
+    const at = await startGrantry({ clients: [jwtClient(WORKER, [KEY], { maxState: 400 })], rateLimits: true });
+    const [first = '', second = ''] = await Promise.all([1, 2].map(() => assertionOf(KEY, partyOf(WORKER, at))));
+    expect((await present(first, { at })).status).toBe(200);
+    for (let again = 0; again < 3; again++) {
+      expect((await present(first, { at })).reason).toBe('client_assertion_replayed');
+    }
+    expect((await present(second, { at })).status).toBe(200);
   });
 
   it('given a full store → 503, and no replay', async () => {

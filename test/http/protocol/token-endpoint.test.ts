@@ -91,6 +91,12 @@ describe('the token endpoint refuses', () => {
     ['an empty grant_type', 400, 'invalid_request', { grant_type: '' }],
     ['an unknown grant_type', 400, 'unsupported_grant_type', { grant_type: 'magic' }],
     ['password', 400, 'unsupported_grant_type', { grant_type: 'password', username: 'a', password: 'b' }],
+    [
+      'an assertion as a grant',
+      400,
+      'unsupported_grant_type',
+      { grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer', assertion: 'a.b.c' },
+    ],
     ['implicit', 400, 'unsupported_grant_type', { grant_type: 'implicit' }],
     [
       'a code grant without a code',

@@ -54,6 +54,17 @@ describe('the state of a namespace', () => {
     expect(await hold(1000, 10)).toBe(0);
   });
 
+  it('a write that turns out to keep nothing does not count', async () => {
+    const { limiter, time, hold } = aLimiter();
+    const isKept = (answer: string) => answer === 'fresh';
+    const record = { bytes: 600, expiresAtSeconds: time.now / SECOND + 10, isKept };
+    for (const answer of ['seen', 'seen', 'fresh']) {
+      expect(await limiter.hold(TEAM, record, async () => answer)).toBe(answer);
+    }
+    expect(await hold(401, 10)).toBe(10);
+    expect(await hold(400, 10)).toBe(0);
+  });
+
   it('counts a write that is still under way', async () => {
     const { limiter, time, hold } = aLimiter();
     const record = { bytes: 1000, expiresAtSeconds: time.now / SECOND + 10 };

@@ -27,7 +27,9 @@ describe('grantry check', () => {
     });
     expect(await grantry(['check', folder])).toMatchObject({ code: 0, errors: '' });
     expect(await grantry(['check', join(folder, 'a.yaml'), join(folder, 'sub')])).toMatchObject({ code: 0 });
-    expect(await grantry(['check', 'examples/quickstart'])).toMatchObject({ code: 0 });
+    for (const example of ['quickstart', 'credentials']) {
+      expect(await grantry(['check', `examples/${example}`])).toMatchObject({ code: 0 });
+    }
   });
 
   it('ends with 1 for a fault and prints file, line, document, field and reason', async () => {

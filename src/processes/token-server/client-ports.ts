@@ -1,0 +1,119 @@
+// Assembles the protocol of a token server and its endpoints, for the public port and for the listener that asks for client
+// certificates.
+
+import type { Metrics } from '../../http/metrics/metrics.ts';
+import { type CertificateSource, NO_CERTIFICATES, socketCertificates } from '../../http/mtls/certificate-source.ts';
+import { AuthenticationLimit, UNLIMITED_AUTHENTICATION } from '../../http/protocol/authentication-limit.ts';
+import { introspectEndpoint } from '../../http/protocol/introspect.ts';
+import { jwksEndpoint } from '../../http/protocol/jwks.ts';
+import { metadataEndpoints } from '../../http/protocol/metadata.ts';
+import { revokeEndpoint } from '../../http/protocol/revoke.ts';
+import { tokenEndpoint } from '../../http/protocol/token.ts';
+import type { Endpoint } from '../../http/server/endpoint.ts';
+import { pageEndpoints } from '../../http/sign-in/page-endpoints.ts';
+import { memoryReplays } from '../../memory/stores.ts';
+import type { Refusal } from '../../oauth/client-auth/client-authentication.ts';
+import { availableMethods } from '../../oauth/client-auth/index.ts';
+import { ReplayMarks } from '../../oauth/client-auth/replay-marks.ts';
+import { ProofNonces } from '../../oauth/dpop/nonces.ts';
+import { ProofJudge } from '../../oauth/dpop/proof.ts';
+import { AuthorizationEndpoint } from '../../oauth/endpoints/authorization-endpoint.ts';
+import { IntrospectionEndpoint } from '../../oauth/endpoints/introspection.ts';
+import { authorizationServerMetadata, metadataPaths } from '../../oauth/endpoints/metadata.ts';
+import { RevocationEndpoint } from '../../oauth/endpoints/revocation.ts';
+import { TokenEndpoint } from '../../oauth/endpoints/token-endpoint.ts';
+import { GRANT_TYPES } from '../../oauth/grants/index.ts';
+import { NamespaceState } from '../../oauth/limits/namespace-state.ts';
+import { PersonRate } from '../../oauth/limits/person-rate.ts';
+import { UNLIMITED_STATE } from '../../oauth/limits/state-limits.ts';
+import type { Audit } from '../../oauth/ports/audit.ts';
+import type { Client } from '../../oauth/registry/client.ts';
+import { Handles } from '../../oauth/tokens/handles.ts';
+import { RecordMacs } from '../../oauth/tokens/record-macs.ts';
+import { AccessTokens } from '../../oauth/tokens/tokens.ts';
+import { issuerPath } from '../../oauth/values/issuer.ts';
+import { authenticStores } from './authentic-stores.ts';
+import { assembleKeySets } from './key-sets.ts';
+import { measuredStores } from './measured-stores.ts';
+import { assembleSignIn } from './sign-in.ts';
+import type { TokenServerOptions } from './token-server-options.ts';
+
+/** The endpoints of the ports for clients, with their absolute paths. */
+export interface ClientPorts {
+  readonly publicEndpoints: readonly Endpoint[];
+  /** Those for programs. A browser would ask each of its people for a certificate. */
+  readonly mutualTlsEndpoints: readonly Endpoint[];
+}
+
+/** Assembles the protocol and its endpoints. @throws StartError when the authorities of key hosts cannot be used */
+export function clientPorts(options: TokenServerOptions, audit: Audit, metrics: Metrics): ClientPorts {
+  const { settings, registry, owners, clock, random, peppers, clusterIssuer, mutualTls } = options;
+  const { issuer, rateLimits } = settings;
+  const stores = authenticStores(measuredStores(options.stores, metrics), {
+    macs: new RecordMacs({ issuer, peppers }),
+    onForged: (kind, grantId) => audit.record({ type: 'state_forged', reason: kind, grantId }),
+  });
+  const handles = new Handles({ issuer, peppers, random });
+  const tokens = new AccessTokens({ issuer, clock, random, handles, endOfTick: setImmediate });
+  const limiter = rateLimits ? new AuthenticationLimit({ clock }) : UNLIMITED_AUTHENTICATION;
+  const limits = rateLimits
+    ? { namespaces: new NamespaceState({ clock }), people: new PersonRate({ clock }) }
+    : UNLIMITED_STATE;
+  const { grants, replays } = stores;
+  const marks = new ReplayMarks({ replays, fallback: memoryReplays(clock), limits, audit });
+  const keySets = assembleKeySets({ settings: settings.fetch, clock, metrics, log: options.log });
+  const certificates = mutualTls?.judge;
+  const verification = { issuer, tokenEndpoint: `${issuer}/token`, clock, keySets, clusterIssuer, certificates };
+  const onRefused = (client: Client, refusal: Refusal) => options.usage?.refused(client, refusal);
+  const authentication = { registry, limiter, verification, marks, audit, onRefused };
+  const protocol = { ...authentication, issuer, stores, owners, clock, random, handles, tokens, limits };
+  const { people } = limits;
+  const authorization = new AuthorizationEndpoint({ issuer, clock, grants, replays, handles, audit, people });
+  const signIn = assembleSignIn({
+    issuer,
+    peppers,
+    rateLimits,
+    authorization,
+    registry,
+    stores,
+    owners,
+    clock,
+    random,
+    audit,
+    metrics,
+    onRedirectMismatch: (clientId) => options.usage?.redirectMismatch(clientId),
+  });
+  const proofs = {
+    judge: new ProofJudge(),
+    nonces: new ProofNonces({ issuer, peppers, rule: settings.dpopNonce }),
+    urls: [issuer, ...(mutualTls === undefined ? [] : [`${mutualTls.settings.url}${issuerPath(issuer)}`])].map(
+      (base) => `${base}/token`,
+    ),
+  };
+  const document = authorizationServerMetadata({
+    issuer,
+    grantTypes: [...GRANT_TYPES.keys()],
+    authMethods: availableMethods({ mutualTls: mutualTls !== undefined }),
+    mtlsUrl: mutualTls?.settings.url,
+  });
+  const token = new TokenEndpoint({ ...protocol, proofs });
+  const revocation = new RevocationEndpoint(protocol);
+  const introspection = new IntrospectionEndpoint(protocol);
+  const absolute = (endpoint: Endpoint) => ({ ...endpoint, path: `${issuerPath(issuer)}${endpoint.path}` });
+  const forPrograms = (certificates: CertificateSource): readonly Endpoint[] => [
+    ...[
+      tokenEndpoint({ token, metrics, audit, certificates }),
+      revokeEndpoint({ revocation, metrics, certificates }),
+      introspectEndpoint({ introspection, metrics, certificates }),
+      jwksEndpoint({ registry }),
+    ].map(absolute),
+    ...metadataEndpoints({ document, paths: metadataPaths(issuer) }),
+  ];
+  return {
+    publicEndpoints: [
+      ...pageEndpoints(signIn).map(absolute),
+      ...forPrograms(mutualTls?.publicCertificates ?? NO_CERTIFICATES),
+    ],
+    mutualTlsEndpoints: forPrograms(socketCertificates),
+  };
+}
