@@ -51,7 +51,7 @@ it.each([
     isSynced = true;
   });
   sources.start();
-  await until('the others have come', () => listed.length === 8);
+  await until('the others have come', () => listed.length === 14);
   await new Promise((resolve) => setTimeout(resolve, 20));
   expect([isSynced, sources.startFault]).toEqual([false, expect.stringContaining(list.split(' ')[0] ?? '')]);
   release();
