@@ -67,6 +67,7 @@ export const FOLDERS: Record<string, readonly string[]> = {
     'client-secrets': ['kinds', 'references'],
     keys: ['kinds', 'references', 'client-secrets'],
     clients: ['kinds', 'references', 'policies', 'client-secrets'],
+    resources: ['kinds', 'policies'],
   }),
 
   ...rows('http', {
@@ -109,6 +110,7 @@ export const FOLDERS: Record<string, readonly string[]> = {
     clients: ['client-secrets', 'replicas', 'reconciling', 'verdicts', 'leadership'],
     'signing-keys': ['replicas', 'reconciling', 'leadership'],
     policies: ['reconciling', 'leadership'],
+    resources: ['replicas', 'reconciling', 'leadership'],
     install: ['reconciling', 'leadership'],
   }),
 

@@ -9,6 +9,7 @@ import {
   type KubernetesObject,
   NAMESPACES,
   OAUTH_CLIENTS,
+  PROTECTED_RESOURCES,
   type Resource,
   resourceName,
   SECRETS,
@@ -23,6 +24,7 @@ import { unlessSame } from '../kubernetes/watch/unless-same.ts';
 import type { Clock, Random } from '../oauth/ports/ports.ts';
 import { clientKeeper } from './kept-client.ts';
 import { keptOfSecret } from './release-secrets.ts';
+import { keptResource } from './served-resources.ts';
 
 /** Arrays that field managers and controllers write, longer than the rest of an object. */
 const UNREAD = ['managedFields', 'conditions'];
@@ -34,7 +36,7 @@ export interface RegistrySourcesOptions {
   /** The wire names of the client authentication methods that this install has. */
   readonly supportedAuthMethods: readonly string[];
   readonly releaseNamespace: string;
-  /** The namespaces whose OAuthClients are watched; none: all of them. */
+  /** The namespaces whose OAuthClients and ProtectedResources are watched; none: all of them. */
   readonly watchNamespaces: readonly string[];
   readonly clock: Clock;
   readonly random: Random;
@@ -43,6 +45,7 @@ export interface RegistrySourcesOptions {
   /** Called for each change that can affect the registry, and for no other; a change that one throws at is retried. */
   readonly onChange: {
     readonly client: (change: ObjectChange) => void;
+    readonly resource: (change: ObjectChange) => void;
     readonly policy: (change: ObjectChange) => void;
     readonly namespace: (change: ObjectChange) => void;
     readonly signingKey: (change: ObjectChange) => void;
@@ -72,6 +75,12 @@ export class RegistrySources {
         keep,
       }),
     );
+    const resources = everywhere.map((namespace) =>
+      this.#reflector(PROTECTED_RESOURCES, unlessSame(isOfSameSpec, onChange.resource), {
+        ...(namespace !== undefined && { namespace }),
+        keep: keptResource,
+      }),
+    );
     const policies = this.#reflector(CLIENT_POLICIES, unlessSame(isOfSameSpec, onChange.policy), {
       keep: withoutStatus,
     });
@@ -90,6 +99,7 @@ export class RegistrySources {
     [this.policies, this.namespaces, this.signingKeys, this.secrets] = [policies, namespaces, signingKeys, secrets];
     this.#reflectors = [
       ...clients.map((reflector) => [OAUTH_CLIENTS, reflector] as const),
+      ...resources.map((reflector) => [PROTECTED_RESOURCES, reflector] as const),
       [CLIENT_POLICIES, policies],
       [NAMESPACES, namespaces],
       [SIGNING_KEYS, signingKeys],

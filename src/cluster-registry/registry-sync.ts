@@ -5,6 +5,7 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { DefaultPolicy } from '../admission/kinds/client-policy.ts';
 import { admitPolicies } from '../admission/policies/admit-policies.ts';
+import type { Policy } from '../admission/policies/policy-violations.ts';
 import type { SingleSecret } from '../admission/references/secret-parts.ts';
 import { sourceOf } from '../kubernetes/objects/source-object.ts';
 import { labelsOf } from '../kubernetes/watch/namespace-labels.ts';
@@ -16,6 +17,7 @@ import { AdmittedClients, type ClientChange } from './admitted-clients.ts';
 import { RegistrySources, type RegistrySourcesOptions } from './registry-sources.ts';
 import { ReleaseSecrets, verifiersOf } from './release-secrets.ts';
 import { ServedKeyRing, type SigningKeyAge } from './served-key-ring.ts';
+import { type ServedResourceState, ServedResources } from './served-resources.ts';
 
 /** Changes within this time are judged together. */
 const COALESCE_MILLISECONDS = 10;
@@ -52,6 +54,7 @@ export interface RegistrySwap {
 export class RegistrySync implements RegistryRef {
   readonly #options: RegistrySyncOptions;
   readonly #clients: AdmittedClients;
+  readonly #resources: ServedResources;
   readonly #secrets = new ReleaseSecrets();
   readonly #sources: RegistrySources;
   readonly #keys: ServedKeyRing;
@@ -66,6 +69,7 @@ export class RegistrySync implements RegistryRef {
   readonly #later = new Set<string>();
   readonly #firstSwap = Promise.withResolvers<void>();
   #current = new Registry([], new KeyRing([]));
+  #policies: readonly Policy[] = [];
   #policiesChanged = true;
   #served = false;
   /** The time of the oldest change that is not served yet, on the clock of `performance.now()`. */
@@ -88,10 +92,19 @@ export class RegistrySync implements RegistryRef {
       labelsOf: (namespace) => labelsOf(this.#sources.namespaces, namespace),
       verifiersOf: (uid) => verifiersOf(this.#sources.secrets, releaseNamespace, uid),
     });
+    this.#resources = new ServedResources({
+      issuer,
+      className: options.className,
+      defaultPolicy,
+      reservedNamespace: releaseNamespace,
+      policies: () => this.#policies,
+      namespaceLabels: (namespace) => labelsOf(this.#sources.namespaces, namespace),
+    });
     this.#sources = new RegistrySources({
       ...options,
       onChange: {
         client: (change) => this.#clientChanged(change),
+        resource: (change) => this.#resourceChanged(change),
         policy: () => this.#policyChanged(),
         namespace: (change) => this.#namespaceChanged(change),
         signingKey: () => this.#signingKeyChanged(),
@@ -136,6 +149,11 @@ export class RegistrySync implements RegistryRef {
     return this.#served ? this.#clients.servedState(uid) : undefined;
   }
 
+  /** The state of a resource, by uid; undefined before the first swap. */
+  servedResource(uid: string): ServedResourceState | undefined {
+    return this.#served ? this.#resources.servedState(uid) : undefined;
+  }
+
   /** The text of a part's single Secret; undefined while it is missing. */
   textOf(secret: SingleSecret): string | undefined {
     return this.#secrets.textOf(secret);
@@ -170,6 +188,11 @@ export class RegistrySync implements RegistryRef {
     this.#scheduleSync();
   }
 
+  #resourceChanged(change: ObjectChange): void {
+    this.#resources.changed(change);
+    this.#scheduleSync();
+  }
+
   #policyChanged(): void {
     this.#policiesChanged = true;
     this.#scheduleSync();
@@ -178,6 +201,7 @@ export class RegistrySync implements RegistryRef {
   #namespaceChanged({ type, object }: ObjectChange): void {
     // The clients of a deleted namespace are deleted too, each with a change of its own.
     if (type === 'delete' || !this.#isJudging) return;
+    this.#resources.rejudge(object.metadata.name);
     for (const uid of this.#clients.relabelled(object.metadata.name)) this.#later.add(uid);
     this.#scheduleSync();
   }
@@ -298,12 +322,15 @@ export class RegistrySync implements RegistryRef {
       unknownFields: 'ignore',
       policies: [...this.#sources.policies.objects()].map(sourceOf),
     });
-    const concerned = this.#clients.setPolicies(verdicts.map(({ policy }) => policy));
+    this.#policies = verdicts.map(({ policy }) => policy);
+    this.#resources.rejudge();
+    const concerned = this.#clients.setPolicies(this.#policies);
     if (this.#isJudging) for (const uid of concerned) this.#later.add(uid);
     this.#policiesChanged = false;
   }
 
   #publish(isDone: boolean): void {
+    this.#resources.publish();
     const { registry, changes } = this.#clients.publish(this.#keys.current);
     this.#current = registry;
     this.#publishedAt = performance.now();

@@ -6,6 +6,7 @@ import { CLIENT_POLICY } from '../admission/kinds/client-policy.ts';
 import type { FieldPath } from '../admission/kinds/field-path.ts';
 import { readManifest } from '../admission/kinds/manifest.ts';
 import { OAUTH_CLIENT } from '../admission/kinds/oauth-client.ts';
+import { PROTECTED_RESOURCE } from '../admission/kinds/protected-resource.ts';
 import { SIGNING_KEY } from '../admission/kinds/signing-key.ts';
 import { FileReader } from './file-reader.ts';
 import type { FolderContents } from './folder.ts';
@@ -13,7 +14,12 @@ import { type FileObjects, type ManifestObject, readObjects } from './objects.ts
 import { placeIn } from './outline.ts';
 import { formatPlace, type ManifestFault, type Place } from './place.ts';
 
-const SCHEMAS = { OAuthClient: OAUTH_CLIENT, SigningKey: SIGNING_KEY, ClientPolicy: CLIENT_POLICY } as const;
+const SCHEMAS = {
+  OAuthClient: OAUTH_CLIENT,
+  ProtectedResource: PROTECTED_RESOURCE,
+  SigningKey: SIGNING_KEY,
+  ClientPolicy: CLIENT_POLICY,
+} as const;
 
 /** The objects and faults of one scan of a folder. */
 export interface ManifestSet {
@@ -121,12 +127,14 @@ function userFileOf({ bytes, read: { userList } }: FileState): UserFile | readon
 /** The fields in which an object of a grantry kind violates its schema; with `refuse`, unknown fields too. */
 function shapeFaultsOf(object: ManifestObject, unknownFields: 'refuse' | 'ignore'): readonly ManifestFault[] {
   const { kind } = object;
-  if (kind !== 'OAuthClient' && kind !== 'SigningKey' && kind !== 'ClientPolicy') return [];
-  return readManifest<unknown>(SCHEMAS[kind][unknownFields], object.manifest).faults.map((fault) => ({
-    place: object.locate(fault.path),
-    reason: fault.reason,
-    message: fault.message,
-  }));
+  if (!Object.hasOwn(SCHEMAS, kind)) return [];
+  return readManifest<unknown>(SCHEMAS[kind as keyof typeof SCHEMAS][unknownFields], object.manifest).faults.map(
+    (fault) => ({
+      place: object.locate(fault.path),
+      reason: fault.reason,
+      message: fault.message,
+    }),
+  );
 }
 
 /** The first of many faults, and how many more there are. */

@@ -14,6 +14,7 @@ const GROUP = 'grantry.dev';
 /** The kinds that are read, each with its one apiVersion and whether it is namespaced. */
 const KINDS = {
   OAuthClient: { apiVersion: `${GROUP}/v1alpha1`, namespaced: true },
+  ProtectedResource: { apiVersion: `${GROUP}/v1alpha1`, namespaced: true },
   SigningKey: { apiVersion: `${GROUP}/v1alpha1`, namespaced: true },
   ClientPolicy: { apiVersion: `${GROUP}/v1alpha1`, namespaced: false },
   Secret: { apiVersion: 'v1', namespaced: true },

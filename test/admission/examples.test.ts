@@ -8,6 +8,7 @@ import {
   CREDENTIALS_FAULTS,
   type Fault,
   RESOLVED_REFS_FAULTS,
+  RESOURCE_FAULTS,
 } from '../../src/admission/kinds/conditions.ts';
 import { availableMethods } from '../../src/oauth/client-auth/index.ts';
 import { documentsOf, judge, type WorldSettings } from './world.ts';
@@ -42,8 +43,8 @@ interface Judged {
 }
 
 async function judgeText(text: string, settings: WorldSettings = {}) {
-  const { clients, policies, keys } = await judge(documentsOf(text), settings);
-  const verdicts: readonly Judged[] = [...clients, ...policies, ...keys];
+  const { clients, policies, keys, resources } = await judge(documentsOf(text), settings);
+  const verdicts: readonly Judged[] = [...clients, ...policies, ...keys, ...resources];
   return { verdicts, clients, keys };
 }
 
@@ -90,7 +91,10 @@ describe('the invalid examples', () => {
       ...['KeyRevoked', 'SubjectConflict'],
       ...['SecretNotReadable', 'SecretWriteForbidden', 'RotationFailed', 'SecretContested'],
     ];
-    const all: readonly string[] = [...ACCEPTED_FAULTS, ...RESOLVED_REFS_FAULTS, ...CREDENTIALS_FAULTS, ...KEY_FAULTS];
+    const all: readonly string[] = [
+      ...[...ACCEPTED_FAULTS, ...RESOLVED_REFS_FAULTS, ...CREDENTIALS_FAULTS],
+      ...[...KEY_FAULTS, ...RESOURCE_FAULTS],
+    ];
     expect(all.filter((reason) => !shown.has(reason) && !unreachable.includes(reason))).toEqual([]);
   });
 });

@@ -14,6 +14,8 @@ import type {
   References,
   UnknownUid,
 } from '../../src/admission/references/references.ts';
+import type { ResourceVerdict } from '../../src/admission/resources/admit-resource.ts';
+import { AdmittedResources } from '../../src/admission/resources/admitted-resources.ts';
 import { CLIENT_AUTH_METHODS } from '../../src/oauth/client-auth/index.ts';
 import { GRANT_TYPES } from '../../src/oauth/grants/index.ts';
 
@@ -95,6 +97,7 @@ export interface WorldVerdicts {
   readonly clients: readonly ClientVerdict[];
   readonly policies: readonly PolicyVerdict[];
   readonly keys: readonly KeyVerdict[];
+  readonly resources: readonly ResourceVerdict[];
 }
 
 function objectsOf(documents: readonly unknown[], kind: string): readonly SourceObject[] {
@@ -131,7 +134,35 @@ export async function judge(documents: readonly unknown[], settings: WorldSettin
     clients: admitClients({ ...context, className: 'default', clients: objectsOf(documents, 'OAuthClient') }),
     policies: admitPoliciesOf(documents, settings),
     keys: await admitKeys(objectsOf(documents, 'SigningKey'), context),
+    resources: verdictsOf(resourcesOf(documents, settings)),
   };
+}
+
+/** The ProtectedResources among the documents, settled. */
+export function resourcesOf(
+  documents: readonly unknown[],
+  settings: WorldSettings = {},
+): AdmittedResources<SourceObject> {
+  const { issuer, unknownFields, policies, defaultPolicy, references } = contextOf(documents, settings);
+  const resources = new AdmittedResources<SourceObject>({
+    className: 'default',
+    issuer,
+    unknownFields,
+    defaultPolicy,
+    reservedNamespace: settings.releaseNamespaceReserved ? RELEASE_NAMESPACE : undefined,
+    policies: () => policies,
+    namespaceLabels: references.namespaceLabels,
+  });
+  for (const object of objectsOf(documents, 'ProtectedResource')) resources.put(object);
+  resources.settle();
+  return resources;
+}
+
+const SERVED = { status: 'True', reason: 'Programmed', message: 'Served.' } as const;
+
+/** Every verdict, in the order of the documents. */
+export function verdictsOf(resources: AdmittedResources<SourceObject>): readonly ResourceVerdict[] {
+  return [...resources.keys()].flatMap((key) => resources.verdict(key, SERVED) ?? []);
 }
 
 /** The verdict on the only client among the documents, by itself. */
@@ -147,6 +178,16 @@ export function clientDocument(spec: Fields, metadata: Fields = {}): Fields {
     apiVersion: 'grantry.dev/v1alpha1',
     kind: 'OAuthClient',
     metadata: { name: 'app', namespace: 'team', ...metadata },
+    spec,
+  };
+}
+
+/** A ProtectedResource document in namespace `team`. */
+export function resourceDocument(spec: Fields, metadata: Fields = {}): Fields {
+  return {
+    apiVersion: 'grantry.dev/v1alpha1',
+    kind: 'ProtectedResource',
+    metadata: { name: 'notes', namespace: 'team', ...metadata },
     spec,
   };
 }

@@ -27,6 +27,7 @@ import { systemClock, systemRandom } from '../../src/processes/lifecycle/machine
 import { until } from '../until.ts';
 
 const RELEASE = 'grantry-system';
+const NOTES = { metadata: { namespace: 'team' }, spec: { scopes: [{ name: 'team/read' }] } };
 const CREATED = '2026-01-01T00:00:00Z';
 
 /** The objects of a cluster, and the frames of their watches. */
@@ -169,6 +170,7 @@ describe('the registry of a token server', () => {
     onSecret = () => {};
     cluster = new PlayedCluster();
     cluster.has('namespaces', namespace('team'));
+    cluster.has('protectedresources', cluster.object('ProtectedResource', 'notes', NOTES));
     cluster.has('oauthclients', client('web'));
     sync = new RegistrySync({
       issuer: 'https://id.example',
@@ -252,6 +254,23 @@ describe('the registry of a token server', () => {
     for (let turn = 0; turn < 10; turn++) await nextTurn();
     return swaps;
   }
+
+  it('answers the generation of each resource that it judged, served or refused, and of no other', async () => {
+    expect(sync.servedResource('uid-ProtectedResource-notes')).toBeUndefined();
+    sync.start({ onSwap: (swap) => swaps.push(swap), onSecret: () => {} });
+    await sync.whenServing();
+    expect(sync.servedResource('uid-ProtectedResource-notes')).toEqual({ generation: 1 });
+    expect(sync.servedResource('uid-OAuthClient-web')).toBeUndefined();
+    const refused = { scopes: [{ name: 'openid' }] };
+    const metadata = { namespace: 'team', generation: 2 };
+    cluster.put('protectedresources', cluster.object('ProtectedResource', 'notes', { metadata, spec: refused }));
+    await until('it is judged', () => sync.servedResource('uid-ProtectedResource-notes')?.generation === 2);
+    const spec = { className: 'staging' };
+    cluster.put('protectedresources', cluster.object('ProtectedResource', 'staged', { metadata, spec }));
+    cluster.put('protectedresources', cluster.object('ProtectedResource', 'more', { metadata, spec: {} }));
+    await until('the next is judged', () => sync.servedResource('uid-ProtectedResource-more')?.generation === 2);
+    expect(sync.servedResource('uid-ProtectedResource-staged')).toBeUndefined();
+  });
 
   it('loses no key that is revoked while another is read', async () => {
     await serving();

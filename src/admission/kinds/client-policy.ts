@@ -44,7 +44,8 @@ const requirement = (object: MakeObject) =>
     error: 'needs values for In and NotIn, and none for Exists and DoesNotExist',
   });
 
-const namespaceSelector = (object: MakeObject) =>
+/** A metav1.LabelSelector of namespaces. */
+export const namespaceSelector = (object: MakeObject) =>
   object({
     matchLabels: mapOf(labelValue(), 32).default({}),
     matchExpressions: listOf(requirement(object), 32).default([]),
@@ -58,6 +59,7 @@ function clientPolicy(unknownFields: UnknownFields) {
     authMethods: globs(),
     scopes: globs(),
     audiences: globs(),
+    resources: globs(),
     redirectHosts: globs(),
     jwksHosts: globs(),
     redirectSchemes: globs(),
@@ -70,6 +72,11 @@ function clientPolicy(unknownFields: UnknownFields) {
     maxAccessTokenLifetime: duration().optional(),
     maxRefreshTokenLifetime: duration().optional(),
     maxClientsPerNamespace: z
+      .int()
+      .min(0, { error: 'is negative' })
+      .max(100_000, { error: 'is above 100000' })
+      .optional(),
+    maxResourcesPerNamespace: z
       .int()
       .min(0, { error: 'is negative' })
       .max(100_000, { error: 'is above 100000' })
@@ -144,6 +151,7 @@ export const BASELINE: Permissions = {
     authMethods: ['**'],
     scopes: [`${NAMESPACE_VARIABLE}/*`, 'openid', 'profile', 'email', 'offline_access'],
     audiences: [`urn:grantry:ns:${NAMESPACE_VARIABLE}:*`],
+    resources: [`urn:grantry:ns:${NAMESPACE_VARIABLE}:*`],
     redirectHosts: ['**'],
     jwksHosts: [],
     redirectSchemes: [],
@@ -156,6 +164,7 @@ export const BASELINE: Permissions = {
     maxAccessTokenLifetime: 3600,
     maxRefreshTokenLifetime: 2160 * 3600,
     maxClientsPerNamespace: 200,
+    maxResourcesPerNamespace: 50,
     maxState: 64 * 2 ** 20,
     requireSenderConstraint: false,
     requirePushedAuthorizationRequests: false,
@@ -172,6 +181,7 @@ export const ALLOW_ALL: Permissions = {
     authMethods: EVERYTHING,
     scopes: EVERYTHING,
     audiences: EVERYTHING,
+    resources: EVERYTHING,
     redirectHosts: EVERYTHING,
     jwksHosts: EVERYTHING,
     redirectSchemes: EVERYTHING,

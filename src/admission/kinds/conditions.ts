@@ -63,6 +63,23 @@ export const CREDENTIALS_FAULTS = [
   'SecretContested',
 ] as const;
 
+/**
+ * The reasons for which `Accepted` of a ProtectedResource is False. Besides these, it is Unknown with `Pending`, True
+ * with `Accepted`.
+ */
+export const RESOURCE_FAULTS = [
+  'InvalidManifest',
+  'NamespaceReserved',
+  'InvalidResource',
+  'InvalidScope',
+  'NoMatchingPolicy',
+  'PolicyViolation',
+  'ResourceConflict',
+  'ResourceLimitExceeded',
+] as const;
+
+export type ResourceFaultReason = (typeof RESOURCE_FAULTS)[number];
+
 export type FaultReason =
   | (typeof ACCEPTED_FAULTS)[number]
   | (typeof RESOLVED_REFS_FAULTS)[number]

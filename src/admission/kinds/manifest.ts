@@ -1,4 +1,4 @@
-// Building blocks of the three kinds' schemas: bounded strings and lists, durations, objects that drop nulls as the API
+// Building blocks of the kinds' schemas: bounded strings and lists, durations, objects that drop nulls as the API
 // server does; and the parser from one manifest to a typed object or its faults.
 
 import { distance } from 'fastest-levenshtein';
@@ -43,7 +43,7 @@ export function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
 }
 
 /**
- * The class of install that an OAuthClient or ClientPolicy is for. An unreadable manifest has one too (the default one
+ * The class of install that an OAuthClient, ProtectedResource or ClientPolicy is for. An unreadable manifest has one too (the default one
  * where it names none): exactly one install must report on each object.
  */
 export function classOf(manifest: unknown): string {
@@ -223,6 +223,16 @@ export function objectName() {
   return text(253, DNS_SUBDOMAIN, 'is not the name of an object: lower-case letters, digits, - and . only');
 }
 
+/** The name of an object of a grantry kind: it becomes a label and a part of other names. */
+export function ownName() {
+  return text(63, DNS_SUBDOMAIN, 'is not a name: lower-case letters, digits, - and . only, 63 at most');
+}
+
+/** The name of a namespace. */
+export function namespaceName() {
+  return text(63, DNS_LABEL, 'is not a namespace: lower-case letters, digits and - only');
+}
+
 /** The pattern of a key inside a Secret or ConfigMap, which becomes a file name where it is mounted. */
 export const DATA_KEY = /^\.?[A-Za-z0-9_-][A-Za-z0-9._-]*$/;
 
@@ -239,8 +249,8 @@ export function className() {
 /** `metadata`; names are bounded because they become labels and parts of other names. */
 export function metadata(object: MakeObject) {
   return object({
-    name: text(63, DNS_SUBDOMAIN, 'is not a name: lower-case letters, digits, - and . only, 63 at most'),
-    namespace: text(63, DNS_LABEL, 'is not a namespace: lower-case letters, digits and - only').optional(),
+    name: ownName(),
+    namespace: namespaceName().optional(),
     uid: text(128, /^[A-Za-z0-9][A-Za-z0-9._-]*$/, 'is not a uid').optional(),
     labels: z.record(z.string(), z.string()).optional(),
     annotations: z.record(z.string(), z.string()).optional(),

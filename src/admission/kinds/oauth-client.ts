@@ -12,8 +12,10 @@ import {
   type MakeObject,
   mapOf,
   metadata,
+  namespaceName,
   objectName,
   objectsWith,
+  ownName,
   setOf,
   text,
   time,
@@ -21,39 +23,20 @@ import {
   wholeManifest,
 } from './manifest.ts';
 import { withPreset } from './secret-presets.ts';
-import { isOversized, JWKS_BYTES_MAX, jsonBytes, MAX_SPEC_BYTES } from './spec-size.ts';
+import { IPV4, label, PORT, webAddress } from './shown-fields.ts';
+import { isOversized, JWKS_BYTES_MAX, jsonBytes, OVERSIZED } from './spec-size.ts';
 
 const CLIENT_ID = /^[A-Za-z0-9][A-Za-z0-9._~-]*$/;
-// Every pattern here is in crds/ as well and must match the same strings there: no look-around, no normalization. Hosts
-// are names or dotted IPv4; URL parsers read a host as IPv4 if its last label is digits or a number in C notation.
-const PORT = '([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])';
-const OCTET = '(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])';
-const IPV4 = `(${OCTET}\\.){3}${OCTET}`;
-const WEB_ADDRESS = new RegExp(
-  `^https?://(([A-Za-z0-9-]+\\.)*([A-Za-z-][A-Za-z0-9-]*|[0-9]+[A-WYZa-wyz-][A-Za-z0-9-]*)|${IPV4})(:${PORT})?([/?#][A-Za-z0-9._~:/?#[\\]@!$&'()*+,;=%-]*)?$`,
-);
+// It is in crds/ as well, as all patterns are: see shown-fields.ts.
 const ORIGIN = new RegExp(
   `^https?://((([a-z0-9-]+\\.)*([a-z-][a-z0-9-]*|[0-9]+[a-wyz-][a-z0-9-]*)|${IPV4})|\\[::1\\])(:${PORT})?$`,
 );
 const DEFAULT_PORT = /^(http:\/\/.*:80|https:\/\/.*:443)$/;
 
-// Displayed text has no invisible parts: no control characters, line breaks, direction marks or zero-width characters.
-// Joiners are allowed between letters of the scripts that spell with them, U+FE0F after a pictogram.
-const SEEN = '[^\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}\\p{Default_Ignorable_Code_Point}]';
-const PICTOGRAM = '[\\p{So}\\u203C\\u2049\\u2194\\u25FB-\\u25FE\\u3030]';
-const JOINED = ['L', 'M']
-  .map((kind) => `[^\\P{${kind}}\\p{sc=Latin}\\p{sc=Greek}\\p{sc=Cyrillic}\\p{Default_Ignorable_Code_Point}]`)
-  .join('|');
-const VISIBLE = new RegExp(`^(?:${SEEN}|${PICTOGRAM}\\uFE0F|(?:${JOINED})(?:[\\u200C\\u200D](?:${JOINED}))+)+$`, 'u');
-
 const REDIRECT_URIS_MAX = 32;
 const SCOPES_MAX = 100;
 const AUDIENCES_MAX = 32;
-
-/** Text that the consent page and the metadata of a client show. */
-const label = (max: number) =>
-  text(max, VISIBLE, 'is empty or holds a character that cannot be seen or turns the direction of text');
-const webAddress = () => text(512, WEB_ADDRESS, 'is not an http or https address');
+const RESOURCES_MAX = 32;
 
 // A browser's Origin header is lower-case, without path and without the default port: no other form can ever match.
 const origin = () =>
@@ -65,6 +48,11 @@ const origin = () =>
 const uris = () => setOf(text(1024), REDIRECT_URIS_MAX);
 const scopes = () => setOf(text(128), SCOPES_MAX).default([]);
 const audiences = () => setOf(text(512), AUDIENCES_MAX).default([]);
+const resources = (object: MakeObject) =>
+  listOf(
+    object({ namespace: namespaceName().optional(), name: ownName(), scopes: setOf(text(128), SCOPES_MAX).optional() }),
+    RESOURCES_MAX,
+  ).default([]);
 const secretTemplate = (object: MakeObject) =>
   object({ labels: mapOf(text(63), 32).default({}), annotations: mapOf(text(4096), 32).default({}) });
 
@@ -210,6 +198,7 @@ function oauthClient(unknownFields: UnknownFields) {
     defaultScopes: scopes(),
     audiences: audiences(),
     defaultAudience: text(512).optional(),
+    resources: resources(object),
     resourceServer: object({ audiences: audiences() }).prefault({}),
     consent: z.enum(['Required', 'Skip']).default('Required'),
     requireState: z.boolean().default(false),
@@ -227,8 +216,6 @@ function oauthClient(unknownFields: UnknownFields) {
   });
   return wholeManifest(manifest, (value) => (isOversized(value) ? OVERSIZED : undefined));
 }
-
-const OVERSIZED = { path: ['spec'], message: `is larger than ${MAX_SPEC_BYTES / 1024} KiB as JSON` };
 
 /** One schema for each treatment of unknown fields. */
 export const OAUTH_CLIENT = { refuse: oauthClient('refuse'), ignore: oauthClient('ignore') } as const;

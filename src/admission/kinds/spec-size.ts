@@ -1,10 +1,13 @@
-// The size of an OAuthClient: how many bytes its `spec` may have as JSON. Every process keeps the specs of all clients, so
+// The size of an object of a tenant: how many bytes its `spec` may have as JSON. Every process keeps the specs of all, so
 // one namespace must not be able to fill the memory of an install with few of them.
 
 import { classOf, fieldsOf } from './manifest.ts';
 
 /** The most bytes of a `spec` as JSON without spaces, in UTF-8. */
-export const MAX_SPEC_BYTES = 64 * 1024;
+const MAX_SPEC_BYTES = 64 * 1024;
+
+/** The fault of a `spec` beyond the bound, for `wholeManifest`. */
+export const OVERSIZED = { path: ['spec'], message: `is larger than ${MAX_SPEC_BYTES / 1024} KiB as JSON` };
 
 /** The most bytes of a JWK Set as JSON, wherever it comes from. */
 export const JWKS_BYTES_MAX = 32 * 1024;

@@ -32,7 +32,7 @@ export interface Claim {
 export type PolicyFault = Fault<'ClientIdNotPermitted' | 'NoMatchingPolicy' | 'PolicyViolation'>;
 
 /** One policy in one namespace: `${namespace}` is substituted. */
-interface Rules {
+export interface Rules {
   readonly namespace: string;
   readonly allow: Permissions['allow'];
   readonly limits: Permissions['limits'];
@@ -51,10 +51,7 @@ interface Rules {
 /** Every violation of the policy; empty when it permits the whole claim. */
 export function policyViolations(claim: Claim, policy: Policy): readonly PolicyFault[] {
   const { permissions } = policy;
-  if (permissions === undefined) {
-    const message = `Nothing is permitted: ${subjectOf(policy)} is itself invalid.`;
-    return [{ path: [], reason: 'PolicyViolation', message }];
-  }
+  if (permissions === undefined) return [unreadable(policy)];
   const rules = rulesIn(claim.namespace, policy, permissions);
   const { spec, common } = claim;
   const ofIds = clientIdViolation(claim, permissions, rules);
@@ -64,6 +61,11 @@ export function policyViolations(claim: Claim, policy: Policy): readonly PolicyF
   const ofSettings = settingViolations(spec, rules);
   if (common !== undefined && ofLists.length === 0 && ofSettings.length === 0) rules.permitted.add(common);
   return [...ofIds, ...ofLists, ...ofAddresses, ...ofSettings];
+}
+
+/** The violation of a policy that permits nothing because it cannot be read. */
+export function unreadable(policy: Policy): PolicyFault {
+  return violation([], `Nothing is permitted: ${subjectOf(policy)} is itself invalid.`);
 }
 
 function subjectOf({ name }: Policy): string {
@@ -77,7 +79,8 @@ function isBuiltIn(name: string): boolean {
 /** The rules of each policy in the namespace they were last needed for: clients come namespace by namespace. */
 const lastRead = new WeakMap<Permissions, Rules>();
 
-function rulesIn(namespace: string, policy: Policy, permissions: Permissions): Rules {
+/** The rules of a policy that can be read, in one namespace. */
+export function rulesIn(namespace: string, policy: Policy, permissions: Permissions): Rules {
   const known = lastRead.get(permissions);
   if (known?.namespace === namespace) return known;
   const rules: Rules = {
@@ -127,6 +130,7 @@ type GlobField =
   | 'authMethods'
   | 'scopes'
   | 'audiences'
+  | 'resources'
   | 'corsOrigins'
   | 'redirectHosts'
   | 'jwksHosts'
@@ -136,7 +140,7 @@ type GlobField =
 const HOST_FIELDS: readonly GlobField[] = ['corsOrigins', 'redirectHosts', 'jwksHosts'];
 
 /** The message where no glob of a list permits a value; undefined when one does. */
-function listFault(rules: Rules, field: GlobField, noun: string, value: string): string | undefined {
+export function listFault(rules: Rules, field: GlobField, noun: string, value: string): string | undefined {
   const ends = HOST_FIELDS.includes(field) ? SEGMENT_ENDS.host : SEGMENT_ENDS.path;
   if (rules.allow[field].some((pattern) => globMatches(pattern, value, ends))) return undefined;
   const fault = `${noun} ${quoted(value)} is not among allow.${field} of ${rules.subject}`;

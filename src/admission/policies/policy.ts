@@ -51,13 +51,22 @@ export function judgeByPolicy(claim: Claim, policies: readonly Policy[], default
   }
   if (chosen !== undefined) return { policy: chosen.name, faults: [], maxClientsPerNamespace, maxState };
   if (refusal !== undefined) return refusal;
-  const message = `No ClientPolicy matches the namespace ${quoted(claim.namespace)}, and without one nothing is allowed.`;
-  return refused(undefined, [{ path: [], reason: 'NoMatchingPolicy', message }]);
+  return refused(undefined, [noMatchingPolicy(claim.namespace)]);
 }
 
-/** Sorted by name, so that of several refusals always the same one is reported. */
-function candidatesFor(claim: Claim, policies: readonly Policy[], defaultPolicy: DefaultPolicy): readonly Policy[] {
-  const matching = policies.filter((policy) => matchesSelector(policy.namespaceSelector, claim.namespaceLabels));
+/** The fault where no policy judges what is in a namespace. */
+export function noMatchingPolicy(namespace: string): PolicyFault & { readonly reason: 'NoMatchingPolicy' } {
+  const message = `No ClientPolicy matches the namespace ${quoted(namespace)}, and without one nothing is allowed.`;
+  return { path: [], reason: 'NoMatchingPolicy', message };
+}
+
+/** The policies that judge what is in a namespace, sorted by name, so that of several refusals always the same one is reported. */
+export function candidatesFor(
+  { namespaceLabels }: Pick<Claim, 'namespaceLabels'>,
+  policies: readonly Policy[],
+  defaultPolicy: DefaultPolicy,
+): readonly Policy[] {
+  const matching = policies.filter((policy) => matchesSelector(policy.namespaceSelector, namespaceLabels));
   if (matching.length === 0) return BUILT_IN[defaultPolicy];
   return matching.sort((a, b) => (a.name < b.name ? -1 : 1));
 }

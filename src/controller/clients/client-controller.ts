@@ -4,6 +4,9 @@
 import type { Logger } from 'pino';
 import { VERIFIER_SECRET_TYPE } from '../../admission/client-secrets/client-verifier.ts';
 import type { DefaultPolicy } from '../../admission/kinds/client-policy.ts';
+import type { Condition } from '../../admission/kinds/conditions.ts';
+import type { SourceObject } from '../../admission/kinds/manifest.ts';
+import type { OAuthClientSpec } from '../../admission/kinds/oauth-client.ts';
 import { TokenBucket } from '../../kubernetes/api/token-bucket.ts';
 import { type KubernetesObject, objectKey } from '../../kubernetes/objects/resources.ts';
 import { hasSameLabels } from '../../kubernetes/watch/namespace-labels.ts';
@@ -62,6 +65,8 @@ export interface ClientControllerOptions {
   readonly install: Install;
   readonly replicas: Pick<Replicas, 'find' | 'ask'>;
   readonly observed: ObservedReplicas;
+  /** `ResourcesGranted` of a client; undefined for one that refers to no resource. */
+  readonly grantsOf: (client: SourceObject, spec: OAuthClientSpec) => Condition | undefined;
   readonly record: (event: EventFacts) => void;
   readonly clock: Clock;
   readonly random: Random;
@@ -126,6 +131,7 @@ export class ClientController {
       credentials,
       programmed,
       reports: this.#reports,
+      grantsOf: options.grantsOf,
       record,
       random,
       lastUsedRate: new TokenBucket({ perSecond: LAST_USED_PER_SECOND, burst: LAST_USED_PER_SECOND }),
@@ -176,6 +182,11 @@ export class ClientController {
     this.#queue.start();
     this.#cleanUps.start();
     this.#reports.start();
+  }
+
+  /** To be called when the grants of resources changed. @param keys of the resources */
+  grantsChanged(keys: readonly string[]): void {
+    for (const key of keys) this.#queueReferring('ProtectedResource', key);
   }
 
   /** Nothing is written after the promise is fulfilled. */

@@ -3,7 +3,8 @@
 
 import type { ClientVerdict } from '../../admission/clients/admit-client.ts';
 import type { Condition, Programmed } from '../../admission/kinds/conditions.ts';
-import { fieldsOf } from '../../admission/kinds/manifest.ts';
+import { fieldsOf, type SourceObject } from '../../admission/kinds/manifest.ts';
+import type { OAuthClientSpec } from '../../admission/kinds/oauth-client.ts';
 import { KubernetesError } from '../../kubernetes/api/kubernetes-api.ts';
 import type { TokenBucket } from '../../kubernetes/api/token-bucket.ts';
 import { type KubernetesObject, OAUTH_CLIENTS } from '../../kubernetes/objects/resources.ts';
@@ -35,6 +36,8 @@ export interface ClientReconcilerOptions {
   readonly verifiers: VerifierSecrets;
   readonly programmed: ProgrammedClients;
   readonly reports: Pick<ReplicaReports, 'lastUsed' | 'notices'>;
+  /** `ResourcesGranted` of a client; undefined for one that refers to no resource. */
+  readonly grantsOf: (client: SourceObject, spec: OAuthClientSpec) => Condition | undefined;
   /** Limits the status writes that change only the last use. */
   readonly lastUsedRate: Pick<TokenBucket, 'tryTake'>;
   readonly record: (event: EventFacts) => void;
@@ -163,7 +166,7 @@ export class ClientReconciler {
     verdict: ClientVerdict,
     before: unknown,
   ): Promise<number | undefined> {
-    const { clock, reports, verifiers } = this.#options;
+    const { clock, reports, verifiers, grantsOf } = this.#options;
     const { uid, generation = 1 } = object.metadata;
     const now = clock.now();
     const notices = reports.notices(uid, generation, before);
@@ -171,6 +174,7 @@ export class ClientReconciler {
       verdict,
       credentials: verdict.manifest === undefined ? undefined : verifiers.get(uid),
       notices: notices.flatMap(({ condition }) => condition ?? []),
+      grants: verdict.manifest && grantsOf(verdict.object, verdict.manifest.spec),
     };
     const reported = String(fieldsOf(before).lastUsedTime ?? '').slice(0, 10) || undefined;
     const lastUsed = later(reported, reports.lastUsed(uid));
@@ -185,7 +189,7 @@ export class ClientReconciler {
       if (!this.#options.lastUsedRate.tryTake()) return earliest(requeueAfter, LAST_USED_RETRY_MILLISECONDS);
     }
     await this.#apply(key, object, status);
-    this.#recordFaults(object, verdict.conditions, before);
+    this.#recordFaults(object, [...verdict.conditions, ...(report.grants ? [report.grants] : [])], before);
     return requeueAfter;
   }
 

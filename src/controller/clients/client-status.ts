@@ -18,6 +18,8 @@ export interface ClientReport {
   readonly credentials: CredentialState | undefined;
   /** From the reports of the replicas: `Denied`, `Alert`. */
   readonly notices: readonly Condition[];
+  /** `ResourcesGranted`; undefined for a client that refers to no resource. */
+  readonly grants: Condition | undefined;
   /** The day on which the client last got a token, `2026-01-31`. */
   readonly lastUsed: string | undefined;
 }
@@ -34,7 +36,7 @@ const FOR_THE_OWNER = [
  * @param now epoch milliseconds
  */
 export function clientStatus(report: ClientReport, before: unknown, now: number): Fields {
-  const { verdict, credentials, notices, lastUsed } = report;
+  const { verdict, credentials, notices, grants, lastUsed } = report;
   const { object, manifest, clientId, policy } = verdict;
   const spec = manifest?.spec;
   const revoked = spec && revokedUntilCondition(spec, now, object.generation);
@@ -42,6 +44,7 @@ export function clientStatus(report: ClientReport, before: unknown, now: number)
     ...verdict.conditions,
     ...progressConditions(verdict.conditions),
     ...notices,
+    ...(grants ? [grants] : []),
     ...(revoked ? [revoked] : []),
   ];
   const handled = credentials?.handled.rotateAt;

@@ -1,4 +1,4 @@
-// Which clients refer to an object of their namespace, whatever their manifests are worth: a change of the object queues
+// Which clients refer to an object, whatever their manifests are worth: a change of the object queues
 // them.
 
 import { defaultSecretName } from '../../admission/client-secrets/client-secret-manifest.ts';
@@ -6,10 +6,12 @@ import { fieldsOf } from '../../admission/kinds/manifest.ts';
 import type { KubernetesObject } from '../../kubernetes/objects/resources.ts';
 
 /** The kinds that a client refers to. */
-export type ReferredKind = 'Secret' | 'ConfigMap' | 'ServiceAccount';
+export type ReferredKind = 'Secret' | 'ConfigMap' | 'ServiceAccount' | 'ProtectedResource';
 
 /** The most accounts of a client that are followed; the judge refuses more. */
 const ACCOUNTS_MAX = 16;
+/** The most resources of a client that are followed. */
+const RESOURCES_MAX = 32;
 
 export class ReferringClients {
   /** Keys of clients, by kind and key of the object. */
@@ -17,6 +19,7 @@ export class ReferringClients {
     Secret: new Map(),
     ConfigMap: new Map(),
     ServiceAccount: new Map(),
+    ProtectedResource: new Map(),
   };
 
   /** The keys of the clients that refer to an object. @param key `<namespace>/<name>` of the object */
@@ -52,5 +55,23 @@ function referencesOf({ metadata, spec }: KubernetesObject): readonly (readonly 
     ['ConfigMap', configMap],
     ...accounts.map((account) => ['ServiceAccount', fieldsOf(account).name] as const),
   ];
-  return names.flatMap(([kind, name]) => (typeof name === 'string' ? [[kind, `${metadata.namespace}/${name}`]] : []));
+  return [
+    ...names.flatMap(([kind, name]) =>
+      typeof name === 'string' ? [[kind, `${metadata.namespace}/${name}`] as const] : [],
+    ),
+    ...resourcesOf(spec).map(({ namespace = metadata.namespace, name }) => {
+      return ['ProtectedResource', `${namespace}/${name}`] as const;
+    }),
+  ];
+}
+
+/** Of another namespace as well. */
+function resourcesOf(spec: unknown): readonly { readonly namespace?: string; readonly name: string }[] {
+  const { resources } = fieldsOf(spec);
+  if (!Array.isArray(resources)) return [];
+  return resources.slice(0, RESOURCES_MAX).flatMap((reference: unknown) => {
+    const { namespace, name } = fieldsOf(reference);
+    if (typeof name !== 'string') return [];
+    return typeof namespace === 'string' ? [{ namespace, name }] : [{ name }];
+  });
 }

@@ -25,6 +25,13 @@ export function cachedClient(object: KubernetesObject): KubernetesObject {
   };
 }
 
+/** A ProtectedResource: its spec unless that is oversized, and its status. */
+export function cachedResource(object: KubernetesObject): KubernetesObject {
+  const { metadata, ...rest } = cachedClient(object);
+  const { annotations: _, ...kept } = metadata;
+  return { ...rest, metadata: kept } as KubernetesObject;
+}
+
 /** An object of a class in the form that `keep` gives it; one of another class as its identity and class. */
 export function ofClass(
   object: KubernetesObject,

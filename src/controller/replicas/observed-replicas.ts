@@ -9,6 +9,8 @@ import type { Replica, Replicas } from './replicas.ts';
 export interface ServedState {
   /** Of the clients in the query that it has judged, by uid. */
   readonly clients: ReadonlyMap<string, ServedClient>;
+  /** Of the resources in the query, by uid. */
+  readonly resources: ReadonlyMap<string, { readonly generation: number }>;
   /** Every key in its JWKS. */
   readonly keyIds: ReadonlySet<string>;
 }
@@ -37,8 +39,8 @@ export type Observation =
 /** The port through which reconcilers observe the replicas. */
 export interface ObservedReplicas {
   /**
-   * Queries every replica for these clients and its keys. Never throws.
-   * @param uids of OAuthClients; none when only the keys matter
+   * Queries every replica for these clients and resources, and its keys. Never throws.
+   * @param uids of OAuthClients and ProtectedResources; none when only the keys matter
    */
   observe(uids: readonly string[]): Promise<Observation>;
 }
@@ -51,6 +53,8 @@ export function replicasBehind(observation: Observation, has: (state: ServedStat
 
 const ANSWER = z.object({
   clients: z.record(z.string(), z.object({ generation: z.int(), secretRevision: z.int().optional() })),
+  // A replica of an earlier version reports none.
+  resources: z.record(z.string(), z.object({ generation: z.int() })).optional(),
   keyIds: z.array(z.string()),
 });
 
@@ -141,6 +145,7 @@ export class PolledReplicas implements ObservedReplicas {
 
   async #fetchState(replica: Replica, uids: readonly string[]): Promise<ServedState | undefined> {
     const clients = new Map<string, ServedClient>();
+    const resources = new Map<string, { readonly generation: number }>();
     let keyIds: readonly string[] = [];
     for (let from = 0; from === 0 || from < uids.length; from += UIDS_PER_REQUEST) {
       const request = { uids: uids.slice(from, from + UIDS_PER_REQUEST) };
@@ -150,7 +155,8 @@ export class PolledReplicas implements ObservedReplicas {
       for (const [uid, { generation, secretRevision }] of Object.entries(answer.clients)) {
         clients.set(uid, { generation, secretRevision });
       }
+      for (const [uid, served] of Object.entries(answer.resources ?? {})) resources.set(uid, served);
     }
-    return { clients, keyIds: new Set(keyIds) };
+    return { clients, resources, keyIds: new Set(keyIds) };
   }
 }

@@ -18,13 +18,15 @@ const ids = z.array(id).max(IDS_PER_REQUEST);
 const OBSERVED_REQUEST = z.strictObject({ uids: ids });
 const REPORT_REQUEST = z.strictObject({ after: id.optional(), acknowledged: ids.optional() });
 
-/** `POST /registry/observed`: the uids of the OAuthClients that the controller asks about. */
+/** `POST /registry/observed`: the uids of the OAuthClients and ProtectedResources that the controller asks about. */
 export type ObservedRequest = z.infer<typeof OBSERVED_REQUEST>;
 
 /** The state that a replica serves now. */
 export interface ObservedAnswer {
   /** By uid, without the clients it has not judged: absent or of another class. */
   readonly clients: Readonly<Record<string, ObservedClient>>;
+  /** By uid, without those it has not judged. `generation`: whether it serves the resource or refuses it. */
+  readonly resources: Readonly<Record<string, { readonly generation: number }>>;
   /** Every key in its JWKS. */
   readonly keyIds: readonly string[];
 }

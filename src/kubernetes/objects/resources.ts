@@ -13,6 +13,7 @@ const GRANTRY = { group: 'grantry.dev', version: 'v1alpha1' } as const;
 const CORE = { group: '', version: 'v1' } as const;
 
 export const OAUTH_CLIENTS: Resource = { ...GRANTRY, plural: 'oauthclients', kind: 'OAuthClient' };
+export const PROTECTED_RESOURCES: Resource = { ...GRANTRY, plural: 'protectedresources', kind: 'ProtectedResource' };
 export const CLIENT_POLICIES: Resource = { ...GRANTRY, plural: 'clientpolicies', kind: 'ClientPolicy' };
 export const SIGNING_KEYS: Resource = { ...GRANTRY, plural: 'signingkeys', kind: 'SigningKey' };
 export const SECRETS: Resource = { ...CORE, plural: 'secrets', kind: 'Secret' };

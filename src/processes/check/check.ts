@@ -88,6 +88,7 @@ const NOTHING: CheckResult = {
   clients: [],
   keys: [],
   policies: [],
+  resources: [],
   faults: [],
   warnings: [],
   advisories: [],
@@ -152,9 +153,13 @@ const FORMATTERS: Readonly<Record<CheckFormat, (result: CheckResult) => string>>
     );
     for (const kind of result.ignoredKinds) lines.push(`(ignored kind: ${kind})`);
     lines.push(...result.waiting.map((waiting) => `${waiting.clientId} ${waitsFor(waiting)}`));
-    const { clients, keys, policies, users } = checkedCounts(result);
+    const { clients, keys, policies, resources, users } = checkedCounts(result);
     const kinds = `${count(clients, 'client')}, ${count(keys, 'signing key')}, ${count(policies, 'policy', 'policies')}`;
-    const seen = users === 0 ? kinds : `${kinds}, ${count(users, 'user')}`;
+    const seen = [
+      kinds,
+      ...(resources === 0 ? [] : [count(resources, 'resource')]),
+      ...(users === 0 ? [] : [count(users, 'user')]),
+    ].join(', ');
     const { length: warnings } = result.advisories;
     const faults = result.faults.length === 0 ? 'no faults' : count(result.faults.length, 'fault');
     lines.push(`${seen}: ${faults}${warnings === 0 ? '' : `, ${count(warnings, 'warning')}`}.`);
@@ -195,8 +200,14 @@ function waitsFor({ kind, name }: Waiting): string {
   return `waits for the ${kind} ${JSON.stringify(name)}`;
 }
 
-function checkedCounts({ clients, keys, policies, userCount }: ManifestVerdicts) {
-  return { clients: clients.length, keys: keys.length, policies: policies.length, users: userCount };
+function checkedCounts({ clients, keys, policies, resources, userCount }: ManifestVerdicts) {
+  return {
+    clients: clients.length,
+    keys: keys.length,
+    policies: policies.length,
+    resources: resources.length,
+    users: userCount,
+  };
 }
 
 function count(number: number, one: string, many = `${one}s`): string {

@@ -14,6 +14,9 @@ import { admitPolicies, type PolicyVerdict } from '../../admission/policies/admi
 import { ambiguityMessage, ambiguousClientIds } from '../../admission/policies/ambiguous-client-ids.ts';
 import { matchesSelector } from '../../admission/policies/label-selector.ts';
 import type { References } from '../../admission/references/references.ts';
+import type { ResourceVerdict } from '../../admission/resources/admit-resource.ts';
+import { AdmittedResources } from '../../admission/resources/admitted-resources.ts';
+import { resourceGrants } from '../../admission/resources/resource-grants.ts';
 import type { LocalUser } from '../../login/local-users.ts';
 import type { ManifestSet } from '../../manifests/manifest-folder.ts';
 import type { ManifestKind, ManifestObject } from '../../manifests/objects.ts';
@@ -47,12 +50,14 @@ export interface ManifestVerdicts {
   readonly clients: readonly ClientVerdict<ManifestObject>[];
   readonly keys: readonly KeyVerdict<ManifestObject>[];
   readonly policies: readonly PolicyVerdict<ManifestObject>[];
+  readonly resources: readonly ResourceVerdict<ManifestObject>[];
   /** Every fault once, sorted by file and line. */
   readonly faults: readonly ManifestFault[];
   readonly warnings: readonly ManifestFault[];
   /**
    * What counts and is rarely meant: entries of `allow.clientIds` that two namespaces share, a `revokeTokensBefore` of
-   * a client or person in the future, a missing ServiceAccount beside others. Sorted as the faults are.
+   * a client or person in the future, a missing ServiceAccount beside others, a reference to a resource that no
+   * manifest grants. Sorted as the faults are.
    */
   readonly advisories: readonly ManifestFault[];
   /** The ignored kinds, and the ignored objects of other classes, each once. */
@@ -71,7 +76,7 @@ export async function judgeManifests(set: ManifestSet, options: JudgeOptions): P
   const of = (kind: ManifestKind) => set.objects.filter((object) => object.kind === kind);
   const references = manifestReferences({ objects: set.objects, ...options.references });
   const { issuer, unknownFields, releaseNamespace } = options;
-  const classed = [...of('ClientPolicy'), ...of('OAuthClient')];
+  const classed = [...of('ClientPolicy'), ...of('OAuthClient'), ...of('ProtectedResource')];
   const classes = options.classes === 'default' ? [DEFAULT_CLASS] : distinct(classed.map(classNameOf));
   const byClass = classes.map((className) => {
     const policies = admitPolicies({ className, unknownFields, policies: of('ClientPolicy') });
@@ -89,28 +94,46 @@ export async function judgeManifests(set: ManifestSet, options: JudgeOptions): P
       supportedAuthMethods: options.supportedAuthMethods,
       programmed: () => options.programmed,
     });
-    return { policies, clients };
+    const resources = new AdmittedResources<ManifestObject>({
+      className,
+      issuer,
+      unknownFields,
+      reservedNamespace: undefined,
+      policies: () => policies.map(({ policy }) => policy),
+      defaultPolicy: options.defaultPolicy,
+      namespaceLabels: references.namespaceLabels,
+    });
+    for (const object of of('ProtectedResource')) resources.put(object);
+    resources.settle();
+    return { policies, clients, resources };
   });
   const policies = byClass.flatMap((judged) => judged.policies);
   const clients = byClass.flatMap((judged) => judged.clients);
+  const resources = byClass.flatMap((judged) =>
+    [...judged.resources.keys()].flatMap((key) => judged.resources.verdict(key, options.programmed) ?? []),
+  );
   const keys = await admitKeys(of('SigningKey'), { unknownFields, releaseNamespace, references });
   const users = usersIn(of('Secret'), options.now);
   const bare =
     options.userFiles === 'check'
       ? usersInFiles(set.userFiles, options.now)
       : { count: 0, faults: unreadUserFiles(set.userFiles), advisories: [] };
-  const found = [...policies, ...clients, ...keys].flatMap(placedFaults);
+  const found = [...policies, ...clients, ...resources, ...keys].flatMap(placedFaults);
   const namespaceLabels = labelsOfNamespaces(set.objects, references);
   return {
     clients,
     keys,
     policies,
+    resources,
     faults: sortedFaults([...set.faults, ...found, ...users.faults, ...bare.faults]),
     warnings: set.warnings,
     advisories: sortedFaults([
       ...policies.flatMap((verdict) => ambiguitiesIn(verdict, namespaceLabels)),
       ...clients.flatMap((verdict) => futureRevocation(verdict, options.now)),
       ...clients.flatMap((verdict) => missingAccounts(verdict, references)),
+      ...byClass.flatMap((judged) =>
+        judged.clients.flatMap((verdict) => ungranted(verdict, judged.resources, references)),
+      ),
       ...users.advisories,
       ...bare.advisories,
     ]),
@@ -184,6 +207,22 @@ function missingAccounts(
   if (manifest === undefined || client === undefined) return [];
   const faults = missingAccountFaults(manifest.spec, clientAccounts(object, manifest.spec, references));
   return faults.map(({ path, reason, message }) => ({ place: object.locate(path), reason, message }));
+}
+
+/** References that nothing in the folder grants: the cluster may hold what does. */
+function ungranted(
+  { object, manifest }: ClientVerdict<ManifestObject>,
+  resources: AdmittedResources<ManifestObject>,
+  { namespaceLabels }: References,
+): readonly ManifestFault[] {
+  if (manifest === undefined) return [];
+  const { namespace, name } = object;
+  const client = { namespace, name, namespaceLabels: namespaceLabels(namespace), spec: manifest.spec };
+  return resourceGrants(client, resources.accepted).ungranted.map(({ path, reason, message }) => ({
+    place: object.locate(path),
+    reason,
+    message,
+  }));
 }
 
 function classNameOf({ manifest }: ManifestObject): string {

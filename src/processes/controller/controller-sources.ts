@@ -2,7 +2,7 @@
 
 import { withoutForeignLabels } from '../../controller/client-secrets/owner-secrets.ts';
 import type { ClientSources } from '../../controller/clients/client-controller.ts';
-import { cachedClient, cachedIdentity, ofClass } from '../../controller/reconciling/cached-object.ts';
+import { cachedClient, cachedIdentity, cachedResource, ofClass } from '../../controller/reconciling/cached-object.ts';
 import { PARTS_SELECTOR } from '../../kubernetes/objects/release-parts.ts';
 import {
   CLIENT_POLICIES,
@@ -11,6 +11,7 @@ import {
   type KubernetesObject,
   NAMESPACES,
   OAUTH_CLIENTS,
+  PROTECTED_RESOURCES,
   type Resource,
   SECRETS,
   SERVICE_ACCOUNTS,
@@ -34,6 +35,7 @@ export interface ControllerSourcesOptions
 
 export class ControllerSources implements ClientSources {
   readonly clients: SharedReflector;
+  readonly resources: SharedReflector;
   readonly policies: SharedReflector;
   readonly namespaces: SharedReflector;
   readonly secrets: SharedReflector;
@@ -51,6 +53,10 @@ export class ControllerSources implements ClientSources {
     this.clients = watch(OAUTH_CLIENTS, {
       namespaces: watchNamespaces,
       keep: (object) => ofClass(object, className, cachedClient),
+    });
+    this.resources = watch(PROTECTED_RESOURCES, {
+      namespaces: watchNamespaces,
+      keep: (object) => ofClass(object, className, cachedResource),
     });
     this.policies = watch(CLIENT_POLICIES, { keep: (object) => ofClass(object, className, withoutBallast) });
     this.namespaces = watch(NAMESPACES);
@@ -70,7 +76,15 @@ export class ControllerSources implements ClientSources {
             labelSelector: `kubernetes.io/service-name=${serverService}`,
           });
     this.#all = [
-      ...[this.clients, this.policies, this.namespaces, this.secrets, this.configMaps, this.serviceAccounts],
+      ...[
+        this.clients,
+        this.resources,
+        this.policies,
+        this.namespaces,
+        this.secrets,
+        this.configMaps,
+        this.serviceAccounts,
+      ],
       ...[this.releaseSecrets, this.signingKeys],
       ...(this.endpointSlices === undefined ? [] : [this.endpointSlices]),
     ];

@@ -20,6 +20,7 @@ import { PolicyController } from '../../controller/policies/policy-controller.ts
 import { type EventFacts, EventRecorder } from '../../controller/reconciling/events.ts';
 import { PolledReplicas } from '../../controller/replicas/observed-replicas.ts';
 import { type FindReplicas, Replicas, replicasAt, replicasIn } from '../../controller/replicas/replicas.ts';
+import { ResourceController } from '../../controller/resources/resource-controller.ts';
 import { KeyController } from '../../controller/signing-keys/key-controller.ts';
 import { adminEndpoints, type ReadinessCheck } from '../../http/admin/admin.ts';
 import { ControllerMetrics } from '../../http/metrics/controller-metrics.ts';
@@ -203,19 +204,23 @@ class ControllerProcess {
     secrets.start();
     await Promise.race([secrets.whenTried(), aborted(end)]);
     if (end.aborted) return;
-    const others = [
-      new KeyController(shared),
-      new PolicyController(shared),
-      new ClientController({
-        ...shared,
-        replicas,
-        install: {
-          ...install,
-          watchNamespaces,
-          supportedAuthMethods: [...availableMethods({ mutualTls: this.#settings.mtls !== undefined }).keys()],
-        },
-      }),
-    ];
+    const resources: ResourceController = new ResourceController({
+      ...shared,
+      install,
+      onGrantsChanged: (keys) => clients.grantsChanged(keys),
+    });
+    const clients: ClientController = new ClientController({
+      ...shared,
+      replicas,
+      grantsOf: (client, spec) => resources.conditionFor(client, spec),
+      install: {
+        ...install,
+        watchNamespaces,
+        supportedAuthMethods: [...availableMethods({ mutualTls: this.#settings.mtls !== undefined }).keys()],
+      },
+    });
+    // What is granted is judged before the first client reports it.
+    const others = [new KeyController(shared), new PolicyController(shared), resources, clients];
     this.#components = [secrets, ...others];
     for (const each of others) each.start();
   }

@@ -18,7 +18,7 @@ import type { AlertReports } from '../alerts/alert-reports.ts';
 import type { ClientUsage } from '../token-server/client-usage.ts';
 
 export interface ReplicaOptions {
-  readonly registry: Pick<RegistrySync, 'current' | 'servedState' | 'textOf'>;
+  readonly registry: Pick<RegistrySync, 'current' | 'servedState' | 'servedResource' | 'textOf'>;
   readonly usage: ClientUsage;
   /** Undefined until Redis is connected. */
   readonly alerts: () => AlertReports | undefined;
@@ -40,13 +40,16 @@ export class Replica implements ReplicaApi {
   observed({ uids }: ObservedRequest): ObservedAnswer {
     const { registry } = this.#options;
     const clients: Record<string, ObservedClient> = {};
+    const resources: Record<string, { readonly generation: number }> = {};
     for (const uid of uids) {
+      const resource = registry.servedResource(uid);
+      if (resource !== undefined) resources[uid] = resource;
       const state = registry.servedState(uid);
       if (state === undefined) continue;
       const { generation, secretRevision } = state;
       clients[uid] = { generation, ...(secretRevision !== undefined && { secretRevision }) };
     }
-    return { clients, keyIds: registry.current.keys.jwks.keys.flatMap(({ kid }) => kid ?? []) };
+    return { clients, resources, keyIds: registry.current.keys.jwks.keys.flatMap(({ kid }) => kid ?? []) };
   }
 
   async report({ after, acknowledged = [] }: ReportRequest): Promise<ReportAnswer> {

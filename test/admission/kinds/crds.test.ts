@@ -10,10 +10,16 @@ import { z } from 'zod';
 import { BASELINE, CLIENT_POLICY } from '../../../src/admission/kinds/client-policy.ts';
 import { formatDuration } from '../../../src/admission/kinds/duration.ts';
 import { OAUTH_CLIENT } from '../../../src/admission/kinds/oauth-client.ts';
+import { PROTECTED_RESOURCE } from '../../../src/admission/kinds/protected-resource.ts';
 import { SIGNING_KEY } from '../../../src/admission/kinds/signing-key.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
-const KINDS = { OAuthClient: OAUTH_CLIENT, SigningKey: SIGNING_KEY, ClientPolicy: CLIENT_POLICY } as const;
+const KINDS = {
+  OAuthClient: OAUTH_CLIENT,
+  ProtectedResource: PROTECTED_RESOURCE,
+  SigningKey: SIGNING_KEY,
+  ClientPolicy: CLIENT_POLICY,
+} as const;
 type Kind = keyof typeof KINDS;
 
 interface CrdSchema {

@@ -111,7 +111,7 @@ class Leaders {
     if (this.replicas === undefined) return { outcome: 'NotObserved' };
     const replicas = Object.entries(this.replicas).map(([name, keyIds]) => ({
       name,
-      state: { clients: new Map(), keyIds: new Set(keyIds) },
+      state: { clients: new Map(), resources: new Map(), keyIds: new Set(keyIds) },
     }));
     return { outcome: 'Observed', replicas };
   }

@@ -78,9 +78,10 @@ describe('the rights that grantry is installed with', () => {
   });
 
   describe('the token server', () => {
-    it('may read clients, policies and namespaces everywhere, and nothing else in a namespace of others', async () => {
+    it('may read clients, resources, policies and namespaces everywhere, and nothing else in a namespace of others', async () => {
       expect(await rightsOf(installation.serverToken, tenant.namespace)).toEqual({
         'oauthclients.grantry.dev': may(READ),
+        'protectedresources.grantry.dev': may(READ),
         'clientpolicies.grantry.dev': may(READ),
         'namespaces.': may(READ),
       });
@@ -89,6 +90,7 @@ describe('the rights that grantry is installed with', () => {
     it('may read Secrets and signing keys in its own namespace, and write nothing there either', async () => {
       expect(await rightsOf(installation.serverToken, installation.namespace)).toEqual({
         'oauthclients.grantry.dev': may(READ),
+        'protectedresources.grantry.dev': may(READ),
         'clientpolicies.grantry.dev': may(READ),
         'namespaces.': may(READ),
         'secrets.': may(READ),
@@ -119,6 +121,8 @@ describe('the rights that grantry is installed with', () => {
     const everywhere = {
       'oauthclients.grantry.dev': may(READ),
       'oauthclients/status.grantry.dev': 'patch',
+      'protectedresources.grantry.dev': may(READ),
+      'protectedresources/status.grantry.dev': 'patch',
       'oauthclients/finalizers.grantry.dev': 'update',
       'clientpolicies.grantry.dev': may(READ),
       'clientpolicies/status.grantry.dev': 'patch',
@@ -129,7 +133,7 @@ describe('the rights that grantry is installed with', () => {
       'events.events.k8s.io': may('create patch'),
     };
 
-    it('may report on clients, write Secrets, and see key sets and accounts everywhere', async () => {
+    it('may report on clients and resources, write Secrets, and see key sets and accounts everywhere', async () => {
       expect(await rightsOf(installation.controllerToken, tenant.namespace)).toEqual(everywhere);
     });
 
@@ -170,11 +174,14 @@ describe('the rights that grantry is installed with', () => {
   });
 
   describe('a tenant', () => {
-    it('may do everything with clients in their own namespace, but not state what became of them', async () => {
+    it('may do everything with clients and resources in their own namespace, but not state what became of them', async () => {
       const rights = await rightsOf(tenant.token, tenant.namespace);
       const ours = Object.entries(rights).filter(([resource]) => resource.endsWith('.grantry.dev'));
       const verbs = may(`${READ} create update patch delete deletecollection`);
-      expect(Object.fromEntries(ours)).toEqual({ 'oauthclients.grantry.dev': verbs });
+      expect(Object.fromEntries(ours)).toEqual({
+        'oauthclients.grantry.dev': verbs,
+        'protectedresources.grantry.dev': verbs,
+      });
     });
 
     it('is allowed to create and to delete a client', async () => {
@@ -189,6 +196,12 @@ describe('the rights that grantry is installed with', () => {
       const policies = '/apis/grantry.dev/v1alpha1/clientpolicies';
       const answers = await Promise.all([
         statusOf(tenant.token, 'PATCH', `${clients(tenant.namespace)}/any/status`, status('OAuthClient', 'any')),
+        statusOf(
+          tenant.token,
+          'PATCH',
+          `${clients(tenant.namespace).replace('oauthclients', 'protectedresources')}/any/status`,
+          status('ProtectedResource', 'any'),
+        ),
         statusOf(tenant.token, 'POST', keys(tenant.namespace), signingKey('own')),
         statusOf(tenant.token, 'GET', policies),
         statusOf(tenant.token, 'GET', clients(namespace)),
@@ -196,7 +209,7 @@ describe('the rights that grantry is installed with', () => {
         statusOf(tenant.token, 'POST', secrets(namespace), secret('planted')),
         statusOf(tenant.token, 'GET', '/apis/grantry.dev/v1alpha1/oauthclients'),
       ]);
-      expect(answers).toEqual([403, 403, 403, 403, 403, 403, 403]);
+      expect(answers).toEqual([403, 403, 403, 403, 403, 403, 403, 403]);
     });
   });
 });

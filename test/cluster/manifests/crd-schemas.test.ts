@@ -10,6 +10,7 @@ import { CLIENT_POLICY } from '../../../src/admission/kinds/client-policy.ts';
 import { formatPath } from '../../../src/admission/kinds/field-path.ts';
 import { fieldsOf } from '../../../src/admission/kinds/manifest.ts';
 import { OAUTH_CLIENT } from '../../../src/admission/kinds/oauth-client.ts';
+import { PROTECTED_RESOURCE } from '../../../src/admission/kinds/protected-resource.ts';
 import { SIGNING_KEY } from '../../../src/admission/kinds/signing-key.ts';
 import { documentsOf, judge } from '../../admission/world.ts';
 import type { Manifest } from '../setup/cluster.ts';
@@ -17,7 +18,12 @@ import { sharedCluster } from '../setup/shared-cluster.ts';
 import { type Schema, valuesOf } from './generated-manifests.ts';
 
 const CRDS = join(import.meta.dirname, '../../../crds');
-const SCHEMAS = { OAuthClient: OAUTH_CLIENT, SigningKey: SIGNING_KEY, ClientPolicy: CLIENT_POLICY } as const;
+const SCHEMAS = {
+  OAuthClient: OAUTH_CLIENT,
+  ProtectedResource: PROTECTED_RESOURCE,
+  SigningKey: SIGNING_KEY,
+  ClientPolicy: CLIENT_POLICY,
+} as const;
 type Kind = keyof typeof SCHEMAS;
 
 interface CustomResourceDefinition {
@@ -51,6 +57,7 @@ const RULES_OF_THE_JUDGE: Readonly<Record<string, RegExp>> = {
   'must be from 1s to 24h': /^spec\.tokens\.accessTokenLifetime$/,
   'must be from 1s to 8784h': /^spec\.tokens\.refreshToken(Idle)?Lifetime$/,
   'must be at most 60s': /^spec\.tokens\.refreshTokenReuseGrace$/,
+  'must be at least 1m': /^spec\.tokens\.maxLifetime$/,
   'must be at least 10m': /^spec\.rotation\.prePublish$/,
   'interval must be longer than prePublish': /^spec\.rotation\.interval$/,
 };
@@ -60,6 +67,7 @@ const RULES_OF_THE_SCHEMAS = [
   'metadata.name has more than 63 characters',
   'a key has more than 317 characters',
   'browsers send no default port',
+  'needs exactly one of namespaces and namespaceSelector',
   'needs values for In and NotIn, and none for Exists and DoesNotExist',
 ];
 
@@ -70,11 +78,11 @@ const SIZE_ISSUE = /^is larger than [0-9]+ KiB as JSON$/;
 const OF_THE_JUDGE_ALONE = [
   ...['uid-twice.yaml', 'tls-without-a-name.yaml', 'tls-name-with-spaces-between.yaml', 'tls-ip-malformed.yaml'],
   ...['tls-name-of-a-self-signed-certificate.yaml', 'signing-algorithm-symmetric.yaml'],
-  ...['service-account-default.yaml', 'service-accounts-missing.yaml'],
+  ...['service-account-default.yaml', 'service-accounts-missing.yaml', 'resource-language-unknown.yaml'],
 ];
 
 /** Rules about a change. */
-const RULES_OF_CHANGE = ['clientId cannot be changed', 'className cannot be changed'];
+const RULES_OF_CHANGE = ['resource cannot be changed', 'clientId cannot be changed', 'className cannot be changed'];
 
 const cluster = sharedCluster();
 let namespace: string;
@@ -116,8 +124,8 @@ async function expectAgreement(manifest: Manifest, unknownFields: 'refuse' | 'ig
   // The judge leaves out what is of another class.
   const judged = { ...manifest, spec: { ...fieldsOf(manifest.spec), className: 'default' } };
   if (manifest.kind === 'SigningKey') Reflect.deleteProperty(judged.spec, 'className');
-  const { clients, keys, policies } = await judge([judged], { unknownFields, otherSecrets: 'assumed' });
-  const faults = [...clients, ...keys, ...policies].flatMap((verdict) =>
+  const { clients, keys, policies, resources } = await judge([judged], { unknownFields, otherSecrets: 'assumed' });
+  const faults = [...clients, ...keys, ...policies, ...resources].flatMap((verdict) =>
     verdict.faults.map(({ path }) => formatPath(path)),
   );
   for (const cause of refusal) {
@@ -239,8 +247,39 @@ describe('the rules of the CRDs', () => {
     await expectAgreement(manifest, 'refuse');
   });
 
+  it.each([
+    ['must be at least 1m', { tokens: { maxLifetime: '59s' } }],
+    ['needs exactly one of', { allowedClients: [{ clients: ['a'] }] }],
+    ['needs exactly one of', { allowedClients: [{ namespaces: ['a'], namespaceSelector: {} }] }],
+    ['a key has more than 317 characters', { displayNames: { ['k'.repeat(318)]: 'a' } }],
+    ['a key has more than 317 characters', { scopes: [{ name: 'a', descriptions: { ['k'.repeat(318)]: 'a' } }] }],
+  ])('say of a resource: %s', async (message, spec) => {
+    const [apiVersion, kind] = ['grantry.dev/v1alpha1', 'ProtectedResource'];
+    const manifest = { apiVersion, kind, metadata: { name: 'a' }, spec };
+    expect(await refusalOf(manifest, 'Strict')).toEqual([expect.stringContaining(message)]);
+    await expectAgreement(manifest, 'refuse');
+  });
+
+  it('keep the identifier of a resource, also when there was none', async () => {
+    const resources = `/apis/grantry.dev/v1alpha1/namespaces/${namespace}/protectedresources`;
+    const object = (name: string, spec: object) => ({
+      apiVersion: 'grantry.dev/v1alpha1',
+      kind: 'ProtectedResource',
+      metadata: { name, namespace },
+      spec,
+    });
+    await cluster.apply(object('given', { resource: 'urn:a:b' }), object('derived', {}));
+    const change = async (name: string, resource: string | null) =>
+      (await cluster.call('PATCH', `${resources}/${name}`, { body: { spec: { resource } } })).body.details?.causes?.[0]
+        ?.message;
+    expect(await change('given', 'urn:a:c')).toContain('resource cannot be changed');
+    expect(await change('given', null)).toContain('resource cannot be changed');
+    expect(await change('derived', 'urn:a:b')).toContain('resource cannot be changed');
+    expect(await change('given', 'urn:a:b')).toBeUndefined();
+  });
+
   it('hold names to 63 characters', async () => {
-    const specs = { OAuthClient: {}, SigningKey: {}, ClientPolicy: { namespaceSelector: {} } };
+    const specs = { OAuthClient: {}, ProtectedResource: {}, SigningKey: {}, ClientPolicy: { namespaceSelector: {} } };
     for (const [kind, spec] of Object.entries(specs)) {
       const manifest = (length: number) => ({
         apiVersion: 'grantry.dev/v1alpha1',
@@ -275,6 +314,7 @@ describe('the rules of the CRDs', () => {
 describe('a new object', () => {
   const CONDITIONS = {
     OAuthClient: ['Accepted', 'ResolvedRefs', 'CredentialsReady', 'Programmed', 'Ready'],
+    ProtectedResource: ['Accepted', 'Programmed', 'Ready'],
     SigningKey: ['KeyMaterialReady', 'Ready'],
     ClientPolicy: ['Accepted', 'Ready'],
   };

@@ -15,9 +15,18 @@ import { sharedCluster } from '../setup/shared-cluster.ts';
 import { TokenServers } from '../setup/token-servers.ts';
 
 const EXAMPLES = join(import.meta.dirname, '../../../crds/examples');
-const KINDS = ['OAuthClient', 'ClientPolicy', 'SigningKey'];
+const KINDS = ['OAuthClient', 'ProtectedResource', 'ClientPolicy', 'SigningKey'];
 /** Policies and what clients refer to come first, so that no client is judged without them. */
-const ORDER = ['Namespace', 'Secret', 'ConfigMap', 'ServiceAccount', 'ClientPolicy', 'SigningKey', 'OAuthClient'];
+const ORDER = [
+  'Namespace',
+  'Secret',
+  'ConfigMap',
+  'ServiceAccount',
+  'ClientPolicy',
+  'SigningKey',
+  'ProtectedResource',
+  'OAuthClient',
+];
 const PATIENCE = 60_000;
 /** Invalid examples that are created at the same time: each is a world of its own. */
 const CREATED_AT_ONCE = 8;
@@ -29,10 +38,10 @@ const PROMISED = 2000;
  */
 const ATTEMPTS = 5;
 
-const OF_A_STRICT_INSTALL = 'no-matching-policy.yaml';
+const OF_A_STRICT_INSTALL = ['no-matching-policy.yaml', 'resource-without-policy.yaml'];
 /** Examples that say something about an install which is configured otherwise, or about what no cluster lets one write. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
-  [OF_A_STRICT_INSTALL]: 'has a test of its own',
+  ...Object.fromEntries(OF_A_STRICT_INSTALL.map((file) => [file, 'has a test of its own'])),
   'auth-method-tls.yaml': 'is of an install without mutual TLS, and this one has it',
   'sender-constraint-mutual-tls-without-it.yaml': 'is of an install without mutual TLS',
   'uid-twice.yaml': 'the API server gives each object a uid of its own',
@@ -257,14 +266,17 @@ describeRedis('the examples in a cluster', () => {
     const strict = await TokenServers.install(cluster, { complete: false });
     const strictController = await startController(strict, { environment: { GRANTRY_DEFAULT_POLICY: 'Deny' } });
     try {
-      const examples = examplesIn('invalid', (text) => text).filter(({ file }) => file === OF_A_STRICT_INSTALL);
-      const [document] = examples.flatMap(({ documents }) => documents);
-      if (document === undefined) throw new Error('there is no such example');
-      const spec = { ...(document.spec as object), className: strict.installation.className };
-      expect((await create(placed({ ...document, spec }))).status).toBe(201);
-      await until('it has the reason', async () => {
-        return (await conditionsOf(document)).some(({ reason }) => reason === examples[0]?.reason);
-      });
+      const examples = examplesIn('invalid', (text) => text).filter(({ file }) => OF_A_STRICT_INSTALL.includes(file));
+      expect(examples).toHaveLength(OF_A_STRICT_INSTALL.length);
+      for (const example of examples) {
+        const [document] = example.documents;
+        if (document === undefined) throw new Error('there is no such example');
+        const spec = { ...(document.spec as object), className: strict.installation.className };
+        expect((await create(placed({ ...document, spec }))).status).toBe(201);
+        await until('it has the reason', async () => {
+          return (await conditionsOf(document)).some(({ reason }) => reason === example.reason);
+        });
+      }
     } finally {
       await strictController.process.end('SIGKILL');
       await strict.stop();

@@ -68,6 +68,8 @@ const QUANTITIES = ['64Mi', '1k', '512Ki', '999999Gi', '3G'];
 const ODD_QUANTITIES = ['', '64', '0Mi', '64 Mi', '1.5Gi', '1Ti', '64MB', '1000000Gi'];
 const CLASSES = ['default', 'a-b', '0'];
 const ODD_CLASSES = ['', 'a.b', '-a', 'A'];
+const NAMESPACES = ['*', 'team-b', '0'];
+const ODD_NAMESPACES = ['', '**', '*a', 'a.b', 'A'];
 const CLIENT_IDS = ['web', 'Shop.Web~1', '0_-', 'usr_a'];
 const ODD_CLIENT_IDS = ['', '.web', 'a b', 'a/b', 'ä'];
 const WORDS = [
@@ -91,6 +93,7 @@ const POOLS: readonly (readonly [fitting: readonly string[], odd: readonly strin
   [KEY_IDS, ODD_KEY_IDS],
   [DATA_KEYS, ODD_DATA_KEYS],
   [NAMES, ODD_NAMES],
+  [NAMESPACES, ODD_NAMESPACES],
   [CLASSES, ODD_CLASSES],
   [CLIENT_IDS, ODD_CLIENT_IDS],
   [GLOBS, ODD_GLOBS],

@@ -156,6 +156,31 @@ describeRedis('what kubectl prints', () => {
     expect(await printed('clientpolicies', ...names, '-o', 'wide')).toEqual(expected);
   });
 
+  it('of resources: their identifiers, whether they are served and why not; wide, what their tokens must be', async () => {
+    const { className } = install.installation;
+    const resource = (name: string, spec: object): Manifest => ({
+      apiVersion: 'grantry.dev/v1alpha1',
+      kind: 'ProtectedResource',
+      metadata: { name, namespace: team },
+      spec: { className, ...spec },
+    });
+    await cluster.apply(
+      resource('bad', { resource: 'https://Notes.example.com' }),
+      resource('notes', { discovery: 'None', tokens: { senderConstraint: 'DPoP' } }),
+    );
+    const expected: readonly Row[] = [
+      { NAME: 'bad', RESOURCE: 'https://Notes.example.com', READY: 'False', REASON: 'InvalidResource' },
+      { NAME: 'notes', RESOURCE: `urn:grantry:ns:${team}:notes`, READY: 'True', REASON: 'Ready' },
+    ];
+    const all = async () => await printed('protectedresources', '-n', team);
+    await until('both are judged', async () => isDeepStrictEqual(await all(), expected), PATIENCE, 500).catch(() => {});
+    expect(await all()).toEqual(expected);
+    expect(await printed('opr', '-n', team, '-o', 'wide')).toMatchObject([
+      { DISCOVERY: 'Public' },
+      { DISCOVERY: 'None', 'SENDER-CONSTRAINT': 'DPoP' },
+    ]);
+  });
+
   it('of signing keys: what they sign with, the key that does, whether it does, and until when', async () => {
     const ring = (name: string, spec: object): Manifest => ({
       apiVersion: 'grantry.dev/v1alpha1',

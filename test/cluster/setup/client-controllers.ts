@@ -176,6 +176,7 @@ export class ClientInstall {
       sources,
       replicas: asked,
       observed: new PolledReplicas(asked),
+      grantsOf: () => undefined,
       clock: this.clock,
       log,
       install: {

@@ -102,6 +102,7 @@ class Install {
         watchNamespaces: undefined,
       },
       replicas: { find: () => [], ask: async () => undefined },
+      grantsOf: () => undefined,
       observed: { observe: async () => ({ outcome: 'NoReplicas' }) },
       record: ({ reason }) => void this.said.push(reason),
       clock: { now: Date.now },

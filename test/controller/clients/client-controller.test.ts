@@ -111,6 +111,7 @@ class Install {
             this.#reports.push((told) => resolve(schema.parse({ ...answer, ...told })));
           }),
       },
+      grantsOf: () => undefined,
       observed: {
         observe: async () => {
           this.whileObserved();
@@ -158,7 +159,7 @@ class Install {
   /** What the only replica serves. */
   serves(uids: readonly string[], generation = 1): void {
     const served = uids.map((uid) => [uid, { generation, secretRevision: undefined }] as const);
-    const state = { clients: new Map(served), keyIds: new Set<string>() };
+    const state = { clients: new Map(served), resources: new Map(), keyIds: new Set<string>() };
     this.observation = { outcome: 'Observed', replicas: [{ name: 'pod-1', state }] };
   }
 

@@ -28,7 +28,14 @@ const CREDENTIALS: CredentialState = {
 };
 
 function report(fields: Partial<ClientReport> = {}): ClientReport {
-  return { verdict: verdictOf({}), credentials: CREDENTIALS, notices: [], lastUsed: undefined, ...fields };
+  return {
+    verdict: verdictOf({}),
+    credentials: CREDENTIALS,
+    notices: [],
+    grants: undefined,
+    lastUsed: undefined,
+    ...fields,
+  };
 }
 
 const typesOf = (status: unknown) => (status as { conditions: Condition[] }).conditions.map(({ type }) => type);

@@ -37,6 +37,7 @@ const PRESENT = credentials(4, 2);
 function replicas(...revisions: (number | undefined)[]): Observation {
   const having = (secretRevision: number) => ({
     clients: new Map([[UID, { generation: 3, secretRevision }]]),
+    resources: new Map<string, { generation: number }>(),
     keyIds: new Set<string>(),
   });
   const found = revisions.map((revision, index) => ({
@@ -64,7 +65,11 @@ class Leaders {
     const spec = { grantTypes: ['client_credentials'], scopes: ['shop/read'] };
     const document = clientDocument(spec, { name: 'web', namespace: 'shop' });
     const verdict = judgeOne([document], { programmed: () => programmed });
-    this.status = clientStatus({ verdict, credentials: state, notices: [], lastUsed: undefined }, this.status, NOW);
+    this.status = clientStatus(
+      { verdict, credentials: state, notices: [], grants: undefined, lastUsed: undefined },
+      this.status,
+      NOW,
+    );
     return `${programmed.status}/${programmed.reason}`;
   }
 

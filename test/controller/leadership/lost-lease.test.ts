@@ -122,6 +122,7 @@ function startClients(world: World): void {
       watchNamespaces: undefined,
     },
     replicas: { find: () => [], ask: async () => undefined },
+    grantsOf: () => undefined,
     observed: { observe: async () => ({ outcome: 'NoReplicas' }) },
   });
   controller.start();

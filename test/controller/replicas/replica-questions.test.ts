@@ -19,7 +19,11 @@ it('a controller learns from a replica what it serves and what its clients met w
       proofFault: ({ authorization, ...question }) => proofFault(question, authorization, PROOF_KEY, Date.now()),
       observed: (question) => {
         asked.push(question);
-        return { clients: { [UID]: { generation: 3, secretRevision: 2 } }, keyIds: ['k-1'] };
+        return {
+          clients: { [UID]: { generation: 3, secretRevision: 2 } },
+          resources: { 'uid-resource': { generation: 4 } },
+          keyIds: ['k-1'],
+        };
       },
       report: async (question) => {
         asked.push(question);
@@ -35,7 +39,10 @@ it('a controller learns from a replica what it serves and what its clients met w
   const find = () => replicasAt([grantry.adminUrl('')]);
   const replicas = askable(find, { log: log as never });
   const observation = await new PolledReplicas(replicas).observe([UID]);
-  expect(observation).toMatchObject({ outcome: 'Observed', replicas: [{ state: { keyIds: new Set(['k-1']) } }] });
+  expect(observation).toMatchObject({
+    outcome: 'Observed',
+    replicas: [{ state: { keyIds: new Set(['k-1']), resources: new Map([['uid-resource', { generation: 4 }]]) } }],
+  });
   const hasIt = (generation: number) =>
     replicasBehind(observation, ({ clients }) => clients.get(UID)?.generation === generation).length === 0;
   expect([hasIt(3), hasIt(4)]).toEqual([true, false]);
@@ -79,7 +86,7 @@ it('a controller has as many alerts acknowledged as replicas report, however lon
     clients: [],
     replica: {
       proofFault: ({ authorization, ...question }) => proofFault(question, authorization, PROOF_KEY, Date.now()),
-      observed: () => ({ clients: {}, keyIds: [] }),
+      observed: () => ({ clients: {}, resources: {}, keyIds: [] }),
       report: async ({ acknowledged = [] }) => {
         for (const id of acknowledged) waiting.delete(id);
         return { cursor: 'c-1', lastUsed: {}, denied: {}, alerts: [...waiting].map(told) };

@@ -44,7 +44,7 @@ class World {
     replicas: {
       observe: async () => {
         this.asked += 1;
-        const state = { clients: new Map(), keyIds: this.served ?? new Set(this.#keyIds()) };
+        const state = { clients: new Map(), resources: new Map(), keyIds: this.served ?? new Set(this.#keyIds()) };
         return { outcome: 'Observed', replicas: [{ name: 'pod-1', state }] };
       },
     },

@@ -9,7 +9,11 @@ import {
 } from '../../../src/http/admin/controller-endpoints.ts';
 import { startGrantry } from '../../grantry.ts';
 
-const OBSERVED = { clients: { 'u-1': { generation: 3, secretRevision: 2 } }, keyIds: ['k-1'] };
+const OBSERVED = {
+  clients: { 'u-1': { generation: 3, secretRevision: 2 } },
+  resources: { 'u-2': { generation: 5 } },
+  keyIds: ['k-1'],
+};
 const KEY = 'the key of the release namespace, 32 characters and more';
 type Proof = (path: string, body: string, key?: string) => string;
 

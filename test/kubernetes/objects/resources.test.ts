@@ -12,6 +12,7 @@ import {
   NAMESPACES,
   OAUTH_CLIENTS,
   objectKey,
+  PROTECTED_RESOURCES,
   resourceName,
   resourcePath,
   SECRETS,
@@ -22,6 +23,7 @@ import {
 describe('a resource', () => {
   it.each([
     [OAUTH_CLIENTS, '/apis/grantry.dev/v1alpha1/oauthclients', 'oauthclients.grantry.dev'],
+    [PROTECTED_RESOURCES, '/apis/grantry.dev/v1alpha1/protectedresources', 'protectedresources.grantry.dev'],
     [CLIENT_POLICIES, '/apis/grantry.dev/v1alpha1/clientpolicies', 'clientpolicies.grantry.dev'],
     [SIGNING_KEYS, '/apis/grantry.dev/v1alpha1/signingkeys', 'signingkeys.grantry.dev'],
     [SECRETS, '/api/v1/secrets', 'secrets'],

@@ -238,6 +238,39 @@ describe('grantry check', () => {
     );
   });
 
+  it('a reference that no file grants → a warning with its place, and no fault; one that a file grants → none', async () => {
+    const referring = '  resources:\n    - name: notes\n    - {namespace: elsewhere, name: api}\n';
+    const folder = await folderOfTest({
+      'client.yaml': machineClient('a', referring),
+      'notes.yaml': 'apiVersion: grantry.dev/v1alpha1\nkind: ProtectedResource\nmetadata: {name: notes}\nspec: {}\n',
+    });
+    const { code, output } = await grantry(['check', '.'], { cwd: folder });
+    expect([code, ...output.split('\n')]).toEqual([
+      0,
+      expect.stringMatching(/^client\.yaml:\d+ \(document 1, spec\.resources\[1\]\): warning: ResourceNotGranted: /),
+      '1 client, 0 signing keys, 0 policies, 1 resource: no faults, 1 warning.',
+      '',
+    ]);
+    const json = JSON.parse((await grantry(['check', '.', '--format', 'json'], { cwd: folder })).output);
+    expect(json).toMatchObject({ faults: [], warnings: [{ reason: 'ResourceNotGranted' }], checked: { resources: 1 } });
+  });
+
+  it('a resource with a fault → named with its line, and the exit code is 1', async () => {
+    const folder = await folderOfTest({
+      'notes.yaml': `apiVersion: grantry.dev/v1alpha1
+kind: ProtectedResource
+metadata: {name: notes}
+spec:
+  resource: https://Notes.example.com
+`,
+    });
+    const { code, output } = await grantry(['check', '.'], { cwd: folder });
+    expect([code, output.split('\n')[0]]).toEqual([
+      1,
+      expect.stringMatching(/^notes\.yaml:5 \(document 1, spec\.resource\): InvalidResource: /),
+    ]);
+  });
+
   it('a revokeTokensBefore in the future → a warning with its place, and no fault', async () => {
     const revoked = (name: string, time: string) => machineClient(name, `  revokeTokensBefore: "${time}"\n`);
     const folder = await folderOfTest({

@@ -29,6 +29,7 @@ let sources: ControllerSources | undefined;
 afterEach(() => sources?.stop());
 
 it.each([
+  ...['protectedresources team-a', 'protectedresources team-b'],
   ...['oauthclients team-a', 'oauthclients team-b', 'clientpolicies', 'namespaces', 'secrets team-a', 'secrets team-b'],
   ...['configmaps team-a', 'configmaps team-b', 'serviceaccounts team-a', 'serviceaccounts team-b'],
   ...[`secrets ${RELEASE}`, `signingkeys ${RELEASE}`, `endpointslices ${RELEASE}`],
@@ -51,7 +52,7 @@ it.each([
     isSynced = true;
   });
   sources.start();
-  await until('the others have come', () => listed.length === 12);
+  await until('the others have come', () => listed.length === 14);
   await new Promise((resolve) => setTimeout(resolve, 20));
   expect([isSynced, sources.startFault]).toEqual([false, expect.stringContaining(list.split(' ')[0] ?? '')]);
   release();

@@ -1,0 +1,168 @@
+// The judge of one ProtectedResource: from the manifest and the policies to a resource, or to conditions with reason and
+// message. The faults that follow from the set of all resources: rank-resources.ts.
+
+import type { DefaultPolicy } from '../kinds/client-policy.ts';
+import {
+  type Condition,
+  failing,
+  type Programmed,
+  pending,
+  RESOURCE_FAULTS,
+  readyCondition,
+} from '../kinds/conditions.ts';
+import { readManifest, type SourceObject, type UnknownFields } from '../kinds/manifest.ts';
+import { PROTECTED_RESOURCE, type ProtectedResourceSpec } from '../kinds/protected-resource.ts';
+import type { Policy } from '../policies/policy-violations.ts';
+import { judgeResourceByPolicy } from '../policies/resource-policy.ts';
+import { claimedIdentifier, derivedIdentifier } from './resource-identifier.ts';
+import { type ResourceFault, resourceFaults } from './resource-rules.ts';
+
+/** Everything that a resource is judged by beside its manifest. */
+export interface ResourceContext {
+  /** The issuer of the install; undefined where it is not known (`check`). */
+  readonly issuer: string | undefined;
+  /** The namespace of grantry itself; undefined where resources may live in every namespace (`dev`, `check`). */
+  readonly reservedNamespace: string | undefined;
+  /** The policies of this install's class. */
+  readonly policies: readonly Policy[];
+  readonly defaultPolicy: DefaultPolicy;
+  /** Undefined while the namespace is not observed. */
+  readonly namespaceLabels: (namespace: string) => Readonly<Record<string, string>> | undefined;
+}
+
+/** An accepted resource. */
+export interface AcceptedResource {
+  readonly uid: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly identifier: string;
+  readonly spec: ProtectedResourceSpec;
+}
+
+/** What judging one manifest by itself found. */
+export interface ResourceFindings<Source extends SourceObject = SourceObject> {
+  readonly object: Source;
+  /** Given or derived. */
+  readonly identifier: string;
+  /** Undefined when it is not a well-shaped ProtectedResource. */
+  readonly spec: ProtectedResourceSpec | undefined;
+  /** Whether no policy could be chosen yet. */
+  readonly awaitsNamespace: boolean;
+  readonly faults: readonly ResourceFault[];
+  /** What it claims alone; undefined where it may not claim it. */
+  readonly claim: string | undefined;
+  /** Whether a policy lists the identifier letter by letter. */
+  readonly isListed: boolean;
+  readonly maxResourcesPerNamespace: number;
+}
+
+/** The result of judging one ProtectedResource among all others. */
+export interface ResourceVerdict<Source extends SourceObject = SourceObject> {
+  readonly object: Source;
+  readonly identifier: string;
+  /** Undefined unless it is accepted. */
+  readonly resource: AcceptedResource | undefined;
+  /** Every fault, not only those that the conditions name. */
+  readonly faults: readonly ResourceFault[];
+  /** Accepted, Programmed, Ready, in this order. */
+  readonly conditions: readonly Condition[];
+}
+
+const WITHOUT_CLAIM: readonly string[] = [
+  'InvalidManifest',
+  'NamespaceReserved',
+  'InvalidResource',
+  'NoMatchingPolicy',
+];
+
+/** A manifest as the schema reads it. */
+export type ResourceReading = ReturnType<typeof readResource>;
+
+/** Reads a manifest. Never throws, whatever it is. */
+export function readResource(manifest: unknown, unknownFields: UnknownFields) {
+  return readManifest(PROTECTED_RESOURCE[unknownFields], manifest);
+}
+
+/** The findings about one manifest as if it were alone. */
+export function findResource<Source extends SourceObject>(
+  object: Source,
+  { manifest, faults }: ResourceReading,
+  context: ResourceContext,
+): ResourceFindings<Source> {
+  const alone = { object, isListed: false, maxResourcesPerNamespace: 0, claim: undefined };
+  if (manifest === undefined) {
+    return { ...alone, identifier: derivedIdentifier(object), spec: undefined, awaitsNamespace: false, faults };
+  }
+  const { spec } = manifest;
+  const { namespace } = object;
+  const identifier = spec.resource ?? derivedIdentifier(object);
+  const ruleFaults = [
+    ...namespaceFaults(namespace, context),
+    ...resourceFaults(spec, { identifier, namespace, issuer: context.issuer }),
+  ];
+  const namespaceLabels = context.namespaceLabels(namespace);
+  const read = { ...alone, identifier, spec };
+  if (namespaceLabels === undefined) return { ...read, awaitsNamespace: true, faults: ruleFaults };
+  const scopes = spec.scopes.map(({ name }) => name);
+  const judged = judgeResourceByPolicy(
+    { namespace, namespaceLabels, identifier, scopes },
+    context.policies,
+    context.defaultPolicy,
+  );
+  const isBroken = (path: ResourceFault['path']) => ruleFaults.some((fault) => fault.path.join() === path.join());
+  // No policy could permit what the protocol itself refuses: one field, one message.
+  const all = [...ruleFaults, ...judged.faults.filter(({ path }) => !isBroken(path))];
+  return {
+    ...read,
+    awaitsNamespace: false,
+    faults: all,
+    // One that is refused for another field keeps its identifier: else another resource could take it over meanwhile.
+    claim: all.some(deniesIdentifier) ? undefined : claimedIdentifier(identifier),
+    isListed: judged.isListed,
+    maxResourcesPerNamespace: judged.maxResourcesPerNamespace,
+  };
+}
+
+function namespaceFaults(namespace: string, { reservedNamespace }: ResourceContext): readonly ResourceFault[] {
+  if (namespace !== reservedNamespace) return [];
+  const message = 'Resources cannot live in the namespace that grantry itself runs in.';
+  return [{ path: ['metadata', 'namespace'], reason: 'NamespaceReserved', message }];
+}
+
+function deniesIdentifier({ reason, path }: ResourceFault): boolean {
+  const isOfIdentifier = path.length === 0 || path.join() === 'spec,resource';
+  return WITHOUT_CLAIM.includes(reason) || (reason === 'PolicyViolation' && isOfIdentifier);
+}
+
+/**
+ * The verdict by these findings.
+ * @param amongAll the faults that follow from the set of all resources
+ * @param programmed whether the replicas serve the present generation
+ */
+export function resourceVerdict<Source extends SourceObject>(
+  findings: ResourceFindings<Source>,
+  amongAll: readonly ResourceFault[],
+  programmed: Programmed,
+): ResourceVerdict<Source> {
+  const { object, identifier, spec, awaitsNamespace } = findings;
+  const { uid, namespace, name, generation } = object;
+  const faults = [...findings.faults, ...amongAll];
+  const accepted =
+    failing('Accepted', faults, RESOURCE_FAULTS, generation) ??
+    (awaitsNamespace
+      ? pending('Accepted', 'The labels of its namespace are not known yet.', generation)
+      : { ...ACCEPTED, observedGeneration: generation });
+  const isAccepted = accepted.status === 'True';
+  const served: Condition = isAccepted
+    ? { type: 'Programmed', ...programmed, observedGeneration: generation }
+    : pending('Programmed', 'There is nothing to serve yet.', generation);
+  return {
+    object,
+    identifier,
+    resource: isAccepted && spec !== undefined ? { uid, namespace, name, identifier, spec } : undefined,
+    faults,
+    conditions: [accepted, served, readyCondition([accepted, served], generation)],
+  };
+}
+
+const ACCEPTED = { type: 'Accepted', status: 'True', reason: 'Accepted', message: 'Accepted.' } as const;

@@ -1,0 +1,247 @@
+// Reconciles the status of all ProtectedResources of an install while this process leads, and answers what clients are
+// granted of them. A change may alter the verdict on others: an identifier becomes free, a place in a namespace.
+
+import type { Logger } from 'pino';
+import type { DefaultPolicy } from '../../admission/kinds/client-policy.ts';
+import type { Condition } from '../../admission/kinds/conditions.ts';
+import { fieldsOf, type SourceObject } from '../../admission/kinds/manifest.ts';
+import type { OAuthClientSpec } from '../../admission/kinds/oauth-client.ts';
+import { printed } from '../../admission/kinds/quoted.ts';
+import { admitPolicies } from '../../admission/policies/admit-policies.ts';
+import type { ResourceVerdict } from '../../admission/resources/admit-resource.ts';
+import { AdmittedResources } from '../../admission/resources/admitted-resources.ts';
+import { grantsCondition, resourceGrants } from '../../admission/resources/resource-grants.ts';
+import { KubernetesError } from '../../kubernetes/api/kubernetes-api.ts';
+import { type KubernetesObject, PROTECTED_RESOURCES } from '../../kubernetes/objects/resources.ts';
+import { sourceOf } from '../../kubernetes/objects/source-object.ts';
+import { hasSameLabels, labelsOf } from '../../kubernetes/watch/namespace-labels.ts';
+import type { ObjectChange } from '../../kubernetes/watch/object-store.ts';
+import type { SharedReflector } from '../../kubernetes/watch/shared-reflector.ts';
+import { unlessSame } from '../../kubernetes/watch/unless-same.ts';
+import type { Clock } from '../../oauth/ports/ports.ts';
+import type { LeaderApi } from '../leadership/leader-api.ts';
+import { isTerminating } from '../leadership/refused-calls.ts';
+import { cachedResource } from '../reconciling/cached-object.ts';
+import type { EventFacts } from '../reconciling/events.ts';
+import { OwnWrites } from '../reconciling/own-writes.ts';
+import { conditionIn, isSameStatus, withTime } from '../reconciling/status-conditions.ts';
+import { type ReconcileMetrics, WorkQueue } from '../reconciling/work-queue.ts';
+import type { ObservedReplicas } from '../replicas/observed-replicas.ts';
+import { ProgrammedResources } from './programmed-resources.ts';
+
+type Source = Pick<SharedReflector, 'get' | 'objects' | 'listen'>;
+
+export interface ResourceControllerOptions {
+  readonly api: LeaderApi;
+  /** The watches; each has completed its first list. */
+  readonly sources: {
+    readonly resources: Source;
+    readonly policies: Source;
+    readonly namespaces: Source;
+  };
+  readonly install: {
+    readonly issuer: string;
+    readonly className: string;
+    readonly releaseNamespace: string;
+    readonly defaultPolicy: DefaultPolicy;
+  };
+  readonly observed: ObservedReplicas;
+  /** Called with the keys of resources whose grants may have changed. */
+  readonly onGrantsChanged: (keys: readonly string[]) => void;
+  readonly record: (event: EventFacts) => void;
+  readonly clock: Clock;
+  readonly log: Pick<Logger, 'error'>;
+  readonly metrics: ReconcileMetrics;
+}
+
+/** The only key of the ranking: it covers all resources. */
+const ALL = 'all';
+/** How long changes are batched. */
+const GATHERING_MILLISECONDS = 20;
+const WORKERS = 8;
+const WORKERS_PER_NAMESPACE = WORKERS / 4;
+
+export class ResourceController {
+  readonly #options: ResourceControllerOptions;
+  readonly #resources: AdmittedResources<SourceObject>;
+  readonly #programmed: ProgrammedResources;
+  readonly #written: OwnWrites;
+  readonly #queue: WorkQueue;
+  readonly #rankings: WorkQueue;
+  #endListening: readonly (() => void)[] = [];
+
+  constructor(options: ResourceControllerOptions) {
+    this.#options = options;
+    const { sources, install, log, metrics, observed, clock } = options;
+    this.#resources = new AdmittedResources({
+      className: install.className,
+      issuer: install.issuer,
+      defaultPolicy: install.defaultPolicy,
+      unknownFields: 'ignore',
+      reservedNamespace: install.releaseNamespace,
+      policies: () => this.#policies(),
+      namespaceLabels: (namespace) => labelsOf(sources.namespaces, namespace),
+    });
+    this.#programmed = new ProgrammedResources(observed, clock);
+    this.#written = new OwnWrites(sources.resources);
+    this.#queue = new WorkQueue({
+      kind: 'ProtectedResource',
+      log,
+      metrics,
+      workers: WORKERS,
+      workersPerNamespace: WORKERS_PER_NAMESPACE,
+      reconcile: (key) => this.#reconcile(key),
+    });
+    this.#rankings = new WorkQueue({
+      kind: 'resource-ranking',
+      log,
+      metrics,
+      reconcile: async () => {
+        this.#settle();
+        return undefined;
+      },
+    });
+  }
+
+  /** How many keys are queued or being reconciled. */
+  get queued(): number {
+    return this.#queue.size + this.#rankings.size;
+  }
+
+  /** `ResourcesGranted` of a client; undefined for one that refers to no resource. */
+  conditionFor(client: SourceObject, spec: Pick<OAuthClientSpec, 'resources'>): Condition | undefined {
+    if (spec.resources.length === 0) return undefined;
+    const { namespace, name, generation } = client;
+    const namespaceLabels = labelsOf(this.#options.sources.namespaces, namespace);
+    const referring = { namespace, name, namespaceLabels, spec };
+    return grantsCondition(referring, resourceGrants(referring, this.#resources.accepted), generation);
+  }
+
+  /** Queues every resource, then follows changes until `stop`. */
+  start(): void {
+    const { resources, policies, namespaces } = this.#options.sources;
+    this.#endListening = [
+      resources.listen((change) => this.#resourceChanged(change)),
+      policies.listen(() => this.#rejudge()),
+      namespaces.listen(unlessSame(hasSameLabels, ({ key }) => this.#rejudge(key))),
+    ];
+    for (const object of resources.objects()) this.#resources.put(sourceOf(object));
+    this.#settle();
+    this.#queue.start();
+    this.#rankings.start();
+  }
+
+  /** Nothing is written after the promise is fulfilled. */
+  async stop(): Promise<void> {
+    for (const end of this.#endListening) end();
+    await Promise.all([this.#queue.stop(), this.#rankings.stop()]);
+  }
+
+  #resourceChanged({ type, key, object, before }: ObjectChange): void {
+    // A status that this process or another one wrote: it is compared, and no resource is judged again.
+    if (type === 'put' && before !== undefined && isOfSameSpec(object, before)) {
+      this.#queue.add(key);
+      return;
+    }
+    if (type === 'delete') {
+      this.#resources.delete(key);
+      this.#written.gone(key, object.metadata.uid);
+      this.#programmed.forget(object.metadata.uid);
+    } else this.#resources.put(sourceOf(object));
+    this.#rankings.addAfter(ALL, GATHERING_MILLISECONDS);
+  }
+
+  #rejudge(namespace?: string): void {
+    this.#resources.rejudge(namespace);
+    this.#rankings.addAfter(ALL, GATHERING_MILLISECONDS);
+  }
+
+  /** A status that is right already costs no write. */
+  #settle(): void {
+    const changed = this.#resources.settle();
+    for (const key of this.#resources.keys()) this.#queue.add(key);
+    if (changed.length > 0) this.#options.onGrantsChanged(changed);
+  }
+
+  #policies() {
+    const { sources, install } = this.#options;
+    const policies = [...sources.policies.objects()].map(sourceOf);
+    const verdicts = admitPolicies({ className: install.className, unknownFields: 'ignore', policies });
+    return verdicts.map(({ policy }) => policy);
+  }
+
+  async #reconcile(key: string): Promise<number | undefined> {
+    const object = this.#resources.get(key);
+    const unserved = this.#resources.verdict(key);
+    if (object === undefined || unserved === undefined) return undefined;
+    const before = fieldsOf(this.#written.get(key)).status;
+    if (unserved.resource === undefined) {
+      this.#programmed.forget(object.uid);
+      await this.#report(key, unserved, before);
+      return undefined;
+    }
+    const { programmed, requeueAfter, isDue } = await this.#programmed.of(object, before);
+    const verdict = this.#resources.verdict(key, programmed);
+    // Changed meanwhile: it is queued again.
+    if (verdict?.object !== object) return undefined;
+    if (isDue) await this.#report(key, verdict, before);
+    return requeueAfter;
+  }
+
+  async #report(key: string, verdict: ResourceVerdict, before: unknown): Promise<void> {
+    const { sources, clock, record } = this.#options;
+    const status = resourceStatus(verdict, before, clock.now());
+    const object = sources.resources.get(key);
+    if (object?.metadata.uid !== verdict.object.uid || isSameStatus(status, before)) return;
+    if (!(await this.#write(key, object, status))) return;
+    for (const { type, status: value, reason, message } of verdict.conditions) {
+      if (value !== 'False' || type === 'Ready' || reason === 'Pending') continue;
+      if (conditionIn(before, type)?.reason === reason) continue;
+      record({ regarding: object, type: 'Warning', reason, action: 'Reconcile', note: message });
+    }
+  }
+
+  /** @returns whether it is written; not where the object was deleted or its namespace is terminating */
+  async #write(key: string, { metadata }: KubernetesObject, status: object): Promise<boolean> {
+    const { api } = this.#options;
+    const { name, namespace, uid } = metadata;
+    try {
+      const object = { metadata: { name, uid, ...(namespace !== undefined && { namespace }) }, status };
+      await this.#written.write(key, async () =>
+        cachedResource(await api.apply(PROTECTED_RESOURCES, object, { subresource: 'status' })),
+      );
+      return true;
+    } catch (error) {
+      const isGone = error instanceof KubernetesError && (error.status === 404 || error.status === 409);
+      if (!isGone && !isTerminating(error)) throw error;
+      return false;
+    }
+  }
+}
+
+function isOfSameSpec({ metadata: now }: KubernetesObject, { metadata: then }: KubernetesObject): boolean {
+  const isSame = now.uid === then.uid && now.generation === then.generation;
+  return isSame && now.deletionTimestamp === then.deletionTimestamp;
+}
+
+/** The whole status. @param before the present status: a condition with the same status keeps its time */
+function resourceStatus(
+  { object, identifier, conditions }: ResourceVerdict,
+  before: unknown,
+  now: number,
+): Readonly<Record<string, unknown>> {
+  const refused = conditions.find(({ type, status }) => type === 'Accepted' && status === 'False');
+  const unready = conditions.find(({ type, status }) => type === 'Ready' && status !== 'True');
+  // Only the owner can fix what is refused; all else comes by itself.
+  const progress: readonly Condition[] =
+    unready === undefined
+      ? []
+      : [{ ...unready, type: refused === undefined ? 'Reconciling' : 'Stalled', status: 'True' }];
+  return {
+    observedGeneration: object.generation,
+    resource: printed(identifier, LONGEST_IDENTIFIER),
+    conditions: [...conditions, ...progress].map((condition) => withTime(condition, before, now)),
+  };
+}
+
+const LONGEST_IDENTIFIER = 512;

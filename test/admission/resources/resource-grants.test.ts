@@ -1,0 +1,104 @@
+import { describe, expect, it } from 'vitest';
+import { grantsCondition, resourceGrants } from '../../../src/admission/resources/resource-grants.ts';
+import { resourceDocument, resourcesOf } from '../world.ts';
+
+type Reference = { readonly namespace?: string; readonly name: string; readonly scopes?: readonly string[] };
+
+const SCOPES = [{ name: 'team/read' }, { name: 'team/write' }];
+
+function judged(allowedClients: readonly object[], references: readonly Reference[], client: object = {}) {
+  const { accepted } = resourcesOf([resourceDocument({ scopes: SCOPES, allowedClients })]);
+  const referring = {
+    namespace: 'other',
+    name: 'app',
+    namespaceLabels: { tier: 'apps', 'kubernetes.io/metadata.name': 'other' },
+    spec: { resources: references.map(({ scopes, ...rest }) => ({ ...rest, ...(scopes && { scopes: [...scopes] }) })) },
+    ...client,
+  };
+  const found = resourceGrants(referring, accepted);
+  return {
+    granted: found.grants.map(({ resource, scopes }) => `${resource.identifier}: ${scopes.join(' ')}`),
+    ungranted: found.ungranted.map(({ path }) => path.slice(2).join('.')),
+    condition: grantsCondition(referring, found, 7),
+  };
+}
+
+const NOTES = { namespace: 'team', name: 'notes' };
+const ALL = ['urn:grantry:ns:team:notes: team/read team/write'];
+
+describe('a reference to a resource', () => {
+  it('in its own namespace → granted whole, without an entry', () => {
+    expect(judged([], [{ name: 'notes' }], { namespace: 'team' })).toMatchObject({ granted: ALL, ungranted: [] });
+  });
+
+  it.each([
+    ['of its namespace', { namespaces: ['other'] }],
+    ['of every namespace', { namespaces: ['*'] }],
+    ['of its name', { namespaces: ['other'], clients: ['app'] }],
+    ['of its labels', { namespaceSelector: { matchLabels: { tier: 'apps' } } }],
+  ])('with an entry %s → granted', (_, entry) => {
+    expect(judged([entry], [NOTES])).toMatchObject({ granted: ALL, ungranted: [] });
+  });
+
+  it.each([
+    ['no entry', []],
+    ['an entry of another namespace', [{ namespaces: ['others', 'team'] }]],
+    ['an entry of another client', [{ namespaces: ['*'], clients: ['application'] }]],
+    ['an entry of no client', [{ namespaces: ['*'], clients: [] }]],
+    ['an entry of other labels', [{ namespaceSelector: { matchLabels: { tier: 'data' } } }]],
+  ])('with %s → not granted', (_, entries) => {
+    expect(judged(entries, [NOTES])).toMatchObject({ granted: [], ungranted: ['0'] });
+  });
+
+  it('of a namespace that is not observed → no selector matches it, not even the empty one', () => {
+    const client = { namespaceLabels: undefined };
+    expect(judged([{ namespaceSelector: {} }], [NOTES], client)).toMatchObject({ granted: [], ungranted: ['0'] });
+  });
+
+  it('with several entries → the scopes of all that name it, and no others', () => {
+    const entries = [
+      { namespaces: ['other'], scopes: ['team/read'] },
+      { namespaces: ['*'], clients: ['report'], scopes: ['team/write'] },
+    ];
+    const narrow = ['urn:grantry:ns:team:notes: team/read'];
+    expect(judged(entries, [NOTES])).toMatchObject({ granted: narrow, ungranted: [] });
+    expect(judged(entries, [{ ...NOTES, scopes: ['team/write', 'team/read'] }])).toMatchObject({
+      granted: narrow,
+      ungranted: ['0.scopes.0'],
+    });
+    expect(judged(entries, [NOTES], { name: 'report' })).toMatchObject({ granted: ALL });
+  });
+
+  it('that is missing reads as one that is not allowed', () => {
+    const [missing, notAllowed] = [judged([], [{ namespace: 'team', name: 'gone' }]), judged([], [NOTES])];
+    expect(missing.condition).toEqual(notAllowed.condition);
+    expect(missing.condition).toMatchObject({
+      type: 'ResourcesGranted',
+      status: 'False',
+      reason: 'ResourceNotGranted',
+      observedGeneration: 7,
+    });
+  });
+
+  it('to one that is not accepted → not granted', () => {
+    const { accepted } = resourcesOf([resourceDocument({ resource: 'urn:example:not-permitted' })]);
+    const client = { namespace: 'team', name: 'app', namespaceLabels: {}, spec: { resources: [{ name: 'notes' }] } };
+    expect(resourceGrants(client, accepted)).toMatchObject({
+      grants: [],
+      ungranted: [{ reason: 'ResourceNotGranted' }],
+    });
+  });
+
+  it('beside another → one that is not granted harms only itself', () => {
+    const both = [{ namespace: 'team', name: 'gone' }, NOTES];
+    expect(judged([{ namespaces: ['*'] }], both)).toMatchObject({ granted: ALL, ungranted: ['0'] });
+  });
+});
+
+it('a client without references has no condition; with granted ones it is True', () => {
+  expect(judged([], []).condition).toBeUndefined();
+  expect(judged([{ namespaces: ['*'] }], [NOTES]).condition).toMatchObject({
+    status: 'True',
+    reason: 'ResourcesGranted',
+  });
+});
