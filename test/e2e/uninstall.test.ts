@@ -9,7 +9,9 @@ import { ISSUER, sharedInstall } from './setup/shared-install.ts';
 import { createMachineClient, type MachineClient, requestToken } from './setup/tenants.ts';
 
 const TENANT = 'e2e-kept';
-const CRDS = ['oauthclients', 'protectedresources', 'signingkeys', 'clientpolicies'].map((name) => `${name}.grantry.dev`);
+const CRDS = ['oauthclients', 'protectedresources', 'signingkeys', 'clientpolicies'].map(
+  (name) => `${name}.grantry.dev`,
+);
 const { namespace } = sharedInstall;
 
 afterAll(() => deleteNamespaces(TENANT));
