@@ -12,6 +12,7 @@ const servers = [
   'scripts',
   'webhook',
   'outbound',
+  'resource-server',
 ].map((folder) => `test/${folder}/**/*.test.ts`);
 const redis = ['test/redis/**/*.test.ts'];
 const cluster = ['test/cluster/**/*.test.ts'];

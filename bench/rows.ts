@@ -72,6 +72,7 @@ const ROWS: readonly RowDefinition[] = [
     ratio: (measured) =>
       measured('private_key_jwt').p99Milliseconds / measured('private_key_jwt of the peer').p99Milliseconds,
   },
+  ...onRedis('DPoP', { floor: 2, goal: 3 }),
   ...onRedis('refresh', { floor: 3, goal: 4.5 }),
   ...onRedis('redeem', { floor: 2.5, goal: 3.5 }),
   {

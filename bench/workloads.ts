@@ -9,7 +9,9 @@ import {
   CLIENT_CREDENTIALS,
   type CodeOrder,
   FORM_HEADERS,
+  HEADERS,
   type Headers,
+  proofs,
   redemption,
   requestTokens,
 } from './load/load-client.ts';
@@ -71,6 +73,8 @@ export function workloads(): Readonly<Record<string, () => Promise<Workload>>> {
     'client credentials of the peer': async () => clientCredentials(await peer()),
     private_key_jwt: async () => asserted(await grantryOnRedis()),
     'private_key_jwt of the peer': async () => asserted(await peerOnRedis()),
+    DPoP: async () => proved(await grantryOnRedis()),
+    'DPoP of the peer': async () => proved(await peerOnRedis()),
     introspection: async () => introspection(await grantry()),
     'empty POST': async () => emptyPost(),
     redeem: async () => redeem(await grantryOnRedis()),
@@ -93,16 +97,38 @@ async function asserted({ server, redis }: TokenService): Promise<Workload> {
   const issuer = await issuerOf(server);
   const [first = ''] = assertedBodies(issuer, 1);
   await requestTokens(url, first, FORM_HEADERS);
-  const isUsed = await requestTokens(url, first, FORM_HEADERS).then(
-    () => false,
-    () => true,
-  );
-  if (!isUsed) throw new Error(`${url} accepts an assertion twice`);
+  await refused(`${url} accepts an assertion twice`, () => requestTokens(url, first, FORM_HEADERS));
   const bodies = async (_seconds: number, expected: number): Promise<Bodies> => ({
     kind: 'single',
     bodies: assertedBodies(issuer, expected),
   });
   return { targets: [{ server, url, headers: FORM_HEADERS, bodies }], loadCores: LOAD_CORE, redis };
+}
+
+/** Client credentials by the secret, beside a proof: the token is bound to its key. */
+async function proved({ server, redis }: TokenService): Promise<Workload> {
+  const url = `${server.origin}/token`;
+  const htu = `${await issuerOf(server)}/token`;
+  const [first = ''] = proofs(htu, 1);
+  const headers = { ...HEADERS, dpop: first };
+  const { token_type: type } = await answerOf(url, CLIENT_CREDENTIALS, headers);
+  if (type !== 'DPoP') throw new Error(`${url} binds nothing to a proof`);
+  await refused(`${url} accepts a proof twice`, () => requestTokens(url, CLIENT_CREDENTIALS, headers));
+  const bodies = async (_seconds: number, expected: number): Promise<Bodies> => ({
+    kind: 'proved',
+    body: CLIENT_CREDENTIALS,
+    proofs: proofs(htu, expected),
+  });
+  return { targets: [{ server, url, bodies }], loadCores: LOAD_CORE, redis };
+}
+
+/** @throws Error with this text unless the attempt fails */
+async function refused(otherwise: string, attempt: () => Promise<unknown>): Promise<void> {
+  const isUsed = await attempt().then(
+    () => false,
+    () => true,
+  );
+  if (!isUsed) throw new Error(otherwise);
 }
 
 /** Of grantry by RFC 8414; the peer has the document of OpenID Connect alone. */

@@ -1,11 +1,12 @@
 // The programs that tests need from outside npm: installs what it can (apt, as root, on Debian and its kin), builds the
-// API server (kubernetes-assets.mjs), fetches Helm (chart-assets.mjs) and libraries of Python (client-libraries/python.mjs), and
+// API server (kubernetes-assets.mjs), fetches Helm (chart-assets.mjs) and libraries of Python and Java (client-libraries/), and
 // names what stays missing with the way to get it. By itself: `node scripts/test-setup.mjs`.
 
 import { fileURLToPath } from 'node:url';
 import { canInstall, installGo, installPackagesOfDebian, isInstalled } from './apt.mjs';
 import { envoyAssets } from './assets/envoy-assets.mjs';
 import { chartAssets } from './chart-assets.mjs';
+import { javaClients } from './client-libraries/java.mjs';
 import { pythonClients } from './client-libraries/python.mjs';
 import { kubernetesAssets } from './kubernetes-assets.mjs';
 
@@ -60,6 +61,18 @@ const PROGRAMS = [
     project: undefined,
   },
   {
+    names: ['javac'],
+    debian: 'default-jdk-headless',
+    elsewhere: 'install a JDK of Java 17 or newer (a client library of Java is tried)',
+    project: undefined,
+  },
+  {
+    names: ['mvn'],
+    debian: 'maven',
+    elsewhere: 'install Maven 3 (it fetches the client library of Java)',
+    project: undefined,
+  },
+  {
     names: ['chromium', 'chromium-browser', 'google-chrome'],
     debian: 'chromium',
     elsewhere: 'install Chromium or Chrome and put it on the PATH as chromium or google-chrome',
@@ -81,6 +94,8 @@ export async function setUpPrograms() {
   }
   const python = pythonClients();
   if (python.missing !== undefined) programs.push({ project: undefined, sentence: python.missing });
+  const java = javaClients();
+  if (java.missing !== undefined) programs.push({ project: undefined, sentence: java.missing });
   if (envoyAssets() === undefined)
     programs.push({ project: undefined, sentence: 'Envoy is missing; it hands on certificates of clients in a test' });
   if (missing !== undefined && chart.folder !== undefined) {

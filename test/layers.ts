@@ -39,6 +39,7 @@ export const FOLDERS: Record<string, readonly string[]> = {
     ports: [],
     values: ['ports'],
     dpop: ['ports', 'values'],
+    resource: ['ports', 'values', 'dpop'],
     registry: ['ports', 'values'],
     limits: ['ports', 'values', 'registry'],
     'client-certificates': ['ports', 'values'],
@@ -141,6 +142,15 @@ function rows(part: string, folders: Record<string, readonly string[]>): Record<
 /** Modules of Node that open no socket, read no file and see no environment. */
 const PURE_MODULES = ['node:buffer', 'node:crypto', 'node:util'];
 
+/** The part that is published as `grantry/resource-server`. */
+const LIBRARY = 'resource-server';
+
+/** The parts of the protocol that go into the published library; all of them are in its tarball. */
+const OF_THE_LIBRARY = ['oauth/ports', 'oauth/values', 'oauth/dpop', 'oauth/resource'];
+
+/** What the published library imports beside them: it depends on nothing, and Fastify gives its adapter types alone. */
+const LIBRARY_MODULES = ['node:crypto', 'fastify'];
+
 /** Parts that reach the outside world only through what they are given: the protocol and the judge of manifests. */
 const PURE_PARTS = ['oauth', 'admission'];
 
@@ -177,6 +187,9 @@ function importFault(src: string, name: string, specifier: string | undefined): 
   if (specifier === undefined) return 'imports what no reader can know before it runs';
   const part = partOf(name);
   if (!specifier.startsWith('.')) {
+    if (part === LIBRARY) {
+      return LIBRARY_MODULES.includes(specifier) ? undefined : `imports ${specifier}, which the library goes without`;
+    }
     if (!PURE_PARTS.includes(part) || !builtinModules.includes(specifier.replace(/^node:/, ''))) return undefined;
     return PURE_MODULES.includes(specifier) ? undefined : `imports ${specifier}, which is not pure`;
   }
@@ -186,6 +199,9 @@ function importFault(src: string, name: string, specifier: string | undefined): 
   // The package's own name and version belong to no layer.
   if (target === '../package.json') return undefined;
   const targetPart = partOf(target);
+  if (part === LIBRARY && targetPart === 'oauth' && !OF_THE_LIBRARY.includes(rowOf(target))) {
+    return `imports ${target}: ${part} may not import ${rowOf(target)}`;
+  }
   if (targetPart !== part) {
     return PARTS[part]?.includes(targetPart) ? undefined : `imports ${target}: ${part} may not import ${targetPart}`;
   }

@@ -58,18 +58,28 @@ export function redemption(code: string): string {
 /** Bodies that ask for tokens of the second client; each has an assertion of its own. */
 export function assertedBodies(issuer: string, count: number): readonly string[] {
   const key = createPrivateKey({ key: SIGNER_KEY, format: 'jwk' });
-  const header = Buffer.from('{"alg":"ES256"}').toString('base64url');
+  const header = encoded({ alg: 'ES256' });
   const iat = Math.floor(Date.now() / 1000);
   const claims = { iss: SIGNER_ID, sub: SIGNER_ID, aud: issuer, iat, exp: iat + ASSERTION_SECONDS };
   return Array.from({ length: count }, () => {
-    const payload = Buffer.from(JSON.stringify({ ...claims, jti: randomUUID() })).toString('base64url');
-    const input = `${header}.${payload}`;
+    const input = `${header}.${encoded({ ...claims, jti: randomUUID() })}`;
     return form({
       grant_type: 'client_credentials',
       scope: SCOPE,
       client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
       client_assertion: `${input}.${signatureOf(input, 'ES256', key)}`,
     });
+  });
+}
+
+/** Proofs of the possession of one key (RFC 9449), for POSTs to an address; each is another. */
+export function proofs(htu: string, count: number): readonly string[] {
+  const key = createPrivateKey({ key: SIGNER_KEY, format: 'jwk' });
+  const header = encoded({ typ: 'dpop+jwt', alg: 'ES256', jwk: SIGNER_JWK });
+  const claims = { htm: 'POST', htu, iat: Math.floor(Date.now() / 1000) };
+  return Array.from({ length: count }, () => {
+    const input = `${header}.${encoded({ ...claims, jti: randomUUID() })}`;
+    return `${input}.${signatureOf(input, 'ES256', key)}`;
   });
 }
 
@@ -115,6 +125,10 @@ export async function answerOf(
   const text = await response.text();
   if (response.status !== 200) throw new Error(`${url} answered ${response.status}: ${text}`);
   return JSON.parse(text) as Record<string, unknown>;
+}
+
+function encoded(value: object): string {
+  return Buffer.from(JSON.stringify(value)).toString('base64url');
 }
 
 function form(parameters: Record<string, string>): string {

@@ -12,6 +12,8 @@ export type Bodies =
   | { readonly kind: 'repeated'; readonly body: string; readonly seconds: number }
   /** Each once; the load ends with the last of them. */
   | { readonly kind: 'single'; readonly bodies: readonly string[] }
+  /** The same, each time beside another proof; the load ends with the last of them. */
+  | { readonly kind: 'proved'; readonly body: string; readonly proofs: readonly string[] }
   /** A refresh token, of which each answer gives the next. */
   | { readonly kind: 'refreshes'; readonly tokens: readonly string[]; readonly seconds: number };
 
@@ -35,7 +37,7 @@ const latencies: number[] = [];
 let began = performance.now();
 let ended = began;
 
-const length = bodies.kind === 'single' ? { amount: bodies.bodies.length } : { duration: bodies.seconds };
+const length = lengthOf(bodies);
 const requests = [requestWith(bodies)];
 const load = autocannon({ url, connections, method: 'POST', headers, requests, ...length }, (error, result) => {
   if (error) throw error;
@@ -56,12 +58,26 @@ load.on('response', (_client, _status, _bytes, milliseconds) => {
   ended = performance.now();
 });
 
+function lengthOf(source: Bodies): { readonly amount: number } | { readonly duration: number } {
+  switch (source.kind) {
+    case 'single':
+      return { amount: source.bodies.length };
+    case 'proved':
+      return { amount: source.proofs.length };
+    case 'repeated':
+    case 'refreshes':
+      return { duration: source.seconds };
+  }
+}
+
 function requestWith(source: Bodies): autocannon.Request {
   switch (source.kind) {
     case 'repeated':
       return { body: source.body };
     case 'single':
       return bodiesFrom([...source.bodies].reverse());
+    case 'proved':
+      return provedBy([...source.proofs], source.body);
     case 'refreshes': {
       const waiting = source.tokens.map(refresh);
       return {
@@ -75,6 +91,17 @@ function requestWith(source: Bodies): autocannon.Request {
       };
     }
   }
+}
+
+/** Takes proofs from the end. */
+function provedBy(proofs: string[], body: string): autocannon.Request {
+  return {
+    setupRequest: (request) => {
+      const dpop = proofs.pop();
+      if (dpop === undefined) throw new Error(`${url}: nothing is left to send`);
+      return { ...request, body, headers: { ...headers, dpop } };
+    },
+  };
 }
 
 /** Takes from the end. */

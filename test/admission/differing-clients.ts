@@ -82,7 +82,7 @@ const COMMON: readonly Difference[] = [
     'InvalidTokenSettings',
     { ...PUBLIC, tokens: { refreshTokenRotation: 'Never' } },
   ],
-  ['a sender constraint', 'InvalidTokenSettings', { senderConstraint: 'DPoP' }],
+  ['a sender constraint', 'InvalidTokenSettings', { senderConstraint: 'MutualTLS' }],
   ['pushed authorization requests', 'InvalidTokenSettings', { requirePushedAuthorizationRequests: true }],
   ['too frequent a rotation', 'InvalidManifest', { auth: { clientSecret: { rotation: { interval: '1h' } } } }],
   [

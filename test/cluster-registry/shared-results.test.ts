@@ -7,7 +7,7 @@ import { policyOf } from '../../src/admission/policies/policy.ts';
 import { AdmittedClients } from '../../src/cluster-registry/admitted-clients.ts';
 import { clientKeeper } from '../../src/cluster-registry/kept-client.ts';
 import { objectKey } from '../../src/kubernetes/objects/resources.ts';
-import { CLIENT_AUTH_METHODS } from '../../src/oauth/client-auth/index.ts';
+import { availableMethods } from '../../src/oauth/client-auth/index.ts';
 import { KeyRing } from '../../src/oauth/registry/keys.ts';
 import { DIFFERENCES, PERMITTED, PERMITTING } from '../admission/differing-clients.ts';
 import { clientDocument, policyDocument } from '../admission/world.ts';
@@ -19,13 +19,13 @@ function served(...specs: readonly Readonly<Record<string, unknown>>[]) {
   const keep = clientKeeper({
     className: 'default',
     issuer: 'https://id.example',
-    supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()],
+    supportedAuthMethods: [...availableMethods({ mutualTls: false }).keys()],
   });
   const clients = new AdmittedClients({
     issuer: 'https://id.example',
     releaseNamespace: 'grantry',
     defaultPolicy: 'Baseline',
-    supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()],
+    supportedAuthMethods: [...availableMethods({ mutualTls: false }).keys()],
     clock: { now: () => Date.parse(CREATED) },
     labelsOf: (namespace) => ({ 'kubernetes.io/metadata.name': namespace }),
     verifiersOf: () => ({ revision: 1, verifiers: [{ verifier: new Uint8Array(32).fill(1), revision: 1 }] }),

@@ -74,13 +74,7 @@ export class ApiServer {
       certificateFile: file('certificates/apiserver.crt'),
       keyFile: file('certificates/apiserver.key'),
     };
-    const { privateKey, publicKey } = generateKeyPairSync('rsa', {
-      modulusLength: 2048,
-      privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
-      publicKeyEncoding: { type: 'spki', format: 'pem' },
-    });
-    writeFileSync(file('service-accounts.key'), privateKey, { mode: 0o600 });
-    writeFileSync(file('service-accounts.pub'), publicKey);
+    this.renewServiceAccountKey();
     writeFileSync(file('tokens.csv'), `${adminToken},admin,admin,system:masters\n`, { mode: 0o600 });
     mkdirSync(file('certificates'));
     const etcd = `http://127.0.0.1:${ports.etcd}`;
@@ -140,6 +134,17 @@ export class ApiServer {
       },
       60_000,
     );
+  }
+
+  /** From the next start on, ServiceAccount tokens are signed by another key, and those of the key before are no longer valid. */
+  renewServiceAccountKey(): void {
+    const { privateKey, publicKey } = generateKeyPairSync('rsa', {
+      modulusLength: 2048,
+      privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+      publicKeyEncoding: { type: 'spki', format: 'pem' },
+    });
+    writeFileSync(join(this.address.folder, 'service-accounts.key'), privateKey, { mode: 0o600 });
+    writeFileSync(join(this.address.folder, 'service-accounts.pub'), publicKey);
   }
 
   /**

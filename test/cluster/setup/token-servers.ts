@@ -47,6 +47,8 @@ export interface TokenServerProcess {
   ready(limit?: number): Promise<void>;
   /** A token request with client_credentials. @returns its status, and the token */
   token(client: AClient, form?: Readonly<Record<string, string>>): Promise<{ status: number; body: TokenBody }>;
+  /** The same with a ServiceAccount token. @returns its status */
+  accountStatus(clientId: string, assertion: string): Promise<number>;
   metric(name: string): Promise<number | undefined>;
 }
 
@@ -163,13 +165,28 @@ export class TokenServers {
       revision: secrets.length - index,
       ...(expiresAt !== undefined && { expiresAt }),
     }));
-    await this.cluster.apply({
-      apiVersion: 'v1',
-      kind: 'Secret',
-      type,
-      metadata: { namespace: this.namespace, name, labels },
-      data: verifierSecretData({ revision, verifiers }),
+    await this.#writeVerifier({ type, name, labels, data: verifierSecretData({ revision, verifiers }) });
+  }
+
+  /** Applies a ServiceAccount and the client of that name that it is, and writes the uid that the account has now. */
+  async accountClient(namespace: string, name: string): Promise<void> {
+    const auth = { method: 'kubernetes_service_account', serviceAccounts: [{ name }] };
+    const [account, client] = await this.cluster.apply(
+      { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { namespace, name } },
+      this.manifest(namespace, name, { auth }),
+    );
+    const serviceAccounts = [{ name, uid: String(account?.metadata.uid) }];
+    await this.#writeVerifier({
+      type: VERIFIER_SECRET_TYPE,
+      name: verifierSecretName(String(client?.metadata.uid)),
+      labels: { [PART_LABEL]: 'verifier' },
+      data: verifierSecretData({ revision: 1, verifiers: [], serviceAccounts }),
     });
+  }
+
+  async #writeVerifier({ type, name, labels, data }: VerifierSecret): Promise<void> {
+    const metadata = { namespace: this.namespace, name, labels };
+    await this.cluster.apply({ apiVersion: 'v1', kind: 'Secret', type, metadata, data });
   }
 
   async writePepper(): Promise<void> {
@@ -233,6 +250,13 @@ export class TokenServers {
   }
 }
 
+interface VerifierSecret {
+  readonly type: string;
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly data: Readonly<Record<string, string>>;
+}
+
 export interface StartOptions {
   readonly url?: string;
   readonly token?: string;
@@ -271,6 +295,15 @@ function running(process: GrantryProcess, url: string, admin: string): TokenServ
         body: new URLSearchParams({ grant_type: 'client_credentials', ...form }),
       });
       return { status: response.status, body: (await response.json()) as TokenBody };
+    },
+    async accountStatus(clientId, assertion) {
+      const body = new URLSearchParams({
+        grant_type: 'client_credentials',
+        client_id: clientId,
+        client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+        client_assertion: assertion,
+      });
+      return (await fetch(`${url}/token`, { method: 'POST', body })).status;
     },
     async metric(name) {
       const text = await (await fetch(`${admin}/metrics`)).text();

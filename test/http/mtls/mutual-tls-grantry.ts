@@ -78,9 +78,14 @@ export class MutualTlsGrantry {
     this.port = port;
   }
 
-  /** POSTs a form to the listener, on a connection of its own. */
-  async post(path: string, form: Readonly<Record<string, string>>, wishes: TlsWishes = {}): Promise<JsonAnswer> {
-    const body = new URLSearchParams(form).toString();
+  /** POSTs a form to the listener, on a connection of its own; pairs where a parameter repeats. */
+  async post(
+    path: string,
+    form: Readonly<Record<string, string>> | readonly (readonly [string, string])[],
+    wishes: TlsWishes = {},
+  ): Promise<JsonAnswer> {
+    const pairs = (Array.isArray(form) ? form : Object.entries(form)) as [string, string][];
+    const body = new URLSearchParams(pairs).toString();
     return await this.send(
       path,
       { method: 'POST', headers: { 'content-type': FORM, ...wishes.headers } },

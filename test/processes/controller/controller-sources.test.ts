@@ -31,6 +31,7 @@ afterEach(() => sources?.stop());
 it.each([
   ...['protectedresources team-a', 'protectedresources team-b'],
   ...['oauthclients team-a', 'oauthclients team-b', 'clientpolicies', 'namespaces', 'secrets team-a', 'secrets team-b'],
+  ...['configmaps team-a', 'configmaps team-b', 'serviceaccounts team-a', 'serviceaccounts team-b'],
   ...[`secrets ${RELEASE}`, `signingkeys ${RELEASE}`, `endpointslices ${RELEASE}`],
 ])('nothing is known to be all there is before the list of %s has come', async (list) => {
   const { api, listed, release } = heldBack(list);

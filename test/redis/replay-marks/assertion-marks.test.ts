@@ -72,10 +72,12 @@ describeRedis('client assertions at two replicas', () => {
 
   it('used at one, then presented after 100 000 others → refused at both', async () => {
     const assertion = await newAssertion({ exp: Date.now() / 1000 + 240 });
+    const before = replaysAudited();
     expect(await present(0, assertion)).toBe(200);
     const filler = "for i = 1, 100000 do redis.call('SET', 'another:' .. i, i, 'PX', 60000) end";
     await redis.command('EVAL', filler, 0);
     expect(await Promise.all([present(0, assertion), present(1, assertion)])).toEqual([401, 401]);
+    await until('both replays are audited', () => replaysAudited() - before === 2);
     await redis.command('EVAL', filler.replace("'SET', 'another:' .. i, i, 'PX', 60000", "'DEL', 'another:' .. i"), 0);
   });
 
