@@ -1,9 +1,10 @@
-// Clients that are not Node, with a self-signed certificate: curl, and Go, which keeps one to itself when a handshake names
-// authorities that did not issue it.
+// Clients of the guide, with a self-signed certificate: curl, the program for Node, and Go, which keeps a certificate to
+// itself when a handshake names authorities that did not issue it.
 
 import { execFile, spawnSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { GO_PROGRAM } from '../../go.ts';
@@ -34,6 +35,7 @@ afterAll(() => world.maker.remove());
 
 const guide = readFileSync(new URL('../../../docs/guides/mutual-tls.md', import.meta.url), 'utf8');
 const [, GO = ''] = /```go\n(.*?)```/s.exec(guide) ?? [];
+const [, NODE = ''] = /```js\n(.*?)```/s.exec(guide) ?? [];
 
 describe('a self-signed certificate', () => {
   const files = [own.certificateFile, own.keyFile, world.server.certificateFile] as const;
@@ -47,6 +49,18 @@ describe('a self-signed certificate', () => {
     const form = ['-d', 'grant_type=client_credentials', '-d', 'client_id=team.own'];
     const tls = ['--cacert', ca, '--cert', certificate, '--key', key];
     isBound((await run('curl', ['-sS', ...tls, ...form, `https://localhost:${mtls.port}/token`])).stdout);
+  });
+
+  it('given the program for Node → a token', async () => {
+    const program = join(world.maker.folder, 'client.mjs');
+    writeFileSync(program, NODE);
+    const modules = join(world.maker.folder, 'node_modules');
+    symlinkSync(fileURLToPath(new URL('../../../node_modules', import.meta.url)), modules);
+    const [CLIENT_CERT, CLIENT_KEY, SERVER_CA] = files;
+    const place = { CLIENT_ID: 'team.own', ISSUER: mtls.grantry.issuer };
+    const env = { ...process.env, CLIENT_CERT, CLIENT_KEY, SERVER_CA, ...place };
+    const { stdout } = await run(process.execPath, [program], { env });
+    expect(claimsOf(stdout.trim())).toHaveProperty('cnf');
   });
 
   it.skipIf(GO_PROGRAM === undefined)('given Go → tokens', { timeout: 300_000 }, async () => {
