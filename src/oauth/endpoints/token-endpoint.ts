@@ -84,7 +84,7 @@ export class TokenEndpoint {
     if (!client.grantTypes.includes(grantType)) throw refuse('unauthorized_client', 'grant_type_not_allowed');
     requireNotRevokedUntil(client, this.#options.clock.now());
     // 5. and 6. The grant type reads its own parameters and judges the credential.
-    const accessToken = this.#options.tokens.prepare(client, registry.keys, confirmation);
+    const accessToken = this.#options.tokens.prepare(client, registry.keys, { confirmation });
     const authorization = await grant.exchange({ client, parameters, address, accessToken }, this.#options);
     // 7. Mint and answer.
     const { refreshToken } = authorization;
@@ -92,7 +92,7 @@ export class TokenEndpoint {
     const response: TokenResponse = {
       access_token: await accessToken.issue(authorization),
       token_type: tokenTypeOf(confirmation),
-      expires_in: accessToken.expiresAtSeconds - accessToken.issuedAtSeconds,
+      expires_in: accessToken.expiresAt(authorization.audience) - accessToken.issuedAtSeconds,
       scope,
       ...(refreshToken !== undefined && { refresh_token: refreshToken }),
     };

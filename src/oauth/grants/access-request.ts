@@ -26,6 +26,7 @@ export function accessRequest(
     allowedScopes: client.scopes,
     allowedAudiences: client.audiences,
     defaultAudience: client.defaultAudience,
+    at: undefined,
   };
 }
 
