@@ -18,8 +18,8 @@ export const clientCredentials: GrantType = {
     if (written) {
       const { uid: clientUid, clientId } = client;
       const person = { grantId: undefined, authTime: undefined };
-      const token = { ...written, clientUid, clientId, subject, scope, audience, ...person };
-      const { expiresAtSeconds } = token;
+      const expiresAtSeconds = accessToken.expiresAt(audience);
+      const token = { ...written, expiresAtSeconds, clientUid, clientId, subject, scope, audience, ...person };
       const record = { bytes: storedBytes(token), expiresAtSeconds };
       await limits.namespaces.hold(client, record, () => stores.accessTokens.write(token));
     }
