@@ -42,6 +42,18 @@ export interface AccessRequest {
   readonly allowedScopes: readonly string[];
   readonly allowedAudiences: readonly string[];
   readonly defaultAudience: string | undefined;
+  /**
+   * The rules of the audiences that differ: any other allowed audience has all of `allowedScopes`, and no cap. Undefined
+   * where none differs.
+   */
+  readonly at: Readonly<Record<string, AudienceRules>> | undefined;
+}
+
+/** What the owner of a resource, or the manifest that refers to it, leaves of a client's access there. */
+export interface AudienceRules {
+  readonly scopes: readonly string[];
+  /** The longest life of an access token for this audience, seconds; undefined: the client's. */
+  readonly maxLifetimeSeconds: number | undefined;
 }
 
 export interface RedeemRequest {
@@ -63,7 +75,7 @@ export interface RedeemRequest {
   readonly access: AccessRequest;
   /** See {@link RotateRequest}. */
   readonly revokedBefore: number;
-  /** Set for clients with opaque access tokens: written if and only if the code is redeemed. */
+  /** Set for clients with opaque access tokens: written, as `cappedToken` leaves it, if and only if the code is redeemed. */
   readonly accessToken: NewAccessToken | undefined;
   readonly address: string;
 }

@@ -442,6 +442,7 @@ describe('a code', () => {
         allowedScopes: aClient().scopes,
         allowedAudiences: [API],
         defaultAudience: undefined,
+        at: undefined,
       },
       accessToken: undefined,
       address: '192.0.2.1',
