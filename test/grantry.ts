@@ -120,6 +120,8 @@ export interface Grantry {
   readonly mutualTls: MutualTls | undefined;
   /** Replaces all clients, as an edited manifest would. */
   setClients(clients: readonly TestClient[]): void;
+  /** Replaces all resources likewise. */
+  setResources(resources: readonly Resource[]): void;
   client(clientId: string): Client;
   /** An authorization code as it is after a person has consented. */
   issueCode(clientId: string, grant?: Partial<Grant>): Promise<string>;
@@ -241,7 +243,7 @@ export async function startGrantry(options: GrantryOptions): Promise<Grantry> {
   sharedKey ??= generateSigningKeyPem('ES256').then((pem) => importSigningKey(pem, 'ES256', 'Active'));
   const keys = new KeyRing(options.keys ?? [await sharedKey]);
   const refused = { reasonOf: (clientId: string) => options.refused?.[clientId] };
-  const resources = new Resources(options.resources ?? []);
+  let resources = new Resources(options.resources ?? []);
   const registry = { current: new Registry(options.clients.map(testClient), keys, resources, refused) };
   const oracle = new Oracle(() => issuer);
   const lines: string[] = [];
@@ -331,6 +333,10 @@ export async function startGrantry(options: GrantryOptions): Promise<Grantry> {
     setClients(clients: readonly TestClient[]) {
       for (const { secret } of clients) oracle.secret(secret);
       registry.current = new Registry(clients.map(testClient), keys, resources, refused);
+    },
+    setResources(changed: readonly Resource[]) {
+      resources = new Resources(changed);
+      registry.current = registry.current.draft().finish(keys, resources);
     },
     client(clientId: string): Client {
       const found = registry.current.find(clientId);
