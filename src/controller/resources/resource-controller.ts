@@ -8,9 +8,10 @@ import { fieldsOf, type SourceObject } from '../../admission/kinds/manifest.ts';
 import type { OAuthClientSpec } from '../../admission/kinds/oauth-client.ts';
 import { printed } from '../../admission/kinds/quoted.ts';
 import { admitPolicies } from '../../admission/policies/admit-policies.ts';
+import type { OwnerOf } from '../../admission/policies/policy-violations.ts';
 import type { ResourceVerdict } from '../../admission/resources/admit-resource.ts';
 import { AdmittedResources } from '../../admission/resources/admitted-resources.ts';
-import { grantsCondition, resourceGrants } from '../../admission/resources/resource-grants.ts';
+import { grantsCondition, ungrantedReferences } from '../../admission/resources/resource-grants.ts';
 import { KubernetesError } from '../../kubernetes/api/kubernetes-api.ts';
 import { type KubernetesObject, PROTECTED_RESOURCES } from '../../kubernetes/objects/resources.ts';
 import { sourceOf } from '../../kubernetes/objects/source-object.ts';
@@ -108,13 +109,16 @@ export class ResourceController {
     return this.#queue.size + this.#rankings.size;
   }
 
+  /** See {@link AdmittedResources.ownerOf}. */
+  readonly ownerOf: OwnerOf = (identifier) => this.#resources.ownerOf(identifier);
+
   /** `ResourcesGranted` of a client; undefined for one that refers to no resource. */
   conditionFor(client: SourceObject, spec: Pick<OAuthClientSpec, 'resources'>): Condition | undefined {
     if (spec.resources.length === 0) return undefined;
     const { namespace, name, generation } = client;
     const namespaceLabels = labelsOf(this.#options.sources.namespaces, namespace);
     const referring = { namespace, name, namespaceLabels, spec };
-    return grantsCondition(referring, resourceGrants(referring, this.#resources.accepted), generation);
+    return grantsCondition(referring, ungrantedReferences(referring, this.#resources.accepted), generation);
   }
 
   /** Queues every resource, then follows changes until `stop`. */

@@ -2,6 +2,7 @@
 // login and consent, and makes the answer to the client. Sign-in and consent are in `login/` and `http/sign-in`; the
 // single checks are in `authorization-checks.ts`.
 
+import { accessOf } from '../access/client-access.ts';
 import { checkResources, resolveResources } from '../access/resource-indicator.ts';
 import { checkScope, formatScope, resolveScope } from '../access/scope.ts';
 import { CODE_LIFETIME, retentionOf } from '../grants/retention.ts';
@@ -120,8 +121,9 @@ export class AuthorizationEndpoint {
       requireResponseModeQuery(parameters);
       const codeChallenge = requireChallenge(parameters);
       const confirmation = keyOfCode(parameters);
-      const scope = resolveScope(parameters.get('scope'), client);
-      const audiences = resolveResources(parameters.all('resource'), client);
+      const access = accessOf(client, registry);
+      const audiences = resolveResources(parameters.all('resource'), access);
+      const scope = resolveScope(parameters.get('scope'), audiences, access);
       requireStateWhereDemanded(state, client);
       const { uid: clientUid, clientId } = client;
       return { clientUid, clientId, redirectUri, scope, audiences, codeChallenge, confirmation, state };
@@ -148,8 +150,9 @@ export class AuthorizationEndpoint {
     return this.#answerErrors({ client, redirectUri, state }, () => {
       rejectUnauthorizedClient(client);
       requireNotRevokedUntil(client, this.#clock.now());
-      checkScope(request.scope, client);
-      checkResources(request.audiences, client);
+      const access = accessOf(client, registry);
+      checkResources(request.audiences, access);
+      checkScope(request.scope, request.audiences, access);
       requireStateWhereDemanded(state, client);
       return request;
     });

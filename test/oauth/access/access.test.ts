@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { cappedToken, livingScope, narrowAccess } from '../../../src/oauth/access/access.ts';
+import { cappedToken, narrowAccess } from '../../../src/oauth/access/access.ts';
 import type { AccessRequest } from '../../../src/oauth/ports/grant-store.ts';
 
 const grant = { scope: ['a', 'b', 'c'], audiences: ['https://one.example', 'https://two.example'] };
@@ -115,13 +115,12 @@ describe('access under a grant where audiences differ', () => {
     expect(narrowAccess(covered, dropped)).toMatchObject({ scope: ['b'], audience: TWO });
     expect(narrowAccess(covered, { ...dropped, resource: ONE })).toEqual({ outcome: 'target_exceeded' });
     expect(narrowAccess(covered, { ...dropped, scope: ['x'] })).toEqual({ outcome: 'scope_exceeded' });
-    expect(livingScope(covered, dropped)).toEqual(['b']);
   });
 
-  it('without any audience is judged by scope, then by target', () => {
+  it('without any audience is refused for its target, whatever the scope', () => {
     const none = { ...request, allowedAudiences: [] };
     expect(narrowAccess(covered, none)).toEqual({ outcome: 'target_exceeded' });
-    expect(narrowAccess(covered, { ...none, scope: ['x'] })).toEqual({ outcome: 'scope_exceeded' });
+    expect(narrowAccess(covered, { ...none, scope: ['x'] })).toEqual({ outcome: 'target_exceeded' });
   });
 });
 
