@@ -124,16 +124,16 @@ end
  */
 export const EFFECTS = `${LETTERS}
 local function cap(token, audience)
-  local rules, macs = request.access.at[audience], token.macAt
+  local at, macs = request.access.at, token.macAt
   token.macAt = nil
-  local seconds = rules and rules.maxLifetimeSeconds
+  local seconds = at and at[audience] and at[audience].maxLifetimeSeconds
   if not seconds or token.issuedAtSeconds + seconds >= token.expiresAtSeconds then return end
   token.expiresAtSeconds, token.mac = token.issuedAtSeconds + seconds, macs and macs[audience] or token.mac
 end
 local function write_access_token(scope, audience)
   local token = request.accessToken
   if not token then return end
-  if request.access.at then cap(token, audience) end
+  cap(token, audience)
   token.clientUid, token.clientId, token.subject = text('u'), text('c'), text('s')
   token.scope, token.audience = scope, audience
   token.grantId, token.authTime = request.grantId, created - record.t

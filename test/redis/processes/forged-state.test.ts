@@ -10,6 +10,7 @@ import type { ManagedConnection } from '../../../src/redis/connection/connection
 import { RedisKeys } from '../../../src/redis/connection/keys.ts';
 import { redisStores } from '../../../src/redis/stores.ts';
 import {
+  accessRequest,
   DAY,
   digest,
   issued,
@@ -196,6 +197,30 @@ describeRedis('state that another party has written', () => {
         JSON.stringify({ ...read, grantId: other.grantId }),
       );
       expect(await stores.accessTokens.read(accessToken.tokenId)).toBeUndefined();
+    });
+
+    it('that its audience ends earlier counts until then, and is dead with the life of its client', async () => {
+      const audience = 'https://api.example';
+      const at = { [audience]: { scopes: ['read'], maxLifetimeSeconds: 60 } };
+      const grant = await issued(stores.grants);
+      const accessToken = { ...token(), tokenId: `${grant.grantId.slice(0, 3)}.${digest(uniqueId())}` };
+      const { tokenId, issuedAtSeconds, expiresAtSeconds } = accessToken;
+      await stores.grants.redeem(redeemRequest(grant, { accessToken, access: accessRequest({ at }) }));
+      const read = await stores.accessTokens.read(tokenId);
+      expect(read).toMatchObject({ audience, scope: ['read'], expiresAtSeconds: issuedAtSeconds + 60 });
+      await server.command('SET', keys.accessToken(tokenId), JSON.stringify({ ...read, expiresAtSeconds }));
+      expect(await stores.accessTokens.read(tokenId)).toBeUndefined();
+    });
+
+    it.each([
+      ['without rules', undefined],
+      ['with a longer cap', { 'https://api.example': { scopes: ['read'], maxLifetimeSeconds: 6000 } }],
+      ['beside one with a cap', { 'https://files.example': { scopes: ['read'], maxLifetimeSeconds: 60 } }],
+    ])('of an audience %s counts as long as its client says', async (_, at) => {
+      const grant = await issued(stores.grants);
+      const accessToken = { ...token(), tokenId: `${grant.grantId.slice(0, 3)}.${digest(uniqueId())}` };
+      await stores.grants.redeem(redeemRequest(grant, { accessToken, access: accessRequest({ at }) }));
+      expect(await stores.accessTokens.read(accessToken.tokenId)).toMatchObject(accessToken);
     });
   });
 

@@ -12,6 +12,7 @@ import { ShardMarkers } from '../../../src/redis/data-loss/shard-markers.ts';
 import { DeliveryLeases } from '../../../src/redis/grants/delivery-leases.ts';
 import { redisStores } from '../../../src/redis/stores.ts';
 import {
+  accessRequest,
   DAY,
   digest,
   issued,
@@ -139,6 +140,12 @@ describeRedis('a key in Redis', () => {
         const machine = { clientUid, clientId, subject: clientId, scope: ['read'], audience: 'https://api.example' };
         await stores.accessTokens.write({ ...own, ...machine, grantId: undefined, authTime: undefined });
         for (const { tokenId } of [redeemed, refreshed, own]) await expectKept(keys.accessToken(tokenId), 10 * MINUTE);
+        // The resource of a token may end it earlier.
+        const capped = token();
+        const at = { 'https://api.example': { scopes: ['read'], maxLifetimeSeconds: 60 } };
+        const access = accessRequest({ at });
+        await stores.grants.rotate(rotateRequest(grant, 1, { accessToken: capped, access }));
+        await expectKept(keys.accessToken(capped.tokenId), MINUTE);
       },
     },
     '{sNNN}:outbox': {
