@@ -17,6 +17,8 @@ import type { Client } from '../src/oauth/registry/client.ts';
 import { secretVerifier } from '../src/oauth/registry/client-secret.ts';
 import { generateSigningKeyPem, importSigningKey, KeyRing, type SigningKey } from '../src/oauth/registry/keys.ts';
 import { Registry, type RegistryRef } from '../src/oauth/registry/registry.ts';
+import type { Resource } from '../src/oauth/registry/resource.ts';
+import { Resources } from '../src/oauth/registry/resources.ts';
 import { Handles } from '../src/oauth/tokens/handles.ts';
 import { RecordMacs } from '../src/oauth/tokens/record-macs.ts';
 import type { VerificationKey } from '../src/oauth/values/jwk.ts';
@@ -54,6 +56,8 @@ export type TestClient = Partial<Client> & {
 
 export interface GrantryOptions {
   readonly clients: readonly TestClient[];
+  /** The accepted resources. Default: none. */
+  readonly resources?: readonly Resource[];
   /** The reason of the condition by client id, of clients that are refused. */
   readonly refused?: Readonly<Record<string, string>>;
   /** Password by user name. */
@@ -167,6 +171,7 @@ function testClient({ secret, ...given }: TestClient): Client {
   return {
     uid,
     namespace: 'shop',
+    name: given.clientId,
     maxState: 64 * 2 ** 20,
     displayName: given.clientId,
     clientUri: undefined,
@@ -185,6 +190,7 @@ function testClient({ secret, ...given }: TestClient): Client {
     scopes: ['read', 'write'],
     defaultScopes: ['read'],
     audiences: [DEFAULT_AUDIENCE],
+    resources: [],
     defaultAudience: undefined,
     resourceServerAudiences: [],
     admittedBy: 'policy',
@@ -235,7 +241,8 @@ export async function startGrantry(options: GrantryOptions): Promise<Grantry> {
   sharedKey ??= generateSigningKeyPem('ES256').then((pem) => importSigningKey(pem, 'ES256', 'Active'));
   const keys = new KeyRing(options.keys ?? [await sharedKey]);
   const refused = { reasonOf: (clientId: string) => options.refused?.[clientId] };
-  const registry = { current: new Registry(options.clients.map(testClient), keys, refused) };
+  const resources = new Resources(options.resources ?? []);
+  const registry = { current: new Registry(options.clients.map(testClient), keys, resources, refused) };
   const oracle = new Oracle(() => issuer);
   const lines: string[] = [];
   const stream = new Writable({
@@ -323,7 +330,7 @@ export async function startGrantry(options: GrantryOptions): Promise<Grantry> {
     },
     setClients(clients: readonly TestClient[]) {
       for (const { secret } of clients) oracle.secret(secret);
-      registry.current = new Registry(clients.map(testClient), keys, refused);
+      registry.current = new Registry(clients.map(testClient), keys, resources, refused);
     },
     client(clientId: string): Client {
       const found = registry.current.find(clientId);

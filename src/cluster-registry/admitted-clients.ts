@@ -24,6 +24,7 @@ import type { Clock } from '../oauth/ports/ports.ts';
 import type { Client } from '../oauth/registry/client.ts';
 import { KeyRing } from '../oauth/registry/keys.ts';
 import { Registry, type RegistryDraft } from '../oauth/registry/registry.ts';
+import { Resources } from '../oauth/registry/resources.ts';
 import { AdmittedClient, reasonOf, type ServedState } from './admitted-client.ts';
 import { isReadableClient, type ReadableClient } from './kept-client.ts';
 import { KeptVerifiers } from './kept-verifiers.ts';
@@ -67,7 +68,7 @@ export class AdmittedClients {
   readonly #contexts = new Map<string, AdmissionContext>();
   #policies: readonly Policy[] = [];
   readonly #refusals = new Refusals();
-  #registry = new Registry([], new KeyRing([]), this.#refusals);
+  #registry = new Registry([], new KeyRing([]), Resources.NONE, this.#refusals);
   #draft: RegistryDraft | undefined;
   /** Judged since the latest {@link publish}; may contain deleted clients. */
   #unpublished: AdmittedClient[] = [];
@@ -192,9 +193,14 @@ export class AdmittedClients {
   }
 
   /** Publishes the judged clients. @returns the registry, and the changes since the previous one */
-  publish(keys: KeyRing): { readonly registry: Registry; readonly changes: readonly ClientChange[] } {
+  publish(
+    keys: KeyRing,
+    resources: Resources,
+  ): { readonly registry: Registry; readonly changes: readonly ClientChange[] } {
     this.serveUntil(Infinity);
-    if (this.#draft !== undefined || keys !== this.#registry.keys) this.#registry = this.#drafted().finish(keys);
+    const { keys: keysBefore, resources: resourcesBefore } = this.#registry;
+    const isChanged = this.#draft !== undefined || keys !== keysBefore || resources !== resourcesBefore;
+    if (isChanged) this.#registry = this.#drafted().finish(keys, resources);
     this.#draft = undefined;
     return { registry: this.#registry, changes: this.#changes.splice(0) };
   }
@@ -251,7 +257,7 @@ export class AdmittedClients {
 
   /** The client of sound findings; clients with the same shared spec have one template. */
   #served(findings: ClientFindings<ReadableClient>, verifiers: ClientVerifiers | undefined): Client | undefined {
-    const { object, clientId, maxState, credentials } = findings;
+    const { object, clientId, derived, maxState, credentials } = findings;
     const { uid, namespace, reading } = object;
     if (reading.shared === undefined || credentials.state !== 'ready') return undefined;
     const templates = this.#templates[admittedBy(findings)];
@@ -262,7 +268,8 @@ export class AdmittedClients {
       templates.set(reading.shared, template);
     }
     const text = verifiers instanceof KeptVerifiers ? verifiers.text : undefined;
-    const own = { uid, namespace, clientId, maxState, credentials, text };
+    const name = derived ? undefined : object.name;
+    const own = { uid, namespace, name, clientId, maxState, credentials, text };
     return new ServedClient({ ...own, reading, template });
   }
 

@@ -9,6 +9,7 @@ import { clientKeeper } from '../../src/cluster-registry/kept-client.ts';
 import { type KubernetesObject, objectKey } from '../../src/kubernetes/objects/resources.ts';
 import { CLIENT_AUTH_METHODS } from '../../src/oauth/client-auth/index.ts';
 import { KeyRing } from '../../src/oauth/registry/keys.ts';
+import { Resources } from '../../src/oauth/registry/resources.ts';
 
 const KEYS = new KeyRing([]);
 const CREATED = '2026-01-01T00:00:00Z';
@@ -74,7 +75,7 @@ describe('the admitted clients', () => {
   }
   function serve() {
     clients.settle();
-    return clients.publish(KEYS);
+    return clients.publish(KEYS, Resources.NONE);
   }
   const ids = () => {
     const { registry } = serve();

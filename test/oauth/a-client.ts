@@ -27,6 +27,7 @@ export function aClient(overrides: Partial<Client> = {}): Client {
     scopes: ['shop/read', 'shop/write'],
     defaultScopes: ['shop/read'],
     audiences: ['https://api.shop.example/'],
+    resources: [],
     defaultAudience: undefined,
     resources: [],
     resourceServerAudiences: [],

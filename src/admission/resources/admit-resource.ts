@@ -1,6 +1,7 @@
 // The judge of one ProtectedResource: from the manifest and the policies to a resource, or to conditions with reason and
 // message. The faults that follow from the set of all resources: rank-resources.ts.
 
+import { withoutFinalSlash } from '../../oauth/registry/resources.ts';
 import type { DefaultPolicy } from '../kinds/client-policy.ts';
 import {
   type Condition,
@@ -14,7 +15,7 @@ import { readManifest, type SourceObject, type UnknownFields } from '../kinds/ma
 import { PROTECTED_RESOURCE, type ProtectedResourceSpec } from '../kinds/protected-resource.ts';
 import type { Policy } from '../policies/policy-violations.ts';
 import { judgeResourceByPolicy } from '../policies/resource-policy.ts';
-import { claimedIdentifier, derivedIdentifier } from './resource-identifier.ts';
+import { derivedIdentifier } from './resource-identifier.ts';
 import { type ResourceFault, resourceFaults } from './resource-rules.ts';
 
 /** Everything that a resource is judged by beside its manifest. */
@@ -117,7 +118,7 @@ export function findResource<Source extends SourceObject>(
     awaitsNamespace: false,
     faults: all,
     // One that is refused for another field keeps its identifier: else another resource could take it over meanwhile.
-    claim: all.some(deniesIdentifier) ? undefined : claimedIdentifier(identifier),
+    claim: all.some(deniesIdentifier) ? undefined : withoutFinalSlash(identifier),
     isListed: judged.isListed,
     maxResourcesPerNamespace: judged.maxResourcesPerNamespace,
   };

@@ -10,7 +10,7 @@ import { printed } from '../../admission/kinds/quoted.ts';
 import { admitPolicies } from '../../admission/policies/admit-policies.ts';
 import type { ResourceVerdict } from '../../admission/resources/admit-resource.ts';
 import { AdmittedResources } from '../../admission/resources/admitted-resources.ts';
-import { grantsCondition, resourceGrants } from '../../admission/resources/resource-grants.ts';
+import { grantsCondition, ungrantedReferences } from '../../admission/resources/resource-grants.ts';
 import { KubernetesError } from '../../kubernetes/api/kubernetes-api.ts';
 import { type KubernetesObject, PROTECTED_RESOURCES } from '../../kubernetes/objects/resources.ts';
 import { sourceOf } from '../../kubernetes/objects/source-object.ts';
@@ -114,7 +114,7 @@ export class ResourceController {
     const { namespace, name, generation } = client;
     const namespaceLabels = labelsOf(this.#options.sources.namespaces, namespace);
     const referring = { namespace, name, namespaceLabels, spec };
-    return grantsCondition(referring, resourceGrants(referring, this.#resources.accepted), generation);
+    return grantsCondition(referring, ungrantedReferences(referring, this.#resources.accepted), generation);
   }
 
   /** Queues every resource, then follows changes until `stop`. */

@@ -46,6 +46,11 @@ export interface Resource {
   readonly senderConstraint: SenderConstraint | 'Any';
 }
 
+/** The part of a resource that decides who is granted what. */
+export interface Grantor extends Pick<Resource, 'namespace' | 'allowedClients'> {
+  readonly scopes: readonly Pick<DeclaredScope, 'name'>[];
+}
+
 /** The OAuthClient that a grant is for. */
 export interface Grantee {
   readonly namespace: string;
@@ -57,7 +62,7 @@ export interface Grantee {
  * namespace, elsewhere those of the entries that let the client in. Undefined where it is not let in.
  */
 export function grantedScopes(
-  { namespace, scopes, allowedClients }: Pick<Resource, 'namespace' | 'scopes' | 'allowedClients'>,
+  { namespace, scopes, allowedClients }: Grantor,
   client: Grantee,
 ): readonly string[] | undefined {
   const declared = scopes.map(({ name }) => name);

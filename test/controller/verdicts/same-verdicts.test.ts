@@ -24,6 +24,7 @@ import { labelsOf } from '../../../src/kubernetes/watch/namespace-labels.ts';
 import { CLIENT_AUTH_METHODS, SECRET_METHODS } from '../../../src/oauth/client-auth/index.ts';
 import type { Client } from '../../../src/oauth/registry/client.ts';
 import { KeyRing } from '../../../src/oauth/registry/keys.ts';
+import { Resources } from '../../../src/oauth/registry/resources.ts';
 import { DIFFERENCES, PERMITTED, PERMITTING } from '../../admission/differing-clients.ts';
 import { aKey } from '../../oauth/values/signed-tokens.ts';
 
@@ -158,7 +159,7 @@ class TwoPaths {
   /** Compares the verdicts on every client. @returns the methods of those that are served */
   compare(): readonly string[] {
     this.#server.settle();
-    const { registry, changes } = this.#server.publish(KEYS);
+    const { registry, changes } = this.#server.publish(KEYS, Resources.NONE);
     this.#controller.settle();
     const verdicts = [...this.#clients.values()].map(({ metadata }) => {
       const verifiers = hasSecret(metadata.uid) ? [VERIFIER] : [];
