@@ -29,7 +29,6 @@ export function aClient(overrides: Partial<Client> = {}): Client {
     audiences: ['https://api.shop.example/'],
     resources: [],
     defaultAudience: undefined,
-    resources: [],
     resourceServerAudiences: [],
     admittedBy: 'policy',
     consent: 'Required',
