@@ -1,7 +1,8 @@
 // GET and POST /consent/:interaction: the person is asked once, about a request that was stored when it was checked
 // (security row U9). The form carries the decision only, never what it allows.
 
-import { consentNeeded } from '../../oauth/access/consent.ts';
+import { accessOf } from '../../oauth/access/client-access.ts';
+import { consentNeeded, requestedAccess } from '../../oauth/access/consent.ts';
 import type { AuthorizationSnapshot, Interaction } from '../../oauth/ports/login-stores.ts';
 import { consentPage } from '../pages/consent-page.ts';
 import type { Endpoint, Exchange } from '../server/endpoint.ts';
@@ -50,7 +51,8 @@ async function ask(flow: SignInFlow, exchange: Exchange): Promise<void> {
   if (!check) return;
   const { client, request } = check;
   const given = await flow.consents.read(interaction.subject, client.uid);
-  const { newScope } = consentNeeded(client, request, given);
+  const { newAccess } = consentNeeded(check, given);
+  const newScope = request.scope.filter((scope) => [...newAccess.values()].some((scopes) => scopes.includes(scope)));
   exchange.log.outcome = 'consent_page';
   const page = consentPage({
     basePath: flow.basePath,
@@ -102,12 +104,12 @@ async function submitDecision(flow: SignInFlow, exchange: Exchange): Promise<voi
 
 async function decide(flow: SignInFlow, { interaction }: Opened, decision: 'allow' | 'deny'): Promise<void> {
   const { interactionId, sessionId, subject, request } = interaction;
-  const { clientUid, clientId, scope, audiences } = request;
+  const { clientId, scope, audiences } = request;
   const answer = await flow.interactions.decide(interactionId, sessionId, decision);
   if (answer !== 'decided')
     throw startAgain(answer === 'gone' ? 'interaction_unknown' : 'interaction_decided_otherwise');
   // The first click or a repeat of it: consent is written either way (a repeat may follow a store that failed here).
-  if (decision === 'allow') await flow.consents.give(subject, clientUid, { scope, audiences }, CONSENT_LIFETIME);
+  if (decision === 'allow') await give(flow, interaction);
   if (interaction.decision !== undefined) return;
   flow.audit.record({
     type: decision === 'allow' ? 'consent.given' : 'consent.denied',
@@ -116,6 +118,15 @@ async function decide(flow: SignInFlow, { interaction }: Opened, decision: 'allo
     scope: scope.join(' '),
     audience: audiences.join(' '),
   });
+}
+
+/** Records at each resource the scope that is asked for there; nothing for a client that is gone, which resume refuses. */
+async function give({ registry, consents }: SignInFlow, { subject, request }: Interaction): Promise<void> {
+  const { current } = registry;
+  const client = current.findByUid(request.clientUid);
+  if (client === undefined) return;
+  const allowed = requestedAccess({ request, access: accessOf(client, current) });
+  await consents.give(subject, client.uid, allowed, CONSENT_LIFETIME);
 }
 
 /** The stored request as a query of /authorize: its login page continues the request for another person. */

@@ -145,12 +145,13 @@ export async function isOutdated(
  */
 export async function openInteraction(
   flow: SignInFlow,
-  { client, request }: AcceptedAuthorization,
+  check: AcceptedAuthorization,
   { sessionId, subject, authTime }: Session,
 ): Promise<string> {
+  const { client, request } = check;
   const interactionId = Buffer.from(flow.random.bytes(INTERACTION_ID_BYTES)).toString('base64url');
   await flow.interactions.create({ interactionId, sessionId, subject, authTime, request }, INTERACTION_LIFETIME);
-  const { ask } = consentNeeded(client, request, await flow.consents.read(subject, client.uid));
+  const { ask } = consentNeeded(check, await flow.consents.read(subject, client.uid));
   if (ask) return `${flow.basePath}/consent/${interactionId}`;
   await flow.interactions.decide(interactionId, sessionId, 'allow');
   return resumePath(flow, interactionId);
