@@ -120,7 +120,7 @@ export interface Grantry {
   readonly mutualTls: MutualTls | undefined;
   /** Replaces all clients, as an edited manifest would. */
   setClients(clients: readonly TestClient[]): void;
-  /** Replaces all resources, as edited manifests would. */
+  /** Replaces all resources likewise. */
   setResources(resources: readonly Resource[]): void;
   client(clientId: string): Client;
   /** An authorization code as it is after a person has consented. */
@@ -243,8 +243,8 @@ export async function startGrantry(options: GrantryOptions): Promise<Grantry> {
   sharedKey ??= generateSigningKeyPem('ES256').then((pem) => importSigningKey(pem, 'ES256', 'Active'));
   const keys = new KeyRing(options.keys ?? [await sharedKey]);
   const refused = { reasonOf: (clientId: string) => options.refused?.[clientId] };
-  let clients = options.clients.map(testClient);
-  const registry = { current: new Registry(clients, keys, new Resources(options.resources ?? []), refused) };
+  let resources = new Resources(options.resources ?? []);
+  const registry = { current: new Registry(options.clients.map(testClient), keys, resources, refused) };
   const oracle = new Oracle(() => issuer);
   const lines: string[] = [];
   const stream = new Writable({
@@ -330,13 +330,13 @@ export async function startGrantry(options: GrantryOptions): Promise<Grantry> {
       const pairs = (Array.isArray(form) ? form : Object.entries(form)) as [string, string][];
       return fetch(url(path), { method: 'POST', redirect: 'manual', body: new URLSearchParams(pairs), ...init });
     },
-    setClients(changed: readonly TestClient[]) {
-      for (const { secret } of changed) oracle.secret(secret);
-      clients = changed.map(testClient);
-      registry.current = new Registry(clients, keys, registry.current.resources, refused);
+    setClients(clients: readonly TestClient[]) {
+      for (const { secret } of clients) oracle.secret(secret);
+      registry.current = new Registry(clients.map(testClient), keys, resources, refused);
     },
-    setResources(resources: readonly Resource[]) {
-      registry.current = new Registry(clients, keys, new Resources(resources), refused);
+    setResources(changed: readonly Resource[]) {
+      resources = new Resources(changed);
+      registry.current = registry.current.draft().finish(keys, resources);
     },
     client(clientId: string): Client {
       const found = registry.current.find(clientId);

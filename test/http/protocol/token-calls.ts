@@ -45,11 +45,7 @@ export class TokenCalls {
   }
 
   /** Redeems a code rightly, unless `changes` say otherwise; an undefined one leaves the parameter out. */
-  redeem(
-    code: string,
-    changes: Readonly<Record<string, string | undefined>> = {},
-    proof?: string,
-  ): Promise<Answer> {
+  redeem(code: string, changes: Readonly<Record<string, string | undefined>> = {}, proof?: string): Promise<Answer> {
     const form = { code, redirect_uri: 'https://app.example/cb', code_verifier: PKCE.verifier, ...changes };
     return this.post('/token', { grant_type: 'authorization_code', ...form }, proof);
   }

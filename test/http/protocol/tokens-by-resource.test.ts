@@ -16,10 +16,19 @@ const mail = aResource({
   scopes: declared('mail.read', 'mail.send'),
   allowedClients: [{ namespaces: new Set(['shop']), clients: undefined, scopes: ['mail.read'] }],
 });
-const bound = aResource({ name: 'bound', identifier: 'https://bound.example/', scopes: declared('bound.read'), senderConstraint: 'DPoP' });
+const bound = aResource({
+  name: 'bound',
+  identifier: 'https://bound.example/',
+  scopes: declared('bound.read'),
+  senderConstraint: 'DPoP',
+});
 const everything = [notes, mail, bound];
 
-const to = (name: string, namespace?: string, scopes?: readonly string[]): ResourceReference => ({ namespace, name, scopes });
+const to = (name: string, namespace?: string, scopes?: readonly string[]): ResourceReference => ({
+  namespace,
+  name,
+  scopes,
+});
 const web = {
   ...WEB,
   name: 'web',
@@ -29,12 +38,23 @@ const web = {
   defaultAudience: DEFAULT_AUDIENCE,
   resources: [to('notes'), to('mail', 'post'), to('bound'), to('missing')],
 };
-const opaque = { ...web, clientId: 'shop.opaque', secret: 'the-secret-of-one-with-opaque-tokens', tokens: { accessTokenFormat: 'opaque' } as never };
+const opaque = {
+  ...web,
+  clientId: 'shop.opaque',
+  secret: 'the-secret-of-one-with-opaque-tokens',
+  tokens: { accessTokenFormat: 'opaque' } as never,
+};
 const clients = [
   web,
   opaque,
   { ...API, name: 'api', resourceServerAudiences: [NOTES, MAIL] },
-  { clientId: 'post.api', namespace: 'post', name: 'api', secret: 'the-secret-of-the-mail-api', resourceServerAudiences: [NOTES, MAIL] },
+  {
+    clientId: 'post.api',
+    namespace: 'post',
+    name: 'api',
+    secret: 'the-secret-of-the-mail-api',
+    resourceServerAudiences: [NOTES, MAIL],
+  },
 ];
 const grantry = await startGrantry({ clients, resources: everything });
 const calls = new TokenCalls(grantry);
@@ -42,14 +62,19 @@ const opaqueCalls = calls.as(opaque);
 const notesApi = calls.as(API);
 const mailApi = calls.as({ clientId: 'post.api', secret: 'the-secret-of-the-mail-api' });
 
-const ask = (form: Record<string, string>, by = calls) => by.post('/token', { grant_type: 'client_credentials', ...form });
+const ask = (form: Record<string, string>, by = calls) =>
+  by.post('/token', { grant_type: 'client_credentials', ...form });
 const claimsOf = (token: unknown) => decodeJwt(String(token));
 const invalidScope = (reason: string) => ({ status: 400, body: { error: 'invalid_scope' }, reason });
 const invalidTarget = (reason: string) => ({ status: 400, body: { error: 'invalid_target' }, reason });
 
 /** A code for the notes API and the mail API. */
 const issueCode = (clientId: string = WEB.clientId, grant = {}) =>
-  grantry.issueCode(clientId, { scope: ['notes.read', 'notes.write', 'mail.read'], audiences: [NOTES, MAIL], ...grant });
+  grantry.issueCode(clientId, {
+    scope: ['notes.read', 'notes.write', 'mail.read'],
+    audiences: [NOTES, MAIL],
+    ...grant,
+  });
 
 describe('a token of client_credentials', () => {
   it.each([
@@ -65,14 +90,38 @@ describe('a token of client_credentials', () => {
   });
 
   it.each([
-    ['a scope of another resource', { resource: NOTES, scope: 'notes.read mail.read' }, invalidScope('scope_not_of_resource')],
-    ['a scope of its manifest at a resource', { resource: NOTES, scope: 'read' }, invalidScope('scope_not_of_resource')],
+    [
+      'a scope of another resource',
+      { resource: NOTES, scope: 'notes.read mail.read' },
+      invalidScope('scope_not_of_resource'),
+    ],
+    [
+      'a scope of its manifest at a resource',
+      { resource: NOTES, scope: 'read' },
+      invalidScope('scope_not_of_resource'),
+    ],
     ['a scope of a resource at its own audience', { scope: 'notes.read' }, invalidScope('scope_not_of_resource')],
-    ['a scope that the other owner keeps', { resource: MAIL, scope: 'mail.send' }, invalidScope('scope_not_registered')],
+    [
+      'a scope that the other owner keeps',
+      { resource: MAIL, scope: 'mail.send' },
+      invalidScope('scope_not_registered'),
+    ],
     ['no scope where the resource has no default', { resource: MAIL }, invalidScope('scope_missing')],
-    ['a resource that is not granted', { resource: 'https://missing.example', scope: 'read' }, invalidTarget('resource_not_registered')],
-    ['a resource in another spelling', { resource: `${NOTES}/`, scope: 'notes.read' }, invalidTarget('resource_not_registered')],
-    ['no proof where the resource wants one', { resource: bound.identifier, scope: 'bound.read' }, invalidTarget('sender_constraint_required')],
+    [
+      'a resource that is not granted',
+      { resource: 'https://missing.example', scope: 'read' },
+      invalidTarget('resource_not_registered'),
+    ],
+    [
+      'a resource in another spelling',
+      { resource: `${NOTES}/`, scope: 'notes.read' },
+      invalidTarget('resource_not_registered'),
+    ],
+    [
+      'no proof where the resource wants one',
+      { resource: bound.identifier, scope: 'bound.read' },
+      invalidTarget('sender_constraint_required'),
+    ],
   ])('given %s → is refused', async (_, form, refusal) => {
     expect(await ask(form)).toMatchObject(refusal);
   });
@@ -80,7 +129,11 @@ describe('a token of client_credentials', () => {
   it('given a proof where the resource wants one → is bound to its key', async () => {
     const holder = new DpopHolder();
     const form = { grant_type: 'client_credentials', resource: bound.identifier, scope: 'bound.read' };
-    const { status, body } = await calls.post('/token', form, holder.proof(`${grantry.issuer}/token`, grantry.clock.now()));
+    const { status, body } = await calls.post(
+      '/token',
+      form,
+      holder.proof(`${grantry.issuer}/token`, grantry.clock.now()),
+    );
     expect(status).toBe(200);
     expect(claimsOf(body.access_token)).toMatchObject({ aud: bound.identifier, cnf: { jkt: holder.thumbprint } });
   });
@@ -96,26 +149,25 @@ describe('the life of a token', () => {
     expect(exp).toBe(iat + 120);
   });
 
-  it.each([['client_credentials'], ['authorization_code'], ['refresh_token']])(
-    'given %s and an opaque token → ends with the cap at introspection as well',
-    async (grantType) => {
-      const form = { resource: NOTES, scope: grantType === 'authorization_code' ? undefined : 'notes.read' };
-      const redeemed =
-        grantType === 'client_credentials' ? undefined : await opaqueCalls.redeem(await issueCode(opaque.clientId), { resource: NOTES });
-      const { body } =
-        grantType === 'client_credentials'
-          ? await ask({ resource: NOTES, scope: 'notes.read' }, opaqueCalls)
-          : grantType === 'refresh_token'
-            ? await opaqueCalls.refresh(redeemed?.body.refresh_token, form)
-            : (redeemed ?? { body: {} });
-      expect(body.expires_in).toBe(120);
-      const { body: told } = await notesApi.introspect(body.access_token);
-      expect(told).toMatchObject({ active: true, aud: NOTES });
-      expect(Number(told.exp) - Number(told.iat)).toBe(120);
-      grantry.clock.advance(120_000);
-      expect(await notesApi.isActive(body.access_token)).toBe(false);
-    },
-  );
+  it.each([
+    ['client_credentials', () => ask({ resource: NOTES, scope: 'notes.read' }, opaqueCalls)],
+    ['authorization_code', async () => opaqueCalls.redeem(await issueCode(opaque.clientId), { resource: NOTES })],
+    [
+      'refresh_token',
+      async () => {
+        const { body } = await opaqueCalls.redeem(await issueCode(opaque.clientId), { resource: MAIL });
+        return opaqueCalls.refresh(body.refresh_token, { resource: NOTES });
+      },
+    ],
+  ])('given %s and an opaque token → ends with the cap at introspection as well', async (_, obtain) => {
+    const { body } = await obtain();
+    expect(body.expires_in).toBe(120);
+    const { body: told } = await notesApi.introspect(body.access_token);
+    expect(told).toMatchObject({ active: true, aud: NOTES });
+    expect(Number(told.exp) - Number(told.iat)).toBe(120);
+    grantry.clock.advance(120_000);
+    expect(await notesApi.isActive(body.access_token)).toBe(false);
+  });
 });
 
 describe('a grant for several resources', () => {
@@ -131,7 +183,10 @@ describe('a grant for several resources', () => {
 
   it('gives by a refresh each audience its own scope, also where the whole scope is asked for again', async () => {
     const { body } = await calls.redeem(await issueCode());
-    const forMail = await calls.refresh(body.refresh_token, { resource: MAIL, scope: 'notes.read notes.write mail.read' });
+    const forMail = await calls.refresh(body.refresh_token, {
+      resource: MAIL,
+      scope: 'notes.read notes.write mail.read',
+    });
     expect(claimsOf(forMail.body.access_token)).toMatchObject({ aud: MAIL, scope: 'mail.read' });
     const forNotes = await calls.refresh(forMail.body.refresh_token, { resource: NOTES, scope: 'notes.read' });
     expect(claimsOf(forNotes.body.access_token)).toMatchObject({ aud: NOTES, scope: 'notes.read' });
@@ -201,7 +256,9 @@ describe('a change of a resource', () => {
   it('that loses a scope → new tokens are without it, and a request for it is invalid_scope', async () => {
     const { body } = await calls.redeem(await issueCode());
     await withResources([{ ...notes, scopes: declared('notes.read') }, mail, bound], async () => {
-      expect(await calls.refresh(body.refresh_token, { scope: 'notes.write' })).toMatchObject(invalidScope('scope_exceeded'));
+      expect(await calls.refresh(body.refresh_token, { scope: 'notes.write' })).toMatchObject(
+        invalidScope('scope_exceeded'),
+      );
       const rest = await calls.refresh(body.refresh_token);
       expect(rest.body.scope).toBe('notes.read');
     });

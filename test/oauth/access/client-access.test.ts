@@ -130,7 +130,7 @@ describe('the access of a client', () => {
     const namespaces = fc.constantFrom<'all' | ReadonlySet<string>>('all', new Set(['shop']), new Set(['team-b']));
     const entry = fc.record({
       namespaces,
-      clients: fc.constantFrom(undefined, ['web'], ['cli']),
+      clients: fc.constantFrom<readonly string[] | undefined>(undefined, ['web'], ['cli']),
       scopes: fc.option(some, { nil: undefined }),
     });
     fc.assert(
