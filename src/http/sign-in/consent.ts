@@ -2,11 +2,13 @@
 // (security row U9). The form carries the decision only, never what it allows.
 
 import { accessOf } from '../../oauth/access/client-access.ts';
-import { consentNeeded, requestedAccess } from '../../oauth/access/consent.ts';
+import { requestedAccess } from '../../oauth/access/consent.ts';
 import type { AuthorizationSnapshot, Interaction } from '../../oauth/ports/login-stores.ts';
 import { consentPage } from '../pages/consent-page.ts';
+import { pageLanguage } from '../pages/page-language.ts';
 import type { Endpoint, Exchange } from '../server/endpoint.ts';
 import type { SignedIn } from './browser-session.ts';
+import { shownAccess } from './shown-access.ts';
 import {
   acceptedStill,
   interactionIdOf,
@@ -51,10 +53,10 @@ async function ask(flow: SignInFlow, exchange: Exchange): Promise<void> {
   if (!check) return;
   const { client, request } = check;
   const given = await flow.consents.read(interaction.subject, client.uid);
-  const { newAccess } = consentNeeded(check, given);
-  const newScope = request.scope.filter((scope) => [...newAccess.values()].some((scopes) => scopes.includes(scope)));
+  const language = pageLanguage(exchange.request.headers);
   exchange.log.outcome = 'consent_page';
   const page = consentPage({
+    language,
     basePath: flow.basePath,
     interactionId: interaction.interactionId,
     csrf: flow.formTokens.make(signedIn.cookie, interaction.interactionId),
@@ -66,9 +68,7 @@ async function ask(flow: SignInFlow, exchange: Exchange): Promise<void> {
       privacyPolicy: client.policyUri,
       termsOfService: client.tosUri,
     },
-    asked: newScope,
-    given: request.scope.filter((scope) => !newScope.includes(scope)),
-    audiences: request.audiences,
+    access: shownAccess(check, given, language),
     lasts: client.grantTypes.includes('refresh_token'),
   });
   sendPage(exchange.reply.code(200), request.redirectUri, page);

@@ -16,6 +16,7 @@ import type { WatermarkStore } from '../../oauth/ports/token-stores.ts';
 import type { RegistryRef } from '../../oauth/registry/registry.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import { type LoginProblem, loginPage } from '../pages/login-page.ts';
+import { pageLanguage } from '../pages/page-language.ts';
 import type { Exchange } from '../server/endpoint.ts';
 import { PAGE_HEADERS, pagePolicy } from '../server/security-headers.ts';
 import type { BrowserSessions } from './browser-session.ts';
@@ -185,6 +186,7 @@ export function sendLoginPage(
   const sealedRequest = flow.sealedRequests.seal(authorizationRequest, browser);
   log.outcome = 'login_page';
   const page = loginPage({
+    language: pageLanguage(request.headers),
     basePath: flow.basePath,
     host: new URL(flow.issuer).host,
     clientName: client.displayName,
