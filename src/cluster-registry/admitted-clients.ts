@@ -16,7 +16,7 @@ import { ClientUniqueness, claimOf } from '../admission/clients/client-uniquenes
 import type { DefaultPolicy } from '../admission/kinds/client-policy.ts';
 import type { OAuthClientSpec } from '../admission/kinds/oauth-client.ts';
 import { matchesSelector } from '../admission/policies/label-selector.ts';
-import type { Policy } from '../admission/policies/policy-violations.ts';
+import type { OwnerOf, Policy } from '../admission/policies/policy-violations.ts';
 import type { References } from '../admission/references/references.ts';
 import type { KubernetesObject } from '../kubernetes/objects/resources.ts';
 import { GRANT_TYPES } from '../oauth/grants/index.ts';
@@ -37,6 +37,7 @@ export interface AdmittedClientsOptions {
   readonly defaultPolicy: DefaultPolicy;
   /** The wire names of the client authentication methods that this install has. */
   readonly supportedAuthMethods: readonly string[];
+  readonly ownerOf: OwnerOf;
   /** See {@link References.namespaceLabels}. */
   readonly labelsOf: References['namespaceLabels'];
   /** The contents of the verifier Secret of a client. */
@@ -86,6 +87,7 @@ export class AdmittedClients {
       releaseNamespaceReserved: true,
       policies: [],
       defaultPolicy: options.defaultPolicy,
+      ownerOf: options.ownerOf,
       references: this.#references(),
       supportedGrantTypes: [...GRANT_TYPES.keys()],
       supportedAuthMethods: options.supportedAuthMethods,
@@ -149,6 +151,16 @@ export class AdmittedClients {
   relabelled(namespace: string): readonly string[] {
     this.#contexts.delete(namespace);
     return this.#inNamespaces((candidate) => candidate === namespace);
+  }
+
+  /** The accepted resources in these namespaces changed. @returns the uids of the clients to judge again */
+  resourcesChanged(namespaces: ReadonlySet<string>): readonly string[] {
+    if (namespaces.size === 0) return [];
+    const introspects = (uid: string) => {
+      const shared = this.#clients.get(uid)?.object.reading.shared;
+      return shared !== undefined && shared.resourceServer.audiences.length > 0;
+    };
+    return this.#inNamespaces((namespace) => namespaces.has(namespace)).filter(introspects);
   }
 
   /** Judges one client; {@link settle} completes it. Does nothing for a deleted one. */

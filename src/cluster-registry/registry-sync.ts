@@ -89,6 +89,7 @@ export class RegistrySync implements RegistryRef {
       defaultPolicy,
       supportedAuthMethods,
       clock,
+      ownerOf: (identifier) => this.#resources.ownerOf(identifier),
       labelsOf: (namespace) => labelsOf(this.#sources.namespaces, namespace),
       verifiersOf: (uid) => verifiersOf(this.#sources.secrets, releaseNamespace, uid),
     });
@@ -266,7 +267,7 @@ export class RegistrySync implements RegistryRef {
       if (this.#policiesChanged) this.#updatePolicies();
       if (!this.#isJudging) this.#listed = this.#clients.uids()[Symbol.iterator]();
       this.#isJudging = true;
-      this.#resources.settle();
+      this.#settleResources();
       if (this.#keys.isChanged) await this.#keys.renew();
       this.#judgeSlice();
       const isJudged = !this.#hasWork;
@@ -330,6 +331,11 @@ export class RegistrySync implements RegistryRef {
     const concerned = this.#clients.setPolicies(this.#policies);
     if (this.#isJudging) for (const uid of concerned) this.#later.add(uid);
     this.#policiesChanged = false;
+  }
+
+  #settleResources(): void {
+    // No registry with these resources is served before the clients that depend on them are judged.
+    for (const uid of this.#clients.resourcesChanged(this.#resources.settle())) this.#urgent.add(uid);
   }
 
   #publish(isDone: boolean): void {

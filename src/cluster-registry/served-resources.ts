@@ -2,10 +2,11 @@
 // the generations that this process serves or refuses.
 
 import { boundedSpec } from '../admission/kinds/spec-size.ts';
+import type { OwnerOf } from '../admission/policies/policy-violations.ts';
 import type { AcceptedResource } from '../admission/resources/admit-resource.ts';
 import { AdmittedResources, type AdmittedResourcesOptions } from '../admission/resources/admitted-resources.ts';
 import { isRelabelledFor, registryResource, selectAmong } from '../admission/resources/registry-resource.ts';
-import { type KubernetesObject, objectKey } from '../kubernetes/objects/resources.ts';
+import { type KubernetesObject, objectKey, splitKey } from '../kubernetes/objects/resources.ts';
 import { sourceOf } from '../kubernetes/objects/source-object.ts';
 import type { ObjectChange } from '../kubernetes/watch/object-store.ts';
 import type { Resource } from '../oauth/registry/resource.ts';
@@ -45,6 +46,8 @@ interface Made {
   readonly spec: AcceptedResource['spec'];
   readonly resource: Resource;
 }
+
+const NONE: ReadonlySet<string> = new Set();
 
 export class ServedResources {
   readonly #options: ServedResourcesOptions;
@@ -88,13 +91,14 @@ export class ServedResources {
     this.#resources.rejudge(namespace);
   }
 
-  /** Judges what changed. */
-  settle(): void {
-    if (!this.#isChanged) return;
+  /** Judges what changed. @returns the namespaces whose accepted resources differ now */
+  settle(): ReadonlySet<string> {
+    if (!this.#isChanged) return NONE;
     this.#isChanged = false;
     this.#isPublished = false;
-    this.#resources.settle();
+    const changed = this.#resources.settle();
     this.#make();
+    return new Set(changed.map((key) => splitKey(key)[0]));
   }
 
   /** Serves what is settled. @returns the resources of the registry: the same object while none of them changes */
@@ -104,6 +108,11 @@ export class ServedResources {
     const objects = [...this.#resources.keys()].flatMap((key) => this.#resources.get(key) ?? []);
     this.#served = new Map(objects.map(({ uid, generation }) => [uid, { generation }]));
     return this.#settled;
+  }
+
+  /** See {@link AdmittedResources.ownerOf}. */
+  get ownerOf(): OwnerOf {
+    return this.#resources.ownerOf;
   }
 
   /** The state of a resource that is served or refused; undefined where there is none of the class. */

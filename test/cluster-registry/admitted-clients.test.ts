@@ -17,6 +17,8 @@ const CREATED = '2026-01-01T00:00:00Z';
 describe('the admitted clients', () => {
   let clients: AdmittedClients;
   let verifiers: Map<string, ClientVerifiers>;
+  /** The namespaces of resources by identifier. */
+  let owners: Map<string, string>;
   let labels: Readonly<Record<string, string>>;
   const keep = clientKeeper({
     className: 'default',
@@ -28,11 +30,13 @@ describe('the admitted clients', () => {
   beforeEach(() => {
     clock.value = Date.parse(CREATED);
     verifiers = new Map();
+    owners = new Map();
     labels = {};
     clients = new AdmittedClients({
       issuer: 'https://id.example',
       releaseNamespace: 'grantry',
       defaultPolicy: 'Baseline',
+      ownerOf: (identifier) => owners.get(identifier),
       supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()],
       clock,
       labelsOf: (namespace) => ({ 'kubernetes.io/metadata.name': namespace, ...labels }),

@@ -28,6 +28,7 @@ function served(...specs: readonly Readonly<Record<string, unknown>>[]) {
     defaultPolicy: 'Baseline',
     supportedAuthMethods: [...availableMethods({ mutualTls: false }).keys()],
     clock: { now: () => Date.parse(CREATED) },
+    ownerOf: () => undefined,
     labelsOf: (namespace) => ({ 'kubernetes.io/metadata.name': namespace }),
     verifiersOf: () => ({ revision: 1, verifiers: [{ verifier: new Uint8Array(32).fill(1), revision: 1 }] }),
   });

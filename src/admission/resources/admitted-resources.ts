@@ -1,8 +1,10 @@
 // The ProtectedResources of one install with their verdicts. A change is judged alone; the ranking among all is renewed
 // with it. The controller and the token servers keep one each, and a folder is judged by a new one.
 
+import { withoutFinalSlash } from '../../oauth/registry/resources.ts';
 import type { Programmed } from '../kinds/conditions.ts';
 import { classOf, fieldsOf, type SourceObject, type UnknownFields } from '../kinds/manifest.ts';
+import type { OwnerOf } from '../policies/policy-violations.ts';
 import {
   type AcceptedResource,
   findResource,
@@ -33,6 +35,8 @@ export class AdmittedResources<Source extends SourceObject> {
   #isChanged = false;
   #ranked: ReadonlyMap<ResourceFindings, readonly ResourceFault[]> = new Map();
   #accepted: ReadonlyMap<string, AcceptedResource> = new Map();
+  /** Namespaces, by identifier without a final slash. */
+  #owners: ReadonlyMap<string, string> = new Map();
 
   constructor(options: AdmittedResourcesOptions) {
     this.#options = options;
@@ -79,6 +83,9 @@ export class AdmittedResources<Source extends SourceObject> {
         return resource === undefined ? [] : [[key, resource] as const];
       }),
     );
+    this.#owners = new Map(
+      [...this.#accepted.values()].map(({ identifier, namespace }) => [withoutFinalSlash(identifier), namespace]),
+    );
     const keys = new Set([...before.keys(), ...this.#accepted.keys()]);
     return [...keys].filter((key) => before.get(key)?.spec !== this.#accepted.get(key)?.spec);
   }
@@ -87,6 +94,9 @@ export class AdmittedResources<Source extends SourceObject> {
   get accepted(): ReadonlyMap<string, AcceptedResource> {
     return this.#accepted;
   }
+
+  /** The namespace of the resource that has an identifier, as of the last {@link settle}. */
+  readonly ownerOf: OwnerOf = (identifier) => this.#owners.get(withoutFinalSlash(identifier));
 
   /** Of the resources of this install. */
   keys(): Iterable<string> {

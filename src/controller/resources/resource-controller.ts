@@ -8,6 +8,7 @@ import { fieldsOf, type SourceObject } from '../../admission/kinds/manifest.ts';
 import type { OAuthClientSpec } from '../../admission/kinds/oauth-client.ts';
 import { printed } from '../../admission/kinds/quoted.ts';
 import { admitPolicies } from '../../admission/policies/admit-policies.ts';
+import type { OwnerOf } from '../../admission/policies/policy-violations.ts';
 import type { ResourceVerdict } from '../../admission/resources/admit-resource.ts';
 import { AdmittedResources } from '../../admission/resources/admitted-resources.ts';
 import { grantsCondition, ungrantedReferences } from '../../admission/resources/resource-grants.ts';
@@ -108,6 +109,9 @@ export class ResourceController {
   get queued(): number {
     return this.#queue.size + this.#rankings.size;
   }
+
+  /** See {@link AdmittedResources.ownerOf}. */
+  readonly ownerOf: OwnerOf = (identifier) => this.#resources.ownerOf(identifier);
 
   /** `ResourcesGranted` of a client; undefined for one that refers to no resource. */
   conditionFor(client: SourceObject, spec: Pick<OAuthClientSpec, 'resources'>): Condition | undefined {

@@ -82,20 +82,6 @@ export async function judgeManifests(set: ManifestSet, options: JudgeOptions): P
   const classes = options.classes === 'default' ? [DEFAULT_CLASS] : distinct(classed.map(classNameOf));
   const byClass = classes.map((className) => {
     const policies = admitPolicies({ className, unknownFields, policies: of('ClientPolicy') });
-    const clients = admitClients({
-      className,
-      clients: of('OAuthClient'),
-      issuer,
-      unknownFields,
-      releaseNamespace: releaseNamespace ?? '',
-      releaseNamespaceReserved: false,
-      policies: policies.map(({ policy }) => policy),
-      defaultPolicy: options.defaultPolicy,
-      references,
-      supportedGrantTypes: [...GRANT_TYPES.keys()],
-      supportedAuthMethods: options.supportedAuthMethods,
-      programmed: () => options.programmed,
-    });
     const resources = new AdmittedResources<ManifestObject>({
       className,
       issuer,
@@ -107,6 +93,21 @@ export async function judgeManifests(set: ManifestSet, options: JudgeOptions): P
     });
     for (const object of of('ProtectedResource')) resources.put(object);
     resources.settle();
+    const clients = admitClients({
+      className,
+      clients: of('OAuthClient'),
+      issuer,
+      unknownFields,
+      releaseNamespace: releaseNamespace ?? '',
+      releaseNamespaceReserved: false,
+      policies: policies.map(({ policy }) => policy),
+      defaultPolicy: options.defaultPolicy,
+      ownerOf: resources.ownerOf,
+      references,
+      supportedGrantTypes: [...GRANT_TYPES.keys()],
+      supportedAuthMethods: options.supportedAuthMethods,
+      programmed: () => options.programmed,
+    });
     return { policies, clients, resources };
   });
   const policies = byClass.flatMap((judged) => judged.policies);

@@ -112,6 +112,7 @@ class Install {
           }),
       },
       grantsOf: () => undefined,
+      ownerOf: () => undefined,
       observed: {
         observe: async () => {
           this.whileObserved();

@@ -321,8 +321,8 @@ describe('an error that goes to the client', () => {
       ['response_type_unsupported', { response_type: 'code' }],
       ['response_mode_unsupported', { response_mode: undefined }],
       ['code_challenge_method_unsupported', { code_challenge_method: 'S256' }],
-      ['scope_not_registered', { scope: undefined }],
       ['resource_not_registered', { resource: undefined }],
+      ['scope_not_registered', { scope: undefined }],
       ['state_missing', { state: 'a' }],
     ];
     const reasons: string[] = [];
