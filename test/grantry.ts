@@ -116,6 +116,8 @@ export interface Grantry {
   readonly mutualTls: MutualTls | undefined;
   /** Replaces all clients, as an edited manifest would. */
   setClients(clients: readonly TestClient[]): void;
+  /** Replaces all signing keys, as a rotation would. */
+  setKeys(keys: readonly SigningKey[]): void;
   client(clientId: string): Client;
   /** An authorization code as it is after a person has consented. */
   issueCode(clientId: string, grant?: Partial<Grant>): Promise<string>;
@@ -233,9 +235,11 @@ export async function startGrantry(options: GrantryOptions): Promise<Grantry> {
   const memory = memoryStores({ clock });
   const stores = options.wrapStores?.(memory) ?? memory;
   sharedKey ??= generateSigningKeyPem('ES256').then((pem) => importSigningKey(pem, 'ES256', 'Active'));
-  const keys = new KeyRing(options.keys ?? [await sharedKey]);
+  let keys = new KeyRing(options.keys ?? [await sharedKey]);
+  let clients = options.clients;
   const refused = { reasonOf: (clientId: string) => options.refused?.[clientId] };
-  const registry = { current: new Registry(options.clients.map(testClient), keys, refused) };
+  const registryNow = () => new Registry(clients.map(testClient), keys, refused);
+  const registry = { current: registryNow() };
   const oracle = new Oracle(() => issuer);
   const lines: string[] = [];
   const stream = new Writable({
@@ -321,9 +325,14 @@ export async function startGrantry(options: GrantryOptions): Promise<Grantry> {
       const pairs = (Array.isArray(form) ? form : Object.entries(form)) as [string, string][];
       return fetch(url(path), { method: 'POST', redirect: 'manual', body: new URLSearchParams(pairs), ...init });
     },
-    setClients(clients: readonly TestClient[]) {
-      for (const { secret } of clients) oracle.secret(secret);
-      registry.current = new Registry(clients.map(testClient), keys, refused);
+    setClients(changed: readonly TestClient[]) {
+      for (const { secret } of changed) oracle.secret(secret);
+      clients = changed;
+      registry.current = registryNow();
+    },
+    setKeys(changed: readonly SigningKey[]) {
+      keys = new KeyRing(changed);
+      registry.current = registryNow();
     },
     client(clientId: string): Client {
       const found = registry.current.find(clientId);
