@@ -10,7 +10,8 @@ import { npm } from './npm.mjs';
 
 /** What `engines` of the packed manifest says. */
 export const OLDEST_NODE = '22.10.0';
-const OLDEST_TYPESCRIPT = '5.8.3';
+/** For its types. */
+export const OLDEST_TYPESCRIPT = '5.8.3';
 
 /** Finds or installs them. Answers `{ node, tsc }`, a program and a script for Node, or `{ missing }`, a sentence. */
 export function consumerTools() {

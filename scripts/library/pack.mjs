@@ -5,14 +5,15 @@ import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fail, installPackages, modernNode, root, run } from '../toolchain.mjs';
-import { OLDEST_NODE } from './consumer-tools.mjs';
+import { OLDEST_NODE, OLDEST_TYPESCRIPT } from './consumer-tools.mjs';
 import { npm } from './npm.mjs';
 
 const README = `# grantry/resource-server
 
 Checks the access tokens of the OAuth 2.0 authorization server grantry at an API: bearer tokens (RFC 6750), tokens bound to a
 key (DPoP, RFC 9449) or to a certificate (RFC 8705), as JWTs (RFC 9068) or by introspection (RFC 7662). Adapters for Fetch
-handlers, Fastify and Connect; an issuer for tests. No dependencies; Node ${OLDEST_NODE} and later.
+handlers, Fastify and Connect; an issuer for tests. No dependencies; Node ${OLDEST_NODE}
+and TypeScript ${OLDEST_TYPESCRIPT}, and later ones.
 
 \`\`\`js
 import { createVerifier, protect } from 'grantry/resource-server';

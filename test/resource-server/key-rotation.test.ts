@@ -1,5 +1,4 @@
-// Signing keys that are rotated while two replicas of an API check tokens of a running grantry without a pause
-// (docs/scope.md: 6750-3).
+// Signing keys that are rotated while two replicas of an API check tokens of a running grantry without a pause.
 
 import { describe, expect, it, onTestFinished } from 'vitest';
 import {
