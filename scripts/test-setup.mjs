@@ -1,6 +1,6 @@
 // The programs that tests need from outside npm: installs what it can (apt, as root, on Debian and its kin), builds the
-// API server (kubernetes-assets.mjs), fetches Helm (chart-assets.mjs) and libraries of Python and Java (client-libraries/), and
-// names what stays missing with the way to get it. By itself: `node scripts/test-setup.mjs`.
+// API server (kubernetes-assets.mjs), fetches Helm (chart-assets.mjs), libraries of Python and Java (client-libraries/), an old
+// Node and TypeScript (library/), and names what stays missing with the way to get it. By itself: `node scripts/test-setup.mjs`.
 
 import { fileURLToPath } from 'node:url';
 import { canInstall, installGo, installPackagesOfDebian, isInstalled } from './apt.mjs';
@@ -9,6 +9,7 @@ import { chartAssets } from './chart-assets.mjs';
 import { javaClients } from './client-libraries/java.mjs';
 import { pythonClients } from './client-libraries/python.mjs';
 import { kubernetesAssets } from './kubernetes-assets.mjs';
+import { consumerTools } from './library/consumer-tools.mjs';
 
 /** One program: the names it goes by, its Debian package, how else to get it, and the vitest project that cannot run without. */
 const PROGRAMS = [
@@ -96,6 +97,8 @@ export async function setUpPrograms() {
   if (python.missing !== undefined) programs.push({ project: undefined, sentence: python.missing });
   const java = javaClients();
   if (java.missing !== undefined) programs.push({ project: undefined, sentence: java.missing });
+  const consumer = consumerTools();
+  if (consumer.missing !== undefined) programs.push({ project: undefined, sentence: consumer.missing });
   if (envoyAssets() === undefined)
     programs.push({ project: undefined, sentence: 'Envoy is missing; it hands on certificates of clients in a test' });
   if (missing !== undefined && chart.folder !== undefined) {

@@ -122,6 +122,8 @@ export interface Grantry {
   setClients(clients: readonly TestClient[]): void;
   /** Replaces all resources likewise. */
   setResources(resources: readonly Resource[]): void;
+  /** Replaces all signing keys, as a rotation would. */
+  setKeys(keys: readonly SigningKey[]): void;
   client(clientId: string): Client;
   /** An authorization code as it is after a person has consented. */
   issueCode(clientId: string, grant?: Partial<Grant>): Promise<string>;
@@ -241,10 +243,12 @@ export async function startGrantry(options: GrantryOptions): Promise<Grantry> {
   const memory = memoryStores({ clock });
   const stores = options.wrapStores?.(memory) ?? memory;
   sharedKey ??= generateSigningKeyPem('ES256').then((pem) => importSigningKey(pem, 'ES256', 'Active'));
-  const keys = new KeyRing(options.keys ?? [await sharedKey]);
+  let keys = new KeyRing(options.keys ?? [await sharedKey]);
+  let clients = options.clients;
   const refused = { reasonOf: (clientId: string) => options.refused?.[clientId] };
   let resources = new Resources(options.resources ?? []);
-  const registry = { current: new Registry(options.clients.map(testClient), keys, resources, refused) };
+  const registryNow = () => new Registry(clients.map(testClient), keys, resources, refused);
+  const registry = { current: registryNow() };
   const oracle = new Oracle(() => issuer);
   const lines: string[] = [];
   const stream = new Writable({
@@ -330,13 +334,18 @@ export async function startGrantry(options: GrantryOptions): Promise<Grantry> {
       const pairs = (Array.isArray(form) ? form : Object.entries(form)) as [string, string][];
       return fetch(url(path), { method: 'POST', redirect: 'manual', body: new URLSearchParams(pairs), ...init });
     },
-    setClients(clients: readonly TestClient[]) {
-      for (const { secret } of clients) oracle.secret(secret);
-      registry.current = new Registry(clients.map(testClient), keys, resources, refused);
+    setClients(changed: readonly TestClient[]) {
+      for (const { secret } of changed) oracle.secret(secret);
+      clients = changed;
+      registry.current = registryNow();
     },
     setResources(changed: readonly Resource[]) {
       resources = new Resources(changed);
-      registry.current = registry.current.draft().finish(keys, resources);
+      registry.current = registryNow();
+    },
+    setKeys(changed: readonly SigningKey[]) {
+      keys = new KeyRing(changed);
+      registry.current = registryNow();
     },
     client(clientId: string): Client {
       const found = registry.current.find(clientId);
