@@ -1,11 +1,12 @@
 // The programs that tests need from outside npm: installs what it can (apt, as root, on Debian and its kin), builds the
-// API server (kubernetes-assets.mjs), fetches Helm (chart-assets.mjs) and libraries of Python and Java (client-libraries/), and
+// API server (kubernetes-assets.mjs), fetches Helm (chart-assets.mjs) and libraries of Python, Go and Java (client-libraries/), and
 // names what stays missing with the way to get it. By itself: `node scripts/test-setup.mjs`.
 
 import { fileURLToPath } from 'node:url';
 import { canInstall, installGo, installPackagesOfDebian, isInstalled } from './apt.mjs';
 import { envoyAssets } from './assets/envoy-assets.mjs';
 import { chartAssets } from './chart-assets.mjs';
+import { goClients } from './client-libraries/go.mjs';
 import { javaClients } from './client-libraries/java.mjs';
 import { pythonClients } from './client-libraries/python.mjs';
 import { kubernetesAssets } from './kubernetes-assets.mjs';
@@ -94,6 +95,8 @@ export async function setUpPrograms() {
   }
   const python = pythonClients();
   if (python.missing !== undefined) programs.push({ project: undefined, sentence: python.missing });
+  const go = goClients();
+  if (go.missing !== undefined) programs.push({ project: undefined, sentence: go.missing });
   const java = javaClients();
   if (java.missing !== undefined) programs.push({ project: undefined, sentence: java.missing });
   if (envoyAssets() === undefined)

@@ -1,0 +1,77 @@
+// The API of a page as a process, and what it answers.
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { freePort } from '../../free-port.ts';
+import { succeeds, until } from '../../until.ts';
+
+/** The blocks of a page in a language whose first line is a comment with the name of a file, by that name. */
+export function filesOf(page: string, language: string): ReadonlyMap<string, string> {
+  const blocks = page.matchAll(new RegExp(`\`\`\`${language}\\n(?://|#) (\\S+)\\n(.*?)\`\`\``, 'gs'));
+  return new Map([...blocks].map(([, name = '', code = '']) => [name, code]));
+}
+
+/** The first block of manifests of a page. */
+export function manifestsOf(page: string): string {
+  const [, manifests] = /```yaml\n(.*?)```/s.exec(page) ?? [];
+  if (manifests === undefined) throw new Error('the page has no manifests');
+  return manifests;
+}
+
+/** An answer of the API: its status, its challenge and its body. */
+export interface Answer {
+  readonly status: number;
+  readonly challenge: string | null;
+  readonly body: string;
+}
+
+/** How the program is started: with `ISSUER` and `PORT` in its environment. */
+export interface Program {
+  readonly command: string;
+  readonly words: readonly string[];
+  readonly cwd: string;
+}
+
+export class NotesProgram {
+  readonly #child: ChildProcess;
+  readonly #port: number;
+  #errors = '';
+
+  private constructor(child: ChildProcess, port: number) {
+    this.#child = child;
+    this.#port = port;
+    child.stderr?.on('data', (chunk) => {
+      this.#errors += chunk;
+    });
+  }
+
+  /** Starts it and waits until it answers. */
+  static async start(program: Program | undefined, issuer: string): Promise<NotesProgram> {
+    if (program === undefined) throw new Error('no such program');
+    const { command, words, cwd } = program;
+    const port = await freePort();
+    const env = { ...process.env, ISSUER: issuer, PORT: `${port}` };
+    const child = spawn(command, words, { cwd, env, stdio: ['ignore', 'ignore', 'pipe'] });
+    const started = new NotesProgram(child, port);
+    const answers = () => {
+      if (child.exitCode !== null) throw new Error(`the program ended:\n${started.#errors}`);
+      return succeeds(started.answer(undefined));
+    };
+    await until('the program answers', answers, 30_000);
+    return started;
+  }
+
+  /** The answer to a request for the notes. @param authorization the header, none where undefined */
+  async answer(authorization: string | undefined, { method = 'GET', query = '' } = {}): Promise<Answer> {
+    const headers = authorization === undefined ? {} : { authorization };
+    const response = await fetch(`http://127.0.0.1:${this.#port}/notes${query}`, { method, headers });
+    const challenge = response.headers.get('www-authenticate');
+    return { status: response.status, challenge, body: await response.text() };
+  }
+
+  async end(): Promise<void> {
+    if (this.#child.exitCode !== null) return;
+    this.#child.kill('SIGKILL');
+    await once(this.#child, 'exit');
+  }
+}
