@@ -8,7 +8,7 @@ import { decodeJwt, decodeProtectedHeader, SignJWT } from 'jose';
 import type { SigningAlgorithm } from '../../../src/oauth/values/signature.ts';
 import { folderOf } from '../../manifests/a-folder.ts';
 import { aKey } from '../../oauth/values/signed-tokens.ts';
-import { type GrantryProcess, post, startDev } from '../../processes/grantry-process.ts';
+import { type GrantryProcess, startDev } from '../../processes/grantry-process.ts';
 import { until } from '../../until.ts';
 
 const AUDIENCE = 'urn:grantry:ns:notes:api';
@@ -30,12 +30,12 @@ interface Difference {
 
 export class NotesIssuer {
   readonly issuer: string;
-  readonly #folder: string;
+  readonly folder: string;
   readonly #process: GrantryProcess;
 
   private constructor({ issuer, folder, grantry }: { issuer: string; folder: string; grantry: GrantryProcess }) {
     this.issuer = issuer;
-    this.#folder = folder;
+    this.folder = folder;
     this.#process = grantry;
   }
 
@@ -45,6 +45,11 @@ export class NotesIssuer {
     return new NotesIssuer(Object.assign(await startDev(folder), { folder }));
   }
 
+  /** Makes it stand still: it takes connections and answers nothing. */
+  stop(): void {
+    this.#process.signal('SIGSTOP');
+  }
+
   /** Ends the server; what it has issued stays readable. */
   async end(): Promise<void> {
     await this.#process.end('SIGKILL');
@@ -52,34 +57,48 @@ export class NotesIssuer {
 
   async remove(): Promise<void> {
     await this.end();
-    rmSync(this.#folder, { recursive: true });
+    rmSync(this.folder, { recursive: true });
   }
 
   /** The secret of a client, by its id. */
   secretOf(clientId: string): string {
-    return readFileSync(join(this.#folder, `.grantry/secrets/${clientId}.secret`), 'utf8').trim();
+    return readFileSync(join(this.folder, `.grantry/secrets/${clientId}.secret`), 'utf8').trim();
   }
 
   /** A token of the token endpoint. @param form beside the grant type */
-  async token(form: Readonly<Record<string, string>> = {}, clientId = 'notes.reader'): Promise<string> {
-    const basic = `${clientId}:${this.secretOf(clientId)}`;
-    const { status, body } = await post(`${this.issuer}/token`, { grant_type: 'client_credentials', ...form }, basic);
-    if (status !== 200) throw new Error(`no token: ${JSON.stringify(body)}`);
-    return String(body.access_token);
+  async token(
+    form: Readonly<Record<string, string>> = {},
+    clientId = 'notes.reader',
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<string> {
+    const { status, body } = await this.#post(
+      '/token',
+      { grant_type: 'client_credentials', ...form },
+      clientId,
+      headers,
+    );
+    if (status !== 200) throw new Error(`no token: ${body}`);
+    return String((JSON.parse(body) as Json).access_token);
   }
 
   /** Revokes a token of a client. */
   async revoke(token: string, clientId = 'notes.reader'): Promise<void> {
-    const authorization = `Basic ${Buffer.from(`${clientId}:${this.secretOf(clientId)}`).toString('base64')}`;
-    const init = { method: 'POST', body: new URLSearchParams({ token }), headers: { authorization } };
-    const { status } = await fetch(`${this.issuer}/revoke`, init);
+    const { status } = await this.#post('/revoke', { token }, clientId);
     if (status !== 200) throw new Error(`not revoked: ${status}`);
+  }
+
+  async #post(path: string, form: Readonly<Record<string, string>>, clientId: string, more: object = {}) {
+    const basic = Buffer.from(`${clientId}:${this.secretOf(clientId)}`).toString('base64');
+    const headers = { authorization: `Basic ${basic}`, ...more };
+    const init = { method: 'POST', body: new URLSearchParams(form), headers };
+    const response = await fetch(`${this.issuer}${path}`, init);
+    return { status: response.status, body: await response.text() };
   }
 
   /** Revokes the key that signs, which must be one of ES256; ends once it is out of the key set. */
   async revokeKey(): Promise<void> {
     const { kid = '' } = decodeProtectedHeader(await this.token());
-    writeFileSync(join(this.#folder, KEY_FILE), signingKey('ES256', [kid]));
+    writeFileSync(join(this.folder, KEY_FILE), signingKey('ES256', [kid]));
     const isOut = async () => !(await (await fetch(`${this.issuer}/.well-known/jwks.json`)).text()).includes(kid);
     await until('the key is out of the key set', isOut);
   }
@@ -94,8 +113,8 @@ export class NotesIssuer {
 
   /** The private key that signs. */
   get key(): KeyObject {
-    const [file = ''] = globSync('.grantry/keys/*.pem', { cwd: this.#folder });
-    return createPrivateKey(readFileSync(join(this.#folder, file)));
+    const [file = ''] = globSync('.grantry/keys/*.pem', { cwd: this.folder });
+    return createPrivateKey(readFileSync(join(this.folder, file)));
   }
 }
 

@@ -30,6 +30,8 @@ export interface Program {
   readonly command: string;
   readonly words: readonly string[];
   readonly cwd: string;
+  /** Beside these two. */
+  readonly environment?: Readonly<Record<string, string>>;
 }
 
 export class NotesProgram {
@@ -48,9 +50,9 @@ export class NotesProgram {
   /** Starts it and waits until it answers. */
   static async start(program: Program | undefined, issuer: string): Promise<NotesProgram> {
     if (program === undefined) throw new Error('no such program');
-    const { command, words, cwd } = program;
+    const { command, words, cwd, environment } = program;
     const port = await freePort();
-    const env = { ...process.env, ISSUER: issuer, PORT: `${port}` };
+    const env = { ...process.env, ...environment, ISSUER: issuer, PORT: `${port}` };
     const child = spawn(command, words, { cwd, env, stdio: ['ignore', 'ignore', 'pipe'] });
     const started = new NotesProgram(child, port);
     const answers = () => {
@@ -62,8 +64,8 @@ export class NotesProgram {
   }
 
   /** The answer to a request for the notes. @param authorization the header, none where undefined */
-  async answer(authorization: string | undefined, { method = 'GET', query = '' } = {}): Promise<Answer> {
-    const headers = authorization === undefined ? {} : { authorization };
+  async answer(authorization: string | undefined, { method = 'GET', query = '', more = {} } = {}): Promise<Answer> {
+    const headers = authorization === undefined ? more : { authorization, ...more };
     const response = await fetch(`http://127.0.0.1:${this.#port}/notes${query}`, { method, headers });
     const challenge = response.headers.get('www-authenticate');
     return { status: response.status, challenge, body: await response.text() };
@@ -71,7 +73,8 @@ export class NotesProgram {
 
   async end(): Promise<void> {
     if (this.#child.exitCode !== null) return;
-    this.#child.kill('SIGKILL');
+    // Not SIGKILL: the children of Apache end with it.
+    this.#child.kill('SIGTERM');
     await once(this.#child, 'exit');
   }
 }
