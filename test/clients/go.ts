@@ -1,8 +1,8 @@
 // The Go that has the client libraries which tests try (`scripts/client-libraries/go.mjs` fetches them at the first use).
 
 import { execFile, spawnSync } from 'node:child_process';
-import { copyFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
+import { delimiter, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, it } from 'vitest';
 
@@ -24,9 +24,21 @@ export function describeGo(name: string, suite: () => void): void {
   } else describe.skip(`${name} (the client libraries of Go cannot be had)`, suite);
 }
 
-/** Builds the files of a folder into a program in it. Nothing but the libraries and their sums is taken. */
-export async function buildGo(folder: string, program: string): Promise<void> {
-  for (const file of ['go.mod', 'go.sum']) copyFileSync(join(LIBRARIES, 'go', file), join(folder, file));
-  const words = ['build', '-mod=readonly', '-o', program, '.'];
-  await promisify(execFile)(stdout.trim(), words, { cwd: folder });
+/**
+ * Builds the files of a folder into a program in it. Nothing but the libraries that are pinned is to be had.
+ * @param lines for a shell, which make `go.mod`
+ */
+export async function buildGo(
+  folder: string,
+  { lines, program }: { readonly lines: string; readonly program: string },
+): Promise<void> {
+  const go = stdout.trim();
+  // Go is often not on the PATH, and a cache is a source of modules by itself.
+  const PATH = [dirname(go), process.env.PATH].join(delimiter);
+  const environment = { ...process.env, PATH, GOPROXY: 'off', GOSUMDB: 'off', GOFLAGS: '' };
+  await promisify(execFile)('sh', ['-ec', `${lines}\ngo build -o ${program} .`], { cwd: folder, env: environment });
+  const [made, pinned] = [join(folder, 'go.sum'), join(LIBRARIES, 'go/go.sum')].map((file) =>
+    readFileSync(file, 'utf8'),
+  );
+  if (made !== pinned) throw new Error('other modules than those that are pinned');
 }

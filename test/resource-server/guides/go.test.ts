@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { buildGo, describeGo } from '../../clients/go.ts';
 import { describeNotesApi } from './notes-api-suite.ts';
-import { filesOf, manifestsOf } from './notes-program.ts';
+import { filesOf } from './notes-program.ts';
 
 const page = readFileSync(join(import.meta.dirname, '../../../docs/guides/protect-an-api-go.md'), 'utf8');
 const files = filesOf(page, 'go');
@@ -21,7 +21,8 @@ describeGo('the API of the guide in Go', () => {
       writeFileSync(join(folder, name), code);
       writeFileSync(join(impatient, name), code.replace('5 * time.Minute', 'time.Second / 10'));
     }
-    for (const each of [folder, impatient]) await buildGo(each, 'notes');
+    const [, lines = ''] = /```sh\n(go mod init .*?)ISSUER=/s.exec(page) ?? [];
+    for (const each of [folder, impatient]) await buildGo(each, { lines, program: 'notes' });
   }, 300_000);
   afterAll(() => rmSync(folder, { recursive: true }));
 
@@ -30,5 +31,5 @@ describeGo('the API of the guide in Go', () => {
   });
 
   const built = (cwd: string) => ({ command: join(cwd, 'notes'), words: [], cwd });
-  describeNotesApi(manifestsOf(page), { 'go-oidc': { program: built(folder), impatient: built(impatient) } });
+  describeNotesApi(page, { 'go-oidc': { program: built(folder), impatient: built(impatient), findsKeysAtOnce: true } });
 });

@@ -51,8 +51,7 @@ function manifests(): string {
 it('its lines for curl → an active token with its scope', async () => {
   const issuer = await NotesIssuer.serve(manifestsOf(page));
   const [, lines = ''] = /## With curl\n\n```sh\n(.*?)```/s.exec(page) ?? [];
-  const here = lines.replaceAll('http://localhost:9400', issuer.issuer).replaceAll('FOLDER', issuer.folder);
-  const answer = JSON.parse(await shell(here));
+  const answer = JSON.parse(await shell(issuer.at(lines)));
   expect(answer).toMatchObject({
     active: true,
     scope: 'notes/read',

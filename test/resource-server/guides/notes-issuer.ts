@@ -30,12 +30,12 @@ interface Difference {
 
 export class NotesIssuer {
   readonly issuer: string;
-  readonly folder: string;
+  readonly #folder: string;
   readonly #process: GrantryProcess;
 
   private constructor({ issuer, folder, grantry }: { issuer: string; folder: string; grantry: GrantryProcess }) {
     this.issuer = issuer;
-    this.folder = folder;
+    this.#folder = folder;
     this.#process = grantry;
   }
 
@@ -57,12 +57,17 @@ export class NotesIssuer {
 
   async remove(): Promise<void> {
     await this.end();
-    rmSync(this.folder, { recursive: true });
+    rmSync(this.#folder, { recursive: true });
+  }
+
+  /** Lines of a page with the issuer and the folder of this one. */
+  at(lines: string): string {
+    return lines.replaceAll('http://localhost:9400', this.issuer).replaceAll('FOLDER', this.#folder);
   }
 
   /** The secret of a client, by its id. */
   secretOf(clientId: string): string {
-    return readFileSync(join(this.folder, `.grantry/secrets/${clientId}.secret`), 'utf8').trim();
+    return readFileSync(join(this.#folder, `.grantry/secrets/${clientId}.secret`), 'utf8').trim();
   }
 
   /** A token of the token endpoint. @param form beside the grant type */
@@ -98,7 +103,7 @@ export class NotesIssuer {
   /** Revokes the key that signs, which must be one of ES256; ends once it is out of the key set. */
   async revokeKey(): Promise<void> {
     const { kid = '' } = decodeProtectedHeader(await this.token());
-    writeFileSync(join(this.folder, KEY_FILE), signingKey('ES256', [kid]));
+    writeFileSync(join(this.#folder, KEY_FILE), signingKey('ES256', [kid]));
     const isOut = async () => !(await (await fetch(`${this.issuer}/.well-known/jwks.json`)).text()).includes(kid);
     await until('the key is out of the key set', isOut);
   }
@@ -113,8 +118,8 @@ export class NotesIssuer {
 
   /** The private key that signs. */
   get key(): KeyObject {
-    const [file = ''] = globSync('.grantry/keys/*.pem', { cwd: this.folder });
-    return createPrivateKey(readFileSync(join(this.folder, file)));
+    const [file = ''] = globSync('.grantry/keys/*.pem', { cwd: this.#folder });
+    return createPrivateKey(readFileSync(join(this.#folder, file)));
   }
 }
 

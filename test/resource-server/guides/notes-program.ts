@@ -63,10 +63,15 @@ export class NotesProgram {
     return started;
   }
 
+  /** Its origin. */
+  get address(): string {
+    return `http://127.0.0.1:${this.#port}`;
+  }
+
   /** The answer to a request for the notes. @param authorization the header, none where undefined */
   async answer(authorization: string | undefined, { method = 'GET', query = '', more = {} } = {}): Promise<Answer> {
     const headers = authorization === undefined ? more : { authorization, ...more };
-    const response = await fetch(`http://127.0.0.1:${this.#port}/notes${query}`, { method, headers });
+    const response = await fetch(`${this.address}/notes${query}`, { method, headers });
     const challenge = response.headers.get('www-authenticate');
     return { status: response.status, challenge, body: await response.text() };
   }
