@@ -2,7 +2,7 @@
 
 import { execFile, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { delimiter, dirname, join } from 'node:path';
+import { delimiter, dirname, isAbsolute, join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, it } from 'vitest';
 
@@ -34,7 +34,7 @@ export async function buildGo(
 ): Promise<void> {
   const go = stdout.trim();
   // Go is often not on the PATH, and a cache is a source of modules by itself.
-  const PATH = [dirname(go), process.env.PATH].join(delimiter);
+  const PATH = isAbsolute(go) ? [dirname(go), process.env.PATH].join(delimiter) : process.env.PATH;
   const environment = { ...process.env, PATH, GOPROXY: 'off', GOSUMDB: 'off', GOFLAGS: '' };
   await promisify(execFile)('sh', ['-ec', `${lines}\ngo build -o ${program} .`], { cwd: folder, env: environment });
   const [made, pinned] = [join(folder, 'go.sum'), join(LIBRARIES, 'go/go.sum')].map((file) =>

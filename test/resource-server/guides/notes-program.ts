@@ -34,6 +34,11 @@ export interface Program {
   readonly environment?: Readonly<Record<string, string>>;
 }
 
+const running = new Set<ChildProcess>();
+process.on('exit', () => {
+  for (const child of running) child.kill('SIGTERM');
+});
+
 export class NotesProgram {
   readonly #child: ChildProcess;
   readonly #port: number;
@@ -42,6 +47,8 @@ export class NotesProgram {
   private constructor(child: ChildProcess, port: number) {
     this.#child = child;
     this.#port = port;
+    running.add(child);
+    child.once('exit', () => running.delete(child));
     child.stderr?.on('data', (chunk) => {
       this.#errors += chunk;
     });
