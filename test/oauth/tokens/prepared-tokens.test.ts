@@ -3,9 +3,11 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { memoryStores } from '../../../src/memory/stores.ts';
+import { accessOf } from '../../../src/oauth/access/client-access.ts';
 import { clientCredentials } from '../../../src/oauth/grants/client-credentials.ts';
 import { UNLIMITED_STATE } from '../../../src/oauth/limits/state-limits.ts';
 import { generateSigningKeyPem, importSigningKey, KeyRing } from '../../../src/oauth/registry/keys.ts';
+import { Resources } from '../../../src/oauth/registry/resources.ts';
 import { Handles } from '../../../src/oauth/tokens/handles.ts';
 import { AccessTokens } from '../../../src/oauth/tokens/tokens.ts';
 import { Parameters } from '../../../src/oauth/values/parameters.ts';
@@ -47,7 +49,8 @@ describe('a prepared access token', () => {
     const accessToken = tokens.prepare(opaque, new KeyRing([]), { maxLifetimeAt });
     const parameters = new Parameters(new Map([['resource', [resource]]]));
     const context = { random, stores, handles, owners, audit: { record: () => {} }, limits: UNLIMITED_STATE };
-    const request = { client: opaque, parameters, address: '192.0.2.1', accessToken };
+    const access = accessOf(opaque, { resources: Resources.NONE });
+    const request = { client: opaque, access, parameters, address: '192.0.2.1', accessToken };
     const authorization = await clientCredentials.exchange(request, context);
     const tokenId = handles.accessTokenId(await accessToken.issue(authorization)) ?? '';
     expect(accessToken.expiresAt(authorization.audience)).toBe(expiresAt);
