@@ -83,7 +83,7 @@ const RULES = [
   ...numbered('9207-', 1),
   ...numbered('9396-', 2),
   ...numbered('9449-', 7),
-  ...numbered('9728-', 1),
+  ...numbered('9728-', 3),
   ...numbered('F2-', 3),
   ...numbered('9110-', 2),
   ...numbered('9470-', 1),

@@ -250,14 +250,13 @@ function authenticConsents(store: ConsentStore, seals: Seals): ConsentStore {
       const access = await store.read(subject, clientUid);
       return access && authentic(access, subject, clientUid);
     },
-    async give(subject, clientUid, { scope, audiences }, lifetime) {
-      // One by one, as the MAC of a scope is about its audience. A consent only widens, so a part of it is a consent.
-      for (const audience of audiences) {
-        const sealed = scope.map(
-          (each) => each + MARK + seals.make('consent', fields(subject, clientUid, audience, each)),
-        );
-        await store.give(subject, clientUid, { scope: sealed, audiences: [audience] }, lifetime);
-      }
+    give(subject, clientUid, allowed, lifetime) {
+      const seal = (audience: string, scope: string) =>
+        scope + MARK + seals.make('consent', fields(subject, clientUid, audience, scope));
+      const sealed = [...allowed].map(
+        ([audience, scopes]) => [audience, scopes.map((scope) => seal(audience, scope))] as const,
+      );
+      return store.give(subject, clientUid, new Map(sealed), lifetime);
     },
     withdraw: (subject, clientUid) => store.withdraw(subject, clientUid),
     async list(subject) {

@@ -331,7 +331,10 @@ const API_CLIENT = object(
 );
 
 const resource = fc
-  .record({ namespace: fc.constantFrom('team', 'other'), identifier: fc.constantFrom('urn:foreign:api', 'urn:foreign:api/') })
+  .record({
+    namespace: fc.constantFrom('team', 'other'),
+    identifier: fc.constantFrom('urn:foreign:api', 'urn:foreign:api/'),
+  })
   .map(({ namespace, identifier }) =>
     object('ProtectedResource', { name: 'api', namespace }, { resource: identifier }),
   );
@@ -392,6 +395,8 @@ describe('after every change of clients, policies, namespaces and resources', ()
     const methods = served.map(({ authMethod }) => authMethod);
     expect(methods).toEqual(expect.arrayContaining(['private_key_jwt', 'kubernetes_service_account']));
     // No policy permits it.
-    expect(served.some(({ resourceServerAudiences }) => resourceServerAudiences.includes('urn:foreign:api'))).toBe(true);
+    expect(served.some(({ resourceServerAudiences }) => resourceServerAudiences.includes('urn:foreign:api'))).toBe(
+      true,
+    );
   });
 });

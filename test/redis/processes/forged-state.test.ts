@@ -277,7 +277,7 @@ describeRedis('state that another party has written', () => {
 
   it('a consent that the person did not give is none: another scope, audience, client or person', async () => {
     const { consents } = stores;
-    await consents.give('usr_alice', 'uid', { scope: ['read'], audiences: ['https://api.example'] }, DAY);
+    await consents.give('usr_alice', 'uid', new Map([['https://api.example', ['read']]]), DAY);
     const given = new Map([['https://api.example', ['read']]]);
     expect(await consents.read('usr_alice', 'uid')).toEqual(given);
     const key = keys.consentsOfUser('usr_alice');

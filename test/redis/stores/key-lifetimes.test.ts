@@ -37,6 +37,7 @@ const PREFIX = 'grantry:';
 const keys = new RedisKeys(PREFIX);
 const PERSON = { subject: 'usr_alice', authTime: 1_700_000_000_000 };
 const ACCESS = { scope: ['read'], audiences: ['https://api.example'] };
+const CONSENT = new Map([['https://api.example', ['read']]]);
 
 const page = readFileSync(new URL('../../../docs/reference/redis-keys.md', import.meta.url), 'utf8');
 const rows = [...page.matchAll(/^\| `(\{sNNN\}[^`]*)` \| ([^|]*) \| ([^|]*) \|.*\|$/gm)].map(
@@ -227,12 +228,12 @@ describeRedis('a key in Redis', () => {
     '{sNNN}:consents:<SHA-256 of the subject>': {
       'until the last of them ends': async () => {
         const all = keys.consentsOfUser(PERSON.subject);
-        await stores.consents.give(PERSON.subject, 'uid', ACCESS, YEAR);
+        await stores.consents.give(PERSON.subject, 'uid', CONSENT, YEAR);
         await expectKept(all, YEAR);
         offset += 200 * DAY;
-        await stores.consents.give(PERSON.subject, 'uid of another', ACCESS, DAY);
+        await stores.consents.give(PERSON.subject, 'uid of another', CONSENT, DAY);
         await expectKept(all, YEAR - 200 * DAY);
-        await stores.consents.give(PERSON.subject, 'uid', ACCESS, YEAR);
+        await stores.consents.give(PERSON.subject, 'uid', CONSENT, YEAR);
         await expectKept(all, YEAR);
         await stores.consents.withdraw(PERSON.subject, 'uid');
         await expectKept(all, YEAR);
