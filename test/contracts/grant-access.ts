@@ -63,17 +63,14 @@ const EXCESSES: readonly Excess[] = [
   ['a scope that no audience has', { at: { ...AT, [API]: AT[NOTES] }, scope: ['read', 'common'] }, 'scope_exceeded'],
   ['an audience without scopes', { at: { [FILES]: { ...AT[FILES], scopes: [] } }, resource: FILES }, 'scope_exceeded'],
   ['a dropped audience', { allowedAudiences: [API, FILES], resource: NOTES }, 'target_exceeded'],
+  ['a scope of a dropped audience', { allowedAudiences: [API, FILES], scope: ['notes.read'] }, 'scope_exceeded'],
   [
-    'a scope of a dropped audience',
+    'a scope of a dropped audience, and that audience',
     { allowedAudiences: [API, FILES], resource: NOTES, scope: ['notes.read'] },
-    'scope_exceeded',
+    'target_exceeded',
   ],
   ['nothing where all audiences are dropped', { allowedAudiences: [] }, 'target_exceeded'],
-  [
-    'a scope that no audience is left for',
-    { allowedAudiences: [], scope: ['notes.read'], resource: NOTES },
-    'scope_exceeded',
-  ],
+  ['a scope where all audiences are dropped', { allowedAudiences: [], scope: ['notes.read'] }, 'target_exceeded'],
 ];
 
 /** Runs the contract on one implementation. */

@@ -214,7 +214,7 @@ export interface GrantStore {
    * Judges in this order: revoked or missing → gone · other secret or client → no_match · wrong redirect_uri, another key
    * than the code is bound to, absent or malformed verifier, verifier without challenge, anything else wrong on a redeemed code → bad_proof · well-formed
    * wrong verifier while issued → wrong_verifier (the fifth invalidates the code) · already redeemed → replayed, grant
-   * revoked (same attempt id: the first answer) · expired → gone · access not covered → scope_exceeded, target_exceeded
+   * revoked (same attempt id: the first answer) · expired → gone · access not covered → target_exceeded, scope_exceeded
    * · else redeemed at generation 0, or `ended` if a kill switch applies.
    */
   redeem(request: RedeemRequest): Promise<RedeemAnswer>;
@@ -224,7 +224,7 @@ export interface GrantStore {
    * ones without rotation → bad_proof · same attempt id → the first answer · generation current → rotated (`Never`: same
    * generation, idle time renewed) · current − 1 within the grace → benign_retry · above current → healed, also where a
    * store knows that it may have lost the redemption · else reused, grant revoked. In each of the three good cases
-   * access that is not covered answers scope_exceeded or target_exceeded and changes nothing.
+   * access that is not covered answers target_exceeded or scope_exceeded and changes nothing.
    */
   rotate(request: RotateRequest): Promise<RotateAnswer>;
   /**

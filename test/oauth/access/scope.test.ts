@@ -157,4 +157,18 @@ describe('the scope a request means', () => {
   ])('is refused for %s', (_, requested, { access, audiences }, reason) => {
     expect(refusalOf(() => resolveScope(requested, audiences, access))).toEqual({ code: 'invalid_scope', reason });
   });
+
+  it('never holds a token that is not registered, nor one that none of the resources has', () => {
+    const referrer = access({ ...manifest, ...referring, audiences: manifest.audiences, scopes: manifest.scopes });
+    const known = fc.constantFrom(...referrer.scopes);
+    const some = fc.subarray([A, B, 'https://m.example/'], { minLength: 1 });
+    fc.assert(
+      fc.property(fc.array(fc.oneof(known, known, aToken), { minLength: 1 }), some, (tokens, audiences) => {
+        const here = audiences.flatMap((audience) => referrer.scopesAt(audience));
+        const resolve = () => resolveScope(tokens.join(' '), audiences, referrer);
+        if (isSubset(tokens, here)) expect(isSubset(resolve(), here)).toBe(true);
+        else expect(refusalOf(resolve).code).toBe('invalid_scope');
+      }),
+    );
+  });
 });

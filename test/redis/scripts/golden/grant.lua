@@ -348,17 +348,14 @@ local function allowed_at_one_of(access, audiences)
 end
 local function narrow(access)
   local audiences = common(list('d'), access.allowedAudiences)
-  local allowed = access.at and audiences[1] and allowed_at_one_of(access, audiences) or access.allowedScopes
-  local living = common(list('o'), allowed)
-  local scope = access.scope or living
-  if #scope == 0 or #common(scope, living) < #scope then return 'scope_exceeded' end
   local preferred = has(audiences, access.defaultAudience) and access.defaultAudience or audiences[1]
   local audience = access.resource or preferred
   if not has(audiences, audience) then return 'target_exceeded' end
-  if access.at then
-    scope = common(scope, scopes_at(access, audience))
-    if #scope == 0 then return 'scope_exceeded' end
-  end
+  local living = common(list('o'), access.at and allowed_at_one_of(access, audiences) or access.allowedScopes)
+  local scope = access.scope or living
+  if #common(scope, living) < #scope then return 'scope_exceeded' end
+  if access.at then scope = common(scope, scopes_at(access, audience)) end
+  if #scope == 0 then return 'scope_exceeded' end
   return 'granted', scope, audience
 end
 
@@ -539,17 +536,14 @@ local function allowed_at_one_of(access, audiences)
 end
 local function narrow(access)
   local audiences = common(list('d'), access.allowedAudiences)
-  local allowed = access.at and audiences[1] and allowed_at_one_of(access, audiences) or access.allowedScopes
-  local living = common(list('o'), allowed)
-  local scope = access.scope or living
-  if #scope == 0 or #common(scope, living) < #scope then return 'scope_exceeded' end
   local preferred = has(audiences, access.defaultAudience) and access.defaultAudience or audiences[1]
   local audience = access.resource or preferred
   if not has(audiences, audience) then return 'target_exceeded' end
-  if access.at then
-    scope = common(scope, scopes_at(access, audience))
-    if #scope == 0 then return 'scope_exceeded' end
-  end
+  local living = common(list('o'), access.at and allowed_at_one_of(access, audiences) or access.allowedScopes)
+  local scope = access.scope or living
+  if #common(scope, living) < #scope then return 'scope_exceeded' end
+  if access.at then scope = common(scope, scopes_at(access, audience)) end
+  if #scope == 0 then return 'scope_exceeded' end
   return 'granted', scope, audience
 end
 
@@ -838,17 +832,14 @@ local function allowed_at_one_of(access, audiences)
 end
 local function narrow(access)
   local audiences = common(list('d'), access.allowedAudiences)
-  local allowed = access.at and audiences[1] and allowed_at_one_of(access, audiences) or access.allowedScopes
-  local living = common(list('o'), allowed)
-  local scope = access.scope or living
-  if #scope == 0 or #common(scope, living) < #scope then return 'scope_exceeded' end
   local preferred = has(audiences, access.defaultAudience) and access.defaultAudience or audiences[1]
   local audience = access.resource or preferred
   if not has(audiences, audience) then return 'target_exceeded' end
-  if access.at then
-    scope = common(scope, scopes_at(access, audience))
-    if #scope == 0 then return 'scope_exceeded' end
-  end
+  local living = common(list('o'), access.at and allowed_at_one_of(access, audiences) or access.allowedScopes)
+  local scope = access.scope or living
+  if #common(scope, living) < #scope then return 'scope_exceeded' end
+  if access.at then scope = common(scope, scopes_at(access, audience)) end
+  if #scope == 0 then return 'scope_exceeded' end
   return 'granted', scope, audience
 end
 
@@ -1046,17 +1037,14 @@ local function allowed_at_one_of(access, audiences)
 end
 local function narrow(access)
   local audiences = common(list('d'), access.allowedAudiences)
-  local allowed = access.at and audiences[1] and allowed_at_one_of(access, audiences) or access.allowedScopes
-  local living = common(list('o'), allowed)
-  local scope = access.scope or living
-  if #scope == 0 or #common(scope, living) < #scope then return 'scope_exceeded' end
   local preferred = has(audiences, access.defaultAudience) and access.defaultAudience or audiences[1]
   local audience = access.resource or preferred
   if not has(audiences, audience) then return 'target_exceeded' end
-  if access.at then
-    scope = common(scope, scopes_at(access, audience))
-    if #scope == 0 then return 'scope_exceeded' end
-  end
+  local living = common(list('o'), access.at and allowed_at_one_of(access, audiences) or access.allowedScopes)
+  local scope = access.scope or living
+  if #common(scope, living) < #scope then return 'scope_exceeded' end
+  if access.at then scope = common(scope, scopes_at(access, audience)) end
+  if #scope == 0 then return 'scope_exceeded' end
   return 'granted', scope, audience
 end
 
