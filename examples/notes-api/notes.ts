@@ -10,7 +10,7 @@ export interface Note {
 
 const NOTES_MOST = 1000;
 
-/** The notes of everybody, each person's apart. */
+/** The notes of all people, each person's apart. */
 export class Notes {
   readonly #ofOwner = new Map<string, Note[]>();
 

@@ -3,9 +3,15 @@
 
 import { cp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { vi } from 'vitest';
+import { answerIn } from '../clients/person.ts';
 import { freePort } from '../free-port.ts';
+import { TestBrowser } from '../http/sign-in/sign-in-browser.ts';
 import { folderOf, removeFolder } from '../manifests/a-folder.ts';
 import { endProcesses, GrantryProcess, startDev } from '../processes/grantry-process.ts';
+
+// A sign-in takes half a dozen starts of Node.
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 const ROOT = join(import.meta.dirname, '../..');
 export const AUDIENCE = 'urn:grantry:ns:default:notes';
@@ -108,4 +114,16 @@ export async function notesApi(...args: readonly string[]): Promise<GrantryProce
 /** `npm run notes` with these arguments. */
 export async function notes(...args: readonly string[]): Promise<GrantryProcess> {
   return new GrantryProcess(args, { program: await scriptOf('notes') });
+}
+
+/** The address that `npm run notes` asks its person to open. */
+export async function signInAddress(command: GrantryProcess): Promise<URL> {
+  const [address = ''] = await command.printedError(/http:\S+\/authorize\?\S+/);
+  return new URL(address);
+}
+
+/** What `demo` does with an address: the page of the program that the browser ends at. */
+export async function demoDecides(address: URL, decision: 'allow' | 'deny'): Promise<Response> {
+  const browser = new TestBrowser(address.origin, address.origin);
+  return await fetch(await answerIn(browser, address, { username: 'demo', password: 'demo', decision }));
 }

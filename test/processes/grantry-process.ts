@@ -81,10 +81,19 @@ export class GrantryProcess {
   }
 
   /** Waits until the output holds a match, and answers it. */
-  async printed(pattern: RegExp): Promise<RegExpMatchArray> {
+  printed(pattern: RegExp): Promise<RegExpMatchArray> {
+    return this.#matchIn(() => this.output, pattern);
+  }
+
+  /** The same for its error output. */
+  printedError(pattern: RegExp): Promise<RegExpMatchArray> {
+    return this.#matchIn(() => this.errors, pattern);
+  }
+
+  async #matchIn(text: () => string, pattern: RegExp): Promise<RegExpMatchArray> {
     const begin = performance.now();
     for (;;) {
-      const match = this.output.match(pattern);
+      const match = text().match(pattern);
       if (match !== null) return match;
       const late = performance.now() - begin > PATIENCE_MILLISECONDS;
       if (late || this.#child.exitCode !== null) {
