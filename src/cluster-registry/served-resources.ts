@@ -120,7 +120,7 @@ export class ServedResources {
     return this.#served.get(uid);
   }
 
-  /** Makes the resources of the registry anew where one of them differs. */
+  /** Makes the resources that differ, and all of the registry if any does. */
   #make(): void {
     const select = selectAmong(this.#labelled(this.#options.namespaces()));
     const relabelled = [...this.#labelled(this.#relabelled)];

@@ -135,6 +135,16 @@ function deniesIdentifier({ reason, path }: ResourceFault): boolean {
   return WITHOUT_CLAIM.includes(reason) || (reason === 'PolicyViolation' && isOfIdentifier);
 }
 
+/** The resource by these findings; undefined where it is not accepted. @param amongAll as of {@link resourceVerdict} */
+export function acceptedResource(
+  { object, identifier, spec, awaitsNamespace, faults }: ResourceFindings,
+  amongAll: readonly ResourceFault[],
+): AcceptedResource | undefined {
+  if (spec === undefined || awaitsNamespace || faults.length > 0 || amongAll.length > 0) return undefined;
+  const { uid, namespace, name } = object;
+  return { uid, namespace, name, identifier, spec };
+}
+
 /**
  * The verdict by these findings.
  * @param amongAll the faults that follow from the set of all resources
@@ -145,8 +155,8 @@ export function resourceVerdict<Source extends SourceObject>(
   amongAll: readonly ResourceFault[],
   programmed: Programmed,
 ): ResourceVerdict<Source> {
-  const { object, identifier, spec, awaitsNamespace } = findings;
-  const { uid, namespace, name, generation } = object;
+  const { object, identifier, awaitsNamespace } = findings;
+  const { generation } = object;
   const faults = [...findings.faults, ...amongAll];
   const accepted =
     failing('Accepted', faults, RESOURCE_FAULTS, generation) ??
@@ -160,7 +170,7 @@ export function resourceVerdict<Source extends SourceObject>(
   return {
     object,
     identifier,
-    resource: isAccepted && spec !== undefined ? { uid, namespace, name, identifier, spec } : undefined,
+    resource: acceptedResource(findings, amongAll),
     faults,
     conditions: [accepted, served, readyCondition([accepted, served], generation)],
   };

@@ -7,6 +7,7 @@ import { classOf, fieldsOf, type SourceObject, type UnknownFields } from '../kin
 import type { OwnerOf } from '../policies/policy-violations.ts';
 import {
   type AcceptedResource,
+  acceptedResource,
   findResource,
   type ResourceContext,
   type ResourceFindings,
@@ -78,8 +79,8 @@ export class AdmittedResources<Source extends SourceObject> {
     this.#ranked = faultsAmongAll([...this.#findings.values()]);
     const before = this.#accepted;
     this.#accepted = new Map(
-      [...this.#findings.keys()].flatMap((key) => {
-        const resource = this.verdict(key)?.resource;
+      [...this.#findings].flatMap(([key, findings]) => {
+        const resource = acceptedResource(findings, faultsOf(this.#ranked, findings));
         return resource === undefined ? [] : [[key, resource] as const];
       }),
     );

@@ -38,7 +38,7 @@ export function ungrantedReferences(
   });
 }
 
-/** The resource as far as this client is concerned: of the namespaces only that of the client is looked at. */
+/** The resource as far as this client is concerned: only the namespace of the client counts. */
 function grantorOf({ namespace, spec }: AcceptedResource, client: ReferringClient): Grantor {
   const labels = client.namespaceLabels;
   const select = selectAmong(labels === undefined ? [] : [[client.namespace, labels]]);
