@@ -8,6 +8,7 @@ import type {
   AssertionSettings,
   CertificateSettings,
   Client,
+  IdTokenSettings,
   SenderConstraint,
   ServiceAccountIdentity,
   TokenSettings,
@@ -135,6 +136,14 @@ export class ServedClient implements Client {
     return this.#template.defaultScopes;
   }
 
+  get groups(): readonly string[] {
+    return this.#template.groups;
+  }
+
+  get backchannelLogoutUri(): string | undefined {
+    return this.#own('backchannelLogoutUri');
+  }
+
   get audiences(): readonly string[] {
     // The template may be of another namespace.
     return audiencesIn(this.namespace, this.#reading.shared);
@@ -162,6 +171,10 @@ export class ServedClient implements Client {
 
   get tokens(): TokenSettings {
     return this.#template.tokens;
+  }
+
+  get idTokens(): IdTokenSettings {
+    return this.#template.idTokens;
   }
 
   get #identity(): OwnIdentity | undefined {

@@ -25,6 +25,8 @@ export function aClient(overrides: Partial<Client> = {}): Client {
     allowedCorsOrigins: [],
     scopes: ['shop/read', 'shop/write'],
     defaultScopes: ['shop/read'],
+    groups: ['*'],
+    backchannelLogoutUri: undefined,
     audiences: ['https://api.shop.example/'],
     defaultAudience: undefined,
     resourceServerAudiences: [],
@@ -39,6 +41,7 @@ export function aClient(overrides: Partial<Client> = {}): Client {
       refreshTokenRotation: 'Always',
       refreshTokenReuseGraceSeconds: 10,
     },
+    idTokens: { signingAlgorithm: 'RS256', lifetimeSeconds: 3600 },
     ...overrides,
   };
 }

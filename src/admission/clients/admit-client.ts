@@ -16,6 +16,7 @@ import { certificateSettings } from './certificate-rules.ts';
 import { acceptedCondition, referenceConditions, unjudgedConditions } from './client-conditions.ts';
 import { clientFaults } from './client-rules.ts';
 import { type Credentials, resolveCredentials } from './credentials.ts';
+import { EVERY_GROUP, idTokenSettings } from './openid-rules.ts';
 
 /** Everything that a client is judged by beside its manifest: the settings, policies and objects of one install. */
 export interface AdmissionContext {
@@ -250,6 +251,8 @@ function clientOf(
     allowedCorsOrigins: spec.allowedCorsOrigins,
     scopes: spec.scopes,
     defaultScopes: spec.defaultScopes,
+    groups: spec.groups ?? EVERY_GROUP,
+    backchannelLogoutUri: spec.backchannelLogoutUri,
     audiences: audiencesIn(object.namespace, spec),
     defaultAudience: spec.defaultAudience,
     resourceServerAudiences: spec.resourceServer.audiences,
@@ -257,5 +260,6 @@ function clientOf(
     consent: spec.consent,
     requireState: spec.requireState,
     tokens: spec.tokens,
+    idTokens: idTokenSettings(spec),
   };
 }
