@@ -90,6 +90,12 @@ const COMMON: readonly Difference[] = [
   ['client_credentials without a secret', 'GrantNotAllowedForMethod', { auth: { method: 'none' } }],
   ['a malformed scope', 'InvalidScope', { scopes: ['team/read', 'team/"'] }],
   ['a default scope of its own', 'InvalidScope', { defaultScopes: ['team/write'] }],
+  [
+    'a default scope that its reference does not list',
+    'InvalidScope',
+    { resources: [{ name: 'notes', scopes: ['team/notes'] }], audiences: [], defaultScopes: ['team/other'] },
+  ],
+  ['no default audience beside a reference', 'InvalidAudience', { resources: [{ name: 'notes' }] }],
   ['a malformed audience', 'InvalidAudience', { audiences: ['api'] }],
   ['a default audience of its own', 'InvalidAudience', { defaultAudience: 'urn:other' }],
   ['an API without a secret', 'InvalidAudience', { ...PUBLIC, resourceServer: { audiences: ['urn:api'] } }],
@@ -111,8 +117,8 @@ const COMMON: readonly Difference[] = [
     { auth: { clientSecret: { secretTemplate: { annotations: { 'other.example/a': 'b' } } } } },
   ],
   ['a foreign scope', 'PolicyViolation', { scopes: ['team/read', 'foreign/read'] }],
-  ['a foreign audience', 'PolicyViolation', { audiences: ['urn:foreign'] }],
-  ['a foreign API', 'PolicyViolation', { resourceServer: { audiences: ['urn:foreign'] } }],
+  ['a foreign audience', 'PolicyViolation', { audiences: ['urn:foreign:api'] }],
+  ['a foreign API', 'PolicyViolation', { resourceServer: { audiences: ['urn:foreign:api'] } }],
   ['access tokens for too long', 'PolicyViolation', { tokens: { accessTokenLifetime: '2h' } }],
   ['refresh tokens for too long', 'PolicyViolation', { tokens: { refreshTokenLifetime: '2161h' } }],
   [

@@ -20,7 +20,8 @@ function isPermitted(groups: readonly string[] | undefined, globs: readonly stri
   const spec = { redirectUris: ['https://a.example/'], scopes: ['groups'], ...(groups !== undefined && { groups }) };
   const client = readManifest(OAUTH_CLIENT.refuse, { ...API, kind: 'OAuthClient', spec }).manifest;
   if (policy === undefined || client === undefined) throw new Error('not well-shaped');
-  const claim = { namespace: 'team', namespaceLabels: {}, explicitClientId: undefined, spec: client.spec };
+  const ofTeam = { namespace: 'team', namespaceLabels: {}, explicitClientId: undefined };
+  const claim = { ...ofTeam, spec: client.spec, ownerOf: () => undefined };
   return policyViolations(claim, policyOf(policy)).length === 0;
 }
 
