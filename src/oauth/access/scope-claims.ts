@@ -15,6 +15,9 @@ const CLAIMS_OF_SCOPE: Readonly<Record<string, Readonly<Record<string, Claim>>>>
   groups: { groups: ({ groups }) => groups },
 };
 
+/** The scopes of OpenID Connect that this issuer serves (Core §5.4, §11): they are no scopes of an API. */
+export const OPENID_SCOPES: readonly string[] = ['openid', ...Object.keys(CLAIMS_OF_SCOPE), 'offline_access'];
+
 /** The claims about a person, by name; none of them is of the protocol. */
 export type PersonClaims = Readonly<Record<string, string | boolean | readonly string[]>>;
 
