@@ -15,6 +15,7 @@ import type {
   ConsentStore,
   Interaction,
   InteractionStore,
+  OpenidRequest,
   Session,
   SessionStore,
 } from '../../oauth/ports/login-stores.ts';
@@ -204,7 +205,7 @@ function authenticSessions(store: SessionStore, seals: Seals): SessionStore {
 
 function interactionFields(interaction: Omit<Interaction, 'decision'>): RecordFields {
   const { interactionId, sessionId, subject, authTime, request } = interaction;
-  const { clientUid, clientId, redirectUri, codeChallenge, state, scope, audiences, confirmation } = request;
+  const { clientUid, clientId, redirectUri, codeChallenge, state, scope, audiences, confirmation, openid } = request;
   return [
     interactionId,
     sessionId,
@@ -217,8 +218,12 @@ function interactionFields(interaction: Omit<Interaction, 'decision'>): RecordFi
     state,
     scope,
     audiences,
-    ...present(confirmation),
+    ...(openid === undefined ? present(confirmation) : [confirmation, ...openidFields(openid)]),
   ];
+}
+
+function openidFields({ nonce, prompt, maxAge, loginHint, subject }: OpenidRequest): RecordFields {
+  return [nonce, prompt, maxAge, loginHint, subject];
 }
 
 function authenticInteractions(store: InteractionStore, seals: Seals): InteractionStore {
