@@ -120,7 +120,9 @@ function authenticGrants(store: GrantStore, seals: Seals): GrantStore {
       if (!isAuthentic(answer.grant)) return { outcome: 'gone' };
       const { openid } = answer.grant;
       // Core §12.2: the nonce is that of the first ID token alone.
-      return openid === undefined ? answer : { ...answer, grant: { ...answer.grant, openid: { ...openid, nonce: undefined } } };
+      return openid === undefined
+        ? answer
+        : { ...answer, grant: { ...answer.grant, openid: { ...openid, nonce: undefined } } };
     },
     noteRetryElsewhere: (retry) => store.noteRetryElsewhere(retry),
     subjectOf: (grantId) => store.subjectOf(grantId),

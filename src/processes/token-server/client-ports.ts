@@ -30,6 +30,7 @@ import { UNLIMITED_STATE } from '../../oauth/limits/state-limits.ts';
 import type { Audit } from '../../oauth/ports/audit.ts';
 import type { Client } from '../../oauth/registry/client.ts';
 import { Handles } from '../../oauth/tokens/handles.ts';
+import { IdTokens } from '../../oauth/tokens/id-tokens.ts';
 import { RecordMacs } from '../../oauth/tokens/record-macs.ts';
 import { AccessTokens } from '../../oauth/tokens/tokens.ts';
 import { issuerPath } from '../../oauth/values/issuer.ts';
@@ -97,7 +98,8 @@ export function clientPorts(options: TokenServerOptions, audit: Audit, metrics: 
     authMethods: availableMethods({ mutualTls: mutualTls !== undefined }),
     mtlsUrl: mutualTls?.settings.url,
   });
-  const token = new TokenEndpoint({ ...protocol, proofs });
+  const idTokens = new IdTokens({ issuer, clock, random, endOfTick: setImmediate });
+  const token = new TokenEndpoint({ ...protocol, idTokens, proofs });
   const revocation = new RevocationEndpoint(protocol);
   const introspection = new IntrospectionEndpoint(protocol);
   const absolute = (endpoint: Endpoint) => ({ ...endpoint, path: `${issuerPath(issuer)}${endpoint.path}` });

@@ -131,6 +131,7 @@ if record.N then
   local nonce = { 'N' }
   while record['N' .. #nonce] do nonce[#nonce + 1] = 'N' .. #nonce end
   redis.call('HDEL', KEYS[1], unpack(nonce))
+  for _, piece in ipairs(nonce) do record[piece] = nil end
 end
 if is_unknown then
   redis.call('HDEL', KEYS[1], 'm', 'w')
