@@ -32,7 +32,7 @@ export function postedParameters({ endpoint, isPostedQuery }: PostedQuery, reque
   return parameters;
 }
 
-/** The redirect. Parameters are written anew, doubled ones stay doubled: the GET judges them. */
+/** The redirect. Its parameters are encoded again, doubled ones stay doubled: the GET judges them. */
 export function redirectToGet({ endpoint }: PostedQuery): Handler {
   return async ({ reply, parameters, log }) => {
     rejectCredentials(parameters);

@@ -19,7 +19,7 @@ function formOfLength(world: World, bytes: number): string {
 }
 
 describe('a form with scope openid at /authorize', () => {
-  it('from another site, which brings no cookie → 303 to the GET with the same parameters, which has the session', async () => {
+  it('from another site, without cookies → 303 to the GET with the same parameters, which has the session', async () => {
     const world = await aWorld({ clients: [OPENID] });
     const form = formOf(world, { nonce: 'n ü&=+%', resource: undefined });
     const answer = await world.browser().send('POST', '/authorize', { ...FORM, origin: 'https://shop.example' }, form);
