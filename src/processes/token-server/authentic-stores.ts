@@ -8,6 +8,7 @@ import type {
   ConsentStore,
   Interaction,
   InteractionStore,
+  OpenidRequest,
   Session,
   SessionStore,
 } from '../../oauth/ports/login-stores.ts';
@@ -206,7 +207,7 @@ function authenticLogouts(store: LogoutStore, seals: Seals): LogoutStore {
 
 function interactionFields(interaction: Omit<Interaction, 'decision'>): RecordFields {
   const { interactionId, sessionId, subject, authTime, request } = interaction;
-  const { clientUid, clientId, redirectUri, codeChallenge, state, scope, audiences, confirmation } = request;
+  const { clientUid, clientId, redirectUri, codeChallenge, state, scope, audiences, confirmation, openid } = request;
   return [
     interactionId,
     sessionId,
@@ -219,8 +220,12 @@ function interactionFields(interaction: Omit<Interaction, 'decision'>): RecordFi
     state,
     scope,
     audiences,
-    ...present(confirmation),
+    ...(openid === undefined ? present(confirmation) : [confirmation, ...openidFields(openid)]),
   ];
+}
+
+function openidFields({ nonce, prompt, maxAge, loginHint, subject }: OpenidRequest): RecordFields {
+  return [nonce, prompt, maxAge, loginHint, subject];
 }
 
 function authenticInteractions(store: InteractionStore, seals: Seals): InteractionStore {
