@@ -69,7 +69,9 @@ export function grantedScopes(
   if (namespace === client.namespace) return declared;
   const entries = allowedClients.filter((entry) => includes(entry, client));
   if (entries.length === 0) return undefined;
-  return declared.filter((scope) => entries.some((entry) => entry.scopes?.includes(scope) ?? true));
+  if (entries.some((entry) => entry.scopes === undefined)) return declared;
+  const granted = new Set(entries.flatMap((entry) => entry.scopes ?? []));
+  return declared.filter((scope) => granted.has(scope));
 }
 
 function includes({ namespaces, clients }: AllowedClients, { namespace, name }: Grantee): boolean {
