@@ -16,10 +16,12 @@ export interface DeclaredScope {
   readonly description: Text;
 }
 
+/** Namespaces of clients. A set may follow the labels that a namespace has now. */
+export type NamespaceSet = Pick<ReadonlySet<string>, 'has'>;
+
 /** Clients that an owner lets in. */
 export interface AllowedClients {
-  /** Selectors are resolved to the namespaces that have the labels now. */
-  readonly namespaces: 'all' | ReadonlySet<string>;
+  readonly namespaces: 'all' | NamespaceSet;
   /** Names of OAuthClients; undefined for all. */
   readonly clients: readonly string[] | undefined;
   /** Undefined for all that the resource declares. */
