@@ -90,9 +90,9 @@ export class ServedResources {
     if (!this.#isChanged) return NONE;
     this.#isChanged = false;
     this.#isPublished = false;
-    const changed = this.#resources.settle();
+    const { granting } = this.#resources.settle();
     this.#make();
-    return new Set(changed.map((key) => splitKey(key)[0]));
+    return new Set(granting.map((key) => splitKey(key)[0]));
   }
 
   /** Serves what is settled. @returns the resources of the registry: the same object while none of them changes */
