@@ -17,6 +17,10 @@ export interface ReferringClient {
   readonly spec: Pick<OAuthClientSpec, 'resources'>;
 }
 
+/** Missing and not allowed read the same: a tenant learns nothing of the resources of others. */
+const NO_SUCH_GRANT =
+  'No such resource is granted to this client: it is missing or not accepted, or its allowedClients leave this client out.';
+
 export type UngrantedReference = Fault<'ResourceNotGranted'>;
 
 /**
@@ -30,8 +34,7 @@ export function ungrantedReferences(
   return client.spec.resources.flatMap(({ namespace = client.namespace, name, scopes = [] }, index) => {
     const resource = accepted.get([namespace, name].join('/'));
     const granted = resource && grantedScopes(grantorOf(resource, client), client);
-    // Missing and not allowed read the same: a tenant learns nothing of the resources of others.
-    if (granted === undefined) return [notGranted([index], 'No such resource is granted to this client.')];
+    if (granted === undefined) return [notGranted([index], NO_SUCH_GRANT)];
     return scopes.flatMap((scope, at) =>
       granted.includes(scope) ? [] : [notGranted([index, 'scopes', at], 'This scope is not granted there.')],
     );

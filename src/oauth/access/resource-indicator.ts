@@ -15,7 +15,7 @@ export function isResourceIndicator(value: string): boolean {
  * The resources that a grant asked for at the authorization endpoint covers (RFC 8707 §2.1), duplicates collapsed.
  * Without any `resource` that is the one predefined default and not everything registered: a grant is never wider than
  * the request.
- * @throws OAuthError invalid_target: `resource_malformed`, `resource_not_registered`, `resource_missing`.
+ * @throws OAuthError invalid_target: `resource_malformed`, `resource_not_registered`, `resource_missing`, `resource_not_granted`.
  */
 export function resolveResources(values: readonly string[], access: ClientAccess): readonly string[] {
   const resources = values.length === 0 ? [defaultResource(access)] : [...new Set(values)];
@@ -43,7 +43,11 @@ export function resolveResource(
   return resource;
 }
 
-function defaultResource({ defaultAudience }: ClientAccess): string {
+function defaultResource({ audiences, defaultAudience }: ClientAccess): string {
+  // A client that names none, while no owner grants it one that it refers to.
+  if (audiences.length === 0) {
+    throw new OAuthError('invalid_target', 'No resource is granted to the client.', { reason: 'resource_not_granted' });
+  }
   if (defaultAudience === undefined) {
     throw new OAuthError('invalid_target', 'A resource is required.', { reason: 'resource_missing' });
   }
