@@ -193,6 +193,8 @@ function testClient({ secret, ...given }: TestClient): Client {
     allowedCorsOrigins: [],
     scopes: ['read', 'write'],
     defaultScopes: ['read'],
+    groups: ['*'],
+    backchannelLogoutUri: undefined,
     audiences: [DEFAULT_AUDIENCE],
     resources: [],
     defaultAudience: undefined,
@@ -200,6 +202,7 @@ function testClient({ secret, ...given }: TestClient): Client {
     admittedBy: 'policy',
     consent: 'Required',
     requireState: false,
+    idTokens: { signingAlgorithm: 'RS256', lifetimeSeconds: 3600 },
     ...given,
     tokens: {
       accessTokenFormat: 'jwt',

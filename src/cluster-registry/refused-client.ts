@@ -33,12 +33,17 @@ export class RuleCheck {
     }
     const { shared } = reading;
     const faults = this.#sound.has(shared)
-      ? ownFieldFaults({
-          clientId: ownOf(reading, 'clientId'),
-          grantTypes: shared.grantTypes,
-          redirectUris: ownOf(reading, 'redirectUris'),
-          postLogoutRedirectUris: ownOf(reading, 'postLogoutRedirectUris'),
-        })
+      ? ownFieldFaults(
+          {
+            clientId: ownOf(reading, 'clientId'),
+            grantTypes: shared.grantTypes,
+            scopes: shared.scopes,
+            redirectUris: ownOf(reading, 'redirectUris'),
+            postLogoutRedirectUris: ownOf(reading, 'postLogoutRedirectUris'),
+            backchannelLogoutUri: ownOf(reading, 'backchannelLogoutUri'),
+          },
+          this.#supported,
+        )
       : clientFaults(specOf(reading), this.#supported);
     if (faults.length > 0) return { reading: { shared: claimsOf(specOf(reading)) }, ruleFaults: reasonsOf(faults) };
     this.#sound.add(shared);

@@ -8,6 +8,7 @@ import type {
   AssertionSettings,
   CertificateSettings,
   Client,
+  IdTokenSettings,
   ResourceReference,
   SenderConstraint,
   ServiceAccountIdentity,
@@ -145,6 +146,14 @@ export class ServedClient implements Client {
     return this.#template.defaultScopes;
   }
 
+  get groups(): readonly string[] {
+    return this.#template.groups;
+  }
+
+  get backchannelLogoutUri(): string | undefined {
+    return this.#own('backchannelLogoutUri');
+  }
+
   get audiences(): readonly string[] {
     // The template may be of another namespace.
     return audiencesIn(this.namespace, this.#reading.shared);
@@ -176,6 +185,10 @@ export class ServedClient implements Client {
 
   get tokens(): TokenSettings {
     return this.#template.tokens;
+  }
+
+  get idTokens(): IdTokenSettings {
+    return this.#template.idTokens;
   }
 
   get #identity(): OwnIdentity | undefined {

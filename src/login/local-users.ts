@@ -2,7 +2,7 @@
 // parses the file, `password.ts` verifies passwords, `user-changes.ts` ends what a changed user holds.
 
 import { createHash } from 'node:crypto';
-import type { Clock, NamedPerson, ResourceOwner, ResourceOwners } from '../oauth/ports/ports.ts';
+import type { Clock, NamedPerson, Person, ResourceOwner, ResourceOwners } from '../oauth/ports/ports.ts';
 import { type HashingLimits, PasswordJudge } from './password.ts';
 
 export { hashPassword } from './password.ts';
@@ -66,7 +66,7 @@ function digestOf(text: string): string {
 }
 
 /** A user with what is made of the entry once. */
-interface Person {
+interface Entry {
   readonly user: LocalUser;
   readonly subject: string;
   /** A digest of the password hash, which has a salt. */
@@ -74,7 +74,7 @@ interface Person {
   readonly named: NamedPerson;
 }
 
-function personOf(user: LocalUser): Person {
+function entryOf(user: LocalUser): Entry {
   const subject = subjectOf(user);
   const credential = digestOf(`grantry credential\0${user.passwordHash}`);
   return { user, subject, credential, named: { subject, credential: user.disabled ? undefined : credential } };
@@ -82,13 +82,13 @@ function personOf(user: LocalUser): Person {
 
 /** One consistent set of users, replaced as a whole; disabled people too. */
 interface Directory {
-  readonly byUsername: ReadonlyMap<string, Person>;
-  readonly bySubject: ReadonlyMap<string, Person>;
+  readonly byUsername: ReadonlyMap<string, Entry>;
+  readonly bySubject: ReadonlyMap<string, Entry>;
   readonly hashes: readonly string[];
 }
 
 function directoryOf(users: readonly LocalUser[]): Directory {
-  const people = users.map(personOf);
+  const people = users.map(entryOf);
   return {
     byUsername: new Map(people.map((person) => [person.user.username, person])),
     bySubject: new Map(people.map((person) => [person.subject, person])),
@@ -173,17 +173,25 @@ export class LocalUsers implements ResourceOwners {
     return this.#directory.byUsername.get(username.normalize('NFC'))?.named;
   }
 
+  /** The file vouches for the addresses in it. */
+  async find(subject: string): Promise<Person | undefined> {
+    const person = this.#directory.bySubject.get(subject);
+    if (person === undefined || this.#revokedBefore(person) === Number.POSITIVE_INFINITY) return undefined;
+    const { username, displayName, email, groups = [] } = person.user;
+    return { subject, username, displayName, email, groups: [...new Set(groups)] };
+  }
+
   revokedBefore(subject: string): number {
     const person = this.#directory.bySubject.get(subject);
     return person === undefined ? Number.POSITIVE_INFINITY : this.#revokedBefore(person);
   }
 
-  #revokedBefore({ user }: Person): number {
+  #revokedBefore({ user }: Entry): number {
     const { disabled, revokeTokensBefore = 0 } = user;
     return disabled || revokeTokensBefore > this.#clock.now() ? Number.POSITIVE_INFINITY : revokeTokensBefore;
   }
 
-  #enabled(name: string): Person | undefined {
+  #enabled(name: string): Entry | undefined {
     const person = this.#directory.byUsername.get(name);
     return person && this.#revokedBefore(person) !== Number.POSITIVE_INFINITY ? person : undefined;
   }

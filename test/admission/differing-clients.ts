@@ -23,13 +23,15 @@ export const PERMITTING: Fields = {
     clientIds: [`${NAMESPACE_VARIABLE}_*`, 'usr_*'],
     grantTypes: ['authorization_code', 'refresh_token', 'client_credentials'],
     authMethods: ['client_secret_*', 'none'],
-    scopes: ['team/*'],
+    scopes: ['team/*', 'openid', 'groups'],
+    groups: ['team-*'],
+    logoutHosts: ['app.example.com'],
     audiences: ['urn:api'],
     redirectHosts: ['app.example.com'],
     redirectSchemes: ['com.example.app'],
     corsOrigins: ['https://app.example.com'],
   },
-  limits: { maxAccessTokenLifetime: '1h', maxRefreshTokenLifetime: '2160h' },
+  limits: { maxAccessTokenLifetime: '1h', maxRefreshTokenLifetime: '2160h', maxIdTokenLifetime: '1h' },
 };
 
 /** One rule: the reason of the refusal, and the field by which a client breaks it. */
@@ -60,6 +62,21 @@ const OWN: readonly Difference[] = [
   ['a foreign post-logout host', 'PolicyViolation', { postLogoutRedirectUris: ['https://foreign.example/'] }],
   ['a foreign redirect scheme', 'PolicyViolation', { redirectUris: ['com.foreign.app:/callback'] }],
   ['a loopback redirect', 'PolicyViolation', { redirectUris: ['http://127.0.0.1/callback'] }],
+  [
+    'a back-channel address without openid',
+    'InvalidManifest',
+    { backchannelLogoutUri: 'https://app.example.com/logout' },
+  ],
+  [
+    'a back-channel address of plain http',
+    'InvalidManifest',
+    { scopes: ['openid'], defaultScopes: [], backchannelLogoutUri: 'http://app.example.com/logout' },
+  ],
+  [
+    'a foreign back-channel host',
+    'PolicyViolation',
+    { scopes: ['openid'], defaultScopes: [], backchannelLogoutUri: 'https://foreign.example/logout' },
+  ],
   ['a foreign CORS origin', 'PolicyViolation', { allowedCorsOrigins: ['https://foreign.example'] }],
 ];
 
@@ -82,6 +99,9 @@ const COMMON: readonly Difference[] = [
   ['a malformed audience', 'InvalidAudience', { audiences: ['api'] }],
   ['a default audience of its own', 'InvalidAudience', { defaultAudience: 'urn:other' }],
   ['an API without a secret', 'InvalidAudience', { ...PUBLIC, resourceServer: { audiences: ['urn:api'] } }],
+  ['groups without their scope', 'InvalidManifest', { groups: ['team-*'] }],
+  ['ID tokens of no algorithm', 'InvalidTokenSettings', { tokens: { idTokenSigningAlgorithm: 'none' } }],
+  ['ID tokens for too short', 'InvalidTokenSettings', { tokens: { idTokenLifetime: '59s' } }],
   ['too long a grace', 'InvalidTokenSettings', { tokens: { refreshTokenReuseGrace: '2m' } }],
   [
     'lasting refresh tokens without a secret',
@@ -101,6 +121,13 @@ const COMMON: readonly Difference[] = [
   ['a foreign API', 'PolicyViolation', { resourceServer: { audiences: ['urn:foreign:api'] } }],
   ['access tokens for too long', 'PolicyViolation', { tokens: { accessTokenLifetime: '2h' } }],
   ['refresh tokens for too long', 'PolicyViolation', { tokens: { refreshTokenLifetime: '2161h' } }],
+  [
+    'ID tokens for too long',
+    'PolicyViolation',
+    { scopes: ['team/read', 'openid'], tokens: { idTokenLifetime: '61m' } },
+  ],
+  ['foreign groups', 'PolicyViolation', { scopes: ['team/read', 'groups'], groups: ['team-*', 'foreign-*'] }],
+  ['every group', 'PolicyViolation', { scopes: ['team/read', 'groups'] }],
   ['no consent', 'PolicyViolation', { consent: 'Skip' }],
 ];
 

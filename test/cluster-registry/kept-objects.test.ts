@@ -119,11 +119,14 @@ it('a served client says what the judge said', () => {
     displayName: 'App',
     authMethod: 'client_secret_post',
     tokens,
+    idTokens: { signingAlgorithm: 'ES384', lifetimeSeconds: 7 },
     revokeTokensBefore: 5,
     admittedBy: 'baseline',
     grantTypes: ['refresh_token'],
     scopes: ['a', 'b'],
     defaultScopes: ['a'],
+    groups: ['a*'],
+    backchannelLogoutUri: 'https://a.example/logout',
     audiences: ['urn:a', 'urn:b'],
     resources: [{ namespace: undefined, name: 'notes', scopes: ['c'] }],
     defaultAudience: 'urn:b',
@@ -153,17 +156,24 @@ it('a served client says what the judge said', () => {
     clientUri: undefined,
     policyUri: undefined,
     tosUri: undefined,
+    backchannelLogoutUri: undefined,
     redirectUris: [],
     allowedCorsOrigins: [],
   };
   const fields = Object.keys(client) as (keyof Client)[];
   const { uid, clientId, displayName, redirectUris } = client;
   const credentials = { verifiers: client.secretVerifiers };
-  const { clientUri, policyUri, tosUri, allowedCorsOrigins, audiences, defaultAudience } = client;
-  const nothing = { clientUri: undefined, policyUri: undefined, tosUri: undefined, allowedCorsOrigins: [] };
+  const { clientUri, policyUri, tosUri, allowedCorsOrigins, audiences, defaultAudience, backchannelLogoutUri } = client;
+  const nothing = {
+    clientUri: undefined,
+    policyUri: undefined,
+    tosUri: undefined,
+    allowedCorsOrigins: [],
+    backchannelLogoutUri: undefined,
+  };
   const own = { uid, namespace: 'team', name: undefined, maxState: 6, credentials, template };
   for (const [set, said] of [
-    [{ displayName, redirectUris, clientUri, policyUri, tosUri, allowedCorsOrigins }, client],
+    [{ displayName, redirectUris, clientUri, policyUri, tosUri, allowedCorsOrigins, backchannelLogoutUri }, client],
     [
       { displayName, redirectUris },
       { ...client, ...nothing },

@@ -294,6 +294,28 @@ describe('local users', () => {
     expect(await users.authenticate('alice', 'correct horse')).toBeDefined();
   });
 
+  it('are found by subject as the file describes them now, and not found while they may hold nothing', async () => {
+    let now = Date.UTC(2026, 0, 1);
+    const subject = 'usr__opn0Ky1LrfMdvbK8-HI2s';
+    const users = new LocalUsers({ clock: { now: () => now }, users: [alice] });
+    const known = { subject, username: 'alice', displayName: 'Alice Ang' };
+    expect(await users.find(subject)).toEqual({ ...known, email: undefined, groups: [] });
+    const groups = ['staff', 'on-call', 'staff'];
+    users.replace([{ ...alice, email: 'alice@example.com', groups }]);
+    expect(await users.find(subject)).toEqual({ ...known, email: 'alice@example.com', groups: ['staff', 'on-call'] });
+    users.replace([bob]);
+    expect(await users.find('usr_CT-JdrScZvoW3W4zUXrxaQ')).toMatchObject({ username: 'bob', displayName: undefined });
+    expect(await users.find(subject)).toBeUndefined();
+    users.replace([{ ...alice, disabled: true }]);
+    expect(await users.find(subject)).toBeUndefined();
+    users.replace([{ ...alice, revokeTokensBefore: now + 1000 }]);
+    expect(await users.find(subject)).toBeUndefined();
+    now += 1000;
+    expect(await users.find(subject)).toBeDefined();
+    users.restrict({ disabled: new Set(['alice']) });
+    expect(await users.find(subject)).toBeUndefined();
+  });
+
   it('are looked up by name in either spelling: the subject, and a credential until they are disabled', async () => {
     const zoe = { username: 'zoë', passwordHash: bobHash };
     const users = new LocalUsers({ clock: systemClock, users: [alice, { ...bob, disabled: true }, zoe] });

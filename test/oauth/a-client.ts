@@ -26,6 +26,8 @@ export function aClient(overrides: Partial<Client> = {}): Client {
     allowedCorsOrigins: [],
     scopes: ['shop/read', 'shop/write'],
     defaultScopes: ['shop/read'],
+    groups: ['*'],
+    backchannelLogoutUri: undefined,
     audiences: ['https://api.shop.example/'],
     resources: [],
     defaultAudience: undefined,
@@ -41,6 +43,7 @@ export function aClient(overrides: Partial<Client> = {}): Client {
       refreshTokenRotation: 'Always',
       refreshTokenReuseGraceSeconds: 10,
     },
+    idTokens: { signingAlgorithm: 'RS256', lifetimeSeconds: 3600 },
     ...overrides,
   };
 }

@@ -16,6 +16,7 @@ import { certificateSettings } from './certificate-rules.ts';
 import { acceptedCondition, referenceConditions, unjudgedConditions } from './client-conditions.ts';
 import { clientFaults } from './client-rules.ts';
 import { type Credentials, resolveCredentials } from './credentials.ts';
+import { EVERY_GROUP, idTokenSettings } from './openid-rules.ts';
 
 /** Everything that a client is judged by beside its manifest: the settings, policies and objects of one install. */
 export interface AdmissionContext {
@@ -253,6 +254,8 @@ function clientOf(
     allowedCorsOrigins: spec.allowedCorsOrigins,
     scopes: spec.scopes,
     defaultScopes: spec.defaultScopes,
+    groups: spec.groups ?? EVERY_GROUP,
+    backchannelLogoutUri: spec.backchannelLogoutUri,
     audiences: audiencesIn(object.namespace, spec),
     resources: spec.resources.map(({ namespace, name, scopes }) => ({ namespace, name, scopes })),
     defaultAudience: spec.defaultAudience,
@@ -261,5 +264,6 @@ function clientOf(
     consent: spec.consent,
     requireState: spec.requireState,
     tokens: spec.tokens,
+    idTokens: idTokenSettings(spec),
   };
 }

@@ -13,6 +13,7 @@ import { quoted } from '../kinds/quoted.ts';
 import { PRESET_NAMES } from '../kinds/secret-presets.ts';
 import { algorithmFaults } from './assertion-keys.ts';
 import { certificateKeyFaults, certificateNameFaults } from './certificate-rules.ts';
+import { logoutUriFaults, openIdFaults } from './openid-rules.ts';
 import { accountRuleFaults } from './service-accounts.ts';
 
 /** The grant types and authentication methods of the protocol's tables, and the issuer. */
@@ -31,11 +32,14 @@ const MAX_REFRESH_TOKEN_SECONDS = 366 * 24 * 3600;
 const MAX_REUSE_GRACE_SECONDS = 60;
 
 /** The fields of the rules about a client's own fields. */
-type OwnRuleFields = Pick<OAuthClientSpec, 'clientId' | 'grantTypes' | 'redirectUris' | 'postLogoutRedirectUris'>;
+type OwnRuleFields = Pick<
+  OAuthClientSpec,
+  'clientId' | 'grantTypes' | 'redirectUris' | 'postLogoutRedirectUris' | 'backchannelLogoutUri' | 'scopes'
+>;
 
 /** Every rule about a client's own fields that the manifest breaks. */
-export function ownFieldFaults(spec: OwnRuleFields): readonly Fault[] {
-  return [...clientIdFaults(spec), ...redirectFaults(spec)];
+export function ownFieldFaults(spec: OwnRuleFields, { issuer }: Pick<SupportedProtocol, 'issuer'>): readonly Fault[] {
+  return [...clientIdFaults(spec), ...redirectFaults(spec), ...logoutUriFaults(spec, issuer)];
 }
 
 /** Every rule the manifest breaks; empty when it breaks none. */
@@ -46,9 +50,11 @@ export function clientFaults(spec: OAuthClientSpec, supported: SupportedProtocol
     ...credentialFaults(spec),
     ...grantFaults(spec, supported),
     ...redirectFaults(spec),
+    ...logoutUriFaults(spec, supported.issuer),
     ...scopeFaults(spec),
     ...audienceFaults(spec, supported),
     ...lifetimeFaults(spec),
+    ...openIdFaults(spec),
     ...settingFaults(spec, supported),
   ];
 }

@@ -3,6 +3,7 @@
 
 import type { SigningAlgorithm } from '../../oauth/values/signature.ts';
 import { fieldsOf, type SourceObject } from '../kinds/manifest.ts';
+import { isRs256, RS256_SIGNING_KEY } from './default-signing-keys.ts';
 import type { StoredKey } from './key-secret.ts';
 
 /** The algorithm that signs where there are keys of several. */
@@ -15,7 +16,7 @@ type ServedKey<Key extends StoredKey> = Key & { readonly state: Exclude<StoredKe
  * The keys to serve, in the order of a `KeyRing`: of several Active ones the newest of the preferred algorithm signs. A
  * suspended SigningKey removes its keys, `spec.revokedKeyIds` of any one the keys it names; no other field of a manifest removes a
  * key, so that a mistake in it does not invalidate every token. Keys of a deleted SigningKey come last. No key id occurs
- * twice.
+ * twice. Keys of {@link RS256_SIGNING_KEY} come after all others: it must not take over the access tokens of an install.
  * @param objects the SigningKeys of the release namespace
  */
 export function servedKeys<Key extends StoredKey>(
@@ -26,6 +27,7 @@ export function servedKeys<Key extends StoredKey>(
   const revoked = revokedKeyIds(objects);
   const age = ({ signingKeyName }: StoredKey) => byName.get(signingKeyName)?.createdAt ?? -Infinity;
   const rank = ({ algorithm }: StoredKey) => (algorithm === PREFERRED_ALGORITHM ? 1 : 0);
+  const isSpare = ({ signingKeyName }: StoredKey) => Number(signingKeyName === RS256_SIGNING_KEY);
   const isHolder = (key: Key, other: Key) => {
     const [object, objectOfOther] = [byName.get(key.signingKeyName), byName.get(other.signingKeyName)];
     if (object !== undefined && objectOfOther !== undefined) return isOlder(object, objectOfOther);
@@ -40,12 +42,37 @@ export function servedKeys<Key extends StoredKey>(
   }
   return [...holders.values()].sort(
     (a, b) =>
+      compare(isSpare(a), isSpare(b)) ||
       Number(byName.has(b.signingKeyName)) - Number(byName.has(a.signingKeyName)) ||
       rank(b) - rank(a) ||
       compare(age(b), age(a)) ||
       compare(b.activatedAt ?? b.publishedAt, a.activatedAt ?? a.publishedAt) ||
       compare(a.keyId, b.keyId),
   );
+}
+
+/**
+ * Whether other keys sign in place of a key whose SigningKey was deleted: access tokens, and ID tokens of RS256 where the
+ * key may have signed those. A suspended SigningKey is meant to sign nothing, so no key waits for it.
+ * @param objects the SigningKeys of the release namespace
+ * @param keys the stored keys of all of them
+ */
+export function isReplaced(
+  { algorithm }: StoredKey,
+  { objects, keys }: { readonly objects: readonly SourceObject[]; readonly keys: readonly StoredKey[] },
+): boolean {
+  const names = new Set(objects.map(({ name }) => name));
+  const signing = servedKeys(objects, keys).filter(
+    ({ state, signingKeyName }) => state === 'Active' && names.has(signingKeyName),
+  );
+  if (!signing.some(({ signingKeyName }) => signingKeyName !== RS256_SIGNING_KEY)) return false;
+  if (algorithm !== 'RS256' || signing.some((key) => key.algorithm === 'RS256')) return true;
+  const successors = objects.filter(isRs256);
+  return successors.length > 0 && successors.every(isSuspended);
+}
+
+function isSuspended({ manifest }: SourceObject): boolean {
+  return fieldsOf(fieldsOf(manifest).spec).suspended === true;
 }
 
 /** The key ids that any of these SigningKeys revokes: a key that leaked must not live on in another ring. */
@@ -76,7 +103,7 @@ export function isOlder(one: SourceObject, other: SourceObject): boolean {
 }
 
 function isServed<Key extends StoredKey>(key: Key, object: SourceObject | undefined): key is ServedKey<Key> {
-  return key.state !== 'Revoked' && fieldsOf(fieldsOf(object?.manifest).spec).suspended !== true;
+  return key.state !== 'Revoked' && !(object !== undefined && isSuspended(object));
 }
 
 function compare<Value extends number | string>(a: Value, b: Value): number {

@@ -62,6 +62,8 @@ function clientPolicy(unknownFields: UnknownFields) {
     resources: globs(),
     redirectHosts: globs(),
     jwksHosts: globs(),
+    logoutHosts: globs(),
+    groups: globs(),
     redirectSchemes: globs(),
     corsOrigins: globs(),
     secretMetadata: globs(),
@@ -71,6 +73,7 @@ function clientPolicy(unknownFields: UnknownFields) {
   const limits = object({
     maxAccessTokenLifetime: duration().optional(),
     maxRefreshTokenLifetime: duration().optional(),
+    maxIdTokenLifetime: duration().optional(),
     maxClientsPerNamespace: z
       .int()
       .min(0, { error: 'is negative' })
@@ -154,6 +157,8 @@ export const BASELINE: Permissions = {
     resources: [`urn:grantry:ns:${NAMESPACE_VARIABLE}:*`],
     redirectHosts: ['**'],
     jwksHosts: [],
+    logoutHosts: [],
+    groups: ['**'],
     redirectSchemes: [],
     corsOrigins: [],
     secretMetadata: [],
@@ -163,6 +168,7 @@ export const BASELINE: Permissions = {
   limits: {
     maxAccessTokenLifetime: 3600,
     maxRefreshTokenLifetime: 2160 * 3600,
+    maxIdTokenLifetime: 3600,
     maxClientsPerNamespace: 200,
     maxResourcesPerNamespace: 50,
     maxState: 64 * 2 ** 20,
@@ -184,6 +190,8 @@ export const ALLOW_ALL: Permissions = {
     resources: EVERYTHING,
     redirectHosts: EVERYTHING,
     jwksHosts: EVERYTHING,
+    logoutHosts: EVERYTHING,
+    groups: EVERYTHING,
     redirectSchemes: EVERYTHING,
     corsOrigins: EVERYTHING,
     secretMetadata: EVERYTHING,

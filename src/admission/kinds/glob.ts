@@ -7,6 +7,8 @@ export const SEGMENT_ENDS = {
   host: './:',
   /** Scopes, audiences, schemes, grant types, methods. */
   path: '/:',
+  /** Names of groups: `*` matches any characters, as `**` does. */
+  none: '',
 } as const;
 
 /** The variable for the client's namespace in a glob. */

@@ -37,6 +37,7 @@ const REDIRECT_URIS_MAX = 32;
 const SCOPES_MAX = 100;
 const AUDIENCES_MAX = 32;
 const RESOURCES_MAX = 32;
+const GROUPS_MAX = 32;
 
 // A browser's Origin header is lower-case, without path and without the default port: no other form can ever match.
 const origin = () =>
@@ -48,6 +49,11 @@ const origin = () =>
 const uris = () => setOf(text(1024), REDIRECT_URIS_MAX);
 const scopes = () => setOf(text(128), SCOPES_MAX).default([]);
 const audiences = () => setOf(text(512), AUDIENCES_MAX).default([]);
+const groups = () =>
+  setOf(
+    text(128).refine((glob) => glob !== '', { error: 'is empty' }),
+    GROUPS_MAX,
+  ).refine((globs) => globs.length > 0, { error: 'is empty: a client without the scope groups receives none' });
 const resources = (object: MakeObject) =>
   listOf(
     object({ namespace: namespaceName().optional(), name: ownName(), scopes: setOf(text(128), SCOPES_MAX).optional() }),
@@ -74,6 +80,7 @@ export const OWN_FIELDS = {
   redirectUris: uris(),
   postLogoutRedirectUris: uris(),
   allowedCorsOrigins: setOf(origin(), 32),
+  backchannelLogoutUri: text(512),
 } as const;
 
 function clientSecret(object: MakeObject) {
@@ -166,6 +173,8 @@ function tokens(object: MakeObject) {
     refreshTokenLifetime: duration().default(2160 * 3600),
     refreshTokenRotation: z.enum(['Always', 'Never']).default('Always'),
     refreshTokenReuseGrace: duration().default(10),
+    idTokenSigningAlgorithm: text(16).default('RS256'),
+    idTokenLifetime: duration().default(3600),
   }).transform((settings) => ({
     accessTokenFormat: settings.accessTokenFormat,
     accessTokenLifetimeSeconds: settings.accessTokenLifetime,
@@ -173,6 +182,7 @@ function tokens(object: MakeObject) {
     refreshTokenLifetimeSeconds: settings.refreshTokenLifetime,
     refreshTokenRotation: settings.refreshTokenRotation,
     refreshTokenReuseGraceSeconds: settings.refreshTokenReuseGrace,
+    idTokens: { signingAlgorithm: settings.idTokenSigningAlgorithm, lifetimeSeconds: settings.idTokenLifetime },
   }));
 }
 
@@ -194,8 +204,10 @@ function oauthClient(unknownFields: UnknownFields) {
     redirectUris: OWN_FIELDS.redirectUris.default([]),
     postLogoutRedirectUris: OWN_FIELDS.postLogoutRedirectUris.default([]),
     allowedCorsOrigins: OWN_FIELDS.allowedCorsOrigins.default([]),
+    backchannelLogoutUri: OWN_FIELDS.backchannelLogoutUri.optional(),
     scopes: scopes(),
     defaultScopes: scopes(),
+    groups: groups().optional(),
     audiences: audiences(),
     defaultAudience: text(512).optional(),
     resources: resources(object),

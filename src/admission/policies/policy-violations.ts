@@ -60,7 +60,11 @@ export function policyViolations(claim: Claim, policy: Policy): readonly PolicyF
   const rules = rulesIn(claim.namespace, policy, permissions);
   const { spec, common } = claim;
   const ofIds = clientIdViolation(claim, permissions, rules);
-  const ofAddresses = [...originViolations(spec, rules), ...redirectViolations(spec, rules)];
+  const ofAddresses = [
+    ...originViolations(spec, rules),
+    ...redirectViolations(spec, rules),
+    ...logoutHostViolations(spec, rules),
+  ];
   if (common !== undefined && rules.permitted.has(common)) return [...ofIds, ...ofAddresses];
   const isOwn = (audience: string) => claim.ownerOf(audience) === claim.namespace;
   const ofLists = [...listViolations(spec, rules), ...introspectionViolations(spec, rules, isOwn)];
@@ -142,17 +146,23 @@ type GlobField =
   | 'corsOrigins'
   | 'redirectHosts'
   | 'jwksHosts'
+  | 'logoutHosts'
+  | 'groups'
   | 'redirectSchemes'
   | 'secretMetadata';
 
-const HOST_FIELDS: readonly GlobField[] = ['corsOrigins', 'redirectHosts', 'jwksHosts'];
+const HOST_FIELDS: readonly GlobField[] = ['corsOrigins', 'redirectHosts', 'jwksHosts', 'logoutHosts'];
 
 /** The message where no glob of a list permits a value; undefined when one does. */
 export function listFault(rules: Rules, field: GlobField, noun: string, value: string): string | undefined {
-  const ends = HOST_FIELDS.includes(field) ? SEGMENT_ENDS.host : SEGMENT_ENDS.path;
-  if (rules.allow[field].some((pattern) => globMatches(pattern, value, ends))) return undefined;
+  if (rules.allow[field].some((pattern) => globMatches(pattern, value, segmentEndsOf(field)))) return undefined;
   const fault = `${noun} ${quoted(value)} is not among allow.${field} of ${rules.subject}`;
   return `${fault}${listPermits(rules, field)}.${rules.remedy(`allow.${field} that permit it`)}`;
+}
+
+function segmentEndsOf(field: GlobField): string {
+  if (field === 'groups') return SEGMENT_ENDS.none;
+  return HOST_FIELDS.includes(field) ? SEGMENT_ENDS.host : SEGMENT_ENDS.path;
 }
 
 /** What a list permits instead. The list of a ClientPolicy is not quoted: it may name other tenants. */
@@ -173,6 +183,7 @@ function listViolations(spec: CommonSpec, rules: Rules): readonly PolicyFault[] 
     ...each('grantTypes', 'The grant type', ['spec', 'grantTypes'], spec.grantTypes),
     ...each('scopes', 'The scope', ['spec', 'scopes'], spec.scopes),
     ...each('audiences', 'The audience', ['spec', 'audiences'], spec.audiences),
+    ...groupViolations(spec, rules),
     ...secretMetadataViolations(spec, rules),
     ...jwksHostViolations(spec, rules),
   ];
@@ -193,6 +204,24 @@ function jwksHostViolations({ auth }: CommonSpec, rules: Rules): readonly Policy
   const host = jwksUri === undefined ? undefined : URL.parse(jwksUri)?.hostname;
   const message = host === undefined ? undefined : listFault(rules, 'jwksHosts', 'The host', host);
   return message === undefined ? [] : [violation(['spec', 'auth', 'privateKeyJwt', 'jwksUri'], message)];
+}
+
+/**
+ * A glob of the client is compared as text: a `*` in it can only match a star of the policy, which matches whatever that
+ * `*` stands for. So the policy permits every group that a permitted glob matches.
+ */
+function groupViolations({ scopes, groups }: CommonSpec, rules: Rules): readonly PolicyFault[] {
+  if (!scopes.includes('groups')) return [];
+  if (groups !== undefined) return valueViolations(rules, 'groups', 'The group', ['spec', 'groups'], groups);
+  const message = listFault(rules, 'groups', 'Unset, spec.groups is every group, and', '*');
+  return message === undefined ? [] : [violation(['spec', 'groups'], message)];
+}
+
+function logoutHostViolations({ backchannelLogoutUri: uri }: OAuthClientSpec, rules: Rules): readonly PolicyFault[] {
+  // openid-rules.ts reports an address that does not parse.
+  const host = uri === undefined ? undefined : URL.parse(uri)?.hostname;
+  const message = host === undefined ? undefined : listFault(rules, 'logoutHosts', 'The host', host);
+  return message === undefined ? [] : [violation(['spec', 'backchannelLogoutUri'], message)];
 }
 
 function secretMetadataViolations({ auth }: CommonSpec, rules: Rules): readonly PolicyFault[] {
@@ -283,6 +312,12 @@ function settingViolations(spec: CommonSpec, rules: Rules): readonly PolicyFault
     const most = formatDuration(limits.maxRefreshTokenLifetime);
     const message = `Refresh tokens may live at most ${most} by ${subject}.${remedy('a higher limits.maxRefreshTokenLifetime')}`;
     refuse(['spec', 'tokens', 'refreshTokenLifetime'], message);
+  }
+  const hasIdTokens = spec.scopes.includes('openid');
+  if (hasIdTokens && spec.tokens.idTokens.lifetimeSeconds > limits.maxIdTokenLifetime) {
+    const most = formatDuration(limits.maxIdTokenLifetime);
+    const message = `ID tokens may live at most ${most} by ${subject}.${remedy('a higher limits.maxIdTokenLifetime')}`;
+    refuse(['spec', 'tokens', 'idTokenLifetime'], message);
   }
   if (limits.requireSenderConstraint && spec.senderConstraint === 'None') {
     refuse(['spec', 'senderConstraint'], `Tokens must be sender-constrained by ${subject}.`);

@@ -65,7 +65,7 @@ export class KeyController {
   }
 
   /**
-   * Queues every ring, and the default ring, which is created where there is none; then follows changes until `stop`.
+   * Queues every ring, and the default rings that are missing, which are created; then follows changes until `stop`.
    */
   start(): void {
     const { signingKeys, releaseSecrets } = this.#options.sources;
@@ -73,7 +73,7 @@ export class KeyController {
       signingKeys.listen((change) => this.#signingKeyChanged(change)),
       releaseSecrets.listen((change) => this.#secretChanged(change)),
     ];
-    this.#queue.add(this.#reconciler.defaultRing);
+    this.#addMissingRings();
     for (const { metadata } of signingKeys.objects()) this.#queue.add(objectKey(metadata));
     for (const object of releaseSecrets.objects()) this.#addRingOf(object);
     this.#queue.start();
@@ -86,12 +86,10 @@ export class KeyController {
   }
 
   #signingKeyChanged({ type, key, object }: ObjectChange): void {
-    if (type === 'delete') {
-      this.#reconciler.forget(key, object.metadata.uid);
-      // If it was the last one, the default ring is created.
-      this.#queue.add(this.#reconciler.defaultRing);
-    }
+    if (type === 'delete') this.#reconciler.forget(key, object.metadata.uid);
     this.#queue.add(key);
+    // If it was the last one, or the last one of RS256 in its former algorithm, a default ring is created.
+    this.#addMissingRings();
     for (const keyId of revokedKeyIds([sourceOf(object)])) this.#addRingsWith(keyId);
   }
 
@@ -101,6 +99,10 @@ export class KeyController {
     if (before !== undefined) this.#addRingOf(before);
     const keyId = readKeySecret(object)?.keyId;
     if (keyId !== undefined) this.#addRingsWith(keyId);
+  }
+
+  #addMissingRings(): void {
+    for (const ring of this.#reconciler.missingRings) this.#queue.add(ring);
   }
 
   #addRingsWith(keyId: string): void {

@@ -93,13 +93,19 @@ export function planKeys(facts: KeyFacts): KeyPlan {
   return { steps: [...begun.steps, ...ended.steps], requeueAt: earliest(begun.requeueAt, ended.requeueAt) };
 }
 
+/** The inputs of a plan for orphaned keys. */
+interface OrphanFacts {
+  readonly now: number;
+  /** Milliseconds. */
+  readonly retain: number;
+  /** Whether other keys sign in place of this one. */
+  readonly isReplaced: (key: StoredKey) => boolean;
+}
+
 /** The steps for orphaned keys, whose SigningKey was deleted: they verify until their last token has expired. */
-export function planOrphans(
-  keys: readonly StoredKey[],
-  { now, retain, otherSigns }: { readonly now: number; readonly retain: number; readonly otherSigns: boolean },
-): KeyPlan {
+export function planOrphans(keys: readonly StoredKey[], { now, retain, isReplaced }: OrphanFacts): KeyPlan {
   const steps = keys.flatMap((key): readonly KeyStep[] => {
-    if (key.state === 'Active') return otherSigns ? [{ do: 'put', key: retired(key, now, retain) }] : [];
+    if (key.state === 'Active') return isReplaced(key) ? [{ do: 'put', key: retired(key, now, retain) }] : [];
     if (key.state === 'Published') return [{ do: 'remove', key }];
     return isExpired(key, now) ? [{ do: 'remove', key }] : [];
   });

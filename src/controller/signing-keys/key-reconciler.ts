@@ -3,7 +3,9 @@
 // the same ones.
 
 import { admitKey, type KeyVerdict } from '../../admission/keys/admit-key.ts';
-import { olderPublisher, revokedKeyIds, servedKeys } from '../../admission/keys/served-keys.ts';
+import { DEFAULT_SIGNING_KEYS } from '../../admission/keys/default-signing-keys.ts';
+import type { StoredKey } from '../../admission/keys/key-secret.ts';
+import { isReplaced, olderPublisher, revokedKeyIds } from '../../admission/keys/served-keys.ts';
 import type { Condition } from '../../admission/kinds/conditions.ts';
 import { fieldsOf, type SourceObject } from '../../admission/kinds/manifest.ts';
 import { readSecretValue } from '../../admission/references/references.ts';
@@ -35,8 +37,6 @@ export interface KeyReconcilerOptions {
   readonly clock: Clock;
 }
 
-/** The ring that is created where there is no SigningKey. */
-const DEFAULT_RING = 'default';
 /** Planning and execution repeat until a plan has no steps; this often at most in one reconcile. */
 const ROUNDS = 3;
 /** How often the Secret of an imported key is read, as it is not watched: while it is missing, and once it is there. */
@@ -67,9 +67,10 @@ export class KeyReconciler {
     this.#objects = new OwnWrites(options.signingKeys);
   }
 
-  /** The key of the default ring; queued when this process begins to lead, whichever rings exist. */
-  get defaultRing(): string {
-    return objectKey({ namespace: this.#options.releaseNamespace, name: DEFAULT_RING });
+  /** The keys of the SigningKeys that {@link reconcile} creates. */
+  get missingRings(): readonly string[] {
+    const objects = this.#rings();
+    return DEFAULT_SIGNING_KEYS.filter(({ isMissing }) => isMissing(objects)).map(({ name }) => this.#keyOf(name));
   }
 
   /** To be called when the watch delivers the deletion of a SigningKey. */
@@ -100,20 +101,17 @@ export class KeyReconciler {
   }
 
   async #withoutObject(key: string): Promise<number | undefined> {
-    const { signingKeys, clock, releaseNamespace: namespace, api } = this.#options;
-    const objects = [...signingKeys.objects()];
-    if (objects.length === 0 && this.#objects.get(this.defaultRing) === undefined) {
-      const ring = { metadata: { name: DEFAULT_RING, namespace }, spec: {} };
-      const made = await this.#objects.write(this.defaultRing, () => api.create(SIGNING_KEYS, ring));
-      if (key === this.defaultRing) return await this.#withObject(key, made);
+    const { clock, releaseNamespace: namespace, api } = this.#options;
+    const objects = this.#rings();
+    const missing = DEFAULT_SIGNING_KEYS.find(({ name, isMissing }) => this.#keyOf(name) === key && isMissing(objects));
+    if (missing !== undefined) {
+      const ring = { metadata: { name: missing.name, namespace }, spec: missing.spec };
+      return await this.#withObject(key, await this.#objects.write(key, () => api.create(SIGNING_KEYS, ring)));
     }
     const name = key.slice(key.indexOf('/') + 1);
-    const served = servedKeys(objects.map(sourceOf), this.#secrets.keys());
-    const otherSigns = served.some(
-      ({ state, signingKeyName }) =>
-        state === 'Active' && objects.some(({ metadata }) => metadata.name === signingKeyName),
-    );
-    const facts = { now: clock.now(), retain: ORPHANS_RETAIN_MILLISECONDS, otherSigns };
+    const stored = { objects, keys: this.#secrets.keys() };
+    const isReplacedNow = (orphan: StoredKey) => isReplaced(orphan, stored);
+    const facts = { now: clock.now(), retain: ORPHANS_RETAIN_MILLISECONDS, isReplaced: isReplacedNow };
     const { steps, requeueAt } = planOrphans(this.#secrets.keys(name), facts);
     for (const step of steps) {
       if (step.do === 'put') await this.#secrets.put(step.key);
@@ -149,8 +147,16 @@ export class KeyReconciler {
     return earliest(this.#untilTime(requeueAt), untilImport(verdict));
   }
 
+  /** The SigningKeys, with those that this process has created and the watch has not delivered. */
   #rings(): readonly SourceObject[] {
-    return [...this.#options.signingKeys.objects()].map(sourceOf);
+    const { signingKeys } = this.#options;
+    const defaults = DEFAULT_SIGNING_KEYS.map(({ name }) => this.#keyOf(name));
+    const undelivered = defaults.filter((key) => signingKeys.get(key) === undefined);
+    return [...signingKeys.objects(), ...undelivered.flatMap((key) => this.#objects.get(key) ?? [])].map(sourceOf);
+  }
+
+  #keyOf(name: string): string {
+    return objectKey({ namespace: this.#options.releaseNamespace, name });
   }
 
   async #importedSecret({ spec }: KubernetesObject): Promise<KubernetesObject | undefined> {

@@ -80,12 +80,26 @@ export interface NamedPerson {
   readonly credential: string | undefined;
 }
 
+/** What is known of a person now, for clients that may know it. What is unknown is undefined. */
+export interface Person {
+  /** `usr_…` */
+  readonly subject: string;
+  readonly username: string;
+  readonly displayName: string | undefined;
+  /** A verified address: another one is no address of the person. */
+  readonly email: string | undefined;
+  /** In the order of their source, each once. */
+  readonly groups: readonly string[];
+}
+
 /** The people who can sign in: local users now, upstream OpenID Connect later. */
 export interface ResourceOwners {
   /** The person of a name as typed; undefined where there is none. No answer to a caller may show which it was. */
   lookUp(username: string): Promise<NamedPerson | undefined>;
   /** The person, or undefined for a wrong password, an unknown or a disabled user: the same work in each case. */
   authenticate(username: string, password: string): Promise<ResourceOwner | undefined>;
+  /** The person as of now; undefined for one who may hold nothing now ({@link ResourceOwners.revokedBefore}). */
+  find(subject: string): Promise<Person | undefined>;
   /**
    * The person's kill switch, epoch milliseconds: all that the person holds from at or before this time is revoked.
    * Infinity for a person who may hold nothing now: unknown, absent, disabled, or revoked until a time ahead.

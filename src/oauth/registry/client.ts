@@ -18,6 +18,12 @@ export interface TokenSettings {
   readonly refreshTokenReuseGraceSeconds: number;
 }
 
+/** How ID tokens for this client are made. */
+export interface IdTokenSettings {
+  readonly signingAlgorithm: SigningAlgorithm;
+  readonly lifetimeSeconds: number;
+}
+
 /** How assertions of a client are verified (RFC 7523 §3). */
 export interface AssertionSettings {
   /** The keys of the manifest, judged by shape only, or the address that serves them. */
@@ -89,6 +95,10 @@ export interface Client {
   /** The scopes that an administrator permits, at each of the `audiences`. `access/client-access.ts` adds granted ones. */
   readonly scopes: readonly string[];
   readonly defaultScopes: readonly string[];
+  /** Globs of the groups that are disclosed to the client, where it has the scope for them; one list for all its tokens. */
+  readonly groups: readonly string[];
+  /** Where the client is notified of a session that ended (OpenID Connect Back-Channel Logout §2.2). */
+  readonly backchannelLogoutUri: string | undefined;
   /** Resources that an administrator permits (RFC 8707); never the issuer. */
   readonly audiences: readonly string[];
   /** Resources that their owners may grant. */
@@ -101,4 +111,5 @@ export interface Client {
   readonly consent: 'Required' | 'Skip';
   readonly requireState: boolean;
   readonly tokens: TokenSettings;
+  readonly idTokens: IdTokenSettings;
 }

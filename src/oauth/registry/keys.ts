@@ -80,11 +80,12 @@ export async function importSigningKey(
 
 /** The keys of one snapshot. A kid names one key with one algorithm: verifiers find the algorithm by it (RFC 7517 §4.5). */
 export class KeyRing {
-  /** The key that signs: the first Active one; undefined means no token can be made. */
+  /** The key that signs access tokens: the first Active one; undefined means no token can be made. */
   readonly signing: SigningKey | undefined;
   /** The answer of `/.well-known/jwks.json` (RFC 7517 §5). */
   readonly jwks: { readonly keys: readonly JWK[] };
   readonly #byKid: ReadonlyMap<string, SigningKey>;
+  readonly #active: readonly SigningKey[];
 
   /** @param keys in order of preference: of several Active keys the first signs; of one kid it is in the ring alone */
   constructor(keys: readonly SigningKey[]) {
@@ -94,8 +95,14 @@ export class KeyRing {
       if (known === undefined || (known.state !== 'Active' && key.state === 'Active')) byKid.set(key.kid, key);
     }
     this.#byKid = byKid;
-    this.signing = keys.find((key) => key.state === 'Active');
+    this.#active = keys.filter((key) => key.state === 'Active' && byKid.get(key.kid) === key);
+    this.signing = this.#active[0];
     this.jwks = { keys: [...this.#byKid.values()].map((key) => key.publicJwk) };
+  }
+
+  /** The first Active key of one of these algorithms; undefined where none of them signs. */
+  signingFor(algorithms: readonly SigningAlgorithm[]): SigningKey | undefined {
+    return this.#active.find(({ algorithm }) => algorithms.includes(algorithm));
   }
 
   find(kid: string): SigningKey | undefined {

@@ -8,13 +8,12 @@ import { OAuthError } from '../ports/error.ts';
 import type { Clock, EndOfTick, Random } from '../ports/ports.ts';
 import type { Confirmation, NewAccessToken } from '../ports/token-stores.ts';
 import type { Client } from '../registry/client.ts';
-import type { KeyRing, SigningKey } from '../registry/keys.ts';
+import type { KeyRing } from '../registry/keys.ts';
 import { decodedBase64url } from '../values/base64url.ts';
 import { confirmationClaim } from '../values/confirmation.ts';
-import { MicroBatch } from '../values/micro-batch.ts';
-import { signatureOf } from '../values/signature.ts';
 import { type AccessTokenClaims, newTokenId } from './access-token-claims.ts';
 import type { Handles } from './handles.ts';
+import { JwtSigner } from './jwt-signer.ts';
 import { VerifiedTokens } from './verified-tokens.ts';
 
 /** The result of a grant. Issuer, client, times and id of a token are not in it, so that no grant can forge them. */
@@ -59,9 +58,8 @@ export class AccessTokens {
   readonly #clock: Clock;
   readonly #random: Random;
   readonly #handles: Handles;
-  readonly #headers = new WeakMap<SigningKey, string>();
   readonly #verified: VerifiedTokens;
-  readonly #signingBatch: MicroBatch;
+  readonly #signer: JwtSigner;
 
   constructor({
     issuer,
@@ -80,7 +78,7 @@ export class AccessTokens {
     this.#clock = clock;
     this.#random = random;
     this.#handles = handles;
-    this.#signingBatch = new MicroBatch({ endOfTick });
+    this.#signer = new JwtSigner({ type: 'at+jwt', endOfTick });
     this.#verified = new VerifiedTokens({ clock });
   }
 
@@ -105,7 +103,7 @@ export class AccessTokens {
     return {
       ...named,
       opaque: () => undefined,
-      issue: (authorization) => this.#sign(this.#claims(client, authorization, named), key),
+      issue: (authorization) => this.#signer.sign(this.#claims(client, authorization, named), key),
     };
   }
 
@@ -180,23 +178,6 @@ export class AccessTokens {
       ...(grantId !== undefined && { grant_id: grantId }),
       ...(confirmation !== undefined && { cnf: confirmationClaim(confirmation) }),
     };
-  }
-
-  async #sign(claims: AccessTokenClaims, key: SigningKey): Promise<string> {
-    const payload = Buffer.from(JSON.stringify(claims)).toString('base64url');
-    const signingInput = `${this.#header(key)}.${payload}`;
-    // An ECDSA signature reads a table larger than the fastest caches of a core: all signatures of a tick run in a row.
-    await this.#signingBatch.join();
-    return `${signingInput}.${signatureOf(signingInput, key.algorithm, key.privateKey)}`;
-  }
-
-  #header(key: SigningKey): string {
-    const known = this.#headers.get(key);
-    if (known !== undefined) return known;
-    const json = JSON.stringify({ typ: 'at+jwt', alg: key.algorithm, kid: key.kid });
-    const header = Buffer.from(json).toString('base64url');
-    this.#headers.set(key, header);
-    return header;
   }
 }
 

@@ -1,7 +1,9 @@
 // The signing keys that `grantry dev` keeps in `.grantry/keys/`: a ring for each SigningKey manifest, or `default`
-// (ES256) when there is none. After a change of the algorithm the new key signs and the old one still verifies.
+// (ES256) when there is none, and `default-rs256` when none is of RS256. After a change of the algorithm the new key signs
+// and the old one still verifies.
 
 import type { KeyVerdict } from '../../admission/keys/admit-key.ts';
+import { DEFAULT_SIGNING_KEYS, RS256_SIGNING_KEY } from '../../admission/keys/default-signing-keys.ts';
 import { revokedKeyIds } from '../../admission/keys/served-keys.ts';
 import { generateSigningKeyPem, importSigningKey, KeyRing, type SigningKey } from '../../oauth/registry/keys.ts';
 import type { SigningAlgorithm } from '../../oauth/values/signature.ts';
@@ -53,21 +55,23 @@ export class DevKeys {
    * silently
    */
   async ringOf(verdicts: readonly KeyVerdict[]): Promise<KeyRing> {
-    const named = `${this.#releaseNamespace}.default`;
-    if (verdicts.length === 0) {
-      const ring = { name: named, algorithm: PREFERRED_ALGORITHM, rsaModulusBits: 0, revokedKeyIds: [] };
-      return new KeyRing(await this.#keysOf(ring));
-    }
     // The newest ring of the preferred algorithm signs.
     const accepted = verdicts
       .filter((verdict) => verdict.accepted)
       .sort((a, b) => rank(b) - rank(a) || b.object.createdAt - a.object.createdAt);
-    const revoked = [...revokedKeyIds(verdicts.map(({ object }) => object))];
+    const objects = verdicts.map(({ object }) => object);
+    const revoked = [...revokedKeyIds(objects)];
     const keys: SigningKey[] = [];
     for (const verdict of accepted) keys.push(...(await this.#keysOfVerdict(verdict, revoked)));
-    // Tokens signed before the first SigningKey manifest was added stay valid.
-    if (!verdicts.some(({ object }) => `${object.namespace}.${object.name}` === named)) {
-      keys.push(...(await this.#retiring(named, revoked)));
+    // The last ones: the key of RS256 must not take over the access tokens of a folder.
+    for (const { name, spec, isMissing } of DEFAULT_SIGNING_KEYS) {
+      const ring = `${this.#releaseNamespace}.${name}`;
+      if (isMissing(objects)) {
+        keys.push(...(await this.#keysOf({ rsaModulusBits: 0, ...spec, name: ring, revokedKeyIds: revoked })));
+      } else if (!objects.some((object) => `${object.namespace}.${object.name}` === ring)) {
+        // Tokens signed before the first SigningKey manifest was added stay valid.
+        keys.push(...(await this.#retiring(ring, revoked)));
+      }
     }
     return new KeyRing(keys);
   }
@@ -127,6 +131,7 @@ export class DevKeys {
   }
 }
 
-function rank({ manifest }: KeyVerdict): number {
+function rank({ object, manifest }: KeyVerdict): number {
+  if (object.name === RS256_SIGNING_KEY) return -1;
   return manifest?.spec.algorithm === PREFERRED_ALGORITHM ? 1 : 0;
 }

@@ -9,7 +9,7 @@ import {
   readKeySecret,
   type StoredKey,
 } from '../../../src/admission/keys/key-secret.ts';
-import { olderPublisher, servedKeys } from '../../../src/admission/keys/served-keys.ts';
+import { isReplaced, olderPublisher, servedKeys } from '../../../src/admission/keys/served-keys.ts';
 import { generateSigningKeyPem, importSigningKey } from '../../../src/oauth/registry/keys.ts';
 import { sourceObject } from '../world.ts';
 
@@ -123,6 +123,39 @@ describe('the keys that are served', () => {
     const keys = [named('gone', 'orphan'), named('a', 'a', { algorithm: 'RS256' })];
     expect(idsOf([ring('a', 1)], keys)).toEqual(['a', 'orphan']);
     expect(idsOf([], keys)).toHaveLength(2);
+  });
+
+  it('end with the default of RS256, also behind those of a deleted SigningKey: it takes over no access token', () => {
+    const keys = [
+      named('default-rs256', 'rsa', { algorithm: 'RS256' }),
+      named('gone', 'orphan', { algorithm: 'EdDSA' }),
+      named('corp', 'ed', { algorithm: 'EdDSA' }),
+      named('ours', 'own', { algorithm: 'RS256' }),
+    ];
+    const objects = [ring('default-rs256', 9), ring('corp', 1), ring('ours', 2)];
+    expect(idsOf(objects, keys)).toEqual(['own', 'ed', 'orphan', 'rsa']);
+    expect(idsOf([], keys).at(-1)).toBe('rsa');
+  });
+
+  it('of a deleted SigningKey are replaced once another signs access tokens, and one of RS256 where they are of it', () => {
+    const rsa = { algorithm: 'RS256' } as const;
+    const orphan = named('gone', 'orphan');
+    const rsaOrphan = named('gone', 'orphan', rsa);
+    const fallback = named('default-rs256', 'rsa', rsa);
+    const other = named('a', 'a');
+    const own = named('own', 'own', rsa);
+    const [a, def] = [ring('a', 1), ring('default-rs256', 1, rsa)];
+    const replaced = (key: StoredKey, objects: Parameters<typeof servedKeys>[0], keys: readonly StoredKey[]) =>
+      isReplaced(key, { objects, keys: [key, ...keys] });
+    expect(replaced(orphan, [a, def], [fallback])).toBe(false);
+    expect(replaced(orphan, [a, def], [fallback, { ...other, state: 'Published' }])).toBe(false);
+    expect(replaced(orphan, [a], [other])).toBe(true);
+    expect(replaced(rsaOrphan, [a], [other])).toBe(false);
+    expect(replaced(rsaOrphan, [a, def], [other])).toBe(false);
+    expect(replaced(rsaOrphan, [a, def], [other, fallback])).toBe(true);
+    expect(replaced(rsaOrphan, [ring('own', 1, rsa)], [own])).toBe(true);
+    expect(replaced(rsaOrphan, [a, ring('own', 1, { ...rsa, suspended: true })], [other, own])).toBe(true);
+    expect(replaced(fallback, [a, ring('own', 1, rsa)], [other, own])).toBe(true);
   });
 
   it('of one key id in several SigningKeys → that of the oldest, whichever was stored first; those of a deleted one last', () => {

@@ -139,10 +139,16 @@ describe('the signing keys of an install', () => {
     ((await status(name)).keys ?? []).map(({ state }: { state: string }) => state);
   const condition = async (type: string, name = 'default') =>
     (await status(name)).conditions?.find((each: { type: string }) => each.type === type) ?? {};
-  const secrets = async () => {
+  const secretsThat = async (isOf: (ring: string) => boolean) => {
     const all = await cluster.call('GET', `/api/v1/namespaces/${leaders.namespace}/secrets`);
-    return all.body.items.filter(({ type }: { type: string }) => type === 'grantry.dev/signing-key');
+    return all.body.items.filter(
+      ({ type, metadata }: { type: string; metadata: { labels?: Record<string, string> } }) =>
+        type === 'grantry.dev/signing-key' && isOf(metadata.labels?.['grantry.dev/signing-key'] ?? ''),
+    );
   };
+  const secretsOf = (name: string) => secretsThat((ring) => ring === name);
+  /** Without those of `default-rs256`, which most installs of this file have as well. */
+  const secrets = () => secretsThat((ring) => ring !== 'default-rs256');
   const untilStates = (name: string, ...expected: string[]) =>
     until(`${name}: ${expected}`, async () => String(await states(name)) === String(expected));
 
@@ -153,9 +159,9 @@ describe('the signing keys of an install', () => {
     ]);
     // kubectl wait fails for what is not there yet.
     if (code !== 0) await until(errors, async () => (await condition('Ready')).status === 'True');
-    const [secret] = await secrets();
     const { activeKeyId, keys } = await status();
-    expect(await secrets()).toHaveLength(1);
+    const [secret] = await secretsOf('default');
+    expect(await secretsOf('default')).toHaveLength(1);
     expect(secret).toMatchObject({
       immutable: true,
       metadata: {
@@ -168,7 +174,38 @@ describe('the signing keys of an install', () => {
     const pem = Buffer.from(secret.data['private-key.pem'], 'base64').toString();
     expect((await importSigningKey(pem, 'ES256', 'Active')).kid).toBe(activeKeyId);
     expect((await condition('KeyMaterialReady')).reason).toBe('KeyGenerated');
-    expect(leaders.events.map(({ reason }) => reason)).toEqual(['KeyActivated']);
+    await untilStates('default-rs256', 'Active');
+    expect(leaders.events.map(({ reason }) => reason)).toEqual(['KeyActivated', 'KeyActivated']);
+  });
+
+  it('begin with a key of RS256 beside one of another algorithm, which is made again when it is deleted', async () => {
+    await cluster.apply(manifest('corp', { algorithm: 'EdDSA' }));
+    await leaders.lead();
+    await untilStates('corp', 'Active');
+    await untilStates('default-rs256', 'Active');
+    const made = (await cluster.call('GET', path('default-rs256'))).body;
+    expect(made.spec).toMatchObject({ algorithm: 'RS256', rsaModulusBits: 2048 });
+    const [secret] = await secretsOf('default-rs256');
+    const pem = Buffer.from(secret.data['private-key.pem'], 'base64').toString();
+    const key = await importSigningKey(pem, 'RS256', 'Active');
+    expect([key.kid, key.privateKey.asymmetricKeyDetails?.modulusLength]).toEqual([made.status.activeKeyId, 2048]);
+    expect((await cluster.call('GET', path())).status).toBe(404);
+    await cluster.call('DELETE', path('default-rs256'));
+    await until('it is back', async () => (await status('default-rs256')).activeKeyId === key.kid);
+    await cluster.call('DELETE', path('corp'));
+    await untilStates('default', 'Active');
+  });
+
+  it('given a SigningKey of RS256, suspended or not → no other is made until it is of another algorithm', async () => {
+    await cluster.apply(manifest('corp', { algorithm: 'RS256', rsaModulusBits: 2048, suspended: true }));
+    await leaders.lead();
+    await until('it is in the status', async () => (await condition('Ready', 'corp')).reason === 'Suspended');
+    await cluster.apply(manifest('corp', { algorithm: 'RS256', rsaModulusBits: 2048, suspended: false }));
+    await untilStates('corp', 'Active');
+    const made = await cluster.call('GET', `/apis/grantry.dev/v1alpha1/namespaces/${leaders.namespace}/signingkeys`);
+    expect(made.body.items.map(({ metadata }: { metadata: { name: string } }) => metadata.name)).toEqual(['corp']);
+    await cluster.apply(manifest('corp', { algorithm: 'ES256' }));
+    await untilStates('default-rs256', 'Active');
   });
 
   it('come to rest: nothing is written when nothing changes', async () => {

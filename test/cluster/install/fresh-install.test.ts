@@ -29,10 +29,13 @@ describeRedis('a fresh install', () => {
 
   const path = () => `/apis/grantry.dev/v1alpha1/namespaces/${install.namespace}/signingkeys/default`;
   const status = async () => (await cluster.call('GET', path())).body.status ?? {};
-  const keyIds = async ({ url }: TokenServerProcess): Promise<readonly string[]> => {
+  const keysOf = async ({ url }: TokenServerProcess): Promise<readonly { kid: string; alg: string }[]> => {
     const response = await fetch(`${url}/.well-known/jwks.json`);
-    return ((await response.json()) as { keys: { kid: string }[] }).keys.map(({ kid }) => kid);
+    return ((await response.json()) as { keys: { kid: string; alg: string }[] }).keys;
   };
+  /** Without the key of `default-rs256`. */
+  const keyIds = async (server: TokenServerProcess): Promise<readonly string[]> =>
+    (await keysOf(server)).filter(({ alg }) => alg === 'ES256').map(({ kid }) => kid);
 
   it('waits for its controller, which makes the key and the pepper', async () => {
     for (const server of servers) await server.saysUnready(/^pepper: waiting/m);
@@ -41,7 +44,10 @@ describeRedis('a fresh install', () => {
     // A server serves a key that it finds, whether or not its status shows it yet.
     await until('the status shows the key', async () => (await status()).activeKeyId !== undefined);
     const { activeKeyId } = await status();
-    for (const server of servers) expect(await keyIds(server)).toEqual([activeKeyId]);
+    for (const server of servers) {
+      expect(await keyIds(server)).toEqual([activeKeyId]);
+      await until('there is one for ID tokens', async () => (await keysOf(server)).at(-1)?.alg === 'RS256');
+    }
   }, 120_000);
 
   it('honours within a second nothing any more that a revoked key signed, and has the key replaced', async () => {

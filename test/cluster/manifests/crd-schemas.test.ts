@@ -55,6 +55,7 @@ const RULES_OF_THE_JUDGE: Readonly<Record<string, RegExp>> = {
   'only one of subjectDn, sanDns, sanUri, sanIp and sanEmail can be given': /^spec\.auth\.(method|tls)$/,
   'must be at least 24h': /^spec\.(auth\.clientSecret\.rotation\.interval|rotation\.retain)$/,
   'must be from 1s to 24h': /^spec\.tokens\.accessTokenLifetime$/,
+  'must be from 1m to 24h': /^spec\.tokens\.idTokenLifetime$/,
   'must be from 1s to 8784h': /^spec\.tokens\.refreshToken(Idle)?Lifetime$/,
   'must be at most 60s': /^spec\.tokens\.refreshTokenReuseGrace$/,
   'must be at least 1m': /^spec\.tokens\.maxLifetime$/,
@@ -74,10 +75,12 @@ const RULES_OF_THE_SCHEMAS = [
 /** The bounds on the size of a whole, which no CRD can express. */
 const SIZE_ISSUE = /^is larger than [0-9]+ KiB as JSON$/;
 
-/** Examples that the API server takes: it has one object of a uid only, and leaves names of certificates, accounts and algorithms to the judge. */
+/** Examples that the API server takes: it has one object of a uid only, and leaves names of certificates, accounts and algorithms, and what needs a scope, to the judge. */
 const OF_THE_JUDGE_ALONE = [
   ...['uid-twice.yaml', 'tls-without-a-name.yaml', 'tls-name-with-spaces-between.yaml', 'tls-ip-malformed.yaml'],
   ...['tls-name-of-a-self-signed-certificate.yaml', 'signing-algorithm-symmetric.yaml'],
+  ...['groups-without-their-scope.yaml', 'logout-uri-without-openid.yaml'],
+  ...['logout-uri-http.yaml', 'logout-uri-with-fragment.yaml'],
   ...['service-account-default.yaml', 'service-accounts-missing.yaml', 'resource-language-unknown.yaml'],
 ];
 

@@ -198,19 +198,21 @@ describeRedis('what kubectl prints', () => {
       const { conditions = [] } = (await cluster.call('GET', `${path}/${name}`)).body.status ?? {};
       return conditions.find(({ type }: { type: string }) => type === 'Ready')?.reason;
     };
-    const reasons = { 'by-hand': 'Ready', default: 'Ready', imported: 'SecretNotFound', suspended: 'Suspended' };
-    for (const [name, reason] of Object.entries(reasons)) {
+    const made = ['default', 'default-rs256'].map((name): [string, string] => [name, 'Ready']);
+    const reasons = { 'by-hand': 'Ready', imported: 'SecretNotFound', suspended: 'Suspended' };
+    for (const [name, reason] of [...made, ...Object.entries(reasons)]) {
       await until(`${name} is ${reason}`, async () => (await ready(name)) === reason);
     }
     let keys: readonly PublishedKey[] = [];
     // A first key signs at once: nothing waits for the replica.
-    await until('both keys are published', async () => {
+    await until('the keys are published', async () => {
       const response = await fetch(`${server.url}/.well-known/jwks.json`);
       ({ keys } = (await response.json()) as { keys: PublishedKey[] });
-      return keys.length === 2;
+      return keys.length === 3;
     });
     const keyOf = (algorithm: string) => keys.find(({ alg }) => alg === algorithm)?.kid ?? 'none is published';
-    const { lastRotationTime } = (await cluster.call('GET', `${path}/default`)).body.status;
+    const rotationAfter = async (name: string) =>
+      after((await cluster.call('GET', `${path}/${name}`)).body.status.lastRotationTime, 2160);
     const expected: readonly Row[] = [
       { NAME: 'by-hand', ALGORITHM: 'ES384', 'ACTIVE-KEY': keyOf('ES384'), READY: 'True', 'NEXT-ROTATION': '' },
       {
@@ -218,7 +220,14 @@ describeRedis('what kubectl prints', () => {
         ALGORITHM: 'ES256',
         'ACTIVE-KEY': keyOf('ES256'),
         READY: 'True',
-        'NEXT-ROTATION': after(lastRotationTime, 2160),
+        'NEXT-ROTATION': await rotationAfter('default'),
+      },
+      {
+        NAME: 'default-rs256',
+        ALGORITHM: 'RS256',
+        'ACTIVE-KEY': keyOf('RS256'),
+        READY: 'True',
+        'NEXT-ROTATION': await rotationAfter('default-rs256'),
       },
       { NAME: 'imported', ALGORITHM: 'EdDSA', 'ACTIVE-KEY': '', READY: 'False', 'NEXT-ROTATION': '' },
       { NAME: 'suspended', ALGORITHM: 'ES256', 'ACTIVE-KEY': '', READY: 'False', 'NEXT-ROTATION': '' },

@@ -278,12 +278,12 @@ describe('the keys of a ring that is gone', () => {
       const times = { publishedAt: START, activatedAt: START, removeAfter: undefined };
       return { signingKeyName: 'gone', keyId: `key-${index}`, algorithm: 'ES256', state, ...times };
     });
-  const facts = { now: START, retain: 48 * HOUR, otherSigns: true };
+  const facts = { now: START, retain: 48 * HOUR, isReplaced: () => true };
 
   it('verify on once another ring signs', () => {
     const { steps } = planOrphans(keys('Active'), facts);
     expect(steps).toMatchObject([{ do: 'put', key: { state: 'Retiring', removeAfter: START + 48 * HOUR } }]);
-    expect(planOrphans(keys('Active'), { ...facts, otherSigns: false }).steps).toEqual([]);
+    expect(planOrphans(keys('Active'), { ...facts, isReplaced: () => false }).steps).toEqual([]);
   });
 
   it('are never published, and removed in their time', () => {

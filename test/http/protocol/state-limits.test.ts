@@ -109,7 +109,12 @@ describe('one person at one client', () => {
   });
 
   it('more people at once than one may refresh → none meets a limit', async () => {
-    const owners = { revokedBefore: () => 0, lookUp: async () => undefined, authenticate: async () => undefined };
+    const owners = {
+      revokedBefore: () => 0,
+      lookUp: async () => undefined,
+      authenticate: async () => undefined,
+      find: async () => undefined,
+    };
     const grantry = await startGrantry({ owners, clients: [WEB], rateLimits: true });
     const web = new TokenCalls(grantry);
     const statuses = await Promise.all(

@@ -136,7 +136,12 @@ export async function protocolWorld({ stores, clock, pepper, events }: WorldPart
   const limiter = { failed: () => 0 };
   const limits = UNLIMITED_STATE;
   const { people } = limits;
-  const owners = { lookUp: async () => undefined, authenticate: async () => undefined, revokedBefore: () => 0 };
+  const owners = {
+    lookUp: async () => undefined,
+    authenticate: async () => undefined,
+    find: async () => undefined,
+    revokedBefore: () => 0,
+  };
   const marks = new ReplayMarks({ replays: stores.replays, fallback: stores.replays, limits, audit });
   const keySets = { keysAt: () => Promise.reject(keySetUnavailable('no client publishes keys')) };
   const clusterIssuer = { current: () => Promise.reject(clusterIssuerUnavailable('no cluster')) };

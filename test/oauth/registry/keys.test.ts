@@ -91,6 +91,7 @@ describe('signing keys', () => {
     fc.assert(
       fc.property(fc.array(fc.constantFrom(...given), { maxLength: 6 }), (keys) => {
         const ring = new KeyRing(keys);
+        expect(ring.signingFor(['RS256', 'PS256', 'ES256'])).toBe(ring.signing);
         const { signing, jwks } = ring;
         expect(signing?.kid).toBe(keys.find(({ state }) => state === 'Active')?.kid);
         expect(jwks.keys.map(({ kid }) => kid)).toEqual([...new Set(keys.map(({ kid }) => kid))]);
@@ -99,6 +100,43 @@ describe('signing keys', () => {
       }),
     );
   });
+
+  it('of several algorithms → the first Active one of those that fit, in the order of the ring', async () => {
+    const [published, rs256, es256, eddsa, otherRs256, ps256] = [
+      await aKey('RS256', 'Published'),
+      await aKey('RS256'),
+      await aKey('ES256'),
+      await aKey('EdDSA', 'Retiring'),
+      await aKey('RS256'),
+      await aKey('PS256'),
+    ];
+    const ring = new KeyRing([published, es256, eddsa, rs256, otherRs256, ps256]);
+    const kidFor = (...algorithms: SigningAlgorithm[]) => ring.signingFor(algorithms)?.kid;
+    expect(kidFor('RS256')).toBe(rs256.kid);
+    expect(kidFor('RS256', 'ES256')).toBe(es256.kid);
+    expect(kidFor('PS256')).toBe(ps256.kid);
+    expect(kidFor('EdDSA')).toBeUndefined();
+    expect(kidFor()).toBeUndefined();
+    expect(ring.signing?.kid).toBe(es256.kid);
+  });
+
+  it.each(['RS256', 'PS256'] as const)(
+    'of %s → each signature is made on the thread pool, and the event loop goes on',
+    async (algorithm) => {
+      const ring = new KeyRing([await aKey(algorithm)]);
+      const { issue } = tokens.prepare(aClient({}), ring);
+      let turns = 0;
+      let isDone = false;
+      const turn = () => {
+        turns += 1;
+        if (!isDone) setImmediate(turn);
+      };
+      turn();
+      await Promise.all(Array.from({ length: 50 }, () => issue(authorization)));
+      isDone = true;
+      expect(turns).toBeGreaterThan(10);
+    },
+  );
 
   it('are missed before a grant is used up, with 503', async () => {
     const waiting = new KeyRing([await aKey('ES256', 'Published')]);

@@ -20,7 +20,12 @@ const random = { bytes: randomBytes };
 const issuer = 'https://id.example';
 const handles = new Handles({ issuer, peppers: [Buffer.alloc(32, 1)], random });
 const tokens = new AccessTokens({ issuer, clock, random, handles, endOfTick: setImmediate });
-const owners = { lookUp: async () => undefined, authenticate: async () => undefined, revokedBefore: () => 0 };
+const owners = {
+  lookUp: async () => undefined,
+  authenticate: async () => undefined,
+  find: async () => undefined,
+  revokedBefore: () => 0,
+};
 const client = aClient({ audiences: [API, FILES, OTHER], defaultAudience: API });
 const opaque = { ...client, tokens: { ...client.tokens, accessTokenFormat: 'opaque' as const } };
 const LIFETIME = client.tokens.accessTokenLifetimeSeconds;

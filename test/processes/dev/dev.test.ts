@@ -27,9 +27,9 @@ async function tokenOf(folder: string, issuer: string): Promise<string> {
   return String(body.access_token);
 }
 
-async function keysOf(issuer: string): Promise<readonly { readonly kid: string }[]> {
+async function keysOf(issuer: string): Promise<readonly { readonly kid: string; readonly alg: string }[]> {
   const response = await fetch(`${issuer}/.well-known/jwks.json`);
-  return ((await response.json()) as { readonly keys: { readonly kid: string }[] }).keys;
+  return ((await response.json()) as { keys: readonly { kid: string; alg: string }[] }).keys;
 }
 
 async function isActive(folder: string, issuer: string, token: string): Promise<unknown> {
@@ -151,12 +151,14 @@ describe('a kept key that is damaged', () => {
     const port = new URL(started.issuer).port;
     await started.grantry.end();
     const good = await readFile(join(folder, KEY), 'utf8');
+    const keyFiles = await readdir(join(folder, '.grantry/keys'));
+    expect(keyFiles).toEqual(['default.default-rs256.RS256-2048.1.pem', 'default.default.ES256.1.pem']);
     await writeFile(join(folder, KEY), 'garbage\n');
     const { code, output, errors } = await grantry(['dev', folder, '--port', port]);
     expect([code, output, errors.trimEnd().split('\n').length]).toEqual([1, '', 1]);
     expect(errors).toContain(KEY);
     expect(errors).not.toContain('garbage');
-    expect(await readdir(join(folder, '.grantry/keys'))).toEqual(['default.default.ES256.1.pem']);
+    expect(await readdir(join(folder, '.grantry/keys'))).toEqual(keyFiles);
     await writeFile(join(folder, KEY), good);
     const again = await startDev(folder, ['--port', port]);
     expect(await isActive(folder, again.issuer, token)).toBe(true);
@@ -409,7 +411,7 @@ describe('what grantry dev keeps beside the manifests', () => {
     const { grantry, issuer } = await startDev(folder, [], isRoot ? { uid: 65_534 } : {});
     expect(grantry.output).toMatch(/cannot be written \(E\w+\).*in memory/);
     expect(grantry.output).toMatch(/default\.job .* Ready/);
-    expect(await keysOf(issuer)).toHaveLength(1);
+    expect(await keysOf(issuer)).toHaveLength(2);
     expect(await readdir(folder)).toEqual(['job.yaml']);
     await chmod(folder, 0o755);
   });
@@ -462,6 +464,18 @@ describe('signing keys of the folder', () => {
       expect(decodeProtectedHeader(await tokenOf(folder, issuer)).alg).toBe(algorithm);
       expect(await isActive(folder, issuer, token)).toBe(true);
     }
+  });
+
+  it('given a folder without RS256 → a key of it is served beside, and signs no access token', async () => {
+    const folder = await folderOfTest({ ...CLIENT, 'key.yaml': signingKey('EdDSA') });
+    const { grantry, issuer } = await startDev(folder);
+    const algorithms = async () => (await keysOf(issuer)).map(({ alg }) => alg);
+    expect(await algorithms()).toEqual(['EdDSA', 'RS256']);
+    expect(decodeProtectedHeader(await tokenOf(folder, issuer)).alg).toBe('EdDSA');
+    await writeFile(join(folder, 'own.yaml'), signingKey('RS256', '  rsaModulusBits: 2048\n', 'own'));
+    await grantry.printed(/SigningKey default\/own \(RS256\) is accepted/);
+    // What the former key has signed is verified on.
+    expect(await algorithms()).toHaveLength(3);
   });
 
   it.each(['main', 'other'])(
