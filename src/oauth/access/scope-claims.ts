@@ -15,6 +15,12 @@ const CLAIMS_OF_SCOPE: Readonly<Record<string, Readonly<Record<string, Claim>>>>
   groups: { groups: ({ groups }) => groups },
 };
 
+/** The scopes that disclose something of a person. */
+export const PERSON_SCOPES: readonly string[] = Object.keys(CLAIMS_OF_SCOPE);
+
+/** The names of all claims about a person. */
+export const PERSON_CLAIMS: readonly string[] = Object.values(CLAIMS_OF_SCOPE).flatMap((claims) => Object.keys(claims));
+
 /** The claims about a person, by name; none of them is of the protocol. */
 export type PersonClaims = Readonly<Record<string, string | boolean | readonly string[]>>;
 
