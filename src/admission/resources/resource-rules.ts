@@ -2,6 +2,7 @@
 // policies/resource-policy.ts.
 
 import { isScopeToken } from '../../oauth/access/scope.ts';
+import { OPENID_SCOPES } from '../../oauth/access/scope-claims.ts';
 import type { Fault, ResourceFaultReason } from '../kinds/conditions.ts';
 import type { FieldPath } from '../kinds/field-path.ts';
 import type { ProtectedResourceSpec } from '../kinds/protected-resource.ts';
@@ -10,8 +11,8 @@ import { identifierFault } from './resource-identifier.ts';
 
 export type ResourceFault = Fault<ResourceFaultReason>;
 
-/** The scopes of OpenID Connect Core §5.4 and §11: they are the issuer's own. */
-const ISSUER_SCOPES = ['openid', 'profile', 'email', 'address', 'phone', 'offline_access'];
+/** The scopes of OpenID Connect, also those of Core §5.4 that are not served: they are the issuer's own. */
+const ISSUER_SCOPES = [...OPENID_SCOPES, 'address', 'phone'];
 const SHORTEST_LIFETIME_SECONDS = 60;
 /** RFC 5646, as far as pages have languages: `de`, `pt-BR`, `zh-Hant-TW`. */
 const LANGUAGE = /^[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$/;

@@ -2,7 +2,7 @@
 // grants, client authentication, proofs and claims, and the paths that serve it. Of the scopes those of OpenID Connect are
 // listed: others are per client and team.
 
-import { PERSON_CLAIMS, PERSON_SCOPES } from '../access/scope-claims.ts';
+import { OPENID_SCOPES, PERSON_CLAIMS } from '../access/scope-claims.ts';
 import { PROOF_ALGORITHM_NAMES } from '../dpop/proof.ts';
 import { issuerPath } from '../values/issuer.ts';
 
@@ -77,7 +77,7 @@ function openidMembers({
 }: MetadataOptions): Readonly<Record<string, string | boolean | object>> {
   return {
     userinfo_endpoint: `${issuer}/userinfo`,
-    scopes_supported: ['openid', ...PERSON_SCOPES, 'offline_access'],
+    scopes_supported: OPENID_SCOPES,
     subject_types_supported: ['public'],
     id_token_signing_alg_values_supported: idTokenAlgorithms,
     claims_supported: [...PROTOCOL_CLAIMS, ...PERSON_CLAIMS],

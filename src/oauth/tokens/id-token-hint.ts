@@ -5,7 +5,7 @@ import type { KeyRing } from '../registry/keys.ts';
 import { parseJwt } from '../values/jws.ts';
 import { isSignatureOf } from '../values/signature.ts';
 
-/** Whom an ID token of this issuer was about. */
+/** The sign-in that an ID token of this issuer reported. */
 export interface IdTokenHint {
   readonly subject: string;
   /** Its audience: the client that it was issued to. */

@@ -46,7 +46,7 @@ describe('the identifier of a resource', () => {
 });
 
 describe('the scopes of a resource', () => {
-  it.each(['openid', 'profile', 'email', 'address', 'phone', 'offline_access', 'team/re ad', 'team/"', ''])(
+  it.each(['openid', 'profile', 'email', 'address', 'phone', 'groups', 'offline_access', 'team/re ad', 'team/"', ''])(
     'given %j → InvalidScope',
     (name) => {
       expect(faultsOf({ scopes: [{ name: 'team/read' }, { name }] })).toEqual(['InvalidScope spec.scopes.1.name']);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { personClaims } from '../../../src/oauth/access/scope-claims.ts';
+import { OPENID_SCOPES, personClaims } from '../../../src/oauth/access/scope-claims.ts';
 import type { Person } from '../../../src/oauth/ports/ports.ts';
 
 const ADA: Person = {
@@ -11,6 +11,11 @@ const ADA: Person = {
 };
 const UNKNOWN: Person = { subject: 'usr_x', username: 'x', displayName: undefined, email: undefined, groups: [] };
 const EVERY = { groups: ['*'] };
+
+it('the scopes of OpenID Connect are these five, and openid and offline_access disclose nothing', () => {
+  expect(OPENID_SCOPES).toEqual(['openid', 'profile', 'email', 'groups', 'offline_access']);
+  expect(personClaims(['openid', 'offline_access'], ADA, EVERY)).toEqual({});
+});
 
 describe('the claims about a person', () => {
   it.each<[scope: readonly string[], claims: object]>([
