@@ -4,7 +4,7 @@ import * as strict from 'oauth4webapi';
 import * as library from 'openid-client';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type Grantry, type GrantryOptions, startGrantry, TestClock } from '../grantry.ts';
-import { aPerson } from '../http/protocol/userinfo-calls.ts';
+import { aPerson } from '../http/protocol/userinfo/userinfo-calls.ts';
 import { decideOn } from './person.ts';
 import { NATIVE, PORTAL, WEB, WITH_CLIENTS } from './registered-clients.ts';
 

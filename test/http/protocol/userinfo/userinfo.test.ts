@@ -1,11 +1,11 @@
-// The userinfo endpoint: what it answers, where its token may be, and which tokens it refuses (docs/scope.md: OIDC-5, OIDC-6).
+// The userinfo endpoint: what it answers, where its token may be, and which tokens it refuses (docs/scope.md: USERINFO-1 to USERINFO-6).
 // Tokens that are bound to their sender: `userinfo-senders.test.ts`.
 
 import { describe, expect, it } from 'vitest';
-import { StoreUnavailableError } from '../../../src/oauth/ports/error.ts';
-import type { Stores } from '../../../src/oauth/ports/ports.ts';
-import { basic, startGrantry, type TestClient } from '../../grantry.ts';
-import { TokenCalls, WEB } from './token-calls.ts';
+import { StoreUnavailableError } from '../../../../src/oauth/ports/error.ts';
+import type { Stores } from '../../../../src/oauth/ports/ports.ts';
+import { basic, startGrantry, type TestClient } from '../../../grantry.ts';
+import { TokenCalls, WEB } from '../token-calls.ts';
 import { aPerson, PERSONAL, personTokens, type UserinfoAnswer, userinfo, withToken } from './userinfo-calls.ts';
 
 const ISSUER = 'https://id.example';

@@ -3,12 +3,12 @@
 
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { StoreUnavailableError } from '../../../src/oauth/ports/error.ts';
-import type { Stores } from '../../../src/oauth/ports/ports.ts';
-import { DpopHolder, type ProofChanges } from '../../dpop-holder.ts';
-import { type Grantry, PKCE, startGrantry, type TestClient } from '../../grantry.ts';
-import { type MutualTlsGrantry, MutualTlsWorld } from '../mtls/mutual-tls-grantry.ts';
-import { WEB } from './token-calls.ts';
+import { StoreUnavailableError } from '../../../../src/oauth/ports/error.ts';
+import type { Stores } from '../../../../src/oauth/ports/ports.ts';
+import { DpopHolder, type ProofChanges } from '../../../dpop-holder.ts';
+import { type Grantry, PKCE, startGrantry, type TestClient } from '../../../grantry.ts';
+import { type MutualTlsGrantry, MutualTlsWorld } from '../../mtls/mutual-tls-grantry.ts';
+import { WEB } from '../token-calls.ts';
 import { aPerson, PERSONAL, personTokens, type UserinfoAnswer, userinfo, withToken } from './userinfo-calls.ts';
 
 const ISSUER = 'https://id.example';

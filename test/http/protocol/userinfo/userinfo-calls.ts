@@ -1,9 +1,9 @@
 // What tests of userinfo share: a person with claims, clients that may ask for them, and a call as one answer.
 
-import { hashPassword, type LocalUser, LocalUsers } from '../../../src/login/local-users.ts';
-import { systemClock } from '../../../src/processes/lifecycle/machine.ts';
-import type { Grantry, TestClient } from '../../grantry.ts';
-import { type Answer, TokenCalls, WEB } from './token-calls.ts';
+import { hashPassword, type LocalUser, LocalUsers } from '../../../../src/login/local-users.ts';
+import { systemClock } from '../../../../src/processes/lifecycle/machine.ts';
+import type { Grantry, TestClient } from '../../../grantry.ts';
+import { type Answer, TokenCalls, WEB } from '../token-calls.ts';
 
 /** One answer of userinfo, with its challenge. */
 export interface UserinfoAnswer extends Answer {
