@@ -50,8 +50,8 @@ export interface Endpoint {
   readonly path: string;
   readonly handlers: { readonly GET?: Handler; readonly POST?: Handler };
   /**
-   * The format of a POST body: `json`, which the handler reads from `request.body`; `form or none`, where a POST without a
-   * body needs no media type; a form when absent.
+   * The format of a POST body: `json`, which the handler reads from `request.body`; `form or none`, where a POST
+   * without a body needs no media type; a form when absent.
    */
   readonly body?: 'json' | 'form or none';
   /** What the challenges of its refusals say, and the scope that it needs: set where it takes access tokens (RFC 6750 §3). */

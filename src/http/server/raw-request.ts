@@ -76,11 +76,6 @@ function hasRepeatedHeader({ rawHeaders, headers }: IncomingMessage): boolean {
   return false;
 }
 
-/** Whether a body is announced (RFC 9112 §6.3); one of no bytes is none. */
-export function hasBody({ headers }: IncomingMessage): boolean {
-  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) !== 0;
-}
-
 /** Whether the announced body is larger than any form may be; a body without a length is measured while it is read. */
 export function announcesTooMuch(message: IncomingMessage): boolean {
   return Number(message.headers['content-length'] ?? 0) > FORM_BYTE_LIMIT;

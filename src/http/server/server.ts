@@ -12,7 +12,7 @@ import type { Endpoint, Handler, RequestFacts } from './endpoint.ts';
 import { EndpointTable } from './endpoint-table.ts';
 import { ErrorWriter, type ErrorWriterOptions, type FaultCode } from './error-writer.ts';
 import { TransportError } from './errors.ts';
-import { hasBody, pathOf } from './raw-request.ts';
+import { pathOf } from './raw-request.ts';
 import * as checks from './request-checks.ts';
 import type { FinishedRequest, RequestLog } from './request-log.ts';
 import { commonHeaders, PAGE_HEADERS } from './security-headers.ts';
@@ -133,7 +133,7 @@ function admit(request: FastifyRequest, reply: FastifyReply, options: HttpServer
   checks.requireMethod(endpoint, request.method);
   if (request.method === 'POST') {
     if (endpoint.body === 'json') checks.requireJson(request);
-    else if (endpoint.body !== 'form or none' || hasBody(request.raw)) checks.requireForm(request);
+    else if (endpoint.body !== 'form or none' || !checks.hasNoBody(request)) checks.requireForm(request);
     checks.rejectTooMuch(request);
   }
   return true;

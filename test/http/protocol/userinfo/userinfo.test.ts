@@ -1,9 +1,11 @@
 // The userinfo endpoint: what it answers, where its token may be, and which tokens it refuses (docs/scope.md: USERINFO-1 to USERINFO-6).
 // Tokens that are bound to their sender: `userinfo-senders.test.ts`.
 
+import { decodeJwt, SignJWT } from 'jose';
 import { describe, expect, it } from 'vitest';
 import { StoreUnavailableError } from '../../../../src/oauth/ports/error.ts';
 import type { Stores } from '../../../../src/oauth/ports/ports.ts';
+import { generateSigningKeyPem, importSigningKey } from '../../../../src/oauth/registry/keys.ts';
 import { basic, startGrantry, type TestClient } from '../../../grantry.ts';
 import { TokenCalls, WEB } from '../token-calls.ts';
 import { aPerson, PERSONAL, personTokens, type UserinfoAnswer, userinfo, withToken } from './userinfo-calls.ts';
@@ -157,9 +159,17 @@ describe('the transport of the token', () => {
     }
   });
 
-  it('given a body that is no form → 415', async () => {
-    const headers = { authorization: `Bearer ${await accessToken()}`, 'content-type': 'application/json' };
-    expect((await userinfo(grantry, { method: 'POST', headers, body: '{}' })).status).toBe(415);
+  it('given another media type, with a body or without one → 415', async () => {
+    const authorization = `Bearer ${await accessToken()}`;
+    for (const [type, body] of [
+      ['application/json', '{}'],
+      ['application/json', undefined],
+      ['text/plain', undefined],
+    ] as const) {
+      const headers = { authorization, 'content-type': type };
+      const answer = await userinfo(grantry, { method: 'POST', headers, ...(body !== undefined && { body }) });
+      expect([type, answer.status]).toEqual([type, 415]);
+    }
   });
 
   it('given another method → 405, that of HEAD too', async () => {
@@ -215,6 +225,26 @@ describe('a token that gives no access here', () => {
     const code = await grantry.issueCode(WEB.clientId, { subject });
     for (const other of [code, 'x', 'a.b.c', `${await accessToken()}x`]) {
       expectRefusal(await withToken(grantry, other), 401, 'invalid_token', 'token_unknown');
+    }
+  });
+
+  it('given an ID token or a logout token, or an access token by another key → 401 invalid_token', async () => {
+    const key = await importSigningKey(await generateSigningKeyPem('ES256'), 'ES256', 'Active');
+    const other = await importSigningKey(await generateSigningKeyPem('ES256'), 'ES256', 'Active');
+    const own = await startGrantry({ issuer: ISSUER, owners, clients, keys: [key] });
+    const { access_token } = await personTokens(own, { ...WEB, subject });
+    const claims = decodeJwt(String(access_token));
+    const signed = (typ: string, { kid, privateKey } = key) =>
+      new SignJWT(claims).setProtectedHeader({ alg: 'ES256', kid, typ }).sign(privateKey);
+    expect((await withToken(own, await signed('at+jwt'))).status).toBe(200);
+    const { kid } = key;
+    for (const token of [
+      await signed('JWT'),
+      await signed('logout+jwt'),
+      await signed('at+jwt', other),
+      await signed('at+jwt', { ...other, kid }),
+    ]) {
+      expectRefusal(await withToken(own, token), 401, 'invalid_token', 'token_unknown');
     }
   });
 
