@@ -31,6 +31,16 @@ export interface ShownAccess {
   readonly given: readonly ShownScope[];
 }
 
+/** What the client learns of the person. */
+export interface DisclosedPerson {
+  readonly name: string | undefined;
+  readonly address: string | undefined;
+  /** The first ones. */
+  readonly groups: readonly string[];
+  /** How many groups there are beside those. */
+  readonly moreGroups: number;
+}
+
 /** The input of the consent page. */
 export interface ConsentPageFacts {
   readonly language: PageLanguage;
@@ -39,6 +49,8 @@ export interface ConsentPageFacts {
   readonly interactionId: string;
   readonly csrf: string;
   readonly person: { readonly displayName: string; readonly username: string };
+  /** Whether another person may answer the request. */
+  readonly maySwitch: boolean;
   readonly client: {
     readonly name: string;
     readonly redirectUri: string;
@@ -47,6 +59,8 @@ export interface ConsentPageFacts {
     readonly termsOfService: string | undefined;
   };
   readonly access: readonly ShownAccess[];
+  /** Undefined where the client learns nothing but which account it is. */
+  readonly disclosed: DisclosedPerson | undefined;
   /** Whether the client will hold a refresh token. */
   readonly lasts: boolean;
 }
@@ -70,7 +84,10 @@ export function consentPage(facts: ConsentPageFacts): string {
         <span class="avatar" aria-hidden="true">${initial(person.displayName)}</span>
         <span class="who">
           ${consent.signedInAs} <strong>${personName(person)}</strong>
-          <button type="submit" class="link" name="decision" value="other_account">${consent.otherAccount}</button>
+          ${
+            facts.maySwitch &&
+            html`<button type="submit" class="link" name="decision" value="other_account">${consent.otherAccount}</button>`
+          }
         </span>
       </form>
       ${accessSections(consent, access)}
@@ -78,6 +95,7 @@ export function consentPage(facts: ConsentPageFacts): string {
         <dt>${consent.goesTo}</dt>
         ${destination(texts, client.redirectUri)}
         ${only && html`<dt>${consent.at}</dt>${only.resources.map((resource) => html`<dd>${resourceName(resource)}</dd>`)}`}
+        ${facts.disclosed && disclosure(consent, facts.disclosed)}
         ${
           facts.lasts &&
           html`<dt>${consent.howLong}</dt>
@@ -92,7 +110,8 @@ export function consentPage(facts: ConsentPageFacts): string {
   });
 }
 
-function personName({ displayName, username }: ConsentPageFacts['person']): string {
+/** A person's own name with the name of the account behind it, where they differ. */
+export function personName({ displayName, username }: ConsentPageFacts['person']): string {
   return displayName === username ? username : `${displayName} (${username})`;
 }
 
@@ -146,6 +165,14 @@ function scopeItem(consent: Texts['consent'], { name, description }: ShownScope)
 function resourceName({ name, identifier }: ShownResource): Html {
   if (name === undefined) return html`${identifier}`;
   return html`<bdi>${name}</bdi> <span class="detail">${identifier}</span>`;
+}
+
+function disclosure(consent: Texts['consent'], { name, address, groups, moreGroups }: DisclosedPerson): Html {
+  const names = groups.map((group, index) => html`${index > 0 && ', '}<bdi>${group}</bdi>`);
+  return html`<dt>${consent.learns}</dt>
+        ${name !== undefined && html`<dd><bdi>${name}</bdi></dd>`}
+        ${address !== undefined && html`<dd><bdi>${address}</bdi></dd>`}
+        ${names.length > 0 && html`<dd>${consent.groups}: ${names}${moreGroups > 0 && ` ${consent.andMore(moreGroups)}`}</dd>`}`;
 }
 
 /** The destination of the answer, in words a person can check. An address without https may be any program. */

@@ -36,6 +36,11 @@ export interface Texts {
     readonly at: string;
     readonly goesTo: string;
     readonly startedByYou: string;
+    /** What the client learns of the person. */
+    readonly learns: string;
+    readonly groups: string;
+    /** Behind the first groups. */
+    readonly andMore: (count: number) => string;
     readonly howLong: string;
     readonly untilRevoked: string;
     readonly untilRevokedDetail: string;

@@ -50,6 +50,12 @@ export interface Endpoint {
   readonly path: string;
   readonly handlers: { readonly GET?: Handler; readonly POST?: Handler };
   /**
+   * In place of a POST handler: whether this form may be posted where a GET belongs. It is answered by 303 to the GET, with
+   * the parameters of the form as the query: a GET from another site brings the cookies of this server, a POST does not.
+   * Any other POST is 405.
+   */
+  readonly isPostedQuery?: (form: Parameters) => boolean;
+  /**
    * The format of a POST body: `json`, which the handler reads from `request.body`; `form or none`, where a POST
    * without a body needs no media type; a form when absent.
    */

@@ -25,6 +25,8 @@ const PROTOCOL: Readonly<Record<ErrorCode, Wire>> = {
   invalid_dpop_proof: { status: 400, error: 'invalid_dpop_proof' },
   use_dpop_nonce: { status: 400, error: 'use_dpop_nonce' },
   access_denied: { status: 403, error: 'access_denied' },
+  login_required: { status: 400, error: 'login_required' },
+  consent_required: { status: 400, error: 'consent_required' },
   request_not_supported: { status: 400, error: 'request_not_supported' },
   request_uri_not_supported: { status: 400, error: 'request_uri_not_supported' },
   registration_not_supported: { status: 400, error: 'registration_not_supported' },

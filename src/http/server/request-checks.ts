@@ -28,7 +28,12 @@ export function requireMethod(endpoint: Endpoint | undefined, method: string): a
   if (endpoint === undefined) throw new TransportError('not_found');
   const known =
     method === 'GET' || method === 'POST' ? endpoint.handlers[method] !== undefined : isHead(endpoint, method);
-  if (!known) throw new TransportError('method_not_allowed', allowedMethods(endpoint));
+  if (!known) throw methodNotAllowed(endpoint);
+}
+
+/** The error of a method that the endpoint does not have. */
+export function methodNotAllowed(endpoint: Endpoint): TransportError {
+  return new TransportError('method_not_allowed', allowedMethods(endpoint));
 }
 
 function isHead(endpoint: Endpoint, method: string): boolean {
@@ -49,10 +54,13 @@ export function hasNoBody({ headers }: FastifyRequest): boolean {
 
 /** RFC 6749 §3.2: a POST carries a form in UTF-8 and nothing else; an encoded body is not one (RFC 9110 §8.4). */
 export function requireForm(request: FastifyRequest): void {
-  const { 'content-type': contentType, 'content-encoding': encoding } = request.headers;
-  if (!isFormMediaType(contentType) || (encoding !== undefined && encoding.toLowerCase() !== 'identity')) {
-    throw new TransportError('unsupported_media_type');
-  }
+  if (!isForm(request)) throw new TransportError('unsupported_media_type');
+}
+
+/** Whether the body is announced as a form in UTF-8 that is not encoded. */
+export function isForm({ headers }: FastifyRequest): boolean {
+  const { 'content-type': contentType, 'content-encoding': encoding } = headers;
+  return isFormMediaType(contentType) && (encoding === undefined || encoding.toLowerCase() === 'identity');
 }
 
 /** The same for a JSON body, on the admin port only. */
@@ -62,8 +70,8 @@ export function requireJson(request: FastifyRequest): void {
 }
 
 /** RFC 9110 §15.5.14: refused by its announced length, before a byte of it is read. */
-export function rejectTooMuch(request: FastifyRequest): void {
-  if (announcesTooMuch(request.raw)) throw new TransportError('content_too_large');
+export function rejectTooMuch(request: FastifyRequest, byteLimit?: number): void {
+  if (announcesTooMuch(request.raw, byteLimit)) throw new TransportError('content_too_large');
 }
 
 /** Credentials must not be in any query, which ends up in logs and histories (RFC 9700 §4.3.2). */
@@ -86,9 +94,14 @@ const FORM_ONLY: ReadonlySet<string> = new Set([
 
 /** The parameters of a GET. */
 export function queryParameters(request: FastifyRequest): Parameters {
-  const query = parsed(queryOf(request.url));
+  const query = new Parameters(parsed(queryOf(request.url)));
+  rejectCredentials(query);
+  return query;
+}
+
+/** @throws OAuthError invalid_request for parameters that must not be in any query */
+export function rejectCredentials(query: Parameters): void {
   if (NEVER_IN_QUERY.some((name) => query.has(name))) throw malformed('credential_in_query');
-  return new Parameters(query);
 }
 
 /** The parameters of a POST body. Its query must hold none of {@link FORM_ONLY} and none of the body's. */

@@ -12,6 +12,7 @@ import type { Endpoint, Handler, RequestFacts } from './endpoint.ts';
 import { EndpointTable } from './endpoint-table.ts';
 import { ErrorWriter, type ErrorWriterOptions, type FaultCode } from './error-writer.ts';
 import { TransportError } from './errors.ts';
+import { admitPostedQuery, POSTED_QUERY_BYTE_LIMIT, postedParameters, redirectToGet } from './posted-query.ts';
 import { pathOf } from './raw-request.ts';
 import * as checks from './request-checks.ts';
 import type { FinishedRequest, RequestLog } from './request-log.ts';
@@ -130,6 +131,10 @@ function admit(request: FastifyRequest, reply: FastifyReply, options: HttpServer
       .send();
     return false;
   }
+  if (request.method === 'POST' && endpoint?.isPostedQuery !== undefined) {
+    admitPostedQuery(endpoint, request);
+    return true;
+  }
   checks.requireMethod(endpoint, request.method);
   if (request.method === 'POST') {
     if (endpoint.body === 'json') checks.requireJson(request);
@@ -158,6 +163,12 @@ function addEndpoint(server: FastifyInstance, endpoint: Endpoint, options: HttpS
   if (GET) {
     const handler = exchangeWith(GET, checks.queryParameters, options);
     server.route({ method: endpoint.head ? ['GET', 'HEAD'] : 'GET', url, handler });
+  }
+  const { isPostedQuery } = endpoint;
+  if (isPostedQuery) {
+    const posted = { endpoint, isPostedQuery };
+    const handler = exchangeWith(redirectToGet(posted), (request) => postedParameters(posted, request), options);
+    server.route({ method: 'POST', url, bodyLimit: POSTED_QUERY_BYTE_LIMIT, handler });
   }
   if (POST) {
     const parametersOf = endpoint.body === 'json' ? checks.queryParameters : checks.formParameters;

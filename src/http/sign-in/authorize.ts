@@ -1,9 +1,14 @@
-// GET /authorize (RFC 6749 §4.1.1): judges the request. The answer is the login page without a session, a redirect to
-// the consent page where consent is needed, and a redirect to the client with a code otherwise.
+// GET /authorize (RFC 6749 §4.1.1): judges the request. The answer is the login page without a session that will do, a
+// redirect to the consent page where consent is needed, and a redirect to the client with a code otherwise. A silent
+// request (OpenID Connect Core §3.1.2.1) gets an error in place of a page.
 
 import { consentNeeded } from '../../oauth/access/consent.ts';
+import type { AcceptedAuthorization } from '../../oauth/endpoints/authorization-endpoint.ts';
+import { isSilent, needsSignIn } from '../../oauth/endpoints/openid-request.ts';
+import type { Parameters } from '../../oauth/values/parameters.ts';
 import type { Endpoint, Exchange } from '../server/endpoint.ts';
 import { redirectsBeforeSignIn, sendErrorLink } from './error-link.ts';
+import { refuseAtClient } from './refusal-at-client.ts';
 import {
   accepted,
   answerFaultsAtClient,
@@ -19,10 +24,16 @@ export function authorizeEndpoint(flow: SignInFlow): Endpoint {
     route: 'authorize',
     path: '/authorize',
     handlers: { GET: (exchange) => authorize(flow, exchange) },
+    isPostedQuery: hasOpenid,
     answers: 'html',
     cors: 'none',
     head: false,
   };
+}
+
+/** Only OpenID Connect has the POST (Core §3.1.2.1). */
+function hasOpenid(form: Parameters): boolean {
+  return form.all('scope').some((scope) => scope.split(' ').includes('openid'));
 }
 
 async function authorize(flow: SignInFlow, exchange: Exchange): Promise<void> {
@@ -44,23 +55,37 @@ async function authorize(flow: SignInFlow, exchange: Exchange): Promise<void> {
 
   const session = (await flow.sessions.current(request))?.session;
   if (session) answerFaultsAtClient(flow, exchange, check);
-  if (!session || (await isOutdated(flow, session, check.client.uid))) {
-    sendLoginPage(flow, exchange, check, { status: 200, username: '', problem: undefined });
-    return;
+  if (!session) return askToSignIn(flow, exchange, check, 'not_signed_in');
+  const isStale = needsSignIn(check.request, session, flow.clock.now());
+  if (isStale || (await isOutdated(flow, session, check.client.uid))) {
+    return askToSignIn(flow, exchange, check, 'sign_in_needed');
   }
 
   flow.authorization.limit(check, session);
   const given = await flow.consents.read(session.subject, check.client.uid);
   if (consentNeeded(check, given).ask) {
+    if (isSilent(check.request)) return refuseAtClient(flow, exchange, check, 'consent_needed');
     log.outcome = 'consent_needed';
     reply.redirect(await openInteraction(flow, check, session), 302);
     return;
   }
   const location = await flow.authorization.issue(check, session);
-  if (location === undefined) {
-    sendLoginPage(flow, exchange, check, { status: 200, username: '', problem: undefined });
-    return;
-  }
+  if (location === undefined) return askToSignIn(flow, exchange, check, 'sign_in_needed');
   log.outcome = 'issued';
   reply.redirect(location, 302);
+}
+
+/** The login page; for a silent request the error in its place, which sets no cookie. */
+function askToSignIn(
+  flow: SignInFlow,
+  exchange: Exchange,
+  check: AcceptedAuthorization,
+  reason: 'not_signed_in' | 'sign_in_needed',
+): void {
+  if (isSilent(check.request)) {
+    refuseAtClient(flow, exchange, check, reason);
+    return;
+  }
+  const username = check.request.openid?.loginHint ?? '';
+  sendLoginPage(flow, exchange, check, { status: 200, username, problem: undefined });
 }

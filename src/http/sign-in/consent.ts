@@ -3,12 +3,14 @@
 
 import { accessOf } from '../../oauth/access/client-access.ts';
 import { requestedAccess } from '../../oauth/access/consent.ts';
+import { isAboutAnyone, openidParameters } from '../../oauth/endpoints/openid-request.ts';
 import type { AuthorizationSnapshot, Interaction } from '../../oauth/ports/login-stores.ts';
+import { thumbprintOf } from '../../oauth/values/confirmation.ts';
 import { consentPage } from '../pages/consent-page.ts';
 import { pageLanguage } from '../pages/page-language.ts';
 import type { Endpoint, Exchange } from '../server/endpoint.ts';
 import type { SignedIn } from './browser-session.ts';
-import { shownAccess } from './shown-access.ts';
+import { shownAccess, shownPerson } from './shown-access.ts';
 import {
   acceptedStill,
   interactionIdOf,
@@ -61,6 +63,7 @@ async function ask(flow: SignInFlow, exchange: Exchange): Promise<void> {
     interactionId: interaction.interactionId,
     csrf: flow.formTokens.make(signedIn.cookie, interaction.interactionId),
     person: signedIn.session,
+    maySwitch: isAboutAnyone(request),
     client: {
       name: client.displayName,
       redirectUri: request.redirectUri,
@@ -69,6 +72,7 @@ async function ask(flow: SignInFlow, exchange: Exchange): Promise<void> {
       termsOfService: client.tosUri,
     },
     access: shownAccess(check, given, language),
+    disclosed: shownPerson(check, await flow.owners.find(interaction.subject)),
     lasts: client.grantTypes.includes('refresh_token'),
   });
   sendPage(exchange.reply.code(200), request.redirectUri, page);
@@ -93,6 +97,7 @@ async function submitDecision(flow: SignInFlow, exchange: Exchange): Promise<voi
       reply.redirect(resumePath(flow, interaction.interactionId), 303);
       return;
     case 'other_account':
+      if (!isAboutAnyone(interaction.request)) throw startAgain('interaction_odd_decision');
       await flow.sessions.end(reply, signedIn, 'other_account');
       log.outcome = 'signed_out';
       reply.redirect(`${flow.basePath}/authorize?${requestQuery(interaction.request)}`, 303);
@@ -131,7 +136,7 @@ async function give({ registry, consents }: SignInFlow, { subject, request }: In
 
 /** The stored request as a query of /authorize: its login page continues the request for another person. */
 function requestQuery(request: AuthorizationSnapshot): URLSearchParams {
-  const { clientId, redirectUri, scope, audiences, codeChallenge, state } = request;
+  const { clientId, redirectUri, scope, audiences, codeChallenge, confirmation, state, openid } = request;
   const query = new URLSearchParams({
     response_type: 'code',
     client_id: clientId,
@@ -139,8 +144,10 @@ function requestQuery(request: AuthorizationSnapshot): URLSearchParams {
     scope: scope.join(' '),
     code_challenge: codeChallenge,
     code_challenge_method: 'S256',
+    ...(openid && openidParameters(openid)),
   });
   for (const audience of audiences) query.append('resource', audience);
+  if (confirmation !== undefined) query.set('dpop_jkt', thumbprintOf(confirmation));
   if (state !== undefined) query.set('state', state);
   return query;
 }

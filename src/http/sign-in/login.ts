@@ -1,12 +1,14 @@
 // POST /login: the form of the login page. The authorization request travels in its sealed field only.
 
 import type { AcceptedAuthorization } from '../../oauth/endpoints/authorization-endpoint.ts';
+import { isAbout } from '../../oauth/endpoints/openid-request.ts';
 import { OAuthError } from '../../oauth/ports/error.ts';
 import type { NamedPerson, ResourceOwner } from '../../oauth/ports/ports.ts';
 import type { LoginProblem } from '../pages/login-page.ts';
 import type { Endpoint, Exchange } from '../server/endpoint.ts';
 import type { KnownPerson } from './known-browsers.ts';
 import type { LoginAttempt } from './login-limit.ts';
+import { refuseAtClient } from './refusal-at-client.ts';
 import {
   acceptedStill,
   isOutdated,
@@ -70,6 +72,7 @@ async function login(flow: SignInFlow, exchange: Exchange): Promise<void> {
     address,
   });
   log.outcome = 'signed_in';
+  if (!isAbout(check.request, session)) return refuseAtClient(flow, exchange, check, 'other_person_signed_in');
   reply.redirect(await openInteraction(flow, check, session), 303);
 }
 

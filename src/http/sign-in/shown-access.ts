@@ -1,11 +1,13 @@
 // What the consent page shows of a request: resource by resource the scopes that are new and those allowed before, in the words
-// of their owners.
+// of their owners; and what the client learns of the person.
 
 import { consentNeeded, requestedAccess } from '../../oauth/access/consent.ts';
+import { personClaims } from '../../oauth/access/scope-claims.ts';
 import type { AcceptedAuthorization } from '../../oauth/endpoints/authorization-endpoint.ts';
 import type { Consent } from '../../oauth/ports/login-stores.ts';
+import type { Person } from '../../oauth/ports/ports.ts';
 import type { Resource } from '../../oauth/registry/resource.ts';
-import type { ShownAccess, ShownScope } from '../pages/consent-page.ts';
+import { type DisclosedPerson, personName, type ShownAccess, type ShownScope } from '../pages/consent-page.ts';
 import { type PageLanguage, textIn } from '../pages/page-language.ts';
 
 /**
@@ -35,4 +37,31 @@ export function shownAccess(
 function shownScope(name: string, owner: Resource | undefined, language: PageLanguage): ShownScope {
   const declared = owner?.scopes.find((scope) => scope.name === name);
   return { name, description: declared && textIn(language, declared.description) };
+}
+
+/** A page is no list: the person sees which kind of groups they are. */
+const MOST_SHOWN_GROUPS = 20;
+
+/**
+ * What ID tokens and userinfo disclose of a person to this client; undefined where that is nothing.
+ * @param person as of now; undefined for one who may hold nothing now
+ */
+export function shownPerson(
+  { client, request: { scope } }: AcceptedAuthorization,
+  person: Person | undefined,
+): DisclosedPerson | undefined {
+  if (person === undefined || !scope.includes('openid')) return undefined;
+  const { name, preferred_username: username, email, groups } = personClaims(scope, person, client);
+  const disclosedGroups = Array.isArray(groups) ? (groups as readonly string[]) : [];
+  const disclosed: DisclosedPerson = {
+    name:
+      username === undefined
+        ? undefined
+        : personName({ displayName: String(name ?? username), username: String(username) }),
+    address: email === undefined ? undefined : String(email),
+    groups: disclosedGroups.slice(0, MOST_SHOWN_GROUPS),
+    moreGroups: Math.max(0, disclosedGroups.length - MOST_SHOWN_GROUPS),
+  };
+  const isNothing = disclosed.name === undefined && disclosed.address === undefined && disclosedGroups.length === 0;
+  return isNothing ? undefined : disclosed;
 }

@@ -45,13 +45,15 @@ function withoutEmpty(scopes: readonly (readonly [audience: string, scope: reado
  * Whether to ask, and for what. At an address that any app on the machine could listen to the person is asked
  * every time, also with consent `Skip`: nothing assures that it is the same app (RFC 8252 §8.6), and the secret of an
  * installed app is no secret. A confidential client at `http://localhost` is a developer's web app: its consent counts.
+ * With `prompt=consent` the client itself asks for the question (OpenID Connect Core §3.1.2.1).
  * @param given what this person let this client do before; undefined when nothing
  */
 export function consentNeeded(judged: JudgedRequest, given: Consent | undefined): ConsentNeed {
   const { client, request } = judged;
-  const { redirectUri } = request;
+  const { redirectUri, openid } = request;
   const unassured = isLoopbackOrPrivateUse(redirectUri) && (isPublic(client) || !isHttpLocalhost(redirectUri));
-  return { ask: unassured || !isCovered(judged, given), newAccess: newAccess(judged, given) };
+  const demanded = openid?.prompt.includes('consent') ?? false;
+  return { ask: demanded || unassured || !isCovered(judged, given), newAccess: newAccess(judged, given) };
 }
 
 /** Whether earlier consent, or consent `Skip`, covers the whole request: what it asks for at each of its audiences. */

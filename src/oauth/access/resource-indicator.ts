@@ -18,9 +18,10 @@ export function isResourceIndicator(value: string): boolean {
  * @throws OAuthError invalid_target: `resource_malformed`, `resource_not_registered`, `resource_missing`.
  */
 export function resolveResources(values: readonly string[], access: ClientAccess): readonly string[] {
-  const resources = values.length === 0 ? [defaultResource(access)] : [...new Set(values)];
+  const resources = values.length === 0 ? access.defaultAudiences : values;
+  if (resources.length === 0) throw resourceMissing();
   checkResources(resources, access);
-  return resources;
+  return [...new Set([...resources, ...(access.issuer === undefined ? [] : [access.issuer])])];
 }
 
 /**
@@ -37,17 +38,15 @@ export function resolveResource(
   if (values.length > 1) {
     throw new OAuthError('invalid_target', 'At most one resource may be named.', { reason: 'resource_repeated' });
   }
-  const resource = values[0] ?? defaultResource(access);
+  const resource = values[0] ?? access.defaultAudience;
+  if (resource === undefined) throw resourceMissing();
   checkResources([resource], access);
   if (!isConstraintMet(resource, access, confirmation)) throw senderConstraintError();
   return resource;
 }
 
-function defaultResource({ defaultAudience }: ClientAccess): string {
-  if (defaultAudience === undefined) {
-    throw new OAuthError('invalid_target', 'A resource is required.', { reason: 'resource_missing' });
-  }
-  return defaultAudience;
+function resourceMissing(): OAuthError {
+  return new OAuthError('invalid_target', 'A resource is required.', { reason: 'resource_missing' });
 }
 
 /**

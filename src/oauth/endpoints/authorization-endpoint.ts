@@ -2,9 +2,11 @@
 // login and consent, and makes the answer to the client. Sign-in and consent are in `login/` and `http/sign-in`; the
 // single checks are in `authorization-checks.ts`.
 
-import { accessOf, type ClientAccess } from '../access/client-access.ts';
+import type { ClientAccess } from '../access/client-access.ts';
+import { resolveAuthorizedScope, withoutVainOfflineAccess } from '../access/offline-access.ts';
+import { accessForScope } from '../access/openid-access.ts';
 import { checkResources, resolveResources } from '../access/resource-indicator.ts';
-import { checkScope, formatScope, resolveScope } from '../access/scope.ts';
+import { checkScope, formatScope } from '../access/scope.ts';
 import { CODE_LIFETIME, retentionOf } from '../grants/retention.ts';
 import type { PersonLimiter } from '../limits/person-rate.ts';
 import type { Audit } from '../ports/audit.ts';
@@ -18,6 +20,7 @@ import type { Handles } from '../tokens/handles.ts';
 import { requireNotRevokedUntil } from '../tokens/revocation-checks.ts';
 import type { Parameters } from '../values/parameters.ts';
 import { appendParameters, matchRedirectUri } from '../values/redirect-uri.ts';
+import { findAddressee, type RefusedAuthorization, refused } from './addressee.ts';
 import {
   keyOfCode,
   readableState,
@@ -30,19 +33,10 @@ import {
   requireResponseTypeCode,
   requireStateWhereDemanded,
 } from './authorization-checks.ts';
+import { readOpenidRequest } from './openid-request.ts';
 
 /** How long a code challenge is remembered to notice its reuse. */
 const CHALLENGE_MEMORY = 3_600_000;
-
-/** There is no client or address to answer to: an HTML page with status 400, never a redirect (RFC 6749 §4.1.2.1). */
-export interface RefusedAuthorization {
-  readonly kind: 'refused';
-  readonly reason: string;
-  /** The registered or refused client, where it is known; for logs only. */
-  readonly clientId: string | undefined;
-  /** See {@link OAuthErrorDetails.detail}. */
-  readonly detail?: string;
-}
 
 /** The request is answered with an error at the client's own address. */
 export interface RedirectedAuthorization {
@@ -69,10 +63,24 @@ export interface AcceptedAuthorization {
 /** The result of judging an authorization request. */
 export type AuthorizationCheck = RefusedAuthorization | RedirectedAuthorization | AcceptedAuthorization;
 
+const LOGIN_REQUIRED = { code: 'login_required', description: 'A sign-in is required.' } as const;
+
+/** Why an accepted request gets an error; the key is the reason. */
+const REFUSALS = {
+  not_signed_in: LOGIN_REQUIRED,
+  sign_in_needed: LOGIN_REQUIRED,
+  other_person_signed_in: LOGIN_REQUIRED,
+  consent_needed: { code: 'consent_required', description: 'A consent is required.' },
+} as const satisfies Readonly<Record<string, { readonly code: ErrorCode; readonly description: string }>>;
+
+export type Refusal = keyof typeof REFUSALS;
+
 /** The signed-in person a code is issued for. */
 export interface AuthorizingPerson {
   readonly subject: string;
   readonly sessionId: string;
+  /** Of the session: its name towards clients. */
+  readonly sid: string;
   /** Epoch milliseconds of the sign-in. */
   readonly authTime: number;
 }
@@ -113,7 +121,7 @@ export class AuthorizationEndpoint {
     if (addressee.kind === 'refused') return addressee;
     const { client, redirectUri } = addressee;
     const state = readableState(parameters);
-    const access = accessOf(client, registry);
+    const access = accessForScope(parameters.get('scope'), client, { registry, issuer: this.#issuer });
     return this.#answerErrors({ client, access, redirectUri, state }, () => {
       rejectDuplicates(parameters);
       rejectUnreadableState(parameters);
@@ -124,11 +132,13 @@ export class AuthorizationEndpoint {
       requireResponseModeQuery(parameters);
       const codeChallenge = requireChallenge(parameters);
       const confirmation = keyOfCode(parameters);
-      const audiences = resolveResources(parameters.all('resource'), access);
-      const scope = resolveScope(parameters.get('scope'), audiences, access);
+      const resources = resolveResources(parameters.all('resource'), access);
+      const scope = resolveAuthorizedScope(parameters.get('scope'), resources, { client, access });
+      const audiences = withScope(resources, scope, access);
       requireStateWhereDemanded(state, client);
+      const openid = readOpenidRequest(parameters, scope, { client, issuer: this.#issuer, keys: registry.keys });
       const { uid: clientUid, clientId } = client;
-      return { clientUid, clientId, redirectUri, scope, audiences, codeChallenge, confirmation, state };
+      return { clientUid, clientId, redirectUri, scope, audiences, codeChallenge, confirmation, state, openid };
     });
   }
 
@@ -149,14 +159,15 @@ export class AuthorizationEndpoint {
     const client = registry.findByUid(request.clientUid);
     if (client === undefined || client.clientId !== clientId) return refused('client_gone', clientId);
     if (!matchRedirectUri(redirectUri, client.redirectUris)) return refused('redirect_uri_gone', clientId);
-    const access = accessOf(client, registry);
+    const access = accessForScope(request.scope, client, { registry, issuer: this.#issuer });
     return this.#answerErrors({ client, access, redirectUri, state }, () => {
       rejectUnauthorizedClient(client);
       requireNotRevokedUntil(client, this.#clock.now());
       checkResources(request.audiences, access);
-      checkScope(request.scope, request.audiences, access);
+      const scope = withoutVainOfflineAccess(request.scope, { client, access });
+      checkScope(scope, request.audiences, access);
       requireStateWhereDemanded(state, client);
-      return request;
+      return { ...request, scope };
     });
   }
 
@@ -166,7 +177,7 @@ export class AuthorizationEndpoint {
    * @throws StoreUnavailableError when no code could be stored
    */
   async issue({ client, request }: AcceptedAuthorization, person: AuthorizingPerson): Promise<string | undefined> {
-    const { subject, sessionId, authTime } = person;
+    const { subject, sessionId, sid, authTime } = person;
     const { code, grantId, secretHash } = this.#handles.newCode(subject);
     const { scope, audiences, redirectUri, codeChallenge, confirmation } = request;
     const { uid: clientUid, clientId } = client;
@@ -183,6 +194,7 @@ export class AuthorizationEndpoint {
         redirectUri,
         codeChallenge,
         confirmation,
+        openid: request.openid && { sid, nonce: request.openid.nonce },
       },
       secretHash,
       CODE_LIFETIME,
@@ -210,6 +222,13 @@ export class AuthorizationEndpoint {
     return this.#errorLocation(request, denial);
   }
 
+  /** The answer to an accepted request that may not be answered by a page, or not to this person (Core §3.1.2.6). */
+  refuse({ client, request }: AcceptedAuthorization, refusal: Refusal): RedirectedAuthorization {
+    const { code, description } = REFUSALS[refusal];
+    const { redirectUri, state } = request;
+    return this.#refusal({ client, redirectUri, state }, new OAuthError(code, description, { reason: refusal }));
+  }
+
   /** The address to redirect to when a server fault prevents the answer to an accepted request (RFC 6749 §4.1.2.1). */
   fail({ request }: AcceptedAuthorization, code: 'server_error' | 'temporarily_unavailable'): string {
     return this.#errorLocation(request, new OAuthError(code, 'The server cannot answer now.', { reason: code }));
@@ -235,11 +254,15 @@ export class AuthorizationEndpoint {
       return { kind: 'accepted', client, access, request: judge() };
     } catch (error) {
       if (!(error instanceof OAuthError)) throw error;
-      const { code, reason, detail } = error;
-      const location = this.#errorLocation(addressee, error);
-      const { clientId, admittedBy } = client;
-      return { kind: 'redirect', location, error: code, reason, detail, clientId, admittedBy };
+      return this.#refusal(addressee, error);
     }
+  }
+
+  #refusal(addressee: Omit<JudgedAddressee, 'access'>, error: OAuthError): RedirectedAuthorization {
+    const { code, reason, detail } = error;
+    const { clientId, admittedBy } = addressee.client;
+    const location = this.#errorLocation(addressee, error);
+    return { kind: 'redirect', location, error: code, reason, detail, clientId, admittedBy };
   }
 
   #errorLocation(answerTo: AnswerTo, { code, description }: OAuthError): string {
@@ -262,26 +285,8 @@ interface JudgedAddressee extends AnswerTo {
   readonly access: ClientAccess;
 }
 
-type FoundAddressee = { readonly kind: 'found'; readonly client: Client; readonly redirectUri: string };
-
-function findAddressee(parameters: Parameters, registry: Registry): FoundAddressee | RefusedAuthorization {
-  // RFC 6749 §4.1.2.1, RFC 9700 §4.11.2: no redirect until client and address are verified.
-  const doubled = parameters.firstDuplicate(['client_id', 'redirect_uri']);
-  if (doubled !== undefined) return refused(`${doubled}_duplicate`, undefined);
-  const clientId = parameters.get('client_id');
-  if (clientId === undefined) return refused('client_id_missing', undefined);
-  const client = registry.find(clientId);
-  if (client === undefined) {
-    const detail = registry.refused.reasonOf(clientId);
-    if (detail === undefined) return refused('client_unknown', undefined);
-    return { kind: 'refused', reason: 'client_refused', clientId, detail };
-  }
-  const redirectUri = parameters.get('redirect_uri');
-  if (redirectUri === undefined) return refused('redirect_uri_missing', clientId);
-  if (!matchRedirectUri(redirectUri, client.redirectUris)) return refused('redirect_uri_mismatch', clientId);
-  return { kind: 'found', client, redirectUri };
-}
-
-function refused(reason: string, clientId: string | undefined): RefusedAuthorization {
-  return { kind: 'refused', reason, clientId };
+/** With OpenID Connect a grant covers no audience that has nothing of its scope: a sign-in alone is for no API. */
+function withScope(audiences: readonly string[], scope: readonly string[], access: ClientAccess): readonly string[] {
+  if (access.issuer === undefined) return audiences;
+  return audiences.filter((audience) => access.scopesAt(audience).some((token) => scope.includes(token)));
 }

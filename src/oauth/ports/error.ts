@@ -2,7 +2,8 @@
 // The HTTP status of each code is in `http/server/errors.ts`.
 
 /**
- * The errors of RFC 6749 §4.1.2.1 and §5.2, RFC 7009 §2.2.1, RFC 8707 §2, RFC 9101 §6.2 and RFC 9449 §5 and §8.
+ * The errors of RFC 6749 §4.1.2.1 and §5.2, RFC 7009 §2.2.1, RFC 8707 §2, RFC 9101 §6.2, RFC 9449 §5 and §8, and OpenID
+ * Connect Core §3.1.2.6.
  * `rate_limited` is in none of them: it becomes 429 with the wire word `temporarily_unavailable`.
  */
 export type ErrorCode =
@@ -17,6 +18,8 @@ export type ErrorCode =
   | 'invalid_dpop_proof'
   | 'use_dpop_nonce'
   | 'access_denied'
+  | 'login_required'
+  | 'consent_required'
   | 'request_not_supported'
   | 'request_uri_not_supported'
   | 'registration_not_supported'

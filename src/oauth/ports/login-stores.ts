@@ -74,6 +74,23 @@ export interface SessionStore {
   list(subject: string): Promise<readonly Session[]>;
 }
 
+/** What a request with scope `openid` says about the sign-in (OpenID Connect Core §3.1.2.1), judged and ready to use. */
+export interface OpenidRequest {
+  /** Goes into the ID token as it is. */
+  readonly nonce: string | undefined;
+  /** `none` is alone; `login` and `consent` may come together. */
+  readonly prompt: readonly Prompt[];
+  /** The greatest age of the sign-in, in seconds. */
+  readonly maxAge: number | undefined;
+  /** The user name to begin with. */
+  readonly loginHint: string | undefined;
+  /** The one person that the answer may be about, by the ID token that the client sent as a hint. */
+  readonly subject: string | undefined;
+}
+
+/** What the server is asked to show a person, or to show nothing. */
+export type Prompt = 'none' | 'login' | 'consent';
+
 /** The checked authorization request a decision is recorded against (security row U9). */
 export interface AuthorizationSnapshot {
   readonly clientUid: string;
@@ -85,6 +102,8 @@ export interface AuthorizationSnapshot {
   /** The key that the code will be bound to (`dpop_jkt`); undefined where the client did not ask for it. */
   readonly confirmation?: Confirmation | undefined;
   readonly state: string | undefined;
+  /** Undefined unless the scope has `openid`. */
+  readonly openid?: OpenidRequest | undefined;
 }
 
 export interface Interaction {

@@ -16,8 +16,13 @@ export function certificateConfirmation(thumbprint: string): Confirmation {
   return `x5t.${thumbprint}`;
 }
 
+/** The thumbprint that a confirmation was made of. */
+export function thumbprintOf(confirmation: Confirmation): string {
+  return confirmation.slice(4);
+}
+
 export function confirmationClaim(confirmation: Confirmation): ConfirmationClaim {
-  const thumbprint = confirmation.slice(4);
+  const thumbprint = thumbprintOf(confirmation);
   return confirmation.startsWith('jkt.') ? { jkt: thumbprint } : { 'x5t#S256': thumbprint };
 }
 

@@ -33,6 +33,11 @@ export class Parameters {
     return (this.#values.get(name) ?? []).filter((value) => value !== '');
   }
 
+  /** Each value as sent, with its name. */
+  pairs(): readonly [name: string, value: string][] {
+    return [...this.#values].flatMap(([name, values]) => values.map((value): [string, string] => [name, value]));
+  }
+
   /** The first of `known` that was sent more than once, also when a value is empty or repeated. */
   firstDuplicate(known: Iterable<string>): string | undefined {
     if (!this.#hasDuplicates()) return undefined;

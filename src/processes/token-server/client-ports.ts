@@ -33,6 +33,7 @@ import type { Audit } from '../../oauth/ports/audit.ts';
 import type { Client } from '../../oauth/registry/client.ts';
 import type { KeyRing } from '../../oauth/registry/keys.ts';
 import { Handles } from '../../oauth/tokens/handles.ts';
+import { IdTokens } from '../../oauth/tokens/id-tokens.ts';
 import { RecordMacs } from '../../oauth/tokens/record-macs.ts';
 import { AccessTokens } from '../../oauth/tokens/tokens.ts';
 import { issuerPath } from '../../oauth/values/issuer.ts';
@@ -101,7 +102,8 @@ export function clientPorts(options: TokenServerOptions, audit: Audit, metrics: 
       idTokenAlgorithms: keys.signingAlgorithms,
       mtlsUrl: mutualTls?.settings.url,
     });
-  const token = new TokenEndpoint({ ...protocol, proofs: proofsAt('/token') });
+  const idTokens = new IdTokens({ issuer, clock, random, endOfTick: setImmediate });
+  const token = new TokenEndpoint({ ...protocol, idTokens, proofs: proofsAt('/token') });
   const revocation = new RevocationEndpoint(protocol);
   const introspection = new IntrospectionEndpoint(protocol);
   const userinfo = new UserinfoEndpoint({ ...protocol, proofs: proofsAt('/userinfo') });

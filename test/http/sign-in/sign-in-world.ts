@@ -10,6 +10,7 @@ import { StoreUnavailableError } from '../../../src/oauth/ports/error.ts';
 import type { Stores } from '../../../src/oauth/ports/ports.ts';
 import type { Client } from '../../../src/oauth/registry/client.ts';
 import { secretVerifier } from '../../../src/oauth/registry/client-secret.ts';
+import type { SigningKey } from '../../../src/oauth/registry/keys.ts';
 import type { Resource } from '../../../src/oauth/registry/resource.ts';
 import { systemClock } from '../../../src/processes/lifecycle/machine.ts';
 import { type Grantry, type LogLine, PKCE, startGrantry } from '../../grantry.ts';
@@ -41,6 +42,8 @@ const anotherHash = await hash(PASSWORD, COST);
 
 export interface WorldOptions {
   readonly issuer?: string;
+  /** Default: one of its own. */
+  readonly keys?: readonly SigningKey[];
   readonly clients?: readonly Client[];
   readonly resources?: readonly Resource[];
   /** Of alice and bob. */
@@ -67,6 +70,7 @@ export interface World {
   authorizePath(changes?: Query): string;
   setClients(clients: readonly Client[]): void;
   setResources(resources: readonly Resource[]): void;
+  setKeys(keys: readonly SigningKey[]): void;
   setDisabled(usernames: readonly string[]): void;
   /** Gives this person the hash of {@link PASSWORD} with another salt. */
   changePassword(username: string): void;
@@ -75,6 +79,8 @@ export interface World {
   /** Each call of this store takes effect from now on, but its answer is lost. */
   loseAnswersOf(name: keyof Stores): void;
   mendStores(): void;
+  /** The calls of stores so far, as `sessions.use`; without those about the list of users, which no request makes. */
+  storeCalls(): readonly string[];
   subject(username: string): string;
   /** The reason in the last request's log line. */
   lastReason(): string | undefined;
@@ -90,6 +96,7 @@ export async function aWorld(options: WorldOptions = {}): Promise<World> {
   const users = new LocalUsers({ clock: systemClock, users: people(disabled), ...(hashing && { hashing }) });
   const broken = new Map<keyof Stores, unknown>();
   const silent = new Set<keyof Stores>();
+  const calls: string[] = [];
   let memory: Stores | undefined;
   const grantry = await startGrantry({
     clients,
@@ -98,10 +105,11 @@ export async function aWorld(options: WorldOptions = {}): Promise<World> {
     rateLimits: options.rateLimits ?? true,
     auditSubjects: 'plain',
     ...(options.issuer !== undefined && { issuer: options.issuer }),
+    ...(options.keys && { keys: options.keys }),
     ...(options.trustedProxies && { trustedProxies: options.trustedProxies }),
     wrapStores: (stores) => {
       memory = stores;
-      return breakable(stores, broken, silent);
+      return breakable(stores, { broken, silent, calls });
     },
   });
   onTestFinished(() => grantry.stop());
@@ -119,6 +127,7 @@ export async function aWorld(options: WorldOptions = {}): Promise<World> {
     authorizePath: (changes = {}) => `${new URL(grantry.url('/authorize')).pathname}?${query(changes)}`,
     setClients: (next) => grantry.setClients(next),
     setResources: (next) => grantry.setResources(next),
+    setKeys: (keys) => grantry.setKeys(keys),
     setDisabled: (usernames) => users.replace(people(usernames)),
     changePassword: (username) => users.replace(people(disabled, username)),
     breakStore: (name, error) => void broken.set(name, error),
@@ -127,6 +136,7 @@ export async function aWorld(options: WorldOptions = {}): Promise<World> {
       broken.clear();
       silent.clear();
     },
+    storeCalls: () => calls.filter((call) => !call.startsWith('users.')),
     subject: (username) => SUBJECTS[username] ?? 'nobody',
     lastReason: () => grantry.logs().findLast(({ route }) => route !== undefined)?.reason as string | undefined,
     metrics: async () => (await fetch(grantry.adminUrl('/metrics'))).text(),
@@ -139,13 +149,17 @@ const SUBJECTS: Readonly<Record<string, string>> = {
   bob: 'usr_CT-JdrScZvoW3W4zUXrxaQ',
 };
 
+/** `team-1` to `team-25`, and one that is no team. */
+export const GROUPS_OF_ALICE = ['<b>admins', ...Array.from({ length: 25 }, (_, index) => `team-${index + 1}`)];
+
 function people(disabled: readonly string[], changed?: string) {
   const entry = (username: string) => ({
     username,
     passwordHash: username === changed ? anotherHash : passwordHash,
     disabled: disabled.includes(username),
   });
-  return parseUsers([{ ...entry('alice'), displayName: 'Alice Ang' }, entry('bob')]);
+  const alice = { ...entry('alice'), displayName: 'Alice Ang', email: 'alice@shop.example', groups: GROUPS_OF_ALICE };
+  return parseUsers([alice, entry('bob')]);
 }
 
 function eventsOf(lines: readonly LogLine[]): readonly Partial<AuditEvent>[] {
@@ -174,13 +188,21 @@ function query(changes: Query): URLSearchParams {
 /** The stores, but each method of a broken one fails, and that of a silent one once it is done. */
 function breakable(
   stores: Stores,
-  broken: ReadonlyMap<keyof Stores, unknown>,
-  silent: ReadonlySet<keyof Stores>,
+  {
+    broken,
+    silent,
+    calls,
+  }: {
+    readonly broken: ReadonlyMap<keyof Stores, unknown>;
+    readonly silent: ReadonlySet<keyof Stores>;
+    readonly calls: string[];
+  },
 ): Stores {
   const entries = Object.entries(stores).map(([name, store]) => [
     name,
     new Proxy(store as object, {
       get(target, method, receiver) {
+        calls.push(`${name}.${String(method)}`);
         if (broken.has(name as keyof Stores)) {
           return async () => {
             throw broken.get(name as keyof Stores) ?? new StoreUnavailableError(`${name}.${String(method)}`);

@@ -1,0 +1,57 @@
+// What the consent page says that a client of OpenID Connect learns of the person, in both languages.
+
+import { describe, expect, it } from 'vitest';
+import { OPENID, openidPath, type Query, signedIn } from './openid-world.ts';
+import { aWorld } from './sign-in-world.ts';
+
+const ASKS = { ...OPENID, consent: 'Required' } as const;
+const ALL = { scope: 'openid profile email groups' };
+
+/** The text of the consent page, without its markup. */
+async function shown(changes: Query, { client = ASKS, language = 'en', person = 'alice' } = {}): Promise<string> {
+  const world = await aWorld({ clients: [client] });
+  const browser = await signedIn(world, person);
+  const { location = '' } = await browser.get(openidPath(world, changes));
+  const { status, body } = await browser.get(location, { 'accept-language': language });
+  expect(status).toBe(200);
+  expect(body).not.toContain('<b>admins');
+  const text = body.replaceAll(/<(?!\/?bdi)[^>]*>/g, '\n').replaceAll(/<\/?bdi>/g, '');
+  return text.replaceAll(/\s*\n\s*/g, '\n');
+}
+
+const teams = (count: number) => Array.from({ length: count }, (_, index) => `team-${index + 1}`).join(', ');
+
+describe('the consent page', () => {
+  it('given the scopes profile, email and groups → the name, the address and the first 20 groups', async () => {
+    const page = await shown(ALL);
+    expect(page).toContain(
+      `What it learns about you\nAlice Ang (alice)\nalice@shop.example\nGroups: &#60;b&#62;admins, ${teams(19)} and 6 more\n`,
+    );
+    expect(page).toContain('See which groups you are in\ngroups');
+  });
+
+  it('given a client with globs → only the groups that match', async () => {
+    const page = await shown(ALL, { client: { ...ASKS, groups: ['team-2*'] } });
+    expect(page).toContain('Groups: team-2, team-20, team-21, team-22, team-23, team-24, team-25\n');
+  });
+
+  it('in German → the same', async () => {
+    const page = await shown(ALL, { language: 'de' });
+    expect(page).toContain('Was sie über Sie erfährt\nAlice Ang (alice)\nalice@shop.example\nGruppen: ');
+    expect(page).toContain(' und 6 weitere\n');
+    expect(page).toContain('Sehen, in welchen Gruppen Sie sind\ngroups');
+  });
+
+  it.each([
+    ['the address alone', 'openid email', 'alice', 'What it learns about you\nalice@shop.example\n'],
+    ['the name of a person without a display name', 'openid profile email groups', 'bob', 'about you\nbob\n'],
+  ])('given only what there is → %s', async (_what, scope, person, expected) => {
+    const page = await shown({ scope }, { person });
+    expect(page).toContain(expected);
+    expect(page).not.toContain('Groups:');
+  });
+
+  it.each(['openid', 'profile email groups', 'openid shop/read'])('given scope %s → nothing of that', async (scope) => {
+    expect(await shown({ scope })).not.toContain('What it learns about you');
+  });
+});
