@@ -4,7 +4,7 @@ import * as strict from 'oauth4webapi';
 import * as library from 'openid-client';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type Grantry, type GrantryOptions, startGrantry, TestClock } from '../grantry.ts';
-import { aPerson } from '../http/protocol/userinfo/userinfo-calls.ts';
+import { aPerson, OPENID_CLIENT } from '../http/protocol/userinfo/userinfo-calls.ts';
 import { decideOn } from './person.ts';
 import { NATIVE, PORTAL, WEB, WITH_CLIENTS } from './registered-clients.ts';
 
@@ -12,15 +12,15 @@ const REDIRECT_URI = 'http://127.0.0.1:49152/callback';
 const ALICE = { username: 'alice', password: 'a password of alice', decision: 'allow' } as const;
 const SCOPE = 'openid profile email groups';
 
+/** Each as it is without an API. */
+const CLIENTS = WITH_CLIENTS.clients.map(({ audiences: _, ...client }) => ({ ...client, ...OPENID_CLIENT }));
+
 const { owners, subject } = await aPerson();
 
 async function start(options: Partial<GrantryOptions>): Promise<Grantry> {
   const clock = new TestClock();
   clock.advance(Date.now() - clock.now());
-  const { clients } = WITH_CLIENTS;
-  const grantry = await startGrantry({ clients, owners, clock, ...options });
-  grantry.setClients(clients.map((client) => ({ ...client, scopes: SCOPE.split(' '), audiences: [grantry.issuer] })));
-  return grantry;
+  return await startGrantry({ clients: CLIENTS, owners, clock, ...options });
 }
 
 for (const issuerPath of ['', '/tenants/one']) {

@@ -1,8 +1,8 @@
 // GET and POST /consent/:interaction: the person is asked once, about a request that was stored when it was checked
 // (security row U9). The form carries the decision only, never what it allows.
 
-import { accessOf } from '../../oauth/access/client-access.ts';
 import { requestedAccess } from '../../oauth/access/consent.ts';
+import { accessForScope } from '../../oauth/access/openid-access.ts';
 import { isAboutAnyone, openidParameters } from '../../oauth/endpoints/openid-request.ts';
 import type { AuthorizationSnapshot, Interaction } from '../../oauth/ports/login-stores.ts';
 import { thumbprintOf } from '../../oauth/values/confirmation.ts';
@@ -126,11 +126,14 @@ async function decide(flow: SignInFlow, { interaction }: Opened, decision: 'allo
 }
 
 /** Records at each resource the scope that is asked for there; nothing for a client that is gone, which resume refuses. */
-async function give({ registry, consents }: SignInFlow, { subject, request }: Interaction): Promise<void> {
+async function give({ registry, consents, issuer }: SignInFlow, { subject, request }: Interaction): Promise<void> {
   const { current } = registry;
   const client = current.findByUid(request.clientUid);
   if (client === undefined) return;
-  const allowed = requestedAccess({ request, access: accessOf(client, current) });
+  const allowed = requestedAccess({
+    request,
+    access: accessForScope(request.scope, client, { registry: current, issuer }),
+  });
   await consents.give(subject, client.uid, allowed, CONSENT_LIFETIME);
 }
 

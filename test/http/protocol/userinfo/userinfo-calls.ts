@@ -12,8 +12,14 @@ export interface UserinfoAnswer extends Answer {
   readonly challenge: string | undefined;
 }
 
-/** What `personal` claims need besides openid. */
+/** The scopes by which all is disclosed. */
 export const PERSONAL = ['openid', 'profile', 'email', 'groups'] as const;
+
+/** A client of OpenID Connect, by the one key that a test has. */
+export const OPENID_CLIENT = {
+  scopes: PERSONAL,
+  idTokens: { signingAlgorithm: 'ES256', lifetimeSeconds: 3600 },
+} as const;
 
 const ALICE = {
   username: 'alice',
@@ -54,11 +60,14 @@ export function withToken(grantry: Grantry, token: unknown, init: RequestInit = 
 /** The tokens of a person who consented at a client. @param proof of a DPoP key */
 export async function personTokens(
   grantry: Grantry,
-  { clientId = WEB.clientId, secret, subject, scope = PERSONAL, proof }: TokenWishes,
+  { clientId = WEB.clientId, secret, subject, scope = PERSONAL, audiences = [], proof }: TokenWishes,
 ): Promise<Readonly<Record<string, unknown>>> {
-  const { audiences } = grantry.client(clientId);
   const calls = new TokenCalls(grantry, secret === undefined ? { clientId } : { clientId, secret });
-  const code = await grantry.issueCode(clientId, { subject, scope: [...scope], audiences });
+  const code = await grantry.issueCode(clientId, {
+    subject,
+    scope: [...scope],
+    audiences: [...audiences, grantry.issuer],
+  });
   const { status, body } = await calls.redeem(code, {}, proof);
   if (status !== 200) throw new Error(`the token endpoint answered ${status}`);
   return body;
@@ -68,5 +77,7 @@ interface TokenWishes extends Pick<TestClient, 'secret'> {
   readonly clientId?: string;
   readonly subject: string;
   readonly scope?: readonly string[];
+  /** Of the APIs that the grant is for as well. */
+  readonly audiences?: readonly string[];
   readonly proof?: string;
 }

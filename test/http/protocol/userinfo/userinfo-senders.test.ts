@@ -9,7 +9,15 @@ import { DpopHolder, type ProofChanges } from '../../../dpop-holder.ts';
 import { type Grantry, PKCE, startGrantry, type TestClient } from '../../../grantry.ts';
 import { type MutualTlsGrantry, MutualTlsWorld } from '../../mtls/mutual-tls-grantry.ts';
 import { WEB } from '../token-calls.ts';
-import { aPerson, PERSONAL, personTokens, type UserinfoAnswer, userinfo, withToken } from './userinfo-calls.ts';
+import {
+  aPerson,
+  OPENID_CLIENT,
+  PERSONAL,
+  personTokens,
+  type UserinfoAnswer,
+  userinfo,
+  withToken,
+} from './userinfo-calls.ts';
 
 const ISSUER = 'https://id.example';
 const USERINFO = `${ISSUER}/userinfo`;
@@ -23,11 +31,10 @@ const opaqueTokens = {
   refreshTokenReuseGraceSeconds: 10,
 } as const;
 const KEEPER = { clientId: 'shop.keeper', secret: 'the-secret-of-the-one-with-opaque-tokens' };
-const openid = { audiences: [ISSUER], scopes: [...PERSONAL] };
 const clients: readonly TestClient[] = [
-  { ...WEB, ...openid },
-  { ...SPA, ...openid },
-  { ...KEEPER, ...openid, tokens: opaqueTokens },
+  { ...WEB, ...OPENID_CLIENT },
+  { ...SPA, ...OPENID_CLIENT },
+  { ...KEEPER, ...OPENID_CLIENT, tokens: opaqueTokens },
 ];
 
 const { owners, subject } = await aPerson();
@@ -161,7 +168,7 @@ describe('a server that demands nonces', () => {
 
   /** By the nonce that the token endpoint demands. */
   async function boundToken(grantry: Grantry): Promise<string> {
-    const code = await grantry.issueCode(SPA.clientId, { subject, scope: ['openid'] });
+    const code = await grantry.issueCode(SPA.clientId, { subject, scope: ['openid'], audiences: [ISSUER] });
     const redeem = (claims: ProofChanges['claims'] = {}) => {
       const dpop = holder.proof(`${ISSUER}/token`, grantry.clock.now(), { claims });
       const form = {
@@ -202,7 +209,7 @@ describe('the listener for mutual TLS', () => {
   beforeAll(async () => {
     const bound: TestClient = {
       ...BOUND,
-      ...openid,
+      ...OPENID_CLIENT,
       authMethod: 'tls_client_auth',
       certificate: { name: 'subjectDn', value: 'CN=web' },
       senderConstraint: 'MutualTLS',
@@ -210,13 +217,13 @@ describe('the listener for mutual TLS', () => {
     mtls = await world.start({
       issuer: ISSUER,
       owners,
-      clients: [bound, { ...bound, clientId: 'shop.bound-opaque', tokens: opaqueTokens }, { ...SPA, ...openid }],
+      clients: [bound, { ...bound, clientId: 'shop.bound-opaque', tokens: opaqueTokens }, { ...SPA, ...OPENID_CLIENT }],
     });
   });
   afterAll(() => world.maker.remove());
 
   async function boundToken(clientId: string): Promise<string> {
-    const code = await mtls.grantry.issueCode(clientId, { subject, scope: [...PERSONAL] });
+    const code = await mtls.grantry.issueCode(clientId, { subject, scope: [...PERSONAL], audiences: [ISSUER] });
     const form = { code, client_id: clientId, redirect_uri: 'https://app.example/cb', code_verifier: PKCE.verifier };
     const { status, body } = await mtls.post(
       '/token',

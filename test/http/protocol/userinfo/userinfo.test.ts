@@ -8,13 +8,24 @@ import type { Stores } from '../../../../src/oauth/ports/ports.ts';
 import { generateSigningKeyPem, importSigningKey } from '../../../../src/oauth/registry/keys.ts';
 import { basic, startGrantry, type TestClient } from '../../../grantry.ts';
 import { TokenCalls, WEB } from '../token-calls.ts';
-import { aPerson, PERSONAL, personTokens, type UserinfoAnswer, userinfo, withToken } from './userinfo-calls.ts';
+import {
+  aPerson,
+  OPENID_CLIENT,
+  PERSONAL,
+  personTokens,
+  type UserinfoAnswer,
+  userinfo,
+  withToken,
+} from './userinfo-calls.ts';
 
 const ISSUER = 'https://id.example';
 const ORIGIN = 'https://spa.example';
 const OPAQUE = { clientId: 'shop.opaque', secret: 'the-secret-of-the-opaque-application' };
-/** Its tokens are for an API. */
+/** Its tokens are for an API, as far as the API has their scope. */
 const CALLER = { clientId: 'shop.caller', secret: 'the-secret-of-what-calls-the-api' };
+const NOTES = 'https://notes.example/api';
+/** No manifest makes the issuer an audience of its own tokens. */
+const MACHINES = [WEB, OPAQUE].map(({ clientId, secret }) => ({ clientId: `${clientId}-machine`, secret }));
 const tokens = {
   accessTokenFormat: 'opaque',
   accessTokenLifetimeSeconds: 600,
@@ -23,11 +34,17 @@ const tokens = {
   refreshTokenRotation: 'Always',
   refreshTokenReuseGraceSeconds: 10,
 } as const;
-const openid = { audiences: [ISSUER], scopes: [...PERSONAL, 'read'], defaultScopes: ['openid'] };
 const clients: readonly TestClient[] = [
-  { ...WEB, ...openid, groups: ['team-*'], allowedCorsOrigins: [ORIGIN] },
-  { ...OPAQUE, ...openid, tokens },
-  { ...CALLER, scopes: openid.scopes },
+  { ...WEB, ...OPENID_CLIENT, groups: ['team-*'], allowedCorsOrigins: [ORIGIN] },
+  { ...OPAQUE, ...OPENID_CLIENT, tokens },
+  { ...CALLER, ...OPENID_CLIENT, scopes: [...PERSONAL, 'read'], audiences: [NOTES] },
+  ...MACHINES.map((machine, index) => ({
+    ...machine,
+    ...OPENID_CLIENT,
+    audiences: [ISSUER],
+    defaultScopes: ['openid'],
+    ...(index === 1 && { tokens }),
+  })),
 ];
 
 let isStoreAway = false;
@@ -58,6 +75,11 @@ function tokensOf(client: { readonly clientId: string; readonly secret: string }
 
 async function accessToken(client: { readonly clientId: string; readonly secret: string } = WEB): Promise<string> {
   return String((await tokensOf(client)).access_token);
+}
+
+async function tokenForNotes(): Promise<string> {
+  const wishes = { ...CALLER, subject, scope: [...PERSONAL, 'read'], audiences: [NOTES] };
+  return String((await personTokens(grantry, wishes)).access_token);
 }
 
 function expectRefusal(answer: UserinfoAnswer, status: number, code: string, reason: string): void {
@@ -202,18 +224,26 @@ describe('a page of another origin', () => {
 });
 
 describe('a token that gives no access here', () => {
-  it('given the audience of an API → 401 invalid_token, also with the scope openid', async () => {
-    const { access_token } = await tokensOf(CALLER);
-    expectRefusal(await withToken(grantry, access_token), 401, 'invalid_token', 'audience_mismatch');
+  it('given a token for an API, of a grant with openid → 401 invalid_token', async () => {
+    const token = await tokenForNotes();
+    expect(decodeJwt(token)).toMatchObject({ aud: NOTES, scope: 'read' });
+    expectRefusal(await withToken(grantry, token), 401, 'invalid_token', 'audience_mismatch');
   });
 
-  it.each([WEB, OPAQUE])('given a token of client_credentials of $clientId → 401 invalid_token', async (client) => {
+  it('given a token of client_credentials → 401 invalid_token', async () => {
+    const calls = new TokenCalls(grantry, CALLER);
+    const { body } = await calls.post('/token', { grant_type: 'client_credentials', scope: 'read' });
+    expectRefusal(await withToken(grantry, body.access_token), 401, 'invalid_token', 'audience_mismatch');
+  });
+
+  it.each(MACHINES)('given one of $clientId for the issuer, with openid → 401 invalid_token', async (client) => {
     const { body } = await new TokenCalls(grantry, client).post('/token', { grant_type: 'client_credentials' });
+    expect(body.scope).toBe('openid');
     expectRefusal(await withToken(grantry, body.access_token), 401, 'invalid_token', 'person_missing');
   });
 
   it.each([WEB, OPAQUE])('given a token of $clientId without openid → 403 insufficient_scope', async (client) => {
-    const { access_token } = await tokensOf(client, ['profile', 'read']);
+    const { access_token } = await tokensOf(client, ['profile']);
     const answer = await withToken(grantry, access_token);
     expectRefusal(answer, 403, 'insufficient_scope', 'scope_too_small');
     expect(answer.challenge).toContain('scope="openid"');
@@ -311,9 +341,9 @@ describe('while the store is away', () => {
   });
 
   it('given a JWT for an API → 401 all the same', async () => {
-    const { access_token } = await tokensOf(CALLER);
+    const token = await tokenForNotes();
     isStoreAway = true;
-    const answer = await withToken(grantry, access_token);
+    const answer = await withToken(grantry, token);
     isStoreAway = false;
     expectRefusal(answer, 401, 'invalid_token', 'audience_mismatch');
   });
