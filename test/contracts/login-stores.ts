@@ -213,6 +213,21 @@ export function interactionStoreContract(name: string, makeStores: MakeStores): 
       expect(read?.request.state).toBeUndefined();
     });
 
+    it('keeps what a request of OpenID Connect says, and the key of its code', async () => {
+      const openid = {
+        nonce: 'n ü"\\\u2028',
+        prompt: ['login', 'consent'] as const,
+        maxAge: 60,
+        loginHint: 'bob',
+        subject: 'usr_bob',
+      };
+      const confirmation = `jkt.${digest('key')}` as const;
+      const { request } = await opened();
+      const { interactionId, sessionId } = await opened({ request: { ...request, confirmation, openid } });
+      const read = await world.stores.interactions.read(interactionId, sessionId);
+      expect(read?.request).toEqual({ ...request, confirmation, openid });
+    });
+
     it('is hidden from every other session: not read, not decided, not taken', async () => {
       const { interactionId, sessionId } = await opened();
       const { interactions } = world.stores;

@@ -29,6 +29,12 @@ describe('a sealed request', () => {
     expect(requests.open(requests.seal(request, 'browser'), 'browser')).toEqual(request);
   });
 
+  it('keeps what a request of OpenID Connect says', () => {
+    const openid = { nonce: 'n"é', prompt: ['consent'] as const, maxAge: 0, loginHint: 'bob', subject: 'usr_bob' };
+    const { requests } = sealer();
+    expect(requests.open(requests.seal({ ...request, openid }, 'browser'), 'browser')).toEqual({ ...request, openid });
+  });
+
   it('opens on another replica with the same peppers', () => {
     expect(sealer().requests.open(sealer().requests.seal(request, 'browser'), 'browser')).toEqual(request);
   });

@@ -275,6 +275,37 @@ describeRedis('state that another party has written', () => {
     expect(await stores.interactions.read(interactionId, sessionId)).toMatchObject(opened);
   });
 
+  it('an interaction whose parameters of OpenID Connect are others, or stand in another place, is gone', async () => {
+    const { clientUid, clientId, redirectUri, scope, audiences, subject, codeChallenge = '' } = sampleGrant();
+    const confirmation = `jkt.${digest('key')}` as const;
+    const openid = { nonce: 'n', prompt: ['consent'] as const, maxAge: 60, loginHint: 'alice', subject };
+    const plain = { clientUid, clientId, redirectUri, scope, audiences, codeChallenge, state: 'x' };
+    const request = { ...plain, confirmation, openid };
+    const opened = { interactionId: digest(uniqueId()), sessionId: 'of-alice', subject, authTime: 1, request };
+    const { interactionId, sessionId } = opened;
+    await stores.interactions.create(opened, 10 * MINUTE);
+    expect(await stores.interactions.read(interactionId, sessionId)).toMatchObject(opened);
+    const key = keys.interactionsOfSession(sessionId);
+    const text = (await hashOf(key))[interactionId] ?? '';
+    const json = text.slice(text.indexOf('{'));
+    const stored = JSON.parse(json) as object;
+    for (const changed of [
+      { ...plain, confirmation },
+      { ...plain, openid },
+      { ...plain, confirmation: openid.nonce, openid: { ...openid, nonce: confirmation } },
+      ...Object.keys(openid).map((name) => ({ ...request, openid: { ...openid, [name]: undefined } })),
+      { ...request, openid: { ...openid, nonce: 'm' } },
+      { ...request, openid: { ...openid, prompt: [] } },
+      { ...request, openid: { ...openid, maxAge: 61 } },
+    ]) {
+      const forgedText = text.replace(json, JSON.stringify({ ...stored, request: changed }));
+      await server.command('HSET', key, interactionId, forgedText);
+      expect(await stores.interactions.read(interactionId, sessionId), JSON.stringify(changed)).toBeUndefined();
+    }
+    await server.command('HSET', key, interactionId, text);
+    expect(await stores.interactions.read(interactionId, sessionId)).toMatchObject(opened);
+  });
+
   it('a consent that the person did not give is none: another scope, audience, client or person', async () => {
     const { consents } = stores;
     await consents.give('usr_alice', 'uid', new Map([['https://api.example', ['read']]]), DAY);
