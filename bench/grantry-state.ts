@@ -100,6 +100,7 @@ export function giveConsent({ consents }: Stores, username: string): Promise<voi
 export function newSession(username: string): Session {
   return {
     sessionId: `${shardOfPerson(subjectOf(username))}.${randomDigest()}`,
+    sid: randomDigest(),
     subject: subjectOf(username),
     username,
     displayName: username,

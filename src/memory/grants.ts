@@ -10,6 +10,7 @@ import type {
   GrantState,
   GrantStore,
   IssueAnswer,
+  NewGrant,
   RedeemAnswer,
   RedeemRequest,
   RetryElsewhere,
@@ -31,6 +32,8 @@ import {
   withRetryElsewhere,
 } from './grant-record.ts';
 import type { GrantsOfPerson } from './grants-of-person.ts';
+import type { MemoryLogins } from './logins.ts';
+import type { SessionRecord } from './sessions.ts';
 import type { MemoryWatermarks } from './watermarks.ts';
 
 /** Wrong verifiers that kill a code (OAuth 2.1 §7.5.2). */
@@ -42,6 +45,8 @@ export class MemoryGrants implements GrantStore {
   readonly #records: ExpiringMap<GrantRecord>;
   readonly #accessTokens: ExpiringMap<StoredAccessToken>;
   readonly #watermarks: MemoryWatermarks;
+  readonly #sessions: ExpiringMap<SessionRecord>;
+  readonly #logins: MemoryLogins;
   readonly #ofPerson: GrantsOfPerson;
 
   /** @param accessTokens the map of the opaque tokens: redeem and rotate write theirs in the same action. */
@@ -50,20 +55,35 @@ export class MemoryGrants implements GrantStore {
     records: ExpiringMap<GrantRecord>;
     accessTokens: ExpiringMap<StoredAccessToken>;
     watermarks: MemoryWatermarks;
+    sessions: ExpiringMap<SessionRecord>;
+    logins: MemoryLogins;
     ofPerson: GrantsOfPerson;
   }) {
     this.#clock = fields.clock;
     this.#records = fields.records;
     this.#accessTokens = fields.accessTokens;
     this.#watermarks = fields.watermarks;
+    this.#sessions = fields.sessions;
+    this.#logins = fields.logins;
     this.#ofPerson = fields.ofPerson;
   }
 
-  async issue(grant: Grant, secretHash: string, codeLifetime: number, retention: number): Promise<IssueAnswer> {
+  async issue(
+    { login, ...grant }: NewGrant,
+    secretHash: string,
+    codeLifetime: number,
+    retention: number,
+  ): Promise<IssueAnswer> {
     const { grantId, clientUid, subject, authTime } = grant;
     // Idempotent: an existing grant keeps its state.
     if (this.#records.get(grantId) !== undefined) return { outcome: 'issued', evicted: [] };
     if (authTime <= this.#watermarks.highestOfPerson(clientUid, subject)) return { outcome: 'outdated' };
+    if (login !== undefined) {
+      const session = this.#sessions.get(login.sessionId);
+      if (session?.session.subject !== subject) return { outcome: 'signed_out' };
+      const { sid, offline, mac } = login;
+      this.#logins.note({ subject, sid }, { clientUid, grantId, offline, mac }, session.endsAt);
+    }
     const now = this.#clock.now();
     this.#keep(issuedRecord(grant, { secretHash, now, codeLifetime }));
     const leaving = this.#ofPerson.add(grant, now + retention);

@@ -2,8 +2,10 @@
 // first.
 
 import type { NewSession, Session, SessionStore } from '../oauth/ports/login-stores.ts';
+import type { OwedLogout } from '../oauth/ports/logout-store.ts';
 import type { Clock } from '../oauth/ports/ports.ts';
 import type { ExpiringMap } from './expiring-map.ts';
+import type { MemoryLogins } from './logins.ts';
 import type { MemoryUsers } from './users.ts';
 import type { MemoryWatermarks } from './watermarks.ts';
 
@@ -17,6 +19,7 @@ export interface SessionRecord {
 interface MemorySessionsParts {
   readonly clock: Clock;
   readonly sessions: ExpiringMap<SessionRecord>;
+  readonly logins: MemoryLogins;
   readonly users: MemoryUsers;
   readonly watermarks: MemoryWatermarks;
 }
@@ -25,21 +28,36 @@ interface MemorySessionsParts {
 export class MemorySessions implements SessionStore {
   readonly #clock: Clock;
   readonly #sessions: ExpiringMap<SessionRecord>;
+  readonly #logins: MemoryLogins;
   readonly #users: MemoryUsers;
   readonly #watermarks: MemoryWatermarks;
 
-  constructor({ clock, sessions, users, watermarks }: MemorySessionsParts) {
+  constructor({ clock, sessions, logins, users, watermarks }: MemorySessionsParts) {
     this.#clock = clock;
     this.#sessions = sessions;
+    this.#logins = logins;
     this.#users = users;
     this.#watermarks = watermarks;
   }
 
-  async create(session: NewSession, credential: string | undefined): Promise<Session | 'outdated'> {
+  async create(
+    session: NewSession,
+    credential: string | undefined,
+    succeeds?: Pick<Session, 'sessionId' | 'sid'>,
+  ): Promise<Session | 'outdated'> {
     if (credential !== undefined && this.#users.noteIfNew(session.subject, credential) !== credential)
       return 'outdated';
-    const begun = { ...session, authTime: this.#clock.now() };
-    this.#keep({ session: begun, endsAt: begun.authTime + session.absoluteLifetime });
+    const { subject } = session;
+    const former = succeeds && this.#sessions.get(succeeds.sessionId);
+    const livesOn = former?.session.subject === subject && this.#isAlive(former);
+    const authTime = this.#clock.now();
+    const endsAt = authTime + session.absoluteLifetime;
+    const begun = { ...session, sid: livesOn ? (succeeds?.sid ?? session.sid) : session.sid, authTime };
+    this.#keep({ session: begun, endsAt });
+    if (livesOn) {
+      this.#sessions.delete(former.session.sessionId);
+      this.#logins.keep(begun, endsAt);
+    }
     return begun;
   }
 
@@ -55,12 +73,14 @@ export class MemorySessions implements SessionStore {
     return record.session;
   }
 
-  async end({ sessionId }: Pick<Session, 'sessionId'>): Promise<void> {
-    this.#sessions.delete(sessionId);
+  async end(session: Pick<Session, 'sessionId' | 'subject' | 'sid'>): Promise<readonly OwedLogout[]> {
+    this.#sessions.delete(session.sessionId);
+    return this.#logins.end(session);
   }
 
   async endAll(subject: string): Promise<void> {
     this.#sessions.deleteWhere((record) => record.session.subject === subject);
+    this.#logins.endAll(subject);
   }
 
   async list(subject: string): Promise<readonly Session[]> {

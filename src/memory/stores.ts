@@ -10,6 +10,7 @@ import type { GrantRecord } from './grant-record.ts';
 import { MemoryGrants } from './grants.ts';
 import { GrantsOfPerson } from './grants-of-person.ts';
 import { MemoryInteractions } from './interactions.ts';
+import { MemoryLogins } from './logins.ts';
 import { MemoryRateLimits } from './rate-limits.ts';
 import { MemoryReplays } from './replays.ts';
 import { MemoryRevokedTokens } from './revoked-tokens.ts';
@@ -30,6 +31,7 @@ const DEFAULT_LIMITS: MemoryLimits = {
   watermarks: 200_000,
   users: 100_000,
   sessions: 100_000,
+  logouts: 200_000,
   interactions: 100_000,
   consents: 100_000,
   replays: 500_000,
@@ -51,21 +53,25 @@ export function memoryStores({ clock, limits }: { clock: Clock; limits?: Partial
   const records = map<GrantRecord>('grants');
   const watermarks = new MemoryWatermarks({ clock, times: map('watermarks') });
   const sessions = map<SessionRecord>('sessions');
+  const logins = new MemoryLogins({ clock, noted: map('logouts'), owed: map('logouts') });
   const consents = new MemoryConsents({ clock, consents: map('consents') });
-  const users = new MemoryUsers({ clock, users: map('users'), sessions, consents, watermarks });
+  const users = new MemoryUsers({ clock, users: map('users'), sessions, logins, consents, watermarks });
   return {
     grants: new MemoryGrants({
       clock,
       records,
       accessTokens,
       watermarks,
+      sessions,
+      logins,
       ofPerson: new GrantsOfPerson({ index: map('grants'), records }),
     }),
     accessTokens: new MemoryAccessTokens({ tokens: accessTokens }),
     revokedTokens: new MemoryRevokedTokens({ marks: map('revokedTokens') }),
     watermarks,
     users,
-    sessions: new MemorySessions({ clock, sessions, users, watermarks }),
+    sessions: new MemorySessions({ clock, sessions, logins, users, watermarks }),
+    logouts: logins,
     interactions: new MemoryInteractions({ clock, bySession: map('interactions') }),
     consents,
     replays: memoryReplays(clock, capacities.replays),

@@ -5,6 +5,7 @@ import { type NotedUser, type Session, USER_ABSENCE, type UserStore } from '../o
 import type { Clock } from '../oauth/ports/ports.ts';
 import type { MemoryConsents } from './consents.ts';
 import type { ExpiringMap } from './expiring-map.ts';
+import type { MemoryLogins } from './logins.ts';
 import type { MemoryWatermarks } from './watermarks.ts';
 
 /** A noted user; `absentSince` in epoch milliseconds. */
@@ -19,6 +20,7 @@ interface MemoryUsersParts {
   readonly clock: Clock;
   readonly users: ExpiringMap<UserRecord>;
   readonly sessions: ExpiringMap<{ readonly session: Session }>;
+  readonly logins: MemoryLogins;
   readonly consents: MemoryConsents;
   readonly watermarks: MemoryWatermarks;
 }
@@ -84,9 +86,10 @@ export class MemoryUsers implements UserStore {
   }
 
   #end(subject: string, { withdrawsConsents }: { readonly withdrawsConsents: boolean }): void {
-    const { watermarks, sessions, consents } = this.#parts;
+    const { watermarks, sessions, logins, consents } = this.#parts;
     watermarks.raiseNow({ kind: 'user', subject });
     sessions.deleteWhere((record) => record.session.subject === subject);
+    logins.endAll(subject);
     if (withdrawsConsents) consents.withdrawAll(subject);
   }
 }

@@ -9,6 +9,7 @@ import { grantRetriesContract } from './grant-retries.ts';
 import { grantRotationContract } from './grant-rotation.ts';
 import { keyBindingContract } from './key-binding.ts';
 import { consentStoreContract, interactionStoreContract, sessionStoreContract } from './login-stores.ts';
+import { sessionLoginsContract } from './session-logins.ts';
 import type { MakeStores } from './store-world.ts';
 import { accessTokenStoreContract, revokedTokenStoreContract, watermarkStoreContract } from './token-stores.ts';
 import { userStoreContract } from './user-store.ts';
@@ -24,6 +25,7 @@ const CONTRACTS = [
   revokedTokenStoreContract,
   watermarkStoreContract,
   sessionStoreContract,
+  sessionLoginsContract,
   userStoreContract,
   interactionStoreContract,
   consentStoreContract,

@@ -5,6 +5,7 @@ import type {
   AccessRequest,
   Grant,
   GrantStore,
+  NewGrant,
   RedeemRequest,
   RotateRequest,
 } from '../../src/oauth/ports/grant-store.ts';
@@ -41,7 +42,7 @@ export function uniqueId(): string {
 }
 
 /** A grant with an id of its own. */
-export function sampleGrant(different: Partial<Grant> = {}): Grant {
+export function sampleGrant(different: Partial<NewGrant> = {}): NewGrant {
   return {
     grantId: `${shardOfPerson(different.subject ?? 'usr_alice')}.${digest(uniqueId())}`,
     clientUid: 'uid-of-shop',
@@ -61,6 +62,7 @@ export function sampleGrant(different: Partial<Grant> = {}): Grant {
 export function sampleSession(different: Partial<NewSession> = {}): NewSession {
   return {
     sessionId: `${shardOfPerson(different.subject ?? 'usr_alice')}.${digest(uniqueId())}`,
+    sid: digest(uniqueId()),
     subject: 'usr_alice',
     username: 'alice',
     displayName: 'Alice Example',
@@ -137,7 +139,7 @@ export function rotateRequest(grant: Grant, generation: number, different: Parti
 }
 
 /** A grant whose code can be redeemed. */
-export async function issued(grants: GrantStore, different: Partial<Grant> = {}): Promise<Grant> {
+export async function issued(grants: GrantStore, different: Partial<NewGrant> = {}): Promise<Grant> {
   const grant = sampleGrant(different);
   await grants.issue(grant, SECRET_HASH, CODE_LIFETIME, RETENTION);
   return grant;
@@ -146,7 +148,7 @@ export async function issued(grants: GrantStore, different: Partial<Grant> = {})
 /** A grant whose refresh token has generation 0. */
 export async function redeemed(
   grants: GrantStore,
-  different: Partial<Grant> = {},
+  different: Partial<NewGrant> = {},
   access: Partial<AccessRequest> = {},
 ): Promise<Grant> {
   const grant = await issued(grants, different);

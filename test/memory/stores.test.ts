@@ -56,6 +56,12 @@ const FILLERS: Readonly<Record<keyof Stores, (world: World, name: string) => Pro
       sampleSession({ sessionId: name, idleLifetime: MINUTE, absoluteLifetime: MINUTE }),
       undefined,
     ),
+  logouts: async ({ stores }, name) => {
+    const session = await stores.sessions.create(sampleSession({ absoluteLifetime: MINUTE }), undefined);
+    if (session === 'outdated') throw new Error('another credential is noted');
+    const login = { sessionId: session.sessionId, sid: session.sid, offline: false };
+    await stores.grants.issue(sampleGrant({ grantId: name, login }), digest(name), MINUTE, MINUTE);
+  },
   interactions: ({ stores, now }, name) =>
     stores.interactions.create(
       {

@@ -67,7 +67,8 @@ export class BrowserSessions {
   }
 
   /**
-   * Starts a session under a new id, regardless of the cookie the browser sent, and ends the session it had, if any.
+   * Starts a session under a new id, regardless of the cookie the browser sent, and ends the session it had, if any. One
+   * of the same person hands its `sid` on: clients notice nothing.
    * @returns `outdated`, and nothing changes, if the credential by which the person signed in is not the one that counts
    */
   async begin(
@@ -78,16 +79,19 @@ export class BrowserSessions {
     const cookie = `${shardOfPerson(owner.subject)}.${this.#newValue()}`;
     const begun: NewSession = {
       sessionId: sessionIdOf(cookie),
+      sid: this.#newValue(),
       subject: owner.subject,
       username: owner.username,
       displayName: owner.displayName,
       idleLifetime: IDLE_LIFETIME,
       absoluteLifetime: ABSOLUTE_LIFETIME,
     };
-    const session = await this.#sessions.create(begun, owner.credential);
+    const former = formerCookie === undefined ? undefined : await this.#sessions.use(sessionIdOf(formerCookie));
+    const succeeds = former?.subject === owner.subject ? former : undefined;
+    const session = await this.#sessions.create(begun, owner.credential, succeeds);
     if (session === 'outdated') return session;
-    const former = formerCookie && (await this.#sessions.use(sessionIdOf(formerCookie)));
-    if (former) await this.#end(former, 'signed_in_again');
+    if (succeeds !== undefined) this.#recordEnd(succeeds, 'signed_in_again');
+    else if (former !== undefined) await this.#end(former, 'signed_in_again');
     this.#write(reply, this.#sessionCookie, cookie);
     return session;
   }
@@ -117,7 +121,11 @@ export class BrowserSessions {
 
   async #end(session: Session, reason: string): Promise<void> {
     await this.#sessions.end(session);
-    this.#audit.record({ type: 'session.ended', subject: session.subject, reason });
+    this.#recordEnd(session, reason);
+  }
+
+  #recordEnd({ subject }: Session, reason: string): void {
+    this.#audit.record({ type: 'session.ended', subject, reason });
   }
 
   #sessionCookieOf(request: FastifyRequest): string | undefined {

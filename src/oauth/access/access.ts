@@ -3,6 +3,7 @@
 
 import type { AccessRequest, Grant } from '../ports/grant-store.ts';
 import type { NewAccessToken } from '../ports/token-stores.ts';
+import { isSubset } from './scope.ts';
 
 export type NarrowedAccess =
   | { readonly outcome: 'granted'; readonly scope: readonly string[]; readonly audience: string }
@@ -25,12 +26,14 @@ export function narrowAccess(grant: Covered, request: AccessRequest): NarrowedAc
   }
 
   const scopesAt = (audience: string) => at?.[audience]?.scopes ?? allowedScopes;
-  const living = grant.scope.filter((token) => audiences.some((audience) => scopesAt(audience).includes(token)));
+  const allowed = new Set(audiences.flatMap(scopesAt));
+  const living = grant.scope.filter((token) => allowed.has(token));
   const asked = request.scope ?? living;
-  if (!asked.every((token) => living.includes(token))) return { outcome: 'scope_exceeded' };
+  if (!isSubset(asked, living)) return { outcome: 'scope_exceeded' };
   const preferred = audiences.filter((audience) => audience === defaultAudience);
   for (const audience of resource === undefined ? [...preferred, ...audiences] : [resource]) {
-    const scope = asked.filter((token) => scopesAt(audience).includes(token));
+    const here = new Set(scopesAt(audience));
+    const scope = asked.filter((token) => here.has(token));
     if (scope.length > 0) return { outcome: 'granted', scope, audience };
   }
   return { outcome: 'scope_exceeded' };

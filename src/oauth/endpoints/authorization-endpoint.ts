@@ -200,7 +200,7 @@ export class AuthorizationEndpoint {
       CODE_LIFETIME,
       retentionOf(client),
     );
-    if (issued.outcome === 'outdated') return undefined;
+    if (issued.outcome !== 'issued') return undefined;
     for (const evicted of issued.evicted) {
       this.#audit.record({ type: 'grant.evicted', clientId, subject, grantId: evicted });
     }

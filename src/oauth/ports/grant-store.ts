@@ -3,6 +3,7 @@
 // grant.
 
 import type { Alert } from './audit.ts';
+import type { Login } from './logout-store.ts';
 import type { Confirmation, NewAccessToken } from './token-stores.ts';
 
 /** The sign-in behind a grant as its client knows it (OpenID Connect Core §2). */
@@ -36,6 +37,12 @@ export interface Grant {
   readonly confirmation?: Confirmation | undefined;
   /** The MAC of the record; a store keeps it as it is. */
   readonly mac?: string | undefined;
+}
+
+/** A grant that is issued. */
+export interface NewGrant extends Grant {
+  /** The login that the session of the grant notes; undefined without OpenID Connect. */
+  readonly login?: Login | undefined;
 }
 
 /** A grant as stored. */
@@ -204,22 +211,23 @@ export type IssueAnswer =
       /** The grants and codes that were removed to make room and had not been revoked. */
       readonly evicted: readonly string[];
     }
-  /** The person has to sign in again; nothing was written. */
-  | { readonly outcome: 'outdated' };
+  /** The person has to sign in again; nothing was written. `signed_out`: the session of the login has ended. */
+  | { readonly outcome: 'outdated' | 'signed_out' };
 
 /** Codes and refresh families. Monotone: issued → redeemed → replayed; generations only grow; revoked is sticky. */
 export interface GrantStore {
   /**
    * Writes a grant whose code can be redeemed for `codeLifetime`; its shard is that of its person. `outdated`, and
    * nothing is written, if the person signed in at or before the global watermark, their own, or that of their consent
-   * to the client.
+   * to the client. `signed_out`, and nothing is written, if the grant comes by a login whose session has ended; else the
+   * session notes the login in the same action.
    *
    * Where the person has {@link MOST_RECORDS} at the client, the redeemed grants beyond {@link KEPT_GRANTS} are removed,
    * revoked ones first, then the oldest, and the oldest codes beyond {@link KEPT_CODES}, this one included: opening codes
    * ends no grant. Nothing that was issued under a removed grant is good any more.
    * @param retention how long from now a grant of the client is needed at most, as in {@link RedeemRequest}
    */
-  issue(grant: Grant, secretHash: string, codeLifetime: number, retention: number): Promise<IssueAnswer>;
+  issue(grant: NewGrant, secretHash: string, codeLifetime: number, retention: number): Promise<IssueAnswer>;
   /**
    * Judges in this order: revoked or missing → gone · other secret or client → no_match · wrong redirect_uri, another key
    * than the code is bound to, absent or malformed verifier, verifier without challenge, anything else wrong on a redeemed code → bad_proof · well-formed

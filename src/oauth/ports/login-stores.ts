@@ -1,6 +1,7 @@
 // The stores of people who sign in: the local users as all replicas know them, sessions, the requests that wait for a
 // decision, and the consents to clients.
 
+import type { OwedLogout } from './logout-store.ts';
 import type { Confirmation } from './token-stores.ts';
 
 /** How long a local user is absent from the list of users before all that the person holds ends; milliseconds. */
@@ -22,7 +23,8 @@ export interface UserStore {
   list(): Promise<ReadonlyMap<string, NotedUser>>;
   /**
    * Notes the credential of a user on the list: none noted → noted · the same → unchanged · another than `expected` →
-   * outdated, nothing changes · else ended: the user watermark is raised to now and all sessions end. An absence ends;
+   * outdated, nothing changes · else ended: the user watermark is raised to now and all sessions end, as by
+   * `endAll`. An absence ends;
    * after one of at least {@link USER_ABSENCE}, or with another credential, the answer is `ended` and the consents are
    * withdrawn, too.
    * @param expected the noted credential that this one replaces
@@ -42,6 +44,8 @@ export interface UserStore {
  */
 export interface Session {
   readonly sessionId: string;
+  /** Its name towards clients: random, and the same when the same person signs in again in the same browser. */
+  readonly sid: string;
   readonly subject: string;
   readonly username: string;
   readonly displayName: string;
@@ -61,14 +65,24 @@ export interface SessionStore {
    * Begins a session at the time of the store.
    * @param credential that of the local user who signed in; undefined for other people. Noted where none is; where
    *   another one is noted the list of users of this replica is outdated: `outdated`, and no session begins
+   * @param succeeds a session of the same person in the same browser: it ends, nothing is owed for it, and where it
+   *   lived until now the new session has its `sid`, with the logins that it has noted
    */
-  create(session: NewSession, credential: string | undefined): Promise<Session | 'outdated'>;
+  create(
+    session: NewSession,
+    credential: string | undefined,
+    succeeds?: Pick<Session, 'sessionId' | 'sid'>,
+  ): Promise<Session | 'outdated'>;
   /** Adds the MAC to a living session. */
   seal(session: Session, mac: string): Promise<void>;
   /** The living session, its idle time renewed; undefined once ended, idle- or absolute-expired. */
   use(sessionId: string): Promise<Session | undefined>;
-  end(session: Pick<Session, 'sessionId' | 'subject'>): Promise<void>;
-  /** Ends every session of the person in one action. */
+  /**
+   * Ends a session, and makes of the logins that it has noted one owed logout for each client, in one action.
+   * @returns what is owed for it now
+   */
+  end(session: Pick<Session, 'sessionId' | 'subject' | 'sid'>): Promise<readonly OwedLogout[]>;
+  /** Ends every session of the person in one action; what each has noted is owed. */
   endAll(subject: string): Promise<void>;
   /** The person's living sessions, in no order; none is renewed. */
   list(subject: string): Promise<readonly Session[]>;

@@ -7,6 +7,7 @@
 
 import type { GrantStore } from './grant-store.ts';
 import type { ConsentStore, InteractionStore, SessionStore, UserStore } from './login-stores.ts';
+import type { LogoutStore } from './logout-store.ts';
 import type { AccessTokenStore, RevokedTokenStore, WatermarkStore } from './token-stores.ts';
 
 export interface Clock {
@@ -56,6 +57,7 @@ export interface Stores {
   readonly watermarks: WatermarkStore;
   readonly users: UserStore;
   readonly sessions: SessionStore;
+  readonly logouts: LogoutStore;
   readonly interactions: InteractionStore;
   readonly consents: ConsentStore;
   readonly replays: ReplayStore;

@@ -19,6 +19,7 @@ import type {
   Session,
   SessionStore,
 } from '../../oauth/ports/login-stores.ts';
+import type { LogoutStore, OwedLogout } from '../../oauth/ports/logout-store.ts';
 import type { Stores } from '../../oauth/ports/ports.ts';
 import type { AccessTokenStore, NewAccessToken, StoredAccessToken } from '../../oauth/ports/token-stores.ts';
 import type { RecordFields, RecordKind, RecordMacs } from '../../oauth/tokens/record-macs.ts';
@@ -45,6 +46,7 @@ export function authenticStores(stores: Stores, { macs, onForged }: AuthenticSto
     grants: authenticGrants(stores.grants, seals),
     accessTokens: authenticAccessTokens(stores.accessTokens, seals),
     sessions: authenticSessions(stores.sessions, seals),
+    logouts: authenticLogouts(stores.logouts, seals),
     interactions: authenticInteractions(stores.interactions, seals),
     consents: authenticConsents(stores.consents, seals),
   };
@@ -103,8 +105,13 @@ function authenticGrants(store: GrantStore, seals: Seals): GrantStore {
   };
   return {
     issue(grant, secretHash, codeLifetime, retention) {
+      const { clientUid, subject } = grant;
       const openid = grant.openid && withSealedNonce(grant.openid, grant.grantId);
-      const whole = { ...grant, openid, mac: seals.make('grant', grantFields(grant)) };
+      const login = grant.login && {
+        ...grant.login,
+        mac: seals.make('login', loginFields({ clientUid, subject, sid: grant.login.sid })),
+      };
+      const whole = { ...grant, openid, login, mac: seals.make('grant', grantFields(grant)) };
       return store.issue(whole, secretHash, codeLifetime, retention);
     },
     async redeem(request) {
@@ -176,15 +183,15 @@ function authenticAccessTokens(store: AccessTokenStore, seals: Seals): AccessTok
 }
 
 function sessionFields(session: Session): RecordFields {
-  const { sessionId, subject, username, displayName, authTime, idleLifetime, absoluteLifetime } = session;
-  return [sessionId, subject, username, displayName, authTime, idleLifetime, absoluteLifetime];
+  const { sessionId, sid, subject, username, displayName, authTime, idleLifetime, absoluteLifetime } = session;
+  return [sessionId, sid, subject, username, displayName, authTime, idleLifetime, absoluteLifetime];
 }
 
 function authenticSessions(store: SessionStore, seals: Seals): SessionStore {
   const isAuthentic = (session: Session) => seals.check(session.mac, 'session', sessionFields(session));
   return {
-    async create(begun, credential) {
-      const session = await store.create(begun, credential);
+    async create(begun, credential, succeeds) {
+      const session = await store.create(begun, credential, succeeds);
       if (session === 'outdated') return session;
       // The store stamps the time of the sign-in, so the MAC comes after it.
       const mac = seals.make('session', sessionFields(session));
@@ -196,12 +203,34 @@ function authenticSessions(store: SessionStore, seals: Seals): SessionStore {
       const session = await store.use(sessionId);
       return session !== undefined && isAuthentic({ ...session, sessionId }) ? session : undefined;
     },
-    end: (session) => store.end(session),
+    async end(session) {
+      const owed = await store.end(session);
+      return owed.filter((each) => seals.check(each.mac, 'login', loginFields(each)));
+    },
     endAll: (subject) => store.endAll(subject),
     async list(subject) {
       const sessions = await store.list(subject);
       return sessions.filter((session) => session.subject === subject && isAuthentic(session));
     },
+  };
+}
+
+function loginFields({ clientUid, subject, sid }: Pick<OwedLogout, 'clientUid' | 'subject' | 'sid'>): RecordFields {
+  return [clientUid, subject, sid];
+}
+
+/** A notice that no session owes is settled: a party that writes to the store must not get a logout token signed. */
+function authenticLogouts(store: LogoutStore, seals: Seals): LogoutStore {
+  return {
+    async list(shard, limit) {
+      const authentic: OwedLogout[] = [];
+      for (const owed of await store.list(shard, limit)) {
+        if (seals.check(owed.mac, 'login', loginFields(owed))) authentic.push(owed);
+        else await store.settle(owed);
+      }
+      return authentic;
+    },
+    settle: (owed) => store.settle(owed),
   };
 }
 

@@ -23,6 +23,8 @@ export const KEY_PATTERNS = {
   users: '{sNNN}:users',
   session: '{sNNN}:session:<SHA-256 of the cookie>',
   sessionsOfUser: '{sNNN}:sessions:<SHA-256 of the subject>',
+  loginsOfUser: '{sNNN}:logins:<SHA-256 of the subject>',
+  logouts: '{sNNN}:logouts',
   consentsOfUser: '{sNNN}:consents:<SHA-256 of the subject>',
   interactionsOfSession: '{sNNN}:interactions:<SHA-256 of the session id>',
   replay: '{sNNN}:seen:<SHA-256 of purpose and value>',
@@ -136,6 +138,15 @@ export class RedisKeys {
 
   sessionsOfUser(subject: string): string {
     return this.#digestKey('sessionsOfUser', subject);
+  }
+
+  /** What the sessions of the person have noted. */
+  loginsOfUser(subject: string): string {
+    return this.#digestKey('loginsOfUser', subject);
+  }
+
+  logouts(shard: string): string {
+    return this.#key('logouts', shard, '');
   }
 
   consentsOfUser(subject: string): string {

@@ -5,11 +5,11 @@
 import type { Alert } from '../../oauth/ports/audit.ts';
 import { StoreUnavailableError } from '../../oauth/ports/error.ts';
 import {
-  type Grant,
   type GrantState,
   type GrantStore,
   type IssueAnswer,
   MOST_RECORDS,
+  type NewGrant,
   type RedeemAnswer,
   type RedeemRequest,
   type RetryElsewhere,
@@ -17,6 +17,7 @@ import {
   type RotateRequest,
   type StoredGrant,
 } from '../../oauth/ports/grant-store.ts';
+import type { Login } from '../../oauth/ports/logout-store.ts';
 import { shardOf, shardOfPerson } from '../../oauth/values/shard.ts';
 import type { RedisConnection } from '../connection/connection.ts';
 import type { RedisKeys } from '../connection/keys.ts';
@@ -71,7 +72,7 @@ export class RedisGrants implements GrantStore {
    * @throws TypeError if the grant is not in the shard of its person: the scripts could not read the person's
    *   watermarks
    */
-  async issue(grant: Grant, secretHash: string, codeLifetime: number, retention: number): Promise<IssueAnswer> {
+  async issue(grant: NewGrant, secretHash: string, codeLifetime: number, retention: number): Promise<IssueAnswer> {
     if (shardOf(grant.grantId) !== shardOfPerson(grant.subject))
       throw new TypeError('the grant is not in the shard of its person');
     const { clientUid, clientId, subject, sessionId, authTime, scope, audiences, redirectUri, codeChallenge, mac } =
@@ -92,8 +93,17 @@ export class RedisGrants implements GrantStore {
     };
     const written = Object.entries(fields).flatMap(([name, value]) => (value === undefined ? [] : [name, value]));
     const own = [this.#keys.grant(grant.grantId), this.#keys.grantsOfPerson(clientUid, subject)];
-    const keys = [...own, ...this.#watermarks.keysOfPerson(clientUid, subject)];
-    const args = [codeLifetime, retention, authTime, secretHash, ...written];
+    const { login } = grant;
+    // The session of another person.
+    if (login !== undefined && shardOf(login.sessionId) !== shardOf(grant.grantId)) return { outcome: 'signed_out' };
+    const ofSession = [
+      // A script's keys are fixed in number.
+      login === undefined ? this.#keys.grant(grant.grantId) : this.#keys.session(login.sessionId),
+      this.#keys.sessionsOfUser(subject),
+      this.#keys.loginsOfUser(subject),
+    ];
+    const keys = [...own, ...this.#watermarks.keysOfPerson(clientUid, subject), ...ofSession];
+    const args = [codeLifetime, retention, authTime, secretHash, ...loginWords(clientUid, login), ...written];
     const [outcome, ...inIndex] = await this.#issue({ script: ISSUE, keys, args });
     if (outcome !== 'full') return outcome === 'issued' ? { outcome, evicted: [] } : { outcome };
     return await this.#issueEvicting({ script: ISSUE_EVICTING, keys, args }, shardOf(grant.grantId), inIndex);
@@ -106,14 +116,14 @@ export class RedisGrants implements GrantStore {
     // A script's keys are fixed in number.
     const filling = Array.from({ length: MOST_RECORDS - known.length }, () => action.keys[0] as string);
     const [outcome, ...removed] = await this.#issue({ ...action, keys: [...action.keys, ...known, ...filling] });
-    if (outcome !== 'issued') return { outcome: 'outdated' };
+    if (outcome !== 'issued') return { outcome: outcome === 'signed_out' ? outcome : 'outdated' };
     // A fail-over may lose the removal.
     for (const id of removed) this.#connection.recordForReplay({ script: REVOKE, keys: [keyOf(id)] });
     return { outcome, evicted: removed.map((id) => `${shard}.${id}`) };
   }
 
-  async #issue(action: Action): Promise<readonly [outcome: 'issued' | 'outdated' | 'full', ...ids: string[]]> {
-    return (await this.#connection.run(action)) as ['issued' | 'outdated' | 'full', ...string[]];
+  async #issue(action: Action): Promise<readonly [outcome: IssueOutcome | 'full', ...ids: string[]]> {
+    return (await this.#connection.run(action)) as [IssueOutcome | 'full', ...string[]];
   }
 
   /**
@@ -255,6 +265,14 @@ export class RedisGrants implements GrantStore {
     const own = [this.#keys.grant(grantId), this.#keys.outbox(shardOf(grantId)), this.#keys.accessToken(tokenId)];
     return own.concat(watermarks);
   }
+}
+
+type IssueOutcome = IssueAnswer['outcome'];
+
+/** The arguments of the script about a login: session id, `sid`, whether its grant survives, MAC, client uid. */
+function loginWords(clientUid: string, login: Login | undefined): readonly (string | number)[] {
+  if (login === undefined) return ['', '', '', '', ''];
+  return [login.sessionId, login.sid, login.offline ? 1 : 0, login.mac ?? '', clientUid];
 }
 
 /** A script that redeems or rotates a grant, with its deadline. */

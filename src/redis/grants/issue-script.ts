@@ -5,10 +5,11 @@ import { KEPT_CODES, KEPT_GRANTS, MOST_RECORDS } from '../../oauth/ports/grant-s
 import type { Script } from '../scripts/script.ts';
 import { CLOCK } from '../scripts/script-clock.ts';
 import { HISTORY } from '../scripts/server-history.ts';
+import { NOTING } from '../stores/logouts.ts';
 import { HIGHEST_WATERMARK } from '../stores/watermarks.ts';
 
-/** KEYS of {@link ISSUE}: grant, index, three watermarks. */
-const OWN_KEYS = 5;
+/** KEYS of {@link ISSUE}: grant, index, three watermarks, session, the person's sessions and logins. */
+const OWN_KEYS = 8;
 
 /**
  * Lua: `make_room()` removes the grants that make room for a new one, and returns the ids of those that were not revoked.
@@ -48,24 +49,32 @@ end
 `;
 
 /**
- * KEYS grant, the index of its person's grants at its client, then the user, consent and global watermark of its shard;
- * ARGV offset, code lifetime, retention, authTime, SHA-256 of the secret, then name and value of each other field of the
+ * KEYS grant, the index of its person's grants at its client, then the user, consent and global watermark of its shard,
+ * the session, and of its person sessions and logins; ARGV offset, code lifetime, retention, authTime, SHA-256 of the
+ * secret, of a login session id, `sid`, `1` where it survives or `0`, MAC and client uid, else five
+ * empty texts, then name and value of each other field of the
  * record. Replies with the outcome and the ids of the evicted grants. Where the index is full nothing is written, and
  * the reply is `full` with the ids in it: {@link ISSUE_EVICTING} declares their grants.
  */
 export const ISSUE: Script = {
   name: 'grantIssue',
   keys: OWN_KEYS,
-  lua: `${CLOCK}${HISTORY}${HIGHEST_WATERMARK}${MAKE_ROOM}
+  lua: `${CLOCK}${HISTORY}${HIGHEST_WATERMARK}${MAKE_ROOM}${NOTING}
 -- Idempotent: an existing grant keeps its state.
 if redis.call('EXISTS', KEYS[1]) == 1 then return { 'issued' } end
-if tonumber(ARGV[4]) <= highest_watermark(3, ${OWN_KEYS}) then return { 'outdated' } end
+if tonumber(ARGV[4]) <= highest_watermark(3, 5) then return { 'outdated' } end
+local session, session_ends = ARGV[6], nil
+if session ~= '' then
+  local idle
+  session_ends, idle = unpack(redis.call('HMGET', KEYS[6], 'e', 'u'))
+  if not idle or now >= tonumber(idle) or not redis.call('ZSCORE', KEYS[7], session) then return { 'signed_out' } end
+end
 local is_evicting = #KEYS > ${OWN_KEYS}
 if not is_evicting and redis.call('ZCARD', KEYS[2]) >= ${MOST_RECORDS} then
   return { 'full', unpack(redis.call('ZRANGE', KEYS[2], 0, ${MOST_RECORDS - 1})) }
 end
 local fields = { 'b', now, 'k', math.ceil(ARGV[2] / 1000), 't', now - ARGV[4], 'x', string.sub(ARGV[5], 1, 27), 'm', history() }
-for at = 6, #ARGV, 2 do
+for at = 11, #ARGV, 2 do
   local name, value = ARGV[at], ARGV[at + 1]
   for from = 1, math.max(1, #value), 63 do
     fields[#fields + 1] = from == 1 and name or name .. (from - 1) / 63
@@ -75,6 +84,9 @@ end
 -- First: while the memory is full this is refused, and nothing is removed.
 redis.call('HSET', KEYS[1], unpack(fields))
 expire(KEYS[1], now + ARGV[2])
+if session ~= '' then
+  note_login(KEYS[8], ARGV[7], tonumber(session_ends), { ARGV[10], string.sub(KEYS[1], -43), tonumber(ARGV[8]), ARGV[9], now })
+end
 local evicted = is_evicting and make_room() or {}
 local newest = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')[2] or 0
 redis.call('ZADD', KEYS[2], newest + 1, string.sub(KEYS[1], -43))

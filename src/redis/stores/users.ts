@@ -10,6 +10,7 @@ import type { RedisKeys } from '../connection/keys.ts';
 import type { StoreParts } from '../connection/store-parts.ts';
 import type { Script } from '../scripts/script.ts';
 import { CLOCK } from '../scripts/script-clock.ts';
+import { OWING } from './logouts.ts';
 import { RAISING } from './watermarks.ts';
 
 /** Lua: `noted_credential(key, subject)`: the noted credential, or nil, and the time since when the user is absent. */
@@ -22,14 +23,16 @@ end
 
 /**
  * Lua: `end_all(withdraws)` raises the user watermark (KEYS[2]) and the upper bound of the shard's people (KEYS[3]) to
- * now, ends all sessions (KEYS[4]), and withdraws the consents (KEYS[5]) where that is wanted; its value is a reply.
+ * now, ends all sessions (KEYS[4]), which owes the logouts of the person's logins (KEYS[6], KEYS[7]), and withdraws the
+ * consents (KEYS[5]) where that is wanted; its value is a reply.
  */
-const ENDING = `${CLOCK}${RAISING}${NOTED_CREDENTIAL}
+const ENDING = `${CLOCK}${RAISING}${NOTED_CREDENTIAL}${OWING}
 local time = string.format('%.0f', now)
 local function end_all(withdraws)
   raise(KEYS[2], time)
   raise(KEYS[3], time)
   redis.call('DEL', KEYS[4])
+  owe_all(KEYS[6], KEYS[7], ARGV[2])
   if withdraws then redis.call('DEL', KEYS[5]) end
   return { 'ended', time, withdraws and '1' or '0' }
 end
@@ -39,13 +42,13 @@ local is_long_absent = is_absent and now - since >= ${USER_ABSENCE}
 `;
 
 /**
- * KEYS the shard's users, user watermark, upper bound, the person's sessions and consents; ARGV offset, subject,
+ * KEYS the shard's users, user watermark, upper bound, the person's sessions, consents and logins, the shard's logouts; ARGV offset, subject,
  * credential, the expected noted one. Replies with the outcome, and of an end with its time and `1` if it withdrew the
  * consents.
  */
 const SETTLE: Script = {
   name: 'userSettle',
-  keys: 5,
+  keys: 7,
   allowsOom: true,
   lua: `${ENDING}
 if credential and credential ~= ARGV[3] and credential ~= ARGV[4] then return { 'outdated' } end
@@ -59,7 +62,7 @@ return end_all(is_absent)
 /** KEYS as {@link SETTLE}; ARGV offset, subject. Replies as it. */
 const SETTLE_ABSENT: Script = {
   name: 'userSettleAbsent',
-  keys: 5,
+  keys: 7,
   allowsOom: true,
   lua: `${ENDING}
 if not credential then return { 'unknown' } end
@@ -71,16 +74,17 @@ return end_all(true)
 };
 
 /**
- * KEYS user watermark, upper bound, the person's consents; ARGV offset, the time of an end, `1` if it withdrew the
- * consents. For replay: a consent that was given later stays. The next comparison restores what was noted.
+ * KEYS user watermark, upper bound, the person's consents and logins, the shard's logouts; ARGV offset, the time of an end,
+ * `1` if it withdrew the consents, subject. For replay: a consent that was given later stays, and a later login. The next comparison restores what was noted.
  */
 const END_AGAIN: Script = {
   name: 'userEndAgain',
-  keys: 3,
+  keys: 5,
   allowsOom: true,
-  lua: `${RAISING}
+  lua: `${CLOCK}${RAISING}${OWING}
 raise(KEYS[1], ARGV[2])
 raise(KEYS[2], ARGV[2])
+owe_all(KEYS[4], KEYS[5], ARGV[4], tonumber(ARGV[2]))
 if ARGV[3] ~= '1' then return end
 local all = redis.call('HGETALL', KEYS[3])
 for at = 1, #all, 2 do
@@ -149,11 +153,12 @@ export class RedisUsers implements UserStore {
     const shard = shardOfPerson(subject);
     const watermarks = [this.#keys.userWatermark(subject), this.#keys.peopleWatermark(shard)];
     const consents = this.#keys.consentsOfUser(subject);
-    const keys = [this.#keys.users(shard), ...watermarks, this.#keys.sessionsOfUser(subject), consents];
+    const logins = [this.#keys.loginsOfUser(subject), this.#keys.logouts(shard)];
+    const keys = [this.#keys.users(shard), ...watermarks, this.#keys.sessionsOfUser(subject), consents, ...logins];
     const reply = await this.#connection.run({ script, keys, args: [subject, ...more] });
     const [outcome, time = '', withdrew = ''] = reply as readonly [string, string?, string?];
     if (outcome === 'ended') {
-      const again = { script: END_AGAIN, keys: [...watermarks, consents], args: [time, withdrew] };
+      const again = { script: END_AGAIN, keys: [...watermarks, consents, ...logins], args: [time, withdrew, subject] };
       this.#connection.recordForReplay(again);
     }
     return outcome;

@@ -23,7 +23,7 @@ function signedIn(): Session {
   const subject = `usr_${uniqueId()}`;
   const sessionId = `${shardOfPerson(subject)}.${digest(uniqueId())}`;
   const times = { authTime: Date.now(), idleLifetime: 3_600_000, absoluteLifetime: 3_600_000 };
-  return { sessionId, subject, username: subject, displayName: subject, ...times };
+  return { sessionId, sid: digest(uniqueId()), subject, username: subject, displayName: subject, ...times };
 }
 
 /** Something that is asked of a store, and the shard that it is about. */
@@ -62,9 +62,9 @@ const ASKED: Readonly<Record<string, (grant: Grant) => Asked>> = {
 
 /** A try of these that was refused is replayed later all the same: an end that was requested may come late. */
 const ENDED: Readonly<Record<string, (session: Session) => Ending>> = {
-  'end a session': ({ sessionId, subject }) => ({
+  'end a session': ({ sessionId, sid, subject }) => ({
     shard: keys.shardOfKey(keys.session(sessionId)),
-    ask: ({ sessions }) => sessions.end({ sessionId, subject }),
+    ask: ({ sessions }) => sessions.end({ sessionId, sid, subject }),
     isDone: async ({ sessions }) => (await sessions.use(sessionId)) === undefined,
   }),
   'raise a watermark': ({ subject, authTime }) => ({

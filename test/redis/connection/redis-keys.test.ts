@@ -23,6 +23,8 @@ const MADE: Readonly<Record<keyof typeof KEY_PATTERNS, string>> = {
   users: keys.users('007'),
   session: keys.session(`007.${DIGEST}`),
   sessionsOfUser: keys.sessionsOfUser('usr_alice'),
+  loginsOfUser: keys.loginsOfUser('usr_alice'),
+  logouts: keys.logouts('007'),
   consentsOfUser: keys.consentsOfUser('usr_alice'),
   interactionsOfSession: keys.interactionsOfSession('id'),
   replay: keys.replay('purpose', 'value'),

@@ -2,13 +2,19 @@
 // and is behind: a replica of grantry remembers it and does it again.
 
 import { expect, it } from 'vitest';
+import type { Session } from '../../../src/oauth/ports/login-stores.ts';
+import { shardOfPerson } from '../../../src/oauth/values/shard.ts';
 import {
   signedIn as begin,
+  CODE_LIFETIME,
   digest,
   issued,
+  RETENTION,
   redeemed,
   redeemRequest,
+  SECRET_HASH,
   SHARD,
+  sampleGrant,
   uniqueId,
 } from '../../contracts/sample-grants.ts';
 import { forgetfulRedis, losing } from '../setup/forgetful-redis.ts';
@@ -104,13 +110,39 @@ describeRedis('what was revoked and a fail-over has lost', () => {
     const [one, other, third] = [await signedIn('usr_alice'), await signedIn('usr_bob'), await signedIn('usr_bob')];
     const bystander = await signedIn('usr_carol');
     await losing(redis, async () => {
-      await redis.stores.sessions.end({ sessionId: one, subject: 'usr_alice' });
+      await redis.stores.sessions.end({ sessionId: one, sid: 'of-one', subject: 'usr_alice' });
       await redis.stores.sessions.endAll('usr_bob');
     });
     expect(await redis.stores.sessions.use(one)).toBeDefined();
     await redis.connection.replayRevocations('all');
     for (const ended of [one, other, third]) expect(await redis.stores.sessions.use(ended)).toBeUndefined();
     expect(await redis.stores.sessions.use(bystander)).toBeDefined();
+  });
+
+  it('owes again what its end owed: one session, all of a person, and those of a user who changed', async () => {
+    const { sessions, grants, logouts, users } = redis.stores;
+    await users.settle('usr_frank', 'first');
+    const people = ['usr_alice', 'usr_erin', 'usr_frank'] as const;
+    const begun: Session[] = [];
+    for (const subject of people) {
+      const session = await begin(sessions, { subject });
+      begun.push(session);
+      const login = { sessionId: session.sessionId, sid: session.sid, offline: false };
+      await grants.issue(sampleGrant({ subject, login }), SECRET_HASH, CODE_LIFETIME, RETENTION);
+    }
+    const owed = async () => {
+      const lists = await Promise.all(people.map((subject) => logouts.list(shardOfPerson(subject))));
+      return lists.flat().map(({ sid }) => sid);
+    };
+    await losing(redis, async () => {
+      await sessions.end(begun[0] as Session);
+      await sessions.endAll('usr_erin');
+      expect(await users.settle('usr_frank', 'second', 'first')).toBe('ended');
+      expect(await owed()).toHaveLength(3);
+    });
+    expect(await owed()).toEqual([]);
+    await redis.connection.replayRevocations('all');
+    expect(await owed()).toEqual(begun.map(({ sid }) => sid));
   });
 
   it('is ended again with consents of before, and what was noted is not touched: a person who is back as another', async () => {

@@ -39,6 +39,7 @@ const STORES = [
   'grant',
   'interaction',
   'issuer',
+  'logout',
   'marker',
   'outbox',
   'rate',
@@ -154,7 +155,7 @@ describeRedis('a script', () => {
       for (const sink of ['controller', 'delivery'] as const) await leases.acknowledge(alertId, sink);
       expect(await outbox.discard(SHARD, alertId)).toBe(false);
 
-      await sessions.end({ sessionId: `${SHARD}.${'x'.repeat(43)}`, subject: 'usr_alice' });
+      await sessions.end({ sessionId: `${SHARD}.${'x'.repeat(43)}`, sid: 'none', subject: 'usr_alice' });
       await consents.withdraw('usr_alice', 'uid-of-shop');
       expect(await real.replayRevocations('all')).toMatchObject({ errors: [] });
       await real.close();

@@ -83,6 +83,7 @@ describeRedis('a key in Redis', () => {
   const sessionId = (name: string) => `${SHARD}.${digest(name)}`;
   const session = (name: string) => ({
     sessionId: sessionId(name),
+    sid: digest(`sid of ${name}`),
     ...PERSON,
     username: 'alice',
     displayName: 'Alice',
@@ -223,6 +224,38 @@ describeRedis('a key in Redis', () => {
         offset += HOUR;
         await stores.sessions.create(session('later'), undefined);
         await expectKept(index, 12 * HOUR);
+      },
+    },
+    '{sNNN}:logins:<SHA-256 of the subject>': {
+      'until the last of the sessions ends': async () => {
+        const logins = keys.loginsOfUser(PERSON.subject);
+        const begun = { ...session('noting'), authTime: now() };
+        await stores.sessions.create(begun, undefined);
+        const issue = () =>
+          stores.grants.issue(
+            { ...sampleGrant(), login: { sessionId: begun.sessionId, sid: begun.sid, offline: false } },
+            SECRET_HASH,
+            MINUTE,
+            DAY,
+          );
+        await issue();
+        await expectKept(logins, 12 * HOUR);
+        await server.command('PEXPIRE', logins, HOUR);
+        await issue();
+        await expectKept(logins, 12 * HOUR);
+        await server.command('PEXPIRE', logins, HOUR);
+        await stores.sessions.create(session('succeeding'), undefined, begun);
+        await expectKept(logins, 12 * HOUR);
+      },
+    },
+    '{sNNN}:logouts': {
+      'none: entries go once settled': async () => {
+        const begun = session('ending');
+        await stores.sessions.create(begun, undefined);
+        const login = { sessionId: begun.sessionId, sid: begun.sid, offline: false };
+        await stores.grants.issue({ ...sampleGrant(), login }, SECRET_HASH, MINUTE, DAY);
+        await stores.sessions.end(begun);
+        await expectKept(keys.logouts(SHARD), undefined);
       },
     },
     '{sNNN}:consents:<SHA-256 of the subject>': {

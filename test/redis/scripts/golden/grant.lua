@@ -26,7 +26,7 @@ end
 
 local function make_room()
   local codes, revoked, living, unknown = {}, {}, {}, redis.call('ZCARD', KEYS[2])
-  for at = 6, #KEYS do
+  for at = 9, #KEYS do
     local key = KEYS[at]
     local id = string.sub(key, -43)
     if key ~= KEYS[1] and redis.call('ZSCORE', KEYS[2], id) then
@@ -54,15 +54,44 @@ local function make_room()
   return evicted
 end
 
+local function keep_noted(key, sid, ends, json)
+  redis.call('HSET', key, sid, string.format('%.0f ', ends) .. json)
+  if redis.call('PTTL', key) < ends - now then expire(key, ends) end
+end
+local function note_login(key, sid, ends, login)
+  local noted = redis.call('HGET', key, sid)
+  local logins = noted and cjson.decode(string.match(noted, ' (.*)')) or {}
+  logins[#logins + 1] = login
+  if #logins > 100 then table.remove(logins, 1) end
+  keep_noted(key, sid, ends, cjson.encode(logins))
+end
+local function keep_logins(key, sid, ends)
+  local noted = redis.call('HGET', key, sid)
+  if noted then keep_noted(key, sid, ends, string.match(noted, ' (.*)')) end
+end
+-- Those of sessions that have expired.
+local function forget_logins(key)
+  local all = redis.call('HGETALL', key)
+  for at = 1, #all, 2 do
+    if tonumber(string.match(all[at + 1], '%d+')) <= now then redis.call('HDEL', key, all[at]) end
+  end
+end
+
 -- Idempotent: an existing grant keeps its state.
 if redis.call('EXISTS', KEYS[1]) == 1 then return { 'issued' } end
 if tonumber(ARGV[4]) <= highest_watermark(3, 5) then return { 'outdated' } end
-local is_evicting = #KEYS > 5
+local session, session_ends = ARGV[6], nil
+if session ~= '' then
+  local idle
+  session_ends, idle = unpack(redis.call('HMGET', KEYS[6], 'e', 'u'))
+  if not idle or now >= tonumber(idle) or not redis.call('ZSCORE', KEYS[7], session) then return { 'signed_out' } end
+end
+local is_evicting = #KEYS > 8
 if not is_evicting and redis.call('ZCARD', KEYS[2]) >= 200 then
   return { 'full', unpack(redis.call('ZRANGE', KEYS[2], 0, 199)) }
 end
 local fields = { 'b', now, 'k', math.ceil(ARGV[2] / 1000), 't', now - ARGV[4], 'x', string.sub(ARGV[5], 1, 27), 'm', history() }
-for at = 6, #ARGV, 2 do
+for at = 11, #ARGV, 2 do
   local name, value = ARGV[at], ARGV[at + 1]
   for from = 1, math.max(1, #value), 63 do
     fields[#fields + 1] = from == 1 and name or name .. (from - 1) / 63
@@ -72,6 +101,9 @@ end
 -- First: while the memory is full this is refused, and nothing is removed.
 redis.call('HSET', KEYS[1], unpack(fields))
 expire(KEYS[1], now + ARGV[2])
+if session ~= '' then
+  note_login(KEYS[8], ARGV[7], tonumber(session_ends), { ARGV[10], string.sub(KEYS[1], -43), tonumber(ARGV[8]), ARGV[9], now })
+end
 local evicted = is_evicting and make_room() or {}
 local newest = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')[2] or 0
 redis.call('ZADD', KEYS[2], newest + 1, string.sub(KEYS[1], -43))
@@ -106,7 +138,7 @@ end
 
 local function make_room()
   local codes, revoked, living, unknown = {}, {}, {}, redis.call('ZCARD', KEYS[2])
-  for at = 6, #KEYS do
+  for at = 9, #KEYS do
     local key = KEYS[at]
     local id = string.sub(key, -43)
     if key ~= KEYS[1] and redis.call('ZSCORE', KEYS[2], id) then
@@ -134,15 +166,44 @@ local function make_room()
   return evicted
 end
 
+local function keep_noted(key, sid, ends, json)
+  redis.call('HSET', key, sid, string.format('%.0f ', ends) .. json)
+  if redis.call('PTTL', key) < ends - now then expire(key, ends) end
+end
+local function note_login(key, sid, ends, login)
+  local noted = redis.call('HGET', key, sid)
+  local logins = noted and cjson.decode(string.match(noted, ' (.*)')) or {}
+  logins[#logins + 1] = login
+  if #logins > 100 then table.remove(logins, 1) end
+  keep_noted(key, sid, ends, cjson.encode(logins))
+end
+local function keep_logins(key, sid, ends)
+  local noted = redis.call('HGET', key, sid)
+  if noted then keep_noted(key, sid, ends, string.match(noted, ' (.*)')) end
+end
+-- Those of sessions that have expired.
+local function forget_logins(key)
+  local all = redis.call('HGETALL', key)
+  for at = 1, #all, 2 do
+    if tonumber(string.match(all[at + 1], '%d+')) <= now then redis.call('HDEL', key, all[at]) end
+  end
+end
+
 -- Idempotent: an existing grant keeps its state.
 if redis.call('EXISTS', KEYS[1]) == 1 then return { 'issued' } end
 if tonumber(ARGV[4]) <= highest_watermark(3, 5) then return { 'outdated' } end
-local is_evicting = #KEYS > 5
+local session, session_ends = ARGV[6], nil
+if session ~= '' then
+  local idle
+  session_ends, idle = unpack(redis.call('HMGET', KEYS[6], 'e', 'u'))
+  if not idle or now >= tonumber(idle) or not redis.call('ZSCORE', KEYS[7], session) then return { 'signed_out' } end
+end
+local is_evicting = #KEYS > 8
 if not is_evicting and redis.call('ZCARD', KEYS[2]) >= 200 then
   return { 'full', unpack(redis.call('ZRANGE', KEYS[2], 0, 199)) }
 end
 local fields = { 'b', now, 'k', math.ceil(ARGV[2] / 1000), 't', now - ARGV[4], 'x', string.sub(ARGV[5], 1, 27), 'm', history() }
-for at = 6, #ARGV, 2 do
+for at = 11, #ARGV, 2 do
   local name, value = ARGV[at], ARGV[at + 1]
   for from = 1, math.max(1, #value), 63 do
     fields[#fields + 1] = from == 1 and name or name .. (from - 1) / 63
@@ -152,6 +213,9 @@ end
 -- First: while the memory is full this is refused, and nothing is removed.
 redis.call('HSET', KEYS[1], unpack(fields))
 expire(KEYS[1], now + ARGV[2])
+if session ~= '' then
+  note_login(KEYS[8], ARGV[7], tonumber(session_ends), { ARGV[10], string.sub(KEYS[1], -43), tonumber(ARGV[8]), ARGV[9], now })
+end
 local evicted = is_evicting and make_room() or {}
 local newest = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')[2] or 0
 redis.call('ZADD', KEYS[2], newest + 1, string.sub(KEYS[1], -43))
@@ -322,39 +386,37 @@ local function is_ended(last)
   return created <= math.max(request.revokedBefore, request.watermark or 0, highest_watermark(4, last))
 end
 
-local function has(list, wanted)
-  for _, each in ipairs(list) do
-    if each == wanted then return true end
-  end
-  return false
+local function put_all(set, list)
+  for _, each in ipairs(list) do set[each] = true end
+  return set
 end
-local function common(list, other)
+local function common(list, set)
   local both = {}
   for _, each in ipairs(list) do
-    if has(other, each) then both[#both + 1] = each end
+    if set[each] then both[#both + 1] = each end
   end
   return both
 end
 local function scopes_at(access, audience)
-  local rules = access.at[audience]
+  local rules = access.at and access.at[audience]
   return rules and rules.scopes or access.allowedScopes
 end
-local function allowed_at_one_of(access, audiences)
-  local allowed = {}
-  for _, audience in ipairs(audiences) do
-    for _, each in ipairs(scopes_at(access, audience)) do allowed[#allowed + 1] = each end
-  end
-  return allowed
-end
 local function narrow(access)
-  local audiences = common(list('d'), access.allowedAudiences)
-  local preferred = has(audiences, access.defaultAudience) and access.defaultAudience or audiences[1]
+  local audiences = common(list('d'), put_all({}, access.allowedAudiences))
+  local covered = put_all({}, audiences)
+  local preferred = covered[access.defaultAudience] and access.defaultAudience or audiences[1]
   local audience = access.resource or preferred
-  if not has(audiences, audience) then return 'target_exceeded' end
-  local living = common(list('o'), access.at and allowed_at_one_of(access, audiences) or access.allowedScopes)
+  if not covered[audience] then return 'target_exceeded' end
+  local allowed = {}
+  if access.at then
+    for each in pairs(covered) do put_all(allowed, scopes_at(access, each)) end
+  else
+    put_all(allowed, access.allowedScopes)
+  end
+  local living = common(list('o'), allowed)
   local scope = access.scope or living
-  if #common(scope, living) < #scope then return 'scope_exceeded' end
-  if access.at then scope = common(scope, scopes_at(access, audience)) end
+  if #common(scope, put_all({}, living)) < #scope then return 'scope_exceeded' end
+  if access.at then scope = common(scope, put_all({}, scopes_at(access, audience))) end
   if #scope == 0 then return 'scope_exceeded' end
   return 'granted', scope, audience
 end
@@ -510,39 +572,37 @@ local function is_ended(last)
   return created <= math.max(request.revokedBefore, request.watermark or 0, highest_watermark(4, last))
 end
 
-local function has(list, wanted)
-  for _, each in ipairs(list) do
-    if each == wanted then return true end
-  end
-  return false
+local function put_all(set, list)
+  for _, each in ipairs(list) do set[each] = true end
+  return set
 end
-local function common(list, other)
+local function common(list, set)
   local both = {}
   for _, each in ipairs(list) do
-    if has(other, each) then both[#both + 1] = each end
+    if set[each] then both[#both + 1] = each end
   end
   return both
 end
 local function scopes_at(access, audience)
-  local rules = access.at[audience]
+  local rules = access.at and access.at[audience]
   return rules and rules.scopes or access.allowedScopes
 end
-local function allowed_at_one_of(access, audiences)
-  local allowed = {}
-  for _, audience in ipairs(audiences) do
-    for _, each in ipairs(scopes_at(access, audience)) do allowed[#allowed + 1] = each end
-  end
-  return allowed
-end
 local function narrow(access)
-  local audiences = common(list('d'), access.allowedAudiences)
-  local preferred = has(audiences, access.defaultAudience) and access.defaultAudience or audiences[1]
+  local audiences = common(list('d'), put_all({}, access.allowedAudiences))
+  local covered = put_all({}, audiences)
+  local preferred = covered[access.defaultAudience] and access.defaultAudience or audiences[1]
   local audience = access.resource or preferred
-  if not has(audiences, audience) then return 'target_exceeded' end
-  local living = common(list('o'), access.at and allowed_at_one_of(access, audiences) or access.allowedScopes)
+  if not covered[audience] then return 'target_exceeded' end
+  local allowed = {}
+  if access.at then
+    for each in pairs(covered) do put_all(allowed, scopes_at(access, each)) end
+  else
+    put_all(allowed, access.allowedScopes)
+  end
+  local living = common(list('o'), allowed)
   local scope = access.scope or living
-  if #common(scope, living) < #scope then return 'scope_exceeded' end
-  if access.at then scope = common(scope, scopes_at(access, audience)) end
+  if #common(scope, put_all({}, living)) < #scope then return 'scope_exceeded' end
+  if access.at then scope = common(scope, put_all({}, scopes_at(access, audience))) end
   if #scope == 0 then return 'scope_exceeded' end
   return 'granted', scope, audience
 end
@@ -806,39 +866,37 @@ local function is_ended(last)
   return created <= math.max(request.revokedBefore, request.watermark or 0, highest_watermark(4, last))
 end
 
-local function has(list, wanted)
-  for _, each in ipairs(list) do
-    if each == wanted then return true end
-  end
-  return false
+local function put_all(set, list)
+  for _, each in ipairs(list) do set[each] = true end
+  return set
 end
-local function common(list, other)
+local function common(list, set)
   local both = {}
   for _, each in ipairs(list) do
-    if has(other, each) then both[#both + 1] = each end
+    if set[each] then both[#both + 1] = each end
   end
   return both
 end
 local function scopes_at(access, audience)
-  local rules = access.at[audience]
+  local rules = access.at and access.at[audience]
   return rules and rules.scopes or access.allowedScopes
 end
-local function allowed_at_one_of(access, audiences)
-  local allowed = {}
-  for _, audience in ipairs(audiences) do
-    for _, each in ipairs(scopes_at(access, audience)) do allowed[#allowed + 1] = each end
-  end
-  return allowed
-end
 local function narrow(access)
-  local audiences = common(list('d'), access.allowedAudiences)
-  local preferred = has(audiences, access.defaultAudience) and access.defaultAudience or audiences[1]
+  local audiences = common(list('d'), put_all({}, access.allowedAudiences))
+  local covered = put_all({}, audiences)
+  local preferred = covered[access.defaultAudience] and access.defaultAudience or audiences[1]
   local audience = access.resource or preferred
-  if not has(audiences, audience) then return 'target_exceeded' end
-  local living = common(list('o'), access.at and allowed_at_one_of(access, audiences) or access.allowedScopes)
+  if not covered[audience] then return 'target_exceeded' end
+  local allowed = {}
+  if access.at then
+    for each in pairs(covered) do put_all(allowed, scopes_at(access, each)) end
+  else
+    put_all(allowed, access.allowedScopes)
+  end
+  local living = common(list('o'), allowed)
   local scope = access.scope or living
-  if #common(scope, living) < #scope then return 'scope_exceeded' end
-  if access.at then scope = common(scope, scopes_at(access, audience)) end
+  if #common(scope, put_all({}, living)) < #scope then return 'scope_exceeded' end
+  if access.at then scope = common(scope, put_all({}, scopes_at(access, audience))) end
   if #scope == 0 then return 'scope_exceeded' end
   return 'granted', scope, audience
 end
@@ -1011,39 +1069,37 @@ local function is_ended(last)
   return created <= math.max(request.revokedBefore, request.watermark or 0, highest_watermark(4, last))
 end
 
-local function has(list, wanted)
-  for _, each in ipairs(list) do
-    if each == wanted then return true end
-  end
-  return false
+local function put_all(set, list)
+  for _, each in ipairs(list) do set[each] = true end
+  return set
 end
-local function common(list, other)
+local function common(list, set)
   local both = {}
   for _, each in ipairs(list) do
-    if has(other, each) then both[#both + 1] = each end
+    if set[each] then both[#both + 1] = each end
   end
   return both
 end
 local function scopes_at(access, audience)
-  local rules = access.at[audience]
+  local rules = access.at and access.at[audience]
   return rules and rules.scopes or access.allowedScopes
 end
-local function allowed_at_one_of(access, audiences)
-  local allowed = {}
-  for _, audience in ipairs(audiences) do
-    for _, each in ipairs(scopes_at(access, audience)) do allowed[#allowed + 1] = each end
-  end
-  return allowed
-end
 local function narrow(access)
-  local audiences = common(list('d'), access.allowedAudiences)
-  local preferred = has(audiences, access.defaultAudience) and access.defaultAudience or audiences[1]
+  local audiences = common(list('d'), put_all({}, access.allowedAudiences))
+  local covered = put_all({}, audiences)
+  local preferred = covered[access.defaultAudience] and access.defaultAudience or audiences[1]
   local audience = access.resource or preferred
-  if not has(audiences, audience) then return 'target_exceeded' end
-  local living = common(list('o'), access.at and allowed_at_one_of(access, audiences) or access.allowedScopes)
+  if not covered[audience] then return 'target_exceeded' end
+  local allowed = {}
+  if access.at then
+    for each in pairs(covered) do put_all(allowed, scopes_at(access, each)) end
+  else
+    put_all(allowed, access.allowedScopes)
+  end
+  local living = common(list('o'), allowed)
   local scope = access.scope or living
-  if #common(scope, living) < #scope then return 'scope_exceeded' end
-  if access.at then scope = common(scope, scopes_at(access, audience)) end
+  if #common(scope, put_all({}, living)) < #scope then return 'scope_exceeded' end
+  if access.at then scope = common(scope, put_all({}, scopes_at(access, audience))) end
   if #scope == 0 then return 'scope_exceeded' end
   return 'granted', scope, audience
 end

@@ -19,6 +19,29 @@ local function noted_credential(key, subject)
   if noted then return string.match(noted, '^([^ ]*) ?(%d*)$') end
 end
 
+local function keep_noted(key, sid, ends, json)
+  redis.call('HSET', key, sid, string.format('%.0f ', ends) .. json)
+  if redis.call('PTTL', key) < ends - now then expire(key, ends) end
+end
+local function note_login(key, sid, ends, login)
+  local noted = redis.call('HGET', key, sid)
+  local logins = noted and cjson.decode(string.match(noted, ' (.*)')) or {}
+  logins[#logins + 1] = login
+  if #logins > 100 then table.remove(logins, 1) end
+  keep_noted(key, sid, ends, cjson.encode(logins))
+end
+local function keep_logins(key, sid, ends)
+  local noted = redis.call('HGET', key, sid)
+  if noted then keep_noted(key, sid, ends, string.match(noted, ' (.*)')) end
+end
+-- Those of sessions that have expired.
+local function forget_logins(key)
+  local all = redis.call('HGETALL', key)
+  for at = 1, #all, 2 do
+    if tonumber(string.match(all[at + 1], '%d+')) <= now then redis.call('HDEL', key, all[at]) end
+  end
+end
+
 local credential = ARGV[7]
 if credential ~= '' then
   local noted = noted_credential(KEYS[3], ARGV[4])
@@ -28,23 +51,25 @@ end
 local ends = now + ARGV[5]
 local idle = math.min(now + ARGV[6], ends)
 local time = string.format('%.0f', now)
-redis.call('HSET', KEYS[1], 'v', ARGV[3], 's', ARGV[4], 'b', time, 'e', ends, 'u', idle)
+local sid, former = ARGV[8], ARGV[9]
+local person, former_idle = unpack(redis.call('HMGET', KEYS[5], 's', 'u'))
+local lives_on = former ~= '' and person == ARGV[4] and now < tonumber(former_idle) and redis.call('ZSCORE', KEYS[2], former)
+if lives_on then sid = ARGV[10] end
+redis.call('HSET', KEYS[1], 'v', ARGV[3], 's', ARGV[4], 'b', time, 'e', ends, 'u', idle, 'i', sid)
 expire(KEYS[1], idle)
+if lives_on then
+  redis.call('DEL', KEYS[5])
+  redis.call('ZREM', KEYS[2], former)
+  keep_logins(KEYS[4], sid, ends)
+end
+forget_logins(KEYS[4])
 redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)
 redis.call('ZADD', KEYS[2], ends, ARGV[2])
 expire(KEYS[2], redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')[2])
-return time
+return { time, sid }
 
 -- sessionEnd
-local replication = redis.pcall('INFO', 'replication')
-if replication.err then return redis.error_reply("NOPERM scripts may not run 'info'") end
-if string.find(replication, 'role:slave', 1, true) then
-  return redis.error_reply('READONLY this script runs on a primary only')
-end
-redis.call('DEL', KEYS[1])
-redis.call('ZREM', KEYS[2], ARGV[2])
-
--- sessionEndAll
+#!lua flags=allow-oom
 local replication = redis.pcall('INFO', 'replication')
 if replication.err then return redis.error_reply("NOPERM scripts may not run 'info'") end
 if string.find(replication, 'role:slave', 1, true) then
@@ -60,8 +85,89 @@ local function expire(key, at)
   redis.call('PEXPIRE', key, lifetime(at))
 end
 
+local function owe(logins, logouts, subject, sid, latest)
+  local noted = redis.call('HGET', logins, sid)
+  if not noted then return {} end
+  local clients, grants, macs, owed = {}, {}, {}, {}
+  local all = cjson.decode(string.match(noted, ' (.*)'))
+  if latest and all[#all][5] > latest then return {} end
+  for _, login in ipairs(all) do
+    local uid, grant, survives, mac = unpack(login)
+    if not grants[uid] then
+      clients[#clients + 1] = uid
+      grants[uid] = {}
+    end
+    if survives == 0 then table.insert(grants[uid], grant) end
+    macs[uid] = mac
+  end
+  redis.call('HDEL', logins, sid)
+  for _, uid in ipairs(clients) do
+    local logout = cjson.encode({
+      clientUid = uid, subject = subject, sid = sid, grants = table.concat(grants[uid], ' '), since = now, mac = macs[uid],
+    })
+    redis.call('HSETNX', logouts, sid .. '.' .. uid, logout)
+    owed[#owed + 1] = logout
+  end
+  return owed
+end
+local function owe_all(logins, logouts, subject, latest)
+  for _, sid in ipairs(redis.call('HKEYS', logins)) do owe(logins, logouts, subject, sid, latest) end
+end
+
+local sid = ARGV[4] ~= '' and ARGV[4] or redis.call('HGET', KEYS[1], 'i') or ''
+redis.call('DEL', KEYS[1])
+redis.call('ZREM', KEYS[2], ARGV[2])
+return owe(KEYS[3], KEYS[4], ARGV[3], sid)
+
+-- sessionEndAll
+#!lua flags=allow-oom
+local replication = redis.pcall('INFO', 'replication')
+if replication.err then return redis.error_reply("NOPERM scripts may not run 'info'") end
+if string.find(replication, 'role:slave', 1, true) then
+  return redis.error_reply('READONLY this script runs on a primary only')
+end
+
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000) + tonumber(ARGV[1])
+local function lifetime(at)
+  return math.max(1, math.min(math.ceil(at - now), 1e13))
+end
+local function expire(key, at)
+  redis.call('PEXPIRE', key, lifetime(at))
+end
+
+local function owe(logins, logouts, subject, sid, latest)
+  local noted = redis.call('HGET', logins, sid)
+  if not noted then return {} end
+  local clients, grants, macs, owed = {}, {}, {}, {}
+  local all = cjson.decode(string.match(noted, ' (.*)'))
+  if latest and all[#all][5] > latest then return {} end
+  for _, login in ipairs(all) do
+    local uid, grant, survives, mac = unpack(login)
+    if not grants[uid] then
+      clients[#clients + 1] = uid
+      grants[uid] = {}
+    end
+    if survives == 0 then table.insert(grants[uid], grant) end
+    macs[uid] = mac
+  end
+  redis.call('HDEL', logins, sid)
+  for _, uid in ipairs(clients) do
+    local logout = cjson.encode({
+      clientUid = uid, subject = subject, sid = sid, grants = table.concat(grants[uid], ' '), since = now, mac = macs[uid],
+    })
+    redis.call('HSETNX', logouts, sid .. '.' .. uid, logout)
+    owed[#owed + 1] = logout
+  end
+  return owed
+end
+local function owe_all(logins, logouts, subject, latest)
+  for _, sid in ipairs(redis.call('HKEYS', logins)) do owe(logins, logouts, subject, sid, latest) end
+end
+
 local ended = redis.call('ZRANGE', KEYS[1], '(' .. now, '+inf', 'BYSCORE')
 redis.call('DEL', KEYS[1])
+owe_all(KEYS[2], KEYS[3], ARGV[2])
 return ended
 
 -- sessionIndexed
@@ -97,10 +203,10 @@ local function expire(key, at)
   redis.call('PEXPIRE', key, lifetime(at))
 end
 
-local session, born, ends, idle, mac = unpack(redis.call('HMGET', KEYS[1], 'v', 'b', 'e', 'u', 'c'))
+local session, born, ends, idle, sid, mac = unpack(redis.call('HMGET', KEYS[1], 'v', 'b', 'e', 'u', 'i', 'c'))
 if not session or now >= tonumber(idle) or not redis.call('ZSCORE', KEYS[2], ARGV[2]) then return false end
 if tonumber(born) <= tonumber(redis.call('GET', KEYS[3]) or 0) then return false end
-return { session, born, mac or '' }
+return { session, born, sid, mac or '' }
 
 -- sessionPerson
 local replication = redis.pcall('INFO', 'replication')
@@ -134,7 +240,7 @@ local function expire(key, at)
   redis.call('PEXPIRE', key, lifetime(at))
 end
 
-local session, born, ends, idle, mac = unpack(redis.call('HMGET', KEYS[1], 'v', 'b', 'e', 'u', 'c'))
+local session, born, ends, idle, sid, mac = unpack(redis.call('HMGET', KEYS[1], 'v', 'b', 'e', 'u', 'i', 'c'))
 if not session or now >= tonumber(idle) or not redis.call('ZSCORE', KEYS[2], ARGV[2]) then return false end
 if tonumber(born) <= tonumber(redis.call('GET', KEYS[3]) or 0) then return false end
 
@@ -149,4 +255,4 @@ if type(written) == 'number' then
 elseif not is_out_of_memory(written) then
   return written
 end
-return { session, born, mac or '' }
+return { session, born, sid, mac or '' }

@@ -6,13 +6,52 @@ if string.find(replication, 'role:slave', 1, true) then
   return redis.error_reply('READONLY this script runs on a primary only')
 end
 
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000) + tonumber(ARGV[1])
+local function lifetime(at)
+  return math.max(1, math.min(math.ceil(at - now), 1e13))
+end
+local function expire(key, at)
+  redis.call('PEXPIRE', key, lifetime(at))
+end
+
 local function raise(key, time)
   local present = redis.call('GET', key)
   redis.call('SET', key, tonumber(time) >= tonumber(present or 0) and time or present)
 end
 
+local function owe(logins, logouts, subject, sid, latest)
+  local noted = redis.call('HGET', logins, sid)
+  if not noted then return {} end
+  local clients, grants, macs, owed = {}, {}, {}, {}
+  local all = cjson.decode(string.match(noted, ' (.*)'))
+  if latest and all[#all][5] > latest then return {} end
+  for _, login in ipairs(all) do
+    local uid, grant, survives, mac = unpack(login)
+    if not grants[uid] then
+      clients[#clients + 1] = uid
+      grants[uid] = {}
+    end
+    if survives == 0 then table.insert(grants[uid], grant) end
+    macs[uid] = mac
+  end
+  redis.call('HDEL', logins, sid)
+  for _, uid in ipairs(clients) do
+    local logout = cjson.encode({
+      clientUid = uid, subject = subject, sid = sid, grants = table.concat(grants[uid], ' '), since = now, mac = macs[uid],
+    })
+    redis.call('HSETNX', logouts, sid .. '.' .. uid, logout)
+    owed[#owed + 1] = logout
+  end
+  return owed
+end
+local function owe_all(logins, logouts, subject, latest)
+  for _, sid in ipairs(redis.call('HKEYS', logins)) do owe(logins, logouts, subject, sid, latest) end
+end
+
 raise(KEYS[1], ARGV[2])
 raise(KEYS[2], ARGV[2])
+owe_all(KEYS[4], KEYS[5], ARGV[4], tonumber(ARGV[2]))
 if ARGV[3] ~= '1' then return end
 local all = redis.call('HGETALL', KEYS[3])
 for at = 1, #all, 2 do
@@ -72,11 +111,41 @@ local function noted_credential(key, subject)
   if noted then return string.match(noted, '^([^ ]*) ?(%d*)$') end
 end
 
+local function owe(logins, logouts, subject, sid, latest)
+  local noted = redis.call('HGET', logins, sid)
+  if not noted then return {} end
+  local clients, grants, macs, owed = {}, {}, {}, {}
+  local all = cjson.decode(string.match(noted, ' (.*)'))
+  if latest and all[#all][5] > latest then return {} end
+  for _, login in ipairs(all) do
+    local uid, grant, survives, mac = unpack(login)
+    if not grants[uid] then
+      clients[#clients + 1] = uid
+      grants[uid] = {}
+    end
+    if survives == 0 then table.insert(grants[uid], grant) end
+    macs[uid] = mac
+  end
+  redis.call('HDEL', logins, sid)
+  for _, uid in ipairs(clients) do
+    local logout = cjson.encode({
+      clientUid = uid, subject = subject, sid = sid, grants = table.concat(grants[uid], ' '), since = now, mac = macs[uid],
+    })
+    redis.call('HSETNX', logouts, sid .. '.' .. uid, logout)
+    owed[#owed + 1] = logout
+  end
+  return owed
+end
+local function owe_all(logins, logouts, subject, latest)
+  for _, sid in ipairs(redis.call('HKEYS', logins)) do owe(logins, logouts, subject, sid, latest) end
+end
+
 local time = string.format('%.0f', now)
 local function end_all(withdraws)
   raise(KEYS[2], time)
   raise(KEYS[3], time)
   redis.call('DEL', KEYS[4])
+  owe_all(KEYS[6], KEYS[7], ARGV[2])
   if withdraws then redis.call('DEL', KEYS[5]) end
   return { 'ended', time, withdraws and '1' or '0' }
 end
@@ -117,11 +186,41 @@ local function noted_credential(key, subject)
   if noted then return string.match(noted, '^([^ ]*) ?(%d*)$') end
 end
 
+local function owe(logins, logouts, subject, sid, latest)
+  local noted = redis.call('HGET', logins, sid)
+  if not noted then return {} end
+  local clients, grants, macs, owed = {}, {}, {}, {}
+  local all = cjson.decode(string.match(noted, ' (.*)'))
+  if latest and all[#all][5] > latest then return {} end
+  for _, login in ipairs(all) do
+    local uid, grant, survives, mac = unpack(login)
+    if not grants[uid] then
+      clients[#clients + 1] = uid
+      grants[uid] = {}
+    end
+    if survives == 0 then table.insert(grants[uid], grant) end
+    macs[uid] = mac
+  end
+  redis.call('HDEL', logins, sid)
+  for _, uid in ipairs(clients) do
+    local logout = cjson.encode({
+      clientUid = uid, subject = subject, sid = sid, grants = table.concat(grants[uid], ' '), since = now, mac = macs[uid],
+    })
+    redis.call('HSETNX', logouts, sid .. '.' .. uid, logout)
+    owed[#owed + 1] = logout
+  end
+  return owed
+end
+local function owe_all(logins, logouts, subject, latest)
+  for _, sid in ipairs(redis.call('HKEYS', logins)) do owe(logins, logouts, subject, sid, latest) end
+end
+
 local time = string.format('%.0f', now)
 local function end_all(withdraws)
   raise(KEYS[2], time)
   raise(KEYS[3], time)
   redis.call('DEL', KEYS[4])
+  owe_all(KEYS[6], KEYS[7], ARGV[2])
   if withdraws then redis.call('DEL', KEYS[5]) end
   return { 'ended', time, withdraws and '1' or '0' }
 end

@@ -1,0 +1,96 @@
+// The logins that sessions have noted, and the logouts that ended sessions owe, over Maps.
+
+import { type Login, type LogoutStore, NOTED_LOGINS, type OwedLogout } from '../oauth/ports/logout-store.ts';
+import type { Clock } from '../oauth/ports/ports.ts';
+import { shardOfPerson } from '../oauth/values/shard.ts';
+import type { ExpiringMap } from './expiring-map.ts';
+
+/** A login as noted: a grant of a client. */
+interface NotedLogin extends Pick<Login, 'offline' | 'mac'> {
+  readonly clientUid: string;
+  readonly grantId: string;
+}
+
+/** The logins of one session, the oldest first. */
+export interface NotedLogins {
+  readonly subject: string;
+  readonly sid: string;
+  readonly logins: readonly NotedLogin[];
+}
+
+/** The dependencies of {@link MemoryLogins}. */
+interface MemoryLoginsParts {
+  readonly clock: Clock;
+  readonly noted: ExpiringMap<NotedLogins>;
+  readonly owed: ExpiringMap<OwedLogout>;
+}
+
+/** {@link LogoutStore} in this process, and the logins that its entries come from. */
+export class MemoryLogins implements LogoutStore {
+  readonly #clock: Clock;
+  readonly #noted: ExpiringMap<NotedLogins>;
+  readonly #owed: ExpiringMap<OwedLogout>;
+
+  constructor({ clock, noted, owed }: MemoryLoginsParts) {
+    this.#clock = clock;
+    this.#noted = noted;
+    this.#owed = owed;
+  }
+
+  /** Notes a login of a session until the session's absolute end. */
+  note({ subject, sid }: Pick<NotedLogins, 'subject' | 'sid'>, login: NotedLogin, endsAt: number): void {
+    const key = keyOf(subject, sid);
+    const logins = [...(this.#noted.get(key)?.logins ?? []), login].slice(-NOTED_LOGINS);
+    this.#noted.set(key, { subject, sid, logins }, endsAt);
+  }
+
+  /** Keeps what a session has noted until the end of its successor. */
+  keep({ subject, sid }: Pick<NotedLogins, 'subject' | 'sid'>, endsAt: number): void {
+    const key = keyOf(subject, sid);
+    const noted = this.#noted.get(key);
+    if (noted !== undefined) this.#noted.set(key, noted, endsAt);
+  }
+
+  /** The session with this `sid` has ended: what it has noted is owed. @returns what is owed by it */
+  end({ subject, sid }: Pick<NotedLogins, 'subject' | 'sid'>): readonly OwedLogout[] {
+    const key = keyOf(subject, sid);
+    const noted = this.#noted.get(key);
+    if (noted === undefined) return [];
+    this.#noted.delete(key);
+    const owed = owedBy(noted, this.#clock.now());
+    for (const each of owed) this.#owed.set(fieldOf(each), each, Number.POSITIVE_INFINITY);
+    return owed;
+  }
+
+  /** All sessions of the person have ended. */
+  endAll(subject: string): void {
+    for (const noted of this.#noted.valuesWhere((each) => each.subject === subject)) this.end(noted);
+  }
+
+  async list(shard: string, limit = 100): Promise<readonly OwedLogout[]> {
+    return this.#owed.valuesWhere(({ subject }) => shardOfPerson(subject) === shard).slice(0, limit);
+  }
+
+  async settle(owed: Pick<OwedLogout, 'clientUid' | 'subject' | 'sid'>): Promise<void> {
+    this.#owed.delete(fieldOf(owed));
+  }
+}
+
+/** One entry for each client, with the grants that do not survive. */
+function owedBy({ subject, sid, logins }: NotedLogins, since: number): readonly OwedLogout[] {
+  return [...Map.groupBy(logins, ({ clientUid }) => clientUid)].map(([clientUid, own]) => {
+    const grantIds = own.filter(({ offline }) => !offline).map(({ grantId }) => grantId);
+    const mac = own.at(-1)?.mac;
+    return mac === undefined
+      ? { clientUid, subject, sid, grantIds, since }
+      : { clientUid, subject, sid, grantIds, since, mac };
+  });
+}
+
+function keyOf(subject: string, sid: string): string {
+  return JSON.stringify([subject, sid]);
+}
+
+function fieldOf({ subject, sid, clientUid }: Pick<OwedLogout, 'clientUid' | 'subject' | 'sid'>): string {
+  return JSON.stringify([subject, sid, clientUid]);
+}

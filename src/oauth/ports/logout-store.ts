@@ -1,0 +1,37 @@
+// What a session notes while it lives, and what its end owes: each client that a person has signed in to by OpenID
+// Connect is notified, and its grants end, but those that survive a sign-out.
+
+/** A sign-in of a client by a session (OpenID Connect Core §3.1.3). */
+export interface Login {
+  readonly sessionId: string;
+  /** The `sid` of the session. */
+  readonly sid: string;
+  /** Whether the grant has the scope `offline_access`: it survives the end of the session. */
+  readonly offline: boolean;
+  /** The MAC of who signed in where; a store keeps it as it is. */
+  readonly mac?: string | undefined;
+}
+
+/** So many logins of one session, the newest, are noted. */
+export const NOTED_LOGINS = 100;
+
+/** What the end of a session owes to one client; one at most for each session and client. */
+export interface OwedLogout {
+  readonly clientUid: string;
+  readonly subject: string;
+  readonly sid: string;
+  /** The grants to revoke, without those that have `offline_access`. */
+  readonly grantIds: readonly string[];
+  /** When the session ended, by the clock of the store. */
+  readonly since: number;
+  /** That of its newest {@link Login}. */
+  readonly mac?: string | undefined;
+}
+
+/** The logouts that are owed, until they are settled. */
+export interface LogoutStore {
+  /** Up to `limit` of the people of one shard, in no order. */
+  list(shard: string, limit?: number): Promise<readonly OwedLogout[]>;
+  /** Nothing is owed any more. Idempotent. */
+  settle(owed: Pick<OwedLogout, 'clientUid' | 'subject' | 'sid'>): Promise<void>;
+}

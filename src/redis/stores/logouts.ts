@@ -1,0 +1,132 @@
+// The logins that sessions have noted, and the logouts that ended sessions owe, both in the shard of the person. Of a
+// person there is one hash by `sid`: the absolute end of the session, a blank, and as JSON its logins, the oldest first.
+// Of a shard there is one hash by `sid`, dot and client uid: what is owed, as JSON.
+
+import { type LogoutStore, NOTED_LOGINS, type OwedLogout } from '../../oauth/ports/logout-store.ts';
+import { shardOfPerson } from '../../oauth/values/shard.ts';
+import type { RedisConnection } from '../connection/connection.ts';
+import type { RedisKeys } from '../connection/keys.ts';
+import type { StoreParts } from '../connection/store-parts.ts';
+import type { Script } from '../scripts/script.ts';
+import { split } from './spaced-list.ts';
+
+/**
+ * Lua: `note_login(key, login)` appends to the logins of a session, which ends at `login.ends`, and `keep_logins(key,
+ * sid, ends)` gives them another end. Both need `CLOCK`.
+ */
+export const NOTING = `
+local function keep_noted(key, sid, ends, json)
+  redis.call('HSET', key, sid, string.format('%.0f ', ends) .. json)
+  if redis.call('PTTL', key) < ends - now then expire(key, ends) end
+end
+local function note_login(key, sid, ends, login)
+  local noted = redis.call('HGET', key, sid)
+  local logins = noted and cjson.decode(string.match(noted, ' (.*)')) or {}
+  logins[#logins + 1] = login
+  if #logins > ${NOTED_LOGINS} then table.remove(logins, 1) end
+  keep_noted(key, sid, ends, cjson.encode(logins))
+end
+local function keep_logins(key, sid, ends)
+  local noted = redis.call('HGET', key, sid)
+  if noted then keep_noted(key, sid, ends, string.match(noted, ' (.*)')) end
+end
+-- Those of sessions that have expired.
+local function forget_logins(key)
+  local all = redis.call('HGETALL', key)
+  for at = 1, #all, 2 do
+    if tonumber(string.match(all[at + 1], '%d+')) <= now then redis.call('HDEL', key, all[at]) end
+  end
+end
+`;
+
+/**
+ * Lua: `owe(logins, logouts, subject, sid)` makes of the logins of a session what is owed, as JSON each; `owe_all` of
+ * all sessions of the person whose newest login was at or before `latest`. Both need `CLOCK`.
+ */
+export const OWING = `
+local function owe(logins, logouts, subject, sid, latest)
+  local noted = redis.call('HGET', logins, sid)
+  if not noted then return {} end
+  local clients, grants, macs, owed = {}, {}, {}, {}
+  local all = cjson.decode(string.match(noted, ' (.*)'))
+  if latest and all[#all][5] > latest then return {} end
+  for _, login in ipairs(all) do
+    local uid, grant, survives, mac = unpack(login)
+    if not grants[uid] then
+      clients[#clients + 1] = uid
+      grants[uid] = {}
+    end
+    if survives == 0 then table.insert(grants[uid], grant) end
+    macs[uid] = mac
+  end
+  redis.call('HDEL', logins, sid)
+  for _, uid in ipairs(clients) do
+    local logout = cjson.encode({
+      clientUid = uid, subject = subject, sid = sid, grants = table.concat(grants[uid], ' '), since = now, mac = macs[uid],
+    })
+    redis.call('HSETNX', logouts, sid .. '.' .. uid, logout)
+    owed[#owed + 1] = logout
+  end
+  return owed
+end
+local function owe_all(logins, logouts, subject, latest)
+  for _, sid in ipairs(redis.call('HKEYS', logins)) do owe(logins, logouts, subject, sid, latest) end
+end
+`;
+
+/** KEYS logouts; ARGV offset, the maximum number. A random sample, so that entries that stay do not hide the others. */
+const LIST: Script = {
+  name: 'logoutList',
+  keys: 1,
+  lua: "return redis.call('HRANDFIELD', KEYS[1], ARGV[2], 'WITHVALUES')",
+};
+
+/** KEYS logouts; ARGV offset, the field. */
+const SETTLE: Script = { name: 'logoutSettle', keys: 1, lua: "return redis.call('HDEL', KEYS[1], ARGV[2])" };
+
+/** An entry of the hash; `grants` holds digests without their shard, separated by blanks. */
+interface Entry extends Pick<OwedLogout, 'clientUid' | 'subject' | 'sid' | 'since'> {
+  readonly grants: string;
+  /** Empty for none. */
+  readonly mac: string;
+}
+
+/** What a script says is owed. */
+export function owedIn(json: string): OwedLogout {
+  const { clientUid, subject, sid, since, grants, mac } = JSON.parse(json) as Entry;
+  const shard = shardOfPerson(subject);
+  const grantIds = split(grants).map((id) => `${shard}.${id}`);
+  const owed = { clientUid, subject, sid, grantIds, since };
+  return mac === '' ? owed : { ...owed, mac };
+}
+
+/** {@link LogoutStore} in Redis. */
+export class RedisLogouts implements LogoutStore {
+  readonly #connection: RedisConnection;
+  readonly #keys: RedisKeys;
+
+  constructor({ connection, keys }: StoreParts) {
+    this.#connection = connection;
+    this.#keys = keys;
+  }
+
+  async list(shard: string, limit = 100): Promise<readonly OwedLogout[]> {
+    const keys = [this.#keys.logouts(shard)];
+    const flat = (await this.#connection.run({ script: LIST, keys, args: [limit] })) as readonly string[];
+    return flat.flatMap((json, at) => (at % 2 === 1 ? readable(json) : []));
+  }
+
+  async settle({ clientUid, subject, sid }: Pick<OwedLogout, 'clientUid' | 'subject' | 'sid'>): Promise<void> {
+    const keys = [this.#keys.logouts(shardOfPerson(subject))];
+    await this.#connection.run({ script: SETTLE, keys, args: [`${sid}.${clientUid}`] });
+  }
+}
+
+/** The entry, unless no version of grantry can have written it. */
+function readable(json: string): readonly OwedLogout[] {
+  try {
+    return [owedIn(json)];
+  } catch {
+    return [];
+  }
+}
