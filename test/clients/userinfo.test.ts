@@ -1,26 +1,34 @@
-// openid-client 6 and oauth4webapi 3, unmodified: OpenID Connect Discovery, and userinfo by Bearer and by DPoP.
+// openid-client 6 and oauth4webapi 3, unmodified: OpenID Connect Discovery, sign-in, and userinfo by Bearer and by DPoP.
 
 import * as strict from 'oauth4webapi';
 import * as library from 'openid-client';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { generateSigningKeyPem, importSigningKey } from '../../src/oauth/registry/keys.ts';
 import { type Grantry, type GrantryOptions, startGrantry, TestClock } from '../grantry.ts';
-import { aPerson, OPENID_CLIENT } from '../http/protocol/userinfo/userinfo-calls.ts';
+import { aPerson, PERSONAL } from '../http/protocol/userinfo/userinfo-calls.ts';
 import { decideOn } from './person.ts';
 import { NATIVE, PORTAL, WEB, WITH_CLIENTS } from './registered-clients.ts';
 
 const REDIRECT_URI = 'http://127.0.0.1:49152/callback';
 const ALICE = { username: 'alice', password: 'a password of alice', decision: 'allow' } as const;
-const SCOPE = 'openid profile email groups';
+const SCOPE = PERSONAL.join(' ');
+
+/** ID tokens need the second one. */
+const KEYS = await Promise.all(
+  (['ES256', 'RS256'] as const).map(async (algorithm) =>
+    importSigningKey(await generateSigningKeyPem(algorithm, 2048), algorithm, 'Active'),
+  ),
+);
 
 /** Each as it is without an API. */
-const CLIENTS = WITH_CLIENTS.clients.map(({ audiences: _, ...client }) => ({ ...client, ...OPENID_CLIENT }));
+const CLIENTS = WITH_CLIENTS.clients.map(({ audiences: _, ...client }) => ({ ...client, scopes: PERSONAL }));
 
 const { owners, subject } = await aPerson();
 
 async function start(options: Partial<GrantryOptions>): Promise<Grantry> {
   const clock = new TestClock();
   clock.advance(Date.now() - clock.now());
-  return await startGrantry({ clients: CLIENTS, owners, clock, ...options });
+  return await startGrantry({ clients: CLIENTS, owners, clock, keys: KEYS, ...options });
 }
 
 for (const issuerPath of ['', '/tenants/one']) {
@@ -54,7 +62,9 @@ for (const issuerPath of ['', '/tenants/one']) {
       ['an opaque token', PORTAL.clientId, library.ClientSecretPost(PORTAL.secret), 'https://portal.example/cb'],
     ])('openid-client discovers, signs in and asks with %s', async (_, clientId, authentication, redirectUri) => {
       const config = await discover(clientId, authentication);
-      const { access_token } = await signIn(config, redirectUri);
+      const tokens = await signIn(config, redirectUri);
+      const { access_token } = tokens;
+      expect(tokens.claims()).toMatchObject({ sub: subject, name: 'Alice Example' });
       const claims = await library.fetchUserInfo(config, access_token, subject);
       expect(claims).toEqual({
         sub: subject,
