@@ -25,13 +25,24 @@ export interface Needs {
   readonly form?: unknown;
 }
 
+/**
+ * What a request needs, as it is given.
+ * @throws TypeError for anything else, such as a misspelt name: it would ask for no scope
+ */
+export function checkedNeeds(needs: Needs): Needs {
+  if (typeof needs !== 'object' || Object.keys(needs).some((name) => name !== 'scope' && name !== 'form')) {
+    throw new TypeError('needs is not of the form { scope, form }');
+  }
+  return needs;
+}
+
 /** Checks the requests of one API. */
 export interface Verifier {
   /** Whether tokens may come in forms: then the body has to be read before. */
   readonly formBody: boolean;
   /**
    * The access of a request.
-   * @throws AccessDenied with the whole answer
+   * @throws AccessDenied with the whole answer; TypeError for needs of another form
    */
   verify(request: ApiRequest, needs?: Needs): Promise<Access>;
 }
@@ -68,7 +79,8 @@ class ApiVerifier implements Verifier {
     this.#facts = { audience, schemes: schemesOf(settings), metadataUrl, proofAlgorithms: PROOF_ALGORITHM_NAMES };
   }
 
-  async verify(request: ApiRequest, { scope: needed, form }: Needs = {}): Promise<Access> {
+  async verify(request: ApiRequest, needs: Needs = {}): Promise<Access> {
+    const { scope: needed, form } = checkedNeeds(needs);
     const scope = typeof needed === 'string' ? needed.split(' ').filter((value) => value !== '') : (needed ?? []);
     try {
       return await this.#accessOf(request, scope, form);

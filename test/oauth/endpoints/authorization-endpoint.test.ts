@@ -424,7 +424,7 @@ describe('a code', () => {
       revoked: false,
       generation: undefined,
       grant: {
-        ...person,
+        ...signIn,
         grantId: handle?.grantId,
         clientUid: client.uid,
         clientId: 'shop.web',
