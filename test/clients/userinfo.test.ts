@@ -5,7 +5,7 @@ import * as library from 'openid-client';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { generateSigningKeyPem, importSigningKey } from '../../src/oauth/registry/keys.ts';
 import { type Grantry, type GrantryOptions, startGrantry, TestClock } from '../grantry.ts';
-import { aPerson, PERSONAL } from '../http/protocol/userinfo/userinfo-calls.ts';
+import { aPerson, PERSONAL } from '../http/protocol/openid/userinfo-calls.ts';
 import { decideOn } from './person.ts';
 import { NATIVE, PORTAL, WEB, WITH_CLIENTS } from './registered-clients.ts';
 
