@@ -2,9 +2,10 @@
 
 import { hash } from 'node:crypto';
 import { PROOF_ALGORITHM_NAMES, ProofJudge } from '../oauth/dpop/proof.ts';
+import { AccessRefused } from '../oauth/resource/access-refused.ts';
 import { type AccessClaims, scopeOf } from '../oauth/resource/access-token.ts';
 import { isRefusal, type PresentedCredentials, presentedCredentials } from '../oauth/resource/credentials.ts';
-import { type ChallengeFacts, type Refusal, refusalAnswer, type Scheme } from '../oauth/resource/refusal.ts';
+import { type ChallengeFacts, refusalAnswer, type Scheme } from '../oauth/resource/refusal.ts';
 import { targetAddresses } from '../oauth/resource/request-target.ts';
 import { judgeSender, type ProvenSender } from '../oauth/resource/sender-constraint.ts';
 import { type Access, accessOf } from './access.ts';
@@ -54,16 +55,6 @@ export function createVerifier(options: VerifierOptions): Verifier {
   return new ApiVerifier(options);
 }
 
-/** A refusal on its way to the answer. */
-class Refused extends Error {
-  readonly refusal: Refusal;
-
-  constructor(refusal: Refusal, cause?: unknown) {
-    super(refusal.reason, { cause });
-    this.refusal = refusal;
-  }
-}
-
 class ApiVerifier implements Verifier {
   readonly formBody: boolean;
   readonly #options: VerifierOptions;
@@ -94,7 +85,7 @@ class ApiVerifier implements Verifier {
     try {
       return await this.#accessOf(request, scope, form);
     } catch (error) {
-      if (!(error instanceof Refused)) throw error;
+      if (!(error instanceof AccessRefused)) throw error;
       const { refusal, cause } = error;
       throw new AccessDenied(refusalAnswer(refusal, scope, this.#facts), {
         code: refusal.code,
@@ -107,7 +98,7 @@ class ApiVerifier implements Verifier {
   async #accessOf(request: ApiRequest, scope: readonly string[], form: unknown): Promise<Access> {
     const read = await readRequest(request, { formBody: this.formBody, form });
     const credentials = presentedCredentials(read);
-    if (isRefusal(credentials)) throw new Refused(credentials);
+    if (isRefusal(credentials)) throw new AccessRefused(credentials);
     const claims = await this.#claimsOf(credentials);
     const sender = judgeSender(
       credentials,
@@ -121,12 +112,12 @@ class ApiVerifier implements Verifier {
       },
       { judge: this.#proofs, nonces: this.#settings.nonces, requireBinding: this.#settings.requireBinding },
     );
-    if (isRefusal(sender)) throw new Refused(sender);
+    if (isRefusal(sender)) throw new AccessRefused(sender);
     await this.#claimProof(sender);
     const { scheme } = credentials;
     const held = scopeOf(claims);
     if (!scope.every((value) => held.includes(value))) {
-      throw new Refused({ code: 'insufficient_scope', reason: 'scope_too_small', scheme });
+      throw new AccessRefused({ code: 'insufficient_scope', reason: 'scope_too_small', scheme });
     }
     return accessOf(claims, this.#responseHeaders(credentials, sender));
   }
@@ -139,7 +130,7 @@ class ApiVerifier implements Verifier {
     } catch (error) {
       const code = error instanceof InvalidTokenError ? 'invalid_token' : 'unavailable';
       if (!(error instanceof InvalidTokenError || error instanceof UnavailableError)) throw error;
-      throw new Refused({ code, reason: error.reason, scheme }, error.cause);
+      throw new AccessRefused({ code, reason: error.reason, scheme }, { cause: error.cause });
     }
   }
 
@@ -147,7 +138,8 @@ class ApiVerifier implements Verifier {
     if (proof === undefined) return;
     const { value, expiresAt } = proof.mark;
     const isFresh = await this.#claimed(hash('sha256', value, 'base64url'), expiresAt);
-    if (!isFresh) throw new Refused({ code: 'invalid_dpop_proof', reason: 'dpop_proof_replayed', scheme: 'DPoP' });
+    if (!isFresh)
+      throw new AccessRefused({ code: 'invalid_dpop_proof', reason: 'dpop_proof_replayed', scheme: 'DPoP' });
   }
 
   async #claimed(id: string, expiresAt: number): Promise<boolean> {
@@ -155,7 +147,7 @@ class ApiVerifier implements Verifier {
       return await this.#replays.claim(id, expiresAt);
     } catch (error) {
       const reason = error instanceof UnavailableError ? error.reason : 'replays_unavailable';
-      throw new Refused({ code: 'unavailable', reason, scheme: 'DPoP' }, error);
+      throw new AccessRefused({ code: 'unavailable', reason, scheme: 'DPoP' }, { cause: error });
     }
   }
 

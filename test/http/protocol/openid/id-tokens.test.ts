@@ -1,10 +1,10 @@
 import { createLocalJWKSet, decodeJwt, type JSONWebKeySet, jwtVerify } from 'jose';
 import { describe, expect, it } from 'vitest';
-import { hashPassword, LocalUsers } from '../../../src/login/local-users.ts';
-import type { Grant } from '../../../src/oauth/ports/grant-store.ts';
-import { generateSigningKeyPem, importSigningKey } from '../../../src/oauth/registry/keys.ts';
-import { startGrantry, TestClock } from '../../grantry.ts';
-import { API, TokenCalls, WEB } from './token-calls.ts';
+import { hashPassword, LocalUsers } from '../../../../src/login/local-users.ts';
+import type { Grant } from '../../../../src/oauth/ports/grant-store.ts';
+import { generateSigningKeyPem, importSigningKey } from '../../../../src/oauth/registry/keys.ts';
+import { startGrantry, TestClock } from '../../../grantry.ts';
+import { API, TokenCalls, WEB } from '../token-calls.ts';
 
 const NOTES = 'https://notes.example/api';
 const clock = new TestClock();
