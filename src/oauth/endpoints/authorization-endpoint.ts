@@ -78,6 +78,8 @@ export type Refusal = keyof typeof REFUSALS;
 export interface AuthorizingPerson {
   readonly subject: string;
   readonly sessionId: string;
+  /** The name of the session towards clients. */
+  readonly sid: string;
   /** Epoch milliseconds of the sign-in. */
   readonly authTime: number;
 }
@@ -169,14 +171,15 @@ export class AuthorizationEndpoint {
 
   /**
    * Issues the one code of an accepted request (RFC 6749 §4.1.2).
-   * @returns the address to redirect to; undefined if a revocation demands that the person signs in again
+   * @returns the address to redirect to; undefined if the person has to sign in again: by a revocation, or because the session has ended
    * @throws StoreUnavailableError when no code could be stored
    */
   async issue({ client, request }: AcceptedAuthorization, person: AuthorizingPerson): Promise<string | undefined> {
-    const { subject, sessionId, authTime } = person;
+    const { subject, sessionId, sid, authTime } = person;
     const { code, grantId, secretHash } = this.#handles.newCode(subject);
     const { scope, audiences, redirectUri, codeChallenge, confirmation } = request;
     const { uid: clientUid, clientId } = client;
+    const login = scope.includes('openid') ? { sessionId, sid, offline: scope.includes('offline_access') } : undefined;
     const issued = await this.#grants.issue(
       {
         grantId,
@@ -190,6 +193,7 @@ export class AuthorizationEndpoint {
         redirectUri,
         codeChallenge,
         confirmation,
+        login,
       },
       secretHash,
       CODE_LIFETIME,

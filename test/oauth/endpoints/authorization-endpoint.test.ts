@@ -28,7 +28,7 @@ const API = 'https://api.shop.example/';
 const BILLING = 'https://billing.shop.example/';
 const CHALLENGE = 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM';
 const START = Date.UTC(2026, 0, 1);
-const person = { subject: 'usr_0000000000000000000000', sessionId: 'session', authTime: START - 60_000 };
+const person = { subject: 'usr_0000000000000000000000', sessionId: 'session', sid: 'sid', authTime: START - 60_000 };
 
 type Sent = Readonly<Record<string, string | readonly string[] | undefined>>;
 

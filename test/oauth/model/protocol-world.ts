@@ -186,7 +186,7 @@ export async function protocolWorld({ stores, clock, pepper, events }: WorldPart
       );
       if (check.kind !== 'accepted') throw new Error(`the sample request was not accepted: ${check.reason}`);
       // The person signs in after each revocation; a grant may still be as old as one.
-      const person = { subject: PERSON, sessionId: 'session', authTime: clock.now() + 1 };
+      const person = { subject: PERSON, sessionId: 'session', sid: 'sid', authTime: clock.now() + 1 };
       const code = new URL((await authorization.issue(check, person)) ?? ISSUER).searchParams.get('code');
       if (code === null) throw new Error('the redirect holds no code');
       return code;
