@@ -59,6 +59,8 @@ export class AdmittedClients {
   /** The verifiers of the client that is being judged. */
   #verifiers: ClientVerifiers | undefined;
   readonly #clients = new Map<string, AdmittedClient>();
+  /** The uids of the clients that introspect for an API: few, while a change of any resource may concern them. */
+  readonly #introspecting = new Set<string>();
   readonly #claims = new ClientUniqueness<AdmittedClient>({ uidsDiffer: true });
   /** By shared spec (see client-reader.ts), a client with it that was admitted the same way: the template of the others. */
   readonly #templates = {
@@ -114,12 +116,16 @@ export class AdmittedClients {
     const client = this.#clients.get(uid);
     if (client === undefined) this.#clients.set(uid, new AdmittedClient(object));
     else client.object = object;
+    const { shared } = object.reading;
+    if (shared !== undefined && shared.resourceServer.audiences.length > 0) this.#introspecting.add(uid);
+    else this.#introspecting.delete(uid);
   }
 
   delete(uid: string): void {
     const client = this.#clients.get(uid);
     if (client === undefined) return;
     this.#clients.delete(uid);
+    this.#introspecting.delete(uid);
     this.#claims.delete(client);
     this.#refusals.delete(uid);
     client.isUnpublished = false;
@@ -156,11 +162,7 @@ export class AdmittedClients {
   /** The accepted resources in these namespaces changed. @returns the uids of the clients to judge again */
   resourcesChanged(namespaces: ReadonlySet<string>): readonly string[] {
     if (namespaces.size === 0) return [];
-    const introspects = (uid: string) => {
-      const shared = this.#clients.get(uid)?.object.reading.shared;
-      return shared !== undefined && shared.resourceServer.audiences.length > 0;
-    };
-    return this.#inNamespaces((namespace) => namespaces.has(namespace)).filter(introspects);
+    return [...this.#introspecting].filter((uid) => namespaces.has(this.#clients.get(uid)?.object.namespace ?? ''));
   }
 
   /** Judges one client; {@link settle} completes it. Does nothing for a deleted one. */

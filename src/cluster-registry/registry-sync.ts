@@ -8,7 +8,7 @@ import { admitPolicies } from '../admission/policies/admit-policies.ts';
 import type { Policy } from '../admission/policies/policy-violations.ts';
 import type { SingleSecret } from '../admission/references/secret-parts.ts';
 import { sourceOf } from '../kubernetes/objects/source-object.ts';
-import { labelsOf, namesOf } from '../kubernetes/watch/namespace-labels.ts';
+import { labelsOf } from '../kubernetes/watch/namespace-labels.ts';
 import type { ObjectChange } from '../kubernetes/watch/object-store.ts';
 import { KeyRing } from '../oauth/registry/keys.ts';
 import { Registry, type RegistryRef } from '../oauth/registry/registry.ts';
@@ -100,7 +100,6 @@ export class RegistrySync implements RegistryRef {
       reservedNamespace: releaseNamespace,
       policies: () => this.#policies,
       namespaceLabels: (namespace) => labelsOf(this.#sources.namespaces, namespace),
-      namespaces: () => namesOf(this.#sources.namespaces),
     });
     this.#sources = new RegistrySources({
       ...options,

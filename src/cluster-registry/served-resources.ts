@@ -5,7 +5,7 @@ import { boundedSpec } from '../admission/kinds/spec-size.ts';
 import type { OwnerOf } from '../admission/policies/policy-violations.ts';
 import type { AcceptedResource } from '../admission/resources/admit-resource.ts';
 import { AdmittedResources, type AdmittedResourcesOptions } from '../admission/resources/admitted-resources.ts';
-import { isRelabelledFor, registryResource, selectAmong } from '../admission/resources/registry-resource.ts';
+import { registryResource, type SelectNamespaces, selectBy } from '../admission/resources/registry-resource.ts';
 import { type KubernetesObject, objectKey, splitKey } from '../kubernetes/objects/resources.ts';
 import { sourceOf } from '../kubernetes/objects/source-object.ts';
 import type { ObjectChange } from '../kubernetes/watch/object-store.ts';
@@ -36,10 +36,7 @@ export function keptResource({ apiVersion, kind, metadata, ...object }: Kubernet
   };
 }
 
-export interface ServedResourcesOptions extends Omit<AdmittedResourcesOptions, 'unknownFields'> {
-  /** The names of all observed namespaces. */
-  readonly namespaces: () => Iterable<string>;
-}
+export type ServedResourcesOptions = Omit<AdmittedResourcesOptions, 'unknownFields'>;
 
 /** A resource as the registry has it, and the spec that it is made from. */
 interface Made {
@@ -50,20 +47,18 @@ interface Made {
 const NONE: ReadonlySet<string> = new Set();
 
 export class ServedResources {
-  readonly #options: ServedResourcesOptions;
   readonly #resources: AdmittedResources<ReturnType<typeof sourceOf>>;
   /** Of accepted resources, by key, as of the last {@link settle}. */
   #made: ReadonlyMap<string, Made> = new Map();
+  readonly #select: SelectNamespaces;
   #settled = Resources.NONE;
   /** By uid, as of the last {@link publish}. */
   #served: ReadonlyMap<string, ServedResourceState> = new Map();
   #isChanged = false;
-  /** Namespaces that selectors may match otherwise than in `#made`. */
-  readonly #relabelled = new Set<string>();
   #isPublished = true;
 
   constructor(options: ServedResourcesOptions) {
-    this.#options = options;
+    this.#select = selectBy(options.namespaceLabels);
     this.#resources = new AdmittedResources({ ...options, unknownFields: 'ignore' });
   }
 
@@ -87,7 +82,6 @@ export class ServedResources {
   /** To be called when the labels of a namespace changed. */
   relabelled(namespace: string): void {
     this.#isChanged = true;
-    this.#relabelled.add(namespace);
     this.#resources.rejudge(namespace);
   }
 
@@ -96,9 +90,9 @@ export class ServedResources {
     if (!this.#isChanged) return NONE;
     this.#isChanged = false;
     this.#isPublished = false;
-    const changed = this.#resources.settle();
+    const { granting } = this.#resources.settle();
     this.#make();
-    return new Set(changed.map((key) => splitKey(key)[0]));
+    return new Set(granting.map((key) => splitKey(key)[0]));
   }
 
   /** Serves what is settled. @returns the resources of the registry: the same object while none of them changes */
@@ -122,29 +116,16 @@ export class ServedResources {
 
   /** Makes the resources that differ, and all of the registry if any does. */
   #make(): void {
-    const select = selectAmong(this.#labelled(this.#options.namespaces()));
-    const relabelled = [...this.#labelled(this.#relabelled)];
-    this.#relabelled.clear();
     const before = this.#made;
     let isSame = this.#resources.accepted.size === before.size;
     this.#made = new Map(
       [...this.#resources.accepted].map(([key, from]) => {
         const known = before.get(key);
-        const isMade = known?.spec === from.spec;
-        if (isMade && !relabelled.some((labelled) => isRelabelledFor(known.resource, from.spec, labelled))) {
-          return [key, known];
-        }
+        if (known?.spec === from.spec) return [key, known];
         isSame = false;
-        return [key, { spec: from.spec, resource: registryResource(from, select) }];
+        return [key, { spec: from.spec, resource: registryResource(from, this.#select) }];
       }),
     );
     if (!isSame) this.#settled = new Resources([...this.#made.values()].map(({ resource }) => resource));
-  }
-
-  *#labelled(namespaces: Iterable<string>) {
-    for (const name of namespaces) {
-      const labels = this.#options.namespaceLabels(name);
-      if (labels !== undefined) yield [name, labels] as const;
-    }
   }
 }

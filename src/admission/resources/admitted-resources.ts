@@ -26,6 +26,15 @@ export interface AdmittedResourcesOptions extends Omit<ResourceContext, 'policie
   readonly policies: () => ResourceContext['policies'];
 }
 
+/** What differs from the settlement before; keys. */
+export interface SettledResources {
+  /** Resources whose verdicts may differ. */
+  readonly judged: readonly string[];
+  /** Resources that are accepted now and were not, or otherwise, or the reverse. */
+  readonly granting: readonly string[];
+}
+
+const NOTHING_SETTLED: SettledResources = { judged: [], granting: [] };
 const NOT_OBSERVED: Programmed = { status: 'Unknown', reason: 'Pending', message: '' };
 
 export class AdmittedResources<Source extends SourceObject> {
@@ -35,6 +44,8 @@ export class AdmittedResources<Source extends SourceObject> {
   /** Whether anything changed since the last {@link settle}. */
   #isChanged = false;
   #ranked: ReadonlyMap<ResourceFindings, readonly ResourceFault[]> = new Map();
+  /** By key, as of the last {@link settle}. */
+  #settled: ReadonlyMap<string, ResourceFindings<Source>> = new Map();
   #accepted: ReadonlyMap<string, AcceptedResource> = new Map();
   /** Namespaces, by identifier without a final slash. */
   #owners: ReadonlyMap<string, string> = new Map();
@@ -68,15 +79,21 @@ export class AdmittedResources<Source extends SourceObject> {
     else for (const key of this.#findings.keys()) if (key.startsWith(`${namespace}/`)) this.#findings.delete(key);
   }
 
-  /** Judges what changed, and ranks all. @returns the keys of resources that are accepted now and were not, or reverse */
-  settle(): readonly string[] {
-    if (!this.#isChanged) return [];
+  /** Judges what changed, and ranks all. */
+  settle(): SettledResources {
+    if (!this.#isChanged) return NOTHING_SETTLED;
     this.#isChanged = false;
     const context = { ...this.#options, policies: this.#options.policies() };
     for (const [key, { object, reading }] of this.#objects) {
       if (!this.#findings.has(key)) this.#findings.set(key, findResource(object, reading, context));
     }
+    const rankedBefore = this.#ranked;
     this.#ranked = faultsAmongAll([...this.#findings.values()]);
+    const judged = [...this.#findings].flatMap(([key, findings]) => {
+      const isSame = this.#settled.get(key) === findings;
+      return isSame && isSameFault(faultsOf(rankedBefore, findings), faultsOf(this.#ranked, findings)) ? [] : [key];
+    });
+    this.#settled = new Map(this.#findings);
     const before = this.#accepted;
     this.#accepted = new Map(
       [...this.#findings].flatMap(([key, findings]) => {
@@ -88,7 +105,7 @@ export class AdmittedResources<Source extends SourceObject> {
       [...this.#accepted.values()].map(({ identifier, namespace }) => [withoutFinalSlash(identifier), namespace]),
     );
     const keys = new Set([...before.keys(), ...this.#accepted.keys()]);
-    return [...keys].filter((key) => before.get(key)?.spec !== this.#accepted.get(key)?.spec);
+    return { judged, granting: [...keys].filter((key) => before.get(key)?.spec !== this.#accepted.get(key)?.spec) };
   }
 
   /** The accepted resources as of the last {@link settle}, by `<namespace>/<name>`. */
@@ -114,6 +131,10 @@ export class AdmittedResources<Source extends SourceObject> {
     const findings = this.#findings.get(key);
     return findings && resourceVerdict(findings, faultsOf(this.#ranked, findings), programmed);
   }
+}
+
+function isSameFault(before: readonly ResourceFault[], now: readonly ResourceFault[]): boolean {
+  return before === now || JSON.stringify(before) === JSON.stringify(now);
 }
 
 function keyOf({ namespace, name }: SourceObject): string {

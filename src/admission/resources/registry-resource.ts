@@ -1,7 +1,7 @@
-// An accepted ProtectedResource as the protocol core reads it (`oauth/registry`): selectors of namespaces become the
-// namespaces that match them now.
+// An accepted ProtectedResource as the protocol core reads it (`oauth/registry`): a selector of namespaces becomes a set that
+// looks up the labels of the one it is asked about.
 
-import type { AllowedClients, Resource, Text } from '../../oauth/registry/resource.ts';
+import type { AllowedClients, NamespaceSet, Resource, Text } from '../../oauth/registry/resource.ts';
 import type { ProtectedResourceSpec } from '../kinds/protected-resource.ts';
 import { matchesSelector } from '../policies/label-selector.ts';
 import type { AcceptedResource } from './admit-resource.ts';
@@ -9,41 +9,20 @@ import type { AcceptedResource } from './admit-resource.ts';
 type Labels = Readonly<Record<string, string>>;
 type NamespaceSelector = NonNullable<ProtectedResourceSpec['allowedClients'][number]['namespaceSelector']>;
 
-/** The known namespaces that a selector matches. */
-export type SelectNamespaces = (selector: NamespaceSelector) => ReadonlySet<string>;
+/** The namespaces that a selector matches. */
+export type SelectNamespaces = (selector: NamespaceSelector) => NamespaceSet;
 
 /**
- * Selects among these namespaces. Equal selectors have one set, which is made once.
- * @param namespaces each with its labels; read at the first selector
+ * Selects by the labels that a namespace has when it is asked about. The matching namespaces are not listed: one owner may
+ * write thousands of selectors, and each may match every namespace of the cluster.
+ * @param labelsOf undefined for a namespace that is not known, which no selector matches
  */
-export function selectAmong(namespaces: Iterable<readonly [namespace: string, labels: Labels]>): SelectNamespaces {
-  const known = new Map<string, ReadonlySet<string>>();
-  let all: readonly (readonly [string, Labels])[] | undefined;
-  return (selector) => {
-    const text = JSON.stringify(selector);
-    let selected = known.get(text);
-    if (selected === undefined) {
-      all ??= [...namespaces];
-      selected = new Set(all.flatMap(([name, labels]) => (matchesSelector(selector, labels) ? [name] : [])));
-      known.set(text, selected);
-    }
-    return selected;
-  };
-}
-
-/**
- * Whether a selector of a resource matches a namespace by its present labels and did not when the resource was made, or
- * the reverse.
- */
-export function isRelabelledFor(
-  { allowedClients }: Resource,
-  { allowedClients: entries }: ProtectedResourceSpec,
-  [namespace, labels]: readonly [namespace: string, labels: Labels],
-): boolean {
-  return entries.some(({ namespaceSelector }, index) => {
-    const selected = allowedClients[index]?.namespaces;
-    if (namespaceSelector === undefined || selected === undefined || selected === 'all') return false;
-    return selected.has(namespace) !== matchesSelector(namespaceSelector, labels);
+export function selectBy(labelsOf: (namespace: string) => Labels | undefined): SelectNamespaces {
+  return (selector) => ({
+    has(namespace) {
+      const labels = labelsOf(namespace);
+      return labels !== undefined && matchesSelector(selector, labels);
+    },
   });
 }
 

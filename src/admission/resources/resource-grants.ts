@@ -6,7 +6,7 @@ import type { Condition, Fault } from '../kinds/conditions.ts';
 import { formatPath } from '../kinds/field-path.ts';
 import type { OAuthClientSpec } from '../kinds/oauth-client.ts';
 import type { AcceptedResource } from './admit-resource.ts';
-import { allowedClientsOf, selectAmong } from './registry-resource.ts';
+import { allowedClientsOf, selectBy } from './registry-resource.ts';
 
 /** A client as owners of resources see it. */
 export interface ReferringClient {
@@ -40,8 +40,7 @@ export function ungrantedReferences(
 
 /** The resource as far as this client is concerned: only the namespace of the client counts. */
 function grantorOf({ namespace, spec }: AcceptedResource, client: ReferringClient): Grantor {
-  const labels = client.namespaceLabels;
-  const select = selectAmong(labels === undefined ? [] : [[client.namespace, labels]]);
+  const select = selectBy((asked) => (asked === client.namespace ? client.namespaceLabels : undefined));
   return { namespace, scopes: spec.scopes, allowedClients: allowedClientsOf(spec, select) };
 }
 

@@ -161,11 +161,10 @@ export class ResourceController {
     this.#rankings.addAfter(ALL, GATHERING_MILLISECONDS);
   }
 
-  /** A status that is right already costs no write. */
   #settle(): void {
-    const changed = this.#resources.settle();
-    for (const key of this.#resources.keys()) this.#queue.add(key);
-    if (changed.length > 0) this.#options.onGrantsChanged(changed);
+    const { judged, granting } = this.#resources.settle();
+    for (const key of judged) this.#queue.add(key);
+    if (granting.length > 0) this.#options.onGrantsChanged(granting);
   }
 
   #policies() {

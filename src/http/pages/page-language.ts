@@ -15,10 +15,13 @@ export interface PageLanguage {
 }
 
 const CATALOGUES: ReadonlyMap<string, Texts> = new Map([ENGLISH, GERMAN].map((texts) => [texts.language, texts]));
+/** The most characters of the header that are read: browsers send a tenth of it, and reading costs more than all the page. */
+const LONGEST_HEADER = 1000;
 const DEFAULT: PageLanguage = { tag: ENGLISH.language, texts: ENGLISH };
 
-/** The language for a browser; English where it accepts none that there is. */
+/** The language for a browser; English where it accepts none that there is, or names more than any browser does. */
 export function pageLanguage(headers: { readonly 'accept-language'?: string | undefined }): PageLanguage {
+  if ((headers['accept-language']?.length ?? 0) > LONGEST_HEADER) return DEFAULT;
   for (const tag of new Negotiator({ headers: { ...headers } }).languages()) {
     if (tag === '*') return DEFAULT;
     const texts = CATALOGUES.get(baseOf(tag));

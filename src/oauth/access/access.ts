@@ -3,6 +3,7 @@
 
 import type { AccessRequest, Grant } from '../ports/grant-store.ts';
 import type { NewAccessToken } from '../ports/token-stores.ts';
+import { isSubset } from './scope.ts';
 
 export type NarrowedAccess =
   | { readonly outcome: 'granted'; readonly scope: readonly string[]; readonly audience: string }
@@ -24,10 +25,12 @@ export function narrowAccess(grant: Covered, request: AccessRequest): NarrowedAc
   if (audience === undefined || !audiences.includes(audience)) return { outcome: 'target_exceeded' };
 
   const scopesAt = (each: string) => request.at?.[each]?.scopes ?? request.allowedScopes;
-  const living = grant.scope.filter((token) => audiences.some((each) => scopesAt(each).includes(token)));
+  const allowed = new Set(audiences.flatMap(scopesAt));
+  const living = grant.scope.filter((token) => allowed.has(token));
   const asked = request.scope ?? living;
-  const scope = asked.filter((token) => scopesAt(audience).includes(token));
-  const isCovered = scope.length > 0 && asked.every((token) => living.includes(token));
+  const here = new Set(scopesAt(audience));
+  const scope = asked.filter((token) => here.has(token));
+  const isCovered = scope.length > 0 && isSubset(asked, living);
   return isCovered ? { outcome: 'granted', scope, audience } : { outcome: 'scope_exceeded' };
 }
 

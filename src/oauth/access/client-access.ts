@@ -32,7 +32,8 @@ export function accessOf(client: Client, { resources }: Pick<Registry, 'resource
     const resource = resources.find(namespace, name);
     const granted = resource && grantedScopes(resource, client);
     if (resource === undefined || granted === undefined) continue;
-    const wanted = scopes === undefined ? granted : granted.filter((scope) => scopes.includes(scope));
+    const listed = scopes && new Set(scopes);
+    const wanted = listed === undefined ? granted : granted.filter((scope) => listed.has(scope));
     const { identifier } = resource;
     at.set(identifier, [...new Set([...(at.get(identifier) ?? []), ...wanted])]);
   }
@@ -42,7 +43,8 @@ export function accessOf(client: Client, { resources }: Pick<Registry, 'resource
 /** An administrator who permits an audience that has an owner permits the scopes that the owner declares. */
 function permittedAt(owner: Resource | undefined, { scopes }: Client): readonly string[] {
   if (owner === undefined) return scopes;
-  return scopes.filter((scope) => owner.scopes.some(({ name }) => name === scope));
+  const declared = new Set(owner.scopes.map(({ name }) => name));
+  return scopes.filter((scope) => declared.has(scope));
 }
 
 class ManifestAccess implements ClientAccess {

@@ -31,8 +31,8 @@ export function requestedAccess({
 }: Pick<JudgedRequest, 'request' | 'access'>): Consent {
   return withoutEmpty(
     audiences.map((audience) => {
-      const allowed = access.scopesAt(audience);
-      return [audience, scope.filter((token) => allowed.includes(token))];
+      const allowed = new Set(access.scopesAt(audience));
+      return [audience, scope.filter((token) => allowed.has(token))];
     }),
   );
 }
@@ -64,8 +64,8 @@ export function isCovered(judged: JudgedRequest, given: Consent | undefined): bo
 function newAccess(judged: JudgedRequest, given: Consent | undefined): Consent {
   return withoutEmpty(
     [...requestedAccess(judged)].map(([audience, scope]) => {
-      const before = given?.get(audience) ?? [];
-      return [audience, scope.filter((token) => !before.includes(token))];
+      const before = new Set(given?.get(audience));
+      return [audience, scope.filter((token) => !before.has(token))];
     }),
   );
 }

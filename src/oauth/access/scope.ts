@@ -29,7 +29,8 @@ export function formatScope(scope: readonly string[]): string {
 
 /** Whether every member of `part` is in `whole`; case-sensitive, order does not matter. */
 export function isSubset(part: readonly string[], whole: readonly string[]): boolean {
-  return part.every((member) => whole.includes(member));
+  const members = new Set(whole);
+  return part.every((member) => members.has(member));
 }
 
 /**
@@ -55,9 +56,8 @@ export function resolveScope(
 }
 
 function defaultScope(audiences: readonly string[], access: ClientAccess): readonly string[] {
-  return access.defaultScopes.filter((token) =>
-    audiences.some((audience) => access.scopesAt(audience).includes(token)),
-  );
+  const allowed = new Set(audiences.flatMap((audience) => access.scopesAt(audience)));
+  return access.defaultScopes.filter((token) => allowed.has(token));
 }
 
 /** Characters of a scope that a log line shows. */
@@ -65,7 +65,8 @@ const LONGEST_SHOWN = 120;
 
 /** The first member of `part` that is not in `whole`, as a log line shows it: scope tokens are printable ASCII. */
 export function firstOutside(part: readonly string[], whole: readonly string[]): string | undefined {
-  return part.find((member) => !whole.includes(member))?.slice(0, LONGEST_SHOWN);
+  const members = new Set(whole);
+  return part.find((member) => !members.has(member))?.slice(0, LONGEST_SHOWN);
 }
 
 /**

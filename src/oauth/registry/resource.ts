@@ -16,10 +16,12 @@ export interface DeclaredScope {
   readonly description: Text;
 }
 
+/** Namespaces of clients. A set may follow the labels that a namespace has now. */
+export type NamespaceSet = Pick<ReadonlySet<string>, 'has'>;
+
 /** Clients that an owner lets in. */
 export interface AllowedClients {
-  /** Selectors are resolved to the namespaces that have the labels now. */
-  readonly namespaces: 'all' | ReadonlySet<string>;
+  readonly namespaces: 'all' | NamespaceSet;
   /** Names of OAuthClients; undefined for all. */
   readonly clients: readonly string[] | undefined;
   /** Undefined for all that the resource declares. */
@@ -69,7 +71,9 @@ export function grantedScopes(
   if (namespace === client.namespace) return declared;
   const entries = allowedClients.filter((entry) => includes(entry, client));
   if (entries.length === 0) return undefined;
-  return declared.filter((scope) => entries.some((entry) => entry.scopes?.includes(scope) ?? true));
+  if (entries.some((entry) => entry.scopes === undefined)) return declared;
+  const granted = new Set(entries.flatMap((entry) => entry.scopes ?? []));
+  return declared.filter((scope) => granted.has(scope));
 }
 
 function includes({ namespaces, clients }: AllowedClients, { namespace, name }: Grantee): boolean {

@@ -4,7 +4,10 @@ import type { Resource } from './resource.ts';
 
 /** What an identifier stands for: a slash at the end makes it no other one. */
 export function withoutFinalSlash(identifier: string): string {
-  return identifier.replace(/\/+$/, '');
+  let end = identifier.length;
+  // Not by a pattern: it would start again at every slash of an identifier that is full of them.
+  while (identifier.endsWith('/', end)) end--;
+  return identifier.slice(0, end);
 }
 
 /** One consistent set of accepted resources; no two of them have the same identifier (`admission/` ensures that). */

@@ -4,7 +4,7 @@
 
 import type { ClientVerdict } from '../../admission/clients/admit-client.ts';
 import type { DefaultPolicy } from '../../admission/kinds/client-policy.ts';
-import { registryResource, selectAmong } from '../../admission/resources/registry-resource.ts';
+import { registryResource, selectBy } from '../../admission/resources/registry-resource.ts';
 import type { ManifestSet } from '../../manifests/manifest-folder.ts';
 import type { ManifestObject } from '../../manifests/objects.ts';
 import type { ManifestFault } from '../../manifests/place.ts';
@@ -57,7 +57,7 @@ export class ManifestRegistry implements RegistryRef {
     const { clients, resources, namespaces, faults } = judged.verdicts;
     const refused = clients.filter(({ client }) => client === undefined);
     const refusals = new Map(refused.map((verdict) => [verdict.clientId, readyOf(verdict).reason]));
-    const select = selectAmong(namespaces);
+    const select = selectBy((namespace) => namespaces.get(namespace));
     this.#current = new Registry(
       clients.flatMap(({ client }) => client ?? []),
       keys.ring,

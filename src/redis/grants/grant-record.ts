@@ -60,41 +60,42 @@ local function needed(lifetime)
 end
 `;
 
-/** Lua: `narrow(access)` is `narrowAccess` of oauth/access/access.ts over the record: outcome, scope, audience. */
+/**
+ * Lua: `narrow(access)` is `narrowAccess` of oauth/access/access.ts over the record: outcome, scope, audience. Membership is
+ * looked up in sets: a grant for many resources has a thousand scopes, and Redis runs one script at a time.
+ */
 export const NARROW = `
-local function has(list, wanted)
-  for _, each in ipairs(list) do
-    if each == wanted then return true end
-  end
-  return false
+local function put_all(set, list)
+  for _, each in ipairs(list) do set[each] = true end
+  return set
 end
-local function common(list, other)
+local function common(list, set)
   local both = {}
   for _, each in ipairs(list) do
-    if has(other, each) then both[#both + 1] = each end
+    if set[each] then both[#both + 1] = each end
   end
   return both
 end
 local function scopes_at(access, audience)
-  local rules = access.at[audience]
+  local rules = access.at and access.at[audience]
   return rules and rules.scopes or access.allowedScopes
 end
-local function allowed_at_one_of(access, audiences)
-  local allowed = {}
-  for _, audience in ipairs(audiences) do
-    for _, each in ipairs(scopes_at(access, audience)) do allowed[#allowed + 1] = each end
-  end
-  return allowed
-end
 local function narrow(access)
-  local audiences = common(list('d'), access.allowedAudiences)
-  local preferred = has(audiences, access.defaultAudience) and access.defaultAudience or audiences[1]
+  local audiences = common(list('d'), put_all({}, access.allowedAudiences))
+  local covered = put_all({}, audiences)
+  local preferred = covered[access.defaultAudience] and access.defaultAudience or audiences[1]
   local audience = access.resource or preferred
-  if not has(audiences, audience) then return 'target_exceeded' end
-  local living = common(list('o'), access.at and allowed_at_one_of(access, audiences) or access.allowedScopes)
+  if not covered[audience] then return 'target_exceeded' end
+  local allowed = {}
+  if access.at then
+    for each in pairs(covered) do put_all(allowed, scopes_at(access, each)) end
+  else
+    put_all(allowed, access.allowedScopes)
+  end
+  local living = common(list('o'), allowed)
   local scope = access.scope or living
-  if #common(scope, living) < #scope then return 'scope_exceeded' end
-  if access.at then scope = common(scope, scopes_at(access, audience)) end
+  if #common(scope, put_all({}, living)) < #scope then return 'scope_exceeded' end
+  if access.at then scope = common(scope, put_all({}, scopes_at(access, audience))) end
   if #scope == 0 then return 'scope_exceeded' end
   return 'granted', scope, audience
 end

@@ -160,8 +160,16 @@ describe('several resources', () => {
     ]);
     expect([...resources.accepted.keys()]).toEqual(['early/notes']);
     resources.delete('early/notes');
-    expect(resources.settle()).toEqual(['early/notes', 'late/notes']);
+    expect(resources.settle()).toEqual({ judged: ['late/notes'], granting: ['early/notes', 'late/notes'] });
     expect([...resources.accepted.keys()]).toEqual(['late/notes']);
-    expect(resources.settle()).toEqual([]);
+    expect(resources.settle()).toEqual({ judged: [], granting: [] });
+  });
+
+  it('given a change of one among many → no other is named as judged', () => {
+    const resources = resourcesOf(['one', 'two', 'three'].map((name) => resourceDocument({}, { name })));
+    const [changed] = verdictsOf(resources);
+    if (changed === undefined) throw new Error('there is none');
+    resources.put({ ...changed.object });
+    expect(resources.settle().judged).toEqual(['team/one']);
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { registryResource, selectAmong } from '../../../src/admission/resources/registry-resource.ts';
+import { registryResource, selectBy } from '../../../src/admission/resources/registry-resource.ts';
 import {
   grantsCondition,
   type ReferringClient,
@@ -36,7 +36,7 @@ function grantedTo(
   { namespace, name, namespaceLabels, spec }: ReferringClient,
   accepted: ReturnType<typeof resourcesOf>['accepted'],
 ) {
-  const select = selectAmong(namespaceLabels === undefined ? [] : [[namespace, namespaceLabels]]);
+  const select = selectBy((asked) => (asked === namespace ? namespaceLabels : undefined));
   const resources = new Resources([...accepted.values()].map((resource) => registryResource(resource, select)));
   const references = spec.resources.map((reference) => ({ namespace: undefined, scopes: undefined, ...reference }));
   const access = accessOf(aClient({ namespace, name, audiences: [], resources: references }), { resources });

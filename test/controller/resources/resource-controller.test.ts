@@ -20,6 +20,7 @@ class World {
   readonly granted: string[] = [];
   observation: Observation = { outcome: 'NotObserved' };
   writes = 0;
+  reconciles = 0;
   readonly controller = new ResourceController({
     api: leaderOver({
       ...UNPLAYED,
@@ -35,7 +36,11 @@ class World {
     record: ({ regarding, type, reason }) => this.events.push(`${regarding.metadata.name} ${type} ${reason}`),
     clock: { now: Date.now },
     log: { error: (line: object) => expect.fail(JSON.stringify(line)) },
-    metrics: { reconciled: () => {} },
+    metrics: {
+      reconciled: (kind) => {
+        if (kind === 'ProtectedResource') this.reconciles += 1;
+      },
+    },
   });
 
   constructor() {
@@ -123,6 +128,18 @@ it('given a status that is right → no write, whatever else changes', async () 
   world.namespaces.put({ metadata: { name: 'team', labels: { tier: 'gold' } } });
   await world.conditions('notes');
   expect(world.writes).toBe(2);
+});
+
+it('given a change of one among many → the others are not reconciled', async () => {
+  const names = Array.from({ length: 30 }, (_, index) => `n${index}`);
+  for (const name of names) world.put(name, {});
+  world.controller.start();
+  await world.conditions('n0');
+  const before = world.reconciles;
+  world.put('n0', { displayName: 'Notes' }, { generation: 2 });
+  await world.conditions('n0');
+  // One for the change, and one for the status that this process wrote.
+  expect(world.reconciles - before).toBe(2);
 });
 
 it('given a replica that serves an older generation → Pending after a second, Programmed once it follows', async () => {

@@ -61,7 +61,6 @@ class TwoPaths {
   readonly #keep = clientKeeper(INSTALL);
   readonly #served = new ServedResources({
     ...this.#resourceOptions(),
-    namespaces: () => this.#namespaces.keys(),
   });
   readonly #admitted = new AdmittedResources({ ...this.#resourceOptions(), unknownFields: 'ignore' });
   readonly #server: AdmittedClients;

@@ -20,6 +20,8 @@ describe('the language of a page', () => {
     ['constructor, __proto__', 'en', ENGLISH],
     [';;,,=q de', 'en', ENGLISH],
     [',-'.repeat(8000), 'en', ENGLISH],
+    [`de,${'fr,'.repeat(300)}`, 'de', GERMAN],
+    [`de,${'fr,'.repeat(400)}`, 'en', ENGLISH],
   ])('given %s → %s', (accepted, tag, texts) => {
     const language = pageLanguage({ 'accept-language': accepted });
     expect(language.tag).toBe(tag);
