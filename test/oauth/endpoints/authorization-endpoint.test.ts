@@ -408,7 +408,9 @@ describe('a code', () => {
       revoked: false,
       generation: undefined,
       grant: {
-        ...person,
+        subject: person.subject,
+        sessionId: person.sessionId,
+        authTime: person.authTime,
         grantId: handle?.grantId,
         clientUid: client.uid,
         clientId: 'shop.web',
