@@ -37,6 +37,10 @@ const PHOTOS = aResource({
   scopes: [{ name: 'photos.read', description: { text: 'See your photos', translations: { de: 'Ihre Fotos sehen' } } }],
 });
 
+/** As long as they may be, with nothing to break a line at. */
+const EMAIL = `${'demo.'.repeat(12)}person@shop.example`;
+const GROUPS = ['g'.repeat(254), ...Array.from({ length: 24 }, (_, index) => `team-${index}`)];
+
 function web(port: number) {
   return aClient({
     displayName: 'Shop & Sons',
@@ -44,7 +48,7 @@ function web(port: number) {
     clientUri: 'https://shop.example/',
     policyUri: 'https://shop.example/privacy',
     tosUri: 'https://shop.example/terms',
-    scopes: ['openid', 'email', 'shop/read', 'shop/write'],
+    scopes: ['openid', 'profile', 'email', 'groups', 'shop/read', 'shop/write'],
     defaultAudience: 'https://api.shop.example/',
     resources: [NOTES, PHOTOS].map(({ name }) => ({ namespace: undefined, name, scopes: undefined })),
   });
@@ -68,7 +72,9 @@ describe.skipIf(NO_CHROMIUM)('a sign-in in Chromium', () => {
     grantry = await startGrantry({
       owners: new LocalUsers({
         clock: systemClock,
-        users: parseUsers([{ username: 'demo', displayName: 'Demo Person', passwordHash }]),
+        users: parseUsers([
+          { username: 'demo', displayName: 'Demo Person', passwordHash, email: EMAIL, groups: GROUPS },
+        ]),
       }),
       rateLimits: true,
       clients: [web(site.port), NATIVE],
@@ -252,6 +258,22 @@ describe.skipIf(NO_CHROMIUM)('a sign-in in Chromium', () => {
     });
   });
 
+  it('begun by a form on another site → has the session, by the redirect to the GET', async () => {
+    const { page, complaints } = await newPage();
+    await atConsent(page, { scope: 'openid' });
+    await page.getByRole('button', { name: 'Allow' }).click();
+    await page.waitForURL(`http://localhost:${site.port}/callback?**`);
+    const fields = [...new URL(authorizeUrl({ scope: 'openid', prompt: 'none' })).searchParams].map(
+      ([name, value]) => `<input type="hidden" name="${name}" value="${value}">`,
+    );
+    const form = `<form method="post" action="${grantry.issuer}/authorize">${fields.join('')}<button>Go</button></form>`;
+    site.serve('/start', form);
+    await page.goto(`http://localhost:${site.port}/start`);
+    await page.getByRole('button', { name: 'Go' }).click();
+    await page.waitForURL(`http://localhost:${site.port}/callback?code=**`);
+    expect(complaints).toEqual([]);
+  });
+
   describe('reaches the redirect address through the content security policy', () => {
     const native = (redirectUri: string) => ({ client_id: 'shop.native', redirect_uri: redirectUri });
 
@@ -349,6 +371,7 @@ describe.skipIf(NO_CHROMIUM)('a sign-in in Chromium', () => {
         await signIn(page);
         await page.getByRole('button', { name: 'Allow' }).waitFor();
       },
+      'consent-person': (page) => atConsent(page, { scope: 'openid profile email groups' }),
       'consent-resources-de': atGermanConsent,
       'consent-wider': async (page) => {
         await atConsent(page, { scope: 'openid shop/read' });

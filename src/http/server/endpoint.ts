@@ -50,7 +50,7 @@ export interface Endpoint {
   readonly handlers: { readonly GET?: Handler; readonly POST?: Handler };
   /**
    * In place of a POST handler: whether this form may be posted where a GET belongs. It is answered by 303 to the GET, with
-   * the parameters of the form as the query: a GET from another site brings the cookies of this server, a POST does not.
+   * the parameters of the form as the query: a GET from another site has the cookies of this server, a POST has not.
    * Any other POST is 405.
    */
   readonly isPostedQuery?: (form: Parameters) => boolean;

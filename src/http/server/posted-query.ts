@@ -6,7 +6,7 @@ import type { Endpoint, Handler } from './endpoint.ts';
 import { TransportError } from './errors.ts';
 import { parseForm } from './form.ts';
 import { queryOf } from './raw-request.ts';
-import { isForm, methodNotAllowed, rejectCredentials, rejectTooMuch } from './request-checks.ts';
+import { isForm, methodNotAllowed, rejectCredentials } from './request-checks.ts';
 
 /** The largest such form, and the largest query that is made of one, in bytes: a browser has to send that as an address. */
 export const POSTED_QUERY_BYTE_LIMIT = 8 * 1024;
@@ -17,11 +17,10 @@ export interface PostedQuery {
   readonly isPostedQuery: NonNullable<Endpoint['isPostedQuery']>;
 }
 
-/** Refuses by its headers what can be no such form. @throws TransportError method_not_allowed, content_too_large */
+/** Refuses by its headers what can be no such form. @throws TransportError method_not_allowed */
 export function admitPostedQuery(endpoint: Endpoint, request: FastifyRequest): void {
   // Parameters in two places are two requests.
   if (!isForm(request) || queryOf(request.url) !== undefined) throw methodNotAllowed(endpoint);
-  rejectTooMuch(request, POSTED_QUERY_BYTE_LIMIT);
 }
 
 /** The parameters of the form. @throws TransportError method_not_allowed where the body is none that the endpoint takes */
@@ -32,7 +31,7 @@ export function postedParameters({ endpoint, isPostedQuery }: PostedQuery, reque
   return parameters;
 }
 
-/** The redirect. Parameters are written anew, doubled ones stay doubled: the GET judges them. */
+/** The redirect. Its parameters are encoded again, doubled ones stay doubled: the GET judges them. */
 export function redirectToGet({ endpoint }: PostedQuery): Handler {
   return async ({ reply, parameters, log }) => {
     rejectCredentials(parameters);

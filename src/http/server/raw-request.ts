@@ -76,7 +76,7 @@ function hasRepeatedHeader({ rawHeaders, headers }: IncomingMessage): boolean {
   return false;
 }
 
-/** Whether the announced body is larger than a form may be; a body without a length is measured while it is read. */
-export function announcesTooMuch(message: IncomingMessage, byteLimit = FORM_BYTE_LIMIT): boolean {
-  return Number(message.headers['content-length'] ?? 0) > byteLimit;
+/** Whether the announced body is larger than any form may be; a body without a length is measured while it is read. */
+export function announcesTooMuch(message: IncomingMessage): boolean {
+  return Number(message.headers['content-length'] ?? 0) > FORM_BYTE_LIMIT;
 }

@@ -64,8 +64,8 @@ export function requireJson(request: FastifyRequest): void {
 }
 
 /** RFC 9110 §15.5.14: refused by its announced length, before a byte of it is read. */
-export function rejectTooMuch(request: FastifyRequest, byteLimit?: number): void {
-  if (announcesTooMuch(request.raw, byteLimit)) throw new TransportError('content_too_large');
+export function rejectTooMuch(request: FastifyRequest): void {
+  if (announcesTooMuch(request.raw)) throw new TransportError('content_too_large');
 }
 
 /** Credentials must not be in any query, which ends up in logs and histories (RFC 9700 §4.3.2). */

@@ -1,5 +1,5 @@
-// To whom an authorization request is answered: a registered client at one of its redirect URIs, or a page where either
-// is not certain (RFC 6749 §4.1.2.1).
+// The addressee of the answer to an authorization request: a registered client at one of its redirect URIs, or a page where
+// either is not certain (RFC 6749 §4.1.2.1).
 
 import type { Client } from '../registry/client.ts';
 import type { Registry } from '../registry/registry.ts';

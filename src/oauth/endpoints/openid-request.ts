@@ -98,7 +98,7 @@ function malformed(description: string, reason: string): OAuthError {
 }
 
 /**
- * The parameters that say the same again, for a request that begins anew. None stands for the hint: only the client has
+ * The parameters that say the same again, for a request that starts again. None stands for the hint: only the client has
  * that token.
  */
 export function openidParameters({

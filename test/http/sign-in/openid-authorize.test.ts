@@ -1,9 +1,10 @@
 // The parameters of OpenID Connect at GET /authorize (Core §3.1.2.1): which are refused, and which page each one leads to.
 
 import { describe, expect, it } from 'vitest';
+import { basic, readJson } from '../../grantry.ts';
 import { hintFor, idTokenKey, OPENID, openidPath, type Query, signedIn, submitLogin } from './openid-world.ts';
 import { answerOf, hidden, type Page } from './sign-in-browser.ts';
-import { aWorld, CALLBACK, WEB, type World } from './sign-in-world.ts';
+import { aWorld, CALLBACK, SECRET, WEB, type World } from './sign-in-world.ts';
 
 const ASKS = { ...OPENID, consent: 'Required' } as const;
 const LOGIN_PAGE = 'name="password"';
@@ -215,6 +216,29 @@ describe('id_token_hint', () => {
     world.setKeys([await idTokenKey()]);
     expect(answerOf(await browser.get(openidPath(world, hint))).error).toBe('invalid_request');
     expect(world.lastReason()).toBe('id_token_hint_invalid');
+  });
+
+  it('that is another kind of token → invalid_request', async () => {
+    const { world } = await hinted('alice');
+    const form = { grant_type: 'client_credentials', scope: 'shop/read' };
+    const headers = { authorization: basic(WEB.clientId, SECRET) };
+    const { access_token } = await readJson(await world.post('/token', form, { headers }));
+    for (const id_token_hint of [access_token, access_token.slice(0, -1), 'rt1.x.y', 'e30.e30.']) {
+      const answer = await world.browser().get(openidPath(world, { id_token_hint }));
+      expect([answerOf(answer).error, world.lastReason()]).toEqual(['invalid_request', 'id_token_hint_invalid']);
+    }
+  });
+
+  it('and a nonce, in a request that is answered and in one that is refused → in no log line and no metric', async () => {
+    const { world, hint } = await hinted('bob');
+    const browser = await signedIn(world);
+    const nonce = 'nonce-canary';
+    await browser.get(openidPath(world, { ...hint, nonce }));
+    await browser.get(openidPath(world, { nonce: 'nonce-canary\u0001' }));
+    expect(answerOf(await browser.get(openidPath(world, { nonce, login_hint: 'hint-canary' }))).code).toBeTruthy();
+    const seen = JSON.stringify(world.logs()) + (await world.metrics());
+    expect(seen).toContain('nonce_unreadable');
+    for (const secret of ['canary', String(hint.id_token_hint).slice(-40)]) expect(seen).not.toContain(secret);
   });
 
   it('of a request that people are asked about → no other account is offered, and one that is posted is refused', async () => {

@@ -1,6 +1,7 @@
 // POST /authorize (OpenID Connect Core §3.1.2.1): a form with scope openid is redirected to the GET, any other POST is 405.
 
 import { describe, expect, it } from 'vitest';
+import { rawAnswer } from '../server/raw-socket.ts';
 import { OPENID, openidPath, signedIn } from './openid-world.ts';
 import { answerOf } from './sign-in-browser.ts';
 import { aWorld, CALLBACK, type World } from './sign-in-world.ts';
@@ -12,14 +13,15 @@ function formOf(world: World, changes: Parameters<World['authorizePath']>[0] = {
   return new URL(openidPath(world, changes), world.issuer).search.slice(1);
 }
 
-/** The form, made longer by an unknown parameter. */
+/** The form, made longer by an unknown parameter, which would be shorter in a query. */
 function formOfLength(world: World, bytes: number): string {
   const form = `${formOf(world)}&filler=`;
-  return form.padEnd(bytes, 'x');
+  const escapes = Math.floor((bytes - form.length) / 3);
+  return (form + '%78'.repeat(escapes)).padEnd(bytes, 'x');
 }
 
 describe('a form with scope openid at /authorize', () => {
-  it('from another site, which brings no cookie → 303 to the GET with the same parameters, which has the session', async () => {
+  it('from another site, without cookies → 303 to the GET with the same parameters, which has the session', async () => {
     const world = await aWorld({ clients: [OPENID] });
     const form = formOf(world, { nonce: 'n ü&=+%', resource: undefined });
     const answer = await world.browser().send('POST', '/authorize', { ...FORM, origin: 'https://shop.example' }, form);
@@ -65,6 +67,17 @@ describe('a form with scope openid at /authorize', () => {
     const streamed: RequestInit = { method: 'POST', headers: FORM, body, duplex: 'half' };
     const answer = await fetch(`${world.issuer}/authorize`, streamed);
     expect(answer.status).toBe(413);
+  });
+
+  it('announced with 8 193 bytes → 413 before a byte of it is read', async () => {
+    const world = await aWorld({ clients: [OPENID] });
+    const headers = [
+      `Host: ${new URL(world.issuer).host}`,
+      `Content-Type: ${FORM['content-type']}`,
+      'Content-Length: 8193',
+    ];
+    const request = ['POST /authorize HTTP/1.1', ...headers, '', ''].join('\r\n');
+    expect((await rawAnswer(Number(new URL(world.issuer).port), request)).status).toBe(413);
   });
 
   it('whose query would be longer than 8 KiB → 413', async () => {

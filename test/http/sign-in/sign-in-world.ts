@@ -150,7 +150,7 @@ const SUBJECTS: Readonly<Record<string, string>> = {
 };
 
 /** `team-1` to `team-25`, and one that is no team. */
-export const GROUPS_OF_ALICE = ['<b>admins', ...Array.from({ length: 25 }, (_, index) => `team-${index + 1}`)];
+const GROUPS_OF_ALICE = ['<b>admins', ...Array.from({ length: 25 }, (_, index) => `team-${index + 1}`)];
 
 function people(disabled: readonly string[], changed?: string) {
   const entry = (username: string) => ({

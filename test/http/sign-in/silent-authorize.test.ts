@@ -14,7 +14,7 @@ const READS = ['sessions.use', 'watermarks.read', 'consents.read'];
 
 interface Case {
   readonly clients: readonly (typeof OPENID)[];
-  /** Undefined: nobody is signed in. */
+  /** Undefined: the browser has no session. */
   readonly person?: string;
   /** How long ago, in milliseconds. */
   readonly age?: number;
@@ -23,7 +23,7 @@ interface Case {
 }
 
 const CASES: readonly (readonly [string, Case, string, string])[] = [
-  ['nobody signed in', { clients: [OPENID] }, 'login_required', 'not_signed_in'],
+  ['no session', { clients: [OPENID] }, 'login_required', 'not_signed_in'],
   [
     'another person signed in',
     {
@@ -117,7 +117,7 @@ describe('prompt=none', () => {
 describe('prompt=none of a client that only the baseline admits', () => {
   const baseline = (client: typeof OPENID) => ({ ...client, admittedBy: 'baseline' }) as const;
 
-  it('given nobody signed in → a 400 page that links to login_required, and no cookie', async () => {
+  it('given no session → a 400 page that links to login_required, and no cookie', async () => {
     const world = await aWorld({ clients: [baseline(OPENID)] });
     const answer = await world.browser().get(openidPath(world, { prompt: 'none' }));
     expect([answer.status, answer.location, answer.headers.getSetCookie()]).toEqual([400, undefined, []]);
@@ -128,7 +128,7 @@ describe('prompt=none of a client that only the baseline admits', () => {
     expect(world.storeCalls()).toEqual([]);
   });
 
-  it('given nobody signed in, in a frame → login_required by 302', async () => {
+  it('given no session, in a frame → login_required by 302', async () => {
     const world = await aWorld({ clients: [baseline(OPENID)] });
     const answer = await world.browser().get(openidPath(world, { prompt: 'none' }), { 'sec-fetch-dest': 'iframe' });
     expect([answer.status, answerOf(answer).error]).toEqual([302, 'login_required']);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { accessOf } from '../../../src/oauth/access/client-access.ts';
 import { consentNeeded, requestedAccess } from '../../../src/oauth/access/consent.ts';
-import type { AuthorizationSnapshot, Consent } from '../../../src/oauth/ports/login-stores.ts';
+import type { AuthorizationSnapshot, Consent, Prompt } from '../../../src/oauth/ports/login-stores.ts';
 import type { Client } from '../../../src/oauth/registry/client.ts';
 import { Resources } from '../../../src/oauth/registry/resources.ts';
 import { aClient } from '../a-client.ts';
@@ -43,6 +43,16 @@ describe('consent', () => {
       ask: true,
       newAccess: new Map([[API, ['shop/read', 'shop/write']]]),
     });
+  });
+
+  it('is asked again with prompt=consent, also where it may be skipped', () => {
+    const openid = { nonce: undefined, maxAge: undefined, loginHint: undefined, subject: undefined };
+    const asks = (prompt: readonly Prompt[], client: Client) =>
+      need(client, aRequest({ openid: { ...openid, prompt } }), everything).ask;
+    for (const client of [webApp, firstParty]) {
+      expect([asks(['consent'], client), asks(['login', 'consent'], client)]).toEqual([true, true]);
+      expect([asks([], client), asks(['login'], client), asks(['none'], client)]).toEqual([false, false, false]);
+    }
   });
 
   it('is not asked again for what was given, in whatever order', () => {

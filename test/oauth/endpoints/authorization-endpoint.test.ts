@@ -103,6 +103,17 @@ describe('an authorization request', () => {
     });
   });
 
+  it('with scope openid keeps what it says about the sign-in, also when it is judged again', () => {
+    const client = aClient({ scopes: ['openid', 'offline_access'] });
+    const { endpoint } = anEndpoint();
+    const sent = { scope: 'openid offline_access', nonce: 'n', prompt: 'login', max_age: '60', login_hint: 'ada' };
+    const { request } = accepted(endpoint.check(aRequest(sent), registryOf(client)));
+    const openid = { nonce: 'n', prompt: ['login'], maxAge: 60, loginHint: 'ada', subject: undefined };
+    expect(request).toMatchObject({ scope: ['openid', 'offline_access'], openid });
+    const without = registryOf({ ...client, scopes: ['openid'] });
+    expect(accepted(endpoint.recheck(request, without)).request).toEqual({ ...request, scope: ['openid'] });
+  });
+
   it('may leave out scope, state and resource', () => {
     const { request } = accepted(check({ scope: undefined, state: undefined }));
     expect(request).toMatchObject({ scope: ['shop/read'], state: undefined, audiences: [API] });

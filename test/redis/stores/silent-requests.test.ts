@@ -57,7 +57,7 @@ describeRedis('a silent request', () => {
     return (await dump(server)).replaceAll(/^(\S+:session:\S+) .*$/gm, '$1');
   }
 
-  it('of nobody, after too long, and without consent → Redis holds what it held before', async () => {
+  it('without a session, after too long, and without consent → Redis holds what it held before', async () => {
     const browser = new TestBrowser(`http://127.0.0.1:${grantry.port}`, grantry.issuer);
     const silent = async (changes: Readonly<Record<string, string>> = {}) => {
       const before = await held();
@@ -73,7 +73,7 @@ describeRedis('a silent request', () => {
     expect(await silent()).toBe('consent_required');
     grantry.clock.advance(60_000);
     expect(await silent({ max_age: '1' })).toBe('login_required');
-    // The dump can tell: a request that asks leaves an interaction.
+    // A request that asks leaves an interaction, which the dump shows.
     const before = await held();
     expect((await browser.get(path({}))).location).toMatch(/^\/consent\//);
     expect(await held()).not.toBe(before);
