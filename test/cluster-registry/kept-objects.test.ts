@@ -177,7 +177,19 @@ it('a served client says what the judge said', () => {
   };
   const own = { uid, namespace: 'team', name: undefined, maxState: 6, credentials, template };
   for (const [set, said] of [
-    [{ postLogoutRedirectUris, displayName, redirectUris, clientUri, policyUri, tosUri, allowedCorsOrigins, backchannelLogoutUri }, client],
+    [
+      {
+        postLogoutRedirectUris,
+        displayName,
+        redirectUris,
+        clientUri,
+        policyUri,
+        tosUri,
+        allowedCorsOrigins,
+        backchannelLogoutUri,
+      },
+      client,
+    ],
     [
       { displayName, redirectUris },
       { ...client, ...nothing },
