@@ -190,6 +190,7 @@ function testClient({ secret, ...given }: TestClient): Client {
     senderConstraint: 'None',
     grantTypes: ['authorization_code', 'refresh_token', ...(secret === undefined ? [] : ['client_credentials'])],
     redirectUris: ['https://app.example/cb'],
+    postLogoutRedirectUris: [],
     allowedCorsOrigins: [],
     scopes: ['read', 'write'],
     defaultScopes: ['read'],

@@ -86,6 +86,7 @@ const RULES = [
   ...numbered('9728-', 3),
   ...numbered('USERINFO-', 6),
   ...numbered('DISCOVERY-', 2),
+  ...numbered('RPL-', 6),
   ...numbered('F2-', 3),
   ...numbered('9110-', 2),
   ...numbered('9470-', 1),

@@ -97,6 +97,10 @@ export class ServedClient implements Client {
     return this.#own('redirectUris');
   }
 
+  get postLogoutRedirectUris(): readonly string[] {
+    return this.#own('postLogoutRedirectUris');
+  }
+
   get allowedCorsOrigins(): readonly string[] {
     return this.#own('allowedCorsOrigins');
   }

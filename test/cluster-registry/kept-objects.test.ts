@@ -142,6 +142,7 @@ it('a served client says what the judge said', () => {
     serviceAccounts: [{ name: 'a', uid: 'uid-of-a' }],
     senderConstraint: 'DPoP',
     redirectUris: ['https://a.example/cb'],
+    postLogoutRedirectUris: ['https://a.example/bye'],
     allowedCorsOrigins: ['https://a.example'],
   };
   const template: Client = {
@@ -158,13 +159,16 @@ it('a served client says what the judge said', () => {
     tosUri: undefined,
     backchannelLogoutUri: undefined,
     redirectUris: [],
+    postLogoutRedirectUris: [],
     allowedCorsOrigins: [],
   };
   const fields = Object.keys(client) as (keyof Client)[];
   const { uid, clientId, displayName, redirectUris } = client;
   const credentials = { verifiers: client.secretVerifiers };
   const { clientUri, policyUri, tosUri, allowedCorsOrigins, audiences, defaultAudience, backchannelLogoutUri } = client;
+  const { postLogoutRedirectUris } = client;
   const nothing = {
+    postLogoutRedirectUris: [],
     clientUri: undefined,
     policyUri: undefined,
     tosUri: undefined,
@@ -173,7 +177,19 @@ it('a served client says what the judge said', () => {
   };
   const own = { uid, namespace: 'team', name: undefined, maxState: 6, credentials, template };
   for (const [set, said] of [
-    [{ displayName, redirectUris, clientUri, policyUri, tosUri, allowedCorsOrigins, backchannelLogoutUri }, client],
+    [
+      {
+        postLogoutRedirectUris,
+        displayName,
+        redirectUris,
+        clientUri,
+        policyUri,
+        tosUri,
+        allowedCorsOrigins,
+        backchannelLogoutUri,
+      },
+      client,
+    ],
     [
       { displayName, redirectUris },
       { ...client, ...nothing },

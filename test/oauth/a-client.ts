@@ -23,6 +23,7 @@ export function aClient(overrides: Partial<Client> = {}): Client {
     senderConstraint: 'None',
     grantTypes: ['authorization_code', 'refresh_token', 'client_credentials'],
     redirectUris: ['https://shop.example/callback'],
+    postLogoutRedirectUris: [],
     allowedCorsOrigins: [],
     scopes: ['shop/read', 'shop/write'],
     defaultScopes: ['shop/read'],

@@ -251,6 +251,7 @@ function clientOf(
     senderConstraint: spec.senderConstraint,
     grantTypes: spec.grantTypes,
     redirectUris: spec.redirectUris,
+    postLogoutRedirectUris: spec.postLogoutRedirectUris,
     allowedCorsOrigins: spec.allowedCorsOrigins,
     scopes: spec.scopes,
     defaultScopes: spec.defaultScopes,

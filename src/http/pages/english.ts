@@ -48,6 +48,13 @@ export const ENGLISH: Texts = {
       offline_access: 'Keep access while you are away',
     },
   },
+  logout: {
+    question: 'Sign out?',
+    signedInAs: (username) => `You are signed in as ${username}.`,
+    submit: 'Sign out',
+    done: 'You are signed out',
+    doneAdvice: 'You can close this window.',
+  },
   destination: {
     thisComputer: (host) => `a program on this computer (${host})`,
     appOnDevice: (scheme) => `an app on this device (${scheme})`,

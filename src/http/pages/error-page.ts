@@ -33,6 +33,9 @@ const APPLICATION_REASONS: ReadonlySet<string> = new Set([
   'client_id_duplicate',
   'redirect_uri_missing',
   'redirect_uri_duplicate',
+  'id_token_hint_invalid',
+  'client_id_mismatch',
+  'post_logout_redirect_uri_without_client',
 ]);
 
 /** The whole document. */
@@ -59,7 +62,12 @@ function linkTo(texts: Texts, answer: string): Html {
 }
 
 function wording(errors: Texts['error'], status: number, reason: string): ErrorText {
-  if (reason === 'redirect_uri_mismatch' || reason === 'redirect_uri_gone') return errors.redirectUri;
+  if (
+    reason === 'redirect_uri_mismatch' ||
+    reason === 'redirect_uri_gone' ||
+    reason === 'post_logout_redirect_uri_mismatch'
+  )
+    return errors.redirectUri;
   if (APPLICATION_REASONS.has(reason)) return errors.application;
   if (reason.startsWith('interaction_')) return errors.startAgain;
   if (status === 429) return errors.tooMany;

@@ -53,6 +53,13 @@ export const GERMAN: Texts = {
       offline_access: 'Den Zugriff behalten, während Sie nicht da sind',
     },
   },
+  logout: {
+    question: 'Abmelden?',
+    signedInAs: (username) => `Sie sind als ${username} angemeldet.`,
+    submit: 'Abmelden',
+    done: 'Sie sind abgemeldet',
+    doneAdvice: 'Sie können dieses Fenster schließen.',
+  },
   destination: {
     thisComputer: (host) => `ein Programm auf diesem Computer (${host})`,
     appOnDevice: (scheme) => `eine App auf diesem Gerät (${scheme})`,

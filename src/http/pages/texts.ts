@@ -52,6 +52,13 @@ export interface Texts {
     /** Scopes that mean the same everywhere (OpenID Connect Core §5.4, §11). */
     readonly scopes: Readonly<Record<string, string>>;
   };
+  readonly logout: {
+    readonly question: string;
+    readonly signedInAs: (username: string) => string;
+    readonly submit: string;
+    readonly done: string;
+    readonly doneAdvice: string;
+  };
   readonly destination: {
     readonly thisComputer: (host: string) => string;
     readonly appOnDevice: (scheme: string) => string;

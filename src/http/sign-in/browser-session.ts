@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Audit } from '../../oauth/ports/audit.ts';
 import type { NewSession, Session, SessionStore } from '../../oauth/ports/login-stores.ts';
+import type { OwedLogout } from '../../oauth/ports/logout-store.ts';
 import type { Random, ResourceOwner, ResourceOwners } from '../../oauth/ports/ports.ts';
 import { SHARDS, shardOfPerson } from '../../oauth/values/shard.ts';
 import { type CookieForm, cookieForm } from './cookie-form.ts';
@@ -31,6 +32,8 @@ export interface BrowserSessionsOptions {
   readonly owners: ResourceOwners;
   readonly random: Random;
   readonly audit: Audit;
+  /** Called with what the end of a session owes to clients. */
+  readonly onOwed: (owed: readonly OwedLogout[]) => void;
 }
 
 /** Reads and writes the cookies and the sessions behind them. */
@@ -39,15 +42,17 @@ export class BrowserSessions {
   readonly #owners: ResourceOwners;
   readonly #random: Random;
   readonly #audit: Audit;
+  readonly #onOwed: BrowserSessionsOptions['onOwed'];
   readonly #attributes: CookieForm['attributes'];
   readonly #sessionCookie: string;
   readonly #browserCookie: string;
 
-  constructor({ issuer, sessions, owners, random, audit }: BrowserSessionsOptions) {
+  constructor({ issuer, sessions, owners, random, audit, onOwed }: BrowserSessionsOptions) {
     this.#sessions = sessions;
     this.#owners = owners;
     this.#random = random;
     this.#audit = audit;
+    this.#onOwed = onOwed;
     const { prefix, attributes } = cookieForm(issuer);
     this.#attributes = attributes;
     this.#sessionCookie = `${prefix}grantry-session`;
@@ -105,6 +110,16 @@ export class BrowserSessions {
     reply.clearCookie(this.#sessionCookie, this.#attributes);
   }
 
+  /**
+   * Ends the session with this `sid`, in whichever browser it is, or what one that has expired has left.
+   * @param reason a slug for the audit line
+   */
+  async endLogin({ subject, sid }: Pick<Session, 'subject' | 'sid'>, reason: string): Promise<void> {
+    const living = (await this.#sessions.list(subject)).find((session) => session.sid === sid);
+    if (living !== undefined) await this.#end(living, reason);
+    else this.#onOwed(await this.#sessions.end({ sessionId: `${shardOfPerson(subject)}.${sid}`, subject, sid }));
+  }
+
   /** The value that identifies this browser; undefined before its first login page. */
   browser(request: FastifyRequest): string | undefined {
     return readCookie(request, this.#browserCookie);
@@ -120,7 +135,7 @@ export class BrowserSessions {
   }
 
   async #end(session: Session, reason: string): Promise<void> {
-    await this.#sessions.end(session);
+    this.#onOwed(await this.#sessions.end(session));
     this.#recordEnd(session, reason);
   }
 

@@ -1,20 +1,23 @@
-// The list of HTML endpoints: the steps of a sign-in, and the files that its pages link to.
+// The list of HTML endpoints: the steps of a sign-in and of a sign-out, and the files that its pages link to.
 
 import { ICON, type PageAsset, STYLESHEET } from '../pages/page-assets.ts';
 import type { Endpoint } from '../server/endpoint.ts';
 import { authorizeEndpoint } from './authorize.ts';
 import { consentEndpoint } from './consent.ts';
 import { loginEndpoint } from './login.ts';
+import { logoutConfirmEndpoint, logoutEndpoint } from './logout.ts';
 import { resumeEndpoint } from './resume.ts';
 import type { SignInFlow } from './sign-in-flow.ts';
 
-/** /authorize, /login, /consent, /authorize/resume, the style sheet and the icon. */
+/** /authorize, /login, /consent, /authorize/resume, /logout, the style sheet and the icon. */
 export function pageEndpoints(flow: SignInFlow): readonly Endpoint[] {
   return [
     authorizeEndpoint(flow),
     loginEndpoint(flow),
     consentEndpoint(flow),
     resumeEndpoint(flow),
+    logoutEndpoint(flow),
+    logoutConfirmEndpoint(flow),
     assetEndpoint('stylesheet', STYLESHEET),
     assetEndpoint('icon', ICON),
   ];

@@ -79,7 +79,7 @@ export type Refusal = keyof typeof REFUSALS;
 export interface AuthorizingPerson {
   readonly subject: string;
   readonly sessionId: string;
-  /** Of the session: its name towards clients. */
+  /** The name of the session towards clients. */
   readonly sid: string;
   /** Epoch milliseconds of the sign-in. */
   readonly authTime: number;
@@ -173,7 +173,7 @@ export class AuthorizationEndpoint {
 
   /**
    * Issues the one code of an accepted request (RFC 6749 §4.1.2).
-   * @returns the address to redirect to; undefined if a revocation demands that the person signs in again
+   * @returns the address to redirect to; undefined if the person has to sign in again: by a revocation, or because the session has ended
    * @throws StoreUnavailableError when no code could be stored
    */
   async issue({ client, request }: AcceptedAuthorization, person: AuthorizingPerson): Promise<string | undefined> {
@@ -181,6 +181,7 @@ export class AuthorizationEndpoint {
     const { code, grantId, secretHash } = this.#handles.newCode(subject);
     const { scope, audiences, redirectUri, codeChallenge, confirmation } = request;
     const { uid: clientUid, clientId } = client;
+    const login = scope.includes('openid') ? { sessionId, sid, offline: scope.includes('offline_access') } : undefined;
     const issued = await this.#grants.issue(
       {
         grantId,
@@ -195,6 +196,7 @@ export class AuthorizationEndpoint {
         codeChallenge,
         confirmation,
         openid: request.openid && { sid, nonce: request.openid.nonce },
+        login,
       },
       secretHash,
       CODE_LIFETIME,

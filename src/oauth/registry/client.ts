@@ -91,6 +91,8 @@ export interface Client {
   readonly senderConstraint: SenderConstraint;
   readonly grantTypes: readonly string[];
   readonly redirectUris: readonly string[];
+  /** Where people may be sent after a sign-out (OpenID Connect RP-Initiated Logout §3.1). */
+  readonly postLogoutRedirectUris: readonly string[];
   readonly allowedCorsOrigins: readonly string[];
   /** The scopes that an administrator permits, at each of the `audiences`. `access/client-access.ts` adds granted ones. */
   readonly scopes: readonly string[];

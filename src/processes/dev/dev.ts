@@ -126,6 +126,7 @@ async function serveWith(options: DevOptions, groundwork: Groundwork): Promise<n
   const adminPort = await listen(server, settings);
   mutualTls?.start(server.mutualTls);
   alerts?.start();
+  server.logouts.start();
   // Before the report is printed: a process that reads it may send a signal at once.
   const ended = signalled({ server, settings, processLog, watch, alerts });
   server.registrySwapped(seconds);
@@ -206,7 +207,10 @@ function signalled({
       drainDelaySeconds: settings.drainDelaySeconds,
       servers: [server.public, server.mutualTls ?? [], server.admin].flat(),
       log: processLog.log,
-      afterwards: async () => await alerts?.stop(),
+      afterwards: async () => {
+        await server.logouts.stop();
+        await alerts?.stop();
+      },
       flush: processLog.flush,
       exit: (code) => {
         void watch.close();

@@ -118,6 +118,7 @@ async function serve(parts: ServerParts, { sources, admin, progress, exit }: Sta
   await listenOn(serving.tokens.public, { host: settings.host, port: settings.port, variable: 'GRANTRY_PORT' });
   await listenForCertificates(parts, serving.tokens);
   serving.alerts.start();
+  serving.tokens.logouts.start();
   registryAudit.recordSigningKey();
   log.info({ issuer: settings.issuer, clients: registry.current.size }, 'serving');
 }
@@ -148,7 +149,10 @@ function endWithProcess(
       return [tokens?.public ?? [], tokens?.mutualTls ?? [], admin.admin].flat();
     },
     log: processLog.log,
-    afterwards: async () => await progress.serving?.alerts.stop(),
+    afterwards: async () => {
+      await progress.serving?.tokens.logouts.stop();
+      await progress.serving?.alerts.stop();
+    },
     flush: processLog.flush,
     exit,
   });

@@ -40,6 +40,7 @@ import { issuerPath } from '../../oauth/values/issuer.ts';
 import { authenticStores } from './authentic-stores.ts';
 import { assembleKeySets } from './key-sets.ts';
 import { measuredStores } from './measured-stores.ts';
+import { SessionLogouts } from './session-logouts.ts';
 import { assembleSignIn } from './sign-in.ts';
 import type { TokenServerOptions } from './token-server-options.ts';
 
@@ -48,6 +49,7 @@ export interface ClientPorts {
   readonly publicEndpoints: readonly Endpoint[];
   /** Those for programs. A browser would ask each of its people for a certificate. */
   readonly mutualTlsEndpoints: readonly Endpoint[];
+  readonly logouts: SessionLogouts;
 }
 
 /** Assembles the protocol and its endpoints. @throws StartError when the authorities of key hosts cannot be used */
@@ -74,6 +76,7 @@ export function clientPorts(options: TokenServerOptions, audit: Audit, metrics: 
   const protocol = { ...authentication, issuer, stores, owners, clock, random, handles, tokens, limits };
   const { people } = limits;
   const authorization = new AuthorizationEndpoint({ issuer, clock, grants, replays, handles, audit, people });
+  const logouts = new SessionLogouts({ stores, log: options.log });
   const signIn = assembleSignIn({
     issuer,
     peppers,
@@ -86,6 +89,7 @@ export function clientPorts(options: TokenServerOptions, audit: Audit, metrics: 
     random,
     audit,
     metrics,
+    onOwed: (owed) => logouts.enqueue(owed),
     onRedirectMismatch: (clientId) => options.usage?.redirectMismatch(clientId),
   });
   const proofs = {
@@ -125,5 +129,6 @@ export function clientPorts(options: TokenServerOptions, audit: Audit, metrics: 
       ...forPrograms(mutualTls?.publicCertificates ?? NO_CERTIFICATES),
     ],
     mutualTlsEndpoints: forPrograms(socketCertificates),
+    logouts,
   };
 }

@@ -2,7 +2,7 @@
 // that use them are in `http/sign-in/`.
 
 import type { Metrics } from '../../http/metrics/metrics.ts';
-import { BrowserSessions } from '../../http/sign-in/browser-session.ts';
+import { BrowserSessions, type BrowserSessionsOptions } from '../../http/sign-in/browser-session.ts';
 import { FormTokens } from '../../http/sign-in/form-origin.ts';
 import { InteractionTaker } from '../../http/sign-in/interaction-taker.ts';
 import { KnownBrowsers } from '../../http/sign-in/known-browsers.ts';
@@ -29,6 +29,7 @@ export interface SignInOptions {
   readonly random: Random;
   readonly audit: Audit;
   readonly metrics: Metrics;
+  readonly onOwed: BrowserSessionsOptions['onOwed'];
   readonly onRedirectMismatch: SignInFlow['onRedirectMismatch'];
 }
 
@@ -36,7 +37,7 @@ export interface SignInOptions {
 export function assembleSignIn(options: SignInOptions): SignInFlow {
   const { issuer, peppers, rateLimits, authorization, registry, stores, owners, clock, random, audit, metrics } =
     options;
-  const { onRedirectMismatch } = options;
+  const { onRedirectMismatch, onOwed } = options;
   return {
     issuer,
     basePath: issuerPath(issuer),
@@ -48,7 +49,7 @@ export function assembleSignIn(options: SignInOptions): SignInFlow {
     audit,
     metrics,
     onRedirectMismatch,
-    sessions: new BrowserSessions({ issuer, sessions: stores.sessions, owners, random, audit }),
+    sessions: new BrowserSessions({ issuer, sessions: stores.sessions, owners, random, audit, onOwed }),
     sealedRequests: new SealedRequests({ issuer, peppers, clock, random }),
     formTokens: new FormTokens({ issuer, peppers }),
     loginLimit: rateLimits

@@ -7,6 +7,7 @@ import { createHttpServer } from '../../http/server/server.ts';
 import { AuditLog } from '../log/audit-log.ts';
 import { type AdminSide, assembleAdminSide, sharedServerOptions } from './admin-side.ts';
 import { clientPorts } from './client-ports.ts';
+import type { SessionLogouts } from './session-logouts.ts';
 import type { TokenServerOptions } from './token-server-options.ts';
 
 export interface TokenServer extends AdminSide {
@@ -14,6 +15,8 @@ export interface TokenServer extends AdminSide {
   /** The listener that asks for client certificates; undefined without one. */
   readonly mutualTls: FastifyInstance | undefined;
   readonly audit: AuditLog;
+  /** To be started, and stopped at the end. */
+  readonly logouts: SessionLogouts;
   /** To be called at each swap of the registry. @param seconds from the change of the manifests until it is served */
   readonly registrySwapped: (seconds: number) => void;
 }
@@ -37,12 +40,13 @@ export function assembleTokenServer(options: TokenServerOptions, side = assemble
     pepper: peppers[0],
     observe: (event) => usage?.note(event),
   });
-  const { publicEndpoints, mutualTlsEndpoints } = clientPorts(options, audit, metrics);
+  const { publicEndpoints, mutualTlsEndpoints, logouts } = clientPorts(options, audit, metrics);
   const shared = { ...sharedServerOptions(options, metrics), isDraining: () => draining.begun };
   const tls = options.mutualTls?.listenerTls;
   return {
     ...side,
     audit,
+    logouts,
     public: createHttpServer({ ...shared, endpoints: publicEndpoints }),
     mutualTls: tls && createHttpServer({ ...shared, endpoints: mutualTlsEndpoints, tls, proxies: NO_PROXIES }),
     registrySwapped: (seconds) => metrics.registrySwap.observe(seconds),

@@ -44,11 +44,16 @@ export async function idTokenKey(): Promise<SigningKey> {
 }
 
 /** An ID token of the server about a person, signed with this key. */
-export async function hintFor(world: World, username: string, key: SigningKey, client = OPENID): Promise<string> {
+export async function hintFor(
+  world: World,
+  username: string,
+  key: SigningKey,
+  { client = OPENID, sid = 'the-session' } = {},
+): Promise<string> {
   const { issuer } = world;
   const idTokens = new IdTokens({ issuer, clock: world, random: { bytes: randomBytes }, endOfTick: setImmediate });
   const person = { subject: world.subject(username), username, displayName: undefined, email: undefined, groups: [] };
-  const login = { authTime: world.now(), sid: 'the-session', nonce: undefined };
+  const login = { authTime: world.now(), sid, nonce: undefined };
   const content = { person, scope: ['openid'], login, accessToken: 'an.access.token' };
   return (await idTokens.prepare(client, new KeyRing([key])).issue(content)).idToken;
 }

@@ -1,0 +1,117 @@
+// GET /logout (OpenID Connect RP-Initiated Logout 1.0): ends the session of the person at once where the client proves by
+// an ID token that it means this person, else after a question. POST /logout/confirm answers the question. No answer
+// waits for what the end owes to clients.
+
+import { answerLogout, judgeLogout, LOGOUT_PARAMETERS, type LogoutRequest } from '../../oauth/endpoints/logout.ts';
+import type { Parameters } from '../../oauth/values/parameters.ts';
+import { logoutQuestionPage, signedOutPage } from '../pages/logout-page.ts';
+import { pageLanguage } from '../pages/page-language.ts';
+import type { Endpoint, Exchange } from '../server/endpoint.ts';
+import { PAGE_HEADERS } from '../server/security-headers.ts';
+import type { SignedIn } from './browser-session.ts';
+import { requireOwnForm, type SignInFlow, sendPage, startAgain } from './sign-in-flow.ts';
+
+const REASON = 'logout';
+
+/** The endpoint that clients send people to. */
+export function logoutEndpoint(flow: SignInFlow): Endpoint {
+  return {
+    route: 'logout',
+    path: '/logout',
+    handlers: { GET: (exchange) => logout(flow, exchange) },
+    isPostedQuery: () => true,
+    answers: 'html',
+    cors: 'none',
+    head: false,
+  };
+}
+
+/** The form of the question. */
+export function logoutConfirmEndpoint(flow: SignInFlow): Endpoint {
+  return {
+    route: 'logout_confirm',
+    path: '/logout/confirm',
+    handlers: { POST: (exchange) => confirm(flow, exchange) },
+    answers: 'html',
+    cors: 'none',
+    head: false,
+  };
+}
+
+async function logout(flow: SignInFlow, exchange: Exchange): Promise<void> {
+  const { request, reply } = exchange;
+  const judged = judge(flow, exchange);
+  const signedIn = await flow.sessions.current(request);
+  switch (answerLogout(judged, signedIn?.session)) {
+    case 'ask':
+      if (signedIn !== undefined) ask(flow, exchange, judged, signedIn);
+      return;
+    case 'end':
+      if (signedIn !== undefined) await flow.sessions.end(reply, signedIn, REASON);
+      break;
+    case 'end_hinted':
+      if (judged.hint !== undefined) await flow.sessions.endLogin(judged.hint, REASON);
+      break;
+    case 'nothing':
+      break;
+  }
+  leave(flow, exchange, judged, 302);
+}
+
+async function confirm(flow: SignInFlow, exchange: Exchange): Promise<void> {
+  const { request, reply, parameters } = exchange;
+  requireOwnForm(flow, request);
+  const judged = judge(flow, exchange);
+  const signedIn = await flow.sessions.current(request);
+  if (signedIn !== undefined) {
+    if (!flow.formTokens.check(parameters.get('csrf'), signedIn.cookie, subjectOfForm(parameters))) {
+      throw startAgain('interaction_bad_csrf');
+    }
+    await flow.sessions.end(reply, signedIn, REASON);
+  }
+  leave(flow, exchange, judged, 303);
+}
+
+function judge({ issuer, registry }: SignInFlow, { parameters, log }: Exchange): LogoutRequest {
+  const judged = judgeLogout(parameters, { issuer, registry: registry.current });
+  if (judged.client !== undefined) log.clientId = judged.client.clientId;
+  return judged;
+}
+
+function ask(flow: SignInFlow, exchange: Exchange, { location }: LogoutRequest, signedIn: SignedIn): void {
+  const { request, reply, parameters, log } = exchange;
+  log.outcome = 'logout_page';
+  const page = logoutQuestionPage({
+    language: pageLanguage(request.headers),
+    basePath: flow.basePath,
+    username: signedIn.session.username,
+    csrf: flow.formTokens.make(signedIn.cookie, subjectOfForm(parameters)),
+    parameters: sentAgain(parameters),
+  });
+  if (location === undefined) sendOwnPage(exchange, page);
+  else sendPage(reply.code(200), location, page);
+}
+
+/** The browser goes where the request says, or sees that the person is signed out. */
+function leave({ basePath }: SignInFlow, exchange: Exchange, { location }: LogoutRequest, status: 302 | 303): void {
+  const { request, reply, log } = exchange;
+  log.outcome = 'signed_out';
+  if (location !== undefined) reply.redirect(location, status);
+  else sendOwnPage(exchange, signedOutPage({ language: pageLanguage(request.headers), basePath }));
+}
+
+function sendOwnPage({ reply }: Exchange, page: string): void {
+  reply.code(200).headers(PAGE_HEADERS).type('text/html; charset=utf-8').send(page);
+}
+
+function sentAgain(parameters: Parameters): readonly (readonly [name: string, value: string])[] {
+  return LOGOUT_PARAMETERS.flatMap((name) => {
+    const value = parameters.get(name);
+    return value === undefined ? [] : [[name, value] as const];
+  });
+}
+
+/** The form is good for these parameters only. */
+function subjectOfForm(parameters: Parameters): string {
+  return JSON.stringify(['logout', ...sentAgain(parameters)]);
+}
