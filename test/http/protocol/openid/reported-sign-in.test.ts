@@ -2,10 +2,10 @@
 
 import { decodeJwt } from 'jose';
 import { describe, expect, it } from 'vitest';
-import { basic, PKCE } from '../../grantry.ts';
-import { OPENID, openidPath, type Query, signedIn, submitLogin } from './openid-world.ts';
-import { answerOf, hidden, type Page, type TestBrowser } from './sign-in-browser.ts';
-import { aWorld, CALLBACK, SECRET, type World } from './sign-in-world.ts';
+import { basic, PKCE } from '../../../grantry.ts';
+import { OPENID, openidPath, type Query, signedIn, submitLogin } from '../../sign-in/openid-world.ts';
+import { answerOf, hidden, type Page, type TestBrowser } from '../../sign-in/sign-in-browser.ts';
+import { aWorld, CALLBACK, SECRET, type World } from '../../sign-in/sign-in-world.ts';
 
 const ASKS = { ...OPENID, consent: 'Required' } as const;
 const NONCE = 'n-0S6 ü&=+%';
