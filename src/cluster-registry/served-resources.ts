@@ -5,7 +5,12 @@ import { boundedSpec } from '../admission/kinds/spec-size.ts';
 import type { OwnerOf } from '../admission/policies/policy-violations.ts';
 import type { WithheldResource } from '../admission/resources/admit-resource.ts';
 import { AdmittedResources, type AdmittedResourcesOptions } from '../admission/resources/admitted-resources.ts';
-import { registryResource, registryWithheld, type SelectNamespaces, selectBy } from '../admission/resources/registry-resource.ts';
+import {
+  registryResource,
+  registryWithheld,
+  type SelectNamespaces,
+  selectBy,
+} from '../admission/resources/registry-resource.ts';
 import { type KubernetesObject, objectKey, splitKey } from '../kubernetes/objects/resources.ts';
 import { sourceOf } from '../kubernetes/objects/source-object.ts';
 import type { ObjectChange } from '../kubernetes/watch/object-store.ts';
