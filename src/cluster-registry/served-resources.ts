@@ -134,7 +134,7 @@ export class ServedResources {
   }
 }
 
-/** What is made anew where the spec differs. @returns the same map where none does */
+/** Makes those whose spec differs. @returns `before` where none does */
 function remade<Judged extends WithheldResource>(
   before: MadeResources,
   now: ReadonlyMap<string, Judged>,
