@@ -120,8 +120,8 @@ export interface Grantry {
   readonly mutualTls: MutualTls | undefined;
   /** Replaces all clients, as an edited manifest would. */
   setClients(clients: readonly TestClient[]): void;
-  /** Replaces all resources likewise. */
-  setResources(resources: readonly Resource[]): void;
+  /** Replaces all resources likewise. @param withheld default: none */
+  setResources(accepted: readonly Resource[], withheld?: readonly Resource[]): void;
   /** Replaces all signing keys, as a rotation would. */
   setKeys(keys: readonly SigningKey[]): void;
   client(clientId: string): Client;
@@ -343,8 +343,8 @@ export async function startGrantry(options: GrantryOptions): Promise<Grantry> {
       clients = changed;
       registry.current = registryNow();
     },
-    setResources(changed: readonly Resource[]) {
-      resources = new Resources(changed);
+    setResources(accepted: readonly Resource[], withheld?: readonly Resource[]) {
+      resources = new Resources(accepted, withheld);
       registry.current = registryNow();
     },
     setKeys(changed: readonly SigningKey[]) {

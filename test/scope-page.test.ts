@@ -99,7 +99,7 @@ const RULES = [
   ...numbered('P', 9),
   ...numbered('K', 8),
   ...numbered('RF', 15),
-  ...numbered('C', 25),
+  ...numbered('C', 26),
   ...numbered('D', 8),
   ...numbered('M', 4),
   ...numbered('S', 8),

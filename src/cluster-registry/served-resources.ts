@@ -3,9 +3,14 @@
 
 import { boundedSpec } from '../admission/kinds/spec-size.ts';
 import type { OwnerOf } from '../admission/policies/policy-violations.ts';
-import type { AcceptedResource } from '../admission/resources/admit-resource.ts';
+import type { WithheldResource } from '../admission/resources/admit-resource.ts';
 import { AdmittedResources, type AdmittedResourcesOptions } from '../admission/resources/admitted-resources.ts';
-import { registryResource, type SelectNamespaces, selectBy } from '../admission/resources/registry-resource.ts';
+import {
+  registryResource,
+  registryWithheld,
+  type SelectNamespaces,
+  selectBy,
+} from '../admission/resources/registry-resource.ts';
 import { type KubernetesObject, objectKey, splitKey } from '../kubernetes/objects/resources.ts';
 import { sourceOf } from '../kubernetes/objects/source-object.ts';
 import type { ObjectChange } from '../kubernetes/watch/object-store.ts';
@@ -40,16 +45,20 @@ export type ServedResourcesOptions = Omit<AdmittedResourcesOptions, 'unknownFiel
 
 /** A resource as the registry has it, and the spec that it is made from. */
 interface Made {
-  readonly spec: AcceptedResource['spec'];
+  readonly spec: WithheldResource['spec'];
   readonly resource: Resource;
 }
+
+/** By key. */
+type MadeResources = ReadonlyMap<string, Made>;
 
 const NONE: ReadonlySet<string> = new Set();
 
 export class ServedResources {
   readonly #resources: AdmittedResources<ReturnType<typeof sourceOf>>;
-  /** Of accepted resources, by key, as of the last {@link settle}. */
-  #made: ReadonlyMap<string, Made> = new Map();
+  /** As of the last {@link settle}. */
+  #accepted: MadeResources = new Map();
+  #withheld: MadeResources = new Map();
   readonly #select: SelectNamespaces;
   #settled = Resources.NONE;
   /** By uid, as of the last {@link publish}. */
@@ -85,7 +94,7 @@ export class ServedResources {
     this.#resources.rejudge(namespace);
   }
 
-  /** Judges what changed. @returns the namespaces whose accepted resources differ now */
+  /** Judges what changed. @returns the namespaces whose accepted or withheld resources differ now */
   settle(): ReadonlySet<string> {
     if (!this.#isChanged) return NONE;
     this.#isChanged = false;
@@ -116,16 +125,32 @@ export class ServedResources {
 
   /** Makes the resources that differ, and all of the registry if any does. */
   #make(): void {
-    const before = this.#made;
-    let isSame = this.#resources.accepted.size === before.size;
-    this.#made = new Map(
-      [...this.#resources.accepted].map(([key, from]) => {
-        const known = before.get(key);
-        if (known?.spec === from.spec) return [key, known];
-        isSame = false;
-        return [key, { spec: from.spec, resource: registryResource(from, this.#select) }];
-      }),
-    );
-    if (!isSame) this.#settled = new Resources([...this.#made.values()].map(({ resource }) => resource));
+    const { accepted, withheld } = this.#resources;
+    const [acceptedBefore, withheldBefore] = [this.#accepted, this.#withheld];
+    this.#accepted = remade(acceptedBefore, accepted, (from) => registryResource(from, this.#select));
+    this.#withheld = remade(withheldBefore, withheld, registryWithheld);
+    if (this.#accepted === acceptedBefore && this.#withheld === withheldBefore) return;
+    this.#settled = new Resources(resourcesOf(this.#accepted), resourcesOf(this.#withheld));
   }
+}
+
+/** Makes those whose spec differs. @returns `before` where none does */
+function remade<Judged extends WithheldResource>(
+  before: MadeResources,
+  now: ReadonlyMap<string, Judged>,
+  make: (from: Judged) => Resource,
+): MadeResources {
+  let isSame = now.size === before.size;
+  const made = new Map<string, Made>();
+  for (const [key, from] of now) {
+    const known = before.get(key);
+    const isKnown = known?.spec === from.spec;
+    if (!isKnown) isSame = false;
+    made.set(key, isKnown ? known : { spec: from.spec, resource: make(from) });
+  }
+  return isSame ? before : made;
+}
+
+function resourcesOf(made: MadeResources): readonly Resource[] {
+  return [...made.values()].map(({ resource }) => resource);
 }

@@ -502,6 +502,30 @@ describe('the registry of a token server', () => {
       );
     });
 
+    it('given a resource that is refused for a while → not granted, its restrictions stay, and granted again', async () => {
+      const restricted = { allowedClients: LET_IN, tokens: { maxLifetime: '5m', senderConstraint: 'DPoP' } };
+      const owned = () => sync.current.resources.ownerOf(TASKS);
+      const restrictions = { maxLifetimeSeconds: 300, senderConstraint: 'DPoP' };
+      cluster.has('protectedresources', tasks(restricted));
+      await serving();
+      expect(owned()).toMatchObject(restrictions);
+      const refused = tasks({ ...restricted, scopes: [...SCOPES, { name: 'openid' }] });
+      await follows(
+        'it is refused',
+        () => cluster.put('protectedresources', refused),
+        () => access() === undefined,
+      );
+      expect(owned()).toMatchObject(restrictions);
+      const mended = tasks(restricted);
+      await follows(
+        'it is mended',
+        () => cluster.put('protectedresources', mended),
+        () => access()?.length === 2,
+      );
+      cluster.put('protectedresources', tasks(restricted, { deletionTimestamp: CREATED }));
+      await until('it has no owner', () => owned() === undefined);
+    });
+
     it('given a resource that is deleted → its audience is gone, and the client stays', async () => {
       cluster.has('protectedresources', tasks({ allowedClients: LET_IN }));
       await serving();
@@ -551,9 +575,9 @@ describe('the registry of a token server', () => {
       const spec = { auth, grantTypes: [], resourceServer: { audiences: [API] } };
       return cluster.object('OAuthClient', 'api', { metadata: { namespace: 'team' }, spec });
     }
-    function resource(namespace: string, metadata: object = {}) {
+    function resource(namespace: string, metadata: object = {}, spec: object = {}) {
       const given = { namespace, uid: `uid-${namespace}`, ...metadata };
-      return cluster.object('ProtectedResource', 'notes', { metadata: given, spec: { resource: API } });
+      return cluster.object('ProtectedResource', 'notes', { metadata: given, spec: { resource: API, ...spec } });
     }
     const isApiServed = () => sync.current.find('team.api') !== undefined;
 
@@ -570,6 +594,20 @@ describe('the registry of a token server', () => {
         [1, true],
         [0, false],
       ]);
+    });
+
+    it('given a resource that is refused and holds its identifier → served until its end', async () => {
+      cluster.has('protectedresources', resource('team'));
+      await serving();
+      const seen: boolean[] = [];
+      onSwapped = () => seen.push(isApiServed());
+      const refused = { scopes: [{ name: 'openid' }] };
+      cluster.put('protectedresources', resource('team', { generation: 2 }, refused));
+      await until('it is refused', () => sync.current.resources.find('team', 'notes') === undefined);
+      expect(sync.current.resources.ownerOf(API)?.namespace).toBe('team');
+      cluster.put('protectedresources', resource('team', { generation: 3, deletionTimestamp: CREATED }, refused));
+      await until('the API is refused', () => !isApiServed());
+      expect(seen).toEqual([true, false]);
     });
 
     it('given a resource of another namespace → refused', async () => {

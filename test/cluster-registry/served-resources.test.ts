@@ -3,6 +3,7 @@ import type { Policy } from '../../src/admission/policies/policy-violations.ts';
 import { keptResource, ServedResources } from '../../src/cluster-registry/served-resources.ts';
 import { objectKey } from '../../src/kubernetes/objects/resources.ts';
 import { Resources } from '../../src/oauth/registry/resources.ts';
+import { contextOf, policyDocument } from '../admission/world.ts';
 
 type Labels = Readonly<Record<string, string>>;
 
@@ -105,6 +106,68 @@ describe('the resources of a token server', () => {
     relabel('team', { zone: 'a' });
     expect([...served.settle()]).toEqual([]);
     expect(served.publish()).toBe(before);
+  });
+
+  describe('that is refused after it was accepted', () => {
+    const NOTES = 'urn:grantry:ns:team:notes';
+    const RESTRICTED = {
+      scopes: [{ name: 'team/read' }],
+      allowedClients: [{ namespaces: ['*'] }],
+      tokens: { maxLifetime: '5m', senderConstraint: 'DPoP' },
+    };
+    const broken = { ...RESTRICTED, scopes: [...RESTRICTED.scopes, { name: 'openid' }] };
+    const owned = () => now().ownerOf(NOTES);
+    beforeEach(() => {
+      put('notes', RESTRICTED);
+      now();
+    });
+
+    it('→ restricts as before, grants nothing, keeps its owner, and its namespace is answered', () => {
+      put('notes', broken, { generation: 2 });
+      expect([...served.settle()]).toEqual(['team']);
+      const resources = served.publish();
+      expect(resources.find('team', 'notes')).toBeUndefined();
+      expect(resources.ownerOf(NOTES)).toMatchObject({
+        maxLifetimeSeconds: 300,
+        senderConstraint: 'DPoP',
+        allowedClients: [],
+      });
+      expect(served.ownerOf(NOTES)).toBe('team');
+      expect(served.servedState('uid-notes')).toEqual({ generation: 2 });
+    });
+
+    it('by a policy, the manifest as before → likewise, and granted again once the policy is gone', () => {
+      policies = contextOf([policyDocument({ namespaceSelector: {}, allow: { scopes: [] } })]).policies;
+      served.rejudge();
+      expect([now().find('team', 'notes'), owned()?.senderConstraint]).toEqual([undefined, 'DPoP']);
+      policies = [];
+      served.rejudge();
+      expect(now().find('team', 'notes')).toBe(owned());
+      expect(owned()?.allowedClients).toHaveLength(1);
+    });
+
+    it('and mended → granted again', () => {
+      put('notes', broken, { generation: 2 });
+      now();
+      put('notes', RESTRICTED, { generation: 3 });
+      expect([...served.settle()]).toEqual(['team']);
+      expect(served.publish().find('team', 'notes')?.allowedClients).toHaveLength(1);
+    });
+
+    it('and deleted → its identifier is free', () => {
+      put('notes', broken, { generation: 2 });
+      now();
+      change('delete', 'notes');
+      expect([...served.settle()]).toEqual(['team']);
+      expect([served.publish().ownerOf(NOTES), served.ownerOf(NOTES)]).toEqual([undefined, undefined]);
+    });
+
+    it('and stays so through a change of another one → the same object', () => {
+      put('notes', broken, { generation: 2 });
+      const withheld = owned();
+      put('tasks');
+      expect(owned()).toBe(withheld);
+    });
   });
 
   it('given policies that permit nothing any more → none is served, and the owner is gone', () => {

@@ -18,7 +18,7 @@ export interface Policy {
   readonly permissions: Permissions | undefined;
 }
 
-/** The namespace of the accepted ProtectedResource that has an identifier; undefined where none has it. */
+/** The namespace of the ProtectedResource that holds an identifier; undefined where none holds it. */
 export type OwnerOf = (identifier: string) => string | undefined;
 
 /** The part of a client that policies govern. */

@@ -40,6 +40,12 @@ export interface AcceptedResource {
   readonly spec: ProtectedResourceSpec;
 }
 
+/**
+ * A refused resource that holds its identifier. It grants nothing, and what its owner restricts stays: else a fault in a
+ * manifest would loosen what an administrator permits there.
+ */
+export type WithheldResource = Omit<AcceptedResource, 'uid'>;
+
 /** What judging one manifest by itself found. */
 export interface ResourceFindings<Source extends SourceObject = SourceObject> {
   readonly object: Source;
@@ -63,18 +69,15 @@ export interface ResourceVerdict<Source extends SourceObject = SourceObject> {
   readonly identifier: string;
   /** Undefined unless it is accepted. */
   readonly resource: AcceptedResource | undefined;
+  /** Undefined unless it is refused and holds its identifier. */
+  readonly withheld: WithheldResource | undefined;
   /** Every fault, not only those that the conditions name. */
   readonly faults: readonly ResourceFault[];
   /** Accepted, Programmed, Ready, in this order. */
   readonly conditions: readonly Condition[];
 }
 
-const WITHOUT_CLAIM: readonly string[] = [
-  'InvalidManifest',
-  'NamespaceReserved',
-  'InvalidResource',
-  'NoMatchingPolicy',
-];
+const WITHOUT_CLAIM: readonly string[] = ['NamespaceReserved', 'InvalidResource', 'NoMatchingPolicy'];
 
 /** A manifest as the schema reads it. */
 export type ResourceReading = ReturnType<typeof readResource>;
@@ -145,6 +148,17 @@ export function acceptedResource(
   return { uid, namespace, name, identifier, spec };
 }
 
+/** The withheld resource by these findings; undefined where it is accepted, cannot be read or may not have its identifier. */
+export function withheldResource(
+  { object, identifier, spec, claim, faults }: ResourceFindings,
+  amongAll: readonly ResourceFault[],
+): WithheldResource | undefined {
+  if (spec === undefined || claim === undefined || faults.length + amongAll.length === 0) return undefined;
+  if (amongAll.some(({ reason }) => reason === 'ResourceConflict')) return undefined;
+  const { namespace, name } = object;
+  return { namespace, name, identifier, spec };
+}
+
 /**
  * The verdict by these findings.
  * @param amongAll the faults that follow from the set of all resources
@@ -171,6 +185,7 @@ export function resourceVerdict<Source extends SourceObject>(
     object,
     identifier,
     resource: acceptedResource(findings, amongAll),
+    withheld: withheldResource(findings, amongAll),
     faults,
     conditions: [accepted, served, readyCondition([accepted, served], generation)],
   };

@@ -15,6 +15,8 @@ import {
   type ResourceVerdict,
   readResource,
   resourceVerdict,
+  type WithheldResource,
+  withheldResource,
 } from './admit-resource.ts';
 import { faultsAmongAll, faultsOf } from './rank-resources.ts';
 import type { ResourceFault } from './resource-rules.ts';
@@ -30,7 +32,7 @@ export interface AdmittedResourcesOptions extends Omit<ResourceContext, 'policie
 export interface SettledResources {
   /** Resources whose verdicts may differ. */
   readonly judged: readonly string[];
-  /** Resources that are accepted now and were not, or otherwise, or the reverse. */
+  /** Resources that are accepted or withheld now and were not, or otherwise, or the reverse. */
   readonly granting: readonly string[];
 }
 
@@ -47,6 +49,7 @@ export class AdmittedResources<Source extends SourceObject> {
   /** By key, as of the last {@link settle}. */
   #settled: ReadonlyMap<string, ResourceFindings<Source>> = new Map();
   #accepted: ReadonlyMap<string, AcceptedResource> = new Map();
+  #withheld: ReadonlyMap<string, WithheldResource> = new Map();
   /** Namespaces, by identifier without a final slash. */
   #owners: ReadonlyMap<string, string> = new Map();
 
@@ -94,18 +97,27 @@ export class AdmittedResources<Source extends SourceObject> {
       return isSame && isSameFault(faultsOf(rankedBefore, findings), faultsOf(this.#ranked, findings)) ? [] : [key];
     });
     this.#settled = new Map(this.#findings);
-    const before = this.#accepted;
-    this.#accepted = new Map(
+    const [acceptedBefore, withheldBefore] = [this.#accepted, this.#withheld];
+    this.#accepted = this.#judgedBy(acceptedResource);
+    this.#withheld = this.#judgedBy(withheldResource);
+    const owners = [...this.#accepted.values(), ...this.#withheld.values()];
+    this.#owners = new Map(owners.map(({ identifier, namespace }) => [withoutFinalSlash(identifier), namespace]));
+    const granting = new Set([
+      ...changedKeys(acceptedBefore, this.#accepted),
+      ...changedKeys(withheldBefore, this.#withheld),
+    ]);
+    return { judged, granting: [...granting] };
+  }
+
+  #judgedBy<Judged>(
+    judge: (findings: ResourceFindings, amongAll: readonly ResourceFault[]) => Judged | undefined,
+  ): ReadonlyMap<string, Judged> {
+    return new Map(
       [...this.#findings].flatMap(([key, findings]) => {
-        const resource = acceptedResource(findings, faultsOf(this.#ranked, findings));
+        const resource = judge(findings, faultsOf(this.#ranked, findings));
         return resource === undefined ? [] : [[key, resource] as const];
       }),
     );
-    this.#owners = new Map(
-      [...this.#accepted.values()].map(({ identifier, namespace }) => [withoutFinalSlash(identifier), namespace]),
-    );
-    const keys = new Set([...before.keys(), ...this.#accepted.keys()]);
-    return { judged, granting: [...keys].filter((key) => before.get(key)?.spec !== this.#accepted.get(key)?.spec) };
   }
 
   /** The accepted resources as of the last {@link settle}, by `<namespace>/<name>`. */
@@ -113,7 +125,12 @@ export class AdmittedResources<Source extends SourceObject> {
     return this.#accepted;
   }
 
-  /** The namespace of the resource that has an identifier, as of the last {@link settle}. */
+  /** The withheld resources as of the last {@link settle}, by `<namespace>/<name>`: none has the identifier of an accepted one. */
+  get withheld(): ReadonlyMap<string, WithheldResource> {
+    return this.#withheld;
+  }
+
+  /** The namespace of the accepted or withheld resource that has an identifier, as of the last {@link settle}. */
   readonly ownerOf: OwnerOf = (identifier) => this.#owners.get(withoutFinalSlash(identifier));
 
   /** Of the resources of this install. */
@@ -131,6 +148,13 @@ export class AdmittedResources<Source extends SourceObject> {
     const findings = this.#findings.get(key);
     return findings && resourceVerdict(findings, faultsOf(this.#ranked, findings), programmed);
   }
+}
+
+type BySpec = ReadonlyMap<string, WithheldResource>;
+
+function changedKeys(before: BySpec, now: BySpec): readonly string[] {
+  const keys = new Set([...before.keys(), ...now.keys()]);
+  return [...keys].filter((key) => before.get(key)?.spec !== now.get(key)?.spec);
 }
 
 function isSameFault(before: readonly ResourceFault[], now: readonly ResourceFault[]): boolean {

@@ -1,10 +1,11 @@
-// An accepted ProtectedResource as the protocol core reads it (`oauth/registry`): a selector of namespaces becomes a set that
+// A ProtectedResource as the protocol core reads it (`oauth/registry`): a selector of namespaces becomes a set that
 // looks up the labels of the one it is asked about.
 
 import type { AllowedClients, NamespaceSet, Resource, Text } from '../../oauth/registry/resource.ts';
 import type { ProtectedResourceSpec } from '../kinds/protected-resource.ts';
 import { matchesSelector } from '../policies/label-selector.ts';
-import type { AcceptedResource } from './admit-resource.ts';
+import type { AcceptedResource, WithheldResource } from './admit-resource.ts';
+import { SHORTEST_LIFETIME_SECONDS } from './resource-rules.ts';
 
 type Labels = Readonly<Record<string, string>>;
 type NamespaceSelector = NonNullable<ProtectedResourceSpec['allowedClients'][number]['namespaceSelector']>;
@@ -27,11 +28,28 @@ export function selectBy(labelsOf: (namespace: string) => Labels | undefined): S
 }
 
 /** The resource of the registry. */
-export function registryResource(
-  { namespace, name, identifier, spec }: AcceptedResource,
-  select: SelectNamespaces,
-): Resource {
-  const { tokens } = spec;
+export function registryResource({ spec, ...place }: AcceptedResource, select: SelectNamespaces): Resource {
+  return {
+    ...declarationOf({ spec, ...place }),
+    isDiscoverable: spec.discovery === 'Public',
+    allowedClients: allowedClientsOf(spec, select),
+    maxLifetimeSeconds: spec.tokens.maxLifetime,
+  };
+}
+
+/** The withheld resource of the registry: it lets no client in, and its metadata is not served. */
+export function registryWithheld(withheld: WithheldResource): Resource {
+  const { maxLifetime } = withheld.spec.tokens;
+  return {
+    ...declarationOf(withheld),
+    isDiscoverable: false,
+    allowedClients: [],
+    // It may be refused for a shorter one, such as 0s: tokens that end before they are issued help no owner.
+    maxLifetimeSeconds: maxLifetime === undefined ? undefined : Math.max(maxLifetime, SHORTEST_LIFETIME_SECONDS),
+  };
+}
+
+function declarationOf({ namespace, name, identifier, spec }: WithheldResource) {
   return {
     namespace,
     name,
@@ -40,14 +58,11 @@ export function registryResource(
     documentationUri: spec.documentationUri,
     policyUri: spec.policyUri,
     tosUri: spec.tosUri,
-    isDiscoverable: spec.discovery === 'Public',
     scopes: spec.scopes.map((scope) => ({
       name: scope.name,
       description: textOf(scope.description, scope.descriptions),
     })),
-    allowedClients: allowedClientsOf(spec, select),
-    maxLifetimeSeconds: tokens.maxLifetime,
-    senderConstraint: tokens.senderConstraint,
+    senderConstraint: spec.tokens.senderConstraint,
   };
 }
 

@@ -13,7 +13,8 @@ export type ResourceFault = Fault<ResourceFaultReason>;
 
 /** The scopes of OpenID Connect, also those of Core §5.4 that are not served: they are the issuer's own. */
 const ISSUER_SCOPES = [...OPENID_SCOPES, 'address', 'phone'];
-const SHORTEST_LIFETIME_SECONDS = 60;
+/** The least that `tokens.maxLifetime` may be. */
+export const SHORTEST_LIFETIME_SECONDS = 60;
 /** RFC 5646, as far as pages have languages: `de`, `pt-BR`, `zh-Hant-TW`. */
 const LANGUAGE = /^[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$/;
 

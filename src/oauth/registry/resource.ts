@@ -1,4 +1,4 @@
-// An accepted ProtectedResource as the protocol core reads it, and what its owner grants of it.
+// A ProtectedResource as the protocol core reads it, and what its owner grants of it.
 // Immutable; a changed manifest becomes a new object in new resources.
 
 import type { SenderConstraint } from './client.ts';

@@ -10,22 +10,30 @@ export function withoutFinalSlash(identifier: string): string {
   return identifier.slice(0, end);
 }
 
-/** One consistent set of accepted resources; no two of them have the same identifier (`admission/` ensures that). */
+/** One consistent set of resources; no two of them have the same identifier (`admission/` ensures that). */
 export class Resources {
   static readonly NONE = new Resources([]);
 
   readonly #byName: ReadonlyMap<string, Resource>;
   readonly #byIdentifier: ReadonlyMap<string, Resource>;
 
-  constructor(resources: readonly Resource[]) {
-    this.#byName = new Map(resources.map((resource) => [`${resource.namespace}/${resource.name}`, resource]));
-    this.#byIdentifier = new Map(resources.map((resource) => [withoutFinalSlash(resource.identifier), resource]));
+  /**
+   * @param accepted are found by name and by identifier
+   * @param withheld are refused now and keep their identifiers: they restrict what others give there, and no name finds them
+   */
+  constructor(accepted: readonly Resource[], withheld: readonly Resource[] = []) {
+    this.#byName = new Map(accepted.map((resource) => [`${resource.namespace}/${resource.name}`, resource]));
+    this.#byIdentifier = new Map(
+      [...accepted, ...withheld].map((resource) => [withoutFinalSlash(resource.identifier), resource]),
+    );
   }
 
+  /** The number of identifiers that have an owner. */
   get size(): number {
-    return this.#byName.size;
+    return this.#byIdentifier.size;
   }
 
+  /** The accepted resource of a name. */
   find(namespace: string, name: string): Resource | undefined {
     return this.#byName.get(`${namespace}/${name}`);
   }

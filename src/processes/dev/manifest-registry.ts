@@ -4,7 +4,7 @@
 
 import type { ClientVerdict } from '../../admission/clients/admit-client.ts';
 import type { DefaultPolicy } from '../../admission/kinds/client-policy.ts';
-import { registryResource, selectBy } from '../../admission/resources/registry-resource.ts';
+import { registryResource, registryWithheld, selectBy } from '../../admission/resources/registry-resource.ts';
 import type { ManifestSet } from '../../manifests/manifest-folder.ts';
 import type { ManifestObject } from '../../manifests/objects.ts';
 import type { ManifestFault } from '../../manifests/place.ts';
@@ -61,7 +61,10 @@ export class ManifestRegistry implements RegistryRef {
     this.#current = new Registry(
       clients.flatMap(({ client }) => client ?? []),
       keys.ring,
-      new Resources(resources.flatMap(({ resource }) => (resource ? [registryResource(resource, select)] : []))),
+      new Resources(
+        resources.flatMap(({ resource }) => (resource ? [registryResource(resource, select)] : [])),
+        resources.flatMap(({ withheld }) => (withheld ? [registryWithheld(withheld)] : [])),
+      ),
       { reasonOf: (clientId) => refusals.get(clientId) },
     );
     this.#refusedClients = refused.length;

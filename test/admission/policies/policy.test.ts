@@ -207,9 +207,14 @@ describe('policies', () => {
       expect(reasonsOf(foreign, byPolicy, resourceDocument({ resource: API }))).toEqual(['PolicyViolation']);
     });
 
-    it('of a resource that is not accepted → needs one', () => {
+    it('of a resource that is refused and holds it → needs none', () => {
       const refused = resourceDocument({ resource: API, scopes: [{ name: 'openid' }] });
-      expect(reasonsOf(serving(API), byPolicy, refused)).toEqual(['PolicyViolation']);
+      expect(reasonsOf(serving(API), byPolicy, refused)).toEqual([]);
+    });
+
+    it('of a resource that may not have it → needs one', () => {
+      const other = policyDocument({ allow: { resources: ['urn:example:*'], audiences: [] } });
+      expect(reasonsOf(serving(API), other, resourceDocument({ resource: API }))).toEqual(['PolicyViolation']);
     });
 
     it('as an audience of its own tokens → needs one', () => {

@@ -165,6 +165,66 @@ describe('several resources', () => {
     expect(resources.settle()).toEqual({ judged: [], granting: [] });
   });
 
+  describe('of which one is refused', () => {
+    const holder = (spec: object, metadata: object = {}) =>
+      resourceDocument({ resource, ...spec }, { namespace: 'early', ...at(1), ...metadata });
+    const policy = everywhere({ resources: ['https://**'] });
+    const withheldOf = (...documents: readonly unknown[]) => [...resourcesOf(documents).withheld.keys()];
+
+    it.each([
+      ['a scope of the issuer', { scopes: [{ name: 'openid' }] }],
+      ['a scope that no policy permits', { scopes: [{ name: 'other/read' }] }],
+      ['a lifetime that is too short', { tokens: { maxLifetime: '10s' } }],
+      ['a language that is none', { displayNames: { '!': 'Notes' } }],
+    ])('for %s → withheld, with its owner, and the next one does not get the identifier', (_, spec) => {
+      const other = resourceDocument({ resource }, { namespace: 'late', uid: 'b', ...at(2) });
+      const resources = resourcesOf([policy, holder(spec), other]);
+      expect([[...resources.accepted.keys()], [...resources.withheld.keys()]]).toEqual([[], ['early/notes']]);
+      expect(resources.ownerOf(resource)).toBe('early');
+    });
+
+    it('over the limit → withheld', () => {
+      const limited = { ...policyDocument({ allow: { resources: ['**'] }, limits: { maxResourcesPerNamespace: 1 } }) };
+      const late = resourceDocument({ resource }, { name: 'late', ...at(2) });
+      expect(withheldOf(limited, resourceDocument({}, at(1)), late)).toEqual(['team/late']);
+    });
+
+    it.each([
+      ['no right to its identifier', [policyDocument({ namespaceSelector: {} }, 'other'), holder({})]],
+      ['a manifest that cannot be read', [policy, holder({ discovery: 7 })]],
+      [
+        'an identifier that another one has',
+        [policy, holder({ scopes: [{ name: 'openid' }] }, { namespace: 'late', uid: 'b', ...at(2) }), holder({})],
+      ],
+    ])('for %s → not withheld', (_, documents) => {
+      expect(withheldOf(...documents)).toEqual([]);
+    });
+
+    it('and then mended, and then deleted → withheld until then, and each change is named', () => {
+      const broken = [policy, holder({ scopes: [{ name: 'openid' }] })];
+      const [refused] = verdictsOf(resourcesOf(broken));
+      const [sound] = verdictsOf(resourcesOf([policy, holder({})]));
+      if (refused === undefined || sound === undefined) throw new Error('there is none');
+      const resources = resourcesOf([policy]);
+      const state = () => [resources.accepted.size, resources.withheld.size, resources.ownerOf(resource)];
+      const GRANTING = ['early/notes'];
+      resources.put(sound.object);
+      expect(resources.settle().granting).toEqual(GRANTING);
+      expect(state()).toEqual([1, 0, 'early']);
+      resources.put(refused.object);
+      expect(resources.settle().granting).toEqual(GRANTING);
+      expect(state()).toEqual([0, 1, 'early']);
+      resources.put(sound.object);
+      expect(resources.settle().granting).toEqual(GRANTING);
+      expect(state()).toEqual([1, 0, 'early']);
+      resources.put(refused.object);
+      resources.settle();
+      resources.delete('early/notes');
+      expect(resources.settle().granting).toEqual(GRANTING);
+      expect(state()).toEqual([0, 0, undefined]);
+    });
+  });
+
   it('given a change of one among many → no other is named as judged', () => {
     const resources = resourcesOf(['one', 'two', 'three'].map((name) => resourceDocument({}, { name })));
     const [changed] = verdictsOf(resources);

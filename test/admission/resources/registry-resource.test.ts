@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { registryResource, selectBy } from '../../../src/admission/resources/registry-resource.ts';
+import { registryResource, registryWithheld, selectBy } from '../../../src/admission/resources/registry-resource.ts';
 import { resourceDocument, resourcesOf } from '../world.ts';
 
 const labelsOf = (namespace: string) => ({ one: { tier: 'apps' }, three: {} })[namespace];
@@ -59,6 +59,31 @@ describe('a resource of the registry', () => {
       maxLifetimeSeconds: undefined,
       senderConstraint: 'None',
     });
+  });
+
+  it('withheld → keeps scopes, cap and constraint, lets nothing in and is not shown', () => {
+    const withheld = accepted({
+      scopes: [{ name: 'team/read' }],
+      allowedClients: [{ namespaces: ['*'] }],
+      tokens: { maxLifetime: '5m', senderConstraint: 'DPoP' },
+    });
+    expect(registryWithheld(withheld)).toMatchObject({
+      identifier: 'urn:grantry:ns:team:notes',
+      isDiscoverable: false,
+      scopes: [{ name: 'team/read' }],
+      allowedClients: [],
+      maxLifetimeSeconds: 300,
+      senderConstraint: 'DPoP',
+    });
+  });
+
+  it.each([
+    ['unset', {}, undefined],
+    ['refused as too short', { maxLifetime: '0s' }, 60],
+  ])('withheld, with a cap that is %s → %j becomes %j', (_, tokens, cap) => {
+    const withheld = resourcesOf([resourceDocument({ scopes: [{ name: 'openid' }], tokens })]).withheld;
+    const [resource] = [...withheld.values()].map(registryWithheld);
+    expect(resource).toMatchObject({ name: 'notes', maxLifetimeSeconds: cap });
   });
 
   it.each([

@@ -1,6 +1,7 @@
 import { decodeJwt } from 'jose';
 import { describe, expect, it } from 'vitest';
 import type { ResourceReference } from '../../../src/oauth/registry/client.ts';
+import type { Resource } from '../../../src/oauth/registry/resource.ts';
 import { DpopHolder } from '../../dpop-holder.ts';
 import { DEFAULT_AUDIENCE, startGrantry } from '../../grantry.ts';
 import { aResource, declared } from '../../oauth/a-resource.ts';
@@ -44,9 +45,19 @@ const opaque = {
   secret: 'the-secret-of-one-with-opaque-tokens',
   tokens: { accessTokenFormat: 'opaque' } as never,
 };
+/** Permitted by an administrator at audiences that have an owner. */
+const listed = {
+  clientId: 'shop.listed',
+  name: 'listed',
+  secret: 'the-secret-of-one-with-listed-audiences',
+  audiences: [NOTES, bound.identifier],
+  scopes: ['notes.read', 'bound.read', 'read'],
+  defaultAudience: NOTES,
+};
 const clients = [
   web,
   opaque,
+  listed,
   { ...API, name: 'api', resourceServerAudiences: [NOTES, MAIL] },
   {
     clientId: 'post.api',
@@ -59,6 +70,7 @@ const clients = [
 const grantry = await startGrantry({ clients, resources: everything });
 const calls = new TokenCalls(grantry);
 const opaqueCalls = calls.as(opaque);
+const listedCalls = calls.as(listed);
 const notesApi = calls.as(API);
 const mailApi = calls.as({ clientId: 'post.api', secret: 'the-secret-of-the-mail-api' });
 
@@ -212,8 +224,12 @@ describe('a grant for several resources', () => {
 });
 
 describe('a change of a resource', () => {
-  const withResources = async (resources: readonly ReturnType<typeof aResource>[], during: () => Promise<void>) => {
-    grantry.setResources(resources);
+  const withResources = async (
+    resources: readonly Resource[],
+    during: () => Promise<void>,
+    withheld: readonly Resource[] = [],
+  ) => {
+    grantry.setResources(resources, withheld);
     try {
       await during();
     } finally {
@@ -251,6 +267,33 @@ describe('a change of a resource', () => {
       expect((await ask({ resource: NOTES, scope: 'notes.read' })).status).toBe(200);
       expect((await ask({ scope: 'read' })).status).toBe(200);
     });
+  });
+
+  it('that is withheld → its restrictions and introspection stay, references and metadata get nothing', async () => {
+    const { body: before } = await ask({ resource: NOTES, scope: 'notes.read' });
+    const metadata = () => fetch(grantry.url('/resources/shop/notes')).then(({ status }) => status);
+    expect(await metadata()).toBe(200);
+    const withheld = [notes, bound].map((resource) => ({ ...resource, allowedClients: [], isDiscoverable: false }));
+    const during = async () => {
+      expect(await ask({ resource: NOTES, scope: 'notes.read' })).toMatchObject(
+        invalidTarget('resource_not_registered'),
+      );
+      const { body: after } = await ask({ resource: NOTES, scope: 'notes.read' }, listedCalls);
+      expect(after.expires_in).toBe(120);
+      expect(await ask({ resource: NOTES, scope: 'read' }, listedCalls)).toMatchObject(
+        invalidScope('scope_not_registered'),
+      );
+      expect(await ask({ resource: bound.identifier, scope: 'bound.read' }, listedCalls)).toMatchObject(
+        invalidTarget('sender_constraint_required'),
+      );
+      for (const { access_token: token } of [before, after]) {
+        expect([await notesApi.isActive(token), await mailApi.isActive(token)]).toEqual([true, false]);
+      }
+      expect(await metadata()).toBe(404);
+    };
+    await withResources([mail], during, withheld);
+    await withResources([], during, withheld);
+    expect((await ask({ resource: NOTES, scope: 'notes.read' })).status).toBe(200);
   });
 
   it('that loses a scope → new tokens are without it, and a request for it is invalid_scope', async () => {

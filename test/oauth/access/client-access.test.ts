@@ -110,6 +110,18 @@ describe('the access of a client', () => {
     expect(atEach(rest)).toEqual([[OWN, ['own.read']]]);
   });
 
+  it('has at the identifier of a withheld resource what an administrator permits of the declared scopes, and no grant', () => {
+    const withheld = aResource({ maxLifetimeSeconds: 60, senderConstraint: 'DPoP' });
+    const resources = new Resources([], [withheld]);
+    const scopes = ['notes.read', 'own.read'];
+    for (const references of [[], [to('notes')]]) {
+      const permitted = accessOf(aClient({ audiences: [NOTES], scopes, resources: references }), { resources });
+      expect(atEach(permitted)).toEqual([[NOTES, ['notes.read']]]);
+      expect(permitted.ownerOf(NOTES)).toBe(withheld);
+    }
+    expect(accessOf(aClient({ audiences: [], resources: [to('notes')] }), { resources }).audiences).toEqual([]);
+  });
+
   it('is the union of the entries that let the client in', () => {
     const entry = (scopes: readonly string[], clients?: readonly string[]) => ({
       namespaces: 'all' as const,

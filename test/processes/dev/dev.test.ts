@@ -208,6 +208,38 @@ describe('a change of the folder', () => {
     await until('the resource is gone', async () => (await asked('default/read')).access_token === undefined);
   });
 
+  it('that makes a resource faulty → its restrictions stay until it is deleted, and it is granted once it is mended', async () => {
+    const resource = (scopes: string) =>
+      `apiVersion: grantry.dev/v1alpha1\nkind: ProtectedResource\nmetadata: {name: notes}\nspec:\n  scopes: [${scopes}]\n  tokens: {maxLifetime: 1m}\n`;
+    const AUDIENCE = 'urn:grantry:ns:default:notes';
+    const SOUND = '{name: default/read}';
+    const listed = machineClient('listed', `  audiences: ['${AUDIENCE}']\n  scopes: [default/read, default/write]\n`);
+    const folder = await folderOfTest({
+      'listed.yaml': listed,
+      'referring.yaml': machineClient('referring', '  defaultScopes: [default/read]\n  resources: [{name: notes}]\n'),
+      'notes.yaml': resource(SOUND),
+    });
+    const { issuer } = await startDev(folder);
+    const askedBy = async (name: string, scope: string) => {
+      const secret = await secretOf(folder, `default.${name}`);
+      return (await post(`${issuer}/token`, { ...CLIENT_CREDENTIALS, scope }, `default.${name}:${secret}`)).body;
+    };
+    const isGranted = async () => (await askedBy('referring', 'default/read')).access_token !== undefined;
+    const whatListedHas = async () => [
+      (await askedBy('listed', 'default/read')).expires_in,
+      (await askedBy('listed', 'default/write')).error,
+    ];
+    const RESTRICTED = [60, 'invalid_scope'];
+    expect([await isGranted(), await whatListedHas()]).toEqual([true, RESTRICTED]);
+    await writeFile(join(folder, 'notes.yaml'), resource(`${SOUND}, {name: openid}`));
+    await until('it is refused', async () => !(await isGranted()));
+    expect(await whatListedHas()).toEqual(RESTRICTED);
+    await writeFile(join(folder, 'notes.yaml'), resource(SOUND));
+    await until('it is granted', isGranted);
+    await rm(join(folder, 'notes.yaml'));
+    await until('it restricts nothing', async () => (await whatListedHas())[1] === undefined);
+  });
+
   it('is served within 200 ms', async () => {
     const folder = await folderOfTest(CLIENT);
     const { issuer } = await startDev(folder);
