@@ -9,6 +9,7 @@ import { nextSecond } from '../setup/cluster.ts';
 import { type ControllerProcess, startController } from '../setup/controllers.ts';
 import { createTenant, type Installation, type Tenant } from '../setup/installation.ts';
 import { sharedCluster } from '../setup/shared-cluster.ts';
+import { type Credentials, introspect } from '../setup/signed-in.ts';
 import { ISSUER, type TokenServerProcess, TokenServers } from '../setup/token-servers.ts';
 
 const RESOURCES_PER_NAMESPACE = 10;
@@ -63,8 +64,8 @@ describeRedis('a hostile tenant and resources', () => {
         { namespaceSelector: { matchLabels: { tier: 'gold' } } },
       ],
     };
-    await permit('https://*.example.com/**', tenant);
-    await permit(notes.resource, victim);
+    await permit({ resources: ['https://*.example.com/**'] }, tenant);
+    await permit({ resources: [notes.resource] }, victim);
     // The tenant was first, and the administrator listed the identifier for the victim.
     expect(await verdictOnNew('protectedresources', { resource: notes.resource })).toBe('Ready');
     await nextSecond();
@@ -129,7 +130,7 @@ describeRedis('a hostile tenant and resources', () => {
     return status === 201 ? await reasonOf(plural, name, type) : status;
   }
 
-  async function permit(resource: string, { namespace }: Tenant): Promise<void> {
+  async function permit(allow: Spec, { namespace }: Tenant): Promise<void> {
     await cluster.apply({
       apiVersion: 'grantry.dev/v1alpha1',
       kind: 'ClientPolicy',
@@ -137,10 +138,22 @@ describeRedis('a hostile tenant and resources', () => {
       spec: {
         className: installation.className,
         namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } },
-        allow: { resources: [resource] },
+        allow,
         limits: { maxResourcesPerNamespace: RESOURCES_PER_NAMESPACE },
       },
     });
+  }
+
+  function answeringFor(audience: string): Spec {
+    return { grantTypes: [], resourceServer: { audiences: [audience] } };
+  }
+
+  /** The generated credentials of a client, once it is Ready. */
+  async function credentials(name: string, of: Tenant): Promise<Credentials> {
+    expect(await reasonOf('oauthclients', name, 'Ready', of)).toBe('Ready');
+    const { body } = await cluster.call('GET', `/api/v1/namespaces/${of.namespace}/secrets/${name}-oauth`);
+    const [clientId = '', secret = ''] = ['client-id', 'client-secret'].map((key) => atob(body.data[key]));
+    return { clientId, secret };
   }
 
   const notes = () => `https://${victim.namespace}.example.com/api`;
@@ -202,6 +215,11 @@ describeRedis('a hostile tenant and resources', () => {
       move: 'refers to resources without a grant, and wants nothing else to stop',
       attempt: () => verdictOnNew('oauthclients', referring()),
       refusal: 'Ready',
+    },
+    {
+      move: 'is the API of an audience of another, and no policy permits it',
+      attempt: () => verdictOnNew('oauthclients', answeringFor(notes())),
+      refusal: 'PolicyViolation',
     },
     {
       move: 'grants the resource to itself by a label of its namespace',
@@ -269,11 +287,24 @@ describeRedis('a hostile tenant and resources', () => {
     expect(await reasonOf('oauthclients', 'both', 'Ready', neighbour)).toBe('Ready');
   });
 
+  it('who is the API of an audience of another, by a policy that permits any, finds its tokens inactive', async () => {
+    const wide = await createTenant(cluster, installation);
+    await permit({ audiences: ['https://**'] }, wide);
+    await post('oauthclients', manifest('oauthclients', 'api', answeringFor(notes()), wide), wide);
+    await post('oauthclients', manifest('oauthclients', 'api', answeringFor(notes()), victim), victim);
+    const [foreign, own] = [await credentials('api', wide), await credentials('api', victim)];
+    const app = await credentials('app', neighbour);
+    const access = { resource: notes(), scope: `${victim.namespace}/read` };
+    const { access_token: token = '' } = (await server.token(app, access)).body;
+    expect(await introspect(server, own, token)).toMatchObject({ status: 200, body: { active: true, aud: notes() } });
+    expect(await introspect(server, foreign, token)).toEqual({ status: 200, body: { active: false } });
+  });
+
   it('who creates ten times as many resources as a namespace may have gets that many', {
     timeout: 60_000,
   }, async () => {
     const flood = await createTenant(cluster, installation);
-    await permit(`urn:grantry:ns:${flood.namespace}:*`, flood);
+    await permit({ resources: [`urn:grantry:ns:${flood.namespace}:*`] }, flood);
     const names = Array.from({ length: FLOOD }, (_, index) => `flood-${index}`);
     const bodies = names.map((name) => manifest('protectedresources', name, {}, flood));
     const answers = await Promise.all(bodies.map((body) => post('protectedresources', body, flood)));

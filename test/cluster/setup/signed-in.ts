@@ -21,6 +21,13 @@ export interface Credentials {
   readonly secret: string;
 }
 
+/** What an authorization request asks for. */
+export interface AccessParameters {
+  readonly client_id: string;
+  readonly scope?: string;
+  readonly resource?: readonly string[];
+}
+
 interface Answer<Body> {
   readonly status: number;
   readonly body: Body;
@@ -34,14 +41,25 @@ export type Tokens = Answer<{
 
 /** Has a person sign in and allow the client. @throws when no code comes back, such as for a person who is not let in */
 export async function codeFor(server: TokenServerProcess, clientId: string, person: Person): Promise<string> {
+  return await codeForAccess(server, { client_id: clientId }, person);
+}
+
+/** The same with parameters of access; `resource` may have several values (RFC 8707). */
+export async function codeForAccess(
+  server: TokenServerProcess,
+  { resource = [], ...access }: AccessParameters,
+  person: Person,
+): Promise<string> {
   const url = new URL(`${ISSUER}/authorize`);
-  url.search = new URLSearchParams({
+  const parameters = new URLSearchParams({
     response_type: 'code',
-    client_id: clientId,
     redirect_uri: CALLBACK,
     code_challenge: s256(VERIFIER),
     code_challenge_method: 'S256',
-  }).toString();
+    ...access,
+  });
+  for (const each of resource) parameters.append('resource', each);
+  url.search = parameters.toString();
   const back = await answerIn(new TestBrowser(server.url, ISSUER), url, { ...person, decision: 'allow' });
   const code = back.searchParams.get('code');
   if (code === null) throw new Error(`no code but ${back.searchParams}`);

@@ -45,8 +45,11 @@ export interface TokenServerProcess {
   saysUnready(line: RegExp): Promise<void>;
   /** Waits until it is ready. */
   ready(limit?: number): Promise<void>;
-  /** A token request with client_credentials. @returns its status, and the token */
-  token(client: AClient, form?: Readonly<Record<string, string>>): Promise<{ status: number; body: TokenBody }>;
+  /** A token request, with client_credentials unless the form has another grant. @returns its status, and the tokens */
+  token(
+    client: Pick<AClient, 'clientId' | 'secret'>,
+    form?: Readonly<Record<string, string>>,
+  ): Promise<{ status: number; body: TokenBody }>;
   /** The same with a ServiceAccount token. @returns its status */
   accountStatus(clientId: string, assertion: string): Promise<number>;
   metric(name: string): Promise<number | undefined>;
@@ -54,6 +57,7 @@ export interface TokenServerProcess {
 
 export interface TokenBody {
   readonly access_token?: string;
+  readonly refresh_token?: string;
   readonly error?: string;
 }
 
