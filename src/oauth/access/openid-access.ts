@@ -50,7 +50,8 @@ class OpenidAccess implements ClientAccess {
     this.issuer = issuer;
     this.#ofIssuer = client.scopes.filter((scope) => OPENID_SCOPES.includes(scope));
     this.audiences = [...access.audiences, issuer];
-    this.scopes = access.scopes;
+    // Audiences that have owners have scopes of those alone.
+    this.scopes = [...new Set([...access.scopes, ...this.#ofIssuer])];
     this.defaultScopes = access.defaultScopes;
     this.defaultAudience = hasDerivedAudience(client) ? issuer : (access.defaultAudience ?? issuer);
     this.defaultAudiences = [...new Set([...access.defaultAudiences, issuer])];
