@@ -62,7 +62,7 @@ async function logout(flow: SignInFlow, exchange: Exchange): Promise<void> {
 }
 
 /**
- * Whether the browser may be sent on although nobody is signed in there. A hint alone does not show that: a tenant has one
+ * Whether the browser may be sent on although it has no session. A hint alone does not show that: a tenant has one
  * for itself, and would own a link on this host that lands anywhere (docs/adr/0032).
  */
 function isVouchedFor({ client }: LogoutRequest, request: FastifyRequest): boolean {

@@ -106,7 +106,7 @@ describe('a request to sign out', () => {
       async (world: World) => ({ id_token_hint: await hintFor(world, 'bob', key, { client: SHOP }) }),
     ],
   ])(
-    'with %s, of a client that only the baseline admits, and nobody signed in → a page with a link; in a frame the redirect',
+    'with %s, of a client that only the baseline admits, without a session → a page with a link; in a frame the redirect',
     async (_, queryOf) => {
       const world = await aLogoutWorld({ clients: [{ ...SHOP, admittedBy: 'baseline' }] });
       const path = logoutPath({ ...(await queryOf(world)), client_id: SHOP.clientId, post_logout_redirect_uri: BYE });
