@@ -129,6 +129,17 @@ describe('the ID token of a redemption', () => {
     expect(body).toMatchObject({ scope: 'notes.read' });
     expect(body).not.toHaveProperty('id_token');
   });
+
+  it.each([[['notes.read', 'email']], [['email']]])(
+    'given %j without openid → that is the scope at the API, as ever',
+    async (scope) => {
+      const { body } = await calls.redeem(await issueCode(scope, { audiences: [NOTES], openid: undefined }));
+      const { body: renewed } = await calls.refresh(body.refresh_token);
+      expect([body.scope, renewed.scope]).toEqual([scope.join(' '), scope.join(' ')]);
+      expect(decodeJwt(String(renewed.access_token)).aud).toBe(NOTES);
+      expect(renewed).not.toHaveProperty('id_token');
+    },
+  );
 });
 
 describe('the ID token of a refresh', () => {
