@@ -40,7 +40,7 @@ export class MemoryLogins implements LogoutStore {
   /** Notes a login of a session until the session's absolute end. */
   note({ subject, sid }: Pick<NotedLogins, 'subject' | 'sid'>, login: NotedLogin, endsAt: number): void {
     const key = keyOf(subject, sid);
-    const logins = [...(this.#noted.get(key)?.logins ?? []), login].slice(-NOTED_LOGINS);
+    const logins = withLogin(this.#noted.get(key)?.logins ?? [], login);
     this.#noted.set(key, { subject, sid, logins }, endsAt);
   }
 
@@ -74,6 +74,19 @@ export class MemoryLogins implements LogoutStore {
   async settle(owed: Pick<OwedLogout, 'clientUid' | 'subject' | 'sid'>): Promise<void> {
     this.#owed.delete(fieldOf(owed));
   }
+}
+
+/**
+ * One more login. Where those are too many the client with the most of them loses its oldest one: a client that asks again
+ * and again displaces no other.
+ */
+function withLogin(noted: readonly NotedLogin[], login: NotedLogin): readonly NotedLogin[] {
+  const logins = [...noted, login];
+  if (logins.length <= NOTED_LOGINS) return logins;
+  const [most = []] = [...Map.groupBy(logins, ({ clientUid }) => clientUid).values()].sort(
+    (one, other) => other.length - one.length,
+  );
+  return logins.filter((each) => each !== most[0]);
 }
 
 /** One entry for each client, with the grants that do not survive. */

@@ -137,6 +137,21 @@ export function sessionLoginsContract(name: string, makeStores: MakeStores): voi
       expect([...promised].sort()).toEqual(grantIds.slice(1).sort());
     });
 
+    it('forgets no login of a client for those of another that asks again and again', async () => {
+      const session = await signedIn();
+      const grant = await issue(session, { clientUid: 'uid-of-wiki' });
+      for (let made = 0; made <= NOTED_LOGINS; made++) {
+        const login = { ...loginOf(session), offline: true };
+        const greedy = sampleGrant({ subject: session.subject, clientUid: 'uid-of-greedy', login });
+        const answer = await world.stores.grants.issue(greedy, SECRET_HASH, CODE_LIFETIME, RETENTION);
+        expect(answer.outcome).toBe('issued');
+      }
+      const owedToWiki = (await world.stores.sessions.end(session)).filter(
+        ({ clientUid }) => clientUid === 'uid-of-wiki',
+      );
+      expect(owedToWiki).toMatchObject([{ grantIds: [grant.grantId] }]);
+    });
+
     it('hands its sid and its logins on to the next of the same person, and nothing is owed', async () => {
       const former = await signedIn();
       const grant = await issue(former);

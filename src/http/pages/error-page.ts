@@ -1,8 +1,8 @@
 // The error page: what happened, what the person can do, and the request id to quote.
 // It never shows internals nor any text from the request. Its one link is the answer of the server to a registered address.
 
-import { destinationName } from './destination.ts';
-import { type Html, html } from './html.ts';
+import { answerLink } from './answer-link.ts';
+import { html } from './html.ts';
 import { layout } from './layout.ts';
 import type { PageLanguage } from './page-language.ts';
 import type { ErrorText, Texts } from './texts.ts';
@@ -51,14 +51,9 @@ export function errorPage({ language, status, reason, requestId, basePath, answe
       <h1>${title}</h1>
       <p>${message}</p>
       <p>${advice}</p>
-      ${answer !== undefined && linkTo(texts, answer)}
+      ${answer !== undefined && answerLink(texts, answer)}
       <p class="request-id">${texts.error.requestId} <code>${requestId}</code></p>`,
   });
-}
-
-function linkTo(texts: Texts, answer: string): Html {
-  const text = texts.error.goTo(destinationName(texts.destination, answer));
-  return html`<p><a href="${answer}" rel="noreferrer">${text}</a></p>`;
 }
 
 function wording(errors: Texts['error'], status: number, reason: string): ErrorText {

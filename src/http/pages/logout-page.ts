@@ -1,5 +1,6 @@
 // The pages of a sign-out: the question, where no client has proven that the person wants it, and the end.
 
+import { answerLink } from './answer-link.ts';
 import { html } from './html.ts';
 import { isolated } from './isolated.ts';
 import { layout } from './layout.ts';
@@ -39,8 +40,14 @@ export function logoutQuestionPage({ language, basePath, username, csrf, paramet
   });
 }
 
+/** The input of the end. */
+export interface SignedOut extends LogoutPageFacts {
+  /** The address of the client that the person has to follow by hand; undefined for a page without a link. */
+  readonly answer: string | undefined;
+}
+
 /** "You are signed out". */
-export function signedOutPage({ language, basePath }: LogoutPageFacts): string {
+export function signedOutPage({ language, basePath, answer }: SignedOut): string {
   const { texts } = language;
   const { logout } = texts;
   return layout({
@@ -49,6 +56,7 @@ export function signedOutPage({ language, basePath }: LogoutPageFacts): string {
     title: logout.done,
     body: html`
       <h1>${logout.done}</h1>
-      <p>${logout.doneAdvice}</p>`,
+      <p>${logout.doneAdvice}</p>
+      ${answer !== undefined && answerLink(texts, answer)}`,
   });
 }

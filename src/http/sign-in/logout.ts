@@ -2,6 +2,7 @@
 // an ID token that it means this person, else after a question. POST /logout/confirm answers the question. No answer
 // waits for what the end owes to clients.
 
+import type { FastifyRequest } from 'fastify';
 import { answerLogout, judgeLogout, LOGOUT_PARAMETERS, type LogoutRequest } from '../../oauth/endpoints/logout.ts';
 import type { Parameters } from '../../oauth/values/parameters.ts';
 import { logoutQuestionPage, signedOutPage } from '../pages/logout-page.ts';
@@ -9,6 +10,7 @@ import { pageLanguage } from '../pages/page-language.ts';
 import type { Endpoint, Exchange } from '../server/endpoint.ts';
 import { PAGE_HEADERS } from '../server/security-headers.ts';
 import type { SignedIn } from './browser-session.ts';
+import { redirectsBeforeSignIn } from './error-link.ts';
 import { requireOwnForm, type SignInFlow, sendPage, startAgain } from './sign-in-flow.ts';
 
 const REASON = 'logout';
@@ -55,7 +57,16 @@ async function logout(flow: SignInFlow, exchange: Exchange): Promise<void> {
     case 'nothing':
       break;
   }
-  leave(flow, exchange, judged, 302);
+  if (signedIn === undefined && !isVouchedFor(judged, request)) sendSignedOut(flow, exchange, judged.location);
+  else leave(flow, exchange, judged, 302);
+}
+
+/**
+ * Whether the browser may be sent on although it has no session. A hint alone does not show that: a tenant has one
+ * for itself, and would own a link on this host that lands anywhere (docs/adr/0032).
+ */
+function isVouchedFor({ client }: LogoutRequest, request: FastifyRequest): boolean {
+  return client === undefined || redirectsBeforeSignIn(request, client);
 }
 
 async function confirm(flow: SignInFlow, exchange: Exchange): Promise<void> {
@@ -93,11 +104,19 @@ function ask(flow: SignInFlow, exchange: Exchange, { location }: LogoutRequest, 
 }
 
 /** The browser goes where the request says, or sees that the person is signed out. */
-function leave({ basePath }: SignInFlow, exchange: Exchange, { location }: LogoutRequest, status: 302 | 303): void {
-  const { request, reply, log } = exchange;
-  log.outcome = 'signed_out';
-  if (location !== undefined) reply.redirect(location, status);
-  else sendOwnPage(exchange, signedOutPage({ language: pageLanguage(request.headers), basePath }));
+function leave(flow: SignInFlow, exchange: Exchange, { location }: LogoutRequest, status: 302 | 303): void {
+  if (location === undefined) {
+    sendSignedOut(flow, exchange, undefined);
+    return;
+  }
+  exchange.log.outcome = 'signed_out';
+  exchange.reply.redirect(location, status);
+}
+
+/** @param answer where the person may go on by hand */
+function sendSignedOut({ basePath }: SignInFlow, exchange: Exchange, answer: string | undefined): void {
+  exchange.log.outcome = 'signed_out';
+  sendOwnPage(exchange, signedOutPage({ language: pageLanguage(exchange.request.headers), basePath, answer }));
 }
 
 function sendOwnPage({ reply }: Exchange, page: string): void {

@@ -19,7 +19,7 @@ type Covered = Pick<Grant, 'scope' | 'audiences'>;
  * one is left out, unless that leaves none.
  */
 export function narrowAccess(grant: Covered, request: AccessRequest): NarrowedAccess {
-  const { resource, defaultAudience, at, allowedScopes } = request;
+  const { resource, defaultAudience, at, allowedScopes, issuer } = request;
   const audiences = grant.audiences.filter((audience) => request.allowedAudiences.includes(audience));
   if (resource === undefined ? audiences.length === 0 : !audiences.includes(resource)) {
     return { outcome: 'target_exceeded' };
@@ -30,10 +30,11 @@ export function narrowAccess(grant: Covered, request: AccessRequest): NarrowedAc
   const living = grant.scope.filter((token) => allowed.has(token));
   const asked = request.scope ?? living;
   if (!isSubset(asked, living)) return { outcome: 'scope_exceeded' };
+  const ofIssuer = new Set(issuer !== undefined && audiences.includes(issuer) ? scopesAt(issuer) : []);
   const preferred = audiences.filter((audience) => audience === defaultAudience);
   for (const audience of resource === undefined ? [...preferred, ...audiences] : [resource]) {
     const here = new Set(scopesAt(audience));
-    const scope = asked.filter((token) => here.has(token));
+    const scope = asked.filter((token) => here.has(token) && (audience === issuer || !ofIssuer.has(token)));
     if (scope.length > 0) return { outcome: 'granted', scope, audience };
   }
   return { outcome: 'scope_exceeded' };

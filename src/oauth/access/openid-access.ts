@@ -20,19 +20,28 @@ export function accessForScope(
 ): ClientAccess {
   const access = accessOf(client, registry);
   const asked = typeof scope === 'string' ? (parseScope(scope) ?? []) : (scope ?? client.defaultScopes);
-  return asked.includes('openid') ? withOpenid(access, client, issuer) : access;
+  return asked.includes('openid') ? withOpenid(access, client, { issuer, isApart: true }) : access;
 }
 
-/** The access for a token of a grant, which may be with OpenID Connect or not. */
+/**
+ * The access for a token of a grant, which may be with OpenID Connect or not: only where the grant covers the issuer are the
+ * scopes of OpenID Connect those of the issuer alone (`access.ts`).
+ */
 export function accessOfGrants(
   client: Client,
   { registry, issuer }: { readonly registry: Registry; readonly issuer: string },
 ): ClientAccess {
-  return withOpenid(accessOf(client, registry), client, issuer);
+  return withOpenid(accessOf(client, registry), client, { issuer, isApart: false });
 }
 
-function withOpenid(access: ClientAccess, client: Client, issuer: string): ClientAccess {
-  return client.scopes.includes('openid') ? new OpenidAccess(access, client, issuer) : access;
+interface OpenidRules {
+  readonly issuer: string;
+  /** Whether no other audience has the scopes of the issuer. */
+  readonly isApart: boolean;
+}
+
+function withOpenid(access: ClientAccess, client: Client, rules: OpenidRules): ClientAccess {
+  return client.scopes.includes('openid') ? new OpenidAccess(access, client, rules) : access;
 }
 
 class OpenidAccess implements ClientAccess {
@@ -44,13 +53,16 @@ class OpenidAccess implements ClientAccess {
   readonly defaultScopes: readonly string[];
   readonly #access: ClientAccess;
   readonly #ofIssuer: readonly string[];
+  readonly #isApart: boolean;
 
-  constructor(access: ClientAccess, client: Client, issuer: string) {
+  constructor(access: ClientAccess, client: Client, { issuer, isApart }: OpenidRules) {
     this.#access = access;
+    this.#isApart = isApart;
     this.issuer = issuer;
     this.#ofIssuer = client.scopes.filter((scope) => OPENID_SCOPES.includes(scope));
     this.audiences = [...access.audiences, issuer];
-    this.scopes = access.scopes;
+    // Audiences that have owners have scopes of those alone.
+    this.scopes = [...new Set([...access.scopes, ...this.#ofIssuer])];
     this.defaultScopes = access.defaultScopes;
     this.defaultAudience = hasDerivedAudience(client) ? issuer : (access.defaultAudience ?? issuer);
     this.defaultAudiences = [...new Set([...access.defaultAudiences, issuer])];
@@ -58,7 +70,8 @@ class OpenidAccess implements ClientAccess {
 
   scopesAt(audience: string): readonly string[] {
     if (audience === this.issuer) return this.#ofIssuer;
-    return this.#access.scopesAt(audience).filter((scope) => !this.#ofIssuer.includes(scope));
+    const scopes = this.#access.scopesAt(audience);
+    return this.#isApart ? scopes.filter((scope) => !this.#ofIssuer.includes(scope)) : scopes;
   }
 
   ownerOf(audience: string): Resource | undefined {

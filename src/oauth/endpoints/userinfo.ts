@@ -149,7 +149,9 @@ function judgeToken(
   if (audience !== issuer) return 'audience_mismatch';
   // Without a grant its subject is a client.
   if (grantId === undefined) return 'person_missing';
-  return client === undefined ? 'client_unknown' : { ...token, presented, client };
+  if (client === undefined) return 'client_unknown';
+  // What the client has lost since the token was made it may not learn from now on.
+  return { ...token, scope: token.scope.filter((each) => client.scopes.includes(each)), presented, client };
 }
 
 function contentOf(presented: Exclude<PresentedToken, { kind: 'refresh' }>, registry: Registry) {

@@ -29,6 +29,7 @@ export function accessRequest(request: GrantRequest, scope: readonly string[] | 
     allowedAudiences: unmet.length === 0 ? audiences : audiences.filter((audience) => !unmet.includes(audience)),
     defaultAudience,
     at: audienceRules(access),
+    issuer: access.issuer,
   };
 }
 

@@ -14,7 +14,9 @@ export function reportedLogin(
   asked: readonly string[] | undefined,
   access: ClientAccess,
 ): ReportedLogin | undefined {
-  const reported = (asked ?? scope).filter((token) => access.scopes.includes(token));
+  // A scope of the same name at an API would disclose nothing.
+  const allowed = access.issuer === undefined ? [] : access.scopesAt(access.issuer);
+  const reported = (asked ?? scope).filter((token) => allowed.includes(token));
   if (openid === undefined || !reported.includes('openid')) return undefined;
   return { scope: reported, sid: openid.sid, nonce: openid.nonce };
 }

@@ -64,6 +64,11 @@ export interface AccessRequest {
    * where none differs.
    */
   readonly at: Readonly<Record<string, AudienceRules>> | undefined;
+  /**
+   * The audience that alone has its scopes, under a grant which covers it: the issuer, with OpenID Connect. A grant without
+   * it has those scopes wherever else the client may have them.
+   */
+  readonly issuer?: string | undefined;
 }
 
 /** What the owner of a resource, or the manifest that refers to it, leaves of a client's access there. */

@@ -12,7 +12,7 @@ export interface Login {
   readonly mac?: string | undefined;
 }
 
-/** So many logins of one session, the newest, are noted. */
+/** So many logins of one session are noted; of one more the client with the most of them loses its oldest. */
 export const NOTED_LOGINS = 100;
 
 /** What the end of a session owes to one client; one at most for each session and client. */

@@ -97,8 +97,17 @@ local function narrow(access)
   local living = common(list('o'), allowed)
   local asked = access.scope or living
   if #common(asked, put_all({}, living)) < #asked then return 'scope_exceeded' end
+  local issuer = access.issuer
+  local of_issuer = issuer and covered[issuer] and scopes_at(access, issuer) or {}
   for _, audience in ipairs(candidates) do
-    local scope = access.at and common(asked, put_all({}, scopes_at(access, audience))) or asked
+    local scope = asked
+    if access.at or issuer then
+      local here = put_all({}, scopes_at(access, audience))
+      if audience ~= issuer then
+        for _, each in ipairs(of_issuer) do here[each] = nil end
+      end
+      scope = common(asked, here)
+    end
     if #scope > 0 then return 'granted', scope, audience end
   end
   return 'scope_exceeded'

@@ -11,8 +11,8 @@ import type { Script } from '../scripts/script.ts';
 import { split } from './spaced-list.ts';
 
 /**
- * Lua: `note_login(key, login)` appends to the logins of a session, which ends at `login.ends`, and `keep_logins(key,
- * sid, ends)` gives them another end. Both need `CLOCK`.
+ * Lua: `note_login(key, sid, ends, login)` appends to the logins of a session as `withLogin` of memory/logins.ts does, and
+ * `keep_logins(key, sid, ends)` gives them another end. Both need `CLOCK`.
  */
 export const NOTING = `
 local function keep_noted(key, sid, ends, json)
@@ -23,7 +23,14 @@ local function note_login(key, sid, ends, login)
   local noted = redis.call('HGET', key, sid)
   local logins = noted and cjson.decode(string.match(noted, ' (.*)')) or {}
   logins[#logins + 1] = login
-  if #logins > ${NOTED_LOGINS} then table.remove(logins, 1) end
+  if #logins > ${NOTED_LOGINS} then
+    local counts, most = {}, 1
+    for _, each in ipairs(logins) do counts[each[1]] = (counts[each[1]] or 0) + 1 end
+    for at, each in ipairs(logins) do
+      if counts[each[1]] > counts[logins[most][1]] then most = at end
+    end
+    table.remove(logins, most)
+  end
   keep_noted(key, sid, ends, cjson.encode(logins))
 end
 local function keep_logins(key, sid, ends)

@@ -99,6 +99,30 @@ describe('a request to sign out', () => {
     expect(ended(world)).toEqual(['logout']);
   });
 
+  it.each([
+    ['a client and its address', async () => ({})],
+    [
+      'a hint of its own',
+      async (world: World) => ({ id_token_hint: await hintFor(world, 'bob', key, { client: SHOP }) }),
+    ],
+  ])(
+    'with %s, of a client that only the baseline admits, without a session → a page with a link; in a frame the redirect',
+    async (_, queryOf) => {
+      const world = await aLogoutWorld({ clients: [{ ...SHOP, admittedBy: 'baseline' }] });
+      const path = logoutPath({ ...(await queryOf(world)), client_id: SHOP.clientId, post_logout_redirect_uri: BYE });
+      const page = await world.browser().get(path);
+      expect([page.status, page.location]).toEqual([200, undefined]);
+      expect(page.body).toContain(`<a href="${BYE}" rel="noreferrer">`);
+      const framed = await world.browser().get(path, { 'sec-fetch-dest': 'iframe' });
+      expect([framed.status, framed.location]).toEqual([302, BYE]);
+      const permitted = await aLogoutWorld();
+      const answer = await permitted
+        .browser()
+        .get(logoutPath({ client_id: SHOP.clientId, post_logout_redirect_uri: BYE }));
+      expect([answer.status, answer.location]).toEqual([302, BYE]);
+    },
+  );
+
   it('with a hint and without a browser → the session of its sid ends, and no other of the person', async () => {
     const world = await aLogoutWorld();
     const browser = await signedIn(world);

@@ -33,6 +33,14 @@ describe('access under a grant', () => {
     expect(narrowAccess(grant, { ...all, resource: 'https://three.example' })).toEqual({ outcome: 'target_exceeded' });
   });
 
+  it('has the scopes of the issuer there alone if it covers that, and at each audience otherwise', () => {
+    const [one, two] = grant.audiences;
+    const request = { ...all, issuer: one, at: { [String(one)]: { scopes: ['a'], maxLifetimeSeconds: undefined } } };
+    expect(narrowAccess(grant, request)).toMatchObject({ scope: ['b', 'c'], audience: two });
+    expect(narrowAccess(grant, { ...request, resource: one })).toMatchObject({ scope: ['a'], audience: one });
+    expect(narrowAccess({ ...grant, audiences: [String(two)] }, request)).toMatchObject({ scope: ['a', 'b', 'c'] });
+  });
+
   it('loses what the client is no longer registered for', () => {
     expect(narrowAccess(grant, { ...all, allowedScopes: ['a'] })).toMatchObject({ scope: ['a'] });
     expect(narrowAccess(grant, { ...all, allowedScopes: [] })).toEqual({ outcome: 'scope_exceeded' });

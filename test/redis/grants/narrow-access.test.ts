@@ -31,6 +31,7 @@ const asked: fc.Arbitrary<AccessRequest> = fc.record({
   allowedAudiences: audiences,
   defaultAudience: maybe(audience),
   at: maybe(fc.dictionary(audience, fc.record({ scopes, maxLifetimeSeconds: maybe(fc.constantFrom(60, 7200)) }))),
+  issuer: maybe(audience),
 });
 
 /** The time that a server has computed; waiting for a busy machine does not count. */

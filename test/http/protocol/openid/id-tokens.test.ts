@@ -4,9 +4,11 @@ import { hashPassword, LocalUsers } from '../../../../src/login/local-users.ts';
 import type { Grant } from '../../../../src/oauth/ports/grant-store.ts';
 import { generateSigningKeyPem, importSigningKey } from '../../../../src/oauth/registry/keys.ts';
 import { startGrantry, TestClock } from '../../../grantry.ts';
+import { aResource } from '../../../oauth/a-resource.ts';
 import { API, TokenCalls, WEB } from '../token-calls.ts';
 
 const NOTES = 'https://notes.example/api';
+const NOTES_RESOURCE = aResource({ identifier: NOTES });
 const clock = new TestClock();
 const ada = {
   username: 'ada',
@@ -36,12 +38,8 @@ const plain = {
   scopes: OPENID,
   defaultScopes: [],
 };
-const grantry = await startGrantry({
-  owners,
-  clock,
-  keys,
-  clients: [web, plain, { ...API, resourceServerAudiences: [NOTES] }],
-});
+const clients = [web, plain, { ...API, resourceServerAudiences: [NOTES] }];
+const grantry = await startGrantry({ owners, clock, keys, clients });
 const calls = new TokenCalls(grantry);
 const issuer = grantry.issuer;
 
@@ -112,11 +110,36 @@ describe('the ID token of a redemption', () => {
     expect((await verified(body.id_token)).payload).not.toHaveProperty('name');
   });
 
+  it('given a resource of an owner → the ID token comes beside a token for that', async () => {
+    const { identifier, name } = NOTES_RESOURCE;
+    const byReference = { ...web, audiences: [], resources: [{ namespace: undefined, name, scopes: undefined }] };
+    grantry.setResources([NOTES_RESOURCE]);
+    grantry.setClients([{ ...byReference, scopes: OPENID }]);
+    const { body } = await calls.redeem(await issueCode(['notes.read', ...OPENID]));
+    const { body: renewed } = await calls.refresh(body.refresh_token, { resource: issuer });
+    grantry.setResources([]);
+    grantry.setClients(clients);
+    expect(decodeJwt(String(body.access_token))).toMatchObject({ aud: identifier, scope: 'notes.read' });
+    expect((await verified(body.id_token)).payload).toMatchObject({ email: 'ada@example.com' });
+    expect(renewed).toMatchObject({ scope: OPENID.join(' '), id_token: expect.any(String) });
+  });
+
   it('given a grant without openid → none', async () => {
     const { body } = await calls.redeem(await issueCode(['notes.read'], { audiences: [NOTES], openid: undefined }));
     expect(body).toMatchObject({ scope: 'notes.read' });
     expect(body).not.toHaveProperty('id_token');
   });
+
+  it.each([[['notes.read', 'email']], [['email']]])(
+    'given %j without openid → that is the scope at the API, as ever',
+    async (scope) => {
+      const { body } = await calls.redeem(await issueCode(scope, { audiences: [NOTES], openid: undefined }));
+      const { body: renewed } = await calls.refresh(body.refresh_token);
+      expect([body.scope, renewed.scope]).toEqual([scope.join(' '), scope.join(' ')]);
+      expect(decodeJwt(String(renewed.access_token)).aud).toBe(NOTES);
+      expect(renewed).not.toHaveProperty('id_token');
+    },
+  );
 });
 
 describe('the ID token of a refresh', () => {
@@ -146,7 +169,7 @@ describe('the ID token of a refresh', () => {
     const { body } = await calls.redeem(await issueCode(['notes.read', 'openid', 'email']));
     grantry.setClients([{ ...web, scopes: ['notes.read', 'openid'] }]);
     const { body: renewed } = await calls.refresh(body.refresh_token);
-    grantry.setClients([web, plain, { ...API, resourceServerAudiences: [NOTES] }]);
+    grantry.setClients(clients);
     expect((await verified(renewed.id_token)).payload).not.toHaveProperty('email');
   });
 });

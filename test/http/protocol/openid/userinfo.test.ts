@@ -123,6 +123,25 @@ describe('a token of a person for the issuer', () => {
     expect(body).toMatchObject({ name: 'Alice Other', groups: [] });
   });
 
+  it.each([
+    ['JWT', WEB],
+    ['opaque', OPAQUE],
+  ])(
+    'given a %s and a client that has lost a scope since → nothing of that; without openid none',
+    async (_, client) => {
+      const token = await accessToken(client);
+      const withScopes = (scopes: readonly string[]) =>
+        grantry.setClients(clients.map((each) => (each.clientId === client.clientId ? { ...each, scopes } : each)));
+      withScopes(['openid', 'profile']);
+      const fewer = await withToken(grantry, token);
+      withScopes(['profile']);
+      const none = await withToken(grantry, token);
+      grantry.setClients(clients);
+      expect(fewer.body).toEqual({ sub: subject, name: 'Alice Example', preferred_username: 'alice' });
+      expectRefusal(none, 403, 'insufficient_scope', 'scope_too_small');
+    },
+  );
+
   it('is disclosed by one log line that names client and scope, and no claim', async () => {
     await withToken(grantry, await accessToken());
     const line = grantry.logs().findLast(({ route }) => route === 'userinfo');

@@ -62,7 +62,14 @@ local function note_login(key, sid, ends, login)
   local noted = redis.call('HGET', key, sid)
   local logins = noted and cjson.decode(string.match(noted, ' (.*)')) or {}
   logins[#logins + 1] = login
-  if #logins > 100 then table.remove(logins, 1) end
+  if #logins > 100 then
+    local counts, most = {}, 1
+    for _, each in ipairs(logins) do counts[each[1]] = (counts[each[1]] or 0) + 1 end
+    for at, each in ipairs(logins) do
+      if counts[each[1]] > counts[logins[most][1]] then most = at end
+    end
+    table.remove(logins, most)
+  end
   keep_noted(key, sid, ends, cjson.encode(logins))
 end
 local function keep_logins(key, sid, ends)
@@ -174,7 +181,14 @@ local function note_login(key, sid, ends, login)
   local noted = redis.call('HGET', key, sid)
   local logins = noted and cjson.decode(string.match(noted, ' (.*)')) or {}
   logins[#logins + 1] = login
-  if #logins > 100 then table.remove(logins, 1) end
+  if #logins > 100 then
+    local counts, most = {}, 1
+    for _, each in ipairs(logins) do counts[each[1]] = (counts[each[1]] or 0) + 1 end
+    for at, each in ipairs(logins) do
+      if counts[each[1]] > counts[logins[most][1]] then most = at end
+    end
+    table.remove(logins, most)
+  end
   keep_noted(key, sid, ends, cjson.encode(logins))
 end
 local function keep_logins(key, sid, ends)
@@ -417,8 +431,17 @@ local function narrow(access)
   local living = common(list('o'), allowed)
   local asked = access.scope or living
   if #common(asked, put_all({}, living)) < #asked then return 'scope_exceeded' end
+  local issuer = access.issuer
+  local of_issuer = issuer and covered[issuer] and scopes_at(access, issuer) or {}
   for _, audience in ipairs(candidates) do
-    local scope = access.at and common(asked, put_all({}, scopes_at(access, audience))) or asked
+    local scope = asked
+    if access.at or issuer then
+      local here = put_all({}, scopes_at(access, audience))
+      if audience ~= issuer then
+        for _, each in ipairs(of_issuer) do here[each] = nil end
+      end
+      scope = common(asked, here)
+    end
     if #scope > 0 then return 'granted', scope, audience end
   end
   return 'scope_exceeded'
@@ -606,8 +629,17 @@ local function narrow(access)
   local living = common(list('o'), allowed)
   local asked = access.scope or living
   if #common(asked, put_all({}, living)) < #asked then return 'scope_exceeded' end
+  local issuer = access.issuer
+  local of_issuer = issuer and covered[issuer] and scopes_at(access, issuer) or {}
   for _, audience in ipairs(candidates) do
-    local scope = access.at and common(asked, put_all({}, scopes_at(access, audience))) or asked
+    local scope = asked
+    if access.at or issuer then
+      local here = put_all({}, scopes_at(access, audience))
+      if audience ~= issuer then
+        for _, each in ipairs(of_issuer) do here[each] = nil end
+      end
+      scope = common(asked, here)
+    end
     if #scope > 0 then return 'granted', scope, audience end
   end
   return 'scope_exceeded'
@@ -903,8 +935,17 @@ local function narrow(access)
   local living = common(list('o'), allowed)
   local asked = access.scope or living
   if #common(asked, put_all({}, living)) < #asked then return 'scope_exceeded' end
+  local issuer = access.issuer
+  local of_issuer = issuer and covered[issuer] and scopes_at(access, issuer) or {}
   for _, audience in ipairs(candidates) do
-    local scope = access.at and common(asked, put_all({}, scopes_at(access, audience))) or asked
+    local scope = asked
+    if access.at or issuer then
+      local here = put_all({}, scopes_at(access, audience))
+      if audience ~= issuer then
+        for _, each in ipairs(of_issuer) do here[each] = nil end
+      end
+      scope = common(asked, here)
+    end
     if #scope > 0 then return 'granted', scope, audience end
   end
   return 'scope_exceeded'
@@ -1115,8 +1156,17 @@ local function narrow(access)
   local living = common(list('o'), allowed)
   local asked = access.scope or living
   if #common(asked, put_all({}, living)) < #asked then return 'scope_exceeded' end
+  local issuer = access.issuer
+  local of_issuer = issuer and covered[issuer] and scopes_at(access, issuer) or {}
   for _, audience in ipairs(candidates) do
-    local scope = access.at and common(asked, put_all({}, scopes_at(access, audience))) or asked
+    local scope = asked
+    if access.at or issuer then
+      local here = put_all({}, scopes_at(access, audience))
+      if audience ~= issuer then
+        for _, each in ipairs(of_issuer) do here[each] = nil end
+      end
+      scope = common(asked, here)
+    end
     if #scope > 0 then return 'granted', scope, audience end
   end
   return 'scope_exceeded'

@@ -27,7 +27,14 @@ local function note_login(key, sid, ends, login)
   local noted = redis.call('HGET', key, sid)
   local logins = noted and cjson.decode(string.match(noted, ' (.*)')) or {}
   logins[#logins + 1] = login
-  if #logins > 100 then table.remove(logins, 1) end
+  if #logins > 100 then
+    local counts, most = {}, 1
+    for _, each in ipairs(logins) do counts[each[1]] = (counts[each[1]] or 0) + 1 end
+    for at, each in ipairs(logins) do
+      if counts[each[1]] > counts[logins[most][1]] then most = at end
+    end
+    table.remove(logins, most)
+  end
   keep_noted(key, sid, ends, cjson.encode(logins))
 end
 local function keep_logins(key, sid, ends)
