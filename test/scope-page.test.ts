@@ -85,6 +85,7 @@ const RULES = [
   ...numbered('9449-', 7),
   ...numbered('9728-', 3),
   ...numbered('RPL-', 6),
+  ...numbered('BCL-', 4),
   ...numbered('F2-', 3),
   ...numbered('9110-', 2),
   ...numbered('9470-', 1),
