@@ -77,6 +77,7 @@ function openidMembers({
 }: MetadataOptions): Readonly<Record<string, string | boolean | object>> {
   return {
     userinfo_endpoint: `${issuer}/userinfo`,
+    end_session_endpoint: `${issuer}/logout`,
     scopes_supported: OPENID_SCOPES,
     subject_types_supported: ['public'],
     id_token_signing_alg_values_supported: idTokenAlgorithms,

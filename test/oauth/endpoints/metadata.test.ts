@@ -37,6 +37,7 @@ describe('authorization server metadata (RFC 8414)', () => {
       authorization_response_iss_parameter_supported: true,
       dpop_signing_alg_values_supported: ['ES256', 'PS256', 'EdDSA', 'Ed25519'],
       userinfo_endpoint: `${ISSUER}/userinfo`,
+      end_session_endpoint: `${ISSUER}/logout`,
       scopes_supported: ['openid', 'profile', 'email', 'groups', 'offline_access'],
       subject_types_supported: ['public'],
       id_token_signing_alg_values_supported: ['EdDSA', 'RS256'],
