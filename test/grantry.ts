@@ -399,6 +399,7 @@ const SECRET_PARAMETERS = [
   'code',
   'code_verifier',
   'refresh_token',
+  'access_token',
   'token',
   'password',
   'state',

@@ -51,6 +51,7 @@ export const FOLDERS: Record<string, readonly string[]> = {
       'ports',
       'values',
       'dpop',
+      'resource',
       'registry',
       'client-certificates',
       'client-auth',

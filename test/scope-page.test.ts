@@ -84,6 +84,8 @@ const RULES = [
   ...numbered('9396-', 2),
   ...numbered('9449-', 7),
   ...numbered('9728-', 3),
+  ...numbered('USERINFO-', 6),
+  ...numbered('DISCOVERY-', 2),
   ...numbered('RPL-', 6),
   ...numbered('BCL-', 4),
   ...numbered('F2-', 3),

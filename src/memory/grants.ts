@@ -184,9 +184,11 @@ export class MemoryGrants implements GrantStore {
     const rotates = request.rotation === 'Always';
     const generation = rotates ? request.generation + 1 : request.generation;
     const alert = outcome === 'healed' ? alertOf(record, request, { type: 'state_lost', now }) : undefined;
-    const answer: RotateAnswer = { ...access, outcome, grant: record.grant, generation, alert: undefined };
+    const grant = withoutNonce(record.grant);
+    const answer: RotateAnswer = { ...access, outcome, grant, generation, alert: undefined };
     this.#keep({
       ...record,
+      grant,
       keepUntil: Math.max(record.keepUntil, record.grant.createdAt + request.retention),
       generation,
       refreshedAt: now,
@@ -265,4 +267,9 @@ function judgeProof(grant: Grant, request: RedeemRequest): 'right' | 'bad_proof'
 function sameDigest(one: string, other: string): boolean {
   const [left, right] = [Buffer.from(one), Buffer.from(other)];
   return left.length === right.length && timingSafeEqual(left, right);
+}
+
+/** OpenID Connect Core §12.2: only the first ID token of a grant has the nonce. */
+function withoutNonce(grant: StoredGrant): StoredGrant {
+  return grant.openid?.nonce === undefined ? grant : { ...grant, openid: { ...grant.openid, nonce: undefined } };
 }

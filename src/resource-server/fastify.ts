@@ -3,7 +3,7 @@
 import type { FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify';
 import type { Access } from './access.ts';
 import { AccessDenied } from './access-denied.ts';
-import type { Needs, Verifier } from './verifier.ts';
+import { checkedNeeds, type Needs, type Verifier } from './verifier.ts';
 
 /** What requests need: the same for all, or by request. */
 export type FastifyNeeds = Needs | ((request: FastifyRequest) => Needs);
@@ -26,7 +26,7 @@ const ACCESSES = new WeakMap<object, Access>();
 export function protect(verifier: Verifier, needs: FastifyNeeds = {}): ProtectHook {
   return async (request, reply) => {
     try {
-      const { scope, form } = typeof needs === 'function' ? needs(request) : needs;
+      const { scope, form } = checkedNeeds(typeof needs === 'function' ? needs(request) : needs);
       const access = await verifier.verify(request.raw, { scope, form: form ?? request.body });
       reply.headers(access.responseHeaders);
       ACCESSES.set(request, access);

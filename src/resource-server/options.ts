@@ -63,11 +63,30 @@ export interface Settings {
   readonly fetch: Fetch;
 }
 
+/** A misspelt option would be one that does not protect. */
+const NAMES: Readonly<Record<keyof VerifierOptions, true>> = {
+  issuer: true,
+  audience: true,
+  mode: true,
+  introspection: true,
+  origins: true,
+  metadataUrl: true,
+  requireBinding: true,
+  certificate: true,
+  formBody: true,
+  toleranceSeconds: true,
+  replays: true,
+  dpopNonce: true,
+  clock: true,
+  fetch: true,
+};
+const BINDING_RULES: readonly BindingRule[] = ['None', 'DPoP', 'MutualTLS', 'Any'];
 const TOLERANCE_SECONDS = { usual: 5, most: 60 };
 const SECRET_BYTES_LEAST = 32;
 
 /** @throws TypeError for options that cannot be right */
 export function settingsOf(options: VerifierOptions): Settings {
+  checkForm(options);
   const { issuer, audience, requireBinding = 'None', certificate, formBody = false } = options;
   const fault = issuerFault(issuer);
   if (fault !== undefined) throw new TypeError(`issuer ${fault}`);
@@ -86,6 +105,22 @@ export function settingsOf(options: VerifierOptions): Settings {
     options;
   const nonces = noncesOf(options);
   return { origins, metadataUrl, requireBinding, formBody, toleranceSeconds, nonces, clock, fetch };
+}
+
+/** What the types say, for an API without them: each fault here would leave a check out. */
+function checkForm(options: VerifierOptions): void {
+  const unknown = Object.keys(options).find((name) => !Object.hasOwn(NAMES, name));
+  if (unknown !== undefined) throw new TypeError(`there is no option ${unknown}`);
+  const { issuer, audience, mode, introspection, requireBinding = 'None' } = options;
+  if (typeof issuer !== 'string') throw new TypeError('issuer is no text');
+  if (typeof audience !== 'string') throw new TypeError('audience is no text');
+  if (mode !== 'local' && mode !== 'introspection') throw new TypeError('mode is neither local nor introspection');
+  if ((introspection !== undefined) !== (mode === 'introspection')) {
+    throw new TypeError('introspection is for the mode introspection, which needs it');
+  }
+  if (!BINDING_RULES.includes(requireBinding)) {
+    throw new TypeError(`requireBinding is none of ${BINDING_RULES.join(', ')}`);
+  }
 }
 
 function originsOf({ origins, audience }: VerifierOptions): readonly string[] {

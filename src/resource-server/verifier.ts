@@ -2,9 +2,10 @@
 
 import { hash } from 'node:crypto';
 import { PROOF_ALGORITHM_NAMES, ProofJudge } from '../oauth/dpop/proof.ts';
+import { AccessRefused } from '../oauth/resource/access-refused.ts';
 import { type AccessClaims, scopeOf } from '../oauth/resource/access-token.ts';
 import { isRefusal, type PresentedCredentials, presentedCredentials } from '../oauth/resource/credentials.ts';
-import { type ChallengeFacts, type Refusal, refusalAnswer, type Scheme } from '../oauth/resource/refusal.ts';
+import { type ChallengeFacts, refusalAnswer, type Scheme } from '../oauth/resource/refusal.ts';
 import { targetAddresses } from '../oauth/resource/request-target.ts';
 import { judgeSender, type ProvenSender } from '../oauth/resource/sender-constraint.ts';
 import { type Access, accessOf } from './access.ts';
@@ -24,13 +25,24 @@ export interface Needs {
   readonly form?: unknown;
 }
 
+/**
+ * What a request needs, as it is given.
+ * @throws TypeError for anything else, such as a misspelt name: it would ask for no scope
+ */
+export function checkedNeeds(needs: Needs): Needs {
+  if (typeof needs !== 'object' || Object.keys(needs).some((name) => name !== 'scope' && name !== 'form')) {
+    throw new TypeError('needs is not of the form { scope, form }');
+  }
+  return needs;
+}
+
 /** Checks the requests of one API. */
 export interface Verifier {
   /** Whether tokens may come in forms: then the body has to be read before. */
   readonly formBody: boolean;
   /**
    * The access of a request.
-   * @throws AccessDenied with the whole answer
+   * @throws AccessDenied with the whole answer; TypeError for needs of another form
    */
   verify(request: ApiRequest, needs?: Needs): Promise<Access>;
 }
@@ -41,16 +53,6 @@ export interface Verifier {
  */
 export function createVerifier(options: VerifierOptions): Verifier {
   return new ApiVerifier(options);
-}
-
-/** A refusal on its way to the answer. */
-class Refused extends Error {
-  readonly refusal: Refusal;
-
-  constructor(refusal: Refusal, cause?: unknown) {
-    super(refusal.reason, { cause });
-    this.refusal = refusal;
-  }
 }
 
 class ApiVerifier implements Verifier {
@@ -77,12 +79,13 @@ class ApiVerifier implements Verifier {
     this.#facts = { audience, schemes: schemesOf(settings), metadataUrl, proofAlgorithms: PROOF_ALGORITHM_NAMES };
   }
 
-  async verify(request: ApiRequest, { scope: needed, form }: Needs = {}): Promise<Access> {
+  async verify(request: ApiRequest, needs: Needs = {}): Promise<Access> {
+    const { scope: needed, form } = checkedNeeds(needs);
     const scope = typeof needed === 'string' ? needed.split(' ').filter((value) => value !== '') : (needed ?? []);
     try {
       return await this.#accessOf(request, scope, form);
     } catch (error) {
-      if (!(error instanceof Refused)) throw error;
+      if (!(error instanceof AccessRefused)) throw error;
       const { refusal, cause } = error;
       throw new AccessDenied(refusalAnswer(refusal, scope, this.#facts), {
         code: refusal.code,
@@ -95,7 +98,7 @@ class ApiVerifier implements Verifier {
   async #accessOf(request: ApiRequest, scope: readonly string[], form: unknown): Promise<Access> {
     const read = await readRequest(request, { formBody: this.formBody, form });
     const credentials = presentedCredentials(read);
-    if (isRefusal(credentials)) throw new Refused(credentials);
+    if (isRefusal(credentials)) throw new AccessRefused(credentials);
     const claims = await this.#claimsOf(credentials);
     const sender = judgeSender(
       credentials,
@@ -109,12 +112,12 @@ class ApiVerifier implements Verifier {
       },
       { judge: this.#proofs, nonces: this.#settings.nonces, requireBinding: this.#settings.requireBinding },
     );
-    if (isRefusal(sender)) throw new Refused(sender);
+    if (isRefusal(sender)) throw new AccessRefused(sender);
     await this.#claimProof(sender);
     const { scheme } = credentials;
     const held = scopeOf(claims);
     if (!scope.every((value) => held.includes(value))) {
-      throw new Refused({ code: 'insufficient_scope', reason: 'scope_too_small', scheme });
+      throw new AccessRefused({ code: 'insufficient_scope', reason: 'scope_too_small', scheme });
     }
     return accessOf(claims, this.#responseHeaders(credentials, sender));
   }
@@ -127,7 +130,7 @@ class ApiVerifier implements Verifier {
     } catch (error) {
       const code = error instanceof InvalidTokenError ? 'invalid_token' : 'unavailable';
       if (!(error instanceof InvalidTokenError || error instanceof UnavailableError)) throw error;
-      throw new Refused({ code, reason: error.reason, scheme }, error.cause);
+      throw new AccessRefused({ code, reason: error.reason, scheme }, { cause: error.cause });
     }
   }
 
@@ -135,7 +138,8 @@ class ApiVerifier implements Verifier {
     if (proof === undefined) return;
     const { value, expiresAt } = proof.mark;
     const isFresh = await this.#claimed(hash('sha256', value, 'base64url'), expiresAt);
-    if (!isFresh) throw new Refused({ code: 'invalid_dpop_proof', reason: 'dpop_proof_replayed', scheme: 'DPoP' });
+    if (!isFresh)
+      throw new AccessRefused({ code: 'invalid_dpop_proof', reason: 'dpop_proof_replayed', scheme: 'DPoP' });
   }
 
   async #claimed(id: string, expiresAt: number): Promise<boolean> {
@@ -143,7 +147,7 @@ class ApiVerifier implements Verifier {
       return await this.#replays.claim(id, expiresAt);
     } catch (error) {
       const reason = error instanceof UnavailableError ? error.reason : 'replays_unavailable';
-      throw new Refused({ code: 'unavailable', reason, scheme: 'DPoP' }, error);
+      throw new AccessRefused({ code: 'unavailable', reason, scheme: 'DPoP' }, { cause: error });
     }
   }
 

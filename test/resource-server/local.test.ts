@@ -222,6 +222,10 @@ describe('options', () => {
   it.each([
     ['an issuer with a slash', { issuer: 'https://auth.example/' }],
     ['an audience with a quote', { audience: 'a"b' }],
+    ['a mode that there is not', { mode: 'jwks' }],
+    ['no mode', { mode: undefined }],
+    ['a binding that there is not', { requireBinding: 'dpop' }],
+    ['a misspelt name', { requiredBinding: 'Any' }],
     ['an origin with a path', { origins: ['https://a.example/b'] }],
     ['DPoP without an origin', { requireBinding: 'DPoP' }],
     ['certificates from nowhere', { requireBinding: 'MutualTLS' }],

@@ -1,8 +1,16 @@
 // What a verifier reads of a request, and what it leaves for the handler behind it.
 
+import { fastify } from 'fastify';
 import * as oauth from 'oauth4webapi';
 import { describe, expect, it } from 'vitest';
-import { AccessDenied, createVerifier, type NodeRequest, protect } from '../../src/resource-server/index.ts';
+import { protect as protectRoute } from '../../src/resource-server/fastify.ts';
+import {
+  AccessDenied,
+  createVerifier,
+  type Needs,
+  type NodeRequest,
+  protect,
+} from '../../src/resource-server/index.ts';
 import { createTestIssuer } from '../../src/resource-server/testing.ts';
 import { DpopHolder } from '../dpop-holder.ts';
 
@@ -22,6 +30,23 @@ async function outcome(request: Request | NodeRequest, form?: unknown): Promise<
     return `${error.status} ${error.reason}`;
   }
 }
+
+describe('needs', () => {
+  const presented = new Request('https://notes.example/', { headers: { authorization: `Bearer ${token()}` } });
+
+  it.each([
+    ['a misspelt name', { scopes: 'notes.read' }],
+    ['a bare scope', 'notes.read'],
+    ['a bare list', ['notes.read']],
+  ])('given as %s → TypeError, and no access without the scope', async (_, given) => {
+    const needs = given as Needs;
+    await expect(verifier.verify(presented, needs)).rejects.toThrow(TypeError);
+    const app = fastify();
+    app.get('/', { preHandler: protectRoute(verifier, needs) }, () => 'served');
+    const response = await app.inject({ url: '/', headers: { authorization: `Bearer ${token()}` } });
+    expect(response.statusCode).toBe(500);
+  });
+});
 
 describe('a Fetch request', () => {
   it('with a token in its form → the handler still reads the form, and its answer is not stored', async () => {

@@ -198,6 +198,8 @@ describe('the guide', () => {
       'fetch-api.mjs',
       'fastify-api.mjs',
       'connect-api.mjs',
+      'main.mjs',
+      'logged.mjs',
       'api.test.mjs',
       'asking-verifier.mjs',
     ]);
@@ -215,18 +217,20 @@ import { createVerifier } from 'grantry/resource-server';
 import { createTestIssuer } from 'grantry/resource-server/testing';
 import { connectApi } from './connect-api.mjs';
 import { fastifyApi } from './fastify-api.mjs';
+import { logged } from './logged.mjs';
 import './verifier.mjs';
 import './asking-verifier.mjs';
 
 const { issuer, audience, fetch: answer, token } = createTestIssuer();
-const verifier = createVerifier({ issuer, audience, fetch: answer, mode: 'local' });
+const verifier = logged(createVerifier({ issuer, audience, fetch: answer, mode: 'local' }));
+console.warn = console.log;
 const app = fastifyApi(verifier);
 const server = connectApi(verifier);
 const addresses = [await app.listen({ port: 0, host: '127.0.0.1' })];
 await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
 addresses.push('http://127.0.0.1:' + server.address().port);
 for (const address of addresses) {
-  for (const scope of ['notes.read', 'notes.write']) {
+  for (const scope of ['notes/read', 'notes/write']) {
     const headers = { authorization: 'Bearer ' + token({ claims: { scope } }) };
     const response = await fetch(address + '/notes', { headers });
     console.log(response.status, await response.text());
@@ -241,6 +245,7 @@ server.close();
     const lines = run(node, ['try.mjs']).trim().split('\n');
     const admitted = '200 {"owner":"test-subject"}';
     const refused = expect.stringMatching(/^403 .*insufficient_scope/);
-    expect(lines).toEqual([admitted, refused, admitted, refused, '200']);
+    const logged = 'access denied: 403 scope_too_small';
+    expect(lines).toEqual([admitted, logged, refused, admitted, logged, refused, '200']);
   });
 });

@@ -14,28 +14,41 @@ export interface ReferringClient {
   readonly name: string;
   /** Undefined while its namespace is not observed: then no selector matches it. */
   readonly namespaceLabels: Readonly<Record<string, string>> | undefined;
-  readonly spec: Pick<OAuthClientSpec, 'resources'>;
+  readonly spec: Pick<OAuthClientSpec, 'resources' | 'scopes' | 'defaultScopes'>;
 }
+
+/** Missing and not allowed read the same: a tenant learns nothing of the resources of others. */
+const NO_SUCH_GRANT =
+  'No such resource is granted to this client: it is missing or not accepted, or its allowedClients leave this client out.';
 
 export type UngrantedReference = Fault<'ResourceNotGranted'>;
 
 /**
- * The references of a client, and the scopes that they list, which are not granted.
+ * The references of a client, and the scopes that they list, which are not granted. Where all are, the default scopes that
+ * come from nowhere.
  * @param accepted by `<namespace>/<name>`
  */
 export function ungrantedReferences(
   client: ReferringClient,
   accepted: ReadonlyMap<string, AcceptedResource>,
 ): readonly UngrantedReference[] {
-  return client.spec.resources.flatMap(({ namespace = client.namespace, name, scopes = [] }, index) => {
+  const { resources, scopes: own, defaultScopes } = client.spec;
+  const held = new Set(own);
+  const ungranted = resources.flatMap(({ namespace = client.namespace, name, scopes }, index) => {
     const resource = accepted.get([namespace, name].join('/'));
     const granted = resource && grantedScopes(grantorOf(resource, client), client);
-    // Missing and not allowed read the same: a tenant learns nothing of the resources of others.
-    if (granted === undefined) return [notGranted([index], 'No such resource is granted to this client.')];
-    return scopes.flatMap((scope, at) =>
-      granted.includes(scope) ? [] : [notGranted([index, 'scopes', at], 'This scope is not granted there.')],
+    if (granted === undefined) return [notGranted(['resources', index], NO_SUCH_GRANT)];
+    for (const scope of granted) held.add(scope);
+    return (scopes ?? []).flatMap((scope, at) =>
+      granted.includes(scope)
+        ? []
+        : [notGranted(['resources', index, 'scopes', at], 'This scope is not granted there.')],
     );
   });
+  if (ungranted.length > 0 || resources.length === 0) return ungranted;
+  return defaultScopes.flatMap((scope, at) =>
+    held.has(scope) ? [] : [notGranted(['defaultScopes', at], 'No resource of this client grants this scope.')],
+  );
 }
 
 /** The resource as far as this client is concerned: only the namespace of the client counts. */
@@ -45,7 +58,7 @@ function grantorOf({ namespace, spec }: AcceptedResource, client: ReferringClien
 }
 
 function notGranted(path: readonly (string | number)[], message: string): UngrantedReference {
-  return { path: ['spec', 'resources', ...path], reason: 'ResourceNotGranted', message };
+  return { path: ['spec', ...path], reason: 'ResourceNotGranted', message };
 }
 
 /** References that a condition names. */

@@ -5,13 +5,16 @@ import type { Logger } from 'pino';
 import type { DefaultPolicy } from '../../admission/kinds/client-policy.ts';
 import type { Condition } from '../../admission/kinds/conditions.ts';
 import { fieldsOf, type SourceObject } from '../../admission/kinds/manifest.ts';
-import type { OAuthClientSpec } from '../../admission/kinds/oauth-client.ts';
 import { printed } from '../../admission/kinds/quoted.ts';
 import { admitPolicies } from '../../admission/policies/admit-policies.ts';
 import type { OwnerOf } from '../../admission/policies/policy-violations.ts';
 import type { ResourceVerdict } from '../../admission/resources/admit-resource.ts';
 import { AdmittedResources } from '../../admission/resources/admitted-resources.ts';
-import { grantsCondition, ungrantedReferences } from '../../admission/resources/resource-grants.ts';
+import {
+  grantsCondition,
+  type ReferringClient,
+  ungrantedReferences,
+} from '../../admission/resources/resource-grants.ts';
 import { KubernetesError } from '../../kubernetes/api/kubernetes-api.ts';
 import { type KubernetesObject, PROTECTED_RESOURCES } from '../../kubernetes/objects/resources.ts';
 import { sourceOf } from '../../kubernetes/objects/source-object.ts';
@@ -114,7 +117,7 @@ export class ResourceController {
   readonly ownerOf: OwnerOf = (identifier) => this.#resources.ownerOf(identifier);
 
   /** `ResourcesGranted` of a client; undefined for one that refers to no resource. */
-  conditionFor(client: SourceObject, spec: Pick<OAuthClientSpec, 'resources'>): Condition | undefined {
+  conditionFor(client: SourceObject, spec: ReferringClient['spec']): Condition | undefined {
     if (spec.resources.length === 0) return undefined;
     const { namespace, name, generation } = client;
     const namespaceLabels = labelsOf(this.#options.sources.namespaces, namespace);

@@ -61,6 +61,11 @@ export class Metrics {
   );
   readonly statesLost = this.#counter('state_lost_total', 'Refresh tokens newer than what the store knows.', []);
   readonly statesForged = this.#counter('state_forged_total', 'Records in the store without a right MAC.', []);
+  readonly groupsOmitted = this.#counter(
+    'groups_omitted_total',
+    'ID tokens without the groups of their person, which were too many.',
+    [],
+  );
   readonly rateLimited = this.#counter('rate_limited_total', 'Requests answered 429.', ['limit']);
   readonly alertDeliveries = this.#counter('alert_deliveries_total', 'Tries to hand an alert to the webhook.', [
     'outcome',

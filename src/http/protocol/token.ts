@@ -25,8 +25,13 @@ export function tokenEndpoint(options: TokenOptions): Endpoint {
 
 async function token(options: TokenOptions, exchange: Exchange): Promise<void> {
   try {
-    const { response, grantType, dpopNonce } = await exchangeWithClient(options.token, exchange, options);
+    const { response, grantType, dpopNonce, areGroupsOmitted } = await exchangeWithClient(
+      options.token,
+      exchange,
+      options,
+    );
     Object.assign(exchange.log, { grantType, scope: response.scope, outcome: 'issued' });
+    if (areGroupsOmitted) options.metrics.groupsOmitted.inc();
     if (dpopNonce !== undefined) exchange.reply.header('dpop-nonce', dpopNonce);
     exchange.reply.type('application/json; charset=utf-8').send(JSON.stringify(response));
   } catch (error) {

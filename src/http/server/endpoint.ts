@@ -3,6 +3,7 @@
 // `processes/token-server/token-server.ts`.
 
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { ChallengeFacts } from '../../oauth/resource/refusal.ts';
 import type { Parameters } from '../../oauth/values/parameters.ts';
 
 /**
@@ -54,8 +55,13 @@ export interface Endpoint {
    * Any other POST is 405.
    */
   readonly isPostedQuery?: (form: Parameters) => boolean;
-  /** The format of a POST body: `json`, which the handler reads from `request.body`; a form when absent. */
-  readonly body?: 'json';
+  /**
+   * The format of a POST body: `json`, which the handler reads from `request.body`; `form or none`, where a POST
+   * without a body needs no media type; a form when absent.
+   */
+  readonly body?: 'json' | 'form or none';
+  /** What the challenges of its refusals say, and the scope that it needs: set where it takes access tokens (RFC 6750 §3). */
+  readonly challenge?: { readonly facts: ChallengeFacts; readonly scope: readonly string[] };
   /** The format of its errors. */
   readonly answers: 'json' | 'html';
   /**

@@ -6,6 +6,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { OAuthError, StoreUnavailableError } from '../../oauth/ports/error.ts';
 import { describeFault } from '../../oauth/ports/fault.ts';
+import { AccessRefused } from '../../oauth/resource/access-refused.ts';
 import { issuerPath } from '../../oauth/values/issuer.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import { errorPage } from '../pages/error-page.ts';
@@ -23,7 +24,7 @@ export type RequestMetrics = Pick<Metrics, 'requestFinished'> & Partial<Pick<Met
 /**
  * The routes whose errors are counted here; `authorize` itself counts those it sends by redirect (RFC 6749 §4.1.2.1).
  */
-const PROTOCOL_ENDPOINTS: ReadonlySet<string> = new Set(['authorize', 'token', 'revoke', 'introspect']);
+const PROTOCOL_ENDPOINTS: ReadonlySet<string> = new Set(['authorize', 'token', 'revoke', 'introspect', 'userinfo']);
 
 export interface ErrorWriterOptions {
   readonly issuer: string;
@@ -42,7 +43,7 @@ export class ErrorWriter {
 
   /** Sends the answer to an error; `endpoint` is undefined where none has this path. */
   write(error: unknown, request: FastifyRequest, reply: FastifyReply, endpoint: Endpoint | undefined): void {
-    const answer = describeError(error, this.#options.issuer);
+    const answer = describeError(error, this.#options.issuer, endpoint?.challenge);
     this.#note(error, answer, request, endpoint);
     const fault = faultCode(answer);
     if (fault !== undefined && request.visit.faultLocation !== undefined) {
@@ -51,7 +52,8 @@ export class ErrorWriter {
     }
     // The handler may have set other values for a successful answer.
     reply.headers({ 'cache-control': 'no-store', ...answer.headers });
-    if (formatOf(endpoint, request) === 'html') this.#sendPage(reply, answer);
+    if (answer.error === undefined) reply.code(answer.status).send();
+    else if (formatOf(endpoint, request) === 'html') this.#sendPage(reply, answer);
     else reply.code(answer.status).type('application/json; charset=utf-8').send(errorBody(answer));
   }
 
@@ -74,10 +76,10 @@ export class ErrorWriter {
     const { facts } = request.visit;
     facts.outcome = 'refused';
     facts.reason = answer.reason;
-    if (error instanceof OAuthError) {
+    if (error instanceof OAuthError || error instanceof AccessRefused) {
       if (error.clientId !== undefined) facts.clientId = error.clientId;
-      if (error.detail !== undefined) facts.detail = error.detail;
     }
+    if (error instanceof OAuthError && error.detail !== undefined) facts.detail = error.detail;
     if (answer.status === 429) metrics.rateLimited?.inc({ limit: answer.reason });
     if (error instanceof StoreUnavailableError) {
       const { operation, reason } = error;
@@ -87,7 +89,7 @@ export class ErrorWriter {
       log.error({ requestId: request.id, route: endpoint?.route, cause: describeFault(error) }, 'unexpected error');
     }
     if (endpoint !== undefined && PROTOCOL_ENDPOINTS.has(endpoint.route)) {
-      metrics.tokenErrors?.inc({ endpoint: endpoint.route, error: answer.error, reason: answer.reason });
+      metrics.tokenErrors?.inc({ endpoint: endpoint.route, error: answer.error ?? 'none', reason: answer.reason });
     }
   }
 }

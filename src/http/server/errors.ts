@@ -2,6 +2,9 @@
 // itself refuses (RFC 9110 §15). `error-writer.ts` sends the answer.
 
 import { type ErrorCode, OAuthError, StoreUnavailableError } from '../../oauth/ports/error.ts';
+import { AccessRefused } from '../../oauth/resource/access-refused.ts';
+import { type Refusal, refusalAnswer, refusalDescription } from '../../oauth/resource/refusal.ts';
+import type { Endpoint } from './endpoint.ts';
 
 interface Wire {
   readonly status: number;
@@ -66,7 +69,8 @@ export class TransportError extends Error {
 /** One error, ready for the wire and for the log. */
 export interface ErrorAnswer {
   readonly status: number;
-  readonly error: string;
+  /** Undefined for a request without credentials: its answer has no code and no body (RFC 6750 §3.1). */
+  readonly error: string | undefined;
   readonly description: string;
   /** A slug; for logs and metrics only. */
   readonly reason: string;
@@ -76,8 +80,13 @@ export interface ErrorAnswer {
 /** Seconds after which a request that a store could not answer may be tried again. */
 const STORE_RETRY_SECONDS = 1;
 
-/** The answer to an error. An unknown error is a fault of the server: 500 without any detail. */
-export function describeError(error: unknown, issuer: string): ErrorAnswer {
+/**
+ * The answer to an error. An unknown error is a fault of the server: 500 without any detail.
+ * @param challenge that of an endpoint that takes access tokens
+ */
+export function describeError(error: unknown, issuer: string, challenge?: Endpoint['challenge']): ErrorAnswer {
+  const refusal = challenge && refusalOf(error);
+  if (challenge && refusal) return describeRefusal(refusal, challenge);
   if (error instanceof OAuthError) {
     const { description, reason, retryAfterSeconds, dpopNonce } = error;
     return {
@@ -85,7 +94,7 @@ export function describeError(error: unknown, issuer: string): ErrorAnswer {
       description,
       reason,
       headers: {
-        ...(error.code === 'invalid_client' && { 'www-authenticate': challenge(issuer) }),
+        ...(error.code === 'invalid_client' && { 'www-authenticate': basicChallenge(issuer) }),
         ...(retryAfterSeconds !== undefined && { 'retry-after': String(retryAfterSeconds) }),
         ...(dpopNonce !== undefined && { 'dpop-nonce': dpopNonce }),
       },
@@ -104,8 +113,23 @@ export function describeError(error: unknown, issuer: string): ErrorAnswer {
   return { ...PROTOCOL.server_error, description: 'The server failed.', reason: 'unexpected', headers: {} };
 }
 
+/** What an endpoint that takes access tokens refuses with a challenge; undefined for every other error. */
+function refusalOf(error: unknown): Refusal | undefined {
+  if (error instanceof AccessRefused) return error.refusal;
+  if (!(error instanceof OAuthError)) return undefined;
+  const { code, reason } = error;
+  if (code === 'invalid_request') return { code, reason };
+  return code === 'invalid_dpop_proof' ? { code, reason, scheme: 'DPoP' } : undefined;
+}
+
+function describeRefusal(refusal: Refusal, { facts, scope }: NonNullable<Endpoint['challenge']>): ErrorAnswer {
+  const { code, reason } = refusal;
+  const { status, headers } = refusalAnswer(refusal, scope, facts);
+  return { status, error: code, description: code === undefined ? '' : refusalDescription(code), reason, headers };
+}
+
 /** RFC 7235 §2.2; the error parameter keeps client libraries reading the JSON body. */
-function challenge(issuer: string): string {
+function basicChallenge(issuer: string): string {
   return `Basic realm="${issuer}", error="invalid_client"`;
 }
 

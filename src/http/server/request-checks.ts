@@ -46,6 +46,12 @@ export function allowedMethods(endpoint: Endpoint): string {
   return (endpoint.head ? [...methods, 'HEAD'] : methods).join(', ');
 }
 
+/** Whether neither a body nor a media type is announced (RFC 9112 §6.3); a body of no bytes is none. */
+export function hasNoBody({ headers }: FastifyRequest): boolean {
+  const { 'content-type': contentType, 'content-length': length = '0', 'transfer-encoding': encoding } = headers;
+  return contentType === undefined && encoding === undefined && Number(length) === 0;
+}
+
 /** RFC 6749 §3.2: a POST carries a form in UTF-8 and nothing else; an encoded body is not one (RFC 9110 §8.4). */
 export function requireForm(request: FastifyRequest): void {
   if (!isForm(request)) throw new TransportError('unsupported_media_type');

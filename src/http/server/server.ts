@@ -138,7 +138,7 @@ function admit(request: FastifyRequest, reply: FastifyReply, options: HttpServer
   checks.requireMethod(endpoint, request.method);
   if (request.method === 'POST') {
     if (endpoint.body === 'json') checks.requireJson(request);
-    else checks.requireForm(request);
+    else if (endpoint.body !== 'form or none' || !checks.hasNoBody(request)) checks.requireForm(request);
     checks.rejectTooMuch(request);
   }
   return true;

@@ -1,7 +1,6 @@
 // GET and POST /consent/:interaction: the person is asked once, about a request that was stored when it was checked
 // (security row U9). The form carries the decision only, never what it allows.
 
-import { accessOf } from '../../oauth/access/client-access.ts';
 import { requestedAccess } from '../../oauth/access/consent.ts';
 import { isAboutAnyone, openidParameters } from '../../oauth/endpoints/openid-request.ts';
 import type { AuthorizationSnapshot, Interaction } from '../../oauth/ports/login-stores.ts';
@@ -125,13 +124,14 @@ async function decide(flow: SignInFlow, { interaction }: Opened, decision: 'allo
   });
 }
 
-/** Records at each resource the scope that is asked for there; nothing for a client that is gone, which resume refuses. */
-async function give({ registry, consents }: SignInFlow, { subject, request }: Interaction): Promise<void> {
-  const { current } = registry;
-  const client = current.findByUid(request.clientUid);
-  if (client === undefined) return;
-  const allowed = requestedAccess({ request, access: accessOf(client, current) });
-  await consents.give(subject, client.uid, allowed, CONSENT_LIFETIME);
+/** Records at each resource the scope that is asked for there; nothing for a request that resume refuses. */
+async function give(
+  { authorization, registry, consents }: SignInFlow,
+  { subject, request }: Interaction,
+): Promise<void> {
+  const check = authorization.recheck(request, registry.current);
+  if (check.kind !== 'accepted') return;
+  await consents.give(subject, check.client.uid, requestedAccess(check), CONSENT_LIFETIME);
 }
 
 /** The stored request as a query of /authorize: its login page continues the request for another person. */

@@ -14,24 +14,29 @@ type Covered = Pick<Grant, 'scope' | 'audiences'>;
 /**
  * Narrows a grant to the request (RFC 6749 §6, RFC 8707 §2.2) and to what its client may still have: a scope or
  * audience that the client lost since the grant was made is not in new tokens.
- * The audience comes first. Without `resource` it is the client's default if the grant covers it, else the grant's first
- * that is still allowed. The scope is that of this audience: a scope that the grant has at another one is left out, unless
- * that leaves none.
+ * Without `resource` the audience is the first that has anything of the scope: the client's default if the grant covers it,
+ * then those of the grant that are still allowed. The scope is that of this audience: a scope that the grant has at another
+ * one is left out, unless that leaves none.
  */
 export function narrowAccess(grant: Covered, request: AccessRequest): NarrowedAccess {
+  const { resource, defaultAudience, at, allowedScopes } = request;
   const audiences = grant.audiences.filter((audience) => request.allowedAudiences.includes(audience));
-  const preferred = audiences.find((audience) => audience === request.defaultAudience) ?? audiences[0];
-  const audience = request.resource ?? preferred;
-  if (audience === undefined || !audiences.includes(audience)) return { outcome: 'target_exceeded' };
+  if (resource === undefined ? audiences.length === 0 : !audiences.includes(resource)) {
+    return { outcome: 'target_exceeded' };
+  }
 
-  const scopesAt = (each: string) => request.at?.[each]?.scopes ?? request.allowedScopes;
+  const scopesAt = (audience: string) => at?.[audience]?.scopes ?? allowedScopes;
   const allowed = new Set(audiences.flatMap(scopesAt));
   const living = grant.scope.filter((token) => allowed.has(token));
   const asked = request.scope ?? living;
-  const here = new Set(scopesAt(audience));
-  const scope = asked.filter((token) => here.has(token));
-  const isCovered = scope.length > 0 && isSubset(asked, living);
-  return isCovered ? { outcome: 'granted', scope, audience } : { outcome: 'scope_exceeded' };
+  if (!isSubset(asked, living)) return { outcome: 'scope_exceeded' };
+  const preferred = audiences.filter((audience) => audience === defaultAudience);
+  for (const audience of resource === undefined ? [...preferred, ...audiences] : [resource]) {
+    const here = new Set(scopesAt(audience));
+    const scope = asked.filter((token) => here.has(token));
+    if (scope.length > 0) return { outcome: 'granted', scope, audience };
+  }
+  return { outcome: 'scope_exceeded' };
 }
 
 /** A token to be written for this audience: where the audience has a cap, its end and its MAC are those of the cap. */

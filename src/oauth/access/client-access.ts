@@ -11,8 +11,12 @@ export interface ClientAccess {
   readonly audiences: readonly string[];
   /** Every scope that the client may have at any of them. */
   readonly scopes: readonly string[];
-  /** The audience of a request that names none; undefined where a request has to name one. */
+  /** The audience of a token request that names none; undefined where a request has to name one. */
   readonly defaultAudience: string | undefined;
+  /** The audiences of a grant whose request names none; empty where a request has to name one. */
+  readonly defaultAudiences: readonly string[];
+  /** With OpenID Connect the issuer: each grant covers it. */
+  readonly issuer: string | undefined;
   readonly defaultScopes: readonly string[];
   /** The scopes that the client may have at one audience; empty for one that it may not have. */
   scopesAt(audience: string): readonly string[];
@@ -51,12 +55,15 @@ class ManifestAccess implements ClientAccess {
   readonly audiences: readonly string[];
   readonly scopes: readonly string[];
   readonly defaultAudience: string | undefined;
+  readonly defaultAudiences: readonly string[];
+  readonly issuer = undefined;
   readonly defaultScopes: readonly string[];
 
   constructor({ audiences, scopes, defaultAudience, defaultScopes }: Client) {
     this.audiences = audiences;
     this.scopes = scopes;
     this.defaultAudience = defaultOf(audiences, defaultAudience);
+    this.defaultAudiences = this.defaultAudience === undefined ? [] : [this.defaultAudience];
     this.defaultScopes = defaultScopes;
   }
 
@@ -73,6 +80,8 @@ class OwnedAccess implements ClientAccess {
   readonly audiences: readonly string[];
   readonly scopes: readonly string[];
   readonly defaultAudience: string | undefined;
+  readonly defaultAudiences: readonly string[];
+  readonly issuer = undefined;
   readonly defaultScopes: readonly string[];
   readonly #at: ReadonlyMap<string, readonly string[]>;
   readonly #resources: Registry['resources'];
@@ -83,6 +92,7 @@ class OwnedAccess implements ClientAccess {
     this.audiences = [...at.keys()];
     this.scopes = [...new Set([...at.values()].flat())];
     this.defaultAudience = defaultOf(this.audiences, client.defaultAudience);
+    this.defaultAudiences = this.defaultAudience === undefined ? [] : [this.defaultAudience];
     this.defaultScopes = client.defaultScopes;
   }
 

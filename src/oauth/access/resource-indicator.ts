@@ -15,12 +15,13 @@ export function isResourceIndicator(value: string): boolean {
  * The resources that a grant asked for at the authorization endpoint covers (RFC 8707 §2.1), duplicates collapsed.
  * Without any `resource` that is the one predefined default and not everything registered: a grant is never wider than
  * the request.
- * @throws OAuthError invalid_target: `resource_malformed`, `resource_not_registered`, `resource_missing`.
+ * @throws OAuthError invalid_target: `resource_malformed`, `resource_not_registered`, `resource_missing`, `resource_not_granted`.
  */
 export function resolveResources(values: readonly string[], access: ClientAccess): readonly string[] {
-  const resources = values.length === 0 ? [defaultResource(access)] : [...new Set(values)];
+  const resources = values.length === 0 ? access.defaultAudiences : values;
+  if (resources.length === 0) throw resourceMissing(access);
   checkResources(resources, access);
-  return resources;
+  return [...new Set([...resources, ...(access.issuer === undefined ? [] : [access.issuer])])];
 }
 
 /**
@@ -37,17 +38,21 @@ export function resolveResource(
   if (values.length > 1) {
     throw new OAuthError('invalid_target', 'At most one resource may be named.', { reason: 'resource_repeated' });
   }
-  const resource = values[0] ?? defaultResource(access);
+  const resource = values[0] ?? access.defaultAudience;
+  if (resource === undefined) throw resourceMissing(access);
   checkResources([resource], access);
   if (!isConstraintMet(resource, access, confirmation)) throw senderConstraintError();
   return resource;
 }
 
-function defaultResource({ defaultAudience }: ClientAccess): string {
-  if (defaultAudience === undefined) {
-    throw new OAuthError('invalid_target', 'A resource is required.', { reason: 'resource_missing' });
+function resourceMissing({ audiences }: ClientAccess): OAuthError {
+  // A client that names none, while no owner grants it one that it refers to.
+  if (audiences.length === 0) {
+    return new OAuthError('invalid_target', 'No resource is granted to the client.', {
+      reason: 'resource_not_granted',
+    });
   }
-  return defaultAudience;
+  return new OAuthError('invalid_target', 'A resource is required.', { reason: 'resource_missing' });
 }
 
 /**

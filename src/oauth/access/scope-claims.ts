@@ -18,6 +18,9 @@ const CLAIMS_OF_SCOPE: Readonly<Record<string, Readonly<Record<string, Claim>>>>
 /** The scopes of OpenID Connect that this issuer serves (Core §5.4, §11): they are no scopes of an API. */
 export const OPENID_SCOPES: readonly string[] = ['openid', ...Object.keys(CLAIMS_OF_SCOPE), 'offline_access'];
 
+/** The names of all claims about a person. */
+export const PERSON_CLAIMS: readonly string[] = Object.values(CLAIMS_OF_SCOPE).flatMap((claims) => Object.keys(claims));
+
 /** The claims about a person, by name; none of them is of the protocol. */
 export type PersonClaims = Readonly<Record<string, string | boolean | readonly string[]>>;
 

@@ -6,6 +6,7 @@ import type { Audit } from '../ports/audit.ts';
 import { OAuthError, StoreUnavailableError } from '../ports/error.ts';
 import type { ReplayStore } from '../ports/ports.ts';
 import type { Client } from '../registry/client.ts';
+import { isPublic } from './index.ts';
 
 /** A credential that was used just now, and must not be used again. */
 export interface ReplayMark {
@@ -20,7 +21,7 @@ export interface ReplayMark {
 
 export interface ReplayMarksOptions {
   readonly replays: ReplayStore;
-  /** Where the marks of proofs go while the store is unavailable: memory of this replica. */
+  /** Memory of this replica: for the marks of proofs while the store is unavailable, and of proofs of a public client. */
   readonly fallback: ReplayStore;
   readonly limits: Pick<StateLimits, 'namespaces'>;
   readonly audit: Audit;
@@ -40,7 +41,7 @@ export class ReplayMarks {
   }
 
   /**
-   * Claims all marks of a request at once. Each counts for the namespace of the client.
+   * Claims all marks of a request at once. Each counts for the namespace of the client, those of a public client for none.
    * @throws OAuthError invalid_client for an assertion that was used before, invalid_dpop_proof for a proof;
    *   rate_limited when the namespace has too much alive
    * @throws StoreUnavailableError when an assertion cannot be marked, or the store may have lost its mark
@@ -58,6 +59,8 @@ export class ReplayMarks {
 
   async #claim(client: Client, { kind, value, issuedAt, expiresAt }: ReplayMark): Promise<ClaimAnswer> {
     const { replays, fallback, limits } = this.#options;
+    // Any of its people makes proofs of a public client, and could fill the store under its id.
+    if (isPublic(client)) return fallback.claim(kind, value, expiresAt, issuedAt);
     const expiresAtSeconds = Math.ceil(expiresAt / 1000);
     // A replay leaves no mark: a party with one assertion of a client must not use up what its namespace may have alive.
     const record = { bytes: MARK_BYTES, expiresAtSeconds, isKept: (answer: ClaimAnswer) => answer === 'fresh' };

@@ -2,8 +2,9 @@
 // login and consent, and makes the answer to the client. Sign-in and consent are in `login/` and `http/sign-in`; the
 // single checks are in `authorization-checks.ts`.
 
-import { accessOf, type ClientAccess } from '../access/client-access.ts';
+import type { ClientAccess } from '../access/client-access.ts';
 import { resolveAuthorizedScope, withoutVainOfflineAccess } from '../access/offline-access.ts';
+import { accessForScope } from '../access/openid-access.ts';
 import { checkResources, resolveResources } from '../access/resource-indicator.ts';
 import { checkScope, formatScope } from '../access/scope.ts';
 import { CODE_LIFETIME, retentionOf } from '../grants/retention.ts';
@@ -120,7 +121,7 @@ export class AuthorizationEndpoint {
     if (addressee.kind === 'refused') return addressee;
     const { client, redirectUri } = addressee;
     const state = readableState(parameters);
-    const access = accessOf(client, registry);
+    const access = accessForScope(parameters.get('scope'), client, { registry, issuer: this.#issuer });
     return this.#answerErrors({ client, access, redirectUri, state }, () => {
       rejectDuplicates(parameters);
       rejectUnreadableState(parameters);
@@ -131,8 +132,9 @@ export class AuthorizationEndpoint {
       requireResponseModeQuery(parameters);
       const codeChallenge = requireChallenge(parameters);
       const confirmation = keyOfCode(parameters);
-      const audiences = resolveResources(parameters.all('resource'), access);
-      const scope = resolveAuthorizedScope(parameters.get('scope'), audiences, { client, access });
+      const resources = resolveResources(parameters.all('resource'), access);
+      const scope = resolveAuthorizedScope(parameters.get('scope'), resources, { client, access });
+      const audiences = withScope(resources, scope, access);
       requireStateWhereDemanded(state, client);
       const openid = readOpenidRequest(parameters, scope, { client, issuer: this.#issuer, keys: registry.keys });
       const { uid: clientUid, clientId } = client;
@@ -157,7 +159,7 @@ export class AuthorizationEndpoint {
     const client = registry.findByUid(request.clientUid);
     if (client === undefined || client.clientId !== clientId) return refused('client_gone', clientId);
     if (!matchRedirectUri(redirectUri, client.redirectUris)) return refused('redirect_uri_gone', clientId);
-    const access = accessOf(client, registry);
+    const access = accessForScope(request.scope, client, { registry, issuer: this.#issuer });
     return this.#answerErrors({ client, access, redirectUri, state }, () => {
       rejectUnauthorizedClient(client);
       requireNotRevokedUntil(client, this.#clock.now());
@@ -193,6 +195,7 @@ export class AuthorizationEndpoint {
         redirectUri,
         codeChallenge,
         confirmation,
+        openid: request.openid && { sid, nonce: request.openid.nonce },
         login,
       },
       secretHash,
@@ -282,4 +285,10 @@ interface AnswerTo {
 interface JudgedAddressee extends AnswerTo {
   readonly client: Client;
   readonly access: ClientAccess;
+}
+
+/** With OpenID Connect a grant covers no audience that has nothing of its scope: a sign-in alone is for no API. */
+function withScope(audiences: readonly string[], scope: readonly string[], access: ClientAccess): readonly string[] {
+  if (access.issuer === undefined) return audiences;
+  return audiences.filter((audience) => access.scopesAt(audience).some((token) => scope.includes(token)));
 }

@@ -1,6 +1,7 @@
 // The token endpoint (RFC 6749 §3.2): the phases every grant type shares, in order. The rules of each are in `grants/`.
 
 import { accessOf } from '../access/client-access.ts';
+import { accessOfGrants } from '../access/openid-access.ts';
 import { formatScope } from '../access/scope.ts';
 import {
   type Authenticated,
@@ -15,7 +16,8 @@ import { OAuthError } from '../ports/error.ts';
 import type { Clock } from '../ports/ports.ts';
 import type { Client } from '../registry/client.ts';
 import type { Registry } from '../registry/registry.ts';
-import { requireNotRevokedUntil } from '../tokens/revocation-checks.ts';
+import type { IdTokens, IssuedIdToken, PreparedIdToken } from '../tokens/id-tokens.ts';
+import { invalidGrant, requireNotRevokedUntil } from '../tokens/revocation-checks.ts';
 import type { AccessTokens, Authorization } from '../tokens/tokens.ts';
 import { tokenTypeOf } from '../values/confirmation.ts';
 import { type EndpointProofs, type ProvenHolding, provenHolding } from './sender-constraint.ts';
@@ -28,19 +30,25 @@ export interface TokenResponse {
   readonly expires_in: number;
   readonly scope: string;
   readonly refresh_token?: string;
+  /** OpenID Connect Core §3.1.3.3. */
+  readonly id_token?: string;
 }
 
 /** The answer, and its fields for the request log. */
 export interface TokenResult extends Authenticated {
   readonly response: TokenResponse;
   readonly grantType: string;
+  /** Whether the ID token is without the groups of the person, which are too many. */
+  readonly areGroupsOmitted: boolean;
   /** The nonce for the client's next DPoP proof, where it needs another one (RFC 9449 §8.2). */
   readonly dpopNonce: string | undefined;
 }
 
 export interface TokenEndpointOptions extends GrantContext, ClientEndpointOptions {
+  readonly issuer: string;
   readonly clock: Clock;
   readonly tokens: AccessTokens;
+  readonly idTokens: IdTokens;
   readonly proofs: EndpointProofs;
 }
 
@@ -85,22 +93,43 @@ export class TokenEndpoint {
     if (!client.grantTypes.includes(grantType)) throw refuse('unauthorized_client', 'grant_type_not_allowed');
     requireNotRevokedUntil(client, this.#options.clock.now());
     // 5. and 6. The grant type reads its own parameters and judges the credential.
-    const access = accessOf(client, registry);
+    const { issuer } = this.#options;
+    const access = grant.isOfPerson ? accessOfGrants(client, { registry, issuer }) : accessOf(client, registry);
+    const preparedIdToken =
+      grant.isOfPerson && access.issuer !== undefined
+        ? this.#options.idTokens.prepare(client, registry.keys)
+        : undefined;
     const maxLifetimeAt = (audience: string) => access.ownerOf(audience)?.maxLifetimeSeconds;
     const accessToken = this.#options.tokens.prepare(client, registry.keys, { confirmation, maxLifetimeAt });
     const authorization = await grant.exchange({ client, access, parameters, address, accessToken }, this.#options);
     // 7. Mint and answer.
     const { refreshToken } = authorization;
     const scope = formatScope(authorization.scope);
+    const access_token = await accessToken.issue(authorization);
+    const idToken = preparedIdToken && (await this.#idToken(preparedIdToken, authorization, access_token));
     const response: TokenResponse = {
-      access_token: await accessToken.issue(authorization),
+      access_token,
       token_type: tokenTypeOf(confirmation),
       expires_in: accessToken.expiresAt(authorization.audience) - accessToken.issuedAtSeconds,
       scope,
       ...(refreshToken !== undefined && { refresh_token: refreshToken }),
+      ...(idToken !== undefined && { id_token: idToken.idToken }),
     };
     this.#record({ client, grantType, authorization, scope, address });
-    return { response, grantType, dpopNonce };
+    return { response, grantType, dpopNonce, areGroupsOmitted: idToken?.areGroupsOmitted ?? false };
+  }
+
+  async #idToken(
+    prepared: PreparedIdToken,
+    { openid, authTime, subject }: Authorization,
+    accessToken: string,
+  ): Promise<IssuedIdToken | undefined> {
+    if (openid === undefined || authTime === undefined) return undefined;
+    const person = await this.#options.owners.find(subject);
+    // The person was disabled since the exchange.
+    if (person === undefined) throw invalidGrant('subject_inactive');
+    const { scope, ...login } = openid;
+    return await prepared.issue({ person, scope, login: { ...login, authTime }, accessToken });
   }
 
   #record({ client, grantType, authorization, scope, address }: Issued): void {

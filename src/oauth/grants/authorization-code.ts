@@ -12,12 +12,14 @@ import { matchRedirectUri } from '../values/redirect-uri.ts';
 import { accessExceededError, accessRequest } from './access-request.ts';
 import { alertEvent } from './alert-event.ts';
 import type { GrantContext, GrantRequest, GrantType } from './grant.ts';
+import { reportedLogin } from './reported-login.ts';
 import { mayRefresh, retentionOf } from './retention.ts';
 
 type Refusal = Exclude<RedeemAnswer, { outcome: 'redeemed' }>;
 
 export const authorizationCode: GrantType = {
   parameters: ['code', 'redirect_uri', 'code_verifier', 'resource'],
+  isOfPerson: true,
   async exchange(request, context) {
     const { client, parameters } = request;
     const code = parameters.require('code');
@@ -34,7 +36,8 @@ export const authorizationCode: GrantType = {
 
     const { subject, grantId, authTime } = grant;
     const refreshToken = mayRefresh(client) ? context.handles.refreshToken(handle, 0) : undefined;
-    return { subject, scope, audience, grantId, authTime, refreshToken };
+    const openid = reportedLogin(grant, undefined, request.access);
+    return { subject, scope, audience, grantId, authTime, openid, refreshToken };
   },
 };
 

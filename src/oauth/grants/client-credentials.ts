@@ -8,6 +8,7 @@ import type { GrantType } from './grant.ts';
 
 export const clientCredentials: GrantType = {
   parameters: ['scope', 'resource'],
+  isOfPerson: false,
   async exchange({ client, access, parameters, accessToken }, { stores, limits }) {
     // Its age counts in whole seconds (tokens/token-status.ts).
     requireNotRevokedUntil(client, accessToken.issuedAtSeconds * 1000);
@@ -23,6 +24,7 @@ export const clientCredentials: GrantType = {
       const record = { bytes: storedBytes(token), expiresAtSeconds };
       await limits.namespaces.hold(client, record, () => stores.accessTokens.write(token));
     }
-    return { subject, scope, audience, grantId: undefined, authTime: undefined, refreshToken: undefined };
+    const ofPerson = { grantId: undefined, authTime: undefined, openid: undefined, refreshToken: undefined };
+    return { subject, scope, audience, ...ofPerson };
   },
 };

@@ -37,6 +37,8 @@ export interface GrantRequest {
 export interface GrantType {
   /** Its own form parameters; each may come once, except `resource`. */
   readonly parameters: readonly string[];
+  /** Whether the grant is that of a person, whose sign-in an ID token may report. */
+  readonly isOfPerson: boolean;
   /**
    * Judges the request and consumes the credential it presents.
    * @throws OAuthError when it is refused. The credential stays valid then, except where the grant type defines

@@ -13,6 +13,7 @@ import { randomId } from '../values/random-id.ts';
 import { accessExceededError, accessRequest } from './access-request.ts';
 import { alertEvent } from './alert-event.ts';
 import type { GrantContext, GrantRequest, GrantType } from './grant.ts';
+import { reportedLogin } from './reported-login.ts';
 import { retentionOf } from './retention.ts';
 
 type Renewal = Extract<RotateAnswer, { generation: number }>;
@@ -20,6 +21,7 @@ type Refusal = Exclude<RotateAnswer, Renewal>;
 
 export const refreshToken: GrantType = {
   parameters: ['refresh_token', 'scope', 'resource'],
+  isOfPerson: true,
   async exchange(request, context) {
     const presented = request.parameters.require('refresh_token');
     const handle = context.handles.parseRefreshToken(presented);
@@ -39,9 +41,11 @@ export const refreshToken: GrantType = {
 
     note(answer, request, context);
     if (answer.outcome === 'benign_retry') await noteElsewhere(answer, handle, request, context);
-    const { subject, grantId, authTime } = answer.grant;
+    const { grant, scope, audience } = answer;
+    const { subject, grantId, authTime } = grant;
+    const openid = reportedLogin(grant, requestedScope(request.parameters.get('scope')), request.access);
     const successor = context.handles.refreshToken(handle, answer.generation);
-    return { subject, scope: answer.scope, audience: answer.audience, grantId, authTime, refreshToken: successor };
+    return { subject, scope, audience, grantId, authTime, openid, refreshToken: successor };
   },
 };
 

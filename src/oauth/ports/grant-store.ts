@@ -6,6 +6,14 @@ import type { Alert } from './audit.ts';
 import type { Login } from './logout-store.ts';
 import type { Confirmation, NewAccessToken } from './token-stores.ts';
 
+/** The sign-in behind a grant as its client knows it (OpenID Connect Core §2). */
+export interface OpenidLogin {
+  /** Names the session towards clients. */
+  readonly sid: string;
+  /** That of the authorization request; undefined where it had none, and from the first rotation on (Core §12.2). */
+  readonly nonce: string | undefined;
+}
+
 /** Everything a code is bound to: client, person, scope, resources, redirect URI, PKCE challenge (security row K4). */
 export interface Grant {
   /** `<shard>.<SHA-256(family)>`: the only name of the grant outside its handles; `grant_id` in tokens. */
@@ -23,6 +31,8 @@ export interface Grant {
   readonly redirectUri: string;
   /** RFC 7636 S256 challenge; undefined only in records that the authorization endpoint did not make. */
   readonly codeChallenge: string | undefined;
+  /** The sign-in that ID tokens report; undefined without OpenID Connect. */
+  readonly openid?: OpenidLogin | undefined;
   /** The key that the code is bound to (RFC 9449 §10), if any. */
   readonly confirmation?: Confirmation | undefined;
   /** The MAC of the record; a store keeps it as it is. */

@@ -105,6 +105,11 @@ export class KeyRing {
     return this.#active.find(({ algorithm }) => algorithms.includes(algorithm));
   }
 
+  /** What the Active keys sign with, each once. */
+  get signingAlgorithms(): readonly SigningAlgorithm[] {
+    return [...new Set(this.#active.map(({ algorithm }) => algorithm))];
+  }
+
   find(kid: string): SigningKey | undefined {
     return this.#byKid.get(kid);
   }

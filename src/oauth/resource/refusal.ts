@@ -86,6 +86,11 @@ export function refusalAnswer(refusal: Refusal, scope: readonly string[], facts:
   };
 }
 
+/** The text that goes with a code on the wire. */
+export function refusalDescription(code: RefusalCode): string {
+  return DESCRIPTIONS[code];
+}
+
 function bodyOf(error: string, description: string): string {
   return JSON.stringify({ error, error_description: description });
 }

@@ -5,7 +5,15 @@ import { timingSafeEqual } from 'node:crypto';
 import { KeyedHash } from '../values/keyed-hash.ts';
 
 /** What a MAC is about; a MAC of one kind is none of another. */
-export type RecordKind = 'grant' | 'session' | 'interaction' | 'decision' | 'access_token' | 'consent' | 'login';
+export type RecordKind =
+  | 'grant'
+  | 'nonce'
+  | 'session'
+  | 'interaction'
+  | 'decision'
+  | 'access_token'
+  | 'consent'
+  | 'login';
 
 /** 132 bits in base64url. */
 const CHARACTERS = 22;

@@ -16,6 +16,14 @@ import type { Handles } from './handles.ts';
 import { JwtSigner } from './jwt-signer.ts';
 import { VerifiedTokens } from './verified-tokens.ts';
 
+/** What of a grant an ID token reports (OpenID Connect Core §2). */
+export interface ReportedLogin {
+  /** With `openid`: the scope whose claims it has. */
+  readonly scope: readonly string[];
+  readonly sid: string;
+  readonly nonce: string | undefined;
+}
+
 /** The result of a grant. Issuer, client, times and id of a token are not in it, so that no grant can forge them. */
 export interface Authorization {
   readonly subject: string;
@@ -25,6 +33,8 @@ export interface Authorization {
   readonly grantId: string | undefined;
   /** Epoch milliseconds of the person's login; undefined where no person was involved. */
   readonly authTime: number | undefined;
+  /** The sign-in that an ID token reports; undefined where none is to be issued. */
+  readonly openid?: ReportedLogin | undefined;
   /** The refresh token that goes with the access token, if any. */
   readonly refreshToken: string | undefined;
 }

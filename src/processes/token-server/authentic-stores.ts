@@ -2,7 +2,14 @@
 // right one as gone. `oauth/tokens/record-macs.ts` makes and checks the MACs; this file says which fields each covers.
 
 import { cappedExpiry } from '../../oauth/access/access.ts';
-import type { AudienceRules, Grant, GrantStore, RedeemRequest, RotateRequest } from '../../oauth/ports/grant-store.ts';
+import type {
+  AudienceRules,
+  Grant,
+  GrantStore,
+  OpenidLogin,
+  RedeemRequest,
+  RotateRequest,
+} from '../../oauth/ports/grant-store.ts';
 import type {
   Consent,
   ConsentStore,
@@ -70,7 +77,8 @@ function grantFields(grant: Grant): RecordFields {
     codeChallenge,
     grant.scope,
     grant.audiences,
-    ...present(grant.confirmation),
+    // Tagged by their number: a grant may have each alone.
+    ...(grant.openid === undefined ? present(grant.confirmation) : [grant.confirmation, grant.openid.sid]),
   ];
 }
 
@@ -84,23 +92,44 @@ function authenticGrants(store: GrantStore, seals: Seals): GrantStore {
     const macAt = access.at && macsAt(access.at, accessToken, macOf);
     return { ...request, accessToken: { ...accessToken, mac: macOf(accessToken), macAt } };
   };
+  // A nonce leaves the record before the rest, so it has a MAC of its own, in front of it.
+  const withSealedNonce = ({ sid, nonce }: OpenidLogin, grantId: string): OpenidLogin => ({
+    sid,
+    nonce: nonce === undefined ? undefined : `${seals.make('nonce', [grantId, nonce])}.${nonce}`,
+  });
+  const withNonce = ({ openid, grantId }: Grant): OpenidLogin | 'forged' | undefined => {
+    if (openid?.nonce === undefined) return openid;
+    const [mac = '', ...parts] = openid.nonce.split('.');
+    const nonce = parts.join('.');
+    return seals.check(mac, 'nonce', [grantId, nonce], grantId) ? { ...openid, nonce } : 'forged';
+  };
   return {
     issue(grant, secretHash, codeLifetime, retention) {
       const { clientUid, subject } = grant;
+      const openid = grant.openid && withSealedNonce(grant.openid, grant.grantId);
       const login = grant.login && {
         ...grant.login,
         mac: seals.make('login', loginFields({ clientUid, subject, sid: grant.login.sid })),
       };
-      const sealed = { ...grant, login, mac: seals.make('grant', grantFields(grant)) };
-      return store.issue(sealed, secretHash, codeLifetime, retention);
+      const whole = { ...grant, openid, login, mac: seals.make('grant', grantFields(grant)) };
+      return store.issue(whole, secretHash, codeLifetime, retention);
     },
     async redeem(request) {
       const answer = await store.redeem(sealed(request));
-      return 'grant' in answer && !isAuthentic(answer.grant) ? { outcome: 'gone' } : answer;
+      if (!('grant' in answer)) return answer;
+      const openid = withNonce(answer.grant);
+      if (openid === 'forged' || !isAuthentic(answer.grant)) return { outcome: 'gone' };
+      return openid === undefined ? answer : { ...answer, grant: { ...answer.grant, openid } };
     },
     async rotate(request) {
       const answer = await store.rotate(sealed(request));
-      return 'grant' in answer && !isAuthentic(answer.grant) ? { outcome: 'gone' } : answer;
+      if (!('grant' in answer)) return answer;
+      if (!isAuthentic(answer.grant)) return { outcome: 'gone' };
+      const { openid } = answer.grant;
+      // Core §12.2: the nonce is that of the first ID token alone.
+      return openid === undefined
+        ? answer
+        : { ...answer, grant: { ...answer.grant, openid: { ...openid, nonce: undefined } } };
     },
     noteRetryElsewhere: (retry) => store.noteRetryElsewhere(retry),
     subjectOf: (grantId) => store.subjectOf(grantId),

@@ -10,6 +10,7 @@ import { metadataEndpoints } from '../../http/protocol/metadata.ts';
 import { resourceMetadataEndpoint } from '../../http/protocol/resource-metadata.ts';
 import { revokeEndpoint } from '../../http/protocol/revoke.ts';
 import { tokenEndpoint } from '../../http/protocol/token.ts';
+import { userinfoEndpoint } from '../../http/protocol/userinfo.ts';
 import type { Endpoint } from '../../http/server/endpoint.ts';
 import { pageEndpoints } from '../../http/sign-in/page-endpoints.ts';
 import { memoryReplays } from '../../memory/stores.ts';
@@ -23,13 +24,16 @@ import { IntrospectionEndpoint } from '../../oauth/endpoints/introspection.ts';
 import { authorizationServerMetadata, metadataPaths } from '../../oauth/endpoints/metadata.ts';
 import { RevocationEndpoint } from '../../oauth/endpoints/revocation.ts';
 import { TokenEndpoint } from '../../oauth/endpoints/token-endpoint.ts';
+import { UserinfoEndpoint } from '../../oauth/endpoints/userinfo.ts';
 import { GRANT_TYPES } from '../../oauth/grants/index.ts';
 import { NamespaceState } from '../../oauth/limits/namespace-state.ts';
 import { PersonRate } from '../../oauth/limits/person-rate.ts';
 import { UNLIMITED_STATE } from '../../oauth/limits/state-limits.ts';
 import type { Audit } from '../../oauth/ports/audit.ts';
 import type { Client } from '../../oauth/registry/client.ts';
+import type { KeyRing } from '../../oauth/registry/keys.ts';
 import { Handles } from '../../oauth/tokens/handles.ts';
+import { IdTokens } from '../../oauth/tokens/id-tokens.ts';
 import { LogoutTokens } from '../../oauth/tokens/logout-tokens.ts';
 import { RecordMacs } from '../../oauth/tokens/record-macs.ts';
 import { AccessTokens } from '../../oauth/tokens/tokens.ts';
@@ -100,29 +104,33 @@ export function clientPorts(options: TokenServerOptions, audit: Audit, metrics: 
   const proofs = {
     judge: new ProofJudge(),
     nonces: new ProofNonces({ issuer, peppers, rule: settings.dpopNonce }),
-    urls: [issuer, ...(mutualTls === undefined ? [] : [`${mutualTls.settings.url}${issuerPath(issuer)}`])].map(
-      (base) => `${base}/token`,
-    ),
   };
-  const document = authorizationServerMetadata({
-    issuer,
-    grantTypes: [...GRANT_TYPES.keys()],
-    authMethods: availableMethods({ mutualTls: mutualTls !== undefined }),
-    mtlsUrl: mutualTls?.settings.url,
-  });
-  const token = new TokenEndpoint({ ...protocol, proofs });
+  const bases = [issuer, ...(mutualTls === undefined ? [] : [`${mutualTls.settings.url}${issuerPath(issuer)}`])];
+  const proofsAt = (path: string) => ({ ...proofs, urls: bases.map((base) => `${base}${path}`) });
+  const documentFor = (keys: KeyRing) =>
+    authorizationServerMetadata({
+      issuer,
+      grantTypes: [...GRANT_TYPES.keys()],
+      authMethods: availableMethods({ mutualTls: mutualTls !== undefined }),
+      idTokenAlgorithms: keys.signingAlgorithms,
+      mtlsUrl: mutualTls?.settings.url,
+    });
+  const idTokens = new IdTokens({ issuer, clock, random, endOfTick: setImmediate });
+  const token = new TokenEndpoint({ ...protocol, idTokens, proofs: proofsAt('/token') });
   const revocation = new RevocationEndpoint(protocol);
   const introspection = new IntrospectionEndpoint(protocol);
+  const userinfo = new UserinfoEndpoint({ ...protocol, proofs: proofsAt('/userinfo') });
   const absolute = (endpoint: Endpoint) => ({ ...endpoint, path: `${issuerPath(issuer)}${endpoint.path}` });
   const forPrograms = (certificates: CertificateSource): readonly Endpoint[] => [
     ...[
       tokenEndpoint({ token, metrics, audit, certificates }),
       revokeEndpoint({ revocation, metrics, certificates }),
       introspectEndpoint({ introspection, metrics, certificates }),
+      userinfoEndpoint({ issuer, userinfo, certificates }),
       jwksEndpoint({ registry }),
       resourceMetadataEndpoint({ issuer, registry }),
     ].map(absolute),
-    ...metadataEndpoints({ document, paths: metadataPaths(issuer) }),
+    ...metadataEndpoints({ registry, documentFor, paths: metadataPaths(issuer) }),
   ];
   return {
     publicEndpoints: [

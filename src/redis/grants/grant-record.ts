@@ -16,6 +16,7 @@
 //   q and an attempt id: a concurrent retry that returned the same successor; q* for retries that are not compensated
 //   v and an attempt id: an attempt that was abandoned before its transition, which must not happen any more
 //   j the last generation that was retried from another network, and how many in a row were: absent before the first
+//   S sid, of OpenID Connect   N nonce with its MAC, until the first rotation
 //   J the key that the code is bound to, if any          B that of the refresh tokens of a public client, if any
 //   e alerts raised: c code replayed, r refresh token reused, a retried from another address, s state lost
 //
@@ -39,7 +40,7 @@ local function text(name)
 end
 local function described()
   return { text('u'), text('c'), text('s'), text('i') or false, created - record.t, text('o'), text('d'), text('r'),
-    record.h or false, created, record.p or false, record.J or false }
+    record.h or false, created, record.p or false, record.J or false, record.S or false, text('N') or false }
 end
 local flat = redis.call('HGETALL', KEYS[1])
 if #flat > 0 then
@@ -83,9 +84,10 @@ end
 local function narrow(access)
   local audiences = common(list('d'), put_all({}, access.allowedAudiences))
   local covered = put_all({}, audiences)
-  local preferred = covered[access.defaultAudience] and access.defaultAudience or audiences[1]
-  local audience = access.resource or preferred
-  if not covered[audience] then return 'target_exceeded' end
+  local candidates = audiences
+  if access.resource then candidates = covered[access.resource] and { access.resource } or {}
+  elseif covered[access.defaultAudience] then candidates = { access.defaultAudience, unpack(audiences) } end
+  if #candidates == 0 then return 'target_exceeded' end
   local allowed = {}
   if access.at then
     for each in pairs(covered) do put_all(allowed, scopes_at(access, each)) end
@@ -93,11 +95,13 @@ local function narrow(access)
     put_all(allowed, access.allowedScopes)
   end
   local living = common(list('o'), allowed)
-  local scope = access.scope or living
-  if #common(scope, put_all({}, living)) < #scope then return 'scope_exceeded' end
-  if access.at then scope = common(scope, put_all({}, scopes_at(access, audience))) end
-  if #scope == 0 then return 'scope_exceeded' end
-  return 'granted', scope, audience
+  local asked = access.scope or living
+  if #common(asked, put_all({}, living)) < #asked then return 'scope_exceeded' end
+  for _, audience in ipairs(candidates) do
+    local scope = access.at and common(asked, put_all({}, scopes_at(access, audience))) or asked
+    if #scope > 0 then return 'granted', scope, audience end
+  end
+  return 'scope_exceeded'
 end
 `;
 

@@ -19,6 +19,8 @@ type GrantReply = readonly [
   createdAt: number,
   mac: string | false,
   confirmation: Confirmation | false,
+  sid: string | false,
+  nonce: string | false,
 ];
 
 /** What the redemption scripts reply. */
@@ -122,7 +124,12 @@ export function alertIn(json: string | false): Alert | undefined {
 function storedGrant(grantId: string, reply: GrantReply): StoredGrant {
   const [clientUid, clientId, subject, sessionId, authTime, scope, audiences, redirectUri, challenge, createdAt] =
     reply;
-  const [mac, confirmation] = reply.slice(10) as [GrantReply[10], GrantReply[11]];
+  const [mac, confirmation, sid, nonce] = reply.slice(10) as [
+    GrantReply[10],
+    GrantReply[11],
+    GrantReply[12],
+    GrantReply[13],
+  ];
   return {
     grantId,
     clientUid,
@@ -136,6 +143,7 @@ function storedGrant(grantId: string, reply: GrantReply): StoredGrant {
     audiences: split(audiences),
     codeChallenge: challenge === false ? undefined : challenge,
     ...(confirmation !== false && { confirmation }),
+    ...(sid !== false && { openid: { sid, nonce: nonce === false ? undefined : nonce } }),
     ...(mac !== false && { mac }),
   };
 }

@@ -127,6 +127,12 @@ if record.y or #retries > 0 then redis.call('HDEL', KEYS[1], 'y', unpack(retries
 local kept = needed(request.retention)
 redis.call('HSET', KEYS[1], 'g', generation, 'f', now - created, 'k', kept, 'l', request.address, 'a', attempt)
 if generation == presented then redis.call('HSET', KEYS[1], 'n', 1) elseif record.n then redis.call('HDEL', KEYS[1], 'n') end
+if record.N then
+  local nonce = { 'N' }
+  while record['N' .. #nonce] do nonce[#nonce + 1] = 'N' .. #nonce end
+  redis.call('HDEL', KEYS[1], unpack(nonce))
+  for _, piece in ipairs(nonce) do record[piece] = nil end
+end
 if is_unknown then
   redis.call('HDEL', KEYS[1], 'm', 'w')
   -- As at the redemption: without it the next request could have any key.

@@ -88,6 +88,8 @@ export class RedisGrants implements GrantStore {
       h: codeChallenge,
       p: mac,
       J: grant.confirmation,
+      S: grant.openid?.sid,
+      N: grant.openid?.nonce,
     };
     const written = Object.entries(fields).flatMap(([name, value]) => (value === undefined ? [] : [name, value]));
     const own = [this.#keys.grant(grant.grantId), this.#keys.grantsOfPerson(clientUid, subject)];

@@ -20,7 +20,11 @@ function judged(allowedClients: readonly object[], references: readonly Referenc
     namespace: 'other',
     name: 'app',
     namespaceLabels: { tier: 'apps', 'kubernetes.io/metadata.name': 'other' },
-    spec: { resources: references.map(({ scopes, ...rest }) => ({ ...rest, ...(scopes && { scopes: [...scopes] }) })) },
+    spec: {
+      resources: references.map(({ scopes, ...rest }) => ({ ...rest, ...(scopes && { scopes: [...scopes] }) })),
+      scopes: [],
+      defaultScopes: [],
+    },
     ...client,
   };
   const ungranted = ungrantedReferences(referring, accepted);
@@ -102,7 +106,8 @@ describe('a reference to a resource', () => {
 
   it('to one that is not accepted → not granted', () => {
     const { accepted } = resourcesOf([resourceDocument({ resource: 'urn:example:not-permitted' })]);
-    const client = { namespace: 'team', name: 'app', namespaceLabels: {}, spec: { resources: [{ name: 'notes' }] } };
+    const spec = { resources: [{ name: 'notes' }], scopes: [], defaultScopes: [] };
+    const client = { namespace: 'team', name: 'app', namespaceLabels: {}, spec };
     expect(ungrantedReferences(client, accepted)).toMatchObject([{ reason: 'ResourceNotGranted' }]);
     expect(grantedTo(client, accepted)).toEqual([]);
   });
@@ -111,6 +116,17 @@ describe('a reference to a resource', () => {
     const both = [{ namespace: 'team', name: 'gone' }, NOTES];
     expect(judged([{ namespaces: ['*'] }], both)).toMatchObject({ granted: ALL, ungranted: ['0'] });
   });
+});
+
+it.each([
+  ['the resource has it', 'team/read', []],
+  ['the client has it', 'other/run', []],
+  ['neither has it', 'team/reed', ['spec.defaultScopes.0']],
+])('a default scope, where %s → is named when it comes from nowhere', (_, scope, named) => {
+  const { accepted } = resourcesOf([resourceDocument({ scopes: SCOPES })]);
+  const spec = { resources: [{ name: 'notes' }], scopes: ['other/run'], defaultScopes: [scope] };
+  const client = { namespace: 'team', name: 'app', namespaceLabels: {}, spec };
+  expect(ungrantedReferences(client, accepted).map(({ path }) => path.join('.'))).toEqual(named);
 });
 
 it('a client without references has no condition; with granted ones it is True', () => {

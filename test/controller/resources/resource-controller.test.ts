@@ -196,7 +196,7 @@ it('given a client of another namespace → ResourcesGranted by entry, by label,
     },
   });
   const asked = (resources: { namespace: string; name: string }[]) =>
-    world.controller.conditionFor(client, { resources });
+    world.controller.conditionFor(client, { resources, scopes: [], defaultScopes: [] });
   const notes = [{ namespace: 'team', name: 'notes' }];
   world.put('notes', { allowedClients: [{ namespaceSelector: { matchLabels: { tier: 'gold' } } }] });
   world.controller.start();

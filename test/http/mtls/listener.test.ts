@@ -239,6 +239,7 @@ describe('the listener', () => {
         token_endpoint: `${base}/token`,
         revocation_endpoint: `${base}/revoke`,
         introspection_endpoint: `${base}/introspect`,
+        userinfo_endpoint: `${base}/userinfo`,
       },
     });
     expect(body.token_endpoint_auth_methods_supported).toContain('self_signed_tls_client_auth');

@@ -1,4 +1,4 @@
-// Metadata (RFC 8414), keys (RFC 7517), metadata of resources (RFC 9728) and the paths of an issuer, also of one with a path
+// Metadata (RFC 8414, OpenID Connect Discovery), keys (RFC 7517), metadata of resources (RFC 9728) and the paths of an issuer, also of one with a path
 // (docs/scope.md: 8414-1, 9728-1, 9728-2, T2).
 
 import { importJWK, type JWK, jwtVerify } from 'jose';
@@ -9,6 +9,7 @@ import { aResource } from '../../oauth/a-resource.ts';
 
 const MACHINE = { clientId: 'team.machine', secret: 'kSiQ0yY8Jh1x4nV7wB2dR5tG9mC3fL6p' };
 const METADATA = '/.well-known/oauth-authorization-server';
+const OPENID = '/.well-known/openid-configuration';
 const JWKS = '/.well-known/jwks.json';
 const RESOURCE = '/resources/shop/notes';
 
@@ -63,9 +64,40 @@ describe('the metadata', () => {
     }
   });
 
+  it('given the name of OpenID Connect Discovery → the same document, with what it demands (Discovery §3)', async () => {
+    const grantry = await startGrantry({ clients: [] });
+    const metadata = await metadataAt(grantry.url(OPENID));
+    expect(metadata).toEqual(await metadataAt(grantry.url(METADATA)));
+    expect(metadata).toMatchObject({
+      userinfo_endpoint: `${grantry.issuer}/userinfo`,
+      end_session_endpoint: `${grantry.issuer}/logout`,
+      subject_types_supported: ['public'],
+      id_token_signing_alg_values_supported: ['ES256'],
+      request_uri_parameter_supported: false,
+      claims_parameter_supported: false,
+    });
+    expect((await fetch(String(metadata.end_session_endpoint))).status).toBe(200);
+    expect(metadata.scopes_supported).toContain('openid');
+  });
+
+  it('given a rotation of the signing keys → the algorithms of ID tokens are those of the Active keys of now', async () => {
+    const key = async (algorithm: 'ES256' | 'RS256' | 'EdDSA', state: 'Active' | 'Published' | 'Retiring') =>
+      importSigningKey(await generateSigningKeyPem(algorithm, 2048), algorithm, state);
+    const [ecdsa, rsa, eddsa] = await Promise.all([
+      key('ES256', 'Retiring'),
+      key('RS256', 'Active'),
+      key('EdDSA', 'Published'),
+    ]);
+    const grantry = await startGrantry({ clients: [], keys: [ecdsa, rsa, eddsa] });
+    const algorithms = async () => (await metadataAt(grantry.url(OPENID))).id_token_signing_alg_values_supported;
+    expect(await algorithms()).toEqual(['RS256']);
+    grantry.setKeys([rsa, await key('EdDSA', 'Active'), await key('RS256', 'Active')]);
+    expect(await algorithms()).toEqual(['RS256', 'EdDSA']);
+  });
+
   it('and the keys may be kept for five minutes', async () => {
     const grantry = await startGrantry({ clients: [] });
-    for (const path of [METADATA, JWKS]) {
+    for (const path of [METADATA, OPENID, JWKS]) {
       const response = await fetch(grantry.url(path));
       expect(response.headers.get('cache-control')).toBe('public, max-age=300');
     }
@@ -160,6 +192,8 @@ describe('an issuer with a path', () => {
     const root = `http://127.0.0.1:${grantry.port}`;
     const inserted = await metadataAt(`${root}${METADATA}/auth/one`);
     expect(inserted).toEqual(await metadataAt(grantry.url(METADATA)));
+    expect(inserted).toEqual(await metadataAt(`${root}${OPENID}/auth/one`));
+    expect(inserted).toEqual(await metadataAt(grantry.url(OPENID)));
     expect(inserted).toMatchObject({
       issuer: `${root}/auth/one`,
       token_endpoint: `${root}/auth/one/token`,
@@ -173,6 +207,7 @@ describe('an issuer with a path', () => {
       '/authorize',
       JWKS,
       METADATA,
+      OPENID,
       `${METADATA}/auth`,
       `${METADATA}/auth/one/`,
       '/auth/one',

@@ -32,6 +32,7 @@ const method = fc.constantFrom(
 );
 const path = fc.constantFrom(
   ...['/token', '/token', '/revoke', '/introspect', '/authorize', '/login', '/consent/a', '/authorize/resume/a', '/'],
+  ...['/userinfo', '/userinfo', '/userinfo?access_token=x'],
   ...['/.well-known/jwks.json', '/.well-known/oauth-authorization-server', '/token?grant_type=x', '/authorize?%zz'],
   ...[
     '/authorize?client_id=team.machine&redirect_uri=https://app.example/cb&state=%22%5c',
@@ -42,6 +43,7 @@ const path = fc.constantFrom(
 const header = fc.constantFrom(
   ...['Host: a', 'Host: a', 'Content-Type: application/x-www-form-urlencoded', 'Content-Type: text/plain'],
   ...[`Authorization: ${basic('team.machine', SECRET)}`, 'Authorization: Basic é', 'Authorization: Bearer x'],
+  ...['Authorization: DPoP x', 'Authorization: Bearer', 'DPoP: a.b.c'],
   ...[
     'Origin: https://spa.example',
     'Origin: null',
@@ -53,7 +55,16 @@ const header = fc.constantFrom(
 );
 const body = fc.constantFrom(
   ...['', 'grant_type=client_credentials', 'grant_type=authorization_code&code=ac1.&redirect_uri=&code_verifier='],
-  ...['token=%00', 'a=%', 'username=a&password=b&csrf=c', 'decision=allow', '0\r\n\r\n', '\xef\xbb\xbf', 'scope="&\\'],
+  ...[
+    'access_token=x',
+    'token=%00',
+    'a=%',
+    'username=a&password=b&csrf=c',
+    'decision=allow',
+    '0\r\n\r\n',
+    '\xef\xbb\xbf',
+    'scope="&\\',
+  ],
 );
 /** Mostly none: a damaged request rarely gets past the parser. */
 const damage = fc.oneof(

@@ -8,7 +8,12 @@ import { rawAnswer, requestText } from './raw-socket.ts';
 const ORIGIN = 'https://spa.example';
 const SPA = { clientId: 'team.spa', allowedCorsOrigins: [ORIGIN] };
 const FORM_ENDPOINTS = ['/token', '/revoke', '/introspect'];
-const DOCUMENTS = ['/.well-known/jwks.json', '/.well-known/oauth-authorization-server', '/resources/shop/notes'];
+const DOCUMENTS = [
+  '/.well-known/jwks.json',
+  '/.well-known/oauth-authorization-server',
+  '/.well-known/openid-configuration',
+  '/resources/shop/notes',
+];
 const PAGES = ['/authorize', '/login', '/consent/abc', '/authorize/resume/abc'];
 
 let grantry: Grantry;
@@ -99,7 +104,7 @@ describe('a path that does not exist', () => {
       '/',
       '/favicon.ico',
       '/register',
-      '/userinfo',
+      '/userinfo/x',
       '/token/x',
       '/consent/',
       '/consent/a/b',

@@ -82,7 +82,7 @@ describe('the one resource of a token request without a grant', () => {
     ['it is not registered', ['https://x.example/'], several, 'resource_not_registered'],
     ['it has a fragment', [`${A}#`], several, 'resource_malformed'],
     ['none is sent and several have no default', [], access({ audiences: [A, B] }), 'resource_missing'],
-    ['none is sent and the client has none', [], access({ audiences: [] }), 'resource_missing'],
+    ['none is sent and the client has none', [], access({ audiences: [] }), 'resource_not_granted'],
   ])('is refused when %s', (_, values, client, reason) => {
     expect(refusalOf(() => resolveResource(values, client, undefined))).toEqual({ code: 'invalid_target', reason });
   });

@@ -28,7 +28,8 @@ const API = 'https://api.shop.example/';
 const BILLING = 'https://billing.shop.example/';
 const CHALLENGE = 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM';
 const START = Date.UTC(2026, 0, 1);
-const person = { subject: 'usr_0000000000000000000000', sessionId: 'session', sid: 'sid', authTime: START - 60_000 };
+const signIn = { subject: 'usr_0000000000000000000000', sessionId: 'session', authTime: START - 60_000 };
+const person = { ...signIn, sid: 'sid-of-the-session' };
 
 type Sent = Readonly<Record<string, string | readonly string[] | undefined>>;
 
@@ -419,9 +420,7 @@ describe('a code', () => {
       revoked: false,
       generation: undefined,
       grant: {
-        subject: person.subject,
-        sessionId: person.sessionId,
-        authTime: person.authTime,
+        ...signIn,
         grantId: handle?.grantId,
         clientUid: client.uid,
         clientId: 'shop.web',

@@ -14,6 +14,7 @@ describe('authorization server metadata (RFC 8414)', () => {
         ['kubernetes_service_account', { confidential: true, signingAlgorithms: ['ES256'] }],
         ['none', { confidential: false, signingAlgorithms: [] }],
       ]),
+      idTokenAlgorithms: ['EdDSA', 'RS256'],
     });
     const confidential = ['client_secret_basic', 'private_key_jwt', 'kubernetes_service_account'];
     expect(document).toEqual({
@@ -35,6 +36,18 @@ describe('authorization server metadata (RFC 8414)', () => {
       code_challenge_methods_supported: ['S256'],
       authorization_response_iss_parameter_supported: true,
       dpop_signing_alg_values_supported: ['ES256', 'PS256', 'EdDSA', 'Ed25519'],
+      userinfo_endpoint: `${ISSUER}/userinfo`,
+      end_session_endpoint: `${ISSUER}/logout`,
+      scopes_supported: ['openid', 'profile', 'email', 'groups', 'offline_access'],
+      subject_types_supported: ['public'],
+      id_token_signing_alg_values_supported: ['EdDSA', 'RS256'],
+      claims_supported: [
+        ...['iss', 'sub', 'aud', 'exp', 'iat', 'auth_time', 'nonce', 'at_hash', 'sid', 'jti'],
+        ...['name', 'preferred_username', 'email', 'email_verified', 'groups'],
+      ],
+      prompt_values_supported: ['none', 'login', 'consent', 'select_account'],
+      claims_parameter_supported: false,
+      request_uri_parameter_supported: false,
     });
   });
 
@@ -43,6 +56,7 @@ describe('authorization server metadata (RFC 8414)', () => {
       issuer: ISSUER,
       grantTypes: [],
       authMethods: new Map([['none', { confidential: false, signingAlgorithms: [] }]]),
+      idTokenAlgorithms: [],
     });
     expect(document).not.toHaveProperty('grant_types_supported');
     expect(document).not.toHaveProperty('introspection_endpoint_auth_methods_supported');
@@ -52,14 +66,19 @@ describe('authorization server metadata (RFC 8414)', () => {
 });
 
 describe('the paths of the metadata', () => {
-  it('are one for an issuer without a path', () => {
-    expect(metadataPaths('http://localhost:9400')).toEqual(['/.well-known/oauth-authorization-server']);
+  it('given an issuer without a path → one for each well-known name', () => {
+    expect(metadataPaths('http://localhost:9400')).toEqual([
+      '/.well-known/oauth-authorization-server',
+      '/.well-known/openid-configuration',
+    ]);
   });
 
-  it('have the well-known path inserted before the path of the issuer (RFC 8414 §3.1)', () => {
+  it('given an issuer with a path → each name inserted before it (RFC 8414 §3.1), and appended (Discovery §4)', () => {
     expect(metadataPaths('https://auth.example/a/b')).toEqual([
       '/.well-known/oauth-authorization-server/a/b',
       '/a/b/.well-known/oauth-authorization-server',
+      '/.well-known/openid-configuration/a/b',
+      '/a/b/.well-known/openid-configuration',
     ]);
   });
 });

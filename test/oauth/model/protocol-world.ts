@@ -20,6 +20,7 @@ import { secretVerifier } from '../../../src/oauth/registry/client-secret.ts';
 import { generateSigningKeyPem, importSigningKey, KeyRing } from '../../../src/oauth/registry/keys.ts';
 import { Registry } from '../../../src/oauth/registry/registry.ts';
 import { Handles } from '../../../src/oauth/tokens/handles.ts';
+import { IdTokens } from '../../../src/oauth/tokens/id-tokens.ts';
 import { AccessTokens } from '../../../src/oauth/tokens/tokens.ts';
 import { Parameters } from '../../../src/oauth/values/parameters.ts';
 import { s256 } from '../../../src/oauth/values/pkce.ts';
@@ -131,6 +132,7 @@ export async function protocolWorld({ stores, clock, pepper, events }: WorldPart
   const registry = { current: new Registry(clients, new KeyRing([await signingKey])) };
   const random = { bytes: (count: number) => randomBytes(count) };
   const handles = new Handles({ issuer: ISSUER, peppers: [pepper], random });
+  const idTokens = new IdTokens({ issuer: ISSUER, clock, random, endOfTick: setImmediate });
   const tokens = new AccessTokens({ issuer: ISSUER, clock, random, handles, endOfTick: setImmediate });
   const audit = { record: (event: AuditEvent) => void events.push(event) };
   const limiter = { failed: () => 0 };
@@ -163,7 +165,7 @@ export async function protocolWorld({ stores, clock, pepper, events }: WorldPart
   });
   const nonces = new ProofNonces({ issuer: ISSUER, peppers: [pepper], rule: 'on-demand' });
   const proofs = { judge: new ProofJudge(), nonces, urls: [TOKEN_URL] };
-  const tokenEndpoint = new TokenEndpoint({ ...options, proofs });
+  const tokenEndpoint = new TokenEndpoint({ ...options, idTokens, proofs });
   const revocation = new RevocationEndpoint(options);
   const introspection = new IntrospectionEndpoint(options);
 
@@ -186,7 +188,7 @@ export async function protocolWorld({ stores, clock, pepper, events }: WorldPart
       );
       if (check.kind !== 'accepted') throw new Error(`the sample request was not accepted: ${check.reason}`);
       // The person signs in after each revocation; a grant may still be as old as one.
-      const person = { subject: PERSON, sessionId: 'session', sid: 'sid', authTime: clock.now() + 1 };
+      const person = { subject: PERSON, sessionId: 'session', sid: 'sid-of-session', authTime: clock.now() + 1 };
       const code = new URL((await authorization.issue(check, person)) ?? ISSUER).searchParams.get('code');
       if (code === null) throw new Error('the redirect holds no code');
       return code;

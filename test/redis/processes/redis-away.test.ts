@@ -21,7 +21,7 @@ spec:
   grantTypes: [authorization_code, refresh_token]
   auth: {method: none}
   redirectUris: ['${CALLBACK}']
-  scopes: [default/read]
+  scopes: [default/read, openid, profile]
   defaultScopes: [default/read]
 `;
 const scopes = '  scopes: [default/read]\n  defaultScopes: [default/read]\n';
@@ -48,7 +48,7 @@ describeRedis('while Redis is away', () => {
   let dev: Awaited<ReturnType<typeof startDev>>;
   let browser: TestBrowser;
   let credentials: Readonly<Record<'job' | 'opaque', string>>;
-  let tokens: { readonly refresh: string; readonly access: string; readonly machine: string; readonly code: string };
+  let tokens: Readonly<Record<'refresh' | 'access' | 'machine' | 'code' | 'person', string>>;
 
   beforeAll(async () => {
     redis = await startRedis({ persistent: true });
@@ -69,6 +69,9 @@ describeRedis('while Redis is away', () => {
       access: String(body.access_token),
       machine: String(machine.body.access_token),
       code: await newCode(),
+      person: String(
+        (await post(`${dev.issuer}/token`, redemption(await newCode('openid profile')))).body.access_token,
+      ),
     };
     await redis.kill();
     await until('readiness has noticed', async () => /redis: away/.test(await (await readyz()).text()));
@@ -79,7 +82,7 @@ describeRedis('while Redis is away', () => {
     await removeFolder(folder);
   });
 
-  const authorization = () => {
+  const authorization = (scope?: string) => {
     const url = new URL(`${dev.issuer}/authorize`);
     url.search = new URLSearchParams({
       response_type: 'code',
@@ -87,10 +90,12 @@ describeRedis('while Redis is away', () => {
       redirect_uri: CALLBACK,
       code_challenge: PKCE.challenge,
       code_challenge_method: 'S256',
+      ...(scope !== undefined && { scope }),
     }).toString();
     return url;
   };
-  const newCode = async () => (await answerIn(browser, authorization(), PERSON)).searchParams.get('code') ?? '';
+  const newCode = async (scope?: string) =>
+    (await answerIn(browser, authorization(scope), PERSON)).searchParams.get('code') ?? '';
   const redemption = (code: string) => ({
     grant_type: 'authorization_code',
     client_id: 'default.web',
@@ -99,6 +104,7 @@ describeRedis('while Redis is away', () => {
     code_verifier: PKCE.verifier,
   });
   const refreshing = () => ({ grant_type: 'refresh_token', client_id: 'default.web', refresh_token: tokens.refresh });
+  const userinfo = () => fetch(`${dev.issuer}/userinfo`, { headers: { authorization: `Bearer ${tokens.person}` } });
   const readyz = () => fetch(`${dev.admin}/readyz`);
   const metric = async (name: string) =>
     (await (await fetch(`${dev.admin}/metrics`)).text()).split('\n').filter((line) => line.startsWith(name));
@@ -122,7 +128,9 @@ describeRedis('while Redis is away', () => {
 
   it('a machine gets its JWT without a request to Redis; metadata and keys are served', async () => {
     await expectTokensWithoutRedis();
-    for (const path of ['/.well-known/jwks.json', '/.well-known/oauth-authorization-server']) {
+    for (const path of ['jwks.json', 'oauth-authorization-server', 'openid-configuration'].map(
+      (name) => `/.well-known/${name}`,
+    )) {
       expect((await fetch(`${dev.issuer}${path}`)).status).toBe(200);
     }
   });
@@ -145,6 +153,13 @@ describeRedis('while Redis is away', () => {
     expect(response?.status).toBe(503);
     expect(response?.headers.get('retry-after')).toBe('1');
     expect(await response?.json()).toMatchObject({ error: 'temporarily_unavailable' });
+    expect(milliseconds).toBeLessThan(IN_TIME);
+  });
+
+  it('userinfo is answered 503 with Retry-After, in time, and says nothing of the person', async () => {
+    const { value: response, milliseconds } = await timed(userinfo);
+    expect([response?.status, response?.headers.get('retry-after')]).toEqual([503, '1']);
+    expect(Object.keys((await response?.json()) as object)).toEqual(['error', 'error_description']);
     expect(milliseconds).toBeLessThan(IN_TIME);
   });
 
@@ -180,6 +195,10 @@ describeRedis('while Redis is away', () => {
     expect((await post(`${dev.issuer}/token`, refreshing())).status).toBe(200);
     const { body } = await post(`${dev.issuer}/introspect`, { token: tokens.machine }, credentials.job);
     expect(body.active).toBe(true);
+    expect(await (await userinfo()).json()).toMatchObject({
+      sub: expect.stringMatching(/^usr_/),
+      preferred_username: PERSON.username,
+    });
     expect(await newCode()).not.toBe('');
     expect(await (await readyz()).text()).toContain('redis: ok\n');
     expect(await metric('grantry_store_up')).toEqual(['grantry_store_up 1']);

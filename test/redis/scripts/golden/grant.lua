@@ -294,7 +294,7 @@ local function text(name)
 end
 local function described()
   return { text('u'), text('c'), text('s'), text('i') or false, created - record.t, text('o'), text('d'), text('r'),
-    record.h or false, created, record.p or false, record.J or false }
+    record.h or false, created, record.p or false, record.J or false, record.S or false, text('N') or false }
 end
 local flat = redis.call('HGETALL', KEYS[1])
 if #flat > 0 then
@@ -351,7 +351,7 @@ local function text(name)
 end
 local function described()
   return { text('u'), text('c'), text('s'), text('i') or false, created - record.t, text('o'), text('d'), text('r'),
-    record.h or false, created, record.p or false, record.J or false }
+    record.h or false, created, record.p or false, record.J or false, record.S or false, text('N') or false }
 end
 local flat = redis.call('HGETALL', KEYS[1])
 if #flat > 0 then
@@ -404,9 +404,10 @@ end
 local function narrow(access)
   local audiences = common(list('d'), put_all({}, access.allowedAudiences))
   local covered = put_all({}, audiences)
-  local preferred = covered[access.defaultAudience] and access.defaultAudience or audiences[1]
-  local audience = access.resource or preferred
-  if not covered[audience] then return 'target_exceeded' end
+  local candidates = audiences
+  if access.resource then candidates = covered[access.resource] and { access.resource } or {}
+  elseif covered[access.defaultAudience] then candidates = { access.defaultAudience, unpack(audiences) } end
+  if #candidates == 0 then return 'target_exceeded' end
   local allowed = {}
   if access.at then
     for each in pairs(covered) do put_all(allowed, scopes_at(access, each)) end
@@ -414,11 +415,13 @@ local function narrow(access)
     put_all(allowed, access.allowedScopes)
   end
   local living = common(list('o'), allowed)
-  local scope = access.scope or living
-  if #common(scope, put_all({}, living)) < #scope then return 'scope_exceeded' end
-  if access.at then scope = common(scope, put_all({}, scopes_at(access, audience))) end
-  if #scope == 0 then return 'scope_exceeded' end
-  return 'granted', scope, audience
+  local asked = access.scope or living
+  if #common(asked, put_all({}, living)) < #asked then return 'scope_exceeded' end
+  for _, audience in ipairs(candidates) do
+    local scope = access.at and common(asked, put_all({}, scopes_at(access, audience))) or asked
+    if #scope > 0 then return 'granted', scope, audience end
+  end
+  return 'scope_exceeded'
 end
 
 local LETTERS = {
@@ -537,7 +540,7 @@ local function text(name)
 end
 local function described()
   return { text('u'), text('c'), text('s'), text('i') or false, created - record.t, text('o'), text('d'), text('r'),
-    record.h or false, created, record.p or false, record.J or false }
+    record.h or false, created, record.p or false, record.J or false, record.S or false, text('N') or false }
 end
 local flat = redis.call('HGETALL', KEYS[1])
 if #flat > 0 then
@@ -590,9 +593,10 @@ end
 local function narrow(access)
   local audiences = common(list('d'), put_all({}, access.allowedAudiences))
   local covered = put_all({}, audiences)
-  local preferred = covered[access.defaultAudience] and access.defaultAudience or audiences[1]
-  local audience = access.resource or preferred
-  if not covered[audience] then return 'target_exceeded' end
+  local candidates = audiences
+  if access.resource then candidates = covered[access.resource] and { access.resource } or {}
+  elseif covered[access.defaultAudience] then candidates = { access.defaultAudience, unpack(audiences) } end
+  if #candidates == 0 then return 'target_exceeded' end
   local allowed = {}
   if access.at then
     for each in pairs(covered) do put_all(allowed, scopes_at(access, each)) end
@@ -600,11 +604,13 @@ local function narrow(access)
     put_all(allowed, access.allowedScopes)
   end
   local living = common(list('o'), allowed)
-  local scope = access.scope or living
-  if #common(scope, put_all({}, living)) < #scope then return 'scope_exceeded' end
-  if access.at then scope = common(scope, put_all({}, scopes_at(access, audience))) end
-  if #scope == 0 then return 'scope_exceeded' end
-  return 'granted', scope, audience
+  local asked = access.scope or living
+  if #common(asked, put_all({}, living)) < #asked then return 'scope_exceeded' end
+  for _, audience in ipairs(candidates) do
+    local scope = access.at and common(asked, put_all({}, scopes_at(access, audience))) or asked
+    if #scope > 0 then return 'granted', scope, audience end
+  end
+  return 'scope_exceeded'
 end
 
 local LETTERS = {
@@ -718,7 +724,7 @@ local function text(name)
 end
 local function described()
   return { text('u'), text('c'), text('s'), text('i') or false, created - record.t, text('o'), text('d'), text('r'),
-    record.h or false, created, record.p or false, record.J or false }
+    record.h or false, created, record.p or false, record.J or false, record.S or false, text('N') or false }
 end
 local flat = redis.call('HGETALL', KEYS[1])
 if #flat > 0 then
@@ -831,7 +837,7 @@ local function text(name)
 end
 local function described()
   return { text('u'), text('c'), text('s'), text('i') or false, created - record.t, text('o'), text('d'), text('r'),
-    record.h or false, created, record.p or false, record.J or false }
+    record.h or false, created, record.p or false, record.J or false, record.S or false, text('N') or false }
 end
 local flat = redis.call('HGETALL', KEYS[1])
 if #flat > 0 then
@@ -884,9 +890,10 @@ end
 local function narrow(access)
   local audiences = common(list('d'), put_all({}, access.allowedAudiences))
   local covered = put_all({}, audiences)
-  local preferred = covered[access.defaultAudience] and access.defaultAudience or audiences[1]
-  local audience = access.resource or preferred
-  if not covered[audience] then return 'target_exceeded' end
+  local candidates = audiences
+  if access.resource then candidates = covered[access.resource] and { access.resource } or {}
+  elseif covered[access.defaultAudience] then candidates = { access.defaultAudience, unpack(audiences) } end
+  if #candidates == 0 then return 'target_exceeded' end
   local allowed = {}
   if access.at then
     for each in pairs(covered) do put_all(allowed, scopes_at(access, each)) end
@@ -894,11 +901,13 @@ local function narrow(access)
     put_all(allowed, access.allowedScopes)
   end
   local living = common(list('o'), allowed)
-  local scope = access.scope or living
-  if #common(scope, put_all({}, living)) < #scope then return 'scope_exceeded' end
-  if access.at then scope = common(scope, put_all({}, scopes_at(access, audience))) end
-  if #scope == 0 then return 'scope_exceeded' end
-  return 'granted', scope, audience
+  local asked = access.scope or living
+  if #common(asked, put_all({}, living)) < #asked then return 'scope_exceeded' end
+  for _, audience in ipairs(candidates) do
+    local scope = access.at and common(asked, put_all({}, scopes_at(access, audience))) or asked
+    if #scope > 0 then return 'granted', scope, audience end
+  end
+  return 'scope_exceeded'
 end
 
 local LETTERS = {
@@ -992,6 +1001,12 @@ if record.y or #retries > 0 then redis.call('HDEL', KEYS[1], 'y', unpack(retries
 local kept = needed(request.retention)
 redis.call('HSET', KEYS[1], 'g', generation, 'f', now - created, 'k', kept, 'l', request.address, 'a', attempt)
 if generation == presented then redis.call('HSET', KEYS[1], 'n', 1) elseif record.n then redis.call('HDEL', KEYS[1], 'n') end
+if record.N then
+  local nonce = { 'N' }
+  while record['N' .. #nonce] do nonce[#nonce + 1] = 'N' .. #nonce end
+  redis.call('HDEL', KEYS[1], unpack(nonce))
+  for _, piece in ipairs(nonce) do record[piece] = nil end
+end
 if is_unknown then
   redis.call('HDEL', KEYS[1], 'm', 'w')
   -- As at the redemption: without it the next request could have any key.
@@ -1034,7 +1049,7 @@ local function text(name)
 end
 local function described()
   return { text('u'), text('c'), text('s'), text('i') or false, created - record.t, text('o'), text('d'), text('r'),
-    record.h or false, created, record.p or false, record.J or false }
+    record.h or false, created, record.p or false, record.J or false, record.S or false, text('N') or false }
 end
 local flat = redis.call('HGETALL', KEYS[1])
 if #flat > 0 then
@@ -1087,9 +1102,10 @@ end
 local function narrow(access)
   local audiences = common(list('d'), put_all({}, access.allowedAudiences))
   local covered = put_all({}, audiences)
-  local preferred = covered[access.defaultAudience] and access.defaultAudience or audiences[1]
-  local audience = access.resource or preferred
-  if not covered[audience] then return 'target_exceeded' end
+  local candidates = audiences
+  if access.resource then candidates = covered[access.resource] and { access.resource } or {}
+  elseif covered[access.defaultAudience] then candidates = { access.defaultAudience, unpack(audiences) } end
+  if #candidates == 0 then return 'target_exceeded' end
   local allowed = {}
   if access.at then
     for each in pairs(covered) do put_all(allowed, scopes_at(access, each)) end
@@ -1097,11 +1113,13 @@ local function narrow(access)
     put_all(allowed, access.allowedScopes)
   end
   local living = common(list('o'), allowed)
-  local scope = access.scope or living
-  if #common(scope, put_all({}, living)) < #scope then return 'scope_exceeded' end
-  if access.at then scope = common(scope, put_all({}, scopes_at(access, audience))) end
-  if #scope == 0 then return 'scope_exceeded' end
-  return 'granted', scope, audience
+  local asked = access.scope or living
+  if #common(asked, put_all({}, living)) < #asked then return 'scope_exceeded' end
+  for _, audience in ipairs(candidates) do
+    local scope = access.at and common(asked, put_all({}, scopes_at(access, audience))) or asked
+    if #scope > 0 then return 'granted', scope, audience end
+  end
+  return 'scope_exceeded'
 end
 
 local LETTERS = {
@@ -1195,6 +1213,12 @@ if record.y or #retries > 0 then redis.call('HDEL', KEYS[1], 'y', unpack(retries
 local kept = needed(request.retention)
 redis.call('HSET', KEYS[1], 'g', generation, 'f', now - created, 'k', kept, 'l', request.address, 'a', attempt)
 if generation == presented then redis.call('HSET', KEYS[1], 'n', 1) elseif record.n then redis.call('HDEL', KEYS[1], 'n') end
+if record.N then
+  local nonce = { 'N' }
+  while record['N' .. #nonce] do nonce[#nonce + 1] = 'N' .. #nonce end
+  redis.call('HDEL', KEYS[1], unpack(nonce))
+  for _, piece in ipairs(nonce) do record[piece] = nil end
+end
 if is_unknown then
   redis.call('HDEL', KEYS[1], 'm', 'w')
   -- As at the redemption: without it the next request could have any key.

@@ -1,0 +1,73 @@
+// The access of a client with OpenID Connect: the issuer is one more audience, which alone has the scopes of OpenID
+// Connect (Core §5.3). A token for an API has the scopes of the API, and is no key to what is known of the person.
+
+import type { Client } from '../registry/client.ts';
+import type { Registry } from '../registry/registry.ts';
+import type { Resource } from '../registry/resource.ts';
+import { accessOf, type ClientAccess } from './client-access.ts';
+import { parseScope } from './scope.ts';
+import { OPENID_SCOPES } from './scope-claims.ts';
+
+/**
+ * The access for a grant of a person.
+ * @param scope that of the request: its text, or the scope of a request that was judged before; undefined where it has
+ *   none, and stands for the default one. Without `openid` the access is that of {@link accessOf}
+ */
+export function accessForScope(
+  scope: string | readonly string[] | undefined,
+  client: Client,
+  { registry, issuer }: { readonly registry: Registry; readonly issuer: string },
+): ClientAccess {
+  const access = accessOf(client, registry);
+  const asked = typeof scope === 'string' ? (parseScope(scope) ?? []) : (scope ?? client.defaultScopes);
+  return asked.includes('openid') ? withOpenid(access, client, issuer) : access;
+}
+
+/** The access for a token of a grant, which may be with OpenID Connect or not. */
+export function accessOfGrants(
+  client: Client,
+  { registry, issuer }: { readonly registry: Registry; readonly issuer: string },
+): ClientAccess {
+  return withOpenid(accessOf(client, registry), client, issuer);
+}
+
+function withOpenid(access: ClientAccess, client: Client, issuer: string): ClientAccess {
+  return client.scopes.includes('openid') ? new OpenidAccess(access, client, issuer) : access;
+}
+
+class OpenidAccess implements ClientAccess {
+  readonly audiences: readonly string[];
+  readonly scopes: readonly string[];
+  readonly defaultAudience: string | undefined;
+  readonly defaultAudiences: readonly string[];
+  readonly issuer: string;
+  readonly defaultScopes: readonly string[];
+  readonly #access: ClientAccess;
+  readonly #ofIssuer: readonly string[];
+
+  constructor(access: ClientAccess, client: Client, issuer: string) {
+    this.#access = access;
+    this.issuer = issuer;
+    this.#ofIssuer = client.scopes.filter((scope) => OPENID_SCOPES.includes(scope));
+    this.audiences = [...access.audiences, issuer];
+    this.scopes = access.scopes;
+    this.defaultScopes = access.defaultScopes;
+    this.defaultAudience = hasDerivedAudience(client) ? issuer : (access.defaultAudience ?? issuer);
+    this.defaultAudiences = [...new Set([...access.defaultAudiences, issuer])];
+  }
+
+  scopesAt(audience: string): readonly string[] {
+    if (audience === this.issuer) return this.#ofIssuer;
+    return this.#access.scopesAt(audience).filter((scope) => !this.#ofIssuer.includes(scope));
+  }
+
+  ownerOf(audience: string): Resource | undefined {
+    return this.#access.ownerOf(audience);
+  }
+}
+
+/** Whether the manifest names neither audiences nor resources: the one audience is derived from the namespace. */
+function hasDerivedAudience({ audiences, resources, namespace }: Client): boolean {
+  const [only] = audiences;
+  return resources.length === 0 && audiences.length === 1 && only === `urn:grantry:ns:${namespace}:default`;
+}

@@ -1,0 +1,162 @@
+import { createLocalJWKSet, decodeJwt, type JSONWebKeySet, jwtVerify } from 'jose';
+import { describe, expect, it } from 'vitest';
+import { hashPassword, LocalUsers } from '../../../../src/login/local-users.ts';
+import type { Grant } from '../../../../src/oauth/ports/grant-store.ts';
+import { generateSigningKeyPem, importSigningKey } from '../../../../src/oauth/registry/keys.ts';
+import { startGrantry, TestClock } from '../../../grantry.ts';
+import { API, TokenCalls, WEB } from '../token-calls.ts';
+
+const NOTES = 'https://notes.example/api';
+const clock = new TestClock();
+const ada = {
+  username: 'ada',
+  displayName: 'Ada',
+  email: 'ada@example.com',
+  groups: ['dev', 'ops'],
+  passwordHash: await hashPassword('a password of ada'),
+};
+const owners = new LocalUsers({ clock, users: [ada] });
+const { subject = '' } = (await owners.authenticate('ada', 'a password of ada')) ?? {};
+const newKey = async (algorithm: 'ES256' | 'RS256') =>
+  importSigningKey(await generateSigningKeyPem(algorithm), algorithm, 'Active');
+const keys = [await newKey('ES256'), await newKey('RS256')];
+
+const OPENID = ['openid', 'profile', 'email', 'groups'];
+const web = {
+  ...WEB,
+  scopes: ['notes.read', ...OPENID],
+  defaultScopes: [],
+  audiences: [NOTES],
+  idTokens: { signingAlgorithm: 'RS256', lifetimeSeconds: 3600 } as const,
+  groups: ['*'],
+};
+const plain = {
+  clientId: 'shop.plain',
+  secret: 'the-secret-of-one-without-audiences',
+  scopes: OPENID,
+  defaultScopes: [],
+};
+const grantry = await startGrantry({
+  owners,
+  clock,
+  keys,
+  clients: [web, plain, { ...API, resourceServerAudiences: [NOTES] }],
+});
+const calls = new TokenCalls(grantry);
+const issuer = grantry.issuer;
+
+const issueCode = (scope: readonly string[], grant: Partial<Grant> = {}) =>
+  grantry.issueCode(WEB.clientId, {
+    subject,
+    scope,
+    audiences: [NOTES, issuer],
+    openid: { sid: 'sid-of-the-session', nonce: 'n-0S6_WzA2Mj' },
+    authTime: clock.now() - 5000,
+    ...grant,
+  });
+
+async function verified(idToken: unknown) {
+  const response = await fetch(`${issuer}/.well-known/jwks.json`);
+  const { payload, protectedHeader } = await jwtVerify(
+    String(idToken),
+    createLocalJWKSet((await response.json()) as JSONWebKeySet),
+    {
+      issuer,
+      audience: WEB.clientId,
+      currentDate: new Date(clock.now()),
+    },
+  );
+  return { payload, protectedHeader };
+}
+
+describe('the ID token of a redemption', () => {
+  it('given openid → reports the sign-in, and what its scopes disclose of the person', async () => {
+    const { body } = await calls.redeem(await issueCode(['notes.read', ...OPENID]));
+    const { payload, protectedHeader } = await verified(body.id_token);
+    expect(protectedHeader).toEqual({ typ: 'JWT', alg: 'RS256', kid: expect.any(String) });
+    const now = Math.floor(clock.now() / 1000);
+    expect(payload).toEqual({
+      iss: issuer,
+      sub: subject,
+      aud: WEB.clientId,
+      iat: now,
+      exp: now + 3600,
+      auth_time: now - 5,
+      at_hash: expect.any(String),
+      sid: 'sid-of-the-session',
+      nonce: 'n-0S6_WzA2Mj',
+      jti: expect.any(String),
+      name: 'Ada',
+      preferred_username: 'ada',
+      email: 'ada@example.com',
+      email_verified: true,
+      groups: ['dev', 'ops'],
+    });
+  });
+
+  it('given an API as audience → the access token has the scope of the API alone', async () => {
+    const { body } = await calls.redeem(await issueCode(['notes.read', ...OPENID]));
+    expect(decodeJwt(String(body.access_token))).toMatchObject({ aud: NOTES, scope: 'notes.read' });
+    expect(body.scope).toBe('notes.read');
+  });
+
+  it('given the issuer as resource → the access token is for userinfo, with the scopes of OpenID Connect', async () => {
+    const { body } = await calls.redeem(await issueCode(['notes.read', ...OPENID]), { resource: issuer });
+    expect(decodeJwt(String(body.access_token))).toMatchObject({ aud: issuer, scope: OPENID.join(' ') });
+    expect((await verified(body.id_token)).payload.sub).toBe(subject);
+  });
+
+  it('given a grant for a sign-in alone → the access token is for the issuer', async () => {
+    const { body } = await calls.redeem(await issueCode(['openid'], { audiences: [issuer] }));
+    expect(decodeJwt(String(body.access_token))).toMatchObject({ aud: issuer, scope: 'openid' });
+    expect((await verified(body.id_token)).payload).not.toHaveProperty('name');
+  });
+
+  it('given a grant without openid → none', async () => {
+    const { body } = await calls.redeem(await issueCode(['notes.read'], { audiences: [NOTES], openid: undefined }));
+    expect(body).toMatchObject({ scope: 'notes.read' });
+    expect(body).not.toHaveProperty('id_token');
+  });
+});
+
+describe('the ID token of a refresh', () => {
+  it('→ is a new one of the same sign-in, without nonce, about the person as of now', async () => {
+    const redeemed = await calls.redeem(await issueCode(['notes.read', ...OPENID]));
+    const before = await verified(redeemed.body.id_token);
+    clock.advance(60_000);
+    await owners.replace([{ ...ada, groups: ['dev'] }]);
+    const { body } = await calls.refresh(redeemed.body.refresh_token);
+    await owners.replace([ada]);
+    const { payload } = await verified(body.id_token);
+    const { sub, aud, auth_time, sid } = before.payload;
+    expect(payload).toMatchObject({ sub, aud, auth_time, sid, iat: Number(before.payload.iat) + 60, groups: ['dev'] });
+    expect(payload).not.toHaveProperty('nonce');
+    expect(payload.jti).not.toBe(before.payload.jti);
+  });
+
+  it('given a scope without openid → none; with it again → one', async () => {
+    const { body } = await calls.redeem(await issueCode(['notes.read', 'openid']));
+    const narrowed = await calls.refresh(body.refresh_token, { scope: 'notes.read' });
+    expect(narrowed.body).not.toHaveProperty('id_token');
+    const whole = await calls.refresh(narrowed.body.refresh_token);
+    expect(whole.body).toHaveProperty('id_token');
+  });
+
+  it('given a client that lost a scope → what that disclosed is not in it', async () => {
+    const { body } = await calls.redeem(await issueCode(['notes.read', 'openid', 'email']));
+    grantry.setClients([{ ...web, scopes: ['notes.read', 'openid'] }]);
+    const { body: renewed } = await calls.refresh(body.refresh_token);
+    grantry.setClients([web, plain, { ...API, resourceServerAudiences: [NOTES] }]);
+    expect((await verified(renewed.id_token)).payload).not.toHaveProperty('email');
+  });
+});
+
+describe('without a key of the algorithm of the client', () => {
+  it('a code is answered 503, and stays good', async () => {
+    const code = await issueCode(['openid']);
+    grantry.setKeys(keys.slice(0, 1));
+    expect(await calls.redeem(code)).toMatchObject({ status: 503, reason: 'no_signing_key' });
+    grantry.setKeys(keys);
+    expect((await calls.redeem(code)).body).toHaveProperty('id_token');
+  });
+});
