@@ -71,6 +71,8 @@ describe('the metadata', () => {
     expect(metadata).toMatchObject({
       userinfo_endpoint: `${grantry.issuer}/userinfo`,
       end_session_endpoint: `${grantry.issuer}/logout`,
+      backchannel_logout_supported: true,
+      backchannel_logout_session_supported: true,
       subject_types_supported: ['public'],
       id_token_signing_alg_values_supported: ['ES256'],
       request_uri_parameter_supported: false,

@@ -38,6 +38,8 @@ describe('authorization server metadata (RFC 8414)', () => {
       dpop_signing_alg_values_supported: ['ES256', 'PS256', 'EdDSA', 'Ed25519'],
       userinfo_endpoint: `${ISSUER}/userinfo`,
       end_session_endpoint: `${ISSUER}/logout`,
+      backchannel_logout_supported: true,
+      backchannel_logout_session_supported: true,
       scopes_supported: ['openid', 'profile', 'email', 'groups', 'offline_access'],
       subject_types_supported: ['public'],
       id_token_signing_alg_values_supported: ['EdDSA', 'RS256'],

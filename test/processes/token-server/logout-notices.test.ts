@@ -6,10 +6,10 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { createLocalJWKSet, jwtVerify } from 'jose';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { idTokenKey, OPENID, openidPath, signedIn } from '../../http/sign-in/openid-world.ts';
+import { hidden, type TestBrowser } from '../../http/sign-in/sign-in-browser.ts';
+import { aWorld, type World } from '../../http/sign-in/sign-in-world.ts';
 import { until } from '../../until.ts';
-import { idTokenKey, OPENID, openidPath, signedIn } from './openid-world.ts';
-import { hidden, type TestBrowser } from './sign-in-browser.ts';
-import { aWorld, type World } from './sign-in-world.ts';
 
 const LOOPBACK = { networks: ['127.0.0.0/8'] };
 const key = await idTokenKey();
