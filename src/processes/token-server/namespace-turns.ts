@@ -1,4 +1,4 @@
-// Whose turn it is: work of one namespace runs two at a time, so that slow hosts of one tenant hold up no other.
+// Work in the order it came: of one namespace two at a time, so that slow hosts of one tenant hold up no other.
 
 const AT_ONCE = 2;
 /** More work of one namespace is refused. */
@@ -9,12 +9,12 @@ interface Turns {
   readonly waiting: (() => Promise<void>)[];
 }
 
-/** Work that waits for its turn, by namespace. */
+/** Work that runs or waits, by namespace. */
 export class NamespaceTurns {
   readonly #turns = new Map<string, Turns>();
   readonly #running = new Set<Promise<void>>();
 
-  /** Begins work now or when its turn comes. @param work must not throw @returns whether it is taken */
+  /** Begins work now, or once less of its namespace runs. @param work must not throw @returns whether it is taken */
   add(namespace: string, work: () => Promise<void>): boolean {
     const turns = this.#turns.get(namespace) ?? { running: 0, waiting: [] };
     if (turns.waiting.length >= MOST_WAITING) return false;

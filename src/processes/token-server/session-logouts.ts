@@ -40,7 +40,7 @@ export class SessionLogouts {
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #turns = new NamespaceTurns();
-  /** The names of notices that run or wait for their turn. */
+  /** The names of notices that run or wait. */
   readonly #notices = new Set<string>();
   /** Until when clients are left alone that could not be notified, by uid. */
   readonly #pauses = new Map<string, number>();

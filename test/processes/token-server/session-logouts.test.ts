@@ -34,7 +34,7 @@ async function areRevoked({ grants }: Stores, grantIds: readonly string[]): Prom
 
 const START = 1_800_000_000_000;
 
-/** Stores and a clock that the test moves; who is notified, and how each try ends. */
+/** Stores and a clock that the test moves; the clients that are notified, and how each try ends. */
 function aWorld(outcomeOf: (client: Client) => DeliveryOutcome | Promise<DeliveryOutcome> = () => 'delivered') {
   let now = START;
   const clock = { now: () => now };
