@@ -87,6 +87,7 @@ const RULES = [
   ...numbered('USERINFO-', 6),
   ...numbered('DISCOVERY-', 2),
   ...numbered('RPL-', 6),
+  ...numbered('BCL-', 4),
   ...numbered('F2-', 3),
   ...numbered('9110-', 2),
   ...numbered('9470-', 1),

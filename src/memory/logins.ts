@@ -1,6 +1,12 @@
 // The logins that sessions have noted, and the logouts that ended sessions owe, over Maps.
 
-import { type Login, type LogoutStore, NOTED_LOGINS, type OwedLogout } from '../oauth/ports/logout-store.ts';
+import {
+  type Login,
+  type LogoutName,
+  type LogoutStore,
+  NOTED_LOGINS,
+  type OwedLogout,
+} from '../oauth/ports/logout-store.ts';
 import type { Clock } from '../oauth/ports/ports.ts';
 import { shardOfPerson } from '../oauth/values/shard.ts';
 import type { ExpiringMap } from './expiring-map.ts';
@@ -18,18 +24,25 @@ export interface NotedLogins {
   readonly logins: readonly NotedLogin[];
 }
 
+/** An owed logout, from when it can be taken, and how often it was. */
+export interface OwedRecord {
+  readonly owed: OwedLogout;
+  readonly due: number;
+  readonly tries: number;
+}
+
 /** The dependencies of {@link MemoryLogins}. */
 interface MemoryLoginsParts {
   readonly clock: Clock;
   readonly noted: ExpiringMap<NotedLogins>;
-  readonly owed: ExpiringMap<OwedLogout>;
+  readonly owed: ExpiringMap<OwedRecord>;
 }
 
 /** {@link LogoutStore} in this process, and the logins that its entries come from. */
 export class MemoryLogins implements LogoutStore {
   readonly #clock: Clock;
   readonly #noted: ExpiringMap<NotedLogins>;
-  readonly #owed: ExpiringMap<OwedLogout>;
+  readonly #owed: ExpiringMap<OwedRecord>;
 
   constructor({ clock, noted, owed }: MemoryLoginsParts) {
     this.#clock = clock;
@@ -58,7 +71,7 @@ export class MemoryLogins implements LogoutStore {
     if (noted === undefined) return [];
     this.#noted.delete(key);
     const owed = owedBy(noted, this.#clock.now());
-    for (const each of owed) this.#owed.set(fieldOf(each), each, Number.POSITIVE_INFINITY);
+    for (const each of owed) this.#keep({ owed: each, due: 0, tries: 0 });
     return owed;
   }
 
@@ -68,10 +81,30 @@ export class MemoryLogins implements LogoutStore {
   }
 
   async list(shard: string, limit = 100): Promise<readonly OwedLogout[]> {
-    return this.#owed.valuesWhere(({ subject }) => shardOfPerson(subject) === shard).slice(0, limit);
+    const now = this.#clock.now();
+    const records = this.#owed.valuesWhere(({ owed, due }) => due <= now && shardOfPerson(owed.subject) === shard);
+    return records.slice(0, limit).map(({ owed }) => owed);
   }
 
-  async settle(owed: Pick<OwedLogout, 'clientUid' | 'subject' | 'sid'>): Promise<void> {
+  async take(name: LogoutName, lease: number): Promise<number | undefined> {
+    const record = this.#owed.get(fieldOf(name));
+    const now = this.#clock.now();
+    if (record === undefined || record.due > now) return undefined;
+    this.#keep({ ...record, due: now + lease, tries: record.tries + 1 });
+    return record.tries;
+  }
+
+  async postpone(name: LogoutName, pause: number): Promise<void> {
+    const record = this.#owed.get(fieldOf(name));
+    if (record === undefined) return;
+    this.#keep({ ...record, due: this.#clock.now() + pause });
+  }
+
+  #keep(record: OwedRecord): void {
+    this.#owed.set(fieldOf(record.owed), record, Number.POSITIVE_INFINITY);
+  }
+
+  async settle(owed: LogoutName): Promise<void> {
     this.#owed.delete(fieldOf(owed));
   }
 }
@@ -104,6 +137,6 @@ function keyOf(subject: string, sid: string): string {
   return JSON.stringify([subject, sid]);
 }
 
-function fieldOf({ subject, sid, clientUid }: Pick<OwedLogout, 'clientUid' | 'subject' | 'sid'>): string {
+function fieldOf({ subject, sid, clientUid }: LogoutName): string {
   return JSON.stringify([subject, sid, clientUid]);
 }

@@ -1,18 +1,22 @@
-// Fetches a small JSON document from an address that a tenant chose: only from hosts that may be reached, over verified
-// TLS, and bounded in time and size. It follows no redirect, uses no proxy, sends no credentials, keeps no connection.
+// Fetches a small JSON document from an address that a tenant chose, or posts a form to one: only hosts that may be reached,
+// over verified TLS, and bounded in time and size. It follows no redirect, uses no proxy, sends no credentials, keeps no connection.
 
 import type { LookupAddress } from 'node:dns';
-import type { IncomingMessage } from 'node:http';
+import { type ClientRequest, request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http';
 import { Agent, request as httpsRequest } from 'node:https';
 import type { LookupFunction } from 'node:net';
 import { createSecureContext, getCACertificates } from 'node:tls';
+
 import { jwksUriFault } from '../oauth/values/jwks-uri.ts';
+import { isLoopback } from '../oauth/values/redirect-uri.ts';
 import { FetchSlots } from './fetch-slots.ts';
 import { type AddressLookup, nameLookup } from './name-lookup.ts';
 import type { ReachableAddresses } from './reachable-addresses.ts';
 
 /** From the call to the last byte, in milliseconds: a request of a client waits for it. */
 const LIMIT = 2000;
+/** The same for a form that is posted. */
+const POST_LIMIT = 5000;
 const BODY_BYTES_MAX = 64 * 1024;
 const MEDIA_TYPES = ['application/json', 'application/jwk-set+json'];
 
@@ -70,16 +74,43 @@ export class GuardedFetch {
   /** The JSON document at an address. @throws FetchFailedError */
   async json(address: string): Promise<FetchedDocument> {
     if (jwksUriFault(address) !== undefined) throw new FetchFailedError('address_refused');
+    const signal = AbortSignal.timeout(this.#options.limit ?? LIMIT);
+    return await this.#reach(new URL(address), signal, async (url, addresses) =>
+      readJson(await this.#answer(url, addresses, signal), signal),
+    );
+  }
+
+  /**
+   * Posts a form and reads nothing of the answer but its status. Without TLS only loopback is reached.
+   * @throws FetchFailedError
+   */
+  async post(address: string, form: URLSearchParams): Promise<number> {
     const url = new URL(address);
-    const { lookup = nameLookup(), limit = LIMIT } = this.#options;
-    const signal = AbortSignal.timeout(limit);
+    if (url.protocol !== 'https:' && !isLoopback(address)) throw new FetchFailedError('address_refused');
+    const signal = AbortSignal.timeout(this.#options.limit ?? POST_LIMIT);
+    return await this.#reach(url, signal, async (to, addresses) => {
+      const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+      const { request, response } = this.#send(to, addresses, { signal, method: 'POST', headers }, form.toString());
+      const { statusCode } = await response;
+      request.destroy();
+      return statusCode ?? 0;
+    });
+  }
+
+  /** Does something with the addresses of a host, each of which may be reached. */
+  async #reach<Result>(
+    url: URL,
+    signal: AbortSignal,
+    use: (url: URL, addresses: readonly LookupAddress[]) => Promise<Result>,
+  ): Promise<Result> {
+    const { lookup = nameLookup() } = this.#options;
     const leave = await this.#slots.enter(url.hostname, signal).catch(() => {
       throw new FetchFailedError('busy');
     });
     const found = lookup(url.hostname, signal);
     try {
       const addresses = this.#checked(await whileRunning(found, signal));
-      return await readJson(await this.#answer(url, addresses, signal), signal);
+      return await use(url, addresses);
     } finally {
       // Not every lookup can be stopped: its slot is taken until it ends, or hosts without an answer would pile up.
       found.then(leave, leave);
@@ -95,38 +126,47 @@ export class GuardedFetch {
   }
 
   /** The head of a 200 answer in JSON. */
-  #answer(url: URL, addresses: readonly LookupAddress[], signal: AbortSignal): Promise<IncomingMessage> {
+  async #answer(url: URL, addresses: readonly LookupAddress[], signal: AbortSignal): Promise<IncomingMessage> {
+    const headers = { accept: MEDIA_TYPES.join(', ') };
+    const { request, response } = this.#send(url, addresses, { signal, headers });
+    const refused = headFault(await response);
+    if (refused === undefined) return await response;
+    request.destroy();
+    throw new FetchFailedError(refused);
+  }
+
+  /** Sends a request to one of the addresses. */
+  #send(
+    url: URL,
+    addresses: readonly LookupAddress[],
+    options: Pick<RequestOptions, 'method' | 'headers'> & { readonly signal: AbortSignal },
+    body?: string,
+  ): { readonly request: ClientRequest; readonly response: Promise<IncomingMessage> } {
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+    const { signal, headers } = options;
     let fault: FetchFault = 'connection_failed';
-    const request = httpsRequest(url, {
-      agent: this.#connections(),
+    const isPlain = url.protocol === 'http:';
+    const request = (isPlain ? httpRequest : httpsRequest)(url, {
+      ...options,
+      agent: isPlain ? false : this.#connections(),
       // The socket gets the addresses that were checked: a second lookup could have another answer.
       lookup: answering(addresses),
-      signal,
       // Whatever NODE_TLS_REJECT_UNAUTHORIZED says.
       rejectUnauthorized: true,
-      headers: { accept: MEDIA_TYPES.join(', '), 'accept-encoding': 'identity', 'user-agent': 'grantry' },
+      headers: { ...headers, 'accept-encoding': 'identity', 'user-agent': 'grantry' },
     });
     request.once('socket', (socket) => {
       socket.once('connect', () => {
-        fault = 'tls_failed';
+        if (!isPlain) fault = 'tls_failed';
       });
       socket.once('secureConnect', () => {
         fault = 'connection_failed';
       });
     });
     request.on('error', (error) => reject(new FetchFailedError(signal.aborted ? 'timeout' : fault, error)));
-    request.once('response', (response) => {
-      const refused = headFault(response);
-      if (refused === undefined) {
-        resolve(response);
-        return;
-      }
-      reject(new FetchFailedError(refused));
-      request.destroy();
-    });
-    request.end();
-    return promise;
+    request.once('response', resolve);
+    request.end(body);
+    return { request, response: promise };
   }
 
   /** Made at the first fetch: reading all authorities takes a while. */

@@ -86,6 +86,32 @@ export function sessionLoginsContract(name: string, makeStores: MakeStores): voi
       expect(await owed()).toEqual([]);
     });
 
+    it('owes a logout that is taken by one try at a time, again once the lease or the pause is over', async () => {
+      const { sessions, logouts } = world.stores;
+      const session = await signedIn();
+      await issue(session);
+      const [logout] = await sessions.end(session);
+      if (logout === undefined) throw new Error('nothing is owed');
+      const takes = await Promise.all(Array.from({ length: 20 }, () => logouts.take(logout, MINUTE)));
+      expect(takes.filter((before) => before !== undefined)).toEqual([0]);
+      expect(await owed()).toEqual([]);
+      world.advance(MINUTE);
+      expect(await owed()).toEqual([logout]);
+      expect(await logouts.take(logout, MINUTE)).toBe(1);
+      await logouts.postpone(logout, HOUR);
+      world.advance(MINUTE);
+      expect(await logouts.take(logout, MINUTE)).toBeUndefined();
+      world.advance(HOUR);
+      expect(await logouts.take(logout, MINUTE)).toBe(2);
+      await logouts.postpone(logout, 0);
+      expect(await owed()).toEqual([logout]);
+      await logouts.settle(logout);
+      await logouts.postpone(logout, 0);
+      world.advance(MINUTE);
+      expect(await logouts.take(logout, MINUTE)).toBeUndefined();
+      expect(await owed()).toEqual([]);
+    });
+
     it('owes nothing for a grant without a login', async () => {
       const session = await signedIn();
       await issue(session, { login: undefined });

@@ -70,6 +70,11 @@ export class Metrics {
   readonly alertDeliveries = this.#counter('alert_deliveries_total', 'Tries to hand an alert to the webhook.', [
     'outcome',
   ]);
+  readonly logoutDeliveries = this.#counter(
+    'logout_deliveries_total',
+    'Tries to notify a client of a session that ended.',
+    ['outcome'],
+  );
   readonly keySetFetches = this.#counter('key_set_fetches_total', 'Fetches of the key sets of clients.', ['outcome']);
   readonly storeErrors = this.#counter('store_errors_total', 'Store actions that did not succeed.', [
     'operation',

@@ -77,6 +77,9 @@ function openidMembers({
 }: MetadataOptions): Readonly<Record<string, string | boolean | object>> {
   return {
     userinfo_endpoint: `${issuer}/userinfo`,
+    end_session_endpoint: `${issuer}/logout`,
+    backchannel_logout_supported: true,
+    backchannel_logout_session_supported: true,
     scopes_supported: OPENID_SCOPES,
     subject_types_supported: ['public'],
     id_token_signing_alg_values_supported: idTokenAlgorithms,

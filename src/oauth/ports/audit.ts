@@ -45,6 +45,8 @@ export interface AuditEvent {
     | 'login.failed'
     | 'session.ended'
     | 'sessions.ended_all'
+    | 'logout.delivered'
+    | 'logout.given_up'
     | 'consent.given'
     | 'consent.denied'
     | 'consent.withdrawn'

@@ -28,10 +28,20 @@ export interface OwedLogout {
   readonly mac?: string | undefined;
 }
 
+/** What names an {@link OwedLogout}. */
+export type LogoutName = Pick<OwedLogout, 'clientUid' | 'subject' | 'sid'>;
+
 /** The logouts that are owed, until they are settled. */
 export interface LogoutStore {
-  /** Up to `limit` of the people of one shard, in no order. */
+  /** Up to `limit` of the people of one shard that can be taken now, in no order. */
   list(shard: string, limit?: number): Promise<readonly OwedLogout[]>;
+  /**
+   * Takes an entry for one try: no other take succeeds for `lease` milliseconds, or until it is postponed.
+   * @returns how often it was taken before; undefined while another try has it or it is postponed, and once it is settled
+   */
+  take(owed: LogoutName, lease: number): Promise<number | undefined>;
+  /** Nothing takes the entry for so many milliseconds. */
+  postpone(owed: LogoutName, pause: number): Promise<void>;
   /** Nothing is owed any more. Idempotent. */
-  settle(owed: Pick<OwedLogout, 'clientUid' | 'subject' | 'sid'>): Promise<void>;
+  settle(owed: LogoutName): Promise<void>;
 }

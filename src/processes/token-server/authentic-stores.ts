@@ -230,6 +230,8 @@ function authenticLogouts(store: LogoutStore, seals: Seals): LogoutStore {
       }
       return authentic;
     },
+    take: (owed, lease) => store.take(owed, lease),
+    postpone: (owed, pause) => store.postpone(owed, pause),
     settle: (owed) => store.settle(owed),
   };
 }

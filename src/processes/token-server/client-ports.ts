@@ -34,11 +34,13 @@ import type { Client } from '../../oauth/registry/client.ts';
 import type { KeyRing } from '../../oauth/registry/keys.ts';
 import { Handles } from '../../oauth/tokens/handles.ts';
 import { IdTokens } from '../../oauth/tokens/id-tokens.ts';
+import { LogoutTokens } from '../../oauth/tokens/logout-tokens.ts';
 import { RecordMacs } from '../../oauth/tokens/record-macs.ts';
 import { AccessTokens } from '../../oauth/tokens/tokens.ts';
 import { issuerPath } from '../../oauth/values/issuer.ts';
 import { authenticStores } from './authentic-stores.ts';
-import { assembleKeySets } from './key-sets.ts';
+import { assembleKeySets, guardedFetch } from './key-sets.ts';
+import { LogoutDelivery } from './logout-delivery.ts';
 import { measuredStores } from './measured-stores.ts';
 import { SessionLogouts } from './session-logouts.ts';
 import { assembleSignIn } from './sign-in.ts';
@@ -76,7 +78,14 @@ export function clientPorts(options: TokenServerOptions, audit: Audit, metrics: 
   const protocol = { ...authentication, issuer, stores, owners, clock, random, handles, tokens, limits };
   const { people } = limits;
   const authorization = new AuthorizationEndpoint({ issuer, clock, grants, replays, handles, audit, people });
-  const logouts = new SessionLogouts({ stores, log: options.log });
+  const delivery = new LogoutDelivery({
+    registry,
+    tokens: new LogoutTokens({ issuer, clock, random, endOfTick: setImmediate }),
+    fetch: guardedFetch(settings.fetch),
+    metrics,
+    audit,
+  });
+  const logouts = new SessionLogouts({ stores, delivery, clock, log: options.log });
   const signIn = assembleSignIn({
     issuer,
     peppers,

@@ -24,18 +24,20 @@ export interface KeySetsOptions {
 
 /** The key sets of all clients of a token server. @throws StartError for a file of authorities that cannot be used */
 export function assembleKeySets({ settings, clock, metrics, log }: KeySetsOptions): KeySets<VerificationKey> {
-  const fetch = new GuardedFetch({
-    reachable: new ReachableAddresses(settings.networks),
-    authorities: settings.caFile === undefined ? undefined : authoritiesIn(settings.caFile),
-  });
   return new PublishedKeySets({
-    fetch,
+    fetch: guardedFetch(settings),
     clock,
     onFetch: (report) => {
       metrics.keySetFetches.inc({ outcome: report.outcome });
       if (report.isNews) logChange(report, log);
     },
   });
+}
+
+/** What calls hosts that clients name; each has slots of its own. @throws StartError as {@link assembleKeySets} */
+export function guardedFetch({ networks, caFile }: FetchSettings): GuardedFetch {
+  const authorities = caFile === undefined ? undefined : authoritiesIn(caFile);
+  return new GuardedFetch({ reachable: new ReachableAddresses(networks), authorities });
 }
 
 function logChange({ host, outcome, error }: FetchReport, log: Logger): void {

@@ -21,7 +21,7 @@ const ACTIONS: { readonly [Name in keyof Stores]: Readonly<Record<keyof Stores[N
   watermarks: { raise: true, read: true },
   users: { list: true, settle: true, settleAbsent: true },
   sessions: { create: true, seal: true, use: true, end: true, endAll: true, list: true },
-  logouts: { list: true, settle: true },
+  logouts: { list: true, take: true, postpone: true, settle: true },
   interactions: { create: true, read: true, decide: true, take: true },
   consents: { read: true, give: true, withdraw: true, list: true },
   replays: { claim: true },

@@ -1,35 +1,58 @@
-// Settles what ended sessions owe: revokes the grants that end with a session. The replica that ended it does so at once; a
-// sweep of all shards finds what is still owed, also by replicas that have ended.
+// Settles what ended sessions owe: revokes the grants that end with a session, and has the client notified that has an
+// address for it. The replica that ended the session begins at once; a sweep of all shards finds what is still owed, also by
+// replicas that have ended.
 
 import type { Logger } from 'pino';
 import { StoreUnavailableError } from '../../oauth/ports/error.ts';
 import { describeFault } from '../../oauth/ports/fault.ts';
 import type { OwedLogout } from '../../oauth/ports/logout-store.ts';
-import type { Stores } from '../../oauth/ports/ports.ts';
+import type { Clock, Stores } from '../../oauth/ports/ports.ts';
+import type { Client } from '../../oauth/registry/client.ts';
 import { SHARDS } from '../../oauth/values/shard.ts';
+import type { LogoutDelivery } from './logout-delivery.ts';
+import { NamespaceTurns } from './namespace-turns.ts';
 
 /** The pause between two sweeps, in milliseconds; a random part of up to half of it is added. */
 const SWEEP_PAUSE = 10_000;
 
-/** So many are settled at once; more are left to the sweep. */
+/** How long a try may take, in milliseconds: longer than a call does. */
+const LEASE = 15_000;
+/** The pause after the first failed try; it doubles with each. */
+const FIRST_PAUSE = 5000;
+const LONGEST_PAUSE = 600_000;
+/** A client is tried for so long after the end of the session. */
+const TRIED_FOR = 3_600_000;
+
+/** The grants of so many are revoked at once; more are left to the sweep. */
 const MOST_AT_ONCE = 16;
 
 export interface SessionLogoutsParts {
   readonly stores: Pick<Stores, 'logouts' | 'grants'>;
+  readonly delivery: Pick<LogoutDelivery, 'recipient' | 'deliver' | 'giveUp'>;
+  readonly clock: Clock;
   readonly log: Logger;
 }
 
 /** The logouts that this replica settles. */
 export class SessionLogouts {
   readonly #stores: SessionLogoutsParts['stores'];
+  readonly #delivery: SessionLogoutsParts['delivery'];
+  readonly #clock: Clock;
   readonly #log: Logger;
+  readonly #turns = new NamespaceTurns();
+  /** The names of notices that run or wait. */
+  readonly #notices = new Set<string>();
+  /** Until when clients are left alone that could not be notified, by uid. */
+  readonly #pauses = new Map<string, number>();
   /** By `sid` and client. */
   readonly #underWay = new Map<string, Promise<void>>();
   #timer: NodeJS.Timeout | undefined;
   #isStopped = false;
 
-  constructor({ stores, log }: SessionLogoutsParts) {
+  constructor({ stores, delivery, clock, log }: SessionLogoutsParts) {
     this.#stores = stores;
+    this.#delivery = delivery;
+    this.#clock = clock;
     this.#log = log;
   }
 
@@ -43,6 +66,7 @@ export class SessionLogouts {
     this.#isStopped = true;
     clearTimeout(this.#timer);
     await Promise.all(this.#underWay.values());
+    await this.#turns.stop();
   }
 
   /** Begins to settle what a session owes that ended just now. */
@@ -50,8 +74,9 @@ export class SessionLogouts {
     for (const each of owed) if (!this.#isStopped && this.#underWay.size < MOST_AT_ONCE) this.#begin(each);
   }
 
-  /** Settles what is owed in every shard; an unavailable one is left to the next sweep. */
+  /** Begins to settle what is owed in every shard, and resolves before clients are notified; an unavailable shard is left to the next sweep. */
   async sweep(): Promise<void> {
+    for (const [clientUid, until] of this.#pauses) if (until <= this.#clock.now()) this.#pauses.delete(clientUid);
     for (const shard of SHARDS) {
       if (this.#isStopped) return;
       await this.#sweepShard(shard).catch((error) => this.#noteFault(error));
@@ -78,18 +103,51 @@ export class SessionLogouts {
   }
 
   #begin(owed: OwedLogout): void {
-    const name = `${owed.sid} ${owed.clientUid}`;
-    if (this.#underWay.has(name)) return;
+    const name = nameOf(owed);
+    if (this.#underWay.has(name) || this.#notices.has(name)) return;
     const done = this.#settle(owed)
       .catch((error) => this.#noteFault(error))
       .finally(() => this.#underWay.delete(name));
     this.#underWay.set(name, done);
   }
 
+  /** Grants end first, and wait for no client. */
   async #settle(owed: OwedLogout): Promise<void> {
     const { grants, logouts } = this.#stores;
     await Promise.all(owed.grantIds.map((grantId) => grants.revoke(grantId)));
+    const client = this.#delivery.recipient(owed);
+    if (client === undefined) await logouts.settle(owed);
+    else this.#addNotice(client, owed);
+  }
+
+  #addNotice(client: Client, owed: OwedLogout): void {
+    if (this.#isStopped || this.#isPaused(client)) return;
+    const name = nameOf(owed);
+    const isTaken = this.#turns.add(client.namespace, async () => {
+      // An earlier notice to the client may have failed since.
+      if (!this.#isPaused(client)) await this.#notify(owed).catch((error) => this.#noteFault(error));
+      this.#notices.delete(name);
+    });
+    if (isTaken) this.#notices.add(name);
+  }
+
+  async #notify(owed: OwedLogout): Promise<void> {
+    const { logouts } = this.#stores;
+    const triesBefore = await logouts.take(owed, LEASE);
+    if (triesBefore === undefined) return;
+    const client = this.#delivery.recipient(owed);
+    if (client !== undefined && (await this.#delivery.deliver(client, owed)) === 'failed') {
+      const now = this.#clock.now();
+      const pause = Math.min(FIRST_PAUSE * 2 ** triesBefore, LONGEST_PAUSE);
+      this.#pauses.set(client.uid, now + pause);
+      if (now + pause < owed.since + TRIED_FOR) return await logouts.postpone(owed, pause);
+      this.#delivery.giveUp(client, owed);
+    }
     await logouts.settle(owed);
+  }
+
+  #isPaused({ uid }: Client): boolean {
+    return (this.#pauses.get(uid) ?? 0) > this.#clock.now();
   }
 
   #noteFault(error: unknown): void {
@@ -97,4 +155,8 @@ export class SessionLogouts {
     if (error instanceof StoreUnavailableError) return;
     this.#log.error({ cause: describeFault(error) }, 'what an ended session owes cannot be settled: it is tried again');
   }
+}
+
+function nameOf({ sid, clientUid }: OwedLogout): string {
+  return `${sid} ${clientUid}`;
 }

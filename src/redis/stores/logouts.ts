@@ -2,12 +2,13 @@
 // person there is one hash by `sid`: the absolute end of the session, a blank, and as JSON its logins, the oldest first.
 // Of a shard there is one hash by `sid`, dot and client uid: what is owed, as JSON.
 
-import { type LogoutStore, NOTED_LOGINS, type OwedLogout } from '../../oauth/ports/logout-store.ts';
+import { type LogoutName, type LogoutStore, NOTED_LOGINS, type OwedLogout } from '../../oauth/ports/logout-store.ts';
 import { shardOfPerson } from '../../oauth/values/shard.ts';
 import type { RedisConnection } from '../connection/connection.ts';
 import type { RedisKeys } from '../connection/keys.ts';
 import type { StoreParts } from '../connection/store-parts.ts';
 import type { Script } from '../scripts/script.ts';
+import { CLOCK } from '../scripts/script-clock.ts';
 import { split } from './spaced-list.ts';
 
 /**
@@ -85,7 +86,49 @@ end
 const LIST: Script = {
   name: 'logoutList',
   keys: 1,
-  lua: "return redis.call('HRANDFIELD', KEYS[1], ARGV[2], 'WITHVALUES')",
+  lua: `${CLOCK}
+local due, all = {}, redis.call('HRANDFIELD', KEYS[1], ARGV[2], 'WITHVALUES')
+for at = 2, #all, 2 do
+  local read, logout = pcall(cjson.decode, all[at])
+  if read and type(logout) == 'table' and (tonumber(logout.due) or 0) <= now then due[#due + 1] = all[at] end
+end
+return due
+`,
+};
+
+/** Lua: `logout`, the entry ARGV[2] of KEYS[1], or nil; `keep()` writes it. */
+const ENTRY = `${CLOCK}
+local json = redis.call('HGET', KEYS[1], ARGV[2])
+local logout = json and cjson.decode(json)
+local function keep()
+  redis.call('HSET', KEYS[1], ARGV[2], cjson.encode(logout))
+end
+`;
+
+/** KEYS logouts; ARGV offset, field, lease. Replies with the number of tries before, or nothing. */
+const TAKE: Script = {
+  name: 'logoutTake',
+  keys: 1,
+  allowsOom: true,
+  lua: `${ENTRY}
+if not logout or (logout.due or 0) > now then return false end
+local before = logout.tries or 0
+logout.due, logout.tries = now + ARGV[3], before + 1
+keep()
+return before
+`,
+};
+
+/** KEYS logouts; ARGV offset, field, pause. */
+const POSTPONE: Script = {
+  name: 'logoutPostpone',
+  keys: 1,
+  allowsOom: true,
+  lua: `${ENTRY}
+if not logout then return end
+logout.due = now + ARGV[3]
+keep()
+`,
 };
 
 /** KEYS logouts; ARGV offset, the field. */
@@ -119,13 +162,25 @@ export class RedisLogouts implements LogoutStore {
 
   async list(shard: string, limit = 100): Promise<readonly OwedLogout[]> {
     const keys = [this.#keys.logouts(shard)];
-    const flat = (await this.#connection.run({ script: LIST, keys, args: [limit] })) as readonly string[];
-    return flat.flatMap((json, at) => (at % 2 === 1 ? readable(json) : []));
+    const due = (await this.#connection.run({ script: LIST, keys, args: [limit] })) as readonly string[];
+    return due.flatMap(readable);
   }
 
-  async settle({ clientUid, subject, sid }: Pick<OwedLogout, 'clientUid' | 'subject' | 'sid'>): Promise<void> {
+  async take(owed: LogoutName, lease: number): Promise<number | undefined> {
+    return ((await this.#run(TAKE, owed, lease)) as number | null) ?? undefined;
+  }
+
+  async postpone(owed: LogoutName, pause: number): Promise<void> {
+    await this.#run(POSTPONE, owed, pause);
+  }
+
+  async settle(owed: LogoutName): Promise<void> {
+    await this.#run(SETTLE, owed);
+  }
+
+  #run(script: Script, { clientUid, subject, sid }: LogoutName, ...more: readonly number[]): Promise<unknown> {
     const keys = [this.#keys.logouts(shardOfPerson(subject))];
-    await this.#connection.run({ script: SETTLE, keys, args: [`${sid}.${clientUid}`] });
+    return this.#connection.run({ script, keys, args: [`${sid}.${clientUid}`, ...more] });
   }
 }
 

@@ -70,11 +70,15 @@ describe('the metadata', () => {
     expect(metadata).toEqual(await metadataAt(grantry.url(METADATA)));
     expect(metadata).toMatchObject({
       userinfo_endpoint: `${grantry.issuer}/userinfo`,
+      end_session_endpoint: `${grantry.issuer}/logout`,
+      backchannel_logout_supported: true,
+      backchannel_logout_session_supported: true,
       subject_types_supported: ['public'],
       id_token_signing_alg_values_supported: ['ES256'],
       request_uri_parameter_supported: false,
       claims_parameter_supported: false,
     });
+    expect((await fetch(String(metadata.end_session_endpoint))).status).toBe(200);
     expect(metadata.scopes_supported).toContain('openid');
   });
 

@@ -44,6 +44,8 @@ export interface WorldOptions {
   readonly issuer?: string;
   /** Default: one of its own. */
   readonly keys?: readonly SigningKey[];
+  /** Where hosts of clients may be called. */
+  readonly fetch?: { readonly networks: readonly string[] };
   readonly clients?: readonly Client[];
   readonly resources?: readonly Resource[];
   /** Of alice and bob. */
@@ -106,6 +108,7 @@ export async function aWorld(options: WorldOptions = {}): Promise<World> {
     auditSubjects: 'plain',
     ...(options.issuer !== undefined && { issuer: options.issuer }),
     ...(options.keys && { keys: options.keys }),
+    ...(options.fetch && { fetch: options.fetch }),
     ...(options.trustedProxies && { trustedProxies: options.trustedProxies }),
     wrapStores: (stores) => {
       memory = stores;

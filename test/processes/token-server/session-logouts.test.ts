@@ -4,9 +4,14 @@ import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import { memoryStores } from '../../../src/memory/stores.ts';
 import { StoreUnavailableError } from '../../../src/oauth/ports/error.ts';
+import type { OwedLogout } from '../../../src/oauth/ports/logout-store.ts';
 import type { Stores } from '../../../src/oauth/ports/ports.ts';
+import type { Client } from '../../../src/oauth/registry/client.ts';
+import type { DeliveryOutcome } from '../../../src/processes/token-server/logout-delivery.ts';
 import { SessionLogouts } from '../../../src/processes/token-server/session-logouts.ts';
 import { issued, SHARD, signedIn } from '../../contracts/sample-grants.ts';
+import { aClient } from '../../oauth/a-client.ts';
+import { until } from '../../until.ts';
 
 const log = pino({ level: 'silent' });
 
@@ -27,19 +32,52 @@ async function areRevoked({ grants }: Stores, grantIds: readonly string[]): Prom
   return states.every((state) => state?.revoked === true);
 }
 
-const newStores = () => memoryStores({ clock: { now: () => 1_800_000_000_000 } });
+const START = 1_800_000_000_000;
+
+/** Stores and a clock that the test moves; the clients that are notified, and how each try ends. */
+function aWorld(outcomeOf: (client: Client) => DeliveryOutcome | Promise<DeliveryOutcome> = () => 'delivered') {
+  let now = START;
+  const clock = { now: () => now };
+  const stores = memoryStores({ clock });
+  const tries: string[] = [];
+  const givenUp: string[] = [];
+  const clients = new Map<string, Client>();
+  const delivery = {
+    recipient: ({ clientUid }: OwedLogout) => clients.get(clientUid),
+    async deliver(client: Client) {
+      tries.push(client.uid);
+      return await outcomeOf(client);
+    },
+    giveUp: ({ uid }: Client) => void givenUp.push(uid),
+  };
+  const replica = (different: Partial<Stores> = {}) =>
+    new SessionLogouts({ stores: { ...stores, ...different }, delivery, clock, log });
+  return {
+    stores,
+    tries,
+    givenUp,
+    replica,
+    advance(milliseconds: number) {
+      now += milliseconds;
+    },
+    /** Clients that have an address. */
+    notify(...uids: readonly string[]) {
+      for (const uid of uids) clients.set(uid, aClient({ uid, namespace: uid.startsWith('other') ? 'other' : 'shop' }));
+    },
+  };
+}
 
 describe('what an ended session owes', () => {
   it('left by a replica that is gone → the sweep of another one revokes its grants, and nothing is owed', async () => {
-    const stores = newStores();
+    const { stores, replica } = aWorld();
     const { grantIds } = await ended(stores, 40);
-    await new SessionLogouts({ stores, log }).sweep();
+    await replica().sweep();
     expect(await areRevoked(stores, grantIds)).toBe(true);
     expect(await stores.logouts.list(SHARD)).toEqual([]);
   });
 
   it('whose grants cannot be revoked now → is still owed, and settled by a later sweep', async () => {
-    const stores = newStores();
+    const { stores, replica } = aWorld();
     const { owed, grantIds } = await ended(stores, 2);
     const away = {
       ...stores.grants,
@@ -47,18 +85,18 @@ describe('what an ended session owes', () => {
         throw new StoreUnavailableError('grantRevoke');
       },
     };
-    const cutOff = new SessionLogouts({ stores: { ...stores, grants: away }, log });
+    const cutOff = replica({ grants: away });
     cutOff.enqueue(owed);
     await cutOff.sweep();
     expect(await stores.logouts.list(SHARD)).toHaveLength(2);
-    await new SessionLogouts({ stores, log }).sweep();
+    await replica().sweep();
     expect(await areRevoked(stores, grantIds)).toBe(true);
   });
 
   it('at once by the replica that ended it → settled before it stops; more than it takes is left to the sweep', async () => {
-    const stores = newStores();
+    const { stores, replica } = aWorld();
     const { owed, grantIds } = await ended(stores, 20);
-    const logouts = new SessionLogouts({ stores, log });
+    const logouts = replica();
     logouts.enqueue(owed);
     await logouts.stop();
     expect(await stores.logouts.list(SHARD)).toHaveLength(4);
@@ -66,5 +104,84 @@ describe('what an ended session owes', () => {
     logouts.enqueue(owed);
     await logouts.sweep();
     expect(await stores.logouts.list(SHARD)).toHaveLength(4);
+  });
+});
+
+describe('a client with an address for notices', () => {
+  it('given several replicas that sweep at once → is notified once for each session', async () => {
+    const world = aWorld();
+    world.notify('uid-0');
+    await ended(world.stores, 1);
+    await ended(world.stores, 1);
+    const replicas = Array.from({ length: 5 }, () => world.replica());
+    await Promise.all(replicas.map((replica) => replica.sweep()));
+    await Promise.all(replicas.map((replica) => replica.stop()));
+    expect(world.tries).toEqual(['uid-0', 'uid-0']);
+    expect(await world.stores.logouts.list(SHARD)).toEqual([]);
+  });
+
+  it('that refuses → is not notified again', async () => {
+    const world = aWorld(() => 'refused');
+    world.notify('uid-0');
+    await ended(world.stores, 1);
+    const replica = world.replica();
+    await replica.sweep();
+    await replica.stop();
+    world.advance(7_200_000);
+    await world.replica().sweep();
+    expect([world.tries, world.givenUp]).toEqual([['uid-0'], []]);
+  });
+
+  it('that fails → is tried after 5 s, twice that, up to 10 min, for an hour; its grants end at once', async () => {
+    const world = aWorld(() => 'failed');
+    world.notify('uid-0');
+    const { grantIds } = await ended(world.stores, 1);
+    const triedAt: number[] = [];
+    for (let second = 0; second <= 3700; second++) {
+      const before = world.tries.length;
+      const replica = world.replica();
+      if (second === 0 || (await world.stores.logouts.list(SHARD)).length > 0) {
+        await replica.sweep();
+        await replica.stop();
+      }
+      if (second === 0) expect(await areRevoked(world.stores, grantIds)).toBe(true);
+      if (world.tries.length > before) triedAt.push(second);
+      world.advance(1000);
+    }
+    expect(triedAt).toEqual([0, 5, 15, 35, 75, 155, 315, 635, 1235, 1835, 2435, 3035]);
+    expect(world.givenUp).toEqual(['uid-0']);
+  });
+
+  it('that fails → its other notices wait too, and those of another client do not', async () => {
+    const world = aWorld(({ uid }) => (uid === 'uid-0' ? 'failed' : 'delivered'));
+    world.notify('uid-0', 'uid-1');
+    await ended(world.stores, 2);
+    await ended(world.stores, 2);
+    const replica = world.replica();
+    for (let sweeps = 0; sweeps < 3; sweeps++) await replica.sweep();
+    await replica.stop();
+    expect(world.tries.filter((uid) => uid === 'uid-1')).toHaveLength(2);
+    expect(world.tries.filter((uid) => uid === 'uid-0').length).toBeLessThanOrEqual(2);
+    world.advance(4999);
+    const before = world.tries.length;
+    await replica.sweep();
+    expect(world.tries).toHaveLength(before);
+  });
+
+  it('given 200 of one namespace that never answer → two tries run, and a client of another one is notified', async () => {
+    const never = Promise.withResolvers<DeliveryOutcome>();
+    const world = aWorld(({ namespace }) => (namespace === 'shop' ? never.promise : 'delivered'));
+    const uids = Array.from({ length: 50 }, (_, index) => `uid-${index}`);
+    world.notify(...uids, 'other');
+    for (let session = 0; session < 4; session++) await ended(world.stores, 50);
+    const replica = world.replica();
+    for (let sweeps = 0; sweeps < 3; sweeps++) await replica.sweep();
+    const { sessionId, sid, ...session } = await signedIn(world.stores.sessions);
+    await issued(world.stores.grants, { clientUid: 'other', login: { sessionId, sid, offline: false } });
+    replica.enqueue(await world.stores.sessions.end({ ...session, sessionId, sid }));
+    await until('the other client is notified', () => world.tries.includes('other'));
+    expect(world.tries).toHaveLength(3);
+    never.resolve('delivered');
+    await replica.stop();
   });
 });

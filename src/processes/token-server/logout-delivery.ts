@@ -1,0 +1,73 @@
+// Hands notices of ended sessions to clients (OpenID Connect Back-Channel Logout 1.0 §2.5): one POST with a fresh logout
+// token for each try. `session-logouts.ts` says when a client is tried.
+
+import type { Metrics } from '../../http/metrics/metrics.ts';
+import type { Audit } from '../../oauth/ports/audit.ts';
+import type { OwedLogout } from '../../oauth/ports/logout-store.ts';
+import type { Client } from '../../oauth/registry/client.ts';
+import type { RegistryRef } from '../../oauth/registry/registry.ts';
+import type { LogoutTokens } from '../../oauth/tokens/logout-tokens.ts';
+import { FetchFailedError, type GuardedFetch } from '../../outbound/guarded-fetch.ts';
+
+/** `refused`: the client has answered that it does not want this notice; it would refuse it again. */
+export type DeliveryOutcome = 'delivered' | 'refused' | 'failed';
+
+/** The statuses by which a client refuses (§2.8). */
+const REFUSED: ReadonlySet<number> = new Set([400, 401, 403]);
+
+export interface LogoutDeliveryParts {
+  readonly registry: RegistryRef;
+  readonly tokens: LogoutTokens;
+  readonly fetch: Pick<GuardedFetch, 'post'>;
+  readonly metrics: Pick<Metrics, 'logoutDeliveries'>;
+  readonly audit: Audit;
+}
+
+/** Makes tries, counts and records them. */
+export class LogoutDelivery {
+  readonly #parts: LogoutDeliveryParts;
+
+  constructor(parts: LogoutDeliveryParts) {
+    this.#parts = parts;
+  }
+
+  /** The client as it is now; undefined where it is gone or has no address for notices. */
+  recipient({ clientUid }: OwedLogout): Client | undefined {
+    const client = this.#parts.registry.current.findByUid(clientUid);
+    return client?.backchannelLogoutUri === undefined ? undefined : client;
+  }
+
+  /** One try. Never throws for what the client, its host or its keys do. */
+  async deliver(client: Client, { subject, sid }: OwedLogout): Promise<DeliveryOutcome> {
+    const { metrics, audit } = this.#parts;
+    const { outcome, reason } = await this.#try(client, { subject, sid });
+    metrics.logoutDeliveries.inc({ outcome });
+    if (outcome !== 'failed') {
+      audit.record({ type: 'logout.delivered', clientId: client.clientId, subject, reason });
+    }
+    return outcome;
+  }
+
+  /** Records that a client is not tried any more. */
+  giveUp({ clientId }: Client, { subject }: OwedLogout): void {
+    this.#parts.metrics.logoutDeliveries.inc({ outcome: 'dead_letter' });
+    this.#parts.audit.record({ type: 'logout.given_up', clientId, subject });
+  }
+
+  async #try(
+    client: Client,
+    login: Pick<OwedLogout, 'subject' | 'sid'>,
+  ): Promise<{ readonly outcome: DeliveryOutcome; readonly reason?: string }> {
+    const { registry, tokens, fetch } = this.#parts;
+    const token = await tokens.issue(client, registry.current.keys, login);
+    if (token === undefined || client.backchannelLogoutUri === undefined) return { outcome: 'failed' };
+    try {
+      const status = await fetch.post(client.backchannelLogoutUri, new URLSearchParams({ logout_token: token }));
+      if (status >= 200 && status < 300) return { outcome: 'delivered' };
+      return REFUSED.has(status) ? { outcome: 'refused', reason: 'refused' } : { outcome: 'failed' };
+    } catch (error) {
+      if (error instanceof FetchFailedError) return { outcome: 'failed' };
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,131 @@
+// Notices of ended sessions (OpenID Connect Back-Channel Logout 1.0), from the sign-out of a browser to the host of a client.
+
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { createLocalJWKSet, jwtVerify } from 'jose';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { idTokenKey, OPENID, openidPath, signedIn } from '../../http/sign-in/openid-world.ts';
+import { hidden, type TestBrowser } from '../../http/sign-in/sign-in-browser.ts';
+import { aWorld, type World } from '../../http/sign-in/sign-in-world.ts';
+import { until } from '../../until.ts';
+
+const LOOPBACK = { networks: ['127.0.0.0/8'] };
+const key = await idTokenKey();
+
+interface Notice {
+  readonly request: IncomingMessage;
+  readonly body: string;
+}
+
+/** The host of a client, which answers as the test says. It ends with the test. */
+async function aHost(answer: (response: ServerResponse) => void) {
+  const notices: Notice[] = [];
+  const server = createServer(async (request, response) => {
+    notices.push({ request, body: await text(request) });
+    answer(response);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const { port } = server.address() as AddressInfo;
+  return { notices, uri: `http://127.0.0.1:${port}/backchannel?a=b` };
+}
+
+function answering(status: number, headers: Readonly<Record<string, string>> = {}) {
+  return (response: ServerResponse): void => {
+    response.writeHead(status, headers).end();
+  };
+}
+
+function endless(response: ServerResponse): void {
+  response.writeHead(200).write('x');
+}
+
+/** A world with one client, signed in to by alice. */
+async function aNoticeWorld(backchannelLogoutUri: string, fetch: { readonly networks: readonly string[] } = LOOPBACK) {
+  const client = { ...OPENID, backchannelLogoutUri };
+  const world = await aWorld({ clients: [client], keys: [key], fetch });
+  const browser = await signedIn(world);
+  expect((await browser.get(openidPath(world))).status).toBe(302);
+  return { world, browser };
+}
+
+/** Answers the question. */
+async function signOut(browser: TestBrowser): Promise<void> {
+  const csrf = hidden(await browser.get('/logout'), 'csrf');
+  expect((await browser.post('/logout/confirm', { csrf })).status).toBe(200);
+}
+
+/** How often notices ended so, by the metrics. */
+async function countOf(world: World, outcome: string): Promise<number> {
+  const [, count = '0'] =
+    new RegExp(`logout_deliveries_total\\{outcome="${outcome}"\\} (\\d+)`).exec(await world.metrics()) ?? [];
+  return Number(count);
+}
+
+describe('the host of a client', () => {
+  it('given the end of a session that signed in to it → one POST with a logout token, and an audit line', async () => {
+    const { notices, uri } = await aHost((response) => response.end());
+    const { world, browser } = await aNoticeWorld(uri);
+    const [session] = await world.stores.sessions.list(world.subject('alice'));
+    await signOut(browser);
+    await until('the notice is there', async () => (await countOf(world, 'delivered')) === 1);
+    const [{ request, body } = { request: undefined, body: '' }] = notices;
+    expect(notices).toHaveLength(1);
+    expect([request?.method, request?.url]).toEqual(['POST', '/backchannel?a=b']);
+    expect(request?.headers['content-type']).toBe('application/x-www-form-urlencoded');
+    const form = new URLSearchParams(body);
+    expect([...form.keys()]).toEqual(['logout_token']);
+    const keys = createLocalJWKSet({
+      keys: [{ ...key.publicKey.export({ format: 'jwk' }), kid: key.kid, alg: 'ES256' }],
+    });
+    const { payload, protectedHeader } = await jwtVerify(form.get('logout_token') ?? '', keys, {
+      issuer: world.issuer,
+      audience: OPENID.clientId,
+      typ: 'logout+jwt',
+      currentDate: new Date(world.now()),
+    });
+    expect(protectedHeader.kid).toBe(key.kid);
+    expect(payload).toMatchObject({ sub: world.subject('alice'), sid: session?.sid });
+    expect(payload).not.toHaveProperty('nonce');
+    const delivered = world.logs().filter(({ event }) => event === 'logout.delivered');
+    expect(delivered).toMatchObject([{ clientId: OPENID.clientId }]);
+  });
+
+  it.each([
+    ['refused', 'an answer 400', answering(400)],
+    ['failed', 'an answer 500', answering(500)],
+    ['failed', 'a redirect, which is not followed', answering(307, { location: '/elsewhere' })],
+    ['delivered', 'a body without end, which is not read', endless],
+  ] as const)('→ counted as %s for %s', async (outcome, _, answer) => {
+    const { notices, uri } = await aHost(answer);
+    const { world, browser } = await aNoticeWorld(uri);
+    await signOut(browser);
+    await until('the try is counted', async () => (await countOf(world, outcome)) === 1);
+    expect(notices).toHaveLength(1);
+  });
+
+  it('at an address that may not be reached → is not called, and the person is signed out all the same', async () => {
+    const { notices, uri } = await aHost((response) => response.end());
+    const { world, browser } = await aNoticeWorld(uri, { networks: [] });
+    await signOut(browser);
+    await until('the try is counted', async () => (await countOf(world, 'failed')) === 1);
+    expect(notices).toEqual([]);
+  });
+
+  it('given the same person who signs in again → no notice', async () => {
+    const { notices, uri } = await aHost((response) => response.end());
+    const { world, browser } = await aNoticeWorld(uri);
+    const page = await browser.get(openidPath(world, { prompt: 'login' }));
+    const fields = { username: 'alice', password: 'correct horse battery' };
+    await browser.post('/login', { ...fields, csrf: hidden(page, 'csrf'), request: hidden(page, 'request') });
+    await signOut(browser);
+    await until('the notice of the sign-out is there', async () => (await countOf(world, 'delivered')) === 1);
+    expect(notices).toHaveLength(1);
+  });
+});
