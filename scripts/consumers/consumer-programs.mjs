@@ -1,0 +1,24 @@
+// The programs that tests sign in to through grantry, as others run them: built or installed at the first use, into our cache
+// where they are ours to keep. By itself: `node scripts/consumers/consumer-programs.mjs NAME` prints on stdout what the program
+// is started by, and everything else on stderr.
+
+import { fileURLToPath } from 'node:url';
+import { builtProgram } from './go-programs.mjs';
+
+/** How each is had; each answers what the program is started by, or throws a sentence. */
+const PROGRAMS = {
+  'go-oidc': () => builtProgram({ name: 'go-oidc', source: '.' }),
+  kubelogin: () => builtProgram({ name: 'kubelogin', source: 'github.com/int128/kubelogin' }),
+};
+
+const [, script, name] = process.argv;
+if (script === fileURLToPath(import.meta.url)) {
+  try {
+    const find = PROGRAMS[name];
+    if (find === undefined) throw new Error(`it is none of ${Object.keys(PROGRAMS).join(', ')}`);
+    console.log(await find());
+  } catch (error) {
+    console.error(`grantry: ${name} cannot be had: ${error.message}`);
+    process.exitCode = 1;
+  }
+}

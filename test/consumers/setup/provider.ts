@@ -1,0 +1,44 @@
+// An OpenID provider as the tests of programs see it: its addresses, the person that it knows, and the answers to its pages.
+
+import type { Page } from '../../http/sign-in/sign-in-browser.ts';
+
+/** A program that signs people in. */
+export interface Consumer {
+  readonly clientId: string;
+  /** Absent for a public client. */
+  readonly secret?: string;
+  readonly redirectUri: string;
+  readonly postLogoutRedirectUri?: string;
+  readonly backchannelLogoutUri?: string;
+}
+
+/** A form with what the person puts into it. */
+export interface FilledForm {
+  readonly action: string;
+  readonly fields: Readonly<Record<string, string>>;
+}
+
+export interface Provider {
+  readonly issuer: string;
+  /** The CA of an https issuer, in PEM; undefined with http. */
+  readonly authority: string | undefined;
+  readonly endpoints: {
+    readonly authorization: string;
+    readonly token: string;
+    readonly userinfo: string;
+    readonly endSession: string;
+  };
+  /** How {@link PERSON} answers a page; undefined for one that asks nothing. */
+  answerTo(page: Page): FilledForm | undefined;
+  /** From now on the person is in these groups. */
+  setGroups(groups: readonly string[]): void;
+  stop(): Promise<void>;
+}
+
+/** The person that each provider of a test knows. */
+export const PERSON = {
+  username: 'demo',
+  name: 'Demo Person',
+  email: 'demo@shop.example',
+  groups: ['developers', 'on-call'],
+} as const;
