@@ -9,6 +9,7 @@ import { builtProgram } from './go-programs.mjs';
 const PROGRAMS = {
   'go-oidc': () => builtProgram({ name: 'go-oidc', source: '.' }),
   kubelogin: () => builtProgram({ name: 'kubelogin', source: 'github.com/int128/kubelogin' }),
+  'oauth2-proxy': () => builtProgram({ name: 'oauth2-proxy', source: 'github.com/oauth2-proxy/oauth2-proxy/v7' }),
 };
 
 const [, script, name] = process.argv;
