@@ -4,12 +4,14 @@
 
 import { fileURLToPath } from 'node:url';
 import { builtProgram } from './go-programs.mjs';
+import { springBoot } from './spring-boot.mjs';
 
 /** How each is had; each answers what the program is started by, or throws a sentence. */
 const PROGRAMS = {
   'go-oidc': () => builtProgram({ name: 'go-oidc', source: '.' }),
   kubelogin: () => builtProgram({ name: 'kubelogin', source: 'github.com/int128/kubelogin' }),
   'oauth2-proxy': () => builtProgram({ name: 'oauth2-proxy', source: 'github.com/oauth2-proxy/oauth2-proxy/v7' }),
+  'spring-boot': springBoot,
 };
 
 const [, script, name] = process.argv;

@@ -46,7 +46,7 @@ it('given a build that fails → a failure, nothing in the cache, and another bu
   expect(builds()).toBe(2);
 });
 
-it.each(['go-oidc', 'no-such-program'])('given a machine without what %s needs → a failure', (name) => {
+it.each(['go-oidc', 'spring-boot', 'no-such-program'])('given a machine without what %s needs → a failure', (name) => {
   const { status, program, errors } = run(name);
   expect({ status, program, lines: errors.length }).toEqual({ status: 1, program: '', lines: 2 });
 });
