@@ -3,6 +3,7 @@
 // is started by, and everything else on stderr.
 
 import { fileURLToPath } from 'node:url';
+import { apache } from './apache.mjs';
 import { builtProgram } from './go-programs.mjs';
 import { springBoot } from './spring-boot.mjs';
 
@@ -12,6 +13,7 @@ const PROGRAMS = {
   kubelogin: () => builtProgram({ name: 'kubelogin', source: 'github.com/int128/kubelogin' }),
   'oauth2-proxy': () => builtProgram({ name: 'oauth2-proxy', source: 'github.com/oauth2-proxy/oauth2-proxy/v7' }),
   'spring-boot': springBoot,
+  apache,
 };
 
 const [, script, name] = process.argv;
