@@ -3,6 +3,8 @@
 // is started by, and everything else on stderr.
 
 import { fileURLToPath } from 'node:url';
+import { installGo } from '../apt.mjs';
+import { kubernetesAssets } from '../kubernetes-assets.mjs';
 import { apache } from './apache.mjs';
 import { builtProgram } from './go-programs.mjs';
 import { springBoot } from './spring-boot.mjs';
@@ -14,7 +16,15 @@ const PROGRAMS = {
   'oauth2-proxy': () => builtProgram({ name: 'oauth2-proxy', source: 'github.com/oauth2-proxy/oauth2-proxy/v7' }),
   'spring-boot': springBoot,
   apache,
+  kubernetes,
 };
+
+/** The folder with kube-apiserver, etcd and kubectl. */
+async function kubernetes() {
+  const { folder, missing } = await kubernetesAssets({ installGo });
+  if (folder === undefined) throw new Error(missing);
+  return folder;
+}
 
 const [, script, name] = process.argv;
 if (script === fileURLToPath(import.meta.url)) {

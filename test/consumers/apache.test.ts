@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { freePort } from '../free-port.ts';
 import { until } from '../until.ts';
-import { describeConsumer } from './setup/programs.ts';
+import { describeConsumers } from './setup/programs.ts';
 import { PERSON, type Provider } from './setup/provider.ts';
 import { ServedProgram } from './setup/served-program.ts';
 import { startProvider } from './setup/stand-in-provider.ts';
@@ -15,7 +15,7 @@ import { Visitor } from './setup/visitor.ts';
 const CLIENT = { clientId: 'shop.web', secret: 'a-secret-of-more-than-thirty-two-bytes' };
 const MODULES = ['mpm_event', 'authn_core', 'authz_core', 'authz_user', 'dir', 'auth_openidc'];
 
-await describeConsumer('apache', (program) => {
+await describeConsumers(['apache'], (program) => {
   const apache = new ServedProgram();
   let address: string;
   let provider: Provider;

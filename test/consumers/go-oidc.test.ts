@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { freePort } from '../free-port.ts';
-import { describeConsumer } from './setup/programs.ts';
+import { describeConsumers } from './setup/programs.ts';
 import { PERSON, type Provider } from './setup/provider.ts';
 import { ServedProgram } from './setup/served-program.ts';
 import { startProvider } from './setup/stand-in-provider.ts';
@@ -10,7 +10,7 @@ import { Visitor } from './setup/visitor.ts';
 
 const CLIENT = { clientId: 'shop.web', secret: 'a-secret-of-more-than-thirty-two-bytes' };
 
-await describeConsumer('go-oidc', (program) => {
+await describeConsumers(['go-oidc'], (program) => {
   const started = { discovered: new ServedProgram(), grafana: new ServedProgram() };
   const addresses = { discovered: '', grafana: '' };
   let provider: Provider;

@@ -9,12 +9,12 @@ import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { freePort } from '../free-port.ts';
 import { succeeds, until } from '../until.ts';
-import { describeConsumer } from './setup/programs.ts';
+import { describeConsumers } from './setup/programs.ts';
 import { PERSON, type Provider } from './setup/provider.ts';
 import { startProvider } from './setup/stand-in-provider.ts';
 import { Visitor } from './setup/visitor.ts';
 
-await describeConsumer('kubelogin', (program) => {
+await describeConsumers(['kubelogin'], (program) => {
   const folder = mkdtempSync(join(tmpdir(), 'grantry-consumer-'));
   let address: string;
   let provider: Provider;

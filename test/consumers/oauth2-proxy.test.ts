@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { freePort } from '../free-port.ts';
 import { until } from '../until.ts';
-import { describeConsumer } from './setup/programs.ts';
+import { describeConsumers } from './setup/programs.ts';
 import { PERSON, type Provider } from './setup/provider.ts';
 import { ServedProgram } from './setup/served-program.ts';
 import { startProvider } from './setup/stand-in-provider.ts';
@@ -12,7 +12,7 @@ import { Visitor } from './setup/visitor.ts';
 
 const CLIENT = { clientId: 'shop.web', secret: 'a-secret-of-more-than-thirty-two-bytes' };
 
-await describeConsumer('oauth2-proxy', (program) => {
+await describeConsumers(['oauth2-proxy'], (program) => {
   const proxy = new ServedProgram();
   let address: string;
   let provider: Provider;

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { freePort } from '../free-port.ts';
 import { until } from '../until.ts';
-import { describeConsumer } from './setup/programs.ts';
+import { describeConsumers } from './setup/programs.ts';
 import { PERSON, type Provider } from './setup/provider.ts';
 import { ServedProgram } from './setup/served-program.ts';
 import { startProvider } from './setup/stand-in-provider.ts';
@@ -11,7 +11,7 @@ import { Visitor } from './setup/visitor.ts';
 
 const CLIENT = { clientId: 'shop.web', secret: 'a-secret-of-more-than-thirty-two-bytes' };
 
-await describeConsumer('spring-boot', (classPath) => {
+await describeConsumers(['spring-boot'], (classPath) => {
   const application = new ServedProgram();
   let address: string;
   let provider: Provider;

@@ -8,22 +8,35 @@ import { describe, it } from 'vitest';
 const SCRIPT = join(import.meta.dirname, '../../../scripts/consumers/consumer-programs.mjs');
 
 /** As the script names them. */
-type ConsumerName = 'kubelogin' | 'oauth2-proxy' | 'argo-cd' | 'go-oidc' | 'spring-boot' | 'apache';
+type ConsumerName = 'kubelogin' | 'oauth2-proxy' | 'argo-cd' | 'go-oidc' | 'spring-boot' | 'apache' | 'kubernetes';
 
 /**
- * As `describe`, with what the program is started by; skipped where it cannot be had, unless CI demands it. The first use may
- * take minutes, which no limit of a test counts.
+ * As `describe`, with what each program is started by; skipped where one cannot be had, unless CI demands it. The first use
+ * may take minutes, which no limit of a test counts.
  */
-export async function describeConsumer(name: ConsumerName, suite: (program: string) => void): Promise<void> {
-  const { program, fault } = await find(name);
-  if (program !== undefined) describe(name, () => suite(program));
-  else if (process.env.CI === 'true') {
-    describe(name, () => {
+export async function describeConsumers(
+  names: readonly ConsumerName[],
+  suite: (...programs: string[]) => void,
+): Promise<void> {
+  const title = names.join(' with ');
+  const found: string[] = [];
+  for (const name of names) {
+    const { program, fault } = await find(name);
+    if (program === undefined) return describeMissing(title, fault, () => suite(...names));
+    found.push(program);
+  }
+  describe(title, () => suite(...found));
+}
+
+function describeMissing(title: string, fault: string, suite: () => void): void {
+  if (process.env.CI !== 'true') describe.skip(`${title} (it cannot be had)`, suite);
+  else {
+    describe(title, () => {
       it('can be had', () => {
         throw new Error(fault);
       });
     });
-  } else describe.skip(`${name} (it cannot be had)`, () => suite(''));
+  }
 }
 
 async function find(name: ConsumerName): Promise<{ program: string | undefined; fault: string }> {
