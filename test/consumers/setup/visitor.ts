@@ -40,6 +40,15 @@ export class Visitor {
     return await this.#follow({ url, page: await this.#send('GET', url) });
   }
 
+  /** Opens an address that leads to a redirect URI where no program listens. @returns the whole of that address */
+  async answerTo(address: string, redirectUri: string): Promise<URL> {
+    const url = new URL(address);
+    const arrival = await this.#follow({ url, page: await this.#send('GET', url) }, redirectUri);
+    const { location } = arrival.page;
+    if (location === undefined) throw new Error(`it ended at ${arrival.url.origin}${arrival.url.pathname}`);
+    return new URL(location);
+  }
+
   /** Sends a form from a page of the same origin. @returns the page where it ends */
   async submit(form: FilledForm): Promise<Arrival> {
     return await this.#follow(await this.#post(form));
@@ -52,10 +61,12 @@ export class Visitor {
     return JSON.parse(page.body) as Record<string, unknown>;
   }
 
-  async #follow(arrival: Arrival): Promise<Arrival> {
+  /** @param stop the begin of an address that is not opened */
+  async #follow(arrival: Arrival, stop?: string): Promise<Arrival> {
     let { url, page } = arrival;
     for (let step = 0; step < MOST_STEPS; step++) {
       if (page.location !== undefined) {
+        if (stop !== undefined && page.location.startsWith(stop)) return { url, page };
         url = new URL(page.location, url);
         page = await this.#send('GET', url);
         continue;
