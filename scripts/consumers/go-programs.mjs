@@ -13,10 +13,16 @@ import { lock } from '../lock.mjs';
 
 const MODULES = dirname(fileURLToPath(import.meta.url));
 
-/** The path of the program, built where it is missing. @throws an error whose text names what is missing */
-export async function builtProgram({ name, source }) {
+/**
+ * The path of the program, built where it is missing, unless `onlyFind` is true.
+ * @throws an error whose text names what is missing
+ */
+export async function builtProgram({ name, source, onlyFind }) {
   const program = cacheFolder('grantry-consumers', `${name}-${revisionOf(join(MODULES, name))}`);
   if (existsSync(program)) return program;
+  if (onlyFind) {
+    throw new Error(`it takes minutes: node scripts/consumers/consumer-programs.mjs ${name}`);
+  }
   if (goProgram() === undefined) installGo();
   const go = goProgram();
   if (go === undefined) throw new Error(`${name} is built from Go modules, and there is no Go`);
