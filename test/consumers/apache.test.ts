@@ -3,11 +3,11 @@
 
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { freePort } from '../free-port.ts';
 import { until } from '../until.ts';
 import { describeConsumers } from './setup/programs.ts';
-import { PERSON, type Provider } from './setup/provider.ts';
+import { ALGORITHMS, PERSON, type Provider } from './setup/provider.ts';
 import { ServedProgram } from './setup/served-program.ts';
 import { startProvider } from './setup/stand-in-provider.ts';
 import { Visitor } from './setup/visitor.ts';
@@ -15,42 +15,44 @@ import { Visitor } from './setup/visitor.ts';
 const CLIENT = { clientId: 'shop.web', secret: 'a-secret-of-more-than-thirty-two-bytes' };
 const MODULES = ['mpm_event', 'authn_core', 'authz_core', 'authz_user', 'dir', 'auth_openidc'];
 
-await describeConsumers(['apache'], (program) => {
-  const apache = new ServedProgram();
-  let address: string;
-  let provider: Provider;
+await describeConsumers(['apache'], (program) =>
+  describe.each(ALGORITHMS)('with ID tokens by %s', (algorithm) => {
+    const apache = new ServedProgram();
+    let address: string;
+    let provider: Provider;
 
-  beforeAll(async () => {
-    const port = await freePort();
-    address = `http://127.0.0.1:${port}`;
-    const redirectUri = `${address}/private/callback`;
-    provider = await startProvider({
-      consumers: [
-        {
-          ...CLIENT,
-          redirectUri,
-          postLogoutRedirectUri: `${address}/`,
-          backchannelLogoutUri: `${redirectUri}?logout=backchannel`,
-        },
-      ],
+    beforeAll(async () => {
+      const port = await freePort();
+      address = `http://127.0.0.1:${port}`;
+      const redirectUri = `${address}/private/callback`;
+      provider = await startProvider({
+        consumers: [
+          {
+            ...CLIENT,
+            algorithm,
+            redirectUri,
+            postLogoutRedirectUri: `${address}/`,
+            backchannelLogoutUri: `${redirectUri}?logout=backchannel`,
+          },
+        ],
+      });
+      const pages = join(apache.folder, 'pages');
+      mkdirSync(join(pages, 'private'), { recursive: true });
+      for (const folder of ['.', 'private']) writeFileSync(join(pages, folder, 'index.html'), `page of ${folder}`);
+      const file = join(apache.folder, 'httpd.conf');
+      writeFileSync(file, configuration({ port, redirectUri, pages }));
+      // Started by root it serves as another user.
+      chmodSync(apache.folder, 0o755);
+      // One process, which ends with us.
+      await apache.start(program, ['-X', '-d', apache.folder, '-f', file], `${address}/`);
     });
-    const pages = join(apache.folder, 'pages');
-    mkdirSync(join(pages, 'private'), { recursive: true });
-    for (const folder of ['.', 'private']) writeFileSync(join(pages, folder, 'index.html'), `page of ${folder}`);
-    const file = join(apache.folder, 'httpd.conf');
-    writeFileSync(file, configuration({ port, redirectUri, pages }));
-    // Started by root it serves as another user.
-    chmodSync(apache.folder, 0o755);
-    // One process, which ends with us.
-    await apache.start(program, ['-X', '-d', apache.folder, '-f', file], `${address}/`);
-  });
-  afterAll(async () => {
-    await Promise.all([apache.stop(), provider?.stop()]);
-  });
+    afterAll(async () => {
+      await Promise.all([apache.stop(), provider?.stop()]);
+    });
 
-  function configuration({ port, redirectUri, pages }: { port: number; redirectUri: string; pages: string }): string {
-    const modules = MODULES.map((name) => `LoadModule ${name}_module /usr/lib/apache2/modules/mod_${name}.so`);
-    return `
+    function configuration({ port, redirectUri, pages }: { port: number; redirectUri: string; pages: string }): string {
+      const modules = MODULES.map((name) => `LoadModule ${name}_module /usr/lib/apache2/modules/mod_${name}.so`);
+      return `
 ${modules.join('\n')}
 ServerName 127.0.0.1
 Listen 127.0.0.1:${port}
@@ -79,44 +81,45 @@ OIDCInfoHook access_token userinfo id_token
   Require valid-user
 </Location>
 `;
-  }
+    }
 
-  it('given a sign-in → name, address and groups, and a changed group after a refresh; signed out → asked again', async () => {
-    const visitor = new Visitor(provider);
-    expect((await visitor.visit(`${address}/private/`)).page.body).toBe('page of private');
-    const callback = `${address}/private/callback`;
-    const info = `${callback}?info=json`;
-    const { name, email, groups } = PERSON;
-    const told = await visitor.json(info);
-    expect(told).toMatchObject({ userinfo: { name, email, groups }, id_token: { aud: CLIENT.clientId } });
+    it('given a sign-in → name, address and groups, and a changed group after a refresh; signed out → asked again', async () => {
+      const visitor = new Visitor(provider);
+      expect((await visitor.visit(`${address}/private/`)).page.body).toBe('page of private');
+      const callback = `${address}/private/callback`;
+      const info = `${callback}?info=json`;
+      const { name, email, groups } = PERSON;
+      const told = await visitor.json(info);
+      expect(told).toMatchObject({ userinfo: { name, email, groups }, id_token: { aud: CLIENT.clientId } });
 
-    const asked = visitor.questions;
-    provider.setGroups(['auditors']);
-    const refresh = new URLSearchParams({ refresh: `${address}/private/`, access_token: String(told.access_token) });
-    expect((await visitor.visit(`${callback}?${refresh}`)).page.body).toBe('page of private');
-    await until('the changed group is known', async () => {
+      const asked = visitor.questions;
+      provider.setGroups(['auditors']);
+      const refresh = new URLSearchParams({ refresh: `${address}/private/`, access_token: String(told.access_token) });
+      expect((await visitor.visit(`${callback}?${refresh}`)).page.body).toBe('page of private');
+      await until('the changed group is known', async () => {
+        await visitor.visit(`${address}/private/`);
+        const { userinfo, access_token } = await visitor.json(info);
+        const { groups: now } = userinfo as { readonly groups?: unknown };
+        return access_token !== told.access_token && JSON.stringify(now) === '["auditors"]';
+      });
+      expect(visitor.questions).toBe(asked);
+
+      const logout = new URLSearchParams({ logout: `${address}/` });
+      const { page } = await visitor.visit(`${callback}?${logout}`);
+      expect(page.body).toBe('page of .');
       await visitor.visit(`${address}/private/`);
-      const { userinfo, access_token } = await visitor.json(info);
-      const { groups: now } = userinfo as { readonly groups?: unknown };
-      return access_token !== told.access_token && JSON.stringify(now) === '["auditors"]';
+      expect(visitor.questions).toBeGreaterThan(asked + 1);
     });
-    expect(visitor.questions).toBe(asked);
 
-    const logout = new URLSearchParams({ logout: `${address}/` });
-    const { page } = await visitor.visit(`${callback}?${logout}`);
-    expect(page.body).toBe('page of .');
-    await visitor.visit(`${address}/private/`);
-    expect(visitor.questions).toBeGreaterThan(asked + 1);
-  });
-
-  it('given a sign-out at the provider alone → the session at Apache ends, by back-channel', async () => {
-    const visitor = new Visitor(provider);
-    await visitor.visit(`${address}/private/`);
-    await visitor.visit(provider.endpoints.endSession);
-    const asked = visitor.questions;
-    await until('Apache asks for a sign-in', async () => {
+    it('given a sign-out at the provider alone → the session at Apache ends, by back-channel', async () => {
+      const visitor = new Visitor(provider);
       await visitor.visit(`${address}/private/`);
-      return visitor.questions > asked;
+      await visitor.visit(provider.endpoints.endSession);
+      const asked = visitor.questions;
+      await until('Apache asks for a sign-in', async () => {
+        await visitor.visit(`${address}/private/`);
+        return visitor.questions > asked;
+      });
     });
-  });
-});
+  }),
+);

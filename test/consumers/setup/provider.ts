@@ -2,12 +2,18 @@
 
 import type { Page } from '../../http/sign-in/sign-in-browser.ts';
 
+/** The algorithms of ID tokens that programs are tried with. */
+export const ALGORITHMS = ['RS256', 'ES256'] as const;
+export type IdTokenAlgorithm = (typeof ALGORITHMS)[number];
+
 /** A program that signs people in. */
 export interface Consumer {
   readonly clientId: string;
   /** Absent for a public client. */
   readonly secret?: string;
   readonly redirectUri: string;
+  /** Of its ID tokens. Default: RS256. */
+  readonly algorithm?: IdTokenAlgorithm;
   readonly postLogoutRedirectUri?: string;
   readonly backchannelLogoutUri?: string;
 }

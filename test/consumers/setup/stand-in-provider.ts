@@ -1,5 +1,5 @@
 // Another OpenID provider in place of grantry, until grantry is one: oidc-provider with its own pages for development, in
-// memory, with one key for RS256.
+// memory, with a key for each algorithm.
 
 import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
@@ -24,7 +24,7 @@ export async function startProvider({ consumers, tls }: ProviderWishes): Promise
   let groups: readonly string[] = PERSON.groups;
   const provider = new OidcProvider(issuer, {
     clients: consumers.map(clientOf),
-    jwks: { keys: [rsaKey()] },
+    jwks: { keys: [rsaKey(), ecKey()] },
     scopes: ['openid', 'offline_access'],
     claims: {
       profile: ['name', 'preferred_username'],
@@ -83,7 +83,8 @@ export async function startProvider({ consumers, tls }: ProviderWishes): Promise
   };
 }
 
-function clientOf({ clientId, secret, redirectUri, postLogoutRedirectUri, backchannelLogoutUri }: Consumer) {
+function clientOf(consumer: Consumer) {
+  const { clientId, secret, redirectUri, algorithm = 'RS256', postLogoutRedirectUri, backchannelLogoutUri } = consumer;
   return {
     client_id: clientId,
     ...(secret !== undefined && { client_secret: secret }),
@@ -93,6 +94,7 @@ function clientOf({ clientId, secret, redirectUri, postLogoutRedirectUri, backch
     grant_types: ['authorization_code', 'refresh_token'],
     response_types: ['code' as const],
     redirect_uris: [redirectUri],
+    id_token_signed_response_alg: algorithm,
     ...(postLogoutRedirectUri !== undefined && { post_logout_redirect_uris: [postLogoutRedirectUri] }),
     ...(backchannelLogoutUri !== undefined && {
       backchannel_logout_uri: backchannelLogoutUri,
@@ -104,6 +106,11 @@ function clientOf({ clientId, secret, redirectUri, postLogoutRedirectUri, backch
 function rsaKey() {
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
   return { ...privateKey.export({ format: 'jwk' }), kty: 'RSA' as const, alg: 'RS256', use: 'sig' as const };
+}
+
+function ecKey() {
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
+  return { ...privateKey.export({ format: 'jwk' }), kty: 'EC' as const, alg: 'ES256', use: 'sig' as const };
 }
 
 /** Its pages have one form each: of sign-in, of consent, of sign-out. */
