@@ -11,11 +11,12 @@ import { ApiServer } from '../cluster/setup/api-server.ts';
 import { freePort } from '../free-port.ts';
 import { succeeds, until } from '../until.ts';
 import { describeConsumers } from './setup/programs.ts';
-import { PERSON, type Provider } from './setup/provider.ts';
+import { ALGORITHMS, type IdTokenAlgorithm, PERSON, type Provider } from './setup/provider.ts';
 import { startProvider } from './setup/stand-in-provider.ts';
 import { Visitor } from './setup/visitor.ts';
 
-const CLIENT_ID = 'platform.kubectl';
+/** By the algorithm of their ID tokens. */
+const CLIENT_IDS = { RS256: 'platform.kubectl', ES256: 'platform.kubectl-es256' };
 const PREFIX = 'grantry:';
 
 await describeConsumers(['kubernetes', 'kubelogin'], (assets, kubelogin) => {
@@ -31,7 +32,8 @@ await describeConsumers(['kubernetes', 'kubelogin'], (assets, kubelogin) => {
     authority = maker.authority();
     const certificate = maker.make({ issuer: authority, extensions: ['subjectAltName=DNS:localhost'] });
     listens = `http://localhost:${await freePort()}`;
-    const consumers = [{ clientId: CLIENT_ID, redirectUri: listens }];
+    const redirectUri = listens;
+    const consumers = ALGORITHMS.map((algorithm) => ({ clientId: CLIENT_IDS[algorithm], redirectUri, algorithm }));
     provider = await startProvider({ consumers, tls: { certificate, authority } });
     const file = join(maker.folder, 'authentication.json');
     writeFileSync(file, JSON.stringify(authentication(provider.issuer, authority.certificate)));
@@ -59,11 +61,11 @@ await describeConsumers(['kubernetes', 'kubelogin'], (assets, kubelogin) => {
     return (JSON.parse(stdout) as { status: { userInfo: unknown } }).status.userInfo;
   }
 
-  function byKubelogin(...more: readonly string[]) {
+  function byKubelogin(algorithm: IdTokenAlgorithm, ...more: readonly string[]) {
     const args = [
       'get-token',
       `--oidc-issuer-url=${provider.issuer}`,
-      `--oidc-client-id=${CLIENT_ID}`,
+      `--oidc-client-id=${CLIENT_IDS[algorithm]}`,
       '--oidc-extra-scope=profile,email,groups',
       `--certificate-authority=${authority.certificateFile}`,
       `--token-cache-dir=${tokens}`,
@@ -76,10 +78,10 @@ await describeConsumers(['kubernetes', 'kubelogin'], (assets, kubelogin) => {
   }
 
   /** By kubelogin without a token of before. */
-  async function signIn(): Promise<unknown> {
+  async function signIn(algorithm: IdTokenAlgorithm): Promise<unknown> {
     rmSync(tokens, { recursive: true, force: true });
     provider.setGroups(PERSON.groups);
-    const answered = whoami(byKubelogin());
+    const answered = whoami(byKubelogin(algorithm));
     await until('kubelogin listens', () => succeeds(fetch(listens, { redirect: 'manual' })));
     await new Visitor(provider).visit(listens);
     return await answered;
@@ -91,20 +93,23 @@ await describeConsumers(['kubernetes', 'kubelogin'], (assets, kubelogin) => {
     extra: { 'grantry.dev/name': [PERSON.name] },
   });
 
-  it('given kubelogin as exec plugin → a sign-in, and its subject, groups and name at the API server', async () => {
-    expect(await signIn()).toMatchObject(known(PERSON.groups));
+  it.each(ALGORITHMS)(
+    'given kubelogin as exec plugin, and %s → subject, groups and name at the API server',
+    async (algorithm) => {
+      expect(await signIn(algorithm)).toMatchObject(known(PERSON.groups));
 
-    provider.setGroups(['auditors']);
-    expect(await whoami(byKubelogin('--force-refresh'))).toMatchObject(known(['auditors']));
-  });
+      provider.setGroups(['auditors']);
+      expect(await whoami(byKubelogin(algorithm, '--force-refresh'))).toMatchObject(known(['auditors']));
+    },
+  );
 
   it('given a refresh token in the provider `oidc` of kubectl → an ID token with the groups of now', async () => {
-    await signIn();
+    await signIn('RS256');
     const [file = ''] = readdirSync(tokens).filter((name) => !name.endsWith('.lock'));
     const cached = JSON.parse(readFileSync(join(tokens, file), 'utf8')) as { refresh_token: string };
     provider.setGroups(['on-call']);
     const config = {
-      'client-id': CLIENT_ID,
+      'client-id': CLIENT_IDS.RS256,
       'idp-issuer-url': provider.issuer,
       'idp-certificate-authority': authority.certificateFile,
       'refresh-token': cached.refresh_token,
@@ -120,7 +125,7 @@ function authentication(url: string, certificateAuthority: string) {
     kind: 'AuthenticationConfiguration',
     jwt: [
       {
-        issuer: { url, audiences: [CLIENT_ID], certificateAuthority },
+        issuer: { url, audiences: Object.values(CLIENT_IDS), audienceMatchPolicy: 'MatchAny', certificateAuthority },
         claimMappings: {
           username: { claim: 'sub', prefix: PREFIX },
           groups: { claim: 'groups', prefix: PREFIX },
