@@ -38,7 +38,7 @@ await describeConsumers(['kubernetes', 'kubelogin'], (assets, kubelogin) => {
     const file = join(maker.folder, 'authentication.json');
     writeFileSync(file, JSON.stringify(authentication(provider.issuer, authority.certificate)));
     server = await ApiServer.start(assets, [`--authentication-config=${file}`]);
-  }, 120_000);
+  });
   afterAll(async () => {
     await Promise.all([server?.stop(), provider?.stop()]);
     maker.remove();

@@ -27,8 +27,8 @@ export class Visitor {
   readonly #provider: Provider;
   /** By origin; a browser has one jar for all ports of a host. */
   readonly #cookies = new Map<string, Map<string, string>>();
-  /** How often the provider asked something since the first visit. */
-  questions = 0;
+  /** How often the person typed a password; consents are not counted. */
+  signIns = 0;
 
   constructor(provider: Provider) {
     this.#provider = provider;
@@ -73,7 +73,7 @@ export class Visitor {
       }
       const form = url.origin === new URL(this.#provider.issuer).origin ? this.#provider.answerTo(page) : undefined;
       if (form === undefined) return { url, page };
-      this.questions++;
+      if (form.fields.password !== undefined) this.signIns++;
       ({ url, page } = await this.#post({ ...form, action: new URL(form.action, url).href }));
     }
     throw new Error(`the visitor went round in circles; the last page was ${url.origin}${url.pathname}`);
