@@ -107,14 +107,14 @@ await describeConsumers(['kubernetes', 'kubelogin'], (assets, kubelogin) => {
     await signIn('RS256');
     const [file = ''] = readdirSync(tokens).filter((name) => !name.endsWith('.lock'));
     const cached = JSON.parse(readFileSync(join(tokens, file), 'utf8')) as { refresh_token: string };
-    provider.setGroups(['on-call']);
+    provider.setGroups(['night-shift']);
     const config = {
       'client-id': CLIENT_IDS.RS256,
       'idp-issuer-url': provider.issuer,
       'idp-certificate-authority': authority.certificateFile,
       'refresh-token': cached.refresh_token,
     };
-    expect(await whoami({ 'auth-provider': { name: 'oidc', config } })).toMatchObject(known(['on-call']));
+    expect(await whoami({ 'auth-provider': { name: 'oidc', config } })).toMatchObject(known(['night-shift']));
   });
 });
 

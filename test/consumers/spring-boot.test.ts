@@ -25,6 +25,8 @@ await describeConsumers(['spring-boot'], (classPath) => {
           ...CLIENT,
           redirectUri: `${address}/login/oauth2/code/grantry`,
           postLogoutRedirectUri: `${address}/`,
+          // Spring takes one that lives no minute more for expired.
+          accessTokenLifetime: 60,
           backchannelLogoutUri: `${address}/logout/connect/back-channel/grantry`,
         },
       ],
@@ -49,12 +51,16 @@ await describeConsumers(['spring-boot'], (classPath) => {
     await Promise.all([application.stop(), provider?.stop()]);
   });
 
-  it('given a sign-in → name, address and groups; signed out → asked again', async () => {
+  it('given a sign-in → name, address and groups, and a changed group after a refresh; signed out → asked again', async () => {
     const visitor = new Visitor(provider);
     const { claims, csrf } = await visitor.json(`${address}/`);
     const { name, email, groups } = PERSON;
     expect(claims).toMatchObject({ aud: [CLIENT.clientId], name, email, groups });
     await visitor.json(`${address}/`);
+
+    provider.setGroups(['auditors']);
+    await visitor.visit(`${address}/refresh`);
+    expect(await visitor.json(`${address}/`)).toMatchObject({ claims: { groups: ['auditors'] } });
     expect(visitor.signIns).toBe(1);
 
     // It goes to the issuer and comes back to a page that needs a sign-in.

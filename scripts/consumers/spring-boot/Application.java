@@ -11,6 +11,8 @@ import org.springframework.boot.autoconfigure.SpringBootApplication;
 import org.springframework.context.annotation.Bean;
 import org.springframework.security.config.annotation.web.builders.HttpSecurity;
 import org.springframework.security.core.annotation.AuthenticationPrincipal;
+import org.springframework.security.oauth2.client.OAuth2AuthorizedClient;
+import org.springframework.security.oauth2.client.annotation.RegisteredOAuth2AuthorizedClient;
 import org.springframework.security.oauth2.client.oidc.web.logout.OidcClientInitiatedLogoutSuccessHandler;
 import org.springframework.security.oauth2.client.registration.ClientRegistrationRepository;
 import org.springframework.security.oauth2.core.oidc.user.OidcUser;
@@ -36,6 +38,12 @@ public class Application {
         .logout(logout -> logout.logoutSuccessHandler(atIssuer))
         .oidcLogout(logout -> logout.backChannel(withDefaults()))
         .build();
+  }
+
+  /** Refreshes an access token that lives no minute more; the claims of the session are then those of now. */
+  @GetMapping("/refresh")
+  String refresh(@RegisteredOAuth2AuthorizedClient("grantry") OAuth2AuthorizedClient client) {
+    return client.getAccessToken().getTokenValue();
   }
 
   /** The claims of the ID token, and what the form of POST /logout needs. */

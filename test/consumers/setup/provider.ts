@@ -14,6 +14,8 @@ export interface Consumer {
   readonly redirectUri: string;
   /** Of its ID tokens. Default: RS256. */
   readonly algorithm?: IdTokenAlgorithm;
+  /** In seconds. Default: an hour. */
+  readonly accessTokenLifetime?: number;
   readonly postLogoutRedirectUri?: string;
   readonly backchannelLogoutUri?: string;
 }

@@ -48,6 +48,10 @@ export async function startProvider({ consumers, tls }: ProviderWishes): Promise
     }),
     pkce: { required: () => true },
     issueRefreshToken: () => true,
+    ttl: {
+      AccessToken: (_context, _token, client) =>
+        consumers.find(({ clientId }) => clientId === client?.clientId)?.accessTokenLifetime ?? 3600,
+    },
     features: { backchannelLogout: { enabled: true }, devInteractions: { enabled: true } },
     cookies: { keys: ['a key of a test'] },
     // Its own refuses addresses of this machine.
