@@ -13,6 +13,7 @@ const servers = [
   'webhook',
   'outbound',
   'resource-server',
+  'examples',
 ].map((folder) => `test/${folder}/**/*.test.ts`);
 const redis = ['test/redis/**/*.test.ts'];
 const cluster = ['test/cluster/**/*.test.ts'];

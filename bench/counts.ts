@@ -172,6 +172,7 @@ function redeemRequest({ grant, secretHash }: GivenGrant) {
       defaultAudience: undefined,
       allowedScopes: [SCOPE],
       allowedAudiences: [AUDIENCE],
+      at: undefined,
     },
     accessToken: undefined,
     address: '192.0.2.117',

@@ -93,7 +93,7 @@ function subjectOf(username: string): string {
 
 /** What the person of this name has let the client do. */
 export function giveConsent({ consents }: Stores, username: string): Promise<void> {
-  return consents.give(subjectOf(username), CLIENT_UID, { scope: [SCOPE], audiences: [AUDIENCE] }, 365 * 24 * HOUR);
+  return consents.give(subjectOf(username), CLIENT_UID, new Map([[AUDIENCE, [SCOPE]]]), 365 * 24 * HOUR);
 }
 
 /** The browser of the person of this name, just signed in. */

@@ -1,5 +1,6 @@
-// What an API server answers to a token server, without one: lists of so many OAuthClients and their verifier Secrets, page
-// by page, and watches that stay silent until a line on standard input sends one changed client. Prints its address.
+// What an API server answers to a token server, without one: lists of so many OAuthClients and their verifier Secrets, and
+// of so many ProtectedResources, page by page, and watches that stay silent until a line on standard input sends one changed
+// client, or resource if the line is `resource`. Prints its address.
 
 import { randomUUID } from 'node:crypto';
 import { createServer, type ServerResponse } from 'node:http';
@@ -14,11 +15,13 @@ import { PART_LABEL } from '../src/admission/references/secret-parts.ts';
 import { secretVerifier } from '../src/oauth/registry/client-secret.ts';
 
 const CLIENTS = Number(process.argv[2]);
+const RESOURCES = Number(process.argv[3] ?? 0);
 /** Below the limit of the built-in policy. */
 const PER_NAMESPACE = 200;
 const CREATED = '2026-01-01T00:00:00Z';
 
 const uids = Array.from({ length: CLIENTS }, () => randomUUID());
+const NAMESPACES = Math.ceil(CLIENTS / PER_NAMESPACE);
 const namespaceOf = (index: number) => `team-${Math.floor(index / PER_NAMESPACE)}`;
 
 function metadata(index: number, name: string, namespace?: string) {
@@ -54,6 +57,30 @@ function client(index: number, generation = 1) {
   };
 }
 
+/** As a team declares one: texts in two languages, and entries for a namespace, for labels, and for one client. */
+function resource(index: number, generation = 1) {
+  const namespace = `team-${Math.floor((index * NAMESPACES) / RESOURCES)}`;
+  const scope = (name: string) => ({
+    name: `${namespace}/api-${index}.${name}`,
+    description: `Use ${name} of API ${index}`,
+    descriptions: { de: `${name} der API ${index}` },
+  });
+  return {
+    metadata: { ...metadata(index, `api-${index}`, namespace), uid: `resource-${index}`, generation },
+    spec: {
+      displayName: `API ${index} of generation ${generation}`,
+      displayNames: { de: `API ${index}` },
+      scopes: ['read', 'write', 'admin'].map(scope),
+      allowedClients: [
+        { namespaces: [`team-${index % 100}`], scopes: [`${namespace}/api-${index}.read`] },
+        { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': `team-${(index % 100) + 1}` } } },
+        { namespaces: ['*'], clients: [`app-${index}`] },
+      ],
+      tokens: { maxLifetime: '5m' },
+    },
+  };
+}
+
 function verifierSecret(index: number) {
   const uid = uids[index] ?? '';
   const labels = { [PART_LABEL]: 'verifier' };
@@ -77,8 +104,9 @@ function namespace(index: number) {
 /** How many there are of a kind, and each of them. */
 const KINDS: Readonly<Record<string, { readonly count: number; readonly make: (index: number) => object }>> = {
   oauthclients: { count: CLIENTS, make: client },
+  protectedresources: { count: RESOURCES, make: resource },
   secrets: { count: CLIENTS, make: verifierSecret },
-  namespaces: { count: Math.ceil(CLIENTS / PER_NAMESPACE), make: namespace },
+  namespaces: { count: NAMESPACES, make: namespace },
 };
 
 const watches = new Map<string, ServerResponse>();
@@ -104,10 +132,12 @@ server.listen(0, '127.0.0.1', () => {
 });
 
 let generation = 1;
-createInterface({ input: process.stdin }).on('line', () => {
+createInterface({ input: process.stdin }).on('line', (line) => {
   generation += 1;
-  const object = client(Math.floor(CLIENTS / 2), generation);
+  const isResource = line === 'resource';
+  const object = isResource ? resource(0, generation) : client(Math.floor(CLIENTS / 2), generation);
   const changed = { ...object, metadata: { ...object.metadata, resourceVersion: String(CLIENTS + generation) } };
-  const typed = { apiVersion: 'grantry.dev/v1alpha1', kind: 'OAuthClient', ...changed };
-  watches.get('oauthclients')?.write(`${JSON.stringify({ type: 'MODIFIED', object: typed })}\n`);
+  const [kind, plural] = isResource ? ['ProtectedResource', 'protectedresources'] : ['OAuthClient', 'oauthclients'];
+  const typed = { apiVersion: 'grantry.dev/v1alpha1', kind, ...changed };
+  watches.get(plural)?.write(`${JSON.stringify({ type: 'MODIFIED', object: typed })}\n`);
 });

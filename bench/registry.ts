@@ -1,5 +1,6 @@
 // From a list of OAuthClients to serving them: CPU, the longest delay of the event loop, and memory for each client;
-// then one change among all of them. `node bench/registry.ts [clients]`; the other side is registry-api-server.ts.
+// then one change among all of them. `node bench/registry.ts [clients] [resources]`: ProtectedResources beside them, none
+// by default; the other side is registry-api-server.ts.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -17,7 +18,10 @@ import { kubeconfigAccess } from '../src/kubernetes/api/kubeconfig.ts';
 import { CLIENT_AUTH_METHODS } from '../src/oauth/client-auth/index.ts';
 
 const CLIENTS = Number(process.argv[2] ?? 100_000);
+const RESOURCES = Number(process.argv[3] ?? 0);
 const CHANGES = 50;
+
+const API_SERVER = join(import.meta.dirname, 'registry-api-server.ts');
 
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
@@ -37,7 +41,7 @@ function cpuSeconds(since?: NodeJS.CpuUsage): number {
   return (user + system) / 1e6;
 }
 
-const child = spawn(process.execPath, [join(import.meta.dirname, 'registry-api-server.ts'), String(CLIENTS)], {
+const child = spawn(process.execPath, [API_SERVER, String(CLIENTS), String(RESOURCES)], {
   stdio: ['pipe', 'pipe', 'inherit'],
 });
 process.on('exit', () => child.kill());
@@ -86,35 +90,51 @@ const listing = { seconds: (performance.now() - begin) / 1000, cpu: cpuSeconds(c
 await sleep(20);
 const longestBlock = takeLongestBlock();
 if (registry.current.size !== CLIENTS) throw new Error(`${registry.current.size} clients are served`);
+const { size } = registry.current.resources;
+if (size !== RESOURCES) throw new Error(`${size} resources are served`);
 await sleep(1000);
 collect();
 const heap = (process.memoryUsage().heapUsed - heapBefore) / CLIENTS;
 
-takeLongestBlock();
-const milliseconds: number[] = [];
-const cpuAtChanges = process.cpuUsage();
-for (let change = 0; change < CHANGES; change++) {
-  swapped = Promise.withResolvers();
-  const from = performance.now();
-  child.stdin.write('\n');
-  await swapped.promise;
-  milliseconds.push(performance.now() - from);
-  await sleep(20);
+/** @param line see registry-api-server.ts */
+async function changesOf(line: string) {
+  takeLongestBlock();
+  const milliseconds: number[] = [];
+  const cpuAtChanges = process.cpuUsage();
+  for (let change = 0; change < CHANGES; change++) {
+    swapped = Promise.withResolvers();
+    const from = performance.now();
+    child.stdin.write(`${line}\n`);
+    await swapped.promise;
+    milliseconds.push(performance.now() - from);
+    await sleep(20);
+  }
+  const cpu = (cpuSeconds(cpuAtChanges) * 1000) / CHANGES;
+  milliseconds.sort((a, b) => a - b);
+  return [
+    ['until it is served', `${milliseconds[CHANGES / 2]?.toFixed(1)} ms`],
+    ['CPU', `${cpu.toFixed(1)} ms`],
+    ['longest block', `${takeLongestBlock().toFixed(0)} ms`],
+  ] as const;
 }
-const changing = { cpu: (cpuSeconds(cpuAtChanges) * 1000) / CHANGES, block: takeLongestBlock() };
-milliseconds.sort((a, b) => a - b);
+
+const ofClient = await changesOf('');
+const ofResource = RESOURCES === 0 ? [] : await changesOf('resource');
 
 const rows = [
-  [`${CLIENTS} clients, list to serving: CPU`, `${listing.cpu.toFixed(2)} s`, 'floor 6 s, goal 3 s'],
+  [
+    `${CLIENTS} clients, ${RESOURCES} resources, list to serving: CPU`,
+    `${listing.cpu.toFixed(2)} s`,
+    'floor 6 s, goal 3 s',
+  ],
   ['the same by the clock', `${listing.seconds.toFixed(2)} s`, ''],
   ['the same: longest block', `${longestBlock.toFixed(0)} ms`, 'goal 60 ms'],
   ['the same: heap for each client', `${heap.toFixed(0)} B`, 'goal 600 B'],
-  ['one change among them: until it is served', `${milliseconds[CHANGES / 2]?.toFixed(1)} ms`, ''],
-  ['the same: CPU', `${changing.cpu.toFixed(1)} ms`, ''],
-  ['the same: longest block', `${changing.block.toFixed(0)} ms`, ''],
+  ...ofClient.map(([what, figure]) => [`one change among them: ${what}`, figure]),
+  ...ofResource.map(([what, figure]) => [`one change of a resource: ${what}`, figure]),
 ];
 for (const [name = '', figure = '', target = ''] of rows) {
-  process.stdout.write(`${name.padEnd(48)} ${figure.padStart(10)}  ${target}\n`);
+  process.stdout.write(`${name.padEnd(60)} ${figure.padStart(10)}  ${target}\n`);
 }
 await registry.stop();
 api.close();

@@ -1,16 +1,19 @@
 // The programs that tests need from outside npm: installs what it can (apt, as root, on Debian and its kin), builds the
-// API server (kubernetes-assets.mjs), fetches Helm (chart-assets.mjs) and libraries of Python and Java (client-libraries/), and
-// names what stays missing with the way to get it. By itself: `node scripts/test-setup.mjs`.
+// API server (kubernetes-assets.mjs), fetches Helm (chart-assets.mjs), libraries of Python, Go and Java (client-libraries/), an old
+// Node and TypeScript (library/), and names what stays missing with the way to get it. By itself: `node scripts/test-setup.mjs`.
 
+import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { canInstall, installGo, installPackagesOfDebian, isInstalled } from './apt.mjs';
 import { envoyAssets } from './assets/envoy-assets.mjs';
 import { chartAssets } from './chart-assets.mjs';
+import { goClients } from './client-libraries/go.mjs';
 import { javaClients } from './client-libraries/java.mjs';
 import { pythonClients } from './client-libraries/python.mjs';
 import { kubernetesAssets } from './kubernetes-assets.mjs';
+import { consumerTools } from './library/consumer-tools.mjs';
 
-/** One program: the names it goes by, its Debian package, how else to get it, and the vitest project that cannot run without. */
+/** One program: the names it goes by, a file that it needs beside it, its Debian package, how else to get it, and the vitest project that cannot run without. */
 const PROGRAMS = [
   {
     names: ['redis-server'],
@@ -34,6 +37,13 @@ const PROGRAMS = [
     names: ['haproxy'],
     debian: 'haproxy',
     elsewhere: 'install HAProxy (it hands on certificates of clients)',
+    project: undefined,
+  },
+  {
+    names: ['apache2'],
+    file: '/usr/lib/apache2/modules/mod_oauth2.so',
+    debian: 'libapache2-mod-oauth2',
+    elsewhere: 'install Apache 2.4 with mod_oauth2 (an API behind it asks about tokens)',
     project: undefined,
   },
   {
@@ -94,8 +104,12 @@ export async function setUpPrograms() {
   }
   const python = pythonClients();
   if (python.missing !== undefined) programs.push({ project: undefined, sentence: python.missing });
+  const go = goClients();
+  if (go.missing !== undefined) programs.push({ project: undefined, sentence: go.missing });
   const java = javaClients();
   if (java.missing !== undefined) programs.push({ project: undefined, sentence: java.missing });
+  const consumer = consumerTools();
+  if (consumer.missing !== undefined) programs.push({ project: undefined, sentence: consumer.missing });
   if (envoyAssets() === undefined)
     programs.push({ project: undefined, sentence: 'Envoy is missing; it hands on certificates of clients in a test' });
   if (missing !== undefined && chart.folder !== undefined) {
@@ -106,7 +120,7 @@ export async function setUpPrograms() {
 
 /** Answers the programs still missing. */
 function installPrograms() {
-  const isMissing = ({ names }) => !isInstalled(...names);
+  const isMissing = ({ names, file }) => !isInstalled(...names) || (file !== undefined && !existsSync(file));
   const missing = PROGRAMS.filter(isMissing);
   if (missing.length > 0 && canInstall()) installPackagesOfDebian(missing.map((program) => program.debian));
   return missing.filter(isMissing);

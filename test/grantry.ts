@@ -17,6 +17,8 @@ import type { Client } from '../src/oauth/registry/client.ts';
 import { secretVerifier } from '../src/oauth/registry/client-secret.ts';
 import { generateSigningKeyPem, importSigningKey, KeyRing, type SigningKey } from '../src/oauth/registry/keys.ts';
 import { Registry, type RegistryRef } from '../src/oauth/registry/registry.ts';
+import type { Resource } from '../src/oauth/registry/resource.ts';
+import { Resources } from '../src/oauth/registry/resources.ts';
 import { Handles } from '../src/oauth/tokens/handles.ts';
 import { RecordMacs } from '../src/oauth/tokens/record-macs.ts';
 import type { VerificationKey } from '../src/oauth/values/jwk.ts';
@@ -54,6 +56,8 @@ export type TestClient = Partial<Client> & {
 
 export interface GrantryOptions {
   readonly clients: readonly TestClient[];
+  /** The accepted resources. Default: none. */
+  readonly resources?: readonly Resource[];
   /** The reason of the condition by client id, of clients that are refused. */
   readonly refused?: Readonly<Record<string, string>>;
   /** Password by user name. */
@@ -116,6 +120,10 @@ export interface Grantry {
   readonly mutualTls: MutualTls | undefined;
   /** Replaces all clients, as an edited manifest would. */
   setClients(clients: readonly TestClient[]): void;
+  /** Replaces all resources likewise. */
+  setResources(resources: readonly Resource[]): void;
+  /** Replaces all signing keys, as a rotation would. */
+  setKeys(keys: readonly SigningKey[]): void;
   client(clientId: string): Client;
   /** An authorization code as it is after a person has consented. */
   issueCode(clientId: string, grant?: Partial<Grant>): Promise<string>;
@@ -167,6 +175,7 @@ function testClient({ secret, ...given }: TestClient): Client {
   return {
     uid,
     namespace: 'shop',
+    name: given.clientId,
     maxState: 64 * 2 ** 20,
     displayName: given.clientId,
     clientUri: undefined,
@@ -185,6 +194,7 @@ function testClient({ secret, ...given }: TestClient): Client {
     scopes: ['read', 'write'],
     defaultScopes: ['read'],
     audiences: [DEFAULT_AUDIENCE],
+    resources: [],
     defaultAudience: undefined,
     resourceServerAudiences: [],
     admittedBy: 'policy',
@@ -233,9 +243,12 @@ export async function startGrantry(options: GrantryOptions): Promise<Grantry> {
   const memory = memoryStores({ clock });
   const stores = options.wrapStores?.(memory) ?? memory;
   sharedKey ??= generateSigningKeyPem('ES256').then((pem) => importSigningKey(pem, 'ES256', 'Active'));
-  const keys = new KeyRing(options.keys ?? [await sharedKey]);
+  let keys = new KeyRing(options.keys ?? [await sharedKey]);
+  let clients = options.clients;
   const refused = { reasonOf: (clientId: string) => options.refused?.[clientId] };
-  const registry = { current: new Registry(options.clients.map(testClient), keys, refused) };
+  let resources = new Resources(options.resources ?? []);
+  const registryNow = () => new Registry(clients.map(testClient), keys, resources, refused);
+  const registry = { current: registryNow() };
   const oracle = new Oracle(() => issuer);
   const lines: string[] = [];
   const stream = new Writable({
@@ -321,9 +334,18 @@ export async function startGrantry(options: GrantryOptions): Promise<Grantry> {
       const pairs = (Array.isArray(form) ? form : Object.entries(form)) as [string, string][];
       return fetch(url(path), { method: 'POST', redirect: 'manual', body: new URLSearchParams(pairs), ...init });
     },
-    setClients(clients: readonly TestClient[]) {
-      for (const { secret } of clients) oracle.secret(secret);
-      registry.current = new Registry(clients.map(testClient), keys, refused);
+    setClients(changed: readonly TestClient[]) {
+      for (const { secret } of changed) oracle.secret(secret);
+      clients = changed;
+      registry.current = registryNow();
+    },
+    setResources(changed: readonly Resource[]) {
+      resources = new Resources(changed);
+      registry.current = registryNow();
+    },
+    setKeys(changed: readonly SigningKey[]) {
+      keys = new KeyRing(changed);
+      registry.current = registryNow();
     },
     client(clientId: string): Client {
       const found = registry.current.find(clientId);

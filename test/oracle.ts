@@ -64,7 +64,7 @@ export class Oracle {
     for (const name of ['x-powered-by', 'server', 'access-control-allow-credentials']) {
       if (headers.has(name)) fault(`has ${name}`);
     }
-    const cacheable = status === 200 && /\/(\.well-known|assets)\//.test(target);
+    const cacheable = status === 200 && /\/(\.well-known|assets|resources)\//.test(target);
     const cacheControl = one(headers, 'cache-control') ?? '';
     if (cacheable ? !cacheControl.startsWith('public, max-age=') : cacheControl !== 'no-store') {
       fault(`has Cache-Control ${cacheControl}`);

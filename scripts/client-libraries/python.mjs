@@ -9,7 +9,13 @@ import { fileURLToPath } from 'node:url';
 import { cacheFolder } from '../cache-folder.mjs';
 
 /** Each with its version; what they need comes with them. */
-const LIBRARIES = ['Authlib==1.9.10', 'PyJWT[crypto]==2.15.1', 'requests==2.34.2', 'requests-oauth2client==1.8.0'];
+const LIBRARIES = [
+  'Authlib==1.9.10',
+  'Flask==3.1.3',
+  'PyJWT[crypto]==2.15.1',
+  'requests==2.34.2',
+  'requests-oauth2client==1.8.0',
+];
 
 /** Changes with the list above. */
 const REVISION = createHash('sha256').update(JSON.stringify(LIBRARIES)).digest('hex').slice(0, 12);

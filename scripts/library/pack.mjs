@@ -5,12 +5,15 @@ import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fail, installPackages, modernNode, root, run } from '../toolchain.mjs';
+import { OLDEST_NODE, OLDEST_TYPESCRIPT } from './consumer-tools.mjs';
+import { npm } from './npm.mjs';
 
 const README = `# grantry/resource-server
 
 Checks the access tokens of the OAuth 2.0 authorization server grantry at an API: bearer tokens (RFC 6750), tokens bound to a
 key (DPoP, RFC 9449) or to a certificate (RFC 8705), as JWTs (RFC 9068) or by introspection (RFC 7662). Adapters for Fetch
-handlers, Fastify and Connect; an issuer for tests. No dependencies; Node 22 and later.
+handlers, Fastify and Connect; an issuer for tests. No dependencies; Node ${OLDEST_NODE}
+and TypeScript ${OLDEST_TYPESCRIPT}, and later ones.
 
 \`\`\`js
 import { createVerifier, protect } from 'grantry/resource-server';
@@ -29,22 +32,23 @@ export const handler = protect(verifier, (request, access) => Response.json({ he
 installPackages();
 const target = resolve(process.argv[2] ?? root);
 const staging = mkdtempSync(join(tmpdir(), 'grantry-library-'));
+let fault;
 try {
   const compiler = join('node_modules', 'typescript', 'bin', 'tsc');
   if (run(modernNode(), [compiler, '--project', 'tsconfig.library.json', '--outDir', staging]) !== 0) {
-    fail('the library does not compile');
+    throw new Error('it does not compile');
   }
   nameEmittedFiles(staging);
   writeFileSync(join(staging, 'package.json'), `${JSON.stringify(packedManifest(), undefined, 2)}\n`);
   writeFileSync(join(staging, 'README.md'), README);
   cpSync(join(root, 'LICENSE'), join(staging, 'LICENSE'));
-  const npm = process.env.npm_execpath;
-  const args = ['pack', staging, '--pack-destination', target, '--loglevel=error'];
-  const packed = npm === undefined ? run('npm', args) : run(process.execPath, [npm, ...args]);
-  if (packed !== 0) fail('npm pack failed; its own message is above');
+  npm(['pack', staging, '--pack-destination', target, '--loglevel=error']);
+} catch (error) {
+  fault = error;
 } finally {
   rmSync(staging, { recursive: true, force: true });
 }
+if (fault !== undefined) fail(`the library is not packed: ${fault.message}`);
 
 /** The compiler changes `.ts` to `.js` in the imports of modules and leaves it in those of declarations. */
 function nameEmittedFiles(folder) {
@@ -64,7 +68,7 @@ function packedManifest() {
     license,
     type,
     sideEffects: false,
-    engines: { node: '>=22' },
+    engines: { node: `>=${OLDEST_NODE}` },
     exports: Object.fromEntries(
       Object.entries(exports).map(([path, { source }]) => {
         const module = source.replace('./src/', './').replace(/\.ts$/, '');

@@ -16,7 +16,7 @@ import { ClientUniqueness, claimOf } from '../admission/clients/client-uniquenes
 import type { DefaultPolicy } from '../admission/kinds/client-policy.ts';
 import type { OAuthClientSpec } from '../admission/kinds/oauth-client.ts';
 import { matchesSelector } from '../admission/policies/label-selector.ts';
-import type { Policy } from '../admission/policies/policy-violations.ts';
+import type { OwnerOf, Policy } from '../admission/policies/policy-violations.ts';
 import type { References } from '../admission/references/references.ts';
 import type { KubernetesObject } from '../kubernetes/objects/resources.ts';
 import { GRANT_TYPES } from '../oauth/grants/index.ts';
@@ -24,6 +24,7 @@ import type { Clock } from '../oauth/ports/ports.ts';
 import type { Client } from '../oauth/registry/client.ts';
 import { KeyRing } from '../oauth/registry/keys.ts';
 import { Registry, type RegistryDraft } from '../oauth/registry/registry.ts';
+import { Resources } from '../oauth/registry/resources.ts';
 import { AdmittedClient, reasonOf, type ServedState } from './admitted-client.ts';
 import { isReadableClient, type ReadableClient } from './kept-client.ts';
 import { KeptVerifiers } from './kept-verifiers.ts';
@@ -36,6 +37,7 @@ export interface AdmittedClientsOptions {
   readonly defaultPolicy: DefaultPolicy;
   /** The wire names of the client authentication methods that this install has. */
   readonly supportedAuthMethods: readonly string[];
+  readonly ownerOf: OwnerOf;
   /** See {@link References.namespaceLabels}. */
   readonly labelsOf: References['namespaceLabels'];
   /** The contents of the verifier Secret of a client. */
@@ -67,7 +69,7 @@ export class AdmittedClients {
   readonly #contexts = new Map<string, AdmissionContext>();
   #policies: readonly Policy[] = [];
   readonly #refusals = new Refusals();
-  #registry = new Registry([], new KeyRing([]), this.#refusals);
+  #registry = new Registry([], new KeyRing([]), Resources.NONE, this.#refusals);
   #draft: RegistryDraft | undefined;
   /** Judged since the latest {@link publish}; may contain deleted clients. */
   #unpublished: AdmittedClient[] = [];
@@ -85,6 +87,7 @@ export class AdmittedClients {
       releaseNamespaceReserved: true,
       policies: [],
       defaultPolicy: options.defaultPolicy,
+      ownerOf: options.ownerOf,
       references: this.#references(),
       supportedGrantTypes: [...GRANT_TYPES.keys()],
       supportedAuthMethods: options.supportedAuthMethods,
@@ -150,6 +153,16 @@ export class AdmittedClients {
     return this.#inNamespaces((candidate) => candidate === namespace);
   }
 
+  /** The accepted resources in these namespaces changed. @returns the uids of the clients to judge again */
+  resourcesChanged(namespaces: ReadonlySet<string>): readonly string[] {
+    if (namespaces.size === 0) return [];
+    const introspects = (uid: string) => {
+      const shared = this.#clients.get(uid)?.object.reading.shared;
+      return shared !== undefined && shared.resourceServer.audiences.length > 0;
+    };
+    return this.#inNamespaces((namespace) => namespaces.has(namespace)).filter(introspects);
+  }
+
   /** Judges one client; {@link settle} completes it. Does nothing for a deleted one. */
   judge(uid: string): void {
     const known = this.#clients.get(uid);
@@ -192,9 +205,14 @@ export class AdmittedClients {
   }
 
   /** Publishes the judged clients. @returns the registry, and the changes since the previous one */
-  publish(keys: KeyRing): { readonly registry: Registry; readonly changes: readonly ClientChange[] } {
+  publish(
+    keys: KeyRing,
+    resources: Resources,
+  ): { readonly registry: Registry; readonly changes: readonly ClientChange[] } {
     this.serveUntil(Infinity);
-    if (this.#draft !== undefined || keys !== this.#registry.keys) this.#registry = this.#drafted().finish(keys);
+    const { keys: keysBefore, resources: resourcesBefore } = this.#registry;
+    const isChanged = this.#draft !== undefined || keys !== keysBefore || resources !== resourcesBefore;
+    if (isChanged) this.#registry = this.#drafted().finish(keys, resources);
     this.#draft = undefined;
     return { registry: this.#registry, changes: this.#changes.splice(0) };
   }
@@ -251,7 +269,7 @@ export class AdmittedClients {
 
   /** The client of sound findings; clients with the same shared spec have one template. */
   #served(findings: ClientFindings<ReadableClient>, verifiers: ClientVerifiers | undefined): Client | undefined {
-    const { object, clientId, maxState, credentials } = findings;
+    const { object, clientId, derived, maxState, credentials } = findings;
     const { uid, namespace, reading } = object;
     if (reading.shared === undefined || credentials.state !== 'ready') return undefined;
     const templates = this.#templates[admittedBy(findings)];
@@ -262,7 +280,8 @@ export class AdmittedClients {
       templates.set(reading.shared, template);
     }
     const text = verifiers instanceof KeptVerifiers ? verifiers.text : undefined;
-    const own = { uid, namespace, clientId, maxState, credentials, text };
+    const name = derived ? undefined : object.name;
+    const own = { uid, namespace, name, clientId, maxState, credentials, text };
     return new ServedClient({ ...own, reading, template });
   }
 

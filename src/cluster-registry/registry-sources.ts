@@ -57,7 +57,7 @@ export interface RegistrySourcesOptions {
 
 export class RegistrySources {
   readonly policies: Pick<ObjectView, 'objects'>;
-  readonly namespaces: Pick<ObjectView, 'get'>;
+  readonly namespaces: ObjectView;
   readonly signingKeys: ObjectView;
   readonly secrets: Pick<ObjectView, 'get'>;
   readonly #options: RegistrySourcesOptions;

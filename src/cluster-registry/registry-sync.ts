@@ -8,7 +8,7 @@ import { admitPolicies } from '../admission/policies/admit-policies.ts';
 import type { Policy } from '../admission/policies/policy-violations.ts';
 import type { SingleSecret } from '../admission/references/secret-parts.ts';
 import { sourceOf } from '../kubernetes/objects/source-object.ts';
-import { labelsOf } from '../kubernetes/watch/namespace-labels.ts';
+import { labelsOf, namesOf } from '../kubernetes/watch/namespace-labels.ts';
 import type { ObjectChange } from '../kubernetes/watch/object-store.ts';
 import { KeyRing } from '../oauth/registry/keys.ts';
 import { Registry, type RegistryRef } from '../oauth/registry/registry.ts';
@@ -89,6 +89,7 @@ export class RegistrySync implements RegistryRef {
       defaultPolicy,
       supportedAuthMethods,
       clock,
+      ownerOf: (identifier) => this.#resources.ownerOf(identifier),
       labelsOf: (namespace) => labelsOf(this.#sources.namespaces, namespace),
       verifiersOf: (uid) => verifiersOf(this.#sources.secrets, releaseNamespace, uid),
     });
@@ -99,6 +100,7 @@ export class RegistrySync implements RegistryRef {
       reservedNamespace: releaseNamespace,
       policies: () => this.#policies,
       namespaceLabels: (namespace) => labelsOf(this.#sources.namespaces, namespace),
+      namespaces: () => namesOf(this.#sources.namespaces),
     });
     this.#sources = new RegistrySources({
       ...options,
@@ -201,7 +203,7 @@ export class RegistrySync implements RegistryRef {
   #namespaceChanged({ type, object }: ObjectChange): void {
     // The clients of a deleted namespace are deleted too, each with a change of its own.
     if (type === 'delete' || !this.#isJudging) return;
-    this.#resources.rejudge(object.metadata.name);
+    this.#resources.relabelled(object.metadata.name);
     for (const uid of this.#clients.relabelled(object.metadata.name)) this.#later.add(uid);
     this.#scheduleSync();
   }
@@ -265,6 +267,7 @@ export class RegistrySync implements RegistryRef {
       if (this.#policiesChanged) this.#updatePolicies();
       if (!this.#isJudging) this.#listed = this.#clients.uids()[Symbol.iterator]();
       this.#isJudging = true;
+      this.#settleResources();
       if (this.#keys.isChanged) await this.#keys.renew();
       this.#judgeSlice();
       const isJudged = !this.#hasWork;
@@ -285,6 +288,7 @@ export class RegistrySync implements RegistryRef {
       this.#urgent.size > 0 ||
       this.#later.size > 0 ||
       this.#policiesChanged ||
+      this.#resources.isChanged ||
       this.#keys.isChanged
     );
   }
@@ -329,9 +333,13 @@ export class RegistrySync implements RegistryRef {
     this.#policiesChanged = false;
   }
 
+  #settleResources(): void {
+    // No registry with these resources is served before the clients that depend on them are judged.
+    for (const uid of this.#clients.resourcesChanged(this.#resources.settle())) this.#urgent.add(uid);
+  }
+
   #publish(isDone: boolean): void {
-    this.#resources.publish();
-    const { registry, changes } = this.#clients.publish(this.#keys.current);
+    const { registry, changes } = this.#clients.publish(this.#keys.current, this.#resources.publish());
     this.#current = registry;
     this.#publishedAt = performance.now();
     const isFirst = !this.#served;

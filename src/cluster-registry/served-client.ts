@@ -8,6 +8,7 @@ import type {
   AssertionSettings,
   CertificateSettings,
   Client,
+  ResourceReference,
   SenderConstraint,
   ServiceAccountIdentity,
   TokenSettings,
@@ -26,6 +27,8 @@ export class ServedClient implements Client {
   readonly clientId: string;
   readonly namespace: string;
   readonly maxState: number;
+  /** Undefined where the client id is derived from it. */
+  readonly #name: string | undefined;
   readonly #reading: ReadClient;
   readonly #template: Client;
   /**
@@ -35,12 +38,14 @@ export class ServedClient implements Client {
   readonly #credentials: string | OwnIdentity;
 
   /**
+   * @param client.name undefined where the client id is the derived one
    * @param client.template a client with the same values of all shared fields
    * @param client.text the only verifier as a latin1 string, where one exists already
    */
   constructor(client: {
     readonly uid: string;
     readonly namespace: string;
+    readonly name: string | undefined;
     readonly clientId: string;
     readonly maxState: number;
     readonly reading: ReadClient;
@@ -54,6 +59,7 @@ export class ServedClient implements Client {
     this.clientId = client.clientId;
     this.namespace = client.namespace;
     this.maxState = client.maxState;
+    this.#name = client.name;
     this.#reading = client.reading;
     this.#template = template;
     // Keys of the manifest, or their address, are in the template: it has the same manifest but for the own fields.
@@ -64,6 +70,10 @@ export class ServedClient implements Client {
       const isKept = text !== undefined && verifiers.length === 1;
       this.#credentials = isKept ? text : Buffer.concat(verifiers).toString('latin1');
     }
+  }
+
+  get name(): string {
+    return this.#name ?? this.clientId.slice(this.namespace.length + 1);
   }
 
   get displayName(): string {
@@ -138,6 +148,10 @@ export class ServedClient implements Client {
   get audiences(): readonly string[] {
     // The template may be of another namespace.
     return audiencesIn(this.namespace, this.#reading.shared);
+  }
+
+  get resources(): readonly ResourceReference[] {
+    return this.#template.resources;
   }
 
   get defaultAudience(): string | undefined {

@@ -1,6 +1,5 @@
 // The consent store over a Map. A client is identified by its uid: a re-created one starts without consent.
 
-import type { Grant } from '../oauth/ports/grant-store.ts';
 import type { Consent, ConsentStore, GivenConsent } from '../oauth/ports/login-stores.ts';
 import type { Clock } from '../oauth/ports/ports.ts';
 import type { ExpiringMap } from './expiring-map.ts';
@@ -23,16 +22,11 @@ export class MemoryConsents implements ConsentStore {
     return this.#consents.get(keyOf(subject, clientUid))?.access;
   }
 
-  async give(
-    subject: string,
-    clientUid: string,
-    allowed: Pick<Grant, 'scope' | 'audiences'>,
-    lifetime: number,
-  ): Promise<void> {
+  async give(subject: string, clientUid: string, allowed: Consent, lifetime: number): Promise<void> {
     const key = keyOf(subject, clientUid);
     const wider = new Map(this.#consents.get(key)?.access);
-    for (const audience of allowed.audiences) {
-      wider.set(audience, [...new Set([...(wider.get(audience) ?? []), ...allowed.scope])]);
+    for (const [audience, scope] of allowed) {
+      wider.set(audience, [...new Set([...(wider.get(audience) ?? []), ...scope])]);
     }
     this.#consents.set(key, { subject, clientUid, access: wider }, this.#clock.now() + lifetime);
   }

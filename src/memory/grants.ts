@@ -3,7 +3,7 @@
 // anything, so each is one atomic action.
 
 import { timingSafeEqual } from 'node:crypto';
-import { narrowAccess } from '../oauth/access/access.ts';
+import { cappedToken, narrowAccess } from '../oauth/access/access.ts';
 import type { Alert } from '../oauth/ports/audit.ts';
 import type {
   Grant,
@@ -18,7 +18,7 @@ import type {
   StoredGrant,
 } from '../oauth/ports/grant-store.ts';
 import type { Clock } from '../oauth/ports/ports.ts';
-import type { NewAccessToken, StoredAccessToken } from '../oauth/ports/token-stores.ts';
+import type { StoredAccessToken } from '../oauth/ports/token-stores.ts';
 import { keepAccessToken } from './access-tokens.ts';
 import type { ExpiringMap } from './expiring-map.ts';
 import {
@@ -141,7 +141,7 @@ export class MemoryGrants implements GrantStore {
   #redeemFirst(record: GrantRecord, request: RedeemRequest): RedeemAnswer {
     const access = narrowAccess(record.grant, request.access);
     if (access.outcome !== 'granted') return access;
-    this.#writeAccessToken(record.grant, request.accessToken, access);
+    this.#writeAccessToken(record.grant, request, access);
     const answer: RedeemAnswer = { ...access, outcome: 'redeemed', grant: record.grant };
     this.#keep({
       ...record,
@@ -159,7 +159,7 @@ export class MemoryGrants implements GrantStore {
   #advance(record: Redeemed, request: RotateRequest, outcome: 'rotated' | 'healed'): RotateAnswer {
     const access = narrowAccess(record.grant, request.access);
     if (access.outcome !== 'granted') return access;
-    this.#writeAccessToken(record.grant, request.accessToken, access);
+    this.#writeAccessToken(record.grant, request, access);
     const now = this.#clock.now();
     const rotates = request.rotation === 'Always';
     const generation = rotates ? request.generation + 1 : request.generation;
@@ -185,7 +185,7 @@ export class MemoryGrants implements GrantStore {
   #retry(record: Redeemed, request: RotateRequest): RotateAnswer {
     const access = narrowAccess(record.grant, request.access);
     if (access.outcome !== 'granted') return access;
-    this.#writeAccessToken(record.grant, request.accessToken, access);
+    this.#writeAccessToken(record.grant, request, access);
     const { grant, generation, lastAddress: rotatedFrom } = record;
     return { ...access, outcome: 'benign_retry', grant, generation, alert: undefined, rotatedFrom };
   }
@@ -215,12 +215,12 @@ export class MemoryGrants implements GrantStore {
   // Called before the transition is stored: if the map is full, the request is refused and nothing is consumed.
   #writeAccessToken(
     grant: StoredGrant,
-    token: NewAccessToken | undefined,
-    access: { scope: readonly string[]; audience: string },
+    { accessToken, access }: RedeemRequest | RotateRequest,
+    { scope, audience }: { readonly scope: readonly string[]; readonly audience: string },
   ): void {
-    if (token === undefined) return;
+    if (accessToken === undefined) return;
+    const token = cappedToken(accessToken, audience, access);
     const { clientUid, clientId, subject, grantId, authTime } = grant;
-    const { scope, audience } = access;
     keepAccessToken(this.#accessTokens, { ...token, clientUid, clientId, subject, scope, audience, grantId, authTime });
   }
 

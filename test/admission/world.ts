@@ -29,7 +29,13 @@ export interface WorldSettings
   extends Partial<
     Pick<
       AdmissionContext,
-      'issuer' | 'unknownFields' | 'defaultPolicy' | 'releaseNamespaceReserved' | 'programmed' | 'supportedAuthMethods'
+      | 'ownerOf'
+      | 'issuer'
+      | 'unknownFields'
+      | 'defaultPolicy'
+      | 'releaseNamespaceReserved'
+      | 'programmed'
+      | 'supportedAuthMethods'
     >
   > {
   readonly verifiersOf?: References['verifiersOf'];
@@ -120,6 +126,7 @@ export function contextOf(documents: readonly unknown[], settings: WorldSettings
     releaseNamespaceReserved: settings.releaseNamespaceReserved ?? false,
     policies: admitPoliciesOf(documents, settings).map(({ policy }) => policy),
     defaultPolicy: settings.defaultPolicy ?? 'Baseline',
+    ownerOf: settings.ownerOf ?? ((identifier) => resourcesOf(documents, settings).ownerOf(identifier)),
     references: referencesOf(documents, settings),
     supportedGrantTypes: [...GRANT_TYPES.keys()],
     supportedAuthMethods: settings.supportedAuthMethods ?? [...CLIENT_AUTH_METHODS.keys()],

@@ -7,6 +7,7 @@ import { parseUsers } from '../../src/login/users-yaml.ts';
 import { systemClock } from '../../src/processes/lifecycle/machine.ts';
 import { type Grantry, PKCE, startGrantry } from '../grantry.ts';
 import { aClient } from '../oauth/a-client.ts';
+import { aResource } from '../oauth/a-resource.ts';
 import { until } from '../until.ts';
 import { launchChromium, NO_CHROMIUM, SCREENSHOTS } from './chromium.ts';
 import { type ClientSite, startClientSite } from './client-site.ts';
@@ -22,6 +23,20 @@ const NATIVE = aClient({
   redirectUris: ['http://127.0.0.1/callback', 'http://[::1]/callback', 'com.example.app:/callback'],
 });
 
+const NOTES = aResource({
+  displayName: { text: 'Notes', translations: { de: 'Notizen' } },
+  scopes: [
+    { name: 'notes.read', description: { text: 'Read your notes', translations: { de: 'Ihre Notizen lesen' } } },
+    { name: 'notes.write', description: { text: undefined, translations: {} } },
+  ],
+});
+const PHOTOS = aResource({
+  name: 'photos',
+  identifier: 'https://a-rather-long-name-of-a-host.photos.example/with/a/path/too',
+  displayName: { text: 'Photos \u05d0\u05d1\u05d2', translations: {} },
+  scopes: [{ name: 'photos.read', description: { text: 'See your photos', translations: { de: 'Ihre Fotos sehen' } } }],
+});
+
 function web(port: number) {
   return aClient({
     displayName: 'Shop & Sons',
@@ -30,6 +45,8 @@ function web(port: number) {
     policyUri: 'https://shop.example/privacy',
     tosUri: 'https://shop.example/terms',
     scopes: ['openid', 'email', 'shop/read', 'shop/write'],
+    defaultAudience: 'https://api.shop.example/',
+    resources: [NOTES, PHOTOS].map(({ name }) => ({ namespace: undefined, name, scopes: undefined })),
   });
 }
 
@@ -55,6 +72,7 @@ describe.skipIf(NO_CHROMIUM)('a sign-in in Chromium', () => {
       }),
       rateLimits: true,
       clients: [web(site.port), NATIVE],
+      resources: [NOTES, PHOTOS],
     });
   });
 
@@ -80,7 +98,7 @@ describe.skipIf(NO_CHROMIUM)('a sign-in in Chromium', () => {
     return { page, complaints };
   }
 
-  function authorizeUrl(changes: Readonly<Record<string, string>> = {}): string {
+  function authorizeUrl(changes: Readonly<Record<string, string>> = {}, resources: readonly string[] = []): string {
     const query = new URLSearchParams({
       response_type: 'code',
       client_id: 'shop.web',
@@ -91,6 +109,7 @@ describe.skipIf(NO_CHROMIUM)('a sign-in in Chromium', () => {
       code_challenge_method: 'S256',
       ...changes,
     });
+    for (const resource of resources) query.append('resource', resource);
     return `${grantry.issuer}/authorize?${query}`;
   }
 
@@ -105,6 +124,28 @@ describe.skipIf(NO_CHROMIUM)('a sign-in in Chromium', () => {
     await signIn(page);
     await page.getByRole('button', { name: 'Allow' }).waitFor();
   }
+
+  const BOTH = [NOTES.identifier, PHOTOS.identifier];
+  const AT_BOTH = { scope: 'notes.read notes.write photos.read' };
+
+  async function atGermanConsent(page: Page): Promise<void> {
+    await page.goto(authorizeUrl(AT_BOTH, BOTH));
+    await page.getByLabel('Benutzername').fill('demo');
+    await page.getByLabel('Passwort').fill(PASSWORD);
+    await page.getByRole('button', { name: 'Anmelden' }).click();
+    await page.getByRole('button', { name: 'Erlauben' }).waitFor();
+  }
+
+  it('speaks German to a browser that does, also of the resources', async () => {
+    const { page } = await newPage({ locale: 'de-AT' });
+    await atGermanConsent(page);
+    const headings = await page.getByRole('heading', { level: 3 }).allInnerTexts();
+    expect(headings.map((heading) => heading.split('\n')[0]?.trim())).toEqual(['Notizen', 'Photos \u05d0\u05d1\u05d2']);
+    await page.getByText('Ihre Notizen lesen').waitFor();
+    await page.getByText(PHOTOS.identifier).waitFor();
+    await page.getByRole('button', { name: 'Erlauben' }).click();
+    await page.waitForURL(`http://localhost:${site.port}/callback?code=**`);
+  });
 
   it('goes from the login over the consent page to the client, without scripts', async () => {
     const { page, complaints } = await newPage();
@@ -303,6 +344,12 @@ describe.skipIf(NO_CHROMIUM)('a sign-in in Chromium', () => {
       consent: (page) => atConsent(page, scopes),
       'consent-native': (page) =>
         atConsent(page, { client_id: 'shop.native', redirect_uri: 'com.example.app:/callback' }),
+      'consent-resource': async (page) => {
+        await page.goto(authorizeUrl({ scope: 'notes.read notes.write' }, [NOTES.identifier]));
+        await signIn(page);
+        await page.getByRole('button', { name: 'Allow' }).waitFor();
+      },
+      'consent-resources-de': atGermanConsent,
       'consent-wider': async (page) => {
         await atConsent(page, { scope: 'openid shop/read' });
         await page.getByRole('button', { name: 'Allow' }).click();
@@ -335,7 +382,8 @@ describe.skipIf(NO_CHROMIUM)('a sign-in in Chromium', () => {
       '%s: axe finds nothing in light and dark, and nothing is cut off at 320 px',
       async (view) => {
         // axe itself is a script, so this one context has them; the page has none.
-        const { page, complaints } = await newPage({ javaScriptEnabled: true });
+        const locale = view.endsWith('-de') ? 'de-AT' : 'en-US';
+        const { page, complaints } = await newPage({ javaScriptEnabled: true, locale });
         await views[view]?.(page);
         for (const [look, colorScheme, viewport] of looks) {
           await page.emulateMedia({ colorScheme });

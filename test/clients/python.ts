@@ -11,6 +11,9 @@ const { status, stdout } = spawnSync(process.execPath, [SCRIPT], {
   stdio: ['ignore', 'pipe', 'inherit'],
 });
 
+/** The program. */
+export const PYTHON = stdout.trim();
+
 /** As `describe`; skipped where the libraries cannot be had, unless CI demands them. */
 export function describePython(name: string, suite: () => void): void {
   if (status === 0) describe(name, suite);
@@ -25,6 +28,6 @@ export function describePython(name: string, suite: () => void): void {
 
 /** Runs a program of Python. @returns what it prints */
 export async function runPython(program: string, cwd: string): Promise<string> {
-  const { stdout: printed } = await promisify(execFile)(stdout.trim(), ['-c', program], { cwd });
+  const { stdout: printed } = await promisify(execFile)(PYTHON, ['-c', program], { cwd });
   return printed.trim();
 }

@@ -9,6 +9,7 @@ import { clientKeeper } from '../../src/cluster-registry/kept-client.ts';
 import { type KubernetesObject, objectKey } from '../../src/kubernetes/objects/resources.ts';
 import { CLIENT_AUTH_METHODS } from '../../src/oauth/client-auth/index.ts';
 import { KeyRing } from '../../src/oauth/registry/keys.ts';
+import { Resources } from '../../src/oauth/registry/resources.ts';
 
 const KEYS = new KeyRing([]);
 const CREATED = '2026-01-01T00:00:00Z';
@@ -16,6 +17,8 @@ const CREATED = '2026-01-01T00:00:00Z';
 describe('the admitted clients', () => {
   let clients: AdmittedClients;
   let verifiers: Map<string, ClientVerifiers>;
+  /** The namespaces of resources by identifier. */
+  let owners: Map<string, string>;
   let labels: Readonly<Record<string, string>>;
   const keep = clientKeeper({
     className: 'default',
@@ -27,11 +30,13 @@ describe('the admitted clients', () => {
   beforeEach(() => {
     clock.value = Date.parse(CREATED);
     verifiers = new Map();
+    owners = new Map();
     labels = {};
     clients = new AdmittedClients({
       issuer: 'https://id.example',
       releaseNamespace: 'grantry',
       defaultPolicy: 'Baseline',
+      ownerOf: (identifier) => owners.get(identifier),
       supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()],
       clock,
       labelsOf: (namespace) => ({ 'kubernetes.io/metadata.name': namespace, ...labels }),
@@ -74,7 +79,7 @@ describe('the admitted clients', () => {
   }
   function serve() {
     clients.settle();
-    return clients.publish(KEYS);
+    return clients.publish(KEYS, Resources.NONE);
   }
   const ids = () => {
     const { registry } = serve();

@@ -114,6 +114,7 @@ it('a served client says what the judge said', () => {
     uid: 'uid-1',
     clientId: 'team.app',
     namespace: 'team',
+    name: 'app',
     maxState: 6,
     displayName: 'App',
     authMethod: 'client_secret_post',
@@ -124,6 +125,7 @@ it('a served client says what the judge said', () => {
     scopes: ['a', 'b'],
     defaultScopes: ['a'],
     audiences: ['urn:a', 'urn:b'],
+    resources: [{ namespace: undefined, name: 'notes', scopes: ['c'] }],
     defaultAudience: 'urn:b',
     resourceServerAudiences: ['urn:c'],
     consent: 'Skip',
@@ -144,6 +146,7 @@ it('a served client says what the judge said', () => {
     uid: 'uid-2',
     clientId: 'team.other',
     namespace: 'elsewhere',
+    name: 'other',
     maxState: 7,
     displayName: 'Other',
     secretVerifiers: [],
@@ -158,7 +161,8 @@ it('a served client says what the judge said', () => {
   const credentials = { verifiers: client.secretVerifiers };
   const { clientUri, policyUri, tosUri, allowedCorsOrigins, audiences, defaultAudience } = client;
   const nothing = { clientUri: undefined, policyUri: undefined, tosUri: undefined, allowedCorsOrigins: [] };
-  for (const [own, said] of [
+  const own = { uid, namespace: 'team', name: undefined, maxState: 6, credentials, template };
+  for (const [set, said] of [
     [{ displayName, redirectUris, clientUri, policyUri, tosUri, allowedCorsOrigins }, client],
     [
       { displayName, redirectUris },
@@ -175,10 +179,12 @@ it('a served client says what the judge said', () => {
     ],
     [{}, { ...client, ...nothing, displayName: 'team.app', redirectUris: [] }],
   ] as const) {
-    const reading = readOf({ ...own, audiences, defaultAudience });
-    const served = new ServedClient({ uid, namespace: 'team', clientId, maxState: 6, reading, credentials, template });
+    const reading = readOf({ ...set, audiences, defaultAudience });
+    const served = new ServedClient({ ...own, clientId, reading });
     expect(Object.fromEntries(fields.map((field) => [field, served[field]]))).toEqual(said);
   }
+  const renamed = new ServedClient({ ...own, name: 'app', clientId: 'shown', reading: readOf({}) });
+  expect(renamed).toMatchObject({ clientId: 'shown', name: 'app' });
   // Text that is kept already stands for one verifier, and for no other number of them.
   const text = Buffer.alloc(32, 7).toString('latin1');
   const [one, two, none] = [[Buffer.alloc(32, 7)], client.secretVerifiers, []];
@@ -187,6 +193,7 @@ it('a served client says what the judge said', () => {
     const kept = new ServedClient({
       uid,
       namespace: 'team',
+      name: undefined,
       clientId,
       maxState: 6,
       reading,
@@ -199,7 +206,7 @@ it('a served client says what the judge said', () => {
 });
 
 it('a served client has its own keys and accounts, and not those of the client whose other fields it shares', () => {
-  const identity = { uid: 'uid-1', namespace: 'team', clientId: 'team.app', maxState: 6 };
+  const identity = { uid: 'uid-1', namespace: 'team', name: undefined, clientId: 'team.app', maxState: 6 };
   const template = {
     assertion: ASSERTION,
     serviceAccounts: [{ name: 'worker', uid: 'of-another' }],

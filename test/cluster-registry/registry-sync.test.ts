@@ -21,9 +21,11 @@ import {
   type Resource,
   SIGNING_KEYS,
 } from '../../src/kubernetes/objects/resources.ts';
+import { accessOf } from '../../src/oauth/access/client-access.ts';
 import { CLIENT_AUTH_METHODS } from '../../src/oauth/client-auth/index.ts';
 import { generateSigningKeyPem, importSigningKey } from '../../src/oauth/registry/keys.ts';
 import { systemClock, systemRandom } from '../../src/processes/lifecycle/machine.ts';
+import { aKey } from '../oauth/values/signed-tokens.ts';
 import { until } from '../until.ts';
 
 const RELEASE = 'grantry-system';
@@ -162,12 +164,14 @@ describe('the registry of a token server', () => {
   let sync: RegistrySync;
   let swaps: RegistrySwap[];
   let onSecret: () => void;
+  let onSwapped: () => void;
   const log = { info: () => {}, warn: () => {}, error: vi.fn() };
 
   beforeEach(() => {
     log.error.mockReset();
     swaps = [];
     onSecret = () => {};
+    onSwapped = () => {};
     cluster = new PlayedCluster();
     cluster.has('namespaces', namespace('team'));
     cluster.has('protectedresources', cluster.object('ProtectedResource', 'notes', NOTES));
@@ -198,7 +202,7 @@ describe('the registry of a token server', () => {
     });
   }
   /** A public client, which is served as it is. */
-  function client(name: string) {
+  function client(name: string, more: object = {}) {
     return cluster.object('OAuthClient', name, {
       metadata: { namespace: 'team' },
       spec: {
@@ -206,6 +210,7 @@ describe('the registry of a token server', () => {
         grantTypes: ['authorization_code'],
         scopes: ['openid'],
         redirectUris: ['https://app.example/cb'],
+        ...more,
       },
     });
   }
@@ -234,7 +239,11 @@ describe('the registry of a token server', () => {
     return { keyId, secret };
   }
   async function serving() {
-    sync.start({ onSwap: (swap) => swaps.push(swap), onSecret: () => onSecret() });
+    const onSwap = (swap: RegistrySwap) => {
+      swaps.push(swap);
+      onSwapped();
+    };
+    sync.start({ onSwap, onSecret: () => onSecret() });
     await sync.whenServing();
   }
   const keyIds = () => sync.current.keys.jwks.keys.map(({ kid }) => kid);
@@ -438,6 +447,137 @@ describe('the registry of a token server', () => {
     cluster.has('clientpolicies', policy(2, ['client_credentials']));
     cluster.expire(CLIENT_POLICIES);
     await until('it permits nothing', () => !isServed());
+  });
+
+  describe('for a client that refers to a resource', () => {
+    const TASKS = 'urn:grantry:ns:api:tasks';
+    const SCOPES = [{ name: 'api/read' }, { name: 'api/write' }];
+    const LET_IN = [{ namespaces: ['team'] }];
+
+    beforeEach(() => {
+      cluster.has('namespaces', namespace('team'), namespace('api'));
+      cluster.has('oauthclients', client('web', { resources: [{ namespace: 'api', name: 'tasks' }] }));
+    });
+
+    let generation = 1;
+    function tasks(spec: object, metadata: object = {}) {
+      const given = { namespace: 'api', generation: generation++, ...metadata };
+      return cluster.object('ProtectedResource', 'tasks', { metadata: given, spec: { scopes: SCOPES, ...spec } });
+    }
+    /** What the served client may have of the resource; undefined where that is no audience of it. */
+    function access(): readonly string[] | undefined {
+      const registry = sync.current;
+      const found = registry.find('team.web');
+      const given = found && accessOf(found, registry);
+      return given?.audiences.includes(TASKS) ? given.scopesAt(TASKS) : undefined;
+    }
+    /** The client objects before and after, and the swaps of a change. */
+    async function follows(fact: string, change: () => void, isSo: () => boolean) {
+      const before = sync.current.find('team.web');
+      swaps.splice(0);
+      change();
+      await until(fact, isSo);
+      expect(swaps.map(({ changes }) => changes)).toEqual([[]]);
+      expect(sync.current.find('team.web')).toBe(before);
+    }
+
+    it('given a grant that comes and goes → the next registry has it so, and judges no client', async () => {
+      cluster.has('protectedresources', tasks({}));
+      await serving();
+      expect(access()).toBeUndefined();
+      const grant = (spec: object) => () => cluster.put('protectedresources', tasks(spec));
+      await follows('it is granted', grant({ allowedClients: LET_IN }), () => access()?.length === 2);
+      await follows('it is withdrawn', grant({}), () => access() === undefined);
+    });
+
+    it('given a scope that the owner removes → it is not given any more', async () => {
+      cluster.has('protectedresources', tasks({ allowedClients: LET_IN }));
+      await serving();
+      expect(access()).toEqual(['api/read', 'api/write']);
+      const narrowed = tasks({ allowedClients: LET_IN, scopes: SCOPES.slice(0, 1) });
+      await follows(
+        'it is gone',
+        () => cluster.put('protectedresources', narrowed),
+        () => access()?.length === 1,
+      );
+    });
+
+    it('given a resource that is deleted → its audience is gone, and the client stays', async () => {
+      cluster.has('protectedresources', tasks({ allowedClients: LET_IN }));
+      await serving();
+      expect(access()).toBeDefined();
+      const deleted = tasks({ allowedClients: LET_IN }, { deletionTimestamp: CREATED });
+      await follows(
+        'it is gone',
+        () => cluster.put('protectedresources', deleted),
+        () => access() === undefined,
+      );
+    });
+
+    it('given a label that its namespace gets, and that an entry selects by → granted', async () => {
+      const entry = { namespaceSelector: { matchLabels: { tier: 'gold' } } };
+      cluster.has('protectedresources', tasks({ allowedClients: [entry] }));
+      await serving();
+      expect(access()).toBeUndefined();
+      cluster.put('namespaces', namespace('team', { tier: 'gold' }));
+      await until('it is granted', () => access()?.length === 2);
+    });
+
+    it('given another client that changes → the resources are the same', async () => {
+      cluster.has('protectedresources', tasks({ allowedClients: LET_IN }));
+      await serving();
+      const { resources } = sync.current;
+      expect(resources.size).toBe(1);
+      cluster.put('oauthclients', client('next'));
+      await until('it is served', () => sync.current.find('team.next') !== undefined);
+      expect(sync.current.resources).toBe(resources);
+    });
+  });
+
+  describe('for an API that introspects tokens for a resource of its namespace', () => {
+    const API = 'https://notes.example/api';
+
+    beforeEach(() => {
+      const allow = { grantTypes: ['authorization_code'], scopes: ['openid'], redirectHosts: ['*.example'] };
+      const spec = { namespaceSelector: {}, allow: { ...allow, authMethods: ['*'], resources: [API], audiences: [] } };
+      cluster.has('clientpolicies', cluster.object('ClientPolicy', 'tenants', { spec }));
+      cluster.has('protectedresources');
+      cluster.has('oauthclients', client('web'), api());
+    });
+
+    /** By keys of its manifest, so that no secret is needed. */
+    function api() {
+      const auth = { method: 'private_key_jwt', privateKeyJwt: { jwks: { keys: [aKey('ES256').jwk] } } };
+      const spec = { auth, grantTypes: [], resourceServer: { audiences: [API] } };
+      return cluster.object('OAuthClient', 'api', { metadata: { namespace: 'team' }, spec });
+    }
+    function resource(namespace: string, metadata: object = {}) {
+      const given = { namespace, uid: `uid-${namespace}`, ...metadata };
+      return cluster.object('ProtectedResource', 'notes', { metadata: given, spec: { resource: API } });
+    }
+    const isApiServed = () => sync.current.find('team.api') !== undefined;
+
+    it('given the resource later → served in the same swap; given its end → refused in the same swap', async () => {
+      await serving();
+      expect([isServed(), isApiServed()]).toEqual([true, false]);
+      const seen: (readonly [resources: number, isApiServed: boolean])[] = [];
+      onSwapped = () => seen.push([sync.current.resources.size, isApiServed()]);
+      cluster.put('protectedresources', resource('team'));
+      await until('the API is served', isApiServed);
+      cluster.put('protectedresources', resource('team', { generation: 2, deletionTimestamp: CREATED }));
+      await until('the API is refused', () => !isApiServed());
+      expect(seen).toEqual([
+        [1, true],
+        [0, false],
+      ]);
+    });
+
+    it('given a resource of another namespace → refused', async () => {
+      cluster.has('namespaces', namespace('team'), namespace('elsewhere'));
+      cluster.has('protectedresources', resource('elsewhere'));
+      await serving();
+      expect([sync.current.resources.size, isServed(), isApiServed()]).toEqual([1, true, false]);
+    });
   });
 
   it('serves no client of a namespace that is not known yet, whatever a policy would make of its labels', async () => {

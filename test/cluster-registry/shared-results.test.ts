@@ -9,6 +9,7 @@ import { clientKeeper } from '../../src/cluster-registry/kept-client.ts';
 import { objectKey } from '../../src/kubernetes/objects/resources.ts';
 import { availableMethods } from '../../src/oauth/client-auth/index.ts';
 import { KeyRing } from '../../src/oauth/registry/keys.ts';
+import { Resources } from '../../src/oauth/registry/resources.ts';
 import { DIFFERENCES, PERMITTED, PERMITTING } from '../admission/differing-clients.ts';
 import { clientDocument, policyDocument } from '../admission/world.ts';
 
@@ -27,6 +28,7 @@ function served(...specs: readonly Readonly<Record<string, unknown>>[]) {
     defaultPolicy: 'Baseline',
     supportedAuthMethods: [...availableMethods({ mutualTls: false }).keys()],
     clock: { now: () => Date.parse(CREATED) },
+    ownerOf: () => undefined,
     labelsOf: (namespace) => ({ 'kubernetes.io/metadata.name': namespace }),
     verifiersOf: () => ({ revision: 1, verifiers: [{ verifier: new Uint8Array(32).fill(1), revision: 1 }] }),
   });
@@ -39,7 +41,7 @@ function served(...specs: readonly Readonly<Record<string, unknown>>[]) {
     clients.judge(object.metadata.uid);
   }
   clients.settle();
-  return clients.publish(new KeyRing([])).changes.map(({ kind, reason }) => reason ?? kind);
+  return clients.publish(new KeyRing([]), Resources.NONE).changes.map(({ kind, reason }) => reason ?? kind);
 }
 
 describe('a client that differs from a served one', () => {

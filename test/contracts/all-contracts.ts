@@ -2,6 +2,7 @@
 // socket, `test/redis/stores/contracts.test.ts` for Redis.
 
 import { rateLimitStoreContract, replayStoreContract } from './counting-stores.ts';
+import { grantAccessContract } from './grant-access.ts';
 import { grantEvictionContract } from './grant-eviction.ts';
 import { grantRedemptionContract } from './grant-redemption.ts';
 import { grantRetriesContract } from './grant-retries.ts';
@@ -16,6 +17,7 @@ const CONTRACTS = [
   grantEvictionContract,
   grantRedemptionContract,
   grantRotationContract,
+  grantAccessContract,
   grantRetriesContract,
   keyBindingContract,
   accessTokenStoreContract,

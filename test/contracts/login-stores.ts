@@ -398,7 +398,7 @@ export function consentStoreContract(name: string, makeStores: MakeStores): void
     }
 
     it('is what was given, to that client, by that person', async () => {
-      await world.stores.consents.give('alice', 'shop', { scope: ['read'], audiences: [API] }, YEAR);
+      await world.stores.consents.give('alice', 'shop', new Map([[API, ['read']]]), YEAR);
       expect(await read()).toEqual({ [API]: ['read'] });
       expect(await read('bob')).toBeUndefined();
       expect(await read('alice', 'other')).toBeUndefined();
@@ -406,41 +406,51 @@ export function consentStoreContract(name: string, makeStores: MakeStores): void
     });
 
     it('widens at each resource by itself, each entry once', async () => {
-      await world.stores.consents.give('alice', 'shop', { scope: ['read', 'write'], audiences: [API] }, YEAR);
-      await world.stores.consents.give('alice', 'shop', { scope: ['read', 'admin'], audiences: [FILES] }, YEAR);
-      await world.stores.consents.give('alice', 'shop', { scope: ['read'], audiences: [API] }, YEAR);
+      await world.stores.consents.give('alice', 'shop', new Map([[API, ['read', 'write']]]), YEAR);
+      await world.stores.consents.give('alice', 'shop', new Map([[FILES, ['read', 'admin']]]), YEAR);
+      await world.stores.consents.give('alice', 'shop', new Map([[API, ['read']]]), YEAR);
       expect(await read()).toEqual({ [API]: ['read', 'write'], [FILES]: ['admin', 'read'] });
+    });
+
+    it('is given at several resources at once, at each its own scope', async () => {
+      await world.stores.consents.give('alice', 'shop', new Map([[API, ['read']]]), YEAR);
+      const wider = new Map([
+        [API, ['write']],
+        [FILES, ['list']],
+      ]);
+      await world.stores.consents.give('alice', 'shop', wider, YEAR);
+      expect(await read()).toEqual({ [API]: ['read', 'write'], [FILES]: ['list'] });
     });
 
     it('loses nothing to parallel ones', async () => {
       const names = Array.from({ length: 50 }, (_, index) => `scope-${String(index).padStart(2, '0')}`);
       await Promise.all(
-        names.map((scope) => world.stores.consents.give('alice', 'shop', { scope: [scope], audiences: [API] }, YEAR)),
+        names.map((scope) => world.stores.consents.give('alice', 'shop', new Map([[API, [scope]]]), YEAR)),
       );
       expect(await read()).toEqual({ [API]: names });
     });
 
     it('is forgotten when its time is over, and giving again restarts the time', async () => {
-      await world.stores.consents.give('alice', 'shop', { scope: ['read'], audiences: [API] }, YEAR);
+      await world.stores.consents.give('alice', 'shop', new Map([[API, ['read']]]), YEAR);
       world.advance(YEAR - world.tick);
       expect(await read()).toBeDefined();
-      await world.stores.consents.give('alice', 'shop', { scope: ['write'], audiences: [API] }, YEAR);
+      await world.stores.consents.give('alice', 'shop', new Map([[API, ['write']]]), YEAR);
       world.advance(YEAR - world.tick);
       expect(await read()).toEqual({ [API]: ['read', 'write'] });
       world.advance(world.tick);
       expect(await read()).toBeUndefined();
-      await world.stores.consents.give('alice', 'shop', { scope: ['other'], audiences: [API] }, YEAR);
+      await world.stores.consents.give('alice', 'shop', new Map([[API, ['other']]]), YEAR);
       expect(await read()).toEqual({ [API]: ['other'] });
     });
 
     it('withdrawn is gone, and what is given later does not restore it', async () => {
-      await world.stores.consents.give('alice', 'shop', { scope: ['read'], audiences: [API] }, YEAR);
-      await world.stores.consents.give('bob', 'shop', { scope: ['read'], audiences: [API] }, YEAR);
+      await world.stores.consents.give('alice', 'shop', new Map([[API, ['read']]]), YEAR);
+      await world.stores.consents.give('bob', 'shop', new Map([[API, ['read']]]), YEAR);
       await world.stores.consents.withdraw('alice', 'shop');
       await world.stores.consents.withdraw('alice', 'shop');
       expect(await read()).toBeUndefined();
       expect(await read('bob')).toBeDefined();
-      await world.stores.consents.give('alice', 'shop', { scope: ['write'], audiences: [FILES] }, YEAR);
+      await world.stores.consents.give('alice', 'shop', new Map([[FILES, ['write']]]), YEAR);
       expect(await read()).toEqual({ [FILES]: ['write'] });
     });
 
@@ -452,10 +462,10 @@ export function consentStoreContract(name: string, makeStores: MakeStores): void
         return plain.sort((one, other) => one.clientUid.localeCompare(other.clientUid));
       };
       expect(await listed()).toEqual([]);
-      await consents.give('alice', 'shop', { scope: ['read'], audiences: [API] }, YEAR);
-      await consents.give('alice', 'mail', { scope: ['send'], audiences: [FILES] }, DAY);
-      await consents.give('alice', 'blog', { scope: ['post'], audiences: [API] }, YEAR);
-      await consents.give('bob', 'shop', { scope: ['read'], audiences: [API] }, YEAR);
+      await consents.give('alice', 'shop', new Map([[API, ['read']]]), YEAR);
+      await consents.give('alice', 'mail', new Map([[FILES, ['send']]]), DAY);
+      await consents.give('alice', 'blog', new Map([[API, ['post']]]), YEAR);
+      await consents.give('bob', 'shop', new Map([[API, ['read']]]), YEAR);
       await consents.withdraw('alice', 'blog');
       const shop = { clientUid: 'shop', access: { [API]: ['read'] } };
       expect(await listed()).toEqual([{ clientUid: 'mail', access: { [FILES]: ['send'] } }, shop]);

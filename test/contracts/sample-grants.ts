@@ -88,6 +88,7 @@ export function accessRequest(different: Partial<AccessRequest> = {}): AccessReq
     allowedScopes: ['read', 'write', 'admin'],
     allowedAudiences: ['https://api.example', 'https://files.example', 'https://other.example'],
     defaultAudience: undefined,
+    at: undefined,
     ...different,
   };
 }

@@ -23,7 +23,7 @@ export function userStoreContract(name: string, makeStores: MakeStores): void {
       const { sessions, grants, consents } = world.stores;
       const session: Session = await signedIn(sessions, { subject }, credential);
       const grant = await redeemed(grants, { subject, authTime: session.authTime });
-      await consents.give(subject, CLIENT, { scope: ['read'], audiences: ['https://api.example'] }, DAY);
+      await consents.give(subject, CLIENT, new Map([['https://api.example', ['read']]]), DAY);
       world.advance(world.tick);
       let generation = 0;
       return async () => {

@@ -34,7 +34,13 @@ it('helm test is green', async () => {
 
 it('every example is Ready', async () => {
   const clients = await list('oauthclients', 'default');
-  expect(clients.map(({ metadata }) => metadata.name).sort()).toEqual(['native-app', 'report-job', 'web-app']);
+  expect(clients.map(({ metadata }) => metadata.name).sort()).toEqual([
+    'native-app',
+    'notes-api',
+    'notes-cli',
+    'report-job',
+    'web-app',
+  ]);
   for (const { metadata, status } of clients) {
     const ready = status.conditions.find(({ type }: { type: string }) => type === 'Ready');
     expect([metadata.name, ready.status, ready.reason]).toEqual([metadata.name, 'True', 'Ready']);

@@ -76,7 +76,7 @@ const FILLERS: Readonly<Record<keyof Stores, (world: World, name: string) => Pro
       MINUTE,
     ),
   consents: ({ stores }, name) =>
-    stores.consents.give('usr_alice', name, { scope: ['read'], audiences: ['https://api.example'] }, MINUTE),
+    stores.consents.give('usr_alice', name, new Map([['https://api.example', ['read']]]), MINUTE),
   replays: ({ stores, now }, name) => stores.replays.claim('assertion', name, now() + MINUTE),
   rateLimits: ({ stores }, name) => stores.rateLimits.hit(name, 5, MINUTE),
 };

@@ -8,6 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 
 const ROOT = join(import.meta.dirname, '../..');
+const GRANTRY = [join(ROOT, 'src/main.ts')];
 const PATIENCE_MILLISECONDS = 60_000;
 
 const running = new Set<ChildProcess>();
@@ -29,17 +30,22 @@ export interface ProcessOptions {
   readonly stdin?: string;
   /** Run as this user and group; only root can. */
   readonly uid?: number;
+  /** What Node runs, seen from the root. Default: grantry. */
+  readonly program?: readonly string[];
 }
 
-/** A started `grantry`. */
+/** A started program: `grantry`, or another one. */
 export class GrantryProcess {
   output = '';
   errors = '';
   readonly #child: ChildProcess;
   readonly #ended: Promise<number | null>;
 
-  constructor(args: readonly string[], { cwd = ROOT, environment, stdin, uid }: ProcessOptions = {}) {
-    this.#child = spawn(process.execPath, [join(ROOT, 'src/main.ts'), ...args], {
+  constructor(
+    args: readonly string[],
+    { cwd = ROOT, environment, stdin, uid, program = GRANTRY }: ProcessOptions = {},
+  ) {
+    this.#child = spawn(process.execPath, [...program, ...args], {
       cwd,
       env: { PATH: process.env.PATH, ...environment },
       ...(uid !== undefined && { uid, gid: uid }),
@@ -75,10 +81,19 @@ export class GrantryProcess {
   }
 
   /** Waits until the output holds a match, and answers it. */
-  async printed(pattern: RegExp): Promise<RegExpMatchArray> {
+  printed(pattern: RegExp): Promise<RegExpMatchArray> {
+    return this.#matchIn(() => this.output, pattern);
+  }
+
+  /** The same for its error output. */
+  printedError(pattern: RegExp): Promise<RegExpMatchArray> {
+    return this.#matchIn(() => this.errors, pattern);
+  }
+
+  async #matchIn(text: () => string, pattern: RegExp): Promise<RegExpMatchArray> {
     const begin = performance.now();
     for (;;) {
-      const match = this.output.match(pattern);
+      const match = text().match(pattern);
       if (match !== null) return match;
       const late = performance.now() - begin > PATIENCE_MILLISECONDS;
       if (late || this.#child.exitCode !== null) {

@@ -74,10 +74,12 @@ describe('an API that demands bound tokens', () => {
   });
 });
 
-it('a proof names a path as sent or normalised', async () => {
+it('a proof names a path in any spelling of one meaning', async () => {
   const api = verifier();
   expect(await refusal(api, boundRequest('https://notes.example/~a/b'), '/%7ea/./b?x=1')).toBeUndefined();
   expect(await refusal(api, boundRequest('https://NOTES.example:443/%7ea'), '/%7ea')).toBeUndefined();
+  // A proxy between them has normalised the path.
+  expect(await refusal(api, boundRequest('https://notes.example/%c3%a4/%7Ea'), '/%C3%A4/~a')).toBeUndefined();
   expect(await refusal(api, boundRequest('https://notes.example/a'), '/b')).toMatchObject({
     code: 'invalid_dpop_proof',
   });

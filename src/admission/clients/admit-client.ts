@@ -10,7 +10,7 @@ import type { FieldPath } from '../kinds/field-path.ts';
 import { type ObjectIdentity, readManifest, type SourceObject, type UnknownFields } from '../kinds/manifest.ts';
 import { OAUTH_CLIENT, type OAuthClientManifest } from '../kinds/oauth-client.ts';
 import { BASELINE_POLICY, type ClaimVerdict, judgeByPolicy } from '../policies/policy.ts';
-import type { Policy } from '../policies/policy-violations.ts';
+import type { OwnerOf, Policy } from '../policies/policy-violations.ts';
 import type { References } from '../references/references.ts';
 import { certificateSettings } from './certificate-rules.ts';
 import { acceptedCondition, referenceConditions, unjudgedConditions } from './client-conditions.ts';
@@ -30,6 +30,7 @@ export interface AdmissionContext {
   /** The policies of this install's class. */
   readonly policies: readonly Policy[];
   readonly defaultPolicy: DefaultPolicy;
+  readonly ownerOf: OwnerOf;
   readonly references: References;
   /** The keys of the protocol's tables. */
   readonly supportedGrantTypes: readonly string[];
@@ -129,7 +130,8 @@ export function judgeRead<Object extends ObjectIdentity>(
   const derived = clientId === derivedId;
   const namespaceLabels = context.references.namespaceLabels(object.namespace);
   const explicitClientId = derived ? undefined : clientId;
-  const claim = { namespace: object.namespace, explicitClientId, spec: manifest.spec, common };
+  const { ownerOf } = context;
+  const claim = { namespace: object.namespace, explicitClientId, spec: manifest.spec, ownerOf, common };
   const verdict =
     namespaceLabels === undefined
       ? UNJUDGED
@@ -233,6 +235,7 @@ function clientOf(
     uid: object.uid,
     clientId,
     namespace: object.namespace,
+    name: object.name,
     maxState,
     displayName: spec.displayName ?? clientId,
     clientUri: spec.clientUri,
@@ -251,6 +254,7 @@ function clientOf(
     scopes: spec.scopes,
     defaultScopes: spec.defaultScopes,
     audiences: audiencesIn(object.namespace, spec),
+    resources: spec.resources.map(({ namespace, name, scopes }) => ({ namespace, name, scopes })),
     defaultAudience: spec.defaultAudience,
     resourceServerAudiences: spec.resourceServer.audiences,
     admittedBy: admittedBy(findings),

@@ -148,21 +148,25 @@ function redirectFaults(spec: OwnRuleFields): readonly Fault[] {
   return faults;
 }
 
-function scopeFaults({ scopes, defaultScopes }: CommonSpec): readonly Fault[] {
+function scopeFaults({ scopes, defaultScopes, resources }: CommonSpec): readonly Fault[] {
   const malformed = scopes.flatMap((scope, index) => {
     if (isScopeToken(scope)) return [];
     const message = `${quoted(scope)} is not one scope token: visible ASCII without space, " and \\ (RFC 6749 section 3.3).`;
     return [fault('InvalidScope', ['scopes', index], message)];
   });
+  const listed = new Set([...scopes, ...resources.flatMap((reference) => reference.scopes ?? [])]);
+  // Which scopes a reference without a list gives is its owner's word, which may change at any time.
+  const mayBeGranted = resources.some((reference) => reference.scopes === undefined);
+  const where = resources.length === 0 ? 'not among spec.scopes' : 'neither among spec.scopes nor in spec.resources';
   const foreign = defaultScopes.flatMap((scope, index) => {
-    if (scopes.includes(scope)) return [];
-    return [fault('InvalidScope', ['defaultScopes', index], `${quoted(scope)} is not among spec.scopes.`)];
+    if (listed.has(scope) || (mayBeGranted && isScopeToken(scope))) return [];
+    return [fault('InvalidScope', ['defaultScopes', index], `${quoted(scope)} is ${where}.`)];
   });
   return [...malformed, ...foreign];
 }
 
 function audienceFaults(
-  { audiences, defaultAudience, resourceServer, auth }: CommonSpec,
+  { audiences, defaultAudience, resources, resourceServer, auth }: CommonSpec,
   { issuer }: SupportedProtocol,
 ): readonly Fault[] {
   const faults: Fault[] = [];
@@ -177,21 +181,30 @@ function audienceFaults(
         faults.push(fault('InvalidAudience', [...path, index], `${quoted(value)} ${message}.`));
     }
   }
-  if (defaultAudience === undefined && audiences.length > 1) {
-    const message = 'With more than one audience, the one that counts when a request names none must be given.';
-    faults.push(fault('InvalidAudience', ['defaultAudience'], message));
-  }
-  if (defaultAudience !== undefined && !audiences.includes(defaultAudience)) {
-    faults.push(
-      fault('InvalidAudience', ['defaultAudience'], `${quoted(defaultAudience)} is not among spec.audiences.`),
-    );
-  }
+  const broken = defaultAudienceFault({ audiences, defaultAudience, resources }, issuer);
+  if (broken !== undefined) faults.push(fault('InvalidAudience', ['defaultAudience'], broken));
   if (resourceServer.audiences.length > 0 && isPublic({ authMethod: auth.method })) {
     const message =
       'A resource server must be able to prove who it is before it may introspect, and the method is none.';
     faults.push(fault('InvalidAudience', ['resourceServer', 'audiences'], message));
   }
   return faults;
+}
+
+function defaultAudienceFault(
+  { audiences, defaultAudience, resources }: Pick<CommonSpec, 'audiences' | 'defaultAudience' | 'resources'>,
+  issuer: string | undefined,
+): string | undefined {
+  if (defaultAudience === undefined) {
+    return audiences.length + resources.length > 1
+      ? 'With more than one audience or resource, the audience that counts when a request names none must be given.'
+      : undefined;
+  }
+  if (audiences.includes(defaultAudience)) return undefined;
+  if (resources.length === 0) return `${quoted(defaultAudience)} is not among spec.audiences.`;
+  // It may be the identifier of a resource that is not there yet.
+  const message = audienceFault(defaultAudience, issuer);
+  return message === undefined ? undefined : `${quoted(defaultAudience)} ${message}.`;
 }
 
 function audienceFault(value: string, issuer: string | undefined): string | undefined {

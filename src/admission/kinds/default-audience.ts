@@ -1,9 +1,13 @@
-// The audience of a client whose manifest names none: of its own namespace, so that its tokens are good at no other
-// tenant's API. The baseline permits it to the APIs of that namespace (client-policy.ts).
+// The audience of a client whose manifest names no audience and no resource: of its own namespace, so that its tokens are
+// good at no other tenant's API. The baseline permits it to the APIs of that namespace (client-policy.ts).
 
 import type { OAuthClientSpec } from './oauth-client.ts';
 
-/** The audiences of a client in a namespace; never empty. */
-export function audiencesIn(namespace: string, { audiences }: Pick<OAuthClientSpec, 'audiences'>): readonly string[] {
-  return audiences.length > 0 ? audiences : [`urn:grantry:ns:${namespace}:default`];
+/** The audiences that the manifest of a client in a namespace gives; empty only where it refers to resources. */
+export function audiencesIn(
+  namespace: string,
+  { audiences, resources }: Pick<OAuthClientSpec, 'audiences' | 'resources'>,
+): readonly string[] {
+  const needsDefault = audiences.length === 0 && resources.length === 0;
+  return needsDefault ? [`urn:grantry:ns:${namespace}:default`] : audiences;
 }

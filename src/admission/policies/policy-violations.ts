@@ -18,6 +18,9 @@ export interface Policy {
   readonly permissions: Permissions | undefined;
 }
 
+/** The namespace of the accepted ProtectedResource that has an identifier; undefined where none has it. */
+export type OwnerOf = (identifier: string) => string | undefined;
+
 /** The part of a client that policies govern. */
 export interface Claim {
   readonly namespace: string;
@@ -25,6 +28,8 @@ export interface Claim {
   /** Undefined when the client id is the derived one, which needs no permission. */
   readonly explicitClientId: string | undefined;
   readonly spec: OAuthClientSpec;
+  /** Introspecting tokens for the resources of its own namespace needs no permission. */
+  readonly ownerOf: OwnerOf;
   /** The same object for clients with the same {@link CommonSpec}: once permitted, it need not be checked again. */
   readonly common?: object | undefined;
 }
@@ -57,9 +62,12 @@ export function policyViolations(claim: Claim, policy: Policy): readonly PolicyF
   const ofIds = clientIdViolation(claim, permissions, rules);
   const ofAddresses = [...originViolations(spec, rules), ...redirectViolations(spec, rules)];
   if (common !== undefined && rules.permitted.has(common)) return [...ofIds, ...ofAddresses];
-  const ofLists = listViolations(spec, rules);
+  const isOwn = (audience: string) => claim.ownerOf(audience) === claim.namespace;
+  const ofLists = [...listViolations(spec, rules), ...introspectionViolations(spec, rules, isOwn)];
   const ofSettings = settingViolations(spec, rules);
-  if (common !== undefined && ofLists.length === 0 && ofSettings.length === 0) rules.permitted.add(common);
+  const isPermitted = ofLists.length === 0 && ofSettings.length === 0;
+  // What only the present resources permit is judged again when they change.
+  if (common !== undefined && isPermitted && !spec.resourceServer.audiences.some(isOwn)) rules.permitted.add(common);
   return [...ofIds, ...ofLists, ...ofAddresses, ...ofSettings];
 }
 
@@ -165,10 +173,18 @@ function listViolations(spec: CommonSpec, rules: Rules): readonly PolicyFault[] 
     ...each('grantTypes', 'The grant type', ['spec', 'grantTypes'], spec.grantTypes),
     ...each('scopes', 'The scope', ['spec', 'scopes'], spec.scopes),
     ...each('audiences', 'The audience', ['spec', 'audiences'], spec.audiences),
-    ...each('audiences', 'The audience', ['spec', 'resourceServer', 'audiences'], spec.resourceServer.audiences),
     ...secretMetadataViolations(spec, rules),
     ...jwksHostViolations(spec, rules),
   ];
+}
+
+function introspectionViolations(
+  { resourceServer: { audiences } }: CommonSpec,
+  rules: Rules,
+  isOwn: (audience: string) => boolean,
+): readonly PolicyFault[] {
+  const path = ['spec', 'resourceServer', 'audiences'];
+  return valueViolations(rules, 'audiences', 'The audience', path, audiences, isOwn);
 }
 
 function jwksHostViolations({ auth }: CommonSpec, rules: Rules): readonly PolicyFault[] {
@@ -199,10 +215,17 @@ function originViolations({ allowedCorsOrigins }: OAuthClientSpec, rules: Rules)
   return valueViolations(rules, 'corsOrigins', 'The CORS origin', ['spec', 'allowedCorsOrigins'], allowedCorsOrigins);
 }
 
-type ListedIn = readonly [field: GlobField, noun: string, path: FieldPath, values: readonly string[]];
+type ListedIn = readonly [
+  field: GlobField,
+  noun: string,
+  path: FieldPath,
+  values: readonly string[],
+  isExempt?: (value: string) => boolean,
+];
 
-function valueViolations(rules: Rules, ...[field, noun, path, values]: ListedIn): readonly PolicyFault[] {
+function valueViolations(rules: Rules, ...[field, noun, path, values, isExempt]: ListedIn): readonly PolicyFault[] {
   return values.flatMap((value, index) => {
+    if (isExempt?.(value)) return [];
     const message = listFault(rules, field, noun, value);
     return message === undefined ? [] : [violation([...path, index], message)];
   });

@@ -1,6 +1,7 @@
 // The judge of one ProtectedResource: from the manifest and the policies to a resource, or to conditions with reason and
 // message. The faults that follow from the set of all resources: rank-resources.ts.
 
+import { withoutFinalSlash } from '../../oauth/registry/resources.ts';
 import type { DefaultPolicy } from '../kinds/client-policy.ts';
 import {
   type Condition,
@@ -14,7 +15,7 @@ import { readManifest, type SourceObject, type UnknownFields } from '../kinds/ma
 import { PROTECTED_RESOURCE, type ProtectedResourceSpec } from '../kinds/protected-resource.ts';
 import type { Policy } from '../policies/policy-violations.ts';
 import { judgeResourceByPolicy } from '../policies/resource-policy.ts';
-import { claimedIdentifier, derivedIdentifier } from './resource-identifier.ts';
+import { derivedIdentifier } from './resource-identifier.ts';
 import { type ResourceFault, resourceFaults } from './resource-rules.ts';
 
 /** Everything that a resource is judged by beside its manifest. */
@@ -117,7 +118,7 @@ export function findResource<Source extends SourceObject>(
     awaitsNamespace: false,
     faults: all,
     // One that is refused for another field keeps its identifier: else another resource could take it over meanwhile.
-    claim: all.some(deniesIdentifier) ? undefined : claimedIdentifier(identifier),
+    claim: all.some(deniesIdentifier) ? undefined : withoutFinalSlash(identifier),
     isListed: judged.isListed,
     maxResourcesPerNamespace: judged.maxResourcesPerNamespace,
   };
@@ -134,6 +135,16 @@ function deniesIdentifier({ reason, path }: ResourceFault): boolean {
   return WITHOUT_CLAIM.includes(reason) || (reason === 'PolicyViolation' && isOfIdentifier);
 }
 
+/** The resource by these findings; undefined where it is not accepted. @param amongAll as of {@link resourceVerdict} */
+export function acceptedResource(
+  { object, identifier, spec, awaitsNamespace, faults }: ResourceFindings,
+  amongAll: readonly ResourceFault[],
+): AcceptedResource | undefined {
+  if (spec === undefined || awaitsNamespace || faults.length > 0 || amongAll.length > 0) return undefined;
+  const { uid, namespace, name } = object;
+  return { uid, namespace, name, identifier, spec };
+}
+
 /**
  * The verdict by these findings.
  * @param amongAll the faults that follow from the set of all resources
@@ -144,8 +155,8 @@ export function resourceVerdict<Source extends SourceObject>(
   amongAll: readonly ResourceFault[],
   programmed: Programmed,
 ): ResourceVerdict<Source> {
-  const { object, identifier, spec, awaitsNamespace } = findings;
-  const { uid, namespace, name, generation } = object;
+  const { object, identifier, awaitsNamespace } = findings;
+  const { generation } = object;
   const faults = [...findings.faults, ...amongAll];
   const accepted =
     failing('Accepted', faults, RESOURCE_FAULTS, generation) ??
@@ -159,7 +170,7 @@ export function resourceVerdict<Source extends SourceObject>(
   return {
     object,
     identifier,
-    resource: isAccepted && spec !== undefined ? { uid, namespace, name, identifier, spec } : undefined,
+    resource: acceptedResource(findings, amongAll),
     faults,
     conditions: [accepted, served, readyCondition([accepted, served], generation)],
   };

@@ -1,10 +1,13 @@
 // The ProtectedResources of one install with their verdicts. A change is judged alone; the ranking among all is renewed
 // with it. The controller and the token servers keep one each, and a folder is judged by a new one.
 
+import { withoutFinalSlash } from '../../oauth/registry/resources.ts';
 import type { Programmed } from '../kinds/conditions.ts';
 import { classOf, fieldsOf, type SourceObject, type UnknownFields } from '../kinds/manifest.ts';
+import type { OwnerOf } from '../policies/policy-violations.ts';
 import {
   type AcceptedResource,
+  acceptedResource,
   findResource,
   type ResourceContext,
   type ResourceFindings,
@@ -33,6 +36,8 @@ export class AdmittedResources<Source extends SourceObject> {
   #isChanged = false;
   #ranked: ReadonlyMap<ResourceFindings, readonly ResourceFault[]> = new Map();
   #accepted: ReadonlyMap<string, AcceptedResource> = new Map();
+  /** Namespaces, by identifier without a final slash. */
+  #owners: ReadonlyMap<string, string> = new Map();
 
   constructor(options: AdmittedResourcesOptions) {
     this.#options = options;
@@ -74,10 +79,13 @@ export class AdmittedResources<Source extends SourceObject> {
     this.#ranked = faultsAmongAll([...this.#findings.values()]);
     const before = this.#accepted;
     this.#accepted = new Map(
-      [...this.#findings.keys()].flatMap((key) => {
-        const resource = this.verdict(key)?.resource;
+      [...this.#findings].flatMap(([key, findings]) => {
+        const resource = acceptedResource(findings, faultsOf(this.#ranked, findings));
         return resource === undefined ? [] : [[key, resource] as const];
       }),
+    );
+    this.#owners = new Map(
+      [...this.#accepted.values()].map(({ identifier, namespace }) => [withoutFinalSlash(identifier), namespace]),
     );
     const keys = new Set([...before.keys(), ...this.#accepted.keys()]);
     return [...keys].filter((key) => before.get(key)?.spec !== this.#accepted.get(key)?.spec);
@@ -87,6 +95,9 @@ export class AdmittedResources<Source extends SourceObject> {
   get accepted(): ReadonlyMap<string, AcceptedResource> {
     return this.#accepted;
   }
+
+  /** The namespace of the resource that has an identifier, as of the last {@link settle}. */
+  readonly ownerOf: OwnerOf = (identifier) => this.#owners.get(withoutFinalSlash(identifier));
 
   /** Of the resources of this install. */
   keys(): Iterable<string> {

@@ -2,6 +2,7 @@
 // One API has one spelling of it, so that no identifier can be mistaken for another one.
 
 import { isResourceIndicator } from '../../oauth/access/resource-indicator.ts';
+import { withoutFinalSlash } from '../../oauth/registry/resources.ts';
 import { isLoopback } from '../../oauth/values/redirect-uri.ts';
 
 const NAMESPACE_URN = 'urn:grantry:ns:';
@@ -11,11 +12,6 @@ const URN = /^urn:[a-z0-9][a-z0-9-]{0,30}[a-z0-9]:[^?%]+$/;
 /** The identifier of a resource whose manifest gives none. */
 export function derivedIdentifier({ namespace, name }: { readonly namespace: string; readonly name: string }): string {
   return `${NAMESPACE_URN}${namespace}:${name}`;
-}
-
-/** What an identifier claims: a slash at the end makes no other claim. */
-export function claimedIdentifier(identifier: string): string {
-  return identifier.replace(/\/+$/, '');
 }
 
 /**
@@ -30,7 +26,7 @@ export function identifierFault(
   if (!isResourceIndicator(identifier)) return 'is not an absolute URI without fragment (RFC 8707 section 2)';
   if (/[%?]/.test(identifier)) return 'has a query or an escape; a resource is compared letter by letter';
   // A token of any tenant would be good there.
-  if (issuer !== undefined && claimedIdentifier(identifier) === claimedIdentifier(issuer)) {
+  if (issuer !== undefined && withoutFinalSlash(identifier) === withoutFinalSlash(issuer)) {
     return 'is the issuer, which is the audience of its own endpoints only';
   }
   if (identifier.startsWith('urn:')) return urnFault(identifier, namespace);

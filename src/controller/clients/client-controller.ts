@@ -7,8 +7,9 @@ import type { DefaultPolicy } from '../../admission/kinds/client-policy.ts';
 import type { Condition } from '../../admission/kinds/conditions.ts';
 import type { SourceObject } from '../../admission/kinds/manifest.ts';
 import type { OAuthClientSpec } from '../../admission/kinds/oauth-client.ts';
+import type { OwnerOf } from '../../admission/policies/policy-violations.ts';
 import { TokenBucket } from '../../kubernetes/api/token-bucket.ts';
-import { type KubernetesObject, objectKey } from '../../kubernetes/objects/resources.ts';
+import { type KubernetesObject, objectKey, splitKey } from '../../kubernetes/objects/resources.ts';
 import { hasSameLabels } from '../../kubernetes/watch/namespace-labels.ts';
 import type { ObjectChange } from '../../kubernetes/watch/object-store.ts';
 import type { SharedReflector } from '../../kubernetes/watch/shared-reflector.ts';
@@ -67,6 +68,7 @@ export interface ClientControllerOptions {
   readonly observed: ObservedReplicas;
   /** `ResourcesGranted` of a client; undefined for one that refers to no resource. */
   readonly grantsOf: (client: SourceObject, spec: OAuthClientSpec) => Condition | undefined;
+  readonly ownerOf: OwnerOf;
   readonly record: (event: EventFacts) => void;
   readonly clock: Clock;
   readonly random: Random;
@@ -101,6 +103,7 @@ export class ClientController {
     const clientExists = (uid: string) => this.#keys.has(uid);
     this.#clients = new JudgedClients({
       ...install,
+      ownerOf: options.ownerOf,
       policies: sources.policies,
       namespaces: sources.namespaces,
       serviceAccounts: sources.serviceAccounts,
@@ -187,6 +190,8 @@ export class ClientController {
   /** To be called when the grants of resources changed. @param keys of the resources */
   grantsChanged(keys: readonly string[]): void {
     for (const key of keys) this.#queueReferring('ProtectedResource', key);
+    for (const namespace of new Set(keys.map((key) => splitKey(key)[0])))
+      this.#queueReferring('Identifiers', namespace);
   }
 
   /** Nothing is written after the promise is fulfilled. */

@@ -5,8 +5,8 @@ import { defaultSecretName } from '../../admission/client-secrets/client-secret-
 import { fieldsOf } from '../../admission/kinds/manifest.ts';
 import type { KubernetesObject } from '../../kubernetes/objects/resources.ts';
 
-/** The kinds that a client refers to. */
-export type ReferredKind = 'Secret' | 'ConfigMap' | 'ServiceAccount' | 'ProtectedResource';
+/** The kinds that a client refers to; `Identifiers` are those of all resources of its namespace, which is the key. */
+export type ReferredKind = 'Secret' | 'ConfigMap' | 'ServiceAccount' | 'ProtectedResource' | 'Identifiers';
 
 /** The most accounts of a client that are followed; the judge refuses more. */
 const ACCOUNTS_MAX = 16;
@@ -20,9 +20,10 @@ export class ReferringClients {
     ConfigMap: new Map(),
     ServiceAccount: new Map(),
     ProtectedResource: new Map(),
+    Identifiers: new Map(),
   };
 
-  /** The keys of the clients that refer to an object. @param key `<namespace>/<name>` of the object */
+  /** The keys of the clients that refer to an object. @param key `<namespace>/<name>` of an object */
   to(kind: ReferredKind, key: string): Iterable<string> {
     return this.#byObject[kind].get(key) ?? [];
   }
@@ -62,7 +63,14 @@ function referencesOf({ metadata, spec }: KubernetesObject): readonly (readonly 
     ...resourcesOf(spec).map(({ namespace = metadata.namespace, name }) => {
       return ['ProtectedResource', `${namespace}/${name}`] as const;
     }),
+    ...(introspects(spec) ? [['Identifiers', metadata.namespace ?? ''] as const] : []),
   ];
+}
+
+/** Whether it names audiences whose tokens it may introspect: those of its own namespace's resources need no policy. */
+function introspects(spec: unknown): boolean {
+  const { audiences } = fieldsOf(fieldsOf(spec).resourceServer);
+  return Array.isArray(audiences) && audiences.length > 0;
 }
 
 /** Of another namespace as well. */

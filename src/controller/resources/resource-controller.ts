@@ -8,9 +8,10 @@ import { fieldsOf, type SourceObject } from '../../admission/kinds/manifest.ts';
 import type { OAuthClientSpec } from '../../admission/kinds/oauth-client.ts';
 import { printed } from '../../admission/kinds/quoted.ts';
 import { admitPolicies } from '../../admission/policies/admit-policies.ts';
+import type { OwnerOf } from '../../admission/policies/policy-violations.ts';
 import type { ResourceVerdict } from '../../admission/resources/admit-resource.ts';
 import { AdmittedResources } from '../../admission/resources/admitted-resources.ts';
-import { grantsCondition, resourceGrants } from '../../admission/resources/resource-grants.ts';
+import { grantsCondition, ungrantedReferences } from '../../admission/resources/resource-grants.ts';
 import { KubernetesError } from '../../kubernetes/api/kubernetes-api.ts';
 import { type KubernetesObject, PROTECTED_RESOURCES } from '../../kubernetes/objects/resources.ts';
 import { sourceOf } from '../../kubernetes/objects/source-object.ts';
@@ -18,6 +19,7 @@ import { hasSameLabels, labelsOf } from '../../kubernetes/watch/namespace-labels
 import type { ObjectChange } from '../../kubernetes/watch/object-store.ts';
 import type { SharedReflector } from '../../kubernetes/watch/shared-reflector.ts';
 import { unlessSame } from '../../kubernetes/watch/unless-same.ts';
+import { resourceMetadataUrl } from '../../oauth/endpoints/resource-metadata.ts';
 import type { Clock } from '../../oauth/ports/ports.ts';
 import type { LeaderApi } from '../leadership/leader-api.ts';
 import { isTerminating } from '../leadership/refused-calls.ts';
@@ -108,13 +110,16 @@ export class ResourceController {
     return this.#queue.size + this.#rankings.size;
   }
 
+  /** See {@link AdmittedResources.ownerOf}. */
+  readonly ownerOf: OwnerOf = (identifier) => this.#resources.ownerOf(identifier);
+
   /** `ResourcesGranted` of a client; undefined for one that refers to no resource. */
   conditionFor(client: SourceObject, spec: Pick<OAuthClientSpec, 'resources'>): Condition | undefined {
     if (spec.resources.length === 0) return undefined;
     const { namespace, name, generation } = client;
     const namespaceLabels = labelsOf(this.#options.sources.namespaces, namespace);
     const referring = { namespace, name, namespaceLabels, spec };
-    return grantsCondition(referring, resourceGrants(referring, this.#resources.accepted), generation);
+    return grantsCondition(referring, ungrantedReferences(referring, this.#resources.accepted), generation);
   }
 
   /** Queues every resource, then follows changes until `stop`. */
@@ -189,8 +194,8 @@ export class ResourceController {
   }
 
   async #report(key: string, verdict: ResourceVerdict, before: unknown): Promise<void> {
-    const { sources, clock, record } = this.#options;
-    const status = resourceStatus(verdict, before, clock.now());
+    const { sources, install, clock, record } = this.#options;
+    const status = resourceStatus(verdict, { issuer: install.issuer, before, now: clock.now() });
     const object = sources.resources.get(key);
     if (object?.metadata.uid !== verdict.object.uid || isSameStatus(status, before)) return;
     if (!(await this.#write(key, object, status))) return;
@@ -224,11 +229,17 @@ function isOfSameSpec({ metadata: now }: KubernetesObject, { metadata: then }: K
   return isSame && now.deletionTimestamp === then.deletionTimestamp;
 }
 
-/** The whole status. @param before the present status: a condition with the same status keeps its time */
+interface StatusFacts {
+  readonly issuer: string;
+  /** The present status: a condition with the same status keeps its time. */
+  readonly before: unknown;
+  readonly now: number;
+}
+
+/** The whole status. */
 function resourceStatus(
-  { object, identifier, conditions }: ResourceVerdict,
-  before: unknown,
-  now: number,
+  { object, identifier, resource, conditions }: ResourceVerdict,
+  { issuer, before, now }: StatusFacts,
 ): Readonly<Record<string, unknown>> {
   const refused = conditions.find(({ type, status }) => type === 'Accepted' && status === 'False');
   const unready = conditions.find(({ type, status }) => type === 'Ready' && status !== 'True');
@@ -237,9 +248,12 @@ function resourceStatus(
     unready === undefined
       ? []
       : [{ ...unready, type: refused === undefined ? 'Reconciling' : 'Stalled', status: 'True' }];
+  const metadataUrl =
+    resource && resourceMetadataUrl(issuer, { ...resource, isDiscoverable: resource.spec.discovery === 'Public' });
   return {
     observedGeneration: object.generation,
     resource: printed(identifier, LONGEST_IDENTIFIER),
+    ...(metadataUrl !== undefined && { metadataUrl }),
     conditions: [...conditions, ...progress].map((condition) => withTime(condition, before, now)),
   };
 }

@@ -12,7 +12,7 @@ import { ClientUniqueness, Contender, claimOf } from '../../admission/clients/cl
 import type { DefaultPolicy } from '../../admission/kinds/client-policy.ts';
 import type { Fault, Programmed } from '../../admission/kinds/conditions.ts';
 import { admitPolicies } from '../../admission/policies/admit-policies.ts';
-import type { Policy } from '../../admission/policies/policy-violations.ts';
+import type { OwnerOf, Policy } from '../../admission/policies/policy-violations.ts';
 import type { References } from '../../admission/references/references.ts';
 import { type KubernetesObject, objectKey } from '../../kubernetes/objects/resources.ts';
 import { sourceOf } from '../../kubernetes/objects/source-object.ts';
@@ -27,6 +27,7 @@ export interface JudgedClientsOptions {
   readonly defaultPolicy: DefaultPolicy;
   /** The wire names of the client authentication methods that this install has. */
   readonly supportedAuthMethods: readonly string[];
+  readonly ownerOf: OwnerOf;
   readonly policies: ObjectView;
   readonly namespaces: ObjectView;
   /** Metadata of the ServiceAccounts in the namespaces of clients. */
@@ -130,7 +131,7 @@ export class JudgedClients {
   }
 
   #findings(object: KubernetesObject, { secret, configMap = WITHHELD, verifiers, jwks, programmed }: OwnFacts) {
-    const { issuer, releaseNamespace, defaultPolicy, supportedAuthMethods } = this.#options;
+    const { issuer, releaseNamespace, defaultPolicy, supportedAuthMethods, ownerOf } = this.#options;
     const context: AdmissionContext = {
       issuer,
       unknownFields: 'ignore',
@@ -138,6 +139,7 @@ export class JudgedClients {
       releaseNamespaceReserved: true,
       policies: this.#currentPolicies(),
       defaultPolicy,
+      ownerOf,
       references: {
         secret,
         configMap,

@@ -1,14 +1,39 @@
-// The consent page: the client, the scope it asks for, the destination of the answer, and the signed-in person. The
-// page shows a client's own data as text only, and no logo: loading one would disclose the visitor to the client.
+// The consent page: the client, the access it asks for, the destination of the answer, and the signed-in person. The
+// page shows what clients and owners of resources write as text only, and no logo: loading one would disclose the visitor.
 
 import { destinationName } from './destination.ts';
 import { type Html, html } from './html.ts';
 import { isolated } from './isolated.ts';
 import { layout } from './layout.ts';
-import { pageTexts, type Texts } from './texts.ts';
+import type { PageLanguage } from './page-language.ts';
+import type { Texts } from './texts.ts';
+
+/** A scope that a client asks for. */
+export interface ShownScope {
+  readonly name: string;
+  /** What its owner says of it, in the language of the page; undefined where that is nothing. */
+  readonly description: string | undefined;
+}
+
+/** A resource as people are shown it. */
+export interface ShownResource {
+  readonly identifier: string;
+  /** What its owner calls it, in the language of the page; undefined where that is nothing. */
+  readonly name: string | undefined;
+}
+
+/** What a client asks for at some resources. */
+export interface ShownAccess {
+  readonly resources: readonly ShownResource[];
+  /** The scopes that are asked for now. */
+  readonly asked: readonly ShownScope[];
+  /** The scopes of this request that were allowed before. */
+  readonly given: readonly ShownScope[];
+}
 
 /** The input of the consent page. */
 export interface ConsentPageFacts {
+  readonly language: PageLanguage;
   /** The path of the issuer, '' or '/…' without a slash at its end. */
   readonly basePath: string;
   readonly interactionId: string;
@@ -21,21 +46,17 @@ export interface ConsentPageFacts {
     readonly privacyPolicy: string | undefined;
     readonly termsOfService: string | undefined;
   };
-  /** The scopes that are asked for now. */
-  readonly asked: readonly string[];
-  /** The scopes of this request that were allowed before. */
-  readonly given: readonly string[];
-  /** The resources the access works at. */
-  readonly audiences: readonly string[];
+  readonly access: readonly ShownAccess[];
   /** Whether the client will hold a refresh token. */
   readonly lasts: boolean;
 }
 
 /** The whole document. */
 export function consentPage(facts: ConsentPageFacts): string {
-  const texts = pageTexts();
+  const { texts } = facts.language;
   const { consent } = texts;
-  const { client, person } = facts;
+  const { client, person, access } = facts;
+  const [only] = access.length === 1 ? access : [];
   const action = `${facts.basePath}/consent/${facts.interactionId}`;
   const csrf = html`<input type="hidden" name="csrf" value="${facts.csrf}">`;
   const title = consent.title(client.name);
@@ -52,14 +73,11 @@ export function consentPage(facts: ConsentPageFacts): string {
           <button type="submit" class="link" name="decision" value="other_account">${consent.otherAccount}</button>
         </span>
       </form>
-      ${scopeSections(consent, facts)}
+      ${accessSections(consent, access)}
       <dl class="facts">
         <dt>${consent.goesTo}</dt>
-        ${destination(consent, client.redirectUri)}
-        ${
-          facts.audiences.length > 0 &&
-          html`<dt>${consent.at}</dt>${facts.audiences.map((audience) => html`<dd>${audience}</dd>`)}`
-        }
+        ${destination(texts, client.redirectUri)}
+        ${only && html`<dt>${consent.at}</dt>${only.resources.map((resource) => html`<dd>${resourceName(resource)}</dd>`)}`}
         ${
           facts.lasts &&
           html`<dt>${consent.howLong}</dt>
@@ -83,44 +101,58 @@ function initial(name: string): string {
   return first.toUpperCase();
 }
 
-function scopeSections(consent: Texts['consent'], { asked, given }: ConsentPageFacts): Html {
-  // The person is asked although no scope is new: show the whole scope again.
-  if (asked.length === 0) return scopeSection({ consent, heading: consent.wants, scopes: given, quiet: false });
-  return html`${scopeSection({
-    consent,
-    heading: given.length > 0 ? consent.wantsMore : consent.wants,
-    scopes: asked,
-    quiet: false,
-  })}
-      ${given.length > 0 && scopeSection({ consent, heading: consent.alreadyHas, scopes: given, quiet: true })}`;
+function accessSections(consent: Texts['consent'], access: readonly ShownAccess[]): Html {
+  const shown = (heading: string, scopesOf: (each: ShownAccess) => readonly ShownScope[], quiet: boolean) =>
+    accessSection({ consent, heading, access, scopesOf, quiet });
+  // The person is asked although nothing is new: show the whole access again.
+  if (access.every(({ asked }) => asked.length === 0)) return shown(consent.wants, ({ given }) => given, false);
+  const isWider = access.some(({ given }) => given.length > 0);
+  return html`${shown(isWider ? consent.wantsMore : consent.wants, ({ asked }) => asked, false)}
+      ${isWider && shown(consent.alreadyHas, ({ given }) => given, true)}`;
 }
 
-interface ScopeSection {
+interface AccessSection {
   readonly consent: Texts['consent'];
   readonly heading: string;
-  readonly scopes: readonly string[];
+  readonly access: readonly ShownAccess[];
+  /** The scopes that this section is about. */
+  readonly scopesOf: (access: ShownAccess) => readonly ShownScope[];
   readonly quiet: boolean;
 }
 
-function scopeSection({ consent, heading, scopes, quiet }: ScopeSection): Html {
+/** The scopes; below the resource that they are for, where there are several. */
+function accessSection({ consent, heading, access, scopesOf, quiet }: AccessSection): Html {
+  const shown = access.filter((each) => scopesOf(each).length > 0);
   return html`<section>
         <h2>${heading}</h2>
-        <ul class="${quiet ? 'scopes quiet' : 'scopes'}">${scopes.map((scope) => scopeItem(consent, scope))}
-        </ul>
+        ${shown.map(
+          (
+            each,
+          ) => html`${access.length > 1 && each.resources.map((resource) => html`<h3>${resourceName(resource)}</h3>`)}
+        <ul class="${quiet ? 'scopes quiet' : 'scopes'}">${scopesOf(each).map((scope) => scopeItem(consent, scope))}
+        </ul>`,
+        )}
       </section>`;
 }
 
-function scopeItem(consent: Texts['consent'], scope: string): Html {
-  const meaning = Object.hasOwn(consent.scopes, scope) && consent.scopes[scope];
+function scopeItem(consent: Texts['consent'], { name, description }: ShownScope): Html {
+  const ownMeaning = Object.hasOwn(consent.scopes, name) && consent.scopes[name];
+  const meaning = description === undefined ? ownMeaning : html`<bdi>${description}</bdi>`;
   return html`
-          <li>${meaning && html`<span class="means">${meaning}</span> `}<code>${scope}</code></li>`;
+          <li>${meaning && html`<span class="means">${meaning}</span> `}<code>${name}</code></li>`;
+}
+
+/** Anyone may write any name, so the identifier, which is one owner's alone, always stands beside it. */
+function resourceName({ name, identifier }: ShownResource): Html {
+  if (name === undefined) return html`${identifier}`;
+  return html`<bdi>${name}</bdi> <span class="detail">${identifier}</span>`;
 }
 
 /** The destination of the answer, in words a person can check. An address without https may be any program. */
-function destination(consent: Texts['consent'], redirectUri: string): Html {
-  const name = html`<strong>${destinationName(pageTexts().destination, redirectUri)}</strong>`;
+function destination(texts: Texts, redirectUri: string): Html {
+  const name = html`<strong>${destinationName(texts.destination, redirectUri)}</strong>`;
   if (redirectUri.startsWith('https:')) return html`<dd>${name}</dd>`;
-  return html`<dd>${name}<span class="detail">${consent.startedByYou}</span></dd>`;
+  return html`<dd>${name}<span class="detail">${texts.consent.startedByYou}</span></dd>`;
 }
 
 function clientLinks(consent: Texts['consent'], client: ConsentPageFacts['client']): Html | undefined {

@@ -4,10 +4,12 @@
 import { destinationName } from './destination.ts';
 import { type Html, html } from './html.ts';
 import { layout } from './layout.ts';
-import { type ErrorText, pageTexts, type Texts } from './texts.ts';
+import type { PageLanguage } from './page-language.ts';
+import type { ErrorText, Texts } from './texts.ts';
 
 /** The input of an error page. */
 export interface ErrorPageFacts {
+  readonly language: PageLanguage;
   /** The HTTP status it is sent with. */
   readonly status: number;
   /** The slug of the error; chooses the wording. */
@@ -34,8 +36,8 @@ const APPLICATION_REASONS: ReadonlySet<string> = new Set([
 ]);
 
 /** The whole document. */
-export function errorPage({ status, reason, requestId, basePath, answer }: ErrorPageFacts): string {
-  const texts = pageTexts();
+export function errorPage({ language, status, reason, requestId, basePath, answer }: ErrorPageFacts): string {
+  const { texts } = language;
   const { title, message, advice } =
     answer === undefined ? wording(texts.error, status, reason) : texts.error.notVouched;
   return layout({

@@ -3,7 +3,8 @@
 import { type Html, html } from './html.ts';
 import { isolated } from './isolated.ts';
 import { layout } from './layout.ts';
-import { pageTexts, type Texts } from './texts.ts';
+import type { PageLanguage } from './page-language.ts';
+import type { Texts } from './texts.ts';
 
 /** Why the page is shown again. */
 export type LoginProblem =
@@ -15,6 +16,7 @@ export type LoginProblem =
 
 /** The input of the login page. */
 export interface LoginPageFacts {
+  readonly language: PageLanguage;
   /** The path of the issuer, '' or '/…' without a slash at its end. */
   readonly basePath: string;
   /** The host this server is known by. */
@@ -29,7 +31,7 @@ export interface LoginPageFacts {
 
 /** The whole document. */
 export function loginPage(facts: LoginPageFacts): string {
-  const texts = pageTexts();
+  const { texts } = facts.language;
   const { login } = texts;
   const { problem } = facts;
   return layout({

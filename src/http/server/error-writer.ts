@@ -9,6 +9,7 @@ import { describeFault } from '../../oauth/ports/fault.ts';
 import { issuerPath } from '../../oauth/values/issuer.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import { errorPage } from '../pages/error-page.ts';
+import { pageLanguage } from '../pages/page-language.ts';
 import type { Endpoint } from './endpoint.ts';
 import { describeError, type ErrorAnswer, errorBody } from './errors.ts';
 import { PAGE_HEADERS } from './security-headers.ts';
@@ -57,13 +58,15 @@ export class ErrorWriter {
   /** A person cannot answer an authentication challenge: 401 becomes 400 on a page. */
   #sendPage(reply: FastifyReply, answer: ErrorAnswer): void {
     const { reason } = answer;
+    const { id: requestId, headers } = reply.request;
     const status = answer.status === 401 ? 400 : answer.status;
+    const language = pageLanguage(headers);
     reply
       .removeHeader('www-authenticate')
       .code(status)
       .headers(PAGE_HEADERS)
       .type('text/html; charset=utf-8')
-      .send(errorPage({ status, reason, requestId: reply.request.id, basePath: this.#basePath }));
+      .send(errorPage({ language, status, reason, requestId, basePath: this.#basePath }));
   }
 
   #note(error: unknown, answer: ErrorAnswer, request: FastifyRequest, endpoint: Endpoint | undefined): void {

@@ -51,7 +51,7 @@ async function authorize(flow: SignInFlow, exchange: Exchange): Promise<void> {
 
   flow.authorization.limit(check, session);
   const given = await flow.consents.read(session.subject, check.client.uid);
-  if (consentNeeded(check.client, check.request, given).ask) {
+  if (consentNeeded(check, given).ask) {
     log.outcome = 'consent_needed';
     reply.redirect(await openInteraction(flow, check, session), 302);
     return;

@@ -1,11 +1,14 @@
 // GET and POST /consent/:interaction: the person is asked once, about a request that was stored when it was checked
 // (security row U9). The form carries the decision only, never what it allows.
 
-import { consentNeeded } from '../../oauth/access/consent.ts';
+import { accessOf } from '../../oauth/access/client-access.ts';
+import { requestedAccess } from '../../oauth/access/consent.ts';
 import type { AuthorizationSnapshot, Interaction } from '../../oauth/ports/login-stores.ts';
 import { consentPage } from '../pages/consent-page.ts';
+import { pageLanguage } from '../pages/page-language.ts';
 import type { Endpoint, Exchange } from '../server/endpoint.ts';
 import type { SignedIn } from './browser-session.ts';
+import { shownAccess } from './shown-access.ts';
 import {
   acceptedStill,
   interactionIdOf,
@@ -50,9 +53,10 @@ async function ask(flow: SignInFlow, exchange: Exchange): Promise<void> {
   if (!check) return;
   const { client, request } = check;
   const given = await flow.consents.read(interaction.subject, client.uid);
-  const { newScope } = consentNeeded(client, request, given);
+  const language = pageLanguage(exchange.request.headers);
   exchange.log.outcome = 'consent_page';
   const page = consentPage({
+    language,
     basePath: flow.basePath,
     interactionId: interaction.interactionId,
     csrf: flow.formTokens.make(signedIn.cookie, interaction.interactionId),
@@ -64,9 +68,7 @@ async function ask(flow: SignInFlow, exchange: Exchange): Promise<void> {
       privacyPolicy: client.policyUri,
       termsOfService: client.tosUri,
     },
-    asked: newScope,
-    given: request.scope.filter((scope) => !newScope.includes(scope)),
-    audiences: request.audiences,
+    access: shownAccess(check, given, language),
     lasts: client.grantTypes.includes('refresh_token'),
   });
   sendPage(exchange.reply.code(200), request.redirectUri, page);
@@ -102,12 +104,12 @@ async function submitDecision(flow: SignInFlow, exchange: Exchange): Promise<voi
 
 async function decide(flow: SignInFlow, { interaction }: Opened, decision: 'allow' | 'deny'): Promise<void> {
   const { interactionId, sessionId, subject, request } = interaction;
-  const { clientUid, clientId, scope, audiences } = request;
+  const { clientId, scope, audiences } = request;
   const answer = await flow.interactions.decide(interactionId, sessionId, decision);
   if (answer !== 'decided')
     throw startAgain(answer === 'gone' ? 'interaction_unknown' : 'interaction_decided_otherwise');
   // The first click or a repeat of it: consent is written either way (a repeat may follow a store that failed here).
-  if (decision === 'allow') await flow.consents.give(subject, clientUid, { scope, audiences }, CONSENT_LIFETIME);
+  if (decision === 'allow') await give(flow, interaction);
   if (interaction.decision !== undefined) return;
   flow.audit.record({
     type: decision === 'allow' ? 'consent.given' : 'consent.denied',
@@ -116,6 +118,15 @@ async function decide(flow: SignInFlow, { interaction }: Opened, decision: 'allo
     scope: scope.join(' '),
     audience: audiences.join(' '),
   });
+}
+
+/** Records at each resource the scope that is asked for there; nothing for a client that is gone, which resume refuses. */
+async function give({ registry, consents }: SignInFlow, { subject, request }: Interaction): Promise<void> {
+  const { current } = registry;
+  const client = current.findByUid(request.clientUid);
+  if (client === undefined) return;
+  const allowed = requestedAccess({ request, access: accessOf(client, current) });
+  await consents.give(subject, client.uid, allowed, CONSENT_LIFETIME);
 }
 
 /** The stored request as a query of /authorize: its login page continues the request for another person. */

@@ -5,6 +5,7 @@ import type { FastifyRequest } from 'fastify';
 import type { RedirectedAuthorization } from '../../oauth/endpoints/authorization-endpoint.ts';
 import type { Client } from '../../oauth/registry/client.ts';
 import { errorPage } from '../pages/error-page.ts';
+import { pageLanguage } from '../pages/page-language.ts';
 import type { Exchange, RequestFacts } from '../server/endpoint.ts';
 import { PAGE_HEADERS } from '../server/security-headers.ts';
 
@@ -32,6 +33,7 @@ export function sendErrorLink(
 ): void {
   const { reason, location } = check;
   noteError(log, check);
-  const page = errorPage({ status: 400, reason, requestId: request.id, basePath, answer: location });
+  const language = pageLanguage(request.headers);
+  const page = errorPage({ language, status: 400, reason, requestId: request.id, basePath, answer: location });
   reply.code(400).headers(PAGE_HEADERS).type('text/html; charset=utf-8').send(page);
 }

@@ -46,7 +46,7 @@ async function resume(flow: SignInFlow, exchange: Exchange): Promise<void> {
   // 3. Nothing was withdrawn or revoked meanwhile
   if (await isOutdated(flow, session, check.client.uid)) throw startAgain('interaction_outdated');
   const given = await flow.consents.read(session.subject, check.client.uid);
-  if (!isCovered(check.client, check.request, given)) throw startAgain('interaction_consent_gone');
+  if (!isCovered(check, given)) throw startAgain('interaction_consent_gone');
 
   // 4. One code
   const location = await flow.authorization.issue(check, session);

@@ -16,6 +16,7 @@ import type { WatermarkStore } from '../../oauth/ports/token-stores.ts';
 import type { RegistryRef } from '../../oauth/registry/registry.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import { type LoginProblem, loginPage } from '../pages/login-page.ts';
+import { pageLanguage } from '../pages/page-language.ts';
 import type { Exchange } from '../server/endpoint.ts';
 import { PAGE_HEADERS, pagePolicy } from '../server/security-headers.ts';
 import type { BrowserSessions } from './browser-session.ts';
@@ -145,12 +146,13 @@ export async function isOutdated(
  */
 export async function openInteraction(
   flow: SignInFlow,
-  { client, request }: AcceptedAuthorization,
+  check: AcceptedAuthorization,
   { sessionId, subject, authTime }: Session,
 ): Promise<string> {
+  const { client, request } = check;
   const interactionId = Buffer.from(flow.random.bytes(INTERACTION_ID_BYTES)).toString('base64url');
   await flow.interactions.create({ interactionId, sessionId, subject, authTime, request }, INTERACTION_LIFETIME);
-  const { ask } = consentNeeded(client, request, await flow.consents.read(subject, client.uid));
+  const { ask } = consentNeeded(check, await flow.consents.read(subject, client.uid));
   if (ask) return `${flow.basePath}/consent/${interactionId}`;
   await flow.interactions.decide(interactionId, sessionId, 'allow');
   return resumePath(flow, interactionId);
@@ -184,6 +186,7 @@ export function sendLoginPage(
   const sealedRequest = flow.sealedRequests.seal(authorizationRequest, browser);
   log.outcome = 'login_page';
   const page = loginPage({
+    language: pageLanguage(request.headers),
     basePath: flow.basePath,
     host: new URL(flow.issuer).host,
     clientName: client.displayName,

@@ -17,6 +17,11 @@ export function labelsOf(
   return labels?.[NAME_LABEL] === namespace ? labels : { ...labels, [NAME_LABEL]: namespace };
 }
 
+/** The names of all observed namespaces. */
+export function* namesOf(namespaces: Pick<ObjectView, 'objects'>): Iterable<string> {
+  for (const { metadata } of namespaces.objects()) yield metadata.name;
+}
+
 /** Whether two states of a namespace are the same to policies. */
 export function hasSameLabels({ metadata: now }: KubernetesObject, { metadata: then }: KubernetesObject): boolean {
   return JSON.stringify(now.labels) === JSON.stringify(then.labels);

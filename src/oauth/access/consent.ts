@@ -5,31 +5,65 @@ import { isPublic } from '../client-auth/index.ts';
 import type { AuthorizationSnapshot, Consent } from '../ports/login-stores.ts';
 import type { Client } from '../registry/client.ts';
 import { isHttpLocalhost, isLoopbackOrPrivateUse } from '../values/redirect-uri.ts';
+import type { ClientAccess } from './client-access.ts';
 
-/** Whether the consent page is shown, and for which scope. */
+/** A request, with its client and the access of that by the same registry. */
+export interface JudgedRequest {
+  readonly client: Client;
+  readonly request: AuthorizationSnapshot;
+  readonly access: Pick<ClientAccess, 'scopesAt'>;
+}
+
+/** Whether the consent page is shown, and for what. */
 export interface ConsentNeed {
   readonly ask: boolean;
-  /** The requested scope that was not given before at every requested audience; may be empty although `ask` is true. */
-  readonly newScope: readonly string[];
+  /** The requested access that was not given before; may be empty although `ask` is true. */
+  readonly newAccess: Consent;
 }
 
 /**
- * Whether to ask, and for which scope. At an address that any app on the machine could listen to the person is asked
+ * What a request asks a person for: at each of its audiences the part of its scope that the client may have there. A scope that
+ * only another resource has is not asked for at this one, and an audience without any is not in the answer.
+ */
+export function requestedAccess({
+  request: { scope, audiences },
+  access,
+}: Pick<JudgedRequest, 'request' | 'access'>): Consent {
+  return withoutEmpty(
+    audiences.map((audience) => {
+      const allowed = access.scopesAt(audience);
+      return [audience, scope.filter((token) => allowed.includes(token))];
+    }),
+  );
+}
+
+function withoutEmpty(scopes: readonly (readonly [audience: string, scope: readonly string[]])[]): Consent {
+  return new Map(scopes.filter(([, scope]) => scope.length > 0));
+}
+
+/**
+ * Whether to ask, and for what. At an address that any app on the machine could listen to the person is asked
  * every time, also with consent `Skip`: nothing assures that it is the same app (RFC 8252 §8.6), and the secret of an
  * installed app is no secret. A confidential client at `http://localhost` is a developer's web app: its consent counts.
  * @param given what this person let this client do before; undefined when nothing
  */
-export function consentNeeded(client: Client, request: AuthorizationSnapshot, given: Consent | undefined): ConsentNeed {
+export function consentNeeded(judged: JudgedRequest, given: Consent | undefined): ConsentNeed {
+  const { client, request } = judged;
   const { redirectUri } = request;
   const unassured = isLoopbackOrPrivateUse(redirectUri) && (isPublic(client) || !isHttpLocalhost(redirectUri));
-  return { ask: unassured || !isCovered(client, request, given), newScope: newScope(request, given) };
+  return { ask: unassured || !isCovered(judged, given), newAccess: newAccess(judged, given) };
 }
 
-/** Whether earlier consent, or consent `Skip`, covers the whole request: its scope at each of its audiences. */
-export function isCovered(client: Client, request: AuthorizationSnapshot, given: Consent | undefined): boolean {
-  return client.consent === 'Skip' || newScope(request, given).length === 0;
+/** Whether earlier consent, or consent `Skip`, covers the whole request: what it asks for at each of its audiences. */
+export function isCovered(judged: JudgedRequest, given: Consent | undefined): boolean {
+  return judged.client.consent === 'Skip' || newAccess(judged, given).size === 0;
 }
 
-function newScope({ scope, audiences }: AuthorizationSnapshot, given: Consent | undefined): readonly string[] {
-  return scope.filter((token) => !audiences.every((audience) => given?.get(audience)?.includes(token)));
+function newAccess(judged: JudgedRequest, given: Consent | undefined): Consent {
+  return withoutEmpty(
+    [...requestedAccess(judged)].map(([audience, scope]) => {
+      const before = given?.get(audience) ?? [];
+      return [audience, scope.filter((token) => !before.includes(token))];
+    }),
+  );
 }

@@ -2,7 +2,8 @@
 // `access.ts` narrows a grant at the token endpoint.
 
 import { OAuthError } from '../ports/error.ts';
-import type { Client } from '../registry/client.ts';
+import type { Confirmation } from '../ports/token-stores.ts';
+import type { ClientAccess } from './client-access.ts';
 import { isSubset } from './scope.ts';
 
 /** Whether this is an absolute URI without fragment, written in the characters of RFC 3986 (RFC 8707 §2). */
@@ -16,48 +17,77 @@ export function isResourceIndicator(value: string): boolean {
  * the request.
  * @throws OAuthError invalid_target: `resource_malformed`, `resource_not_registered`, `resource_missing`.
  */
-export function resolveResources(values: readonly string[], client: Client): readonly string[] {
-  const resources = values.length === 0 ? [defaultResource(client)] : [...new Set(values)];
-  checkResources(resources, client);
+export function resolveResources(values: readonly string[], access: ClientAccess): readonly string[] {
+  const resources = values.length === 0 ? [defaultResource(access)] : [...new Set(values)];
+  checkResources(resources, access);
   return resources;
 }
 
 /**
  * The one audience of a token that no earlier grant limits: client_credentials (RFC 8707 §2.2).
- * @throws OAuthError invalid_target: as {@link resolveResources}, and `resource_repeated`: a token has one audience.
+ * @param confirmation what the token will be bound to
+ * @throws OAuthError invalid_target: as {@link resolveResources}; `resource_repeated`: a token has one audience;
+ *   `sender_constraint_required`: the resource takes only tokens that are bound
  */
-export function resolveResource(values: readonly string[], client: Client): string {
+export function resolveResource(
+  values: readonly string[],
+  access: ClientAccess,
+  confirmation: Confirmation | undefined,
+): string {
   if (values.length > 1) {
     throw new OAuthError('invalid_target', 'At most one resource may be named.', { reason: 'resource_repeated' });
   }
-  const resource = values[0] ?? defaultResource(client);
-  checkResources([resource], client);
+  const resource = values[0] ?? defaultResource(access);
+  checkResources([resource], access);
+  if (!isConstraintMet(resource, access, confirmation)) throw senderConstraintError();
   return resource;
 }
 
-// Admission demands a default where there are several; if it is missing all the same, the request is refused.
-function defaultResource(client: Client): string {
-  const { audiences } = client;
-  const resource = client.defaultAudience ?? (audiences.length === 1 ? audiences[0] : undefined);
-  if (resource === undefined) {
+function defaultResource({ defaultAudience }: ClientAccess): string {
+  if (defaultAudience === undefined) {
     throw new OAuthError('invalid_target', 'A resource is required.', { reason: 'resource_missing' });
   }
-  return resource;
+  return defaultAudience;
 }
 
 /**
  * @throws OAuthError invalid_target `resource_malformed` or `resource_not_registered`, unless the client may ask for all of
  * these resources today.
  */
-export function checkResources(resources: readonly string[], client: Client): void {
+export function checkResources(resources: readonly string[], access: ClientAccess): void {
   if (!resources.every(isResourceIndicator)) {
     throw new OAuthError('invalid_target', 'A resource must be an absolute URI without fragment.', {
       reason: 'resource_malformed',
     });
   }
-  if (!isSubset(resources, client.audiences)) {
+  if (!isSubset(resources, access.audiences)) {
     throw new OAuthError('invalid_target', 'The client may not ask for this resource.', {
       reason: 'resource_not_registered',
     });
   }
+}
+
+/** Whether a token that is bound so is good at an audience (RFC 9449 §5, RFC 8705 §3). */
+export function isConstraintMet(
+  audience: string,
+  access: ClientAccess,
+  confirmation: Confirmation | undefined,
+): boolean {
+  switch (access.ownerOf(audience)?.senderConstraint ?? 'None') {
+    case 'None':
+      return true;
+    case 'Any':
+      return confirmation !== undefined;
+    case 'DPoP':
+      return confirmation?.startsWith('jkt.') ?? false;
+    case 'MutualTLS':
+      return confirmation?.startsWith('x5t.') ?? false;
+  }
+}
+
+/** The error for a request whose token would not be bound as its resource demands. Nothing is consumed before it. */
+export function senderConstraintError(): OAuthError {
+  return new OAuthError('invalid_target', 'The resource takes only tokens that are bound to their sender.', {
+    reason: 'sender_constraint_required',
+  });
 }

@@ -2,7 +2,7 @@
 // `access.ts` narrows a grant at the token endpoint.
 
 import { OAuthError } from '../ports/error.ts';
-import type { Client } from '../registry/client.ts';
+import type { ClientAccess } from './client-access.ts';
 
 const SCOPE = /^[\x21\x23-\x5B\x5D-\x7E]+(?: [\x21\x23-\x5B\x5D-\x7E]+)*$/;
 
@@ -33,20 +33,31 @@ export function isSubset(part: readonly string[], whole: readonly string[]): boo
 }
 
 /**
- * The scope a request for a new grant or client_credentials token means (RFC 6749 §3.3). Nothing is dropped silently.
- * @param requested the `scope` parameter; undefined when absent: then the client's default scopes.
- * @throws OAuthError invalid_scope: `scope_missing` (absent, and no defaults), `scope_malformed`, `scope_not_registered`.
+ * The scope that a request for a new grant or client_credentials token means (RFC 6749 §3.3). Nothing is dropped silently.
+ * @param requested the `scope` parameter; undefined when absent: then the default scopes that the audiences have
+ * @param audiences those that the request means; the client may have all of them
+ * @throws OAuthError invalid_scope: `scope_missing` (absent, and no defaults), `scope_malformed`, and as {@link checkScope}
  */
-export function resolveScope(requested: string | undefined, client: Client): readonly string[] {
-  const scope = requested === undefined ? client.defaultScopes : parseScope(requested);
+export function resolveScope(
+  requested: string | undefined,
+  audiences: readonly string[],
+  access: ClientAccess,
+): readonly string[] {
+  const scope = requested === undefined ? defaultScope(audiences, access) : parseScope(requested);
   if (scope === undefined) {
     throw new OAuthError('invalid_scope', 'The scope is malformed.', { reason: 'scope_malformed' });
   }
   if (scope.length === 0) {
     throw new OAuthError('invalid_scope', 'A scope is required.', { reason: 'scope_missing' });
   }
-  checkScope(scope, client);
+  checkScope(scope, audiences, access);
   return scope;
+}
+
+function defaultScope(audiences: readonly string[], access: ClientAccess): readonly string[] {
+  return access.defaultScopes.filter((token) =>
+    audiences.some((audience) => access.scopesAt(audience).includes(token)),
+  );
 }
 
 /** Characters of a scope that a log line shows. */
@@ -57,10 +68,21 @@ export function firstOutside(part: readonly string[], whole: readonly string[]):
   return part.find((member) => !whole.includes(member))?.slice(0, LONGEST_SHOWN);
 }
 
-/** @throws OAuthError invalid_scope `scope_not_registered`, unless the client may have all of this scope today. */
-export function checkScope(scope: readonly string[], client: Client): void {
-  const detail = firstOutside(scope, client.scopes);
+/**
+ * @throws OAuthError invalid_scope, unless the client may have all of this scope today: `scope_not_registered` for one that
+ *   it may have nowhere, `scope_not_of_resource` for one that it may have at other audiences only
+ */
+export function checkScope(scope: readonly string[], audiences: readonly string[], access: ClientAccess): void {
+  refuseOutside(scope, access.scopes, 'scope_not_registered');
+  refuseOutside(
+    scope,
+    audiences.flatMap((audience) => access.scopesAt(audience)),
+    'scope_not_of_resource',
+  );
+}
+
+function refuseOutside(scope: readonly string[], allowed: readonly string[], reason: string): void {
+  const detail = firstOutside(scope, allowed);
   if (detail === undefined) return;
-  const reason = 'scope_not_registered';
   throw new OAuthError('invalid_scope', 'The client may not ask for this scope.', { reason, detail });
 }

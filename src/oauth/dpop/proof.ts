@@ -51,6 +51,8 @@ export interface ProofExpectations {
   readonly method: string;
   /** The addresses of what is requested, as configured; never from a header of the request. */
   readonly urls: readonly string[];
+  /** Makes the paths of one meaning one, before addresses are compared. Default: they are compared letter by letter. */
+  readonly spelled?: (path: string) => string;
   /** Epoch milliseconds. */
   readonly now: number;
   readonly nonces: ProofNonces;
@@ -105,7 +107,7 @@ export class ProofJudge {
     const { jti, iat, htm, htu, ath, nonce } = proof.claims;
     // The checks that cost little come first; none of them reveals anything.
     if (htm !== expected.method) return 'dpop_method_mismatch';
-    if (typeof htu !== 'string' || !isTargetUri(htu, expected.urls)) return 'dpop_target_mismatch';
+    if (typeof htu !== 'string' || !isTargetUri(htu, expected.urls, expected.spelled)) return 'dpop_target_mismatch';
     if (typeof jti !== 'string' || jti === '' || jti.length > JTI_CHARACTERS_MAX) return 'dpop_id_malformed';
     if (typeof iat !== 'number' || !Number.isFinite(iat)) return 'dpop_time_malformed';
     if (!verifyJws(proof, holder.key, PROOF_ALGORITHMS)) return 'dpop_signature_invalid';

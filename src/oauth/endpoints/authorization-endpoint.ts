@@ -2,6 +2,7 @@
 // login and consent, and makes the answer to the client. Sign-in and consent are in `login/` and `http/sign-in`; the
 // single checks are in `authorization-checks.ts`.
 
+import { accessOf, type ClientAccess } from '../access/client-access.ts';
 import { checkResources, resolveResources } from '../access/resource-indicator.ts';
 import { checkScope, formatScope, resolveScope } from '../access/scope.ts';
 import { CODE_LIFETIME, retentionOf } from '../grants/retention.ts';
@@ -60,6 +61,8 @@ export interface RedirectedAuthorization {
 export interface AcceptedAuthorization {
   readonly kind: 'accepted';
   readonly client: Client;
+  /** What the client may have by the registry that the request was judged by. */
+  readonly access: ClientAccess;
   readonly request: AuthorizationSnapshot;
 }
 
@@ -110,7 +113,8 @@ export class AuthorizationEndpoint {
     if (addressee.kind === 'refused') return addressee;
     const { client, redirectUri } = addressee;
     const state = readableState(parameters);
-    return this.#answerErrors({ client, redirectUri, state }, () => {
+    const access = accessOf(client, registry);
+    return this.#answerErrors({ client, access, redirectUri, state }, () => {
       rejectDuplicates(parameters);
       rejectUnreadableState(parameters);
       rejectUnsupportedParameters(parameters);
@@ -120,8 +124,8 @@ export class AuthorizationEndpoint {
       requireResponseModeQuery(parameters);
       const codeChallenge = requireChallenge(parameters);
       const confirmation = keyOfCode(parameters);
-      const scope = resolveScope(parameters.get('scope'), client);
-      const audiences = resolveResources(parameters.all('resource'), client);
+      const audiences = resolveResources(parameters.all('resource'), access);
+      const scope = resolveScope(parameters.get('scope'), audiences, access);
       requireStateWhereDemanded(state, client);
       const { uid: clientUid, clientId } = client;
       return { clientUid, clientId, redirectUri, scope, audiences, codeChallenge, confirmation, state };
@@ -145,11 +149,12 @@ export class AuthorizationEndpoint {
     const client = registry.findByUid(request.clientUid);
     if (client === undefined || client.clientId !== clientId) return refused('client_gone', clientId);
     if (!matchRedirectUri(redirectUri, client.redirectUris)) return refused('redirect_uri_gone', clientId);
-    return this.#answerErrors({ client, redirectUri, state }, () => {
+    const access = accessOf(client, registry);
+    return this.#answerErrors({ client, access, redirectUri, state }, () => {
       rejectUnauthorizedClient(client);
       requireNotRevokedUntil(client, this.#clock.now());
-      checkScope(request.scope, client);
-      checkResources(request.audiences, client);
+      checkResources(request.audiences, access);
+      checkScope(request.scope, request.audiences, access);
       requireStateWhereDemanded(state, client);
       return request;
     });
@@ -224,10 +229,10 @@ export class AuthorizationEndpoint {
     }
   }
 
-  #answerErrors(addressee: Addressee, judge: () => AuthorizationSnapshot): AuthorizationCheck {
-    const { client } = addressee;
+  #answerErrors(addressee: JudgedAddressee, judge: () => AuthorizationSnapshot): AuthorizationCheck {
+    const { client, access } = addressee;
     try {
-      return { kind: 'accepted', client, request: judge() };
+      return { kind: 'accepted', client, access, request: judge() };
     } catch (error) {
       if (!(error instanceof OAuthError)) throw error;
       const { code, reason, detail } = error;
@@ -252,8 +257,9 @@ interface AnswerTo {
   readonly state: string | undefined;
 }
 
-interface Addressee extends AnswerTo {
+interface JudgedAddressee extends AnswerTo {
   readonly client: Client;
+  readonly access: ClientAccess;
 }
 
 type FoundAddressee = { readonly kind: 'found'; readonly client: Client; readonly redirectUri: string };

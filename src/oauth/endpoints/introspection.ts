@@ -51,7 +51,7 @@ export class IntrospectionEndpoint {
   handle(request: ClientRequest): Promise<IntrospectionResult> {
     const answer = async (caller: Client, registry: Registry) => {
       const presented = await this.#status.recognise(request.parameters.require('token'), registry);
-      const visible = presented !== undefined && maySee(caller, presented);
+      const visible = presented !== undefined && maySee(caller, presented, registry);
       const active = visible && (await this.#status.isAlive(presented, registry));
       return { response: active ? this.#describe(presented, registry) : ({ active: false } as const) };
     };
@@ -108,17 +108,20 @@ function rejectPublic(caller: Client): Prepared {
 }
 
 /** RFC 7662 §4: a token's state must not be disclosed to other parties. */
-function maySee(caller: Client, presented: PresentedToken): boolean {
+function maySee(caller: Client, presented: PresentedToken, registry: Registry): boolean {
   switch (presented.kind) {
     case 'jwt':
-      return isIssuedTo(caller, presented.claims) || isFor(caller, presented.claims.aud);
+      return isIssuedTo(caller, presented.claims) || isFor(caller, presented.claims.aud, registry);
     case 'opaque':
-      return presented.token.clientUid === caller.uid || isFor(caller, presented.token.audience);
+      return presented.token.clientUid === caller.uid || isFor(caller, presented.token.audience, registry);
     case 'refresh':
       return presented.state.grant.clientUid === caller.uid;
   }
 }
 
-function isFor(caller: Client, audience: string): boolean {
-  return caller.resourceServerAudiences.includes(audience);
+/** Whether a caller is the API of an audience: where that has an owner, only a client of the owner's namespace can be. */
+function isFor(caller: Client, audience: string, { resources }: Registry): boolean {
+  if (!caller.resourceServerAudiences.includes(audience)) return false;
+  const owner = resources.ownerOf(audience);
+  return owner === undefined || owner.namespace === caller.namespace;
 }

@@ -1,5 +1,6 @@
 // The token endpoint (RFC 6749 §3.2): the phases every grant type shares, in order. The rules of each are in `grants/`.
 
+import { accessOf } from '../access/client-access.ts';
 import { formatScope } from '../access/scope.ts';
 import {
   type Authenticated,
@@ -84,15 +85,17 @@ export class TokenEndpoint {
     if (!client.grantTypes.includes(grantType)) throw refuse('unauthorized_client', 'grant_type_not_allowed');
     requireNotRevokedUntil(client, this.#options.clock.now());
     // 5. and 6. The grant type reads its own parameters and judges the credential.
-    const accessToken = this.#options.tokens.prepare(client, registry.keys, confirmation);
-    const authorization = await grant.exchange({ client, parameters, address, accessToken }, this.#options);
+    const access = accessOf(client, registry);
+    const maxLifetimeAt = (audience: string) => access.ownerOf(audience)?.maxLifetimeSeconds;
+    const accessToken = this.#options.tokens.prepare(client, registry.keys, { confirmation, maxLifetimeAt });
+    const authorization = await grant.exchange({ client, access, parameters, address, accessToken }, this.#options);
     // 7. Mint and answer.
     const { refreshToken } = authorization;
     const scope = formatScope(authorization.scope);
     const response: TokenResponse = {
       access_token: await accessToken.issue(authorization),
       token_type: tokenTypeOf(confirmation),
-      expires_in: accessToken.expiresAtSeconds - accessToken.issuedAtSeconds,
+      expires_in: accessToken.expiresAt(authorization.audience) - accessToken.issuedAtSeconds,
       scope,
       ...(refreshToken !== undefined && { refresh_token: refreshToken }),
     };

@@ -28,7 +28,7 @@ export const authorizationCode: GrantType = {
     if (!matchRedirectUri(redirectUri, client.redirectUris)) throw invalidGrant('redirect_uri_not_registered');
 
     const answer = await redeem(request, handle, redirectUri, context);
-    if (answer.outcome !== 'redeemed') throw refusal(answer, request, context);
+    if (answer.outcome !== 'redeemed') throw await refusal(answer, request, handle, context);
     const { grant, scope, audience } = answer;
     requireActive(grant, context);
 
@@ -39,11 +39,12 @@ export const authorizationCode: GrantType = {
 };
 
 function redeem(
-  { client, parameters, address, accessToken }: GrantRequest,
+  request: GrantRequest,
   { grantId, secretHash }: CodeHandle,
   redirectUri: string,
   { random, stores }: GrantContext,
 ): Promise<RedeemAnswer> {
+  const { client, parameters, address, accessToken } = request;
   const verifier = parameters.get('code_verifier');
   return stores.grants.redeem({
     grantId,
@@ -56,21 +57,26 @@ function redeem(
     verifierChallenge: verifier !== undefined && isVerifier(verifier) ? s256(verifier) : undefined,
     attemptId: randomId(random, 16),
     retention: retentionOf(client),
-    access: accessRequest(client, parameters, undefined),
+    access: accessRequest(request, undefined),
     accessToken: accessToken.opaque(grantId),
     revokedBefore: client.revokeTokensBefore,
     address,
   });
 }
 
-function refusal(answer: Refusal, { address }: GrantRequest, { audit }: GrantContext): Error {
+async function refusal(
+  answer: Refusal,
+  request: GrantRequest,
+  { grantId }: CodeHandle,
+  { audit, stores: { grants } }: GrantContext,
+): Promise<Error> {
   switch (answer.outcome) {
     case 'replayed':
-      if (answer.alert) audit.record(alertEvent('authorization_code.replayed', answer.alert, address));
+      if (answer.alert) audit.record(alertEvent('authorization_code.replayed', answer.alert, request.address));
       return invalidGrant('code_replayed');
     case 'scope_exceeded':
     case 'target_exceeded':
-      return accessExceededError(answer.outcome);
+      return await accessExceededError(answer.outcome, request, { grantId, asked: undefined, grants });
     case 'gone':
       return invalidGrant('code_gone');
     case 'no_match':

@@ -8,18 +8,18 @@ import type { GrantType } from './grant.ts';
 
 export const clientCredentials: GrantType = {
   parameters: ['scope', 'resource'],
-  async exchange({ client, parameters, accessToken }, { stores, limits }) {
+  async exchange({ client, access, parameters, accessToken }, { stores, limits }) {
     // Its age counts in whole seconds (tokens/token-status.ts).
     requireNotRevokedUntil(client, accessToken.issuedAtSeconds * 1000);
-    const scope = resolveScope(parameters.get('scope'), client);
-    const audience = resolveResource(parameters.all('resource'), client);
+    const audience = resolveResource(parameters.all('resource'), access, accessToken.confirmation);
+    const scope = resolveScope(parameters.get('scope'), [audience], access);
     const subject = client.clientId;
     const written = accessToken.opaque(undefined);
     if (written) {
       const { uid: clientUid, clientId } = client;
       const person = { grantId: undefined, authTime: undefined };
-      const token = { ...written, clientUid, clientId, subject, scope, audience, ...person };
-      const { expiresAtSeconds } = token;
+      const expiresAtSeconds = accessToken.expiresAt(audience);
+      const token = { ...written, expiresAtSeconds, clientUid, clientId, subject, scope, audience, ...person };
       const record = { bytes: storedBytes(token), expiresAtSeconds };
       await limits.namespaces.hold(client, record, () => stores.accessTokens.write(token));
     }

@@ -1,6 +1,7 @@
 // The interface of a grant type. The table of grant types is `index.ts`; the phases around them are in
 // `../endpoints/token-endpoint.ts`.
 
+import type { ClientAccess } from '../access/client-access.ts';
 import type { StateLimits } from '../limits/state-limits.ts';
 import type { Audit } from '../ports/audit.ts';
 import type { Random, ResourceOwners, Stores } from '../ports/ports.ts';
@@ -22,6 +23,8 @@ export interface GrantContext {
 /** One authenticated request that may use the grant. */
 export interface GrantRequest {
   readonly client: Client;
+  /** What the client may have now. */
+  readonly access: ClientAccess;
   readonly parameters: Parameters;
   readonly address: string;
   /** The access token that will be issued; a grant type only passes it to its own store action. */

@@ -1,7 +1,7 @@
 // refresh_token (RFC 6749 §6): the client renews its access. Each use rotates the token; the successor is derived, so a lost
 // response is answered again with the same one. A token older than that revokes the family and raises one alert.
 
-import { firstOutside, parseScope } from '../access/scope.ts';
+import { parseScope } from '../access/scope.ts';
 import { isPublic } from '../client-auth/index.ts';
 import { OAuthError, StoreUnavailableError } from '../ports/error.ts';
 import type { RotateAnswer } from '../ports/grant-store.ts';
@@ -46,11 +46,12 @@ export const refreshToken: GrantType = {
 };
 
 function rotate(
-  { client, parameters, address, accessToken }: GrantRequest,
+  request: GrantRequest,
   { grantId, generation }: RefreshHandle,
   owner: { readonly subject: string; readonly revokedBefore: number },
   { random, stores }: GrantContext,
 ): Promise<RotateAnswer> {
+  const { client, parameters, address, accessToken } = request;
   const { tokens } = client;
   return stores.grants.rotate({
     grantId,
@@ -64,7 +65,7 @@ function rotate(
     absoluteLifetime: 1000 * tokens.refreshTokenLifetimeSeconds,
     retention: retentionOf(client),
     attemptId: randomId(random, 16),
-    access: accessRequest(client, parameters, requestedScope(parameters.get('scope'))),
+    access: accessRequest(request, requestedScope(parameters.get('scope'))),
     accessToken: accessToken.opaque(grantId),
     revokedBefore: Math.max(client.revokeTokensBefore, owner.revokedBefore),
     address,
@@ -83,23 +84,18 @@ function requestedScope(value: string | undefined): readonly string[] | undefine
 
 async function refusal(
   answer: Refusal,
-  { client, parameters, address }: GrantRequest,
+  request: GrantRequest,
   { grantId }: RefreshHandle,
-  { audit, stores }: GrantContext,
+  { audit, stores: { grants } }: GrantContext,
 ): Promise<Error> {
   switch (answer.outcome) {
     case 'reused':
-      if (answer.alert) audit.record(alertEvent('refresh_token.reuse_detected', answer.alert, address));
+      if (answer.alert) audit.record(alertEvent('refresh_token.reuse_detected', answer.alert, request.address));
       return invalidGrant('refresh_token_reused');
-    case 'target_exceeded':
-      return accessExceededError(answer.outcome);
-    case 'scope_exceeded': {
-      const granted = (await stores.grants.read(grantId))?.grant.scope ?? [];
-      const allowed = granted.filter((token) => client.scopes.includes(token));
-      return accessExceededError(
-        answer.outcome,
-        firstOutside(requestedScope(parameters.get('scope')) ?? granted, allowed),
-      );
+    case 'scope_exceeded':
+    case 'target_exceeded': {
+      const asked = requestedScope(request.parameters.get('scope'));
+      return await accessExceededError(answer.outcome, request, { grantId, asked, grants });
     }
     case 'gone':
       return invalidGrant('refresh_token_gone');

@@ -42,6 +42,18 @@ export interface AccessRequest {
   readonly allowedScopes: readonly string[];
   readonly allowedAudiences: readonly string[];
   readonly defaultAudience: string | undefined;
+  /**
+   * The rules of the audiences that differ: any other allowed audience has all of `allowedScopes`, and no cap. Undefined
+   * where none differs.
+   */
+  readonly at: Readonly<Record<string, AudienceRules>> | undefined;
+}
+
+/** What the owner of a resource, or the manifest that refers to it, leaves of a client's access there. */
+export interface AudienceRules {
+  readonly scopes: readonly string[];
+  /** The longest life of an access token for this audience, seconds; undefined: the client's. */
+  readonly maxLifetimeSeconds: number | undefined;
 }
 
 export interface RedeemRequest {
@@ -63,7 +75,7 @@ export interface RedeemRequest {
   readonly access: AccessRequest;
   /** See {@link RotateRequest}. */
   readonly revokedBefore: number;
-  /** Set for clients with opaque access tokens: written if and only if the code is redeemed. */
+  /** Set for clients with opaque access tokens: written, as `cappedToken` leaves it, if and only if the code is redeemed. */
   readonly accessToken: NewAccessToken | undefined;
   readonly address: string;
 }
@@ -202,7 +214,7 @@ export interface GrantStore {
    * Judges in this order: revoked or missing → gone · other secret or client → no_match · wrong redirect_uri, another key
    * than the code is bound to, absent or malformed verifier, verifier without challenge, anything else wrong on a redeemed code → bad_proof · well-formed
    * wrong verifier while issued → wrong_verifier (the fifth invalidates the code) · already redeemed → replayed, grant
-   * revoked (same attempt id: the first answer) · expired → gone · access not covered → scope_exceeded, target_exceeded
+   * revoked (same attempt id: the first answer) · expired → gone · access not covered → target_exceeded, scope_exceeded
    * · else redeemed at generation 0, or `ended` if a kill switch applies.
    */
   redeem(request: RedeemRequest): Promise<RedeemAnswer>;
@@ -212,7 +224,7 @@ export interface GrantStore {
    * ones without rotation → bad_proof · same attempt id → the first answer · generation current → rotated (`Never`: same
    * generation, idle time renewed) · current − 1 within the grace → benign_retry · above current → healed, also where a
    * store knows that it may have lost the redemption · else reused, grant revoked. In each of the three good cases
-   * access that is not covered answers scope_exceeded or target_exceeded and changes nothing.
+   * access that is not covered answers target_exceeded or scope_exceeded and changes nothing.
    */
   rotate(request: RotateRequest): Promise<RotateAnswer>;
   /**

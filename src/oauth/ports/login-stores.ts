@@ -1,7 +1,6 @@
 // The stores of people who sign in: the local users as all replicas know them, sessions, the requests that wait for a
 // decision, and the consents to clients.
 
-import type { Grant } from './grant-store.ts';
 import type { Confirmation } from './token-stores.ts';
 
 /** How long a local user is absent from the list of users before all that the person holds ends; milliseconds. */
@@ -146,13 +145,8 @@ export interface GivenConsent {
 
 export interface ConsentStore {
   read(subject: string, clientUid: string): Promise<Consent | undefined>;
-  /** Adds the scope at each of the audiences to what was given before. `lifetime` starts again. */
-  give(
-    subject: string,
-    clientUid: string,
-    allowed: Pick<Grant, 'scope' | 'audiences'>,
-    lifetime: number,
-  ): Promise<void>;
+  /** Adds to what was given before, at each audience by itself. `lifetime` starts again. */
+  give(subject: string, clientUid: string, allowed: Consent, lifetime: number): Promise<void>;
   withdraw(subject: string, clientUid: string): Promise<void>;
   /** All that the person has given and not withdrawn, in no order. */
   list(subject: string): Promise<readonly GivenConsent[]>;

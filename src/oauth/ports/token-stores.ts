@@ -17,10 +17,12 @@ export interface NewAccessToken {
   readonly confirmation?: Confirmation | undefined;
   /** The MAC of the record; a store keeps it as it is. */
   readonly mac?: string | undefined;
+  /** The MAC that replaces `mac` where the cap of this audience ends the token earlier; a store does not keep the list. */
+  readonly macAt?: Readonly<Record<string, string>> | undefined;
 }
 
 /** An opaque access token as stored. */
-export interface StoredAccessToken extends NewAccessToken {
+export interface StoredAccessToken extends Omit<NewAccessToken, 'macAt'> {
   readonly clientUid: string;
   readonly clientId: string;
   readonly subject: string;

@@ -45,6 +45,15 @@ export interface ServiceAccountIdentity {
 /** What every access token of a client is bound to (RFC 9449, RFC 8705 §3). */
 export type SenderConstraint = 'None' | 'DPoP' | 'MutualTLS';
 
+/** A resource that a client refers to; its owner decides whether it is granted. */
+export interface ResourceReference {
+  /** Undefined for the namespace of the client. */
+  readonly namespace: string | undefined;
+  readonly name: string;
+  /** Undefined for every scope that is granted. */
+  readonly scopes: readonly string[] | undefined;
+}
+
 /** A registered, admitted client (RFC 6749 §2). */
 export interface Client {
   /** The uid of the OAuthClient object. Grants are keyed by it: a re-created client inherits nothing. */
@@ -52,6 +61,8 @@ export interface Client {
   readonly clientId: string;
   /** The namespace of the OAuthClient object. */
   readonly namespace: string;
+  /** The name of the OAuthClient object. */
+  readonly name: string;
   /** How many bytes all clients of the namespace may have in the store without a person, by the policies of this one. */
   readonly maxState: number;
   /** The name shown to people; falls back to the client id. */
@@ -75,10 +86,13 @@ export interface Client {
   readonly grantTypes: readonly string[];
   readonly redirectUris: readonly string[];
   readonly allowedCorsOrigins: readonly string[];
+  /** The scopes that an administrator permits, at each of the `audiences`. `access/client-access.ts` adds granted ones. */
   readonly scopes: readonly string[];
   readonly defaultScopes: readonly string[];
-  /** Resources this client may ask tokens for (RFC 8707); never empty, and never the issuer. */
+  /** Resources that an administrator permits (RFC 8707); never the issuer. */
   readonly audiences: readonly string[];
+  /** Resources that their owners may grant. */
+  readonly resources: readonly ResourceReference[];
   readonly defaultAudience: string | undefined;
   /** Resources that this client serves as their API: it may introspect their tokens. */
   readonly resourceServerAudiences: readonly string[];

@@ -1,9 +1,10 @@
-// The immutable snapshot that every request reads once: the admitted clients and the signing keys.
+// The immutable snapshot that every request reads once: the admitted clients, the signing keys and the resources.
 // Sources (`manifests/`, `cluster-registry/`) build a new snapshot and swap the reference; no snapshot changes in
 // place.
 
 import type { Client } from './client.ts';
 import type { KeyRing } from './keys.ts';
+import { Resources } from './resources.ts';
 import { type MapDraft, ShardedMap } from './sharded-map.ts';
 
 /** The refused clients of a source, as they are now: for logs only. */
@@ -14,9 +15,10 @@ export interface RefusedClients {
 
 const NONE_REFUSED: RefusedClients = { reasonOf: () => undefined };
 
-/** One consistent snapshot: clients by id and by uid, CORS origins, signing keys. */
+/** One consistent snapshot: clients by id and by uid, CORS origins, signing keys, resources. */
 export class Registry {
   readonly keys: KeyRing;
+  readonly resources: Resources;
   /** The union of all clients' `allowedCorsOrigins`; a preflight names no client. */
   readonly corsOrigins: ReadonlySet<string>;
   readonly refused: RefusedClients;
@@ -24,12 +26,18 @@ export class Registry {
   readonly #byUid: ShardedMap<Client>;
 
   /** @param clients admitted and not suspended; client ids are unique (`admission/` ensures that). */
-  constructor(clients: readonly Client[], keys: KeyRing, refused?: RefusedClients);
+  constructor(clients: readonly Client[], keys: KeyRing, resources?: Resources, refused?: RefusedClients);
   /** From a {@link RegistryDraft}. */
-  constructor(content: RegistryContent, keys: KeyRing, refused: RefusedClients);
-  constructor(clients: readonly Client[] | RegistryContent, keys: KeyRing, refused = NONE_REFUSED) {
+  constructor(content: RegistryContent, keys: KeyRing, resources: Resources, refused: RefusedClients);
+  constructor(
+    clients: readonly Client[] | RegistryContent,
+    keys: KeyRing,
+    resources = Resources.NONE,
+    refused = NONE_REFUSED,
+  ) {
     const content = 'byUid' in clients ? clients : contentOf(clients);
     this.keys = keys;
+    this.resources = resources;
     this.refused = refused;
     this.#byClientId = content.byClientId;
     this.#byUid = content.byUid;
@@ -109,8 +117,8 @@ export class RegistryDraft {
   }
 
   /** Builds the next registry. The draft must not be used afterwards. */
-  finish(keys: KeyRing): Registry {
-    return new Registry(this.content(), keys, this.#refused);
+  finish(keys: KeyRing, resources: Resources): Registry {
+    return new Registry(this.content(), keys, resources, this.#refused);
   }
 
   /** The content of the registry that {@link finish} builds. */

@@ -1,5 +1,5 @@
-// The addresses that a DPoP proof may name for a request to an API: its configured origins with the path of the request, as
-// sent and normalised (RFC 9449 §4.3 check 9, RFC 3986 §6.2.2 and §6.2.3).
+// The addresses that a DPoP proof may name for a request to an API: its configured origins with the path of the request, in any
+// spelling of one meaning (RFC 9449 §4.3 check 9, RFC 3986 §6.2.2 and §6.2.3).
 
 const UNRESERVED = /^[A-Za-z0-9._~-]$/;
 
@@ -18,10 +18,9 @@ export function readTarget(target: string): RequestTarget {
   return { path: path === '' ? '/' : path, query: mark < 0 ? '' : relative.slice(mark + 1) };
 }
 
-/** The addresses of a path at each origin, one or two each. */
+/** The addresses of a path, one at each origin. */
 export function targetAddresses(origins: readonly string[], path: string): readonly string[] {
-  const paths = new Set([path, normalizedPath(path)]);
-  return origins.flatMap((origin) => [...paths].map((each) => `${origin}${each}`));
+  return origins.map((origin) => `${origin}${normalizedPath(path)}`);
 }
 
 /**

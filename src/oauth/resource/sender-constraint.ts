@@ -7,6 +7,7 @@ import { isNonceFault, type JudgedProof, type ProofJudge } from '../dpop/proof.t
 import type { JsonObject } from '../values/jws.ts';
 import type { PresentedCredentials } from './credentials.ts';
 import type { Refusal } from './refusal.ts';
+import { normalizedPath } from './request-target.ts';
 
 /** What tokens have to be bound to; `None` takes bearer tokens as well as bound ones. */
 export type BindingRule = 'None' | 'DPoP' | 'MutualTLS' | 'Any';
@@ -74,7 +75,8 @@ function judgeProof(
   const [header, ...more] = proofs;
   if (header === undefined) return { code: 'invalid_dpop_proof', reason: 'dpop_proof_missing', scheme };
   if (more.length > 0) return { code: 'invalid_dpop_proof', reason: 'dpop_proof_repeated', scheme };
-  const proof = judge.judge(header, { method, urls, now, nonces, accessToken: token, thumbprint: jkt });
+  const expected = { method, urls, spelled: normalizedPath, now, nonces, accessToken: token, thumbprint: jkt };
+  const proof = judge.judge(header, expected);
   if (typeof proof !== 'string') return { proof };
   if (isNonceFault(proof)) return { code: 'use_dpop_nonce', reason: proof, scheme, dpopNonce: nonces.make(now) };
   // With another key the proof may be right: it is the token that is not its sender's.

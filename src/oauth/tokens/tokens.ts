@@ -2,6 +2,7 @@
 // The grant decides on the scope and audience of a token.
 
 import { decodeJwt, decodeProtectedHeader, errors, jwtVerify } from 'jose';
+import { cappedExpiry } from '../access/access.ts';
 import { formatScope } from '../access/scope.ts';
 import { OAuthError } from '../ports/error.ts';
 import type { Clock, EndOfTick, Random } from '../ports/ports.ts';
@@ -34,13 +35,22 @@ export interface Authorization {
  */
 export interface PreparedAccessToken {
   readonly issuedAtSeconds: number;
-  readonly expiresAtSeconds: number;
+  /** When a token for this audience ends, epoch seconds. */
+  expiresAt(audience: string): number;
   /** What the token is bound to, if anything. */
   readonly confirmation: Confirmation | undefined;
   /** Set for opaque tokens: its name in the store, once it is known which grant it belongs to. */
   opaque(grantId: string | undefined): NewAccessToken | undefined;
   /** The token itself. Call after the exchange. */
   issue(authorization: Authorization): Promise<string>;
+}
+
+/** What differs from the plain tokens of a client. */
+export interface TokenRestrictions {
+  /** What the token is bound to. */
+  readonly confirmation?: Confirmation | undefined;
+  /** The cap of an audience on the life of its tokens, in seconds: `maxLifetimeSeconds` of its rules. */
+  readonly maxLifetimeAt?: ((audience: string) => number | undefined) | undefined;
 }
 
 /** Makes and reads access tokens. */
@@ -76,13 +86,15 @@ export class AccessTokens {
 
   /**
    * Prepares a token for this client. A missing key fails here, before the grant is consumed.
-   * @param confirmation what the token is bound to
    * @throws OAuthError temporarily_unavailable when a JWT is wanted and no key signs
    */
-  prepare(client: Client, keys: KeyRing, confirmation?: Confirmation): PreparedAccessToken {
+  prepare(client: Client, keys: KeyRing, restrictions: TokenRestrictions = {}): PreparedAccessToken {
     const issuedAtSeconds = Math.floor(this.#clock.now() / 1000);
     const times = { issuedAtSeconds, expiresAtSeconds: issuedAtSeconds + client.tokens.accessTokenLifetimeSeconds };
-    if (client.tokens.accessTokenFormat === 'opaque') return this.#prepareOpaque(times, confirmation);
+    const { confirmation, maxLifetimeAt } = restrictions;
+    const expiresAt = (audience: string) => cappedExpiry(times, maxLifetimeAt?.(audience));
+    const named = { issuedAtSeconds, expiresAt, confirmation };
+    if (client.tokens.accessTokenFormat === 'opaque') return { ...named, ...this.#prepareOpaque(times, confirmation) };
     const key = keys.signing;
     if (key === undefined) {
       throw new OAuthError('temporarily_unavailable', 'The service cannot issue tokens right now.', {
@@ -91,10 +103,9 @@ export class AccessTokens {
       });
     }
     return {
-      ...times,
-      confirmation,
+      ...named,
       opaque: () => undefined,
-      issue: (authorization) => this.#sign(this.#claims(client, authorization, { ...times, confirmation }), key),
+      issue: (authorization) => this.#sign(this.#claims(client, authorization, named), key),
     };
   }
 
@@ -135,11 +146,9 @@ export class AccessTokens {
   #prepareOpaque(
     times: { issuedAtSeconds: number; expiresAtSeconds: number },
     confirmation: Confirmation | undefined,
-  ): PreparedAccessToken {
+  ): Pick<PreparedAccessToken, 'opaque' | 'issue'> {
     let made: { readonly token: string; readonly tokenId: string } | undefined;
     return {
-      ...times,
-      confirmation,
       opaque: (grantId) => {
         made = this.#handles.newAccessToken(grantId);
         const { tokenId } = made;
@@ -155,7 +164,7 @@ export class AccessTokens {
   #claims(
     client: Client,
     authorization: Authorization,
-    { issuedAtSeconds, expiresAtSeconds, confirmation }: Omit<PreparedAccessToken, 'opaque' | 'issue'>,
+    { issuedAtSeconds, expiresAt, confirmation }: Omit<PreparedAccessToken, 'opaque' | 'issue'>,
   ): AccessTokenClaims {
     const { authTime, grantId } = authorization;
     return {
@@ -164,7 +173,7 @@ export class AccessTokens {
       aud: authorization.audience,
       client_id: client.clientId,
       iat: issuedAtSeconds,
-      exp: expiresAtSeconds,
+      exp: expiresAt(authorization.audience),
       jti: newTokenId(client, this.#random),
       scope: formatScope(authorization.scope),
       ...(authTime !== undefined && { auth_time: Math.floor(authTime / 1000) }),

@@ -80,9 +80,13 @@ export class KeyCache<Document extends KeyDocument> {
       return kept.document;
     }
     const now = this.#options.clock.now();
-    if (now - this.#searchedAt < SEARCH_PAUSE) return kept.document;
-    this.#searchedAt = now;
-    await this.#refresh();
+    if (now - this.#searchedAt < SEARCH_PAUSE) {
+      // A call beside this one may have begun its read in the meantime.
+      await this.#running;
+    } else {
+      this.#searchedAt = now;
+      await this.#refresh();
+    }
     return (this.#kept ?? kept).document;
   }
 

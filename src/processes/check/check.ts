@@ -89,6 +89,7 @@ const NOTHING: CheckResult = {
   keys: [],
   policies: [],
   resources: [],
+  namespaces: new Map(),
   faults: [],
   warnings: [],
   advisories: [],

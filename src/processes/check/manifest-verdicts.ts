@@ -16,7 +16,7 @@ import { matchesSelector } from '../../admission/policies/label-selector.ts';
 import type { References } from '../../admission/references/references.ts';
 import type { ResourceVerdict } from '../../admission/resources/admit-resource.ts';
 import { AdmittedResources } from '../../admission/resources/admitted-resources.ts';
-import { resourceGrants } from '../../admission/resources/resource-grants.ts';
+import { ungrantedReferences } from '../../admission/resources/resource-grants.ts';
 import type { LocalUser } from '../../login/local-users.ts';
 import type { ManifestSet } from '../../manifests/manifest-folder.ts';
 import type { ManifestKind, ManifestObject } from '../../manifests/objects.ts';
@@ -51,6 +51,8 @@ export interface ManifestVerdicts {
   readonly keys: readonly KeyVerdict<ManifestObject>[];
   readonly policies: readonly PolicyVerdict<ManifestObject>[];
   readonly resources: readonly ResourceVerdict<ManifestObject>[];
+  /** The labels of every namespace that the folder holds or that one of its objects is in. */
+  readonly namespaces: ReadonlyMap<string, Labels>;
   /** Every fault once, sorted by file and line. */
   readonly faults: readonly ManifestFault[];
   readonly warnings: readonly ManifestFault[];
@@ -80,20 +82,6 @@ export async function judgeManifests(set: ManifestSet, options: JudgeOptions): P
   const classes = options.classes === 'default' ? [DEFAULT_CLASS] : distinct(classed.map(classNameOf));
   const byClass = classes.map((className) => {
     const policies = admitPolicies({ className, unknownFields, policies: of('ClientPolicy') });
-    const clients = admitClients({
-      className,
-      clients: of('OAuthClient'),
-      issuer,
-      unknownFields,
-      releaseNamespace: releaseNamespace ?? '',
-      releaseNamespaceReserved: false,
-      policies: policies.map(({ policy }) => policy),
-      defaultPolicy: options.defaultPolicy,
-      references,
-      supportedGrantTypes: [...GRANT_TYPES.keys()],
-      supportedAuthMethods: options.supportedAuthMethods,
-      programmed: () => options.programmed,
-    });
     const resources = new AdmittedResources<ManifestObject>({
       className,
       issuer,
@@ -105,6 +93,21 @@ export async function judgeManifests(set: ManifestSet, options: JudgeOptions): P
     });
     for (const object of of('ProtectedResource')) resources.put(object);
     resources.settle();
+    const clients = admitClients({
+      className,
+      clients: of('OAuthClient'),
+      issuer,
+      unknownFields,
+      releaseNamespace: releaseNamespace ?? '',
+      releaseNamespaceReserved: false,
+      policies: policies.map(({ policy }) => policy),
+      defaultPolicy: options.defaultPolicy,
+      ownerOf: resources.ownerOf,
+      references,
+      supportedGrantTypes: [...GRANT_TYPES.keys()],
+      supportedAuthMethods: options.supportedAuthMethods,
+      programmed: () => options.programmed,
+    });
     return { policies, clients, resources };
   });
   const policies = byClass.flatMap((judged) => judged.policies);
@@ -119,16 +122,17 @@ export async function judgeManifests(set: ManifestSet, options: JudgeOptions): P
       ? usersInFiles(set.userFiles, options.now)
       : { count: 0, faults: unreadUserFiles(set.userFiles), advisories: [] };
   const found = [...policies, ...clients, ...resources, ...keys].flatMap(placedFaults);
-  const namespaceLabels = labelsOfNamespaces(set.objects, references);
+  const namespaces = labelsOfNamespaces(set.objects, references);
   return {
     clients,
     keys,
     policies,
     resources,
+    namespaces,
     faults: sortedFaults([...set.faults, ...found, ...users.faults, ...bare.faults]),
     warnings: set.warnings,
     advisories: sortedFaults([
-      ...policies.flatMap((verdict) => ambiguitiesIn(verdict, namespaceLabels)),
+      ...policies.flatMap((verdict) => ambiguitiesIn(verdict, [...namespaces.values()])),
       ...clients.flatMap((verdict) => futureRevocation(verdict, options.now)),
       ...clients.flatMap((verdict) => missingAccounts(verdict, references)),
       ...byClass.flatMap((judged) =>
@@ -174,10 +178,12 @@ function placedFaults(verdict: {
 
 type Labels = NonNullable<ReturnType<References['namespaceLabels']>>;
 
-/** The labels of every namespace that the folder holds or that one of its objects is in. */
-function labelsOfNamespaces(objects: readonly ManifestObject[], { namespaceLabels }: References): readonly Labels[] {
+function labelsOfNamespaces(
+  objects: readonly ManifestObject[],
+  { namespaceLabels }: References,
+): ReadonlyMap<string, Labels> {
   const names = objects.map(({ kind, namespace, name }) => (kind === 'Namespace' ? name : namespace));
-  return distinct(names.filter((name) => name !== '')).map((name) => namespaceLabels(name) ?? {});
+  return new Map(names.filter((name) => name !== '').map((name) => [name, namespaceLabels(name) ?? {}]));
 }
 
 function ambiguitiesIn(
@@ -218,7 +224,7 @@ function ungranted(
   if (manifest === undefined) return [];
   const { namespace, name } = object;
   const client = { namespace, name, namespaceLabels: namespaceLabels(namespace), spec: manifest.spec };
-  return resourceGrants(client, resources.accepted).ungranted.map(({ path, reason, message }) => ({
+  return ungrantedReferences(client, resources.accepted).map(({ path, reason, message }) => ({
     place: object.locate(path),
     reason,
     message,

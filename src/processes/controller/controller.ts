@@ -213,6 +213,7 @@ class ControllerProcess {
       ...shared,
       replicas,
       grantsOf: (client, spec) => resources.conditionFor(client, spec),
+      ownerOf: resources.ownerOf,
       install: {
         ...install,
         watchNamespaces,

@@ -4,11 +4,13 @@
 
 import type { ClientVerdict } from '../../admission/clients/admit-client.ts';
 import type { DefaultPolicy } from '../../admission/kinds/client-policy.ts';
+import { registryResource, selectAmong } from '../../admission/resources/registry-resource.ts';
 import type { ManifestSet } from '../../manifests/manifest-folder.ts';
 import type { ManifestObject } from '../../manifests/objects.ts';
 import type { ManifestFault } from '../../manifests/place.ts';
 import { KeyRing } from '../../oauth/registry/keys.ts';
 import { Registry, type RegistryRef } from '../../oauth/registry/registry.ts';
+import { Resources } from '../../oauth/registry/resources.ts';
 import { judgeManifests, type ManifestVerdicts, readyOf, sortedFaults } from '../check/manifest-verdicts.ts';
 import { systemClock } from '../lifecycle/machine.ts';
 import type { DevKeys } from './dev-keys.ts';
@@ -52,12 +54,14 @@ export class ManifestRegistry implements RegistryRef {
     const judged = await this.#withSecrets(set);
     const keys = await this.#ringOf(judged.verdicts);
     const unwritten = await this.#writeSecrets(judged.verdicts.clients);
-    const { clients, faults } = judged.verdicts;
+    const { clients, resources, namespaces, faults } = judged.verdicts;
     const refused = clients.filter(({ client }) => client === undefined);
     const refusals = new Map(refused.map((verdict) => [verdict.clientId, readyOf(verdict).reason]));
+    const select = selectAmong(namespaces);
     this.#current = new Registry(
       clients.flatMap(({ client }) => client ?? []),
       keys.ring,
+      new Resources(resources.flatMap(({ resource }) => (resource ? [registryResource(resource, select)] : []))),
       { reasonOf: (clientId) => refusals.get(clientId) },
     );
     this.#refusedClients = refused.length;

@@ -1,7 +1,8 @@
 // A decorator of the stores that seals what they keep about people and tokens with a MAC, and treats a record without a
 // right one as gone. `oauth/tokens/record-macs.ts` makes and checks the MACs; this file says which fields each covers.
 
-import type { Grant, GrantStore } from '../../oauth/ports/grant-store.ts';
+import { cappedExpiry } from '../../oauth/access/access.ts';
+import type { AudienceRules, Grant, GrantStore, RedeemRequest, RotateRequest } from '../../oauth/ports/grant-store.ts';
 import type {
   Consent,
   ConsentStore,
@@ -72,13 +73,13 @@ function grantFields(grant: Grant): RecordFields {
 
 function authenticGrants(store: GrantStore, seals: Seals): GrantStore {
   const isAuthentic = (grant: Grant) => seals.check(grant.mac, 'grant', grantFields(grant), grant.grantId);
-  const sealed = <Request extends { readonly grantId: string; readonly accessToken: NewAccessToken | undefined }>(
-    request: Request,
-  ): Request => {
-    const { accessToken, grantId } = request;
+  const sealed = <Request extends RedeemRequest | RotateRequest>(request: Request): Request => {
+    const { accessToken, grantId, access } = request;
     if (accessToken === undefined) return request;
-    const mac = seals.make('access_token', tokenFields(accessToken, grantId));
-    return { ...request, accessToken: { ...accessToken, mac } };
+    const macOf = (token: NewAccessToken) => seals.make('access_token', tokenFields(token, grantId));
+    // Which audience the token is for is known only within the action of the store, and some end it earlier.
+    const macAt = access.at && macsAt(access.at, accessToken, macOf);
+    return { ...request, accessToken: { ...accessToken, mac: macOf(accessToken), macAt } };
   };
   return {
     issue: (grant, secretHash, codeLifetime, retention) =>
@@ -99,6 +100,20 @@ function authenticGrants(store: GrantStore, seals: Seals): GrantStore {
       return state !== undefined && isAuthentic(state.grant) ? state : undefined;
     },
   };
+}
+
+/** The MAC of the token for each audience that shortens its life. */
+function macsAt(
+  at: Readonly<Record<string, AudienceRules>>,
+  token: NewAccessToken,
+  macOf: (token: NewAccessToken) => string,
+): Readonly<Record<string, string>> {
+  const capped = Object.entries(at).map(([audience, { maxLifetimeSeconds }]) => {
+    const expiresAtSeconds = cappedExpiry(token, maxLifetimeSeconds);
+    return { audience, token: { ...token, expiresAtSeconds } };
+  });
+  const shortened = capped.filter((each) => each.token.expiresAtSeconds < token.expiresAtSeconds);
+  return Object.fromEntries(shortened.map((each) => [each.audience, macOf(each.token)]));
 }
 
 /** What is known of a token before the store action that writes it. */
@@ -235,14 +250,13 @@ function authenticConsents(store: ConsentStore, seals: Seals): ConsentStore {
       const access = await store.read(subject, clientUid);
       return access && authentic(access, subject, clientUid);
     },
-    async give(subject, clientUid, { scope, audiences }, lifetime) {
-      // One by one, as the MAC of a scope is about its audience. A consent only widens, so a part of it is a consent.
-      for (const audience of audiences) {
-        const sealed = scope.map(
-          (each) => each + MARK + seals.make('consent', fields(subject, clientUid, audience, each)),
-        );
-        await store.give(subject, clientUid, { scope: sealed, audiences: [audience] }, lifetime);
-      }
+    give(subject, clientUid, allowed, lifetime) {
+      const seal = (audience: string, scope: string) =>
+        scope + MARK + seals.make('consent', fields(subject, clientUid, audience, scope));
+      const sealed = [...allowed].map(
+        ([audience, scopes]) => [audience, scopes.map((scope) => seal(audience, scope))] as const,
+      );
+      return store.give(subject, clientUid, new Map(sealed), lifetime);
     },
     withdraw: (subject, clientUid) => store.withdraw(subject, clientUid),
     async list(subject) {

@@ -7,6 +7,7 @@ import { AuthenticationLimit, UNLIMITED_AUTHENTICATION } from '../../http/protoc
 import { introspectEndpoint } from '../../http/protocol/introspect.ts';
 import { jwksEndpoint } from '../../http/protocol/jwks.ts';
 import { metadataEndpoints } from '../../http/protocol/metadata.ts';
+import { resourceMetadataEndpoint } from '../../http/protocol/resource-metadata.ts';
 import { revokeEndpoint } from '../../http/protocol/revoke.ts';
 import { tokenEndpoint } from '../../http/protocol/token.ts';
 import type { Endpoint } from '../../http/server/endpoint.ts';
@@ -106,6 +107,7 @@ export function clientPorts(options: TokenServerOptions, audit: Audit, metrics: 
       revokeEndpoint({ revocation, metrics, certificates }),
       introspectEndpoint({ introspection, metrics, certificates }),
       jwksEndpoint({ registry }),
+      resourceMetadataEndpoint({ issuer, registry }),
     ].map(absolute),
     ...metadataEndpoints({ document, paths: metadataPaths(issuer) }),
   ];

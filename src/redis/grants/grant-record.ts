@@ -75,14 +75,27 @@ local function common(list, other)
   end
   return both
 end
+local function scopes_at(access, audience)
+  local rules = access.at[audience]
+  return rules and rules.scopes or access.allowedScopes
+end
+local function allowed_at_one_of(access, audiences)
+  local allowed = {}
+  for _, audience in ipairs(audiences) do
+    for _, each in ipairs(scopes_at(access, audience)) do allowed[#allowed + 1] = each end
+  end
+  return allowed
+end
 local function narrow(access)
-  local living = common(list('o'), access.allowedScopes)
-  local scope = access.scope or living
-  if #scope == 0 or #common(scope, living) < #scope then return 'scope_exceeded' end
   local audiences = common(list('d'), access.allowedAudiences)
   local preferred = has(audiences, access.defaultAudience) and access.defaultAudience or audiences[1]
   local audience = access.resource or preferred
   if not has(audiences, audience) then return 'target_exceeded' end
+  local living = common(list('o'), access.at and allowed_at_one_of(access, audiences) or access.allowedScopes)
+  local scope = access.scope or living
+  if #common(scope, living) < #scope then return 'scope_exceeded' end
+  if access.at then scope = common(scope, scopes_at(access, audience)) end
+  if #scope == 0 then return 'scope_exceeded' end
   return 'granted', scope, audience
 end
 `;
@@ -107,11 +120,20 @@ end
 
 /**
  * Lua: what redeem and rotate write in addition to the grant: the opaque access token (KEYS[3]) and alerts (KEYS[2]).
+ * `cap(token, audience)` is `cappedToken` of oauth/access/access.ts.
  */
 export const EFFECTS = `${LETTERS}
+local function cap(token, audience)
+  local at, macs = request.access.at, token.macAt
+  token.macAt = nil
+  local seconds = at and at[audience] and at[audience].maxLifetimeSeconds
+  if not seconds or token.issuedAtSeconds + seconds >= token.expiresAtSeconds then return end
+  token.expiresAtSeconds, token.mac = token.issuedAtSeconds + seconds, macs and macs[audience] or token.mac
+end
 local function write_access_token(scope, audience)
   local token = request.accessToken
   if not token then return end
+  cap(token, audience)
   token.clientUid, token.clientId, token.subject = text('u'), text('c'), text('s')
   token.scope, token.audience = scope, audience
   token.grantId, token.authTime = request.grantId, created - record.t

@@ -2,7 +2,6 @@
 // consents of a person. A field is JSON: `access` holds the scope at each audience, joined by spaces, `endsAt` the time
 // at which the consent ends, and `givenAt` the time at which it was last given.
 
-import type { Grant } from '../../oauth/ports/grant-store.ts';
 import type { Consent, ConsentStore, GivenConsent } from '../../oauth/ports/login-stores.ts';
 import type { RedisConnection } from '../connection/connection.ts';
 import type { RedisKeys } from '../connection/keys.ts';
@@ -43,7 +42,7 @@ return found
 `,
 };
 
-/** ARGV offset, client uid, lifetime, scope, then the audiences. Also deletes the person's expired consents. */
+/** ARGV offset, client uid, lifetime, then each audience and its scope. Also deletes the person's expired consents. */
 const GIVE: Script = {
   name: 'consentGive',
   keys: 1,
@@ -60,7 +59,7 @@ local function union(before, added)
 end
 local before = living(redis.call('HGET', KEYS[1], ARGV[2]))
 local access = before and before.access or {}
-for at = 5, #ARGV do access[ARGV[at]] = union(access[ARGV[at]], ARGV[4]) end
+for at = 4, #ARGV, 2 do access[ARGV[at]] = union(access[ARGV[at]], ARGV[at + 1]) end
 local ends = now + ARGV[3]
 local consent = string.format('{"access":%s,"endsAt":%.0f,"givenAt":%.0f}', cjson.encode(access), ends, now)
 redis.call('HSET', KEYS[1], ARGV[2], consent)
@@ -112,13 +111,9 @@ export class RedisConsents implements ConsentStore {
     return reply === null ? undefined : parseConsent(reply as string);
   }
 
-  async give(
-    subject: string,
-    clientUid: string,
-    allowed: Pick<Grant, 'scope' | 'audiences'>,
-    lifetime: number,
-  ): Promise<void> {
-    const args = [clientUid, lifetime, joined(allowed.scope), ...allowed.audiences];
+  async give(subject: string, clientUid: string, allowed: Consent, lifetime: number): Promise<void> {
+    const scopes = [...allowed].flatMap(([audience, scope]) => [audience, joined(scope)]);
+    const args = [clientUid, lifetime, ...scopes];
     await this.#connection.run({ script: GIVE, keys: [this.#keys.consentsOfUser(subject)], args });
   }
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { matchesSelector } from '../../../src/admission/policies/label-selector.ts';
-import { clientDocument, judge, judgeOne, MACHINE, policyDocument, WEB } from '../world.ts';
+import { clientDocument, judge, judgeOne, MACHINE, policyDocument, resourceDocument, WEB } from '../world.ts';
 
 describe('a namespace selector', () => {
   const selector = (parts: Partial<Parameters<typeof matchesSelector>[0]>) => ({
@@ -190,6 +190,32 @@ describe('policies', () => {
     expect(reasonsOf(client, policyDocument({ allow: { audiences: ['https://api.example.org/*'] } }))).toEqual([
       'PolicyViolation',
     ]);
+  });
+
+  describe('what a resource server answers for, where a resource has it as identifier', () => {
+    const API = 'https://api.example.com/a';
+    const byPolicy = policyDocument({ allow: { resources: [API], audiences: [] } });
+    const serving = (audience: string, metadata = {}) =>
+      clientDocument({ grantTypes: [], resourceServer: { audiences: [audience] } }, metadata);
+
+    it.each([API, `${API}/`])('in its own namespace → needs no permission: %s', (audience) => {
+      expect(reasonsOf(serving(audience), byPolicy, resourceDocument({ resource: API }))).toEqual([]);
+    });
+
+    it('in another namespace → needs one', () => {
+      const foreign = serving(API, { namespace: 'other' });
+      expect(reasonsOf(foreign, byPolicy, resourceDocument({ resource: API }))).toEqual(['PolicyViolation']);
+    });
+
+    it('of a resource that is not accepted → needs one', () => {
+      const refused = resourceDocument({ resource: API, scopes: [{ name: 'openid' }] });
+      expect(reasonsOf(serving(API), byPolicy, refused)).toEqual(['PolicyViolation']);
+    });
+
+    it('as an audience of its own tokens → needs one', () => {
+      const client = clientDocument({ ...MACHINE, audiences: [API] });
+      expect(reasonsOf(client, byPolicy, resourceDocument({ resource: API }))).toEqual(['PolicyViolation']);
+    });
   });
 
   it('let a namespace without one have everything when the default is AllowAll, except borrowed ids with a dot', () => {

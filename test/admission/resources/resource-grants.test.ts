@@ -1,5 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { grantsCondition, resourceGrants } from '../../../src/admission/resources/resource-grants.ts';
+import { registryResource, selectAmong } from '../../../src/admission/resources/registry-resource.ts';
+import {
+  grantsCondition,
+  type ReferringClient,
+  ungrantedReferences,
+} from '../../../src/admission/resources/resource-grants.ts';
+import { accessOf } from '../../../src/oauth/access/client-access.ts';
+import { Resources } from '../../../src/oauth/registry/resources.ts';
+import { aClient } from '../../oauth/a-client.ts';
 import { resourceDocument, resourcesOf } from '../world.ts';
 
 type Reference = { readonly namespace?: string; readonly name: string; readonly scopes?: readonly string[] };
@@ -15,12 +23,24 @@ function judged(allowedClients: readonly object[], references: readonly Referenc
     spec: { resources: references.map(({ scopes, ...rest }) => ({ ...rest, ...(scopes && { scopes: [...scopes] }) })) },
     ...client,
   };
-  const found = resourceGrants(referring, accepted);
+  const ungranted = ungrantedReferences(referring, accepted);
   return {
-    granted: found.grants.map(({ resource, scopes }) => `${resource.identifier}: ${scopes.join(' ')}`),
-    ungranted: found.ungranted.map(({ path }) => path.slice(2).join('.')),
-    condition: grantsCondition(referring, found, 7),
+    granted: grantedTo(referring, accepted),
+    ungranted: ungranted.map(({ path }) => path.slice(2).join('.')),
+    condition: grantsCondition(referring, ungranted, 7),
   };
+}
+
+/** What the protocol core grants by the same resources. */
+function grantedTo(
+  { namespace, name, namespaceLabels, spec }: ReferringClient,
+  accepted: ReturnType<typeof resourcesOf>['accepted'],
+) {
+  const select = selectAmong(namespaceLabels === undefined ? [] : [[namespace, namespaceLabels]]);
+  const resources = new Resources([...accepted.values()].map((resource) => registryResource(resource, select)));
+  const references = spec.resources.map((reference) => ({ namespace: undefined, scopes: undefined, ...reference }));
+  const access = accessOf(aClient({ namespace, name, audiences: [], resources: references }), { resources });
+  return access.audiences.map((audience) => `${audience}: ${access.scopesAt(audience).join(' ')}`);
 }
 
 const NOTES = { namespace: 'team', name: 'notes' };
@@ -83,10 +103,8 @@ describe('a reference to a resource', () => {
   it('to one that is not accepted → not granted', () => {
     const { accepted } = resourcesOf([resourceDocument({ resource: 'urn:example:not-permitted' })]);
     const client = { namespace: 'team', name: 'app', namespaceLabels: {}, spec: { resources: [{ name: 'notes' }] } };
-    expect(resourceGrants(client, accepted)).toMatchObject({
-      grants: [],
-      ungranted: [{ reason: 'ResourceNotGranted' }],
-    });
+    expect(ungrantedReferences(client, accepted)).toMatchObject([{ reason: 'ResourceNotGranted' }]);
+    expect(grantedTo(client, accepted)).toEqual([]);
   });
 
   it('beside another → one that is not granted harms only itself', () => {

@@ -43,7 +43,7 @@ const definitions = new Map(
 
 /** Where the judge finds the fault that a rule of a CRD finds too, by the rule's message. */
 const RULES_OF_THE_JUDGE: Readonly<Record<string, RegExp>> = {
-  'defaultAudience is required with more than one audience': /^spec\.defaultAudience$/,
+  'defaultAudience is required with more than one audience or resource': /^spec\.defaultAudience$/,
   'defaultAudience is not one of audiences': /^spec\.defaultAudience$/,
   'ids beginning with usr_ are kept for people': /^spec\.clientId$/,
   'clientSecret counts only with the methods client_secret_basic and client_secret_post': /^spec\.auth\.clientSecret$/,
@@ -197,7 +197,9 @@ describe('the rules of the CRDs', () => {
   });
 
   it.each([
-    ['defaultAudience is required with more than one audience', { audiences: ['urn:a', 'urn:b'] }],
+    ['defaultAudience is required with more than one', { audiences: ['urn:a', 'urn:b'] }],
+    ['defaultAudience is required with more than one', { audiences: ['urn:a'], resources: [{ name: 'a' }] }],
+    ['defaultAudience is required with more than one', { resources: [{ name: 'a' }, { name: 'b' }] }],
     ['defaultAudience is not one of audiences', { defaultAudience: 'urn:a' }],
     ['ids beginning with usr_ are kept for people', { clientId: 'usr_a' }],
     ['clientSecret counts only', { auth: { method: 'none', clientSecret: {} } }],

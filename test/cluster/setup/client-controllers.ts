@@ -177,6 +177,7 @@ export class ClientInstall {
       replicas: asked,
       observed: new PolledReplicas(asked),
       grantsOf: () => undefined,
+      ownerOf: () => undefined,
       clock: this.clock,
       log,
       install: {

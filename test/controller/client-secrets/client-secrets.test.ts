@@ -103,6 +103,7 @@ class Install {
       },
       replicas: { find: () => [], ask: async () => undefined },
       grantsOf: () => undefined,
+      ownerOf: () => undefined,
       observed: { observe: async () => ({ outcome: 'NoReplicas' }) },
       record: ({ reason }) => void this.said.push(reason),
       clock: { now: Date.now },

@@ -22,6 +22,7 @@ import { CLIENT_AUTH_METHODS } from '../../../src/oauth/client-auth/index.ts';
 import { secretVerifier } from '../../../src/oauth/registry/client-secret.ts';
 import { systemRandom } from '../../../src/processes/lifecycle/machine.ts';
 import { PlayedObjects } from '../../kubernetes/played-objects.ts';
+import { aKey } from '../../oauth/values/signed-tokens.ts';
 import { leaderOver } from '../leader.ts';
 
 const RELEASE = 'grantry-system';
@@ -42,6 +43,8 @@ class Install {
   readonly namespaces = new PlayedObjects(NAMESPACES);
   readonly releaseSecrets = new PlayedObjects(SECRETS);
   readonly endpointSlices = new PlayedObjects(ENDPOINT_SLICES);
+  /** The namespaces of resources by identifier. */
+  readonly owners = new Map<string, string>();
   observation: Observation = { outcome: 'NotObserved' };
   /** What happens while the replica is asked. */
   whileObserved = () => {};
@@ -112,6 +115,7 @@ class Install {
           }),
       },
       grantsOf: () => undefined,
+      ownerOf: (identifier) => this.owners.get(identifier),
       observed: {
         observe: async () => {
           this.whileObserved();
@@ -154,6 +158,13 @@ class Install {
     };
     const names = Array.from({ length: count }, (_, index) => `web-${index}`);
     return names.map((name) => this.clients.put({ metadata: { namespace: TEAM, name }, spec }).metadata.uid);
+  }
+
+  /** The resource `notes` of a namespace is judged. @param owner undefined: it is refused */
+  judged(identifier: string, namespace: string, owner: string | undefined): void {
+    if (owner === undefined) this.owners.delete(identifier);
+    else this.owners.set(identifier, owner);
+    this.#controller?.grantsChanged([`${namespace}/notes`]);
   }
 
   /** What the only replica serves. */
@@ -213,6 +224,25 @@ describe('the controller of clients', () => {
     expect(first).toBeLessThanOrEqual(10);
     expect(Math.max(...later)).toBeLessThanOrEqual(5);
     expect(install.statusWrites).toBe(200);
+  });
+
+  it('an API that introspects for a resource of its namespace → Accepted while the resource is, whichever comes first', async () => {
+    const identifier = 'urn:example:notes';
+    const spec = {
+      auth: { method: 'private_key_jwt', privateKeyJwt: { jwks: { keys: [aKey('ES256').jwk] } } },
+      grantTypes: [],
+      resourceServer: { audiences: [identifier] },
+    };
+    install.clients.put({ metadata: { namespace: TEAM, name: 'web-0' }, spec });
+    await install.lead();
+    expect(install.said('Accepted')).toBe('PolicyViolation');
+    install.judged(identifier, 'elsewhere', 'elsewhere');
+    install.judged(identifier, TEAM, TEAM);
+    await install.pass(1000);
+    expect(install.said('Accepted')).toBe('Accepted');
+    install.judged(identifier, TEAM, undefined);
+    await install.pass(1000);
+    expect(install.said('Accepted')).toBe('PolicyViolation');
   });
 
   describe('two clients that claim one id', () => {

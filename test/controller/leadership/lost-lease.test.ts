@@ -123,6 +123,7 @@ function startClients(world: World): void {
     },
     replicas: { find: () => [], ask: async () => undefined },
     grantsOf: () => undefined,
+    ownerOf: () => undefined,
     observed: { observe: async () => ({ outcome: 'NoReplicas' }) },
   });
   controller.start();

@@ -93,6 +93,27 @@ it('given a resource that is refused → Stalled and one Warning, until it is co
   expect(world.events).toHaveLength(1);
 });
 
+it('given metadata of an accepted https resource → its address in the status; without any → none', async () => {
+  const allow = { resources: ['https://*.example/**', 'urn:**'] };
+  world.policies.put({ metadata: { name: 'all' }, spec: { namespaceSelector: {}, allow } });
+  world.put('notes', { resource: 'https://notes.example/api' });
+  world.put('hidden', { resource: 'https://hidden.example/api', discovery: 'None' });
+  world.put('refused', { resource: 'https://refused.example/api', scopes: [{ name: 'openid' }] });
+  world.put('urn', {});
+  world.controller.start();
+  expect(await world.conditions('urn')).toEqual(READY);
+  const addresses = ['notes', 'hidden', 'refused', 'urn'].map((name) => {
+    const status = world.resources.get(`team/${name}`)?.status as { readonly metadataUrl?: string };
+    return [name, status.metadataUrl];
+  });
+  expect(addresses).toEqual([
+    ['notes', `${ISSUER}/resources/team/notes`],
+    ['hidden', undefined],
+    ['refused', undefined],
+    ['urn', undefined],
+  ]);
+});
+
 it('given a status that is right → no write, whatever else changes', async () => {
   world.put('notes', {});
   world.controller.start();

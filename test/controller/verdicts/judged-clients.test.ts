@@ -51,6 +51,7 @@ describe('a client', () => {
       className: 'default',
       releaseNamespace: 'grantry',
       defaultPolicy: 'Baseline',
+      ownerOf: () => undefined,
       supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()],
       policies,
       namespaces,

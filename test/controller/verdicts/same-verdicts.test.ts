@@ -15,15 +15,19 @@ import { accountCredentials, assertionCredentials } from '../../../src/admission
 import { readManifest } from '../../../src/admission/kinds/manifest.ts';
 import { OAUTH_CLIENT } from '../../../src/admission/kinds/oauth-client.ts';
 import { admitPolicies } from '../../../src/admission/policies/admit-policies.ts';
+import { AdmittedResources } from '../../../src/admission/resources/admitted-resources.ts';
 import { AdmittedClients } from '../../../src/cluster-registry/admitted-clients.ts';
 import { clientKeeper } from '../../../src/cluster-registry/kept-client.ts';
+import { ServedResources } from '../../../src/cluster-registry/served-resources.ts';
 import { JudgedClients } from '../../../src/controller/verdicts/judged-clients.ts';
 import { type KubernetesObject, objectKey } from '../../../src/kubernetes/objects/resources.ts';
 import { sourceOf } from '../../../src/kubernetes/objects/source-object.ts';
 import { labelsOf } from '../../../src/kubernetes/watch/namespace-labels.ts';
+import type { ObjectChange } from '../../../src/kubernetes/watch/object-store.ts';
 import { CLIENT_AUTH_METHODS, SECRET_METHODS } from '../../../src/oauth/client-auth/index.ts';
 import type { Client } from '../../../src/oauth/registry/client.ts';
 import { KeyRing } from '../../../src/oauth/registry/keys.ts';
+import { Resources } from '../../../src/oauth/registry/resources.ts';
 import { DIFFERENCES, PERMITTED, PERMITTING } from '../../admission/differing-clients.ts';
 import { aKey } from '../../oauth/values/signed-tokens.ts';
 
@@ -55,18 +59,25 @@ class TwoPaths {
   readonly #accounts = new Map<string, KubernetesObject>();
   #policies: readonly KubernetesObject[] = [];
   readonly #keep = clientKeeper(INSTALL);
+  readonly #served = new ServedResources({
+    ...this.#resourceOptions(),
+    namespaces: () => this.#namespaces.keys(),
+  });
+  readonly #admitted = new AdmittedResources({ ...this.#resourceOptions(), unknownFields: 'ignore' });
   readonly #server: AdmittedClients;
   readonly #controller: JudgedClients;
 
   constructor() {
     this.#server = new AdmittedClients({
       ...INSTALL,
+      ownerOf: (identifier) => this.#served.ownerOf(identifier),
       clock: { now: () => Date.parse('2026-02-01T00:00:00Z') },
       labelsOf: (namespace) => labelsOf(this.#namespaces, namespace),
       verifiersOf: (uid) => this.#storedOf(uid),
     });
     this.#controller = new JudgedClients({
       ...INSTALL,
+      ownerOf: this.#admitted.ownerOf,
       policies: { get: () => undefined, objects: () => this.#policies },
       namespaces: { get: (name) => this.#namespaces.get(name), objects: () => this.#namespaces.values() },
       serviceAccounts: this.#accounts,
@@ -94,20 +105,48 @@ class TwoPaths {
 
   setPolicies(policies: readonly KubernetesObject[]): void {
     this.#policies = policies;
-    const verdicts = admitPolicies({
-      className: 'default',
-      unknownFields: 'ignore',
-      policies: policies.map(sourceOf),
-    });
-    for (const uid of this.#server.setPolicies(verdicts.map(({ policy }) => policy))) this.#server.judge(uid);
+    this.#served.rejudge();
+    this.#admitted.rejudge();
+    for (const uid of this.#server.setPolicies(this.#judgedPolicies())) this.#server.judge(uid);
     this.#controller.policiesChanged();
+    this.#settleResources();
+  }
+
+  #judgedPolicies() {
+    const policies = this.#policies.map(sourceOf);
+    return admitPolicies({ className: 'default', unknownFields: 'ignore', policies }).map(({ policy }) => policy);
+  }
+
+  /** Creates, updates or deletes a resource. */
+  changeResource(change: Pick<ObjectChange, 'type' | 'object'>): void {
+    const key = objectKey(change.object.metadata);
+    this.#served.changed({ key, ...change });
+    if (change.type === 'delete') this.#admitted.delete(key);
+    else this.#admitted.put(sourceOf(change.object));
+    this.#settleResources();
+  }
+
+  #settleResources(): void {
+    for (const uid of this.#server.resourcesChanged(this.#served.settle())) this.#server.judge(uid);
+    this.#admitted.settle();
     for (const client of this.#clients.values()) this.#controller.put(client);
+  }
+
+  #resourceOptions() {
+    return {
+      ...INSTALL,
+      reservedNamespace: INSTALL.releaseNamespace,
+      policies: () => this.#judgedPolicies(),
+      namespaceLabels: (namespace: string) => labelsOf(this.#namespaces, namespace),
+    };
   }
 
   putNamespace(name: string, labels: Readonly<Record<string, string>>): void {
     this.#namespaces.set(name, object('Namespace', { name, labels }));
+    this.#served.relabelled(name);
+    this.#admitted.rejudge(name);
     for (const uid of this.#server.relabelled(name)) this.#server.judge(uid);
-    for (const client of this.#clients.values()) this.#controller.put(client);
+    this.#settleResources();
   }
 
   /** @param text undefined: it is deleted */
@@ -155,10 +194,10 @@ class TwoPaths {
     return stored(uid, { verifiers: [], jwks: assertion.keys });
   }
 
-  /** Compares the verdicts on every client. @returns the methods of those that are served */
-  compare(): readonly string[] {
+  /** Compares the verdicts on every client. @returns those that are served */
+  compare(): readonly Client[] {
     this.#server.settle();
-    const { registry, changes } = this.#server.publish(KEYS);
+    const { registry, changes } = this.#server.publish(KEYS, Resources.NONE);
     this.#controller.settle();
     const verdicts = [...this.#clients.values()].map(({ metadata }) => {
       const verifiers = hasSecret(metadata.uid) ? [VERIFIER] : [];
@@ -185,7 +224,7 @@ class TwoPaths {
     for (const { kind, clientId, reason } of changes) {
       if (kind === 'refused') expect(reasons).toContain(`${clientId} ${reason}`);
     }
-    return verdicts.flatMap(({ client }) => client?.authMethod ?? []);
+    return verdicts.flatMap(({ client }) => client ?? []);
   }
 }
 
@@ -211,7 +250,12 @@ function fieldsOf(client: Client, fields: readonly (keyof Client)[] = []): objec
 const ALLOW = PERMITTING.allow as Fields;
 const EVERY_METHOD = {
   ...PERMITTING,
-  allow: { ...ALLOW, authMethods: [...INSTALL.supportedAuthMethods], jwksHosts: ['app.example.com'] },
+  allow: {
+    ...ALLOW,
+    resources: ['urn:foreign:api'],
+    authMethods: [...INSTALL.supportedAuthMethods],
+    jwksHosts: ['app.example.com'],
+  },
 };
 const policy = (name: string, namespaceSelector: unknown, spec: Fields = EVERY_METHOD) =>
   object('ClientPolicy', { name }, { namespaceSelector, ...spec });
@@ -278,6 +322,23 @@ const client = fc
     return object('OAuthClient', { name: `app-${slot}`, ...metadata, creationTimestamp }, spec);
   });
 
+const API = object('ProtectedResource', { name: 'api', namespace: 'team' }, { resource: 'urn:foreign:api' });
+
+const API_CLIENT = object(
+  'OAuthClient',
+  { name: 'api', namespace: 'team', uid: 'uid-api' },
+  { ...PERMITTED, resourceServer: { audiences: ['urn:foreign:api'] } },
+);
+
+const resource = fc
+  .record({
+    namespace: fc.constantFrom('team', 'other'),
+    identifier: fc.constantFrom('urn:foreign:api', 'urn:foreign:api/'),
+  })
+  .map(({ namespace, identifier }) =>
+    object('ProtectedResource', { name: 'api', namespace }, { resource: identifier }),
+  );
+
 type Change = (paths: TwoPaths) => void;
 const labels = fc.constantFrom({}, { tier: 'gold' }, { tier: 'silver' });
 
@@ -287,6 +348,11 @@ const change: fc.Arbitrary<Change> = fc.oneof(
     ({ metadata }) =>
       (paths: TwoPaths) =>
         paths.deleteClient(objectKey(metadata)),
+  ),
+  fc.tuple(fc.constantFrom('put', 'put', 'delete'), resource).map(
+    ([type, each]) =>
+      (paths: TwoPaths) =>
+        paths.changeResource({ type, object: each }),
   ),
   fc.shuffledSubarray(POLICIES).map((policies) => (paths: TwoPaths) => paths.setPolicies(policies)),
   fc.tuple(fc.constantFrom('team', 'other'), labels).map(
@@ -306,14 +372,16 @@ const change: fc.Arbitrary<Change> = fc.oneof(
   ),
 );
 
-describe('after every change of clients, policies and namespaces', () => {
+describe('after every change of clients, policies, namespaces and resources', () => {
   it('a token server serves exactly the clients that the controller reports as ready, and refuses the others for the same reasons', () => {
-    const served: string[] = [];
+    const served: Client[] = [];
     fc.assert(
       fc.property(fc.array(change, { minLength: 1, maxLength: 25 }), (changes) => {
         const paths = new TwoPaths();
         paths.setPolicies(POLICIES.slice(0, 2));
         paths.putNamespace('team', {});
+        paths.changeResource({ type: 'put', object: API });
+        paths.putClient(API_CLIENT);
         paths.putConfigMap('team/keys', JSON.stringify({ keys: [FIRST] }));
         paths.putAccount('team/worker', 'u-1');
         for (const apply of changes) {
@@ -324,6 +392,11 @@ describe('after every change of clients, policies and namespaces', () => {
       { numRuns: 200 },
     );
     expect(served.length).toBeGreaterThan(200);
-    expect(served).toEqual(expect.arrayContaining(['private_key_jwt', 'kubernetes_service_account']));
+    const methods = served.map(({ authMethod }) => authMethod);
+    expect(methods).toEqual(expect.arrayContaining(['private_key_jwt', 'kubernetes_service_account']));
+    // No policy permits it.
+    expect(served.some(({ resourceServerAudiences }) => resourceServerAudiences.includes('urn:foreign:api'))).toBe(
+      true,
+    );
   });
 });

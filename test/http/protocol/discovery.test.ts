@@ -1,13 +1,16 @@
-// Metadata (RFC 8414), keys (RFC 7517) and the paths of an issuer, also of one with a path (docs/scope.md: 8414-1, T2).
+// Metadata (RFC 8414), keys (RFC 7517), metadata of resources (RFC 9728) and the paths of an issuer, also of one with a path
+// (docs/scope.md: 8414-1, 9728-1, 9728-2, T2).
 
 import { importJWK, type JWK, jwtVerify } from 'jose';
 import { describe, expect, it } from 'vitest';
 import { generateSigningKeyPem, importSigningKey } from '../../../src/oauth/registry/keys.ts';
 import { basic, DEFAULT_AUDIENCE, type Grantry, readJson, startGrantry } from '../../grantry.ts';
+import { aResource } from '../../oauth/a-resource.ts';
 
 const MACHINE = { clientId: 'team.machine', secret: 'kSiQ0yY8Jh1x4nV7wB2dR5tG9mC3fL6p' };
 const METADATA = '/.well-known/oauth-authorization-server';
 const JWKS = '/.well-known/jwks.json';
+const RESOURCE = '/resources/shop/notes';
 
 interface Metadata {
   readonly [member: string]: unknown;
@@ -65,6 +68,50 @@ describe('the metadata', () => {
     for (const path of [METADATA, JWKS]) {
       const response = await fetch(grantry.url(path));
       expect(response.headers.get('cache-control')).toBe('public, max-age=300');
+    }
+  });
+});
+
+describe('the metadata of a resource', () => {
+  it('given an issuer with a path → below it, as JSON that may be kept for five minutes', async () => {
+    const displayName = { text: 'Notes', translations: { de: 'Notizen' } };
+    const resources = [aResource({ displayName })];
+    const grantry = await startGrantry({ clients: [], resources, issuerPath: '/auth' });
+    const response = await fetch(grantry.url(RESOURCE));
+    expect(response.status).toBe(200);
+    expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8');
+    expect(response.headers.get('cache-control')).toBe('public, max-age=300');
+    expect(await response.json()).toMatchObject({
+      resource: 'https://notes.example/api',
+      authorization_servers: [grantry.issuer],
+      'resource_name#de': 'Notizen',
+    });
+  });
+
+  it('given a resource that changes, and is deleted → the document of now, and none', async () => {
+    const grantry = await startGrantry({ clients: [], resources: [aResource()] });
+    grantry.setResources([aResource({ scopes: [] })]);
+    expect(await (await fetch(grantry.url(RESOURCE))).json()).not.toHaveProperty('scopes_supported');
+    grantry.setResources([]);
+    expect((await fetch(grantry.url(RESOURCE))).status).toBe(404);
+  });
+
+  it('given discovery None, a URN, another name → 404 in the same words', async () => {
+    const grantry = await startGrantry({
+      clients: [],
+      resources: [
+        aResource({ name: 'hidden', isDiscoverable: false }),
+        aResource({ name: 'urn', identifier: 'urn:grantry:ns:shop:urn' }),
+      ],
+    });
+    for (const name of ['hidden', 'urn', 'other', '..%2fhidden', '%00', 'constructor']) {
+      const response = await fetch(grantry.url(`/resources/shop/${name}`));
+      expect([name, response.status]).toEqual([name, 404]);
+      expect(response.headers.get('cache-control')).toBe('no-store');
+      expect(await response.json()).toEqual({
+        error: 'not_found',
+        error_description: 'There is nothing at this address.',
+      });
     }
   });
 });

@@ -45,14 +45,9 @@ export class TokenCalls {
   }
 
   /** Redeems a code rightly, unless `changes` say otherwise; an undefined one leaves the parameter out. */
-  redeem(code: string, changes: Readonly<Record<string, string | undefined>> = {}): Promise<Answer> {
-    return this.post('/token', {
-      grant_type: 'authorization_code',
-      code,
-      redirect_uri: 'https://app.example/cb',
-      code_verifier: PKCE.verifier,
-      ...changes,
-    });
+  redeem(code: string, changes: Readonly<Record<string, string | undefined>> = {}, proof?: string): Promise<Answer> {
+    const form = { code, redirect_uri: 'https://app.example/cb', code_verifier: PKCE.verifier, ...changes };
+    return this.post('/token', { grant_type: 'authorization_code', ...form }, proof);
   }
 
   refresh(refreshToken: unknown, changes: Readonly<Record<string, string | undefined>> = {}): Promise<Answer> {
@@ -71,10 +66,11 @@ export class TokenCalls {
     return (await this.introspect(token)).body.active === true;
   }
 
-  async post(path: string, form: Readonly<Record<string, string | undefined>>): Promise<Answer> {
+  /** @param proof of a DPoP key, sent with the request */
+  async post(path: string, form: Readonly<Record<string, string | undefined>>, proof?: string): Promise<Answer> {
     const { clientId, secret } = this.#caller;
     const pairs = Object.entries(form).filter((pair): pair is [string, string] => pair[1] !== undefined);
-    const headers: Record<string, string> = {};
+    const headers: Record<string, string> = proof === undefined ? {} : { dpop: proof };
     if (secret === undefined) pairs.push(['client_id', clientId]);
     else headers.authorization = basic(clientId, secret);
     const response = await this.#grantry.post(path, pairs, { headers });

@@ -2,18 +2,20 @@
 
 import { beforeAll, describe, expect, it } from 'vitest';
 import { basic, type Grantry, startGrantry } from '../../grantry.ts';
+import { aResource } from '../../oauth/a-resource.ts';
 import { rawAnswer, requestText } from './raw-socket.ts';
 
 const ORIGIN = 'https://spa.example';
 const SPA = { clientId: 'team.spa', allowedCorsOrigins: [ORIGIN] };
 const FORM_ENDPOINTS = ['/token', '/revoke', '/introspect'];
-const DOCUMENTS = ['/.well-known/jwks.json', '/.well-known/oauth-authorization-server'];
+const DOCUMENTS = ['/.well-known/jwks.json', '/.well-known/oauth-authorization-server', '/resources/shop/notes'];
 const PAGES = ['/authorize', '/login', '/consent/abc', '/authorize/resume/abc'];
 
 let grantry: Grantry;
 beforeAll(async () => {
   grantry = await startGrantry({
     clients: [SPA, { clientId: 'team.web', secret: 'kSiQ0yY8Jh1x4nV7wB2dR5tG9mC3fL6p' }],
+    resources: [aResource()],
   });
 });
 

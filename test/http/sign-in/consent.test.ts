@@ -611,8 +611,8 @@ describe('between the decision and the way back', () => {
     const { consents } = opened.world.stores;
     const subject = opened.world.subject('alice');
     await consents.withdraw(subject, WEB.uid);
-    await consents.give(subject, WEB.uid, { scope: ['shop/read'], audiences: ['https://other.example/'] }, 60_000);
-    await consents.give(subject, WEB.uid, { scope: ['shop/write'], audiences: WEB.audiences }, 60_000);
+    await consents.give(subject, WEB.uid, new Map([['https://other.example/', ['shop/read']]]), 60_000);
+    await consents.give(subject, WEB.uid, new Map(WEB.audiences.map((audience) => [audience, ['shop/write']])), 60_000);
     expect((await opened.browser.get(resume)).status).toBe(400);
     expect(opened.world.lastReason()).toBe('interaction_consent_gone');
   });
@@ -622,7 +622,12 @@ describe('between the decision and the way back', () => {
     const { consents } = opened.world.stores;
     await consents.withdraw(opened.world.subject('alice'), WEB.uid);
     const audiences = ['https://other.example/'];
-    await consents.give(opened.world.subject('alice'), WEB.uid, { scope: ['shop/read'], audiences }, 60_000);
+    await consents.give(
+      opened.world.subject('alice'),
+      WEB.uid,
+      new Map(audiences.map((audience) => [audience, ['shop/read']])),
+      60_000,
+    );
     expect((await opened.browser.get(resume)).status).toBe(400);
     expect(opened.world.lastReason()).toBe('interaction_consent_gone');
   });

@@ -10,6 +10,7 @@ import { StoreUnavailableError } from '../../../src/oauth/ports/error.ts';
 import type { Stores } from '../../../src/oauth/ports/ports.ts';
 import type { Client } from '../../../src/oauth/registry/client.ts';
 import { secretVerifier } from '../../../src/oauth/registry/client-secret.ts';
+import type { Resource } from '../../../src/oauth/registry/resource.ts';
 import { systemClock } from '../../../src/processes/lifecycle/machine.ts';
 import { type Grantry, type LogLine, PKCE, startGrantry } from '../../grantry.ts';
 import { aClient } from '../../oauth/a-client.ts';
@@ -41,6 +42,7 @@ const anotherHash = await hash(PASSWORD, COST);
 export interface WorldOptions {
   readonly issuer?: string;
   readonly clients?: readonly Client[];
+  readonly resources?: readonly Resource[];
   /** Of alice and bob. */
   readonly disabled?: readonly string[];
   readonly rateLimits?: boolean;
@@ -64,6 +66,7 @@ export interface World {
   /** The path of a good request of {@link WEB} with these parameters replaced, doubled or left out. */
   authorizePath(changes?: Query): string;
   setClients(clients: readonly Client[]): void;
+  setResources(resources: readonly Resource[]): void;
   setDisabled(usernames: readonly string[]): void;
   /** Gives this person the hash of {@link PASSWORD} with another salt. */
   changePassword(username: string): void;
@@ -90,6 +93,7 @@ export async function aWorld(options: WorldOptions = {}): Promise<World> {
   let memory: Stores | undefined;
   const grantry = await startGrantry({
     clients,
+    resources: options.resources ?? [],
     owners: users,
     rateLimits: options.rateLimits ?? true,
     auditSubjects: 'plain',
@@ -114,6 +118,7 @@ export async function aWorld(options: WorldOptions = {}): Promise<World> {
     browser: () => new TestBrowser(`http://127.0.0.1:${grantry.port}`, issuer),
     authorizePath: (changes = {}) => `${new URL(grantry.url('/authorize')).pathname}?${query(changes)}`,
     setClients: (next) => grantry.setClients(next),
+    setResources: (next) => grantry.setResources(next),
     setDisabled: (usernames) => users.replace(people(usernames)),
     changePassword: (username) => users.replace(people(disabled, username)),
     breakStore: (name, error) => void broken.set(name, error),

@@ -1,7 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { accessOf } from '../../../src/oauth/access/client-access.ts';
 import { formatScope, isSubset, parseScope, resolveScope } from '../../../src/oauth/access/scope.ts';
+import { Resources } from '../../../src/oauth/registry/resources.ts';
 import { aClient } from '../a-client.ts';
+import { aResource, declared } from '../a-resource.ts';
 import { refusalOf } from '../refusal.ts';
 
 const tokenCharacters = Array.from({ length: 0x7f - 0x21 }, (_, index) => String.fromCharCode(0x21 + index)).filter(
@@ -98,33 +101,73 @@ describe('the subset of scopes', () => {
 });
 
 describe('the scope a request means', () => {
-  const client = aClient({ scopes: ['a', 'b', 'c'], defaultScopes: ['b', 'a'] });
+  const A = 'https://a.example/api';
+  const B = 'https://b.example/api';
+  const resources = new Resources([
+    aResource({ name: 'a', identifier: A, scopes: declared('a.read', 'a.write', 'shared') }),
+    aResource({ name: 'b', identifier: B, scopes: declared('b.read', 'shared') }),
+  ]);
+  const access = (client: Parameters<typeof aClient>[0]) => accessOf(aClient(client), { resources });
+  const manifest = { audiences: ['https://m.example/'], scopes: ['a', 'b', 'c'], defaultScopes: ['b', 'a'] };
+  const at = (client: Parameters<typeof aClient>[0], ...audiences: string[]) => ({ access: access(client), audiences });
+  const plain = at(manifest, 'https://m.example/');
+  const referring = {
+    audiences: [],
+    scopes: [],
+    resources: [
+      { namespace: undefined, name: 'a', scopes: undefined },
+      { namespace: undefined, name: 'b', scopes: undefined },
+    ],
+    defaultScopes: ['b.read', 'shared', 'a.read'],
+  };
 
-  it('is what was asked, each token once', () => {
-    expect(resolveScope('c a c', client)).toEqual(['c', 'a']);
-  });
-
-  it('is the default scope when none is asked', () => {
-    expect(resolveScope(undefined, client)).toEqual(['b', 'a']);
+  it.each([
+    ['what was asked, each token once', 'c a c', plain, ['c', 'a']],
+    ['the default scope when none is asked', undefined, plain, ['b', 'a']],
+    ['the default scopes that the resource has', undefined, at(referring, A), ['shared', 'a.read']],
+    [
+      'the default scopes of all resources that are asked for',
+      undefined,
+      at(referring, B, A),
+      ['b.read', 'shared', 'a.read'],
+    ],
+    ['scopes of several resources', 'b.read a.write', at(referring, A, B), ['b.read', 'a.write']],
+  ])('is %s', (_, requested, { access, audiences }, scope) => {
+    expect(resolveScope(requested, audiences, access)).toEqual(scope);
   });
 
   it.each([
-    ['a scope that is not registered', 'a x', client, 'scope_not_registered'],
-    ['a registered scope in other case', 'A', client, 'scope_not_registered'],
-    ['a malformed scope', 'a  b', client, 'scope_malformed'],
-    ['no scope where the client has no defaults', undefined, aClient({ defaultScopes: [] }), 'scope_missing'],
-    ['a default that is no longer registered', undefined, aClient({ scopes: ['a'] }), 'scope_not_registered'],
-  ])('is refused for %s', (_, requested, who, reason) => {
-    expect(refusalOf(() => resolveScope(requested, who))).toEqual({ code: 'invalid_scope', reason });
+    ['a scope that is not registered', 'a x', plain, 'scope_not_registered'],
+    ['a registered scope in other case', 'A', plain, 'scope_not_registered'],
+    ['a malformed scope', 'a  b', plain, 'scope_malformed'],
+    [
+      'no scope where the client has no defaults',
+      undefined,
+      at({ ...manifest, defaultScopes: [] }, 'https://m.example/'),
+      'scope_missing',
+    ],
+    [
+      'no scope where the resource has none of the defaults',
+      undefined,
+      at({ ...referring, defaultScopes: ['b.read'] }, A),
+      'scope_missing',
+    ],
+    ['a scope of another resource', 'a.read b.read', at(referring, A), 'scope_not_of_resource'],
+    ['a scope that no resource has', 'a.read c.read', at(referring, A), 'scope_not_registered'],
+  ])('is refused for %s', (_, requested, { access, audiences }, reason) => {
+    expect(refusalOf(() => resolveScope(requested, audiences, access))).toEqual({ code: 'invalid_scope', reason });
   });
 
-  it('never holds a token that is not registered', () => {
-    const known = fc.constantFrom('a', 'b', 'c');
+  it('never holds a token that is not registered, nor one that none of the resources has', () => {
+    const referrer = access({ ...manifest, ...referring, audiences: manifest.audiences, scopes: manifest.scopes });
+    const known = fc.constantFrom(...referrer.scopes);
+    const some = fc.subarray([A, B, 'https://m.example/'], { minLength: 1 });
     fc.assert(
-      fc.property(fc.array(fc.oneof(known, aToken), { minLength: 1 }), (tokens) => {
-        const isRegistered = tokens.every((token) => client.scopes.includes(token));
-        if (isRegistered) expect(isSubset(resolveScope(tokens.join(' '), client), client.scopes)).toBe(true);
-        else expect(refusalOf(() => resolveScope(tokens.join(' '), client)).reason).toBe('scope_not_registered');
+      fc.property(fc.array(fc.oneof(known, known, aToken), { minLength: 1 }), some, (tokens, audiences) => {
+        const here = audiences.flatMap((audience) => referrer.scopesAt(audience));
+        const resolve = () => resolveScope(tokens.join(' '), audiences, referrer);
+        if (isSubset(tokens, here)) expect(isSubset(resolve(), here)).toBe(true);
+        else expect(refusalOf(resolve).code).toBe('invalid_scope');
       }),
     );
   });

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { memoryStores } from '../../../src/memory/stores.ts';
+import { accessOf } from '../../../src/oauth/access/client-access.ts';
 import {
   type AcceptedAuthorization,
   type AuthorizationCheck,
@@ -15,6 +16,7 @@ import type { Stores } from '../../../src/oauth/ports/ports.ts';
 import type { Client } from '../../../src/oauth/registry/client.ts';
 import { KeyRing } from '../../../src/oauth/registry/keys.ts';
 import { Registry } from '../../../src/oauth/registry/registry.ts';
+import { Resources } from '../../../src/oauth/registry/resources.ts';
 import { Handles } from '../../../src/oauth/tokens/handles.ts';
 import { Parameters } from '../../../src/oauth/values/parameters.ts';
 import { aClient } from '../a-client.ts';
@@ -88,6 +90,7 @@ describe('an authorization request', () => {
     expect(check({}, client)).toEqual({
       kind: 'accepted',
       client,
+      access: accessOf(client, { resources: Resources.NONE }),
       request: {
         clientUid: client.uid,
         clientId: 'shop.web',
@@ -321,8 +324,8 @@ describe('an error that goes to the client', () => {
       ['response_type_unsupported', { response_type: 'code' }],
       ['response_mode_unsupported', { response_mode: undefined }],
       ['code_challenge_method_unsupported', { code_challenge_method: 'S256' }],
-      ['scope_not_registered', { scope: undefined }],
       ['resource_not_registered', { resource: undefined }],
+      ['scope_not_registered', { scope: undefined }],
       ['state_missing', { state: 'a' }],
     ];
     const reasons: string[] = [];
@@ -442,6 +445,7 @@ describe('a code', () => {
         allowedScopes: aClient().scopes,
         allowedAudiences: [API],
         defaultAudience: undefined,
+        at: undefined,
       },
       accessToken: undefined,
       address: '192.0.2.1',

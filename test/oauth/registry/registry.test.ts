@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { KeyRing } from '../../../src/oauth/registry/keys.ts';
 import { Registry } from '../../../src/oauth/registry/registry.ts';
+import { Resources } from '../../../src/oauth/registry/resources.ts';
 import { aClient } from '../a-client.ts';
 
 const KEYS = new KeyRing([]);
@@ -30,7 +31,7 @@ describe('a registry', () => {
           const draft = registry.draft();
           for (const [uid, client] of after) if (clients.get(uid) !== client) draft.put(client);
           for (const uid of clients.keys()) if (!after.has(uid)) draft.remove(uid);
-          registry = draft.finish(KEYS);
+          registry = draft.finish(KEYS, Resources.NONE);
           clients = after;
           expect(seenIn(registry)).toEqual(seenIn(new Registry([...clients.values()], KEYS)));
           expect(seenIn(before.registry)).toEqual(before.seen);

@@ -2,6 +2,7 @@
 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { isTargetUri } from '../../../src/oauth/dpop/target-uri.ts';
 import { normalizedPath, readTarget, targetAddresses } from '../../../src/oauth/resource/request-target.ts';
 
 describe('a request target', () => {
@@ -42,8 +43,48 @@ describe('a path', () => {
     );
   });
 
-  it('has its addresses at each origin, as sent and normalised', () => {
-    expect(targetAddresses(['https://a', 'https://b'], '/x')).toEqual(['https://a/x', 'https://b/x']);
-    expect(targetAddresses(['https://a'], '/%7e')).toEqual(['https://a/%7e', 'https://a/~']);
+  it('has its address at each origin, normalised', () => {
+    expect(targetAddresses(['https://a', 'https://b'], '/%7e')).toEqual(['https://a/~', 'https://b/~']);
+  });
+});
+
+describe('a proof', () => {
+  const ORIGIN = 'https://api.example';
+  /** A character of a path as a client may write it: several spellings of one meaning. */
+  const character = fc.constantFrom(
+    ['a', '%61'],
+    ['~', '%7E', '%7e'],
+    ['-', '%2D', '%2d'],
+    ['%2F', '%2f'],
+    ['%C3%A4', '%c3%a4'],
+  );
+  const spelling = character.chain((spellings) =>
+    fc.tuple(fc.constantFrom(...spellings), fc.constantFrom(...spellings)),
+  );
+  const detour = fc.constantFrom('', '', './', '%2e/', 'x/../', 'x/%2E%2e/');
+  const segment = fc.tuple(detour, fc.array(spelling, { minLength: 1, maxLength: 4 }), detour);
+  /** Two spellings of one path. */
+  const paths = fc.array(segment, { maxLength: 4 }).map((segments) =>
+    ([0, 1] as const).map(
+      (which) =>
+        segments
+          .map(([one, characters, other]) => {
+            const text = characters.map((spellings) => spellings[which]).join('');
+            return `/${which === 0 ? one : other}${text}`;
+          })
+          .join('') || '/',
+    ),
+  );
+  const names = (htu: string, path: string) =>
+    isTargetUri(`${ORIGIN}${htu}`, targetAddresses([ORIGIN], path), normalizedPath);
+
+  it('of another spelling of the path → names the request; of another path → does not', () => {
+    fc.assert(
+      fc.property(paths, paths, ([one = '', other = ''], [foreign = '']) => {
+        expect(names(one, other)).toBe(true);
+        expect(names(one, foreign)).toBe(normalizedPath(one) === normalizedPath(foreign));
+        expect(names(`${one}b`, other)).toBe(false);
+      }),
+    );
   });
 });

@@ -239,7 +239,8 @@ describe('grantry check', () => {
   });
 
   it('a reference that no file grants → a warning with its place, and no fault; one that a file grants → none', async () => {
-    const referring = '  resources:\n    - name: notes\n    - {namespace: elsewhere, name: api}\n';
+    const referring =
+      '  defaultAudience: urn:grantry:ns:default:notes\n  resources:\n    - name: notes\n    - {namespace: elsewhere, name: api}\n';
     const folder = await folderOfTest({
       'client.yaml': machineClient('a', referring),
       'notes.yaml': 'apiVersion: grantry.dev/v1alpha1\nkind: ProtectedResource\nmetadata: {name: notes}\nspec: {}\n',

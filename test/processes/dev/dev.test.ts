@@ -1,7 +1,7 @@
 import { chmod, cp, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { decodeProtectedHeader } from 'jose';
+import { decodeJwt, decodeProtectedHeader } from 'jose';
 import { afterEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { folderOfTest, machineClient } from '../../manifests/a-folder.ts';
@@ -46,7 +46,7 @@ describe('grantry dev at its start', () => {
     expect(JSON.parse(await shell(line))).toMatchObject({ token_type: 'Bearer', expires_in: 600 });
     const [, metadata = ''] = await grantry.printed(/Metadata +(\S+)/);
     expect(await (await fetch(metadata)).json()).toMatchObject({ issuer });
-    for (const client of ['report-job', 'web-app', 'native-app']) {
+    for (const client of ['report-job', 'web-app', 'native-app', 'notes-cli', 'notes-api']) {
       expect(grantry.output).toMatch(new RegExp(`^ +default\\.${client} .* Ready$`, 'm'));
     }
     expect(grantry.output).toMatch(/Users +demo with the password demo/);
@@ -185,6 +185,27 @@ describe('a kept key that is damaged', () => {
 });
 
 describe('a change of the folder', () => {
+  it('of a resource → the client that refers to it has what the owner grants now', async () => {
+    const resource = (scopes: string) =>
+      `apiVersion: grantry.dev/v1alpha1\nkind: ProtectedResource\nmetadata: {name: notes}\nspec:\n  scopes: [${scopes}]\n`;
+    const refers = '  defaultScopes: [default/read]\n  resources: [{name: notes}]\n';
+    const both = '{name: default/read}, {name: default/write}';
+    const folder = await folderOfTest({ 'job.yaml': machineClient('job', refers), 'notes.yaml': resource(both) });
+    const { issuer } = await startDev(folder);
+    const secret = await secretOf(folder);
+    const asked = async (scope: string) =>
+      (await post(`${issuer}/token`, { ...CLIENT_CREDENTIALS, scope }, `default.job:${secret}`)).body;
+    const { access_token: token, scope } = await asked('default/read default/write');
+    expect([scope, decodeJwt(String(token)).aud]).toEqual([
+      'default/read default/write',
+      'urn:grantry:ns:default:notes',
+    ]);
+    await writeFile(join(folder, 'notes.yaml'), resource('{name: default/read}'));
+    await until('the scope is gone', async () => (await asked('default/write')).error === 'invalid_scope');
+    await rm(join(folder, 'notes.yaml'));
+    await until('the resource is gone', async () => (await asked('default/read')).access_token === undefined);
+  });
+
   it('is served within 200 ms', async () => {
     const folder = await folderOfTest(CLIENT);
     const { issuer } = await startDev(folder);

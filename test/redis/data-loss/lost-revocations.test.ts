@@ -116,7 +116,7 @@ describeRedis('what was revoked and a fail-over has lost', () => {
   it('is ended again with consents of before, and what was noted is not touched: a person who is back as another', async () => {
     const { users, consents, sessions } = redis.stores;
     const give = (clientUid: string) =>
-      consents.give('usr_dan', clientUid, { scope: ['read'], audiences: ['https://api.example'] }, 3_600_000);
+      consents.give('usr_dan', clientUid, new Map([['https://api.example', ['read']]]), 3_600_000);
     await users.settle('usr_dan', 'first');
     await users.settleAbsent('usr_dan');
     const session = await begin(sessions, { subject: 'usr_dan' });
@@ -136,7 +136,7 @@ describeRedis('what was revoked and a fail-over has lost', () => {
   it('is withdrawn again, unless it was given since: a consent', async () => {
     const { consents } = redis.stores;
     const give = (clientUid: string) =>
-      consents.give('usr_dave', clientUid, { scope: ['read'], audiences: ['https://api.example'] }, 3_600_000);
+      consents.give('usr_dave', clientUid, new Map([['https://api.example', ['read']]]), 3_600_000);
     await give('uid-withdrawn');
     await give('uid-given-again');
     await losing(redis, async () => {

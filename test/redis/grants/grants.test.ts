@@ -10,6 +10,7 @@ import { RedisKeys } from '../../../src/redis/connection/keys.ts';
 import { UnansweredError } from '../../../src/redis/link/redis-errors.ts';
 import { redisStores } from '../../../src/redis/stores.ts';
 import {
+  accessRequest,
   digest,
   issued,
   MINUTE,
@@ -362,13 +363,7 @@ describeRedis('grants in Redis', () => {
     await stores.grants.issue(grant, digest('secret'), MINUTE, MINUTE);
     expect((await stores.grants.read(grant.grantId))?.grant).toMatchObject(grant);
     const { scope: allowedScopes, audiences: allowedAudiences } = grant;
-    const access = {
-      scope: undefined,
-      resource: undefined,
-      allowedScopes,
-      allowedAudiences,
-      defaultAudience: undefined,
-    };
+    const access = accessRequest({ allowedScopes, allowedAudiences });
     expect(await stores.grants.redeem(redeemRequest(grant, { access }))).toMatchObject({
       outcome: 'redeemed',
       grant,

@@ -23,6 +23,7 @@ const asked: fc.Arbitrary<AccessRequest> = fc.record({
   allowedScopes: scopes,
   allowedAudiences: audiences,
   defaultAudience: maybe(audience),
+  at: maybe(fc.dictionary(audience, fc.record({ scopes, maxLifetimeSeconds: maybe(fc.constantFrom(60, 7200)) }))),
 });
 
 function narrowed(answer: RedeemAnswer | RotateAnswer) {

@@ -10,6 +10,7 @@ import type { ManagedConnection } from '../../../src/redis/connection/connection
 import { RedisKeys } from '../../../src/redis/connection/keys.ts';
 import { redisStores } from '../../../src/redis/stores.ts';
 import {
+  accessRequest,
   DAY,
   digest,
   issued,
@@ -197,6 +198,30 @@ describeRedis('state that another party has written', () => {
       );
       expect(await stores.accessTokens.read(accessToken.tokenId)).toBeUndefined();
     });
+
+    it('that its audience ends earlier counts until then, and is dead with the life of its client', async () => {
+      const audience = 'https://api.example';
+      const at = { [audience]: { scopes: ['read'], maxLifetimeSeconds: 60 } };
+      const grant = await issued(stores.grants);
+      const accessToken = { ...token(), tokenId: `${grant.grantId.slice(0, 3)}.${digest(uniqueId())}` };
+      const { tokenId, issuedAtSeconds, expiresAtSeconds } = accessToken;
+      await stores.grants.redeem(redeemRequest(grant, { accessToken, access: accessRequest({ at }) }));
+      const read = await stores.accessTokens.read(tokenId);
+      expect(read).toMatchObject({ audience, scope: ['read'], expiresAtSeconds: issuedAtSeconds + 60 });
+      await server.command('SET', keys.accessToken(tokenId), JSON.stringify({ ...read, expiresAtSeconds }));
+      expect(await stores.accessTokens.read(tokenId)).toBeUndefined();
+    });
+
+    it.each([
+      ['without rules', undefined],
+      ['with a longer cap', { 'https://api.example': { scopes: ['read'], maxLifetimeSeconds: 6000 } }],
+      ['beside one with a cap', { 'https://files.example': { scopes: ['read'], maxLifetimeSeconds: 60 } }],
+    ])('of an audience %s counts as long as its client says', async (_, at) => {
+      const grant = await issued(stores.grants);
+      const accessToken = { ...token(), tokenId: `${grant.grantId.slice(0, 3)}.${digest(uniqueId())}` };
+      await stores.grants.redeem(redeemRequest(grant, { accessToken, access: accessRequest({ at }) }));
+      expect(await stores.accessTokens.read(accessToken.tokenId)).toMatchObject(accessToken);
+    });
   });
 
   it('a session with another field, without a MAC or copied is over', async () => {
@@ -252,7 +277,7 @@ describeRedis('state that another party has written', () => {
 
   it('a consent that the person did not give is none: another scope, audience, client or person', async () => {
     const { consents } = stores;
-    await consents.give('usr_alice', 'uid', { scope: ['read'], audiences: ['https://api.example'] }, DAY);
+    await consents.give('usr_alice', 'uid', new Map([['https://api.example', ['read']]]), DAY);
     const given = new Map([['https://api.example', ['read']]]);
     expect(await consents.read('usr_alice', 'uid')).toEqual(given);
     const key = keys.consentsOfUser('usr_alice');

@@ -30,13 +30,13 @@ describeRedis('the consents of a person', () => {
   const kept = async () => Number(await server.command('PTTL', keys.consentsOfUser('alice')));
 
   it('are kept by the server as long as the last of them holds, and not for ever', async () => {
-    await consents.give('alice', 'shop', { scope: ['read'], audiences: [API] }, YEAR);
+    await consents.give('alice', 'shop', new Map([[API, ['read']]]), YEAR);
     const least = YEAR - MINUTE;
     expect(await kept()).toBeGreaterThan(least);
-    await consents.give('alice', 'mail', { scope: ['send'], audiences: [API] }, DAY);
+    await consents.give('alice', 'mail', new Map([[API, ['send']]]), DAY);
     expect(await kept()).toBeGreaterThan(least);
     await consents.withdraw('alice', 'shop');
-    await consents.give('alice', 'mail', { scope: ['send'], audiences: [API] }, DAY);
+    await consents.give('alice', 'mail', new Map([[API, ['send']]]), DAY);
     const left = await kept();
     expect(left).toBeGreaterThan(DAY - MINUTE);
     expect(left).toBeLessThan(YEAR);

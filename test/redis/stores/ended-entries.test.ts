@@ -34,7 +34,7 @@ const HOLDERS: Readonly<Record<string, Holder>> = {
     key: (keys) => keys.consentsOfUser(SUBJECT),
     async add({ consents }, lifetime) {
       const clientUid = uniqueId();
-      await consents.give(SUBJECT, clientUid, { scope: ['read'], audiences: ['https://api.example'] }, lifetime);
+      await consents.give(SUBJECT, clientUid, new Map([['https://api.example', ['read']]]), lifetime);
       return clientUid;
     },
     count: 'HLEN',

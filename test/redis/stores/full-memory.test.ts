@@ -49,7 +49,7 @@ const DEPLOYMENTS: Readonly<Record<string, () => Promise<Deployment>>> = {
 
 const SUBJECT = 'usr_alice';
 const CLIENT = 'uid-of-shop';
-const ACCESS = { scope: ['read'], audiences: ['https://api.example'] };
+const CONSENT = new Map([['https://api.example', ['read']]]);
 const SOON = Math.floor(Date.now() / 1000) + 600;
 
 function interaction(): Omit<Interaction, 'decision'> {
@@ -150,7 +150,7 @@ for (const [name, start] of Object.entries(DEPLOYMENTS)) {
       const { sessions, interactions, consents } = stores();
       const [here, elsewhere, asked] = [await signedIn(sessions), await signedIn(sessions), interaction()];
       await interactions.create(asked, 10 * MINUTE);
-      await consents.give(SUBJECT, CLIENT, ACCESS, MINUTE);
+      await consents.give(SUBJECT, CLIENT, CONSENT, MINUTE);
       await allow(1);
       const { interactionId, sessionId } = asked;
       expect(await sessions.use(here.sessionId)).toEqual(here);
@@ -192,7 +192,7 @@ for (const [name, start] of Object.entries(DEPLOYMENTS)) {
       await refused(interactions.create(interaction(), MINUTE));
       await refused(interactions.decide(asked.interactionId, asked.sessionId, 'allow'));
       await refused(interactions.take(allowed.interactionId, allowed.sessionId, attempt));
-      await refused(consents.give(SUBJECT, CLIENT, ACCESS, MINUTE));
+      await refused(consents.give(SUBJECT, CLIENT, CONSENT, MINUTE));
       await refused(replays.claim('code_challenge', uniqueId(), Date.now() + MINUTE));
       await refused(rateLimits.hit('a name', 5, MINUTE));
       expect(await grants.read(family.grantId)).toMatchObject({ revoked: false, generation: 0 });

@@ -12,6 +12,7 @@ import { ShardMarkers } from '../../../src/redis/data-loss/shard-markers.ts';
 import { DeliveryLeases } from '../../../src/redis/grants/delivery-leases.ts';
 import { redisStores } from '../../../src/redis/stores.ts';
 import {
+  accessRequest,
   DAY,
   digest,
   issued,
@@ -36,6 +37,7 @@ const PREFIX = 'grantry:';
 const keys = new RedisKeys(PREFIX);
 const PERSON = { subject: 'usr_alice', authTime: 1_700_000_000_000 };
 const ACCESS = { scope: ['read'], audiences: ['https://api.example'] };
+const CONSENT = new Map([['https://api.example', ['read']]]);
 
 const page = readFileSync(new URL('../../../docs/reference/redis-keys.md', import.meta.url), 'utf8');
 const rows = [...page.matchAll(/^\| `(\{sNNN\}[^`]*)` \| ([^|]*) \| ([^|]*) \|.*\|$/gm)].map(
@@ -139,6 +141,12 @@ describeRedis('a key in Redis', () => {
         const machine = { clientUid, clientId, subject: clientId, scope: ['read'], audience: 'https://api.example' };
         await stores.accessTokens.write({ ...own, ...machine, grantId: undefined, authTime: undefined });
         for (const { tokenId } of [redeemed, refreshed, own]) await expectKept(keys.accessToken(tokenId), 10 * MINUTE);
+        // The resource of a token may end it earlier.
+        const capped = token();
+        const at = { 'https://api.example': { scopes: ['read'], maxLifetimeSeconds: 60 } };
+        const access = accessRequest({ at });
+        await stores.grants.rotate(rotateRequest(grant, 1, { accessToken: capped, access }));
+        await expectKept(keys.accessToken(capped.tokenId), MINUTE);
       },
     },
     '{sNNN}:outbox': {
@@ -220,12 +228,12 @@ describeRedis('a key in Redis', () => {
     '{sNNN}:consents:<SHA-256 of the subject>': {
       'until the last of them ends': async () => {
         const all = keys.consentsOfUser(PERSON.subject);
-        await stores.consents.give(PERSON.subject, 'uid', ACCESS, YEAR);
+        await stores.consents.give(PERSON.subject, 'uid', CONSENT, YEAR);
         await expectKept(all, YEAR);
         offset += 200 * DAY;
-        await stores.consents.give(PERSON.subject, 'uid of another', ACCESS, DAY);
+        await stores.consents.give(PERSON.subject, 'uid of another', CONSENT, DAY);
         await expectKept(all, YEAR - 200 * DAY);
-        await stores.consents.give(PERSON.subject, 'uid', ACCESS, YEAR);
+        await stores.consents.give(PERSON.subject, 'uid', CONSENT, YEAR);
         await expectKept(all, YEAR);
         await stores.consents.withdraw(PERSON.subject, 'uid');
         await expectKept(all, YEAR);

@@ -31,7 +31,7 @@ local function union(before, added)
 end
 local before = living(redis.call('HGET', KEYS[1], ARGV[2]))
 local access = before and before.access or {}
-for at = 5, #ARGV do access[ARGV[at]] = union(access[ARGV[at]], ARGV[4]) end
+for at = 4, #ARGV, 2 do access[ARGV[at]] = union(access[ARGV[at]], ARGV[at + 1]) end
 local ends = now + ARGV[3]
 local consent = string.format('{"access":%s,"endsAt":%.0f,"givenAt":%.0f}', cjson.encode(access), ends, now)
 redis.call('HSET', KEYS[1], ARGV[2], consent)

@@ -335,14 +335,27 @@ local function common(list, other)
   end
   return both
 end
+local function scopes_at(access, audience)
+  local rules = access.at[audience]
+  return rules and rules.scopes or access.allowedScopes
+end
+local function allowed_at_one_of(access, audiences)
+  local allowed = {}
+  for _, audience in ipairs(audiences) do
+    for _, each in ipairs(scopes_at(access, audience)) do allowed[#allowed + 1] = each end
+  end
+  return allowed
+end
 local function narrow(access)
-  local living = common(list('o'), access.allowedScopes)
-  local scope = access.scope or living
-  if #scope == 0 or #common(scope, living) < #scope then return 'scope_exceeded' end
   local audiences = common(list('d'), access.allowedAudiences)
   local preferred = has(audiences, access.defaultAudience) and access.defaultAudience or audiences[1]
   local audience = access.resource or preferred
   if not has(audiences, audience) then return 'target_exceeded' end
+  local living = common(list('o'), access.at and allowed_at_one_of(access, audiences) or access.allowedScopes)
+  local scope = access.scope or living
+  if #common(scope, living) < #scope then return 'scope_exceeded' end
+  if access.at then scope = common(scope, scopes_at(access, audience)) end
+  if #scope == 0 then return 'scope_exceeded' end
   return 'granted', scope, audience
 end
 
@@ -351,9 +364,17 @@ local LETTERS = {
   ['refresh_token.retried_elsewhere'] = 'a',
 }
 
+local function cap(token, audience)
+  local at, macs = request.access.at, token.macAt
+  token.macAt = nil
+  local seconds = at and at[audience] and at[audience].maxLifetimeSeconds
+  if not seconds or token.issuedAtSeconds + seconds >= token.expiresAtSeconds then return end
+  token.expiresAtSeconds, token.mac = token.issuedAtSeconds + seconds, macs and macs[audience] or token.mac
+end
 local function write_access_token(scope, audience)
   local token = request.accessToken
   if not token then return end
+  cap(token, audience)
   token.clientUid, token.clientId, token.subject = text('u'), text('c'), text('s')
   token.scope, token.audience = scope, audience
   token.grantId, token.authTime = request.grantId, created - record.t
@@ -502,14 +523,27 @@ local function common(list, other)
   end
   return both
 end
+local function scopes_at(access, audience)
+  local rules = access.at[audience]
+  return rules and rules.scopes or access.allowedScopes
+end
+local function allowed_at_one_of(access, audiences)
+  local allowed = {}
+  for _, audience in ipairs(audiences) do
+    for _, each in ipairs(scopes_at(access, audience)) do allowed[#allowed + 1] = each end
+  end
+  return allowed
+end
 local function narrow(access)
-  local living = common(list('o'), access.allowedScopes)
-  local scope = access.scope or living
-  if #scope == 0 or #common(scope, living) < #scope then return 'scope_exceeded' end
   local audiences = common(list('d'), access.allowedAudiences)
   local preferred = has(audiences, access.defaultAudience) and access.defaultAudience or audiences[1]
   local audience = access.resource or preferred
   if not has(audiences, audience) then return 'target_exceeded' end
+  local living = common(list('o'), access.at and allowed_at_one_of(access, audiences) or access.allowedScopes)
+  local scope = access.scope or living
+  if #common(scope, living) < #scope then return 'scope_exceeded' end
+  if access.at then scope = common(scope, scopes_at(access, audience)) end
+  if #scope == 0 then return 'scope_exceeded' end
   return 'granted', scope, audience
 end
 
@@ -518,9 +552,17 @@ local LETTERS = {
   ['refresh_token.retried_elsewhere'] = 'a',
 }
 
+local function cap(token, audience)
+  local at, macs = request.access.at, token.macAt
+  token.macAt = nil
+  local seconds = at and at[audience] and at[audience].maxLifetimeSeconds
+  if not seconds or token.issuedAtSeconds + seconds >= token.expiresAtSeconds then return end
+  token.expiresAtSeconds, token.mac = token.issuedAtSeconds + seconds, macs and macs[audience] or token.mac
+end
 local function write_access_token(scope, audience)
   local token = request.accessToken
   if not token then return end
+  cap(token, audience)
   token.clientUid, token.clientId, token.subject = text('u'), text('c'), text('s')
   token.scope, token.audience = scope, audience
   token.grantId, token.authTime = request.grantId, created - record.t
@@ -642,9 +684,17 @@ local LETTERS = {
   ['refresh_token.retried_elsewhere'] = 'a',
 }
 
+local function cap(token, audience)
+  local at, macs = request.access.at, token.macAt
+  token.macAt = nil
+  local seconds = at and at[audience] and at[audience].maxLifetimeSeconds
+  if not seconds or token.issuedAtSeconds + seconds >= token.expiresAtSeconds then return end
+  token.expiresAtSeconds, token.mac = token.issuedAtSeconds + seconds, macs and macs[audience] or token.mac
+end
 local function write_access_token(scope, audience)
   local token = request.accessToken
   if not token then return end
+  cap(token, audience)
   token.clientUid, token.clientId, token.subject = text('u'), text('c'), text('s')
   token.scope, token.audience = scope, audience
   token.grantId, token.authTime = request.grantId, created - record.t
@@ -769,14 +819,27 @@ local function common(list, other)
   end
   return both
 end
+local function scopes_at(access, audience)
+  local rules = access.at[audience]
+  return rules and rules.scopes or access.allowedScopes
+end
+local function allowed_at_one_of(access, audiences)
+  local allowed = {}
+  for _, audience in ipairs(audiences) do
+    for _, each in ipairs(scopes_at(access, audience)) do allowed[#allowed + 1] = each end
+  end
+  return allowed
+end
 local function narrow(access)
-  local living = common(list('o'), access.allowedScopes)
-  local scope = access.scope or living
-  if #scope == 0 or #common(scope, living) < #scope then return 'scope_exceeded' end
   local audiences = common(list('d'), access.allowedAudiences)
   local preferred = has(audiences, access.defaultAudience) and access.defaultAudience or audiences[1]
   local audience = access.resource or preferred
   if not has(audiences, audience) then return 'target_exceeded' end
+  local living = common(list('o'), access.at and allowed_at_one_of(access, audiences) or access.allowedScopes)
+  local scope = access.scope or living
+  if #common(scope, living) < #scope then return 'scope_exceeded' end
+  if access.at then scope = common(scope, scopes_at(access, audience)) end
+  if #scope == 0 then return 'scope_exceeded' end
   return 'granted', scope, audience
 end
 
@@ -785,9 +848,17 @@ local LETTERS = {
   ['refresh_token.retried_elsewhere'] = 'a',
 }
 
+local function cap(token, audience)
+  local at, macs = request.access.at, token.macAt
+  token.macAt = nil
+  local seconds = at and at[audience] and at[audience].maxLifetimeSeconds
+  if not seconds or token.issuedAtSeconds + seconds >= token.expiresAtSeconds then return end
+  token.expiresAtSeconds, token.mac = token.issuedAtSeconds + seconds, macs and macs[audience] or token.mac
+end
 local function write_access_token(scope, audience)
   local token = request.accessToken
   if not token then return end
+  cap(token, audience)
   token.clientUid, token.clientId, token.subject = text('u'), text('c'), text('s')
   token.scope, token.audience = scope, audience
   token.grantId, token.authTime = request.grantId, created - record.t
@@ -953,14 +1024,27 @@ local function common(list, other)
   end
   return both
 end
+local function scopes_at(access, audience)
+  local rules = access.at[audience]
+  return rules and rules.scopes or access.allowedScopes
+end
+local function allowed_at_one_of(access, audiences)
+  local allowed = {}
+  for _, audience in ipairs(audiences) do
+    for _, each in ipairs(scopes_at(access, audience)) do allowed[#allowed + 1] = each end
+  end
+  return allowed
+end
 local function narrow(access)
-  local living = common(list('o'), access.allowedScopes)
-  local scope = access.scope or living
-  if #scope == 0 or #common(scope, living) < #scope then return 'scope_exceeded' end
   local audiences = common(list('d'), access.allowedAudiences)
   local preferred = has(audiences, access.defaultAudience) and access.defaultAudience or audiences[1]
   local audience = access.resource or preferred
   if not has(audiences, audience) then return 'target_exceeded' end
+  local living = common(list('o'), access.at and allowed_at_one_of(access, audiences) or access.allowedScopes)
+  local scope = access.scope or living
+  if #common(scope, living) < #scope then return 'scope_exceeded' end
+  if access.at then scope = common(scope, scopes_at(access, audience)) end
+  if #scope == 0 then return 'scope_exceeded' end
   return 'granted', scope, audience
 end
 
@@ -969,9 +1053,17 @@ local LETTERS = {
   ['refresh_token.retried_elsewhere'] = 'a',
 }
 
+local function cap(token, audience)
+  local at, macs = request.access.at, token.macAt
+  token.macAt = nil
+  local seconds = at and at[audience] and at[audience].maxLifetimeSeconds
+  if not seconds or token.issuedAtSeconds + seconds >= token.expiresAtSeconds then return end
+  token.expiresAtSeconds, token.mac = token.issuedAtSeconds + seconds, macs and macs[audience] or token.mac
+end
 local function write_access_token(scope, audience)
   local token = request.accessToken
   if not token then return end
+  cap(token, audience)
   token.clientUid, token.clientId, token.subject = text('u'), text('c'), text('s')
   token.scope, token.audience = scope, audience
   token.grantId, token.authTime = request.grantId, created - record.t

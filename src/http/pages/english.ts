@@ -1,0 +1,109 @@
+// The texts of the pages in English.
+
+import type { Texts } from './texts.ts';
+
+export const ENGLISH: Texts = {
+  language: 'en',
+  login: {
+    title: 'Sign in',
+    lead: (client) => `to continue to ${client}`,
+    username: 'Username',
+    password: 'Password',
+    submit: 'Sign in',
+    errorTitle: 'You are not signed in yet',
+    wrong: 'The username or the password is not right.',
+    usernameMissing: 'Enter your username.',
+    passwordMissing: 'Enter your password.',
+    tooMany: (seconds) => `There were too many attempts. Wait ${duration(seconds)}, then try again.`,
+    busy: 'Many people are signing in right now. Wait a few seconds, then try again.',
+    outdated: 'The sign-in cannot be completed right now. Wait a few seconds, then try again.',
+    note: (host) => `Enter your password only on ${host}. The application never sees it.`,
+  },
+  consent: {
+    title: (client) => `Let ${client} use your account?`,
+    signedInAs: 'Signed in as',
+    otherAccount: 'Use another account',
+    wants: 'It asks for',
+    wantsMore: 'It asks for more than before',
+    alreadyHas: 'You already allowed',
+    at: 'Where this works',
+    goesTo: 'Your answer is sent to',
+    startedByYou: 'Allow it only if you have just started it yourself.',
+    howLong: 'How long',
+    untilRevoked: 'Until access is revoked',
+    untilRevokedDetail: 'The application keeps it without asking you again, also while you are signed out.',
+    allow: 'Allow',
+    deny: 'Deny',
+    website: 'Website',
+    privacy: 'Privacy policy',
+    terms: 'Terms of service',
+    scopes: {
+      openid: 'Know which account is yours',
+      profile: 'See your name and profile',
+      email: 'See your email address',
+      offline_access: 'Keep access while you are away',
+    },
+  },
+  destination: {
+    thisComputer: (host) => `a program on this computer (${host})`,
+    appOnDevice: (scheme) => `an app on this device (${scheme})`,
+  },
+  error: {
+    requestId: 'Request id',
+    goTo: (destination) => `Go to ${destination}`,
+    notVouched: {
+      title: 'This request cannot be answered',
+      message: 'The application that sent you here made a request that we refuse. You are not signed in.',
+      advice: 'Go on only if you know this address and were there before:',
+    },
+    application: {
+      title: 'This request cannot be answered',
+      message: 'The application that sent you here is not known, or its request is incomplete.',
+      advice:
+        'Go back to the application and try once more. If it happens again, contact the people who run the application and give them the request id below.',
+    },
+    redirectUri: {
+      title: 'This request cannot be answered',
+      message: 'The application asked us to send you to an address that is not registered for it, so we stopped here.',
+      advice:
+        'Go back to the application and try once more. If it happens again, contact the people who run the application and give them the request id below.',
+    },
+    startAgain: {
+      title: 'Please start again',
+      message: 'This page is too old, was used already, or belongs to another browser.',
+      advice: 'Go back to the application and sign in from there. You can close this page.',
+    },
+    tooMany: {
+      title: 'Too many requests',
+      message: 'There were too many requests from your network within a short time.',
+      advice: 'Wait a minute, then try again.',
+    },
+    unavailable: {
+      title: 'Not available right now',
+      message: 'We cannot finish this at the moment.',
+      advice: 'Wait a few seconds and reload this page, or go back to the application and sign in from there.',
+    },
+    notFound: {
+      title: 'There is nothing here',
+      message: 'No page has this address.',
+      advice: 'Check the address, or go back to the application you came from.',
+    },
+    badRequest: {
+      title: 'This request cannot be answered',
+      message: 'The request has a form that we do not accept.',
+      advice: 'Go back to the application and try once more.',
+    },
+    internal: {
+      title: 'Something went wrong',
+      message: 'The fault is ours, not yours.',
+      advice:
+        'Try again in a moment. If it happens again, contact an administrator and give them the request id below.',
+    },
+  },
+  footer: 'Authorization by grantry',
+};
+
+function duration(seconds: number): string {
+  if (seconds > 120) return `${Math.ceil(seconds / 60)} minutes`;
+  return seconds === 1 ? 'one second' : `${seconds} seconds`;
+}
