@@ -75,7 +75,10 @@ function page(sentence: string): string {
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Notes on the command line</title>
-<style>:root { color-scheme: light dark } body { font: 1.1rem/1.5 system-ui, sans-serif; margin: 4rem auto; max-width: 32rem; padding: 0 1rem }</style>
+<style>
+:root { color-scheme: light dark; background: light-dark(#fff, #16181d); color: light-dark(#16181d, #eceef2) }
+body { font: 1.1rem/1.5 system-ui, sans-serif; margin: 4rem auto; max-width: 32rem; padding: 0 1rem }
+</style>
 </head>
 <body><main><h1>Notes</h1><p>${sentence}</p></main></body>
 </html>

@@ -1,7 +1,9 @@
 // The sign-in between two commands: tokens, and the key that they are bound to, in a file that only its owner can read.
 
 import type { webcrypto } from 'node:crypto';
-import { readFile, rm, writeFile } from 'node:fs/promises';
+import { access, constants, readFile, rm, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { Problem } from './problem.ts';
 
 /** What a sign-in leaves behind. */
 export interface Session {
@@ -30,13 +32,20 @@ export class SessionFile {
     this.#issuer = issuer;
   }
 
-  /** The session; undefined where there is none, or one that is of no use. */
+  /**
+   * The session; undefined where there is none, or one that is of no use.
+   * @throws Problem where none can be kept either
+   */
   async read(): Promise<Session | undefined> {
-    const text = await readFile(this.#path, 'utf8').catch(ifMissing);
-    if (text === undefined) return undefined;
+    const text = await this.#used(readFile(this.#path, 'utf8').catch(ifMissing));
+    if (text === undefined) {
+      await this.#used(access(dirname(this.#path), constants.W_OK));
+      return undefined;
+    }
     try {
       const { issuer, privateKey, publicKey, accessToken, refreshToken } = JSON.parse(text) as Kept;
-      if (issuer !== this.#issuer) return undefined;
+      const isWhole = typeof accessToken === 'string' && typeof refreshToken === 'string';
+      if (issuer !== this.#issuer || !isWhole) return undefined;
       const keys = { privateKey: await imported(privateKey, 'sign'), publicKey: await imported(publicKey, 'verify') };
       return { keys, accessToken, refreshToken };
     } catch {
@@ -44,7 +53,7 @@ export class SessionFile {
     }
   }
 
-  /** Puts a session in place of the earlier one. */
+  /** Puts a session in place of the earlier one. @throws Problem */
   async write({ keys, accessToken, refreshToken }: Session): Promise<void> {
     const kept: Kept = {
       issuer: this.#issuer,
@@ -55,11 +64,22 @@ export class SessionFile {
     };
     // `mode` is for a new file only.
     await this.remove();
-    await writeFile(this.#path, JSON.stringify(kept), { mode: 0o600, flag: 'wx' });
+    await this.#used(writeFile(this.#path, JSON.stringify(kept), { mode: 0o600, flag: 'wx' }));
   }
 
+  /** @throws Problem */
   async remove(): Promise<void> {
-    await rm(this.#path, { force: true });
+    await this.#used(rm(this.#path, { force: true }));
+  }
+
+  async #used<Result>(call: Promise<Result>): Promise<Result> {
+    try {
+      return await call;
+    } catch (error) {
+      throw new Problem(
+        `${this.#path} cannot keep the sign-in (${(error as Error).message}): name a file by --session`,
+      );
+    }
   }
 }
 

@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type AxeResults, source as axeSource } from 'axe-core';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { hashPassword, LocalUsers } from '../../src/login/local-users.ts';
@@ -9,6 +8,7 @@ import { type Grantry, PKCE, startGrantry } from '../grantry.ts';
 import { aClient } from '../oauth/a-client.ts';
 import { aResource } from '../oauth/a-resource.ts';
 import { until } from '../until.ts';
+import { axeFindings } from './axe.ts';
 import { launchChromium, NO_CHROMIUM, SCREENSHOTS } from './chromium.ts';
 import { type ClientSite, startClientSite } from './client-site.ts';
 
@@ -371,12 +371,6 @@ describe.skipIf(NO_CHROMIUM)('a sign-in in Chromium', () => {
       ['dark', 'dark', { width: 1280, height: 860 }],
       ['narrow', 'light', { width: 320, height: 640 }],
     ] as const;
-
-    async function axeFindings(page: Page): Promise<readonly unknown[]> {
-      const { violations, passes } = (await page.evaluate(`${axeSource}; axe.run()`)) as AxeResults;
-      expect(passes.map(({ id }) => id)).toContain('color-contrast');
-      return violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]);
-    }
 
     it.each(Object.keys(views))(
       '%s: axe finds nothing in light and dark, and nothing is cut off at 320 px',

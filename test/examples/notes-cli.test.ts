@@ -86,8 +86,11 @@ describe.each(SETTINGS)('the notes command line with $name', ({ issuerNonce, api
   });
 
   it('a file that is no session → the person signs in again', async () => {
-    await writeFile(session, '{"issuer":');
-    expect(await printedAfterSignIn('list')).toContain('Water the plants');
+    const { refreshToken: _, ...rest } = await kept();
+    for (const text of ['{"issuer":', JSON.stringify(rest)]) {
+      await writeFile(session, text);
+      expect(await printedAfterSignIn('list')).toContain('Water the plants');
+    }
   });
 
   it('sign-out → nothing is kept, and what was kept is of no use', async () => {
@@ -168,6 +171,15 @@ describe('a mistake with the notes command line', () => {
   function signedInWith(place: string, ...args: readonly string[]): readonly string[] {
     return ['--issuer', issuer.issuer, '--session', signedIn, '--api', place, ...args];
   }
+
+  it('a file for the sign-in that is none → --session, before a person is asked', async () => {
+    const { folder } = issuer;
+    for (const path of [folder, join(folder, 'no-folder', 'session.json')]) {
+      const said = await complaint(['list', '--issuer', issuer.issuer, '--session', path]);
+      expect(said).toContain('--session');
+      expect(said).not.toContain('/authorize');
+    }
+  });
 
   it('no API there → npm run notes-api', async () => {
     const nowhere = `http://localhost:${await freePort()}`;
