@@ -2,7 +2,7 @@
 // over verified TLS, and bounded in time and size. It follows no redirect, uses no proxy, sends no credentials, keeps no connection.
 
 import type { LookupAddress } from 'node:dns';
-import { type ClientRequest, request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http';
+import type { ClientRequest, IncomingMessage, RequestOptions } from 'node:http';
 import { Agent, request as httpsRequest } from 'node:https';
 import type { LookupFunction } from 'node:net';
 import { createSecureContext, getCACertificates } from 'node:tls';
@@ -146,7 +146,9 @@ export class GuardedFetch {
     const { signal, headers } = options;
     let fault: FetchFault = 'connection_failed';
     const isPlain = url.protocol === 'http:';
-    const request = (isPlain ? httpRequest : httpsRequest)(url, {
+    // An import of node:http would load Node's fetch with it, at each start.
+    const send = isPlain ? process.getBuiltinModule('node:http').request : httpsRequest;
+    const request = send(url, {
       ...options,
       agent: isPlain ? false : this.#connections(),
       // The socket gets the addresses that were checked: a second lookup could have another answer.

@@ -118,7 +118,9 @@ export class NotesIssuer {
 
   /** The private key that signs. */
   get key(): KeyObject {
-    const [file = ''] = globSync('.grantry/keys/*.pem', { cwd: this.#folder });
+    const files = globSync('.grantry/keys/*.pem', { cwd: this.#folder });
+    // Beside it lies the key of ID tokens, where the manifest has none of RS256.
+    const file = files.find((each) => !each.includes('default-rs256')) ?? '';
     return createPrivateKey(readFileSync(join(this.#folder, file)));
   }
 }
