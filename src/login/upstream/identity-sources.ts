@@ -1,0 +1,137 @@
+// The identity providers of now, each with its source: made anew when a provider changes, and discovered again from time to time.
+
+import type { Clock } from '../../oauth/ports/ports.ts';
+import type { IdentityProvider } from '../../oauth/registry/identity-provider.ts';
+import { exponentialBackoff } from '../../oauth/values/backoff.ts';
+import { sourceOf } from './index.ts';
+import type { Reach, Source } from './source.ts';
+
+/** Between two discoveries of a provider that is reached, in milliseconds. */
+const EVERY = 600_000;
+/** Between a failed discovery and the next one. */
+const RETRY = { first: 5_000, longest: EVERY };
+/** How long a provider is relied on whose metadata cannot be fetched again. */
+const STALE_MAX = 24 * 3_600_000;
+
+/** What a server knows of a provider. */
+export interface ProviderReport {
+  readonly generation: number;
+  /** `NotObserved` before the first attempt has ended, and without credentials. */
+  readonly reach: Reach | 'NotObserved';
+}
+
+interface Held {
+  readonly provider: IdentityProvider;
+  /** Undefined without credentials. */
+  readonly source: Source | undefined;
+  reach: ProviderReport['reach'];
+  failures: number;
+  /** When to discover next, and when the provider was reached last; epoch milliseconds. */
+  nextAt: number;
+  reachedAt: number;
+  isDiscovering: boolean;
+}
+
+export interface IdentitySourcesOptions {
+  readonly clock: Clock;
+  /** Called when what {@link IdentitySources.reports} says has changed. */
+  readonly onReport: () => void;
+}
+
+export class IdentitySources {
+  readonly #clock: Clock;
+  readonly #onReport: () => void;
+  #held: ReadonlyMap<string, Held> = new Map();
+
+  constructor({ clock, onReport }: IdentitySourcesOptions) {
+    this.#clock = clock;
+    this.#onReport = onReport;
+  }
+
+  /** The providers by name, suspended ones too. A provider that is the same object keeps its source. */
+  replace(providers: readonly IdentityProvider[]): void {
+    const former = this.#held;
+    this.#held = new Map(
+      providers.map((provider) => {
+        const held = former.get(provider.name);
+        return [provider.name, held?.provider === provider ? held : this.#hold(provider)];
+      }),
+    );
+    const kept = new Set(this.#held.values());
+    for (const held of former.values()) if (!kept.has(held)) held.source?.close();
+    this.#onReport();
+    this.discover();
+  }
+
+  /** Discovers each provider whose time has come; a timer calls it every few seconds. */
+  discover(): void {
+    const now = this.#clock.now();
+    for (const held of this.#held.values()) {
+      if (held.source !== undefined && !held.isDiscovering && held.nextAt <= now)
+        void this.#discover(held, held.source);
+    }
+  }
+
+  /** Whether an attempt to reach a provider is running. */
+  get isDiscovering(): boolean {
+    return [...this.#held.values()].some(({ isDiscovering }) => isDiscovering);
+  }
+
+  /** The provider of a name; undefined where there is none. */
+  provider(name: string): IdentityProvider | undefined {
+    return this.#held.get(name)?.provider;
+  }
+
+  /** Where people of a provider sign in; undefined while it is suspended, absent, or has no credentials. */
+  source(name: string): Source | undefined {
+    const held = this.#held.get(name);
+    return held === undefined || held.provider.isSuspended ? undefined : held.source;
+  }
+
+  /** The providers that are not suspended, in their order. */
+  list(): readonly IdentityProvider[] {
+    return [...this.#held.values()].map(({ provider }) => provider).filter(({ isSuspended }) => !isSuspended);
+  }
+
+  /** What is known of each provider, by uid. */
+  reports(): ReadonlyMap<string, ProviderReport> {
+    return new Map(
+      [...this.#held.values()].map(({ provider, reach }) => [provider.uid, { generation: provider.generation, reach }]),
+    );
+  }
+
+  /** Closes all connections. */
+  close(): void {
+    for (const { source } of this.#held.values()) source?.close();
+  }
+
+  #hold(provider: IdentityProvider): Held {
+    const { credentials, name } = provider;
+    const isClaimedElsewhere = (domain: string) => this.#isClaimedBeside(name, domain);
+    const source = credentials && sourceOf(provider, { credentials, isClaimedElsewhere });
+    return { provider, source, reach: 'NotObserved', failures: 0, nextAt: 0, reachedAt: 0, isDiscovering: false };
+  }
+
+  /** A suspended provider keeps the addresses of its domains from others. */
+  #isClaimedBeside(name: string, domain: string): boolean {
+    return [...this.#held.values()].some(
+      ({ provider }) => provider.name !== name && provider.allow.emailDomains.includes(domain),
+    );
+  }
+
+  async #discover(held: Held, source: Source): Promise<void> {
+    held.isDiscovering = true;
+    const reach = await source.discover();
+    held.isDiscovering = false;
+    const now = this.#clock.now();
+    const isReached = reach === 'Reached';
+    held.nextAt = now + (isReached ? EVERY : exponentialBackoff(RETRY, held.failures));
+    held.failures = isReached ? 0 : held.failures + 1;
+    if (isReached) held.reachedAt = now;
+    // Another issuer may be another party: nothing known of the former one is used.
+    else if (reach === 'IssuerMismatch' || now - held.reachedAt > STALE_MAX) source.forget();
+    if (held.reach === reach) return;
+    held.reach = reach;
+    this.#onReport();
+  }
+}

@@ -1,0 +1,182 @@
+// Sign-in by an OpenID provider: the authorization code flow with PKCE, state, nonce and the issuer of the answer (RFC 9207).
+// openid-client makes and checks the messages; it is loaded when a provider of this type is first discovered.
+
+import type * as OpenidClient from 'openid-client';
+import type {
+  Departure,
+  DepartureRequest,
+  IdentitySource,
+  Return,
+  SourceAnswer,
+} from '../../oauth/ports/identity-source.ts';
+import type { OidcProvider, ProviderCredentials } from '../../oauth/registry/identity-provider.ts';
+import { type Claims, factsOf, hasRequiredClaims, lacksMapped, vouch } from './claims.ts';
+import { answerOfError, answerOfFault, type Reach, type SourceOptions } from './source.ts';
+import { isPermitted, UpstreamFetch } from './upstream-fetch.ts';
+
+/** How far the clock of the provider may be from ours, seconds. */
+const CLOCK_TOLERANCE = 60;
+/** The endpoints of its metadata that a browser or a server is sent to. */
+const ENDPOINTS = ['authorization_endpoint', 'token_endpoint', 'userinfo_endpoint', 'jwks_uri'] as const;
+
+/** What was discovered, with the keys that were fetched since. */
+interface Discovered {
+  /** The metadata as text, by which a change is found. */
+  readonly text: string;
+  readonly config: OpenidClient.Configuration;
+  readonly client: typeof OpenidClient;
+}
+
+export class OidcSource implements IdentitySource {
+  readonly #provider: OidcProvider;
+  readonly #credentials: ProviderCredentials;
+  readonly #isClaimedElsewhere: SourceOptions['isClaimedElsewhere'];
+  readonly #allowsPlain: boolean;
+  readonly #fetch: UpstreamFetch;
+  #discovered: Discovered | undefined;
+
+  constructor(provider: OidcProvider, { credentials, isClaimedElsewhere }: SourceOptions) {
+    this.#provider = provider;
+    this.#credentials = credentials;
+    this.#isClaimedElsewhere = isClaimedElsewhere;
+    this.#allowsPlain = provider.issuer.startsWith('http://');
+    this.#fetch = new UpstreamFetch({ authorities: credentials.authorities, allowsPlain: this.#allowsPlain });
+  }
+
+  /** Fetches the metadata. Where that fails what was known before stands. */
+  async discover(): Promise<Reach> {
+    const client = await import('openid-client');
+    const metadata = await this.#metadata(client);
+    if (typeof metadata === 'string') return metadata;
+    const text = JSON.stringify(metadata);
+    // Another Configuration would fetch the same keys again.
+    if (this.#discovered?.text === text) return 'Reached';
+    const config = this.#configure(client, metadata);
+    this.#discovered = { text, config, client };
+    return 'Reached';
+  }
+
+  /** Forgets what was discovered: it is too old to be relied on. */
+  forget(): void {
+    this.#discovered = undefined;
+  }
+
+  close(): void {
+    this.#fetch.close();
+  }
+
+  async begin(request: DepartureRequest): Promise<Departure | 'unavailable'> {
+    if (this.#discovered === undefined) return 'unavailable';
+    const { config, client } = this.#discovered;
+    const { scopes, acrValues } = this.#provider;
+    const state = client.randomState();
+    const nonce = client.randomNonce();
+    const codeVerifier = client.randomPKCECodeVerifier();
+    const parameters = {
+      redirect_uri: request.callbackUrl,
+      scope: scopes.join(' '),
+      state,
+      nonce,
+      code_challenge: await client.calculatePKCECodeChallenge(codeVerifier),
+      code_challenge_method: 'S256',
+      acr_values: acrValues.length > 0 ? acrValues.join(' ') : undefined,
+      prompt: request.prompt,
+      max_age: request.maxAge?.toString(),
+      login_hint: request.loginHint,
+      ui_locales: request.uiLocales,
+    };
+    const sent = Object.entries(parameters).filter((entry): entry is [string, string] => entry[1] !== undefined);
+    const location = client.buildAuthorizationUrl(config, new URLSearchParams(sent)).href;
+    return { location, state, nonce, codeVerifier };
+  }
+
+  async finish(returned: Return): Promise<SourceAnswer> {
+    if (this.#discovered === undefined) return { outcome: 'unavailable' };
+    const error = returned.parameters.get('error');
+    try {
+      // The library believes no error whose state or issuer is not that of the provider either.
+      const claims = await this.#redeem(returned, this.#discovered);
+      return this.#judge(claims);
+    } catch (fault) {
+      const { AuthorizationResponseError } = this.#discovered.client;
+      if (error !== null && fault instanceof AuthorizationResponseError) return answerOfError(error);
+      return answerOfFault(fault);
+    }
+  }
+
+  /** The claims of the ID token, and of userinfo where one that is needed is missing. The tokens are dropped. */
+  async #redeem({ parameters, callbackUrl, pending }: Return, { client, config }: Discovered): Promise<Claims> {
+    const answer = new URL(callbackUrl);
+    answer.search = parameters.toString();
+    const tokens = await client.authorizationCodeGrant(config, answer, {
+      pkceCodeVerifier: pending.codeVerifier,
+      expectedState: pending.state,
+      expectedNonce: pending.nonce,
+      idTokenExpected: true,
+    });
+    const claims: Claims | undefined = tokens.claims();
+    if (claims === undefined) throw new Error('an identity provider has sent no ID token');
+    const { userinfo_endpoint } = config.serverMetadata();
+    if (userinfo_endpoint === undefined || !lacksMapped(claims, this.#provider)) return claims;
+    const more = await client.fetchUserInfo(config, tokens.access_token, String(claims['sub']));
+    // What is signed is never overridden.
+    return Object.fromEntries([...Object.entries(more), ...Object.entries(claims)]);
+  }
+
+  #judge(claims: Claims): SourceAnswer {
+    const facts = factsOf(claims, this.#provider);
+    if (facts === undefined) return { outcome: 'invalid' };
+    if (!hasRequiredClaims(claims, this.#provider)) {
+      return { outcome: 'refused', reason: 'person_not_permitted', username: facts.username };
+    }
+    return vouch(facts, this.#provider, this.#isClaimedElsewhere);
+  }
+
+  async #metadata(client: typeof OpenidClient): Promise<OpenidClient.ServerMetadata | Reach> {
+    const { issuer } = this.#provider;
+    const execute = this.#allowsPlain ? [client.allowInsecureRequests] : [];
+    try {
+      const found = await client.discovery(new URL(issuer), this.#credentials.clientId, undefined, client.None(), {
+        execute,
+        [client.customFetch]: this.#call,
+      });
+      const { issuer: named, ...rest } = found.serverMetadata();
+      // The library compares addresses; an ID token is compared by its characters.
+      if (named !== issuer) return 'IssuerMismatch';
+      const addresses = ENDPOINTS.map((name) => rest[name]);
+      const [authorization, token, , keys] = addresses;
+      if (authorization === undefined || token === undefined || keys === undefined) return 'DiscoveryFailed';
+      const arePermitted = addresses.every(
+        (address) => address === undefined || isPermitted(address, { allowsPlain: this.#allowsPlain }),
+      );
+      return arePermitted ? plain(found.serverMetadata()) : 'DiscoveryFailed';
+    } catch (fault) {
+      const isOther = fault instanceof client.ClientError && fault.code === 'OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED';
+      return isOther ? 'IssuerMismatch' : 'DiscoveryFailed';
+    }
+  }
+
+  #configure(client: typeof OpenidClient, metadata: OpenidClient.ServerMetadata): OpenidClient.Configuration {
+    const { clientId, clientSecret = '' } = this.#credentials;
+    const authentications = {
+      client_secret_basic: client.ClientSecretBasic,
+      client_secret_post: client.ClientSecretPost,
+      none: client.None,
+    };
+    const authentication = authentications[this.#provider.clientAuth](clientSecret);
+    const tolerance = { [client.clockTolerance]: CLOCK_TOLERANCE };
+    const config = new client.Configuration(metadata, clientId, tolerance, authentication);
+    config[client.customFetch] = this.#call;
+    client.enableNonRepudiationChecks(config);
+    if (this.#allowsPlain) client.allowInsecureRequests(config);
+    return config;
+  }
+
+  readonly #call: OpenidClient.CustomFetch = async (url, { method, headers, body }) =>
+    (await this.#fetch.fetch(url, { method, headers, body: body as string | URLSearchParams })) as unknown as Response;
+}
+
+/** Without the helper methods that openid-client adds. */
+function plain(metadata: OpenidClient.ServerMetadata): OpenidClient.ServerMetadata {
+  return JSON.parse(JSON.stringify(metadata));
+}

@@ -1,0 +1,68 @@
+// The port of upstream sign-in: a source sends a browser to an identity provider, and says whom the provider vouches for.
+
+/** What a provider says of a person, mapped and judged by the rules of its manifest. */
+export interface VouchedPerson {
+  /** `usr_…`, of the provider's issuer and its own subject: an address or a name identifies no person. */
+  readonly subject: string;
+  readonly username: string;
+  readonly displayName: string | undefined;
+  /** A verified address. */
+  readonly email: string | undefined;
+  readonly groups: readonly string[];
+  /** When the person signed in at the provider, epoch milliseconds; undefined where it does not say. */
+  readonly authTime: number | undefined;
+}
+
+/** What an authorization request asks of the provider. */
+export interface DepartureRequest {
+  readonly callbackUrl: string;
+  /** The person is to sign in anew, or to choose an account. */
+  readonly prompt: 'login' | 'select_account' | undefined;
+  /** The greatest age of the sign-in, in seconds. */
+  readonly maxAge: number | undefined;
+  readonly loginHint: string | undefined;
+  readonly uiLocales: string | undefined;
+}
+
+/** What has to come back to the callback, and is known to the browser alone. */
+export interface PendingDeparture {
+  /** Random. */
+  readonly state: string;
+  readonly nonce: string;
+  readonly codeVerifier: string;
+}
+
+/** Where the browser goes. */
+export interface Departure extends PendingDeparture {
+  readonly location: string;
+}
+
+/** A browser that came back. */
+export interface Return {
+  readonly pending: PendingDeparture;
+  readonly callbackUrl: string;
+  /** As received, each name once. */
+  readonly parameters: URLSearchParams;
+}
+
+/** Why a person who is known to the provider may not sign in. */
+export type VouchingRefusal = 'person_not_permitted' | 'email_not_verified' | 'groups_overage' | 'too_many_groups';
+
+/** What came of a sign-in at a provider. */
+export type SourceAnswer =
+  | { readonly outcome: 'vouched'; readonly person: VouchedPerson }
+  /** The person, or the provider in the person's place, did not finish it. */
+  | { readonly outcome: 'cancelled' }
+  /** The provider cannot be reached, or says that it cannot answer now. */
+  | { readonly outcome: 'unavailable' }
+  /** The answer cannot be believed, or has no use. */
+  | { readonly outcome: 'invalid' }
+  | { readonly outcome: 'refused'; readonly reason: VouchingRefusal; readonly username: string };
+
+/** One identity provider. */
+export interface IdentitySource {
+  /** Where a browser signs in; `unavailable` while nothing is known of the provider's endpoints. */
+  begin(request: DepartureRequest): Promise<Departure | 'unavailable'>;
+  /** Redeems what came back. It throws nothing, and keeps no token of the provider. */
+  finish(returned: Return): Promise<SourceAnswer>;
+}

@@ -1,0 +1,222 @@
+// What the claims of an identity provider become, and what its manifest lets in.
+
+import { describe, expect, it } from 'vitest';
+import {
+  type Claims,
+  factsOf,
+  hasRequiredClaims,
+  lacksMapped,
+  subjectOf,
+  vouch,
+} from '../../../src/login/upstream/claims.ts';
+import type { OidcProvider } from '../../../src/oauth/registry/identity-provider.ts';
+import { anOidcProvider } from './providers.ts';
+
+const ADA = {
+  sub: 'ada-1',
+  preferred_username: 'ada',
+  name: 'Ada Lovelace',
+  email: 'ada@corp.example.com',
+  email_verified: true,
+  groups: ['dev', 'ops'],
+};
+
+interface Judged {
+  readonly claims?: Record<string, unknown>;
+  readonly provider?: Partial<OidcProvider>;
+  /** Domains that other providers list. */
+  readonly elsewhere?: readonly string[];
+}
+
+function judge({ claims = {}, provider = {}, elsewhere = [] }: Judged) {
+  const by = anOidcProvider(provider);
+  const facts = factsOf(Object.assign({}, ADA, claims), by);
+  return facts && vouch(facts, by, (domain) => elsewhere.includes(domain));
+}
+
+function personOf(judged: Judged) {
+  const answer = judge(judged);
+  if (answer?.outcome !== 'vouched') throw new Error(`expected a person, got ${JSON.stringify(answer)}`);
+  return answer.person;
+}
+
+function reasonOf(judged: Judged) {
+  const answer = judge(judged);
+  return answer?.outcome === 'refused' ? answer.reason : answer?.outcome;
+}
+
+describe('the subject', () => {
+  it('of one person → the same text, whatever else the provider says', () => {
+    const { subject } = personOf({ claims: { email: 'other@corp.example.com', preferred_username: 'lovelace' } });
+    expect(subject).toBe(personOf({}).subject);
+    expect(subject).toMatch(/^usr_[A-Za-z0-9_-]{22}$/);
+  });
+
+  it('of two issuers, or of two subjects → two', () => {
+    const subjects = [
+      {},
+      { provider: { issuer: 'https://corp.example.com/' } },
+      { claims: { sub: 'ada-2' } },
+      { claims: { oid: 'ada-3' }, provider: { subjectClaim: 'oid' as const } },
+    ].map((judged) => personOf(judged).subject);
+    expect(new Set(subjects).size).toBe(4);
+    expect(subjectOf('github', 'github.com', '1')).not.toBe(subjectOf('github', 'github.com1', ''));
+  });
+
+  it.each([[''], ['a'.repeat(256)], ['a\0b'], ['ä'], [17], [null], [undefined], [['ada-1']]])(
+    '%j → no person',
+    (sub) => {
+      expect(judge({ claims: { sub } })).toBeUndefined();
+    },
+  );
+
+  it('of 255 characters → a person', () => {
+    expect(personOf({ claims: { sub: 'a'.repeat(255) } }).subject).toMatch(/^usr_/);
+  });
+});
+
+describe('names', () => {
+  it.each([
+    ['255 characters', 'a'.repeat(255)],
+    ['a line break', 'Ada\nLovelace'],
+    ['NUL', 'Ada\0'],
+    ['text that runs from right to left', 'Ada\u202egnp'],
+    ['half a character', 'Ada\ud800'],
+    ['none', ''],
+    ['a number', 7],
+  ])('with %s → left out', (_case, name) => {
+    expect(personOf({ claims: { name } }).displayName).toBeUndefined();
+    expect(personOf({ claims: { preferred_username: name } }).username).toBe('ada-1');
+  });
+
+  it('of 254 characters, in any script → kept', () => {
+    for (const name of ['a'.repeat(254), '李雷', 'Zoë', '👩‍💻'])
+      expect(personOf({ claims: { name } }).displayName).toBe(name);
+  });
+
+  it('at a JSON Pointer → found, and never by inheritance', () => {
+    const claims = { 'a/b': { '~': 'Ada' } };
+    const at = (displayName: string) =>
+      personOf({ claims, provider: { claims: Object.assign({}, anOidcProvider().claims, { displayName }) } })
+        .displayName;
+    expect(at('/a~1b/~0')).toBe('Ada');
+    for (const absent of ['/a~1b', '/a~1b/~0/length', '/constructor/name', '/toString', '__proto__', '/groups/0'])
+      expect(at(absent)).toBeUndefined();
+  });
+});
+
+describe('the address', () => {
+  it.each([
+    [true, 'ada@corp.example.com'],
+    ['true', 'ada@corp.example.com'],
+    [false, undefined],
+    ['false', undefined],
+    [1, undefined],
+    [undefined, undefined],
+  ])('verified: %j → %s', (email_verified, email) => {
+    expect(personOf({ claims: { email_verified } }).email).toBe(email);
+  });
+
+  it('assumed to be verified → counts', () => {
+    const provider = { assumeEmailVerified: true };
+    expect(personOf({ claims: { email_verified: undefined }, provider }).email).toBe('ada@corp.example.com');
+  });
+
+  it.each([
+    'ada',
+    'ada@',
+    '@corp.example.com',
+    'a@b@corp.example.com',
+    'a da@corp.example.com',
+    `${'a'.repeat(251)}@b.c`,
+  ])('%s → none', (email) => {
+    expect(personOf({ claims: { email } }).email).toBeUndefined();
+  });
+
+  it('in a domain that another provider lists → unverified, unless this one lists it too', () => {
+    const elsewhere = ['corp.example.com'];
+    expect(personOf({ elsewhere }).email).toBeUndefined();
+    expect(personOf({ elsewhere, claims: { email: 'ada@CORP.example.com' } }).email).toBeUndefined();
+    const allow = { emailDomains: ['corp.example.com'], groups: [] };
+    expect(personOf({ elsewhere, provider: { allow } }).email).toBe('ada@corp.example.com');
+  });
+
+  it('outside of the domains → refused: the domain is compared whole', () => {
+    const provider = { allow: { emailDomains: ['corp.example.com'], groups: [] } };
+    expect(personOf({ provider, claims: { email: 'Ada@Corp.Example.com' } }).email).toBe('Ada@Corp.Example.com');
+    for (const domain of ['evilcorp.example.com', 'corp.example.com.evil.example', 'a.corp.example.com', 'example.com'])
+      expect(reasonOf({ provider, claims: { email: `ada@${domain}` } })).toBe('person_not_permitted');
+    for (const claims of [{ email: undefined }, { email_verified: false }])
+      expect(reasonOf({ provider, claims })).toBe('email_not_verified');
+  });
+});
+
+describe('groups', () => {
+  it.each([
+    [
+      ['dev', 'ops', 'dev'],
+      ['corp:dev', 'corp:ops'],
+    ],
+    ['dev', ['corp:dev']],
+    [['dev', 7, null, { a: 1 }, 'a\nb', ''], ['corp:dev']],
+    [{ dev: true }, []],
+    [undefined, []],
+  ])('%j → %j', (groups, expected) => {
+    expect(personOf({ claims: { groups } }).groups).toEqual(expected);
+  });
+
+  it('chosen by globs of their own names → with the prefix afterwards', () => {
+    const groups = { include: ['de*'], prefix: '' };
+    expect(personOf({ provider: { groups } }).groups).toEqual(['dev']);
+    expect(personOf({ provider: { groups: { include: ['corp:*'], prefix: 'corp:' } } }).groups).toEqual([]);
+  });
+
+  it('of which one is allowed, as mapped → let in; of which none is → refused', () => {
+    const allowing = (group: string) => ({ allow: { emailDomains: [], groups: [group] } });
+    expect(reasonOf({ provider: allowing('corp:dev') })).toBe('vouched');
+    expect(reasonOf({ provider: allowing('dev') })).toBe('person_not_permitted');
+  });
+
+  it('501 after the globs → refused; 500 → let in', () => {
+    const many = (count: number) => Array.from({ length: count }, (_, index) => `g${index}`);
+    expect(reasonOf({ claims: { groups: many(501) } })).toBe('too_many_groups');
+    expect(reasonOf({ claims: { groups: many(500) } })).toBe('vouched');
+    const provider = { groups: { include: ['g1*'], prefix: '' } };
+    expect(reasonOf({ claims: { groups: many(501) }, provider })).toBe('vouched');
+  });
+
+  it.each([[{ _claim_names: { groups: 'src1' } }], [{ hasgroups: true }], [{ hasgroups: 'true' }]])(
+    'too many to be told, by %j → refused where groups decide, else none',
+    (overage) => {
+      const claims = Object.assign({ groups: undefined }, overage);
+      expect(personOf({ claims }).groups).toEqual([]);
+      const provider = { allow: { emailDomains: [], groups: ['corp:dev'] } };
+      expect(reasonOf({ claims, provider })).toBe('groups_overage');
+    },
+  );
+});
+
+describe('required claims', () => {
+  const required = (claims: Claims) =>
+    hasRequiredClaims(claims, { requiredClaims: [{ claim: 'hd', values: ['corp.example.com', 'corp.example.org'] }] });
+
+  it('with one of the values → met; with another, with none, or with a list → not', () => {
+    expect(required({ hd: 'corp.example.org' })).toBe(true);
+    for (const hd of ['evil.example', '', undefined, ['corp.example.org'], { toString: () => 'corp.example.org' }])
+      expect(required({ hd })).toBe(false);
+  });
+
+  it('none → met', () => expect(hasRequiredClaims({}, { requiredClaims: [] })).toBe(true));
+});
+
+it('a mapped or required claim that is absent → userinfo is asked', () => {
+  expect(lacksMapped(ADA, anOidcProvider())).toBe(false);
+  expect(lacksMapped(Object.assign({}, ADA, { groups: undefined }), anOidcProvider())).toBe(true);
+  expect(lacksMapped(ADA, anOidcProvider({ requiredClaims: [{ claim: 'hd', values: ['a'] }] }))).toBe(true);
+});
+
+it('the time of the sign-in → milliseconds, where it is one', () => {
+  expect(personOf({ claims: { auth_time: 1_700_000_000 } }).authTime).toBe(1_700_000_000_000);
+  for (const auth_time of ['1700000000', -1, Number.NaN, undefined])
+    expect(personOf({ claims: { auth_time } }).authTime).toBeUndefined();
+});

@@ -1,0 +1,172 @@
+// The identity providers of now: replaced, discovered again, relied on for a day, and reported.
+
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { IdentitySources } from '../../../src/login/upstream/identity-sources.ts';
+import type { OidcProvider } from '../../../src/oauth/registry/identity-provider.ts';
+import { TestClock } from '../../grantry.ts';
+import { until } from '../../until.ts';
+import { aGitHubProvider, anOidcProvider } from './providers.ts';
+import { json, ScriptedProvider } from './scripted-provider.ts';
+
+const METADATA = '/.well-known/openid-configuration';
+const REQUEST = {
+  callbackUrl: 'https://login.example.com/login/callback/corp',
+  prompt: undefined,
+  maxAge: undefined,
+  loginHint: undefined,
+  uiLocales: undefined,
+};
+
+let upstream: ScriptedProvider;
+let clock: TestClock;
+let sources: IdentitySources;
+beforeEach(async () => {
+  upstream = await ScriptedProvider.start();
+  clock = new TestClock();
+  sources = new IdentitySources({ clock, onReport: () => {} });
+});
+afterEach(() => {
+  sources.close();
+  upstream.stop();
+});
+
+const corp = (changes: Partial<OidcProvider> = {}) =>
+  anOidcProvider(Object.assign({ issuer: upstream.issuer }, changes));
+const reach = (uid = 'uid-corp') => sources.reports().get(uid)?.reach;
+const asked = () => upstream.asked.get(METADATA) ?? 0;
+const begin = async () => await sources.source('corp')?.begin(REQUEST);
+
+/** Waits for the end of the discovery that has begun. */
+async function settled(count: number): Promise<void> {
+  await until('the discovery', () => asked() >= count && !sources.isDiscovering);
+}
+
+describe('a provider', () => {
+  it('that is new → discovered at once, and reported', async () => {
+    const provider = corp();
+    sources.replace([provider]);
+    expect(reach()).toBe('NotObserved');
+    await settled(1);
+    expect(sources.reports()).toEqual(new Map([['uid-corp', { generation: 1, reach: 'Reached' }]]));
+    expect(sources.provider('corp')).toBe(provider);
+    expect(sources.source('local')).toBeUndefined();
+  });
+
+  it('that is the same object → keeps its source; another one → a new source', async () => {
+    const provider = corp();
+    sources.replace([provider]);
+    const source = sources.source('corp');
+    sources.replace([provider]);
+    expect(sources.source('corp')).toBe(source);
+    sources.replace([corp()]);
+    expect(sources.source('corp')).not.toBe(source);
+  });
+
+  it('that is suspended → has no source and is not listed, and is still a provider', () => {
+    sources.replace([corp({ isSuspended: true })]);
+    expect([sources.source('corp'), sources.list()]).toEqual([undefined, []]);
+    expect(sources.provider('corp')).toBeDefined();
+  });
+
+  it('without credentials → listed, without a source, and not observed', () => {
+    sources.replace([corp({ credentials: undefined })]);
+    expect([sources.list().length, sources.source('corp'), reach()]).toEqual([1, undefined, 'NotObserved']);
+  });
+
+  it('of the type GitHub → reached without a call', async () => {
+    sources.replace([aGitHubProvider()]);
+    await until('the discovery', () => reach() === 'Reached');
+    expect(await begin()).toMatchObject({
+      location: expect.stringMatching(/^https:\/\/github\.com\/login\/oauth\/authorize\?/),
+    });
+  });
+});
+
+describe('discovery', () => {
+  it('of a provider that is reached → again after ten minutes', async () => {
+    sources.replace([corp()]);
+    await settled(1);
+    clock.advance(599_999);
+    sources.discover();
+    expect(asked()).toBe(1);
+    clock.advance(1);
+    sources.discover();
+    await settled(2);
+  });
+
+  it('that fails → again after 5, 10, 20 s …, and what was known stands for a day', async () => {
+    sources.replace([corp()]);
+    await settled(1);
+    upstream.answers.set(METADATA, (_request, response) => json(response, {}, 503));
+    clock.advance(600_000);
+    sources.discover();
+    await settled(2);
+    expect([reach(), await begin()]).toEqual([
+      'DiscoveryFailed',
+      expect.objectContaining({ state: expect.anything() }),
+    ]);
+    for (const [wait, count] of [
+      [5_000, 3],
+      [10_000, 4],
+      [20_000, 5],
+    ] as const) {
+      clock.advance(wait - 1);
+      sources.discover();
+      expect(asked()).toBe(count - 1);
+      clock.advance(1);
+      sources.discover();
+      await settled(count);
+    }
+    expect(await begin()).not.toBe('unavailable');
+    clock.advance(86_400_000 - 600_000 - 35_000 + 1);
+    sources.discover();
+    await settled(6);
+    expect(await begin()).toBe('unavailable');
+  });
+
+  it('that finds another issuer → nothing known is used any more', async () => {
+    sources.replace([corp()]);
+    await settled(1);
+    upstream.metadata = { issuer: 'https://evil.example' };
+    clock.advance(600_000);
+    sources.discover();
+    await settled(2);
+    expect([reach(), await begin()]).toEqual(['IssuerMismatch', 'unavailable']);
+  });
+
+  it('that runs → not begun twice', async () => {
+    const answered = Promise.withResolvers<() => void>();
+    upstream.answers.set(METADATA, (_request, response) => answered.resolve(() => json(response, {}, 503)));
+    sources.replace([corp()]);
+    const answer = await answered.promise;
+    sources.discover();
+    expect(asked()).toBe(1);
+    answer();
+    await settled(1);
+  });
+});
+
+it('an address in the domain of another provider → unverified, also while that one is suspended', async () => {
+  const provider = corp();
+  const owner = corp({
+    name: 'owner',
+    uid: 'uid-owner',
+    isSuspended: true,
+    allow: { emailDomains: ['b.example'], groups: [] },
+  });
+  const emailOf = async (providers: readonly OidcProvider[]) => {
+    sources.replace(providers);
+    await until('the discovery', () => reach() === 'Reached');
+    const departure = await begin();
+    if (departure === undefined || departure === 'unavailable') throw new Error('the provider was discovered');
+    upstream.nonce = departure.nonce;
+    const parameters = new URLSearchParams({ code: 'c', state: departure.state });
+    const answer = await sources
+      .source('corp')
+      ?.finish({ pending: departure, callbackUrl: REQUEST.callbackUrl, parameters });
+    return answer?.outcome === 'vouched' ? answer.person.email : answer;
+  };
+  upstream.claims = { preferred_username: 'a', name: 'A', email: 'a@b.example', email_verified: true, groups: [] };
+  expect(await emailOf([provider])).toBe('a@b.example');
+  expect(await emailOf([provider, owner])).toBeUndefined();
+});
