@@ -7,7 +7,7 @@ import { dirname, join, relative } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { expect, it } from 'vitest';
-import { hashPassword } from '../src/login/local-users.ts';
+import { hashPassword } from '../src/login/local/local-users.ts';
 import { check } from '../src/processes/check/check-in-thread.ts';
 
 const root = join(import.meta.dirname, '..');

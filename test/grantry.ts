@@ -7,12 +7,12 @@ import type { FastifyInstance } from 'fastify';
 import { afterAll, afterEach, expect } from 'vitest';
 import type { ReplicaApi } from '../src/http/admin/controller-endpoints.ts';
 import type { HttpTimeouts } from '../src/http/server/strict-fastify.ts';
-import { hashPassword, LocalUsers } from '../src/login/local-users.ts';
+import { hashPassword, LocalUsers } from '../src/login/local/local-users.ts';
 import { memoryStores } from '../src/memory/stores.ts';
 import type { NonceRule } from '../src/oauth/dpop/nonces.ts';
 import { type ClusterIssuer, clusterIssuerUnavailable } from '../src/oauth/ports/cluster-issuer.ts';
 import type { Grant } from '../src/oauth/ports/grant-store.ts';
-import type { Clock, ResourceOwners, Stores } from '../src/oauth/ports/ports.ts';
+import type { Clock, People, Stores } from '../src/oauth/ports/ports.ts';
 import type { Client } from '../src/oauth/registry/client.ts';
 import { secretVerifier } from '../src/oauth/registry/client-secret.ts';
 import { generateSigningKeyPem, importSigningKey, KeyRing, type SigningKey } from '../src/oauth/registry/keys.ts';
@@ -63,7 +63,7 @@ export interface GrantryOptions {
   /** Password by user name. */
   readonly users?: Readonly<Record<string, string>>;
   /** Instead of `users`. */
-  readonly owners?: ResourceOwners;
+  readonly owners?: People;
   /** Default: `http://127.0.0.1:<port>`. An https issuer is still served over plain http, as behind a proxy. */
   readonly issuer?: string;
   /** `/…` behind the default issuer. */

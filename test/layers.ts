@@ -80,7 +80,11 @@ export const FOLDERS: Record<string, readonly string[]> = {
     'sign-in': ['server', 'metrics', 'pages'],
     admin: ['server', 'metrics'],
   }),
-  login: [],
+  ...rows('login', {
+    local: [],
+    upstream: [],
+    'everyone.ts': ['local'],
+  }),
   manifests: [],
   memory: [],
   ...rows('redis', {

@@ -11,6 +11,7 @@ import { MemoryGrants } from './grants.ts';
 import { GrantsOfPerson } from './grants-of-person.ts';
 import { MemoryInteractions } from './interactions.ts';
 import { MemoryLogins } from './logins.ts';
+import { MemoryPersons } from './persons.ts';
 import { MemoryRateLimits } from './rate-limits.ts';
 import { MemoryReplays } from './replays.ts';
 import { MemoryRevokedTokens } from './revoked-tokens.ts';
@@ -30,6 +31,7 @@ const DEFAULT_LIMITS: MemoryLimits = {
   revokedTokens: 200_000,
   watermarks: 200_000,
   users: 100_000,
+  persons: 100_000,
   sessions: 100_000,
   logouts: 200_000,
   interactions: 100_000,
@@ -70,6 +72,7 @@ export function memoryStores({ clock, limits }: { clock: Clock; limits?: Partial
     revokedTokens: new MemoryRevokedTokens({ marks: map('revokedTokens') }),
     watermarks,
     users,
+    persons: new MemoryPersons({ clock, persons: map('persons') }),
     sessions: new MemorySessions({ clock, sessions, logins, users, watermarks }),
     logouts: logins,
     interactions: new MemoryInteractions({ clock, bySession: map('interactions') }),

@@ -8,6 +8,7 @@ import { RedisAccessTokens } from './stores/access-tokens.ts';
 import { RedisConsents } from './stores/consents.ts';
 import { RedisInteractions } from './stores/interactions.ts';
 import { RedisLogouts } from './stores/logouts.ts';
+import { RedisPersons } from './stores/persons.ts';
 import { RedisRateLimits } from './stores/rate-limits.ts';
 import { RedisReplays } from './stores/replays.ts';
 import { RedisRevokedTokens } from './stores/revoked-tokens.ts';
@@ -24,6 +25,7 @@ export function redisStores(redis: StoreParts): Stores {
     revokedTokens: new RedisRevokedTokens(redis),
     watermarks,
     users: new RedisUsers(redis),
+    persons: new RedisPersons(redis),
     sessions: new RedisSessions(redis),
     logouts: new RedisLogouts(redis),
     interactions: new RedisInteractions(redis),

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { hashPassword, LocalUsers } from '../../src/login/local-users.ts';
-import { parseUsers } from '../../src/login/users-yaml.ts';
+import { hashPassword, LocalUsers } from '../../src/login/local/local-users.ts';
+import { parseUsers } from '../../src/login/local/users-yaml.ts';
 import { systemClock } from '../../src/processes/lifecycle/machine.ts';
 import { type Grantry, PKCE, startGrantry } from '../grantry.ts';
 import { aClient } from '../oauth/a-client.ts';

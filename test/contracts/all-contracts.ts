@@ -10,6 +10,7 @@ import { grantRotationContract } from './grant-rotation.ts';
 import { keyBindingContract } from './key-binding.ts';
 import { consentStoreContract, interactionStoreContract, sessionStoreContract } from './login-stores.ts';
 import { sessionLoginsContract } from './session-logins.ts';
+import { personStoreContract } from './person-store.ts';
 import type { MakeStores } from './store-world.ts';
 import { accessTokenStoreContract, revokedTokenStoreContract, watermarkStoreContract } from './token-stores.ts';
 import { userStoreContract } from './user-store.ts';
@@ -27,6 +28,7 @@ const CONTRACTS = [
   sessionStoreContract,
   sessionLoginsContract,
   userStoreContract,
+  personStoreContract,
   interactionStoreContract,
   consentStoreContract,
   replayStoreContract,

@@ -7,7 +7,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Audit } from '../../oauth/ports/audit.ts';
 import type { NewSession, Session, SessionStore } from '../../oauth/ports/login-stores.ts';
 import type { OwedLogout } from '../../oauth/ports/logout-store.ts';
-import type { Random, ResourceOwner, ResourceOwners } from '../../oauth/ports/ports.ts';
+import type { Random, ResourceOwner, People } from '../../oauth/ports/ports.ts';
 import { SHARDS, shardOfPerson } from '../../oauth/values/shard.ts';
 import { type CookieForm, cookieForm } from './cookie-form.ts';
 
@@ -29,7 +29,7 @@ export interface SignedIn {
 export interface BrowserSessionsOptions {
   readonly issuer: string;
   readonly sessions: SessionStore;
-  readonly owners: ResourceOwners;
+  readonly owners: People;
   readonly random: Random;
   readonly audit: Audit;
   /** Called with what the end of a session owes to clients. */
@@ -39,7 +39,7 @@ export interface BrowserSessionsOptions {
 /** Reads and writes the cookies and the sessions behind them. */
 export class BrowserSessions {
   readonly #sessions: SessionStore;
-  readonly #owners: ResourceOwners;
+  readonly #owners: People;
   readonly #random: Random;
   readonly #audit: Audit;
   readonly #onOwed: BrowserSessionsOptions['onOwed'];
@@ -68,7 +68,9 @@ export class BrowserSessions {
     if (cookie === undefined) return undefined;
     const session = await this.#sessions.use(sessionIdOf(cookie));
     if (session === undefined) return undefined;
-    return session.authTime > this.#owners.revokedBefore(session.subject) ? { session, cookie } : undefined;
+    const person = await this.#owners.find(session.subject);
+    if (person === undefined) return undefined;
+    return session.authTime > this.#owners.revokedBefore(person) ? { session, cookie } : undefined;
   }
 
   /**

@@ -91,7 +91,9 @@ async function findKnownBrowser(
   clientUid: string,
 ): Promise<KnownPerson | undefined> {
   const known = flow.knownBrowsers.find(request, person);
-  if (known === undefined || known.authTime <= flow.owners.revokedBefore(known.subject)) return undefined;
+  if (known === undefined) return undefined;
+  const now = await flow.owners.find(known.subject);
+  if (now === undefined || known.authTime <= flow.owners.revokedBefore(now)) return undefined;
   return (await isOutdated(flow, known, clientUid)) ? undefined : known;
 }
 

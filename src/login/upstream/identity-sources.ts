@@ -77,6 +77,11 @@ export class IdentitySources {
     return [...this.#held.values()].some(({ isDiscovering }) => isDiscovering);
   }
 
+  /** How many there are, suspended ones too. */
+  get count(): number {
+    return this.#held.size;
+  }
+
   /** The provider of a name; undefined where there is none. */
   provider(name: string): IdentityProvider | undefined {
     return this.#held.get(name)?.provider;

@@ -32,7 +32,7 @@ export const authorizationCode: GrantType = {
     const answer = await redeem(request, handle, redirectUri, context);
     if (answer.outcome !== 'redeemed') throw await refusal(answer, request, handle, context);
     const { grant, scope, audience } = answer;
-    requireActive(grant, context);
+    requireActive(grant, await context.owners.find(grant.subject), context);
 
     const { subject, grantId, authTime } = grant;
     const refreshToken = mayRefresh(client) ? context.handles.refreshToken(handle, 0) : undefined;

@@ -4,7 +4,7 @@
 import type { ClientAccess } from '../access/client-access.ts';
 import type { StateLimits } from '../limits/state-limits.ts';
 import type { Audit } from '../ports/audit.ts';
-import type { Random, ResourceOwners, Stores } from '../ports/ports.ts';
+import type { Random, People, Stores } from '../ports/ports.ts';
 import type { Client } from '../registry/client.ts';
 import type { Handles } from '../tokens/handles.ts';
 import type { Authorization, PreparedAccessToken } from '../tokens/tokens.ts';
@@ -15,7 +15,7 @@ export interface GrantContext {
   readonly random: Random;
   readonly stores: Stores;
   readonly handles: Handles;
-  readonly owners: ResourceOwners;
+  readonly owners: People;
   readonly audit: Audit;
   readonly limits: StateLimits;
 }

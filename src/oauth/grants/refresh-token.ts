@@ -31,13 +31,14 @@ export const refreshToken: GrantType = {
     // for a person who is disabled meanwhile.
     const owner = await context.stores.grants.subjectOf(handle.grantId);
     if (owner === undefined) throw invalidGrant('refresh_token_gone');
-    const revokedBefore = context.owners.revokedBefore(owner);
-    if (revokedBefore === Number.POSITIVE_INFINITY) throw invalidGrant('subject_inactive');
+    const person = await context.owners.find(owner);
+    if (person === undefined) throw invalidGrant('subject_inactive');
+    const revokedBefore = context.owners.revokedBefore(person);
     const waitSeconds = context.limits.people.take(request.client.uid, owner);
     if (waitSeconds > 0) throw limited(waitSeconds);
     const answer = await rotate(request, handle, { subject: owner, revokedBefore }, context);
     if (!('generation' in answer)) throw await refusal(answer, request, handle, context);
-    requireActive(answer.grant, context);
+    requireActive(answer.grant, person, context);
 
     note(answer, request, context);
     if (answer.outcome === 'benign_retry') await noteElsewhere(answer, handle, request, context);

@@ -8,6 +8,7 @@
 import type { GrantStore } from './grant-store.ts';
 import type { ConsentStore, InteractionStore, SessionStore, UserStore } from './login-stores.ts';
 import type { LogoutStore } from './logout-store.ts';
+import type { PersonStore } from './person-store.ts';
 import type { AccessTokenStore, RevokedTokenStore, WatermarkStore } from './token-stores.ts';
 
 export interface Clock {
@@ -56,6 +57,7 @@ export interface Stores {
   readonly revokedTokens: RevokedTokenStore;
   readonly watermarks: WatermarkStore;
   readonly users: UserStore;
+  readonly persons: PersonStore;
   readonly sessions: SessionStore;
   readonly logouts: LogoutStore;
   readonly interactions: InteractionStore;
@@ -92,21 +94,36 @@ export interface Person {
   readonly email: string | undefined;
   /** In the order of their source, each once. */
   readonly groups: readonly string[];
+  /** The identity provider that vouches for the person; undefined for a local user. */
+  readonly provider?: VouchingProvider | undefined;
 }
 
-/** The people who can sign in: local users now, upstream OpenID Connect later. */
-export interface ResourceOwners {
+/** The provider as it was when it vouched. */
+export interface VouchingProvider {
+  readonly name: string;
+  readonly issuer: string;
+  readonly type: string;
+  /** Epoch milliseconds. */
+  readonly verifiedAt: number;
+}
+
+/** The people who can sign in: local users, and those whom identity providers vouch for. */
+export interface People {
   /** The person of a name as typed; undefined where there is none. No answer to a caller may show which it was. */
   lookUp(username: string): Promise<NamedPerson | undefined>;
   /** The person, or undefined for a wrong password, an unknown or a disabled user: the same work in each case. */
   authenticate(username: string, password: string): Promise<ResourceOwner | undefined>;
-  /** The person as of now; undefined for one who may hold nothing now ({@link ResourceOwners.revokedBefore}). */
+  /**
+   * The person as of now; undefined for one who may hold nothing now ({@link People.revokedBefore}).
+   * @throws StoreUnavailableError for people whom a provider vouches for alone
+   */
   find(subject: string): Promise<Person | undefined>;
   /**
-   * The person's kill switch, epoch milliseconds: all that the person holds from at or before this time is revoked.
-   * Infinity for a person who may hold nothing now: unknown, absent, disabled, or revoked until a time ahead.
+   * The kill switch of a person who was found, epoch milliseconds: all that the person holds from at or before this time is
+   * revoked. Infinity for a person who may hold nothing now: absent, disabled, of a provider that is gone, or revoked
+   * until a time ahead.
    */
-  revokedBefore(subject: string): number;
+  revokedBefore(person: Person): number;
 }
 
 /**

@@ -13,7 +13,8 @@ export type RecordKind =
   | 'decision'
   | 'access_token'
   | 'consent'
-  | 'login';
+  | 'login'
+  | 'person';
 
 /** 132 bits in base64url. */
 const CHARACTERS = 22;

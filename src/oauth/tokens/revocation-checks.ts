@@ -3,13 +3,13 @@
 
 import { OAuthError } from '../ports/error.ts';
 import type { StoredGrant } from '../ports/grant-store.ts';
-import type { ResourceOwners, Stores } from '../ports/ports.ts';
+import type { People, Person, Stores } from '../ports/ports.ts';
 import type { Client } from '../registry/client.ts';
 
 /** The ports that the checks read. */
 export interface KillSwitches {
   readonly stores: Pick<Stores, 'watermarks'>;
-  readonly owners: ResourceOwners;
+  readonly owners: People;
 }
 
 /**
@@ -21,29 +21,35 @@ export async function revocationReason(
   grant: Pick<StoredGrant, 'subject' | 'createdAt' | 'authTime'>,
   { stores, owners }: KillSwitches,
 ): Promise<string | undefined> {
-  const watermark = await stores.watermarks.read(client.uid, grant.subject);
+  const [watermark, person] = await Promise.all([
+    stores.watermarks.read(client.uid, grant.subject),
+    owners.find(grant.subject),
+  ]);
   if (grant.createdAt <= Math.max(watermark, client.revokeTokensBefore)) return 'grant_before_watermark';
-  return revocationByPerson(grant, owners);
+  return revocationByPerson(grant, person, owners);
 }
 
 /**
- * The part of {@link revocationReason} that no store can check.
+ * The part of {@link revocationReason} that is about the person.
+ * @param person as found before
  * @throws OAuthError invalid_grant, if the kill switch of the person revokes the grant
  */
 export function requireActive(
-  grant: Pick<StoredGrant, 'subject' | 'authTime'>,
+  grant: Pick<StoredGrant, 'authTime'>,
+  person: Person | undefined,
   { owners }: Pick<KillSwitches, 'owners'>,
 ): void {
-  const reason = revocationByPerson(grant, owners);
+  const reason = revocationByPerson(grant, person, owners);
   if (reason !== undefined) throw invalidGrant(reason);
 }
 
 /** By the time of the sign-in: a grant may be made after a revocation that the replica has not read yet. */
 function revocationByPerson(
-  { subject, authTime }: Pick<StoredGrant, 'subject' | 'authTime'>,
-  owners: ResourceOwners,
+  { authTime }: Pick<StoredGrant, 'authTime'>,
+  person: Person | undefined,
+  owners: People,
 ): string | undefined {
-  const revokedBefore = owners.revokedBefore(subject);
+  const revokedBefore = person === undefined ? Number.POSITIVE_INFINITY : owners.revokedBefore(person);
   if (authTime > revokedBefore) return undefined;
   return revokedBefore === Number.POSITIVE_INFINITY ? 'subject_inactive' : 'grant_before_watermark';
 }

@@ -2,7 +2,7 @@
 // A token is revoked by any of these: its own mark, its grant, its client, its person, a watermark (security row T4).
 
 import type { GrantState, StoredGrant } from '../ports/grant-store.ts';
-import type { Clock, ResourceOwners, Stores } from '../ports/ports.ts';
+import type { Clock, People, Stores } from '../ports/ports.ts';
 import type { StoredAccessToken } from '../ports/token-stores.ts';
 import type { Client } from '../registry/client.ts';
 import type { Registry } from '../registry/registry.ts';
@@ -22,7 +22,7 @@ export interface TokenStatusOptions {
   readonly stores: Stores;
   readonly handles: Handles;
   readonly tokens: AccessTokens;
-  readonly owners: ResourceOwners;
+  readonly owners: People;
 }
 
 /** Recognises tokens by their form, so a hint is never needed (RFC 7009 §2.1, RFC 7662 §2.1), and checks them. */

@@ -17,7 +17,7 @@ import type { References } from '../../admission/references/references.ts';
 import type { ResourceVerdict } from '../../admission/resources/admit-resource.ts';
 import { AdmittedResources } from '../../admission/resources/admitted-resources.ts';
 import { ungrantedReferences } from '../../admission/resources/resource-grants.ts';
-import type { LocalUser } from '../../login/local-users.ts';
+import type { LocalUser } from '../../login/local/local-users.ts';
 import type { ManifestSet } from '../../manifests/manifest-folder.ts';
 import type { ManifestKind, ManifestObject } from '../../manifests/objects.ts';
 import { formatPlace, type ManifestFault } from '../../manifests/place.ts';

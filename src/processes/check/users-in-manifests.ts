@@ -2,8 +2,8 @@
 
 import { REVOKED_UNTIL } from '../../admission/clients/revoked-until.ts';
 import { readSecretValue } from '../../admission/references/references.ts';
-import { type LocalUser, UsersFileError } from '../../login/local-users.ts';
-import { parseUsers } from '../../login/users-yaml.ts';
+import { type LocalUser, UsersFileError } from '../../login/local/local-users.ts';
+import { parseUsers } from '../../login/local/users-yaml.ts';
 import type { UserFile } from '../../manifests/manifest-folder.ts';
 import type { ManifestObject } from '../../manifests/objects.ts';
 import type { ManifestFault } from '../../manifests/place.ts';

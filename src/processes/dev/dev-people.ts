@@ -1,7 +1,7 @@
 // The users of `grantry dev`.
 
 import { createHash } from 'node:crypto';
-import { hashPassword, type LocalUser, type LocalUsers } from '../../login/local-users.ts';
+import { hashPassword, type LocalUser, type LocalUsers } from '../../login/local/local-users.ts';
 import { StartError } from '../config/start-error.ts';
 
 /** Users of Secrets and of `--user`, else `demo` if the server is for this machine only. */

@@ -4,7 +4,7 @@
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type LocalUser, LocalUsers } from '../../login/local-users.ts';
+import { type LocalUser, LocalUsers } from '../../login/local/local-users.ts';
 import { FolderWatch } from '../../manifests/folder-watch.ts';
 import { ManifestFolder } from '../../manifests/manifest-folder.ts';
 import { memoryStores } from '../../memory/stores.ts';

@@ -4,7 +4,7 @@
 import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { hashPassword } from '../../login/local-users.ts';
+import { hashPassword } from '../../login/local/local-users.ts';
 
 export interface HashPasswordOptions {
   readonly stdin: NodeJS.ReadStream;

@@ -8,7 +8,7 @@ import type { StoreProbe } from '../../http/metrics/metrics.ts';
 import { WatchCounters } from '../../http/metrics/watch-metrics.ts';
 import type { ApiClient } from '../../kubernetes/api/api-client.ts';
 import type { ApiServerIssuer } from '../../kubernetes/api/api-server-issuer.ts';
-import type { UserChanges } from '../../login/user-changes.ts';
+import type { UserChanges } from '../../login/local/user-changes.ts';
 import { availableMethods } from '../../oauth/client-auth/index.ts';
 import { randomId } from '../../oauth/values/random-id.ts';
 import { DeliveryLeases } from '../../redis/grants/delivery-leases.ts';

@@ -3,7 +3,7 @@
 
 import { readFileSync } from 'node:fs';
 import type { Logger } from 'pino';
-import { type LocalUser, LocalUsers, UsersFileError } from '../../login/local-users.ts';
+import { type LocalUser, LocalUsers, UsersFileError } from '../../login/local/local-users.ts';
 import type { Clock } from '../../oauth/ports/ports.ts';
 import { StartError } from '../config/start-error.ts';
 
@@ -88,7 +88,7 @@ function placeOfFault(error: unknown): string {
 async function usersIn(text: string | undefined): Promise<readonly LocalUser[]> {
   if (text === undefined) return [];
   // Imported only where a users file is configured.
-  const { parseUsers } = await import('../../login/users-yaml.ts');
+  const { parseUsers } = await import('../../login/local/users-yaml.ts');
   return parseUsers(text);
 }
 

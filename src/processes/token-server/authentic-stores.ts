@@ -20,6 +20,7 @@ import type {
   SessionStore,
 } from '../../oauth/ports/login-stores.ts';
 import type { LogoutStore, OwedLogout } from '../../oauth/ports/logout-store.ts';
+import type { PersonStore, VouchedRecord } from '../../oauth/ports/person-store.ts';
 import type { Stores } from '../../oauth/ports/ports.ts';
 import type { AccessTokenStore, NewAccessToken, StoredAccessToken } from '../../oauth/ports/token-stores.ts';
 import type { RecordFields, RecordKind, RecordMacs } from '../../oauth/tokens/record-macs.ts';
@@ -45,6 +46,7 @@ export function authenticStores(stores: Stores, { macs, onForged }: AuthenticSto
     ...stores,
     grants: authenticGrants(stores.grants, seals),
     accessTokens: authenticAccessTokens(stores.accessTokens, seals),
+    persons: authenticPersons(stores.persons, seals),
     sessions: authenticSessions(stores.sessions, seals),
     logouts: authenticLogouts(stores.logouts, seals),
     interactions: authenticInteractions(stores.interactions, seals),
@@ -211,6 +213,30 @@ function authenticSessions(store: SessionStore, seals: Seals): SessionStore {
     async list(subject) {
       const sessions = await store.list(subject);
       return sessions.filter((session) => session.subject === subject && isAuthentic(session));
+    },
+  };
+}
+
+function personFields(record: VouchedRecord): RecordFields {
+  const { subject, provider, issuer, type, username, displayName, email, groups, verifiedAt } = record;
+  return [subject, provider, issuer, type, username, displayName, email, groups, verifiedAt];
+}
+
+function authenticPersons(store: PersonStore, seals: Seals): PersonStore {
+  return {
+    async remember(record, lifetime) {
+      const noted = await store.remember(record, lifetime);
+      // The store stamps the time, so the MAC comes after it.
+      const mac = seals.make('person', personFields(noted));
+      await store.seal(noted, mac);
+      return { ...noted, mac };
+    },
+    seal: (record, mac) => store.seal(record, mac),
+    async read(subject) {
+      const record = await store.read(subject);
+      if (record === undefined) return undefined;
+      const isRight = record.subject === subject && seals.check(record.mac, 'person', personFields(record));
+      return isRight ? record : undefined;
     },
   };
 }

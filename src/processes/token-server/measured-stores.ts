@@ -20,6 +20,7 @@ const ACTIONS: { readonly [Name in keyof Stores]: Readonly<Record<keyof Stores[N
   revokedTokens: { mark: true, has: true },
   watermarks: { raise: true, read: true },
   users: { list: true, settle: true, settleAbsent: true },
+  persons: { remember: true, seal: true, read: true },
   sessions: { create: true, seal: true, use: true, end: true, endAll: true, list: true },
   logouts: { list: true, take: true, postpone: true, settle: true },
   interactions: { create: true, read: true, decide: true, take: true },

@@ -8,7 +8,7 @@ import type { Followed, WatchCounters } from '../../http/metrics/watch-metrics.t
 import type { HttpTimeouts } from '../../http/server/strict-fastify.ts';
 import type { NonceRule } from '../../oauth/dpop/nonces.ts';
 import type { ClusterIssuer } from '../../oauth/ports/cluster-issuer.ts';
-import type { Clock, Random, ResourceOwners, Stores } from '../../oauth/ports/ports.ts';
+import type { Clock, Random, People, Stores } from '../../oauth/ports/ports.ts';
 import type { RegistryRef } from '../../oauth/registry/registry.ts';
 import type { VerificationKey } from '../../oauth/values/jwk.ts';
 import type { FetchSettings } from '../config/fetch-config.ts';
@@ -67,7 +67,7 @@ export interface UsersFileState {
 
 export interface TokenServerOptions extends AdminSideOptions {
   readonly stores: Stores;
-  readonly owners: ResourceOwners;
+  readonly owners: People;
   readonly clock: Clock;
   /** The first one makes handles, all are accepted; at least one. */
   readonly peppers: readonly [Uint8Array, ...Uint8Array[]];

@@ -1,8 +1,8 @@
 // Wires the changes of local users to the stores, the audit stream and the log of a token server.
 
 import type { Logger } from 'pino';
-import type { LocalUsers } from '../../login/local-users.ts';
-import { UserChanges } from '../../login/user-changes.ts';
+import type { LocalUsers } from '../../login/local/local-users.ts';
+import { UserChanges } from '../../login/local/user-changes.ts';
 import type { Audit } from '../../oauth/ports/audit.ts';
 import type { Clock, Stores } from '../../oauth/ports/ports.ts';
 

@@ -21,6 +21,7 @@ export const KEY_PATTERNS = {
   consentWatermark: '{sNNN}:nbf:consent:<SHA-256 of subject and client uid>',
   revokedToken: '{sNNN}:jti:<SHA-256 of the jti>',
   users: '{sNNN}:users',
+  person: '{sNNN}:person:<SHA-256 of the subject>',
   session: '{sNNN}:session:<SHA-256 of the cookie>',
   sessionsOfUser: '{sNNN}:sessions:<SHA-256 of the subject>',
   loginsOfUser: '{sNNN}:logins:<SHA-256 of the subject>',
@@ -129,6 +130,10 @@ export class RedisKeys {
   /** The credentials of the local users of a shard. */
   users(shard: string): string {
     return this.#key('users', shard, '');
+  }
+
+  person(subject: string): string {
+    return this.#digestKey('person', subject);
   }
 
   /** @param sessionId `<shard>.<SHA-256 of the cookie>` */

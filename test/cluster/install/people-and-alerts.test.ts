@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { CONTROLLER_SECRET, WEBHOOK_SECRET } from '../../../src/admission/references/secret-parts.ts';
-import { hashPassword } from '../../../src/login/local-users.ts';
+import { hashPassword } from '../../../src/login/local/local-users.ts';
 import { startReplica } from '../../controller/replicas/replica-servers.ts';
 import { describeRedis } from '../../redis/setup/servers.ts';
 import { succeeds, until } from '../../until.ts';

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, expect, it, type TestContext } from 'vitest';
-import { hashPassword } from '../../../src/login/local-users.ts';
+import { hashPassword } from '../../../src/login/local/local-users.ts';
 import { describeRedis } from '../../redis/setup/servers.ts';
 import { until } from '../../until.ts';
 import { sharedCluster } from '../setup/shared-cluster.ts';

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { hashPassword } from '../../../src/login/local-users.ts';
+import { hashPassword } from '../../../src/login/local/local-users.ts';
 import { expectWithin, timed } from '../../redis/setup/connect.ts';
 import { until } from '../../until.ts';
 import { sharedCluster } from '../setup/shared-cluster.ts';

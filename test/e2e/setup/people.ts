@@ -1,6 +1,6 @@
 // People of the shared install, and the application that they sign in to.
 
-import { hashPassword } from '../../../src/login/local-users.ts';
+import { hashPassword } from '../../../src/login/local/local-users.ts';
 import { answerIn } from '../../clients/person.ts';
 import { PKCE } from '../../grantry.ts';
 import { TestBrowser } from '../../http/sign-in/sign-in-browser.ts';

@@ -1,6 +1,6 @@
 // What tests of grants ask of a running grantry: redeem, refresh, introspect, revoke, each as one call.
 
-import { hashPassword, LocalUsers } from '../../../src/login/local-users.ts';
+import { hashPassword, LocalUsers } from '../../../src/login/local/local-users.ts';
 import { systemClock } from '../../../src/processes/lifecycle/machine.ts';
 import { basic, type Grantry, PKCE } from '../../grantry.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { LoginLimit } from '../../../src/http/sign-in/login-limit.ts';
-import { LocalUsers } from '../../../src/login/local-users.ts';
+import { LocalUsers } from '../../../src/login/local/local-users.ts';
 import { hidden, type Page, type TestBrowser } from './sign-in-browser.ts';
 import { aWorld, CALLBACK, PASSWORD, WEB, type World } from './sign-in-world.ts';
 

@@ -3,8 +3,8 @@
 
 import { hash } from '@node-rs/argon2';
 import { onTestFinished } from 'vitest';
-import { LocalUsers, type LocalUsersOptions } from '../../../src/login/local-users.ts';
-import { parseUsers } from '../../../src/login/users-yaml.ts';
+import { LocalUsers, type LocalUsersOptions } from '../../../src/login/local/local-users.ts';
+import { parseUsers } from '../../../src/login/local/users-yaml.ts';
 import type { AuditEvent } from '../../../src/oauth/ports/audit.ts';
 import { StoreUnavailableError } from '../../../src/oauth/ports/error.ts';
 import type { Stores } from '../../../src/oauth/ports/ports.ts';

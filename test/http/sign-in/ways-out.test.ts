@@ -3,7 +3,7 @@
 
 import { randomBytes } from 'node:crypto';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { hashPassword, type LocalUser, LocalUsers } from '../../../src/login/local-users.ts';
+import { hashPassword, type LocalUser, LocalUsers } from '../../../src/login/local/local-users.ts';
 import { memoryStores } from '../../../src/memory/stores.ts';
 import type { Stores } from '../../../src/oauth/ports/ports.ts';
 import { answerIn } from '../../clients/person.ts';

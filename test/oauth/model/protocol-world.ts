@@ -141,7 +141,13 @@ export async function protocolWorld({ stores, clock, pepper, events }: WorldPart
   const owners = {
     lookUp: async () => undefined,
     authenticate: async () => undefined,
-    find: async () => undefined,
+    find: async (subject: string) => ({
+      subject,
+      username: 'ada',
+      displayName: undefined,
+      email: undefined,
+      groups: [],
+    }),
     revokedBefore: () => 0,
   };
   const marks = new ReplayMarks({ replays: stores.replays, fallback: stores.replays, limits, audit });

@@ -3,7 +3,7 @@ import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
-import { hashPassword } from '../../../src/login/local-users.ts';
+import { hashPassword } from '../../../src/login/local/local-users.ts';
 import { type CheckOptions, check } from '../../../src/processes/check/check-in-thread.ts';
 import { folderOfTest, machineClient } from '../../manifests/a-folder.ts';
 import { endProcesses, grantry } from '../grantry-process.ts';

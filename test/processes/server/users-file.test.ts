@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pino from 'pino';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { hashPassword } from '../../../src/login/local-users.ts';
+import { hashPassword } from '../../../src/login/local/local-users.ts';
 import { systemClock } from '../../../src/processes/lifecycle/machine.ts';
 import { UsersFile } from '../../../src/processes/server/users-file.ts';
 import { until } from '../../until.ts';

@@ -21,6 +21,7 @@ const MADE: Readonly<Record<keyof typeof KEY_PATTERNS, string>> = {
   consentWatermark: keys.consentWatermark('uid', 'usr_alice'),
   revokedToken: keys.revokedToken('jti'),
   users: keys.users('007'),
+  person: keys.person('usr_alice'),
   session: keys.session(`007.${DIGEST}`),
   sessionsOfUser: keys.sessionsOfUser('usr_alice'),
   loginsOfUser: keys.loginsOfUser('usr_alice'),

@@ -2,7 +2,7 @@
 // used by an attacker who steals it.
 
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { hashPassword, LocalUsers } from '../../../src/login/local-users.ts';
+import { hashPassword, LocalUsers } from '../../../src/login/local/local-users.ts';
 import type { Client } from '../../../src/oauth/registry/client.ts';
 import { secretVerifier } from '../../../src/oauth/registry/client-secret.ts';
 import { systemClock } from '../../../src/processes/lifecycle/machine.ts';

@@ -5,7 +5,7 @@ import { randomBytes } from 'node:crypto';
 import { hash } from '@node-rs/argon2';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { LoginLimit } from '../../../src/http/sign-in/login-limit.ts';
-import { LocalUsers } from '../../../src/login/local-users.ts';
+import { LocalUsers } from '../../../src/login/local/local-users.ts';
 import { systemClock } from '../../../src/processes/lifecycle/machine.ts';
 import type { ManagedConnection } from '../../../src/redis/connection/connection.ts';
 import { RedisKeys } from '../../../src/redis/connection/keys.ts';

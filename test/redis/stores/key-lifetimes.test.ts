@@ -11,6 +11,7 @@ import { claimIssuer } from '../../../src/redis/data-loss/issuer-claim.ts';
 import { ShardMarkers } from '../../../src/redis/data-loss/shard-markers.ts';
 import { DeliveryLeases } from '../../../src/redis/grants/delivery-leases.ts';
 import { redisStores } from '../../../src/redis/stores.ts';
+import { vouchedRecord } from '../../contracts/person-store.ts';
 import {
   accessRequest,
   DAY,
@@ -212,6 +213,14 @@ describeRedis('a key in Redis', () => {
         offset += 50 * MINUTE;
         await stores.sessions.use(sessionId('busy'));
         await expectKept(keys.session(sessionId('busy')), 20 * MINUTE);
+      },
+    },
+    '{sNNN}:person:<SHA-256 of the subject>': {
+      '`verifyEvery` of the provider': async () => {
+        const { subject } = await stores.persons.remember(vouchedRecord(), 90 * DAY);
+        await expectKept(keys.person(subject), 90 * DAY);
+        await stores.persons.remember(vouchedRecord({ subject }), DAY);
+        await expectKept(keys.person(subject), DAY);
       },
     },
     '{sNNN}:sessions:<SHA-256 of the subject>': {

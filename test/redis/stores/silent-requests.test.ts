@@ -1,7 +1,7 @@
 // What a silent request (`prompt=none`) leaves in Redis where it gets no code: nothing.
 
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { hashPassword, LocalUsers } from '../../../src/login/local-users.ts';
+import { hashPassword, LocalUsers } from '../../../src/login/local/local-users.ts';
 import { systemClock } from '../../../src/processes/lifecycle/machine.ts';
 import type { ManagedConnection } from '../../../src/redis/connection/connection.ts';
 import { RedisKeys } from '../../../src/redis/connection/keys.ts';

@@ -1,6 +1,6 @@
 import { createLocalJWKSet, decodeJwt, type JSONWebKeySet, jwtVerify } from 'jose';
 import { describe, expect, it } from 'vitest';
-import { hashPassword, LocalUsers } from '../../../../src/login/local-users.ts';
+import { hashPassword, LocalUsers } from '../../../../src/login/local/local-users.ts';
 import type { Grant } from '../../../../src/oauth/ports/grant-store.ts';
 import { generateSigningKeyPem, importSigningKey } from '../../../../src/oauth/registry/keys.ts';
 import { startGrantry, TestClock } from '../../../grantry.ts';

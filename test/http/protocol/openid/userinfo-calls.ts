@@ -1,6 +1,6 @@
 // What tests of userinfo share: a person with claims, clients that may ask for them, and a call as one answer.
 
-import { hashPassword, type LocalUser, LocalUsers } from '../../../../src/login/local-users.ts';
+import { hashPassword, type LocalUser, LocalUsers } from '../../../../src/login/local/local-users.ts';
 import { systemClock } from '../../../../src/processes/lifecycle/machine.ts';
 import type { Grantry, TestClient } from '../../../grantry.ts';
 import { type Answer, TokenCalls, WEB } from '../token-calls.ts';

@@ -2,7 +2,7 @@
 // hashes is limited here: further sign-ins are queued, and refused when the queue is full.
 
 import { hash, verify } from '@node-rs/argon2';
-import { OAuthError } from '../oauth/ports/error.ts';
+import { OAuthError } from '../../oauth/ports/error.ts';
 
 /** The OWASP parameters for argon2id: 19 MiB, two passes, one lane. */
 const COST = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };

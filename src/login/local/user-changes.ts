@@ -2,8 +2,8 @@
 // hour. The list is compared with the credentials that the store has noted, at start, at each change and each minute, so
 // no restart and no second replica misses a change or repeats one.
 
-import type { UserStore } from '../oauth/ports/login-stores.ts';
-import type { Clock } from '../oauth/ports/ports.ts';
+import type { UserStore } from '../../oauth/ports/login-stores.ts';
+import type { Clock } from '../../oauth/ports/ports.ts';
 import type { LocalUsers } from './local-users.ts';
 
 /** How often what is left to do is tried, and how often all is compared; milliseconds. */

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Denials, hashPassword, LocalUsers, UsersFileError } from '../../src/login/local-users.ts';
-import { parseUsers } from '../../src/login/users-yaml.ts';
-import { OAuthError } from '../../src/oauth/ports/error.ts';
-import { systemClock } from '../../src/processes/lifecycle/machine.ts';
-import { blockedMilliseconds, COSTLY_BEFORE, costlyYaml } from '../manifests/costly-yaml.ts';
+import { type Denials, hashPassword, LocalUsers, UsersFileError } from '../../../src/login/local/local-users.ts';
+import { parseUsers } from '../../../src/login/local/users-yaml.ts';
+import { OAuthError } from '../../../src/oauth/ports/error.ts';
+import { systemClock } from '../../../src/processes/lifecycle/machine.ts';
+import { blockedMilliseconds, COSTLY_BEFORE, costlyYaml } from '../../manifests/costly-yaml.ts';
 
 const aliceHash = await hashPassword('correct horse');
 const bobHash = await hashPassword('battery staple');
@@ -267,7 +267,7 @@ describe('local users', () => {
   it('who are disabled neither come in nor stay', async () => {
     const users = new LocalUsers({ clock: systemClock, users: [{ ...alice, disabled: true }, bob] });
     expect(await users.authenticate('alice', 'correct horse')).toBeUndefined();
-    expect(users.revokedBefore('usr__opn0Ky1LrfMdvbK8-HI2s')).toBe(Number.POSITIVE_INFINITY);
+    expect(users.revokedBefore({ subject: 'usr__opn0Ky1LrfMdvbK8-HI2s' })).toBe(Number.POSITIVE_INFINITY);
   });
 
   it('have an id in place of the username as their subject, and an id is never another’s username', async () => {
@@ -287,10 +287,10 @@ describe('local users', () => {
     let now = Date.UTC(2026, 0, 1);
     const users = new LocalUsers({ clock: { now: () => now }, users: [{ ...alice, revokeTokensBefore: now + 1000 }] });
     const subject = 'usr__opn0Ky1LrfMdvbK8-HI2s';
-    expect(users.revokedBefore(subject)).toBe(Number.POSITIVE_INFINITY);
+    expect(users.revokedBefore({ subject })).toBe(Number.POSITIVE_INFINITY);
     expect(await users.authenticate('alice', 'correct horse')).toBeUndefined();
     now += 1000;
-    expect(users.revokedBefore(subject)).toBe(now);
+    expect(users.revokedBefore({ subject })).toBe(now);
     expect(await users.authenticate('alice', 'correct horse')).toBeDefined();
   });
 
@@ -333,9 +333,9 @@ describe('local users', () => {
 
   it('are replaced as a whole', async () => {
     const users = new LocalUsers({ clock: systemClock, users: [alice] });
-    expect(users.revokedBefore('usr__opn0Ky1LrfMdvbK8-HI2s')).toBe(0);
+    expect(users.revokedBefore({ subject: 'usr__opn0Ky1LrfMdvbK8-HI2s' })).toBe(0);
     users.replace([bob]);
-    expect(users.revokedBefore('usr__opn0Ky1LrfMdvbK8-HI2s')).toBe(Number.POSITIVE_INFINITY);
+    expect(users.revokedBefore({ subject: 'usr__opn0Ky1LrfMdvbK8-HI2s' })).toBe(Number.POSITIVE_INFINITY);
     expect(await users.authenticate('bob', 'battery staple')).toBeDefined();
   });
 

@@ -2,13 +2,13 @@
 // end midway, and a store of which a part is away.
 
 import { beforeEach, describe, expect, it } from 'vitest';
-import { type LocalUser, LocalUsers } from '../../src/login/local-users.ts';
-import { type UserChange, UserChanges } from '../../src/login/user-changes.ts';
-import { memoryStores } from '../../src/memory/stores.ts';
-import { StoreUnavailableError } from '../../src/oauth/ports/error.ts';
-import { USER_ABSENCE, type UserStore } from '../../src/oauth/ports/login-stores.ts';
-import type { Stores } from '../../src/oauth/ports/ports.ts';
-import { sampleSession, signedIn } from '../contracts/sample-grants.ts';
+import { type LocalUser, LocalUsers } from '../../../src/login/local/local-users.ts';
+import { type UserChange, UserChanges } from '../../../src/login/local/user-changes.ts';
+import { memoryStores } from '../../../src/memory/stores.ts';
+import { StoreUnavailableError } from '../../../src/oauth/ports/error.ts';
+import { USER_ABSENCE, type UserStore } from '../../../src/oauth/ports/login-stores.ts';
+import type { Stores } from '../../../src/oauth/ports/ports.ts';
+import { sampleSession, signedIn } from '../../contracts/sample-grants.ts';
 
 const MINUTE = 60_000;
 const LAG = 2 * MINUTE;

@@ -2,7 +2,7 @@
 // parses the file, `password.ts` verifies passwords, `user-changes.ts` ends what a changed user holds.
 
 import { createHash } from 'node:crypto';
-import type { Clock, NamedPerson, Person, ResourceOwner, ResourceOwners } from '../oauth/ports/ports.ts';
+import type { Clock, NamedPerson, Person, ResourceOwner, People } from '../../oauth/ports/ports.ts';
 import { type HashingLimits, PasswordJudge } from './password.ts';
 
 export { hashPassword } from './password.ts';
@@ -72,12 +72,21 @@ interface Entry {
   /** A digest of the password hash, which has a salt. */
   readonly credential: string;
   readonly named: NamedPerson;
+  readonly person: Person;
 }
 
 function entryOf(user: LocalUser): Entry {
   const subject = subjectOf(user);
   const credential = digestOf(`grantry credential\0${user.passwordHash}`);
-  return { user, subject, credential, named: { subject, credential: user.disabled ? undefined : credential } };
+  const { username, displayName, email, groups = [] } = user;
+  return {
+    user,
+    subject,
+    credential,
+    named: { subject, credential: user.disabled ? undefined : credential },
+    // The file vouches for the addresses in it.
+    person: { subject, username, displayName, email, groups: [...new Set(groups)] },
+  };
 }
 
 /** One consistent set of users, replaced as a whole; disabled people too. */
@@ -104,7 +113,7 @@ export interface LocalUsersOptions {
 }
 
 /** The local users as resource owners of the protocol. */
-export class LocalUsers implements ResourceOwners {
+export class LocalUsers implements People {
   readonly #clock: Clock;
   readonly #judge: PasswordJudge;
   #users: readonly LocalUser[];
@@ -173,15 +182,18 @@ export class LocalUsers implements ResourceOwners {
     return this.#directory.byUsername.get(username.normalize('NFC'))?.named;
   }
 
-  /** The file vouches for the addresses in it. */
-  async find(subject: string): Promise<Person | undefined> {
-    const person = this.#directory.bySubject.get(subject);
-    if (person === undefined || this.#revokedBefore(person) === Number.POSITIVE_INFINITY) return undefined;
-    const { username, displayName, email, groups = [] } = person.user;
-    return { subject, username, displayName, email, groups: [...new Set(groups)] };
+  /** Whether the subject is that of a local user, a disabled one too. */
+  knows(subject: string): boolean {
+    return this.#directory.bySubject.has(subject);
   }
 
-  revokedBefore(subject: string): number {
+  async find(subject: string): Promise<Person | undefined> {
+    const entry = this.#directory.bySubject.get(subject);
+    if (entry === undefined || this.#revokedBefore(entry) === Number.POSITIVE_INFINITY) return undefined;
+    return entry.person;
+  }
+
+  revokedBefore({ subject }: Pick<Person, 'subject'>): number {
     const person = this.#directory.bySubject.get(subject);
     return person === undefined ? Number.POSITIVE_INFINITY : this.#revokedBefore(person);
   }

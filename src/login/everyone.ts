@@ -1,0 +1,88 @@
+// Everyone who can sign in: the local users, and the people whom identity providers have vouched for lately.
+
+import type { VouchedPerson } from '../oauth/ports/identity-source.ts';
+import type { PersonStore, VouchedRecord } from '../oauth/ports/person-store.ts';
+import type { Clock, NamedPerson, People, Person, ResourceOwner } from '../oauth/ports/ports.ts';
+import type { IdentityProvider } from '../oauth/registry/identity-provider.ts';
+import type { LocalUsers } from './local/local-users.ts';
+
+export interface EveryoneOptions {
+  readonly users: LocalUsers;
+  readonly persons: PersonStore;
+  readonly providers: Providers;
+  readonly clock: Clock;
+}
+
+/** The providers of now. */
+export interface Providers {
+  /** Suspended ones too; undefined where there is none of this name. */
+  provider(name: string): IdentityProvider | undefined;
+  readonly count: number;
+}
+
+export class Everyone implements People {
+  readonly #users: LocalUsers;
+  readonly #persons: PersonStore;
+  readonly #providers: Providers;
+  readonly #clock: Clock;
+
+  constructor({ users, persons, providers, clock }: EveryoneOptions) {
+    this.#users = users;
+    this.#persons = persons;
+    this.#providers = providers;
+    this.#clock = clock;
+  }
+
+  lookUp(username: string): Promise<NamedPerson | undefined> {
+    return this.#users.lookUp(username);
+  }
+
+  authenticate(username: string, password: string): Promise<ResourceOwner | undefined> {
+    return this.#users.authenticate(username, password);
+  }
+
+  async find(subject: string): Promise<Person | undefined> {
+    // A request about a local user, or of an install without providers, reads no store.
+    if (this.#users.knows(subject) || this.#providers.count === 0) return this.#users.find(subject);
+    const record = await this.#persons.read(subject);
+    if (record === undefined) return undefined;
+    const person = personOf(record);
+    return this.revokedBefore(person) === Number.POSITIVE_INFINITY ? undefined : person;
+  }
+
+  revokedBefore(person: Person): number {
+    if (person.provider === undefined) return this.#users.revokedBefore(person);
+    const { name, issuer, type, verifiedAt } = person.provider;
+    const now = this.#clock.now();
+    const provider = this.#providers.provider(name);
+    if (provider === undefined || provider.isSuspended) return Number.POSITIVE_INFINITY;
+    // A provider of the same name that is another party has vouched for none of these people.
+    if (provider.type !== type || issuerOf(provider) !== issuer) return Number.POSITIVE_INFINITY;
+    if (now >= verifiedAt + provider.verifyEvery) return Number.POSITIVE_INFINITY;
+    const { revokedBefore = 0 } = provider;
+    return revokedBefore > now ? Number.POSITIVE_INFINITY : revokedBefore;
+  }
+
+  /**
+   * Notes what a provider says of a person now.
+   * @returns who signs in
+   * @throws StoreUnavailableError
+   */
+  async remember(vouched: VouchedPerson, provider: IdentityProvider): Promise<ResourceOwner> {
+    const { subject, username, displayName, email, groups } = vouched;
+    const { name, type, verifyEvery } = provider;
+    const record = { subject, provider: name, issuer: issuerOf(provider), type, username, displayName, email, groups };
+    await this.#persons.remember(record, verifyEvery);
+    return { subject, username, displayName: displayName ?? username, credential: undefined };
+  }
+}
+
+function personOf({ subject, username, displayName, email, groups, ...by }: VouchedRecord): Person {
+  const { provider: name, issuer, type, verifiedAt } = by;
+  return { subject, username, displayName, email, groups, provider: { name, issuer, type, verifiedAt } };
+}
+
+/** What tells a provider from another one: its issuer, or the host of a GitHub. */
+function issuerOf(provider: IdentityProvider): string {
+  return provider.type === 'OIDC' ? provider.issuer : provider.host;
+}

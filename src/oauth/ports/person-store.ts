@@ -1,0 +1,35 @@
+// The store of what identity providers have said of the people who signed in by them. A local user is in no such record.
+
+/** What a provider vouched for. */
+export interface VouchedRecord {
+  readonly subject: string;
+  /** The name and the issuer of the provider, and its type: a provider that is another party vouches for nobody of it. */
+  readonly provider: string;
+  readonly issuer: string;
+  readonly type: string;
+  readonly username: string;
+  readonly displayName: string | undefined;
+  /** A verified address. */
+  readonly email: string | undefined;
+  readonly groups: readonly string[];
+  /** When the provider said it: the time of the store, epoch milliseconds. */
+  readonly verifiedAt: number;
+  /** The MAC of the record; a store keeps it as it is. */
+  readonly mac?: string | undefined;
+}
+
+/** A record that the store is to stamp. */
+export type NewVouchedRecord = Omit<VouchedRecord, 'verifiedAt' | 'mac'>;
+
+export interface PersonStore {
+  /**
+   * Notes what a provider says now, in place of what was noted of the subject before.
+   * @param lifetime milliseconds
+   * @returns the record, with the time of the store
+   */
+  remember(record: NewVouchedRecord, lifetime: number): Promise<VouchedRecord>;
+  /** Adds the MAC to a record that is still the same. */
+  seal(record: VouchedRecord, mac: string): Promise<void>;
+  /** The record; undefined where there is none, or its lifetime is over. */
+  read(subject: string): Promise<VouchedRecord | undefined>;
+}

@@ -1,0 +1,79 @@
+// The store in Redis of people whom identity providers vouched for: one hash per person, in the person's shard. The fields: `v`
+// what the provider said as JSON, `t` when, `c` the MAC.
+
+import type { NewVouchedRecord, PersonStore, VouchedRecord } from '../../oauth/ports/person-store.ts';
+import type { RedisConnection } from '../connection/connection.ts';
+import type { RedisKeys } from '../connection/keys.ts';
+import type { StoreParts } from '../connection/store-parts.ts';
+import type { Script } from '../scripts/script.ts';
+import { CLOCK } from '../scripts/script-clock.ts';
+
+/** ARGV offset, record, lifetime. Replies with the time. */
+const REMEMBER: Script = {
+  name: 'personRemember',
+  keys: 1,
+  lua: `${CLOCK}
+local time = string.format('%.0f', now)
+redis.call('DEL', KEYS[1])
+redis.call('HSET', KEYS[1], 'v', ARGV[2], 't', time, 'e', now + ARGV[3])
+expire(KEYS[1], now + ARGV[3])
+return time
+`,
+};
+
+/** ARGV offset, time, MAC. */
+const SEAL: Script = {
+  name: 'personSeal',
+  keys: 1,
+  lua: "if redis.call('HGET', KEYS[1], 't') == ARGV[2] then redis.call('HSET', KEYS[1], 'c', ARGV[3]) end",
+};
+
+const READ: Script = {
+  name: 'personRead',
+  keys: 1,
+  lua: `${CLOCK}
+local record, time, ends, mac = unpack(redis.call('HMGET', KEYS[1], 'v', 't', 'e', 'c'))
+if not record or now >= tonumber(ends) then return false end
+return { record, time, mac or '' }
+`,
+};
+
+/** {@link PersonStore} in Redis. */
+export class RedisPersons implements PersonStore {
+  readonly #connection: RedisConnection;
+  readonly #keys: RedisKeys;
+
+  constructor({ connection, keys }: StoreParts) {
+    this.#connection = connection;
+    this.#keys = keys;
+  }
+
+  async remember(record: NewVouchedRecord, lifetime: number): Promise<VouchedRecord> {
+    const keys = [this.#keys.person(record.subject)];
+    const args = [JSON.stringify(record), lifetime];
+    return { ...record, verifiedAt: Number(await this.#connection.run({ script: REMEMBER, keys, args })) };
+  }
+
+  async seal({ subject, verifiedAt }: VouchedRecord, mac: string): Promise<void> {
+    await this.#connection.run({ script: SEAL, keys: [this.#keys.person(subject)], args: [verifiedAt, mac] });
+  }
+
+  async read(subject: string): Promise<VouchedRecord | undefined> {
+    const reply = await this.#connection.run({ script: READ, keys: [this.#keys.person(subject)], args: [] });
+    if (reply === null) return undefined;
+    const [json, time, mac] = reply as [string, string, string];
+    const { provider, issuer, type, username, displayName, email, groups } = JSON.parse(json) as NewVouchedRecord;
+    return {
+      subject,
+      provider,
+      issuer,
+      type,
+      username,
+      displayName,
+      email,
+      groups,
+      verifiedAt: Number(time),
+      mac: mac === '' ? undefined : mac,
+    };
+  }
+}

@@ -1,0 +1,126 @@
+// People of identity providers beside local users: how long a provider's word counts, and what ends it.
+
+import { beforeEach, describe, expect, it } from 'vitest';
+import { Everyone } from '../../src/login/everyone.ts';
+import { LocalUsers } from '../../src/login/local/local-users.ts';
+import { memoryStores } from '../../src/memory/stores.ts';
+import type { PersonStore } from '../../src/oauth/ports/person-store.ts';
+import type { IdentityProvider } from '../../src/oauth/registry/identity-provider.ts';
+import { TestClock } from '../grantry.ts';
+import { aGitHubProvider, anOidcProvider } from './upstream/providers.ts';
+
+const ADA = {
+  subject: 'usr_ada-------------------',
+  username: 'ada',
+  displayName: undefined,
+  email: 'ada@corp.example.com',
+  groups: ['corp:dev'],
+  authTime: undefined,
+};
+const DAY = 86_400_000;
+
+let clock: TestClock;
+let persons: PersonStore;
+let served: IdentityProvider[];
+let users: LocalUsers;
+let people: Everyone;
+beforeEach(() => {
+  clock = new TestClock();
+  persons = memoryStores({ clock }).persons;
+  served = [anOidcProvider()];
+  users = new LocalUsers({ clock, users: [{ username: 'alice', passwordHash: 'unused' }] });
+  const providers = {
+    provider: (name: string) => served.find((provider) => provider.name === name),
+    get count() {
+      return served.length;
+    },
+  };
+  people = new Everyone({ users, persons, providers, clock });
+});
+
+async function signedIn() {
+  await people.remember(ADA, anOidcProvider());
+  const person = await people.find(ADA.subject);
+  if (person === undefined) throw new Error('the provider has just vouched');
+  return person;
+}
+
+describe('a person of a provider', () => {
+  it('that vouched → found, with what it said', async () => {
+    const verifiedAt = clock.now();
+    expect(await people.remember(ADA, anOidcProvider())).toEqual({
+      subject: ADA.subject,
+      username: 'ada',
+      displayName: 'ada',
+      credential: undefined,
+    });
+    const provider = { name: 'corp', issuer: 'https://corp.example.com', type: 'OIDC', verifiedAt };
+    const { authTime: _unknown, ...told } = ADA;
+    expect(await people.find(ADA.subject)).toEqual({ ...told, provider });
+    expect(people.revokedBefore(await signedIn())).toBe(0);
+  });
+
+  it('is known until `verifyEvery` after that, and again from the next sign-in on', async () => {
+    const person = await signedIn();
+    clock.advance(DAY - 1);
+    expect(await people.find(ADA.subject)).toBeDefined();
+    clock.advance(1);
+    expect([await people.find(ADA.subject), people.revokedBefore(person)]).toEqual([undefined, Number.POSITIVE_INFINITY]);
+    expect(await signedIn()).toBeDefined();
+  });
+
+  it('whose provider now asks for a shorter time → not known any longer', async () => {
+    await signedIn();
+    clock.advance(DAY / 2);
+    served = [anOidcProvider({ verifyEvery: DAY / 2 })];
+    expect(await people.find(ADA.subject)).toBeUndefined();
+  });
+
+  it.each<[string, IdentityProvider[]]>([
+    ['deleted', [anOidcProvider({ name: 'other' })]],
+    ['suspended', [anOidcProvider({ isSuspended: true })]],
+    ['of another issuer', [anOidcProvider({ issuer: 'https://other.example.com' })]],
+    ['of another type', [aGitHubProvider({ host: 'https://corp.example.com' })]],
+  ])('whose provider is %s → holds nothing, at once', async (_case, now) => {
+    const person = await signedIn();
+    served = now;
+    expect([await people.find(ADA.subject), people.revokedBefore(person)]).toEqual([undefined, Number.POSITIVE_INFINITY]);
+  });
+
+  it('whose provider has a fault of its Secret or of reach → keeps all', async () => {
+    const person = await signedIn();
+    served = [anOidcProvider({ credentials: undefined })];
+    expect([await people.find(ADA.subject), people.revokedBefore(person)]).toEqual([person, 0]);
+  });
+
+  it('whose provider revokes what came before a time → by that time; ahead → nothing', async () => {
+    const person = await signedIn();
+    const revokedBefore = clock.now() + 1000;
+    served = [anOidcProvider({ revokedBefore })];
+    expect(people.revokedBefore(person)).toBe(Number.POSITIVE_INFINITY);
+    clock.advance(1000);
+    expect([await people.find(ADA.subject), people.revokedBefore(person)]).toEqual([person, revokedBefore]);
+  });
+});
+
+describe('a local user', () => {
+  it('→ found without a store', async () => {
+    persons.read = () => Promise.reject(new Error('no store is read'));
+    const { subject = '' } = (await people.lookUp('alice')) ?? {};
+    const alice = await people.find(subject);
+    expect([alice?.username, alice?.provider]).toEqual(['alice', undefined]);
+  });
+
+  it('who is disabled → not found, whatever a provider said of the subject', async () => {
+    const { subject = '' } = (await people.lookUp('alice')) ?? {};
+    await people.remember(Object.assign({}, ADA, { subject }), anOidcProvider());
+    users.replace([{ username: 'alice', passwordHash: 'unused', disabled: true }]);
+    expect(await people.find(subject)).toBeUndefined();
+  });
+
+  it('of an install without providers, unknown → no store is read', async () => {
+    served = [];
+    persons.read = () => Promise.reject(new Error('no store is read'));
+    expect(await people.find('usr_other')).toBeUndefined();
+  });
+});
