@@ -1,4 +1,4 @@
-// Everyone who can sign in: the local users, and the people whom identity providers have vouched for lately.
+// Everyone who can sign in: the local users, and the people of identity providers.
 
 import type { VouchedPerson } from '../oauth/ports/identity-source.ts';
 import type { PersonStore, VouchedRecord } from '../oauth/ports/person-store.ts';
@@ -82,7 +82,7 @@ function personOf({ subject, username, displayName, email, groups, ...by }: Vouc
   return { subject, username, displayName, email, groups, provider: { name, issuer, type, verifiedAt } };
 }
 
-/** What tells a provider from another one: its issuer, or the host of a GitHub. */
+/** The identity of a provider: its issuer, or the host of a GitHub. */
 function issuerOf(provider: IdentityProvider): string {
   return provider.type === 'OIDC' ? provider.issuer : provider.host;
 }

@@ -1,4 +1,4 @@
-// The store of people whom identity providers vouched for, over a Map.
+// The person store over a Map.
 
 import type { NewVouchedRecord, PersonStore, VouchedRecord } from '../oauth/ports/person-store.ts';
 import type { Clock } from '../oauth/ports/ports.ts';

@@ -22,7 +22,7 @@ export function vouchedRecord(different: Partial<NewVouchedRecord> = {}): NewVou
 
 /** Runs the contract on one implementation. */
 export function personStoreContract(name: string, makeStores: MakeStores): void {
-  describe(`${name}: a person whom a provider vouched for`, () => {
+  describe(`${name}: the record of a person`, () => {
     let world: StoreWorld;
     beforeEach(async () => {
       world = await makeStores();

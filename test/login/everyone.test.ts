@@ -65,7 +65,10 @@ describe('a person of a provider', () => {
     clock.advance(DAY - 1);
     expect(await people.find(ADA.subject)).toBeDefined();
     clock.advance(1);
-    expect([await people.find(ADA.subject), people.revokedBefore(person)]).toEqual([undefined, Number.POSITIVE_INFINITY]);
+    expect([await people.find(ADA.subject), people.revokedBefore(person)]).toEqual([
+      undefined,
+      Number.POSITIVE_INFINITY,
+    ]);
     expect(await signedIn()).toBeDefined();
   });
 
@@ -84,7 +87,10 @@ describe('a person of a provider', () => {
   ])('whose provider is %s → holds nothing, at once', async (_case, now) => {
     const person = await signedIn();
     served = now;
-    expect([await people.find(ADA.subject), people.revokedBefore(person)]).toEqual([undefined, Number.POSITIVE_INFINITY]);
+    expect([await people.find(ADA.subject), people.revokedBefore(person)]).toEqual([
+      undefined,
+      Number.POSITIVE_INFINITY,
+    ]);
   });
 
   it('whose provider has a fault of its Secret or of reach → keeps all', async () => {

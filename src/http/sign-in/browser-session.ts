@@ -7,7 +7,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Audit } from '../../oauth/ports/audit.ts';
 import type { NewSession, Session, SessionStore } from '../../oauth/ports/login-stores.ts';
 import type { OwedLogout } from '../../oauth/ports/logout-store.ts';
-import type { Random, ResourceOwner, People } from '../../oauth/ports/ports.ts';
+import type { People, Random, ResourceOwner } from '../../oauth/ports/ports.ts';
 import { SHARDS, shardOfPerson } from '../../oauth/values/shard.ts';
 import { type CookieForm, cookieForm } from './cookie-form.ts';
 

@@ -11,7 +11,7 @@ import type {
 import type { Audit } from '../../oauth/ports/audit.ts';
 import { attributeTo, OAuthError } from '../../oauth/ports/error.ts';
 import type { AuthorizationSnapshot, ConsentStore, InteractionStore, Session } from '../../oauth/ports/login-stores.ts';
-import type { Clock, Random, People } from '../../oauth/ports/ports.ts';
+import type { Clock, People, Random } from '../../oauth/ports/ports.ts';
 import type { WatermarkStore } from '../../oauth/ports/token-stores.ts';
 import type { RegistryRef } from '../../oauth/registry/registry.ts';
 import type { Metrics } from '../metrics/metrics.ts';

@@ -2,7 +2,7 @@
 // parses the file, `password.ts` verifies passwords, `user-changes.ts` ends what a changed user holds.
 
 import { createHash } from 'node:crypto';
-import type { Clock, NamedPerson, Person, ResourceOwner, People } from '../../oauth/ports/ports.ts';
+import type { Clock, NamedPerson, People, Person, ResourceOwner } from '../../oauth/ports/ports.ts';
 import { type HashingLimits, PasswordJudge } from './password.ts';
 
 export { hashPassword } from './password.ts';

@@ -18,13 +18,13 @@ export type Claims = Readonly<Record<string, unknown>>;
 
 /** What a provider says of a person, before the rules of its manifest. */
 export interface Facts {
-  /** Who it is, as grantry names the person: {@link subjectOf}. */
+  /** `usr_…`, from {@link subjectOf}. */
   readonly subject: string;
   readonly username: string;
   readonly displayName: string | undefined;
   readonly email: string | undefined;
   readonly isEmailVerified: boolean;
-  /** By their names at the provider; `overage` where it says that they are too many to be told. */
+  /** By their names at the provider; `overage` where they are too many for the token. */
   readonly groups: readonly string[] | 'overage';
   /** Epoch milliseconds. */
   readonly authTime: number | undefined;
@@ -53,7 +53,7 @@ export function factsOf(claims: Claims, provider: OidcProvider): Facts | undefin
     email,
     isEmailVerified: provider.assumeEmailVerified || verified === true || verified === 'true',
     groups: groupsIn(claims, names.groups),
-    authTime: timeIn(claims['auth_time']),
+    authTime: timeIn(claims.auth_time),
   };
 }
 
@@ -126,11 +126,11 @@ function groupsIn(claims: Claims, name: string): Facts['groups'] {
   return [...new Set(listed.map(nameIn).filter((group) => group !== undefined))];
 }
 
-/** Entra tells of too many groups by `hasgroups`, or by the claim's name among the distributed ones (Core §5.6.2). */
+/** Entra marks too many groups by `hasgroups`, or by the claim's name among the distributed ones (Core §5.6.2). */
 function isOverage(claims: Claims, name: string): boolean {
-  const distributed = claims['_claim_names'];
+  const distributed = claims._claim_names;
   if (isObject(distributed) && Object.hasOwn(distributed, name)) return true;
-  return claims['hasgroups'] === true || claims['hasgroups'] === 'true';
+  return claims.hasgroups === true || claims.hasgroups === 'true';
 }
 
 /** Seconds, to milliseconds. */

@@ -67,7 +67,7 @@ export class GitHubSource implements IdentitySource {
       code_challenge: await client.calculatePKCECodeChallenge(codeVerifier),
       code_challenge_method: 'S256',
     });
-    // It has no sign-in anew; choosing an account is the most that it can be asked for.
+    // It offers no repeated sign-in, only the choice of an account.
     if (request.prompt !== undefined) parameters.set('prompt', 'select_account');
     if (request.loginHint !== undefined) parameters.set('login', request.loginHint);
     return { location: client.buildAuthorizationUrl(config, parameters).href, state, codeVerifier, nonce: '' };
@@ -126,7 +126,7 @@ export class GitHubSource implements IdentitySource {
     const of = new Map(organizations.map((login) => [login.toLowerCase(), login]));
     const teams = await this.#list('/user/teams', token);
     return teams.flatMap(({ slug, organization }) => {
-      const login = isRecord(organization) ? of.get(String(organization['login']).toLowerCase()) : undefined;
+      const login = isRecord(organization) ? of.get(String(organization.login).toLowerCase()) : undefined;
       const team = nameIn(slug);
       return login === undefined || team === undefined ? [] : [`${login}:${team}`];
     });
@@ -134,8 +134,8 @@ export class GitHubSource implements IdentitySource {
 
   /** The primary address, if it is verified. */
   async #email(token: string): Promise<string | undefined> {
-    const primary = (await this.#list('/user/emails', token)).find((entry) => entry['primary'] === true);
-    return primary?.['verified'] === true ? addressIn(primary['email']) : undefined;
+    const primary = (await this.#list('/user/emails', token)).find((entry) => entry.primary === true);
+    return primary?.verified === true ? addressIn(primary.email) : undefined;
   }
 
   async #list(path: string, token: string): Promise<readonly Readonly<Record<string, unknown>>[]> {

@@ -1,4 +1,4 @@
-// The identity providers of now, each with its source: made anew when a provider changes, and discovered again from time to time.
+// The identity providers of now, each with its source: replaced when a provider changes, and discovered again from time to time.
 
 import type { Clock } from '../../oauth/ports/ports.ts';
 import type { IdentityProvider } from '../../oauth/registry/identity-provider.ts';

@@ -118,7 +118,7 @@ export class OidcSource implements IdentitySource {
     if (claims === undefined) throw new Error('an identity provider has sent no ID token');
     const { userinfo_endpoint } = config.serverMetadata();
     if (userinfo_endpoint === undefined || !lacksMapped(claims, this.#provider)) return claims;
-    const more = await client.fetchUserInfo(config, tokens.access_token, String(claims['sub']));
+    const more = await client.fetchUserInfo(config, tokens.access_token, String(claims.sub));
     // What is signed is never overridden.
     return Object.fromEntries([...Object.entries(more), ...Object.entries(claims)]);
   }

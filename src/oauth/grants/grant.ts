@@ -4,7 +4,7 @@
 import type { ClientAccess } from '../access/client-access.ts';
 import type { StateLimits } from '../limits/state-limits.ts';
 import type { Audit } from '../ports/audit.ts';
-import type { Random, People, Stores } from '../ports/ports.ts';
+import type { People, Random, Stores } from '../ports/ports.ts';
 import type { Client } from '../registry/client.ts';
 import type { Handles } from '../tokens/handles.ts';
 import type { Authorization, PreparedAccessToken } from '../tokens/tokens.ts';

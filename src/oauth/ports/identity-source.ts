@@ -1,4 +1,4 @@
-// The port of upstream sign-in: a source sends a browser to an identity provider, and says whom the provider vouches for.
+// The port of upstream sign-in: a source sends a browser to an identity provider, and reads its answer about the person.
 
 /** What a provider says of a person, mapped and judged by the rules of its manifest. */
 export interface VouchedPerson {
@@ -16,7 +16,7 @@ export interface VouchedPerson {
 /** What an authorization request asks of the provider. */
 export interface DepartureRequest {
   readonly callbackUrl: string;
-  /** The person is to sign in anew, or to choose an account. */
+  /** The person is to sign in again, or to choose an account. */
   readonly prompt: 'login' | 'select_account' | undefined;
   /** The greatest age of the sign-in, in seconds. */
   readonly maxAge: number | undefined;

@@ -3,7 +3,7 @@
 /** What a provider vouched for. */
 export interface VouchedRecord {
   readonly subject: string;
-  /** The name and the issuer of the provider, and its type: a provider that is another party vouches for nobody of it. */
+  /** The name, the issuer and the type of the provider. The record does not count for a provider that differs in one. */
   readonly provider: string;
   readonly issuer: string;
   readonly type: string;

@@ -107,7 +107,7 @@ export interface VouchingProvider {
   readonly verifiedAt: number;
 }
 
-/** The people who can sign in: local users, and those whom identity providers vouch for. */
+/** The people who can sign in: local users, and those of identity providers. */
 export interface People {
   /** The person of a name as typed; undefined where there is none. No answer to a caller may show which it was. */
   lookUp(username: string): Promise<NamedPerson | undefined>;
@@ -115,7 +115,7 @@ export interface People {
   authenticate(username: string, password: string): Promise<ResourceOwner | undefined>;
   /**
    * The person as of now; undefined for one who may hold nothing now ({@link People.revokedBefore}).
-   * @throws StoreUnavailableError for people whom a provider vouches for alone
+   * @throws StoreUnavailableError for people of providers alone
    */
   find(subject: string): Promise<Person | undefined>;
   /**

@@ -11,7 +11,7 @@ import { SealedRequests } from '../../http/sign-in/sealed-request.ts';
 import type { SignInFlow } from '../../http/sign-in/sign-in-flow.ts';
 import type { AuthorizationEndpoint } from '../../oauth/endpoints/authorization-endpoint.ts';
 import type { Audit } from '../../oauth/ports/audit.ts';
-import type { Clock, Random, People, Stores } from '../../oauth/ports/ports.ts';
+import type { Clock, People, Random, Stores } from '../../oauth/ports/ports.ts';
 import type { RegistryRef } from '../../oauth/registry/registry.ts';
 import { issuerPath } from '../../oauth/values/issuer.ts';
 

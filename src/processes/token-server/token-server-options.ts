@@ -8,7 +8,7 @@ import type { Followed, WatchCounters } from '../../http/metrics/watch-metrics.t
 import type { HttpTimeouts } from '../../http/server/strict-fastify.ts';
 import type { NonceRule } from '../../oauth/dpop/nonces.ts';
 import type { ClusterIssuer } from '../../oauth/ports/cluster-issuer.ts';
-import type { Clock, Random, People, Stores } from '../../oauth/ports/ports.ts';
+import type { Clock, People, Random, Stores } from '../../oauth/ports/ports.ts';
 import type { RegistryRef } from '../../oauth/registry/registry.ts';
 import type { VerificationKey } from '../../oauth/values/jwk.ts';
 import type { FetchSettings } from '../config/fetch-config.ts';

@@ -1,5 +1,5 @@
-// The store in Redis of people whom identity providers vouched for: one hash per person, in the person's shard. The fields: `v`
-// what the provider said as JSON, `t` when, `c` the MAC.
+// The person store in Redis: one hash per person, in the shard of the person. The fields: `v` what the provider vouched for
+// as JSON, `t` when, `e` the end of the record, `c` its MAC.
 
 import type { NewVouchedRecord, PersonStore, VouchedRecord } from '../../oauth/ports/person-store.ts';
 import type { RedisConnection } from '../connection/connection.ts';

@@ -186,7 +186,7 @@ describe('groups', () => {
   });
 
   it.each([[{ _claim_names: { groups: 'src1' } }], [{ hasgroups: true }], [{ hasgroups: 'true' }]])(
-    'too many to be told, by %j → refused where groups decide, else none',
+    'too many for the token, by %j → refused where groups decide, else none',
     (overage) => {
       const claims = Object.assign({ groups: undefined }, overage);
       expect(personOf({ claims }).groups).toEqual([]);

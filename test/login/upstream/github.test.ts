@@ -1,4 +1,4 @@
-// Sign-in by GitHub, over TLS against a server that answers as GitHub documents: whom it is about, and which groups count.
+// Sign-in by GitHub, over TLS against a server that answers as GitHub documents: the person, and which groups count.
 
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:https';

@@ -47,7 +47,7 @@ async function departed(source: OidcSource, request: Partial<DepartureRequest> =
   return departure;
 }
 
-/** What a browser brings back. */
+/** The callback of a browser. */
 function returning(departure: Departure, parameters: Record<string, string> = { code: 'c1' }) {
   const answer = new URLSearchParams(Object.assign({ state: departure.state }, parameters));
   return { pending: departure, callbackUrl: CALLBACK, parameters: answer };
@@ -158,7 +158,7 @@ describe('a good answer', () => {
     expect(await answerTo(undefined, { requiredClaims })).toMatchObject({ reason: 'person_not_permitted' });
   });
 
-  it('in a domain that another provider lists → the address is not told', async () => {
+  it('in a domain that another provider lists → the address is left out', async () => {
     upstream.claims = { email: 'a@b.example', email_verified: true };
     const source = sourceWith({}, (domain) => domain === 'b.example');
     const departure = await departed(source);
@@ -278,7 +278,7 @@ describe('discovery', () => {
     ['an http endpoint that is not loopback', { token_endpoint: 'http://corp.example.com/token' }, 'DiscoveryFailed'],
     ['an endpoint of another scheme', { authorization_endpoint: 'javascript:alert(1)' }, 'DiscoveryFailed'],
   ])('of a document with %s → %s', async (_case, metadata, reach) => {
-    upstream.metadata = metadata['issuer'] === 'SLASH' ? { issuer: `${upstream.issuer}/` } : metadata;
+    upstream.metadata = metadata.issuer === 'SLASH' ? { issuer: `${upstream.issuer}/` } : metadata;
     const source = sourceWith();
     expect(await source.discover()).toBe(reach);
     expect(await source.begin(PLAIN_REQUEST)).toBe('unavailable');
@@ -340,7 +340,7 @@ describe('a provider behind an authority of its own', () => {
   });
 });
 
-it('33 sign-ins at once → the last one is told to wait, the others go on', async () => {
+it('33 sign-ins at once → the last one is refused, the others go on', async () => {
   const source = sourceWith();
   const departure = await departed(source);
   const held: (() => void)[] = [];
