@@ -12,6 +12,7 @@ import { consentStoreContract, interactionStoreContract, sessionStoreContract } 
 import { sessionLoginsContract } from './session-logins.ts';
 import type { MakeStores } from './store-world.ts';
 import { accessTokenStoreContract, revokedTokenStoreContract, watermarkStoreContract } from './token-stores.ts';
+import { useStoreContract } from './use-store.ts';
 import { userStoreContract } from './user-store.ts';
 
 const CONTRACTS = [
@@ -29,6 +30,7 @@ const CONTRACTS = [
   userStoreContract,
   interactionStoreContract,
   consentStoreContract,
+  useStoreContract,
   replayStoreContract,
   rateLimitStoreContract,
 ];
