@@ -52,6 +52,10 @@ export interface Session {
   readonly authTime: number;
   readonly idleLifetime: number;
   readonly absoluteLifetime: number;
+  /** The IP address of the sign-in; undefined in records of versions that did not note it. */
+  readonly address?: string | undefined;
+  /** The family of the browser; undefined where it is not known. */
+  readonly browser?: string | undefined;
   /** The MAC of the record, from `seal`. */
   readonly mac?: string | undefined;
 }
