@@ -17,11 +17,12 @@ import { MemoryReplays } from './replays.ts';
 import { MemoryRevokedTokens } from './revoked-tokens.ts';
 import { MemorySessions, type SessionRecord } from './sessions.ts';
 import { MemoryUsers } from './users.ts';
+import { MemoryUses } from './uses.ts';
 import { MemoryWatermarks } from './watermarks.ts';
 
 /**
- * The most entries of each store. A full store throws StoreUnavailableError, except for rate limits, which drop the
- * oldest window.
+ * The most entries of each store. A full store throws StoreUnavailableError, except for rate limits and uses, which drop
+ * the oldest entry.
  */
 type MemoryLimits = Readonly<Record<keyof Stores, number>>;
 
@@ -36,6 +37,7 @@ const DEFAULT_LIMITS: MemoryLimits = {
   logouts: 200_000,
   interactions: 100_000,
   consents: 100_000,
+  uses: 200_000,
   replays: 500_000,
   rateLimits: 200_000,
 };
@@ -57,7 +59,8 @@ export function memoryStores({ clock, limits }: { clock: Clock; limits?: Partial
   const sessions = map<SessionRecord>('sessions');
   const logins = new MemoryLogins({ clock, noted: map('logouts'), owed: map('logouts') });
   const consents = new MemoryConsents({ clock, consents: map('consents') });
-  const users = new MemoryUsers({ clock, users: map('users'), sessions, logins, consents, watermarks });
+  const uses = new MemoryUses({ clock, uses: map('uses', 'forget-oldest') });
+  const users = new MemoryUsers({ clock, users: map('users'), sessions, logins, consents, uses, watermarks });
   return {
     grants: new MemoryGrants({
       clock,
@@ -77,6 +80,7 @@ export function memoryStores({ clock, limits }: { clock: Clock; limits?: Partial
     logouts: logins,
     interactions: new MemoryInteractions({ clock, bySession: map('interactions') }),
     consents,
+    uses,
     replays: memoryReplays(clock, capacities.replays),
     rateLimits: new MemoryRateLimits({ clock, windows: map('rateLimits', 'forget-oldest') }),
   };

@@ -6,6 +6,7 @@ import type { Clock } from '../oauth/ports/ports.ts';
 import type { MemoryConsents } from './consents.ts';
 import type { ExpiringMap } from './expiring-map.ts';
 import type { MemoryLogins } from './logins.ts';
+import type { MemoryUses } from './uses.ts';
 import type { MemoryWatermarks } from './watermarks.ts';
 
 /** A noted user; `absentSince` in epoch milliseconds. */
@@ -22,6 +23,7 @@ interface MemoryUsersParts {
   readonly sessions: ExpiringMap<{ readonly session: Session }>;
   readonly logins: MemoryLogins;
   readonly consents: MemoryConsents;
+  readonly uses: MemoryUses;
   readonly watermarks: MemoryWatermarks;
 }
 
@@ -54,7 +56,7 @@ export class MemoryUsers implements UserStore {
     this.#note({ subject, credential, absentSince: undefined });
     if (record === undefined) return 'noted';
     if (!isChanged && !this.#isLongAbsent(record)) return 'unchanged';
-    this.#end(subject, { withdrawsConsents: record.absentSince !== undefined });
+    this.#end(subject, { forgets: record.absentSince !== undefined });
     return 'ended';
   }
 
@@ -65,7 +67,7 @@ export class MemoryUsers implements UserStore {
       this.#note({ ...record, absentSince: record.absentSince ?? this.#parts.clock.now() });
       return 'absent';
     }
-    this.#end(subject, { withdrawsConsents: true });
+    this.#end(subject, { forgets: true });
     this.#parts.users.delete(subject);
     return 'ended';
   }
@@ -85,11 +87,13 @@ export class MemoryUsers implements UserStore {
     return absentSince !== undefined && this.#parts.clock.now() - absentSince >= USER_ABSENCE;
   }
 
-  #end(subject: string, { withdrawsConsents }: { readonly withdrawsConsents: boolean }): void {
-    const { watermarks, sessions, logins, consents } = this.#parts;
+  #end(subject: string, { forgets }: { readonly forgets: boolean }): void {
+    const { watermarks, sessions, logins, consents, uses } = this.#parts;
     watermarks.raiseNow({ kind: 'user', subject });
     sessions.deleteWhere((record) => record.session.subject === subject);
     logins.endAll(subject);
-    if (withdrawsConsents) consents.withdrawAll(subject);
+    if (!forgets) return;
+    consents.withdrawAll(subject);
+    uses.forgetAll(subject);
   }
 }

@@ -14,6 +14,7 @@ import { RedisReplays } from './stores/replays.ts';
 import { RedisRevokedTokens } from './stores/revoked-tokens.ts';
 import { RedisSessions } from './stores/sessions.ts';
 import { RedisUsers } from './stores/users.ts';
+import { RedisUses } from './stores/uses.ts';
 import { RedisWatermarks } from './stores/watermarks.ts';
 
 /** The stores of the deployment with these keys. */
@@ -30,6 +31,7 @@ export function redisStores(redis: StoreParts): Stores {
     logouts: new RedisLogouts(redis),
     interactions: new RedisInteractions(redis),
     consents: new RedisConsents(redis),
+    uses: new RedisUses(redis),
     replays: new RedisReplays(redis),
     rateLimits: new RedisRateLimits(redis),
   };

@@ -13,6 +13,7 @@ import { personStoreContract } from './person-store.ts';
 import { sessionLoginsContract } from './session-logins.ts';
 import type { MakeStores } from './store-world.ts';
 import { accessTokenStoreContract, revokedTokenStoreContract, watermarkStoreContract } from './token-stores.ts';
+import { useStoreContract } from './use-store.ts';
 import { userStoreContract } from './user-store.ts';
 
 const CONTRACTS = [
@@ -31,6 +32,7 @@ const CONTRACTS = [
   personStoreContract,
   interactionStoreContract,
   consentStoreContract,
+  useStoreContract,
   replayStoreContract,
   rateLimitStoreContract,
 ];

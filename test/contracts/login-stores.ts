@@ -93,6 +93,15 @@ export function sessionStoreContract(name: string, makeStores: MakeStores): void
       expect(await sessions.use(session.sessionId)).toBeUndefined();
     });
 
+    it('keeps where the person signed in, and succeeds a session without that', async () => {
+      const { sessions } = world.stores;
+      const former = await signedIn();
+      const place = { address: '2001:db8::1', browser: 'Samsung Internet' };
+      const session = await sessions.create(sampleSession(place), undefined, former);
+      expect(session).toMatchObject(place);
+      expect(await sessions.list('usr_alice')).toEqual([session]);
+    });
+
     it('is over at the watermark of its person, and not at that of another', async () => {
       const [ofAlice, ofBob] = [await signedIn(), await signedIn({ subject: 'usr_bob', username: 'bob' })];
       await world.stores.watermarks.raise({ kind: 'user', subject: 'usr_alice' }, ofAlice.authTime);

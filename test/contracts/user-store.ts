@@ -18,12 +18,13 @@ export function userStoreContract(name: string, makeStores: MakeStores): void {
     });
     afterEach(() => world.dispose());
 
-    /** What a person holds: a session, a grant, a consent. @returns whether each is still alive */
+    /** What a person holds: a session, a grant, a consent, a use. @returns whether each is still alive */
     async function holdings(subject: string, credential = 'first') {
-      const { sessions, grants, consents } = world.stores;
+      const { sessions, grants, consents, uses } = world.stores;
       const session: Session = await signedIn(sessions, { subject }, credential);
       const grant = await redeemed(grants, { subject, authTime: session.authTime });
       await consents.give(subject, CLIENT, new Map([['https://api.example', ['read']]]), DAY);
+      await uses.note(subject, CLIENT);
       world.advance(world.tick);
       let generation = 0;
       return async () => {
@@ -33,12 +34,13 @@ export function userStoreContract(name: string, makeStores: MakeStores): void {
           session: (await sessions.use(session.sessionId)) !== undefined,
           grant: rotation.outcome,
           consent: (await consents.read(subject, CLIENT)) !== undefined,
+          use: (await uses.list(subject)).length > 0,
         };
       };
     }
-    const UNTOUCHED = { session: true, grant: 'rotated', consent: true };
-    const SIGNED_OUT = { session: false, grant: 'ended', consent: true };
-    const FORGOTTEN = { session: false, grant: 'ended', consent: false };
+    const UNTOUCHED = { session: true, grant: 'rotated', consent: true, use: true };
+    const SIGNED_OUT = { session: false, grant: 'ended', consent: true, use: true };
+    const FORGOTTEN = { session: false, grant: 'ended', consent: false, use: false };
 
     it('is noted at first, which ends nothing', async () => {
       const { users } = world.stores;

@@ -83,6 +83,7 @@ const FILLERS: Readonly<Record<keyof Stores, (world: World, name: string) => Pro
       },
       MINUTE,
     ),
+  uses: ({ stores }, name) => stores.uses.note('usr_alice', name),
   consents: ({ stores }, name) =>
     stores.consents.give('usr_alice', name, new Map([['https://api.example', ['read']]]), MINUTE),
   replays: ({ stores, now }, name) => stores.replays.claim('assertion', name, now() + MINUTE),
@@ -95,7 +96,7 @@ async function fill(world: World, store: keyof Stores, count: number): Promise<v
 
 describe('a full memory store', () => {
   for (const store of Object.keys(FILLERS) as (keyof Stores)[]) {
-    if (store === 'rateLimits') continue;
+    if (store === 'rateLimits' || store === 'uses') continue;
     it(`refuses more: ${store}`, async () => {
       const world = worldWithLimit(store);
       await fill(world, store, LIMIT);
@@ -127,6 +128,15 @@ describe('a full memory store', () => {
     for (let index = 0; index < LIMIT + 1; index++) expect(await rateLimits.hit(`address ${index}`, 1, MINUTE)).toBe(0);
     expect(await rateLimits.hit(`address ${LIMIT}`, 1, MINUTE)).toBe(60);
     expect(await rateLimits.hit('address 0', 1, MINUTE)).toBe(0);
+  });
+
+  it('of uses forgets the oldest one: the page that shows them is no reason to refuse a token', async () => {
+    const world = worldWithLimit('uses');
+    await fill(world, 'uses', LIMIT + 1);
+    const uses = await world.stores.uses.list('usr_alice');
+    expect(uses.map(({ clientUid }) => clientUid)).toEqual(
+      Array.from({ length: LIMIT }, (_, index) => `uses ${index + 1}`),
+    );
   });
 
   it('of attempt counters takes no room for what was refunded', async () => {

@@ -9,6 +9,8 @@ import type { NewSession, Session, SessionStore } from '../../oauth/ports/login-
 import type { OwedLogout } from '../../oauth/ports/logout-store.ts';
 import type { People, Random, ResourceOwner } from '../../oauth/ports/ports.ts';
 import { SHARDS, shardOfPerson } from '../../oauth/values/shard.ts';
+import { browserFamily } from '../server/browser-family.ts';
+import type { Exchange } from '../server/endpoint.ts';
 import { type CookieForm, cookieForm } from './cookie-form.ts';
 
 const IDLE_LIFETIME = 3_600_000;
@@ -79,7 +81,7 @@ export class BrowserSessions {
    * @returns `outdated`, and nothing changes, if the credential by which the person signed in is not the one that counts
    */
   async begin(
-    { request, reply }: { readonly request: FastifyRequest; readonly reply: FastifyReply },
+    { request, reply, address }: Pick<Exchange, 'request' | 'reply' | 'address'>,
     owner: ResourceOwner,
   ): Promise<Session | 'outdated'> {
     const formerCookie = this.#sessionCookieOf(request);
@@ -92,6 +94,8 @@ export class BrowserSessions {
       displayName: owner.displayName,
       idleLifetime: IDLE_LIFETIME,
       absoluteLifetime: ABSOLUTE_LIFETIME,
+      address,
+      browser: browserFamily(request.headers),
     };
     const former = formerCookie === undefined ? undefined : await this.#sessions.use(sessionIdOf(formerCookie));
     const succeeds = former?.subject === owner.subject ? former : undefined;

@@ -1,5 +1,5 @@
 // The stores of people who sign in: the local users as all replicas know them, sessions, the requests that wait for a
-// decision, and the consents to clients.
+// decision, the consents to clients, and the uses of what was granted.
 
 import type { OwedLogout } from './logout-store.ts';
 import type { Confirmation } from './token-stores.ts';
@@ -25,15 +25,15 @@ export interface UserStore {
    * Notes the credential of a user on the list: none noted → noted · the same → unchanged · another than `expected` →
    * outdated, nothing changes · else ended: the user watermark is raised to now and all sessions end, as by
    * `endAll`. An absence ends;
-   * after one of at least {@link USER_ABSENCE}, or with another credential, the answer is `ended` and the consents are
-   * withdrawn, too.
+   * after one of at least {@link USER_ABSENCE}, or with another credential, the answer is `ended`, the consents are
+   * withdrawn and the uses are forgotten, too.
    * @param expected the noted credential that this one replaces
    */
   settle(subject: string, credential: string, expected?: string): Promise<'noted' | 'unchanged' | 'outdated' | 'ended'>;
   /**
    * For a noted user who is not on the list: not noted → unknown · absent since now, or for less than
    * {@link USER_ABSENCE} → absent, nothing ends · else ended: the watermark is raised, sessions end, consents are
-   * withdrawn, and the user is no longer noted.
+   * withdrawn, uses are forgotten, and the user is no longer noted.
    */
   settleAbsent(subject: string): Promise<'unknown' | 'absent' | 'ended'>;
 }
@@ -52,6 +52,10 @@ export interface Session {
   readonly authTime: number;
   readonly idleLifetime: number;
   readonly absoluteLifetime: number;
+  /** The IP address of the sign-in; undefined in records of versions that did not note it. */
+  readonly address?: string | undefined;
+  /** The family of the browser; undefined where it is not known. */
+  readonly browser?: string | undefined;
   /** The MAC of the record, from `seal`. */
   readonly mac?: string | undefined;
 }
@@ -183,4 +187,29 @@ export interface ConsentStore {
   withdraw(subject: string, clientUid: string): Promise<void>;
   /** All that the person has given and not withdrawn, in no order. */
   list(subject: string): Promise<readonly GivenConsent[]>;
+}
+
+/** How long a use is remembered, in milliseconds: no grant lives so long without one. */
+export const USE_MEMORY = 365 * 24 * 3_600_000;
+
+/** A use that comes sooner after the last one that was noted is not noted; milliseconds. */
+export const USE_INTERVAL = 3_600_000;
+
+/** When a client got tokens for a person; epoch milliseconds, the last one short by up to {@link USE_INTERVAL}. */
+export interface ClientUse {
+  readonly clientUid: string;
+  readonly firstUsed: number;
+  readonly lastUsed: number;
+}
+
+/** Which clients have used the access of a person. For the person to read: nothing is permitted or refused by it. */
+export interface UseStore {
+  /**
+   * The client gets a token for the person now: nothing remembered → the first and the last use are now · the last use
+   * at least {@link USE_INTERVAL} ago → the last is now · else nothing changes.
+   */
+  note(subject: string, clientUid: string): Promise<void>;
+  forget(subject: string, clientUid: string): Promise<void>;
+  /** All of the person that are remembered, in no order. */
+  list(subject: string): Promise<readonly ClientUse[]>;
 }

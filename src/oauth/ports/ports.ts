@@ -6,7 +6,7 @@
 // undo.
 
 import type { GrantStore } from './grant-store.ts';
-import type { ConsentStore, InteractionStore, SessionStore, UserStore } from './login-stores.ts';
+import type { ConsentStore, InteractionStore, SessionStore, UserStore, UseStore } from './login-stores.ts';
 import type { LogoutStore } from './logout-store.ts';
 import type { PersonStore } from './person-store.ts';
 import type { AccessTokenStore, RevokedTokenStore, WatermarkStore } from './token-stores.ts';
@@ -62,6 +62,7 @@ export interface Stores {
   readonly logouts: LogoutStore;
   readonly interactions: InteractionStore;
   readonly consents: ConsentStore;
+  readonly uses: UseStore;
   readonly replays: ReplayStore;
   readonly rateLimits: RateLimitStore;
 }

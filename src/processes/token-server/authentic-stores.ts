@@ -186,7 +186,19 @@ function authenticAccessTokens(store: AccessTokenStore, seals: Seals): AccessTok
 
 function sessionFields(session: Session): RecordFields {
   const { sessionId, sid, subject, username, displayName, authTime, idleLifetime, absoluteLifetime } = session;
-  return [sessionId, sid, subject, username, displayName, authTime, idleLifetime, absoluteLifetime];
+  const { address, browser } = session;
+  return [
+    sessionId,
+    sid,
+    subject,
+    username,
+    displayName,
+    authTime,
+    idleLifetime,
+    absoluteLifetime,
+    // Tagged by their number: there is no browser without an address.
+    ...(address === undefined ? [] : [address, browser]),
+  ];
 }
 
 function authenticSessions(store: SessionStore, seals: Seals): SessionStore {

@@ -42,6 +42,7 @@ import { authenticStores } from './authentic-stores.ts';
 import { assembleKeySets, guardedFetch } from './key-sets.ts';
 import { LogoutDelivery } from './logout-delivery.ts';
 import { measuredStores } from './measured-stores.ts';
+import { NotedUses } from './noted-uses.ts';
 import { SessionLogouts } from './session-logouts.ts';
 import { assembleSignIn } from './sign-in.ts';
 import type { TokenServerOptions } from './token-server-options.ts';
@@ -116,7 +117,8 @@ export function clientPorts(options: TokenServerOptions, audit: Audit, metrics: 
       mtlsUrl: mutualTls?.settings.url,
     });
   const idTokens = new IdTokens({ issuer, clock, random, endOfTick: setImmediate });
-  const token = new TokenEndpoint({ ...protocol, idTokens, proofs: proofsAt('/token') });
+  const tokenAudit = new NotedUses({ audit, uses: stores.uses, registry, clock, log: options.log });
+  const token = new TokenEndpoint({ ...protocol, audit: tokenAudit, idTokens, proofs: proofsAt('/token') });
   const revocation = new RevocationEndpoint(protocol);
   const introspection = new IntrospectionEndpoint(protocol);
   const userinfo = new UserinfoEndpoint({ ...protocol, proofs: proofsAt('/userinfo') });

@@ -25,6 +25,7 @@ const ACTIONS: { readonly [Name in keyof Stores]: Readonly<Record<keyof Stores[N
   logouts: { list: true, take: true, postpone: true, settle: true },
   interactions: { create: true, read: true, decide: true, take: true },
   consents: { read: true, give: true, withdraw: true, list: true },
+  uses: { note: true, forget: true, list: true },
   replays: { claim: true },
   rateLimits: { hit: true, refund: true },
 };

@@ -27,6 +27,7 @@ export const KEY_PATTERNS = {
   loginsOfUser: '{sNNN}:logins:<SHA-256 of the subject>',
   logouts: '{sNNN}:logouts',
   consentsOfUser: '{sNNN}:consents:<SHA-256 of the subject>',
+  usesOfUser: '{sNNN}:uses:<SHA-256 of the subject>',
   interactionsOfSession: '{sNNN}:interactions:<SHA-256 of the session id>',
   replay: '{sNNN}:seen:<SHA-256 of purpose and value>',
   rateLimit: '{sNNN}:rate:<SHA-256 of what is counted>',
@@ -156,6 +157,10 @@ export class RedisKeys {
 
   consentsOfUser(subject: string): string {
     return this.#digestKey('consentsOfUser', subject);
+  }
+
+  usesOfUser(subject: string): string {
+    return this.#digestKey('usesOfUser', subject);
   }
 
   interactionsOfSession(sessionId: string): string {

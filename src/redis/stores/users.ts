@@ -24,7 +24,7 @@ end
 /**
  * Lua: `end_all(withdraws)` raises the user watermark (KEYS[2]) and the upper bound of the shard's people (KEYS[3]) to
  * now, ends all sessions (KEYS[4]), which owes the logouts of the person's logins (KEYS[6], KEYS[7]), and withdraws the
- * consents (KEYS[5]) where that is wanted; its value is a reply.
+ * consents (KEYS[5]) and forgets the uses (KEYS[8]) where that is wanted; its value is a reply.
  */
 const ENDING = `${CLOCK}${RAISING}${NOTED_CREDENTIAL}${OWING}
 local time = string.format('%.0f', now)
@@ -33,7 +33,7 @@ local function end_all(withdraws)
   raise(KEYS[3], time)
   redis.call('DEL', KEYS[4])
   owe_all(KEYS[6], KEYS[7], ARGV[2])
-  if withdraws then redis.call('DEL', KEYS[5]) end
+  if withdraws then redis.call('DEL', KEYS[5], KEYS[8]) end
   return { 'ended', time, withdraws and '1' or '0' }
 end
 local credential, since = noted_credential(KEYS[1], ARGV[2])
@@ -42,13 +42,13 @@ local is_long_absent = is_absent and now - since >= ${USER_ABSENCE}
 `;
 
 /**
- * KEYS the shard's users, user watermark, upper bound, the person's sessions, consents and logins, the shard's logouts; ARGV offset, subject,
- * credential, the expected noted one. Replies with the outcome, and of an end with its time and `1` if it withdrew the
+ * KEYS the shard's users, user watermark, upper bound, the person's sessions, consents and logins, the shard's logouts, the
+ * person's uses; ARGV offset, subject, credential, the expected noted one. Replies with the outcome, and of an end with its time and `1` if it withdrew the
  * consents.
  */
 const SETTLE: Script = {
   name: 'userSettle',
-  keys: 7,
+  keys: 8,
   allowsOom: true,
   lua: `${ENDING}
 if credential and credential ~= ARGV[3] and credential ~= ARGV[4] then return { 'outdated' } end
@@ -62,7 +62,7 @@ return end_all(is_absent)
 /** KEYS as {@link SETTLE}; ARGV offset, subject. Replies as it. */
 const SETTLE_ABSENT: Script = {
   name: 'userSettleAbsent',
-  keys: 7,
+  keys: 8,
   allowsOom: true,
   lua: `${ENDING}
 if not credential then return { 'unknown' } end
@@ -154,7 +154,8 @@ export class RedisUsers implements UserStore {
     const watermarks = [this.#keys.userWatermark(subject), this.#keys.peopleWatermark(shard)];
     const consents = this.#keys.consentsOfUser(subject);
     const logins = [this.#keys.loginsOfUser(subject), this.#keys.logouts(shard)];
-    const keys = [this.#keys.users(shard), ...watermarks, this.#keys.sessionsOfUser(subject), consents, ...logins];
+    const held = [this.#keys.sessionsOfUser(subject), consents, ...logins, this.#keys.usesOfUser(subject)];
+    const keys = [this.#keys.users(shard), ...watermarks, ...held];
     const reply = await this.#connection.run({ script, keys, args: [subject, ...more] });
     const [outcome, time = '', withdrew = ''] = reply as readonly [string, string?, string?];
     if (outcome === 'ended') {

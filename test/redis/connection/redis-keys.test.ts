@@ -27,6 +27,7 @@ const MADE: Readonly<Record<keyof typeof KEY_PATTERNS, string>> = {
   loginsOfUser: keys.loginsOfUser('usr_alice'),
   logouts: keys.logouts('007'),
   consentsOfUser: keys.consentsOfUser('usr_alice'),
+  usesOfUser: keys.usesOfUser('usr_alice'),
   interactionsOfSession: keys.interactionsOfSession('id'),
   replay: keys.replay('purpose', 'value'),
   rateLimit: keys.rateLimit('key'),

@@ -224,6 +224,21 @@ describeRedis('state that another party has written', () => {
     });
   });
 
+  it('a session with another address or browser, or with none in place of one, is over', async () => {
+    const session = await signedIn(stores.sessions, { address: '192.0.2.1', browser: 'Firefox' });
+    const key = keys.session(session.sessionId);
+    expect(await stores.sessions.use(session.sessionId)).toMatchObject({ address: '192.0.2.1', browser: 'Firefox' });
+    const { v = '' } = await hashOf(key);
+    const { address, browser, ...without } = JSON.parse(v) as Record<string, unknown>;
+    const changes = [{ address: '192.0.2.2', browser }, { address, browser: 'Opera' }, { address }, { browser }, {}];
+    for (const change of changes) {
+      await server.command('HSET', key, 'v', JSON.stringify(Object.assign(change, without)));
+      expect(await stores.sessions.use(session.sessionId), JSON.stringify(change)).toBeUndefined();
+    }
+    await server.command('HSET', key, 'v', v);
+    expect(await stores.sessions.use(session.sessionId)).toBeDefined();
+  });
+
   it('a session with another field, without a MAC or copied is over', async () => {
     const session = await signedIn(stores.sessions);
     const key = keys.session(session.sessionId);

@@ -46,6 +46,7 @@ const STORES = [
   'replay',
   'revoked',
   'session',
+  'use',
   'user',
   'watermark',
 ];

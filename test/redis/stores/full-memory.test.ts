@@ -147,10 +147,11 @@ for (const [name, start] of Object.entries(DEPLOYMENTS)) {
     });
 
     it('a person signs out, denies a request and withdraws a consent', async () => {
-      const { sessions, interactions, consents } = stores();
+      const { sessions, interactions, consents, uses } = stores();
       const [here, elsewhere, asked] = [await signedIn(sessions), await signedIn(sessions), interaction()];
       await interactions.create(asked, 10 * MINUTE);
       await consents.give(SUBJECT, CLIENT, CONSENT, MINUTE);
+      await uses.note(SUBJECT, CLIENT);
       await allow(1);
       const { interactionId, sessionId } = asked;
       expect(await sessions.use(here.sessionId)).toEqual(here);
@@ -159,16 +160,18 @@ for (const [name, start] of Object.entries(DEPLOYMENTS)) {
       expect(await interactions.take(interactionId, sessionId, attempt)).toEqual({ ...asked, decision: 'deny' });
       expect(await interactions.read(interactionId, sessionId)).toBeUndefined();
       await consents.withdraw(SUBJECT, CLIENT);
+      await uses.forget(SUBJECT, CLIENT);
       await sessions.end(here);
       await sessions.endAll(SUBJECT);
       await allow(0);
       expect(await consents.read(SUBJECT, CLIENT)).toBeUndefined();
+      expect(await uses.list(SUBJECT)).toEqual([]);
       expect(await sessions.use(here.sessionId)).toBeUndefined();
       expect(await sessions.use(elsewhere.sessionId)).toBeUndefined();
     });
 
     it('what would store something is refused and consumes nothing, and what reads is answered', async () => {
-      const { grants, accessTokens, sessions, interactions, consents, replays, rateLimits } = stores();
+      const { grants, accessTokens, sessions, interactions, consents, uses, replays, rateLimits } = stores();
       const [code, family, used, opaque] = [
         await issued(grants),
         await redeemed(grants),
@@ -193,6 +196,7 @@ for (const [name, start] of Object.entries(DEPLOYMENTS)) {
       await refused(interactions.decide(asked.interactionId, asked.sessionId, 'allow'));
       await refused(interactions.take(allowed.interactionId, allowed.sessionId, attempt));
       await refused(consents.give(SUBJECT, CLIENT, CONSENT, MINUTE));
+      await refused(uses.note(SUBJECT, uniqueId()));
       await refused(replays.claim('code_challenge', uniqueId(), Date.now() + MINUTE));
       await refused(rateLimits.hit('a name', 5, MINUTE));
       expect(await grants.read(family.grantId)).toMatchObject({ revoked: false, generation: 0 });

@@ -281,6 +281,16 @@ describeRedis('a key in Redis', () => {
         await expectKept(all, YEAR);
       },
     },
+    '{sNNN}:uses:<SHA-256 of the subject>': {
+      'a year from the last use': async () => {
+        const all = keys.usesOfUser(PERSON.subject);
+        await stores.uses.note(PERSON.subject, 'uid');
+        await expectKept(all, YEAR);
+        offset += 200 * DAY;
+        await stores.uses.note(PERSON.subject, 'uid');
+        await expectKept(all, YEAR);
+      },
+    },
     '{sNNN}:interactions:<SHA-256 of the session id>': {
       'until the last of them ends, 10 min each': async () => {
         const { redirectUri, clientUid, clientId, codeChallenge = '' } = await issued(stores.grants);

@@ -146,7 +146,7 @@ local function end_all(withdraws)
   raise(KEYS[3], time)
   redis.call('DEL', KEYS[4])
   owe_all(KEYS[6], KEYS[7], ARGV[2])
-  if withdraws then redis.call('DEL', KEYS[5]) end
+  if withdraws then redis.call('DEL', KEYS[5], KEYS[8]) end
   return { 'ended', time, withdraws and '1' or '0' }
 end
 local credential, since = noted_credential(KEYS[1], ARGV[2])
@@ -221,7 +221,7 @@ local function end_all(withdraws)
   raise(KEYS[3], time)
   redis.call('DEL', KEYS[4])
   owe_all(KEYS[6], KEYS[7], ARGV[2])
-  if withdraws then redis.call('DEL', KEYS[5]) end
+  if withdraws then redis.call('DEL', KEYS[5], KEYS[8]) end
   return { 'ended', time, withdraws and '1' or '0' }
 end
 local credential, since = noted_credential(KEYS[1], ARGV[2])

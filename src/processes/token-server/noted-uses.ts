@@ -1,0 +1,64 @@
+// Notes in the store which clients get tokens for which people, for the account page. No answer waits for it, and no fault
+// of it reaches a client.
+
+import type { Logger } from 'pino';
+import type { Audit, AuditEvent } from '../../oauth/ports/audit.ts';
+import { StoreUnavailableError } from '../../oauth/ports/error.ts';
+import { describeFault } from '../../oauth/ports/fault.ts';
+import { USE_INTERVAL, type UseStore } from '../../oauth/ports/login-stores.ts';
+import type { Clock } from '../../oauth/ports/ports.ts';
+import type { RegistryRef } from '../../oauth/registry/registry.ts';
+import { RecentValues } from '../../oauth/values/recent-values.ts';
+
+/** People at clients of whom this replica knows when it last noted a use: of more it asks the store more often. */
+const MIN_REMEMBERED = 20_000;
+
+export interface NotedUsesParts {
+  readonly audit: Audit;
+  readonly uses: Pick<UseStore, 'note'>;
+  readonly registry: RegistryRef;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** An audit stream that notes the uses among what it records. */
+export class NotedUses implements Audit {
+  readonly #parts: NotedUsesParts;
+  /** When this replica last noted a use, by subject and client uid. */
+  readonly #notedAt = new RecentValues<number>(MIN_REMEMBERED);
+
+  constructor(parts: NotedUsesParts) {
+    this.#parts = parts;
+  }
+
+  record(event: AuditEvent): void {
+    this.#parts.audit.record(event);
+    this.#observe(event);
+  }
+
+  #observe({ type, clientId, subject, grantId }: AuditEvent): void {
+    if (type !== 'token.issued' && type !== 'token.refreshed') return;
+    // Without a grant the subject is the client itself.
+    if (grantId === undefined || subject === undefined || clientId === undefined) return;
+    const { registry, clock } = this.#parts;
+    const clientUid = registry.current.find(clientId)?.uid;
+    if (clientUid === undefined) return;
+    const key = JSON.stringify([subject, clientUid]);
+    const now = clock.now();
+    // A redeemed code may be the first after a revocation, which another replica forgot the uses by.
+    if (type === 'token.refreshed' && now - (this.#notedAt.get(key) ?? 0) < USE_INTERVAL) return;
+    this.#notedAt.set(key, now);
+    void this.#note(subject, clientUid);
+  }
+
+  async #note(subject: string, clientUid: string): Promise<void> {
+    const { uses, log } = this.#parts;
+    try {
+      await uses.note(subject, clientUid);
+    } catch (error) {
+      // The store is measured and logged where requests need it.
+      if (error instanceof StoreUnavailableError) return;
+      log.error({ cause: describeFault(error) }, 'the use of a client cannot be noted: the next one is');
+    }
+  }
+}

@@ -1,0 +1,89 @@
+// Which tokens are noted as uses, and how often the store is asked.
+
+import { describe, expect, it } from 'vitest';
+import type { AuditEvent } from '../../../src/oauth/ports/audit.ts';
+import { StoreUnavailableError } from '../../../src/oauth/ports/error.ts';
+import { USE_INTERVAL } from '../../../src/oauth/ports/login-stores.ts';
+import { KeyRing } from '../../../src/oauth/registry/keys.ts';
+import { Registry } from '../../../src/oauth/registry/registry.ts';
+import { createLog } from '../../../src/processes/log/log.ts';
+import { NotedUses } from '../../../src/processes/token-server/noted-uses.ts';
+import { TestClock } from '../../grantry.ts';
+import { aClient } from '../../oauth/a-client.ts';
+import { until } from '../../until.ts';
+
+const SHOP = aClient({ uid: 'uid-of-shop', clientId: 'shop.web' });
+const REFRESHED: AuditEvent = { type: 'token.refreshed', clientId: 'shop.web', subject: 'usr_alice', grantId: '007.x' };
+const ISSUED: AuditEvent = { ...REFRESHED, type: 'token.issued' };
+
+function aWorld(note: (subject: string, clientUid: string) => Promise<void> = async () => {}) {
+  const clock = new TestClock();
+  const recorded: AuditEvent[] = [];
+  const noted: string[] = [];
+  const lines: string[] = [];
+  const uses = new NotedUses({
+    audit: { record: (event) => void recorded.push(event) },
+    uses: {
+      note: (subject, clientUid) => {
+        noted.push(`${subject} ${clientUid}`);
+        return note(subject, clientUid);
+      },
+    },
+    registry: { current: new Registry([SHOP], new KeyRing([])) },
+    clock,
+    log: createLog('info', { write: (line) => void lines.push(line) }),
+  });
+  return { uses, clock, recorded, noted, lines };
+}
+
+describe('a use', () => {
+  it('given a redeemed code → noted, and the event is recorded', () => {
+    const { uses, recorded, noted } = aWorld();
+    uses.record(ISSUED);
+    expect(noted).toEqual(['usr_alice uid-of-shop']);
+    expect(recorded).toEqual([ISSUED]);
+  });
+
+  it('given refreshes → one an hour for each person and client', () => {
+    const { uses, clock, noted } = aWorld();
+    uses.record(REFRESHED);
+    uses.record({ ...REFRESHED, subject: 'usr_bob' });
+    clock.advance(USE_INTERVAL - 1);
+    uses.record(REFRESHED);
+    expect(noted).toEqual(['usr_alice uid-of-shop', 'usr_bob uid-of-shop']);
+    clock.advance(1);
+    uses.record(REFRESHED);
+    expect(noted).toHaveLength(3);
+  });
+
+  it('given a code redeemed within the hour → noted: the uses may be forgotten since', () => {
+    const { uses, noted } = aWorld();
+    uses.record(REFRESHED);
+    uses.record(ISSUED);
+    expect(noted).toHaveLength(2);
+  });
+
+  it.each([
+    ['a token of a client for itself', { ...ISSUED, subject: 'shop.web', grantId: undefined }],
+    ['a refused request', { ...ISSUED, type: 'token.refused' } as const],
+    ['a client that is no longer registered', { ...ISSUED, clientId: 'shop.gone' }],
+  ])('given %s → recorded, not noted', (_name, event) => {
+    const { uses, recorded, noted } = aWorld();
+    uses.record(event);
+    expect(recorded).toEqual([event]);
+    expect(noted).toEqual([]);
+  });
+
+  it('given a store that is away → no fault and no log line; given another fault → a log line', async () => {
+    const faults: unknown[] = [new StoreUnavailableError('away'), new TypeError('of ours')];
+    const { uses, noted, lines } = aWorld(async () => {
+      throw faults.shift();
+    });
+    uses.record(ISSUED);
+    uses.record(ISSUED);
+    expect(noted).toHaveLength(2);
+    await until('the second is logged', () => lines.length > 0);
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toContain('of ours');
+  });
+});
