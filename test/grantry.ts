@@ -7,6 +7,7 @@ import type { FastifyInstance } from 'fastify';
 import { afterAll, afterEach, expect } from 'vitest';
 import type { ReplicaApi } from '../src/http/admin/controller-endpoints.ts';
 import type { HttpTimeouts } from '../src/http/server/strict-fastify.ts';
+import type { IdentityProviders } from '../src/login/upstream/identity-providers.ts';
 import { hashPassword, LocalUsers } from '../src/login/local/local-users.ts';
 import { memoryStores } from '../src/memory/stores.ts';
 import type { NonceRule } from '../src/oauth/dpop/nonces.ts';
@@ -64,6 +65,8 @@ export interface GrantryOptions {
   readonly users?: Readonly<Record<string, string>>;
   /** Instead of `users`. */
   readonly owners?: People;
+  /** Default: no upstream sign-in. */
+  readonly providers?: IdentityProviders;
   /** Default: `http://127.0.0.1:<port>`. An https issuer is still served over plain http, as behind a proxy. */
   readonly issuer?: string;
   /** `/…` behind the default issuer. */
@@ -291,6 +294,7 @@ export async function startGrantry(options: GrantryOptions): Promise<Grantry> {
     clock,
     random,
     owners,
+    ...(options.providers && { providers: options.providers }),
     peppers: [pepper],
     clusterIssuer: options.clusterIssuer ?? {
       current: () => Promise.reject(clusterIssuerUnavailable('unreachable')),

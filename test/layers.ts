@@ -83,7 +83,7 @@ export const FOLDERS: Record<string, readonly string[]> = {
   ...rows('login', {
     local: [],
     upstream: [],
-    'everyone.ts': ['local'],
+    'everyone.ts': [],
   }),
   manifests: [],
   memory: [],

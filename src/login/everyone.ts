@@ -4,10 +4,11 @@ import type { VouchedPerson } from '../oauth/ports/identity-source.ts';
 import type { PersonStore, VouchedRecord } from '../oauth/ports/person-store.ts';
 import type { Clock, NamedPerson, People, Person, ResourceOwner } from '../oauth/ports/ports.ts';
 import type { IdentityProvider } from '../oauth/registry/identity-provider.ts';
-import type { LocalUsers } from './local/local-users.ts';
+import { issuerOf } from '../oauth/registry/identity-sources.ts';
 
 export interface EveryoneOptions {
-  readonly users: LocalUsers;
+  /** The local users. */
+  readonly users: People;
   readonly persons: PersonStore;
   readonly providers: Providers;
   readonly clock: Clock;
@@ -21,7 +22,7 @@ export interface Providers {
 }
 
 export class Everyone implements People {
-  readonly #users: LocalUsers;
+  readonly #users: People;
   readonly #persons: PersonStore;
   readonly #providers: Providers;
   readonly #clock: Clock;
@@ -33,6 +34,10 @@ export class Everyone implements People {
     this.#clock = clock;
   }
 
+  get takesPasswords(): boolean {
+    return this.#users.takesPasswords;
+  }
+
   lookUp(username: string): Promise<NamedPerson | undefined> {
     return this.#users.lookUp(username);
   }
@@ -42,8 +47,9 @@ export class Everyone implements People {
   }
 
   async find(subject: string): Promise<Person | undefined> {
-    // A request about a local user, or of an install without providers, reads no store.
-    if (this.#users.knows(subject) || this.#providers.count === 0) return this.#users.find(subject);
+    // A request about a local user reads no store. No subject is that of a local user and that of a provider.
+    const user = await this.#users.find(subject);
+    if (user !== undefined || this.#providers.count === 0) return user;
     const record = await this.#persons.read(subject);
     if (record === undefined) return undefined;
     const person = personOf(record);
@@ -80,9 +86,4 @@ export class Everyone implements People {
 function personOf({ subject, username, displayName, email, groups, ...by }: VouchedRecord): Person {
   const { provider: name, issuer, type, verifiedAt } = by;
   return { subject, username, displayName, email, groups, provider: { name, issuer, type, verifiedAt } };
-}
-
-/** The identity of a provider: its issuer, or the host of a GitHub. */
-function issuerOf(provider: IdentityProvider): string {
-  return provider.type === 'OIDC' ? provider.issuer : provider.host;
 }

@@ -117,13 +117,6 @@ describe('a local user', () => {
     expect([alice?.username, alice?.provider]).toEqual(['alice', undefined]);
   });
 
-  it('who is disabled → not found, whatever a provider said of the subject', async () => {
-    const { subject = '' } = (await people.lookUp('alice')) ?? {};
-    await people.remember(Object.assign({}, ADA, { subject }), anOidcProvider());
-    users.replace([{ username: 'alice', passwordHash: 'unused', disabled: true }]);
-    expect(await people.find(subject)).toBeUndefined();
-  });
-
   it('of an install without providers, unknown → no store is read', async () => {
     served = [];
     persons.read = () => Promise.reject(new Error('no store is read'));

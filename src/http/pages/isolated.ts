@@ -3,9 +3,13 @@
 
 import { type Html, html } from './html.ts';
 
-/** The sentence with the name as `<bdi>`. */
-export function isolated(sentence: (name: string) => string, name: string): Html {
-  // No sentence and no name holds a NUL.
-  const [before, after] = sentence('\0').split('\0');
-  return html`${before}<bdi>${name}</bdi>${after}`;
+/** The sentence with each name as `<bdi>`. */
+export function isolated<Names extends readonly string[]>(
+  sentence: (...names: Names) => string,
+  ...names: Names
+): Html {
+  // No sentence holds a NUL: between two of them is the number of a name.
+  const marks = names.map((_, index) => `\0${index}\0`) as unknown as Names;
+  const parts = sentence(...marks).split('\0');
+  return html`${parts.map((part, index) => (index % 2 === 0 ? part : html`<bdi>${names[Number(part)]}</bdi>`))}`;
 }

@@ -7,12 +7,28 @@ import type { PageLanguage } from './page-language.ts';
 import type { Texts } from './texts.ts';
 
 /** Why the page is shown again. */
-export type LoginProblem =
+export type LoginProblem = PasswordProblem | ProviderProblem;
+
+/** What is wrong with a sign-in by a password. */
+export type PasswordProblem =
   | { readonly kind: 'wrong' }
   | { readonly kind: 'busy'; readonly seconds: number | undefined }
   | { readonly kind: 'outdated'; readonly seconds: number }
   | { readonly kind: 'missing'; readonly username: boolean; readonly password: boolean }
   | { readonly kind: 'tooMany'; readonly seconds: number };
+
+/** What came of a sign-in at a provider, by its display name. */
+export type ProviderProblem =
+  | { readonly kind: 'tooMany'; readonly seconds: number }
+  | { readonly kind: 'cancelled' | 'unavailable' | 'invalid'; readonly provider: string }
+  | { readonly kind: 'notPermitted'; readonly provider: string; readonly username: string };
+
+/** A provider to sign in by. */
+export interface LoginProvider {
+  /** A path segment. */
+  readonly name: string;
+  readonly displayName: string;
+}
 
 /** The input of the login page. */
 export interface LoginPageFacts {
@@ -21,12 +37,16 @@ export interface LoginPageFacts {
   readonly basePath: string;
   /** The host this server is known by. */
   readonly host: string;
-  readonly clientName: string;
+  /** Undefined for a sign-in to the account page. */
+  readonly clientName: string | undefined;
   readonly sealedRequest: string;
   readonly csrf: string;
   /** The value typed before; '' at first. */
   readonly username: string;
   readonly problem: LoginProblem | undefined;
+  /** Whether there is a form for a password. */
+  readonly takesPasswords: boolean;
+  readonly providers: readonly LoginProvider[];
 }
 
 /** The whole document. */
@@ -41,10 +61,33 @@ export function loginPage(facts: LoginPageFacts): string {
     body: html`
       ${problem && problemSummary(login, problem)}
       <h1>${login.title}</h1>
-      <p class="lead">${isolated(login.lead, facts.clientName)}</p>
-      <form method="post" action="${facts.basePath}/login" novalidate>
-        <input type="hidden" name="request" value="${facts.sealedRequest}">
-        <input type="hidden" name="csrf" value="${facts.csrf}">
+      <p class="lead">${facts.clientName === undefined ? login.leadToAccount : isolated(login.lead, facts.clientName)}</p>
+      ${facts.takesPasswords && passwordForm(facts)}
+      ${facts.providers.map((provider) => providerForm(facts, provider))}
+      <p class="note">${login.note(facts.host)}</p>`,
+  });
+}
+
+/** Hidden fields of each form of the page. */
+function sealed({ sealedRequest, csrf }: LoginPageFacts): Html {
+  return html`<input type="hidden" name="request" value="${sealedRequest}">
+        <input type="hidden" name="csrf" value="${csrf}">`;
+}
+
+function providerForm(facts: LoginPageFacts, { name, displayName }: LoginProvider): Html {
+  const { login } = facts.language.texts;
+  return html`<form class="provider" method="post" action="${facts.basePath}/login/upstream/${name}">
+        ${sealed(facts)}
+        <button type="submit" class="wide">${isolated(login.signInBy, displayName)}</button>
+      </form>
+      `;
+}
+
+function passwordForm(facts: LoginPageFacts): Html {
+  const { login } = facts.language.texts;
+  const { problem } = facts;
+  return html`<form method="post" action="${facts.basePath}/login" novalidate>
+        ${sealed(facts)}
         ${field({
           name: 'username',
           label: login.username,
@@ -61,9 +104,7 @@ export function loginPage(facts: LoginPageFacts): string {
           attributes: html`type="password" autocomplete="current-password" maxlength="1024"`,
         })}
         <button type="submit" class="primary wide">${login.submit}</button>
-      </form>
-      <p class="note">${login.note(facts.host)}</p>`,
-  });
+      </form>`;
 }
 
 interface Field {
@@ -104,6 +145,12 @@ function problemText(login: Texts['login'], problem: LoginProblem): Html {
         </ul>`;
     case 'tooMany':
       return html`<p id="problem-text">${login.tooMany(problem.seconds)}</p>`;
+    case 'cancelled':
+    case 'unavailable':
+    case 'invalid':
+      return html`<p id="problem-text">${isolated(login[problem.kind], problem.provider)}</p>`;
+    case 'notPermitted':
+      return html`<p id="problem-text">${isolated(login.notPermitted, problem.username, problem.provider)}</p>`;
     default:
       return html`<p id="problem-text">${login[problem.kind]}</p>`;
   }

@@ -4,7 +4,7 @@
 
 import { consentNeeded } from '../../oauth/access/consent.ts';
 import type { AcceptedAuthorization } from '../../oauth/endpoints/authorization-endpoint.ts';
-import { isSilent, needsSignIn } from '../../oauth/endpoints/openid-request.ts';
+import { hasToChoose, isSilent, needsSignIn } from '../../oauth/endpoints/openid-request.ts';
 import type { Parameters } from '../../oauth/values/parameters.ts';
 import type { Endpoint, Exchange } from '../server/endpoint.ts';
 import { redirectsBeforeSignIn, sendErrorLink } from './error-link.ts';
@@ -17,6 +17,7 @@ import {
   type SignInFlow,
   sendLoginPage,
 } from './sign-in-flow.ts';
+import { depart, onlyProvider } from './upstream-departure.ts';
 
 /** The authorization endpoint. HEAD must never issue anything: 405. */
 export function authorizeEndpoint(flow: SignInFlow): Endpoint {
@@ -55,10 +56,10 @@ async function authorize(flow: SignInFlow, exchange: Exchange): Promise<void> {
 
   const session = (await flow.sessions.current(request))?.session;
   if (session) answerFaultsAtClient(flow, exchange, check);
-  if (!session) return askToSignIn(flow, exchange, check, 'not_signed_in');
+  if (!session) return await askToSignIn(flow, exchange, check, 'not_signed_in');
   const isStale = needsSignIn(check.request, session, flow.clock.now());
   if (isStale || (await isOutdated(flow, session, check.client.uid))) {
-    return askToSignIn(flow, exchange, check, 'sign_in_needed');
+    return await askToSignIn(flow, exchange, check, 'sign_in_needed');
   }
 
   flow.authorization.limit(check, session);
@@ -70,22 +71,24 @@ async function authorize(flow: SignInFlow, exchange: Exchange): Promise<void> {
     return;
   }
   const location = await flow.authorization.issue(check, session);
-  if (location === undefined) return askToSignIn(flow, exchange, check, 'sign_in_needed');
+  if (location === undefined) return await askToSignIn(flow, exchange, check, 'sign_in_needed');
   log.outcome = 'issued';
   reply.redirect(location, 302);
 }
 
-/** The login page; for a silent request the error in its place, which sets no cookie. */
-function askToSignIn(
+/** The login page, or the only provider at once; for a silent request the error in their place, which sets no cookie. */
+async function askToSignIn(
   flow: SignInFlow,
   exchange: Exchange,
   check: AcceptedAuthorization,
   reason: 'not_signed_in' | 'sign_in_needed',
-): void {
+): Promise<void> {
   if (isSilent(check.request)) {
     refuseAtClient(flow, exchange, check, reason);
     return;
   }
+  const only = hasToChoose(check.request) ? undefined : onlyProvider(flow);
+  if (only !== undefined) return await depart(flow, exchange, check, only);
   const username = check.request.openid?.loginHint ?? '';
   sendLoginPage(flow, exchange, check, { status: 200, username, problem: undefined });
 }

@@ -20,6 +20,9 @@ const MOST_OF_A_NETWORK = 80;
 /** Names and networks counted over the hour in this process: up to 200 bytes each. */
 const MOST_PAIRS = 100_000;
 
+/** Answers of identity providers that cannot be believed, in a minute. */
+const CALLBACKS_PER_NETWORK = 30;
+
 /** Each creates a session; without a bound one person could fill the store and lock all others out. */
 const SIGN_INS_PER_PERSON = 300;
 const SIGN_IN_WINDOW = 600_000;
@@ -46,6 +49,13 @@ export interface LoginLimiter {
    * @returns whole seconds to wait; 0 when this person may have another session
    */
   signedIn(subject: string): Promise<number>;
+  /**
+   * Counts the return of a browser from an identity provider before the answer is judged: a made-up one costs a call.
+   * @returns whole seconds to wait; 0 when the answer may be judged
+   */
+  beginCallback(address: string): Promise<number>;
+  /** Undoes the count: the answer was the provider's. */
+  refundCallback(address: string): Promise<void>;
 }
 
 /** Limits nothing (`GRANTRY_RATE_LIMITS=off`). */
@@ -53,6 +63,8 @@ export const UNLIMITED_LOGINS: LoginLimiter = {
   begin: async () => 0,
   refund: async () => {},
   signedIn: async () => 0,
+  beginCallback: async () => 0,
+  refundCallback: async () => {},
 };
 
 export interface LoginLimitOptions {
@@ -116,6 +128,14 @@ export class LoginLimit implements LoginLimiter {
 
   signedIn(subject: string): Promise<number> {
     return this.#store.hit(`signed in ${subject}`, SIGN_INS_PER_PERSON, SIGN_IN_WINDOW);
+  }
+
+  beginCallback(address: string): Promise<number> {
+    return this.#hitEach(callbackCounters(address), CALLBACKS_PER_NETWORK);
+  }
+
+  async refundCallback(address: string): Promise<void> {
+    await Promise.all(callbackCounters(address).map(({ key }) => this.#store.refund(key)));
   }
 
   /** Counts in all of them, or in none. */
@@ -187,4 +207,8 @@ export class LoginLimit implements LoginLimiter {
   #numberOf(name: string): number {
     return createHmac('sha256', this.#nameKey).update(name).digest().readUInt16BE(0);
   }
+}
+
+function callbackCounters(address: string): readonly Counter[] {
+  return countedNetworks(address).map(({ network, share }) => ({ key: `login callback ${network}`, share }));
 }

@@ -1,23 +1,15 @@
-// POST /login: the form of the login page. The authorization request travels in its sealed field only.
+// POST /login: the form of the login page. What the sign-in is for, an authorization request or a page of ours, travels in its
+// sealed field only.
 
-import type { AcceptedAuthorization } from '../../oauth/endpoints/authorization-endpoint.ts';
-import { isAbout } from '../../oauth/endpoints/openid-request.ts';
 import { OAuthError } from '../../oauth/ports/error.ts';
 import type { NamedPerson, ResourceOwner } from '../../oauth/ports/ports.ts';
-import type { LoginProblem } from '../pages/login-page.ts';
+import type { PasswordProblem } from '../pages/login-page.ts';
 import type { Endpoint, Exchange } from '../server/endpoint.ts';
 import type { KnownPerson } from './known-browsers.ts';
+import { openLoginForm } from './login-form.ts';
 import type { LoginAttempt } from './login-limit.ts';
-import { refuseAtClient } from './refusal-at-client.ts';
-import {
-  acceptedStill,
-  isOutdated,
-  openInteraction,
-  requireOwnForm,
-  type SignInFlow,
-  sendLoginPage,
-  startAgain,
-} from './sign-in-flow.ts';
+import { isOutdated, type SignInFlow, type SignInGoal, sendLoginPage } from './sign-in-flow.ts';
+import { answerSignedIn } from './signed-in.ts';
 
 /** Sign-in with a password. */
 export function loginEndpoint(flow: SignInFlow): Endpoint {
@@ -32,48 +24,34 @@ export function loginEndpoint(flow: SignInFlow): Endpoint {
 }
 
 async function login(flow: SignInFlow, exchange: Exchange): Promise<void> {
-  const { request, reply, parameters, address, log } = exchange;
-  // 1. The form of this server's page, for this browser, not expired
-  requireOwnForm(flow, request);
-  parameters.rejectDuplicates(['username', 'password', 'csrf', 'request']);
-  const browser = flow.sessions.browser(request);
-  if (browser === undefined) throw startAgain('interaction_other_browser');
-  const sealed = parameters.get('request');
-  if (sealed === undefined) throw startAgain('interaction_request_missing');
-  if (!flow.formTokens.check(parameters.get('csrf'), browser, sealed)) throw startAgain('interaction_bad_csrf');
-  const snapshot = flow.sealedRequests.open(sealed, browser);
-  if (!snapshot) throw startAgain('interaction_expired');
+  const { parameters, address } = exchange;
+  // 1. The form of this server's page, for this browser, not expired; and the client as it is now
+  parameters.rejectDuplicates(['username', 'password']);
+  const goal = openLoginForm(flow, exchange);
+  if (!goal) return;
+  const client = goal.kind === 'accepted' ? goal.client : undefined;
 
-  // 2. The client may have changed since then
-  const check = acceptedStill(flow, exchange, { request: snapshot, endpoint: 'login' });
-  if (!check) return;
-
-  // 3. The person
+  // 2. The person
   const username = parameters.get('username') ?? '';
   const password = parameters.get('password') ?? '';
   // An empty field is refused before the name is read: no counter bounds such requests.
   const person = username === '' || password === '' ? undefined : await flow.owners.lookUp(username);
-  const knownBrowser = await findKnownBrowser(flow, exchange, person, check.client.uid);
+  const knownBrowser = await findKnownBrowser(flow, exchange, person, client?.uid);
   const attempt = { username, password, address, knownBrowser };
   const judgement = await judge(flow, attempt);
-  if (judgement.owner === undefined) return refuse(flow, exchange, check, { ...judgement, attempt, person });
+  if (judgement.owner === undefined) return refuse(flow, exchange, goal, { ...judgement, attempt, person });
 
-  // 4. A session under a new id, then consent or the redirect to the client
-  const session = await flow.sessions.begin(exchange, judgement.owner);
-  if (session === 'outdated') {
-    const problem = { kind: 'outdated', seconds: OUTDATED_RETRY_SECONDS } as const;
-    return refuse(flow, exchange, check, { problem, attempt, person });
-  }
-  if (person) flow.knownBrowsers.remember(exchange, person, session.authTime);
-  flow.audit.record({
-    type: 'login.succeeded',
-    subject: session.subject,
-    clientId: check.client.clientId,
-    address,
+  // 3. A session under a new id
+  const answered = await answerSignedIn(flow, exchange, goal, {
+    owner: judgement.owner,
+    onSession: (authTime) => {
+      if (person) flow.knownBrowsers.remember(exchange, person, authTime);
+    },
   });
-  log.outcome = 'signed_in';
-  if (!isAbout(check.request, session)) return refuseAtClient(flow, exchange, check, 'other_person_signed_in');
-  reply.redirect(await openInteraction(flow, check, session), 303);
+  if (answered === 'outdated') {
+    const problem = { kind: 'outdated', seconds: OUTDATED_RETRY_SECONDS } as const;
+    refuse(flow, exchange, goal, { problem, attempt, person });
+  }
 }
 
 /** How long this replica's list of users may be behind another's. */
@@ -88,7 +66,7 @@ async function findKnownBrowser(
   flow: SignInFlow,
   { request }: Exchange,
   person: NamedPerson | undefined,
-  clientUid: string,
+  clientUid: string | undefined,
 ): Promise<KnownPerson | undefined> {
   const known = flow.knownBrowsers.find(request, person);
   if (known === undefined) return undefined;
@@ -97,7 +75,7 @@ async function findKnownBrowser(
   return (await isOutdated(flow, known, clientUid)) ? undefined : known;
 }
 
-type Judgement = { readonly owner: ResourceOwner } | { readonly owner: undefined; readonly problem: LoginProblem };
+type Judgement = { readonly owner: ResourceOwner } | { readonly owner: undefined; readonly problem: PasswordProblem };
 
 /** Limits first, then the password: a wrong one stays counted, one that could not be judged does not. */
 async function judge({ loginLimit, owners }: SignInFlow, attempt: Attempt): Promise<Judgement> {
@@ -131,20 +109,20 @@ async function judge({ loginLimit, owners }: SignInFlow, attempt: Attempt): Prom
 function refuse(
   flow: SignInFlow,
   exchange: Exchange,
-  check: AcceptedAuthorization,
-  refusal: { readonly problem: LoginProblem; readonly attempt: Attempt; readonly person: NamedPerson | undefined },
+  goal: SignInGoal,
+  refusal: { readonly problem: PasswordProblem; readonly attempt: Attempt; readonly person: NamedPerson | undefined },
 ): void {
   const { reply, log } = exchange;
   const { problem, person } = refusal;
   const { username, address } = refusal.attempt;
   if ('seconds' in problem && problem.seconds !== undefined) reply.header('retry-after', String(problem.seconds));
-  sendLoginPage(flow, exchange, check, { status: STATUS[problem.kind], username, problem });
+  sendLoginPage(flow, exchange, goal, { status: STATUS[problem.kind], username, problem });
   const reason = REASON[problem.kind];
   if (problem.kind === 'tooMany') flow.metrics.rateLimited.inc({ limit: reason });
   log.outcome = 'refused';
   log.reason = reason;
   if (problem.kind !== 'missing') {
-    const { clientId } = check.client;
+    const clientId = goal.kind === 'accepted' ? goal.client.clientId : undefined;
     flow.audit.record({ type: 'login.failed', subject: person?.subject, clientId, reason, address });
   }
 }

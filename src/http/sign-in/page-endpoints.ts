@@ -8,12 +8,16 @@ import { loginEndpoint } from './login.ts';
 import { logoutConfirmEndpoint, logoutEndpoint } from './logout.ts';
 import { resumeEndpoint } from './resume.ts';
 import type { SignInFlow } from './sign-in-flow.ts';
+import { upstreamCallbackEndpoint } from './upstream-callback.ts';
+import { upstreamDepartureEndpoint } from './upstream-departure.ts';
 
 /** /authorize, /login, /consent, /authorize/resume, /logout, the style sheet and the icon. */
 export function pageEndpoints(flow: SignInFlow): readonly Endpoint[] {
   return [
     authorizeEndpoint(flow),
     loginEndpoint(flow),
+    upstreamDepartureEndpoint(flow),
+    upstreamCallbackEndpoint(flow),
     consentEndpoint(flow),
     resumeEndpoint(flow),
     logoutEndpoint(flow),

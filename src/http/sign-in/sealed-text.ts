@@ -30,30 +30,40 @@ export class SealedTexts {
    * @param binding must be the same when the text is opened
    */
   seal(text: string, binding: Uint8Array): string {
+    return this.sealBytes(Buffer.from(text), binding);
+  }
+
+  /** As {@link seal}. */
+  sealBytes(bytes: Uint8Array, binding: Uint8Array): string {
     const { peppers, random } = this.#options;
     const salt = random.bytes(SALT_BYTES);
     const nonce = random.bytes(NONCE_BYTES);
     const cipher = createCipheriv('aes-256-gcm', this.#key(peppers[0] as Uint8Array, salt), nonce);
     cipher.setAAD(binding);
-    const parts = [salt, nonce, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()];
+    const parts = [salt, nonce, cipher.update(bytes), cipher.final(), cipher.getAuthTag()];
     return Buffer.concat(parts).toString('base64url');
   }
 
   /** The text; undefined when what came is forged, changed, or sealed with another binding or for another purpose. */
   open(sealed: string, binding: Uint8Array): string | undefined {
+    return this.openBytes(sealed, binding)?.toString('utf8');
+  }
+
+  /** As {@link open}. */
+  openBytes(sealed: string, binding: Uint8Array): Buffer | undefined {
     const bytes = Buffer.from(sealed, 'base64url');
     // Base64url has several spellings of the same bytes, and decoding skips unknown characters: only the canonical text
     // is accepted.
     if (bytes.toString('base64url') !== sealed) return undefined;
     if (bytes.length <= SALT_BYTES + NONCE_BYTES + TAG_BYTES) return undefined;
     for (const pepper of this.#options.peppers) {
-      const text = this.#openWith(pepper, bytes, binding);
-      if (text !== undefined) return text;
+      const opened = this.#openWith(pepper, bytes, binding);
+      if (opened !== undefined) return opened;
     }
     return undefined;
   }
 
-  #openWith(pepper: Uint8Array, bytes: Buffer, binding: Uint8Array): string | undefined {
+  #openWith(pepper: Uint8Array, bytes: Buffer, binding: Uint8Array): Buffer | undefined {
     const salt = bytes.subarray(0, SALT_BYTES);
     const nonce = bytes.subarray(SALT_BYTES, SALT_BYTES + NONCE_BYTES);
     const decipher = createDecipheriv('aes-256-gcm', this.#key(pepper, salt), nonce, { authTagLength: TAG_BYTES });
@@ -61,7 +71,7 @@ export class SealedTexts {
     decipher.setAuthTag(bytes.subarray(-TAG_BYTES));
     try {
       const clear = [decipher.update(bytes.subarray(SALT_BYTES + NONCE_BYTES, -TAG_BYTES)), decipher.final()];
-      return Buffer.concat(clear).toString('utf8');
+      return Buffer.concat(clear);
     } catch {
       return undefined;
     }

@@ -13,6 +13,8 @@ import { attributeTo, OAuthError } from '../../oauth/ports/error.ts';
 import type { AuthorizationSnapshot, ConsentStore, InteractionStore, Session } from '../../oauth/ports/login-stores.ts';
 import type { Clock, People, Random } from '../../oauth/ports/ports.ts';
 import type { WatermarkStore } from '../../oauth/ports/token-stores.ts';
+import type { IdentityProvider } from '../../oauth/registry/identity-provider.ts';
+import type { IdentitySources } from '../../oauth/registry/identity-sources.ts';
 import type { RegistryRef } from '../../oauth/registry/registry.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import { type LoginProblem, loginPage } from '../pages/login-page.ts';
@@ -25,7 +27,8 @@ import { type FormTokens, isOwnForm } from './form-origin.ts';
 import type { InteractionTaker } from './interaction-taker.ts';
 import type { KnownBrowsers } from './known-browsers.ts';
 import type { LoginLimiter } from './login-limit.ts';
-import type { SealedRequests } from './sealed-request.ts';
+import type { PendingDepartures } from './pending-departures.ts';
+import type { OwnPath, SealedRequests } from './sealed-request.ts';
 
 const INTERACTION_LIFETIME = 600_000;
 const INTERACTION_ID_BYTES = 32;
@@ -42,6 +45,8 @@ export interface SignInFlow {
   readonly formTokens: FormTokens;
   readonly loginLimit: LoginLimiter;
   readonly knownBrowsers: KnownBrowsers;
+  readonly departures: PendingDepartures;
+  readonly sources: IdentitySources;
   readonly owners: People;
   readonly interactions: InteractionStore;
   readonly taker: InteractionTaker;
@@ -129,15 +134,19 @@ export function requireOwnForm({ issuer }: SignInFlow, request: FastifyRequest):
   if (!isOwnForm(request.headers, new URL(issuer).origin)) throw startAgain('interaction_foreign_origin');
 }
 
+/** The uid of no client: no watermark of it is ever raised. */
+const NO_CLIENT = '';
+
 /**
  * Whether a revocation demands that the person signs in again: by a user, global, client or consent watermark.
+ * @param clientUid undefined for a page of ours
  */
 export async function isOutdated(
-  { watermarks }: SignInFlow,
+  { watermarks }: Pick<SignInFlow, 'watermarks'>,
   { authTime, subject }: Pick<Session, 'authTime' | 'subject'>,
-  clientUid: string,
+  clientUid: string | undefined,
 ): Promise<boolean> {
-  return authTime <= (await watermarks.read(clientUid, subject));
+  return authTime <= (await watermarks.read(clientUid ?? NO_CLIENT, subject));
 }
 
 /**
@@ -168,34 +177,45 @@ export function interactionIdOf(request: FastifyRequest): string {
   return (request.params as { readonly interaction: string }).interaction;
 }
 
+/** What a sign-in is for: an accepted request, or a page of ours. */
+export type SignInGoal = AcceptedAuthorization | { readonly kind: 'own_page'; readonly path: OwnPath };
+
+/** When to try a provider again that cannot be reached, seconds. */
+export const UPSTREAM_RETRY_SECONDS = 10;
+
 /** The status and content of a login page. */
 export interface LoginStep {
-  readonly status: 200 | 422 | 429 | 503;
+  readonly status: 200 | 403 | 422 | 429 | 502 | 503;
   readonly username: string;
   readonly problem: LoginProblem | undefined;
 }
 
-/** Answers the login page for an accepted request; the request travels in it as a sealed field. */
+/** Answers the login page; what the sign-in is for travels in it as a sealed field. */
 export function sendLoginPage(
   flow: SignInFlow,
   { request, reply, log }: Exchange,
-  { client, request: authorizationRequest }: AcceptedAuthorization,
+  goal: SignInGoal,
   { status, username, problem }: LoginStep,
 ): void {
   const browser = flow.sessions.ensureBrowser(request, reply);
-  const sealedRequest = flow.sealedRequests.seal(authorizationRequest, browser);
+  const isRequest = goal.kind === 'accepted';
+  const providers = flow.sources.list();
+  const sealedRequest = flow.sealedRequests.seal(isRequest ? { request: goal.request } : { path: goal.path }, browser);
   log.outcome = 'login_page';
   const page = loginPage({
     language: pageLanguage(request.headers),
     basePath: flow.basePath,
     host: new URL(flow.issuer).host,
-    clientName: client.displayName,
+    clientName: isRequest ? goal.client.displayName : undefined,
     sealedRequest,
     csrf: flow.formTokens.make(browser, sealedRequest),
     username,
     problem,
+    takesPasswords: flow.owners.takesPasswords || providers.length === 0,
+    providers,
   });
-  sendPage(reply.code(status), authorizationRequest.redirectUri, page);
+  const targets = [...(isRequest ? [goal.request.redirectUri] : []), ...providers.map(siteOf)];
+  sendFormPage(reply.code(status), targets, page);
 }
 
 /**
@@ -203,8 +223,24 @@ export function sendLoginPage(
  * `form-action`, so the scheme of the redirect URI is allowed. A scheme, because CSP has no IPv6 hosts.
  */
 export function sendPage(reply: FastifyReply, redirectUri: string, page: string): void {
+  sendFormPage(reply, [redirectUri], page);
+}
+
+/** @param targets addresses at which a form of the page may end, besides those of ours */
+function sendFormPage(reply: FastifyReply, targets: readonly string[], page: string): void {
+  const schemes = [...new Set(targets.map((target) => new URL(target).protocol))];
   reply
-    .headers({ ...PAGE_HEADERS, 'content-security-policy': pagePolicy([new URL(redirectUri).protocol]) })
+    .headers({ ...PAGE_HEADERS, 'content-security-policy': pagePolicy(schemes) })
     .type('text/html; charset=utf-8')
     .send(page);
+}
+
+/** Where the authorization endpoint of a provider is, at least its scheme. */
+function siteOf(provider: IdentityProvider): string {
+  return provider.type === 'OIDC' ? provider.issuer : `https://${provider.host}`;
+}
+
+/** Sends a page whose forms end at pages of ours. */
+export function sendOwnPage(reply: FastifyReply, page: string): void {
+  reply.headers(PAGE_HEADERS).type('text/html; charset=utf-8').send(page);
 }

@@ -182,9 +182,8 @@ export class LocalUsers implements People {
     return this.#directory.byUsername.get(username.normalize('NFC'))?.named;
   }
 
-  /** Whether the subject is that of a local user, a disabled one too. */
-  knows(subject: string): boolean {
-    return this.#directory.bySubject.has(subject);
+  get takesPasswords(): boolean {
+    return this.#users.length > 0;
   }
 
   async find(subject: string): Promise<Person | undefined> {

@@ -53,12 +53,12 @@ function nonceOf(parameters: Parameters): string | undefined {
   return nonce;
 }
 
-/** Accounts are chosen on the login page. Unknown values are ignored, as Core says of those that are not supported. */
+/** Unknown values are ignored, as Core says of those that are not supported. */
 const PROMPTS: Readonly<Record<string, Prompt>> = {
   none: 'none',
   login: 'login',
   consent: 'consent',
-  select_account: 'login',
+  select_account: 'select_account',
 };
 
 function promptOf(parameters: Parameters): readonly Prompt[] {
@@ -120,6 +120,15 @@ export function isSilent({ openid }: AuthorizationSnapshot): boolean {
   return openid?.prompt.includes('none') ?? false;
 }
 
+/** Whether the person is to see the login page, though there is one provider to sign in by. */
+export function hasToChoose({ openid }: AuthorizationSnapshot): boolean {
+  return openid !== undefined && asksForSignIn(openid.prompt);
+}
+
+function asksForSignIn(prompt: readonly Prompt[]): boolean {
+  return prompt.includes('login') || prompt.includes('select_account');
+}
+
 /** Whether the answer may be about any person; else it is about the one of the hint. */
 export function isAboutAnyone({ openid }: AuthorizationSnapshot): boolean {
   return openid?.subject === undefined;
@@ -145,5 +154,5 @@ export function needsSignIn(
   const { prompt, maxAge } = openid;
   // A greatest age of 0 means the same as `prompt=login`.
   const isTooOld = maxAge !== undefined && (maxAge === 0 || now - session.authTime > maxAge * 1000);
-  return prompt.includes('login') || isTooOld || !isAbout(request, session);
+  return asksForSignIn(prompt) || isTooOld || !isAbout(request, session);
 }

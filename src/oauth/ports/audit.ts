@@ -43,6 +43,7 @@ export interface AuditEvent {
     | 'dpop_proof.replayed'
     | 'login.succeeded'
     | 'login.failed'
+    | 'person.refused'
     | 'session.ended'
     | 'sessions.ended_all'
     | 'logout.delivered'
@@ -62,6 +63,8 @@ export interface AuditEvent {
   readonly scope?: string | undefined;
   readonly audience?: string | undefined;
   readonly reason?: string | undefined;
+  /** The name of an identity provider. */
+  readonly provider?: string | undefined;
   readonly address?: string | undefined;
   /** The address of the use before, where it matters beside `address`. */
   readonly lastAddress?: string | undefined;

@@ -107,7 +107,7 @@ export interface OpenidRequest {
 }
 
 /** What the server is asked to show a person, or to show nothing. */
-export type Prompt = 'none' | 'login' | 'consent';
+export type Prompt = 'none' | 'login' | 'consent' | 'select_account';
 
 /** The checked authorization request a decision is recorded against (security row U9). */
 export interface AuthorizationSnapshot {

@@ -110,6 +110,8 @@ export interface VouchingProvider {
 
 /** The people who can sign in: local users, and those of identity providers. */
 export interface People {
+  /** Whether a person may sign in by a password. */
+  readonly takesPasswords: boolean;
   /** The person of a name as typed; undefined where there is none. No answer to a caller may show which it was. */
   lookUp(username: string): Promise<NamedPerson | undefined>;
   /** The person, or undefined for a wrong password, an unknown or a disabled user: the same work in each case. */

@@ -13,6 +13,7 @@ import { tokenEndpoint } from '../../http/protocol/token.ts';
 import { userinfoEndpoint } from '../../http/protocol/userinfo.ts';
 import type { Endpoint } from '../../http/server/endpoint.ts';
 import { pageEndpoints } from '../../http/sign-in/page-endpoints.ts';
+import { Everyone } from '../../login/everyone.ts';
 import { memoryReplays } from '../../memory/stores.ts';
 import type { Refusal } from '../../oauth/client-auth/client-authentication.ts';
 import { availableMethods } from '../../oauth/client-auth/index.ts';
@@ -30,7 +31,9 @@ import { NamespaceState } from '../../oauth/limits/namespace-state.ts';
 import { PersonRate } from '../../oauth/limits/person-rate.ts';
 import { UNLIMITED_STATE } from '../../oauth/limits/state-limits.ts';
 import type { Audit } from '../../oauth/ports/audit.ts';
+import type { People, Stores } from '../../oauth/ports/ports.ts';
 import type { Client } from '../../oauth/registry/client.ts';
+import { type IdentitySources, NO_SOURCES } from '../../oauth/registry/identity-sources.ts';
 import type { KeyRing } from '../../oauth/registry/keys.ts';
 import { Handles } from '../../oauth/tokens/handles.ts';
 import { IdTokens } from '../../oauth/tokens/id-tokens.ts';
@@ -55,14 +58,31 @@ export interface ClientPorts {
   readonly logouts: SessionLogouts;
 }
 
+/** Everyone who can sign in, and where. @param stores with records that this server has sealed */
+function peopleOf(
+  { owners: users, providers, clock }: TokenServerOptions,
+  { persons }: Stores,
+): { readonly owners: People; readonly sources: IdentitySources } {
+  if (providers === undefined) return { owners: users, sources: NO_SOURCES };
+  const everyone = new Everyone({ users, persons, providers, clock });
+  const sources: IdentitySources = {
+    list: () => providers.list(),
+    provider: (name) => providers.provider(name),
+    source: (name) => providers.source(name),
+    remember: (person, provider) => everyone.remember(person, provider),
+  };
+  return { owners: everyone, sources };
+}
+
 /** Assembles the protocol and its endpoints. @throws StartError when the authorities of key hosts cannot be used */
 export function clientPorts(options: TokenServerOptions, audit: Audit, metrics: Metrics): ClientPorts {
-  const { settings, registry, owners, clock, random, peppers, clusterIssuer, mutualTls } = options;
+  const { settings, registry, clock, random, peppers, clusterIssuer, mutualTls } = options;
   const { issuer, rateLimits } = settings;
   const stores = authenticStores(measuredStores(options.stores, metrics), {
     macs: new RecordMacs({ issuer, peppers }),
     onForged: (kind, grantId) => audit.record({ type: 'state_forged', reason: kind, grantId }),
   });
+  const { owners, sources } = peopleOf(options, stores);
   const handles = new Handles({ issuer, peppers, random });
   const tokens = new AccessTokens({ issuer, clock, random, handles, endOfTick: setImmediate });
   const limiter = rateLimits ? new AuthenticationLimit({ clock }) : UNLIMITED_AUTHENTICATION;
@@ -95,6 +115,7 @@ export function clientPorts(options: TokenServerOptions, audit: Audit, metrics: 
     registry,
     stores,
     owners,
+    sources,
     clock,
     random,
     audit,

@@ -7,11 +7,13 @@ import { FormTokens } from '../../http/sign-in/form-origin.ts';
 import { InteractionTaker } from '../../http/sign-in/interaction-taker.ts';
 import { KnownBrowsers } from '../../http/sign-in/known-browsers.ts';
 import { LoginLimit, UNLIMITED_LOGINS } from '../../http/sign-in/login-limit.ts';
+import { PendingDepartures } from '../../http/sign-in/pending-departures.ts';
 import { SealedRequests } from '../../http/sign-in/sealed-request.ts';
 import type { SignInFlow } from '../../http/sign-in/sign-in-flow.ts';
 import type { AuthorizationEndpoint } from '../../oauth/endpoints/authorization-endpoint.ts';
 import type { Audit } from '../../oauth/ports/audit.ts';
 import type { Clock, People, Random, Stores } from '../../oauth/ports/ports.ts';
+import type { IdentitySources } from '../../oauth/registry/identity-sources.ts';
 import type { RegistryRef } from '../../oauth/registry/registry.ts';
 import { issuerPath } from '../../oauth/values/issuer.ts';
 
@@ -25,6 +27,7 @@ export interface SignInOptions {
   readonly registry: RegistryRef;
   readonly stores: Stores;
   readonly owners: People;
+  readonly sources: IdentitySources;
   readonly clock: Clock;
   readonly random: Random;
   readonly audit: Audit;
@@ -35,8 +38,20 @@ export interface SignInOptions {
 
 /** The parts of a sign-in, made once. */
 export function assembleSignIn(options: SignInOptions): SignInFlow {
-  const { issuer, peppers, rateLimits, authorization, registry, stores, owners, clock, random, audit, metrics } =
-    options;
+  const {
+    issuer,
+    peppers,
+    rateLimits,
+    authorization,
+    registry,
+    stores,
+    owners,
+    sources,
+    clock,
+    random,
+    audit,
+    metrics,
+  } = options;
   const { onRedirectMismatch, onOwed } = options;
   return {
     issuer,
@@ -44,6 +59,7 @@ export function assembleSignIn(options: SignInOptions): SignInFlow {
     authorization,
     registry,
     owners,
+    sources,
     clock,
     random,
     audit,
@@ -56,6 +72,7 @@ export function assembleSignIn(options: SignInOptions): SignInFlow {
       ? new LoginLimit({ issuer, pepper: peppers[0], store: stores.rateLimits, clock })
       : UNLIMITED_LOGINS,
     knownBrowsers: new KnownBrowsers({ issuer, peppers, clock, random }),
+    departures: new PendingDepartures({ issuer, peppers, clock, random }),
     interactions: stores.interactions,
     taker: new InteractionTaker({ issuer, interactions: stores.interactions, random }),
     consents: stores.consents,

@@ -111,9 +111,16 @@ describe('one person at one client', () => {
   it('more people at once than one may refresh → none meets a limit', async () => {
     const owners = {
       revokedBefore: () => 0,
+      takesPasswords: false,
       lookUp: async () => undefined,
       authenticate: async () => undefined,
-      find: async () => undefined,
+      find: async (subject: string) => ({
+        subject,
+        username: subject,
+        displayName: undefined,
+        email: undefined,
+        groups: [],
+      }),
     };
     const grantry = await startGrantry({ owners, clients: [WEB], rateLimits: true });
     const web = new TokenCalls(grantry);

@@ -5,16 +5,19 @@ import { hash } from '@node-rs/argon2';
 import { onTestFinished } from 'vitest';
 import { LocalUsers, type LocalUsersOptions } from '../../../src/login/local/local-users.ts';
 import { parseUsers } from '../../../src/login/local/users-yaml.ts';
+import { IdentityProviders } from '../../../src/login/upstream/identity-providers.ts';
 import type { AuditEvent } from '../../../src/oauth/ports/audit.ts';
 import { StoreUnavailableError } from '../../../src/oauth/ports/error.ts';
 import type { Stores } from '../../../src/oauth/ports/ports.ts';
 import type { Client } from '../../../src/oauth/registry/client.ts';
 import { secretVerifier } from '../../../src/oauth/registry/client-secret.ts';
+import type { IdentityProvider } from '../../../src/oauth/registry/identity-provider.ts';
 import type { SigningKey } from '../../../src/oauth/registry/keys.ts';
 import type { Resource } from '../../../src/oauth/registry/resource.ts';
 import { systemClock } from '../../../src/processes/lifecycle/machine.ts';
 import { type Grantry, type LogLine, PKCE, startGrantry } from '../../grantry.ts';
 import { aClient } from '../../oauth/a-client.ts';
+import { until } from '../../until.ts';
 import { TestBrowser } from './sign-in-browser.ts';
 
 export const PASSWORD = 'correct horse battery';
@@ -53,6 +56,10 @@ export interface WorldOptions {
   readonly rateLimits?: boolean;
   readonly trustedProxies?: readonly string[];
   readonly hashing?: LocalUsersOptions['hashing'];
+  /** Default: no upstream sign-in. */
+  readonly providers?: readonly IdentityProvider[];
+  /** Whether there are no local users. */
+  readonly hasNoUsers?: boolean;
 }
 
 type Query = Readonly<Record<string, string | readonly string[] | undefined>>;
@@ -74,6 +81,8 @@ export interface World {
   setResources(resources: readonly Resource[]): void;
   setKeys(keys: readonly SigningKey[]): void;
   setDisabled(usernames: readonly string[]): void;
+  /** Replaces the providers, once each of them is discovered. */
+  setProviders(providers: readonly IdentityProvider[]): Promise<void>;
   /** Gives this person the hash of {@link PASSWORD} with another salt. */
   changePassword(username: string): void;
   /** Each call of this store fails from now on, by default as an absent server would make it fail. */
@@ -95,7 +104,18 @@ export interface World {
 /** A world of its own; it ends with the test. */
 export async function aWorld(options: WorldOptions = {}): Promise<World> {
   const { clients = [WEB, NATIVE], disabled = [], hashing } = options;
-  const users = new LocalUsers({ clock: systemClock, users: people(disabled), ...(hashing && { hashing }) });
+  const users = new LocalUsers({
+    clock: systemClock,
+    users: options.hasNoUsers ? [] : people(disabled),
+    ...(hashing && { hashing }),
+  });
+  const providers = new IdentityProviders({ clock: systemClock, onReport: () => {} });
+  onTestFinished(() => providers.close());
+  const setProviders = async (next: readonly IdentityProvider[]) => {
+    providers.replace(next);
+    await until('the discovery of the providers', () => !providers.isDiscovering);
+  };
+  if (options.providers) await setProviders(options.providers);
   const broken = new Map<keyof Stores, unknown>();
   const silent = new Set<keyof Stores>();
   const calls: string[] = [];
@@ -104,6 +124,7 @@ export async function aWorld(options: WorldOptions = {}): Promise<World> {
     clients,
     resources: options.resources ?? [],
     owners: users,
+    ...(options.providers && { providers }),
     rateLimits: options.rateLimits ?? true,
     auditSubjects: 'plain',
     ...(options.issuer !== undefined && { issuer: options.issuer }),
@@ -132,6 +153,7 @@ export async function aWorld(options: WorldOptions = {}): Promise<World> {
     setResources: (next) => grantry.setResources(next),
     setKeys: (keys) => grantry.setKeys(keys),
     setDisabled: (usernames) => users.replace(people(usernames)),
+    setProviders,
     changePassword: (username) => users.replace(people(disabled, username)),
     breakStore: (name, error) => void broken.set(name, error),
     loseAnswersOf: (name) => void silent.add(name),
@@ -168,7 +190,7 @@ function people(disabled: readonly string[], changed?: string) {
 function eventsOf(lines: readonly LogLine[]): readonly Partial<AuditEvent>[] {
   return lines
     .map(({ level: _level, time: _time, stream: _stream, event, ...fields }) => ({ type: event, ...fields }))
-    .filter(({ type }) => /^(login|sessions?|consent)\./.test(String(type))) as Partial<AuditEvent>[];
+    .filter(({ type }) => /^(login|sessions?|consent|person)\./.test(String(type))) as Partial<AuditEvent>[];
 }
 
 function query(changes: Query): URLSearchParams {

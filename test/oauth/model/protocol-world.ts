@@ -139,6 +139,7 @@ export async function protocolWorld({ stores, clock, pepper, events }: WorldPart
   const limits = UNLIMITED_STATE;
   const { people } = limits;
   const owners = {
+    takesPasswords: false,
     lookUp: async () => undefined,
     authenticate: async () => undefined,
     find: async (subject: string) => ({

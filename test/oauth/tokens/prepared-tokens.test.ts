@@ -21,9 +21,10 @@ const issuer = 'https://id.example';
 const handles = new Handles({ issuer, peppers: [Buffer.alloc(32, 1)], random });
 const tokens = new AccessTokens({ issuer, clock, random, handles, endOfTick: setImmediate });
 const owners = {
-  lookUp: async () => undefined,
+  takesPasswords: false,
+      lookUp: async () => undefined,
   authenticate: async () => undefined,
-  find: async () => undefined,
+  find: async (subject: string) => ({ subject, username: 'ada', displayName: undefined, email: undefined, groups: [] }),
   revokedBefore: () => 0,
 };
 const client = aClient({ audiences: [API, FILES, OTHER], defaultAudience: API });

@@ -32,18 +32,18 @@ interface Held {
   isDiscovering: boolean;
 }
 
-export interface IdentitySourcesOptions {
+export interface IdentityProvidersOptions {
   readonly clock: Clock;
-  /** Called when what {@link IdentitySources.reports} says has changed. */
+  /** Called when what {@link IdentityProviders.reports} says has changed. */
   readonly onReport: () => void;
 }
 
-export class IdentitySources {
+export class IdentityProviders {
   readonly #clock: Clock;
   readonly #onReport: () => void;
   #held: ReadonlyMap<string, Held> = new Map();
 
-  constructor({ clock, onReport }: IdentitySourcesOptions) {
+  constructor({ clock, onReport }: IdentityProvidersOptions) {
     this.#clock = clock;
     this.#onReport = onReport;
   }

@@ -1,7 +1,7 @@
 // The identity providers of now: replaced, discovered again, relied on for a day, and reported.
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { IdentitySources } from '../../../src/login/upstream/identity-sources.ts';
+import { IdentityProviders } from '../../../src/login/upstream/identity-providers.ts';
 import type { OidcProvider } from '../../../src/oauth/registry/identity-provider.ts';
 import { TestClock } from '../../grantry.ts';
 import { until } from '../../until.ts';
@@ -19,11 +19,11 @@ const REQUEST = {
 
 let upstream: ScriptedProvider;
 let clock: TestClock;
-let sources: IdentitySources;
+let sources: IdentityProviders;
 beforeEach(async () => {
   upstream = await ScriptedProvider.start();
   clock = new TestClock();
-  sources = new IdentitySources({ clock, onReport: () => {} });
+  sources = new IdentityProviders({ clock, onReport: () => {} });
 });
 afterEach(() => {
   sources.close();

@@ -1,0 +1,41 @@
+// What every form of the login page holds beside its own fields: the sealed destination, and the proof that this server made the
+// page for this browser.
+
+import type { Exchange } from '../server/endpoint.ts';
+import type { Destination } from './sealed-request.ts';
+import { acceptedStill, requireOwnForm, type SignInFlow, type SignInGoal, startAgain } from './sign-in-flow.ts';
+
+/** The fields. */
+export const LOGIN_FORM_FIELDS = ['csrf', 'request'] as const;
+
+/**
+ * What the sign-in is for; undefined after an error that was sent to the client by redirect.
+ * @throws OAuthError as {@link startAgain}, for the form of another site or browser, and an expired one
+ */
+export function openLoginForm(flow: SignInFlow, exchange: Exchange): SignInGoal | undefined {
+  const { request, parameters } = exchange;
+  requireOwnForm(flow, request);
+  parameters.rejectDuplicates(LOGIN_FORM_FIELDS);
+  const browser = flow.sessions.browser(request);
+  if (browser === undefined) throw startAgain('interaction_other_browser');
+  const sealed = parameters.get('request');
+  if (sealed === undefined) throw startAgain('interaction_request_missing');
+  if (!flow.formTokens.check(parameters.get('csrf'), browser, sealed)) throw startAgain('interaction_bad_csrf');
+  const destination = flow.sealedRequests.open(sealed, browser);
+  if (!destination) throw startAgain('interaction_expired');
+  return goalOf(flow, exchange, destination);
+}
+
+/**
+ * The goal of a destination that was sealed before: the client may have changed since then.
+ * @returns undefined after an error that was sent to the client by redirect
+ */
+export function goalOf(flow: SignInFlow, exchange: Exchange, destination: Destination): SignInGoal | undefined {
+  if ('path' in destination) return { kind: 'own_page', path: destination.path };
+  return acceptedStill(flow, exchange, { request: destination.request, endpoint: 'login' });
+}
+
+/** What {@link goalOf} reads. */
+export function destinationOf(goal: SignInGoal): Destination {
+  return goal.kind === 'accepted' ? { request: goal.request } : { path: goal.path };
+}

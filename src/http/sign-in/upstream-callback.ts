@@ -1,0 +1,148 @@
+// GET /login/callback/:name, where an identity provider sends a browser back to: the answer of the provider becomes a session.
+
+import type { SourceAnswer, VouchedPerson, VouchingRefusal } from '../../oauth/ports/identity-source.ts';
+import type { IdentityProvider } from '../../oauth/registry/identity-provider.ts';
+import { issuerOf } from '../../oauth/registry/identity-sources.ts';
+import type { ProviderProblem } from '../pages/login-page.ts';
+import type { Endpoint, Exchange } from '../server/endpoint.ts';
+import { goalOf } from './login-form.ts';
+import type { Away } from './pending-departures.ts';
+import { refuseAtClient } from './refusal-at-client.ts';
+import { type SignInFlow, type SignInGoal, sendLoginPage, startAgain, UPSTREAM_RETRY_SECONDS } from './sign-in-flow.ts';
+import { answerSignedIn } from './signed-in.ts';
+import { callbackUrl, servedProvider } from './upstream-departure.ts';
+
+/** How far the clock of a provider may be from ours, milliseconds. */
+const CLOCK_TOLERANCE = 60_000;
+
+export function upstreamCallbackEndpoint(flow: SignInFlow): Endpoint {
+  return {
+    route: 'login-callback',
+    path: '/login/callback/:name',
+    handlers: { GET: (exchange) => comeBack(flow, exchange) },
+    answers: 'html',
+    cors: 'none',
+    head: false,
+  };
+}
+
+async function comeBack(flow: SignInFlow, exchange: Exchange): Promise<void> {
+  const { request, address } = exchange;
+  // 1. The provider, and the departure of this browser that this is the return of: until here no call leaves the server
+  const provider = servedProvider(flow, exchange);
+  const away = takeAway(flow, exchange, provider);
+
+  // 2. Limits, and the client as it is now
+  const seconds = await flow.loginLimit.beginCallback(address);
+  const goal = goalOf(flow, exchange, away.destination);
+  if (goal === undefined) return;
+  if (seconds > 0) return refuse(flow, exchange, goal, { problem: { kind: 'tooMany', seconds }, provider });
+
+  // 3. What the provider says
+  const returned = {
+    pending: away.pending,
+    callbackUrl: callbackUrl(flow, provider.name),
+    parameters: new URL(request.url, flow.issuer).searchParams,
+  };
+  const answer = (await flow.sources.source(provider.name)?.finish(returned)) ?? ({ outcome: 'unavailable' } as const);
+  if (answer.outcome !== 'invalid') await flow.loginLimit.refundCallback(address);
+  if (answer.outcome !== 'vouched') return refuse(flow, exchange, goal, refusalOf(answer, provider));
+  if (goal.kind === 'accepted' && !isFresh(goal, answer.person, away)) {
+    return refuseAtClient(flow, exchange, goal, 'sign_in_needed');
+  }
+  await welcome(flow, exchange, goal, { person: answer.person, provider });
+}
+
+/** @throws OAuthError as {@link startAgain}; the cookies of the departure are cleared in each case */
+function takeAway(flow: SignInFlow, exchange: Exchange, provider: IdentityProvider): Away {
+  const { request, parameters } = exchange;
+  const browser = flow.sessions.browser(request);
+  const [state, ...others] = parameters.all('state');
+  const away = browser && state !== undefined && flow.departures.take(exchange, browser, state);
+  const isDoubled = others.length > 0 || ['code', 'iss', 'error'].some((name) => parameters.all(name).length > 1);
+  if (!away || isDoubled) throw startAgain('interaction_upstream_unknown');
+  const { name, uid, issuer } = away.provider;
+  const isOfProvider = name === provider.name && uid === provider.uid && issuer === issuerOf(provider);
+  if (!isOfProvider) throw startAgain('interaction_upstream_unknown');
+  return away;
+}
+
+/** Whether the person has signed in at the provider as lately as the client asks; a provider that does not say has not. */
+function isFresh(
+  { request }: Extract<SignInGoal, { kind: 'accepted' }>,
+  { authTime }: VouchedPerson,
+  { leftAt }: Away,
+): boolean {
+  const { prompt = [], maxAge } = request.openid ?? {};
+  const oldest = prompt.includes('login') || maxAge === 0 ? leftAt : maxAge !== undefined && leftAt - maxAge * 1000;
+  return oldest === false || (authTime !== undefined && authTime >= oldest - CLOCK_TOLERANCE);
+}
+
+interface Vouched {
+  readonly person: VouchedPerson;
+  readonly provider: IdentityProvider;
+}
+
+/** The limits and kill switches of the person, then the session. */
+async function welcome(
+  flow: SignInFlow,
+  exchange: Exchange,
+  goal: SignInGoal,
+  { person, provider }: Vouched,
+): Promise<void> {
+  const { owners, sources, loginLimit } = flow;
+  const seconds = await loginLimit.signedIn(person.subject);
+  if (seconds > 0) return refuse(flow, exchange, goal, { problem: { kind: 'tooMany', seconds }, provider, person });
+  const owner = await sources.remember(person, provider);
+  if ((await owners.find(person.subject)) === undefined) {
+    const refused = { outcome: 'refused', reason: 'person_not_permitted', username: person.username } as const;
+    return refuse(flow, exchange, goal, { ...refusalOf(refused, provider), person });
+  }
+  await answerSignedIn(flow, exchange, goal, { owner, provider: provider.name });
+}
+
+interface Refused {
+  readonly problem: ProviderProblem;
+  readonly provider: IdentityProvider;
+  readonly reason?: VouchingRefusal;
+  readonly person?: VouchedPerson;
+}
+
+function refusalOf(answer: Exclude<SourceAnswer, { outcome: 'vouched' }>, provider: IdentityProvider): Refused {
+  const { displayName } = provider;
+  if (answer.outcome !== 'refused') return { problem: { kind: answer.outcome, provider: displayName }, provider };
+  const { username, reason } = answer;
+  return { problem: { kind: 'notPermitted', provider: displayName, username }, provider, reason };
+}
+
+const STATUS = { cancelled: 422, unavailable: 503, invalid: 502, notPermitted: 403, tooMany: 429 } as const;
+const REASON = {
+  cancelled: 'upstream_cancelled',
+  unavailable: 'upstream_unavailable',
+  invalid: 'upstream_answer_invalid',
+  notPermitted: 'person_not_permitted',
+  tooMany: 'login_rate_limited',
+} as const;
+
+/** The login page again, with the request still open. What the provider wrote is in no page and no log. */
+function refuse(flow: SignInFlow, exchange: Exchange, goal: SignInGoal, refused: Refused): void {
+  const { problem, provider, person } = refused;
+  const { reply, log, address } = exchange;
+  const { kind } = problem;
+  if (problem.kind === 'tooMany') {
+    reply.header('retry-after', String(problem.seconds));
+    flow.metrics.rateLimited.inc({ limit: REASON.tooMany });
+  }
+  if (kind === 'unavailable') reply.header('retry-after', String(UPSTREAM_RETRY_SECONDS));
+  sendLoginPage(flow, exchange, goal, { status: STATUS[kind], username: '', problem });
+  log.outcome = 'refused';
+  log.reason = refused.reason ?? REASON[kind];
+  flow.audit.record({
+    type: kind === 'notPermitted' ? 'person.refused' : 'login.failed',
+    subject: person?.subject,
+    clientId: goal.kind === 'accepted' ? goal.client.clientId : undefined,
+    reason: log.reason,
+    provider: provider.name,
+    address,
+  });
+}

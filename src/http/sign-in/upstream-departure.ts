@@ -1,0 +1,94 @@
+// POST /login/upstream/:name, the buttons of the login page: sends the browser to an identity provider. GET /authorize does the
+// same at once where there is no choice.
+
+import type { DepartureRequest } from '../../oauth/ports/identity-source.ts';
+import type { IdentityProvider } from '../../oauth/registry/identity-provider.ts';
+import { issuerOf } from '../../oauth/registry/identity-sources.ts';
+import type { Endpoint, Exchange } from '../server/endpoint.ts';
+import { TransportError } from '../server/errors.ts';
+import { destinationOf, openLoginForm } from './login-form.ts';
+import { type SignInFlow, type SignInGoal, sendLoginPage, UPSTREAM_RETRY_SECONDS } from './sign-in-flow.ts';
+
+export function upstreamDepartureEndpoint(flow: SignInFlow): Endpoint {
+  return {
+    route: 'login-upstream',
+    path: '/login/upstream/:name',
+    handlers: { POST: (exchange) => leave(flow, exchange) },
+    answers: 'html',
+    cors: 'none',
+    head: false,
+  };
+}
+
+async function leave(flow: SignInFlow, exchange: Exchange): Promise<void> {
+  const provider = servedProvider(flow, exchange);
+  const goal = openLoginForm(flow, exchange);
+  if (goal !== undefined) await depart(flow, exchange, goal, provider);
+}
+
+/**
+ * The provider that the path names.
+ * @throws TransportError not_found for an unknown or suspended one
+ */
+export function servedProvider({ sources }: SignInFlow, { request }: Exchange): IdentityProvider {
+  const { name } = request.params as { readonly name: string };
+  const provider = sources.provider(name);
+  if (provider === undefined || provider.isSuspended) throw new TransportError('not_found');
+  return provider;
+}
+
+/** The one provider that all people sign in by; undefined where there is a choice. */
+export function onlyProvider({ sources, owners }: SignInFlow): IdentityProvider | undefined {
+  const [only, ...others] = sources.list();
+  return others.length > 0 || owners.takesPasswords ? undefined : only;
+}
+
+/**
+ * Sends the browser to a provider, and keeps what has to come back in a cookie.
+ * @throws OAuthError invalid_request, `request_too_long_for_upstream`
+ */
+export async function depart(
+  flow: SignInFlow,
+  exchange: Exchange,
+  goal: SignInGoal,
+  provider: IdentityProvider,
+): Promise<void> {
+  const { request, reply, log } = exchange;
+  const departure = await flow.sources.source(provider.name)?.begin(departureRequest(flow, goal, provider));
+  if (departure === undefined || departure === 'unavailable') {
+    const problem = { kind: 'unavailable', provider: provider.displayName } as const;
+    log.reason = 'upstream_unavailable';
+    reply.header('retry-after', String(UPSTREAM_RETRY_SECONDS));
+    sendLoginPage(flow, exchange, goal, { status: 503, username: '', problem });
+    return;
+  }
+  const browser = flow.sessions.ensureBrowser(request, reply);
+  const { location, ...pending } = departure;
+  const { name, uid } = provider;
+  const away = { destination: destinationOf(goal), provider: { name, uid, issuer: issuerOf(provider) }, pending };
+  flow.departures.keep(exchange, browser, away);
+  log.outcome = 'left_for_provider';
+  reply.redirect(location, request.method === 'POST' ? 303 : 302);
+}
+
+/** Where a provider sends people back to. */
+export function callbackUrl({ issuer }: Pick<SignInFlow, 'issuer'>, name: string): string {
+  return `${issuer}/login/callback/${name}`;
+}
+
+function departureRequest(flow: SignInFlow, goal: SignInGoal, { name }: IdentityProvider): DepartureRequest {
+  const openid = goal.kind === 'accepted' ? goal.request.openid : undefined;
+  return {
+    callbackUrl: callbackUrl(flow, name),
+    prompt: promptOf(openid?.prompt ?? []),
+    maxAge: openid?.maxAge,
+    loginHint: openid?.loginHint,
+    uiLocales: undefined,
+  };
+}
+
+/** The person signs in again, or chooses; whether it was asked by a provider without a choice of its own. */
+function promptOf(prompt: readonly string[]): DepartureRequest['prompt'] {
+  if (prompt.includes('login')) return 'login';
+  return prompt.includes('select_account') ? 'select_account' : undefined;
+}

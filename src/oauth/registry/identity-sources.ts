@@ -1,0 +1,33 @@
+// The identity providers of now, as the sign-in reads them.
+
+import type { IdentitySource, VouchedPerson } from '../ports/identity-source.ts';
+import type { ResourceOwner } from '../ports/ports.ts';
+import type { IdentityProvider } from './identity-provider.ts';
+
+export interface IdentitySources {
+  /** Those that are not suspended, in the order of the login page. */
+  list(): readonly IdentityProvider[];
+  /** Suspended ones too; undefined where there is none of this name. */
+  provider(name: string): IdentityProvider | undefined;
+  /** Where people of a provider sign in; undefined while it is suspended or has no credentials, and for an unknown name. */
+  source(name: string): IdentitySource | undefined;
+  /**
+   * Notes what a provider says of a person now.
+   * @returns who signs in
+   * @throws StoreUnavailableError
+   */
+  remember(person: VouchedPerson, provider: IdentityProvider): Promise<ResourceOwner>;
+}
+
+/** An install without identity providers. */
+export const NO_SOURCES: IdentitySources = {
+  list: () => [],
+  provider: () => undefined,
+  source: () => undefined,
+  remember: () => Promise.reject(new Error('no identity provider has vouched')),
+};
+
+/** What tells a provider apart from another one: its issuer, or the host of a GitHub. */
+export function issuerOf(provider: IdentityProvider): string {
+  return provider.type === 'OIDC' ? provider.issuer : provider.host;
+}

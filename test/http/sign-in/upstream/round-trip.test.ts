@@ -1,0 +1,307 @@
+// Sign-in by an identity provider over HTTP: from the authorization request to the provider and back to the client.
+
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { OidcProvider } from '../../../../src/oauth/registry/identity-provider.ts';
+import { anOidcProvider } from '../../../login/upstream/providers.ts';
+import { json, ScriptedProvider } from '../../../login/upstream/scripted-provider.ts';
+import { answerOf, hidden, type Page, type TestBrowser } from '../sign-in-browser.ts';
+import { aWorld, CALLBACK, WEB, type World } from '../sign-in-world.ts';
+
+const ADA = {
+  preferred_username: 'ada',
+  name: 'Ada Lovelace',
+  email: 'ada@corp.example.com',
+  email_verified: true,
+  groups: ['dev'],
+};
+const SKIPS_CONSENT = Object.assign({}, WEB, { consent: 'Skip' as const });
+
+let upstream: ScriptedProvider;
+let other: ScriptedProvider;
+beforeAll(async () => {
+  upstream = await ScriptedProvider.start();
+  other = await ScriptedProvider.start();
+});
+afterAll(() => {
+  upstream.stop();
+  other.stop();
+});
+beforeEach(() => {
+  upstream.claims = ADA;
+  upstream.answers.clear();
+  upstream.redeemed.length = 0;
+});
+
+const corp = (changes: Partial<OidcProvider> = {}) =>
+  anOidcProvider(Object.assign({ issuer: upstream.issuer }, changes));
+const partner = () =>
+  anOidcProvider({ name: 'partner', uid: 'uid-partner', displayName: 'Partner', issuer: other.issuer });
+
+/** Of one provider and no local users, unless `options` say otherwise. */
+function worldOf(options: Parameters<typeof aWorld>[0] = {}): Promise<World> {
+  return aWorld(Object.assign({ clients: [SKIPS_CONSENT], providers: [corp()], hasNoUsers: true }, options));
+}
+
+/** The request that a redirect to the provider is. */
+function departureOf(page: Page): URLSearchParams {
+  const url = new URL(page.location ?? '');
+  expect(`${url.origin}${url.pathname}`).toBe(`${upstream.issuer}/authorize`);
+  upstream.nonce = url.searchParams.get('nonce') ?? '';
+  return url.searchParams;
+}
+
+interface Return {
+  readonly name?: string;
+  readonly query?: string;
+}
+
+/** The browser comes back from the provider. */
+function comeBack(browser: TestBrowser, departure: URLSearchParams, { name = 'corp', query = 'code=c1' }: Return = {}) {
+  return browser.get(`/login/callback/${name}?state=${departure.get('state')}&${query}`);
+}
+
+/** Follows redirects of this server to the client. */
+async function toTheClient(browser: TestBrowser, page: Page): Promise<Page> {
+  let at = page;
+  while (at.location?.startsWith('/')) at = await browser.get(at.location);
+  return at;
+}
+
+async function signIn(world: World, browser = world.browser(), path = world.authorizePath()): Promise<Page> {
+  const departure = departureOf(await browser.get(path));
+  return await toTheClient(browser, await comeBack(browser, departure));
+}
+
+describe('one provider, and no other way to sign in', () => {
+  it('→ straight through to it, and back with a code', async () => {
+    const world = await worldOf();
+    const browser = world.browser();
+    const page = await browser.get(world.authorizePath());
+    expect(page.status).toBe(302);
+    const departure = departureOf(page);
+    expect(departure.get('redirect_uri')).toBe(`${world.issuer}/login/callback/corp`);
+    expect(world.storeCalls().filter((call) => !call.startsWith('rateLimits'))).toEqual([]);
+    const arrived = await toTheClient(browser, await comeBack(browser, departure));
+    expect(arrived.location).toMatch(CALLBACK);
+    expect(answerOf(arrived)).toMatchObject({ code: expect.anything(), state: 'st&te= 1' });
+    expect(world.events).toEqual([
+      expect.objectContaining({ type: 'login.succeeded', provider: 'corp', subject: expect.stringMatching(/^usr_/) }),
+    ]);
+    expect([...browser.cookies.keys()].filter((name) => name.includes('away'))).toEqual([]);
+  });
+
+  it('a second visit → the session, without the provider', async () => {
+    const world = await worldOf();
+    const browser = world.browser();
+    await signIn(world, browser);
+    expect((await browser.get(world.authorizePath())).location).toMatch(CALLBACK);
+    expect(upstream.redeemed).toHaveLength(1);
+  });
+
+  it('prompt=none → the error, and no departure', async () => {
+    const world = await worldOf({
+      clients: [Object.assign({}, SKIPS_CONSENT, { scopes: ['openid'], defaultScopes: ['openid'] })],
+    });
+    const browser = world.browser();
+    const page = await browser.get(world.authorizePath({ scope: 'openid', prompt: 'none' }));
+    expect(page.location?.startsWith(upstream.issuer) ?? false).toBe(false);
+    expect(browser.cookies.size).toBe(0);
+  });
+
+  it('a state of 4 KiB → travels along', async () => {
+    const world = await worldOf();
+    const state = Array.from({ length: 1024 }, (_, index) => (index * 7919).toString(36).padStart(4, '0'))
+      .join('')
+      .slice(0, 4096);
+    const page = await signIn(world, world.browser(), world.authorizePath({ state }));
+    expect(answerOf(page).state).toBe(state);
+  });
+});
+
+describe('several ways to sign in', () => {
+  it('→ a page with a password and a button each, which leads to the provider', async () => {
+    const world = await worldOf({ providers: [corp(), partner()], hasNoUsers: false });
+    const browser = world.browser();
+    const page = await browser.get(world.authorizePath());
+    expect(page.body).toContain('name="password"');
+    expect(page.body).toContain('<bdi>Corp</bdi>');
+    expect(page.body).toContain('<bdi>Partner</bdi>');
+    expect(page.headers.get('content-security-policy')).toContain("form-action 'self' https: http:");
+    const fields = { csrf: hidden(page, 'csrf'), request: hidden(page, 'request') };
+    const left = await browser.post('/login/upstream/corp', fields);
+    expect(left.status).toBe(303);
+    const arrived = await toTheClient(browser, await comeBack(browser, departureOf(left)));
+    expect(answerOf(arrived).code).toBeDefined();
+  });
+
+  it('the button of another site, with a wrong token, or of an unknown provider → nothing leaves', async () => {
+    const world = await worldOf({ hasNoUsers: false });
+    const browser = world.browser();
+    const page = await browser.get(world.authorizePath());
+    const fields = { csrf: hidden(page, 'csrf'), request: hidden(page, 'request') };
+    expect((await browser.post('/login/upstream/corp', fields, { origin: 'https://evil.example' })).status).toBe(400);
+    expect((await browser.post('/login/upstream/corp', { request: fields.request, csrf: 'x' })).status).toBe(400);
+    expect((await browser.post('/login/upstream/unknown', fields)).status).toBe(404);
+  });
+
+  it('suspended ones → no button, and 404', async () => {
+    const world = await worldOf({ providers: [corp({ isSuspended: true })], hasNoUsers: false });
+    const browser = world.browser();
+    expect((await browser.get(world.authorizePath())).body).not.toContain('Corp');
+    expect((await browser.get('/login/callback/corp?state=abcdefghij&code=c')).status).toBe(404);
+  });
+});
+
+describe('a return that is not of this departure → 400, and no call', () => {
+  it.each<[string, (browser: TestBrowser, world: World, departure: URLSearchParams) => Promise<Page>]>([
+    ['of another browser', (_browser, world, departure) => comeBack(world.browser(), departure)],
+    ['with another state', (browser) => browser.get('/login/callback/corp?state=abcdefghijklmnop&code=c1')],
+    ['without a state', (browser) => browser.get('/login/callback/corp?code=c1')],
+    ['with two states', (browser, _world, departure) => comeBack(browser, departure, { query: `state=x&code=c1` })],
+    ['with two codes', (browser, _world, departure) => comeBack(browser, departure, { query: 'code=c1&code=c2' })],
+    [
+      'with two issuers',
+      (browser, _world, departure) => comeBack(browser, departure, { query: 'code=c1&iss=a&iss=b' }),
+    ],
+    ['at another provider', (browser, _world, departure) => comeBack(browser, departure, { name: 'partner' })],
+    [
+      'after ten minutes',
+      (browser, world, departure) => {
+        world.advance(600_000);
+        return comeBack(browser, departure);
+      },
+    ],
+  ])('%s', async (_case, attempt) => {
+    const world = await worldOf({ providers: [corp(), partner()] });
+    const browser = world.browser();
+    const page = await browser.get(world.authorizePath());
+    const fields = { csrf: hidden(page, 'csrf'), request: hidden(page, 'request') };
+    const departure = departureOf(await browser.post('/login/upstream/corp', fields));
+    const answered = await attempt(browser, world, departure);
+    expect([answered.status, world.lastReason()]).toEqual([400, 'interaction_upstream_unknown']);
+    expect(upstream.redeemed).toEqual([]);
+    expect(world.events).toEqual([]);
+  });
+
+  it('the second of two, with the same cookie', async () => {
+    const world = await worldOf();
+    const browser = world.browser();
+    const departure = departureOf(await browser.get(world.authorizePath()));
+    await comeBack(browser, departure);
+    expect((await comeBack(browser, departure)).status).toBe(400);
+    expect(upstream.redeemed).toHaveLength(1);
+  });
+
+  it('to a provider of the same name that is another one since', async () => {
+    const world = await worldOf();
+    const browser = world.browser();
+    const departure = departureOf(await browser.get(world.authorizePath()));
+    await world.setProviders([corp({ uid: 'uid-of-another' })]);
+    expect((await comeBack(browser, departure)).status).toBe(400);
+    expect(upstream.redeemed).toEqual([]);
+  });
+});
+
+describe('what the provider answers → the login page, with the request still open', () => {
+  it.each<[string, Partial<OidcProvider>, () => void, string, number, string]>([
+    ['a person who gives up', {}, () => {}, 'error=access_denied', 422, 'upstream_cancelled'],
+    [
+      'no answer',
+      {},
+      () => upstream.answers.set('/token', (_q, r) => r.destroy()),
+      'code=c',
+      503,
+      'upstream_unavailable',
+    ],
+    [
+      'a refused code',
+      {},
+      () => upstream.answers.set('/token', (_q, r) => json(r, { error: 'invalid_grant' }, 400)),
+      'code=c',
+      502,
+      'upstream_answer_invalid',
+    ],
+    ['an unknown error', {}, () => {}, 'error=invalid_scope', 502, 'upstream_answer_invalid'],
+    [
+      'a person of another domain',
+      { allow: { emailDomains: ['b.example'], groups: [] } },
+      () => {},
+      'code=c',
+      403,
+      'person_not_permitted',
+    ],
+    [
+      'a person without a verified address',
+      { allow: { emailDomains: ['b.example'], groups: [] } },
+      () => {
+        upstream.claims = Object.assign({}, ADA, { email_verified: false });
+      },
+      'code=c',
+      403,
+      'email_not_verified',
+    ],
+    [
+      'a person whose provider is revoked until later',
+      { revokedBefore: Date.now() + 86_400_000 },
+      () => {},
+      'code=c',
+      403,
+      'person_not_permitted',
+    ],
+  ])('%s', async (_case, provider, arrange, query, status, reason) => {
+    const world = await worldOf({ providers: [corp(provider)] });
+    const browser = world.browser();
+    const departure = departureOf(await browser.get(world.authorizePath()));
+    arrange();
+    const page = await comeBack(browser, departure, { query });
+    expect([page.status, world.lastReason()]).toEqual([status, reason]);
+    expect(page.body).toContain('<bdi>Corp</bdi>');
+    expect(browser.cookies.has('grantry-session')).toBe(false);
+    // The button tries again.
+    upstream.answers.clear();
+    upstream.claims = ADA;
+    const fields = { csrf: hidden(page, 'csrf'), request: hidden(page, 'request') };
+    departureOf(await browser.post('/login/upstream/corp', fields));
+  });
+
+  it('31 forged answers in a minute → 429', async () => {
+    upstream.answers.set('/token', (_request, response) => json(response, { error: 'invalid_grant' }, 400));
+    const world = await worldOf({ rateLimits: true });
+    const statuses = new Set<number>();
+    for (let count = 0; count < 31; count += 1) {
+      const browser = world.browser();
+      const departure = departureOf(await browser.get(world.authorizePath()));
+      statuses.add((await comeBack(browser, departure)).status);
+    }
+    expect([...statuses]).toEqual([502, 429]);
+  });
+});
+
+describe('a person of a provider', () => {
+  const OPENID = Object.assign({}, SKIPS_CONSENT, {
+    scopes: ['openid', 'profile', 'email', 'groups'],
+    grantTypes: ['authorization_code', 'refresh_token'],
+  });
+
+  it.each(['login', 'select_account'])('prompt=%s → sees the page, and is sent there with it', async (prompt) => {
+    const world = await worldOf({ clients: [OPENID] });
+    const browser = world.browser();
+    const page = await browser.get(world.authorizePath({ scope: 'openid', prompt }));
+    const fields = { csrf: hidden(page, 'csrf'), request: hidden(page, 'request') };
+    const departure = departureOf(await browser.post('/login/upstream/corp', fields));
+    expect(departure.get('prompt')).toBe(prompt);
+    const arrived = await toTheClient(browser, await comeBack(browser, departure));
+    // The provider does not say when the person signed in.
+    expect(answerOf(arrived).error).toBe(prompt === 'login' ? 'login_required' : undefined);
+  });
+
+  it('prompt=login, and the provider says that it was just now → a code', async () => {
+    const world = await worldOf({ clients: [OPENID] });
+    const browser = world.browser();
+    const page = await browser.get(world.authorizePath({ scope: 'openid', prompt: 'login' }));
+    const fields = { csrf: hidden(page, 'csrf'), request: hidden(page, 'request') };
+    const departure = departureOf(await browser.post('/login/upstream/corp', fields));
+    upstream.claims = Object.assign({ auth_time: Math.floor(world.now() / 1000) }, ADA);
+    expect(answerOf(await toTheClient(browser, await comeBack(browser, departure))).code).toBeDefined();
+  });
+});
