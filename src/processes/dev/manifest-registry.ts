@@ -61,11 +61,13 @@ export class ManifestRegistry implements RegistryRef {
     this.#current = new Registry(
       clients.flatMap(({ client }) => client ?? []),
       keys.ring,
-      new Resources(
-        resources.flatMap(({ resource }) => (resource ? [registryResource(resource, select)] : [])),
-        resources.flatMap(({ withheld }) => (withheld ? [registryWithheld(withheld)] : [])),
-      ),
-      { reasonOf: (clientId) => refusals.get(clientId) },
+      {
+        resources: new Resources(
+          resources.flatMap(({ resource }) => (resource ? [registryResource(resource, select)] : [])),
+          resources.flatMap(({ withheld }) => (withheld ? [registryWithheld(withheld)] : [])),
+        ),
+        refused: { reasonOf: (clientId) => refusals.get(clientId) },
+      },
     );
     this.#refusedClients = refused.length;
     return { ...judged.verdicts, faults: sortedFaults([...faults, ...judged.faults, ...keys.faults, ...unwritten]) };
