@@ -7,7 +7,7 @@ import type { Fault, ProviderFaultReason } from '../kinds/conditions.ts';
 import type { IdentityProviderSpec } from '../kinds/identity-provider.ts';
 import { fieldsOf } from '../kinds/manifest.ts';
 import { quoted } from '../kinds/quoted.ts';
-import { presentKeys, type ReferencedSecret, readSecretValue } from '../references/references.ts';
+import { presentKeys, type ReferencedSecret, type References, readSecretValue } from '../references/references.ts';
 
 /** The type of the Secrets that hold what an identity provider knows this install by. */
 export const PROVIDER_SECRET_TYPE = 'grantry.dev/identity-provider';
@@ -16,7 +16,7 @@ export const PROVIDER_SECRET_TYPE = 'grantry.dev/identity-provider';
  * The Secret of a name in the namespace of a provider: undefined where there is none, `other_type` where the process sees
  * Secrets of the one type only and knows that there is another, `assumed` where it cannot know (an offline check).
  */
-export type ProviderSecret = ReferencedSecret | 'assumed' | 'other_type' | undefined;
+export type ProviderSecret = ReturnType<References['secret']> | 'other_type';
 
 /** What a Secret holds; `assumed` where it was. */
 export type SecretReading =
@@ -31,7 +31,8 @@ export function readProviderSecret(spec: IdentityProviderSpec, secret: ProviderS
   const name = quoted(spec.clientSecretRef.name);
   if (secret === 'assumed') return { credentials: 'assumed', faults: [] };
   if (secret === undefined) return refused('SecretNotFound', `There is no Secret ${name} in this namespace.`);
-  if (secret === 'other_type' || fieldsOf(secret).type !== PROVIDER_SECRET_TYPE) {
+  // A process that never reads tenants' Secrets knows nothing of one of another type.
+  if (typeof secret === 'string' || fieldsOf(secret).type !== PROVIDER_SECRET_TYPE) {
     return refused('SecretTypeMismatch', `The Secret ${name} is not of type ${PROVIDER_SECRET_TYPE}.`);
   }
   const keys = spec.oidc?.clientAuth === 'none' ? ['client-id'] : ['client-id', 'client-secret'];

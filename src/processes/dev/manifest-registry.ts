@@ -3,6 +3,7 @@
 // consistent snapshot.
 
 import type { ClientVerdict } from '../../admission/clients/admit-client.ts';
+import { registryProviders } from '../../admission/identity-providers/admit-providers.ts';
 import type { DefaultPolicy } from '../../admission/kinds/client-policy.ts';
 import { registryResource, registryWithheld, selectBy } from '../../admission/resources/registry-resource.ts';
 import type { ManifestSet } from '../../manifests/manifest-folder.ts';
@@ -54,7 +55,7 @@ export class ManifestRegistry implements RegistryRef {
     const judged = await this.#withSecrets(set);
     const keys = await this.#ringOf(judged.verdicts);
     const unwritten = await this.#writeSecrets(judged.verdicts.clients);
-    const { clients, resources, namespaces, faults } = judged.verdicts;
+    const { clients, resources, providers, namespaces, faults } = judged.verdicts;
     const refused = clients.filter(({ client }) => client === undefined);
     const refusals = new Map(refused.map((verdict) => [verdict.clientId, readyOf(verdict).reason]));
     const select = selectBy((namespace) => namespaces.get(namespace));
@@ -66,6 +67,7 @@ export class ManifestRegistry implements RegistryRef {
           resources.flatMap(({ resource }) => (resource ? [registryResource(resource, select)] : [])),
           resources.flatMap(({ withheld }) => (withheld ? [registryWithheld(withheld)] : [])),
         ),
+        providers: registryProviders(providers, this.current.providers),
         refused: { reasonOf: (clientId) => refusals.get(clientId) },
       },
     );
@@ -87,6 +89,7 @@ export class ManifestRegistry implements RegistryRef {
         defaultPolicy,
         references: { verifiersOf: (uid) => secrets.verifiersOf(uid), assumeMissing: false },
         programmed: { status: 'True', reason: 'Programmed', message: 'Served by this process.' },
+        reachable: { status: 'Unknown', reason: 'NotObserved', message: 'No sign-in by it is served yet.' },
         userFiles: 'refuse',
       });
     const verdicts = await judge();
