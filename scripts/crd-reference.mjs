@@ -1,4 +1,4 @@
-// The reference pages of the four kinds, made from what crds/ says: `node scripts/crd-reference.mjs` writes them,
+// The reference page of each kind, made from what crds/ says: `node scripts/crd-reference.mjs` writes them,
 // `--check` names those that are not as it would write them. Edit the descriptions in crds/, never the pages.
 
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -18,6 +18,10 @@ const PATTERN_NAMES = [
   ['^\\.?[A-Za-z0-9_-]', 'key of a Secret'],
   ['^[A-Za-z0-9_-]{43}$', 'key id'],
   ['^(\\{|', 'glob'],
+  ['^(https://((', 'issuer'],
+  ['^([^/\\p{Cc}]', 'claim or JSON Pointer'],
+  ['^([a-z0-9]([a-z0-9-]*[a-z0-9])?\\.)+', 'domain'],
+  ['^(([a-z0-9-]+', 'host'],
   ['^(\\*|[a-z0-9]', 'namespace or `*`'],
 ];
 

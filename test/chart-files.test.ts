@@ -40,11 +40,11 @@ describe('the chart', () => {
   it('has the version of the package, and so have the CRDs', () => {
     const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
     const chart = parse(readFileSync(join(CHART, 'Chart.yaml'), 'utf8'));
-    const crds = ['clientpolicies', 'oauthclients', 'protectedresources', 'signingkeys'].map(
+    const crds = ['clientpolicies', 'identityproviders', 'oauthclients', 'protectedresources', 'signingkeys'].map(
       (kind) =>
         parse(readFileSync(join(ROOT, `crds/${kind}.yaml`), 'utf8')).metadata.annotations['grantry.dev/version'],
     );
-    expect([chart.version, chart.appVersion, ...crds]).toEqual(Array.from({ length: 6 }, () => version));
+    expect([chart.version, chart.appVersion, ...crds]).toEqual(Array.from({ length: 7 }, () => version));
   });
 
   it('has the defaults of the programs, but for the address they listen on', () => {

@@ -254,7 +254,8 @@ export async function startGrantry(options: GrantryOptions): Promise<Grantry> {
   let clients = options.clients;
   const refused = { reasonOf: (clientId: string) => options.refused?.[clientId] };
   let resources = new Resources(options.resources ?? []);
-  const registryNow = () => new Registry(clients.map(testClient), keys, resources, refused);
+  const registryNow = () =>
+    new Registry(clients.map(testClient), keys, { resources, ...(refused !== undefined && { refused }) });
   const registry = { current: registryNow() };
   const oracle = new Oracle(() => issuer);
   const lines: string[] = [];

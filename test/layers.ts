@@ -69,6 +69,7 @@ export const FOLDERS: Record<string, readonly string[]> = {
     keys: ['kinds', 'references', 'client-secrets'],
     clients: ['kinds', 'references', 'policies', 'client-secrets'],
     resources: ['kinds', 'policies'],
+    'identity-providers': ['kinds', 'references'],
   }),
 
   ...rows('http', {

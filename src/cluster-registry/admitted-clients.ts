@@ -23,8 +23,7 @@ import { GRANT_TYPES } from '../oauth/grants/index.ts';
 import type { Clock } from '../oauth/ports/ports.ts';
 import type { Client } from '../oauth/registry/client.ts';
 import { KeyRing } from '../oauth/registry/keys.ts';
-import { Registry, type RegistryDraft } from '../oauth/registry/registry.ts';
-import { Resources } from '../oauth/registry/resources.ts';
+import { Registry, type RegistryDraft, type RegistryParts } from '../oauth/registry/registry.ts';
 import { AdmittedClient, reasonOf, type ServedState } from './admitted-client.ts';
 import { isReadableClient, type ReadableClient } from './kept-client.ts';
 import { KeptVerifiers } from './kept-verifiers.ts';
@@ -71,7 +70,7 @@ export class AdmittedClients {
   readonly #contexts = new Map<string, AdmissionContext>();
   #policies: readonly Policy[] = [];
   readonly #refusals = new Refusals();
-  #registry = new Registry([], new KeyRing([]), Resources.NONE, this.#refusals);
+  #registry = new Registry([], new KeyRing([]), { refused: this.#refusals });
   #draft: RegistryDraft | undefined;
   /** Judged since the latest {@link publish}; may contain deleted clients. */
   #unpublished: AdmittedClient[] = [];
@@ -209,12 +208,12 @@ export class AdmittedClients {
   /** Publishes the judged clients. @returns the registry, and the changes since the previous one */
   publish(
     keys: KeyRing,
-    resources: Resources,
+    parts: RegistryParts,
   ): { readonly registry: Registry; readonly changes: readonly ClientChange[] } {
     this.serveUntil(Infinity);
-    const { keys: keysBefore, resources: resourcesBefore } = this.#registry;
-    const isChanged = this.#draft !== undefined || keys !== keysBefore || resources !== resourcesBefore;
-    if (isChanged) this.#registry = this.#drafted().finish(keys, resources);
+    const before = this.#registry;
+    const isSame = keys === before.keys && parts.resources === before.resources && parts.providers === before.providers;
+    if (this.#draft !== undefined || !isSame) this.#registry = this.#drafted().finish(keys, parts);
     this.#draft = undefined;
     return { registry: this.#registry, changes: this.#changes.splice(0) };
   }

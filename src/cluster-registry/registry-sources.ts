@@ -3,9 +3,10 @@
 
 import type { Logger } from 'pino';
 import type { KubernetesApi } from '../kubernetes/api/kubernetes-api.ts';
-import { PARTS_SELECTOR } from '../kubernetes/objects/release-parts.ts';
+import { PARTS_SELECTOR, PROVIDER_SECRETS_SELECTOR } from '../kubernetes/objects/release-parts.ts';
 import {
   CLIENT_POLICIES,
+  IDENTITY_PROVIDERS,
   type KubernetesObject,
   NAMESPACES,
   OAUTH_CLIENTS,
@@ -24,6 +25,7 @@ import { unlessSame } from '../kubernetes/watch/unless-same.ts';
 import type { Clock, Random } from '../oauth/ports/ports.ts';
 import { clientKeeper } from './kept-client.ts';
 import { keptOfSecret } from './release-secrets.ts';
+import { keptProvider } from './served-providers.ts';
 import { keptResource } from './served-resources.ts';
 
 /** Arrays that field managers and controllers write, longer than the rest of an object. */
@@ -49,6 +51,8 @@ export interface RegistrySourcesOptions {
     readonly policy: (change: ObjectChange) => void;
     readonly namespace: (change: ObjectChange) => void;
     readonly signingKey: (change: ObjectChange) => void;
+    readonly provider: (change: ObjectChange) => void;
+    readonly providerSecret: (change: ObjectChange) => void;
     readonly secret: (change: ObjectChange) => void;
   };
   /** Called for each reflector after its first list. */
@@ -59,6 +63,8 @@ export class RegistrySources {
   readonly policies: Pick<ObjectView, 'objects'>;
   readonly namespaces: ObjectView;
   readonly signingKeys: ObjectView;
+  readonly providers: Pick<ObjectView, 'objects'>;
+  readonly providerSecrets: Pick<ObjectView, 'get'>;
   readonly secrets: Pick<ObjectView, 'get'>;
   readonly #options: RegistrySourcesOptions;
   readonly #reflectors: readonly (readonly [Resource, Reflector])[];
@@ -96,7 +102,16 @@ export class RegistrySources {
       labelSelector: PARTS_SELECTOR,
       keep: keptOfSecret,
     });
+    const providers = this.#reflector(IDENTITY_PROVIDERS, unlessSame(isOfSameSpec, onChange.provider), {
+      namespace: releaseNamespace,
+      keep: keptProvider,
+    });
+    const providerSecrets = this.#reflector(SECRETS, onChange.providerSecret, {
+      namespace: releaseNamespace,
+      fieldSelector: PROVIDER_SECRETS_SELECTOR,
+    });
     [this.policies, this.namespaces, this.signingKeys, this.secrets] = [policies, namespaces, signingKeys, secrets];
+    [this.providers, this.providerSecrets] = [providers, providerSecrets];
     this.#reflectors = [
       ...clients.map((reflector) => [OAUTH_CLIENTS, reflector] as const),
       ...resources.map((reflector) => [PROTECTED_RESOURCES, reflector] as const),
@@ -104,6 +119,8 @@ export class RegistrySources {
       [NAMESPACES, namespaces],
       [SIGNING_KEYS, signingKeys],
       [SECRETS, secrets],
+      [IDENTITY_PROVIDERS, providers],
+      [SECRETS, providerSecrets],
     ];
   }
 
@@ -145,7 +162,7 @@ export class RegistrySources {
   #reflector(
     resource: Resource,
     onChange: (change: ObjectChange) => void,
-    selection: Pick<ReflectorOptions, 'namespace' | 'labelSelector' | 'keep'>,
+    selection: Pick<ReflectorOptions, 'namespace' | 'labelSelector' | 'fieldSelector' | 'keep'>,
   ): Reflector {
     const { api, clock, random, log, metrics, onSynced } = this.#options;
     const delivery = new ChangeDelivery({

@@ -17,6 +17,7 @@ import { AdmittedClients, type ClientChange } from './admitted-clients.ts';
 import { RegistrySources, type RegistrySourcesOptions } from './registry-sources.ts';
 import { ReleaseSecrets, verifiersOf } from './release-secrets.ts';
 import { ServedKeyRing, type SigningKeyAge } from './served-key-ring.ts';
+import { type ServedProviderState, ServedProviders } from './served-providers.ts';
 import { type ServedResourceState, ServedResources } from './served-resources.ts';
 
 /** Changes within this time are judged together. */
@@ -55,6 +56,7 @@ export class RegistrySync implements RegistryRef {
   readonly #options: RegistrySyncOptions;
   readonly #clients: AdmittedClients;
   readonly #resources: ServedResources;
+  readonly #providers: ServedProviders;
   readonly #secrets = new ReleaseSecrets();
   readonly #sources: RegistrySources;
   readonly #keys: ServedKeyRing;
@@ -109,11 +111,14 @@ export class RegistrySync implements RegistryRef {
         policy: () => this.#policyChanged(),
         namespace: (change) => this.#namespaceChanged(change),
         signingKey: () => this.#signingKeyChanged(),
+        provider: () => this.#providersChanged(),
+        providerSecret: () => this.#providersChanged(),
         secret: (change) => this.#secretChanged(change),
       },
       onSynced: () => this.#scheduleSync(),
     });
-    const { signingKeys } = this.#sources;
+    const { signingKeys, providers, providerSecrets } = this.#sources;
+    this.#providers = new ServedProviders({ releaseNamespace, providers, secrets: providerSecrets });
     this.#keys = new ServedKeyRing({ releaseNamespace, signingKeys, secrets: this.#secrets, log: options.log });
   }
 
@@ -153,6 +158,11 @@ export class RegistrySync implements RegistryRef {
   /** The state of a resource, by uid; undefined before the first swap. */
   servedResource(uid: string): ServedResourceState | undefined {
     return this.#served ? this.#resources.servedState(uid) : undefined;
+  }
+
+  /** The state of every IdentityProvider, by uid; none before the first swap. */
+  get servedProviders(): ReadonlyMap<string, ServedProviderState> {
+    return this.#served ? this.#providers.served : new Map();
   }
 
   /** The text of a part's single Secret; undefined while it is missing. */
@@ -212,6 +222,11 @@ export class RegistrySync implements RegistryRef {
     this.#scheduleSync();
   }
 
+  #providersChanged(): void {
+    this.#providers.changed();
+    this.#scheduleSync();
+  }
+
   #secretChanged(change: ObjectChange): void {
     const applied = this.#secrets.apply(change);
     if (applied.part === 'none') return;
@@ -267,6 +282,7 @@ export class RegistrySync implements RegistryRef {
       if (!this.#isJudging) this.#listed = this.#clients.uids()[Symbol.iterator]();
       this.#isJudging = true;
       this.#settleResources();
+      this.#providers.settle();
       if (this.#keys.isChanged) await this.#keys.renew();
       this.#judgeSlice();
       const isJudged = !this.#hasWork;
@@ -288,6 +304,7 @@ export class RegistrySync implements RegistryRef {
       this.#later.size > 0 ||
       this.#policiesChanged ||
       this.#resources.isChanged ||
+      this.#providers.isChanged ||
       this.#keys.isChanged
     );
   }
@@ -338,7 +355,10 @@ export class RegistrySync implements RegistryRef {
   }
 
   #publish(isDone: boolean): void {
-    const { registry, changes } = this.#clients.publish(this.#keys.current, this.#resources.publish());
+    const { registry, changes } = this.#clients.publish(this.#keys.current, {
+      resources: this.#resources.publish(),
+      providers: this.#providers.publish(),
+    });
     this.#current = registry;
     this.#publishedAt = performance.now();
     const isFirst = !this.#served;

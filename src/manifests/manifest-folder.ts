@@ -4,6 +4,7 @@
 import { join } from 'node:path';
 import { CLIENT_POLICY } from '../admission/kinds/client-policy.ts';
 import type { FieldPath } from '../admission/kinds/field-path.ts';
+import { IDENTITY_PROVIDER } from '../admission/kinds/identity-provider.ts';
 import { readManifest } from '../admission/kinds/manifest.ts';
 import { OAUTH_CLIENT } from '../admission/kinds/oauth-client.ts';
 import { PROTECTED_RESOURCE } from '../admission/kinds/protected-resource.ts';
@@ -17,6 +18,7 @@ import { formatPlace, type ManifestFault, type Place } from './place.ts';
 const SCHEMAS = {
   OAuthClient: OAUTH_CLIENT,
   ProtectedResource: PROTECTED_RESOURCE,
+  IdentityProvider: IDENTITY_PROVIDER,
   SigningKey: SIGNING_KEY,
   ClientPolicy: CLIENT_POLICY,
 } as const;

@@ -15,6 +15,7 @@ const GROUP = 'grantry.dev';
 const KINDS = {
   OAuthClient: { apiVersion: `${GROUP}/v1alpha1`, namespaced: true },
   ProtectedResource: { apiVersion: `${GROUP}/v1alpha1`, namespaced: true },
+  IdentityProvider: { apiVersion: `${GROUP}/v1alpha1`, namespaced: true },
   SigningKey: { apiVersion: `${GROUP}/v1alpha1`, namespaced: true },
   ClientPolicy: { apiVersion: `${GROUP}/v1alpha1`, namespaced: false },
   Secret: { apiVersion: 'v1', namespaced: true },

@@ -7,6 +7,8 @@ import {
   type Condition,
   CREDENTIALS_FAULTS,
   type Fault,
+  PROVIDER_FAULTS,
+  PROVIDER_SECRET_FAULTS,
   RESOLVED_REFS_FAULTS,
   RESOURCE_FAULTS,
 } from '../../src/admission/kinds/conditions.ts';
@@ -43,14 +45,14 @@ interface Judged {
 }
 
 async function judgeText(text: string, settings: WorldSettings = {}) {
-  const { clients, policies, keys, resources } = await judge(documentsOf(text), settings);
-  const verdicts: readonly Judged[] = [...clients, ...policies, ...keys, ...resources];
-  return { verdicts, clients, keys };
+  const { clients, policies, keys, resources, providers } = await judge(documentsOf(text), settings);
+  const verdicts: readonly Judged[] = [...clients, ...policies, ...keys, ...resources, ...providers];
+  return { verdicts, clients, keys, providers };
 }
 
 describe('the valid examples', () => {
   it.each(examplesIn('valid'))('$file has no fault and is served unless suspended', async ({ text }) => {
-    const { verdicts, clients, keys } = await judgeText(text);
+    const { verdicts, clients, keys, providers } = await judgeText(text);
     expect(verdicts.flatMap(({ faults }) => faults)).toEqual([]);
     for (const { client, conditions, manifest } of clients) {
       const suspended = manifest?.spec.suspended === true;
@@ -58,6 +60,7 @@ describe('the valid examples', () => {
       expect(client === undefined).toBe(suspended);
     }
     expect(keys.every(({ accepted }) => accepted)).toBe(true);
+    expect(providers.every(({ provider }) => provider?.credentials !== undefined)).toBe(true);
   });
 
   it('can all be applied to one cluster', async () => {
@@ -93,7 +96,7 @@ describe('the invalid examples', () => {
     ];
     const all: readonly string[] = [
       ...[...ACCEPTED_FAULTS, ...RESOLVED_REFS_FAULTS, ...CREDENTIALS_FAULTS],
-      ...[...KEY_FAULTS, ...RESOURCE_FAULTS],
+      ...[...KEY_FAULTS, ...RESOURCE_FAULTS, ...PROVIDER_FAULTS, ...PROVIDER_SECRET_FAULTS],
     ];
     expect(all.filter((reason) => !shown.has(reason) && !unreachable.includes(reason))).toEqual([]);
   });

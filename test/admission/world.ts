@@ -3,6 +3,12 @@
 import { parseAllDocuments } from 'yaml';
 import { type AdmissionContext, admitClient, type ClientVerdict } from '../../src/admission/clients/admit-client.ts';
 import { admitClients } from '../../src/admission/clients/admit-clients.ts';
+import {
+  admitProviders,
+  type ProviderObservation,
+  type ProviderVerdict,
+} from '../../src/admission/identity-providers/admit-providers.ts';
+import type { ProviderSecret } from '../../src/admission/identity-providers/provider-secret.ts';
 import type { KeyVerdict } from '../../src/admission/keys/admit-key.ts';
 import { admitKeys } from '../../src/admission/keys/admit-keys.ts';
 import type { Condition } from '../../src/admission/kinds/conditions.ts';
@@ -104,6 +110,7 @@ export interface WorldVerdicts {
   readonly policies: readonly PolicyVerdict[];
   readonly keys: readonly KeyVerdict[];
   readonly resources: readonly ResourceVerdict[];
+  readonly providers: readonly ProviderVerdict[];
 }
 
 function objectsOf(documents: readonly unknown[], kind: string): readonly SourceObject[] {
@@ -142,7 +149,28 @@ export async function judge(documents: readonly unknown[], settings: WorldSettin
     policies: admitPoliciesOf(documents, settings),
     keys: await admitKeys(objectsOf(documents, 'SigningKey'), context),
     resources: verdictsOf(resourcesOf(documents, settings)),
+    providers: judgeProviders(documents, settings),
   };
+}
+
+/** What every replica serves and reaches. */
+const OBSERVED: ProviderObservation = {
+  reachable: { status: 'True', reason: 'Reachable', message: 'Reached.' },
+  programmed: { status: 'True', reason: 'Programmed', message: 'Served.' },
+};
+
+/** The verdicts on the IdentityProviders among the documents, in their order. */
+export function judgeProviders(
+  documents: readonly unknown[],
+  settings: WorldSettings = {},
+): readonly ProviderVerdict[] {
+  const { unknownFields, references } = contextOf(documents, settings);
+  return admitProviders(objectsOf(documents, 'IdentityProvider'), {
+    unknownFields,
+    releaseNamespace: RELEASE_NAMESPACE,
+    secret: (namespace, name) => references.secret(namespace, name) as ProviderSecret,
+    observed: () => OBSERVED,
+  });
 }
 
 /** The ProtectedResources among the documents, settled. */

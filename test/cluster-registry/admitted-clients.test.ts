@@ -79,7 +79,7 @@ describe('the admitted clients', () => {
   }
   function serve() {
     clients.settle();
-    return clients.publish(KEYS, Resources.NONE);
+    return clients.publish(KEYS, { resources: Resources.NONE, providers: [] });
   }
   const ids = () => {
     const { registry } = serve();

@@ -12,7 +12,12 @@ import {
 } from '../../src/admission/keys/key-secret.ts';
 import { PART_LABEL, PEPPER_SECRET } from '../../src/admission/references/secret-parts.ts';
 import { type RegistrySwap, RegistrySync } from '../../src/cluster-registry/registry-sync.ts';
-import { KubernetesError, type ListPage, type WatchFrame } from '../../src/kubernetes/api/kubernetes-api.ts';
+import {
+  KubernetesError,
+  type ListPage,
+  type Selection,
+  type WatchFrame,
+} from '../../src/kubernetes/api/kubernetes-api.ts';
 import {
   CLIENT_POLICIES,
   type KubernetesObject,
@@ -98,19 +103,22 @@ class PlayedCluster {
     await until('all frames are read', () => [...this.#frames.values()].every(({ length }) => length === 0));
   }
 
-  async list(resource: Resource): Promise<ListPage> {
+  async list(resource: Resource, selection: Selection = {}): Promise<ListPage> {
     this.#assertReachable(resource);
-    return { items: this.#objects.get(resource.plural) ?? [], resourceVersion: '1', continue: undefined, bytes: 0 };
+    const items = this.#objects.get(selected(resource, selection)) ?? [];
+    return { items, resourceVersion: '1', continue: undefined, bytes: 0 };
   }
 
-  async watch(resource: Resource, { signal }: { readonly signal: AbortSignal }): Promise<AsyncIterable<WatchFrame>> {
+  async watch(
+    resource: Resource,
+    { signal, ...selection }: Selection & { readonly signal: AbortSignal },
+  ): Promise<AsyncIterable<WatchFrame>> {
     this.#assertReachable(resource);
     signal.addEventListener('abort', () => this.#wake.resolve());
-    return this.#follow(resource, signal);
+    return this.#follow(resource, selected(resource, selection), signal);
   }
 
-  async *#follow(resource: Resource, signal: AbortSignal): AsyncGenerator<WatchFrame> {
-    const { plural } = resource;
+  async *#follow(resource: Resource, plural: string, signal: AbortSignal): AsyncGenerator<WatchFrame> {
     while (!signal.aborted) {
       this.#assertReachable(resource);
       const frame = this.#framesOf(plural)[0];
@@ -127,6 +135,11 @@ class PlayedCluster {
     this.#frames.set(plural, frames);
     return frames;
   }
+}
+
+/** What is selected by a field is a collection of its own: `secrets type=…`. */
+function selected({ plural }: Resource, { fieldSelector }: Selection): string {
+  return fieldSelector === undefined ? plural : `${plural} ${fieldSelector}`;
 }
 
 function changed(object: KubernetesObject, metadata: Partial<KubernetesObject['metadata']>): KubernetesObject {
@@ -279,6 +292,85 @@ describe('the registry of a token server', () => {
     cluster.put('protectedresources', cluster.object('ProtectedResource', 'more', { metadata, spec: {} }));
     await until('the next is judged', () => sync.servedResource('uid-ProtectedResource-more')?.generation === 2);
     expect(sync.servedResource('uid-ProtectedResource-staged')).toBeUndefined();
+  });
+
+  describe('identity providers', () => {
+    const SECRETS = 'secrets type=grantry.dev/identity-provider';
+    const ISSUER = 'https://id.corp.example';
+    const current = () => sync.current.providers.find(({ name }) => name === 'corp');
+
+    function provider(generation: number, more: object = {}, name = 'corp') {
+      return cluster.object('IdentityProvider', name, {
+        metadata: { namespace: RELEASE, generation },
+        spec: { type: 'OIDC', clientSecretRef: { name: 'corp-client' }, oidc: { issuer: ISSUER }, ...more },
+      });
+    }
+    function credentials(clientSecret: string, type = 'grantry.dev/identity-provider') {
+      const encoded = (text: string) => Buffer.from(text).toString('base64');
+      return cluster.object('Secret', 'corp-client', {
+        type,
+        metadata: { namespace: RELEASE },
+        data: { 'client-id': encoded('grantry'), 'client-secret': encoded(clientSecret) },
+      });
+    }
+
+    it('given one and its Secret → it is open, and each change is served', async () => {
+      cluster.has('identityproviders', provider(1));
+      cluster.has(SECRETS, credentials('first'));
+      await serving();
+      expect(current()?.credentials).toMatchObject({ clientId: 'grantry', clientSecret: 'first' });
+      expect(sync.servedProviders).toEqual(new Map([['uid-IdentityProvider-corp', { generation: 1 }]]));
+      cluster.put(SECRETS, credentials('second'));
+      await until('the Secret is served', () => current()?.credentials?.clientSecret === 'second');
+      cluster.put('identityproviders', provider(2, { displayName: 'Corp' }));
+      await until('the manifest is served', () => current()?.displayName === 'Corp');
+      expect(sync.servedProviders.get('uid-IdentityProvider-corp')).toEqual({ generation: 2 });
+    });
+
+    it('given one without its Secret → it stands and waits; the Secret opens it', async () => {
+      cluster.has('identityproviders', provider(1));
+      await serving();
+      expect(current()).toMatchObject({ type: 'OIDC', issuer: ISSUER, credentials: undefined });
+      cluster.put(SECRETS, credentials('first'));
+      await until('it is open', () => current()?.credentials !== undefined);
+    });
+
+    it('given a Secret of its name among the parts of grantry → it is not read', async () => {
+      cluster.has('identityproviders', provider(1));
+      cluster.has('secrets', credentials('a part', 'Opaque'));
+      await serving();
+      cluster.put('secrets', credentials('a part'));
+      cluster.put('identityproviders', provider(2));
+      await until('the next generation is judged', () => {
+        return sync.servedProviders.get('uid-IdentityProvider-corp')?.generation === 2;
+      });
+      expect(current()?.credentials).toBeUndefined();
+    });
+
+    it('given a change of something else → the same list, and the same objects of those that stay', async () => {
+      cluster.has('identityproviders', provider(1), provider(1, { oidc: { issuer: 'https://b.example' } }, 'other'));
+      cluster.has(SECRETS, credentials('first'));
+      await serving();
+      const { providers } = sync.current;
+      const before = current();
+      cluster.put('oauthclients', client('second'));
+      await until('the client is served', () => sync.current.find('team.second') !== undefined);
+      expect(sync.current.providers).toBe(providers);
+      cluster.put('identityproviders', provider(2, { oidc: { issuer: 'https://c.example' } }, 'other'));
+      await until('the other is served', () =>
+        sync.current.providers.some(({ name, generation }) => name === 'other' && generation === 2),
+      );
+      expect(current()).toBe(before);
+    });
+
+    it('given one that is suspended → the registry says so', async () => {
+      cluster.has('identityproviders', provider(1), provider(1, { oidc: { issuer: 'https://b.example' } }, 'other'));
+      cluster.has(SECRETS, credentials('first'));
+      await serving();
+      cluster.put('identityproviders', provider(2, { suspended: true }));
+      await until('it is suspended', () => current()?.isSuspended === true);
+      expect(sync.current.providers.map(({ isSuspended }) => isSuspended)).toEqual([true, false]);
+    });
   });
 
   it('loses no key that is revoked while another is read', async () => {

@@ -41,7 +41,9 @@ function served(...specs: readonly Readonly<Record<string, unknown>>[]) {
     clients.judge(object.metadata.uid);
   }
   clients.settle();
-  return clients.publish(new KeyRing([]), Resources.NONE).changes.map(({ kind, reason }) => reason ?? kind);
+  return clients
+    .publish(new KeyRing([]), { resources: Resources.NONE, providers: [] })
+    .changes.map(({ kind, reason }) => reason ?? kind);
 }
 
 describe('a client that differs from a served one', () => {

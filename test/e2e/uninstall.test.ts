@@ -9,7 +9,7 @@ import { ISSUER, sharedInstall } from './setup/shared-install.ts';
 import { createMachineClient, type MachineClient, requestToken } from './setup/tenants.ts';
 
 const TENANT = 'e2e-kept';
-const CRDS = ['oauthclients', 'protectedresources', 'signingkeys', 'clientpolicies'].map(
+const CRDS = ['oauthclients', 'protectedresources', 'identityproviders', 'signingkeys', 'clientpolicies'].map(
   (name) => `${name}.grantry.dev`,
 );
 const { namespace } = sharedInstall;

@@ -80,6 +80,33 @@ export const RESOURCE_FAULTS = [
 
 export type ResourceFaultReason = (typeof RESOURCE_FAULTS)[number];
 
+/**
+ * The reasons for which `Accepted` of an IdentityProvider is False because of the manifest. Besides these, it is False with
+ * `Suspended`, True with `Accepted`.
+ */
+export const PROVIDER_FAULTS = [
+  'InvalidManifest',
+  'NamespaceNotHonoured',
+  'NameReserved',
+  'UnsupportedType',
+  'OrganizationsMissing',
+  'IssuerTaken',
+  'TooManyProviders',
+] as const;
+
+/**
+ * The reasons for which `ResolvedRefs` of an IdentityProvider is False. True with `ResolvedRefs`, Unknown with `Pending`
+ * while the manifest cannot be read.
+ */
+export const PROVIDER_SECRET_FAULTS = [
+  'SecretNotFound',
+  'SecretTypeMismatch',
+  'SecretKeyMissing',
+  'InvalidCertificate',
+] as const;
+
+export type ProviderFaultReason = (typeof PROVIDER_FAULTS)[number] | (typeof PROVIDER_SECRET_FAULTS)[number];
+
 export type FaultReason =
   | (typeof ACCEPTED_FAULTS)[number]
   | (typeof RESOLVED_REFS_FAULTS)[number]
@@ -100,6 +127,14 @@ export interface Programmed {
   readonly status: Condition['status'];
   /** `Programmed`, `NotObserved` (no process queries the replicas), `NoReplicas`, `Pending`. */
   readonly reason: 'Programmed' | 'NotObserved' | 'NoReplicas' | 'Pending';
+  readonly message: string;
+}
+
+/** Whether the replicas reach the source of an IdentityProvider, as the caller observed. */
+export interface Reachable {
+  readonly status: Condition['status'];
+  /** `DiscoveryFailed` and `IssuerMismatch` are what a replica found; `NotObserved`: none has tried yet. */
+  readonly reason: 'Reachable' | 'DiscoveryFailed' | 'IssuerMismatch' | 'NotObserved';
   readonly message: string;
 }
 

@@ -3,7 +3,7 @@
 
 /**
  * The label whose value names the part of grantry that a Secret of the release namespace is: `verifier`, `signing-key`,
- * `pepper`, `webhook`, `controller` or `redis`. Token servers list no others.
+ * `pepper`, `webhook`, `controller` or `redis`. Token servers list no others but those of identity providers.
  */
 export const PART_LABEL = 'grantry.dev/part';
 

@@ -200,11 +200,11 @@ function place({ namespace }: ObjectPlace): { readonly namespace?: string } {
 
 function collection(
   resource: Resource,
-  { namespace, labelSelector }: Selection,
+  { namespace, labelSelector, fieldSelector }: Selection,
   more: Readonly<Record<string, string | number | undefined>>,
 ): string {
   const query = new URLSearchParams();
-  for (const [name, value] of Object.entries({ labelSelector, ...more })) {
+  for (const [name, value] of Object.entries({ labelSelector, fieldSelector, ...more })) {
     if (value !== undefined) query.set(name, String(value));
   }
   return `${resourcePath(resource, { namespace })}${query.size === 0 ? '' : `?${query}`}`;

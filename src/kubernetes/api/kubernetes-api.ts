@@ -16,6 +16,8 @@ export interface ObjectPlace {
 export interface Selection {
   readonly namespace?: string | undefined;
   readonly labelSelector?: string | undefined;
+  /** Of the fields that the API server selects by: of a Secret its name and its `type`. */
+  readonly fieldSelector?: string | undefined;
   /** As PartialObjectMetadata: the API server sends neither spec, status nor data. */
   readonly metadataOnly?: boolean | undefined;
   /** Names of arrays that the caller does not read: in a list they may be empty. */

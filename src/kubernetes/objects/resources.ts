@@ -16,6 +16,7 @@ export const OAUTH_CLIENTS: Resource = { ...GRANTRY, plural: 'oauthclients', kin
 export const PROTECTED_RESOURCES: Resource = { ...GRANTRY, plural: 'protectedresources', kind: 'ProtectedResource' };
 export const CLIENT_POLICIES: Resource = { ...GRANTRY, plural: 'clientpolicies', kind: 'ClientPolicy' };
 export const SIGNING_KEYS: Resource = { ...GRANTRY, plural: 'signingkeys', kind: 'SigningKey' };
+export const IDENTITY_PROVIDERS: Resource = { ...GRANTRY, plural: 'identityproviders', kind: 'IdentityProvider' };
 export const SECRETS: Resource = { ...CORE, plural: 'secrets', kind: 'Secret' };
 export const CONFIG_MAPS: Resource = { ...CORE, plural: 'configmaps', kind: 'ConfigMap' };
 export const NAMESPACES: Resource = { ...CORE, plural: 'namespaces', kind: 'Namespace' };

@@ -168,8 +168,8 @@ export class Reflector {
   }
 
   #selection(): Selection {
-    const { namespace, labelSelector, metadataOnly, unread } = this.#options;
-    return { namespace, labelSelector, metadataOnly, unread };
+    const { namespace, labelSelector, fieldSelector, metadataOnly, unread } = this.#options;
+    return { namespace, labelSelector, fieldSelector, metadataOnly, unread };
   }
 
   #listed(): void {

@@ -1,8 +1,10 @@
-// The immutable snapshot that every request reads once: the admitted clients, the signing keys and the resources.
+// The immutable snapshot that every request reads once: the admitted clients, the signing keys, the
+// resources and the identity providers.
 // Sources (`manifests/`, `cluster-registry/`) build a new snapshot and swap the reference; no snapshot changes in
 // place.
 
 import type { Client } from './client.ts';
+import type { IdentityProvider } from './identity-provider.ts';
 import type { KeyRing } from './keys.ts';
 import { Resources } from './resources.ts';
 import { type MapDraft, ShardedMap } from './sharded-map.ts';
@@ -13,12 +15,22 @@ export interface RefusedClients {
   reasonOf(clientId: string): string | undefined;
 }
 
+const NO_PROVIDERS: readonly IdentityProvider[] = [];
 const NONE_REFUSED: RefusedClients = { reasonOf: () => undefined };
 
-/** One consistent snapshot: clients by id and by uid, CORS origins, signing keys, resources. */
+/** What a registry has beside clients and keys. */
+export interface RegistryParts {
+  readonly resources: Resources;
+  /** Oldest first; suspended ones and those without credentials, too. One that does not change is the same object. */
+  readonly providers: readonly IdentityProvider[];
+}
+
+/** One consistent snapshot: clients by id and by uid, CORS origins, signing keys, resources, identity providers. */
 export class Registry {
   readonly keys: KeyRing;
   readonly resources: Resources;
+  /** See {@link RegistryParts}. */
+  readonly providers: readonly IdentityProvider[];
   /** The union of all clients' `allowedCorsOrigins`; a preflight names no client. */
   readonly corsOrigins: ReadonlySet<string>;
   readonly refused: RefusedClients;
@@ -26,18 +38,23 @@ export class Registry {
   readonly #byUid: ShardedMap<Client>;
 
   /** @param clients admitted and not suspended; client ids are unique (`admission/` ensures that). */
-  constructor(clients: readonly Client[], keys: KeyRing, resources?: Resources, refused?: RefusedClients);
+  constructor(
+    clients: readonly Client[],
+    keys: KeyRing,
+    parts?: Partial<RegistryParts> & { readonly refused?: RefusedClients },
+  );
   /** From a {@link RegistryDraft}. */
-  constructor(content: RegistryContent, keys: KeyRing, resources: Resources, refused: RefusedClients);
+  constructor(content: RegistryContent, keys: KeyRing, parts: RegistryParts & { readonly refused: RefusedClients });
   constructor(
     clients: readonly Client[] | RegistryContent,
     keys: KeyRing,
-    resources = Resources.NONE,
-    refused = NONE_REFUSED,
+    parts: Partial<RegistryParts> & { readonly refused?: RefusedClients } = {},
   ) {
+    const { resources = Resources.NONE, providers = NO_PROVIDERS, refused = NONE_REFUSED } = parts;
     const content = 'byUid' in clients ? clients : contentOf(clients);
     this.keys = keys;
     this.resources = resources;
+    this.providers = providers;
     this.refused = refused;
     this.#byClientId = content.byClientId;
     this.#byUid = content.byUid;
@@ -117,8 +134,8 @@ export class RegistryDraft {
   }
 
   /** Builds the next registry. The draft must not be used afterwards. */
-  finish(keys: KeyRing, resources: Resources): Registry {
-    return new Registry(this.content(), keys, resources, this.#refused);
+  finish(keys: KeyRing, { resources, providers }: RegistryParts): Registry {
+    return new Registry(this.content(), keys, { resources, providers, refused: this.#refused });
   }
 
   /** The content of the registry that {@link finish} builds. */

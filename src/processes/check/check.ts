@@ -89,6 +89,7 @@ const NOTHING: CheckResult = {
   keys: [],
   policies: [],
   resources: [],
+  providers: [],
   namespaces: new Map(),
   faults: [],
   warnings: [],
@@ -123,6 +124,7 @@ async function verdictsOn(folders: readonly FolderContents[], now: number): Prom
     defaultPolicy: 'Baseline',
     references: { verifiersOf: () => 'assumed', assumeMissing: true },
     programmed: { status: 'True', reason: 'NotObserved', message: 'Checked offline.' },
+    reachable: { status: 'Unknown', reason: 'NotObserved', message: 'Checked offline.' },
     userFiles: 'check',
   });
   return {
@@ -154,11 +156,12 @@ const FORMATTERS: Readonly<Record<CheckFormat, (result: CheckResult) => string>>
     );
     for (const kind of result.ignoredKinds) lines.push(`(ignored kind: ${kind})`);
     lines.push(...result.waiting.map((waiting) => `${waiting.clientId} ${waitsFor(waiting)}`));
-    const { clients, keys, policies, resources, users } = checkedCounts(result);
+    const { clients, keys, policies, resources, providers, users } = checkedCounts(result);
     const kinds = `${count(clients, 'client')}, ${count(keys, 'signing key')}, ${count(policies, 'policy', 'policies')}`;
     const seen = [
       kinds,
       ...(resources === 0 ? [] : [count(resources, 'resource')]),
+      ...(providers === 0 ? [] : [count(providers, 'identity provider')]),
       ...(users === 0 ? [] : [count(users, 'user')]),
     ].join(', ');
     const { length: warnings } = result.advisories;
@@ -201,12 +204,13 @@ function waitsFor({ kind, name }: Waiting): string {
   return `waits for the ${kind} ${JSON.stringify(name)}`;
 }
 
-function checkedCounts({ clients, keys, policies, resources, userCount }: ManifestVerdicts) {
+function checkedCounts({ clients, keys, policies, resources, providers, userCount }: ManifestVerdicts) {
   return {
     clients: clients.length,
     keys: keys.length,
     policies: policies.length,
     resources: resources.length,
+    providers: providers.length,
     users: userCount,
   };
 }

@@ -5,10 +5,11 @@ import type { ClientVerdict } from '../../admission/clients/admit-client.ts';
 import { admitClients } from '../../admission/clients/admit-clients.ts';
 import { revokedUntilWarning } from '../../admission/clients/revoked-until.ts';
 import { clientAccounts, missingAccountFaults } from '../../admission/clients/service-accounts.ts';
+import { admitProviders, type ProviderVerdict } from '../../admission/identity-providers/admit-providers.ts';
 import type { KeyVerdict } from '../../admission/keys/admit-key.ts';
 import { admitKeys } from '../../admission/keys/admit-keys.ts';
 import type { DefaultPolicy } from '../../admission/kinds/client-policy.ts';
-import type { Condition, Fault, Programmed } from '../../admission/kinds/conditions.ts';
+import type { Condition, Fault, Programmed, Reachable } from '../../admission/kinds/conditions.ts';
 import { classOf, DEFAULT_CLASS, type UnknownFields } from '../../admission/kinds/manifest.ts';
 import { admitPolicies, type PolicyVerdict } from '../../admission/policies/admit-policies.ts';
 import { ambiguityMessage, ambiguousClientIds } from '../../admission/policies/ambiguous-client-ids.ts';
@@ -36,11 +37,13 @@ export interface JudgeOptions {
   readonly now: number;
   /** The classes whose objects are judged: the default one, or every class by itself. */
   readonly classes: 'default' | 'every';
-  /** The only namespace whose SigningKeys are accepted; undefined where it is not known: then every namespace is. */
+  /** The only namespace whose SigningKeys and IdentityProviders are accepted; undefined where it is not known: then every namespace is. */
   readonly releaseNamespace: string | undefined;
   readonly defaultPolicy: DefaultPolicy;
   readonly references: Pick<ReferenceOptions, 'verifiersOf' | 'assumeMissing'>;
   readonly programmed: Programmed;
+  /** Whether the sources of IdentityProviders are reached. */
+  readonly reachable: Reachable;
   /** What becomes of a bare list of users, which no command serves from a folder. */
   readonly userFiles: 'check' | 'refuse';
 }
@@ -51,6 +54,7 @@ export interface ManifestVerdicts {
   readonly keys: readonly KeyVerdict<ManifestObject>[];
   readonly policies: readonly PolicyVerdict<ManifestObject>[];
   readonly resources: readonly ResourceVerdict<ManifestObject>[];
+  readonly providers: readonly ProviderVerdict<ManifestObject>[];
   /** The labels of every namespace that the folder holds or that one of its objects is in. */
   readonly namespaces: ReadonlyMap<string, Labels>;
   /** Every fault once, sorted by file and line. */
@@ -116,18 +120,25 @@ export async function judgeManifests(set: ManifestSet, options: JudgeOptions): P
     [...judged.resources.keys()].flatMap((key) => judged.resources.verdict(key, options.programmed) ?? []),
   );
   const keys = await admitKeys(of('SigningKey'), { unknownFields, releaseNamespace, references });
+  const providers = admitProviders(of('IdentityProvider'), {
+    unknownFields,
+    releaseNamespace,
+    secret: references.secret,
+    observed: () => options,
+  });
   const users = usersIn(of('Secret'), options.now);
   const bare =
     options.userFiles === 'check'
       ? usersInFiles(set.userFiles, options.now)
       : { count: 0, faults: unreadUserFiles(set.userFiles), advisories: [] };
-  const found = [...policies, ...clients, ...resources, ...keys].flatMap(placedFaults);
+  const found = [...policies, ...clients, ...resources, ...keys, ...providers].flatMap(placedFaults);
   const namespaces = labelsOfNamespaces(set.objects, references);
   return {
     clients,
     keys,
     policies,
     resources,
+    providers,
     namespaces,
     faults: sortedFaults([...set.faults, ...found, ...users.faults, ...bare.faults]),
     warnings: set.warnings,
@@ -152,7 +163,7 @@ export async function judgeManifests(set: ManifestSet, options: JudgeOptions): P
   };
 }
 
-/** `Ready` of a client or key. */
+/** `Ready` of a client, key or provider. */
 export function readyOf({ conditions }: { readonly conditions: readonly Condition[] }): Condition {
   return conditions.find(({ type }) => type === 'Ready') as Condition;
 }

@@ -2,6 +2,7 @@
 // change. No line ever contains a secret: commands take secrets from their files.
 
 import type { ClientVerdict } from '../../admission/clients/admit-client.ts';
+import type { Condition } from '../../admission/kinds/conditions.ts';
 import { formatPlace, type ManifestFault } from '../../manifests/place.ts';
 import { metadataPaths } from '../../oauth/endpoints/metadata.ts';
 import type { Client } from '../../oauth/registry/client.ts';
@@ -46,6 +47,7 @@ export function startReport(facts: StartFacts): string {
     ...(facts.mtls === undefined ? [] : [`  mTLS      ${facts.mtls.url}`]),
     `  Admin     ${facts.adminAddress}/readyz`,
     `  Users     ${usersLine(facts)}`,
+    ...providerNames(verdicts).map((names) => `  Providers ${names}: no sign-in by them is served yet`),
     '',
     ...clientTable(verdicts.clients).map((line) => `  ${line}`),
     '',
@@ -85,6 +87,12 @@ function usersLine({ usernames, demo, verdicts }: StartFacts): string {
   if (usernames.length === 0 && isFaulty) return 'none: sign-in is not possible (see the fault below)';
   if (usernames.length === 0) return 'none: sign-in is not possible; add a user with --user name:password';
   return usernames.join(', ');
+}
+
+/** The accepted providers in one text; empty without any. */
+function providerNames({ providers }: ManifestVerdicts): readonly string[] {
+  const names = providers.flatMap((verdict) => (refusalOf(verdict) === undefined ? [verdict.object.name] : []));
+  return names.length === 0 ? [] : [names.join(', ')];
 }
 
 function clientTable(clients: readonly ClientVerdict[]): readonly string[] {
@@ -193,6 +201,7 @@ export function changeReport(before: ManifestVerdicts, after: ManifestVerdicts, 
   lines.push(...news(before.ignoredKinds, after.ignoredKinds).map((kind) => `ignored: ${kind}`));
   const keysBefore = JSON.stringify(before.keys.map(keyLine));
   if (keysBefore !== JSON.stringify(after.keys.map(keyLine))) lines.push(...after.keys.map(keyLine));
+  lines.push(...news(before.providers.map(providerLine), after.providers.map(providerLine)));
   return lines.map((line) => `${time} ${printable(line)}\n`).join('');
 }
 
@@ -202,6 +211,19 @@ function keyLine(verdict: ManifestVerdicts['keys'][number]): string {
   if (accepted) return `${name} (${manifest?.spec.algorithm}) is accepted`;
   const { reason, message } = readyOf(verdict);
   return `${name} is refused: ${reason}: ${message}`;
+}
+
+function providerLine(verdict: ManifestVerdicts['providers'][number]): string {
+  const { object, manifest } = verdict;
+  const name = `IdentityProvider ${object.namespace}/${object.name}`;
+  const refusal = refusalOf(verdict);
+  if (refusal === undefined) return `${name} (${manifest?.spec.type}) is accepted`;
+  return `${name} is refused: ${refusal.reason}: ${refusal.message}`;
+}
+
+/** Whether a source is reached is no fault of the folder. */
+function refusalOf({ conditions }: ManifestVerdicts['providers'][number]): Condition | undefined {
+  return conditions.find(({ status }) => status === 'False');
 }
 
 function news(before: readonly string[], after: readonly string[]): readonly string[] {

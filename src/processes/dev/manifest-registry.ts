@@ -3,6 +3,7 @@
 // consistent snapshot.
 
 import type { ClientVerdict } from '../../admission/clients/admit-client.ts';
+import { registryProviders } from '../../admission/identity-providers/admit-providers.ts';
 import type { DefaultPolicy } from '../../admission/kinds/client-policy.ts';
 import { registryResource, registryWithheld, selectBy } from '../../admission/resources/registry-resource.ts';
 import type { ManifestSet } from '../../manifests/manifest-folder.ts';
@@ -54,18 +55,21 @@ export class ManifestRegistry implements RegistryRef {
     const judged = await this.#withSecrets(set);
     const keys = await this.#ringOf(judged.verdicts);
     const unwritten = await this.#writeSecrets(judged.verdicts.clients);
-    const { clients, resources, namespaces, faults } = judged.verdicts;
+    const { clients, resources, providers, namespaces, faults } = judged.verdicts;
     const refused = clients.filter(({ client }) => client === undefined);
     const refusals = new Map(refused.map((verdict) => [verdict.clientId, readyOf(verdict).reason]));
     const select = selectBy((namespace) => namespaces.get(namespace));
     this.#current = new Registry(
       clients.flatMap(({ client }) => client ?? []),
       keys.ring,
-      new Resources(
-        resources.flatMap(({ resource }) => (resource ? [registryResource(resource, select)] : [])),
-        resources.flatMap(({ withheld }) => (withheld ? [registryWithheld(withheld)] : [])),
-      ),
-      { reasonOf: (clientId) => refusals.get(clientId) },
+      {
+        resources: new Resources(
+          resources.flatMap(({ resource }) => (resource ? [registryResource(resource, select)] : [])),
+          resources.flatMap(({ withheld }) => (withheld ? [registryWithheld(withheld)] : [])),
+        ),
+        providers: registryProviders(providers, this.current.providers),
+        refused: { reasonOf: (clientId) => refusals.get(clientId) },
+      },
     );
     this.#refusedClients = refused.length;
     return { ...judged.verdicts, faults: sortedFaults([...faults, ...judged.faults, ...keys.faults, ...unwritten]) };
@@ -85,6 +89,7 @@ export class ManifestRegistry implements RegistryRef {
         defaultPolicy,
         references: { verifiersOf: (uid) => secrets.verifiersOf(uid), assumeMissing: false },
         programmed: { status: 'True', reason: 'Programmed', message: 'Served by this process.' },
+        reachable: { status: 'Unknown', reason: 'NotObserved', message: 'No sign-in by it is served yet.' },
         userFiles: 'refuse',
       });
     const verdicts = await judge();

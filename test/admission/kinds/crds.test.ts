@@ -9,6 +9,7 @@ import { parse } from 'yaml';
 import { z } from 'zod';
 import { BASELINE, CLIENT_POLICY } from '../../../src/admission/kinds/client-policy.ts';
 import { formatDuration } from '../../../src/admission/kinds/duration.ts';
+import { IDENTITY_PROVIDER } from '../../../src/admission/kinds/identity-provider.ts';
 import { OAUTH_CLIENT } from '../../../src/admission/kinds/oauth-client.ts';
 import { PROTECTED_RESOURCE } from '../../../src/admission/kinds/protected-resource.ts';
 import { SIGNING_KEY } from '../../../src/admission/kinds/signing-key.ts';
@@ -17,6 +18,7 @@ const ROOT = join(import.meta.dirname, '../../..');
 const KINDS = {
   OAuthClient: OAUTH_CLIENT,
   ProtectedResource: PROTECTED_RESOURCE,
+  IdentityProvider: IDENTITY_PROVIDER,
   SigningKey: SIGNING_KEY,
   ClientPolicy: CLIENT_POLICY,
 } as const;

@@ -42,6 +42,7 @@ const INSTALL = {
 } as const;
 const VERIFIER = new Uint8Array(32).fill(1);
 const KEYS = new KeyRing([]);
+const PARTS = { resources: Resources.NONE, providers: [] };
 
 function object(kind: string, metadata: Fields & { readonly name: string }, spec?: unknown): KubernetesObject {
   const shared = { resourceVersion: '1', generation: 1, creationTimestamp: '2026-01-01T00:00:00Z' };
@@ -196,7 +197,7 @@ class TwoPaths {
   /** Compares the verdicts on every client. @returns those that are served */
   compare(): readonly Client[] {
     this.#server.settle();
-    const { registry, changes } = this.#server.publish(KEYS, Resources.NONE);
+    const { registry, changes } = this.#server.publish(KEYS, PARTS);
     this.#controller.settle();
     const verdicts = [...this.#clients.values()].map(({ metadata }) => {
       const verifiers = hasSecret(metadata.uid) ? [VERIFIER] : [];

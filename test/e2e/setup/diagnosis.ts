@@ -25,7 +25,12 @@ export async function diagnose(test: string): Promise<void> {
     ['helm', 'list', '--all-namespaces'],
     ['kubectl', 'get', 'nodes,namespaces', '-o', 'wide'],
     ['kubectl', 'get', 'pods,jobs,services,endpointslices', '--all-namespaces', '-o', 'wide'],
-    ['kubectl', 'get', 'oauthclients,protectedresources,clientpolicies,signingkeys', '--all-namespaces'],
+    [
+      'kubectl',
+      'get',
+      'oauthclients,protectedresources,clientpolicies,signingkeys,identityproviders',
+      '--all-namespaces',
+    ],
     ['kubectl', 'get', 'events', '--all-namespaces', '--sort-by=.metadata.creationTimestamp'],
   ]);
   const { output } = await outcomeOf('kubectl', ['get', 'namespaces', '-l', OURS, '-o', 'name']);

@@ -16,7 +16,7 @@ const notes = aResource();
 function access(scope: string, overrides: Partial<Client>) {
   const client = aClient({ scopes: ['openid', 'email'], defaultScopes: [], ...overrides });
   return accessForScope(scope, client, {
-    registry: new Registry([client], new KeyRing([]), new Resources([notes])),
+    registry: new Registry([client], new KeyRing([]), { resources: new Resources([notes]) }),
     issuer,
   });
 }

@@ -31,7 +31,7 @@ describe('a registry', () => {
           const draft = registry.draft();
           for (const [uid, client] of after) if (clients.get(uid) !== client) draft.put(client);
           for (const uid of clients.keys()) if (!after.has(uid)) draft.remove(uid);
-          registry = draft.finish(KEYS, Resources.NONE);
+          registry = draft.finish(KEYS, { resources: Resources.NONE, providers: [] });
           clients = after;
           expect(seenIn(registry)).toEqual(seenIn(new Registry([...clients.values()], KEYS)));
           expect(seenIn(before.registry)).toEqual(before.seen);

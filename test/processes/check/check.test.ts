@@ -253,7 +253,30 @@ describe('grantry check', () => {
       '',
     ]);
     const json = JSON.parse((await grantry(['check', '.', '--format', 'json'], { cwd: folder })).output);
-    expect(json).toMatchObject({ faults: [], warnings: [{ reason: 'ResourceNotGranted' }], checked: { resources: 1 } });
+    expect(json).toMatchObject({
+      faults: [],
+      warnings: [{ reason: 'ResourceNotGranted' }],
+      checked: { resources: 1, providers: 0 },
+    });
+  });
+
+  it('given identity providers → their faults with their lines; Secrets that are elsewhere are assumed', async () => {
+    const provider = (name: string, host: string, ref: string) =>
+      `apiVersion: grantry.dev/v1alpha1\nkind: IdentityProvider\nmetadata: {name: ${name}}\nspec:\n  type: GitHub\n  clientSecretRef: {name: ${ref}}\n  gitHub:\n    host: ${host}\n    anyone: true\n`;
+    const folder = await folderOfTest({
+      'good.yaml': provider('good', 'github.com', 'elsewhere'),
+      'bad.yaml': provider('local', 'git.example', 'there'),
+      'secret.yaml': 'apiVersion: v1\nkind: Secret\nmetadata: {name: there}\nstringData: {client-id: a}\n',
+    });
+    const { code, output } = await grantry(['check', '.'], { cwd: folder });
+    expect([code, output.split('\n').slice(0, -1)]).toEqual([
+      1,
+      [
+        expect.stringMatching(/^bad\.yaml:3 \(document 1, metadata\.name\): NameReserved: /),
+        expect.stringMatching(/^bad\.yaml:6 \(document 1, spec\.clientSecretRef\.name\): SecretTypeMismatch: /),
+        '0 clients, 0 signing keys, 0 policies, 2 identity providers: 2 faults.',
+      ],
+    ]);
   });
 
   it('a resource with a fault → named with its line, and the exit code is 1', async () => {

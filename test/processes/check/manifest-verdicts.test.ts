@@ -19,6 +19,7 @@ async function judged(...accounts: readonly string[]) {
     releaseNamespace: 'default',
     defaultPolicy: 'Baseline',
     references: { verifiersOf: () => [], assumeMissing: false },
+    reachable: { status: 'Unknown', reason: 'NotObserved', message: '' },
     programmed: { status: 'True', reason: 'Programmed', message: 'Served.' },
     userFiles: 'refuse',
   });

@@ -74,6 +74,29 @@ describe('grantry dev at its start', () => {
     await grantry.printed(/a\.yaml:7 \(document 1, spec\.scopes\[0\]\): PolicyViolation/);
   });
 
+  it('given identity providers → names those that are accepted and where others have a fault; each change is reported', async () => {
+    const provider = (issuer: string) =>
+      `apiVersion: grantry.dev/v1alpha1\nkind: IdentityProvider\nmetadata: {name: dex}\nspec:\n  type: OIDC\n  clientSecretRef: {name: dex}\n  oidc: {issuer: '${issuer}'}\n`;
+    const secret = (type: string) =>
+      `apiVersion: v1\nkind: Secret\nmetadata: {name: dex}\ntype: ${type}\nstringData: {client-id: grantry, client-secret: of-dex}\n`;
+    const folder = await folderOfTest({
+      ...CLIENT,
+      'dex.yaml': provider('http://127.0.0.1:5556/dex'),
+      'secret.yaml': secret('grantry.dev/identity-provider'),
+      'elsewhere.yaml': provider('https://id.example').replace('name: dex', 'name: elsewhere, namespace: team'),
+    });
+    const { grantry } = await startDev(folder);
+    await grantry.printed(/^ +Providers dex: /m);
+    await grantry.printed(/elsewhere\.yaml:3 \(document 1, metadata\.namespace\): NamespaceNotHonoured: /m);
+    await writeFile(join(folder, 'secret.yaml'), secret('Opaque'));
+    await grantry.printed(/IdentityProvider default\/dex is refused: SecretTypeMismatch/);
+    await writeFile(join(folder, 'secret.yaml'), secret('grantry.dev/identity-provider'));
+    await grantry.printed(/IdentityProvider default\/dex \(OIDC\) is accepted/);
+    await writeFile(join(folder, 'dex.yaml'), provider('http://dex.example'));
+    await grantry.printed(/dex\.yaml:7 \(document 1, spec\.oidc\.issuer\): InvalidManifest/);
+    expect(grantry.output).not.toContain('of-dex');
+  });
+
   it('takes the first free admin port, and readiness says so there', async () => {
     const folder = await folderOfTest(CLIENT);
     const first = await startDev(folder);
